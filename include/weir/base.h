@@ -1,0 +1,53 @@
+/*
+ * weir/base.h - version, visibility, time. Everything else includes it.
+ *
+ * Conventions of all headers. Functions that can fail return 0 or a negative
+ * errno. Times and durations are nanoseconds. Zero in a configuration means
+ * the default that the field's comment names. Strings are the caller's unless
+ * said otherwise; strings the library returns live as long as the library.
+ */
+#ifndef WEIR_BASE_H
+#define WEIR_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEIR_VERSION_MAJOR 0
+#define WEIR_VERSION_MINOR 1
+#define WEIR_VERSION_PATCH 0
+#define WEIR_VERSION_HEX                                                                           \
+	((WEIR_VERSION_MAJOR << 16) | (WEIR_VERSION_MINOR << 8) | WEIR_VERSION_PATCH)
+
+#if defined(__GNUC__)
+#define WEIR_API        __attribute__((visibility("default")))
+#define WEIR_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define WEIR_API
+#define WEIR_MUST_CHECK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint64_t weir_time; /* nanoseconds on the limiter's clock; only differences mean anything */
+typedef uint64_t weir_dur;  /* nanoseconds */
+
+#define WEIR_US ((weir_dur)1000)
+#define WEIR_MS ((weir_dur)1000 * WEIR_US)
+#define WEIR_S  ((weir_dur)1000 * WEIR_MS)
+
+/* As a deadline: wait for as long as it takes. */
+#define WEIR_FOREVER UINT64_MAX
+
+/* The version linked against, as WEIR_VERSION_HEX. Any thread. */
+WEIR_API uint32_t weir_version(void);
+
+/* Now, on CLOCK_MONOTONIC: the clock of every limiter that was not given another. Any thread. */
+WEIR_API weir_time weir_now(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

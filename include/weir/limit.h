@@ -1,0 +1,170 @@
+/*
+ * weir/limit.h - for those who write a limit algorithm.
+ *
+ * A limit is a deterministic function from (state, window) to a number. It
+ * reads no clock, draws no random number, takes no lock and allocates nothing,
+ * so that the same code runs under a server, in a simulator and in a test.
+ * docs/writing-a-limit.md walks through one.
+ */
+#ifndef WEIR_LIMIT_H
+#define WEIR_LIMIT_H
+
+#include <weir/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_LIMIT_STATE_MAX  512 /* bytes of private state at most */
+#define WEIR_LIMIT_CONFIG_MAX 512 /* bytes of configuration at most */
+#define WEIR_NUMBERS_MAX      8   /* named numbers that a limit may show */
+
+/* No limiter holds more than this in flight, whatever its limit algorithm answers. */
+#define WEIR_LIMIT_MAX ((uint32_t)0xffffff)
+
+/*
+ * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS
+ * or WEIR_DROPPED; every sample is counted in exactly one window. Latencies are
+ * in nanoseconds and zero when count is zero.
+ */
+struct weir_window {
+	weir_time start;  /* when the first sample could have been counted */
+	weir_time end;    /* when it was closed */
+	uint32_t count;   /* samples that carried a latency */
+	uint32_t dropped; /* samples reported as dropped, with or without a latency */
+	uint32_t
+		inflight_max; /* the most in flight that a sample found at admission, itself included */
+	uint32_t limit;       /* the limit in force when it was closed */
+	double rtt;           /* the statistic the limiter is configured for: read this one */
+	double rtt_mean;      /* in whole nanoseconds */
+	double rtt_min;
+	double rtt_max;
+	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */
+};
+
+/* A value derived from the limit: an allowance of queue, a threshold. */
+enum weir_scale_kind {
+	WEIR_SCALE_DEFAULT,    /* the parameter's default */
+	WEIR_SCALE_CONST,      /* k */
+	WEIR_SCALE_LOG10,      /* k * L, with L = max(1, floor(log10(limit))) */
+	WEIR_SCALE_LOG10_PLUS, /* L + k */
+	WEIR_SCALE_SQRT,       /* max(k, floor(sqrt(limit))) */
+	WEIR_SCALE_PERCENT,    /* max(k, limit * percent / 100), rounded down */
+};
+
+/* As text: "const:4", "log10:3", "log10plus:2", "sqrt:4", "percent:3:10". */
+struct weir_scale {
+	enum weir_scale_kind kind;
+	uint32_t k;
+	uint32_t percent;
+};
+
+/* One move of the limit. */
+enum weir_step_kind {
+	WEIR_STEP_DEFAULT,   /* the parameter's default */
+	WEIR_STEP_ADD,       /* limit + by */
+	WEIR_STEP_ADD_LOG10, /* limit + by * L */
+	WEIR_STEP_MUL,       /* limit * by */
+};
+
+/* As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
+struct weir_step {
+	enum weir_step_kind kind;
+	double by;
+};
+
+/*
+ * A parameter of a limit, so that defaults, ranges, error messages, command
+ * lines and documents come from one table. The library fills in defaults and
+ * refuses what is out of range (NaN too) before the limit sees anything.
+ */
+enum weir_param_type {
+	WEIR_PARAM_U32,    /* uint32_t; 0 means the default */
+	WEIR_PARAM_DOUBLE, /* double; 0 means the default */
+	WEIR_PARAM_DUR,    /* weir_dur; 0 means the default; as text "100ms", "5s", "20us" */
+	WEIR_PARAM_SCALE,  /* struct weir_scale */
+	WEIR_PARAM_STEP,   /* struct weir_step */
+};
+
+struct weir_param {
+	const char *name;
+	enum weir_param_type type;
+	uint32_t offset; /* in the configuration */
+	double min, max; /* inclusive; of k for a scale, of by for a step */
+	const char *def; /* the default, as text */
+	const char *help;
+};
+
+/*
+ * A limit algorithm.
+ *
+ * The limiter calls update() once a window, never concurrently for one state,
+ * from whichever thread closed the window. So a limit uses plain fields and
+ * doubles; it holds no pointer in its state, which may be mapped at several
+ * addresses; and it answers in bounded time.
+ */
+struct weir_limit_ops {
+	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
+	uint32_t flags;    /* WEIR_LIMIT_... */
+	const char *name;  /* "vegas": lower case, at most 15 characters */
+	const char *about; /* one sentence: when to use it */
+
+	uint32_t version;     /* of the state's layout */
+	uint32_t state_size;  /* <= WEIR_LIMIT_STATE_MAX */
+	uint32_t config_size; /* <= WEIR_LIMIT_CONFIG_MAX; 0: it has no configuration */
+	uint32_t param_count;
+	const struct weir_param *params;
+
+	/*
+	 * NULL if the parameters go together, else what is wrong, in a clause
+	 * ("min is above max"). Each is in its range already. Optional.
+	 */
+	const char *(*check)(const void *config);
+
+	/*
+	 * Set the state, which is zeroed, from a complete and checked
+	 * configuration; random is as in struct weir_window. Returns the
+	 * initial limit. Required.
+	 */
+	double (*init)(void *state, const void *config, double random);
+
+	/*
+	 * The limit from now on. The limiter drops the fraction and clamps it to
+	 * [limit_min, limit_max]; what is not a number leaves the limit as it is.
+	 * Required.
+	 */
+	double (*update)(void *state, const struct weir_window *w);
+
+	/*
+	 * Names of up to WEIR_NUMBERS_MAX numbers worth plotting, NULL at the
+	 * end, and their present values. Optional, but both or neither.
+	 */
+	const char *const *numbers;
+	void (*observe)(const void *state, double *values);
+};
+
+enum {
+	WEIR_LIMIT_SETTABLE = 1u << 0, /* weir_limit_set() moves it; update() is never called */
+};
+
+/*
+ * Complete a configuration: defaults for what is zero, then every check there
+ * is. config may be NULL (all defaults) and may be shorter than the limit's
+ * (an older build's); out gets ops->config_size bytes. 0, or -EINVAL with one
+ * sentence in why (may be NULL), which is cut at why_size.
+ */
+WEIR_API int weir_limit_complete(const struct weir_limit_ops *ops, const void *config, size_t size,
+				 void *out, char *why, size_t why_size);
+
+/*
+ * Set parameters of a zeroed configuration by name: "alpha=log10:2,probe=50".
+ * A value out of range is refused, zero where zero is no value too. 0; or
+ * -EINVAL with one sentence in why, and config as far as the text was good.
+ */
+WEIR_API int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char *text,
+			      char *why, size_t why_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

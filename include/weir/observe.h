@@ -1,0 +1,82 @@
+/*
+ * weir/observe.h - look at a limiter: pull a snapshot, or be told of every window.
+ */
+#ifndef WEIR_OBSERVE_H
+#define WEIR_OBSERVE_H
+
+#include <weir/limiter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * One window, and what the limit made of it. numbers are the limit's own, named
+ * by names; count of them.
+ */
+struct weir_report {
+	struct weir_window window;
+	uint32_t limit; /* from now on; window.limit was in force before */
+	uint32_t count;
+	const char *const *names;
+	double numbers[WEIR_NUMBERS_MAX];
+};
+
+/*
+ * Told of every closed window, by the thread that closed it, one at a time.
+ * The thread is one of the program's, in weir_release(): be quick.
+ */
+struct weir_observer {
+	void (*window)(void *arg, const struct weir_report *report);
+	void *arg;
+};
+
+/*
+ * Totals since the limiter was made, each only ever growing. They are counted
+ * without locks: each is right, but they may be some calls apart from each other.
+ */
+struct weir_snapshot {
+	size_t size; /* set by weir_snapshot_init() */
+	uint32_t limit;
+	uint32_t inflight; /* above zero when idle: a token was never released */
+	uint32_t waiting;
+	uint64_t admitted;
+	uint64_t rejected;  /* refused at once */
+	uint64_t timed_out; /* left the queue without a permit: deadline or cancel */
+	uint64_t succeeded;
+	uint64_t ignored;
+	uint64_t dropped;
+	uint64_t double_released; /* bugs of the program, caught */
+	uint64_t windows;         /* closed and seen by the limit */
+	struct weir_report last;  /* the last of them; all zero before the first */
+};
+
+#define weir_snapshot_init(snapshot) weir_snapshot_init_sized((snapshot), sizeof(*(snapshot)))
+WEIR_API void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size);
+
+/* Fill a snapshot that weir_snapshot_init() has prepared; it may be used again and again. Any thread. */
+WEIR_API void weir_snapshot_take(const struct weir_limiter *limiter,
+				 struct weir_snapshot *snapshot);
+
+/* A token that is out, as far as weir_config.track remembers. */
+struct weir_outstanding {
+	weir_time start;    /* when it was acquired */
+	const void *place;  /* the code that called the function which acquired it */
+	const char *symbol; /* the function that place is in, if it is known; or NULL */
+	const char *module; /* the program or library it is in, or NULL */
+	uintptr_t offset;   /* of place in module: addr2line -fe module offset */
+};
+
+/*
+ * Visit every remembered token that is out; with tokens at idle, these are the
+ * leaks. Stops early if visit() answers false. The number visited. Any thread.
+ */
+WEIR_API size_t weir_outstanding_visit(const struct weir_limiter *limiter,
+				       bool (*visit)(void *arg,
+						     const struct weir_outstanding *token),
+				       void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/*
+ * weir/wait.h - waiting for a permit without a thread, for event loops.
+ *
+ *	if (weir_enqueue(l, wake_loop, c, &c->wait) != 0)
+ *		return reject(c);
+ *	if (weir_poll(l, &c->wait, &c->token) == 0)
+ *		return start(c);		a permit was free
+ *
+ *	... wake_loop() has written an eventfd, and the loop comes back to c:
+ *	if (weir_poll(l, &c->wait, &c->token) == 0)
+ *		return start(c);
+ *
+ *	... the client went away, or its time is up:
+ *	if (weir_cancel(l, &c->wait, &c->token) == -EALREADY)
+ *		weir_release(l, &c->token, WEIR_IGNORE);
+ *
+ * A waiter ends exactly once: by a poll that brings a permit, or by a cancel.
+ * Threads that wait in weir_acquire() stand in the same queue.
+ *
+ * Any function may be called from any thread, but one waiter by one thread at
+ * a time.
+ */
+#ifndef WEIR_WAIT_H
+#define WEIR_WAIT_H
+
+#include <weir/limiter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A place in the queue. All zero: none. */
+struct weir_wait {
+	uint32_t slot;  /* opaque */
+	uint32_t stamp; /* opaque; 0: none */
+};
+
+/*
+ * Told once, when the permit is there: in the thread that freed it, or in
+ * weir_enqueue() before that returns. It should do no more than wake the loop
+ * that polls. It may call the limiter, but neither destroy it nor poll or cancel
+ * this waiter. Once a poll or a cancel has ended the waiter, it runs no more, and what
+ * arg points to may go.
+ */
+typedef void weir_granted_fn(void *arg);
+
+/*
+ * Stand in the queue. granted may be NULL for those who poll. 0; -EAGAIN: the queue
+ * is full, or there is none. The _at form takes the time, as everywhere.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_enqueue(struct weir_limiter *limiter, weir_granted_fn *granted,
+					  void *arg, struct weir_wait *wait);
+WEIR_API WEIR_MUST_CHECK int weir_enqueue_at(struct weir_limiter *limiter, weir_time now,
+					     weir_granted_fn *granted, void *arg,
+					     struct weir_wait *wait);
+
+/*
+ * Take the permit if it has come: 0, and the latency is measured from now.
+ * -EAGAIN: still waiting. -EINVAL: this is no waiter (any more).
+ */
+WEIR_API WEIR_MUST_CHECK int weir_poll(struct weir_limiter *limiter, struct weir_wait *wait,
+				       struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_poll_at(struct weir_limiter *limiter, weir_time now,
+					  struct weir_wait *wait, struct weir_token *token);
+
+/*
+ * Leave the queue. 0: gone, and granted() will not be called. -EALREADY: the
+ * permit came first: it is in *token and must be released. -EINVAL: this is no
+ * waiter (any more).
+ */
+WEIR_API WEIR_MUST_CHECK int weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
+					 struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_cancel_at(struct weir_limiter *limiter, weir_time now,
+					    struct weir_wait *wait, struct weir_token *token);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,14 @@
+/*
+ * weir/weir.h - adaptive concurrency limits. Includes all public headers.
+ */
+#ifndef WEIR_WEIR_H
+#define WEIR_WEIR_H
+
+#include <weir/base.h>
+#include <weir/limit.h>
+#include <weir/limiter.h>
+#include <weir/limits.h>
+#include <weir/observe.h>
+#include <weir/wait.h>
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * A set of free places, from which threads take and to which they return.
+ *
+ * word     written by         order    pairs with
+ * -------  -----------------  -------  ----------------------------------------
+ * bits[i]  take: CAS, bit 0   acquire  put: what the last owner of the place did
+ *                                      is visible to the next
+ * bits[i]  put: or            release  take
+ *
+ * A set bit is a free place. Bits are flipped, never chained, so there is no
+ * list whose head could have come back in between (no ABA). take() fails only
+ * after it has seen every word without a free place.
+ */
+#ifndef WEIR_LIB_BITMAP_H
+#define WEIR_LIB_BITMAP_H
+
+#include "lib/layout.h"
+
+#define NO_PLACE UINT32_MAX
+
+static inline uint32_t bitmap_words(uint32_t places)
+{
+	return (places + 63) / 64;
+}
+
+static inline void bitmap_init(_Atomic uint64_t *bits, uint32_t places)
+{
+	for (uint32_t i = 0; i < bitmap_words(places); i++) {
+		uint32_t left = places - i * 64;
+
+		atomic_init(&bits[i], left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0));
+	}
+}
+
+/* A place of ours, or NO_PLACE. The hint spreads threads over the words. */
+static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint32_t hint)
+{
+	uint32_t words = bitmap_words(places);
+
+	for (uint32_t k = 0; k < words; k++) {
+		uint32_t i = (hint + k) % words;
+		uint64_t word = atomic_load_explicit(&bits[i], memory_order_relaxed);
+
+		while (word != 0) {
+			uint64_t without = word & (word - 1);
+
+			if (atomic_compare_exchange_weak_explicit(&bits[i], &word, without,
+								  memory_order_acquire,
+								  memory_order_relaxed))
+				return i * 64 + (uint32_t)__builtin_ctzll(word ^ without);
+		}
+	}
+	return NO_PLACE;
+}
+
+static inline void bitmap_put(_Atomic uint64_t *bits, uint32_t place)
+{
+	atomic_fetch_or_explicit(&bits[place / 64], UINT64_C(1) << place % 64,
+				 memory_order_release);
+}
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * From a configuration to a limiter in memory: defaults, checks, layout, life.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/limits.h>
+
+#include "lib/bitmap.h"
+#include "lib/internal.h"
+#include "lib/params.h"
+
+#define STRIPES_MAX 256
+#define TRACK_MAX   (UINT32_C(1) << 20)
+
+/* No duration of ours is longer: sums of two stay far from the end of 63 bits. */
+#define DUR_MAX ((weir_dur)1 << 60)
+
+void weir_config_init_sized(struct weir_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise)
+{
+	return value != 0 ? value : otherwise;
+}
+
+static uint32_t stripes_for(uint32_t wanted)
+{
+	long online = wanted != 0 ? (long)wanted : sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t stripes = 1;
+
+	while (stripes < online && stripes < STRIPES_MAX)
+		stripes *= 2;
+	return stripes;
+}
+
+static int check_window(const struct weir_config *c, struct sampler_config *s, char *why,
+			size_t why_size)
+{
+	*s = (struct sampler_config){
+		.window_min = or_default(c->window_min, 100 * WEIR_MS),
+		.window_max = or_default(c->window_max, WEIR_S),
+		.rtt_threshold = c->rtt_threshold,
+		.window_samples = (uint32_t)or_default(c->window_samples, 10),
+		.stripes = stripes_for(c->stripes),
+		.each_sample = c->windowing == WEIR_WINDOW_SAMPLE,
+		.discard = c->sparse == WEIR_SPARSE_DISCARD,
+		.rtt = c->rtt,
+		.quantile = c->quantile == 0 ? 0.5 : c->quantile,
+		.rtt_smoothing = c->rtt_smoothing == 0 ? 1 : c->rtt_smoothing,
+	};
+	if ((unsigned)c->windowing > WEIR_WINDOW_SAMPLE)
+		return refuse(why, why_size, "windowing is no known value.");
+	if ((unsigned)c->sparse > WEIR_SPARSE_DISCARD)
+		return refuse(why, why_size, "sparse is no known value.");
+	if ((unsigned)c->rtt > WEIR_RTT_QUANTILE)
+		return refuse(why, why_size, "rtt is no known statistic.");
+	if (s->window_min > s->window_max)
+		return refuse(why, why_size, "window_min is above window_max.");
+	if (s->window_max > DUR_MAX || s->rtt_threshold > DUR_MAX)
+		return refuse(why, why_size, "A window or threshold is longer than 36 years.");
+	if (!(s->quantile > 0 && s->quantile < 1))
+		return refuse(why, why_size, "quantile is %g, not between 0 and 1.", s->quantile);
+	if (!(s->rtt_smoothing > 0 && s->rtt_smoothing <= 1))
+		return refuse(why, why_size, "rtt_smoothing is %g, not above 0 and up to 1.",
+			      s->rtt_smoothing);
+	if (c->stripes > STRIPES_MAX)
+		return refuse(why, why_size, "stripes is %u, above %u.", (unsigned)c->stripes,
+			      (unsigned)STRIPES_MAX);
+	return 0;
+}
+
+static int check_queue(const struct weir_config *c, struct queue_config *q, char *why,
+		       size_t why_size)
+{
+	*q = (struct queue_config){
+		.slots = c->queue,
+		.order = c->order,
+		.stand = or_default(c->queue_stand, 100 * WEIR_MS),
+	};
+	if (c->queue > QUEUE_MAX)
+		return refuse(why, why_size, "queue is %u, above %u.", (unsigned)c->queue,
+			      QUEUE_MAX);
+	if ((unsigned)c->order > WEIR_ADAPTIVE)
+		return refuse(why, why_size, "order is no known value.");
+	if (q->stand > DUR_MAX)
+		return refuse(why, why_size, "queue_stand is longer than 36 years.");
+	return 0;
+}
+
+static int check_limit(const struct weir_config *c, struct settings *s, char *why, size_t why_size)
+{
+	s->ops = c->limit != NULL ? c->limit : weir_limit_by_name(NULL);
+	s->limit_min = (uint32_t)or_default(c->limit_min, 1);
+	s->limit_max = (uint32_t)or_default(c->limit_max, WEIR_LIMIT_MAX);
+	if (s->limit_max > WEIR_LIMIT_MAX)
+		return refuse(why, why_size, "limit_max is %u, above %u.", (unsigned)s->limit_max,
+			      (unsigned)WEIR_LIMIT_MAX);
+	if (s->limit_min > s->limit_max)
+		return refuse(why, why_size, "limit_min is above limit_max.");
+	return weir_limit_complete(s->ops, c->limit_config,
+				   or_default(c->limit_config_size, s->ops->config_size),
+				   s->limit_config, why, why_size);
+}
+
+int settings_from(struct settings *settings, const struct weir_config *config, char *why,
+		  size_t why_size)
+{
+	struct weir_config c = {.size = 0};
+	int r;
+
+	if (config == NULL || config->size < offsetof(struct weir_config, limit_config))
+		return refuse(why, why_size,
+			      "The configuration was not set by weir_config_init().");
+	if (config->size > sizeof(c))
+		return refuse(why, why_size, "The program was built for a newer library.");
+	memcpy(&c, config, config->size);
+
+	*settings = (struct settings){
+		.track = c.track,
+		.seed = c.seed,
+		.clock = c.clock,
+		.random = c.random,
+	};
+	if (c.observer != NULL)
+		settings->observer = *c.observer;
+	if (c.track > TRACK_MAX)
+		return refuse(why, why_size, "track is %u, above %u.", (unsigned)c.track,
+			      (unsigned)TRACK_MAX);
+	r = check_window(&c, &settings->sampler, why, why_size);
+	if (r == 0)
+		r = check_queue(&c, &settings->queue, why, why_size);
+	if (r == 0)
+		r = check_limit(&c, settings, why, why_size);
+	return r;
+}
+
+int weir_config_check(const struct weir_config *config, char *why, size_t why_size)
+{
+	struct settings settings;
+
+	return settings_from(&settings, config, why, why_size);
+}
+
+/* Lay out one part: its place, and the next free place in *end. */
+static void *part(char *mem, size_t *end, size_t size)
+{
+	char *at = mem + *end;
+
+	*end += round_up_to_line(size);
+	return at;
+}
+
+/*
+ * Where everything lies behind mem, which is not touched; the bytes that it
+ * takes. With mem NULL only the size has a meaning.
+ */
+static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *s)
+{
+	const uint32_t stripes = s->sampler.stripes, slots = s->queue.slots;
+	const bool quantile = s->sampler.rtt == WEIR_RTT_QUANTILE;
+	size_t end = round_up_to_line(sizeof(*l));
+
+	l->gate = part(mem, &end, sizeof(*l->gate));
+	l->brain = part(mem, &end, sizeof(*l->brain));
+	l->published = part(mem, &end, sizeof(*l->published));
+	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));
+	l->sampling.stripes = part(mem, &end, stripes * sizeof(*l->sampling.stripes));
+	if (quantile) {
+		l->sampling.lanes = part(mem, &end, stripes * sizeof(*l->sampling.lanes));
+		l->sampling.pool = part(mem, &end, pool_size(stripes));
+	}
+	l->queueing.queue = part(mem, &end, sizeof(*l->queueing.queue));
+	l->queueing.slots = part(mem, &end, slots * sizeof(*l->queueing.slots));
+	l->queueing.free = part(mem, &end, bitmap_words(slots) * sizeof(uint64_t));
+	l->queueing.listeners = part(mem, &end, slots * sizeof(*l->queueing.listeners));
+	l->queueing.gate = l->gate;
+	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
+	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
+	l->tracking.count = s->track;
+	return end;
+}
+
+size_t weir_limiter_size(const struct weir_config *config)
+{
+	struct weir_limiter nowhere = {.ops = NULL};
+	struct settings settings;
+
+	if (settings_from(&settings, config, NULL, 0) != 0)
+		return 0;
+	return lay_out(&nowhere, NULL, &settings);
+}
+
+static struct weir_limiter *set_up(char *mem, const struct settings *s)
+{
+	struct weir_limiter *l = (struct weir_limiter *)(void *)mem;
+	double limit;
+
+	*l = (struct weir_limiter){
+		.ops = s->ops,
+		.clock = s->clock,
+		.random = s->random,
+		.observer = s->observer,
+		.limit_min = s->limit_min,
+		.limit_max = s->limit_max,
+	};
+	lay_out(l, mem, s);
+	memset(l->brain, 0, sizeof(*l->brain));
+	memset(l->published, 0, sizeof(*l->published));
+	l->brain->random = s->seed;
+	sampler_init(&l->sampling, &s->sampler);
+	queue_init(&l->queueing, &s->queue);
+	track_init(&l->tracking);
+	limit = s->ops->init(l->brain->state, s->limit_config, limiter_random(l));
+	gate_init(l->gate, limiter_bound(l, limit));
+	return l;
+}
+
+int weir_limiter_init(void *mem, size_t size, const struct weir_config *config,
+		      struct weir_limiter **limiter)
+{
+	struct weir_limiter nowhere = {.ops = NULL};
+	struct settings settings;
+	int r = settings_from(&settings, config, NULL, 0);
+
+	*limiter = NULL;
+	if (r != 0)
+		return r;
+	if (mem == NULL || (uintptr_t)mem % WEIR_ALIGN != 0)
+		return -EINVAL;
+	if (size < lay_out(&nowhere, NULL, &settings))
+		return -EINVAL;
+	*limiter = set_up(mem, &settings);
+	return 0;
+}
+
+int weir_limiter_create(const struct weir_config *config, struct weir_limiter **limiter)
+{
+	struct weir_limiter nowhere = {.ops = NULL};
+	struct settings settings;
+	int r = settings_from(&settings, config, NULL, 0);
+	void *mem;
+
+	*limiter = NULL;
+	if (r != 0)
+		return r;
+	mem = aligned_alloc(WEIR_ALIGN, lay_out(&nowhere, NULL, &settings));
+	if (mem == NULL)
+		return -ENOMEM;
+	*limiter = set_up(mem, &settings);
+	return 0;
+}
+
+void weir_limiter_destroy(struct weir_limiter *limiter)
+{
+	free(limiter);
+}

@@ -1,0 +1,130 @@
+/*
+ * The gate: one word that decides every admission.
+ *
+ *   bits  0..23  calls in flight
+ *   bits 24..47  the limit
+ *   bits 48..63  waiters: announced, and not yet served or gone
+ *
+ * All three are in one word so that each decision is taken against the values
+ * of one instant. An admission is a compare-and-swap, so it cannot happen once
+ * a lower limit is in the word, nor beside another admission for the last place.
+ * A limit that falls below what is in flight revokes nothing: nobody is admitted
+ * until enough calls have ended.
+ *
+ * word   written by                      order    pairs with
+ * -----  ------------------------------  -------  ---------------------------------------
+ * word   reserve: CAS, in flight + 1     acquire  give back: what the last holder of a
+ *                                                 permit wrote is visible to the next
+ * word   give back: in flight - 1        release  reserve
+ * word   announce, retract: waiters +-1  relaxed  nothing: waiters' data is ordered by
+ *                                                 the queue's own words
+ * word   set limit: CAS                  relaxed  nothing: a limit is only a number
+ *
+ * The relaxed writers are read-modify-writes too, so they continue the release
+ * sequence that a give back began, and reserve still pairs with it.
+ *
+ * That whoever waits is served rests on all of these being modifications of one
+ * word, hence in one order; lib/queue.c tells how.
+ */
+#ifndef WEIR_LIB_GATE_H
+#define WEIR_LIB_GATE_H
+
+#include <stdbool.h>
+
+#include "lib/layout.h"
+
+#define GATE_LIMIT_SHIFT   24
+#define GATE_WAITERS_SHIFT 48
+#define GATE_WAITERS_MAX   0xffffu
+#define GATE_WAITER        (UINT64_C(1) << GATE_WAITERS_SHIFT)
+
+_Static_assert(WEIR_LIMIT_MAX == (1u << GATE_LIMIT_SHIFT) - 1, "a limit fills its field");
+
+struct gate {
+	_Alignas(LINE) _Atomic uint64_t word;
+};
+
+static inline uint32_t gate_inflight(uint64_t word)
+{
+	return (uint32_t)word & WEIR_LIMIT_MAX;
+}
+
+static inline uint32_t gate_limit(uint64_t word)
+{
+	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & WEIR_LIMIT_MAX;
+}
+
+static inline uint32_t gate_waiters(uint64_t word)
+{
+	return (uint32_t)(word >> GATE_WAITERS_SHIFT);
+}
+
+static inline void gate_init(struct gate *g, uint32_t limit)
+{
+	atomic_init(&g->word, (uint64_t)limit << GATE_LIMIT_SHIFT);
+}
+
+static inline uint64_t gate_read(const struct gate *g)
+{
+	return atomic_load_explicit(&g->word, memory_order_relaxed);
+}
+
+/*
+ * Take a permit if there is one, and say how many are in flight with it. Who
+ * may not overtake is refused while somebody waits.
+ */
+static inline bool gate_reserve(struct gate *g, bool overtake, uint32_t *inflight)
+{
+	uint64_t word = gate_read(g);
+
+	do {
+		if (gate_inflight(word) >= gate_limit(word))
+			return false;
+		if (!overtake && gate_waiters(word) != 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&g->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
+	*inflight = gate_inflight(word) + 1;
+	return true;
+}
+
+/*
+ * Give a permit back. The word before is in *before: who sees waiters there must
+ * drain the queue. False if nothing was in flight: a permit that nobody held.
+ *
+ * For an instant such a bug borrows from the limit, and in flight reads as its
+ * greatest value: others are refused meanwhile, and the next line mends it.
+ */
+static inline bool gate_give_back(struct gate *g, uint64_t *before)
+{
+	*before = atomic_fetch_sub_explicit(&g->word, 1, memory_order_release);
+	if (LIKELY(gate_inflight(*before) != 0))
+		return true;
+	atomic_fetch_add_explicit(&g->word, 1, memory_order_relaxed);
+	return false;
+}
+
+static inline void gate_announce(struct gate *g)
+{
+	atomic_fetch_add_explicit(&g->word, GATE_WAITER, memory_order_relaxed);
+}
+
+static inline void gate_retract(struct gate *g)
+{
+	atomic_fetch_sub_explicit(&g->word, GATE_WAITER, memory_order_relaxed);
+}
+
+/* The word before: who raises the limit and sees waiters there must drain the queue. */
+static inline uint64_t gate_set_limit(struct gate *g, uint32_t limit)
+{
+	const uint64_t mask = (uint64_t)WEIR_LIMIT_MAX << GATE_LIMIT_SHIFT;
+	uint64_t word = gate_read(g);
+
+	while (!atomic_compare_exchange_weak_explicit(
+		&g->word, &word, (word & ~mask) | (uint64_t)limit << GATE_LIMIT_SHIFT,
+		memory_order_relaxed, memory_order_relaxed))
+		;
+	return word;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * The queue: numbered slots in which calls wait for a permit. No threads in
+ * here, and no sleep: a state machine that parking, polling and callbacks sit on.
+ */
+#ifndef WEIR_LIB_QUEUE_H
+#define WEIR_LIB_QUEUE_H
+
+#include <stdbool.h>
+
+#include <weir/wait.h>
+
+#include "lib/gate.h"
+#include "lib/park.h"
+
+#define QUEUE_MAX GATE_WAITERS_MAX
+
+struct slot {
+	_Alignas(LINE) _Atomic uint32_t state; /* stamp:30 | state:2 */
+	uint32_t inflight;                     /* the drainer's, before it grants */
+	weir_time since;                       /* the waiter's, before it pushes */
+	uint32_t inbox_next, gone_next;        /* the pusher's, until the drainer takes the list */
+	uint32_t next, prev;                   /* the drainer's list */
+	struct park park;
+};
+_Static_assert(sizeof(struct slot) == LINE, "a slot is one line");
+
+/* Whom to tell. Pointers of one process, hence not in the slot. */
+struct listener {
+	weir_granted_fn *granted;
+	void *arg;
+};
+
+struct queue {
+	_Alignas(LINE) _Atomic uint32_t inbox; /* slots pushed since the last drain, newest first */
+	_Atomic uint32_t gone;                 /* slots abandoned since the last drain */
+	_Atomic uint32_t pending;              /* drains asked for and not yet done */
+
+	_Alignas(LINE) uint32_t slots; /* never changes */
+	uint32_t order;                /* never changes */
+	weir_dur stand;                /* never changes */
+
+	/* The drainer's. */
+	_Alignas(LINE) uint32_t head, tail;
+	weir_time standing_since; /* when the first of those now waiting came */
+};
+
+/* A queue with its arrays, which lie elsewhere in the same memory. */
+struct queueing {
+	struct queue *queue;
+	struct slot *slots;
+	_Atomic uint64_t *free;
+	struct listener *listeners;
+	struct gate *gate;
+};
+
+struct queue_config {
+	uint32_t slots; /* 0: nobody can wait */
+	enum weir_order order;
+	weir_dur stand;
+};
+
+void queue_init(const struct queueing *q, const struct queue_config *config);
+
+/*
+ * Take a slot and stand in it; a permit may be there at once. False: the queue
+ * is full.
+ */
+bool queue_enter(const struct queueing *q, weir_time now, struct listener listener,
+		 struct weir_wait *wait);
+
+enum queue_state {
+	QUEUE_NONE,    /* no such waiter */
+	QUEUE_WAITING, /* still */
+	QUEUE_GRANTED, /* the permit is the caller's, and the slot is free again */
+	QUEUE_GONE,    /* left without a permit */
+};
+
+/* See whether the permit has come. With QUEUE_GRANTED, *inflight is set. */
+enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wait,
+			    uint32_t *inflight);
+
+/* Leave; unless the permit came first: then as queue_poll(). */
+enum queue_state queue_leave(const struct queueing *q, weir_time now, const struct weir_wait *wait,
+			     uint32_t *inflight);
+
+/* Hand out what the gate has. Called after anything that could have made room. */
+void queue_drain(const struct queueing *q, weir_time now);
+
+/* Where the waiter's thread may sleep. */
+struct park *queue_park(const struct queueing *q, const struct weir_wait *wait);
+
+#endif

@@ -1,0 +1,370 @@
+/*
+ * Recording samples, and closing windows. sampler.h has the ledger.
+ */
+
+#include "lib/sampler.h"
+
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+
+/*
+ * A stripe's count and sum share a word, so that no window sees one without the
+ * other: 20 bits and 44 bits. Whoever sees either half full spills the word
+ * into two wide ones. Samples above WIDE_RTT (8.6 s) go there at once, so that
+ * from half full it takes over a thousand threads, all between their add and
+ * their spill on one stripe, to overflow. What the wide words count may be split over
+ * two windows, count in one and sum in the next; it is never lost.
+ */
+#define SUM_BITS   44
+#define SUM_MASK   ((UINT64_C(1) << SUM_BITS) - 1)
+#define ONE_SAMPLE (UINT64_C(1) << SUM_BITS)
+#define HALF_FULL  ((UINT64_C(1) << 63) | (UINT64_C(1) << (SUM_BITS - 1)))
+#define WIDE_RTT   (UINT64_C(1) << 33)
+
+/* A window that lacks samples is looked at again after this part of its length. */
+#define EXTENSION 4
+
+#define RELAXED memory_order_relaxed
+
+size_t pool_size(uint32_t stripes)
+{
+	return sizeof(struct pool) + (size_t)stripes * LOG_MAX * sizeof(uint64_t);
+}
+
+void sampler_init(const struct sampling *s, const struct sampler_config *config)
+{
+	/* Due at once: the first sample opens the first window, and sets its length. */
+	atomic_init(&s->sampler->due, 0);
+	s->sampler->config = *config;
+	s->sampler->start = 0;
+	s->sampler->length = 0;
+	s->sampler->rtt_smoothed = 0;
+	for (uint32_t i = 0; i < config->stripes; i++) {
+		memset(&s->stripes[i], 0, sizeof(s->stripes[i]));
+		atomic_init(&s->stripes[i].min, UINT64_MAX);
+		if (s->lanes != NULL)
+			memset(&s->lanes[i], 0, sizeof(s->lanes[i]));
+	}
+}
+
+struct stripe *sampler_stripe(const struct sampling *s)
+{
+	uint32_t mask = s->sampler->config.stripes - 1;
+
+	/* A sandbox may forbid the call (-1): every thread then shares the last stripe. */
+	return &s->stripes[(uint32_t)sched_getcpu() & mask];
+}
+
+uint64_t sampler_total(const struct sampling *s, enum total which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->sampler->config.stripes; i++)
+		sum += atomic_load_explicit(&s->stripes[i].total[which], RELAXED);
+	return sum;
+}
+
+static void lower_to(_Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t old = atomic_load_explicit(word, RELAXED);
+
+	while (value < old &&
+	       !atomic_compare_exchange_weak_explicit(word, &old, value, RELAXED, RELAXED))
+		;
+}
+
+static void raise_to(_Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t old = atomic_load_explicit(word, RELAXED);
+
+	while (value > old &&
+	       !atomic_compare_exchange_weak_explicit(word, &old, value, RELAXED, RELAXED))
+		;
+}
+
+static void raise_to_32(_Atomic uint32_t *word, uint32_t value)
+{
+	uint32_t old = atomic_load_explicit(word, RELAXED);
+
+	while (value > old &&
+	       !atomic_compare_exchange_weak_explicit(word, &old, value, RELAXED, RELAXED))
+		;
+}
+
+static void add_wide(struct stripe *stripe, uint64_t count, uint64_t sum)
+{
+	atomic_fetch_add_explicit(&stripe->wide_count, count, RELAXED);
+	atomic_fetch_add_explicit(&stripe->wide_sum, sum, RELAXED);
+}
+
+static void spill(struct stripe *stripe)
+{
+	uint64_t word = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+
+	add_wide(stripe, word >> SUM_BITS, word & SUM_MASK);
+}
+
+/* Which sample of the stripe's window this is, from 0; or LOG_MAX and more. */
+static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
+{
+	uint64_t before;
+
+	if (UNLIKELY(rtt >= WIDE_RTT)) {
+		add_wide(stripe, 1, rtt);
+		return LOG_MAX;
+	}
+	before = atomic_fetch_add_explicit(&stripe->packed, ONE_SAMPLE + rtt, RELAXED);
+	if (UNLIKELY(((before + ONE_SAMPLE + rtt) & HALF_FULL) != 0))
+		spill(stripe);
+	return before >> SUM_BITS;
+}
+
+/*
+ * A thread that is stopped between its add and its store, while the window is
+ * closed, puts its value into the next window's log: the quantile is then off by
+ * one sample in two windows.
+ */
+static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, uint64_t index)
+{
+	if (index < LOG_MAX && atomic_load_explicit(&stripe->wide_count, RELAXED) == 0)
+		atomic_store_explicit(&lane->log[index], rtt, RELAXED);
+	else
+		atomic_fetch_add_explicit(&lane->bucket[bucket_of(rtt)], 1, RELAXED);
+}
+
+bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
+		    uint32_t inflight, bool dropped)
+{
+	bool measured = rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
+	uint64_t index;
+
+	if (dropped)
+		atomic_fetch_add_explicit(&stripe->dropped, 1, RELAXED);
+	else if (!measured)
+		return false;
+
+	raise_to_32(&stripe->inflight_max, inflight);
+	if (!measured)
+		return true;
+	index = add_latency(stripe, rtt);
+	lower_to(&stripe->min, rtt);
+	raise_to(&stripe->max, rtt);
+	if (s->lanes != NULL)
+		add_value(stripe, &s->lanes[stripe - s->stripes], rtt, index);
+	return true;
+}
+
+/* What a window adds up to. */
+struct sums {
+	uint64_t count, sum, min, max, dropped;
+	uint32_t inflight_max;
+};
+
+/* Look at the stripes and leave them as they are. */
+static struct sums peek(const struct sampling *s)
+{
+	struct sums all = {.min = UINT64_MAX};
+
+	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+		const struct stripe *stripe = &s->stripes[i];
+		uint64_t min = atomic_load_explicit(&stripe->min, RELAXED);
+
+		all.count += atomic_load_explicit(&stripe->packed, RELAXED) >> SUM_BITS;
+		all.count += atomic_load_explicit(&stripe->wide_count, RELAXED);
+		all.dropped += atomic_load_explicit(&stripe->dropped, RELAXED);
+		if (min < all.min)
+			all.min = min;
+	}
+	return all;
+}
+
+static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, uint32_t *known)
+{
+	for (uint32_t i = 0; i < LOG_MAX && i < logged; i++) {
+		uint64_t rtt = atomic_exchange_explicit(&lane->log[i], 0, RELAXED);
+
+		if (rtt == 0)
+			continue; /* counted, but not yet stored */
+		pool->value[(*known)++] = rtt;
+		pool->bucket[bucket_of(rtt)]++;
+	}
+	if (logged < LOG_MAX)
+		return;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		if (atomic_load_explicit(&lane->bucket[i], RELAXED) != 0)
+			pool->bucket[i] += atomic_exchange_explicit(&lane->bucket[i], 0, RELAXED);
+}
+
+/* Take all there is out of the stripes; how many latencies are known by value goes to *known. */
+static struct sums collect(const struct sampling *s, uint32_t *known)
+{
+	struct sums all = {.min = UINT64_MAX};
+
+	*known = 0;
+	if (s->lanes != NULL)
+		memset(s->pool->bucket, 0, sizeof(s->pool->bucket));
+	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+		struct stripe *stripe = &s->stripes[i];
+		uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+		uint64_t wide = atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
+		uint64_t min = atomic_exchange_explicit(&stripe->min, UINT64_MAX, RELAXED);
+		uint64_t max = atomic_exchange_explicit(&stripe->max, 0, RELAXED);
+		uint32_t top = atomic_exchange_explicit(&stripe->inflight_max, 0, RELAXED);
+
+		all.count += (packed >> SUM_BITS) + wide;
+		all.sum += packed & SUM_MASK;
+		all.sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
+		all.dropped += atomic_exchange_explicit(&stripe->dropped, 0, RELAXED);
+		all.min = min < all.min ? min : all.min;
+		all.max = max > all.max ? max : all.max;
+		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
+		if (s->lanes != NULL)
+			collect_lane(&s->lanes[i], wide > 0 ? LOG_MAX : packed >> SUM_BITS, s->pool,
+				     known);
+	}
+	return all;
+}
+
+/* The rank is the nearest to quantile * count, ties up, as Netflix's; the lowest is the first. */
+static double quantile_of(const struct sampling *s, uint32_t known)
+{
+	uint64_t count = 0, rank;
+
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		count += s->pool->bucket[i];
+	if (count == 0)
+		return 0;
+	rank = (uint64_t)floor((double)count * s->sampler->config.quantile + 0.5);
+	return histogram_at_rank(s->pool->bucket, rank > 0 ? rank : 1, s->pool->value, known);
+}
+
+static double smoothed(struct sampler *sampler, double rtt)
+{
+	double weight = sampler->config.rtt_smoothing;
+
+	if (rtt == 0 || weight == 1)
+		return rtt;
+	if (sampler->rtt_smoothed == 0)
+		sampler->rtt_smoothed = rtt;
+	sampler->rtt_smoothed += weight * (rtt - sampler->rtt_smoothed);
+	return sampler->rtt_smoothed;
+}
+
+static double statistic(const struct sampling *s, const struct weir_window *w, uint32_t known)
+{
+	switch ((enum weir_rtt)s->sampler->config.rtt) {
+	case WEIR_RTT_MIN:
+		return w->rtt_min;
+	case WEIR_RTT_QUANTILE:
+		return quantile_of(s, known);
+	case WEIR_RTT_MEAN:
+		break;
+	}
+	return w->rtt_mean;
+}
+
+static weir_dur length_for(const struct sampler_config *config, uint64_t rtt_min)
+{
+	if (rtt_min > config->window_max / 2)
+		return config->window_max;
+	return rtt_min * 2 < config->window_min ? config->window_min : rtt_min * 2;
+}
+
+/* Clears the busy bit. */
+static void set_due(struct sampler *sampler, weir_time due)
+{
+	atomic_store_explicit(&sampler->due, due << 1, memory_order_release);
+}
+
+/* Too few samples. True if the window is to close all the same; else it has a new deadline. */
+static bool overdue(const struct sampling *s, weir_time now, const struct sums *sums)
+{
+	struct sampler *sampler = s->sampler;
+	const struct sampler_config *config = &sampler->config;
+	weir_dur age, rest, extension;
+
+	if (sampler->start == 0 || now < sampler->start) {
+		sampler->start = now;
+		sampler->length = length_for(config, sums->min);
+		set_due(sampler, now + sampler->length);
+		return false;
+	}
+	age = now - sampler->start;
+	if (age >= config->window_max)
+		return true;
+	rest = config->window_max - age;
+	extension = sampler->length / EXTENSION;
+	set_due(sampler, now + (extension < rest ? extension : rest));
+	return false;
+}
+
+static void discard(const struct sampling *s, weir_time now)
+{
+	uint32_t known;
+	struct sums sums = collect(s, &known);
+
+	s->sampler->length = length_for(&s->sampler->config, sums.min);
+	sampler_open(s, now);
+}
+
+/* Whether the window has what it needs; if not, it has been seen to. The caller owns it. */
+static bool complete(const struct sampling *s, weir_time now)
+{
+	const struct sampler_config *config = &s->sampler->config;
+	struct sums sums;
+
+	if (config->each_sample)
+		return true;
+	sums = peek(s);
+	if (sums.count >= config->window_samples)
+		return true;
+	if (!config->discard)
+		return overdue(s, now, &sums);
+	discard(s, now);
+	return false;
+}
+
+bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
+{
+	struct sampler *sampler = s->sampler;
+	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
+	struct sums sums;
+	uint32_t known;
+
+	if ((due & 1) != 0 || now <= due >> 1)
+		return false;
+	/* Acquire: what the previous owner left. Who loses the race leaves. */
+	if (!atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | 1,
+						     memory_order_acquire, RELAXED))
+		return false;
+	if (!complete(s, now))
+		return false;
+
+	sums = collect(s, &known);
+	if (sums.count + sums.dropped == 0) {
+		sampler_open(s, now); /* the previous owner took our sample along */
+		return false;
+	}
+	*w = (struct weir_window){
+		.start = sampler->start,
+		.end = now,
+		.count = sums.count < UINT32_MAX ? (uint32_t)sums.count : UINT32_MAX,
+		.dropped = sums.dropped < UINT32_MAX ? (uint32_t)sums.dropped : UINT32_MAX,
+		.inflight_max = sums.inflight_max,
+	};
+	if (sums.count > 0) {
+		w->rtt_mean = (double)(sums.sum / sums.count);
+		w->rtt_min = (double)(sums.min == UINT64_MAX ? 0 : sums.min);
+		w->rtt_max = (double)sums.max;
+		w->rtt = smoothed(sampler, statistic(s, w, known));
+	}
+	sampler->length = length_for(&sampler->config, sums.min);
+	return true;
+}
+
+void sampler_open(const struct sampling *s, weir_time now)
+{
+	s->sampler->start = now;
+	set_due(s->sampler, s->sampler->config.each_sample ? 0 : now + s->sampler->length);
+}

@@ -1,0 +1,133 @@
+/*
+ * The sampler: latencies go into stripes, one a CPU; now and then one thread
+ * closes the window and reads what came together.
+ *
+ * word          written by                          order    pairs with
+ * ------------  ----------------------------------  -------  --------------------------
+ * due           close: CAS, busy bit set            acquire  open: the owner's plain
+ *                                                            fields, and the limit's
+ *                                                            state, pass from owner to
+ *                                                            owner
+ * due           open, extend: busy bit cleared      release  close
+ * packed        record: add one sample              relaxed  nothing: a number
+ * packed        spill, collect: exchange 0          relaxed  nothing: a number
+ * wide_...      record, spill: add                  relaxed  nothing: a number
+ * min, max,     record: CAS when beaten;            relaxed  nothing: a number
+ * inflight_max  collect: exchange
+ * dropped       record: add; collect: exchange 0    relaxed  nothing: a number
+ * log[i]        record: store; collect: exchange    relaxed  nothing: a number
+ * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
+ * totals        anyone: add                         relaxed  nothing: a number
+ *
+ * Why no sample is lost or counted twice: a sample enters count and sum by one
+ * add of one word, and every word that is taken is taken by an exchange with
+ * zero, so each add is seen by exactly one taker. A sample recorded while a window is
+ * being collected falls in this one or the next, whole; its minimum, maximum
+ * and value for the quantile are words of their own and may fall in the neighbour.
+ *
+ * Why nobody waits: the window is owned through a bit in its deadline. Who finds
+ * it due sets the bit or, finding it set, leaves: the owner, or the next sample
+ * after it, sees the same words.
+ */
+#ifndef WEIR_LIB_SAMPLER_H
+#define WEIR_LIB_SAMPLER_H
+
+#include <stdbool.h>
+
+#include "lib/histogram.h"
+#include "lib/layout.h"
+
+/* Latencies of a window that a stripe remembers by value; further ones only by bucket. */
+#define LOG_MAX 256
+
+/* What a stripe counts for as long as the limiter lives. */
+enum total {
+	TOTAL_ADMITTED,
+	TOTAL_REJECTED,
+	TOTAL_TIMED_OUT,
+	TOTAL_SUCCEEDED,
+	TOTAL_IGNORED,
+	TOTAL_DROPPED,
+	TOTAL_DOUBLE_RELEASED,
+	TOTALS,
+};
+
+struct stripe {
+	_Alignas(LINE) _Atomic uint64_t packed; /* count:20 | sum of nanoseconds:44 */
+	_Atomic uint64_t wide_count, wide_sum;  /* what does not fit there */
+	_Atomic uint64_t min, max;
+	_Atomic uint32_t inflight_max, dropped;
+	_Atomic uint64_t total[TOTALS];
+};
+_Static_assert(sizeof(struct stripe) == LINE, "a stripe is one line");
+
+/* The latencies of a stripe's window, kept if a quantile is asked for. */
+struct lane {
+	_Alignas(LINE) _Atomic uint64_t log[LOG_MAX];
+	_Atomic uint32_t bucket[BUCKETS];
+};
+
+/* Where the owner puts the lanes together. */
+struct pool {
+	uint64_t bucket[BUCKETS];
+	uint64_t value[]; /* LOG_MAX a stripe */
+};
+
+/* What never changes. */
+struct sampler_config {
+	weir_dur window_min, window_max, rtt_threshold;
+	uint32_t window_samples;
+	uint32_t stripes; /* a power of two */
+	uint32_t each_sample, discard, rtt;
+	double quantile, rtt_smoothing;
+};
+
+struct sampler {
+	_Alignas(LINE) _Atomic uint64_t due; /* when the window may close << 1 | busy */
+	struct sampler_config config;
+
+	/* The owner's. */
+	_Alignas(LINE) weir_time start;
+	weir_dur length;     /* that the window is meant to have */
+	double rtt_smoothed; /* 0: none yet */
+};
+
+/* A sampler with its arrays, which lie elsewhere in the same memory. */
+struct sampling {
+	struct sampler *sampler;
+	struct stripe *stripes;
+	struct lane *lanes; /* NULL: no quantile is asked for */
+	struct pool *pool;
+};
+
+size_t pool_size(uint32_t stripes);
+
+void sampler_init(const struct sampling *s, const struct sampler_config *config);
+
+/* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
+struct stripe *sampler_stripe(const struct sampling *s);
+
+static inline void stripe_count(struct stripe *stripe, enum total which)
+{
+	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_relaxed);
+}
+
+/* The sum of one total over the stripes. */
+uint64_t sampler_total(const struct sampling *s, enum total which);
+
+/*
+ * Count a sample. A latency of zero, or below the threshold, is none, but a drop is
+ * a drop all the same. False if there was nothing to count.
+ */
+bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
+		    uint32_t inflight, bool dropped);
+
+/*
+ * Close the window if it is due, and nobody else is at it, and it has what it
+ * needs. True: *w is filled, but for limit and random, and the caller owns the window
+ * until he calls sampler_open().
+ */
+bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w);
+void sampler_open(const struct sampling *s, weir_time now);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * The built-in limits by name. The one file that knows them all.
+ */
+
+#include <stddef.h>
+#include <string.h>
+
+#include <weir/limits.h>
+
+static const struct weir_limit_ops *const builtin[] = {
+	&weir_vegas, /* the default is the first */
+	&weir_aimd,  &weir_fixed, &weir_gradient, &weir_gradient2, &weir_settable,
+};
+
+#define BUILTINS (sizeof(builtin) / sizeof(builtin[0]))
+
+const struct weir_limit_ops *weir_limit_at(unsigned index)
+{
+	return index < BUILTINS ? builtin[index] : NULL;
+}
+
+const struct weir_limit_ops *weir_limit_by_name(const char *name)
+{
+	if (name == NULL)
+		return builtin[0];
+	for (size_t i = 0; i < BUILTINS; i++)
+		if (strcmp(builtin[i]->name, name) == 0)
+			return builtin[i];
+	return NULL;
+}
