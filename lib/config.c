@@ -151,7 +151,7 @@ int weir_config_check(const struct weir_config *config, char *why, size_t why_si
 /* Lay out one part: its place, and the next free place in *end. */
 static void *part(char *mem, size_t *end, size_t size)
 {
-	char *at = mem + *end;
+	char *at = mem != NULL ? mem + *end : NULL;
 
 	*end += round_up_to_line(size);
 	return at;

@@ -14,20 +14,21 @@ static const struct listener nobody = {.granted = NULL};
 static int answer(struct weir_limiter *l, enum queue_state state, weir_time now, uint32_t inflight,
 		  const void *place, struct weir_token *token)
 {
-	*token = (struct weir_token){.state = 0};
 	switch (state) {
 	case QUEUE_GRANTED:
 		*token = limiter_token(l, now, inflight, place);
 		return 0;
 	case QUEUE_WAITING:
+		*token = (struct weir_token){.state = 0};
 		return -EAGAIN;
 	case QUEUE_GONE:
+		*token = (struct weir_token){.state = 0};
 		count(l, TOTAL_TIMED_OUT);
 		return -ETIMEDOUT;
 	case QUEUE_NONE:
 		break;
 	}
-	return -EINVAL;
+	return -EINVAL; /* and whatever *token holds is not ours to empty */
 }
 
 /* Sleep in the slot until granted, or until deadline. */

@@ -56,7 +56,8 @@ WEIR_API WEIR_MUST_CHECK int weir_enqueue_at(struct weir_limiter *limiter, weir_
 
 /*
  * Take the permit if it has come: 0, and the latency is measured from now.
- * -EAGAIN: still waiting. -EINVAL: this is no waiter (any more).
+ * -EAGAIN: still waiting. -EINVAL: this is no waiter (any more), and *token is
+ * left as it is.
  */
 WEIR_API WEIR_MUST_CHECK int weir_poll(struct weir_limiter *limiter, struct weir_wait *wait,
 				       struct weir_token *token);

@@ -1,0 +1,239 @@
+/*
+ * Threads that acquire in every way there is, while the limit moves under them.
+ *
+ *   stress-limiter [OPERATIONS [THREADS]]
+ *
+ * Checked on the way: no admission above the limit of its instant; no waiter
+ * forgotten (one with a far deadline never times out); a permit released by one holder
+ * is seen whole by the next. Checked at the end: nothing in flight, nobody
+ * waiting, and every attempt accounted for once.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "check.h"
+
+#define FAR (300 * WEIR_S)
+
+static struct weir_limiter *limiter;
+
+/*
+ * The bound in force: epoch << 32 | limit. While the setter is between two limits
+ * the bound is the greater, and each change has an epoch of its own. An
+ * admission during which this word did not change was within it.
+ */
+static _Atomic uint64_t bound;
+static atomic_bool done;
+
+/* Written by holders only, and plain: with a limit of one, each sees the last one's value. */
+static uint64_t alone;
+static bool exclusive;
+
+struct worker {
+	_Alignas(128) uint64_t seed;
+	uint64_t operations;
+	uint64_t admitted, refused, timed_out;
+	atomic_bool told; /* by the callback */
+};
+
+static void tell(void *arg)
+{
+	struct worker *w = arg;
+
+	atomic_store_explicit(&w->told, true, memory_order_release);
+}
+
+/* Wait as an event loop does. */
+static int by_polling(struct worker *w, struct weir_token *token, bool impatient)
+{
+	struct weir_wait wait;
+	int r;
+
+	atomic_store_explicit(&w->told, false, memory_order_relaxed);
+	r = weir_enqueue(limiter, draw(&w->seed) % 2 != 0 ? tell : NULL, w, &wait);
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; (r = weir_poll(limiter, &wait, token)) == -EAGAIN; i++) {
+		if (impatient && i > 3) {
+			r = weir_cancel(limiter, &wait, token);
+			CHECK(r == 0 || r == -EALREADY);
+			return r == 0 ? -ETIMEDOUT : 0;
+		}
+		sched_yield();
+	}
+	CHECK(r == 0);
+	CHECK(weir_poll(limiter, &wait, token) == -EINVAL && token->state != 0);
+	return 0;
+}
+
+static int attempt(struct worker *w, struct weir_token *token)
+{
+	uint64_t way = draw(&w->seed) % 64;
+	int r;
+
+	if (way < 40)
+		return weir_try_acquire(limiter, token);
+	if (way < 56) {
+		r = weir_acquire(limiter, weir_now() + FAR, token);
+		CHECK(r != -ETIMEDOUT);
+		return r;
+	}
+	if (way < 60)
+		return weir_acquire(limiter, weir_now() + draw(&w->seed) % (20 * WEIR_US), token);
+	return by_polling(w, token, way < 62);
+}
+
+static void hold(struct worker *w, struct weir_token *token)
+{
+	static const enum weir_outcome outcomes[] = {WEIR_SUCCESS, WEIR_SUCCESS, WEIR_IGNORE,
+						     WEIR_DROPPED};
+	struct weir_token copy = *token;
+
+	if (exclusive)
+		alone++;
+	if (draw(&w->seed) % 256 == 0)
+		sched_yield();
+	weir_release(limiter, token, outcomes[draw(&w->seed) % 4]);
+	CHECK(token->state == 0 && copy.state != 0);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct weir_token token;
+
+	for (uint64_t i = 0; i < w->operations; i++) {
+		uint64_t before = atomic_load_explicit(&bound, memory_order_acquire);
+		int r = attempt(w, &token);
+
+		if (r == 0) {
+			if (atomic_load_explicit(&bound, memory_order_acquire) == before)
+				CHECK(token.inflight <= (uint32_t)before);
+			w->admitted++;
+			hold(w, &token);
+			continue;
+		}
+		CHECK(r == -EAGAIN || r == -ETIMEDOUT);
+		w->refused += r == -EAGAIN;
+		w->timed_out += r == -ETIMEDOUT;
+	}
+	return NULL;
+}
+
+static void *move_limit(void *arg)
+{
+	uint32_t top = *(uint32_t *)arg, limit = top;
+	uint64_t seed = 99, epoch = 0;
+
+	while (!atomic_load_explicit(&done, memory_order_relaxed)) {
+		uint32_t next = 1 + (uint32_t)(draw(&seed) % top);
+		uint32_t greater = next > limit ? next : limit;
+
+		atomic_store_explicit(&bound, ++epoch << 32 | greater, memory_order_release);
+		CHECK(weir_limit_set(limiter, next) == 0);
+		atomic_store_explicit(&bound, ++epoch << 32 | next, memory_order_release);
+		limit = next;
+		usleep(50);
+	}
+	return NULL;
+}
+
+static void make_limiter(enum weir_order order, uint32_t limit, uint32_t queue)
+{
+	struct weir_settable_config settable = {.initial = limit};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_settable;
+	config.limit_config = &settable;
+	config.order = order;
+	config.queue = queue;
+	config.queue_stand = WEIR_MS;
+	config.window_min = WEIR_MS;
+	config.rtt = WEIR_RTT_QUANTILE;
+	config.stripes = 2;
+	CHECK(weir_limiter_create(&config, &limiter) == 0);
+	atomic_store_explicit(&bound, limit, memory_order_release);
+	atomic_store_explicit(&done, false, memory_order_relaxed);
+	exclusive = limit == 1;
+	alone = 0;
+}
+
+static void settle_accounts(const struct worker *workers, unsigned threads, uint64_t operations)
+{
+	struct weir_snapshot s;
+	uint64_t admitted = 0, refused = 0, timed_out = 0;
+
+	for (unsigned i = 0; i < threads; i++) {
+		admitted += workers[i].admitted;
+		refused += workers[i].refused;
+		timed_out += workers[i].timed_out;
+	}
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	CHECK(s.inflight == 0);
+	CHECK(s.waiting == 0);
+	CHECK(s.admitted == admitted);
+	CHECK(s.rejected == refused);
+	CHECK(s.timed_out == timed_out);
+	CHECK(s.succeeded + s.ignored + s.dropped == admitted);
+	CHECK(s.double_released == 0);
+	CHECK(admitted + refused + timed_out == operations * threads);
+	CHECK(!exclusive || alone == admitted);
+	printf("admitted %llu, refused %llu, timed out %llu, windows %llu\n",
+	       (unsigned long long)admitted, (unsigned long long)refused,
+	       (unsigned long long)timed_out, (unsigned long long)s.windows);
+}
+
+static void round_of(const char *name, enum weir_order order, uint32_t limit, bool moving,
+		     unsigned threads, uint64_t operations)
+{
+	static struct worker workers[THREADS_MAX];
+	struct crew crew;
+	pthread_t mover;
+
+	make_limiter(order, limit, threads / 2 + 1);
+	for (unsigned i = 0; i < threads; i++) {
+		workers[i].seed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+		workers[i].operations = operations / threads;
+		workers[i].admitted = workers[i].refused = workers[i].timed_out = 0;
+	}
+	if (moving)
+		CHECK(pthread_create(&mover, NULL, move_limit, &limit) == 0);
+	crew_start(&crew, threads, work, (char *)workers, sizeof(workers[0]));
+	crew_join(&crew);
+	atomic_store_explicit(&done, true, memory_order_relaxed);
+	if (moving)
+		CHECK(pthread_join(mover, NULL) == 0);
+	printf("%-8s limit %2u%s, %3u threads: ", name, limit, moving ? " and below" : "", threads);
+	settle_accounts(workers, threads, operations / threads);
+	weir_limiter_destroy(limiter);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000000;
+	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
+	uint64_t share = operations / 8;
+
+	if (threads < 1 || threads > THREADS_MAX || share < threads) {
+		fprintf(stderr, "stress-limiter: 1 to %d threads, 8 operations each or more\n",
+			THREADS_MAX);
+		return 2;
+	}
+	round_of("fifo", WEIR_FIFO, 1, false, threads, share);
+	round_of("fifo", WEIR_FIFO, 4, false, threads, share);
+	round_of("fifo", WEIR_FIFO, 8, true, threads, share);
+	round_of("lifo", WEIR_LIFO, 1, false, threads, share);
+	round_of("lifo", WEIR_LIFO, 4, true, threads, share);
+	round_of("adaptive", WEIR_ADAPTIVE, 2, false, threads, share);
+	round_of("adaptive", WEIR_ADAPTIVE, 8, true, threads, share);
+	round_of("fifo", WEIR_FIFO, 64, true, threads, share);
+	return 0;
+}

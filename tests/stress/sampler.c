@@ -1,0 +1,123 @@
+/*
+ * Threads that record samples as fast as they can, while whoever finds a window
+ * due closes it: every sample is in exactly one window, count and sum together.
+ *
+ *   stress-sampler [SAMPLES [THREADS]]
+ *
+ * All latencies are equal, so a window in which one sample was counted and not
+ * summed, or the reverse, has another mean.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <weir/weir.h>
+
+#include "check.h"
+
+#define RTT 1234567
+
+static struct weir_limiter *limiter;
+
+/* Only the window's owner writes these: an observer is called by one thread at a time. */
+static uint64_t windows, counted, dropped, inflight_max;
+
+static void count_window(void *arg, const struct weir_report *report)
+{
+	const struct weir_window *w = &report->window;
+
+	(void)arg;
+	windows++;
+	counted += w->count;
+	dropped += w->dropped;
+	if (w->inflight_max > inflight_max)
+		inflight_max = w->inflight_max;
+	CHECK(w->count == 0 || (uint64_t)w->rtt_mean == RTT);
+}
+
+struct recorder {
+	_Alignas(128) uint64_t seed;
+	uint64_t samples, dropped;
+};
+
+static _Atomic uint64_t now;
+
+static void *record(void *arg)
+{
+	struct recorder *r = arg;
+
+	for (uint64_t i = 0; i < r->samples; i++) {
+		uint64_t end = atomic_load_explicit(&now, memory_order_relaxed);
+		bool drop = draw(&r->seed) % 16 == 0;
+
+		if (i % 64 == 0)
+			end = atomic_fetch_add_explicit(&now, WEIR_US, memory_order_relaxed);
+		weir_sample_at(limiter, end - RTT, end, (uint32_t)(i % 1000),
+			       drop ? WEIR_DROPPED : WEIR_SUCCESS);
+		r->dropped += drop;
+	}
+	return NULL;
+}
+
+static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t samples,
+		unsigned threads)
+{
+	static const struct weir_observer observer = {.window = count_window};
+	static struct recorder recorders[THREADS_MAX];
+	struct weir_config config;
+	struct weir_snapshot s;
+	struct crew crew;
+	uint64_t drops = 0;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.windowing = windowing;
+	config.window_min = 100 * WEIR_US;
+	config.window_max = WEIR_MS;
+	config.rtt = rtt;
+	config.stripes = 4;
+	config.observer = &observer;
+	CHECK(weir_limiter_create(&config, &limiter) == 0);
+	windows = counted = dropped = inflight_max = 0;
+	atomic_store_explicit(&now, WEIR_S, memory_order_relaxed);
+
+	for (unsigned i = 0; i < threads; i++) {
+		recorders[i] = (struct recorder){
+			.seed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15),
+			.samples = samples / threads,
+		};
+	}
+	crew_start(&crew, threads, record, (char *)recorders, sizeof(recorders[0]));
+	crew_join(&crew);
+
+	/* One more, far in the future, closes the last window. */
+	weir_sample_at(limiter, UINT64_C(1) << 60, (UINT64_C(1) << 60) + RTT, 1, WEIR_SUCCESS);
+	for (unsigned i = 0; i < threads; i++)
+		drops += recorders[i].dropped;
+	printf("%llu samples in %llu windows, %llu of them dropped\n", (unsigned long long)counted,
+	       (unsigned long long)windows, (unsigned long long)dropped);
+	CHECK(counted == samples / threads * threads + 1);
+	CHECK(dropped == drops);
+	CHECK(inflight_max == 999);
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	CHECK(s.succeeded + s.dropped == counted && s.dropped == dropped);
+	CHECK(s.windows == windows);
+	weir_limiter_destroy(limiter);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t samples = argc > 1 ? strtoull(argv[1], NULL, 10) : 4000000;
+	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
+
+	if (threads < 1 || threads > THREADS_MAX || samples / 3 / threads < 1000) {
+		fprintf(stderr, "stress-sampler: 1 to %d threads, 3000 samples each or more\n",
+			THREADS_MAX);
+		return 2;
+	}
+	run(WEIR_WINDOW_TIME, WEIR_RTT_MEAN, samples / 3, threads);
+	run(WEIR_WINDOW_TIME, WEIR_RTT_QUANTILE, samples / 3, threads);
+	run(WEIR_WINDOW_SAMPLE, WEIR_RTT_MEAN, samples / 3, threads);
+	return 0;
+}
