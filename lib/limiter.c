@@ -120,10 +120,10 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_window *w)
 static void record(struct weir_limiter *l, struct stripe *stripe, weir_time start, weir_time now,
 		   uint32_t inflight, bool dropped)
 {
-	uint64_t rtt = now > start ? now - start : 0; /* a clock that went back measured nothing */
+	int64_t rtt = (int64_t)(now - start); /* a clock that went back measured nothing */
 	struct weir_window w;
 
-	if (!sampler_record(&l->sampling, stripe, rtt, inflight, dropped))
+	if (!sampler_record(&l->sampling, stripe, rtt > 0 ? (uint64_t)rtt : 0, inflight, dropped))
 		return;
 	if (LIKELY(!sampler_close(&l->sampling, now, &w)))
 		return;

@@ -183,6 +183,12 @@ static void collect(const struct queueing *q)
 	}
 }
 
+/* The queue has not been empty for so long that its oldest are hardly worth serving. */
+static bool stands(const struct queue *queue, weir_time now)
+{
+	return (int64_t)(now - queue->standing_since) > (int64_t)queue->stand;
+}
+
 /* Who is next; or NIL. */
 static uint32_t choose(const struct queue *queue, weir_time now)
 {
@@ -190,9 +196,7 @@ static uint32_t choose(const struct queue *queue, weir_time now)
 	case WEIR_LIFO:
 		return queue->tail;
 	case WEIR_ADAPTIVE:
-		return now > queue->standing_since && now - queue->standing_since > queue->stand
-			       ? queue->tail
-			       : queue->head;
+		return stands(queue, now) ? queue->tail : queue->head;
 	case WEIR_FIFO:
 		break;
 	}

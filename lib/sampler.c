@@ -10,11 +10,13 @@
 
 /*
  * A stripe's count and sum share a word, so that no window sees one without the
- * other: 20 bits and 44 bits. Whoever sees either half full spills the word
- * into two wide ones. Samples above WIDE_RTT (8.6 s) go there at once, so that
- * from half full it takes over a thousand threads, all between their add and
- * their spill on one stripe, to overflow. What the wide words count may be split over
- * two windows, count in one and sum in the next; it is never lost.
+ * other: 20 bits and 44 bits. Whoever sees either half full puts the word aside,
+ * whole, and begins a new one. Where there is no place for it any more, after two million
+ * samples of one CPU in one window, count and sum go into wide words of their
+ * own; and so do samples above WIDE_RTT (8.6 s) at once, so that from half full it takes over a
+ * thousand threads, all between their add and their spill on one stripe, to overflow.
+ * What the wide words count may be split, count in one window and sum in the next;
+ * it is never lost.
  */
 #define SUM_BITS   44
 #define SUM_MASK   ((UINT64_C(1) << SUM_BITS) - 1)
@@ -25,6 +27,10 @@
 /* A window that lacks samples is looked at again after this part of its length. */
 #define EXTENSION 4
 
+/* The word due: a time in 63 bits, and whether somebody is closing the window. */
+#define BUSY    UINT64_C(1)
+#define AT_ONCE UINT64_C(0)
+
 #define RELAXED memory_order_relaxed
 
 size_t pool_size(uint32_t stripes)
@@ -34,8 +40,8 @@ size_t pool_size(uint32_t stripes)
 
 void sampler_init(const struct sampling *s, const struct sampler_config *config)
 {
-	/* Due at once: the first sample opens the first window, and sets its length. */
-	atomic_init(&s->sampler->due, 0);
+	/* The first sample opens the first window, and sets its length. */
+	atomic_init(&s->sampler->due, AT_ONCE);
 	s->sampler->config = *config;
 	s->sampler->start = 0;
 	s->sampler->length = 0;
@@ -102,6 +108,13 @@ static void spill(struct stripe *stripe)
 {
 	uint64_t word = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
 
+	for (uint32_t i = 0; i < SPILLS; i++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong_explicit(&stripe->spilled[i], &none, word,
+							    RELAXED, RELAXED))
+			return;
+	}
 	add_wide(stripe, word >> SUM_BITS, word & SUM_MASK);
 }
 
@@ -120,6 +133,12 @@ static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
 	return before >> SUM_BITS;
 }
 
+/* A word was put aside: the count in packed began anew in this window. */
+static bool began_anew(const struct stripe *stripe)
+{
+	return atomic_load_explicit(&stripe->spilled[0], RELAXED) != 0;
+}
+
 /*
  * A thread that is stopped between its add and its store, while the window is
  * closed, puts its value into the next window's log: the quantile is then off by
@@ -127,7 +146,7 @@ static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
  */
 static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, uint64_t index)
 {
-	if (index < LOG_MAX && atomic_load_explicit(&stripe->wide_count, RELAXED) == 0)
+	if (index < LOG_MAX && !began_anew(stripe))
 		atomic_store_explicit(&lane->log[index], rtt, RELAXED);
 	else
 		atomic_fetch_add_explicit(&lane->bucket[bucket_of(rtt)], 1, RELAXED);
@@ -171,6 +190,8 @@ static struct sums peek(const struct sampling *s)
 		uint64_t min = atomic_load_explicit(&stripe->min, RELAXED);
 
 		all.count += atomic_load_explicit(&stripe->packed, RELAXED) >> SUM_BITS;
+		for (uint32_t k = 0; k < SPILLS; k++)
+			all.count += atomic_load_explicit(&stripe->spilled[k], RELAXED) >> SUM_BITS;
 		all.count += atomic_load_explicit(&stripe->wide_count, RELAXED);
 		all.dropped += atomic_load_explicit(&stripe->dropped, RELAXED);
 		if (min < all.min)
@@ -189,11 +210,29 @@ static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, 
 		pool->value[(*known)++] = rtt;
 		pool->bucket[bucket_of(rtt)]++;
 	}
-	if (logged < LOG_MAX)
-		return;
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		if (atomic_load_explicit(&lane->bucket[i], RELAXED) != 0)
 			pool->bucket[i] += atomic_exchange_explicit(&lane->bucket[i], 0, RELAXED);
+}
+
+/* Take count and sum out of a stripe; how many of its samples may be in the log. */
+static uint64_t take_sums(struct stripe *stripe, struct sums *all)
+{
+	uint64_t logged = began_anew(stripe) ? LOG_MAX : 0;
+	uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+
+	all->count += packed >> SUM_BITS;
+	all->sum += packed & SUM_MASK;
+	logged += packed >> SUM_BITS;
+	for (uint32_t k = 0; k < SPILLS; k++) {
+		uint64_t word = atomic_exchange_explicit(&stripe->spilled[k], 0, RELAXED);
+
+		all->count += word >> SUM_BITS;
+		all->sum += word & SUM_MASK;
+	}
+	all->count += atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
+	all->sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
+	return logged;
 }
 
 /* Take all there is out of the stripes; how many latencies are known by value goes to *known. */
@@ -206,22 +245,17 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 		memset(s->pool->bucket, 0, sizeof(s->pool->bucket));
 	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
 		struct stripe *stripe = &s->stripes[i];
-		uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
-		uint64_t wide = atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
+		uint64_t logged = take_sums(stripe, &all);
 		uint64_t min = atomic_exchange_explicit(&stripe->min, UINT64_MAX, RELAXED);
 		uint64_t max = atomic_exchange_explicit(&stripe->max, 0, RELAXED);
 		uint32_t top = atomic_exchange_explicit(&stripe->inflight_max, 0, RELAXED);
 
-		all.count += (packed >> SUM_BITS) + wide;
-		all.sum += packed & SUM_MASK;
-		all.sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
 		all.dropped += atomic_exchange_explicit(&stripe->dropped, 0, RELAXED);
 		all.min = min < all.min ? min : all.min;
 		all.max = max > all.max ? max : all.max;
 		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
 		if (s->lanes != NULL)
-			collect_lane(&s->lanes[i], wide > 0 ? LOG_MAX : packed >> SUM_BITS, s->pool,
-				     known);
+			collect_lane(&s->lanes[i], logged, s->pool, known);
 	}
 	return all;
 }
@@ -271,10 +305,10 @@ static weir_dur length_for(const struct sampler_config *config, uint64_t rtt_min
 	return rtt_min * 2 < config->window_min ? config->window_min : rtt_min * 2;
 }
 
-/* Clears the busy bit. */
-static void set_due(struct sampler *sampler, weir_time due)
+/* Lets go of the window as well. */
+static void set_due(struct sampler *sampler, uint64_t due)
 {
-	atomic_store_explicit(&sampler->due, due << 1, memory_order_release);
+	atomic_store_explicit(&sampler->due, due, memory_order_release);
 }
 
 /* Too few samples. True if the window is to close all the same; else it has a new deadline. */
@@ -284,10 +318,10 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 	const struct sampler_config *config = &sampler->config;
 	weir_dur age, rest, extension;
 
-	if (sampler->start == 0 || now < sampler->start) {
+	if (sampler->length == 0 || (int64_t)(now - sampler->start) < 0) {
 		sampler->start = now;
 		sampler->length = length_for(config, sums->min);
-		set_due(sampler, now + sampler->length);
+		set_due(sampler, (now + sampler->length) << 1);
 		return false;
 	}
 	age = now - sampler->start;
@@ -295,7 +329,7 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 		return true;
 	rest = config->window_max - age;
 	extension = sampler->length / EXTENSION;
-	set_due(sampler, now + (extension < rest ? extension : rest));
+	set_due(sampler, (now + (extension < rest ? extension : rest)) << 1);
 	return false;
 }
 
@@ -325,6 +359,12 @@ static bool complete(const struct sampling *s, weir_time now)
 	return false;
 }
 
+/* Times are compared by their difference: a clock may begin anywhere, and wrap. */
+static bool is_due(uint64_t due, weir_time now)
+{
+	return due == AT_ONCE || ((due & BUSY) == 0 && (int64_t)((now << 1) - due) > 0);
+}
+
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
 {
 	struct sampler *sampler = s->sampler;
@@ -332,10 +372,10 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 	struct sums sums;
 	uint32_t known;
 
-	if ((due & 1) != 0 || now <= due >> 1)
+	if (!is_due(due, now))
 		return false;
 	/* Acquire: what the previous owner left. Who loses the race leaves. */
-	if (!atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | 1,
+	if (!atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | BUSY,
 						     memory_order_acquire, RELAXED))
 		return false;
 	if (!complete(s, now))
@@ -366,5 +406,6 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 void sampler_open(const struct sampling *s, weir_time now)
 {
 	s->sampler->start = now;
-	set_due(s->sampler, s->sampler->config.each_sample ? 0 : now + s->sampler->length);
+	set_due(s->sampler,
+		s->sampler->config.each_sample ? AT_ONCE : (now + s->sampler->length) << 1);
 }

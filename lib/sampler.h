@@ -11,7 +11,10 @@
  * due           open, extend: busy bit cleared      release  close
  * packed        record: add one sample              relaxed  nothing: a number
  * packed        spill, collect: exchange 0          relaxed  nothing: a number
+ * spilled[i]    spill: CAS from 0                   relaxed  nothing: a number
+ *               collect: exchange 0
  * wide_...      record, spill: add                  relaxed  nothing: a number
+ *               collect: exchange 0
  * min, max,     record: CAS when beaten;            relaxed  nothing: a number
  * inflight_max  collect: exchange
  * dropped       record: add; collect: exchange 0    relaxed  nothing: a number
@@ -40,6 +43,9 @@
 /* Latencies of a window that a stripe remembers by value; further ones only by bucket. */
 #define LOG_MAX 256
 
+/* Full words that a stripe can put aside in a window before count and sum part. */
+#define SPILLS 3
+
 /* What a stripe counts for as long as the limiter lives. */
 enum total {
 	TOTAL_ADMITTED,
@@ -54,6 +60,7 @@ enum total {
 
 struct stripe {
 	_Alignas(LINE) _Atomic uint64_t packed; /* count:20 | sum of nanoseconds:44 */
+	_Atomic uint64_t spilled[SPILLS];       /* the same, put aside; 0: none */
 	_Atomic uint64_t wide_count, wide_sum;  /* what does not fit there */
 	_Atomic uint64_t min, max;
 	_Atomic uint32_t inflight_max, dropped;

@@ -64,8 +64,9 @@ static double rtt_of(struct twin *t, bool *exact)
 		return (double)t->rtt[0];
 	case WEIR_RTT_QUANTILE:
 		rank = (uint32_t)floor(t->count * t->config.quantile + 0.5);
-		*exact = t->count <= 256;
-		return (double)t->rtt[rank > 0 ? rank - 1 : 0];
+		rank = rank > 0 ? rank - 1 : 0;
+		*exact = t->count <= 256 && t->rtt[rank] < WEIR_S;
+		return (double)t->rtt[rank];
 	case WEIR_RTT_MEAN:
 		break;
 	}
@@ -161,7 +162,7 @@ static void close_if_due(struct twin *t, weir_time end, uint64_t seed)
 static void add(struct twin *t, weir_time start, weir_time end, uint32_t inflight,
 		enum weir_outcome outcome, uint64_t seed)
 {
-	uint64_t rtt = end > start ? end - start : 0;
+	uint64_t rtt = end - start; /* also across the clock's zero */
 	bool measured = rtt > 0 && rtt >= t->config.rtt_threshold;
 
 	if (outcome == WEIR_IGNORE || (outcome == WEIR_SUCCESS && !measured))

@@ -1,0 +1,56 @@
+/*
+ * trace.h - a recorded trace: a header of keys, then rows of text.
+ *
+ * traces/README.md describes the format. The file is checked as it is used, so
+ * that a damaged one is told from a wrong limit.
+ */
+#ifndef CONFORM_TRACE_H
+#define CONFORM_TRACE_H
+
+#include "verdict.h"
+
+struct trace_key {
+	const char *name;
+	const char *value;
+};
+
+struct trace {
+	char *text; /* the file, cut into strings that the others point into */
+	struct trace_key *keys;
+	size_t key_count;
+	const char *columns;
+	size_t columns_line;
+	char **rows;
+	size_t row_count;
+};
+
+bool trace_read(struct trace *trace, const char *path, struct verdict *verdict);
+void trace_free(struct trace *trace);
+
+/* The value of the key that is called prefix and name together, or NULL. */
+const char *trace_find(const struct trace *trace, const char *prefix, const char *name);
+
+/* The line of that key; 0 if there is none. */
+size_t trace_key_line(const struct trace *trace, const char *prefix, const char *name);
+
+/* The same, where its absence is a failure. */
+bool trace_text(const struct trace *trace, const char *prefix, const char *name, const char **value,
+		struct verdict *verdict);
+bool trace_int(const struct trace *trace, const char *name, int64_t *value,
+	       struct verdict *verdict);
+
+/* Whether the rows have just these columns. */
+bool trace_has_columns(const struct trace *trace, const char *columns, struct verdict *verdict);
+
+/* Cut a row, once, into that many fields, the first of which is the row's number. */
+bool trace_fields(const struct trace *trace, size_t row, char **fields, size_t count,
+		  struct verdict *verdict);
+
+/* The row's line in the file. */
+size_t trace_line(const struct trace *trace, size_t row);
+
+/* A whole number within the bounds and nothing else. */
+bool text_to_int(const char *text, int64_t min, int64_t max, int64_t *value);
+bool text_to_double(const char *text, double *value);
+
+#endif

@@ -1,0 +1,405 @@
+/*
+ * The limiter, call by call, in given time.
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include <weir/weir.h>
+
+static struct weir_config config_for(const struct weir_limit_ops *ops, const void *limit_config)
+{
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = ops;
+	config.limit_config = limit_config;
+	return config;
+}
+
+static struct weir_limiter *make(const struct weir_config *config)
+{
+	struct weir_limiter *limiter;
+
+	cr_assert_eq(weir_limiter_create(config, &limiter), 0);
+	return limiter;
+}
+
+static struct weir_limiter *make_fixed(uint32_t limit)
+{
+	struct weir_fixed_config fixed = {.limit = limit};
+	struct weir_config config = config_for(&weir_fixed, &fixed);
+
+	return make(&config);
+}
+
+static struct weir_snapshot snapshot_of(const struct weir_limiter *limiter)
+{
+	struct weir_snapshot s;
+
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	return s;
+}
+
+Test(limiter, admits_up_to_the_limit_and_no_further)
+{
+	struct weir_limiter *l = make_fixed(2);
+	struct weir_token a, b, c;
+
+	cr_assert_eq(weir_try_acquire_at(l, 1, &a), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &b), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &c), -EAGAIN);
+	cr_assert(a.inflight == 1 && b.inflight == 2 && c.state == 0);
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 1);
+	cr_assert_eq(weir_try_acquire_at(l, 3, &c), 0);
+	weir_release_at(l, 4, &b, WEIR_IGNORE);
+	weir_release_at(l, 4, &c, WEIR_DROPPED);
+	cr_assert_eq(weir_inflight(l), 0);
+
+	struct weir_snapshot s = snapshot_of(l);
+
+	cr_assert(s.admitted == 3 && s.rejected == 1 && s.succeeded == 1 && s.ignored == 1 &&
+		  s.dropped == 1);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, a_second_release_is_caught_and_harmless)
+{
+	struct weir_limiter *l = make_fixed(2);
+	struct weir_token a, copy, never;
+
+	cr_assert_eq(weir_try_acquire_at(l, 1, &a), 0);
+	copy = a;
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	cr_assert_eq(snapshot_of(l).double_released, 1);
+	weir_release_at(l, 2, &copy, WEIR_SUCCESS);
+	cr_assert_eq(snapshot_of(l).double_released, 2);
+	memset(&never, 0, sizeof(never));
+	weir_release_at(l, 2, &never, WEIR_SUCCESS);
+
+	struct weir_snapshot s = snapshot_of(l);
+
+	cr_assert_eq(s.double_released, 3);
+	cr_assert(s.inflight == 0 && s.limit == 2 && s.succeeded == 1 && s.waiting == 0);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, a_tracked_copy_is_caught_even_while_others_are_in_flight)
+{
+	struct weir_fixed_config fixed = {.limit = 10};
+	struct weir_config config = config_for(&weir_fixed, &fixed);
+	struct weir_limiter *l;
+	struct weir_token a, b, copy;
+
+	config.track = 16;
+	l = make(&config);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &a), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &b), 0);
+	copy = a;
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	weir_release_at(l, 2, &copy, WEIR_SUCCESS);
+	cr_assert_eq(snapshot_of(l).double_released, 1);
+	cr_assert_eq(weir_inflight(l), 1);
+	weir_release_at(l, 2, &b, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
+struct finding {
+	size_t count;
+	struct weir_outstanding last;
+};
+
+static bool note(void *arg, const struct weir_outstanding *token)
+{
+	struct finding *finding = arg;
+
+	finding->count++;
+	finding->last = *token;
+	return true;
+}
+
+/* Not inlined, and not static, so that its name can be found by address. */
+__attribute__((noinline)) void leak_one(struct weir_limiter *l);
+void leak_one(struct weir_limiter *l)
+{
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire_at(l, 77, &token), 0);
+}
+
+Test(limiter, a_token_never_released_is_found_with_its_place)
+{
+	struct weir_config config = config_for(&weir_fixed, NULL);
+	struct weir_limiter *l;
+	struct weir_token token;
+	struct finding finding = {.count = 0};
+
+	config.track = 4;
+	l = make(&config);
+	for (int i = 0; i < 100; i++) {
+		cr_assert_eq(weir_try_acquire_at(l, 5, &token), 0);
+		weir_release_at(l, 6, &token, WEIR_SUCCESS);
+	}
+	cr_assert_eq(weir_outstanding_visit(l, note, &finding), 0);
+	leak_one(l);
+	cr_assert_eq(weir_inflight(l), 1);
+	cr_assert_eq(weir_outstanding_visit(l, note, &finding), 1);
+	cr_assert_eq(finding.last.start, 77);
+	cr_assert(finding.last.place > (const void *)(uintptr_t)leak_one);
+	cr_assert((const char *)finding.last.place < (const char *)(uintptr_t)leak_one + 4096);
+	cr_assert(finding.last.module != NULL && finding.last.offset != 0);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, more_tokens_than_are_tracked_are_no_trouble)
+{
+	struct weir_config config = config_for(&weir_fixed, NULL);
+	struct weir_token tokens[10];
+	struct weir_limiter *l;
+
+	config.track = 3;
+	l = make(&config);
+	for (int i = 0; i < 10; i++)
+		cr_assert_eq(weir_try_acquire_at(l, 5, &tokens[i]), 0);
+	for (int i = 0; i < 10; i++)
+		weir_release_at(l, 6, &tokens[i], WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	cr_assert_eq(snapshot_of(l).double_released, 0);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, settable_moves_at_once_and_only_within_bounds)
+{
+	struct weir_config config = config_for(&weir_settable, NULL);
+	struct weir_limiter *l, *fixed = make_fixed(3);
+
+	config.limit_min = 2;
+	config.limit_max = 50;
+	l = make(&config);
+	cr_assert_eq(weir_limit(l), 20);
+	cr_assert_eq(weir_limit_set(l, 7), 0);
+	cr_assert_eq(weir_limit(l), 7);
+	cr_assert_eq(weir_limit_set(l, 1), 0);
+	cr_assert_eq(weir_limit(l), 2);
+	cr_assert_eq(weir_limit_set(l, 1000), 0);
+	cr_assert_eq(weir_limit(l), 50);
+	cr_assert_eq(weir_limit_set(l, 0), -EINVAL);
+	cr_assert_eq(weir_limit_set(l, WEIR_LIMIT_MAX + 1), -EINVAL);
+	cr_assert_eq(weir_limit(l), 50);
+	cr_assert_eq(weir_limit_set(fixed, 7), -ENOTSUP);
+	weir_limiter_destroy(l);
+	weir_limiter_destroy(fixed);
+}
+
+Test(limiter, a_lowered_limit_revokes_nothing_and_admits_nobody)
+{
+	struct weir_config config = config_for(&weir_settable, NULL);
+	struct weir_limiter *l = make(&config);
+	struct weir_token tokens[5], more;
+
+	for (int i = 0; i < 5; i++)
+		cr_assert_eq(weir_try_acquire_at(l, 1, &tokens[i]), 0);
+	cr_assert_eq(weir_limit_set(l, 2), 0);
+	for (int i = 4; i >= 2; i--) {
+		cr_assert_eq(weir_try_acquire_at(l, 1, &more), -EAGAIN);
+		weir_release_at(l, 2, &tokens[i], WEIR_SUCCESS);
+	}
+	cr_assert_eq(weir_try_acquire_at(l, 1, &more), -EAGAIN);
+	weir_release_at(l, 2, &tokens[1], WEIR_SUCCESS);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &more), 0);
+	weir_limiter_destroy(l);
+}
+
+/* A limit that answers what the test tells it. */
+static double answer;
+
+static double told_init(void *state, const void *c, double random)
+{
+	(void)state;
+	(void)c;
+	cr_assert(random >= 0 && random < 1);
+	return answer;
+}
+
+static double told_update(void *state, const struct weir_window *w)
+{
+	(void)state;
+	(void)w;
+	return answer;
+}
+
+static const struct weir_limit_ops told = {
+	.size = sizeof(struct weir_limit_ops),
+	.name = "told",
+	.init = told_init,
+	.update = told_update,
+};
+
+Test(limiter, whatever_a_limit_answers_the_bounds_hold)
+{
+	static const struct {
+		double answer;
+		uint32_t limit;
+	} cases[] = {
+		{12.9, 12},
+		{0, 1},
+		{-5, 1},
+		{1e30, WEIR_LIMIT_MAX},
+		{INFINITY, WEIR_LIMIT_MAX},
+		{3, 3},
+		{NAN, 3},
+		{-INFINITY, 1},
+	};
+	struct weir_config config = config_for(&told, NULL);
+	struct weir_limiter *l;
+
+	answer = 10;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	l = make(&config);
+	cr_assert_eq(weir_limit(l), 10);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		answer = cases[i].answer;
+		weir_sample_at(l, 100, 200, 1, WEIR_SUCCESS);
+		cr_assert_eq(weir_limit(l), cases[i].limit, "%g", cases[i].answer);
+	}
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, no_limit_before_the_first_sample_is_out_of_bounds)
+{
+	struct weir_config config = config_for(&told, NULL);
+	struct weir_limiter *l;
+
+	answer = NAN;
+	l = make(&config);
+	cr_assert_eq(weir_limit(l), 1);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, a_clock_that_stands_or_goes_back_costs_a_sample_and_no_permit)
+{
+	struct weir_config config = config_for(&weir_vegas, NULL);
+	struct weir_limiter *l;
+	struct weir_token token;
+
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	l = make(&config);
+	for (int i = 0; i < 100; i++) {
+		cr_assert_eq(weir_try_acquire_at(l, 1000, &token), 0);
+		weir_release_at(l, i % 2 ? 1000 : 500, &token, WEIR_SUCCESS);
+	}
+	cr_assert_eq(weir_inflight(l), 0);
+	cr_assert_eq(snapshot_of(l).succeeded, 100);
+	cr_assert_eq(snapshot_of(l).windows, 0);
+	cr_assert_eq(weir_limit(l), 20);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, the_same_seed_gives_the_same_limits)
+{
+	uint32_t first[2000];
+
+	for (int round = 0; round < 3; round++) {
+		struct weir_vegas_config vegas = {.probe = 2};
+		struct weir_config config = config_for(&weir_vegas, &vegas);
+		bool same = true;
+		struct weir_limiter *l;
+
+		config.windowing = WEIR_WINDOW_SAMPLE;
+		config.seed = round == 2 ? 99 : 5;
+		l = make(&config);
+		for (unsigned i = 0; i < 2000; i++) {
+			weir_time end = 1000000 + i * 1000;
+
+			weir_sample_at(l, end - 500 - i % 300, end, 1000, WEIR_SUCCESS);
+			if (round == 0)
+				first[i] = weir_limit(l);
+			same = same && first[i] == weir_limit(l);
+		}
+		cr_assert_eq(same, round != 2);
+		weir_limiter_destroy(l);
+	}
+}
+
+Test(limiter, memory_of_the_callers_is_all_it_needs)
+{
+	struct weir_config config = config_for(&weir_vegas, NULL);
+	struct weir_limiter *l;
+	struct weir_token token;
+	size_t size;
+	char *mem;
+
+	config.queue = 100;
+	config.rtt = WEIR_RTT_QUANTILE;
+	config.track = 70;
+	size = weir_limiter_size(&config);
+	cr_assert(size > 0 && size % WEIR_ALIGN == 0);
+	mem = aligned_alloc(WEIR_ALIGN, size + WEIR_ALIGN);
+	memset(mem, 0xa5, size + WEIR_ALIGN);
+	cr_assert_eq(weir_limiter_init(mem, size - 1, &config, &l), -EINVAL);
+	cr_assert_eq(weir_limiter_init(mem + 8, size, &config, &l), -EINVAL);
+	cr_assert_eq(weir_limiter_init(NULL, size, &config, &l), -EINVAL);
+	cr_assert_null(l);
+	cr_assert_eq(weir_limiter_init(mem, size, &config, &l), 0);
+	for (int i = 0; i < 1000; i++) {
+		cr_assert_eq(weir_try_acquire_at(l, (weir_time)i * WEIR_MS, &token), 0);
+		weir_release_at(l, (weir_time)i * WEIR_MS + WEIR_US, &token, WEIR_SUCCESS);
+	}
+	cr_assert(snapshot_of(l).windows > 5);
+	for (size_t i = size; i < size + WEIR_ALIGN; i++)
+		cr_assert_eq((unsigned char)mem[i], 0xa5);
+	free(mem);
+}
+
+Test(limiter, a_configuration_that_cannot_work_is_refused_with_a_sentence)
+{
+	struct weir_config config;
+	struct weir_limiter *l;
+	char why[160];
+
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		weir_config_init(&config);                                                         \
+		config.field = (value);                                                            \
+		why[0] = '\0';                                                                     \
+		cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL, #field);       \
+		cr_assert(why[0] != '\0' && why[strlen(why) - 1] == '.', "%s", why);               \
+		cr_assert_eq(weir_limiter_create(&config, &l), -EINVAL);                           \
+		cr_assert_null(l);                                                                 \
+		cr_assert_eq(weir_limiter_size(&config), 0);                                       \
+	} while (0)
+
+	REFUSED(limit_max, WEIR_LIMIT_MAX + 1);
+	REFUSED(limit_min, WEIR_LIMIT_MAX + 1);
+	REFUSED(window_min, 2 * WEIR_S);
+	REFUSED(window_max, WEIR_MS);
+	REFUSED(window_max, UINT64_MAX);
+	REFUSED(rtt_threshold, UINT64_MAX);
+	REFUSED(quantile, -0.1);
+	REFUSED(quantile, 1);
+	REFUSED(quantile, NAN);
+	REFUSED(rtt_smoothing, 1.1);
+	REFUSED(rtt_smoothing, -1);
+	REFUSED(rtt_smoothing, NAN);
+	REFUSED(queue, 65536);
+	REFUSED(queue_stand, UINT64_MAX);
+	REFUSED(stripes, 257);
+	REFUSED(track, UINT32_MAX);
+	REFUSED(windowing, (enum weir_windowing)9);
+	REFUSED(sparse, (enum weir_sparse)9);
+	REFUSED(rtt, (enum weir_rtt)9);
+	REFUSED(order, (enum weir_order)9);
+	REFUSED(size, 3);
+	REFUSED(size, sizeof(config) + 8);
+	weir_config_init(&config);
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), 0);
+	cr_assert_eq(weir_config_check(NULL, why, sizeof(why)), -EINVAL);
+}

@@ -1,0 +1,214 @@
+/*
+ * Parameters as text and as structures: what is accepted, what is refused, and
+ * whether the sentence helps.
+ */
+
+#include <errno.h>
+#include <locale.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include <weir/weir.h>
+
+static char why[160];
+
+static int parse(const struct weir_limit_ops *ops, void *config, const char *text)
+{
+	memset(why, 0, sizeof(why));
+	return weir_limit_parse(ops, config, text, why, sizeof(why));
+}
+
+Test(params, text_sets_each_kind_of_value)
+{
+	struct weir_vegas_config vegas = {.initial = 0};
+	struct weir_aimd_config aimd = {.initial = 0};
+
+	cr_assert_eq(parse(&weir_vegas, &vegas,
+			   "initial=7,smoothing=0.25,alpha=percent:3:10,beta=log10plus:9,"
+			   "increase=mul:1.5,decrease=sub_log10:2,probe=99"),
+		     0, "%s", why);
+	cr_assert_eq(vegas.initial, 7);
+	cr_assert_eq(vegas.smoothing, 0.25);
+	cr_assert_eq(vegas.alpha.kind, WEIR_SCALE_PERCENT);
+	cr_assert(vegas.alpha.k == 3 && vegas.alpha.percent == 10);
+	cr_assert(vegas.beta.kind == WEIR_SCALE_LOG10_PLUS && vegas.beta.k == 9);
+	cr_assert(vegas.increase.kind == WEIR_STEP_MUL && vegas.increase.by == 1.5);
+	cr_assert(vegas.decrease.kind == WEIR_STEP_ADD_LOG10 && vegas.decrease.by == -2);
+	cr_assert_eq(vegas.probe, 99);
+
+	cr_assert_eq(parse(&weir_aimd, &aimd, "timeout=1.5ms"), 0, "%s", why);
+	cr_assert_eq(aimd.timeout, 1500 * WEIR_US);
+	cr_assert_eq(parse(&weir_aimd, &aimd, "timeout=2m"), 0, "%s", why);
+	cr_assert_eq(aimd.timeout, 120 * WEIR_S);
+	cr_assert_eq(parse(&weir_aimd, &aimd, ""), 0);
+}
+
+Test(params, never_is_a_number_only_where_it_means_something)
+{
+	struct weir_gradient_config gradient = {.initial = 0};
+	struct weir_vegas_config vegas = {.initial = 0};
+
+	cr_assert_eq(parse(&weir_gradient, &gradient, "probe=never"), 0, "%s", why);
+	cr_assert_eq(gradient.probe, WEIR_NEVER);
+	cr_assert_eq(parse(&weir_vegas, &vegas, "probe=never"), -EINVAL);
+}
+
+Test(params, bad_text_is_refused_with_a_sentence)
+{
+	static const struct {
+		const struct weir_limit_ops *ops;
+		const char *text, *says;
+	} cases[] = {
+		{&weir_vegas, "alpha", "name=value"},
+		{&weir_vegas, "gamma=1", "no parameter \"gamma\""},
+		{&weir_vegas, "initial=", "cannot be"},
+		{&weir_vegas, "initial=-1", "cannot be"},
+		{&weir_vegas, "initial=12x", "cannot be"},
+		{&weir_vegas, "initial=99999999999", "cannot be"},
+		{&weir_vegas, "initial=0", "outside"},
+		{&weir_vegas, "smoothing=nan", "cannot be"},
+		{&weir_vegas, "smoothing=1.5", "outside"},
+		{&weir_vegas, "smoothing=inf", "outside"},
+		{&weir_vegas, "alpha=log2:3", "cannot be"},
+		{&weir_vegas, "alpha=percent:3", "cannot be"},
+		{&weir_vegas, "increase=add:", "cannot be"},
+		{&weir_vegas, "probe=0", "probe is 0, outside 1 to"},
+		{&weir_gradient, "probe=0", "probe is 0, outside 1 to"},
+		{&weir_aimd, "backoff=1", "outside"},
+		{&weir_aimd, "timeout=5", "cannot be"},
+		{&weir_aimd, "timeout=-5s", "cannot be"},
+		{&weir_aimd, "timeout=5h", "cannot be"},
+		{&weir_fixed, "limit=0", "outside"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned char config[WEIR_LIMIT_CONFIG_MAX] = {0};
+
+		cr_assert_eq(parse(cases[i].ops, config, cases[i].text), -EINVAL, "%s",
+			     cases[i].text);
+		cr_assert(strstr(why, cases[i].says) != NULL, "%s: %s", cases[i].text, why);
+		cr_assert(why[strlen(why) - 1] == '.', "%s", why);
+	}
+}
+
+Test(params, the_sentence_is_cut_where_there_is_no_room)
+{
+	struct weir_vegas_config vegas = {.initial = 0};
+	char small[8];
+
+	cr_assert_eq(weir_limit_parse(&weir_vegas, &vegas, "gamma=1", small, sizeof(small)),
+		     -EINVAL);
+	cr_assert_eq(strlen(small), sizeof(small) - 1);
+	cr_assert_eq(weir_limit_parse(&weir_vegas, &vegas, "gamma=1", NULL, 0), -EINVAL);
+}
+
+Test(params, an_item_without_end_is_refused)
+{
+	char text[1000];
+	struct weir_vegas_config vegas = {.initial = 0};
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	cr_assert_eq(parse(&weir_vegas, &vegas, text), -EINVAL);
+}
+
+Test(params, the_locale_of_the_program_does_not_matter)
+{
+	struct weir_vegas_config vegas = {.initial = 0};
+
+	if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL)
+		cr_skip("no locale with a decimal comma here");
+	cr_assert_eq(parse(&weir_vegas, &vegas, "smoothing=0.5"), 0, "%s", why);
+	cr_assert_eq(vegas.smoothing, 0.5);
+}
+
+Test(params, what_is_zero_gets_its_default)
+{
+	struct weir_gradient_config full;
+
+	cr_assert_eq(weir_limit_complete(&weir_gradient, NULL, 0, &full, why, sizeof(why)), 0);
+	cr_assert(full.initial == 50 && full.min == 1 && full.max == 1000);
+	cr_assert(full.smoothing == 0.2 && full.tolerance == 2 && full.backoff == 0.9);
+	cr_assert(full.queue.kind == WEIR_SCALE_SQRT && full.queue.k == 4);
+	cr_assert_eq(full.probe, 1000);
+}
+
+Test(params, a_shorter_configuration_is_an_older_programs)
+{
+	struct weir_gradient_config mine = {.initial = 33, .min = 2, .max = 999}, full;
+
+	cr_assert_eq(weir_limit_complete(&weir_gradient, &mine,
+					 offsetof(struct weir_gradient_config, max), &full, why,
+					 sizeof(why)),
+		     0);
+	cr_assert(full.initial == 33 && full.min == 2 && full.max == 1000);
+}
+
+Test(params, a_scale_of_no_known_kind_is_refused)
+{
+	struct weir_gradient_config mine = {.initial = 33}, full;
+
+	mine.queue.kind = (enum weir_scale_kind)77;
+	cr_assert_eq(
+		weir_limit_complete(&weir_gradient, &mine, sizeof(mine), &full, why, sizeof(why)),
+		-EINVAL);
+	cr_assert(strstr(why, "queue") != NULL, "%s", why);
+}
+
+/* A limit of the program's own. */
+
+static double own_init(void *state, const void *config, double random)
+{
+	(void)state;
+	(void)config;
+	(void)random;
+	return 5;
+}
+
+static double own_update(void *state, const struct weir_window *w)
+{
+	(void)state;
+	return w->limit + 1;
+}
+
+static const struct weir_limit_ops own = {
+	.size = sizeof(struct weir_limit_ops),
+	.name = "own",
+	.init = own_init,
+	.update = own_update,
+};
+
+Test(params, a_limit_of_the_programs_own_is_checked)
+{
+	static const struct weir_param stray = {"p", WEIR_PARAM_U32, 4000, 0, 1, "0", ""};
+	struct weir_limit_ops ops;
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &ops;
+
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		ops = own;                                                                         \
+		ops.field = (value);                                                               \
+		cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL, #field);       \
+		cr_assert(why[0] != '\0');                                                         \
+	} while (0)
+
+	ops = own;
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), 0, "%s", why);
+	REFUSED(size, 8);
+	REFUSED(name, NULL);
+	REFUSED(name, "");
+	REFUSED(name, "a-name-far-too-long");
+	REFUSED(init, NULL);
+	REFUSED(update, NULL);
+	REFUSED(state_size, WEIR_LIMIT_STATE_MAX + 1);
+	REFUSED(config_size, WEIR_LIMIT_CONFIG_MAX + 1);
+	REFUSED(param_count, 1);
+	ops = own;
+	ops.params = &stray;
+	ops.param_count = 1;
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL);
+}

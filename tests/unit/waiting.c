@@ -1,0 +1,265 @@
+/*
+ * Waiting, with threads and without.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include <weir/weir.h>
+
+static struct weir_limiter *make(uint32_t limit, uint32_t queue)
+{
+	struct weir_settable_config settable = {.initial = limit};
+	struct weir_limiter *limiter;
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_settable;
+	config.limit_config = &settable;
+	config.queue = queue;
+	cr_assert_eq(weir_limiter_create(&config, &limiter), 0);
+	return limiter;
+}
+
+static struct weir_snapshot snapshot_of(const struct weir_limiter *limiter)
+{
+	struct weir_snapshot s;
+
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	return s;
+}
+
+Test(waiting, without_a_queue_nobody_waits)
+{
+	struct weir_limiter *l = make(1, 0);
+	struct weir_token a, b;
+	struct weir_wait wait;
+
+	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &a), 0);
+	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &b), -EAGAIN);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), -EAGAIN);
+	cr_assert_eq(snapshot_of(l).rejected, 2);
+	weir_release(l, &a, WEIR_SUCCESS);
+	weir_limiter_destroy(l);
+}
+
+Test(waiting, a_deadline_that_is_past_still_gets_a_free_permit)
+{
+	struct weir_limiter *l = make(1, 4);
+	struct weir_token a, b;
+
+	cr_assert_eq(weir_acquire(l, 0, &a), 0);
+	cr_assert_eq(weir_acquire(l, 0, &b), -ETIMEDOUT);
+	cr_assert_eq(weir_acquire(l, weir_now() + WEIR_MS, &b), -ETIMEDOUT);
+	cr_assert_eq(b.state, 0);
+	cr_assert_eq(snapshot_of(l).timed_out, 2);
+	cr_assert_eq(snapshot_of(l).waiting, 0);
+	weir_release(l, &a, WEIR_SUCCESS);
+	weir_limiter_destroy(l);
+}
+
+struct sleeper {
+	struct weir_limiter *limiter;
+	struct weir_token token;
+	int result;
+};
+
+static void *sleep_on_it(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->result = weir_acquire(s->limiter, WEIR_FOREVER, &s->token);
+	return NULL;
+}
+
+static void until_waiting(const struct weir_limiter *l, uint32_t waiting)
+{
+	while (weir_waiting(l) != waiting)
+		usleep(100);
+}
+
+Test(waiting, a_release_wakes_a_sleeper, .timeout = 60)
+{
+	struct sleeper s = {.limiter = make(1, 4)};
+	struct weir_token token;
+	pthread_t thread;
+
+	cr_assert_eq(weir_try_acquire(s.limiter, &token), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, sleep_on_it, &s), 0);
+	until_waiting(s.limiter, 1);
+	weir_release(s.limiter, &token, WEIR_SUCCESS);
+	pthread_join(thread, NULL);
+	cr_assert_eq(s.result, 0);
+	weir_release(s.limiter, &s.token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(s.limiter), 0);
+	weir_limiter_destroy(s.limiter);
+}
+
+Test(waiting, a_raised_limit_wakes_as_many_as_it_has_room_for, .timeout = 60)
+{
+	struct weir_limiter *l = make(1, 8);
+	struct sleeper s[5];
+	struct weir_token token;
+	pthread_t thread[5];
+
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	for (int i = 0; i < 5; i++) {
+		s[i] = (struct sleeper){.limiter = l};
+		cr_assert_eq(pthread_create(&thread[i], NULL, sleep_on_it, &s[i]), 0);
+	}
+	until_waiting(l, 5);
+	cr_assert_eq(weir_limit_set(l, 4), 0);
+	cr_assert_eq(weir_waiting(l), 2);
+	cr_assert_eq(weir_inflight(l), 4);
+	cr_assert_eq(weir_limit_set(l, 6), 0);
+	for (int i = 0; i < 5; i++) {
+		pthread_join(thread[i], NULL);
+		cr_assert_eq(s[i].result, 0);
+		weir_release(l, &s[i].token, WEIR_SUCCESS);
+	}
+	weir_release(l, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
+/* An adaptive limit wakes waiters when it grows, as weir_limit_set() does. */
+Test(waiting, a_limit_that_learns_wakes_waiters)
+{
+	struct weir_aimd_config aimd = {.initial = 1, .min = 1};
+	struct weir_limiter *l;
+	struct weir_config config;
+	struct weir_token token;
+	struct weir_wait wait;
+
+	weir_config_init(&config);
+	config.limit = &weir_aimd;
+	config.limit_config = &aimd;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.queue = 1;
+	cr_assert_eq(weir_limiter_create(&config, &l), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1000, &token), 0);
+	cr_assert_eq(weir_enqueue_at(l, 1000, NULL, NULL, &wait), 0);
+	cr_assert_eq(weir_poll_at(l, 1500, &wait, &token), -EAGAIN);
+	weir_sample_at(l, 1000, 2000, 1, WEIR_SUCCESS);
+	cr_assert_eq(weir_limit(l), 2);
+	cr_assert_eq(weir_poll_at(l, 2000, &wait, &token), 0);
+	weir_limiter_destroy(l);
+}
+
+Test(waiting, newcomers_do_not_overtake)
+{
+	struct weir_limiter *l = make(1, 4);
+	struct weir_token a, b;
+	struct weir_wait wait;
+
+	cr_assert_eq(weir_try_acquire(l, &a), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
+	weir_release(l, &a, WEIR_SUCCESS);
+	cr_assert_eq(weir_try_acquire(l, &a), -EAGAIN); /* the permit is the waiter's */
+	cr_assert_eq(weir_poll(l, &wait, &b), 0);
+	weir_release(l, &b, WEIR_SUCCESS);
+	cr_assert_eq(weir_try_acquire(l, &a), 0);
+	weir_limiter_destroy(l);
+}
+
+Test(waiting, those_who_left_make_room_in_the_queue)
+{
+	struct weir_limiter *l = make(1, 2);
+	struct weir_wait first, second, third;
+	struct weir_token token, none;
+
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	for (int i = 0; i < 1000; i++) {
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &first), 0);
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &second), 0);
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &third), -EAGAIN);
+		cr_assert_eq(weir_cancel(l, &first, &none), 0);
+		cr_assert_eq(weir_cancel(l, &second, &none), 0);
+		cr_assert_eq(weir_cancel(l, &second, &none), -EINVAL);
+	}
+	weir_limiter_destroy(l);
+}
+
+Test(waiting, a_stale_waiter_is_known)
+{
+	struct weir_limiter *l = make(1, 1);
+	struct weir_wait wait, copy, forged = {.slot = 4000000, .stamp = 1};
+	struct weir_token held, token;
+
+	cr_assert_eq(weir_try_acquire(l, &held), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
+	copy = wait;
+	weir_release(l, &held, WEIR_SUCCESS);
+	cr_assert_eq(weir_poll(l, &wait, &token), 0);
+	held = token;
+	cr_assert_eq(weir_poll(l, &copy, &token), -EINVAL);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
+	cr_assert_eq(wait.slot, copy.slot);
+	cr_assert_eq(weir_poll(l, &copy, &token), -EINVAL);
+	cr_assert_eq(weir_cancel(l, &copy, &token), -EINVAL);
+	cr_assert_eq(weir_poll(l, &forged, &token), -EINVAL);
+	cr_assert_eq(token.state, held.state, "a refused poll leaves the token as it is");
+	weir_limiter_destroy(l);
+}
+
+struct chain {
+	struct weir_limiter *limiter;
+	struct weir_token held;
+	int calls;
+};
+
+static void release_in_callback(void *arg)
+{
+	struct chain *chain = arg;
+
+	chain->calls++;
+	if (chain->held.state != 0)
+		weir_release(chain->limiter, &chain->held, WEIR_SUCCESS);
+}
+
+Test(waiting, a_callback_may_use_the_limiter)
+{
+	struct chain chain = {.limiter = make(2, 4)};
+	struct weir_wait first, second;
+	struct weir_token a, token;
+
+	cr_assert_eq(weir_try_acquire(chain.limiter, &a), 0);
+	cr_assert_eq(weir_try_acquire(chain.limiter, &chain.held), 0);
+	cr_assert_eq(weir_enqueue(chain.limiter, release_in_callback, &chain, &first), 0);
+	cr_assert_eq(weir_enqueue(chain.limiter, release_in_callback, &chain, &second), 0);
+	weir_release(chain.limiter, &a, WEIR_SUCCESS);
+	cr_assert_eq(chain.calls, 2);
+	cr_assert_eq(weir_poll(chain.limiter, &first, &token), 0);
+	weir_release(chain.limiter, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_poll(chain.limiter, &second, &token), 0);
+	weir_release(chain.limiter, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(chain.limiter), 0);
+	weir_limiter_destroy(chain.limiter);
+}
+
+static weir_time stopped(const struct weir_clock *clock)
+{
+	(void)clock;
+	return 5;
+}
+
+Test(waiting, threads_do_not_sleep_by_a_clock_the_kernel_does_not_know)
+{
+	static const struct weir_clock clock = {.now = stopped};
+	struct weir_limiter *l;
+	struct weir_config config;
+	struct weir_token token;
+
+	weir_config_init(&config);
+	config.clock = &clock;
+	config.queue = 1;
+	cr_assert_eq(weir_limiter_create(&config, &l), 0);
+	cr_assert_eq(weir_acquire(l, 100, &token), -EINVAL);
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	cr_assert_eq(token.start, 5);
+	weir_limiter_destroy(l);
+}
