@@ -206,6 +206,35 @@ Test(waiting, a_stale_waiter_is_known)
 	weir_limiter_destroy(l);
 }
 
+struct intruder {
+	struct weir_limiter *limiter;
+	int result;
+};
+
+static void intrude(void *arg)
+{
+	struct intruder *intruder = arg;
+	struct weir_token token;
+
+	intruder->result = weir_try_acquire(intruder->limiter, &token);
+}
+
+/* The instant in which there is room and somebody still waits for it: between two grants. */
+Test(waiting, room_that_a_waiter_is_about_to_get_is_not_free)
+{
+	struct intruder intruder = {.limiter = make(1, 4)};
+	struct weir_wait first, second;
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire(intruder.limiter, &token), 0);
+	cr_assert_eq(weir_enqueue(intruder.limiter, intrude, &intruder, &first), 0);
+	cr_assert_eq(weir_enqueue(intruder.limiter, NULL, NULL, &second), 0);
+	cr_assert_eq(weir_limit_set(intruder.limiter, 3), 0);
+	cr_assert_eq(intruder.result, -EAGAIN);
+	cr_assert_eq(weir_poll(intruder.limiter, &second, &token), 0);
+	weir_limiter_destroy(intruder.limiter);
+}
+
 struct chain {
 	struct weir_limiter *limiter;
 	struct weir_token held;

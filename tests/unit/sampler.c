@@ -1,0 +1,168 @@
+/*
+ * The sampler's edges: what is a sample, when a window closes, what does not fit a word.
+ */
+
+#include <stdlib.h>
+
+#include <criterion/criterion.h>
+
+#include "lib/sampler.h"
+
+#define MS WEIR_MS
+
+/* A sampler of one stripe, as a limiter lays it out. */
+static struct sampling make(struct sampler_config config)
+{
+	struct sampling s = {
+		.sampler = aligned_alloc(LINE, sizeof(struct sampler)),
+		.stripes = aligned_alloc(LINE, sizeof(struct stripe)),
+		.lanes = aligned_alloc(LINE, sizeof(struct lane)),
+		.pool = malloc(pool_size(1)),
+	};
+
+	config.stripes = 1;
+	config.rtt_smoothing = config.rtt_smoothing > 0 ? config.rtt_smoothing : 1;
+	sampler_init(&s, &config);
+	return s;
+}
+
+static void end(const struct sampling *s)
+{
+	free(s->sampler);
+	free(s->stripes);
+	free(s->lanes);
+	free(s->pool);
+}
+
+static const struct sampler_config ten_ms = {
+	.window_min = 10 * MS,
+	.window_max = 10 * MS,
+	.window_samples = 1,
+	.quantile = 0.5,
+};
+
+Test(sampler, a_window_closes_after_its_deadline_not_at_it)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	sampler_record(&s, s.stripes, 500, 1, false);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	sampler_open(&s, 100 * MS);
+	sampler_record(&s, s.stripes, 500, 1, false);
+	cr_assert(!sampler_close(&s, 110 * MS, &w));
+	cr_assert(sampler_close(&s, 110 * MS + 1, &w));
+	cr_assert_eq(w.count, 1);
+	cr_assert(w.start == 100 * MS && w.end == 110 * MS + 1);
+	end(&s);
+}
+
+Test(sampler, while_a_window_is_owned_nobody_else_closes_it)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	sampler_record(&s, s.stripes, 500, 1, false);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	sampler_record(&s, s.stripes, 500, 1, false);
+	cr_assert(!sampler_close(&s, 900 * MS, &w));
+	sampler_open(&s, 100 * MS);
+	cr_assert(sampler_close(&s, 900 * MS, &w));
+	end(&s);
+}
+
+Test(sampler, a_latency_at_the_threshold_counts)
+{
+	struct sampler_config config = ten_ms;
+	struct sampling s;
+
+	config.rtt_threshold = 1000;
+	s = make(config);
+	cr_assert(!sampler_record(&s, s.stripes, 999, 1, false));
+	cr_assert(sampler_record(&s, s.stripes, 1000, 1, false));
+	cr_assert(sampler_record(&s, s.stripes, 999, 1, true), "a fast drop is a drop");
+	cr_assert(!sampler_record(&s, s.stripes, 0, 1, false));
+	end(&s);
+}
+
+Test(sampler, a_drop_without_latency_makes_a_window_without_latency)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	cr_assert(sampler_record(&s, s.stripes, 0, 7, true));
+	cr_assert(!sampler_close(&s, 100 * MS, &w), "the first only opens a window");
+	cr_assert(sampler_record(&s, s.stripes, 0, 7, true));
+	cr_assert(sampler_close(&s, 111 * MS, &w));
+	cr_assert(w.count == 0 && w.dropped == 2 && w.inflight_max == 7);
+	cr_assert(w.rtt == 0 && w.rtt_min == 0 && w.rtt_mean == 0);
+	end(&s);
+}
+
+Test(sampler, more_samples_than_a_word_holds_are_all_counted)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+	const uint32_t many = 5000000;
+
+	for (uint32_t i = 0; i < many; i++)
+		sampler_record(&s, s.stripes, 3000000, 1, false);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert_eq(w.count, many);
+	cr_assert_eq(w.rtt_mean, 3000000);
+	sampler_open(&s, 100 * MS);
+	sampler_record(&s, s.stripes, 3000000, 1, false);
+	cr_assert(sampler_close(&s, 200 * MS, &w));
+	cr_assert(w.count == 1 && w.rtt_mean == 3000000);
+	end(&s);
+}
+
+Test(sampler, latencies_of_hours_are_summed_in_full)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	for (int i = 0; i < 1000; i++)
+		sampler_record(&s, s.stripes, 36000 * WEIR_S, 1, false);
+	sampler_record(&s, s.stripes, WEIR_S, 1, false);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert_eq(w.count, 1001);
+	cr_assert_eq(w.rtt_mean, (double)((36000000 * WEIR_S + WEIR_S) / 1001));
+	cr_assert(w.rtt_min == 1e9 && w.rtt_max == 36000e9);
+	end(&s);
+}
+
+Test(sampler, a_quantile_of_very_many_is_within_a_bucket)
+{
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.rtt = WEIR_RTT_QUANTILE;
+	config.quantile = 0.9;
+	s = make(config);
+	for (uint32_t i = 1; i <= 3000000; i++)
+		sampler_record(&s, s.stripes, i, 1, false);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.rtt > 2.7e6 * 15 / 16 && w.rtt < 2.7e6 * 17 / 16, "%f", w.rtt);
+	end(&s);
+}
+
+Test(sampler, the_clock_may_begin_anywhere_and_wrap)
+{
+	struct sampling s = make(ten_ms);
+	weir_time now = UINT64_MAX - 200 * MS;
+	struct weir_window w;
+	unsigned closed = 0;
+
+	for (int i = 0; i < 500; i++, now += MS) {
+		sampler_record(&s, s.stripes, 500, 1, false);
+		if (sampler_close(&s, now, &w)) {
+			closed++;
+			cr_assert(closed == 1 || w.count == 11);
+			sampler_open(&s, now);
+		}
+	}
+	cr_assert(closed >= 45 && closed <= 47, "%u", closed);
+	end(&s);
+}
