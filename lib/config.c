@@ -115,12 +115,13 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 	struct weir_config c = {.size = 0};
 	int r;
 
-	if (config == NULL || config->size < offsetof(struct weir_config, limit_config))
+	if (config != NULL && config->size < offsetof(struct weir_config, limit_config))
 		return refuse(why, why_size,
 			      "The configuration was not set by weir_config_init().");
-	if (config->size > sizeof(c))
+	if (config != NULL && config->size > sizeof(c))
 		return refuse(why, why_size, "The program was built for a newer library.");
-	memcpy(&c, config, config->size);
+	if (config != NULL)
+		memcpy(&c, config, config->size);
 
 	*settings = (struct settings){
 		.track = c.track,

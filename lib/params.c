@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/limits.h>
+
 /* Longest name=value in a text. */
 #define ITEM_MAX 128
 
@@ -360,4 +362,44 @@ int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char 
 		text += length + (text[length] == ',');
 	}
 	return r;
+}
+
+/* Their names, for a person who asked for another. */
+static int refuse_name(const char *text, size_t length, char *why, size_t why_size)
+{
+	char names[ITEM_MAX] = "";
+	const struct weir_limit_ops *ops;
+
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "", ops->name);
+	}
+	return refuse(why, why_size, "There is no limit \"%.*s\"; there are %s.", (int)length, text,
+		      names);
+}
+
+int weir_limit_from_text(const char *text, const struct weir_limit_ops **ops, void *config,
+			 char *why, size_t why_size)
+{
+	unsigned char full[WEIR_LIMIT_CONFIG_MAX];
+	size_t length = strcspn(text, ":");
+	char name[ITEM_MAX];
+	int r;
+
+	*ops = NULL;
+	if (length < sizeof(name)) {
+		memcpy(name, text, length);
+		name[length] = '\0';
+		*ops = weir_limit_by_name(name);
+	}
+	if (*ops == NULL)
+		return refuse_name(text, length < ITEM_MAX ? length : ITEM_MAX, why, why_size);
+
+	memset(config, 0, WEIR_LIMIT_CONFIG_MAX);
+	text += length + (text[length] == ':');
+	r = weir_limit_parse(*ops, config, text, why, why_size);
+	if (r != 0)
+		return r;
+	return weir_limit_complete(*ops, config, WEIR_LIMIT_CONFIG_MAX, full, why, why_size);
 }

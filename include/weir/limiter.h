@@ -93,7 +93,8 @@ struct weir_random {
 
 /*
  * How a limiter is to be. weir_config_init() first, then what should differ;
- * zero always means the default.
+ * zero always means the default. A null pointer in place of a whole configuration means
+ * all defaults.
  */
 struct weir_config {
 	size_t size; /* set by weir_config_init() */

@@ -25,6 +25,15 @@ WEIR_API const struct weir_limit_ops *weir_limit_by_name(const char *name);
 WEIR_API const struct weir_limit_ops *weir_limit_at(unsigned index);
 
 /*
+ * A built-in limit and its configuration from one text: "vegas", or
+ * "vegas:alpha=log10:2,max=500". *ops is set, and config, of WEIR_LIMIT_CONFIG_MAX
+ * bytes aligned as for malloc(), for weir_config.limit and limit_config. 0; or -EINVAL with one
+ * sentence in why. Any thread.
+ */
+WEIR_API int weir_limit_from_text(const char *text, const struct weir_limit_ops **ops, void *config,
+				  char *why, size_t why_size);
+
+/*
  * fixed: a constant. For those who measured their capacity, and the yardstick
  * for all others. Outcomes and latencies mean nothing to it.
  */

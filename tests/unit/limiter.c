@@ -401,5 +401,8 @@ Test(limiter, a_configuration_that_cannot_work_is_refused_with_a_sentence)
 	REFUSED(size, sizeof(config) + 8);
 	weir_config_init(&config);
 	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), 0);
-	cr_assert_eq(weir_config_check(NULL, why, sizeof(why)), -EINVAL);
+	cr_assert_eq(weir_config_check(NULL, why, sizeof(why)), 0);
+	cr_assert_eq(weir_limiter_create(NULL, &l), 0);
+	cr_assert_eq(weir_limit(l), 20);
+	weir_limiter_destroy(l);
 }

@@ -92,6 +92,29 @@ Test(params, bad_text_is_refused_with_a_sentence)
 	}
 }
 
+Test(params, a_limit_from_one_text)
+{
+	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX];
+	const struct weir_vegas_config *vegas = (const void *)config;
+	const struct weir_limit_ops *ops;
+
+	cr_assert_eq(weir_limit_from_text("vegas:alpha=log10:2,max=500", &ops, config, why, 160),
+		     0);
+	cr_assert_eq(ops, &weir_vegas);
+	cr_assert(vegas->alpha.kind == WEIR_SCALE_LOG10 && vegas->alpha.k == 2);
+	cr_assert_eq(vegas->max, 500);
+	cr_assert_eq(weir_limit_from_text("aimd", &ops, config, why, 160), 0);
+	cr_assert_eq(weir_limit_from_text("aimd:", &ops, config, why, 160), 0);
+
+	cr_assert_eq(weir_limit_from_text("newton", &ops, config, why, 160), -EINVAL);
+	cr_assert_null(ops);
+	cr_assert_str_eq(why, "There is no limit \"newton\"; there are vegas, aimd, fixed, "
+			      "gradient, gradient2, settable.");
+	cr_assert_eq(weir_limit_from_text("", &ops, config, why, 160), -EINVAL);
+	cr_assert_eq(weir_limit_from_text("aimd:min=30,max=20", &ops, config, why, 160), -EINVAL);
+	cr_assert_str_eq(why, "aimd: min is above max.");
+}
+
 Test(params, the_sentence_is_cut_where_there_is_no_room)
 {
 	struct weir_vegas_config vegas = {.initial = 0};
