@@ -1,0 +1,45 @@
+/*
+ * sim.h - virtual time: an ordered set of events.
+ *
+ * Whoever has something to do later embeds a struct event. Events due at the
+ * same time fire in the order they were scheduled in, so that a run depends on
+ * its seed and on nothing else.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <weir/base.h>
+
+struct event {
+	void (*fire)(void *owner);
+	void *owner;
+	weir_time at;
+	uint64_t serial;
+	size_t place; /* in the heap, from 1; 0: not scheduled */
+};
+
+/* Of all zeroes it is ready to use. */
+struct sim {
+	weir_time now;
+	uint64_t serial;
+	struct event **heap;
+	size_t count, room;
+};
+
+void sim_free(struct sim *sim);
+
+/* Have the event fire at that time, which is not past; if it is scheduled already, it is moved. */
+void sim_schedule(struct sim *sim, struct event *event, weir_time at);
+
+/* An event that is not scheduled is left alone. */
+void sim_cancel(struct sim *sim, struct event *event);
+
+/* Move time on to the next event and fire it; false if there is none. */
+bool sim_step(struct sim *sim);
+
+/* Memory or the end: a simulation has no use for half its calls. */
+void *sim_alloc(size_t size);
+
+#endif

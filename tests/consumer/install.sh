@@ -1,0 +1,11 @@
+#!/bin/sh
+# install.sh CMAKE BUILD_DIR PREFIX - install afresh, for the other tests.
+set -eu
+
+cmake=$1
+build=$2
+prefix=$3
+
+rm -rf "$prefix"
+"$cmake" --install "$build" --prefix "$prefix" >/dev/null
+find "$prefix" -type f | sort

@@ -1,0 +1,39 @@
+#!/bin/sh
+# pkgconfig.sh SOURCE_DIR PREFIX LIBDIR WORK_DIR - a compiler, pkg-config, and nothing else.
+set -eu
+
+source=$1
+prefix=$2
+libdir=$prefix/$3
+work=$4
+
+export PKG_CONFIG_PATH="$libdir/pkgconfig"
+rm -rf "$work"
+mkdir -p "$work"
+
+# The file names the prefix that the build was configured for, and this is another.
+weir()
+{
+	pkg-config --define-variable=prefix="$prefix" "$@" weir
+}
+
+# Flags are several words.
+# shellcheck disable=SC2046
+{
+	cc -std=c11 "$source/use.c" $(weir --cflags --libs) -o "$work/shared"
+	c++ -std=c++11 "$source/use.cpp" $(weir --cflags --libs) -o "$work/shared-cpp"
+
+	# With no shared library of ours in sight it is the archive, or nothing.
+	mkdir "$work/archive"
+	cp "$libdir/libweir.a" "$work/archive"
+	cc -std=c11 "$source/use.c" $(weir --cflags) -L"$work/archive" \
+		$(weir --static --libs | sed "s|-L$libdir||") -o "$work/archived"
+
+	cc -static -std=c11 "$source/use.c" $(weir --static --cflags --libs) \
+		-o "$work/static"
+}
+
+LD_LIBRARY_PATH=$libdir "$work/shared"
+LD_LIBRARY_PATH=$libdir "$work/shared-cpp"
+"$work/archived"
+"$work/static"

@@ -1,0 +1,4 @@
+/*
+ * use.cpp - the same program, for a C++ compiler.
+ */
+#include "use.c"

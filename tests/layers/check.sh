@@ -1,0 +1,86 @@
+#!/bin/sh
+# check.sh SOURCE_DIR - who may know whom.
+#
+# The layers are what lets a limit be tested without a thread and a simulation
+# run without a clock. A compiler does not see them, so this does.
+set -u
+
+cd "$1" || exit 2
+
+include='^[[:space:]]*#[[:space:]]*include[[:space:]]*'
+outside='bench examples adapters fleet tests/sim'
+
+# sources DIR...: C files below, as far as the directories exist. No name has blanks.
+sources()
+{
+	for dir; do
+		[ ! -d "$dir" ] || find "$dir" -name '*.[ch]'
+	done
+}
+
+# search PATTERN FILE...: file:line:text. The null file keeps it from reading the terminal.
+search()
+{
+	pattern=$1
+	shift
+	grep -nE "$pattern" /dev/null "$@"
+}
+
+# about TEXT: puts the rule before the lines that break it; without any it is silent.
+about()
+{
+	lines=$(cat)
+	[ -z "$lines" ] || printf '%s:\n%s\n' "$1" "$lines"
+}
+
+# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text.
+# shellcheck disable=SC2086
+private_headers()
+{
+	for header in $(sources lib limits | grep '\.h$'); do
+		name=$(basename "$header")
+		for user in $(sources $outside); do
+			[ ! -e "$(dirname "$user")/$name" ] || continue
+			search "${include}[\"<]${name}[\">]" "$user"
+		done
+	done
+}
+
+# shellcheck disable=SC2046,SC2086
+check()
+{
+	search "$include" $(sources limits) |
+		grep -vE '<(weir/limits?|errno|math|stdbool|stddef|stdint|string)\.h>|"common\.h"' |
+		about "limits/ may include its common.h, the author's header and pure C only"
+
+	search "$include.*limits/" $(sources lib) |
+		about "lib/ may include nothing of limits/"
+
+	search '\bweir_(fixed|settable|aimd|vegas|gradient|gradient2)\b' $(sources lib) |
+		about "lib/ may not know a limit by name"
+
+	search "$include\"[^\"]*(lib|limits)/" $(sources $outside) |
+		about "only public headers here"
+
+	private_headers |
+		about "a private header under a short name"
+
+	search "$include<ck_" $(sources lib limits include $outside) |
+		grep -vE '^(lib/park\.c|bench/micro/)' |
+		about "only lib/park.c may use Concurrency Kit"
+
+	find plots -name '*.gp' -exec grep -nE '[a-z]\.[ch]\b' /dev/null {} + |
+		about "plots/ read TSV and know no C"
+
+	search '\batomic_(load|store|exchange|fetch_[a-z]+|compare_exchange_[a-z]+)[[:space:]]*\(' \
+		$(sources lib) |
+		about "an atomic operation without its memory order"
+
+	search 'memory_order_seq_cst' $(sources lib) |
+		about "lib/ needs no sequential consistency"
+}
+
+broken=$(check)
+[ -z "$broken" ] && exit 0
+printf '%s\n' "$broken"
+exit 1

@@ -1,0 +1,237 @@
+/*
+ * bounds.c - what each limit makes of the scenarios it is good for.
+ *
+ * Beside each bound stands what was measured, from the least to the most over
+ * twenty seeds; the bound leaves room for chance, and no more. One that breaks
+ * says that a limit, or the library under it, has changed its ways.
+ *
+ * Capacity is 1600 calls a second, or 400 in phase "few" of "step". The call of
+ * 10 ms alone, exponentially distributed, has a p99 of 46 ms.
+ */
+#include "play.h"
+
+#include <math.h>
+
+#define SEEDS 5
+#define ANY   INFINITY
+
+struct bound {
+	const char *phase;
+	double rejected; /* at most, in per cent of the offered */
+	double goodput;  /* at least, in calls a second served within the deadline */
+	double p99;      /* at most, in milliseconds */
+	double limit;    /* at most, mean over time */
+};
+
+static void check(const struct bound *bound, const struct tally *t, const char *what, uint64_t seed)
+{
+	double rejected = 100 * tally_rejected_share(t);
+	double goodput = tally_per_second(t, t->good);
+	double p99 = tally_latency_quantile(t, 0.99) / MS;
+
+	cr_expect(rejected <= bound->rejected, "%s, seed %u, %s: %.3f %% rejected", what,
+		  (unsigned)seed, bound->phase, rejected);
+	cr_expect(goodput >= bound->goodput, "%s, seed %u, %s: goodput %.1f", what, (unsigned)seed,
+		  bound->phase, goodput);
+	cr_expect(p99 <= bound->p99, "%s, seed %u, %s: p99 %.1f ms", what, (unsigned)seed,
+		  bound->phase, p99);
+	cr_expect(tally_limit_mean(t) <= bound->limit, "%s, seed %u, %s: limit %.1f", what,
+		  (unsigned)seed, bound->phase, tally_limit_mean(t));
+}
+
+static const struct tally *phase_named(const struct run_result *result, const char *scenario,
+				       const char *name)
+{
+	const struct phase *phases = scenario_by_name(scenario)->phases;
+	unsigned i = 0;
+
+	while (strcmp(phases[i].name, name) != 0) {
+		i++;
+		cr_assert_not_null(phases[i].name, "%s has no phase %s", scenario, name);
+	}
+	return &result->phases[i];
+}
+
+/* Bounds end with one that names no phase. */
+static void holds(const char *limit, const char *scenario, const struct bound *bounds)
+{
+	static struct run_result result;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		play(&result, limit, scenario, seed);
+		for (const struct bound *b = bounds; b->phase != NULL; b++)
+			check(b, phase_named(&result, scenario, b->phase), scenario, seed);
+	}
+}
+
+#define HOLDS(limit, scenario, ...)                                                                \
+	holds(limit, scenario, (const struct bound[]){__VA_ARGS__, {NULL, 0, 0, 0, 0}})
+
+/* A fixed limit somewhat above the oracle's: no false rejects, and latency that does not grow. */
+Test(fixed, bounds_latency_under_overload)
+{
+	HOLDS("fixed:limit=24", "overload",
+	      /* rejects 0-0.10, after: 0-0.11; good 1592-1605; p99 50-51 */
+	      {"warm-up", 0.3, 930, 52, 24}, {"steady", 51, 1570, 55, 24},
+	      {"after", 0.3, 935, 52, 24});
+}
+
+Test(fixed, is_not_noticed_when_healthy)
+{
+	/* rejects 0.006-0.056 */
+	HOLDS("fixed:limit=24", "healthy", {"steady", 0.12, 945, 50, 24});
+}
+
+/* It does not know that there are fewer workers: p99 is what 24 calls make of 4 workers. */
+Test(fixed, is_wrong_after_a_step)
+{
+	/* p99 102-104, recovery: rejects 0.5-1.8 */
+	HOLDS("fixed:limit=24", "step", {"few", 70, 385, 112, 24}, {"recovery", 3, 1200, 58, 24});
+}
+
+Test(aimd, is_not_noticed_when_healthy)
+{
+	/* rejects 0, limit 50-55 */
+	HOLDS("aimd", "healthy", {"steady", 0.02, 945, 50, 62});
+	HOLDS("aimd", "regular", {"steady", 0.02, 945, 13, 56});
+}
+
+/* Drops hold it where a few calls in a thousand are given up. */
+Test(aimd, settles_by_drops)
+{
+	HOLDS("aimd", "timeouts",
+	      /* good 1556-1619, 1591-1606; p99 68-77, 72-77; limit 52-62, 59-63 */
+	      {"onset", 53, 1520, 88, 72}, {"steady", 51, 1560, 85, 72},
+	      {"after", 0.1, 935, 54, 80});
+}
+
+/* So does a latency that counts as a drop: the queue stays about as long as the timeout. */
+Test(aimd, settles_by_its_timeout)
+{
+	HOLDS("aimd:timeout=60ms", "overload",
+	      /* good 1563-1619, 1585-1601; p99 87-91, 91; limit 73-79, 86-87 */
+	      {"onset", 53, 1520, 99, 86}, {"steady", 51, 1560, 99, 94});
+	HOLDS("aimd:timeout=60ms,min=1", "step",
+	      /* few: good 386-398, p99 114-153, limit 22-23; after: rejects 0 */
+	      {"few", 70, 375, 180, 27}, {"recovery", 1.5, 1200, 60, 55},
+	      {"after", 0.05, 1250, 52, 85});
+}
+
+/* With neither it knows of nothing that is wrong, and only its maximum is left. */
+Test(aimd, ends_at_its_maximum_without_drops)
+{
+	/* p99 161-166 */
+	HOLDS("aimd:max=40", "overload", {"steady", 51, 1560, 68, 40});
+	HOLDS("aimd", "overload", {"steady", 51, 0, 180, 200});
+}
+
+/* Latency that varies by itself looks like a queue to it, and costs rejects even at load 0.6. */
+Test(vegas, pays_for_varying_work)
+{
+	/* rejects 0.65-2.9; good 933-957 */
+	HOLDS("vegas", "healthy", {"steady", 4.5, 910, 50, 26});
+}
+
+Test(vegas, is_not_noticed_by_regular_work)
+{
+	/* rejects 0-0.03, 0; limit 47-51 */
+	HOLDS("vegas", "regular", {"warm-up", 0.1, 925, 13, 55}, {"steady", 0.02, 945, 13, 58});
+}
+
+Test(vegas, settles_under_overload)
+{
+	HOLDS("vegas", "overload",
+	      /* onset: good 1166-1580, p99 44-48; steady: good 1554-1597, p99 48-50, limit 18-22 */
+	      {"onset", 68, 1050, 54, 22}, {"steady", 53, 1500, 56, 26},
+	      /* rejects 0-1.8 */
+	      {"after", 4, 910, 52, 36});
+}
+
+Test(vegas, follows_a_step)
+{
+	HOLDS("vegas", "step",
+	      /* few: good 396-403, p99 66-87, limit 11-17; after: rejects 2.1-7.0 */
+	      {"few", 70, 385, 100, 21}, {"recovery", 22, 1000, 58, 38},
+	      {"after", 11, 1140, 52, 30});
+}
+
+Test(vegas, takes_bursts)
+{
+	/* calm: rejects 0.3-2.0; burst: good 1408-1553, p99 46-48 */
+	HOLDS("vegas", "burst", {"calm", 4, 760, 52, 28}, {"burst", 60, 1330, 54, 24});
+}
+
+Test(gradient, is_not_noticed_when_healthy)
+{
+	/* rejects 0-0.06, at its probes */
+	HOLDS("gradient", "healthy", {"steady", 0.3, 945, 50, 76});
+	HOLDS("gradient", "regular", {"steady", 0.3, 945, 13, 76});
+}
+
+Test(gradient, settles_under_overload)
+{
+	HOLDS("gradient", "overload",
+	      /* good 1573-1621, 1593-1607; p99 56-58, 53-56; limit 29-35, 27-33 */
+	      {"onset", 53, 1530, 66, 42}, {"steady", 51, 1565, 63, 40},
+	      {"after", 1.2, 930, 52, 68});
+}
+
+Test(gradient, follows_a_step)
+{
+	HOLDS("gradient", "step",
+	      /* few: good 379-392, p99 131-203, limit 12-14; recovery: rejects 0.4-1.2 */
+	      {"few", 70, 365, 250, 18}, {"recovery", 3, 1190, 58, 75},
+	      {"after", 0.8, 1250, 52, 105});
+}
+
+Test(gradient, takes_bursts)
+{
+	/* calm: rejects 0-0.08; burst: good 1584-1629, p99 58-60 */
+	HOLDS("gradient", "burst", {"calm", 0.3, 775, 52, 52}, {"burst", 52, 1540, 68, 46});
+}
+
+/* From 50 to all that 512 workers can do, within ten seconds. */
+Test(gradient, starts_fast)
+{
+	/* first: rejects 33; second: 0 */
+	HOLDS("gradient", "cold-start", {"first", 38, 29000, 52, 450},
+	      {"second", 0.1, 45500, 50, 1000});
+}
+
+Test(gradient2, is_not_noticed_when_healthy)
+{
+	/* rejects 0 */
+	HOLDS("gradient2", "healthy", {"steady", 0.02, 945, 50, 58});
+	HOLDS("gradient2", "regular", {"steady", 0.02, 945, 13, 54});
+}
+
+/* An overload of ten seconds it holds as it should. A lasting one it gets used to: */
+Test(gradient2, holds_a_short_overload)
+{
+	HOLDS("gradient2", "overload",
+	      /* onset: good 1585-1616, p99 54-58, limit 31-33; steady: p99 125-129, limit 95-99 */
+	      {"onset", 53, 1540, 66, 38}, {"steady", 51, 1330, 145, 115});
+}
+
+/* so it needs a maximum, and then is no worse than that. */
+Test(gradient2, is_held_by_its_maximum)
+{
+	HOLDS("gradient2:max=40", "overload",
+	      /* good 1594-1607; p99 60-61 */
+	      {"onset", 53, 1540, 66, 38}, {"steady", 51, 1565, 67, 40},
+	      {"after", 0.1, 935, 54, 40});
+}
+
+Test(gradient2, follows_a_step)
+{
+	HOLDS("gradient2", "step",
+	      /* few: good 340-356, p99 136-145, limit 29-30; recovery: rejects 0-0.35 */
+	      {"few", 70, 325, 165, 34}, {"recovery", 1, 1200, 65, 60},
+	      {"after", 0.05, 1250, 52, 80});
+}
+
+Test(gradient2, takes_bursts)
+{
+	/* calm: rejects 0-0.02; burst: good 1578-1619, p99 56-57 */
+	HOLDS("gradient2", "burst", {"calm", 0.1, 775, 52, 42}, {"burst", 52, 1540, 64, 41});
+}

@@ -1,0 +1,184 @@
+/*
+ * rules.c - what holds for all limits, and for the simulator itself.
+ */
+#include "play.h"
+
+#include <math.h>
+
+static struct run_result result;
+
+/* play() checks in each: never above the limit, every permit given back, no call lost. */
+Test(rules, every_limit_goes_through_every_scenario)
+{
+	const struct weir_limit_ops *ops;
+	const struct scenario *scenario;
+
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
+		for (unsigned k = 0; (scenario = scenario_at(k)) != NULL; k++)
+			play(&result, ops->name, scenario->name, 1);
+}
+
+Test(rules, a_seed_makes_a_run)
+{
+	const struct weir_limit_ops *ops;
+
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {
+		uint64_t hash;
+
+		play(&result, ops->name, "timeouts", 7);
+		hash = result.hash;
+		play(&result, ops->name, "timeouts", 7);
+		cr_expect_eq(result.hash, hash, "%s", ops->name);
+		play(&result, ops->name, "timeouts", 8);
+		cr_expect_neq(result.hash, hash, "%s", ops->name);
+	}
+}
+
+/*
+ * The same runs with any compiler, on any machine, at any time: who changes one
+ * of these has changed how that limit behaves.
+ */
+Test(rules, runs_are_what_they_were)
+{
+	static const struct {
+		const char *limit;
+		uint64_t hash; /* of scenario "timeouts", which has successes, drops and rejects */
+	} golden[] = {
+		{"fixed", 0x3c694ee2d417bbd0},     {"aimd", 0xa3b0e7a310da9a34},
+		{"vegas", 0x839b2bcf5465ce63},     {"gradient", 0xac8b9b742e9034fd},
+		{"gradient2", 0xc1fa34c4ba6c77a2},
+	};
+
+	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+		play(&result, golden[i].limit, "timeouts", 1);
+		cr_expect_eq(result.hash, golden[i].hash, "%s: 0x%016jx", golden[i].limit,
+			     (uintmax_t)result.hash);
+	}
+}
+
+/* Of n servers without a queue, offered so much load: the share turned away. */
+static double erlang_b(unsigned servers, double load)
+{
+	double b = 1;
+
+	for (unsigned n = 1; n <= servers; n++)
+		b = load * b / (n + load * b);
+	return b;
+}
+
+/* A limit that equals the workers makes a loss system, of which the truth is known since 1917. */
+Test(simulator, agrees_with_erlang)
+{
+	const struct tally *steady = &result.phases[2];
+
+	play(&result, "fixed:limit=16", "overload", 1);
+	cr_expect_float_eq(tally_rejected_share(steady), erlang_b(16, 32), 0.005);
+	cr_expect_float_eq(tally_latency_mean(steady) / MS, 10, 0.1);
+	/* of an exponential distribution: mean times ln 100 */
+	cr_expect_float_eq(tally_latency_quantile(steady, 0.99) / MS, 10 * log(100), 1.5);
+	cr_expect_float_eq(tally_per_second(steady, steady->offered), 3200, 20);
+}
+
+#define STEADY 2
+
+static double goodput_of(unsigned limit)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "fixed:limit=%u", limit);
+	play(&result, text, "overload", 1);
+	return tally_per_second(&result.phases[STEADY], result.phases[STEADY].good);
+}
+
+/* The smallest fixed limit within 3 % of the best goodput is what all others are measured by. */
+Test(simulator, has_an_oracle)
+{
+	double best = 0;
+	unsigned oracle;
+
+	for (unsigned limit = 8; limit <= 40; limit += 4)
+		best = fmax(best, goodput_of(limit));
+	for (oracle = 8; goodput_of(oracle) < 0.97 * best; oracle++)
+		;
+	cr_expect(oracle >= 16 && oracle <= 19, "%u", oracle);
+	cr_expect(tally_latency_quantile(&result.phases[STEADY], 0.99) < 50 * MS);
+}
+
+struct sum {
+	uint64_t samples, windows;
+};
+
+static void add_window(void *arg, const struct weir_report *report)
+{
+	struct sum *sum = arg;
+
+	sum->samples += report->window.count;
+	sum->windows++;
+}
+
+static struct sum sum_windows(enum weir_windowing windowing)
+{
+	struct sum sum = {.samples = 0};
+	const struct weir_observer observer = {.window = add_window, .arg = &sum};
+	struct weir_config limiter;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_vegas;
+	limiter.windowing = windowing;
+	limiter.observer = &observer;
+	play_setup(&result, &(struct run_setup){
+				    .scenario = scenario_by_name("step"),
+				    .limiter = &limiter,
+				    .seed = 3,
+			    });
+	cr_expect_eq(sum.windows, result.windows);
+	return sum;
+}
+
+/* Only what the last window had not closed over is missing: some tenths of a second's. */
+Test(rules, samples_are_counted_once)
+{
+	struct sum sum = sum_windows(WEIR_WINDOW_TIME);
+
+	cr_expect_leq(sum.samples, result.samples);
+	cr_expect_geq(sum.samples + 1000, result.samples);
+}
+
+Test(rules, or_each_by_itself)
+{
+	struct sum sum = sum_windows(WEIR_WINDOW_SAMPLE);
+
+	cr_expect_eq(sum.samples, result.samples);
+	cr_expect_eq(sum.windows, result.samples);
+}
+
+static const uint32_t by_phase[] = {20, 8, 40, 12};
+
+static void set_limit(void *arg, struct weir_limiter *limiter, unsigned phase)
+{
+	(void)arg;
+	cr_assert_eq(weir_limit_set(limiter, by_phase[phase]), 0);
+	cr_assert_eq(weir_limit(limiter), by_phase[phase]);
+}
+
+/* The mean over time is exactly what was set: not one moment of a phase had the limit before it. */
+Test(settable, moves_at_once)
+{
+	struct weir_config limiter;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_settable;
+	play_setup(&result, &(struct run_setup){
+				    .scenario = scenario_by_name("overload"),
+				    .limiter = &limiter,
+				    .seed = 1,
+				    .phase_begins = set_limit,
+			    });
+	for (unsigned i = 0; i < 4; i++) {
+		const struct tally *t = &result.phases[i];
+
+		cr_expect_eq(t->limit_last, by_phase[i]);
+		cr_expect_float_eq(tally_limit_mean(t), by_phase[i], 1e-9);
+		cr_expect_eq(t->inflight_max, by_phase[i]);
+	}
+}
