@@ -1,17 +1,12 @@
 /*
- * CLOCK_MONOTONIC, which Linux reads without a system call.
+ * What the library tells of the time, and of itself.
  */
 
-#include <time.h>
-
-#include <weir/base.h>
+#include "lib/clock.h"
 
 weir_time weir_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (weir_time)now.tv_sec * WEIR_S + (weir_time)now.tv_nsec;
+	return clock_monotonic();
 }
 
 uint32_t weir_version(void)

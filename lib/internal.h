@@ -10,6 +10,7 @@
 
 #include <weir/observe.h>
 
+#include "lib/clock.h"
 #include "lib/gate.h"
 #include "lib/queue.h"
 #include "lib/sampler.h"
@@ -34,7 +35,8 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 		  size_t why_size);
 
 /*
- * The latest report, for readers on other threads.
+ * The latest report, for readers on other threads; and totals as they were last
+ * shown, so that none is ever shown to shrink.
  *
  * word     written by                    order    pairs with
  * -------  ----------------------------  -------  -----------------------------------
@@ -42,6 +44,8 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
  * word[i]  the window's owner            release  read: who sees a new word sees that
  *                                                 version is odd, or later
  * version  the window's owner: even      release  read: the words
+ * windows  the window's owner: +1        relaxed  nothing: a number
+ * shown    a reader: CAS when beaten     relaxed  nothing: a number
  *
  * A reader that finds version odd or changed tries again.
  */
@@ -51,6 +55,7 @@ struct published {
 	_Alignas(LINE) _Atomic uint32_t version;
 	_Atomic uint64_t windows;
 	_Atomic uint64_t word[REPORT_WORDS];
+	_Alignas(LINE) _Atomic uint64_t admitted_shown, succeeded_shown;
 };
 
 /* What the limit and its window's owner keep. */
@@ -76,7 +81,7 @@ struct weir_limiter {
 
 static inline weir_time limiter_now(const struct weir_limiter *l)
 {
-	return l->clock == NULL ? weir_now() : l->clock->now(l->clock);
+	return LIKELY(l->clock == NULL) ? clock_monotonic() : l->clock->now(l->clock);
 }
 
 static inline void count(const struct weir_limiter *l, enum total which)
@@ -84,9 +89,19 @@ static inline void count(const struct weir_limiter *l, enum total which)
 	stripe_count(sampler_stripe(&l->sampling), which);
 }
 
-/* A token for a permit that the gate has given. place is whom to blame if it is not released. */
-struct weir_token limiter_token(const struct weir_limiter *l, weir_time now, uint32_t inflight,
-				const void *place);
+enum { TOKEN_EMPTY, TOKEN_HELD };
+
+/* Make out a token for a permit of the gate's. place is whom to blame if it is not released. */
+static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint32_t inflight,
+				 const void *place, struct weir_token *token)
+{
+	token->start = now;
+	token->inflight = inflight;
+	token->track = 0;
+	token->state = TOKEN_HELD;
+	if (UNLIKELY(l->tracking.count > 0))
+		track_add(&l->tracking, token, place);
+}
 
 /* Counted as a refusal at once; *token is emptied. */
 int limiter_refuse(const struct weir_limiter *l, struct weir_token *token);

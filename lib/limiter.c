@@ -18,8 +18,6 @@
 
 #include "lib/internal.h"
 
-enum { EMPTY, HELD };
-
 /* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
 static double splitmix(uint64_t *state)
 {
@@ -42,20 +40,9 @@ uint32_t limiter_bound(const struct weir_limiter *l, double limit)
 	return limit < l->limit_max ? (uint32_t)limit : l->limit_max;
 }
 
-struct weir_token limiter_token(const struct weir_limiter *l, weir_time now, uint32_t inflight,
-				const void *place)
-{
-	struct weir_token token = {.start = now, .inflight = inflight, .state = HELD};
-
-	if (UNLIKELY(l->tracking.count > 0))
-		track_add(&l->tracking, &token, place);
-	count(l, TOTAL_ADMITTED);
-	return token;
-}
-
 int limiter_refuse(const struct weir_limiter *l, struct weir_token *token)
 {
-	*token = (struct weir_token){.state = EMPTY};
+	*token = (struct weir_token){.state = TOKEN_EMPTY};
 	count(l, TOTAL_REJECTED);
 	return -EAGAIN;
 }
@@ -66,7 +53,7 @@ int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
 
 	if (!gate_reserve(l->gate, false, &inflight))
 		return limiter_refuse(l, token);
-	*token = limiter_token(l, limiter_now(l), inflight, __builtin_return_address(0));
+	limiter_admit(l, limiter_now(l), inflight, __builtin_return_address(0), token);
 	return 0;
 }
 
@@ -76,7 +63,7 @@ int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token
 
 	if (!gate_reserve(l->gate, false, &inflight))
 		return limiter_refuse(l, token);
-	*token = limiter_token(l, now, inflight, __builtin_return_address(0));
+	limiter_admit(l, now, inflight, __builtin_return_address(0), token);
 	return 0;
 }
 
@@ -136,41 +123,45 @@ static void finish(struct weir_limiter *l, weir_time start, weir_time now, uint3
 {
 	struct stripe *stripe = sampler_stripe(&l->sampling);
 
-	switch (outcome) {
-	case WEIR_SUCCESS:
-		stripe_count(stripe, TOTAL_SUCCEEDED);
-		record(l, stripe, start, now, inflight, false);
-		return;
-	case WEIR_DROPPED:
-		stripe_count(stripe, TOTAL_DROPPED);
-		record(l, stripe, start, now, inflight, true);
-		return;
-	case WEIR_IGNORE:
-		break;
-	}
-	stripe_count(stripe, TOTAL_IGNORED);
+	if (outcome == WEIR_SUCCESS || outcome == WEIR_DROPPED)
+		record(l, stripe, start, now, inflight, outcome == WEIR_DROPPED);
+	else
+		stripe_count(stripe, TOTAL_IGNORED);
 }
 
-void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,
-		     enum weir_outcome outcome)
+/* False: the token was released before, and so it stays. */
+static bool give_back(const struct weir_limiter *l, struct weir_token *token, uint64_t *before)
 {
-	const struct weir_token held = *token;
+	bool held = token->state == TOKEN_HELD;
+
+	token->state = TOKEN_EMPTY;
+	return held && (token->track == 0 || track_remove(&l->tracking, token)) &&
+	       gate_give_back(l->gate, before);
+}
+
+static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
+			   enum weir_outcome outcome)
+{
 	uint64_t before;
 
-	*token = (struct weir_token){.state = EMPTY};
-	if (UNLIKELY(held.state != HELD || !track_remove(&l->tracking, &held) ||
-		     !gate_give_back(l->gate, &before))) {
+	if (UNLIKELY(!give_back(l, token, &before))) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}
 	if (UNLIKELY(gate_waiters(before) != 0))
 		queue_drain(&l->queueing, now);
-	finish(l, held.start, now, held.inflight, outcome);
+	finish(l, token->start, now, token->inflight, outcome);
+}
+
+void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,
+		     enum weir_outcome outcome)
+{
+	release(l, now, token, outcome);
 }
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
-	weir_release_at(l, limiter_now(l), token, outcome);
+	release(l, limiter_now(l), token, outcome);
 }
 
 void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,

@@ -50,28 +50,57 @@ void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size)
 	snapshot->size = size;
 }
 
+/* The greater of a total as it seems now and as it was shown before. */
+static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
+{
+	uint64_t before = atomic_load_explicit(shown, memory_order_relaxed);
+
+	while (total > before &&
+	       !atomic_compare_exchange_weak_explicit(shown, &before, total, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+	return total > before ? total : before;
+}
+
+/*
+ * Successes and admissions are what is left when the other counts are known. The
+ * order of reading is against the order in which a call is counted: it leaves the gate, is
+ * noted as dropped, becomes a sample. So a call that moves on meanwhile is missed, and
+ * never counted twice, and what is shown is not more than the truth.
+ */
+static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
+{
+	uint64_t ended = sampler_samples(&l->sampling);
+	uint64_t word;
+
+	ended += sampler_total(&l->sampling, TOTAL_UNMEASURED);
+	s->dropped = sampler_total(&l->sampling, TOTAL_DROPPED);
+	s->succeeded = never_less(&l->published->succeeded_shown,
+				  ended > s->dropped ? ended - s->dropped : 0);
+	s->ignored = sampler_total(&l->sampling, TOTAL_IGNORED);
+
+	word = gate_read(l->gate);
+	s->limit = gate_limit(word);
+	s->inflight = gate_inflight(word);
+	s->waiting = gate_waiters(word);
+	s->admitted = never_less(&l->published->admitted_shown, ended + s->ignored + s->inflight);
+}
+
 void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snapshot)
 {
-	const struct sampling *s = &l->sampling;
-	uint64_t word = gate_read(l->gate);
-	struct weir_snapshot now = {
+	const struct sampling *sampling = &l->sampling;
+	struct weir_snapshot s = {
 		.size = snapshot->size,
-		.limit = gate_limit(word),
-		.inflight = gate_inflight(word),
-		.waiting = gate_waiters(word),
-		.admitted = sampler_total(s, TOTAL_ADMITTED),
-		.rejected = sampler_total(s, TOTAL_REJECTED),
-		.timed_out = sampler_total(s, TOTAL_TIMED_OUT),
-		.succeeded = sampler_total(s, TOTAL_SUCCEEDED),
-		.ignored = sampler_total(s, TOTAL_IGNORED),
-		.dropped = sampler_total(s, TOTAL_DROPPED),
-		.double_released = sampler_total(s, TOTAL_DOUBLE_RELEASED),
+		.rejected = sampler_total(sampling, TOTAL_REJECTED),
+		.timed_out = sampler_total(sampling, TOTAL_TIMED_OUT),
+		.double_released = sampler_total(sampling, TOTAL_DOUBLE_RELEASED),
 		.windows = atomic_load_explicit(&l->published->windows, memory_order_relaxed),
 	};
 
-	read_report(l->published, &now.last);
-	now.last.names = l->ops->numbers;
-	memcpy(snapshot, &now, snapshot->size < sizeof(now) ? snapshot->size : sizeof(now));
+	derive_totals(l, &s);
+	read_report(l->published, &s.last);
+	s.last.names = l->ops->numbers;
+	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));
 }
 
 size_t weir_outstanding_visit(const struct weir_limiter *l,

@@ -50,16 +50,15 @@ static size_t size_of(enum weir_param_type type)
 	return 0;
 }
 
-int refuse(char *why, size_t size, const char *format, ...)
+void explain(char *why, size_t size, const char *format, ...)
 {
 	va_list args;
 
 	if (why == NULL || size == 0)
-		return -EINVAL;
+		return;
 	va_start(args, format);
 	vsnprintf(why, size, format, args);
 	va_end(args);
-	return -EINVAL;
 }
 
 /* In the C locale, whatever the program's is: a comma there must not change our defaults. */

@@ -4,9 +4,14 @@
 #ifndef WEIR_LIB_PARAMS_H
 #define WEIR_LIB_PARAMS_H
 
+#include <errno.h>
+
 #include <weir/limit.h>
 
-/* Write the sentence to why, if there is such a place, and answer -EINVAL. */
-int refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Write the sentence to why, if there is such a place. */
+void explain(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same, and the answer: for checkers, which see no other file, not to doubt it. */
+#define refuse(...) (explain(__VA_ARGS__), -EINVAL)
 
 #endif

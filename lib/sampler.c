@@ -67,8 +67,31 @@ uint64_t sampler_total(const struct sampling *s, enum total which)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->sampler->config.stripes; i++)
-		sum += atomic_load_explicit(&s->stripes[i].total[which], RELAXED);
+		sum += atomic_load_explicit(&s->stripes[i].total[which], memory_order_acquire);
 	return sum;
+}
+
+/* Samples in the stripe's open window. */
+static uint64_t open_samples(const struct stripe *stripe)
+{
+	uint64_t count = atomic_load_explicit(&stripe->packed, memory_order_acquire) >> SUM_BITS;
+
+	for (uint32_t k = 0; k < SPILLS; k++)
+		count += atomic_load_explicit(&stripe->spilled[k], RELAXED) >> SUM_BITS;
+	return count + atomic_load_explicit(&stripe->wide_count, memory_order_acquire);
+}
+
+/*
+ * What is collected moves from the window's words to the total, in this order. Here
+ * the total is read first: a sample on its way is missed, but never seen twice.
+ */
+uint64_t sampler_samples(const struct sampling *s)
+{
+	uint64_t count = sampler_total(s, TOTAL_COLLECTED);
+
+	for (uint32_t i = 0; i < s->sampler->config.stripes; i++)
+		count += open_samples(&s->stripes[i]);
+	return count;
 }
 
 static void lower_to(_Atomic uint64_t *word, uint64_t value)
@@ -100,7 +123,7 @@ static void raise_to_32(_Atomic uint32_t *word, uint32_t value)
 
 static void add_wide(struct stripe *stripe, uint64_t count, uint64_t sum)
 {
-	atomic_fetch_add_explicit(&stripe->wide_count, count, RELAXED);
+	atomic_fetch_add_explicit(&stripe->wide_count, count, memory_order_release);
 	atomic_fetch_add_explicit(&stripe->wide_sum, sum, RELAXED);
 }
 
@@ -127,7 +150,7 @@ static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
 		add_wide(stripe, 1, rtt);
 		return LOG_MAX;
 	}
-	before = atomic_fetch_add_explicit(&stripe->packed, ONE_SAMPLE + rtt, RELAXED);
+	before = atomic_fetch_add_explicit(&stripe->packed, ONE_SAMPLE + rtt, memory_order_release);
 	if (UNLIKELY(((before + ONE_SAMPLE + rtt) & HALF_FULL) != 0))
 		spill(stripe);
 	return before >> SUM_BITS;
@@ -158,14 +181,17 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 	bool measured = rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
 	uint64_t index;
 
-	if (dropped)
+	/* First, so that a snapshot that has this call as a sample has it as a drop too. */
+	if (dropped) {
+		stripe_count(stripe, TOTAL_DROPPED);
 		atomic_fetch_add_explicit(&stripe->dropped, 1, RELAXED);
-	else if (!measured)
-		return false;
-
-	raise_to_32(&stripe->inflight_max, inflight);
-	if (!measured)
-		return true;
+	}
+	if (dropped || measured)
+		raise_to_32(&stripe->inflight_max, inflight);
+	if (UNLIKELY(!measured)) {
+		stripe_count(stripe, TOTAL_UNMEASURED);
+		return dropped;
+	}
 	index = add_latency(stripe, rtt);
 	lower_to(&stripe->min, rtt);
 	raise_to(&stripe->max, rtt);
@@ -189,10 +215,7 @@ static struct sums peek(const struct sampling *s)
 		const struct stripe *stripe = &s->stripes[i];
 		uint64_t min = atomic_load_explicit(&stripe->min, RELAXED);
 
-		all.count += atomic_load_explicit(&stripe->packed, RELAXED) >> SUM_BITS;
-		for (uint32_t k = 0; k < SPILLS; k++)
-			all.count += atomic_load_explicit(&stripe->spilled[k], RELAXED) >> SUM_BITS;
-		all.count += atomic_load_explicit(&stripe->wide_count, RELAXED);
+		all.count += open_samples(stripe);
 		all.dropped += atomic_load_explicit(&stripe->dropped, RELAXED);
 		if (min < all.min)
 			all.min = min;
@@ -220,18 +243,20 @@ static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 {
 	uint64_t logged = began_anew(stripe) ? LOG_MAX : 0;
 	uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+	uint64_t count = packed >> SUM_BITS;
 
-	all->count += packed >> SUM_BITS;
+	logged += count;
 	all->sum += packed & SUM_MASK;
-	logged += packed >> SUM_BITS;
 	for (uint32_t k = 0; k < SPILLS; k++) {
 		uint64_t word = atomic_exchange_explicit(&stripe->spilled[k], 0, RELAXED);
 
-		all->count += word >> SUM_BITS;
+		count += word >> SUM_BITS;
 		all->sum += word & SUM_MASK;
 	}
-	all->count += atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
+	count += atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
 	all->sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
+	atomic_fetch_add_explicit(&stripe->total[TOTAL_COLLECTED], count, memory_order_release);
+	all->count += count;
 	return logged;
 }
 
@@ -394,7 +419,9 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		.inflight_max = sums.inflight_max,
 	};
 	if (sums.count > 0) {
-		w->rtt_mean = (double)(sums.sum / sums.count);
+		uint64_t mean = sums.sum / sums.count;
+
+		w->rtt_mean = (double)mean;
 		w->rtt_min = (double)(sums.min == UINT64_MAX ? 0 : sums.min);
 		w->rtt_max = (double)sums.max;
 		w->rtt = smoothed(sampler, statistic(s, w, known));

@@ -9,18 +9,19 @@
  *                                                            state, pass from owner to
  *                                                            owner
  * due           open, extend: busy bit cleared      release  close
- * packed        record: add one sample              relaxed  nothing: a number
+ * packed        record: add one sample              release  sampler_samples(): a call that
+ *                                                            is counted has left the gate
  * packed        spill, collect: exchange 0          relaxed  nothing: a number
  * spilled[i]    spill: CAS from 0                   relaxed  nothing: a number
  *               collect: exchange 0
- * wide_...      record, spill: add                  relaxed  nothing: a number
- *               collect: exchange 0
- * min, max,     record: CAS when beaten;            relaxed  nothing: a number
+ * wide_...      record, spill: add                  release  as packed
+ *               collect: exchange 0                 relaxed  nothing: a number
+ * min, max,     record: CAS when beaten             relaxed  nothing: a number
  * inflight_max  collect: exchange
  * dropped       record: add; collect: exchange 0    relaxed  nothing: a number
  * log[i]        record: store; collect: exchange    relaxed  nothing: a number
  * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
- * totals        anyone: add                         relaxed  nothing: a number
+ * total[i]      anyone: add                         release  sampler_total(): as packed
  *
  * Why no sample is lost or counted twice: a sample enters count and sum by one
  * add of one word, and every word that is taken is taken by an exchange with
@@ -46,14 +47,18 @@
 /* Full words that a stripe can put aside in a window before count and sum part. */
 #define SPILLS 3
 
-/* What a stripe counts for as long as the limiter lives. */
+/*
+ * What a stripe counts for as long as the limiter lives. Admissions and successes
+ * are not here: they follow from the rest (lib/observe.c), and counting them would
+ * cost each call two more atomic additions.
+ */
 enum total {
-	TOTAL_ADMITTED,
+	TOTAL_COLLECTED,  /* samples with a latency, in windows that are closed */
+	TOTAL_UNMEASURED, /* successes and drops without a latency */
+	TOTAL_DROPPED,    /* with or without */
+	TOTAL_IGNORED,
 	TOTAL_REJECTED,
 	TOTAL_TIMED_OUT,
-	TOTAL_SUCCEEDED,
-	TOTAL_IGNORED,
-	TOTAL_DROPPED,
 	TOTAL_DOUBLE_RELEASED,
 	TOTALS,
 };
@@ -116,15 +121,19 @@ struct stripe *sampler_stripe(const struct sampling *s);
 
 static inline void stripe_count(struct stripe *stripe, enum total which)
 {
-	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_release);
 }
 
 /* The sum of one total over the stripes. */
 uint64_t sampler_total(const struct sampling *s, enum total which);
 
+/* Samples with a latency since the beginning: too few while a window is being collected, never too
+ * many. */
+uint64_t sampler_samples(const struct sampling *s);
+
 /*
- * Count a sample. A latency of zero, or below the threshold, is none, but a drop is
- * a drop all the same. False if there was nothing to count.
+ * Count a success or a drop. A latency of zero, or below the threshold, is none, but a
+ * drop is a drop all the same. False if the window has nothing of it.
  */
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, bool dropped);

@@ -35,8 +35,8 @@ bool track_remove(const struct tracking *t, const struct weir_token *token)
 {
 	uint32_t serial = token->serial;
 
-	if (token->track == 0 || token->track > t->count)
-		return true;
+	if (token->track > t->count)
+		return false;
 	if (!atomic_compare_exchange_strong_explicit(&t->entries[token->track - 1].serial, &serial,
 						     serial + 1, memory_order_relaxed,
 						     memory_order_relaxed))

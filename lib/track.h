@@ -36,7 +36,7 @@ void track_init(const struct tracking *t);
 /* Note the token in an entry, if there is one left. */
 void track_add(const struct tracking *t, struct weir_token *token, const void *place);
 
-/* False: this use of the entry is over already. A token without an entry is never wrong. */
+/* For a token with an entry. False: this use of the entry is over already. */
 bool track_remove(const struct tracking *t, const struct weir_token *token);
 
 /* A consistent copy of entry i; false if it is free. */

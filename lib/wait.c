@@ -16,13 +16,13 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 {
 	switch (state) {
 	case QUEUE_GRANTED:
-		*token = limiter_token(l, now, inflight, place);
+		limiter_admit(l, now, inflight, place, token);
 		return 0;
 	case QUEUE_WAITING:
-		*token = (struct weir_token){.state = 0};
+		*token = (struct weir_token){.state = TOKEN_EMPTY};
 		return -EAGAIN;
 	case QUEUE_GONE:
-		*token = (struct weir_token){.state = 0};
+		*token = (struct weir_token){.state = TOKEN_EMPTY};
 		count(l, TOTAL_TIMED_OUT);
 		return -ETIMEDOUT;
 	case QUEUE_NONE:
@@ -43,11 +43,11 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		seen = park_look(bed);
 		state = queue_poll(&l->queueing, wait, &inflight);
 		if (state != QUEUE_WAITING)
-			return answer(l, state, weir_now(), inflight, place, token);
+			return answer(l, state, clock_monotonic(), inflight, place, token);
 	} while (park_sleep(bed, seen, deadline));
 
-	state = queue_leave(&l->queueing, weir_now(), wait, &inflight);
-	return answer(l, state, weir_now(), inflight, place, token);
+	state = queue_leave(&l->queueing, clock_monotonic(), wait, &inflight);
+	return answer(l, state, clock_monotonic(), inflight, place, token);
 }
 
 int weir_acquire(struct weir_limiter *l, weir_time deadline, struct weir_token *token)
@@ -57,12 +57,12 @@ int weir_acquire(struct weir_limiter *l, weir_time deadline, struct weir_token *
 	uint32_t inflight;
 	weir_time now;
 
-	*token = (struct weir_token){.state = 0};
+	*token = (struct weir_token){.state = TOKEN_EMPTY};
 	if (l->clock != NULL)
 		return -EINVAL;
-	now = weir_now();
+	now = clock_monotonic();
 	if (gate_reserve(l->gate, false, &inflight)) {
-		*token = limiter_token(l, now, inflight, place);
+		limiter_admit(l, now, inflight, place, token);
 		return 0;
 	}
 	if (now >= deadline && l->queueing.queue->slots > 0) {

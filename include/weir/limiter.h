@@ -193,7 +193,8 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
 /*
  * Feed one sample of a call that this limiter did not admit: a replayed trace, a
  * call that somebody else admitted. It began at start, ended at end and found
- * inflight calls, itself included. Counts in windows and outcomes, holds no permit.
+ * inflight calls, itself included. It counts in windows and totals as a call that was
+ * admitted and has ended, and holds no permit.
  */
 WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir_time end,
 			     uint32_t inflight, enum weir_outcome outcome);

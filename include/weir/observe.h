@@ -40,7 +40,7 @@ struct weir_snapshot {
 	uint32_t limit;
 	uint32_t inflight; /* above zero when idle: a token was never released */
 	uint32_t waiting;
-	uint64_t admitted;
+	uint64_t admitted;  /* with those in flight, and waiters whose permit has come */
 	uint64_t rejected;  /* refused at once */
 	uint64_t timed_out; /* left the queue without a permit: deadline or cancel */
 	uint64_t succeeded;
