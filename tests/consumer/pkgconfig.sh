@@ -11,25 +11,19 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig"
 rm -rf "$work"
 mkdir -p "$work"
 
-# The file names the prefix that the build was configured for, and this is another.
-weir()
-{
-	pkg-config --define-variable=prefix="$prefix" "$@" weir
-}
-
 # Flags are several words.
 # shellcheck disable=SC2046
 {
-	cc -std=c11 "$source/use.c" $(weir --cflags --libs) -o "$work/shared"
-	c++ -std=c++11 "$source/use.cpp" $(weir --cflags --libs) -o "$work/shared-cpp"
+	cc -std=c11 "$source/use.c" $(pkg-config --cflags --libs weir) -o "$work/shared"
+	c++ -std=c++11 "$source/use.cpp" $(pkg-config --cflags --libs weir) -o "$work/shared-cpp"
 
 	# With no shared library of ours in sight it is the archive, or nothing.
 	mkdir "$work/archive"
 	cp "$libdir/libweir.a" "$work/archive"
-	cc -std=c11 "$source/use.c" $(weir --cflags) -L"$work/archive" \
-		$(weir --static --libs | sed "s|-L$libdir||") -o "$work/archived"
+	cc -std=c11 "$source/use.c" $(pkg-config --cflags weir) -L"$work/archive" \
+		$(pkg-config --static --libs weir | sed "s|-L[^ ]*||") -o "$work/archived"
 
-	cc -static -std=c11 "$source/use.c" $(weir --static --cflags --libs) \
+	cc -static -std=c11 "$source/use.c" $(pkg-config --static --cflags --libs weir) \
 		-o "$work/static"
 }
 

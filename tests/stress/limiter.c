@@ -31,6 +31,9 @@ static struct weir_limiter *limiter;
 static _Atomic uint64_t bound;
 static atomic_bool done;
 
+/* Acquired and released in all rounds. */
+static uint64_t pairs;
+
 /* Written by holders only, and plain: with a limit of one, each sees the last one's value. */
 static uint64_t alone;
 static bool exclusive;
@@ -144,6 +147,25 @@ static void *move_limit(void *arg)
 	return NULL;
 }
 
+/* Totals never shrink, and never run ahead of what has happened. */
+static void *watch(void *arg)
+{
+	struct weir_snapshot last, s;
+
+	(void)arg;
+	weir_snapshot_init(&last);
+	weir_snapshot_init(&s);
+	while (!atomic_load_explicit(&done, memory_order_relaxed)) {
+		weir_snapshot_take(limiter, &s);
+		CHECK(s.admitted >= last.admitted && s.rejected >= last.rejected);
+		CHECK(s.succeeded >= last.succeeded && s.ignored >= last.ignored);
+		CHECK(s.dropped >= last.dropped && s.timed_out >= last.timed_out);
+		last = s;
+		usleep(20);
+	}
+	return NULL;
+}
+
 static void make_limiter(enum weir_order order, uint32_t limit, uint32_t queue)
 {
 	struct weir_settable_config settable = {.initial = limit};
@@ -186,6 +208,7 @@ static void settle_accounts(const struct worker *workers, unsigned threads, uint
 	CHECK(s.double_released == 0);
 	CHECK(admitted + refused + timed_out == operations * threads);
 	CHECK(!exclusive || alone == admitted);
+	pairs += admitted;
 	printf("admitted %llu, refused %llu, timed out %llu, windows %llu\n",
 	       (unsigned long long)admitted, (unsigned long long)refused,
 	       (unsigned long long)timed_out, (unsigned long long)s.windows);
@@ -196,7 +219,7 @@ static void round_of(const char *name, enum weir_order order, uint32_t limit, bo
 {
 	static struct worker workers[THREADS_MAX];
 	struct crew crew;
-	pthread_t mover;
+	pthread_t mover, watcher;
 
 	make_limiter(order, limit, threads / 2 + 1);
 	for (unsigned i = 0; i < threads; i++) {
@@ -204,11 +227,13 @@ static void round_of(const char *name, enum weir_order order, uint32_t limit, bo
 		workers[i].operations = operations / threads;
 		workers[i].admitted = workers[i].refused = workers[i].timed_out = 0;
 	}
+	CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
 	if (moving)
 		CHECK(pthread_create(&mover, NULL, move_limit, &limit) == 0);
 	crew_start(&crew, threads, work, (char *)workers, sizeof(workers[0]));
 	crew_join(&crew);
 	atomic_store_explicit(&done, true, memory_order_relaxed);
+	CHECK(pthread_join(watcher, NULL) == 0);
 	if (moving)
 		CHECK(pthread_join(mover, NULL) == 0);
 	printf("%-8s limit %2u%s, %3u threads: ", name, limit, moving ? " and below" : "", threads);
@@ -235,5 +260,6 @@ int main(int argc, char **argv)
 	round_of("adaptive", WEIR_ADAPTIVE, 2, false, threads, share);
 	round_of("adaptive", WEIR_ADAPTIVE, 8, true, threads, share);
 	round_of("fifo", WEIR_FIFO, 64, true, threads, share);
+	printf("%llu acquire and release operations\n", (unsigned long long)pairs * 2);
 	return 0;
 }
