@@ -1,0 +1,97 @@
+/*
+ * The command line of the example server.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EXIT_USAGE = 2 };
+
+static const char usage[] =
+	"Usage: weir-httpd [OPTION]...\n"
+	"Serve sales reports from a generated SQLite database on a loopback port.\n"
+	"\n"
+	"  --port N         listen on 127.0.0.1:N (default 0: any free port, printed)\n"
+	"  --limit LIMIT    none, or a limit with parameters, as vegas:alpha=log10:2,max=200\n"
+	"  --rows N         rows of the database (default 400000)\n"
+	"  --queue N        requests that may wait for a permit (default 0)\n"
+	"  --wait MS        how long each may (default 100)\n"
+	"  --stats FILE     write a line of tab-separated numbers every 100 ms\n"
+	"  --help           print this\n"
+	"\n"
+	"GET /report?shop=N is the work that is limited; without shop each request takes\n"
+	"the next. GET /stats shows the limiter.\n";
+
+static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("weir-httpd: ", stderr);
+	vfprintf(stderr, format, args);
+	fputs("\n", stderr);
+	va_end(args);
+	exit(EXIT_USAGE);
+}
+
+static unsigned parse_number(const char *option, const char *text, unsigned min, unsigned max)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || value < min || value > max)
+		refuse("--%s needs a number from %u to %u, not \"%s\"", option, min, max, text);
+	return (unsigned)value;
+}
+
+static void parse_one(int code, struct options *options)
+{
+	switch (code) {
+	case 'p':
+		options->port = (uint16_t)parse_number("port", optarg, 0, UINT16_MAX);
+		break;
+	case 'l':
+		options->limit = optarg;
+		break;
+	case 'r':
+		options->rows = parse_number("rows", optarg, 1, 10000000);
+		break;
+	case 'q':
+		options->queue = parse_number("queue", optarg, 0, 65535);
+		break;
+	case 'w':
+		options->wait_ms = parse_number("wait", optarg, 0, 60000);
+		break;
+	case 's':
+		options->stats = optarg;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(EXIT_SUCCESS);
+	default:
+		exit(EXIT_USAGE); /* getopt_long() has said why */
+	}
+}
+
+void options_parse(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{"port", required_argument, NULL, 'p'}, {"limit", required_argument, NULL, 'l'},
+		{"rows", required_argument, NULL, 'r'}, {"queue", required_argument, NULL, 'q'},
+		{"wait", required_argument, NULL, 'w'}, {"stats", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+	};
+	int code;
+
+	*options = (struct options){.limit = "vegas", .rows = 400000, .wait_ms = 100};
+	while ((code = getopt_long(argc, argv, "", known, NULL)) != -1)
+		parse_one(code, options);
+	if (optind < argc)
+		refuse("unexpected argument \"%s\"", argv[optind]);
+}
