@@ -73,5 +73,6 @@ stop()
 	kill -TERM "$server"
 	wait "$server" || fail "exit code $? after SIGTERM"
 	grep -q 'in flight 0$' "$work/server.log" || fail "permits are out at the end"
-	[ ! -s "$work/errors.log" ] || fail "it complained"
+	# That clients hang up is not the server's fault.
+	! grep -qv '^Failed to send' "$work/errors.log" || fail "it complained"
 }

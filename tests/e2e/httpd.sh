@@ -52,8 +52,9 @@ refuses()
 	wait_for nothing_in_flight
 	[ "$(stat_of rejected)" -gt 0 ] || fail "refusals are not counted"
 
-	# Keep the one permit busy until somebody has seen the whole refusal.
-	curl -s -m 60 "$url/report?shop=[1-2000]" >/dev/null 2>&1 &
+	# Compete for the one permit until somebody has seen the whole refusal.
+	curl -s --no-progress-meter -m 60 -Z --parallel-immediate --parallel-max 8 -o /dev/null \
+		"$url/report?shop=[1-1000000]" >/dev/null 2>&1 &
 	busy=$!
 	pids="$pids $busy"
 	wait_for refused_with_advice
