@@ -1,7 +1,9 @@
 /*
  * Threads that acquire in every way there is, while the limit moves under them.
  *
- *   stress-limiter [OPERATIONS [THREADS]]
+ *   stress-limiter [PAIRS [THREADS]]
+ *
+ * so many pairs of acquire and release, refused attempts not counted.
  *
  * Checked on the way: no admission above the limit of its instant; no waiter
  * forgotten (one with a far deadline never times out); a permit released by one holder
@@ -40,8 +42,8 @@ static bool exclusive;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
-	uint64_t operations;
-	uint64_t admitted, refused, timed_out;
+	uint64_t pairs; /* to do */
+	uint64_t attempts, admitted, refused, timed_out;
 	atomic_bool told; /* by the callback */
 };
 
@@ -100,7 +102,7 @@ static void hold(struct worker *w, struct weir_token *token)
 
 	if (exclusive)
 		alone++;
-	if (draw(&w->seed) % 256 == 0)
+	if (draw(&w->seed) % 16 == 0)
 		sched_yield();
 	weir_release(limiter, token, outcomes[draw(&w->seed) % 4]);
 	CHECK(token->state == 0 && copy.state != 0);
@@ -111,20 +113,21 @@ static void *work(void *arg)
 	struct worker *w = arg;
 	struct weir_token token;
 
-	for (uint64_t i = 0; i < w->operations; i++) {
+	for (; w->admitted < w->pairs; w->attempts++) {
 		uint64_t before = atomic_load_explicit(&bound, memory_order_acquire);
 		int r = attempt(w, &token);
 
 		if (r == 0) {
 			if (atomic_load_explicit(&bound, memory_order_acquire) == before)
 				CHECK(token.inflight <= (uint32_t)before);
-			w->admitted++;
 			hold(w, &token);
+			w->admitted++;
 			continue;
 		}
 		CHECK(r == -EAGAIN || r == -ETIMEDOUT);
 		w->refused += r == -EAGAIN;
 		w->timed_out += r == -ETIMEDOUT;
+		sched_yield(); /* or who is refused keeps the holder from the processor */
 	}
 	return NULL;
 }
@@ -187,12 +190,13 @@ static void make_limiter(enum weir_order order, uint32_t limit, uint32_t queue)
 	alone = 0;
 }
 
-static void settle_accounts(const struct worker *workers, unsigned threads, uint64_t operations)
+static void settle_accounts(const struct worker *workers, unsigned threads)
 {
 	struct weir_snapshot s;
-	uint64_t admitted = 0, refused = 0, timed_out = 0;
+	uint64_t attempts = 0, admitted = 0, refused = 0, timed_out = 0;
 
 	for (unsigned i = 0; i < threads; i++) {
+		attempts += workers[i].attempts;
 		admitted += workers[i].admitted;
 		refused += workers[i].refused;
 		timed_out += workers[i].timed_out;
@@ -206,7 +210,7 @@ static void settle_accounts(const struct worker *workers, unsigned threads, uint
 	CHECK(s.timed_out == timed_out);
 	CHECK(s.succeeded + s.ignored + s.dropped == admitted);
 	CHECK(s.double_released == 0);
-	CHECK(admitted + refused + timed_out == operations * threads);
+	CHECK(admitted + refused + timed_out == attempts);
 	CHECK(!exclusive || alone == admitted);
 	pairs += admitted;
 	printf("admitted %llu, refused %llu, timed out %llu, windows %llu\n",
@@ -215,7 +219,7 @@ static void settle_accounts(const struct worker *workers, unsigned threads, uint
 }
 
 static void round_of(const char *name, enum weir_order order, uint32_t limit, bool moving,
-		     unsigned threads, uint64_t operations)
+		     unsigned threads, uint64_t share)
 {
 	static struct worker workers[THREADS_MAX];
 	struct crew crew;
@@ -223,9 +227,10 @@ static void round_of(const char *name, enum weir_order order, uint32_t limit, bo
 
 	make_limiter(order, limit, threads / 2 + 1);
 	for (unsigned i = 0; i < threads; i++) {
-		workers[i].seed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-		workers[i].operations = operations / threads;
-		workers[i].admitted = workers[i].refused = workers[i].timed_out = 0;
+		workers[i] = (struct worker){
+			.seed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15),
+			.pairs = share / threads,
+		};
 	}
 	CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
 	if (moving)
@@ -237,18 +242,18 @@ static void round_of(const char *name, enum weir_order order, uint32_t limit, bo
 	if (moving)
 		CHECK(pthread_join(mover, NULL) == 0);
 	printf("%-8s limit %2u%s, %3u threads: ", name, limit, moving ? " and below" : "", threads);
-	settle_accounts(workers, threads, operations / threads);
+	settle_accounts(workers, threads);
 	weir_limiter_destroy(limiter);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000000;
+	uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
-	uint64_t share = operations / 8;
+	uint64_t share = wanted / 8;
 
 	if (threads < 1 || threads > THREADS_MAX || share < threads) {
-		fprintf(stderr, "stress-limiter: 1 to %d threads, 8 operations each or more\n",
+		fprintf(stderr, "stress-limiter: 1 to %d threads, 8 pairs each or more\n",
 			THREADS_MAX);
 		return 2;
 	}
