@@ -71,20 +71,21 @@ uint64_t sampler_total(const struct sampling *s, enum total which)
 	return sum;
 }
 
-/* Samples in the stripe's open window. */
+/*
+ * Samples in the stripe's open window. Read against the way they go, from packed to
+ * where it spills: a sample on its way is missed, but never seen twice.
+ */
 static uint64_t open_samples(const struct stripe *stripe)
 {
-	uint64_t count = atomic_load_explicit(&stripe->packed, memory_order_acquire) >> SUM_BITS;
+	uint64_t count = atomic_load_explicit(&stripe->wide_count, memory_order_acquire);
 
 	for (uint32_t k = 0; k < SPILLS; k++)
-		count += atomic_load_explicit(&stripe->spilled[k], RELAXED) >> SUM_BITS;
-	return count + atomic_load_explicit(&stripe->wide_count, memory_order_acquire);
+		count += atomic_load_explicit(&stripe->spilled[k], memory_order_acquire) >>
+			 SUM_BITS;
+	return count + (atomic_load_explicit(&stripe->packed, memory_order_acquire) >> SUM_BITS);
 }
 
-/*
- * What is collected moves from the window's words to the total, in this order. Here
- * the total is read first: a sample on its way is missed, but never seen twice.
- */
+/* As above: what is collected moves on from the window's words to the total. */
 uint64_t sampler_samples(const struct sampling *s)
 {
 	uint64_t count = sampler_total(s, TOTAL_COLLECTED);
@@ -129,13 +130,13 @@ static void add_wide(struct stripe *stripe, uint64_t count, uint64_t sum)
 
 static void spill(struct stripe *stripe)
 {
-	uint64_t word = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+	uint64_t word = atomic_exchange_explicit(&stripe->packed, 0, memory_order_acquire);
 
 	for (uint32_t i = 0; i < SPILLS; i++) {
 		uint64_t none = 0;
 
 		if (atomic_compare_exchange_strong_explicit(&stripe->spilled[i], &none, word,
-							    RELAXED, RELAXED))
+							    memory_order_release, RELAXED))
 			return;
 	}
 	add_wide(stripe, word >> SUM_BITS, word & SUM_MASK);
@@ -242,18 +243,19 @@ static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, 
 static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 {
 	uint64_t logged = began_anew(stripe) ? LOG_MAX : 0;
-	uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, RELAXED);
+	uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, memory_order_acquire);
 	uint64_t count = packed >> SUM_BITS;
 
 	logged += count;
 	all->sum += packed & SUM_MASK;
 	for (uint32_t k = 0; k < SPILLS; k++) {
-		uint64_t word = atomic_exchange_explicit(&stripe->spilled[k], 0, RELAXED);
+		uint64_t word = atomic_exchange_explicit(&stripe->spilled[k], 0,
+							 memory_order_acquire);
 
 		count += word >> SUM_BITS;
 		all->sum += word & SUM_MASK;
 	}
-	count += atomic_exchange_explicit(&stripe->wide_count, 0, RELAXED);
+	count += atomic_exchange_explicit(&stripe->wide_count, 0, memory_order_acquire);
 	all->sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
 	atomic_fetch_add_explicit(&stripe->total[TOTAL_COLLECTED], count, memory_order_release);
 	all->count += count;

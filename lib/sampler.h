@@ -11,11 +11,15 @@
  * due           open, extend: busy bit cleared      release  close
  * packed        record: add one sample              release  sampler_samples(): a call that
  *                                                            is counted has left the gate
- * packed        spill, collect: exchange 0          relaxed  nothing: a number
- * spilled[i]    spill: CAS from 0                   relaxed  nothing: a number
+ * packed        spill, collect: exchange 0          acquire  record: carries that on to the
+ *                                                            reader of where it goes
+ * spilled[i]    spill: CAS from 0                   release  sampler_samples(): packed, as it
+ *                                                            was emptied
+ * spilled[i]    collect: exchange 0                 acquire  as packed
+ * wide_count    record, spill: add                  release  as packed and spilled
+ * wide_count    collect: exchange 0                 acquire  as packed
+ * wide_sum      record, spill: add                  relaxed  nothing: a number
  *               collect: exchange 0
- * wide_...      record, spill: add                  release  as packed
- *               collect: exchange 0                 relaxed  nothing: a number
  * min, max,     record: CAS when beaten             relaxed  nothing: a number
  * inflight_max  collect: exchange
  * dropped       record: add; collect: exchange 0    relaxed  nothing: a number

@@ -18,6 +18,10 @@
  *     that has become slower for good. A factor drawn anew each time keeps a
  *     fleet from forgetting together.
  *
+ * What it cannot do: tell a callee that has become slower from one that has a
+ * queue when it forgets r0. A probe under lasting overload takes the queue for the
+ * baseline, and the limit settles a little higher each time.
+ *
  * Outcomes: a dropped call makes the limit shrink, used or not; its latency
  * counts as any other's; an ignored call is not seen. A window that sets r0, by
  * a probe or by a new minimum, only sets r0: its drops are not acted upon.

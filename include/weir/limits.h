@@ -72,7 +72,8 @@ WEIR_API extern const struct weir_limit_ops weir_aimd;
 /*
  * vegas: holds the queue at the callee, estimated from the lowest latency
  * seen, between alpha and beta calls. A dropped call makes it shrink at once.
- * The lowest latency is forgotten every probe * limit windows, more or less.
+ * The lowest latency is forgotten every probe * limit windows, more or less; where
+ * that happens under load, the limit settles somewhat higher.
  *
  * Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance
  * on a Global Internet", IEEE JSAC 13(8), 1995; Netflix's VegasLimit.
