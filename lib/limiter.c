@@ -161,6 +161,7 @@ void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *t
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
+	gate_expect(l->gate);
 	release(l, limiter_now(l), token, outcome);
 }
 

@@ -51,24 +51,44 @@ static uint64_t floor_loop(void *shared, struct worker *worker, uint64_t pairs)
 	return 0;
 }
 
-static struct weir_limiter *limiter_make(const struct weir_limit_ops *ops, const void *limit_config)
+static struct weir_limiter *limiter_create(const struct weir_config *config)
 {
-	struct weir_config config;
 	struct weir_limiter *limiter;
 
-	weir_config_init(&config);
-	config.limit = ops;
-	config.limit_config = limit_config;
-	if (weir_limiter_create(&config, &limiter) != 0) {
-		fprintf(stderr, "no limiter %s\n", ops->name);
+	if (weir_limiter_create(config, &limiter) != 0) {
+		fprintf(stderr, "no limiter %s\n", config->limit->name);
 		exit(EXIT_FAILURE);
 	}
 	return limiter;
 }
 
+static struct weir_limiter *limiter_make(const struct weir_limit_ops *ops, const void *limit_config)
+{
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = ops;
+	config.limit_config = limit_config;
+	return limiter_create(&config);
+}
+
 static void *fixed_make(void)
 {
 	return limiter_make(&weir_fixed, &(struct weir_fixed_config){.limit = LIMIT});
+}
+
+/* With a quantile as the window's latency, every value is kept: what that costs. */
+static void *p99_make(void)
+{
+	struct weir_fixed_config fixed = {.limit = LIMIT};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &fixed;
+	config.rtt = WEIR_RTT_QUANTILE;
+	config.quantile = 0.99;
+	return limiter_create(&config);
 }
 
 static void *vegas_make(void)
@@ -203,6 +223,8 @@ static const struct subject subjects[] = {
 	{"weir-vegas", "weir, limit vegas", vegas_make, limiter_unmake, limiter_loop, 0},
 	{"weir-gradient2", "weir, limit gradient2", gradient2_make, limiter_unmake, limiter_loop,
 	 0},
+	{"weir-p99", "weir, limit fixed, windows with their 99th percentile", p99_make,
+	 limiter_unmake, limiter_loop, 0},
 	{"mutex", "a limiter of twenty lines, under a mutex", guarded_make, free, guarded_loop, 0},
 	{"semaphore", "sem_trywait, sem_post, two clock reads", semaphore_make, free,
 	 semaphore_loop, 0},
