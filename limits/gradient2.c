@@ -133,8 +133,7 @@ _Static_assert(sizeof(struct gradient2) <= WEIR_LIMIT_STATE_MAX, "the state fits
 const struct weir_limit_ops weir_gradient2 = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "gradient2",
-	.about =
-		"Follows long-term over present latency: when overloads are short and max is known.",
+	.about = "Follows long-term over present latency: for short overloads, and a known max.",
 	.version = 1,
 	.state_size = sizeof(struct gradient2),
 	.config_size = sizeof(struct weir_gradient2_config),

@@ -46,7 +46,7 @@ double rng_uniform(struct rng *rng)
 	return (double)(rng_next(rng) >> 11) * 0x1p-53;
 }
 
-/* ln m = 2 artanh((m - 1) / (m + 1)), with m within a factor of sqrt 2 of 1: 11 terms are enough. */
+/* ln m = 2 artanh((m - 1) / (m + 1)); with m within sqrt 2 of 1, 11 terms are enough. */
 static double ln(double x)
 {
 	int exponent;

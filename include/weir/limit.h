@@ -28,15 +28,14 @@ extern "C" {
  * in nanoseconds and zero when count is zero.
  */
 struct weir_window {
-	weir_time start;  /* when the first sample could have been counted */
-	weir_time end;    /* when it was closed */
-	uint32_t count;   /* samples that carried a latency */
-	uint32_t dropped; /* samples reported as dropped, with or without a latency */
-	uint32_t
-		inflight_max; /* the most in flight that a sample found at admission, itself included */
-	uint32_t limit;       /* the limit in force when it was closed */
-	double rtt;           /* the statistic the limiter is configured for: read this one */
-	double rtt_mean;      /* in whole nanoseconds */
+	weir_time start;       /* when the first sample could have been counted */
+	weir_time end;         /* when it was closed */
+	uint32_t count;        /* samples that carried a latency */
+	uint32_t dropped;      /* samples reported as dropped, with or without a latency */
+	uint32_t inflight_max; /* most in flight that a sample found, itself included */
+	uint32_t limit;        /* the limit in force when it was closed */
+	double rtt;            /* the statistic the limiter is configured for: read this one */
+	double rtt_mean;       /* in whole nanoseconds */
 	double rtt_min;
 	double rtt_max;
 	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */

@@ -51,7 +51,7 @@ struct weir_token {
 /* How a call went. */
 enum weir_outcome {
 	WEIR_SUCCESS, /* it was served: its latency counts */
-	WEIR_IGNORE, /* it tells nothing about load (a bad request, a cancel, a fast error): no sample */
+	WEIR_IGNORE,  /* it tells nothing about load, like a bad request or a cancel: no sample */
 	WEIR_DROPPED, /* overload: the callee shed it, or it timed out */
 };
 
@@ -78,7 +78,7 @@ enum weir_sparse {
 /* When samples go to the limit. */
 enum weir_windowing {
 	WEIR_WINDOW_TIME,   /* in windows of time, as configured */
-	WEIR_WINDOW_SAMPLE, /* each by itself; those that collide with another's update go together */
+	WEIR_WINDOW_SAMPLE, /* each by itself; those that collide go together */
 };
 
 /* A source of time. now() must be cheap, and safe in any thread. */
@@ -112,7 +112,7 @@ struct weir_config {
 	weir_dur rtt_threshold; /* 0: a faster call is no sample; a drop still counts as one */
 	enum weir_rtt rtt;
 	double quantile;      /* 0.5; above 0, below 1; with WEIR_RTT_QUANTILE only */
-	double rtt_smoothing; /* 1; above 0, to 1: weight of a window's rtt in an average over windows */
+	double rtt_smoothing; /* 1; above 0, to 1: weight of a new window's rtt */
 
 	uint32_t queue; /* calls that may wait at once, at most 65535; 0: nobody may wait */
 	enum weir_order order;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* The built-in limit of that name, or the default one for NULL; NULL if there is none. Any thread. */
+/* The built-in limit of that name, or the default for NULL; NULL if none. Any thread. */
 WEIR_API const struct weir_limit_ops *weir_limit_by_name(const char *name);
 
 /* The built-in limits, by index from 0; NULL past the last. Any thread. */

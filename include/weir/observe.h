@@ -54,7 +54,7 @@ struct weir_snapshot {
 #define weir_snapshot_init(snapshot) weir_snapshot_init_sized((snapshot), sizeof(*(snapshot)))
 WEIR_API void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size);
 
-/* Fill a snapshot that weir_snapshot_init() has prepared; it may be used again and again. Any thread. */
+/* Fill a snapshot that weir_snapshot_init() has prepared, as often as you like. Any thread. */
 WEIR_API void weir_snapshot_take(const struct weir_limiter *limiter,
 				 struct weir_snapshot *snapshot);
 
