@@ -16,6 +16,8 @@
  * word   reserve: CAS, in flight + 1     acquire  give back: what the last holder of a
  *                                                 permit wrote is visible to the next
  * word   give back: in flight - 1        release  reserve
+ * word   give back of nothing: in        relaxed  nothing: it mends the line above
+ *        flight + 1
  * word   announce, retract: waiters +-1  relaxed  nothing: waiters' data is ordered by
  *                                                 the queue's own words
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number

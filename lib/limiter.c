@@ -142,6 +142,9 @@ static bool give_back(const struct weir_limiter *l, struct weir_token *token, ui
 static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
 			   enum weir_outcome outcome)
 {
+	/* Taken now: whom the drain calls back may be about to end what holds the token. */
+	const weir_time start = token->start;
+	const uint32_t inflight = token->inflight;
 	uint64_t before;
 
 	if (UNLIKELY(!give_back(l, token, &before))) {
@@ -150,7 +153,7 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 	}
 	if (UNLIKELY(gate_waiters(before) != 0))
 		queue_drain(&l->queueing, now);
-	finish(l, token->start, now, token->inflight, outcome);
+	finish(l, start, now, inflight, outcome);
 }
 
 void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,

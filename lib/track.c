@@ -26,8 +26,8 @@ void track_add(const struct tracking *t, struct weir_token *token, const void *p
 	entry = &t->entries[i];
 	token->track = i + 1;
 	token->serial = atomic_load_explicit(&entry->serial, memory_order_relaxed) + 1;
-	atomic_store_explicit(&entry->start, token->start, memory_order_relaxed);
-	atomic_store_explicit(&entry->place, (uintptr_t)place, memory_order_relaxed);
+	atomic_store_explicit(&entry->start, token->start, memory_order_release);
+	atomic_store_explicit(&entry->place, (uintptr_t)place, memory_order_release);
 	atomic_store_explicit(&entry->serial, token->serial, memory_order_release);
 }
 

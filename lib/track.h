@@ -6,8 +6,8 @@
  * -------  -------------------------------  -------  -------------------------------
  * serial   add: store, odd (taken)          release  visit: start and place
  * serial   remove: CAS to even (free)       relaxed  nothing: the free map orders it
- * start,   add: store                       relaxed  ordered by serial
- * place
+ * start,   add: store                       release  visit: who sees a later use's sees
+ * place                                              that serial has moved on
  *
  * A token names its entry and the serial of that use. Of several removals with the
  * same serial, one compare-and-swap succeeds; the others are double releases.

@@ -67,7 +67,7 @@ WEIR_API WEIR_MUST_CHECK int weir_poll_at(struct weir_limiter *limiter, weir_tim
 /*
  * Leave the queue. 0: gone, and granted() will not be called. -EALREADY: the
  * permit came first: it is in *token and must be released. -EINVAL: this is no
- * waiter (any more).
+ * waiter (any more), and *token is left as it is.
  */
 WEIR_API WEIR_MUST_CHECK int weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
 					 struct weir_token *token);

@@ -147,19 +147,10 @@ static void replay(struct stage *s, const struct trace *trace, struct verdict *v
 static bool make_limiter(struct stage *s, const struct trace *trace, struct verdict *verdict)
 {
 	struct weir_config config;
-	char why[200] = "";
 
 	weir_config_init(&config);
-	config.limit = s->setup.ops;
-	config.limit_config = s->setup.config;
-	config.limit_config_size = s->setup.ops->config_size;
 	config.windowing = WEIR_WINDOW_SAMPLE;
-	config.stripes = 1;
-	if (weir_config_check(&config, why, sizeof(why)) != 0)
-		return setup_refused(trace, why, verdict);
-	if (weir_limiter_create(&config, &s->limiter) != 0)
-		return verdict_fail(verdict, 0, "weir_limiter_create() failed");
-	return true;
+	return setup_limiter(&s->setup, &config, trace, verdict, &s->limiter);
 }
 
 static bool prepare(struct stage *s, const struct trace *trace, struct verdict *verdict)

@@ -106,12 +106,8 @@ static void observe(void *arg, const struct weir_report *report)
 static bool make_limiter(struct bench *b, const struct trace *trace, struct verdict *verdict)
 {
 	struct weir_config config;
-	char why[200] = "";
 
 	weir_config_init(&config);
-	config.limit = b->setup.ops;
-	config.limit_config = b->setup.config;
-	config.limit_config_size = b->setup.ops->config_size;
 	config.windowing = WEIR_WINDOW_TIME;
 	config.window_min = (weir_dur)b->rule.window_min;
 	config.window_max = (weir_dur)b->rule.window_max;
@@ -120,14 +116,9 @@ static bool make_limiter(struct bench *b, const struct trace *trace, struct verd
 	config.rtt_threshold = (weir_dur)b->rule.threshold;
 	config.rtt = b->rule.percentile ? WEIR_RTT_QUANTILE : WEIR_RTT_MEAN;
 	config.quantile = b->rule.quantile;
-	config.stripes = 1;
 	config.random = &b->source.base;
 	config.observer = &b->observer;
-	if (weir_config_check(&config, why, sizeof(why)) != 0)
-		return setup_refused(trace, why, verdict);
-	if (weir_limiter_create(&config, &b->limiter) != 0)
-		return verdict_fail(verdict, 0, "weir_limiter_create() failed");
-	return true;
+	return setup_limiter(&b->setup, &config, trace, verdict, &b->limiter);
 }
 
 static bool start(struct bench *b, const struct trace *trace, struct verdict *verdict)

@@ -77,7 +77,8 @@ static const struct dialect *find_dialect(const char *algorithm)
 	return NULL;
 }
 
-bool setup_refused(const struct trace *trace, const char *why, struct verdict *verdict)
+/* Say that weir refuses the configuration. Always false. */
+static bool refused(const struct trace *trace, const char *why, struct verdict *verdict)
 {
 	const char *class = trace_find(trace, "", "class");
 
@@ -118,10 +119,10 @@ static bool configure(struct setup *setup, const struct trace *trace, const char
 	char why[200] = "";
 
 	if (weir_limit_parse(setup->ops, setup->config, text, why, sizeof(why)) != 0)
-		return setup_refused(trace, why, verdict);
+		return refused(trace, why, verdict);
 	if (weir_limit_complete(setup->ops, setup->config, setup->ops->config_size, complete, why,
 				sizeof(why)) != 0)
-		return setup_refused(trace, why, verdict);
+		return refused(trace, why, verdict);
 	memcpy(setup->config, complete, sizeof(complete));
 	return true;
 }
@@ -200,4 +201,20 @@ bool setup_read(struct setup *setup, const struct trace *trace, const char *pref
 void setup_free(struct setup *setup)
 {
 	free(setup->chances);
+}
+
+bool setup_limiter(const struct setup *setup, struct weir_config *config, const struct trace *trace,
+		   struct verdict *verdict, struct weir_limiter **limiter)
+{
+	char why[200] = "";
+
+	config->limit = setup->ops;
+	config->limit_config = setup->config;
+	config->limit_config_size = setup->ops->config_size;
+	config->stripes = 1;
+	if (weir_config_check(config, why, sizeof(why)) != 0)
+		return refused(trace, why, verdict);
+	if (weir_limiter_create(config, limiter) != 0)
+		return verdict_fail(verdict, 0, "weir_limiter_create() failed");
+	return true;
 }

@@ -4,7 +4,7 @@
 #ifndef CONFORM_SETUP_H
 #define CONFORM_SETUP_H
 
-#include <weir/limit.h>
+#include <weir/limiter.h>
 
 #include "trace.h"
 
@@ -27,7 +27,8 @@ bool setup_read(struct setup *setup, const struct trace *trace, const char *pref
 		const char *algorithm, struct verdict *verdict);
 void setup_free(struct setup *setup);
 
-/* Say that weir refuses the configuration. Always false. */
-bool setup_refused(const struct trace *trace, const char *why, struct verdict *verdict);
+/* A limiter with this limit; the rest of *config is the caller's. */
+bool setup_limiter(const struct setup *setup, struct weir_config *config, const struct trace *trace,
+		   struct verdict *verdict, struct weir_limiter **limiter);
 
 #endif

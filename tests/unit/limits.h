@@ -114,6 +114,19 @@ static inline void assert_accepted(const struct weir_limit_ops *ops, const char 
 	start(&s, ops, text);
 }
 
+/* A limiter whose limit sees each sample. */
+static inline struct weir_limiter *make_limiter(const struct weir_limit_ops *ops)
+{
+	struct weir_limiter *limiter;
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = ops;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	cr_assert_eq(weir_limiter_create(&config, &limiter), 0);
+	return limiter;
+}
+
 #define MS 1e6
 
 #endif

@@ -25,18 +25,6 @@ Test(constant, fixed_stays)
 	cr_assert_eq(feed(&s, only_dropped(0)), 7);
 }
 
-static struct weir_limiter *make_limiter(const struct weir_limit_ops *ops)
-{
-	struct weir_limiter *limiter;
-	struct weir_config config;
-
-	weir_config_init(&config);
-	config.limit = ops;
-	config.windowing = WEIR_WINDOW_SAMPLE;
-	cr_assert_eq(weir_limiter_create(&config, &limiter), 0);
-	return limiter;
-}
-
 Test(constant, settable_moves_only_when_set)
 {
 	struct weir_limiter *l = make_limiter(&weir_settable);

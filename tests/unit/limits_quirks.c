@@ -89,18 +89,6 @@ Test(quirks, vegas_38_nonpositive_rtt)
 	cr_assert_eq(feed_busy(&s, 10 * MS), 26);
 }
 
-static struct weir_limiter *make_limiter(const struct weir_limit_ops *ops)
-{
-	struct weir_limiter *limiter;
-	struct weir_config config;
-
-	weir_config_init(&config);
-	config.limit = ops;
-	config.windowing = WEIR_WINDOW_SAMPLE;
-	cr_assert_eq(weir_limiter_create(&config, &limiter), 0);
-	return limiter;
-}
-
 /* Calls that begin and end at once, as on a clock that stands still. */
 static void use_frozen_clock(const struct weir_limit_ops *ops, enum weir_outcome outcome)
 {
