@@ -12,6 +12,7 @@
 #include "lib/bitmap.h"
 #include "lib/internal.h"
 #include "lib/params.h"
+#include "lib/partition.h"
 
 #define STRIPES_MAX 256
 #define TRACK_MAX   (UINT32_C(1) << 20)
@@ -83,6 +84,7 @@ static int check_queue(const struct weir_config *c, struct queue_config *q, char
 		.slots = c->queue,
 		.order = c->order,
 		.stand = or_default(c->queue_stand, 100 * WEIR_MS),
+		.open = c->shadow != 0,
 	};
 	if (c->queue > QUEUE_MAX)
 		return refuse(why, why_size, "queue is %u, above %u.", (unsigned)c->queue,
@@ -107,6 +109,55 @@ static int check_limit(const struct weir_config *c, struct settings *s, char *wh
 	return weir_limit_complete(s->ops, c->limit_config,
 				   or_default(c->limit_config_size, s->ops->config_size),
 				   s->limit_config, why, why_size);
+}
+
+/* Partition 0 first, then the others in their order. */
+static int check_partitions(const struct weir_config *c, struct settings *s, char *why,
+			    size_t why_size)
+{
+	s->parts = 1;
+	s->partitions[0] = partition_defaults(NULL);
+	if (c->partition_count > WEIR_PARTITIONS_MAX)
+		return refuse(why, why_size, "partition_count is %u, above %u.",
+			      (unsigned)c->partition_count, (unsigned)WEIR_PARTITIONS_MAX);
+	if (c->partition_count > 0 && c->partitions == NULL)
+		return refuse(why, why_size, "partition_count is %u, but there are no partitions.",
+			      (unsigned)c->partition_count);
+	if (partition_check_names(c->partitions, c->partition_count, why, why_size) != 0)
+		return -EINVAL;
+	for (uint32_t i = 0; i < c->partition_count; i++) {
+		const struct weir_partition *p = &c->partitions[i];
+
+		s->partitions[partition_is_unknown(p->name) ? 0 : s->parts++] = partition_defaults(
+			p);
+	}
+	s->queue.rows = s->parts;
+	s->admission = (struct admission_config){
+		.partitions = s->partitions,
+		.count = c->partition_count > 0 ? s->parts : 0,
+		.delayed_max = (uint32_t)or_default(c->delayed_max, 100),
+		.hold = or_default(c->partition_hold, 100 * WEIR_MS),
+	};
+	if (s->admission.hold > DUR_MAX)
+		return refuse(why, why_size, "partition_hold is longer than 36 years.");
+	return partition_check(s->partitions, s->parts, why, why_size);
+}
+
+static int check_shedding(const struct weir_config *c, struct settings *s, char *why,
+			  size_t why_size)
+{
+	s->shed = c->shed != 0;
+	s->shed_floor = c->shed_floor == 0 ? 0.01 : c->shed_floor;
+	s->burst = c->burst;
+	if (s->shed_floor == WEIR_SHED_STRICT)
+		s->shed_floor = 0;
+	if (!(s->shed_floor >= 0 && s->shed_floor <= 1))
+		return refuse(why, why_size, "shed_floor is %g, neither 0 to 1 nor strict.",
+			      s->shed_floor);
+	if (s->burst > WEIR_LIMIT_MAX)
+		return refuse(why, why_size, "burst is %u, above %u.", (unsigned)s->burst,
+			      (unsigned)WEIR_LIMIT_MAX);
+	return 0;
 }
 
 int settings_from(struct settings *settings, const struct weir_config *config, char *why,
@@ -138,6 +189,10 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 	if (r == 0)
 		r = check_queue(&c, &settings->queue, why, why_size);
 	if (r == 0)
+		r = check_partitions(&c, settings, why, why_size);
+	if (r == 0)
+		r = check_shedding(&c, settings, why, why_size);
+	if (r == 0)
 		r = check_limit(&c, settings, why, why_size);
 	return r;
 }
@@ -165,10 +220,21 @@ static void *part(char *mem, size_t *end, size_t size)
 static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *s)
 {
 	const uint32_t stripes = s->sampler.stripes, slots = s->queue.slots;
+	const uint32_t parts = s->admission.count, shed_parts = s->shed ? s->parts : 0;
 	const bool quantile = s->sampler.rtt == WEIR_RTT_QUANTILE;
 	size_t end = round_up_to_line(sizeof(*l));
 
-	l->gate = part(mem, &end, sizeof(*l->gate));
+	l->admission.gate = part(mem, &end, sizeof(*l->admission.gate));
+	l->admission.room = part(mem, &end, sizeof(*l->admission.room));
+	l->admission.parts = part(mem, &end, parts * sizeof(*l->admission.parts));
+	l->admission.count = parts;
+	l->part_totals = part(mem, &end, (size_t)stripes * parts * sizeof(*l->part_totals));
+	l->shedding.arrivals = part(mem, &end,
+				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
+	l->shedding.thresholds = part(mem, &end, shed_parts * sizeof(*l->shedding.thresholds));
+	l->shedding.parts = shed_parts;
+	l->shedding.stripes = stripes;
+	l->shedding.floor = s->shed_floor;
 	l->brain = part(mem, &end, sizeof(*l->brain));
 	l->published = part(mem, &end, sizeof(*l->published));
 	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));
@@ -178,10 +244,11 @@ static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *
 		l->sampling.pool = part(mem, &end, pool_size(stripes));
 	}
 	l->queueing.queue = part(mem, &end, sizeof(*l->queueing.queue));
+	l->queueing.rows = part(mem, &end, s->parts * sizeof(*l->queueing.rows));
 	l->queueing.slots = part(mem, &end, slots * sizeof(*l->queueing.slots));
 	l->queueing.free = part(mem, &end, bitmap_words(slots) * sizeof(uint64_t));
 	l->queueing.listeners = part(mem, &end, slots * sizeof(*l->queueing.listeners));
-	l->queueing.gate = l->gate;
+	l->queueing.admission = l->admission;
 	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
 	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
 	l->tracking.count = s->track;
@@ -214,12 +281,17 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 	lay_out(l, mem, s);
 	memset(l->brain, 0, sizeof(*l->brain));
 	memset(l->published, 0, sizeof(*l->published));
+	memset(l->part_totals, 0,
+	       (size_t)s->sampler.stripes * s->admission.count * sizeof(*l->part_totals));
 	l->brain->random = s->seed;
+	l->brain->burst.permits = s->burst;
+	memcpy(l->brain->config, s->limit_config, s->ops->config_size);
 	sampler_init(&l->sampling, &s->sampler);
 	queue_init(&l->queueing, &s->queue);
+	shed_init(&l->shedding);
 	track_init(&l->tracking);
 	limit = s->ops->init(l->brain->state, s->limit_config, limiter_random(l));
-	gate_init(l->gate, limiter_bound(l, limit));
+	admission_init(&l->admission, &s->admission, limiter_bound(l, limit), s->burst);
 	return l;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The gate: one word that decides every admission.
  *
- *   bits  0..23  calls in flight
+ *   bits  0..23  permits in flight
  *   bits 24..47  the limit
  *   bits 48..63  waiters: announced, and not yet served or gone
  *
@@ -13,11 +13,11 @@
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
- * word   reserve: CAS, in flight + 1     acquire  give back: what the last holder of a
+ * word   reserve: CAS, in flight + cost  acquire  give back: what the last holder of a
  *                                                 permit wrote is visible to the next
- * word   give back: in flight - 1        release  reserve
+ * word   give back: in flight - cost     release  reserve
  * word   give back of nothing: in        relaxed  nothing: it mends the line above
- *        flight + 1
+ *        flight + cost
  * word   announce, retract: waiters +-1  relaxed  nothing: waiters' data is ordered by
  *                                                 the queue's own words
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number
@@ -72,21 +72,22 @@ static inline uint64_t gate_read(const struct gate *g)
 }
 
 /*
- * Take a permit if there is one, and say how many are in flight with it. Who
- * may not overtake is refused while somebody waits.
+ * Take cost permits if there is room for them beside what is to be left, and say how
+ * many are in flight with them. Who may not overtake is refused while somebody waits.
  */
-static inline bool gate_reserve(struct gate *g, bool overtake, uint32_t *inflight)
+static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, bool overtake,
+				uint32_t *inflight)
 {
 	uint64_t word = gate_read(g);
 
 	do {
-		if (gate_inflight(word) >= gate_limit(word))
+		if ((uint64_t)gate_inflight(word) + cost + leave > gate_limit(word))
 			return false;
 		if (!overtake && gate_waiters(word) != 0)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&g->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
-	*inflight = gate_inflight(word) + 1;
+		&g->word, &word, word + cost, memory_order_acquire, memory_order_relaxed));
+	*inflight = gate_inflight(word) + cost;
 	return true;
 }
 
@@ -101,29 +102,29 @@ static inline void gate_expect(struct gate *g)
 }
 
 /*
- * Give a permit back. The word before is in *before: who sees waiters there must
- * drain the queue. False if nothing was in flight: a permit that nobody held.
+ * Give permits back. The word before is in *before: who sees waiters there must
+ * drain the queue. False if less than that was in flight: permits that nobody held.
  *
  * For an instant such a bug borrows from the limit, and in flight reads as its
  * greatest value: others are refused meanwhile, and the next line mends it.
  */
-static inline bool gate_give_back(struct gate *g, uint64_t *before)
+static inline bool gate_give_back(struct gate *g, uint32_t cost, uint64_t *before)
 {
-	*before = atomic_fetch_sub_explicit(&g->word, 1, memory_order_release);
-	if (LIKELY(gate_inflight(*before) != 0))
+	*before = atomic_fetch_sub_explicit(&g->word, cost, memory_order_release);
+	if (LIKELY(gate_inflight(*before) >= cost))
 		return true;
-	atomic_fetch_add_explicit(&g->word, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->word, cost, memory_order_relaxed);
 	return false;
 }
 
-static inline void gate_announce(struct gate *g)
+static inline void gate_announce(struct gate *g, uint32_t waiters)
 {
-	atomic_fetch_add_explicit(&g->word, GATE_WAITER, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->word, waiters * GATE_WAITER, memory_order_relaxed);
 }
 
-static inline void gate_retract(struct gate *g)
+static inline void gate_retract(struct gate *g, uint32_t waiters)
 {
-	atomic_fetch_sub_explicit(&g->word, GATE_WAITER, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&g->word, waiters * GATE_WAITER, memory_order_relaxed);
 }
 
 /* The word before: who raises the limit and sees waiters there must drain the queue. */

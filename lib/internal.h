@@ -10,10 +10,12 @@
 
 #include <weir/observe.h>
 
+#include "lib/admission.h"
+#include "lib/burst.h"
 #include "lib/clock.h"
-#include "lib/gate.h"
 #include "lib/queue.h"
 #include "lib/sampler.h"
+#include "lib/shed.h"
 #include "lib/track.h"
 
 /* A configuration, complete and checked. */
@@ -22,6 +24,12 @@ struct settings {
 	uint32_t limit_min, limit_max;
 	struct sampler_config sampler;
 	struct queue_config queue;
+	struct admission_config admission;
+	struct weir_partition partitions[WEIR_PARTITIONS_MAX + 1]; /* names: the caller's */
+	uint32_t parts; /* with partition 0; 1 without any */
+	bool shed;
+	double shed_floor;
+	uint32_t burst;
 	uint32_t track;
 	uint64_t seed;
 	const struct weir_clock *clock;
@@ -61,7 +69,26 @@ struct published {
 /* What the limit and its window's owner keep. */
 struct brain {
 	_Alignas(LINE) uint64_t random; /* state of our own generator */
+	weir_time steered;              /* when the thresholds were last moved */
+	struct burst burst;
 	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX];
+	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX]; /* complete; never changes */
+};
+
+/* What a partition's calls came to, on one CPU; beside the totals of all. */
+enum part_total {
+	PART_SUCCEEDED,
+	PART_DROPPED, /* with timeouts */
+	PART_OTHER,
+	PART_EXTRA, /* as TOTAL_EXTRA */
+	PART_REJECTED,
+	PART_SHED,
+	PART_ABANDONED,
+	PART_TOTALS,
+};
+
+struct part_totals {
+	_Alignas(LINE) _Atomic uint64_t total[PART_TOTALS];
 };
 
 struct weir_limiter {
@@ -71,10 +98,12 @@ struct weir_limiter {
 	struct weir_observer observer;
 	uint32_t limit_min, limit_max;
 
-	struct gate *gate;
+	struct admission admission;
 	struct sampling sampling;
 	struct queueing queueing;
+	struct shedding shedding;
 	struct tracking tracking;
+	struct part_totals *part_totals; /* a stripe and a partition each */
 	struct published *published;
 	struct brain *brain;
 };
@@ -89,22 +118,76 @@ static inline void count(const struct weir_limiter *l, enum total which)
 	stripe_count(sampler_stripe(&l->sampling), which);
 }
 
-enum { TOKEN_EMPTY, TOKEN_HELD };
-
-/* Make out a token for a permit of the gate's. place is whom to blame if it is not released. */
-static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint32_t inflight,
-				 const void *place, struct weir_token *token)
+static inline void count_part(const struct weir_limiter *l, const struct stripe *stripe,
+			      uint16_t part, enum part_total which, uint64_t n)
 {
-	token->start = now;
-	token->inflight = inflight;
-	token->track = 0;
-	token->state = TOKEN_HELD;
+	size_t k = (size_t)(stripe - l->sampling.stripes) * l->admission.count + part;
+
+	if (l->admission.count > 0)
+		atomic_fetch_add_explicit(&l->part_totals[k].total[which], n, memory_order_release);
+}
+
+/* A token's state: what it holds, and whether its latency counts. */
+enum {
+	TOKEN_EMPTY,
+	TOKEN_HELD,
+	TOKEN_PASSED, /* let through, without a permit */
+	TOKEN_DETACHED = 0x100,
+};
+
+/* Make out a token for permits of the gate's. place is whom to blame if it is not released. */
+static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint16_t part,
+				 uint32_t inflight, uint32_t cost, const void *place,
+				 struct weir_token *token)
+{
+	*token = (struct weir_token){
+		.start = now,
+		.inflight = inflight,
+		.cost = cost,
+		.partition = part,
+		.state = TOKEN_HELD,
+	};
+	if (UNLIKELY(cost != 1)) {
+		struct stripe *stripe = sampler_stripe(&l->sampling);
+
+		stripe_add(stripe, TOTAL_EXTRA, (uint64_t)cost - 1);
+		count_part(l, stripe, part, PART_EXTRA, (uint64_t)cost - 1);
+	}
 	if (UNLIKELY(l->tracking.count > 0))
 		track_add(&l->tracking, token, place);
 }
 
-/* Counted as a refusal at once; *token is emptied. */
-int limiter_refuse(const struct weir_limiter *l, struct weir_token *token);
+/* Make out a token without a permit, counted as which. */
+void limiter_pass(const struct weir_limiter *l, weir_time now, enum total which,
+		  struct weir_token *token);
+
+static inline bool limiter_in_shadow(const struct weir_limiter *l)
+{
+	return atomic_load_explicit(&l->queueing.queue->open, memory_order_relaxed) != 0;
+}
+
+/*
+ * What a call asks for, if it is well-formed: 0. -EINVAL if not. *bypass: it is to be
+ * let through.
+ */
+int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
+		   struct demand *demand, bool *bypass);
+
+/* Reserve for a newcomer; claims and waiters are seen to. now may be NULL: the clock is read. */
+bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const weir_time *now,
+		     struct permit *permit);
+
+void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand);
+
+/* Counted as a refusal at once; *token is emptied. In shadow mode: let through instead. */
+int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
+		   struct weir_token *token);
+
+/* Counted as having left the queue. */
+void limiter_abandon(const struct weir_limiter *l, uint16_t part);
+
+/* A new limit, or new shares, are in the words: put them in force, and see to who waits. */
+void limiter_retune(struct weir_limiter *l, weir_time now, bool wait);
 
 /* The next random number of the limiter, in [0, 1). The window's owner's, or at init. */
 double limiter_random(const struct weir_limiter *l);

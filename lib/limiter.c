@@ -1,22 +1,25 @@
 /*
  * The paths of a call: admission, release, and what a release may set off.
  *
- *   try_acquire   gate: reserve; clock
- *   release       clock; gate: give back; sampler: record; then, seldom,
+ *   try_acquire   admission: reserve; clock
+ *   release       clock; admission: give back; sampler: record; then, seldom,
  *                 queue: drain, if somebody waits
  *                 window: close, let the limit think, publish, if it is due
  *
  * The permit goes back first: what a release does after that, its own thread pays for
  * and nobody else waits for.
  *
- * The words of this file's own, beside those of gate, sampler, queue and track:
- * published, whose ledger is in internal.h; brain, which is the window's owner's.
+ * The words of this file's own, beside those of admission, sampler, queue, shed and track:
+ * part_totals, added to with release as a stripe's totals are (lib/sampler.h); published, whose ledger is in internal.h; brain, which is the window's owner's.
  */
 
 #include <errno.h>
 #include <math.h>
 
 #include "lib/internal.h"
+
+/* Time between two steps of the thresholds of priority, at least. */
+#define STEER_EVERY (100 * WEIR_MS)
 
 /* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
 static double splitmix(uint64_t *state)
@@ -40,77 +43,238 @@ uint32_t limiter_bound(const struct weir_limiter *l, double limit)
 	return limit < l->limit_max ? (uint32_t)limit : l->limit_max;
 }
 
-int limiter_refuse(const struct weir_limiter *l, struct weir_token *token)
+static weir_time time_for(const struct weir_limiter *l, const weir_time *now)
 {
+	return now != NULL ? *now : limiter_now(l);
+}
+
+int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
+		   struct demand *demand, bool *bypass)
+{
+	static const struct weir_call ordinary = {.cost = 1};
+	const uint32_t parts = l->admission.count > 0 ? l->admission.count : 1;
+
+	if (call == NULL)
+		call = &ordinary;
+	*demand = (struct demand){
+		.part = call->partition,
+		.cost = call->cost > 0 ? call->cost : 1,
+	};
+	*bypass = (call->flags & WEIR_CALL_BYPASS) != 0;
+	if (call->partition >= parts || call->cost > WEIR_LIMIT_MAX ||
+	    call->priority < WEIR_PRIORITY_MIN || call->priority > WEIR_PRIORITY_MAX ||
+	    (call->flags & ~(uint32_t)WEIR_CALL_BYPASS) != 0 || call->reserved != 0)
+		return -EINVAL;
+	if (l->shedding.parts > 0 && !*bypass) {
+		const struct stripe *stripe = sampler_stripe(&l->sampling);
+
+		demand->low = shed_is_low(&l->shedding, (uint32_t)(stripe - l->sampling.stripes),
+					  demand->part, call->priority);
+	}
+	return 0;
+}
+
+/* What has to be done before a refusal: see whether the room is kept in vain, or keep some. */
+static bool reserve_again(struct weir_limiter *l, const struct demand *demand, enum verdict verdict,
+			  const weir_time *now, struct permit *permit)
+{
+	const weir_time at = time_for(l, now);
+
+	if (verdict == REFUSED_OWED)
+		admission_claim(&l->admission, demand, at);
+	if (verdict == REFUSED_KEPT && admission_lapse(&l->admission, at)) {
+		permit->wake = false;
+		queue_drain(&l->queueing, at);
+		verdict = admission_reserve(&l->admission, demand, permit);
+	}
+	if (permit->wake)
+		queue_drain(&l->queueing, at);
+	return verdict == ADMITTED;
+}
+
+bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const weir_time *now,
+		     struct permit *permit)
+{
+	enum verdict verdict = admission_reserve(&l->admission, demand, permit);
+
+	if (LIKELY(verdict == ADMITTED))
+		return true;
+	if (verdict == REFUSED && !permit->wake)
+		return false;
+	return reserve_again(l, demand, verdict, now, permit);
+}
+
+void limiter_pass(const struct weir_limiter *l, weir_time now, enum total which,
+		  struct weir_token *token)
+{
+	*token = (struct weir_token){.start = now, .state = TOKEN_PASSED};
+	count(l, which);
+}
+
+static void count_pressure(const struct weir_limiter *l, const struct stripe *stripe, uint16_t part)
+{
+	if (l->shedding.parts > 0)
+		shed_refused(&l->shedding, (uint32_t)(stripe - l->sampling.stripes), part);
+}
+
+void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand)
+{
+	struct stripe *stripe = sampler_stripe(&l->sampling);
+
+	stripe_count(stripe, TOTAL_REJECTED);
+	count_part(l, stripe, demand->part, PART_REJECTED, 1);
+	if (!demand->low) {
+		count_pressure(l, stripe, demand->part);
+		return;
+	}
+	stripe_count(stripe, TOTAL_SHED);
+	count_part(l, stripe, demand->part, PART_SHED, 1);
+}
+
+int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
+		   struct weir_token *token)
+{
+	if (UNLIKELY(limiter_in_shadow(l))) {
+		if (!demand->low)
+			count_pressure(l, sampler_stripe(&l->sampling), demand->part);
+		limiter_pass(l, time_for(l, now), TOTAL_WOULD_REJECT, token);
+		return 0;
+	}
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
-	count(l, TOTAL_REJECTED);
+	limiter_count_refusal(l, demand);
 	return -EAGAIN;
+}
+
+void limiter_abandon(const struct weir_limiter *l, uint16_t part)
+{
+	struct stripe *stripe = sampler_stripe(&l->sampling);
+
+	count_pressure(l, stripe, part);
+	stripe_count(stripe, TOTAL_ABANDONED);
+	count_part(l, stripe, part, PART_ABANDONED, 1);
+}
+
+/* now may be NULL: the clock is read once it is known to be needed. */
+static inline int try_acquire(struct weir_limiter *l, const struct weir_call *call,
+			      const weir_time *now, const void *place, struct weir_token *token)
+{
+	struct demand demand;
+	struct permit permit;
+	bool bypass;
+
+	if (limiter_demand(l, call, &demand, &bypass) != 0) {
+		*token = (struct weir_token){.state = TOKEN_EMPTY};
+		return -EINVAL;
+	}
+	if (bypass) {
+		limiter_pass(l, time_for(l, now), TOTAL_BYPASSED, token);
+		return 0;
+	}
+	if (!limiter_reserve(l, &demand, now, &permit))
+		return limiter_refuse(l, &demand, now, token);
+	limiter_admit(l, time_for(l, now), demand.part, permit.inflight, permit.cost, place, token);
+	return 0;
+}
+
+int weir_try_acquire_for(struct weir_limiter *l, const struct weir_call *call,
+			 struct weir_token *token)
+{
+	return try_acquire(l, call, NULL, __builtin_return_address(0), token);
+}
+
+int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call, weir_time now,
+			    struct weir_token *token)
+{
+	return try_acquire(l, call, &now, __builtin_return_address(0), token);
 }
 
 int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
 {
-	uint32_t inflight;
-
-	if (!gate_reserve(l->gate, false, &inflight))
-		return limiter_refuse(l, token);
-	limiter_admit(l, limiter_now(l), inflight, __builtin_return_address(0), token);
-	return 0;
+	return try_acquire(l, NULL, NULL, __builtin_return_address(0), token);
 }
 
 int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token *token)
 {
-	uint32_t inflight;
-
-	if (!gate_reserve(l->gate, false, &inflight))
-		return limiter_refuse(l, token);
-	limiter_admit(l, now, inflight, __builtin_return_address(0), token);
-	return 0;
+	return try_acquire(l, NULL, &now, __builtin_return_address(0), token);
 }
 
-/* Put a new limit in force; a raised one is news for those who wait. */
-static void set_limit(struct weir_limiter *l, weir_time now, uint32_t limit)
+void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 {
-	uint64_t before = gate_set_limit(l->gate, limit);
-
-	if (limit > gate_limit(before) && gate_waiters(before) != 0)
+	admission_retune(&l->admission, wait);
+	if (l->admission.count > 0 || admission_waiting(&l->admission) > 0)
 		queue_drain(&l->queueing, now);
+}
+
+/* Put a new limit and burst in force; room for more is news for those who wait. */
+static void set_limit(struct weir_limiter *l, weir_time now, uint32_t limit, uint32_t burst,
+		      bool wait)
+{
+	struct room *room = l->admission.room;
+
+	atomic_store_explicit(&room->learned, limit, memory_order_relaxed);
+	atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
+	limiter_retune(l, now, wait);
+}
+
+/* What the limit makes of a window; the limit as it is, if it says nothing. */
+static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
+{
+	double limit;
+
+	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
+		return w->limit;
+	limit = l->ops->update(l->brain->state, w);
+	return isnan(limit) ? w->limit : limiter_bound(l, limit);
+}
+
+static void fill_numbers(const struct weir_limiter *l, struct weir_report *report)
+{
+	report->names = l->ops->numbers;
+	if (l->ops->observe == NULL)
+		return;
+	l->ops->observe(l->brain->state, report->numbers);
+	while (report->names[report->count] != NULL && report->count < WEIR_NUMBERS_MAX)
+		report->count++;
+}
+
+/* Priorities are steered in steps of time, however short the windows are. */
+static void steer(const struct weir_limiter *l, weir_time now)
+{
+	if (l->shedding.parts == 0 ||
+	    (l->brain->steered != 0 && now - l->brain->steered < STEER_EVERY))
+		return;
+	l->brain->steered = now;
+	shed_steer(&l->shedding);
 }
 
 /* Let the limit look at a window that this thread owns. */
 static void learn(struct weir_limiter *l, weir_time now, struct weir_window *w)
 {
-	const struct weir_limit_ops *ops = l->ops;
+	struct room *room = l->admission.room;
+	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
 	struct weir_report report;
-	double limit;
+	uint32_t burst;
 
-	w->limit = gate_limit(gate_read(l->gate));
+	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
-	report = (struct weir_report){.window = *w, .limit = w->limit, .names = ops->numbers};
-
-	if ((ops->flags & WEIR_LIMIT_SETTABLE) == 0) {
-		limit = ops->update(l->brain->state, w);
-		if (!isnan(limit))
-			report.limit = limiter_bound(l, limit);
-		if (report.limit != w->limit)
-			set_limit(l, now, report.limit);
-	}
-	if (ops->observe != NULL) {
-		ops->observe(l->brain->state, report.numbers);
-		while (ops->numbers[report.count] != NULL && report.count < WEIR_NUMBERS_MAX)
-			report.count++;
-	}
+	burst = burst_after(&l->brain->burst, w, open);
+	report = (struct weir_report){.window = *w, .limit = updated(l, w)};
+	if (report.limit != w->limit || burst != open)
+		set_limit(l, now, report.limit, burst, false);
+	steer(l, now);
+	fill_numbers(l, &report);
 	publish(l->published, &report);
 	if (l->observer.window != NULL)
 		l->observer.window(l->observer.arg, &report);
 }
 
 static void record(struct weir_limiter *l, struct stripe *stripe, weir_time start, weir_time now,
-		   uint32_t inflight, bool dropped)
+		   uint32_t inflight, enum kind kind)
 {
 	int64_t rtt = (int64_t)(now - start); /* a clock that went back measured nothing */
 	struct weir_window w;
 
-	if (!sampler_record(&l->sampling, stripe, rtt > 0 ? (uint64_t)rtt : 0, inflight, dropped))
+	if (!sampler_record(&l->sampling, stripe, rtt > 0 ? (uint64_t)rtt : 0, inflight, kind))
 		return;
 	if (LIKELY(!sampler_close(&l->sampling, now, &w)))
 		return;
@@ -118,42 +282,90 @@ static void record(struct weir_limiter *l, struct stripe *stripe, weir_time star
 	sampler_open(&l->sampling, now);
 }
 
-static void finish(struct weir_limiter *l, weir_time start, weir_time now, uint32_t inflight,
-		   enum weir_outcome outcome)
+static void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_time now,
+		   uint32_t inflight, enum weir_outcome outcome)
 {
 	struct stripe *stripe = sampler_stripe(&l->sampling);
 
-	if (outcome == WEIR_SUCCESS || outcome == WEIR_DROPPED)
-		record(l, stripe, start, now, inflight, outcome == WEIR_DROPPED);
-	else
+	switch (outcome) {
+	case WEIR_SUCCESS:
+		count_part(l, stripe, part, PART_SUCCEEDED, 1);
+		record(l, stripe, start, now, inflight, SERVED);
+		return;
+	case WEIR_DROPPED:
+	case WEIR_TIMED_OUT:
+		count_part(l, stripe, part, PART_DROPPED, 1);
+		record(l, stripe, start, now, inflight,
+		       outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT);
+		return;
+	case WEIR_CANCELLED:
+		stripe_count(stripe, TOTAL_CANCELLED);
+		break;
+	case WEIR_FAILED:
+		stripe_count(stripe, TOTAL_FAILED);
+		break;
+	case WEIR_IGNORE:
+	default:
 		stripe_count(stripe, TOTAL_IGNORED);
+		break;
+	}
+	count_part(l, stripe, part, PART_OTHER, 1);
 }
 
 /* False: the token was released before, and so it stays. */
-static bool give_back(const struct weir_limiter *l, struct weir_token *token, uint64_t *before)
+static bool give_back(const struct weir_limiter *l, struct weir_token *token, bool *wake)
 {
-	bool held = token->state == TOKEN_HELD;
+	bool held = (token->state & ~TOKEN_DETACHED) == TOKEN_HELD;
 
 	token->state = TOKEN_EMPTY;
-	return held && (token->track == 0 || track_remove(&l->tracking, token)) &&
-	       gate_give_back(l->gate, before);
+	if (!held || token->partition >= (l->admission.count > 0 ? l->admission.count : 1))
+		return false;
+	return (token->track == 0 || track_remove(&l->tracking, token)) &&
+	       admission_give_back(&l->admission, token->partition, token->cost, wake);
+}
+
+static void uncount_extra(const struct weir_limiter *l, uint16_t part, uint32_t cost)
+{
+	struct stripe *stripe = sampler_stripe(&l->sampling);
+
+	stripe_add(stripe, TOTAL_EXTRA, -((uint64_t)cost - 1));
+	count_part(l, stripe, part, PART_EXTRA, -((uint64_t)cost - 1));
 }
 
 static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
 			   enum weir_outcome outcome)
 {
 	/* Taken now: whom the drain calls back may be about to end what holds the token. */
-	const weir_time start = token->start;
-	const uint32_t inflight = token->inflight;
-	uint64_t before;
+	const struct weir_token was = *token;
+	bool wake = false;
 
-	if (UNLIKELY(!give_back(l, token, &before))) {
+	if (UNLIKELY(was.state == TOKEN_PASSED)) {
+		token->state = TOKEN_EMPTY;
+		count(l, TOTAL_PASSED);
+		return;
+	}
+	if (UNLIKELY(!give_back(l, token, &wake))) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}
-	if (UNLIKELY(gate_waiters(before) != 0))
+	if (UNLIKELY(was.cost != 1))
+		uncount_extra(l, was.partition, was.cost);
+	if (UNLIKELY(wake))
 		queue_drain(&l->queueing, now);
-	finish(l, start, now, inflight, outcome);
+	/* A detached call took no time. */
+	finish(l, was.partition, was.state == TOKEN_HELD ? was.start : now, now, was.inflight,
+	       outcome);
+}
+
+int weir_detach(struct weir_limiter *l, struct weir_token *token)
+{
+	if (token->state == TOKEN_EMPTY)
+		return -EINVAL;
+	if (token->state != TOKEN_HELD)
+		return 0; /* let through, or detached already */
+	token->state |= TOKEN_DETACHED;
+	count(l, TOTAL_DETACHED);
+	return 0;
 }
 
 void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,
@@ -164,14 +376,14 @@ void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *t
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
-	gate_expect(l->gate);
+	gate_expect(l->admission.gate);
 	release(l, limiter_now(l), token, outcome);
 }
 
 void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,
 		    enum weir_outcome outcome)
 {
-	finish(l, start, end, inflight, outcome);
+	finish(l, 0, start, end, inflight, outcome);
 }
 
 int weir_limit_set(struct weir_limiter *l, uint32_t value)
@@ -180,21 +392,28 @@ int weir_limit_set(struct weir_limiter *l, uint32_t value)
 		return -ENOTSUP;
 	if (value == 0 || value > WEIR_LIMIT_MAX)
 		return -EINVAL;
-	set_limit(l, limiter_now(l), limiter_bound(l, value));
+	set_limit(l, limiter_now(l), limiter_bound(l, value),
+		  atomic_load_explicit(&l->admission.room->burst, memory_order_relaxed), true);
 	return 0;
+}
+
+void weir_shadow_set(struct weir_limiter *l, bool shadow)
+{
+	atomic_store_explicit(&l->queueing.queue->open, shadow, memory_order_relaxed);
+	queue_drain(&l->queueing, limiter_now(l));
 }
 
 uint32_t weir_limit(const struct weir_limiter *l)
 {
-	return gate_limit(gate_read(l->gate));
+	return admission_limit(&l->admission);
 }
 
 uint32_t weir_inflight(const struct weir_limiter *l)
 {
-	return gate_inflight(gate_read(l->gate));
+	return gate_inflight(gate_read(l->admission.gate));
 }
 
 uint32_t weir_waiting(const struct weir_limiter *l)
 {
-	return gate_waiters(gate_read(l->gate));
+	return admission_waiting(&l->admission);
 }

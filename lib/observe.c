@@ -66,37 +66,51 @@ static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
  * Successes and admissions are what is left when the other counts are known. The
  * order of reading is against the order in which a call is counted: it leaves the gate, is
  * noted as dropped, becomes a sample. So a call that moves on meanwhile is missed, and
- * never counted twice, and what is shown is not more than the truth.
+ * never counted twice, and what is shown is not more than the truth. Permits above one a
+ * call are read as they are: a call of a higher cost may be off while it comes or goes.
  */
 static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 {
-	uint64_t ended = sampler_samples(&l->sampling);
-	uint64_t word;
+	uint64_t ended = sampler_samples(&l->sampling), overloaded, calls, extra;
 
 	ended += sampler_total(&l->sampling, TOTAL_UNMEASURED);
 	s->dropped = sampler_total(&l->sampling, TOTAL_DROPPED);
+	s->timed_out = sampler_total(&l->sampling, TOTAL_TIMED_OUT);
+	overloaded = s->dropped + s->timed_out;
 	s->succeeded = never_less(&l->published->succeeded_shown,
-				  ended > s->dropped ? ended - s->dropped : 0);
+				  ended > overloaded ? ended - overloaded : 0);
 	s->ignored = sampler_total(&l->sampling, TOTAL_IGNORED);
+	s->cancelled = sampler_total(&l->sampling, TOTAL_CANCELLED);
+	s->failed = sampler_total(&l->sampling, TOTAL_FAILED);
 
-	word = gate_read(l->gate);
-	s->limit = gate_limit(word);
-	s->inflight = gate_inflight(word);
-	s->waiting = gate_waiters(word);
-	s->admitted = never_less(&l->published->admitted_shown, ended + s->ignored + s->inflight);
+	s->inflight = weir_inflight(l);
+	extra = sampler_total(&l->sampling, TOTAL_EXTRA);
+	calls = extra < s->inflight ? s->inflight - extra : 0;
+	s->admitted = never_less(&l->published->admitted_shown,
+				 ended + s->ignored + s->cancelled + s->failed + calls);
 }
 
 void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snapshot)
 {
 	const struct sampling *sampling = &l->sampling;
+	const uint64_t passed = sampler_total(sampling, TOTAL_PASSED);
 	struct weir_snapshot s = {
 		.size = snapshot->size,
+		.limit = weir_limit(l),
+		.burst = atomic_load_explicit(&l->admission.room->burst, memory_order_relaxed),
+		.waiting = weir_waiting(l),
+		.shadow = limiter_in_shadow(l),
 		.rejected = sampler_total(sampling, TOTAL_REJECTED),
-		.timed_out = sampler_total(sampling, TOTAL_TIMED_OUT),
+		.shed = sampler_total(sampling, TOTAL_SHED),
+		.abandoned = sampler_total(sampling, TOTAL_ABANDONED),
+		.bypassed = sampler_total(sampling, TOTAL_BYPASSED),
+		.would_reject = sampler_total(sampling, TOTAL_WOULD_REJECT),
+		.detached = sampler_total(sampling, TOTAL_DETACHED),
 		.double_released = sampler_total(sampling, TOTAL_DOUBLE_RELEASED),
 		.windows = atomic_load_explicit(&l->published->windows, memory_order_relaxed),
 	};
 
+	s.passing = (uint32_t)(s.bypassed + s.would_reject - passed);
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
 	s.last.names = l->ops->numbers;

@@ -24,17 +24,12 @@
  * inbox    drain: exchange, takes all       acquire  enter
  * gone     leave: CAS, pushes               release  drain: slot.gone_next
  * gone     drain: exchange, takes all       acquire  leave
- * pending  ask: +1; the drainer: -n         acq_rel  each other: the lists and the drainer's
- *                                                    fields pass from drainer to drainer, and
- *                                                    who drains sees what was done before
- *                                                    each asking
+ * pending  the errand's word (lib/errand.h): the lists and the drainer's fields pass from
+ *          drainer to drainer, and who drains sees what was done before each asking
+ * open     shadow_set: store                relaxed  nothing: who stores it asks for a drain
  *
  * inbox and gone are lists to which threads push and from which one takes
  * everything. Nothing is popped singly, so a head cannot come back unnoticed (ABA).
- *
- * Any number of threads may ask for a drain. The one that raises pending from
- * zero does it, and goes on until it has brought pending back to zero; all others
- * leave at once.
  *
  * Why no waiter is forgotten. A waiter (1) pushes itself, (2) announces itself
  * on the gate's word, (3) asks for a drain. Whoever makes room, a release or
@@ -45,6 +40,12 @@
  *   (2) first: (a) sees the waiter, so (b) follows. (3) and (b) both modify
  *       pending. The drain that answers the later of the two sees what was
  *       done before the earlier as well: the push and the room.
+ * A waiter of a partition announces itself on the partition's word too, and whoever
+ * makes room there sees it there. While the partition is at its cap, its waiters have no use for
+ * the gate's room, and must not keep others from it: the drainer then takes
+ * their announcement off the gate (the row is stuck), and puts it back, before it looks at
+ * the gate, once the cap allows. All else that may give a waiter its turn, a claim
+ * that lapses, a guarantee that grows, is followed by an asking, whoever may wait.
  */
 
 #include "lib/queue.h"
@@ -52,6 +53,7 @@
 #include <sched.h>
 
 #include "lib/bitmap.h"
+#include "lib/errand.h"
 
 #define NIL UINT32_MAX
 
@@ -76,11 +78,14 @@ void queue_init(const struct queueing *q, const struct queue_config *config)
 	atomic_init(&queue->inbox, NIL);
 	atomic_init(&queue->gone, NIL);
 	atomic_init(&queue->pending, 0);
+	atomic_init(&queue->open, config->open);
 	queue->slots = config->slots;
+	queue->rows = config->rows;
 	queue->order = config->order;
 	queue->stand = config->stand;
-	queue->head = queue->tail = NIL;
-	queue->standing_since = 0;
+	queue->woken = NIL;
+	for (uint32_t i = 0; i < config->rows; i++)
+		q->rows[i] = (struct row){.head = NIL, .tail = NIL};
 	bitmap_init(q->free, config->slots);
 	for (uint32_t i = 0; i < config->slots; i++) {
 		atomic_init(&q->slots[i].state, word_of(0, FREE));
@@ -109,42 +114,65 @@ static void push(_Atomic uint32_t *head, uint32_t i, uint32_t *next)
 							memory_order_relaxed));
 }
 
-/* The drainer's list, oldest at the head. */
-
-static bool listed(const struct queue *queue, const struct slot *slots, uint32_t i)
+static void announce(const struct queueing *q, uint16_t part)
 {
-	return slots[i].prev != NIL || queue->head == i;
+	if (q->admission.count > 0)
+		gate_announce(&q->admission.parts[part].own, 1);
+	gate_announce(q->admission.gate, 1);
+}
+
+/* A waiter of this row is no more. The drainer's. */
+static void retract(const struct queueing *q, uint16_t part)
+{
+	if (q->admission.count > 0)
+		gate_retract(&q->admission.parts[part].own, 1);
+	if (!q->rows[part].stuck)
+		gate_retract(q->admission.gate, 1);
+}
+
+/* The drainer's lists, oldest at the head. */
+
+static bool listed(const struct queueing *q, uint32_t i)
+{
+	return q->slots[i].prev != NIL || q->rows[q->slots[i].part].head == i;
 }
 
 static void append(const struct queueing *q, uint32_t i)
 {
-	struct queue *queue = q->queue;
+	struct slot *slot = &q->slots[i];
+	struct row *row = &q->rows[slot->part];
 
-	q->slots[i].next = NIL;
-	q->slots[i].prev = queue->tail;
-	if (queue->tail == NIL) {
-		queue->head = i;
-		queue->standing_since = q->slots[i].since;
+	slot->next = NIL;
+	slot->prev = row->tail;
+	if (row->tail == NIL) {
+		row->head = i;
+		row->standing_since = slot->since;
 	} else {
-		q->slots[queue->tail].next = i;
+		q->slots[row->tail].next = i;
 	}
-	queue->tail = i;
+	row->tail = i;
+	row->length++;
+	if (row->stuck)
+		gate_retract(q->admission.gate, 1);
 }
 
 static void take_out(const struct queueing *q, uint32_t i)
 {
-	struct queue *queue = q->queue;
-	uint32_t next = q->slots[i].next, prev = q->slots[i].prev;
+	struct slot *slot = &q->slots[i];
+	struct row *row = &q->rows[slot->part];
 
-	if (prev == NIL)
-		queue->head = next;
+	if (slot->prev == NIL)
+		row->head = slot->next;
 	else
-		q->slots[prev].next = next;
-	if (next == NIL)
-		queue->tail = prev;
+		q->slots[slot->prev].next = slot->next;
+	if (slot->next == NIL)
+		row->tail = slot->prev;
 	else
-		q->slots[next].prev = prev;
-	q->slots[i].next = q->slots[i].prev = NIL;
+		q->slots[slot->next].prev = slot->prev;
+	slot->next = slot->prev = NIL;
+	row->length--;
+	if (q->queue->woken == i)
+		q->queue->woken = NIL;
 }
 
 /* Who entered since the last drain, appended in the order of their coming. */
@@ -176,35 +204,37 @@ static void collect(const struct queueing *q)
 	while (i != NIL) {
 		uint32_t next = q->slots[i].gone_next;
 
-		if (listed(q->queue, q->slots, i))
+		if (listed(q, i)) {
 			take_out(q, i);
+			retract(q, q->slots[i].part);
+		}
 		free_slot(q, i);
 		i = next;
 	}
 }
 
-/* The queue has not been empty for so long that its oldest are hardly worth serving. */
-static bool stands(const struct queue *queue, weir_time now)
+/* The row has not been empty for so long that its oldest are hardly worth serving. */
+static bool stands(const struct queueing *q, const struct row *row, weir_time now)
 {
-	return (int64_t)(now - queue->standing_since) > (int64_t)queue->stand;
+	return (int64_t)(now - row->standing_since) > (int64_t)q->queue->stand;
 }
 
-/* Who is next; or NIL. */
-static uint32_t choose(const struct queue *queue, weir_time now)
+/* Who is next in the row; or NIL. */
+static uint32_t choose(const struct queueing *q, const struct row *row, weir_time now)
 {
-	switch ((enum weir_order)queue->order) {
+	switch ((enum weir_order)q->queue->order) {
 	case WEIR_LIFO:
-		return queue->tail;
+		return row->tail;
 	case WEIR_ADAPTIVE:
-		return stands(queue, now) ? queue->tail : queue->head;
+		return stands(q, row, now) ? row->tail : row->head;
 	case WEIR_FIFO:
 		break;
 	}
-	return queue->head;
+	return row->head;
 }
 
-/* Give the permit that the drainer holds to slot i. False: the waiter has left. */
-static bool grant(const struct queueing *q, uint32_t i, uint32_t inflight)
+/* Give slot i what the drainer holds, or let it through. False: the waiter has left. */
+static bool grant(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
 	struct slot *slot = &q->slots[i];
 	struct listener listener = q->listeners[i];
@@ -212,12 +242,12 @@ static bool grant(const struct queueing *q, uint32_t i, uint32_t inflight)
 	uint32_t stamp = word >> STATE_BITS;
 	uint32_t to = word_of(stamp, listener.granted != NULL ? TELLING : GRANTED);
 
-	slot->inflight = inflight;
+	slot->inflight = permit->inflight;
+	slot->granted = permit->cost;
 	word = word_of(stamp, WAITING);
 	if (!atomic_compare_exchange_strong_explicit(&slot->state, &word, to, memory_order_release,
 						     memory_order_relaxed))
 		return false;
-	gate_retract(q->gate);
 	if (listener.granted != NULL) {
 		listener.granted(listener.arg);
 		atomic_store_explicit(&slot->state, word_of(stamp, GRANTED), memory_order_release);
@@ -226,39 +256,191 @@ static bool grant(const struct queueing *q, uint32_t i, uint32_t inflight)
 	return true;
 }
 
-/* A slot whose waiter left stays taken until it comes by in gone. */
+/* Slot i waits no more, whether its waiter is still there or has left, which gone will tell. */
+static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
+{
+	const uint16_t part = q->slots[i].part;
+	bool wake;
+
+	take_out(q, i);
+	retract(q, part);
+	if (!grant(q, i, permit) && permit->cost > 0)
+		(void)admission_give_back(&q->admission, part, permit->cost, &wake);
+}
+
+/* Try to serve slot i. False: there is no room for it. */
+static bool serve(const struct queueing *q, uint32_t i)
+{
+	const struct demand demand = {
+		.part = q->slots[i].part, .cost = q->slots[i].cost, .overtake = true};
+	struct permit permit;
+
+	if (admission_reserve(&q->admission, &demand, &permit) != ADMITTED)
+		return false;
+	hand_over(q, i, &permit);
+	return true;
+}
+
+/* Whether the partition's own cap has room for the next in its row. */
+static bool below_cap(const struct queueing *q, uint32_t r, weir_time now)
+{
+	uint64_t own = gate_read(&q->admission.parts[r].own);
+	uint32_t cost = q->slots[choose(q, &q->rows[r], now)].cost;
+
+	cost = cost < gate_limit(own) ? cost : gate_limit(own);
+	return gate_inflight(own) + cost <= gate_limit(own);
+}
+
+/* Announce at the gate the rows that can use its room, and no others. */
+static void sort_out(const struct queueing *q, weir_time now)
+{
+	for (uint32_t r = 0; r < q->queue->rows; r++) {
+		struct row *row = &q->rows[r];
+		bool stuck = row->length > 0 && !below_cap(q, r, now);
+
+		row->tried = false;
+		if (stuck == row->stuck)
+			continue;
+		row->stuck = stuck;
+		if (stuck)
+			gate_retract(q->admission.gate, row->length);
+		else
+			gate_announce(q->admission.gate, row->length);
+	}
+}
+
+/* Permits that partition r has above its guarantee. */
+static int64_t borrowed(const struct queueing *q, uint32_t r)
+{
+	const struct part *part = &q->admission.parts[r];
+
+	return (int64_t)gate_inflight(gate_read(&part->own)) -
+	       atomic_load_explicit(&part->guarantee, memory_order_relaxed);
+}
+
+static bool entitled(const struct queueing *q, uint32_t i)
+{
+	const struct demand demand = {.part = q->slots[i].part, .cost = q->slots[i].cost};
+
+	return admission_entitled(&q->admission, &demand);
+}
+
+/*
+ * Of the rows that have not been tried, whose turn it is: of those within their guarantee
+ * who has waited longest, else who has borrowed least. NIL: nobody's.
+ */
+static uint32_t next_row(const struct queueing *q, bool within_guarantee, weir_time now)
+{
+	uint32_t best = NIL;
+
+	for (uint32_t r = 0; r < q->queue->rows; r++) {
+		const struct row *row = &q->rows[r];
+		uint32_t i = choose(q, row, now);
+
+		if (i == NIL || row->stuck || row->tried || entitled(q, i) != within_guarantee)
+			continue;
+		if (best == NIL)
+			best = r;
+		else if (within_guarantee)
+			best = (int64_t)(q->slots[i].since -
+					 q->slots[choose(q, &q->rows[best], now)].since) < 0
+				       ? r
+				       : best;
+		else
+			best = borrowed(q, r) < borrowed(q, best) ? r : best;
+	}
+	return best;
+}
+
+/*
+ * Serve whose turn it is. Room that a partition is owed is left alone until there is
+ * enough of it for who is next there; the others' goes to one after the other.
+ */
+static bool serve_next(const struct queueing *q, weir_time now)
+{
+	bool owed = false;
+	uint32_t r;
+
+	sort_out(q, now);
+	while ((r = next_row(q, true, now)) != NIL) {
+		if (serve(q, choose(q, &q->rows[r], now)))
+			return true;
+		q->rows[r].tried = owed = true;
+	}
+	if (owed)
+		return false;
+	r = next_row(q, false, now);
+	return r != NIL && serve(q, choose(q, &q->rows[r], now));
+}
+
+/*
+ * What is kept for a partition may be all that a sleeping waiter lacks, and nobody may come
+ * by when that lapses. So one of them is woken, to sleep for so long only.
+ */
+static void set_watch(const struct queueing *q, weir_time now)
+{
+	uint32_t r = next_row(q, false, now), i;
+
+	if (r == NIL || !admission_keeps(&q->admission))
+		return;
+	i = choose(q, &q->rows[r], now);
+	if (i == q->queue->woken)
+		return;
+	q->queue->woken = i;
+	park_wake(&q->slots[i].park);
+}
+
+static void drain_parts(const struct queueing *q, weir_time now)
+{
+	if (admission_keeps(&q->admission))
+		(void)admission_lapse(&q->admission, now);
+	while (serve_next(q, now))
+		;
+	set_watch(q, now);
+}
+
+/* Nobody waits in shadow mode: who gets no permit goes without. */
+static void let_through(const struct queueing *q, weir_time now)
+{
+	const struct permit none = {.cost = 0};
+
+	for (uint32_t r = 0; r < q->queue->rows; r++) {
+		uint32_t i;
+
+		while ((i = choose(q, &q->rows[r], now)) != NIL) {
+			if (!serve(q, i))
+				hand_over(q, i, &none);
+		}
+	}
+}
+
 static void drain_once(const struct queueing *q, weir_time now)
 {
-	uint32_t i, inflight;
-	uint64_t before;
+	uint32_t i;
 
 	collect(q);
-	while ((i = choose(q->queue, now)) != NIL) {
-		if (!gate_reserve(q->gate, true, &inflight))
-			return;
-		take_out(q, i);
-		if (!grant(q, i, inflight))
-			(void)gate_give_back(q->gate, &before);
-	}
+	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
+		let_through(q, now);
+	else if (q->admission.count > 0)
+		drain_parts(q, now);
+	else
+		while ((i = choose(q, q->rows, now)) != NIL && serve(q, i))
+			;
 }
 
 void queue_drain(const struct queueing *q, weir_time now)
 {
-	uint32_t asked = 1, before;
+	uint32_t asked;
 
-	if (atomic_fetch_add_explicit(&q->queue->pending, 1, memory_order_acq_rel) != 0)
+	if (!errand_begin(&q->queue->pending, &asked))
 		return;
-	for (;;) {
+	do {
 		drain_once(q, now);
-		before = atomic_fetch_sub_explicit(&q->queue->pending, asked, memory_order_acq_rel);
-		if (before == asked)
-			return;
-		asked = before - asked;
-	}
+	} while (!errand_done(&q->queue->pending, &asked));
 }
 
-bool queue_enter(const struct queueing *q, weir_time now, struct listener listener,
-		 struct weir_wait *wait)
+bool queue_enter(const struct queueing *q, weir_time now, const struct demand *demand,
+		 struct listener listener, struct weir_wait *wait)
 {
 	uint32_t hint = (uint32_t)sched_getcpu(), stamp;
 	uint32_t i = bitmap_take(q->free, q->queue->slots, hint);
@@ -273,10 +455,12 @@ bool queue_enter(const struct queueing *q, weir_time now, struct listener listen
 	*wait = (struct weir_wait){.slot = i, .stamp = stamp};
 
 	slot->since = now;
+	slot->part = demand->part;
+	slot->cost = demand->cost;
 	q->listeners[i] = listener;
 	atomic_store_explicit(&slot->state, word_of(stamp, WAITING), memory_order_relaxed);
 	push(&q->queue->inbox, i, &slot->inbox_next);
-	gate_announce(q->gate);
+	announce(q, demand->part);
 	queue_drain(q, now);
 	return true;
 }
@@ -301,28 +485,30 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait)
 	}
 }
 
-static enum queue_state collect_grant(const struct queueing *q, uint32_t i, uint32_t *inflight)
+static struct waited read_slot(const struct slot *slot)
 {
-	*inflight = q->slots[i].inflight;
-	free_slot(q, i);
-	return QUEUE_GRANTED;
+	return (struct waited){
+		.inflight = slot->inflight, .cost = slot->granted, .part = slot->part};
 }
 
 enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wait,
-			    uint32_t *inflight)
+			    struct waited *got)
 {
 	switch (settled(q, wait)) {
 	case WAITING:
+		*got = (struct waited){.part = q->slots[wait->slot].part};
 		return QUEUE_WAITING;
 	case GRANTED:
-		return collect_grant(q, wait->slot, inflight);
+		*got = read_slot(&q->slots[wait->slot]);
+		free_slot(q, wait->slot);
+		return QUEUE_GRANTED;
 	default:
 		return QUEUE_NONE;
 	}
 }
 
 enum queue_state queue_leave(const struct queueing *q, weir_time now, const struct weir_wait *wait,
-			     uint32_t *inflight)
+			     struct waited *got)
 {
 	struct slot *slot;
 	uint32_t word = word_of(wait->stamp, WAITING);
@@ -330,14 +516,15 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 	if (settled(q, wait) == FREE || settled(q, wait) == ABANDONED)
 		return QUEUE_NONE;
 	slot = &q->slots[wait->slot];
+	*got = (struct waited){.part = slot->part};
 	if (!atomic_compare_exchange_strong_explicit(&slot->state, &word,
 						     word_of(wait->stamp, ABANDONED),
 						     memory_order_acquire, memory_order_acquire))
-		return queue_poll(q, wait, inflight);
+		return queue_poll(q, wait, got);
 
-	gate_retract(q->gate);
 	push(&q->queue->gone, wait->slot, &slot->gone_next);
-	queue_drain(q, now); /* so that the slot is free again */
+	queue_drain(q,
+		    now); /* so that the slot is free again, and others know that one waits less */
 	return QUEUE_GONE;
 }
 

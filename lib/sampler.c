@@ -46,6 +46,7 @@ void sampler_init(const struct sampling *s, const struct sampler_config *config)
 	s->sampler->start = 0;
 	s->sampler->length = 0;
 	s->sampler->rtt_smoothed = 0;
+	s->sampler->cancelled = s->sampler->failed = 0;
 	for (uint32_t i = 0; i < config->stripes; i++) {
 		memset(&s->stripes[i], 0, sizeof(s->stripes[i]));
 		atomic_init(&s->stripes[i].min, UINT64_MAX);
@@ -176,22 +177,27 @@ static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, ui
 		atomic_fetch_add_explicit(&lane->bucket[bucket_of(rtt)], 1, RELAXED);
 }
 
+static void count_overload(struct stripe *stripe, enum kind kind)
+{
+	stripe_count(stripe, kind == DROPPED ? TOTAL_DROPPED : TOTAL_TIMED_OUT);
+	atomic_fetch_add_explicit(kind == DROPPED ? &stripe->dropped : &stripe->timed_out, 1,
+				  RELAXED);
+}
+
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
-		    uint32_t inflight, bool dropped)
+		    uint32_t inflight, enum kind kind)
 {
 	bool measured = rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
 	uint64_t index;
 
 	/* First, so that a snapshot that has this call as a sample has it as a drop too. */
-	if (dropped) {
-		stripe_count(stripe, TOTAL_DROPPED);
-		atomic_fetch_add_explicit(&stripe->dropped, 1, RELAXED);
-	}
-	if (dropped || measured)
+	if (UNLIKELY(kind != SERVED))
+		count_overload(stripe, kind);
+	if (kind != SERVED || measured)
 		raise_to_32(&stripe->inflight_max, inflight);
 	if (UNLIKELY(!measured)) {
 		stripe_count(stripe, TOTAL_UNMEASURED);
-		return dropped;
+		return kind != SERVED;
 	}
 	index = add_latency(stripe, rtt);
 	lower_to(&stripe->min, rtt);
@@ -203,7 +209,7 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 
 /* What a window adds up to. */
 struct sums {
-	uint64_t count, sum, min, max, dropped;
+	uint64_t count, sum, min, max, dropped, timed_out;
 	uint32_t inflight_max;
 };
 
@@ -217,7 +223,6 @@ static struct sums peek(const struct sampling *s)
 		uint64_t min = atomic_load_explicit(&stripe->min, RELAXED);
 
 		all.count += open_samples(stripe);
-		all.dropped += atomic_load_explicit(&stripe->dropped, RELAXED);
 		if (min < all.min)
 			all.min = min;
 	}
@@ -278,6 +283,7 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 		uint32_t top = atomic_exchange_explicit(&stripe->inflight_max, 0, RELAXED);
 
 		all.dropped += atomic_exchange_explicit(&stripe->dropped, 0, RELAXED);
+		all.timed_out += atomic_exchange_explicit(&stripe->timed_out, 0, RELAXED);
 		all.min = min < all.min ? min : all.min;
 		all.max = max > all.max ? max : all.max;
 		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
@@ -392,6 +398,20 @@ static bool is_due(uint64_t due, weir_time now)
 	return due == AT_ONCE || ((due & BUSY) == 0 && (int64_t)((now << 1) - due) > 0);
 }
 
+static uint32_t narrow(uint64_t count)
+{
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+/* How much a total has grown since it was last asked. */
+static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen)
+{
+	uint64_t total = sampler_total(s, which), before = *seen;
+
+	*seen = total;
+	return narrow(total - before);
+}
+
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
 {
 	struct sampler *sampler = s->sampler;
@@ -409,15 +429,18 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		return false;
 
 	sums = collect(s, &known);
-	if (sums.count + sums.dropped == 0) {
+	if (sums.count + sums.dropped + sums.timed_out == 0) {
 		sampler_open(s, now); /* the previous owner took our sample along */
 		return false;
 	}
 	*w = (struct weir_window){
 		.start = sampler->start,
 		.end = now,
-		.count = sums.count < UINT32_MAX ? (uint32_t)sums.count : UINT32_MAX,
-		.dropped = sums.dropped < UINT32_MAX ? (uint32_t)sums.dropped : UINT32_MAX,
+		.count = narrow(sums.count),
+		.dropped = narrow(sums.dropped),
+		.timed_out = narrow(sums.timed_out),
+		.cancelled = since(s, TOTAL_CANCELLED, &sampler->cancelled),
+		.failed = since(s, TOTAL_FAILED, &sampler->failed),
 		.inflight_max = sums.inflight_max,
 	};
 	if (sums.count > 0) {

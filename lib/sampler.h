@@ -22,7 +22,8 @@
  *               collect: exchange 0
  * min, max,     record: CAS when beaten             relaxed  nothing: a number
  * inflight_max  collect: exchange
- * dropped       record: add; collect: exchange 0    relaxed  nothing: a number
+ * dropped,      record: add; collect: exchange 0    relaxed  nothing: a number
+ * timed_out
  * log[i]        record: store; collect: exchange    relaxed  nothing: a number
  * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
  * total[i]      anyone: add                         release  sampler_total(): as packed
@@ -58,11 +59,20 @@
  */
 enum total {
 	TOTAL_COLLECTED,  /* samples with a latency, in windows that are closed */
-	TOTAL_UNMEASURED, /* successes and drops without a latency */
+	TOTAL_UNMEASURED, /* successes, drops and timeouts without a latency */
 	TOTAL_DROPPED,    /* with or without */
+	TOTAL_TIMED_OUT,  /* with or without */
 	TOTAL_IGNORED,
-	TOTAL_REJECTED,
-	TOTAL_TIMED_OUT,
+	TOTAL_CANCELLED,
+	TOTAL_FAILED,
+	TOTAL_EXTRA,    /* permits held above one a call: as many subtracted as added, in the end */
+	TOTAL_REJECTED, /* with those shed */
+	TOTAL_SHED,
+	TOTAL_ABANDONED,
+	TOTAL_BYPASSED,
+	TOTAL_WOULD_REJECT,
+	TOTAL_PASSED, /* let through, and ended */
+	TOTAL_DETACHED,
 	TOTAL_DOUBLE_RELEASED,
 	TOTALS,
 };
@@ -72,10 +82,10 @@ struct stripe {
 	_Atomic uint64_t spilled[SPILLS];       /* the same, put aside; 0: none */
 	_Atomic uint64_t wide_count, wide_sum;  /* what does not fit there */
 	_Atomic uint64_t min, max;
-	_Atomic uint32_t inflight_max, dropped;
-	_Atomic uint64_t total[TOTALS];
+	_Atomic uint32_t inflight_max, dropped, timed_out;
+	_Alignas(LINE) _Atomic uint64_t total[TOTALS];
 };
-_Static_assert(sizeof(struct stripe) == LINE, "a stripe is one line");
+_Static_assert(sizeof(struct stripe) == 2 * LINE, "what a success writes is one line");
 
 /* The latencies of a stripe's window, kept if a quantile is asked for. */
 struct lane {
@@ -104,8 +114,9 @@ struct sampler {
 
 	/* The owner's. */
 	_Alignas(LINE) weir_time start;
-	weir_dur length;     /* that the window is meant to have */
-	double rtt_smoothed; /* 0: none yet */
+	weir_dur length;            /* that the window is meant to have */
+	double rtt_smoothed;        /* 0: none yet */
+	uint64_t cancelled, failed; /* totals, as far as windows have shown them */
 };
 
 /* A sampler with its arrays, which lie elsewhere in the same memory. */
@@ -123,10 +134,18 @@ void sampler_init(const struct sampling *s, const struct sampler_config *config)
 /* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
 struct stripe *sampler_stripe(const struct sampling *s);
 
+static inline void stripe_add(struct stripe *stripe, enum total which, uint64_t n)
+{
+	atomic_fetch_add_explicit(&stripe->total[which], n, memory_order_release);
+}
+
 static inline void stripe_count(struct stripe *stripe, enum total which)
 {
-	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_release);
+	stripe_add(stripe, which, 1);
 }
+
+/* What a sample is. */
+enum kind { SERVED, DROPPED, TIMED_OUT };
 
 /* The sum of one total over the stripes. */
 uint64_t sampler_total(const struct sampling *s, enum total which);
@@ -136,11 +155,11 @@ uint64_t sampler_total(const struct sampling *s, enum total which);
 uint64_t sampler_samples(const struct sampling *s);
 
 /*
- * Count a success or a drop. A latency of zero, or below the threshold, is none, but a
- * drop is a drop all the same. False if the window has nothing of it.
+ * Count a sample. A latency of zero, or below the threshold, is none, but a drop is a drop
+ * all the same, and a timeout too. False if the window has nothing of it.
  */
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
-		    uint32_t inflight, bool dropped);
+		    uint32_t inflight, enum kind kind);
 
 /*
  * Close the window if it is due, and nobody else is at it, and it has what it

@@ -11,24 +11,38 @@
 static const struct listener nobody = {.granted = NULL};
 
 /* The permit has come, or not: the waiter's end, or its answer for now. */
-static int answer(struct weir_limiter *l, enum queue_state state, weir_time now, uint32_t inflight,
-		  const void *place, struct weir_token *token)
+static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
+		  const struct waited *got, const void *place, struct weir_token *token)
 {
 	switch (state) {
 	case QUEUE_GRANTED:
-		limiter_admit(l, now, inflight, place, token);
+		if (got->cost == 0)
+			limiter_pass(l, now, TOTAL_WOULD_REJECT, token);
+		else
+			limiter_admit(l, now, got->part, got->inflight, got->cost, place, token);
 		return 0;
 	case QUEUE_WAITING:
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
 		return -EAGAIN;
 	case QUEUE_GONE:
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
-		count(l, TOTAL_TIMED_OUT);
+		limiter_abandon(l, got->part);
 		return -ETIMEDOUT;
 	case QUEUE_NONE:
 		break;
 	}
 	return -EINVAL; /* and whatever *token holds is not ours to empty */
+}
+
+/* How long to sleep at most: who waits for room that is kept looks whether that has lapsed. */
+static weir_time wake_at(const struct weir_limiter *l, weir_time deadline)
+{
+	weir_time lapse;
+
+	if (!admission_keeps(&l->admission))
+		return deadline;
+	lapse = clock_monotonic() + l->admission.room->hold;
+	return lapse < deadline ? lapse : deadline;
 }
 
 /* Sleep in the slot until granted, or until deadline. */
@@ -37,66 +51,120 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 {
 	struct park *bed = queue_park(&l->queueing, wait);
 	enum queue_state state;
-	uint32_t inflight = 0, seen;
+	struct waited got = {.cost = 0};
+	weir_time until;
+	uint32_t seen;
 
-	do {
+	for (;;) {
 		seen = park_look(bed);
-		state = queue_poll(&l->queueing, wait, &inflight);
+		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
-			return answer(l, state, clock_monotonic(), inflight, place, token);
-	} while (park_sleep(bed, seen, deadline));
+			return answer(l, state, clock_monotonic(), &got, place, token);
+		until = wake_at(l, deadline);
+		if (park_sleep(bed, seen, until))
+			continue;
+		if (until == deadline)
+			break;
+		queue_drain(&l->queueing, clock_monotonic());
+	}
+	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);
+	return answer(l, state, clock_monotonic(), &got, place, token);
+}
 
-	state = queue_leave(&l->queueing, clock_monotonic(), wait, &inflight);
-	return answer(l, state, clock_monotonic(), inflight, place, token);
+static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_time deadline,
+		   const void *place, struct weir_token *token)
+{
+	struct weir_wait wait;
+	struct demand demand;
+	struct permit permit;
+	weir_time now;
+	bool bypass;
+
+	*token = (struct weir_token){.state = TOKEN_EMPTY};
+	if (l->clock != NULL || limiter_demand(l, call, &demand, &bypass) != 0)
+		return -EINVAL;
+	now = clock_monotonic();
+	if (bypass) {
+		limiter_pass(l, now, TOTAL_BYPASSED, token);
+		return 0;
+	}
+	if (limiter_reserve(l, &demand, &now, &permit)) {
+		limiter_admit(l, now, demand.part, permit.inflight, permit.cost, place, token);
+		return 0;
+	}
+	if (demand.low || limiter_in_shadow(l))
+		return limiter_refuse(l, &demand, &now, token);
+	if (now >= deadline && l->queueing.queue->slots > 0) {
+		limiter_abandon(l, demand.part);
+		return -ETIMEDOUT;
+	}
+	if (!queue_enter(&l->queueing, now, &demand, nobody, &wait))
+		return limiter_refuse(l, &demand, &now, token);
+	return park(l, &wait, deadline, place, token);
 }
 
 int weir_acquire(struct weir_limiter *l, weir_time deadline, struct weir_token *token)
 {
-	const void *place = __builtin_return_address(0);
-	struct weir_wait wait;
-	uint32_t inflight;
-	weir_time now;
+	return acquire(l, NULL, deadline, __builtin_return_address(0), token);
+}
 
-	*token = (struct weir_token){.state = TOKEN_EMPTY};
-	if (l->clock != NULL)
+int weir_acquire_for(struct weir_limiter *l, const struct weir_call *call, weir_time deadline,
+		     struct weir_token *token)
+{
+	return acquire(l, call, deadline, __builtin_return_address(0), token);
+}
+
+int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, weir_time now,
+			weir_granted_fn *granted, void *arg, struct weir_wait *wait)
+{
+	struct listener listener = {.granted = granted, .arg = arg};
+	struct demand demand;
+	bool bypass;
+
+	*wait = (struct weir_wait){.stamp = 0};
+	if (limiter_demand(l, call, &demand, &bypass) != 0 || bypass)
 		return -EINVAL;
-	now = clock_monotonic();
-	if (gate_reserve(l->gate, false, &inflight)) {
-		limiter_admit(l, now, inflight, place, token);
+	if (!demand.low && queue_enter(&l->queueing, now, &demand, listener, wait))
 		return 0;
-	}
-	if (now >= deadline && l->queueing.queue->slots > 0) {
-		count(l, TOTAL_TIMED_OUT);
-		return -ETIMEDOUT;
-	}
-	if (!queue_enter(&l->queueing, now, nobody, &wait))
-		return limiter_refuse(l, token);
-	return park(l, &wait, deadline, place, token);
+	limiter_count_refusal(l, &demand);
+	return -EAGAIN;
+}
+
+int weir_enqueue_for(struct weir_limiter *l, const struct weir_call *call, weir_granted_fn *granted,
+		     void *arg, struct weir_wait *wait)
+{
+	return weir_enqueue_for_at(l, call, limiter_now(l), granted, arg, wait);
 }
 
 int weir_enqueue_at(struct weir_limiter *l, weir_time now, weir_granted_fn *granted, void *arg,
 		    struct weir_wait *wait)
 {
-	struct listener listener = {.granted = granted, .arg = arg};
-
-	*wait = (struct weir_wait){.stamp = 0};
-	if (queue_enter(&l->queueing, now, listener, wait))
-		return 0;
-	count(l, TOTAL_REJECTED);
-	return -EAGAIN;
+	return weir_enqueue_for_at(l, NULL, now, granted, arg, wait);
 }
 
 int weir_enqueue(struct weir_limiter *l, weir_granted_fn *granted, void *arg,
 		 struct weir_wait *wait)
 {
-	return weir_enqueue_at(l, limiter_now(l), granted, arg, wait);
+	return weir_enqueue_for_at(l, NULL, limiter_now(l), granted, arg, wait);
+}
+
+/* An event loop's waiter has nobody who wakes it when what is kept has lapsed, but its polls. */
+static enum queue_state look(struct weir_limiter *l, weir_time now, const struct weir_wait *wait,
+			     struct waited *got)
+{
+	enum queue_state state = queue_poll(&l->queueing, wait, got);
+
+	if (state != QUEUE_WAITING || !admission_keeps(&l->admission))
+		return state;
+	queue_drain(&l->queueing, now);
+	return queue_poll(&l->queueing, wait, got);
 }
 
 static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, const void *place,
 		struct weir_token *token)
 {
-	uint32_t inflight = 0;
-	int r = answer(l, queue_poll(&l->queueing, wait, &inflight), now, inflight, place, token);
+	struct waited got = {.cost = 0};
+	int r = answer(l, look(l, now, wait, &got), now, &got, place, token);
 
 	if (r == 0)
 		*wait = (struct weir_wait){.stamp = 0};
@@ -117,9 +185,9 @@ int weir_poll(struct weir_limiter *l, struct weir_wait *wait, struct weir_token 
 static int cancel(struct weir_limiter *l, weir_time now, struct weir_wait *wait, const void *place,
 		  struct weir_token *token)
 {
-	uint32_t inflight = 0;
-	enum queue_state state = queue_leave(&l->queueing, now, wait, &inflight);
-	int r = answer(l, state, now, inflight, place, token);
+	struct waited got = {.cost = 0};
+	enum queue_state state = queue_leave(&l->queueing, now, wait, &got);
+	int r = answer(l, state, now, &got, place, token);
 
 	*wait = (struct weir_wait){.stamp = 0};
 	if (state == QUEUE_GONE)

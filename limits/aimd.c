@@ -5,9 +5,9 @@
  * for Congestion Avoidance in Computer Networks", Computer Networks and ISDN
  * Systems 17, 1989, in the form of Netflix's AIMDLimit.
  *
- * Outcomes: a dropped call is overload, used limit or not; a success above the
- * timeout is too; an ignored call is not seen. One decrease a window, however
- * many calls in it were dropped: they tell of one queue.
+ * Outcomes: a dropped or timed out call is overload, used limit or not; a success
+ * above the timeout is too. One decrease a window, however many calls in it were
+ * dropped: they tell of one queue. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -48,10 +48,10 @@ static double aimd_update(void *state, const struct weir_window *w)
 {
 	struct aimd *a = state;
 
-	if (w->count == 0 && w->dropped == 0)
+	if (w->count == 0 && overloads(w) == 0)
 		return a->limit;
 
-	if (w->dropped > 0 || w->rtt > a->timeout)
+	if (overloads(w) > 0 || w->rtt > a->timeout)
 		a->limit = trunc(a->limit * a->backoff);
 	else if (!mostly_unused(w, a->limit))
 		a->limit += 1;

@@ -80,6 +80,12 @@ static inline bool mostly_unused(const struct weir_window *w, double limit)
 	return 2.0 * w->inflight_max < limit;
 }
 
+/* Calls that say overload: nobody had to guess it from their latency. */
+static inline uint64_t overloads(const struct weir_window *w)
+{
+	return (uint64_t)w->dropped + w->timed_out;
+}
+
 /* A latency to reckon with: a clock that did not move measured nothing. */
 static inline bool has_latency(const struct weir_window *w)
 {

@@ -15,8 +15,8 @@
  * It differs from the original where that goes wrong: max wins over the queue, in
  * a probe too; a latency of zero, which no clock measures, is not used.
  *
- * Outcomes: a dropped call multiplies the limit by backoff, used or not; its
- * latency may become r0; an ignored call is not seen.
+ * Outcomes: a dropped or timed out call multiplies the limit by backoff, used or
+ * not; its latency may become r0. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -91,7 +91,7 @@ static double gradient_update(void *state, const struct weir_window *w)
 	double queue = scale_at(&g->queue, g->limit);
 	double next;
 
-	if (!has_latency(w) && w->dropped == 0)
+	if (!has_latency(w) && overloads(w) == 0)
 		return g->limit;
 
 	if (probe_due(g, w)) {
@@ -102,7 +102,7 @@ static double gradient_update(void *state, const struct weir_window *w)
 	if (has_latency(w) && (g->rtt_noload == 0 || w->rtt < g->rtt_noload))
 		g->rtt_noload = w->rtt;
 
-	if (w->dropped > 0)
+	if (overloads(w) > 0)
 		next = g->limit * g->backoff;
 	else if (mostly_unused(w, g->limit))
 		return g->limit;

@@ -16,8 +16,8 @@
  * It differs from the original in one thing: a latency of zero, which no clock
  * measures, is not used.
  *
- * Outcomes: the latency of successes and dropped calls counts alike; that a call
- * was dropped does not; an ignored call is not seen.
+ * Outcomes: the latency of successes, dropped and timed out calls counts alike; that
+ * a call was dropped or timed out does not. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>

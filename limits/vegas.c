@@ -22,9 +22,10 @@
  * queue when it forgets r0. A probe under lasting overload takes the queue for the
  * baseline, and the limit settles a little higher each time.
  *
- * Outcomes: a dropped call makes the limit shrink, used or not; its latency
- * counts as any other's; an ignored call is not seen. A window that sets r0, by
- * a probe or by a new minimum, only sets r0: its drops are not acted upon.
+ * Outcomes: a dropped or timed out call makes the limit shrink, used or not; its
+ * latency counts as any other's, that of a timeout too though it is only a lower
+ * bound. A window that sets r0, by a probe or by a new minimum, only sets r0: its drops are
+ * not acted upon. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -105,7 +106,7 @@ static bool vegas_target(const struct vegas *v, const struct weir_window *w, dou
 {
 	double queue;
 
-	if (w->dropped > 0) {
+	if (overloads(w) > 0) {
 		*target = step_from(&v->decrease, v->limit);
 		return true;
 	}
@@ -129,7 +130,7 @@ static double vegas_update(void *state, const struct weir_window *w)
 	struct vegas *v = state;
 	double target;
 
-	if (has_latency(w) ? set_baseline(v, w) : w->dropped == 0)
+	if (has_latency(w) ? set_baseline(v, w) : overloads(w) == 0)
 		return v->limit;
 	if (!vegas_target(v, w, &target))
 		return v->limit;

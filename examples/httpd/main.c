@@ -72,7 +72,7 @@ static void say_goodbye(const struct weir_limiter *limiter)
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);
 	printf("admitted %" PRIu64 ", rejected %" PRIu64 ", in flight %" PRIu32 "\n", s.admitted,
-	       s.rejected + s.timed_out, s.inflight);
+	       s.rejected + s.abandoned, s.inflight);
 }
 
 static int serve(const struct options *options, struct weir_limiter *limiter, struct store *store,

@@ -36,10 +36,10 @@ int stats_text(const struct weir_limiter *limiter, char *text, size_t size)
 	weir_snapshot_take(limiter, &s);
 	return snprintf(text, size,
 			"limit %" PRIu32 "\ninflight %" PRIu32 "\nwaiting %" PRIu32
-			"\nadmitted %" PRIu64 "\nrejected %" PRIu64 "\ntimed_out %" PRIu64
+			"\nadmitted %" PRIu64 "\nrejected %" PRIu64 "\nabandoned %" PRIu64
 			"\nsucceeded %" PRIu64 "\nignored %" PRIu64 "\ndropped %" PRIu64
 			"\ndouble_released %" PRIu64 "\n",
-			s.limit, s.inflight, s.waiting, s.admitted, s.rejected, s.timed_out,
+			s.limit, s.inflight, s.waiting, s.admitted, s.rejected, s.abandoned,
 			s.succeeded, s.ignored, s.dropped, s.double_released);
 }
 
@@ -59,7 +59,7 @@ void stats_line(FILE *file, const struct weir_limiter *limiter, unsigned connect
 	fprintf(file,
 		"%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu64
 		"\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\n",
-		epoch_ms(), s.limit, s.inflight, s.waiting, s.admitted, s.rejected + s.timed_out,
+		epoch_ms(), s.limit, s.inflight, s.waiting, s.admitted, s.rejected + s.abandoned,
 		s.succeeded, s.dropped, resident_kb(), connections);
 	fflush(file);
 }

@@ -23,19 +23,23 @@ extern "C" {
 #define WEIR_LIMIT_MAX ((uint32_t)0xffffff)
 
 /*
- * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS
- * or WEIR_DROPPED; every sample is counted in exactly one window. Latencies are
- * in nanoseconds and zero when count is zero.
+ * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS,
+ * WEIR_DROPPED or WEIR_TIMED_OUT; every sample is counted in exactly one window.
+ * Latencies are in nanoseconds and zero when count is zero. What is in flight is
+ * counted in permits, as the limit is.
  */
 struct weir_window {
 	weir_time start;       /* when the first sample could have been counted */
 	weir_time end;         /* when it was closed */
 	uint32_t count;        /* samples that carried a latency */
 	uint32_t dropped;      /* samples reported as dropped, with or without a latency */
+	uint32_t timed_out;    /* the same of timed out: a latency of theirs is a lower bound */
+	uint32_t cancelled;    /* calls, no samples, that their caller gave up */
+	uint32_t failed;       /* calls, no samples, that failed fast */
 	uint32_t inflight_max; /* most in flight that a sample found, itself included */
-	uint32_t limit;        /* the limit in force when it was closed */
-	double rtt;            /* the statistic the limiter is configured for: read this one */
-	double rtt_mean;       /* in whole nanoseconds */
+	uint32_t limit;        /* the limit in force when it was closed, without any burst */
+	double rtt;      /* the statistic the limiter is configured for: read this one */
+	double rtt_mean; /* in whole nanoseconds */
 	double rtt_min;
 	double rtt_max;
 	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */

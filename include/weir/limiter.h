@@ -33,26 +33,52 @@ extern "C" {
 #endif
 
 struct weir_limiter;
-struct weir_observer; /* weir/observe.h */
+struct weir_observer;  /* weir/observe.h */
+struct weir_partition; /* weir/partition.h */
 
 /*
  * Proof of admission. A value: keep it with the call, release it once. A token
  * whose bytes are all zero holds nothing.
  */
 struct weir_token {
-	weir_time start;   /* when the call was admitted */
-	uint32_t inflight; /* calls in flight at that moment, itself included */
-	uint32_t track;    /* opaque */
-	uint32_t serial;   /* opaque */
-	uint16_t reserved;
-	uint16_t state; /* opaque; 0: holds nothing */
+	weir_time start;    /* when the call was admitted */
+	uint32_t inflight;  /* permits out at that moment, its own included */
+	uint32_t cost;      /* permits it holds; 0: none, it was let through */
+	uint32_t track;     /* opaque */
+	uint32_t serial;    /* opaque */
+	uint16_t partition; /* its partition's index */
+	uint16_t state;     /* opaque; 0: holds nothing */
+	uint32_t reserved;
 };
 
-/* How a call went. */
+/*
+ * How a call went. Every limit states in its file what each means to it; what
+ * is no sample is shown to it as a count, and does not close a window.
+ */
 enum weir_outcome {
-	WEIR_SUCCESS, /* it was served: its latency counts */
-	WEIR_IGNORE,  /* it tells nothing about load, like a bad request or a cancel: no sample */
-	WEIR_DROPPED, /* overload: the callee shed it, or it timed out */
+	WEIR_SUCCESS,   /* it was served: its latency counts */
+	WEIR_IGNORE,    /* it tells nothing about load: no sample */
+	WEIR_DROPPED,   /* overload: the callee shed it, or refused it for being full */
+	WEIR_TIMED_OUT, /* nobody waited any longer: overload, with a latency of at least so much */
+	WEIR_CANCELLED, /* its caller gave it up for reasons of his own: no sample */
+	WEIR_FAILED,    /* it failed fast, before the work was done: no sample */
+};
+
+/* Priorities: the lower, the sooner shed. Those of weir_config.shed only. */
+#define WEIR_PRIORITY_MIN (-16)
+#define WEIR_PRIORITY_MAX 15
+
+enum {
+	WEIR_CALL_BYPASS = 1u << 0, /* let it through: counted, but neither limited nor sampled */
+};
+
+/* What kind of call asks for a permit. All zero is an ordinary one, and so is a null pointer. */
+struct weir_call {
+	uint16_t partition; /* from weir_partition_find(); 0: the place for everything else */
+	int16_t priority;   /* WEIR_PRIORITY_MIN to WEIR_PRIORITY_MAX; 0 is in the middle */
+	uint32_t cost;      /* 1; permits it takes. More than the limit: as many as the limit */
+	uint32_t flags;     /* WEIR_CALL_... */
+	uint32_t reserved;  /* 0 */
 };
 
 /* Whom a free permit goes to. */
@@ -118,6 +144,37 @@ struct weir_config {
 	enum weir_order order;
 	weir_dur queue_stand; /* 100 ms; with WEIR_ADAPTIVE only */
 
+	/*
+	 * Shares of the limit: weir/partition.h. The array and its names are copied. At
+	 * most WEIR_PARTITIONS_MAX; none.
+	 */
+	const struct weir_partition *partitions;
+	uint32_t partition_count;
+	uint32_t delayed_max; /* 100: refusals that may be delayed at once */
+	weir_dur
+		partition_hold; /* 100 ms: how long room is kept for who was refused below a share */
+
+	/*
+	 * Shed by priority. Calls of a priority below the threshold, which follows the
+	 * load, get only such room as those above it leave; except for shed_floor of them, so
+	 * that no priority starves. 0 means false, and 0.01; WEIR_SHED_STRICT: let them starve.
+	 */
+	uint32_t shed;
+	double shed_floor;
+
+	/*
+	 * Permits above the limit, for bursts: while the callee's queue is short. They are
+	 * withdrawn after a burst that lasts, or that is felt (lib/burst.h says when), and
+	 * come back with the first window that did without. 0: none.
+	 */
+	uint32_t burst;
+
+	/*
+	 * Shadow mode: the limit is learned and published, but nothing is refused and nobody
+	 * waits. What would have been refused is let through, and counted. 0 means false.
+	 */
+	uint32_t shadow;
+
 	uint32_t stripes;               /* one per CPU; rounded up to a power of two, at most 256 */
 	uint32_t track;                 /* 0: remember where up to this many tokens were acquired */
 	uint64_t seed;                  /* of the limiter's random numbers */
@@ -125,6 +182,8 @@ struct weir_config {
 	struct weir_random *random;     /* numbers from seed */
 	const struct weir_observer *observer; /* none */
 };
+
+#define WEIR_SHED_STRICT (-1.0)
 
 /* Zero *config and note its size, so that a newer library knows what an older program does not. */
 #define weir_config_init(config) weir_config_init_sized((config), sizeof(*(config)))
@@ -162,18 +221,38 @@ WEIR_API void weir_limiter_destroy(struct weir_limiter *limiter);
 /*
  * Admit now or refuse. 0 and a token, or -EAGAIN: the limit is reached, or
  * others are waiting. *token is set in either case, to nothing on a refusal.
+ * The _at form takes the time from the caller, from any clock of his: none is read.
  */
 WEIR_API WEIR_MUST_CHECK int weir_try_acquire(struct weir_limiter *limiter,
 					      struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_try_acquire_at(struct weir_limiter *limiter, weir_time now,
+						 struct weir_token *token);
+
+/*
+ * The same for a call of a certain partition, priority or cost. -EAGAIN means as well:
+ * its partition is at its cap, the room is kept for a partition below its share, its
+ * priority is being shed. -EINVAL: there is no such partition, or the call
+ * is not well-formed; *token is set to nothing.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_try_acquire_for(struct weir_limiter *limiter,
+						  const struct weir_call *call,
+						  struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_try_acquire_for_at(struct weir_limiter *limiter,
+						     const struct weir_call *call, weir_time now,
+						     struct weir_token *token);
 
 /*
  * Admit, waiting in the queue until deadline (on weir_now()'s clock) if need be.
- * 0; -EAGAIN: the queue is full, or there is none; -ETIMEDOUT: the deadline
- * came first; -EINVAL: the limiter has a clock of its own. A deadline that is
- * past still gets a permit that is free. Not for signal handlers.
+ * 0; -EAGAIN: the queue is full, or there is none, or the call's priority is being shed;
+ * -ETIMEDOUT: the deadline came first; -EINVAL: the limiter has a clock of its own,
+ * or as weir_try_acquire_for(). A deadline that is past still gets a permit that
+ * is free. Not for signal handlers.
  */
 WEIR_API WEIR_MUST_CHECK int weir_acquire(struct weir_limiter *limiter, weir_time deadline,
 					  struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_acquire_for(struct weir_limiter *limiter,
+					      const struct weir_call *call, weir_time deadline,
+					      struct weir_token *token);
 
 /*
  * Give a permit back and say how the call went. The token is emptied. Releasing
@@ -183,12 +262,15 @@ WEIR_API WEIR_MUST_CHECK int weir_acquire(struct weir_limiter *limiter, weir_tim
  */
 WEIR_API void weir_release(struct weir_limiter *limiter, struct weir_token *token,
 			   enum weir_outcome outcome);
-
-/* The same with the time given by the caller, from any clock of his: none is read. */
-WEIR_API WEIR_MUST_CHECK int weir_try_acquire_at(struct weir_limiter *limiter, weir_time now,
-						 struct weir_token *token);
 WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struct weir_token *token,
 			      enum weir_outcome outcome);
+
+/*
+ * The call has become a long one, a stream or a subscription: it keeps its permits
+ * until it is released, but its latency will be no sample. How it went still counts.
+ * 0; -EINVAL: the token holds nothing.
+ */
+WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
 
 /*
  * Feed one sample of a call that this limiter did not admit: a replayed trace, a
@@ -206,7 +288,10 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
  */
 WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 
-/* The present limit, and calls in flight and waiting. One load each. */
+/* Begin or end shadow mode (weir_config.shadow), at once. Who waits is let through. */
+WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
+
+/* The present limit without any burst, permits in flight, and calls waiting. */
 WEIR_API uint32_t weir_limit(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_inflight(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_waiting(const struct weir_limiter *limiter);

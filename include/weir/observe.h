@@ -32,20 +32,33 @@ struct weir_observer {
 };
 
 /*
- * Totals since the limiter was made, each only ever growing. They are counted
+ * Totals of calls since the limiter was made, each only ever growing. They are counted
  * without locks: each is right, but they may be some calls apart from each other.
  */
 struct weir_snapshot {
-	size_t size; /* set by weir_snapshot_init() */
-	uint32_t limit;
-	uint32_t inflight; /* above zero when idle: a token was never released */
+	size_t size;       /* set by weir_snapshot_init() */
+	uint32_t limit;    /* learned, without any burst */
+	uint32_t burst;    /* permits above it that are to be had now */
+	uint32_t inflight; /* permits out; above zero when idle: a token was never released */
 	uint32_t waiting;
-	uint64_t admitted;  /* with those in flight, and waiters whose permit has come */
-	uint64_t rejected;  /* refused at once */
-	uint64_t timed_out; /* left the queue without a permit: deadline or cancel */
+	uint32_t passing; /* calls let through that have not ended: bypass, shadow mode */
+	uint32_t shadow;  /* 1 in shadow mode */
+
+	uint64_t admitted;     /* with those in flight, and waiters whose permit has come */
+	uint64_t rejected;     /* refused at once */
+	uint64_t shed;         /* of the rejected: for their priority */
+	uint64_t abandoned;    /* left the queue without a permit: deadline or cancel */
+	uint64_t bypassed;     /* let through for WEIR_CALL_BYPASS */
+	uint64_t would_reject; /* let through in shadow mode, in place of a refusal or a wait */
+
 	uint64_t succeeded;
 	uint64_t ignored;
 	uint64_t dropped;
+	uint64_t timed_out;
+	uint64_t cancelled;
+	uint64_t failed;
+
+	uint64_t detached;        /* of the admitted */
 	uint64_t double_released; /* bugs of the program, caught */
 	uint64_t windows;         /* closed and seen by the limit */
 	struct weir_report last;  /* the last of them; all zero before the first */

@@ -46,13 +46,22 @@ typedef void weir_granted_fn(void *arg);
 
 /*
  * Stand in the queue. granted may be NULL for those who poll. 0; -EAGAIN: the queue
- * is full, or there is none. The _at form takes the time, as everywhere.
+ * is full, or there is none, or the call's priority is being shed; -EINVAL, in the forms
+ * with a call: as weir_try_acquire_for(). The _at forms take the time, as everywhere.
  */
 WEIR_API WEIR_MUST_CHECK int weir_enqueue(struct weir_limiter *limiter, weir_granted_fn *granted,
 					  void *arg, struct weir_wait *wait);
 WEIR_API WEIR_MUST_CHECK int weir_enqueue_at(struct weir_limiter *limiter, weir_time now,
 					     weir_granted_fn *granted, void *arg,
 					     struct weir_wait *wait);
+WEIR_API WEIR_MUST_CHECK int weir_enqueue_for(struct weir_limiter *limiter,
+					      const struct weir_call *call,
+					      weir_granted_fn *granted, void *arg,
+					      struct weir_wait *wait);
+WEIR_API WEIR_MUST_CHECK int weir_enqueue_for_at(struct weir_limiter *limiter,
+						 const struct weir_call *call, weir_time now,
+						 weir_granted_fn *granted, void *arg,
+						 struct weir_wait *wait);
 
 /*
  * Take the permit if it has come: 0, and the latency is measured from now.

@@ -9,6 +9,7 @@
 #include <weir/limiter.h>
 #include <weir/limits.h>
 #include <weir/observe.h>
+#include <weir/partition.h>
 #include <weir/wait.h>
 
 #endif

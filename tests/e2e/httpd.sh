@@ -91,7 +91,7 @@ lets_wait()
 	[ "$(parallel 32 | grep -c 200)" = 32 ] || fail "not all that could wait were served"
 	wait_for nothing_in_flight
 	[ "$(stat_of rejected)" = 0 ] || fail "somebody was refused"
-	[ "$(stat_of timed_out)" = 0 ] || fail "somebody waited in vain"
+	[ "$(stat_of abandoned)" = 0 ] || fail "somebody waited in vain"
 	stop
 }
 

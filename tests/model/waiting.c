@@ -33,7 +33,7 @@ struct twin {
 	uint32_t line[QUEUE];
 	weir_time standing_since;
 	enum weir_order order;
-	uint64_t admitted, rejected, timed_out, released;
+	uint64_t admitted, rejected, abandoned, released;
 };
 
 struct rig {
@@ -173,7 +173,7 @@ static void cancel(struct rig *rig)
 	while (t->line[at] != i)
 		at++;
 	twin_leave(t, at);
-	t->timed_out++;
+	t->abandoned++;
 	c->used = false;
 }
 
@@ -213,7 +213,7 @@ static void compare(const struct rig *rig)
 	cr_assert_eq(s.waiting, t->waiting, "seed %lu", (unsigned long)rig->seed);
 	cr_assert_eq(s.admitted, t->admitted);
 	cr_assert_eq(s.rejected, t->rejected);
-	cr_assert_eq(s.timed_out, t->timed_out);
+	cr_assert_eq(s.abandoned, t->abandoned);
 	cr_assert_eq(s.succeeded + s.ignored + s.dropped, t->released);
 }
 

@@ -162,7 +162,7 @@ static void *watch(void *arg)
 		weir_snapshot_take(limiter, &s);
 		CHECK(s.admitted >= last.admitted && s.rejected >= last.rejected);
 		CHECK(s.succeeded >= last.succeeded && s.ignored >= last.ignored);
-		CHECK(s.dropped >= last.dropped && s.timed_out >= last.timed_out);
+		CHECK(s.dropped >= last.dropped && s.abandoned >= last.abandoned);
 		last = s;
 		usleep(20);
 	}
@@ -207,7 +207,7 @@ static void settle_accounts(const struct worker *workers, unsigned threads)
 	CHECK(s.waiting == 0);
 	CHECK(s.admitted == admitted);
 	CHECK(s.rejected == refused);
-	CHECK(s.timed_out == timed_out);
+	CHECK(s.abandoned == timed_out);
 	CHECK(s.succeeded + s.ignored + s.dropped == admitted);
 	CHECK(s.double_released == 0);
 	CHECK(admitted + refused + timed_out == attempts);

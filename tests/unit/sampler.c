@@ -46,10 +46,10 @@ Test(sampler, a_window_closes_after_its_deadline_not_at_it)
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
 
-	sampler_record(&s, s.stripes, 500, 1, false);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	sampler_open(&s, 100 * MS);
-	sampler_record(&s, s.stripes, 500, 1, false);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(!sampler_close(&s, 110 * MS, &w));
 	cr_assert(sampler_close(&s, 110 * MS + 1, &w));
 	cr_assert_eq(w.count, 1);
@@ -62,9 +62,9 @@ Test(sampler, while_a_window_is_owned_nobody_else_closes_it)
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
 
-	sampler_record(&s, s.stripes, 500, 1, false);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
-	sampler_record(&s, s.stripes, 500, 1, false);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(!sampler_close(&s, 900 * MS, &w));
 	sampler_open(&s, 100 * MS);
 	cr_assert(sampler_close(&s, 900 * MS, &w));
@@ -78,10 +78,10 @@ Test(sampler, a_latency_at_the_threshold_counts)
 
 	config.rtt_threshold = 1000;
 	s = make(config);
-	cr_assert(!sampler_record(&s, s.stripes, 999, 1, false));
-	cr_assert(sampler_record(&s, s.stripes, 1000, 1, false));
-	cr_assert(sampler_record(&s, s.stripes, 999, 1, true), "a fast drop is a drop");
-	cr_assert(!sampler_record(&s, s.stripes, 0, 1, false));
+	cr_assert(!sampler_record(&s, s.stripes, 999, 1, SERVED));
+	cr_assert(sampler_record(&s, s.stripes, 1000, 1, SERVED));
+	cr_assert(sampler_record(&s, s.stripes, 999, 1, DROPPED), "a fast drop is a drop");
+	cr_assert(!sampler_record(&s, s.stripes, 0, 1, SERVED));
 	end(&s);
 }
 
@@ -90,9 +90,9 @@ Test(sampler, a_drop_without_latency_makes_a_window_without_latency)
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
 
-	cr_assert(sampler_record(&s, s.stripes, 0, 7, true));
+	cr_assert(sampler_record(&s, s.stripes, 0, 7, DROPPED));
 	cr_assert(!sampler_close(&s, 100 * MS, &w), "the first only opens a window");
-	cr_assert(sampler_record(&s, s.stripes, 0, 7, true));
+	cr_assert(sampler_record(&s, s.stripes, 0, 7, DROPPED));
 	cr_assert(sampler_close(&s, 111 * MS, &w));
 	cr_assert(w.count == 0 && w.dropped == 2 && w.inflight_max == 7);
 	cr_assert(w.rtt == 0 && w.rtt_min == 0 && w.rtt_mean == 0);
@@ -106,12 +106,12 @@ Test(sampler, more_samples_than_a_word_holds_are_all_counted)
 	const uint32_t many = 5000000;
 
 	for (uint32_t i = 0; i < many; i++)
-		sampler_record(&s, s.stripes, 3000000, 1, false);
+		sampler_record(&s, s.stripes, 3000000, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert_eq(w.count, many);
 	cr_assert_eq(w.rtt_mean, 3000000);
 	sampler_open(&s, 100 * MS);
-	sampler_record(&s, s.stripes, 3000000, 1, false);
+	sampler_record(&s, s.stripes, 3000000, 1, SERVED);
 	cr_assert(sampler_close(&s, 200 * MS, &w));
 	cr_assert(w.count == 1 && w.rtt_mean == 3000000);
 	end(&s);
@@ -123,8 +123,8 @@ Test(sampler, latencies_of_hours_are_summed_in_full)
 	struct weir_window w;
 
 	for (int i = 0; i < 1000; i++)
-		sampler_record(&s, s.stripes, 36000 * WEIR_S, 1, false);
-	sampler_record(&s, s.stripes, WEIR_S, 1, false);
+		sampler_record(&s, s.stripes, 36000 * WEIR_S, 1, SERVED);
+	sampler_record(&s, s.stripes, WEIR_S, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert_eq(w.count, 1001);
 	cr_assert_eq(w.rtt_mean, (double)((36000000 * WEIR_S + WEIR_S) / 1001));
@@ -142,7 +142,7 @@ Test(sampler, a_quantile_of_very_many_is_within_a_bucket)
 	config.quantile = 0.9;
 	s = make(config);
 	for (uint32_t i = 1; i <= 3000000; i++)
-		sampler_record(&s, s.stripes, i, 1, false);
+		sampler_record(&s, s.stripes, i, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.rtt > 2.7e6 * 15 / 16 && w.rtt < 2.7e6 * 17 / 16, "%f", w.rtt);
 	end(&s);
@@ -156,7 +156,7 @@ Test(sampler, the_clock_may_begin_anywhere_and_wrap)
 	unsigned closed = 0;
 
 	for (int i = 0; i < 500; i++, now += MS) {
-		sampler_record(&s, s.stripes, 500, 1, false);
+		sampler_record(&s, s.stripes, 500, 1, SERVED);
 		if (sampler_close(&s, now, &w)) {
 			closed++;
 			cr_assert(closed == 1 || w.count == 11);

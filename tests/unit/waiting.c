@@ -56,7 +56,7 @@ Test(waiting, a_deadline_that_is_past_still_gets_a_free_permit)
 	cr_assert_eq(weir_acquire(l, 0, &b), -ETIMEDOUT);
 	cr_assert_eq(weir_acquire(l, weir_now() + WEIR_MS, &b), -ETIMEDOUT);
 	cr_assert_eq(b.state, 0);
-	cr_assert_eq(snapshot_of(l).timed_out, 2);
+	cr_assert_eq(snapshot_of(l).abandoned, 2);
 	cr_assert_eq(snapshot_of(l).waiting, 0);
 	weir_release(l, &a, WEIR_SUCCESS);
 	weir_limiter_destroy(l);

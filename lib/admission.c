@@ -1,0 +1,286 @@
+/*
+ * Sharing the limit between partitions. admission.h has the ledger.
+ */
+
+#include "lib/admission.h"
+
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+
+#include "lib/errand.h"
+
+#define RELAXED memory_order_relaxed
+
+/* A product of share and limit this little above a whole number is rounding noise. */
+#define NOISE 1e-9
+
+static void part_init(struct part *part, const struct weir_partition *p)
+{
+	memset(part, 0, sizeof(*part));
+	gate_init(&part->own, p->max);
+	memcpy(part->name, p->name, strlen(p->name) + 1);
+	set_double(&part->share, p->share);
+	set_double(&part->cap, p->cap);
+	atomic_init(&part->max, p->max);
+	atomic_init(&part->reject_delay, p->reject_delay);
+}
+
+void admission_init(const struct admission *a, const struct admission_config *config,
+		    uint32_t limit, uint32_t burst)
+{
+	memset(a->room, 0, sizeof(*a->room));
+	a->room->delayed_max = config->delayed_max;
+	a->room->hold = config->hold;
+	atomic_init(&a->room->learned, limit);
+	atomic_init(&a->room->burst, burst);
+	gate_init(a->gate, limit);
+	for (uint32_t i = 0; i < config->count; i++)
+		part_init(&a->parts[i], &config->partitions[i]);
+	admission_retune(a, false);
+}
+
+uint32_t admission_margin(uint32_t permits)
+{
+	uint32_t root = (uint32_t)sqrt((double)permits);
+
+	return root < permits ? root : permits - (permits > 0);
+}
+
+/* As many permits as the call asks for, or as there can be at all. */
+static uint32_t affordable(const struct admission *a, const struct part *part, uint32_t cost)
+{
+	uint32_t limit = gate_limit(gate_read(a->gate)), cap;
+
+	if (LIKELY(cost == 1))
+		return 1;
+	cap = gate_limit(gate_read(&part->own));
+	limit = limit < cap ? limit : cap;
+	return cost < limit ? cost : limit;
+}
+
+static bool within(const struct part *part, uint32_t busy, bool low)
+{
+	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
+
+	return busy + (low ? admission_margin(guarantee) : 0) <= guarantee;
+}
+
+static uint32_t unused(const struct part *part, uint32_t guarantee)
+{
+	uint32_t busy = gate_inflight(gate_read(&part->own));
+
+	return guarantee > busy ? guarantee - busy : 0;
+}
+
+static void keep(const struct admission *a, int32_t more)
+{
+	atomic_fetch_add_explicit(&a->room->kept, more, RELAXED);
+}
+
+/* An admission within the guarantee is what was claimed. */
+static void take_up(const struct admission *a, struct part *part, uint32_t cost)
+{
+	uint32_t claim = atomic_load_explicit(&part->claim, RELAXED), used;
+
+	do {
+		if (LIKELY(claim == 0))
+			return;
+		used = claim < cost ? claim : cost;
+	} while (!atomic_compare_exchange_weak_explicit(&part->claim, &claim, claim - used,
+							memory_order_release, RELAXED));
+	keep(a, -(int32_t)used);
+}
+
+/* Of the gate, for a call that is above its partition's guarantee. */
+static enum verdict borrow(const struct admission *a, const struct demand *d, uint32_t cost,
+			   struct permit *permit)
+{
+	int32_t kept = atomic_load_explicit(&a->room->kept, RELAXED);
+	uint32_t owed = kept > 0 ? (uint32_t)kept : 0;
+	uint32_t margin = d->low ? admission_margin(gate_limit(gate_read(a->gate))) : 0;
+	uint64_t word;
+
+	if (gate_reserve(a->gate, cost, owed + margin, d->overtake, &permit->inflight))
+		return ADMITTED;
+	if (owed == 0)
+		return REFUSED;
+	word = gate_read(a->gate);
+	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
+}
+
+enum verdict admission_reserve_part(const struct admission *a, const struct demand *d,
+				    struct permit *permit)
+{
+	struct part *part = &a->parts[d->part];
+	const uint32_t cost = affordable(a, part, d->cost);
+	enum verdict verdict;
+	uint64_t before;
+	uint32_t busy;
+
+	permit->wake = false;
+	permit->cost = cost;
+	if (!gate_reserve(&part->own, cost, 0, d->overtake, &busy))
+		return REFUSED;
+	if (within(part, busy, d->low)) {
+		if (gate_reserve(a->gate, cost, 0, true, &permit->inflight)) {
+			take_up(a, part, cost);
+			return ADMITTED;
+		}
+		verdict = d->low ? REFUSED : REFUSED_OWED;
+	} else {
+		verdict = borrow(a, d, cost, permit);
+		if (verdict == ADMITTED)
+			return ADMITTED;
+	}
+	(void)gate_give_back(&part->own, cost, &before);
+	permit->wake = gate_waiters(before) != 0;
+	return verdict;
+}
+
+bool admission_entitled(const struct admission *a, const struct demand *d)
+{
+	struct part *part = &a->parts[d->part];
+	uint32_t busy = gate_inflight(gate_read(&part->own)) + affordable(a, part, d->cost);
+
+	return within(part, busy, d->low);
+}
+
+void admission_claim(const struct admission *a, const struct demand *d, weir_time now)
+{
+	struct part *part = &a->parts[d->part];
+	uint32_t most = unused(part, atomic_load_explicit(&part->guarantee, RELAXED));
+	uint32_t claim = atomic_load_explicit(&part->claim, RELAXED), wanted;
+
+	atomic_store_explicit(&part->claimed_at, now, RELAXED);
+	do {
+		wanted = claim + d->cost < most ? claim + d->cost : most;
+	} while (!atomic_compare_exchange_weak_explicit(&part->claim, &claim, wanted,
+							memory_order_release, RELAXED));
+	keep(a, (int32_t)wanted - (int32_t)claim);
+}
+
+/* Let the claim fall to most. */
+static bool cut_claim(const struct admission *a, struct part *part, uint32_t claim, uint32_t most)
+{
+	if (claim <= most || !atomic_compare_exchange_strong_explicit(
+				     &part->claim, &claim, most, memory_order_release, RELAXED))
+		return false;
+	keep(a, (int32_t)most - (int32_t)claim);
+	return true;
+}
+
+bool admission_lapse(const struct admission *a, weir_time now)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		struct part *part = &a->parts[i];
+		uint32_t claim = atomic_load_explicit(&part->claim, memory_order_acquire);
+		weir_time at = atomic_load_explicit(&part->claimed_at, RELAXED);
+
+		if (claim > 0 && (int64_t)(now - at) > (int64_t)a->room->hold)
+			any |= cut_claim(a, part, claim, 0);
+	}
+	return any;
+}
+
+/* What a share of the limit comes to: a whole number, and what is above it. */
+static uint32_t whole_of(double share, uint32_t limit, double *fraction)
+{
+	double exact = share * limit, whole = floor(exact + NOISE);
+
+	*fraction = exact - whole > NOISE ? exact - whole : 0;
+	return (uint32_t)whole;
+}
+
+/* The partition with the greatest fraction; it has none afterwards. -1: there is none. */
+static int take_greatest(double *fraction, uint32_t count)
+{
+	int best = -1;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (fraction[i] > 0 && (best < 0 || fraction[i] > fraction[best]))
+			best = (int)i;
+	if (best >= 0)
+		fraction[best] = 0;
+	return best;
+}
+
+/* Shares of the limit, rounded up; the smallest fractions down if there is not enough. */
+static void apportion(const struct admission *a, uint32_t limit, uint32_t *guarantee)
+{
+	double fraction[WEIR_PARTITIONS_MAX + 1];
+	uint32_t left = limit;
+	int next;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		uint32_t whole = whole_of(double_of(&a->parts[i].share), limit, &fraction[i]);
+
+		guarantee[i] = whole < left ? whole : left;
+		left -= guarantee[i];
+	}
+	while (left > 0 && (next = take_greatest(fraction, a->count)) >= 0) {
+		guarantee[next]++;
+		left--;
+	}
+}
+
+static uint32_t cap_of(const struct part *part, uint32_t limit)
+{
+	double fraction;
+	uint32_t cap = whole_of(double_of(&part->cap), limit, &fraction);
+	uint32_t max = atomic_load_explicit(&part->max, RELAXED);
+
+	if (double_of(&part->cap) >= 1)
+		return max; /* the gate's own bound is enough, bursts included */
+	cap = cap < max ? cap : max;
+	return cap > 0 ? cap : 1;
+}
+
+static void retune(const struct admission *a)
+{
+	uint32_t limit = admission_limit(a), guarantee[WEIR_PARTITIONS_MAX + 1];
+	uint32_t burst = atomic_load_explicit(&a->room->burst, RELAXED);
+	uint32_t open = burst < WEIR_LIMIT_MAX - limit ? limit + burst : WEIR_LIMIT_MAX;
+
+	(void)gate_set_limit(a->gate, open);
+	if (a->count == 0)
+		return;
+	apportion(a, limit, guarantee);
+	for (uint32_t i = 0; i < a->count; i++) {
+		struct part *part = &a->parts[i];
+		uint32_t cap = cap_of(part, limit);
+		uint32_t mine = guarantee[i] < cap ? guarantee[i] : cap;
+
+		(void)gate_set_limit(&part->own, cap);
+		atomic_store_explicit(&part->guarantee, mine, RELAXED);
+		(void)cut_claim(a, part, atomic_load_explicit(&part->claim, RELAXED),
+				unused(part, mine));
+	}
+}
+
+void admission_retune(const struct admission *a, bool wait)
+{
+	_Atomic uint32_t *pending = &a->room->retuning;
+	uint32_t asked;
+
+	if (errand_begin(pending, &asked)) {
+		do {
+			retune(a);
+		} while (!errand_done(pending, &asked));
+	}
+	while (wait && atomic_load_explicit(pending, memory_order_acquire) != 0)
+		sched_yield();
+}
+
+uint32_t admission_waiting(const struct admission *a)
+{
+	uint32_t waiting = 0;
+
+	if (a->count == 0)
+		return gate_waiters(gate_read(a->gate));
+	for (uint32_t i = 0; i < a->count; i++)
+		waiting += gate_waiters(gate_read(&a->parts[i].own));
+	return waiting;
+}

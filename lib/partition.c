@@ -1,0 +1,263 @@
+/*
+ * Partitions, as the program sees them: names, settings, numbers, delays. What they do is
+ * in lib/admission.c.
+ */
+
+#include "lib/partition.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "lib/internal.h"
+#include "lib/params.h"
+
+#define UNKNOWN "unknown"
+
+/* Shares whose sum exceeds 1 by so little add up to 1: decimal fractions are seldom exact. */
+#define SUM_NOISE 1e-9
+
+#define DELAY_MAX (3600 * WEIR_S)
+
+bool partition_is_unknown(const char *name)
+{
+	return strcmp(name, UNKNOWN) == 0;
+}
+
+struct weir_partition partition_defaults(const struct weir_partition *p)
+{
+	struct weir_partition complete = {.name = UNKNOWN};
+
+	if (p != NULL)
+		complete = *p;
+	complete.cap = complete.cap == 0 ? 1 : complete.cap;
+	complete.max = complete.max == 0 ? WEIR_LIMIT_MAX : complete.max;
+	return complete;
+}
+
+static int check_name(const struct weir_partition *partitions, uint32_t i, char *why,
+		      size_t why_size)
+{
+	const char *name = partitions[i].name;
+
+	if (name == NULL || name[0] == '\0')
+		return refuse(why, why_size, "Partition %u has no name.", (unsigned)i + 1);
+	if (strlen(name) > WEIR_PARTITION_NAME_MAX)
+		return refuse(why, why_size, "The name of partition %u is longer than %d bytes.",
+			      (unsigned)i + 1, WEIR_PARTITION_NAME_MAX);
+	for (uint32_t k = 0; k < i; k++)
+		if (strcmp(partitions[k].name, name) == 0)
+			return refuse(why, why_size, "There are two partitions named %s.", name);
+	return 0;
+}
+
+int partition_check_names(const struct weir_partition *partitions, uint32_t count, char *why,
+			  size_t why_size)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (check_name(partitions, i, why, why_size) != 0)
+			return -EINVAL;
+	return 0;
+}
+
+static int check_one(const struct weir_partition *p, char *why, size_t why_size)
+{
+	if (!(p->share >= 0 && p->share <= 1))
+		return refuse(why, why_size, "The share of %s is %g, not from 0 to 1.", p->name,
+			      p->share);
+	if (!(p->cap > 0 && p->cap <= 1))
+		return refuse(why, why_size, "The cap of %s is %g, not above 0 and up to 1.",
+			      p->name, p->cap);
+	if (p->cap < p->share)
+		return refuse(why, why_size, "The cap of %s is below its share.", p->name);
+	if (p->max > WEIR_LIMIT_MAX)
+		return refuse(why, why_size, "The max of %s is %u, above %u.", p->name,
+			      (unsigned)p->max, (unsigned)WEIR_LIMIT_MAX);
+	if (p->reject_delay > DELAY_MAX)
+		return refuse(why, why_size, "The reject_delay of %s is longer than an hour.",
+			      p->name);
+	return 0;
+}
+
+int partition_check(const struct weir_partition *partitions, uint32_t count, char *why,
+		    size_t why_size)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (check_one(&partitions[i], why, why_size) != 0)
+			return -EINVAL;
+		sum += partitions[i].share;
+	}
+	if (sum > 1 + SUM_NOISE)
+		return refuse(why, why_size, "The shares add up to %g, more than 1.", sum);
+	return 0;
+}
+
+uint16_t weir_partition_find(const struct weir_limiter *l, const char *name)
+{
+	for (uint32_t i = 0; name != NULL && i < l->admission.count; i++)
+		if (strcmp(l->admission.parts[i].name, name) == 0)
+			return (uint16_t)i;
+	return 0;
+}
+
+unsigned weir_partition_count(const struct weir_limiter *l)
+{
+	return l->admission.count;
+}
+
+/* A partition's settings as they are. */
+static struct weir_partition settings_of(const struct part *part)
+{
+	return (struct weir_partition){
+		.name = part->name,
+		.share = double_of(&part->share),
+		.cap = double_of(&part->cap),
+		.max = atomic_load_explicit(&part->max, memory_order_relaxed),
+		.reject_delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed),
+	};
+}
+
+static void set_settings(struct part *part, const struct weir_partition *p)
+{
+	set_double(&part->share, p->share);
+	set_double(&part->cap, p->cap);
+	atomic_store_explicit(&part->max, p->max, memory_order_relaxed);
+	atomic_store_explicit(&part->reject_delay, p->reject_delay, memory_order_relaxed);
+}
+
+/* All settings as they would be, into all. 0, or -EINVAL and a sentence. */
+static int merge(const struct weir_limiter *l, const struct weir_partition *partitions,
+		 uint32_t count, struct weir_partition *all, char *why, size_t why_size)
+{
+	for (uint32_t i = 0; i < l->admission.count; i++)
+		all[i] = settings_of(&l->admission.parts[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct weir_partition *p = &partitions[i];
+		uint16_t index = weir_partition_find(l, p->name);
+
+		if (index == 0 && !partition_is_unknown(p->name))
+			return refuse(why, why_size, "There is no partition named %s.", p->name);
+		all[index] = partition_defaults(p);
+	}
+	return partition_check(all, l->admission.count, why, why_size);
+}
+
+static void lock_settings(struct room *room)
+{
+	while (atomic_exchange_explicit(&room->setting, 1, memory_order_acquire) != 0)
+		sched_yield();
+}
+
+static void unlock_settings(struct room *room)
+{
+	atomic_store_explicit(&room->setting, 0, memory_order_release);
+}
+
+int weir_partitions_set(struct weir_limiter *l, const struct weir_partition *partitions,
+			uint32_t count, char *why, size_t why_size)
+{
+	struct weir_partition all[WEIR_PARTITIONS_MAX + 1];
+	struct room *room = l->admission.room;
+	int r;
+
+	if (l->admission.count == 0)
+		return refuse(why, why_size, "The limiter was made without partitions.");
+	if (partition_check_names(partitions, count, why, why_size) != 0)
+		return -EINVAL;
+	lock_settings(room);
+	r = merge(l, partitions, count, all, why, why_size);
+	for (uint32_t i = 0; r == 0 && i < l->admission.count; i++)
+		set_settings(&l->admission.parts[i], &all[i]);
+	unlock_settings(room);
+	if (r == 0)
+		limiter_retune(l, limiter_now(l), true);
+	return r;
+}
+
+void weir_partition_snapshot_init_sized(struct weir_partition_snapshot *snapshot, size_t size)
+{
+	memset(snapshot, 0, size);
+	snapshot->size = size;
+}
+
+static uint64_t total_of(const struct weir_limiter *l, unsigned index, enum part_total which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t k = 0; k < l->sampling.sampler->config.stripes; k++)
+		sum += atomic_load_explicit(
+			&l->part_totals[k * l->admission.count + index].total[which],
+			memory_order_acquire);
+	return sum;
+}
+
+int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
+				 struct weir_partition_snapshot *snapshot)
+{
+	struct weir_partition_snapshot s = {.size = snapshot->size};
+	const struct part *part;
+	uint64_t extra, own;
+
+	if (index >= l->admission.count)
+		return -EINVAL;
+	part = &l->admission.parts[index];
+	s.name = part->name;
+	s.share = double_of(&part->share);
+	s.guarantee = atomic_load_explicit(&part->guarantee, memory_order_relaxed);
+	s.kept = atomic_load_explicit(&part->claim, memory_order_relaxed);
+	s.delayed = atomic_load_explicit(&part->delayed, memory_order_relaxed);
+	s.rejected = total_of(l, index, PART_REJECTED);
+	s.shed = total_of(l, index, PART_SHED);
+	s.abandoned = total_of(l, index, PART_ABANDONED);
+	s.succeeded = total_of(l, index, PART_SUCCEEDED);
+	s.dropped = total_of(l, index, PART_DROPPED);
+	s.other = total_of(l, index, PART_OTHER);
+	own = gate_read(&part->own);
+	extra = total_of(l, index, PART_EXTRA);
+	s.inflight = gate_inflight(own);
+	s.cap = gate_limit(own);
+	s.waiting = gate_waiters(own);
+	s.admitted = s.succeeded + s.dropped + s.other +
+		     (extra < s.inflight ? s.inflight - extra : 0);
+	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));
+	return 0;
+}
+
+/* Count one more, unless there are as many as may be. */
+static bool one_more(_Atomic uint32_t *delayed, uint32_t most)
+{
+	uint32_t now = atomic_load_explicit(delayed, memory_order_relaxed);
+
+	do {
+		if (now >= most)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		delayed, &now, now + 1, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+weir_dur weir_delay_begin(struct weir_limiter *l, unsigned index)
+{
+	struct room *room = l->admission.room;
+	struct part *part;
+	weir_dur delay;
+
+	if (index >= l->admission.count)
+		return 0;
+	part = &l->admission.parts[index];
+	delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
+	if (delay == 0 || !one_more(&room->delayed, room->delayed_max))
+		return 0;
+	atomic_fetch_add_explicit(&part->delayed, 1, memory_order_relaxed);
+	return delay;
+}
+
+void weir_delay_end(struct weir_limiter *l, unsigned index)
+{
+	if (index >= l->admission.count)
+		return;
+	atomic_fetch_sub_explicit(&l->admission.parts[index].delayed, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&l->admission.room->delayed, 1, memory_order_relaxed);
+}
