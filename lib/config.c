@@ -277,6 +277,7 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 		.observer = s->observer,
 		.limit_min = s->limit_min,
 		.limit_max = s->limit_max,
+		.plain = s->admission.count == 0 && !s->shed,
 	};
 	lay_out(l, mem, s);
 	memset(l->brain, 0, sizeof(*l->brain));

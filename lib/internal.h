@@ -97,6 +97,7 @@ struct weir_limiter {
 	struct weir_random *random;     /* NULL: the generator in brain */
 	struct weir_observer observer;
 	uint32_t limit_min, limit_max;
+	bool plain; /* neither partitions nor priorities */
 
 	struct admission admission;
 	struct sampling sampling;
@@ -121,10 +122,12 @@ static inline void count(const struct weir_limiter *l, enum total which)
 static inline void count_part(const struct weir_limiter *l, const struct stripe *stripe,
 			      uint16_t part, enum part_total which, uint64_t n)
 {
-	size_t k = (size_t)(stripe - l->sampling.stripes) * l->admission.count + part;
+	size_t k;
 
-	if (l->admission.count > 0)
-		atomic_fetch_add_explicit(&l->part_totals[k].total[which], n, memory_order_release);
+	if (LIKELY(l->admission.count == 0))
+		return;
+	k = (size_t)(stripe - l->sampling.stripes) * l->admission.count + part;
+	atomic_fetch_add_explicit(&l->part_totals[k].total[which], n, memory_order_release);
 }
 
 /* A token's state: what it holds, and whether its latency counts. */
@@ -140,13 +143,14 @@ static inline void limiter_admit(const struct weir_limiter *l, weir_time now, ui
 				 uint32_t inflight, uint32_t cost, const void *place,
 				 struct weir_token *token)
 {
-	*token = (struct weir_token){
-		.start = now,
-		.inflight = inflight,
-		.cost = cost,
-		.partition = part,
-		.state = TOKEN_HELD,
-	};
+	token->start = now;
+	token->inflight = inflight;
+	token->cost = cost;
+	token->track = 0;
+	token->serial = 0;
+	token->partition = part;
+	token->state = TOKEN_HELD;
+	token->reserved = 0;
 	if (UNLIKELY(cost != 1)) {
 		struct stripe *stripe = sampler_stripe(&l->sampling);
 

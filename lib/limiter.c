@@ -155,8 +155,8 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part)
 }
 
 /* now may be NULL: the clock is read once it is known to be needed. */
-static inline int try_acquire(struct weir_limiter *l, const struct weir_call *call,
-			      const weir_time *now, const void *place, struct weir_token *token)
+static int try_acquire(struct weir_limiter *l, const struct weir_call *call, const weir_time *now,
+		       const void *place, struct weir_token *token)
 {
 	struct demand demand;
 	struct permit permit;
@@ -188,14 +188,29 @@ int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call
 	return try_acquire(l, call, &now, __builtin_return_address(0), token);
 }
 
+/* An ordinary call on a limiter without partitions and priorities needs the gate alone. */
+static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now, const void *place,
+				    struct weir_token *token)
+{
+	static const struct demand ordinary = {.cost = 1};
+	uint32_t inflight;
+
+	if (UNLIKELY(!l->plain))
+		return try_acquire(l, NULL, now, place, token);
+	if (!gate_reserve(l->admission.gate, 1, 0, false, &inflight))
+		return limiter_refuse(l, &ordinary, now, token);
+	limiter_admit(l, time_for(l, now), 0, inflight, 1, place, token);
+	return 0;
+}
+
 int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
 {
-	return try_acquire(l, NULL, NULL, __builtin_return_address(0), token);
+	return try_acquire_plain(l, NULL, __builtin_return_address(0), token);
 }
 
 int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token *token)
 {
-	return try_acquire(l, NULL, &now, __builtin_return_address(0), token);
+	return try_acquire_plain(l, &now, __builtin_return_address(0), token);
 }
 
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
@@ -282,29 +297,17 @@ static void record(struct weir_limiter *l, struct stripe *stripe, weir_time star
 	sampler_open(&l->sampling, now);
 }
 
-static void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_time now,
-		   uint32_t inflight, enum weir_outcome outcome)
+/* A call that is no sample. */
+static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+		 enum weir_outcome outcome)
 {
-	struct stripe *stripe = sampler_stripe(&l->sampling);
-
 	switch (outcome) {
-	case WEIR_SUCCESS:
-		count_part(l, stripe, part, PART_SUCCEEDED, 1);
-		record(l, stripe, start, now, inflight, SERVED);
-		return;
-	case WEIR_DROPPED:
-	case WEIR_TIMED_OUT:
-		count_part(l, stripe, part, PART_DROPPED, 1);
-		record(l, stripe, start, now, inflight,
-		       outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT);
-		return;
 	case WEIR_CANCELLED:
 		stripe_count(stripe, TOTAL_CANCELLED);
 		break;
 	case WEIR_FAILED:
 		stripe_count(stripe, TOTAL_FAILED);
 		break;
-	case WEIR_IGNORE:
 	default:
 		stripe_count(stripe, TOTAL_IGNORED);
 		break;
@@ -312,16 +315,31 @@ static void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_
 	count_part(l, stripe, part, PART_OTHER, 1);
 }
 
-/* False: the token was released before, and so it stays. */
-static bool give_back(const struct weir_limiter *l, struct weir_token *token, bool *wake)
+static inline void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_time now,
+			  uint32_t inflight, enum weir_outcome outcome)
 {
-	bool held = (token->state & ~TOKEN_DETACHED) == TOKEN_HELD;
+	struct stripe *stripe = sampler_stripe(&l->sampling);
 
-	token->state = TOKEN_EMPTY;
-	if (!held || token->partition >= (l->admission.count > 0 ? l->admission.count : 1))
+	if (LIKELY(outcome == WEIR_SUCCESS)) {
+		count_part(l, stripe, part, PART_SUCCEEDED, 1);
+		record(l, stripe, start, now, inflight, SERVED);
+	} else if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT) {
+		count_part(l, stripe, part, PART_DROPPED, 1);
+		record(l, stripe, start, now, inflight,
+		       outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT);
+	} else {
+		note(l, stripe, part, outcome);
+	}
+}
+
+/* False: the token is a copy of one that was released before. */
+static bool give_back(const struct weir_limiter *l, const struct weir_token *token, uint16_t part,
+		      uint32_t cost, bool *wake)
+{
+	if (UNLIKELY(part >= l->admission.count && part > 0))
 		return false;
 	return (token->track == 0 || track_remove(&l->tracking, token)) &&
-	       admission_give_back(&l->admission, token->partition, token->cost, wake);
+	       admission_give_back(&l->admission, part, cost, wake);
 }
 
 static void uncount_extra(const struct weir_limiter *l, uint16_t part, uint32_t cost)
@@ -332,29 +350,40 @@ static void uncount_extra(const struct weir_limiter *l, uint16_t part, uint32_t 
 	count_part(l, stripe, part, PART_EXTRA, -((uint64_t)cost - 1));
 }
 
+/* A token that holds no permit: let through, or no longer a token at all. */
+static void release_nothing(const struct weir_limiter *l, struct weir_token *token)
+{
+	count(l, token->state == TOKEN_PASSED ? TOTAL_PASSED : TOTAL_DOUBLE_RELEASED);
+	token->state = TOKEN_EMPTY;
+}
+
 static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
 			   enum weir_outcome outcome)
 {
-	/* Taken now: whom the drain calls back may be about to end what holds the token. */
-	const struct weir_token was = *token;
+	/*
+	 * Taken now, and one by one as they were stored: whom the drain calls back may be about to
+	 * end what holds the token.
+	 */
+	const weir_time start = token->start;
+	const uint32_t inflight = token->inflight, cost = token->cost;
+	const uint16_t part = token->partition, state = token->state;
 	bool wake = false;
 
-	if (UNLIKELY(was.state == TOKEN_PASSED)) {
-		token->state = TOKEN_EMPTY;
-		count(l, TOTAL_PASSED);
+	if (UNLIKELY((state & ~TOKEN_DETACHED) != TOKEN_HELD)) {
+		release_nothing(l, token);
 		return;
 	}
-	if (UNLIKELY(!give_back(l, token, &wake))) {
+	token->state = TOKEN_EMPTY;
+	if (UNLIKELY(!give_back(l, token, part, cost, &wake))) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}
-	if (UNLIKELY(was.cost != 1))
-		uncount_extra(l, was.partition, was.cost);
+	if (UNLIKELY(cost != 1))
+		uncount_extra(l, part, cost);
 	if (UNLIKELY(wake))
 		queue_drain(&l->queueing, now);
 	/* A detached call took no time. */
-	finish(l, was.partition, was.state == TOKEN_HELD ? was.start : now, now, was.inflight,
-	       outcome);
+	finish(l, part, state == TOKEN_HELD ? start : now, now, inflight, outcome);
 }
 
 int weir_detach(struct weir_limiter *l, struct weir_token *token)

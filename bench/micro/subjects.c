@@ -122,6 +122,68 @@ static uint64_t limiter_loop(void *shared, struct worker *worker, uint64_t pairs
 	return refused;
 }
 
+/* Four partitions; each thread's calls go to one of them. */
+static void *partitioned_make(void)
+{
+	static const struct weir_partition partitions[] = {
+		{.name = "a", .share = 0.4},
+		{.name = "b", .share = 0.3},
+		{.name = "c", .share = 0.2},
+		{.name = "d", .share = 0.1},
+	};
+	struct weir_vegas_config vegas = {.initial = 100};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_vegas;
+	config.limit_config = &vegas;
+	config.partitions = partitions;
+	config.partition_count = 4;
+	return limiter_create(&config);
+}
+
+static void *shedding_make(void)
+{
+	struct weir_vegas_config vegas = {.initial = 100};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_vegas;
+	config.limit_config = &vegas;
+	config.shed = 1;
+	return limiter_create(&config);
+}
+
+static uint64_t call_loop(struct weir_limiter *limiter, const struct weir_call *call,
+			  uint64_t pairs)
+{
+	struct weir_token token;
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < pairs; i++) {
+		if (weir_try_acquire_for(limiter, call, &token) != 0)
+			refused++;
+		else
+			weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	return refused;
+}
+
+static uint64_t partitioned_loop(void *shared, struct worker *worker, uint64_t pairs)
+{
+	struct weir_call call = {.partition = (uint16_t)(1 + ((uintptr_t)worker / LINE) % 4)};
+
+	return call_loop(shared, &call, pairs);
+}
+
+static uint64_t shedding_loop(void *shared, struct worker *worker, uint64_t pairs)
+{
+	struct weir_call call = {.priority = 3};
+
+	(void)worker;
+	return call_loop(shared, &call, pairs);
+}
+
 /* What one writes by hand: the limit, and what is known of latency, under one mutex. */
 struct guarded {
 	pthread_mutex_t mutex;
@@ -225,6 +287,10 @@ static const struct subject subjects[] = {
 	 0},
 	{"weir-p99", "weir, limit fixed, windows with their 99th percentile", p99_make,
 	 limiter_unmake, limiter_loop, 0},
+	{"weir-partitioned", "weir, limit vegas, four partitions", partitioned_make, limiter_unmake,
+	 partitioned_loop, 0},
+	{"weir-shedding", "weir, limit vegas, shedding by priority", shedding_make, limiter_unmake,
+	 shedding_loop, 0},
 	{"mutex", "a limiter of twenty lines, under a mutex", guarded_make, free, guarded_loop, 0},
 	{"semaphore", "sem_trywait, sem_post, two clock reads", semaphore_make, free,
 	 semaphore_loop, 0},

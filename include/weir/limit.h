@@ -38,8 +38,8 @@ struct weir_window {
 	uint32_t failed;       /* calls, no samples, that failed fast */
 	uint32_t inflight_max; /* most in flight that a sample found, itself included */
 	uint32_t limit;        /* the limit in force when it was closed, without any burst */
-	double rtt;      /* the statistic the limiter is configured for: read this one */
-	double rtt_mean; /* in whole nanoseconds */
+	double rtt;            /* the statistic the limiter is configured for: read this one */
+	double rtt_mean;       /* in whole nanoseconds */
 	double rtt_min;
 	double rtt_max;
 	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */
