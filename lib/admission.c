@@ -194,13 +194,13 @@ static uint32_t whole_of(double share, uint32_t limit, double *fraction)
 	return (uint32_t)whole;
 }
 
-/* The partition with the greatest fraction; it has none afterwards. -1: there is none. */
+/* The first partition with the greatest fraction; it has none afterwards. -1: there is none. */
 static int take_greatest(double *fraction, uint32_t count)
 {
 	int best = -1;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (fraction[i] > 0 && (best < 0 || fraction[i] > fraction[best]))
+		if (fraction[i] > 0 && (best < 0 || fraction[i] > fraction[best] + NOISE))
 			best = (int)i;
 	if (best >= 0)
 		fraction[best] = 0;
