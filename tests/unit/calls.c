@@ -1,0 +1,344 @@
+/*
+ * Calls that are not ordinary: bypass, cost, detached, bursts, shadow mode; and every outcome.
+ */
+
+#include <errno.h>
+
+#include "rig.h"
+
+static const struct weir_call bypass = {.flags = WEIR_CALL_BYPASS};
+
+Test(calls, a_bypass_is_counted_but_neither_limited_nor_sampled)
+{
+	struct weir_config config = rig_config(1);
+	struct weir_limiter *l;
+	struct weir_token held, token[3];
+	struct weir_wait wait;
+
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.queue = 1;
+	l = rig_make(&config);
+	cr_assert_eq(weir_try_acquire(l, &held), 0);
+	cr_assert_eq(rig_fill(l, &bypass, token, 3), 3);
+	cr_assert(rig_snapshot(l).passing == 3 && rig_snapshot(l).bypassed == 3);
+	cr_assert(weir_inflight(l) == 1 && rig_snapshot(l).admitted == 1);
+	cr_assert_eq(weir_enqueue_for(l, &bypass, NULL, NULL, &wait), -EINVAL);
+	rig_time += WEIR_MS;
+	weir_release(l, &token[0], WEIR_SUCCESS);
+	weir_release(l, &token[1], WEIR_DROPPED);
+	weir_release(l, &token[1], WEIR_DROPPED);
+	cr_assert(rig_snapshot(l).passing == 1 && rig_snapshot(l).double_released == 1);
+	cr_assert(rig_snapshot(l).windows == 0 && rig_snapshot(l).succeeded == 0);
+	weir_release(l, &held, WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).windows, 1);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, a_cost_takes_as_many_permits)
+{
+	struct weir_config config = rig_config(10);
+	struct weir_limiter *l = rig_make(&config);
+	const struct weir_call four = {.cost = 4}, twenty = {.cost = 20};
+	struct weir_token token[3], none;
+
+	cr_assert_eq(rig_fill(l, &four, token, 3), 2);
+	cr_assert(token[0].cost == 4 && token[1].inflight == 8);
+	cr_assert_eq(weir_inflight(l), 8);
+	cr_assert_eq(rig_snapshot(l).admitted, 2, "calls, not permits");
+	cr_assert_eq(weir_try_acquire_for(l, &twenty, &none), -EAGAIN);
+	rig_empty(l, token, 2);
+	cr_assert_eq(weir_try_acquire_for(l, &twenty, &token[0]), 0, "alone it may");
+	cr_assert_eq(token[0].cost, 10);
+	cr_assert_eq(weir_try_acquire(l, &none), -EAGAIN);
+	weir_release(l, &token[0], WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	cr_assert_eq(rig_snapshot(l).admitted, 3);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, who_waits_with_a_cost_is_not_passed_by_smaller_ones)
+{
+	struct weir_config config = rig_config(4);
+	const struct weir_call three = {.cost = 3};
+	struct weir_limiter *l;
+	struct weir_token token[4], granted;
+	struct weir_wait large, small;
+
+	config.queue = 4;
+	l = rig_make(&config);
+	cr_assert_eq(rig_fill(l, NULL, token, 4), 4);
+	cr_assert_eq(weir_enqueue_for(l, &three, NULL, NULL, &large), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &small), 0);
+	rig_empty(l, token, 2);
+	cr_assert_eq(weir_try_acquire(l, &granted), -EAGAIN);
+	cr_assert_eq(weir_poll(l, &small, &granted), -EAGAIN);
+	rig_empty(l, &token[2], 1);
+	cr_assert_eq(weir_poll(l, &large, &granted), 0);
+	cr_assert_eq(granted.cost, 3);
+	cr_assert_eq(weir_poll(l, &small, &token[0]), -EAGAIN);
+	weir_release(l, &granted, WEIR_IGNORE);
+	cr_assert_eq(weir_poll(l, &small, &token[0]), 0);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, what_is_not_well_formed_is_refused)
+{
+	struct weir_config config = rig_config(4);
+	struct weir_limiter *l = rig_make(&config);
+	const struct weir_call bad[] = {
+		{.partition = 1},
+		{.priority = WEIR_PRIORITY_MAX + 1},
+		{.priority = WEIR_PRIORITY_MIN - 1},
+		{.cost = WEIR_LIMIT_MAX + 1},
+		{.flags = 2},
+		{.reserved = 1},
+	};
+	struct weir_token token;
+	struct weir_wait wait;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		token.state = 7;
+		cr_assert_eq(weir_try_acquire_for(l, &bad[i], &token), -EINVAL);
+		cr_assert_eq(token.state, 0);
+		cr_assert_eq(weir_acquire_for(l, &bad[i], WEIR_FOREVER, &token), -EINVAL);
+		cr_assert_eq(weir_enqueue_for(l, &bad[i], NULL, NULL, &wait), -EINVAL);
+	}
+	cr_assert_eq(rig_snapshot(l).rejected, 0);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, detached_it_keeps_its_permit_and_leaves_the_latencies)
+{
+	struct weir_config config = rig_config(2);
+	struct weir_limiter *l;
+	struct weir_token stream, call, none = {.state = 0};
+
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	l = rig_make(&config);
+	cr_assert_eq(weir_try_acquire(l, &stream), 0);
+	cr_assert_eq(weir_try_acquire(l, &call), 0);
+	cr_assert_eq(weir_detach(l, &stream), 0);
+	cr_assert_eq(weir_detach(l, &stream), 0, "twice is once");
+	cr_assert_eq(weir_detach(l, &none), -EINVAL);
+	cr_assert(weir_inflight(l) == 2 && rig_snapshot(l).detached == 1);
+	rig_time += WEIR_MS;
+	weir_release(l, &call, WEIR_SUCCESS);
+	rig_time += 3600 * WEIR_S;
+	weir_release(l, &stream, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	cr_assert(rig_snapshot(l).windows == 1 && rig_snapshot(l).last.window.rtt_max == 1e6);
+	cr_assert_eq(rig_snapshot(l).succeeded, 2);
+	weir_release(l, &stream, WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).double_released, 1);
+
+	cr_assert_eq(weir_try_acquire(l, &stream), 0);
+	cr_assert_eq(weir_detach(l, &stream), 0);
+	weir_release(l, &stream, WEIR_DROPPED);
+	cr_assert(rig_snapshot(l).last.window.dropped == 1, "a drop is a drop");
+	cr_assert_eq(rig_snapshot(l).last.window.count, 0);
+	weir_limiter_destroy(l);
+}
+
+/* One of each outcome, then a success that closes the window. */
+Test(calls, each_outcome_is_shown_as_what_it_is)
+{
+	const enum weir_outcome outcomes[] = {WEIR_SUCCESS,   WEIR_IGNORE,    WEIR_DROPPED,
+					      WEIR_TIMED_OUT, WEIR_CANCELLED, WEIR_FAILED};
+	struct weir_config config = rig_config(20);
+	struct weir_limiter *l;
+	struct weir_token token;
+
+	config.window_samples = 4;
+	rig_time = WEIR_S;
+	l = rig_make(&config);
+	for (int i = 0; i < 6; i++) {
+		cr_assert_eq(weir_try_acquire(l, &token), 0);
+		rig_time += (weir_dur)(i + 1) * WEIR_MS;
+		weir_release(l, &token, outcomes[i]);
+	}
+	rig_time += WEIR_S;
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	rig_time += WEIR_MS;
+	weir_release(l, &token, WEIR_SUCCESS);
+
+	struct weir_snapshot s = rig_snapshot(l);
+	const struct weir_window *w = &s.last.window;
+
+	cr_assert_eq(s.windows, 1);
+	cr_assert(w->count == 4 && w->dropped == 1 && w->timed_out == 1);
+	cr_assert(w->cancelled == 1 && w->failed == 1);
+	cr_assert(w->rtt_max == 4e6 && w->rtt_min == 1e6, "those of samples alone");
+	cr_assert(s.succeeded == 2 && s.ignored == 1 && s.dropped == 1 && s.timed_out == 1 &&
+		  s.cancelled == 1 && s.failed == 1 && s.admitted == 7);
+	weir_limiter_destroy(l);
+}
+
+/* What each limit makes of a window with one call of that outcome: does it move down? */
+static bool shrinks(const struct weir_limit_ops *ops, uint32_t dropped, uint32_t timed_out,
+		    uint32_t cancelled, uint32_t failed)
+{
+	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX] = {0};
+	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX];
+	struct weir_window w = {.count = 10, .inflight_max = 40, .limit = 40, .rtt = 1e7};
+	double before, after;
+
+	cr_assert_eq(weir_limit_complete(ops, NULL, 0, config, NULL, 0), 0);
+	ops->init(state, config, 0.5);
+	for (int i = 0; i < 20; i++)
+		before = ops->update(state, &w);
+	w.dropped = dropped;
+	w.timed_out = timed_out;
+	w.cancelled = cancelled;
+	w.failed = failed;
+	w.count = dropped + timed_out > 0 ? 10 : 0;
+	after = ops->update(state, &w);
+	return after < before;
+}
+
+Test(calls, each_limit_takes_each_outcome_as_it_says)
+{
+	const struct {
+		const struct weir_limit_ops *ops;
+		bool overload;
+	} limits[] = {{&weir_aimd, true},
+		      {&weir_vegas, true},
+		      {&weir_gradient, true},
+		      {&weir_gradient2, false},
+		      {&weir_fixed, false}};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const struct weir_limit_ops *ops = limits[i].ops;
+
+		cr_assert_eq(shrinks(ops, 1, 0, 0, 0), limits[i].overload, "%s", ops->name);
+		cr_assert_eq(shrinks(ops, 0, 1, 0, 0), limits[i].overload, "%s", ops->name);
+		cr_assert(!shrinks(ops, 0, 0, 1, 0), "%s", ops->name);
+		cr_assert(!shrinks(ops, 0, 0, 0, 1), "%s", ops->name);
+	}
+}
+
+/* A window of so many calls at once, each of which takes rtt. */
+static uint32_t play_window(struct weir_limiter *l, uint32_t calls, weir_dur rtt)
+{
+	struct weir_token token[64];
+	uint32_t admitted = rig_fill(l, NULL, token, calls);
+
+	rig_time += rtt;
+	for (uint32_t i = 0; i + 1 < admitted; i++)
+		weir_release(l, &token[i], WEIR_SUCCESS);
+	rig_time += WEIR_S;
+	weir_release_at(l, rig_time, &token[admitted - 1], WEIR_IGNORE);
+	/* One more, alone, for the window to close by. */
+	weir_sample_at(l, rig_time - rtt, rig_time, 1, WEIR_SUCCESS);
+	return admitted;
+}
+
+static struct weir_limiter *make_bursting(void)
+{
+	struct weir_config config = rig_config(10);
+
+	config.burst = 5;
+	rig_time = WEIR_S;
+	return rig_make(&config);
+}
+
+Test(calls, a_short_burst_goes_above_the_limit)
+{
+	struct weir_limiter *l = make_bursting();
+
+	cr_assert(weir_limit(l) == 10 && rig_snapshot(l).burst == 5);
+	(void)play_window(l, 4, WEIR_MS);
+	cr_assert_eq(play_window(l, 40, WEIR_MS), 15);
+	cr_assert_eq(rig_snapshot(l).burst, 5, "it did no harm");
+	weir_limiter_destroy(l);
+}
+
+Test(calls, a_burst_that_is_felt_is_the_last)
+{
+	struct weir_limiter *l = make_bursting();
+
+	(void)play_window(l, 4, WEIR_MS);
+	(void)play_window(l, 4, WEIR_MS);
+	cr_assert_eq(play_window(l, 40, 2 * WEIR_MS), 15);
+	cr_assert_eq(rig_snapshot(l).burst, 0);
+	cr_assert_eq(play_window(l, 40, 2 * WEIR_MS), 10);
+	(void)play_window(l, 4, WEIR_MS);
+	cr_assert_eq(rig_snapshot(l).burst, 5, "a calm window brings it back");
+	weir_limiter_destroy(l);
+}
+
+Test(calls, a_burst_that_lasts_is_none)
+{
+	struct weir_limiter *l = make_bursting();
+	uint32_t windows = 0;
+
+	(void)play_window(l, 4, WEIR_MS);
+	while (play_window(l, 40, WEIR_MS) == 15)
+		windows++;
+	cr_assert_eq(windows, 5);
+	cr_assert_eq(weir_limit(l), 10, "what is learned is not touched");
+	weir_limiter_destroy(l);
+}
+
+Test(calls, in_shadow_mode_nothing_is_refused)
+{
+	struct weir_config config = rig_config(2);
+	struct weir_limiter *l;
+	struct weir_token token[8];
+
+	config.shadow = 1;
+	l = rig_make(&config);
+	cr_assert_eq(rig_fill(l, NULL, token, 8), 8);
+
+	struct weir_snapshot s = rig_snapshot(l);
+
+	cr_assert(s.shadow == 1 && s.admitted == 2 && s.would_reject == 6 && s.passing == 6);
+	cr_assert(s.rejected == 0 && s.inflight == 2);
+	for (int i = 7; i >= 0; i--)
+		weir_release(l, &token[i], WEIR_SUCCESS);
+	cr_assert(rig_snapshot(l).passing == 0 && rig_snapshot(l).inflight == 0);
+	weir_shadow_set(l, false);
+	cr_assert_eq(rig_fill(l, NULL, token, 8), 2, "and now it is in earnest");
+	cr_assert_eq(rig_snapshot(l).rejected, 6);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, in_shadow_mode_nobody_waits)
+{
+	struct weir_config config = rig_config(1);
+	struct weir_limiter *l;
+	struct weir_token token[4];
+	struct weir_wait wait[3];
+
+	config.queue = 3;
+	l = rig_make(&config);
+	cr_assert_eq(weir_try_acquire(l, &token[0]), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[0]), 0);
+	cr_assert_eq(weir_poll(l, &wait[0], &token[1]), -EAGAIN);
+	weir_shadow_set(l, true);
+	cr_assert_eq(weir_poll(l, &wait[0], &token[1]), 0, "who waited is let through");
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[1]), 0);
+	cr_assert_eq(weir_poll(l, &wait[1], &token[2]), 0);
+	cr_assert(token[1].cost == 0 && token[2].cost == 0);
+	cr_assert(rig_snapshot(l).would_reject == 2 && weir_waiting(l) == 0);
+	rig_empty(l, token, 3);
+	cr_assert(weir_inflight(l) == 0 && rig_snapshot(l).passing == 0);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, in_shadow_mode_a_thread_is_let_through_at_once)
+{
+	struct weir_config config = rig_config(1);
+	struct weir_limiter *l;
+	struct weir_token a, b;
+
+	config.clock = NULL;
+	config.queue = 3;
+	config.shadow = 1;
+	l = rig_make(&config);
+	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &a), 0);
+	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &b), 0);
+	cr_assert(a.cost == 1 && b.cost == 0);
+	weir_release(l, &b, WEIR_SUCCESS);
+	weir_release(l, &a, WEIR_SUCCESS);
+	weir_limiter_destroy(l);
+}

@@ -1,0 +1,392 @@
+/*
+ * Partitions: shares that are guaranteed, room that is borrowed, caps, names, delays. Every
+ * decision in random order is compared with a twin in tests/model/partitions.c.
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "rig.h"
+
+enum { LIVE = 1, BATCH = 2 };
+
+static const struct weir_partition two[] = {
+	{.name = "live", .share = 0.9},
+	{.name = "batch", .share = 0.1},
+};
+
+static const struct weir_call live = {.partition = LIVE}, batch = {.partition = BATCH};
+
+static struct weir_limiter *make(uint32_t limit, const struct weir_partition *partitions,
+				 uint32_t count, uint32_t queue)
+{
+	struct weir_config config = rig_config(limit);
+
+	rig_time = WEIR_S;
+	config.partitions = partitions;
+	config.partition_count = count;
+	config.queue = queue;
+	return rig_make(&config);
+}
+
+/*
+ * Fifty batch calls, then fifty live ones, at a limit of 10: the reference has 19 in flight
+ * after this (10 + 9). Here it is never more than the limit, and live has its nine as soon
+ * as nine batch calls have ended.
+ */
+Test(partitions, a_guarantee_never_goes_above_the_limit)
+{
+	struct weir_limiter *l = make(10, two, 2, 0);
+	struct weir_token borrowed[50], token[50];
+	uint32_t served = 0;
+
+	cr_assert_eq(rig_fill(l, &batch, borrowed, 50), 10, "batch borrows all of it");
+	cr_assert_eq(rig_fill(l, &live, token, 50), 0);
+	cr_assert_eq(weir_inflight(l), 10);
+	cr_assert_eq(rig_partition(l, LIVE).kept, 9);
+	for (uint32_t i = 0; i < 10; i++) {
+		weir_release(l, &borrowed[i], WEIR_IGNORE);
+		served += rig_fill(l, &batch, &borrowed[i], 1) == 0;
+		cr_assert_leq(weir_inflight(l), 10);
+	}
+	cr_assert_eq(served, 9, "batch gets back no more than its own one");
+	cr_assert_eq(rig_fill(l, &live, token, 50), 9);
+	cr_assert_eq(weir_inflight(l), 10);
+	cr_assert_eq(rig_partition(l, LIVE).inflight, 9);
+	cr_assert_eq(rig_partition(l, BATCH).inflight, 1);
+	weir_limiter_destroy(l);
+}
+
+/* The reference admits from within the guarantee without a look at the limit: 4 + 1 of 4. */
+Test(partitions, a_whole_share_admits_no_more_than_the_limit)
+{
+	const struct weir_partition whole[] = {{.name = "live", .share = 1}};
+	struct weir_limiter *l = make(4, whole, 1, 0);
+	struct weir_token unknown, token[5];
+
+	cr_assert_eq(weir_try_acquire(l, &unknown), 0);
+	cr_assert_eq(rig_fill(l, &live, token, 5), 3);
+	cr_assert_eq(weir_inflight(l), 4);
+	weir_release(l, &unknown, WEIR_IGNORE);
+	cr_assert_eq(weir_try_acquire(l, &unknown), -EAGAIN, "live is below its share");
+	cr_assert_eq(rig_fill(l, &live, &token[3], 1), 1);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, what_is_kept_lapses_when_nobody_comes_back)
+{
+	struct weir_limiter *l = make(10, two, 2, 0);
+	struct weir_token token[10], none;
+
+	cr_assert_eq(rig_fill(l, &batch, token, 10), 10);
+	cr_assert_eq(weir_try_acquire_for(l, &live, &none), -EAGAIN);
+	weir_release(l, &token[9], WEIR_IGNORE);
+	rig_time += 100 * WEIR_MS;
+	cr_assert_eq(weir_try_acquire_for(l, &batch, &none), -EAGAIN);
+	rig_time += 1;
+	cr_assert_eq(weir_try_acquire_for(l, &batch, &token[9]), 0);
+	cr_assert_eq(rig_partition(l, LIVE).kept, 0);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, without_a_share_there_is_only_what_others_leave)
+{
+	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5},
+						    {.name = "crawler"}};
+	const struct weir_call crawler = {.partition = 2};
+	struct weir_limiter *l = make(10, partitions, 2, 0);
+	struct weir_token token[10], none;
+
+	cr_assert_eq(rig_partition(l, 2).guarantee, 0);
+	cr_assert_eq(rig_fill(l, &crawler, token, 10), 10);
+	cr_assert_eq(weir_try_acquire_for(l, &live, &none), -EAGAIN);
+	rig_empty(l, token, 2);
+	cr_assert_eq(rig_fill(l, &live, token, 1), 1, "the first that came free was kept");
+	cr_assert_eq(rig_fill(l, &crawler, &token[1], 2), 1, "the second was not");
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, a_cap_holds_where_there_is_room)
+{
+	const struct weir_partition partitions[] = {
+		{.name = "half", .share = 0.1, .cap = 0.5},
+		{.name = "three", .max = 3},
+	};
+	struct weir_limiter *l = make(10, partitions, 2, 0);
+	struct weir_token token[10];
+
+	cr_assert_eq(rig_fill(l, &(struct weir_call){.partition = 1}, token, 10), 5);
+	rig_empty(l, token, 5);
+	cr_assert_eq(rig_fill(l, &(struct weir_call){.partition = 2}, token, 10), 3);
+	rig_empty(l, token, 3);
+	cr_assert_eq(weir_limit_set(l, 1), 0);
+	cr_assert_eq(rig_partition(l, 1).cap, 1, "one at least");
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, shares_are_rounded_up_while_the_limit_allows)
+{
+	const struct weir_partition thirds[] = {{.name = "a", .share = 1.0 / 3},
+						{.name = "b", .share = 1.0 / 3},
+						{.name = "c", .share = 1.0 / 3}};
+	const struct weir_partition noisy[] = {{.name = "a", .share = 0.28},
+					       {.name = "b", .share = 0.33},
+					       {.name = "c", .share = 0.39}};
+	struct weir_limiter *l = make(10, thirds, 3, 0);
+
+	cr_assert_eq(rig_partition(l, 1).guarantee, 4, "not all three can have 4 of 10");
+	cr_assert_eq(rig_partition(l, 2).guarantee, 3);
+	cr_assert_eq(rig_partition(l, 3).guarantee, 3);
+	weir_limiter_destroy(l);
+	l = make(25, noisy, 3, 0);
+	cr_assert_eq(rig_partition(l, 1).guarantee, 7, "25 * 0.28 is 7, not a little more");
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, a_name_is_an_index_and_an_unknown_one_is_zero)
+{
+	struct weir_limiter *l = make(4, two, 2, 0);
+	struct weir_limiter *plain = make(4, NULL, 0, 0);
+	struct weir_token token;
+
+	cr_assert_eq(weir_partition_count(l), 3);
+	cr_assert_eq(weir_partition_find(l, "live"), LIVE);
+	cr_assert_eq(weir_partition_find(l, "batch"), BATCH);
+	cr_assert_eq(weir_partition_find(l, "nobody"), 0);
+	cr_assert_eq(weir_partition_find(l, NULL), 0);
+	cr_assert_str_eq(rig_partition(l, 0).name, "unknown");
+	cr_assert_eq(weir_try_acquire_for(l, &(struct weir_call){.partition = 3}, &token), -EINVAL);
+	cr_assert_eq(token.state, 0);
+	cr_assert_eq(weir_partition_count(plain), 0);
+	cr_assert_eq(weir_partition_find(plain, "live"), 0);
+	cr_assert_eq(weir_try_acquire_for(plain, &live, &token), -EINVAL);
+	weir_limiter_destroy(l);
+	weir_limiter_destroy(plain);
+}
+
+Test(partitions, partition_zero_can_be_configured_by_its_name)
+{
+	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5},
+						    {.name = "unknown", .share = 0.5, .max = 2}};
+	struct weir_limiter *l = make(10, partitions, 2, 0);
+	struct weir_token token[10];
+
+	cr_assert_eq(weir_partition_count(l), 2);
+	cr_assert_eq(rig_partition(l, 0).guarantee, 2);
+	cr_assert_eq(rig_fill(l, NULL, token, 10), 2);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, waiters_of_one_are_not_in_the_way_of_another)
+{
+	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5},
+						    {.name = "batch", .share = 0.2, .cap = 0.2}};
+	struct weir_limiter *l = make(10, partitions, 2, 20);
+	struct weir_token token[10];
+	struct weir_wait wait[5];
+
+	cr_assert_eq(rig_fill(l, &batch, token, 10), 2, "its cap");
+	for (int i = 0; i < 5; i++)
+		cr_assert_eq(weir_enqueue_for(l, &batch, NULL, NULL, &wait[i]), 0);
+	cr_assert_eq(weir_waiting(l), 5);
+	cr_assert_eq(rig_fill(l, &live, &token[2], 8), 8, "there is room, and they cannot use it");
+	rig_empty(l, token, 1);
+	cr_assert_eq(weir_poll(l, &wait[0], &token[0]), 0);
+	cr_assert_eq(weir_poll(l, &wait[1], &token[1]), -EAGAIN);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, who_waits_below_its_share_is_served_first)
+{
+	struct weir_limiter *l = make(10, two, 2, 20);
+	struct weir_wait first, second;
+	struct weir_token token[10], granted;
+
+	cr_assert_eq(rig_fill(l, &batch, token, 10), 10);
+	cr_assert_eq(weir_enqueue_for(l, &batch, NULL, NULL, &first), 0);
+	rig_time++;
+	cr_assert_eq(weir_enqueue_for(l, &live, NULL, NULL, &second), 0);
+	rig_empty(l, token, 1);
+	cr_assert_eq(weir_poll(l, &first, &granted), -EAGAIN);
+	cr_assert_eq(weir_poll(l, &second, &granted), 0);
+	cr_assert_eq(granted.partition, LIVE);
+	weir_limiter_destroy(l);
+}
+
+struct sleeper {
+	struct weir_limiter *limiter;
+	int result;
+};
+
+static void *sleep_for_batch(void *arg)
+{
+	struct sleeper *sleeper = arg;
+	struct weir_token token;
+
+	sleeper->result = weir_acquire_for(sleeper->limiter, &batch, WEIR_FOREVER, &token);
+	weir_release(sleeper->limiter, &token, WEIR_IGNORE);
+	return NULL;
+}
+
+/*
+ * The room is kept for live, which does not come back, and nothing else happens: the
+ * sleeper has to find out by itself.
+ */
+Test(partitions, a_sleeper_gets_what_was_kept_in_vain)
+{
+	const struct weir_partition whole[] = {{.name = "live", .share = 1}, {.name = "batch"}};
+	struct weir_config config = rig_config(1);
+	struct sleeper sleeper;
+	struct weir_token token, none;
+	pthread_t thread;
+
+	config.clock = NULL;
+	config.partitions = whole;
+	config.partition_count = 2;
+	config.partition_hold = WEIR_MS;
+	config.queue = 4;
+	sleeper.limiter = rig_make(&config);
+	cr_assert_eq(weir_try_acquire_for(sleeper.limiter, &batch, &token), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, sleep_for_batch, &sleeper), 0);
+	while (weir_waiting(sleeper.limiter) == 0)
+		sched_yield();
+	cr_assert_eq(weir_try_acquire_for(sleeper.limiter, &live, &none), -EAGAIN);
+	weir_release(sleeper.limiter, &token, WEIR_IGNORE);
+	pthread_join(thread, NULL);
+	cr_assert_eq(sleeper.result, 0);
+	weir_limiter_destroy(sleeper.limiter);
+}
+
+Test(partitions, shares_move_at_run_time)
+{
+	struct weir_limiter *l = make(10, two, 2, 0);
+	struct weir_partition change[] = {{.name = "batch", .share = 0.5},
+					  {.name = "live", .share = 0.5}};
+	char why[100];
+
+	cr_assert_eq(weir_partitions_set(l, change, 2, why, sizeof(why)), 0);
+	cr_assert_eq(rig_partition(l, LIVE).guarantee, 5);
+	cr_assert_eq(rig_partition(l, BATCH).guarantee, 5);
+	change[0].share = 0.2;
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), 0);
+	cr_assert_eq(rig_partition(l, LIVE).guarantee, 5, "left out, left alone");
+	cr_assert_eq(rig_partition(l, BATCH).guarantee, 2);
+	change[0].share = 0.6;
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "The shares add up to 1.1, more than 1.");
+	cr_assert_eq(rig_partition(l, BATCH).guarantee, 2);
+	change[0].name = "nobody";
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "There is no partition named nobody.");
+	cr_assert_eq(weir_limit_set(l, 100), 0);
+	cr_assert_eq(rig_partition(l, BATCH).guarantee, 20);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, refusals_are_delayed_but_not_too_many)
+{
+	const struct weir_partition slow[] = {{.name = "live", .share = 0.5},
+					      {.name = "batch", .reject_delay = 5 * WEIR_MS}};
+	struct weir_config config = rig_config(10);
+	struct weir_limiter *l;
+
+	config.partitions = slow;
+	config.partition_count = 2;
+	config.delayed_max = 2;
+	l = rig_make(&config);
+	cr_assert_eq(weir_delay_begin(l, LIVE), 0);
+	cr_assert_eq(weir_delay_begin(l, BATCH), 5 * WEIR_MS);
+	cr_assert_eq(weir_delay_begin(l, BATCH), 5 * WEIR_MS);
+	cr_assert_eq(weir_delay_begin(l, BATCH), 0);
+	cr_assert_eq(rig_partition(l, BATCH).delayed, 2);
+	weir_delay_end(l, BATCH);
+	cr_assert_eq(weir_delay_begin(l, BATCH), 5 * WEIR_MS);
+	cr_assert_eq(weir_delay_begin(l, 77), 0);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, each_counts_its_own)
+{
+	struct weir_limiter *l = make(4, two, 2, 4);
+	struct weir_token token[4], none;
+	struct weir_wait wait;
+
+	cr_assert_eq(rig_fill(l, &live, token, 5), 4);
+	cr_assert_eq(weir_enqueue_for(l, &live, NULL, NULL, &wait), 0);
+	cr_assert_eq(weir_cancel(l, &wait, &none), 0);
+	rig_time += WEIR_MS;
+	weir_release(l, &token[0], WEIR_SUCCESS);
+	weir_release(l, &token[1], WEIR_DROPPED);
+	weir_release(l, &token[2], WEIR_TIMED_OUT);
+	weir_release(l, &token[3], WEIR_CANCELLED);
+
+	struct weir_partition_snapshot s = rig_partition(l, LIVE);
+
+	cr_assert(s.admitted == 4 && s.rejected == 1 && s.abandoned == 1);
+	cr_assert(s.succeeded == 1 && s.dropped == 2 && s.other == 1);
+	s = rig_partition(l, BATCH);
+	cr_assert(s.admitted == 0 && s.rejected == 0 && s.succeeded == 0);
+	weir_partition_snapshot_init(&s);
+	cr_assert_eq(weir_partition_snapshot_take(l, 3, &s), -EINVAL);
+	weir_limiter_destroy(l);
+}
+
+static void refused(const struct weir_partition *partitions, uint32_t count, const char *sentence)
+{
+	struct weir_config config = rig_config(10);
+	char why[160] = "";
+
+	config.partitions = partitions;
+	config.partition_count = count;
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL, "%s", sentence);
+	cr_assert_str_eq(why, sentence);
+}
+
+Test(partitions, what_cannot_work_is_refused_with_a_sentence)
+{
+	char name[WEIR_PARTITION_NAME_MAX + 2];
+
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+#define REFUSED(sentence, ...)                                                                     \
+	do {                                                                                       \
+		const struct weir_partition p[] = {__VA_ARGS__};                                   \
+		refused(p, sizeof(p) / sizeof(p[0]), sentence);                                    \
+	} while (0)
+
+	REFUSED("Partition 1 has no name.", {.share = 0.5});
+	REFUSED("Partition 1 has no name.", {.name = ""});
+	REFUSED("The name of partition 1 is longer than 63 bytes.", {.name = name});
+	REFUSED("There are two partitions named a.", {.name = "a"}, {.name = "a"});
+	REFUSED("The share of a is -0.1, not from 0 to 1.", {.name = "a", .share = -0.1});
+	REFUSED("The share of a is nan, not from 0 to 1.", {.name = "a", .share = NAN});
+	REFUSED("The shares add up to 1.2, more than 1.", {.name = "a", .share = 0.6},
+		{.name = "b", .share = 0.6});
+	REFUSED("The cap of a is 1.5, not above 0 and up to 1.", {.name = "a", .cap = 1.5});
+	REFUSED("The cap of a is below its share.", {.name = "a", .share = 0.5, .cap = 0.4});
+	REFUSED("The max of a is 16777216, above 16777215.", {.name = "a", .max = 1u << 24});
+	REFUSED("The reject_delay of a is longer than an hour.",
+		{.name = "a", .reject_delay = 3601 * WEIR_S});
+	refused(NULL, 2, "partition_count is 2, but there are no partitions.");
+	refused(two, 65, "partition_count is 65, above 64.");
+}
+
+/* All ways to split 100 in three whole percentages; the reference refuses six of them. */
+Test(partitions, decimal_shares_add_up)
+{
+	for (int a = 1; a < 99; a++)
+		for (int b = 1; a + b < 100; b++) {
+			const struct weir_partition p[] = {
+				{.name = "a", .share = a / 100.0},
+				{.name = "b", .share = b / 100.0},
+				{.name = "c", .share = (100 - a - b) / 100.0},
+			};
+			struct weir_config config = rig_config(10);
+
+			config.partitions = p;
+			config.partition_count = 3;
+			cr_assert_eq(weir_config_check(&config, NULL, 0), 0, "%d %d", a, b);
+		}
+}
