@@ -40,11 +40,14 @@ void admission_init(const struct admission *a, const struct admission_config *co
 	admission_retune(a, false);
 }
 
-uint32_t admission_margin(uint32_t permits)
+uint32_t admission_margin(uint32_t permits, uint32_t rank)
 {
-	uint32_t root = (uint32_t)sqrt((double)permits);
+	uint32_t margin;
 
-	return root < permits ? root : permits - (permits > 0);
+	if (LIKELY(rank == 0))
+		return 0;
+	margin = rank * (uint32_t)sqrt((double)permits);
+	return margin < permits ? margin : permits - (permits > 0);
 }
 
 /* As many permits as the call asks for, or as there can be at all. */
@@ -59,51 +62,65 @@ static uint32_t affordable(const struct admission *a, const struct part *part, u
 	return cost < limit ? cost : limit;
 }
 
-static bool within(const struct part *part, uint32_t busy, bool low)
+static bool within(const struct part *part, uint32_t busy, uint32_t rank)
 {
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 
-	return busy + (low ? admission_margin(guarantee) : 0) <= guarantee;
+	return busy + admission_margin(guarantee, rank) <= guarantee;
 }
 
-static uint32_t unused(const struct part *part, uint32_t guarantee)
+/* What the partition has lately used or wanted, as far as it is guaranteed. */
+static uint32_t level_of(const struct part *part)
 {
-	uint32_t busy = gate_inflight(gate_read(&part->own));
+	uint32_t peak = atomic_load_explicit(&part->peak, RELAXED);
+	uint32_t before = atomic_load_explicit(&part->before, RELAXED);
+	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
+	uint32_t level = peak > before ? peak : before;
 
-	return guarantee > busy ? guarantee - busy : 0;
+	return level < guarantee ? level : guarantee;
 }
 
-static void keep(const struct admission *a, int32_t more)
+uint32_t admission_kept_for(const struct part *part)
 {
-	atomic_fetch_add_explicit(&a->room->kept, more, RELAXED);
+	uint32_t busy = gate_inflight(gate_read(&part->own)), level = level_of(part);
+
+	return level > busy ? level - busy : 0;
 }
 
-/* An admission within the guarantee is what was claimed. */
-static void take_up(const struct admission *a, struct part *part, uint32_t cost)
+static uint32_t kept_for_all(const struct admission *a)
 {
-	uint32_t claim = atomic_load_explicit(&part->claim, RELAXED), used;
+	uint32_t kept = 0;
 
-	do {
-		if (LIKELY(claim == 0))
-			return;
-		used = claim < cost ? claim : cost;
-	} while (!atomic_compare_exchange_weak_explicit(&part->claim, &claim, claim - used,
-							memory_order_release, RELAXED));
-	keep(a, -(int32_t)used);
+	for (uint32_t i = 0; i < a->count; i++)
+		kept += admission_kept_for(&a->parts[i]);
+	return kept;
+}
+
+bool admission_keeps(const struct admission *a)
+{
+	return a->count > 0 && kept_for_all(a) > 0;
+}
+
+static void raise_peak(struct part *part, uint32_t busy)
+{
+	uint32_t peak = atomic_load_explicit(&part->peak, RELAXED);
+
+	while (UNLIKELY(busy > peak) &&
+	       !atomic_compare_exchange_weak_explicit(&part->peak, &peak, busy, RELAXED, RELAXED))
+		;
 }
 
 /* Of the gate, for a call that is above its partition's guarantee. */
 static enum verdict borrow(const struct admission *a, const struct demand *d, uint32_t cost,
 			   struct permit *permit)
 {
-	int32_t kept = atomic_load_explicit(&a->room->kept, RELAXED);
-	uint32_t owed = kept > 0 ? (uint32_t)kept : 0;
-	uint32_t margin = d->low ? admission_margin(gate_limit(gate_read(a->gate))) : 0;
+	uint32_t kept = kept_for_all(a);
+	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), d->rank);
 	uint64_t word;
 
-	if (gate_reserve(a->gate, cost, owed + margin, d->overtake, &permit->inflight))
+	if (gate_reserve(a->gate, cost, kept + margin, d->overtake, &permit->inflight))
 		return ADMITTED;
-	if (owed == 0)
+	if (kept == 0)
 		return REFUSED;
 	word = gate_read(a->gate);
 	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
@@ -122,12 +139,12 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 	permit->cost = cost;
 	if (!gate_reserve(&part->own, cost, 0, d->overtake, &busy))
 		return REFUSED;
-	if (within(part, busy, d->low)) {
+	if (within(part, busy, d->rank)) {
 		if (gate_reserve(a->gate, cost, 0, true, &permit->inflight)) {
-			take_up(a, part, cost);
+			raise_peak(part, busy);
 			return ADMITTED;
 		}
-		verdict = d->low ? REFUSED : REFUSED_OWED;
+		verdict = d->rank > 0 ? REFUSED : REFUSED_OWED;
 	} else {
 		verdict = borrow(a, d, cost, permit);
 		if (verdict == ADMITTED)
@@ -143,45 +160,48 @@ bool admission_entitled(const struct admission *a, const struct demand *d)
 	struct part *part = &a->parts[d->part];
 	uint32_t busy = gate_inflight(gate_read(&part->own)) + affordable(a, part, d->cost);
 
-	return within(part, busy, d->low);
+	return within(part, busy, d->rank);
 }
 
-void admission_claim(const struct admission *a, const struct demand *d, weir_time now)
+/* Begin a new interval if one is over. True if less is kept afterwards. */
+static bool roll(struct part *part, weir_time now, weir_dur hold)
+{
+	uint64_t since = atomic_load_explicit(&part->since, RELAXED);
+	uint32_t level = level_of(part), busy, peak;
+
+	if (since != 0 && (int64_t)(now - since) <= (int64_t)hold)
+		return false;
+	if (!atomic_compare_exchange_strong_explicit(&part->since, &since, now, RELAXED, RELAXED))
+		return false;
+	if (since == 0)
+		return false; /* the first begins with what there is */
+	busy = gate_inflight(gate_read(&part->own));
+	peak = atomic_exchange_explicit(&part->peak, busy, RELAXED);
+	/* An interval that nobody ended in time tells nothing any more. */
+	if ((int64_t)(now - since) > 2 * (int64_t)hold)
+		peak = busy;
+	atomic_store_explicit(&part->before, peak, RELAXED);
+	return level_of(part) < level;
+}
+
+void admission_want(const struct admission *a, const struct demand *d, weir_time now)
 {
 	struct part *part = &a->parts[d->part];
-	uint32_t most = unused(part, atomic_load_explicit(&part->guarantee, RELAXED));
-	uint32_t claim = atomic_load_explicit(&part->claim, RELAXED), wanted;
+	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
+	uint32_t busy = gate_inflight(gate_read(&part->own)), peak, wanted;
 
-	atomic_store_explicit(&part->claimed_at, now, RELAXED);
-	do {
-		wanted = claim + d->cost < most ? claim + d->cost : most;
-	} while (!atomic_compare_exchange_weak_explicit(&part->claim, &claim, wanted,
-							memory_order_release, RELAXED));
-	keep(a, (int32_t)wanted - (int32_t)claim);
-}
-
-/* Let the claim fall to most. */
-static bool cut_claim(const struct admission *a, struct part *part, uint32_t claim, uint32_t most)
-{
-	if (claim <= most || !atomic_compare_exchange_strong_explicit(
-				     &part->claim, &claim, most, memory_order_release, RELAXED))
-		return false;
-	keep(a, (int32_t)most - (int32_t)claim);
-	return true;
+	(void)roll(part, now, a->room->hold);
+	peak = atomic_load_explicit(&part->peak, RELAXED);
+	wanted = (peak > busy ? peak : busy) + d->cost;
+	raise_peak(part, wanted < guarantee ? wanted : guarantee);
 }
 
 bool admission_lapse(const struct admission *a, weir_time now)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < a->count; i++) {
-		struct part *part = &a->parts[i];
-		uint32_t claim = atomic_load_explicit(&part->claim, memory_order_acquire);
-		weir_time at = atomic_load_explicit(&part->claimed_at, RELAXED);
-
-		if (claim > 0 && (int64_t)(now - at) > (int64_t)a->room->hold)
-			any |= cut_claim(a, part, claim, 0);
-	}
+	for (uint32_t i = 0; i < a->count; i++)
+		any |= roll(&a->parts[i], now, a->room->hold);
 	return any;
 }
 
@@ -255,8 +275,6 @@ static void retune(const struct admission *a)
 
 		(void)gate_set_limit(&part->own, cap);
 		atomic_store_explicit(&part->guarantee, mine, RELAXED);
-		(void)cut_claim(a, part, atomic_load_explicit(&part->claim, RELAXED),
-				unused(part, mine));
 	}
 }
 

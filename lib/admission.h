@@ -6,10 +6,9 @@
  * own         as the gate's word (lib/gate.h): permits and waiters of one partition,
  *             and its cap in place of the limit
  * guarantee   retune: store                     relaxed  nothing: a number
- * claim       claim, take up, lapse: CAS        release  lapse: claimed_at
- * claimed_at  claim: store                      relaxed  claim carries it
- * kept        claim, take up, lapse: add        relaxed  nothing: a number, the sum of all
- *                                                        claims but for those on their way
+ * peak        raise: CAS; roll: exchange        relaxed  nothing: a number
+ * before      roll: store                       relaxed  nothing: a number
+ * since       roll: CAS; who wins it rolls      relaxed  nothing: a time
  * learned,    the window's owner, limit_set:    relaxed  retune: the errand orders them
  * burst       store
  * share, cap  partitions_set: store             relaxed  as learned
@@ -22,14 +21,16 @@
  * order. The gate alone decides what is in flight, so the limit holds whatever
  * partitions do. Where the gate refuses, the partition gets its permits back: for
  * an instant another call of that partition found it fuller than it was. That can
- * cost the other its claim to the guarantee, but only while the gate is full, when it would have been
+ * cost the other its guarantee, but only while the gate is full, when it would have been
  * refused as well.
  *
- * A guarantee is kept by claims. Who is refused within his guarantee leaves one:
- * so many permits, of those that come free next, are kept from all who are above theirs.
- * A claim is used up by the partition's next admissions, or lapses. Two claims and an
- * admission that cross may leave kept off for an instant, below zero even, never
- * for good: each change of a claim is followed by the same change of kept.
+ * What a partition has lately used of its guarantee, or has been refused of it, is its level:
+ * the peak of this interval or of the one before. Room up to the level is kept from all who
+ * are above their guarantee; the rest of the guarantee they may borrow. So a
+ * partition finds the room that it is used to, and gets more by being refused once for each
+ * permit more. Peaks are rolled on by those to whom the room that is kept would be of
+ * use; who raises a peak at that very moment may raise the old one, and raises the
+ * new one the next time.
  */
 #ifndef WEIR_LIB_ADMISSION_H
 #define WEIR_LIB_ADMISSION_H
@@ -43,9 +44,9 @@
 struct part {
 	struct gate own;
 	_Alignas(LINE) _Atomic uint32_t guarantee;
-	_Atomic uint32_t claim;
-	_Atomic uint64_t claimed_at;
+	_Atomic uint32_t peak, before;
 	_Atomic uint32_t delayed;
+	_Atomic uint64_t since; /* when the interval began; 0: there was none */
 
 	/* As configured; the doubles as their bits. */
 	_Atomic uint32_t max;
@@ -55,9 +56,8 @@ struct part {
 };
 
 struct room {
-	_Alignas(LINE) _Atomic int32_t kept;
-	_Atomic uint32_t learned; /* the limit without the burst */
-	_Atomic uint32_t burst;   /* permits above it that are open */
+	_Alignas(LINE) _Atomic uint32_t learned; /* the limit without the burst */
+	_Atomic uint32_t burst;                  /* permits above it that are open */
 	_Atomic uint32_t retuning;
 	_Atomic uint32_t setting; /* 1: partitions_set() is at it */
 	_Atomic uint32_t delayed; /* refusals, of all partitions */
@@ -84,7 +84,7 @@ struct admission_config {
 struct demand {
 	uint32_t cost;
 	uint16_t part;
-	bool low;      /* of a priority that is being shed: gets what others leave */
+	uint8_t rank;  /* of its priority (lib/shed.h): above 0, it leaves so many margins */
 	bool overtake; /* may pass those who wait */
 };
 
@@ -99,7 +99,7 @@ enum verdict {
 	ADMITTED,
 	REFUSED,
 	REFUSED_KEPT, /* there is room, but it is kept for others: see whether that lapses */
-	REFUSED_OWED, /* within its guarantee: leave a claim */
+	REFUSED_OWED, /* within its guarantee: see that room is kept for it */
 };
 
 void admission_init(const struct admission *a, const struct admission_config *config,
@@ -108,8 +108,8 @@ void admission_init(const struct admission *a, const struct admission_config *co
 enum verdict admission_reserve_part(const struct admission *a, const struct demand *d,
 				    struct permit *permit);
 
-/* Permits that a call of low priority has to leave, of so many: their root, but not all. */
-uint32_t admission_margin(uint32_t permits);
+/* Permits, of so many, that a call of that rank leaves to others: roots of them, but not all. */
+uint32_t admission_margin(uint32_t permits, uint32_t rank);
 
 static inline uint32_t admission_limit(const struct admission *a)
 {
@@ -125,12 +125,12 @@ static inline enum verdict admission_reserve(const struct admission *a, const st
 		return admission_reserve_part(a, d, permit);
 	permit->wake = false;
 	permit->cost = d->cost;
-	if (LIKELY(d->cost == 1 && !d->low))
+	if (LIKELY(d->cost == 1 && d->rank == 0))
 		return gate_reserve(a->gate, 1, 0, d->overtake, &permit->inflight) ? ADMITTED
 										   : REFUSED;
 	limit = gate_limit(gate_read(a->gate));
 	permit->cost = d->cost < limit ? d->cost : limit;
-	leave = d->low ? admission_margin(limit) : 0;
+	leave = admission_margin(limit, d->rank);
 	return gate_reserve(a->gate, permit->cost, leave, d->overtake, &permit->inflight) ? ADMITTED
 											  : REFUSED;
 }
@@ -152,16 +152,17 @@ static inline bool admission_give_back(const struct admission *a, uint16_t part,
 /* Whether the call would stay within its partition's guarantee. */
 bool admission_entitled(const struct admission *a, const struct demand *d);
 
-/* Keep room for a call that was refused within its guarantee. */
-void admission_claim(const struct admission *a, const struct demand *d, weir_time now);
+/* Raise the level for a call that was refused within its partition's guarantee. */
+void admission_want(const struct admission *a, const struct demand *d, weir_time now);
 
-/* Drop claims that nobody has come back for. True if there were any. */
+/* Permits that are kept for a partition beside those it has. */
+uint32_t admission_kept_for(const struct part *part);
+
+/* Whether any are kept for anybody. */
+bool admission_keeps(const struct admission *a);
+
+/* Let go of what has been kept for an interval and not been used. True if there was any. */
 bool admission_lapse(const struct admission *a, weir_time now);
-
-static inline bool admission_keeps(const struct admission *a)
-{
-	return a->count > 0 && atomic_load_explicit(&a->room->kept, memory_order_relaxed) > 0;
-}
 
 /*
  * Bring the gate's limit, and all guarantees and caps, to what is learned and configured.

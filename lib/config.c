@@ -231,10 +231,10 @@ static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *
 	l->part_totals = part(mem, &end, (size_t)stripes * parts * sizeof(*l->part_totals));
 	l->shedding.arrivals = part(mem, &end,
 				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
-	l->shedding.thresholds = part(mem, &end, shed_parts * sizeof(*l->shedding.thresholds));
+	l->shedding.rankings = part(mem, &end, shed_parts * sizeof(*l->shedding.rankings));
 	l->shedding.parts = shed_parts;
 	l->shedding.stripes = stripes;
-	l->shedding.floor = s->shed_floor;
+	l->shedding.floor = (uint32_t)(s->shed_floor * 65536);
 	l->brain = part(mem, &end, sizeof(*l->brain));
 	l->published = part(mem, &end, sizeof(*l->published));
 	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));

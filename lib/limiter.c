@@ -68,20 +68,21 @@ int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
 	if (l->shedding.parts > 0 && !*bypass) {
 		const struct stripe *stripe = sampler_stripe(&l->sampling);
 
-		demand->low = shed_is_low(&l->shedding, (uint32_t)(stripe - l->sampling.stripes),
-					  demand->part, call->priority);
+		demand->rank = (uint8_t)shed_rank(&l->shedding,
+						  (uint32_t)(stripe - l->sampling.stripes),
+						  demand->part, call->priority);
 	}
 	return 0;
 }
 
-/* What has to be done before a refusal: see whether the room is kept in vain, or keep some. */
+/* Before a refusal: see whether room is kept in vain, or see that some is kept. */
 static bool reserve_again(struct weir_limiter *l, const struct demand *demand, enum verdict verdict,
 			  const weir_time *now, struct permit *permit)
 {
 	const weir_time at = time_for(l, now);
 
 	if (verdict == REFUSED_OWED)
-		admission_claim(&l->admission, demand, at);
+		admission_want(&l->admission, demand, at);
 	if (verdict == REFUSED_KEPT && admission_lapse(&l->admission, at)) {
 		permit->wake = false;
 		queue_drain(&l->queueing, at);
@@ -123,10 +124,9 @@ void limiter_count_refusal(const struct weir_limiter *l, const struct demand *de
 
 	stripe_count(stripe, TOTAL_REJECTED);
 	count_part(l, stripe, demand->part, PART_REJECTED, 1);
-	if (!demand->low) {
-		count_pressure(l, stripe, demand->part);
+	count_pressure(l, stripe, demand->part);
+	if (demand->rank == 0)
 		return;
-	}
 	stripe_count(stripe, TOTAL_SHED);
 	count_part(l, stripe, demand->part, PART_SHED, 1);
 }
@@ -135,8 +135,7 @@ int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, co
 		   struct weir_token *token)
 {
 	if (UNLIKELY(limiter_in_shadow(l))) {
-		if (!demand->low)
-			count_pressure(l, sampler_stripe(&l->sampling), demand->part);
+		count_pressure(l, sampler_stripe(&l->sampling), demand->part);
 		limiter_pass(l, time_for(l, now), TOTAL_WOULD_REJECT, token);
 		return 0;
 	}

@@ -44,8 +44,8 @@
  * makes room there sees it there. While the partition is at its cap, its waiters have no use for
  * the gate's room, and must not keep others from it: the drainer then takes
  * their announcement off the gate (the row is stuck), and puts it back, before it looks at
- * the gate, once the cap allows. All else that may give a waiter its turn, a claim
- * that lapses, a guarantee that grows, is followed by an asking, whoever may wait.
+ * the gate, once the cap allows. All else that may give a waiter its turn, room
+ * that is no longer kept, a guarantee that grows, is followed by an asking, whoever may wait.
  */
 
 #include "lib/queue.h"
@@ -392,8 +392,7 @@ static void set_watch(const struct queueing *q, weir_time now)
 
 static void drain_parts(const struct queueing *q, weir_time now)
 {
-	if (admission_keeps(&q->admission))
-		(void)admission_lapse(&q->admission, now);
+	(void)admission_lapse(&q->admission, now);
 	while (serve_next(q, now))
 		;
 	set_watch(q, now);

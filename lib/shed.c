@@ -1,10 +1,5 @@
 /*
- * Where the threshold of shedding goes. shed.h says what it is.
- *
- * Let part be the part of all calls that is above the threshold. Refusals among these
- * mean that they alone are too many: part falls by the fraction of them
- * that was refused. While next to none is refused it grows slowly, as DAGOR's does;
- * slowly costs nothing, since calls below the threshold use what room there is.
+ * Ranking priorities. shed.h says what ranks are.
  */
 
 #include "lib/shed.h"
@@ -16,107 +11,94 @@
 /* Fewer calls than this tell nothing yet: the step waits for more. */
 #define CALLS_MIN 20
 
-/* Of the calls above the threshold, so many may be refused without its moving. */
-#define TOLERANCE 0.01
-
-/* By this much part grows a step. DAGOR's is 0.01 too. */
-#define GROWTH 0.01
+/* Weight of the last step's part of calls served. */
+#define WEIGHT 0.5
 
 void shed_init(const struct shedding *s)
 {
 	memset(s->arrivals, 0, (size_t)s->parts * s->stripes * sizeof(*s->arrivals));
 	for (uint32_t p = 0; p < s->parts; p++) {
-		memset(&s->thresholds[p], 0, sizeof(s->thresholds[p]));
-		s->thresholds[p].part = 1;
-		for (uint32_t i = 0; i < LEVELS; i++)
-			atomic_init(&s->thresholds[p].pass[i], WHOLE);
+		memset(&s->rankings[p], 0, sizeof(s->rankings[p]));
+		s->rankings[p].served = 1;
 	}
 }
 
-/* Of each WHOLE calls, pass are chosen, evenly: whether the n-th is. */
-static bool is_chosen(uint32_t n, uint32_t pass)
+/* Of each 65536 calls so many are chosen, evenly: whether the n-th is. */
+static bool is_chosen(uint32_t n, uint32_t floor)
 {
-	return ((uint64_t)n + 1) * pass / WHOLE != (uint64_t)n * pass / WHOLE;
+	return ((uint64_t)n + 1) * floor >> 16 != (uint64_t)n * floor >> 16;
 }
 
-bool shed_is_low(const struct shedding *s, uint32_t stripe, uint16_t part, int16_t priority)
+uint32_t shed_rank(const struct shedding *s, uint32_t stripe, uint16_t part, int16_t priority)
 {
 	struct arrivals *arrivals = &s->arrivals[stripe * s->parts + part];
 	uint32_t level = (uint32_t)(priority - WEIR_PRIORITY_MIN);
-	uint32_t pass = atomic_load_explicit(&s->thresholds[part].pass[level], RELAXED);
+	uint32_t rank = atomic_load_explicit(&s->rankings[part].rank[level], RELAXED);
 	uint32_t n = atomic_fetch_add_explicit(&arrivals->arrived[level], 1, RELAXED);
 
-	if (pass < WHOLE && !is_chosen(n, pass))
-		return true;
-	atomic_fetch_add_explicit(&arrivals->high, 1, RELAXED);
-	return false;
+	return UNLIKELY(rank == 2) && is_chosen(n, s->floor) ? 0 : rank;
 }
 
 /* A partition's counters, over all stripes. */
 struct counts {
-	uint32_t arrived[LEVELS], high, refused;
+	uint32_t arrived[LEVELS], refused;
 };
 
-static void add_up(const struct shedding *s, uint32_t part, struct counts *sum)
+static struct counts add_up(const struct shedding *s, uint32_t part)
 {
+	struct counts sum = {.refused = 0};
+
 	for (uint32_t k = 0; k < s->stripes; k++) {
 		const struct arrivals *a = &s->arrivals[k * s->parts + part];
 
-		sum->refused += atomic_load_explicit(&a->refused, RELAXED);
-		sum->high += atomic_load_explicit(&a->high, RELAXED);
+		sum.refused += atomic_load_explicit(&a->refused, RELAXED);
 		for (uint32_t i = 0; i < LEVELS; i++)
-			sum->arrived[i] += atomic_load_explicit(&a->arrived[i], RELAXED);
+			sum.arrived[i] += atomic_load_explicit(&a->arrived[i], RELAXED);
 	}
+	return sum;
 }
 
 /*
- * Lay part of all calls above the threshold, from the highest level down. The highest
- * that there is gives way to none.
+ * From the highest level down: where do the calls that can be served end? The highest that
+ * there is gives way to nobody, so it is of rank 0 in any case.
  */
-static void set_levels(const struct shedding *s, struct threshold *t, const uint32_t *calls,
-		       double all)
+static void set_ranks(struct ranking *r, const uint32_t *calls, uint32_t all)
 {
-	double left = t->part * all;
+	double left = r->served * all;
 	bool highest = true;
 
 	for (uint32_t i = LEVELS; i-- > 0;) {
-		double pass = calls[i] > 0 ? left / calls[i] : left > 0;
+		uint32_t rank = left <= 0 ? 2 : calls[i] > left ? 1 : 0;
 
-		if (highest || pass > 1)
-			pass = 1;
-		if (pass < s->floor)
-			pass = s->floor;
-		left = left > calls[i] ? left - calls[i] : 0;
+		if (highest)
+			rank = 0;
+		left -= calls[i];
 		highest = highest && calls[i] == 0;
-		atomic_store_explicit(&t->pass[i], (uint32_t)(pass * WHOLE), RELAXED);
+		atomic_store_explicit(&r->rank[i], rank, RELAXED);
 	}
 }
 
 static void steer(const struct shedding *s, uint32_t part)
 {
-	struct threshold *t = &s->thresholds[part];
-	struct counts now = {.high = 0};
-	uint32_t calls[LEVELS], high, refused;
-	double all = 0;
+	struct ranking *r = &s->rankings[part];
+	struct counts now = add_up(s, part);
+	uint32_t calls[LEVELS], refused = now.refused - r->refused, all = 0;
+	double served;
 
-	add_up(s, part, &now);
 	for (uint32_t i = 0; i < LEVELS; i++) {
-		calls[i] = now.arrived[i] - t->arrived[i];
+		calls[i] = now.arrived[i] - r->arrived[i];
 		all += calls[i];
 	}
 	if (all < CALLS_MIN)
 		return;
-	high = now.high - t->high;
-	refused = now.refused - t->refused;
-	memcpy(t->arrived, now.arrived, sizeof(now.arrived));
-	t->high = now.high;
-	t->refused = now.refused;
-
-	if (refused > TOLERANCE * high)
-		t->part = (refused < high ? high - refused : 0) / all;
-	else
-		t->part = t->part + GROWTH < 1 ? t->part + GROWTH : 1;
-	set_levels(s, t, calls, all);
+	memcpy(r->arrived, now.arrived, sizeof(now.arrived));
+	r->refused = now.refused;
+	served = refused < all ? (double)(all - refused) / all : 0;
+	r->served += WEIGHT * (served - r->served);
+	/* Rounding must not shed the lowest level for ever. */
+	if (refused == 0 && r->served > 0.99)
+		r->served = 1;
+	set_ranks(r, calls, all);
 }
 
 void shed_steer(const struct shedding *s)

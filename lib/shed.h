@@ -1,20 +1,23 @@
 /*
- * Shedding by priority: which calls may use all the room, and which get what is left.
+ * Shedding by priority: which calls may use all the room, and which get what others leave.
  *
  * After DAGOR (H. Zhou et al., "Overload Control for Scaling WeChat Microservices", SoCC
- * 2018): a threshold on priority moves with the load, and a histogram of recent arrivals
- * turns "admit so large a part of them" into a level. Two things differ. The load is
- * read off what hurts, calls above the threshold that were refused, not off a
- * queueing time that has to be tuned. And calls below the threshold are not refused
- * outright: they may use the room that is left beside a margin (as in trunk reservation), so that a
- * threshold that is too high wastes nothing.
+ * 2018): a histogram of recent arrivals turns "so large a part of them can be served" into
+ * a level. Two things differ. How large a part is measured, not searched for: it is
+ * the part of recent calls that was served. And calls below that level are not refused outright,
+ * which would waste room whenever the estimate is a little off: they are
+ * admitted while enough permits are left for those above them (trunk reservation, as
+ * telephone networks do it). So there are three ranks:
+ *   0  levels that can be served whole: they may use all the room;
+ *   1  the level at which what can be served ends: it leaves a margin;
+ *   2  levels below: they leave twice that. Some of their calls go as rank 0 all the same, so
+ *      that no level starves.
  *
  * word      written by                           order    pairs with
  * --------  -----------------------------------  -------  ---------------------------
  * arrived,  a call: +1                           relaxed  nothing: numbers
- * high,
  * refused
- * pass      steer, the window's owner: store     relaxed  nothing: a number
+ * rank      steer, the window's owner: store     relaxed  nothing: a number
  *
  * Counters only grow; the window's owner remembers what they were.
  */
@@ -30,43 +33,40 @@
 /* Calls of one partition on one CPU. */
 struct arrivals {
 	_Alignas(LINE) _Atomic uint32_t arrived[LEVELS];
-	_Alignas(LINE) _Atomic uint32_t high, refused; /* above the threshold, and of these */
+	_Alignas(LINE) _Atomic uint32_t refused;
 };
 
-/* The part of a level's calls that is above the threshold, in parts of WHOLE. */
-#define WHOLE 65536u
-
-struct threshold {
-	_Alignas(LINE) _Atomic uint32_t pass[LEVELS];
+struct ranking {
+	_Alignas(LINE) _Atomic uint32_t rank[LEVELS];
 
 	/* The window's owner's. */
 	_Alignas(LINE) uint32_t arrived[LEVELS];
-	uint32_t high, refused; /* as they were at the last step */
-	double part;            /* of all calls that are to be above the threshold */
+	uint32_t refused; /* as they were at the last step */
+	double served;    /* of all calls, so large a part can be */
 };
 
 /* With its arrays, which lie elsewhere in the same memory. */
 struct shedding {
 	struct arrivals *arrivals; /* a stripe and a partition each */
-	struct threshold *thresholds;
+	struct ranking *rankings;
 	uint32_t parts; /* 0: nothing is shed */
 	uint32_t stripes;
-	double floor; /* of the calls below the threshold, this part is above it all the same */
+	uint32_t floor; /* of 65536 calls of rank 2, so many go as rank 0 */
 };
 
 void shed_init(const struct shedding *s);
 
-/* Count a call. True: it is below the threshold. */
-bool shed_is_low(const struct shedding *s, uint32_t stripe, uint16_t part, int16_t priority);
+/* Count a call, and say its rank. */
+uint32_t shed_rank(const struct shedding *s, uint32_t stripe, uint16_t part, int16_t priority);
 
-/* A call above the threshold was refused. */
+/* A call was refused, or waited in vain. */
 static inline void shed_refused(const struct shedding *s, uint32_t stripe, uint16_t part)
 {
 	atomic_fetch_add_explicit(&s->arrivals[stripe * s->parts + part].refused, 1,
 				  memory_order_relaxed);
 }
 
-/* Move the thresholds. For the window's owner, some times a second. */
+/* Rank the levels anew. For the window's owner, some times a second. */
 void shed_steer(const struct shedding *s);
 
 #endif

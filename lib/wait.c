@@ -92,7 +92,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		limiter_admit(l, now, demand.part, permit.inflight, permit.cost, place, token);
 		return 0;
 	}
-	if (demand.low || limiter_in_shadow(l))
+	if (demand.rank > 0 || limiter_in_shadow(l))
 		return limiter_refuse(l, &demand, &now, token);
 	if (now >= deadline && l->queueing.queue->slots > 0) {
 		limiter_abandon(l, demand.part);
@@ -124,7 +124,7 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	*wait = (struct weir_wait){.stamp = 0};
 	if (limiter_demand(l, call, &demand, &bypass) != 0 || bypass)
 		return -EINVAL;
-	if (!demand.low && queue_enter(&l->queueing, now, &demand, listener, wait))
+	if (demand.rank == 0 && queue_enter(&l->queueing, now, &demand, listener, wait))
 		return 0;
 	limiter_count_refusal(l, &demand);
 	return -EAGAIN;

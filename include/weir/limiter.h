@@ -152,12 +152,15 @@ struct weir_config {
 	uint32_t partition_count;
 	uint32_t delayed_max; /* 100: refusals that may be delayed at once */
 	weir_dur
-		partition_hold; /* 100 ms: how long room is kept for who was refused below a share */
+		partition_hold; /* 100 ms: how long room is kept that a partition has lately used */
 
 	/*
-	 * Shed by priority. Calls of a priority below the threshold, which follows the
-	 * load, get only such room as those above it leave; except for shed_floor of them, so
-	 * that no priority starves. 0 means false, and 0.01; WEIR_SHED_STRICT: let them starve.
+	 * Shed by priority. How large a part of the recent calls could be served says down to
+	 * which priority calls use all the room; that priority itself leaves a margin of
+	 * root(limit) permits to them, lower ones twice that, but for shed_floor of their calls, so
+	 * that none starves. Calls that leave a margin do not wait in a queue. With
+	 * partitions, each has priorities of its own. 0 means false, and 0.01;
+	 * WEIR_SHED_STRICT: let them starve.
 	 */
 	uint32_t shed;
 	double shed_floor;

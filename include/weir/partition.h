@@ -16,15 +16,17 @@
  * A share is a guarantee, not a bound. While there is room anybody may use it; when
  * there is none, who is below its share gets the next that comes free, before
  * everybody who is above. Nothing is ever admitted above the limit, so a share
- * that others have borrowed comes back as their calls end; and from the first call that
- * is refused below its partition's share, room is kept for it as it comes free, until it has been
- * taken or weir_config.partition_hold has passed.
+ * that others have borrowed comes back as their calls end. What a partition has lately used of
+ * its share is kept for it; the rest others may borrow, and it takes one refusal for each
+ * permit that it wants more.
  *
  * Precisely. A partition is guaranteed its share of the limit, rounded up; where
  * all of these together would exceed the limit, those with the smallest fraction are
  * rounded down. A call that leaves its partition within its guarantee is admitted if
  * the limit has room. Any other is admitted if the limit has room beside
- * what is kept, nobody waits for that room, and its partition's cap allows it.
+ * what is kept, nobody waits for that room, and its partition's cap allows it. Kept is,
+ * of each partition's guarantee, what it has had in flight at once, or has been
+ * refused, in the last weir_config.partition_hold or twice that, less what it has now.
  *
  * A call of a name that is no partition goes to partition 0, "unknown". It has no
  * share and no cap, unless a partition of that name is configured.

@@ -33,8 +33,8 @@ struct caller {
 struct share {
 	uint32_t percent, cap_percent, max;
 	uint32_t guarantee, cap;
-	uint32_t busy, claim;
-	weir_time claimed_at;
+	uint32_t busy, peak, before;
+	weir_time since;
 	uint32_t line[QUEUE]; /* callers, oldest first */
 	uint32_t waiting;
 	bool stuck; /* at its cap when last looked at: nobody else waits for it */
@@ -106,8 +106,19 @@ static void twin_retune(struct twin *t)
 
 		s->cap = s->cap_percent == 100 ? s->max : least(cap > 0 ? cap : 1, s->max);
 		s->guarantee = least(s->guarantee, s->cap);
-		s->claim = least(s->claim, s->guarantee > s->busy ? s->guarantee - s->busy : 0);
 	}
+}
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t twin_kept_for(const struct share *s)
+{
+	uint32_t level = least(most(s->peak, s->before), s->guarantee);
+
+	return level > s->busy ? level - s->busy : 0;
 }
 
 static uint32_t twin_kept(const struct twin *t)
@@ -115,7 +126,7 @@ static uint32_t twin_kept(const struct twin *t)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < PARTS; i++)
-		kept += t->shares[i].claim;
+		kept += twin_kept_for(&t->shares[i]);
 	return kept;
 }
 
@@ -129,33 +140,48 @@ static bool twin_entitled(const struct twin *t, const struct share *s, uint32_t 
 	return s->busy + twin_cost(t, s, cost) <= s->guarantee;
 }
 
-/* Admit, as far as permits go. */
+/* Admit, as far as permits go. What is kept is reckoned with this call as one of its partition's. */
 static bool twin_take(struct twin *t, struct share *s, uint32_t asked)
 {
-	uint32_t cost = twin_cost(t, s, asked);
-	uint32_t keep = twin_entitled(t, s, asked) ? 0 : twin_kept(t);
+	uint32_t cost = twin_cost(t, s, asked), keep;
+	bool entitled = twin_entitled(t, s, asked);
 
-	if (s->busy + cost > s->cap || t->inflight + cost + keep > t->limit)
+	if (s->busy + cost > s->cap)
 		return false;
-	if (twin_entitled(t, s, asked))
-		s->claim -= least(s->claim, cost);
 	s->busy += cost;
+	keep = entitled ? 0 : twin_kept(t);
+	if (t->inflight + cost + keep > t->limit) {
+		s->busy -= cost;
+		return false;
+	}
+	if (entitled)
+		s->peak = most(s->peak, s->busy);
 	t->inflight += cost;
 	return true;
 }
 
+static bool twin_roll(struct share *s, weir_time now)
+{
+	uint32_t level = least(most(s->peak, s->before), s->guarantee);
+	bool first = s->since == 0;
+
+	if (!first && now - s->since <= HOLD)
+		return false;
+	if (!first) {
+		s->before = now - s->since > 2 * HOLD ? s->busy : s->peak;
+		s->peak = s->busy;
+	}
+	s->since = now;
+	return least(most(s->peak, s->before), s->guarantee) < level;
+}
+
+/* End intervals that are over; true if less is kept for somebody. */
 static bool twin_lapse(struct rig *rig)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < PARTS; i++) {
-		struct share *s = &rig->twin.shares[i];
-
-		if (s->claim > 0 && rig->now - s->claimed_at > HOLD) {
-			s->claim = 0;
-			any = true;
-		}
-	}
+	for (uint32_t i = 0; i < PARTS; i++)
+		any |= twin_roll(&rig->twin.shares[i], rig->now);
 	return any;
 }
 
@@ -253,20 +279,23 @@ static bool twin_awaited(const struct twin *t)
 static bool twin_try(struct rig *rig, struct share *s, uint32_t asked)
 {
 	struct twin *t = &rig->twin;
-	uint32_t cost = twin_cost(t, s, asked);
+	uint32_t cost = twin_cost(t, s, asked), keep;
 
 	if (s->waiting > 0 || s->busy + cost > s->cap)
 		return false;
 	if (twin_entitled(t, s, asked)) {
 		if (twin_take(t, s, asked))
 			return true;
-		s->claim = least(s->claim + asked, s->guarantee - s->busy);
-		s->claimed_at = rig->now;
+		(void)twin_roll(s, rig->now);
+		s->peak = most(s->peak, least(most(s->peak, s->busy) + asked, s->guarantee));
 		return false;
 	}
 	if (!twin_awaited(t) && twin_take(t, s, asked))
 		return true;
-	if (twin_kept(t) == 0 || t->inflight + cost > t->limit || !twin_lapse(rig))
+	s->busy += cost;
+	keep = twin_kept(t);
+	s->busy -= cost;
+	if (keep == 0 || t->inflight + cost > t->limit || !twin_lapse(rig))
 		return false;
 	twin_drain(rig);
 	return s->waiting == 0 && !twin_awaited(t) && twin_take(t, s, asked);
@@ -451,7 +480,7 @@ static void compare(const struct rig *rig)
 		cr_assert_eq(p.cap, s->cap);
 		cr_assert_eq(p.inflight, s->busy);
 		cr_assert_eq(p.waiting, s->waiting);
-		cr_assert_eq(p.kept, s->claim);
+		cr_assert_eq(p.kept, twin_kept_for(s));
 		sum += p.guarantee;
 	}
 	cr_assert_leq(sum, t->limit, "more is guaranteed than there is");

@@ -83,10 +83,13 @@ Test(partitions, what_is_kept_lapses_when_nobody_comes_back)
 	cr_assert_eq(rig_fill(l, &batch, token, 10), 10);
 	cr_assert_eq(weir_try_acquire_for(l, &live, &none), -EAGAIN);
 	weir_release(l, &token[9], WEIR_IGNORE);
-	rig_time += 100 * WEIR_MS;
-	cr_assert_eq(weir_try_acquire_for(l, &batch, &none), -EAGAIN);
-	rig_time += 1;
-	cr_assert_eq(weir_try_acquire_for(l, &batch, &token[9]), 0);
+	for (int interval = 0; interval < 2; interval++) {
+		rig_time += 100 * WEIR_MS;
+		cr_assert_eq(weir_try_acquire_for(l, &batch, &none), -EAGAIN);
+		rig_time += 1;
+		cr_assert_eq(weir_try_acquire_for(l, &batch, &token[9]),
+			     interval == 0 ? -EAGAIN : 0);
+	}
 	cr_assert_eq(rig_partition(l, LIVE).kept, 0);
 	weir_limiter_destroy(l);
 }

@@ -1,0 +1,217 @@
+/*
+ * Shedding by priority, in virtual time: calls of three priorities in equal parts arrive at
+ * random at a service that does CALLS at once, each in a random time.
+ */
+
+#include <errno.h>
+#include <math.h>
+
+#include "tests/model/random.h"
+
+#include "rig.h"
+
+#define CALLS    50
+#define SERVICE  (10 * WEIR_MS)
+#define TICK     (100 * WEIR_US)
+#define CLASSES  3
+#define PER_TICK ((double)CALLS * TICK / SERVICE) /* what the service can do in a tick */
+
+static const int16_t priorities[CLASSES] = {-5, 0, 5};
+
+struct world {
+	struct weir_limiter *limiter;
+	uint64_t random;
+	struct weir_token token[CALLS];
+	weir_time end[CALLS]; /* 0: free */
+	uint64_t offered[CLASSES], admitted[CLASSES];
+};
+
+static double uniform(struct world *w)
+{
+	return (double)(draw(&w->random) >> 11) * 0x1p-53;
+}
+
+/* S. Donald Knuth's way to a Poisson number of so few. */
+static uint32_t poisson(struct world *w, double mean)
+{
+	double left = exp(-mean), product = uniform(w);
+	uint32_t n = 0;
+
+	for (; product > left; n++)
+		product *= uniform(w);
+	return n;
+}
+
+static void arrive(struct world *w, uint16_t partition, uint32_t class)
+{
+	const struct weir_call call = {.partition = partition, .priority = priorities[class]};
+	struct weir_token token;
+	uint32_t i = 0;
+
+	w->offered[class]++;
+	if (weir_try_acquire_for(w->limiter, &call, &token) != 0)
+		return;
+	w->admitted[class]++;
+	while (w->end[i] != 0)
+		i++;
+	w->token[i] = token;
+	w->end[i] = rig_time + (weir_dur)(-log(1 - uniform(w)) * (double)SERVICE) + 1;
+}
+
+static void complete(struct world *w)
+{
+	for (uint32_t i = 0; i < CALLS; i++)
+		if (w->end[i] != 0 && w->end[i] <= rig_time) {
+			weir_release(w->limiter, &w->token[i], WEIR_SUCCESS);
+			w->end[i] = 0;
+		}
+}
+
+/* So long, at so many times what the service can do. */
+static void play(struct world *w, weir_dur length, double load)
+{
+	weir_time end = rig_time + length;
+
+	for (uint32_t class = 0; class < CLASSES; class ++)
+		w->offered[class] = w->admitted[class] = 0;
+	for (; rig_time < end; rig_time += TICK) {
+		complete(w);
+		for (uint32_t n = poisson(w, load * PER_TICK); n > 0; n--)
+			arrive(w, 0, below(&w->random, CLASSES));
+	}
+}
+
+static double served(const struct world *w, uint32_t class)
+{
+	return (double)w->admitted[class] / (double)w->offered[class];
+}
+
+static uint64_t served_in_all(const struct world *w)
+{
+	return w->admitted[0] + w->admitted[1] + w->admitted[2];
+}
+
+static void begin(struct world *w, uint64_t seed, uint32_t shed, double floor)
+{
+	struct weir_config config = rig_config(CALLS);
+
+	rig_time = WEIR_S;
+	config.shed = shed;
+	config.shed_floor = floor;
+	*w = (struct world){.random = seed, .limiter = rig_make(&config)};
+}
+
+static void end(struct world *w)
+{
+	weir_limiter_destroy(w->limiter);
+}
+
+Test(shed, the_lowest_are_shed_first_and_none_starves)
+{
+	struct world with, without;
+
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		begin(&with, seed, 1, 0);
+		begin(&without, seed, 0, 0);
+		play(&with, 5 * WEIR_S, 2);
+		play(&with, 20 * WEIR_S, 2);
+		play(&without, 20 * WEIR_S, 2);
+		cr_assert_gt(served(&with, 2), 0.97, "%f", served(&with, 2));
+		cr_assert_gt(served(&with, 1), 2 * served(&with, 0), "%f %f %f", served(&with, 0),
+			     served(&with, 1), served(&with, 2));
+		cr_assert_gt(served(&with, 0), 0.01, "%f", served(&with, 0));
+		/* A margin of root(50) permits is left to the highest, most of the time. */
+		cr_assert_gt((double)served_in_all(&with), 0.86 * (double)served_in_all(&without));
+		end(&with);
+		end(&without);
+	}
+}
+
+Test(shed, when_the_highest_fill_it_the_lowest_keep_their_floor)
+{
+	struct world w;
+
+	begin(&w, 1, 1, 0.05);
+	play(&w, 5 * WEIR_S, 6);
+	play(&w, 20 * WEIR_S, 6);
+	cr_assert_gt(served(&w, 0), 0.015, "%f", served(&w, 0));
+	cr_assert_gt(served(&w, 2), 0.4, "%f", served(&w, 2));
+	end(&w);
+	begin(&w, 1, 1, WEIR_SHED_STRICT);
+	play(&w, 5 * WEIR_S, 6);
+	play(&w, 20 * WEIR_S, 6);
+	cr_assert_lt(served(&w, 0), 0.002, "%f", served(&w, 0));
+	end(&w);
+}
+
+Test(shed, without_overload_nobody_is_shed)
+{
+	struct world w;
+
+	begin(&w, 1, 1, 0);
+	play(&w, 10 * WEIR_S, 0.5);
+	cr_assert_eq(rig_snapshot(w.limiter).shed, 0);
+	play(&w, 10 * WEIR_S, 3);
+	cr_assert_gt(rig_snapshot(w.limiter).shed, 0);
+	play(&w, 20 * WEIR_S, 0.5);
+	cr_assert_gt(served(&w, 0), 0.995, "%f", served(&w, 0));
+	end(&w);
+}
+
+/* All of one priority: there is nobody to prefer, and nothing is lost by asking. */
+Test(shed, a_single_priority_is_served_as_without)
+{
+	struct weir_config config = rig_config(2);
+	struct weir_limiter *l;
+	struct weir_token token[4];
+
+	config.shed = 1;
+	rig_time = WEIR_S;
+	l = rig_make(&config);
+	for (int i = 0; i < 500; i++) {
+		cr_assert_eq(rig_fill(l, NULL, token, 4), 2);
+		rig_time += 10 * WEIR_MS;
+		weir_release(l, &token[0], WEIR_SUCCESS);
+		weir_release(l, &token[1], WEIR_SUCCESS);
+	}
+	weir_limiter_destroy(l);
+}
+
+/* A flood of the highest priority in one partition leaves the lowest in another alone. */
+Test(shed, a_partition_sheds_its_own)
+{
+	const struct weir_partition halves[] = {{.name = "a", .share = 0.5},
+						{.name = "b", .share = 0.5}};
+	struct weir_config config = rig_config(CALLS);
+	struct world w;
+
+	config.shed = 1;
+	config.partitions = halves;
+	config.partition_count = 2;
+	rig_time = WEIR_S;
+	w = (struct world){.random = 1, .limiter = rig_make(&config)};
+	for (int tick = 0; tick < 200000; tick++, rig_time += TICK) {
+		if (tick == 50000)
+			w.offered[0] = w.admitted[0] = 0;
+		complete(&w);
+		for (uint32_t n = poisson(&w, 2 * PER_TICK); n > 0; n--)
+			arrive(&w, 1, 2);
+		for (uint32_t n = poisson(&w, 0.2 * PER_TICK); n > 0; n--)
+			arrive(&w, 2, 0);
+	}
+	cr_assert_gt(served(&w, 0), 0.97, "%f", served(&w, 0));
+	cr_assert_lt(served(&w, 2), 0.6);
+	end(&w);
+}
+
+Test(shed, what_cannot_work_is_refused)
+{
+	struct weir_config config = rig_config(CALLS);
+	char why[100];
+
+	config.shed_floor = 1.5;
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "shed_floor is 1.5, neither 0 to 1 nor strict.");
+	config.shed_floor = NAN;
+	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL);
+}
