@@ -173,12 +173,10 @@ static bool roll(struct part *part, weir_time now, weir_dur hold)
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(&part->since, &since, now, RELAXED, RELAXED))
 		return false;
-	if (since == 0)
-		return false; /* the first begins with what there is */
 	busy = gate_inflight(gate_read(&part->own));
 	peak = atomic_exchange_explicit(&part->peak, busy, RELAXED);
 	/* An interval that nobody ended in time tells nothing any more. */
-	if ((int64_t)(now - since) > 2 * (int64_t)hold)
+	if (since == 0 || (int64_t)(now - since) > 2 * (int64_t)hold)
 		peak = busy;
 	atomic_store_explicit(&part->before, peak, RELAXED);
 	return level_of(part) < level;

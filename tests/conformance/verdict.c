@@ -30,6 +30,15 @@ bool verdict_skip(struct verdict *verdict, const char *format, ...)
 	return false;
 }
 
+void verdict_note(struct verdict *verdict, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(verdict->text, sizeof(verdict->text), format, args);
+	va_end(args);
+}
+
 bool verdict_match(struct verdict *verdict, size_t line, size_t row, const char *column,
 		   int64_t expected, int64_t got)
 {
@@ -46,7 +55,8 @@ void verdict_print(const struct verdict *verdict, const char *path, bool all)
 	switch (verdict->kind) {
 	case VERDICT_PASSED:
 		if (all)
-			printf("%s: passed\n", path);
+			printf("%s: passed%s%s\n", path, verdict->text[0] ? "; " : "",
+			       verdict->text);
 		break;
 	case VERDICT_FAILED:
 		if (verdict->line != 0)

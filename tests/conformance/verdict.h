@@ -29,6 +29,10 @@ bool verdict_fail(struct verdict *verdict, size_t line, const char *format, ...)
 bool verdict_skip(struct verdict *verdict, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What is worth knowing of a trace that passed. */
+void verdict_note(struct verdict *verdict, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Where a row says one thing and weir another. */
 bool verdict_match(struct verdict *verdict, size_t line, size_t row, const char *column,
 		   int64_t expected, int64_t got);

@@ -163,14 +163,11 @@ static bool twin_take(struct twin *t, struct share *s, uint32_t asked)
 static bool twin_roll(struct share *s, weir_time now)
 {
 	uint32_t level = least(most(s->peak, s->before), s->guarantee);
-	bool first = s->since == 0;
 
-	if (!first && now - s->since <= HOLD)
+	if (s->since != 0 && now - s->since <= HOLD)
 		return false;
-	if (!first) {
-		s->before = now - s->since > 2 * HOLD ? s->busy : s->peak;
-		s->peak = s->busy;
-	}
+	s->before = s->since == 0 || now - s->since > 2 * HOLD ? s->busy : s->peak;
+	s->peak = s->busy;
 	s->since = now;
 	return least(most(s->peak, s->before), s->guarantee) < level;
 }
