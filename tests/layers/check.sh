@@ -59,6 +59,9 @@ check()
 	search '\bweir_(fixed|settable|aimd|vegas|gradient|gradient2)\b' $(sources lib) |
 		about "lib/ may not know a limit by name"
 
+	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |
+		about "lib/executor.c uses the limiter as everybody does: public headers only"
+
 	search "$include\"[^\"]*(lib|limits)/" $(sources $outside) |
 		about "only public headers here"
 
