@@ -162,10 +162,14 @@ static void *watch(void *arg)
 	(void)arg;
 	weir_executor_stats_init(&s);
 	while (!atomic_load_explicit(&done, memory_order_relaxed)) {
+		uint64_t before = atomic_load_explicit(&bound, memory_order_seq_cst);
+
 		weir_executor_stats_take(executor, &s);
+		if (atomic_load_explicit(&bound, memory_order_seq_cst) == before)
+			CHECK(s.running <= (uint32_t)before);
 		CHECK(s.submitted == s.queued + s.running + s.completed + s.died + s.discarded);
 		CHECK(s.running <= s.threads);
-		usleep(100);
+		usleep(20);
 	}
 	return NULL;
 }
@@ -205,6 +209,7 @@ static void settle_accounts(const struct round *round, const struct submitter *s
 {
 	uint64_t accepted = 0, refused = 0, timed_out = 0, given = 0;
 	struct weir_executor_stats stats;
+	struct weir_snapshot snapshot;
 
 	for (unsigned i = 0; i < n; i++) {
 		accepted += s[i].accepted;
@@ -224,6 +229,9 @@ static void settle_accounts(const struct round *round, const struct submitter *s
 	CHECK(stats.running == 0 && stats.queued == 0 && stats.blocked == 0);
 	CHECK(stats.submitted == accepted && stats.discarded == given);
 	CHECK(stats.refused == refused && stats.timed_out == timed_out);
+	weir_snapshot_init(&snapshot);
+	weir_snapshot_take(limiter, &snapshot);
+	CHECK(snapshot.double_released == 0);
 	CHECK(round->discard || given == 0);
 	printf("%-12s %7llu run, %5llu of them died, %5llu given back, %7llu refused, %6llu timed "
 	       "out, %2u at once\n",

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,25 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	copy = malloc(sizeof(*copy));
 	*copy = (struct start){.start = start, .arg = arg};
 	return __real_pthread_create(thread, attr, start_late, copy);
+}
+
+/* And those of weir_cancel(): what happens after it, before the executor knows. */
+static atomic_bool watch_cancel;
+static void (*after_cancel)(void *arg);
+static void *after_cancel_arg;
+
+int __real_weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
+		       struct weir_token *token);
+int __wrap_weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
+		       struct weir_token *token);
+int __wrap_weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
+		       struct weir_token *token)
+{
+	int r = __real_weir_cancel(limiter, wait, token);
+
+	if (watch_cancel)
+		after_cancel(after_cancel_arg);
+	return r;
 }
 
 static struct weir_limiter *make_limiter(uint32_t limit, uint32_t queue)
@@ -631,6 +651,32 @@ Test(executor, idle_threads_end)
 	end(e, NULL);
 }
 
+struct surroundings {
+	char name[16];
+	sigset_t blocked;
+};
+
+static enum weir_outcome look_around(void *arg)
+{
+	struct surroundings *seen = arg;
+
+	pthread_getname_np(pthread_self(), seen->name, sizeof(seen->name));
+	pthread_sigmask(SIG_BLOCK, NULL, &seen->blocked);
+	return WEIR_SUCCESS;
+}
+
+Test(executor, threads_have_a_name_and_leave_signals_to_others)
+{
+	struct surroundings seen = {.name = ""};
+	struct weir_executor *e = make(NULL, 0, 0);
+
+	cr_assert_eq(weir_executor_submit(e, look_around, &seen, WEIR_FOREVER), 0);
+	end(e, NULL);
+	cr_assert_str_eq(seen.name, "weir");
+	cr_assert_eq(sigismember(&seen.blocked, SIGTERM), 1);
+	cr_assert_eq(sigismember(&seen.blocked, SIGSEGV), 0);
+}
+
 /* The end. */
 
 Test(executor, a_drain_has_a_deadline_and_refuses_what_comes_after)
@@ -685,6 +731,38 @@ Test(executor, a_place_in_the_limiters_queue_is_given_up)
 	cr_assert_eq(weir_executor_submit(e, count, NULL, weir_now() + 20 * WEIR_MS), -ETIMEDOUT);
 	UNTIL(weir_waiting(l) == 0);
 	weir_release(l, &token, WEIR_SUCCESS);
+	end(e, l);
+}
+
+static void submit_in_between(void *arg)
+{
+	struct submission *s = arg;
+	pthread_t thread;
+
+	watch_cancel = false;
+	cr_assert_eq(pthread_create(&thread, NULL, submit_and_wait, s), 0);
+	pthread_detach(thread);
+	UNTIL(stats_of(s->executor).blocked == 1);
+}
+
+/* It comes when the leader has left the queue, and has not said so yet. */
+Test(executor, a_submit_that_comes_as_the_leader_steps_down_is_seen)
+{
+	struct weir_limiter *l = make_limiter(1, 1);
+	struct weir_executor *e = make(l, 0, 0);
+	static struct submission s; /* it outlives the thread that submits */
+	struct weir_token token;
+
+	s = (struct submission){.executor = e, .gate = make_gate(), .result = 1};
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	after_cancel_arg = &s;
+	after_cancel = submit_in_between;
+	watch_cancel = true;
+	cr_assert_eq(weir_executor_submit(e, count, NULL, weir_now() + 20 * WEIR_MS), -ETIMEDOUT);
+	UNTIL(!watch_cancel && weir_waiting(l) == 1);
+	weir_release(l, &token, WEIR_SUCCESS);
+	let(s.gate, 1);
+	UNTIL(s.gate->passed == 1);
 	end(e, l);
 }
 
