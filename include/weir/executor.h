@@ -39,7 +39,8 @@
  * whose tasks wait for one another in a circle are not found out.
  *
  * A task runs with signals blocked, but for those that a fault raises, and can be
- * cancelled, deferred, whatever the task before it did. It may not detach its thread.
+ * cancelled, deferred, whatever the task before it did. It may not detach its thread, and
+ * nobody may cancel that when the task is over: it would hit another.
  *
  * Fork. As a limiter, an executor belongs to the process that made it.
  *
