@@ -1,0 +1,94 @@
+/*
+ * How to bring a limit into a service that runs: in shadow mode first. The limit is learned
+ * and shown, nothing is refused, and what would have been is counted. When the numbers look
+ * right, one call makes it earnest.
+ *
+ * Twelve threads call a function that works on four calls at once. In shadow mode all of them get
+ * through; afterwards some are refused, and those that are served are served sooner.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <weir/weir.h>
+
+#define THREADS 12
+#define PLACES  4
+
+static struct weir_limiter *limiter;
+static sem_t places;
+static atomic_bool stop;
+
+static void serve(void)
+{
+	while (sem_wait(&places) != 0)
+		;
+	nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
+	sem_post(&places);
+}
+
+static void *client(void *arg)
+{
+	struct weir_token token;
+
+	(void)arg;
+	while (!atomic_load(&stop)) {
+		if (weir_try_acquire(limiter, &token) != 0) {
+			nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
+			continue;
+		}
+		serve();
+		weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	return NULL;
+}
+
+static struct weir_snapshot report(const char *when)
+{
+	struct weir_snapshot s;
+
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	printf("%s: limit %u, in flight %u and %u beside it, admitted %llu, rejected %llu, "
+	       "would have rejected %llu\n",
+	       when, s.limit, s.inflight, s.passing, (unsigned long long)s.admitted,
+	       (unsigned long long)s.rejected, (unsigned long long)s.would_reject);
+	return s;
+}
+
+int main(void)
+{
+	const struct weir_vegas_config vegas = {.initial = 4, .max = 8};
+	struct weir_snapshot shadow, earnest;
+	struct weir_config config;
+	pthread_t thread[THREADS];
+
+	weir_config_init(&config);
+	config.limit = &weir_vegas;
+	config.limit_config = &vegas;
+	config.shadow = 1;
+	if (weir_limiter_create(&config, &limiter) != 0 || sem_init(&places, 0, PLACES) != 0)
+		return EXIT_FAILURE;
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, client, NULL) != 0)
+			return EXIT_FAILURE;
+
+	nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
+	shadow = report("in shadow mode");
+	weir_shadow_set(limiter, false);
+	nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
+	earnest = report("in earnest");
+
+	atomic_store(&stop, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	shadow.inflight = weir_inflight(limiter);
+	weir_limiter_destroy(limiter);
+	return shadow.rejected == 0 && shadow.would_reject > 0 && earnest.rejected > 0 &&
+			       shadow.inflight == 0
+		       ? EXIT_SUCCESS
+		       : EXIT_FAILURE;
+}
