@@ -1,5 +1,5 @@
 /*
- * The only file that knows Concurrency Kit.
+ * The only file that knows Concurrency Kit's event count.
  */
 
 #include "lib/park.h"

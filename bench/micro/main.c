@@ -75,10 +75,19 @@ static void measure(struct figure *figure, unsigned rep, uint64_t pairs)
 	free(batch.workers);
 }
 
+static bool is_named(const char *name, unsigned subject)
+{
+	return name != NULL && strcmp(name, subject_at(subject)->name) == 0;
+}
+
 static bool wanted(const struct options *options, unsigned subject)
 {
-	return subject == 0 || options->only == NULL ||
-	       strcmp(options->only, subject_at(subject)->name) == 0;
+	if (subject == 0 || options->only == NULL || is_named(options->only, subject))
+		return true;
+	for (unsigned s = 0; subject_at(s) != NULL; s++)
+		if (is_named(options->only, s))
+			return is_named(subject_at(s)->beside, subject);
+	return false;
 }
 
 static void table_make(struct table *table, const struct options *options)

@@ -98,7 +98,7 @@ void options_read(struct options *options, int argc, char **argv)
 		{"reps", 'r', "N", 0, "Repetitions (11)", 0},
 		{"pairs", 'p', "N", 0, "Pairs a thread and repetition (200000)", 0},
 		{"tries", 'T', "N", 0, "Runs until the processors were free (3)", 0},
-		{"only", 'o', "NAME", 0, "Nothing but this, and the floor", 0},
+		{"only", 'o', "NAME", 0, "Nothing but this, and what it is compared with", 0},
 		{"list", 'l', NULL, 0, "List what is measured", 0},
 		{0},
 	};

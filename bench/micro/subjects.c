@@ -11,11 +11,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <weir/weir.h>
 
 /* More than there are threads: nobody is refused. */
 #define LIMIT 1000
+
+#define HOSTS 16
 
 static uint64_t clock_read(void)
 {
@@ -278,24 +281,102 @@ static void *full_make(void)
 	return limiter;
 }
 
+/*
+ * A limiter a host, asked for by name at every call, and the same with the limiters
+ * at hand: what the look-up costs.
+ */
+struct hosts {
+	struct weir_registry *registry;
+	struct weir_limiter *limiters[HOSTS];
+	char names[HOSTS][32];
+};
+
+static void *hosts_make(void)
+{
+	struct hosts *hosts = must(malloc(sizeof(*hosts)));
+	struct weir_fixed_config fixed = {.limit = LIMIT};
+	struct weir_registry_config config;
+	struct weir_config limiter;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_fixed;
+	limiter.limit_config = &fixed;
+	weir_registry_config_init(&config);
+	config.limiter = &limiter;
+	if (weir_registry_create(&config, &hosts->registry) != 0)
+		abort();
+	for (unsigned i = 0; i < HOSTS; i++) {
+		snprintf(hosts->names[i], sizeof(hosts->names[i]), "api-%u.example.net:443", i);
+		if (weir_registry_get(hosts->registry, hosts->names[i], strlen(hosts->names[i]),
+				      &hosts->limiters[i]) != 0)
+			abort();
+	}
+	return hosts;
+}
+
+static void hosts_unmake(void *shared)
+{
+	struct hosts *hosts = shared;
+
+	for (unsigned i = 0; i < HOSTS; i++)
+		weir_registry_put(hosts->registry, hosts->limiters[i]);
+	if (weir_registry_destroy(hosts->registry) != 0)
+		abort();
+	free(hosts);
+}
+
+static uint64_t held_loop(void *shared, struct worker *worker, uint64_t pairs)
+{
+	struct hosts *hosts = shared;
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < pairs; i++)
+		refused += limiter_loop(hosts->limiters[i % HOSTS], worker, 1);
+	return refused;
+}
+
+static uint64_t registry_loop(void *shared, struct worker *worker, uint64_t pairs)
+{
+	struct hosts *hosts = shared;
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < pairs; i++) {
+		const char *name = hosts->names[i % HOSTS];
+		struct weir_limiter *limiter;
+
+		if (weir_registry_get(hosts->registry, name, strlen(name), &limiter) != 0) {
+			refused++;
+			continue;
+		}
+		refused += limiter_loop(limiter, worker, 1);
+		weir_registry_put(hosts->registry, limiter);
+	}
+	return refused;
+}
+
 static const struct subject subjects[] = {
 	{"floor", "two clock reads, two additions to a line of the thread's own", NULL, NULL,
-	 floor_loop, 0},
-	{"weir-fixed", "weir, limit fixed", fixed_make, limiter_unmake, limiter_loop, 0},
-	{"weir-vegas", "weir, limit vegas", vegas_make, limiter_unmake, limiter_loop, 0},
-	{"weir-gradient2", "weir, limit gradient2", gradient2_make, limiter_unmake, limiter_loop,
-	 0},
+	 floor_loop, 0, NULL},
+	{"weir-fixed", "weir, limit fixed", fixed_make, limiter_unmake, limiter_loop, 0, NULL},
+	{"weir-vegas", "weir, limit vegas", vegas_make, limiter_unmake, limiter_loop, 0, NULL},
+	{"weir-gradient2", "weir, limit gradient2", gradient2_make, limiter_unmake, limiter_loop, 0,
+	 NULL},
 	{"weir-p99", "weir, limit fixed, windows with their 99th percentile", p99_make,
-	 limiter_unmake, limiter_loop, 0},
+	 limiter_unmake, limiter_loop, 0, NULL},
 	{"weir-partitioned", "weir, limit vegas, four partitions", partitioned_make, limiter_unmake,
-	 partitioned_loop, 0},
+	 partitioned_loop, 0, "weir-vegas"},
 	{"weir-shedding", "weir, limit vegas, shedding by priority", shedding_make, limiter_unmake,
-	 shedding_loop, 0},
-	{"mutex", "a limiter of twenty lines, under a mutex", guarded_make, free, guarded_loop, 0},
+	 shedding_loop, 0, "weir-vegas"},
+	{"mutex", "a limiter of twenty lines, under a mutex", guarded_make, free, guarded_loop, 0,
+	 NULL},
 	{"semaphore", "sem_trywait, sem_post, two clock reads", semaphore_make, free,
-	 semaphore_loop, 0},
+	 semaphore_loop, 0, NULL},
 	{"weir-refusal", "weir, full: a refused weir_try_acquire() and no release", full_make,
-	 limiter_unmake, limiter_loop, 1},
+	 limiter_unmake, limiter_loop, 1, NULL},
+	{"weir-held", "weir, limit fixed, sixteen limiters in turn", hosts_make, hosts_unmake,
+	 held_loop, 0, NULL},
+	{"weir-registry", "the same, each got from a registry by its name, and put", hosts_make,
+	 hosts_unmake, registry_loop, 0, "weir-held"},
 };
 
 const struct subject *subject_at(unsigned index)

@@ -26,7 +26,8 @@ struct subject {
 	void (*unmake)(void *shared);
 	/* So many pairs; how many of them were refused. */
 	uint64_t (*loop)(void *shared, struct worker *worker, uint64_t pairs);
-	int refuses; /* all of them, on purpose */
+	int refuses;        /* all of them, on purpose */
+	const char *beside; /* the subject to compare it with, beside the floor; or NULL */
 };
 
 /* By index from 0, NULL past the last. The first is the floor. */

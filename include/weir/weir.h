@@ -11,6 +11,7 @@
 #include <weir/limits.h>
 #include <weir/observe.h>
 #include <weir/partition.h>
+#include <weir/registry.h>
 #include <weir/wait.h>
 
 #endif

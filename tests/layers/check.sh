@@ -69,8 +69,8 @@ check()
 		about "a private header under a short name"
 
 	search "$include<ck_" $(sources lib limits include $outside) |
-		grep -vE '^(lib/park\.c|bench/micro/)' |
-		about "only lib/park.c may use Concurrency Kit"
+		grep -vE '^(lib/(park|registry)\.c|bench/micro/)' |
+		about "only lib/park.c and lib/registry.c may use Concurrency Kit"
 
 	find plots -name '*.gp' -exec grep -nE '[a-z]\.[ch]\b' /dev/null {} + |
 		about "plots/ read TSV and know no C"
