@@ -313,7 +313,7 @@ int weir_limit_complete(const struct weir_limit_ops *ops, const void *config, si
 	return wrong == NULL ? 0 : refuse(why, why_size, "%s: %s.", ops->name, wrong);
 }
 
-static const struct weir_param *param_by_name(const struct weir_limit_ops *ops, const char *name)
+const struct weir_param *param_by_name(const struct weir_limit_ops *ops, const char *name)
 {
 	for (uint32_t i = 0; i < ops->param_count; i++)
 		if (strcmp(ops->params[i].name, name) == 0)

@@ -5,6 +5,7 @@
 #include "lib/sampler.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ void sampler_init(const struct sampling *s, const struct sampler_config *config)
 {
 	/* The first sample opens the first window, and sets its length. */
 	atomic_init(&s->sampler->due, AT_ONCE);
+	atomic_init(&s->sampler->owner, 0);
 	s->sampler->config = *config;
 	s->sampler->start = 0;
 	s->sampler->length = 0;
@@ -338,6 +340,17 @@ static weir_dur length_for(const struct sampler_config *config, uint64_t rtt_min
 	return rtt_min * 2 < config->window_min ? config->window_min : rtt_min * 2;
 }
 
+/* This thread, as owner. */
+static uintptr_t self(void)
+{
+	return (uintptr_t)pthread_self();
+}
+
+static void set_owner(struct sampler *sampler, uintptr_t owner)
+{
+	atomic_store_explicit(&sampler->owner, owner, RELAXED);
+}
+
 /* Lets go of the window as well. */
 static void set_due(struct sampler *sampler, uint64_t due)
 {
@@ -452,12 +465,40 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		w->rtt = smoothed(sampler, statistic(s, w, known));
 	}
 	sampler->length = length_for(&sampler->config, sums.min);
+	set_owner(sampler, self());
 	return true;
 }
 
 void sampler_open(const struct sampling *s, weir_time now)
 {
 	s->sampler->start = now;
+	set_owner(s->sampler, 0);
 	set_due(s->sampler,
 		s->sampler->config.each_sample ? AT_ONCE : (now + s->sampler->length) << 1);
+}
+
+uint64_t sampler_hold(const struct sampling *s)
+{
+	struct sampler *sampler = s->sampler;
+	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
+
+	if (atomic_load_explicit(&sampler->owner, RELAXED) == self())
+		return due;
+	do {
+		while ((due & BUSY) != 0) {
+			sched_yield();
+			due = atomic_load_explicit(&sampler->due, RELAXED);
+		}
+	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, due | BUSY,
+							memory_order_acquire, RELAXED));
+	set_owner(sampler, self());
+	return due;
+}
+
+void sampler_let_go(const struct sampling *s, uint64_t due)
+{
+	if ((due & BUSY) != 0)
+		return; /* it was this thread's before */
+	set_owner(s->sampler, 0);
+	set_due(s->sampler, due);
 }

@@ -4,11 +4,14 @@
  *
  * word          written by                          order    pairs with
  * ------------  ----------------------------------  -------  --------------------------
- * due           close: CAS, busy bit set            acquire  open: the owner's plain
- *                                                            fields, and the limit's
+ * due           close, hold: CAS, busy bit set      acquire  open, let go: the owner's
+ *                                                            plain fields, and the limit's
  *                                                            state, pass from owner to
  *                                                            owner
- * due           open, extend: busy bit cleared      release  close
+ * due           open, extend, let go: busy bit      release  close, hold
+ *               cleared
+ * owner         close, hold: store; open, let go:   relaxed  nothing: a thread looks for
+ *               0                                            itself only
  * packed        record: add one sample              release  sampler_samples(): a call that
  *                                                            is counted has left the gate
  * packed        spill, collect: exchange 0          acquire  record: carries that on to the
@@ -37,6 +40,9 @@
  * Why nobody waits: the window is owned through a bit in its deadline. Who finds
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
  * after it, sees the same words.
+ * Only who wants what was learned, and no window, waits for the owner (sampler_hold()). To
+ * wait for himself would be for ever, hence the word owner: the owner calls back, and who
+ * is called back may want it. It is a handle of one process's threads.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H
@@ -110,6 +116,7 @@ struct sampler_config {
 
 struct sampler {
 	_Alignas(LINE) _Atomic uint64_t due; /* when the window may close << 1 | busy */
+	_Atomic uintptr_t owner;             /* the thread that has it; 0: none that is known */
 	struct sampler_config config;
 
 	/* The owner's. */
@@ -168,5 +175,13 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
  */
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w);
 void sampler_open(const struct sampling *s, weir_time now);
+
+/*
+ * Own the window for an instant, to see or replace what was learned; it is not closed,
+ * and is due when it was. Waits for another thread that owns it. A thread that owns it
+ * already, in a callback, goes on owning it. What it returns is for sampler_let_go().
+ */
+uint64_t sampler_hold(const struct sampling *s);
+void sampler_let_go(const struct sampling *s, uint64_t due);
 
 #endif

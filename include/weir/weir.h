@@ -9,6 +9,7 @@
 #include <weir/limit.h>
 #include <weir/limiter.h>
 #include <weir/limits.h>
+#include <weir/memory.h>
 #include <weir/observe.h>
 #include <weir/partition.h>
 #include <weir/registry.h>
