@@ -75,15 +75,29 @@ uint32_t park_look(const struct park *place)
 	return ck_ec32_value((const struct ck_ec32 *)(const void *)place->count);
 }
 
+/*
+ * Concurrency Kit ends no round of its waiting before initial_wait_ns (or a second) has passed,
+ * whatever the deadline. A round is to end with the deadline.
+ */
+static int park_shorten(const struct ck_ec_wait_state *state, struct timespec *round)
+{
+	const struct timespec *until = state->data;
+
+	if (until != NULL && (until->tv_sec < round->tv_sec ||
+			      (until->tv_sec == round->tv_sec && until->tv_nsec < round->tv_nsec)))
+		*round = *until;
+	return 0;
+}
+
 bool park_sleep(struct park *place, uint32_t seen, weir_time deadline)
 {
 	struct timespec until = {
 		.tv_sec = (time_t)(deadline / WEIR_S),
 		.tv_nsec = (long)(deadline % WEIR_S),
 	};
+	struct timespec *end = deadline == WEIR_FOREVER ? NULL : &until;
 
-	return ck_ec32_wait(count_of(place), &park_mode, seen,
-			    deadline == WEIR_FOREVER ? NULL : &until) == 0;
+	return ck_ec32_wait_pred(count_of(place), &park_mode, seen, park_shorten, end, end) == 0;
 }
 
 void park_wake(struct park *place)

@@ -292,3 +292,16 @@ Test(waiting, threads_do_not_sleep_by_a_clock_the_kernel_does_not_know)
 	cr_assert_eq(token.start, 5);
 	weir_limiter_destroy(l);
 }
+
+/* Were any of these rounded up to a second, the test would end with its timeout. */
+Test(waiting, a_short_deadline_is_short)
+{
+	struct weir_limiter *l = make(1, 1);
+	struct weir_token held, token;
+
+	cr_assert_eq(weir_try_acquire(l, &held), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		cr_assert_eq(weir_acquire(l, weir_now() + 100 * WEIR_US, &token), -ETIMEDOUT);
+	weir_release(l, &held, WEIR_SUCCESS);
+	weir_limiter_destroy(l);
+}
