@@ -34,9 +34,9 @@ extern "C" {
 typedef uint64_t weir_time; /* nanoseconds on the limiter's clock; only differences mean anything */
 typedef uint64_t weir_dur;  /* nanoseconds */
 
-#define WEIR_US ((weir_dur)1000)
-#define WEIR_MS ((weir_dur)1000 * WEIR_US)
-#define WEIR_S  ((weir_dur)1000 * WEIR_MS)
+#define WEIR_US UINT64_C(1000)
+#define WEIR_MS (1000 * WEIR_US)
+#define WEIR_S  (1000 * WEIR_MS)
 
 /* As a deadline: wait for as long as it takes. */
 #define WEIR_FOREVER UINT64_MAX

@@ -1,13 +1,41 @@
 #!/bin/sh
-# docs.sh DOCS_DIR PREFIX WORK_DIR - the limit that the documentation writes is one.
+# docs.sh DOCS_DIR PREFIX WORK_DIR - the limit that the documentation writes is one, and what the
+# README says in C++ compiles.
 set -eu
 
 docs=$1
 prefix=$2
 work=$3
 
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
+
 mkdir -p "$work"
 # The first block between fences.
 awk '/^```/ { fence++; next } fence == 1' "$docs/writing-a-limit.md" >"$work/target.c"
-cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$prefix/include" \
-	-c "$work/target.c" -o "$work/target.o"
+# Flags are several words.
+# shellcheck disable=SC2086
+cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o"
+
+# Two blocks: functions, and a statement, which needs one around it.
+cat >"$work/readme.hpp" <<'END'
+#include <string>
+struct request {
+};
+struct response {
+	explicit response(int s) : status(s) {}
+	int status;
+};
+response serve(const request &request);
+END
+{
+	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 1' \
+		"$docs/../README.md"
+	echo 'bool once(weir::limiter_ref limiter, const request &request);'
+	echo 'bool once(weir::limiter_ref limiter, const request &request) {'
+	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 2' \
+		"$docs/../README.md"
+	echo 'return answer.has_value(); }'
+} >"$work/readme.cpp"
+# shellcheck disable=SC2086
+c++ -std=c++17 $warnings -I"$prefix/include" -include "$work/readme.hpp" -c "$work/readme.cpp" \
+	-o "$work/readme.o"

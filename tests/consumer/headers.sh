@@ -1,5 +1,6 @@
 #!/bin/sh
-# headers.sh PREFIX - every installed header by itself, as C11 and as C++11, without a warning.
+# headers.sh PREFIX - every installed header by itself, without a warning: those in C as C11
+# and as C++11, those in C++ as C++17 and C++20.
 set -u
 
 prefix=$1
@@ -26,6 +27,13 @@ for path in "$prefix"/include/weir/*.h; do
 	done
 	for cxx in g++ clang++; do
 		alone "$cxx" c++11 c++ "$header"
+	done
+	found=$((found + 1))
+done
+for path in "$prefix"/include/weir/*.hpp; do
+	for cxx in g++ clang++; do
+		alone "$cxx" c++17 c++ "weir/$(basename "$path")"
+		alone "$cxx" c++20 c++ "weir/$(basename "$path")"
 	done
 	found=$((found + 1))
 done

@@ -10,11 +10,11 @@ cd "$1" || exit 2
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*'
 outside='bench examples adapters fleet tests/sim'
 
-# sources DIR...: C files below, as far as the directories exist. No name has blanks.
+# sources DIR...: C and C++ files below, as far as the directories exist. No name has blanks.
 sources()
 {
 	for dir; do
-		[ ! -d "$dir" ] || find "$dir" -name '*.[ch]'
+		[ ! -d "$dir" ] || find "$dir" -name '*.[ch]' -o -name '*.[ch]pp'
 	done
 }
 

@@ -1,0 +1,575 @@
+/*
+ * weir/weir.hpp - the library from C++17: limiters that end themselves, permits that
+ * cannot be lost.
+ *
+ *	weir::config config;
+ *	config.queue = 100;
+ *	weir::limiter limiter(config);
+ *	...
+ *	weir::permit permit = limiter.acquire(50ms);
+ *	if (!permit)
+ *		return reject(request);
+ *	serve(request);
+ *	permit.success();
+ *
+ * A layer over the C headers, which are the reference: calls, outcomes and numbers are their
+ * types under their names, and what is not here is had with get(). Everything is inline; an
+ * admission and a release through it do what the two C functions do, and look at one pointer.
+ *
+ * Errors. Nothing here throws, and all of it compiles with -fno-exceptions -fno-rtti. A permit that
+ * was refused and a limiter that could not be made are empty: they are tested as a pointer is, and
+ * say why. Only what sets or copies a configuration's strings allocates, and where memory lacks it
+ * does as std::string does.
+ *
+ * Thread safety. A limiter is used by any number of threads, as in C; making, moving and ending
+ * one excludes all else. Permits and configurations are plain objects: each is used by one thread
+ * at a time, and may be handed to another.
+ */
+#ifndef WEIR_WEIR_HPP
+#define WEIR_WEIR_HPP
+
+#include <weir/weir.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <ratio>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weir
+{
+
+/* How making something went. It converts to true if it went well. */
+struct [[nodiscard]] status {
+	int error = 0;      /* 0, or a negative errno */
+	char why[256] = ""; /* one sentence; empty if it went well */
+
+	explicit operator bool() const noexcept
+	{
+		return error == 0;
+	}
+};
+
+/*
+ * A duration of any unit, for weir_config and elsewhere. Less than a nanosecond is 0, which a
+ * configuration takes for the default; 292 years and more are WEIR_FOREVER.
+ */
+template <class Rep, class Period>
+constexpr weir_dur dur(std::chrono::duration<Rep, Period> duration) noexcept
+{
+	using ns = std::chrono::nanoseconds;
+	/* Wide enough for the longest in the given unit, whatever Rep is. */
+	using wide = std::chrono::duration<std::common_type_t<Rep, std::intmax_t>, Period>;
+
+	if (!(duration > duration.zero()))
+		return 0;
+	if constexpr (std::chrono::treat_as_floating_point_v<Rep> ||
+		      std::ratio_greater_equal_v<Period, std::nano>)
+		if (duration >= std::chrono::duration_cast<wide>(ns::max()))
+			return WEIR_FOREVER;
+	return static_cast<weir_dur>(std::chrono::duration_cast<ns>(duration).count());
+}
+
+/* struct weir_partition, with a name of its own. Fields, ranges and defaults are as there. */
+struct partition {
+	std::string name{};
+	double share = 0;
+	double cap = 0;
+	std::uint32_t max = 0;
+	std::chrono::nanoseconds reject_delay{};
+};
+
+/*
+ * struct weir_config, initialised: its fields are set as in C, and it goes wherever a pointer to
+ * one goes. Beside that it keeps what limit and partitions point to, if they were set
+ * through the functions here. Copies share this, so that they stay good by themselves; there
+ * is no move, which would leave pointers behind.
+ */
+class config : public weir_config
+{
+public:
+	config() noexcept : weir_config()
+	{
+		weir_config_init_sized(this, sizeof(weir_config));
+	}
+
+	config(const config &) = default;
+	config &operator=(const config &) = default;
+	~config() = default;
+
+	/*
+	 * A built-in limit by text, as for weir_limit_from_text(): "vegas:alpha=log10:2". Sets
+	 * limit and limit_config; on -EINVAL both stay as they are.
+	 */
+	status set_limit(const std::string &text)
+	{
+		const weir_limit_ops *ops = nullptr;
+		auto own = std::make_shared<limit_bytes>();
+		status how;
+
+		how.error = weir_limit_from_text(text.c_str(), &ops, own->at, how.why,
+						 sizeof(how.why));
+		if (!how)
+			return how;
+		limit = ops;
+		limit_config = own->at;
+		limit_config_size = ops->config_size;
+		own_limit_ = std::move(own);
+		return how;
+	}
+
+	/* Shares of the limit: sets partitions and partition_count. check() tells if they are good. */
+	void set_partitions(std::vector<partition> list)
+	{
+		auto own = std::make_shared<partition_list>();
+
+		own->named = std::move(list);
+		own->plain.reserve(own->named.size());
+		for (const partition &p : own->named) {
+			weir_partition plain = {};
+
+			plain.name = p.name.c_str();
+			plain.share = p.share;
+			plain.cap = p.cap;
+			plain.max = p.max;
+			plain.reject_delay = dur(p.reject_delay);
+			own->plain.push_back(plain);
+		}
+		partitions = own->plain.data();
+		partition_count = static_cast<std::uint32_t>(own->plain.size());
+		own_partitions_ = std::move(own);
+	}
+
+	/* As weir_config_check(): whether a limiter can be made of this. */
+	status check() const noexcept
+	{
+		status how;
+
+		how.error = weir_config_check(this, how.why, sizeof(how.why));
+		return how;
+	}
+
+private:
+	struct limit_bytes {
+		alignas(std::max_align_t) unsigned char at[WEIR_LIMIT_CONFIG_MAX] = {};
+	};
+	struct partition_list {
+		std::vector<partition> named{};
+		std::vector<weir_partition> plain{}; /* their names are those of named */
+	};
+
+	std::shared_ptr<const limit_bytes> own_limit_{};
+	std::shared_ptr<const partition_list> own_partitions_{};
+};
+
+/* The constructor has done it; and weir_config_init() would take its size for weir_config's. */
+void weir_config_init_sized(config *config, std::size_t size) = delete;
+
+/*
+ * An observer made of a callable, which is called with a const weir_report &, as weir/observe.h
+ * says. For weir_config.observer; it must outlive the limiter, and stays where it is. What
+ * it throws would have to pass through C: it ends the program.
+ *
+ *	weir::observer log([](const weir_report &report) { ... });
+ *	config.observer = &log;
+ */
+template <class F> class observer : public weir_observer
+{
+public:
+	explicit observer(F callable) : weir_observer(), told_(std::move(callable))
+	{
+		window = [](void *self, const weir_report *report) noexcept {
+			static_cast<observer *>(self)->told_(*report);
+		};
+		arg = this;
+	}
+
+	observer(const observer &) = delete;
+	observer &operator=(const observer &) = delete;
+	~observer() = default;
+
+private:
+	F told_;
+};
+
+/*
+ * Proof of admission, which gives itself back. It holds a token, or nothing: after a refusal, a
+ * verdict, or a move. A verdict ends it, and on one that holds nothing does nothing: whatever
+ * happens, each token is released once. It must not outlive the limiter it is from.
+ *
+ * One that ends without a verdict is released all the same: as WEIR_FAILED if an exception is on
+ * its way through the thread, else as WEIR_IGNORE. Neither is a sample. A verdict that was
+ * forgotten must not count as success: what returns early is often what had nothing to do, and
+ * such latencies would teach the limit that its callee is fast when idle, and hence slow now.
+ * So the worst of forgetting is a limit that does not move, and weir_snapshot.ignored tells.
+ */
+class [[nodiscard]] permit
+{
+public:
+	/* Holds nothing. */
+	permit() noexcept = default;
+
+	/* Take over a token that C has acquired, in weir_poll() for one. token is emptied. */
+	static permit adopt(weir_limiter *limiter, weir_token &token) noexcept
+	{
+		permit got(limiter, 0);
+
+		got.token_ = std::exchange(token, weir_token{});
+		return got;
+	}
+
+	permit(permit &&other) noexcept
+		: limiter_(other.limiter_), token_(std::exchange(other.token_, weir_token{})),
+		  error_(other.error_)
+	{
+	}
+
+	/* What it held before ends without a verdict. */
+	permit &operator=(permit &&other) noexcept
+	{
+		permit taken(std::move(other));
+
+		std::swap(limiter_, taken.limiter_);
+		std::swap(token_, taken.token_);
+		std::swap(error_, taken.error_);
+		return *this;
+	}
+
+	permit(const permit &) = delete;
+	permit &operator=(const permit &) = delete;
+
+	~permit()
+	{
+		if (*this)
+			release(std::uncaught_exceptions() > 0 ? WEIR_FAILED : WEIR_IGNORE);
+	}
+
+	/* Whether it holds a token. */
+	explicit operator bool() const noexcept
+	{
+		return token_.state != 0;
+	}
+
+	/* Why the call was refused: as the C function says, -EAGAIN mostly. 0 if it was not. */
+	int error() const noexcept
+	{
+		return error_;
+	}
+
+	/* What it holds: when the call was admitted, its cost, its partition. All zero: nothing. */
+	const weir_token &token() const noexcept
+	{
+		return token_;
+	}
+
+	/* The verdict: weir_release(). */
+	void release(weir_outcome outcome) noexcept
+	{
+		if (*this)
+			weir_release(limiter_, &token_, outcome);
+	}
+
+	void success() noexcept
+	{
+		release(WEIR_SUCCESS);
+	}
+
+	void ignore() noexcept
+	{
+		release(WEIR_IGNORE);
+	}
+
+	void dropped() noexcept
+	{
+		release(WEIR_DROPPED);
+	}
+
+	void timed_out() noexcept
+	{
+		release(WEIR_TIMED_OUT);
+	}
+
+	void cancelled() noexcept
+	{
+		release(WEIR_CANCELLED);
+	}
+
+	void failed() noexcept
+	{
+		release(WEIR_FAILED);
+	}
+
+	/*
+	 * weir_detach(): the call has become a long one. It is still held, and still wants a
+	 * verdict; its latency will be no sample. False if it holds nothing.
+	 */
+	bool detach() noexcept
+	{
+		return *this && weir_detach(limiter_, &token_) == 0;
+	}
+
+	/* Hand the token to C, which has to release it. This holds nothing any more. */
+	[[nodiscard]] weir_token take() noexcept
+	{
+		return std::exchange(token_, weir_token{});
+	}
+
+	/*
+	 * Do the work of an admitted call and release it: the result of work(), or nothing
+	 * if the call was refused, and work() not called. In one expression with the admission:
+	 *
+	 *	limiter.try_acquire().run(work, classify)
+	 *
+	 * classify(result) says how it went; without it work() returns a weir_outcome itself. What
+	 * either throws goes on to the caller, and the call counts as failed.
+	 */
+	template <class Work, class Classify>
+	[[nodiscard]] auto run(Work &&work, Classify &&classify)
+		-> std::optional<std::decay_t<std::invoke_result_t<Work>>>
+	{
+		using result = std::decay_t<std::invoke_result_t<Work>>;
+		static_assert(std::is_same_v<std::invoke_result_t<Classify, const result &>,
+					     weir_outcome>,
+			      "classify() returns a weir_outcome");
+		if (!*this)
+			return std::nullopt;
+		permit mine(std::move(*this)); /* ends here, whatever is thrown */
+		std::optional<result> got(std::in_place, std::forward<Work>(work)());
+		mine.release(std::forward<Classify>(classify)(std::as_const(*got)));
+		return got;
+	}
+
+	template <class Work> [[nodiscard]] std::optional<weir_outcome> run(Work &&work)
+	{
+		static_assert(std::is_same_v<std::invoke_result_t<Work>, weir_outcome>,
+			      "work() returns a weir_outcome, or there is a classify()");
+		return run(std::forward<Work>(work),
+			   [](weir_outcome outcome) noexcept { return outcome; });
+	}
+
+private:
+	friend class limiter_base;
+
+	permit(weir_limiter *from, int error) noexcept : limiter_(from), error_(error)
+	{
+	}
+
+	weir_limiter *limiter_ = nullptr;
+	weir_token token_ = {};
+	int error_ = 0;
+};
+
+/*
+ * What a limiter and a view of one have in common. Either may be empty: it then refuses every
+ * call with -EINVAL, and all its numbers are 0. const is the handle's, as with a smart pointer.
+ *
+ * Acquiring is always inlined, even without optimisation, so that weir_outstanding.place is
+ * where the program acquired.
+ */
+class limiter_base
+{
+public:
+	/* Whether there is a limiter. */
+	explicit operator bool() const noexcept
+	{
+		return limiter_ != nullptr;
+	}
+
+	/* For the C functions; NULL if it is empty. Stays whose it is. */
+	weir_limiter *get() const noexcept
+	{
+		return limiter_;
+	}
+
+	/* As weir_try_acquire() and weir_try_acquire_for(): admit now or refuse. */
+	[[gnu::always_inline]] permit try_acquire() const noexcept
+	{
+		permit got(limiter_, -EINVAL);
+
+		if (limiter_ != nullptr)
+			got.error_ = weir_try_acquire(limiter_, &got.token_);
+		return got;
+	}
+
+	[[gnu::always_inline]] permit try_acquire(const weir_call &call) const noexcept
+	{
+		permit got(limiter_, -EINVAL);
+
+		if (limiter_ != nullptr)
+			got.error_ = weir_try_acquire_for(limiter_, &call, &got.token_);
+		return got;
+	}
+
+	/*
+	 * As weir_acquire() and weir_acquire_for(): admit, waiting until deadline if need be. On
+	 * Linux the steady clock is CLOCK_MONOTONIC, the limiter's own, in libstdc++ and in
+	 * libc++; a deadline on any other does not compile, since that clock may be set.
+	 * time_point::max() is for ever.
+	 */
+	[[gnu::always_inline]] permit acquire(std::chrono::steady_clock::time_point deadline,
+					      const weir_call &call = {}) const noexcept
+	{
+		return wait_until(dur(deadline.time_since_epoch()), call);
+	}
+
+	/* The same, waiting for so long at most: of 0 or less, not at all. */
+	template <class Rep, class Period>
+	[[gnu::always_inline]] permit acquire(std::chrono::duration<Rep, Period> timeout,
+					      const weir_call &call = {}) const noexcept
+	{
+		const weir_time now = weir_now();
+		const weir_dur wait = dur(timeout);
+
+		return wait_until(wait < WEIR_FOREVER - now ? now + wait : WEIR_FOREVER, call);
+	}
+
+	/* As weir_partition_find(): the index for weir_call.partition, 0 if there is none. */
+	std::uint16_t partition_find(const char *name) const noexcept
+	{
+		return limiter_ != nullptr ? weir_partition_find(limiter_, name) : std::uint16_t{0};
+	}
+
+	/* The present limit without any burst, permits in flight, and calls waiting. */
+	std::uint32_t limit() const noexcept
+	{
+		return limiter_ != nullptr ? weir_limit(limiter_) : 0;
+	}
+
+	std::uint32_t inflight() const noexcept
+	{
+		return limiter_ != nullptr ? weir_inflight(limiter_) : 0;
+	}
+
+	std::uint32_t waiting() const noexcept
+	{
+		return limiter_ != nullptr ? weir_waiting(limiter_) : 0;
+	}
+
+	/* As weir_snapshot_take(). */
+	weir_snapshot snapshot() const noexcept
+	{
+		weir_snapshot now;
+
+		weir_snapshot_init(&now);
+		if (limiter_ != nullptr)
+			weir_snapshot_take(limiter_, &now);
+		return now;
+	}
+
+	/* As weir_partition_snapshot_take(); nothing if there is no partition of that index. */
+	std::optional<weir_partition_snapshot> partition_snapshot(unsigned index) const noexcept
+	{
+		weir_partition_snapshot now;
+
+		weir_partition_snapshot_init(&now);
+		if (limiter_ == nullptr || weir_partition_snapshot_take(limiter_, index, &now) != 0)
+			return std::nullopt;
+		return now;
+	}
+
+protected:
+	limiter_base() noexcept = default;
+	explicit limiter_base(weir_limiter *from) noexcept : limiter_(from)
+	{
+	}
+
+	/* Not for the public, which could assign a view to an owner. */
+	limiter_base(const limiter_base &) noexcept = default;
+	limiter_base &operator=(const limiter_base &) noexcept = default;
+	~limiter_base() = default;
+
+private:
+	friend class limiter;
+
+	[[gnu::always_inline]] permit wait_until(weir_time deadline,
+						 const weir_call &call) const noexcept
+	{
+		permit got(limiter_, -EINVAL);
+
+		if (limiter_ != nullptr)
+			got.error_ = weir_acquire_for(limiter_, &call, deadline, &got.token_);
+		return got;
+	}
+
+	weir_limiter *limiter_ = nullptr;
+};
+
+/*
+ * A limiter of its owner's. Moving it leaves permits, views and the limiter itself where they
+ * are; ending it is weir_limiter_destroy(), with all that this demands.
+ */
+class limiter : public limiter_base
+{
+public:
+	/* Empty. */
+	limiter() noexcept = default;
+
+	/*
+	 * As weir_limiter_create(). It is empty if it could not be made; *how, if given, says how
+	 * it went: -EINVAL with the sentence of weir_config_check(), -ENOMEM. config is copied.
+	 */
+	explicit limiter(const weir_config &config, status *how = nullptr) noexcept
+	{
+		status went;
+
+		went.error = weir_config_check(&config, went.why, sizeof(went.why));
+		if (went)
+			went.error = weir_limiter_create(&config, &limiter_);
+		if (went.error == -ENOMEM)
+			std::snprintf(went.why, sizeof(went.why), "There is not enough memory.");
+		if (how != nullptr)
+			*how = went;
+	}
+
+	limiter(limiter &&other) noexcept : limiter_base(std::exchange(other.limiter_, nullptr))
+	{
+	}
+
+	/* Ends the one it had before. */
+	limiter &operator=(limiter &&other) noexcept
+	{
+		limiter taken(std::move(other));
+
+		std::swap(limiter_, taken.limiter_);
+		return *this;
+	}
+
+	limiter(const limiter &) = delete;
+	limiter &operator=(const limiter &) = delete;
+
+	~limiter()
+	{
+		weir_limiter_destroy(limiter_);
+	}
+};
+
+/* A view of a limiter that somebody else owns, and keeps for as long. Copied as a pointer is. */
+class limiter_ref : public limiter_base
+{
+public:
+	/* Empty. */
+	limiter_ref() noexcept = default;
+
+	explicit limiter_ref(weir_limiter *from) noexcept : limiter_base(from)
+	{
+	}
+
+	limiter_ref(const weir::limiter &owner) noexcept : limiter_base(owner)
+	{
+	}
+
+	/* One that is about to end is nothing to look at. */
+	limiter_ref(const weir::limiter &&) = delete;
+};
+
+} // namespace weir
+
+#endif
