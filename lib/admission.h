@@ -46,7 +46,8 @@ struct part {
 	_Alignas(LINE) _Atomic uint32_t guarantee;
 	_Atomic uint32_t peak, before;
 	_Atomic uint32_t delayed;
-	_Atomic uint64_t since; /* when the interval began; 0: there was none */
+	_Atomic uint64_t since;          /* when the interval began; 0: there was none */
+	_Atomic uint64_t admitted_shown; /* as published.admitted_shown (lib/internal.h) */
 
 	/* As configured; the doubles as their bits. */
 	_Atomic uint32_t max;

@@ -199,6 +199,9 @@ double limiter_random(const struct weir_limiter *l);
 /* What a limit asks for, without the fraction and within the bounds. */
 uint32_t limiter_bound(const struct weir_limiter *l, double limit);
 
+/* The greater of a total as it seems now and as it was shown before. */
+uint64_t never_less(_Atomic uint64_t *shown, uint64_t total);
+
 /* Bring before the reader what a window came to. */
 void publish(struct published *p, const struct weir_report *report);
 

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "lib/internal.h"
+#include "lib/probes.h"
 
 /* Time between two steps of the thresholds of priority, at least. */
 #define STEER_EVERY (100 * WEIR_MS)
@@ -118,10 +119,13 @@ static void count_pressure(const struct weir_limiter *l, const struct stripe *st
 		shed_refused(&l->shedding, (uint32_t)(stripe - l->sampling.stripes), part);
 }
 
-void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand)
+/* Always inlined: to a compiler the text of a probe makes it long. */
+static inline __attribute__((always_inline)) void count_refusal(const struct weir_limiter *l,
+								const struct demand *demand)
 {
 	struct stripe *stripe = sampler_stripe(&l->sampling);
 
+	PROBE_REJECT(l, demand->part, demand->rank > 0);
 	stripe_count(stripe, TOTAL_REJECTED);
 	count_part(l, stripe, demand->part, PART_REJECTED, 1);
 	count_pressure(l, stripe, demand->part);
@@ -129,6 +133,11 @@ void limiter_count_refusal(const struct weir_limiter *l, const struct demand *de
 		return;
 	stripe_count(stripe, TOTAL_SHED);
 	count_part(l, stripe, demand->part, PART_SHED, 1);
+}
+
+void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand)
+{
+	count_refusal(l, demand);
 }
 
 int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
@@ -140,7 +149,7 @@ int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, co
 		return 0;
 	}
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
-	limiter_count_refusal(l, demand);
+	count_refusal(l, demand);
 	return -EAGAIN;
 }
 
@@ -261,8 +270,9 @@ static void steer(const struct weir_limiter *l, weir_time now)
 	shed_steer(&l->shedding);
 }
 
-/* Let the limit look at a window that this thread owns. */
-static void learn(struct weir_limiter *l, weir_time now, struct weir_window *w)
+/* Let the limit look at a window that this thread owns: seldom, so out of the way of calls. */
+static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time now,
+					    struct weir_window *w)
 {
 	struct room *room = l->admission.room;
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
@@ -278,6 +288,8 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_window *w)
 	steer(l, now);
 	fill_numbers(l, &report);
 	publish(l->published, &report);
+	PROBE_WINDOW(l, w->limit, report.limit, w->inflight_max, (int64_t)w->rtt,
+		     w->dropped + w->timed_out);
 	if (l->observer.window != NULL)
 		l->observer.window(l->observer.arg, &report);
 }

@@ -50,8 +50,7 @@ void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size)
 	snapshot->size = size;
 }
 
-/* The greater of a total as it seems now and as it was shown before. */
-static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
+uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
 {
 	uint64_t before = atomic_load_explicit(shown, memory_order_relaxed);
 

@@ -197,8 +197,8 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 				 struct weir_partition_snapshot *snapshot)
 {
 	struct weir_partition_snapshot s = {.size = snapshot->size};
-	const struct part *part;
-	uint64_t extra, own;
+	struct part *part;
+	uint64_t extra, own, ended;
 
 	if (index >= l->admission.count)
 		return -EINVAL;
@@ -219,8 +219,9 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	s.inflight = gate_inflight(own);
 	s.cap = gate_limit(own);
 	s.waiting = gate_waiters(own);
-	s.admitted = s.succeeded + s.dropped + s.other +
-		     (extra < s.inflight ? s.inflight - extra : 0);
+	ended = s.succeeded + s.dropped + s.other;
+	s.admitted = never_less(&part->admitted_shown,
+				ended + (extra < s.inflight ? s.inflight - extra : 0));
 	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));
 	return 0;
 }

@@ -24,7 +24,8 @@ static const char usage[] =
 	"  --help           print this\n"
 	"\n"
 	"GET /report?shop=N is the work that is limited; without shop each request takes\n"
-	"the next. GET /stats shows the limiter.\n";
+	"the next. GET /stats shows the limiter, and GET /metrics shows it\n"
+	"to Prometheus.\n";
 
 static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char *format, ...)
 {

@@ -99,6 +99,37 @@ static enum MHD_Result serve_stats(struct server *server, struct MHD_Connection 
 	return respond_text(connection, MHD_HTTP_OK, text);
 }
 
+/* A scraper that knows OpenMetrics says so. */
+static enum weir_metrics_format pick_format(struct MHD_Connection *connection)
+{
+	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_ACCEPT);
+
+	return accept && strstr(accept, "application/openmetrics-text") ? WEIR_OPENMETRICS
+									: WEIR_PROMETHEUS;
+}
+
+static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *connection)
+{
+	const enum weir_metrics_format format = pick_format(connection);
+	char *text = stats_metrics(server->limiter, format);
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (!text)
+		return MHD_NO;
+	response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				weir_metrics_content_type(format));
+	result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
 /* libmicrohttpd calls this once with the headers, then for the body, then for the response. */
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *url,
 			      const char *method, const char *version, const char *body,
@@ -122,7 +153,10 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 		return serve_report(server, connection, *state);
 	if (strcmp(url, "/stats") == 0)
 		return serve_stats(server, connection);
-	return respond_text(connection, MHD_HTTP_NOT_FOUND, "there are /report and /stats\n");
+	if (strcmp(url, "/metrics") == 0)
+		return serve_metrics(server, connection);
+	return respond_text(connection, MHD_HTTP_NOT_FOUND,
+			    "there are /report, /stats and /metrics\n");
 }
 
 /*

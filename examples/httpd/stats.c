@@ -4,6 +4,7 @@
 #include "stats.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,25 @@ int stats_text(const struct weir_limiter *limiter, char *text, size_t size)
 			"\ndouble_released %" PRIu64 "\n",
 			s.limit, s.inflight, s.waiting, s.admitted, s.rejected, s.abandoned,
 			s.succeeded, s.ignored, s.dropped, s.double_released);
+}
+
+char *stats_metrics(const struct weir_limiter *limiter, enum weir_metrics_format format)
+{
+	const struct weir_label name = {.name = "name", .value = "report"};
+	struct weir_metrics *metrics;
+	char *text = NULL;
+	size_t size;
+
+	if (weir_metrics_create(&metrics) != 0)
+		return NULL;
+	if (weir_metrics_add(metrics, limiter, &name, 1) == 0) {
+		size = weir_metrics_text(metrics, format, NULL, 0) + 1;
+		text = malloc(size);
+		if (text)
+			weir_metrics_text(metrics, format, text, size);
+	}
+	weir_metrics_destroy(metrics);
+	return text;
 }
 
 void stats_header(FILE *file)

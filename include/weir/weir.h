@@ -10,6 +10,7 @@
 #include <weir/limiter.h>
 #include <weir/limits.h>
 #include <weir/memory.h>
+#include <weir/metrics.h>
 #include <weir/observe.h>
 #include <weir/partition.h>
 #include <weir/registry.h>

@@ -68,6 +68,9 @@ check()
 	private_headers |
 		about "a private header under a short name"
 
+	search "$include\"" lib/metrics.c |
+		about "lib/metrics.c may include public headers only"
+
 	search "$include<ck_" $(sources lib limits include $outside) |
 		grep -vE '^(lib/(park|registry)\.c|bench/micro/)' |
 		about "only lib/park.c and lib/registry.c may use Concurrency Kit"

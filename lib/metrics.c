@@ -1,0 +1,666 @@
+/*
+ * Metrics: what limiters' snapshots show, as text for scrapers.
+ *
+ * One table says what there is; the two formats differ in what they say about a metric, not in its
+ * samples. In OpenMetrics a counter is called weir_calls and its samples
+ * weir_calls_total, there may be a unit, and an end mark shows that nothing was cut off; in
+ * Prometheus' older text the metric has the name of its samples, and there is neither. No text is
+ * both: read by the other's parser, counters have no type and no help.
+ *
+ * Numbers are written in the C locale, whatever the program's is: a decimal comma is
+ * no number to a scraper. The locale is switched for the writing thread, around each number
+ * that has a fraction, so no callback of the program's ever runs under it.
+ *
+ * This file uses public functions only.
+ */
+
+#include <weir/metrics.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/observe.h>
+#include <weir/partition.h>
+
+/* Enough for take() to be worth a system call, little on a thread's stack. */
+#define PIECE 4096
+
+/* Digits after which a double is surely the same when read again. */
+#define DIGITS_SAFE 15
+#define DIGITS_ALL  17
+
+#define SAMPLES_MAX 6
+
+enum type {
+	U32,
+	U64,
+	REAL,
+	NANOSECONDS, /* a double; zero means unknown */
+};
+
+/* Where a sample's value lies, in the snapshot of what it belongs to. */
+struct sample {
+	enum type type;
+	size_t offset;
+	const char *label; /* NULL: none beside its limiter's, or partition's */
+};
+
+enum kind {
+	GAUGE,
+	COUNTER,
+};
+
+enum owner {
+	LIMITER,
+	PARTITION,
+	NUMBERS, /* those of the limit, of which the limit has the names */
+};
+
+struct family {
+	enum owner owner;
+	enum kind kind;
+	const char *name;
+	const char *unit; /* the end of name; NULL: none */
+	const char *help;
+	unsigned count;
+	struct sample samples[SAMPLES_MAX];
+};
+
+struct part {
+	struct weir_partition_snapshot numbers;
+	char *label;
+};
+
+/* One limiter as it was. Labels are text as it is written: a="b",c="d". */
+struct source {
+	struct source *next;
+	char *labels;
+	struct weir_snapshot numbers;
+	char *number_labels[WEIR_NUMBERS_MAX];
+	unsigned part_count;
+	struct part parts[];
+};
+
+struct weir_metrics {
+	struct source *first, **end;
+	void *known; /* sources by their labels: a tree of tsearch()'s */
+	locale_t c;
+};
+
+/* Where text goes. Once status is not 0, nowhere. */
+struct sink {
+	int (*take)(void *arg, const char *piece, size_t size);
+	void *arg;
+	locale_t c;
+	enum weir_metrics_format format;
+	int status;
+	size_t used;
+	char piece[PIECE];
+};
+
+#define OF_LIMITER(type, field)                                                                    \
+	.count = 1, .samples = {{type, offsetof(struct weir_snapshot, field), NULL}}
+#define OF_PARTITION(type, field)                                                                  \
+	.count = 1, .samples = {{type, offsetof(struct weir_partition_snapshot, field), NULL}}
+#define ENDED(status, field)                                                                       \
+	{                                                                                          \
+		U64, offsetof(struct weir_snapshot, field), "status=\"" status "\""                \
+	}
+#define PART_ENDED(status, field)                                                                  \
+	{                                                                                          \
+		U64, offsetof(struct weir_partition_snapshot, field), "status=\"" status "\""      \
+	}
+
+/* clang-format off */
+static const struct family families[] = {
+	{LIMITER, GAUGE, "weir_limit", NULL,
+	 "Permits that may be out at once, as learned, without any burst.", OF_LIMITER(U32, limit)},
+	{LIMITER, GAUGE, "weir_burst", NULL,
+	 "Permits above the limit that are to be had now.", OF_LIMITER(U32, burst)},
+	{LIMITER, GAUGE, "weir_inflight", NULL,
+	 "Permits that are out.", OF_LIMITER(U32, inflight)},
+	{LIMITER, GAUGE, "weir_waiting", NULL,
+	 "Calls that wait for a permit.", OF_LIMITER(U32, waiting)},
+	{LIMITER, GAUGE, "weir_passing", NULL,
+	 "Calls let through without a permit that have not ended.", OF_LIMITER(U32, passing)},
+	{LIMITER, GAUGE, "weir_shadow", NULL,
+	 "1 in shadow mode, when nothing is refused.", OF_LIMITER(U32, shadow)},
+	{LIMITER, GAUGE, "weir_rtt_seconds", "seconds",
+	 "Latency of the last window, as the limit saw it.",
+	 OF_LIMITER(NANOSECONDS, last.window.rtt)},
+	{NUMBERS, GAUGE, "weir_limit_number", NULL,
+	 "The limit's own numbers, in its own units: latencies in nanoseconds.", .count = 0},
+
+	{LIMITER, COUNTER, "weir_calls", NULL, "Calls that were admitted and have ended.",
+	 .count = 6, .samples = {
+		ENDED("success", succeeded), ENDED("ignored", ignored), ENDED("dropped", dropped),
+		ENDED("timeout", timed_out), ENDED("cancelled", cancelled), ENDED("failed", failed)}},
+	{LIMITER, COUNTER, "weir_admitted", NULL,
+	 "Calls that got a permit.", OF_LIMITER(U64, admitted)},
+	{LIMITER, COUNTER, "weir_rejected", NULL,
+	 "Calls refused at once.", OF_LIMITER(U64, rejected)},
+	{LIMITER, COUNTER, "weir_shed", NULL,
+	 "Calls refused for their priority, of the rejected.", OF_LIMITER(U64, shed)},
+	{LIMITER, COUNTER, "weir_abandoned", NULL,
+	 "Calls that left the queue without a permit.", OF_LIMITER(U64, abandoned)},
+	{LIMITER, COUNTER, "weir_bypassed", NULL,
+	 "Calls let through because they asked for it.", OF_LIMITER(U64, bypassed)},
+	{LIMITER, COUNTER, "weir_would_reject", NULL,
+	 "Calls let through in shadow mode, in place of a refusal or a wait.",
+	 OF_LIMITER(U64, would_reject)},
+	{LIMITER, COUNTER, "weir_detached", NULL,
+	 "Admitted calls that became long ones.", OF_LIMITER(U64, detached)},
+	{LIMITER, COUNTER, "weir_double_releases", NULL,
+	 "Tokens released twice, a bug of the program.", OF_LIMITER(U64, double_released)},
+	{LIMITER, COUNTER, "weir_windows", NULL,
+	 "Windows that the limit has seen.", OF_LIMITER(U64, windows)},
+
+	{PARTITION, GAUGE, "weir_partition_share_ratio", "ratio",
+	 "Share of the limit that the partition is to have.", OF_PARTITION(REAL, share)},
+	{PARTITION, GAUGE, "weir_partition_guarantee", NULL,
+	 "Permits that its share comes to.", OF_PARTITION(U32, guarantee)},
+	{PARTITION, GAUGE, "weir_partition_cap", NULL,
+	 "Permits that it never exceeds.", OF_PARTITION(U32, cap)},
+	{PARTITION, GAUGE, "weir_partition_inflight", NULL,
+	 "Permits of its calls that are out.", OF_PARTITION(U32, inflight)},
+	{PARTITION, GAUGE, "weir_partition_waiting", NULL,
+	 "Its calls that wait for a permit.", OF_PARTITION(U32, waiting)},
+	{PARTITION, GAUGE, "weir_partition_kept", NULL,
+	 "Permits that are kept for it.", OF_PARTITION(U32, kept)},
+	{PARTITION, GAUGE, "weir_partition_delayed", NULL,
+	 "Its refusals that are being delayed.", OF_PARTITION(U32, delayed)},
+	{PARTITION, COUNTER, "weir_partition_calls", NULL,
+	 "Its calls that were admitted and have ended.", .count = 3, .samples = {
+		PART_ENDED("success", succeeded), PART_ENDED("overload", dropped),
+		PART_ENDED("other", other)}},
+	{PARTITION, COUNTER, "weir_partition_admitted", NULL,
+	 "Its calls that got a permit.", OF_PARTITION(U64, admitted)},
+	{PARTITION, COUNTER, "weir_partition_rejected", NULL,
+	 "Its calls refused at once.", OF_PARTITION(U64, rejected)},
+	{PARTITION, COUNTER, "weir_partition_shed", NULL,
+	 "Its calls refused for their priority, of the rejected.", OF_PARTITION(U64, shed)},
+	{PARTITION, COUNTER, "weir_partition_abandoned", NULL,
+	 "Its calls that left the queue without a permit.", OF_PARTITION(U64, abandoned)},
+};
+/* clang-format on */
+
+#define FAMILIES (sizeof(families) / sizeof(families[0]))
+
+/* Bytes of the character that begins here; 0 if none does. */
+static size_t character(const unsigned char *text, size_t left)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t code = text[0];
+	size_t size;
+
+	if (code < 0x80)
+		return code != 0;
+	size = code >= 0xf0 ? 4 : code >= 0xe0 ? 3 : 2;
+	if (code < 0xc0 || code > 0xf4 || size > left)
+		return 0;
+	code &= 0x7fu >> size;
+	for (size_t i = 1; i < size; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3fu);
+	}
+	if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	return size;
+}
+
+static bool is_text(const char *value, size_t length)
+{
+	size_t size;
+
+	for (size_t i = 0; i < length; i += size) {
+		size = character((const unsigned char *)value + i, length - i);
+		if (size == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_name(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char digits[] = "0123456789";
+	const char *rest;
+
+	if (name == NULL || strncmp(name, "__", 2) == 0 || strspn(name, letters) == 0)
+		return false;
+	for (rest = name; *rest != '\0'; rest++)
+		if (strchr(letters, *rest) == NULL && strchr(digits, *rest) == NULL)
+			return false;
+	return true;
+}
+
+/* Of metrics that have more than a limiter's own labels. */
+static bool is_taken(const char *name)
+{
+	return strcmp(name, "number") == 0 || strcmp(name, "partition") == 0 ||
+	       strcmp(name, "status") == 0;
+}
+
+static size_t length_of(const struct weir_label *label)
+{
+	return label->length > 0 ? label->length : strlen(label->value);
+}
+
+/* The label whose name comes next after that of before, or first; NULL: there is none. */
+static const struct weir_label *next_label(const struct weir_label *labels, size_t count,
+					   const struct weir_label *before)
+{
+	const struct weir_label *next = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (before != NULL && strcmp(labels[i].name, before->name) <= 0)
+			continue;
+		if (next == NULL || strcmp(labels[i].name, next->name) < 0)
+			next = &labels[i];
+	}
+	return next;
+}
+
+static int check_labels(const struct weir_label *labels, size_t count)
+{
+	const struct weir_label *label = NULL;
+	size_t names = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_name(labels[i].name) || is_taken(labels[i].name) || labels[i].value == NULL)
+			return -EINVAL;
+	while ((label = next_label(labels, count, label)) != NULL)
+		names++;
+	return names == count ? 0 : -EINVAL;
+}
+
+static char *append_escaped(char *to, const char *value, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (value[i] == '"' || value[i] == '\\' || value[i] == '\n')
+			*to++ = '\\';
+		*to++ = value[i] == '\n' ? 'n' : value[i];
+	}
+	return to;
+}
+
+/*
+ * Labels as they are written, in the order of their names, so that the same labels are the same
+ * text. An empty value is to scrapers as no label at all. 0, -EILSEQ, -ENOMEM.
+ */
+static int write_labels(const struct weir_label *labels, size_t count, char **text)
+{
+	const struct weir_label *label = NULL;
+	size_t size = 1;
+	char *to;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_text(labels[i].value, length_of(&labels[i])))
+			return -EILSEQ;
+		size += strlen(labels[i].name) + 2 * length_of(&labels[i]) + strlen("=\"\",");
+	}
+	*text = to = malloc(size);
+	if (to == NULL)
+		return -ENOMEM;
+	while ((label = next_label(labels, count, label)) != NULL) {
+		if (length_of(label) == 0)
+			continue;
+		to = stpcpy(to, to == *text ? "" : ",");
+		to = stpcpy(to, label->name);
+		to = stpcpy(to, "=\"");
+		to = append_escaped(to, label->value, length_of(label));
+		to = stpcpy(to, "\"");
+	}
+	*to = '\0';
+	return 0;
+}
+
+static int write_label(const char *name, const char *value, char **text)
+{
+	const struct weir_label label = {.name = name, .value = value};
+
+	return write_labels(&label, 1, text);
+}
+
+static void source_free(struct source *source)
+{
+	for (unsigned i = 0; i < source->part_count; i++)
+		free(source->parts[i].label);
+	for (unsigned i = 0; i < WEIR_NUMBERS_MAX; i++)
+		free(source->number_labels[i]);
+	free(source->labels);
+	free(source);
+}
+
+/* 0 or a negative errno; in either case what has been allocated is in source. */
+static int source_fill(struct source *source, const struct weir_limiter *limiter,
+		       const struct weir_label *labels, size_t count)
+{
+	const struct weir_report *last = &source->numbers.last;
+	int r = write_labels(labels, count, &source->labels);
+
+	weir_snapshot_init(&source->numbers);
+	weir_snapshot_take(limiter, &source->numbers);
+	for (unsigned i = 0; r == 0 && i < last->count; i++)
+		r = write_label("number", last->names[i], &source->number_labels[i]);
+	for (unsigned i = 0; r == 0 && i < source->part_count; i++) {
+		struct part *part = &source->parts[i];
+
+		weir_partition_snapshot_init(&part->numbers);
+		r = weir_partition_snapshot_take(limiter, i, &part->numbers);
+		if (r == 0)
+			r = write_label("partition", part->numbers.name, &part->label);
+	}
+	return r;
+}
+
+static int source_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct source *)a)->labels, ((const struct source *)b)->labels);
+}
+
+/* Note that these labels are taken. 0, -EEXIST, -ENOMEM. */
+static int source_register(struct weir_metrics *metrics, struct source *source)
+{
+	struct source *const *found = tsearch(source, &metrics->known, source_compare);
+
+	if (found == NULL)
+		return -ENOMEM;
+	return *found == source ? 0 : -EEXIST;
+}
+
+int weir_metrics_add(struct weir_metrics *metrics, const struct weir_limiter *limiter,
+		     const struct weir_label *labels, size_t count)
+{
+	const unsigned parts = weir_partition_count(limiter);
+	struct source *source;
+	int r = check_labels(labels, count);
+
+	if (r != 0)
+		return r;
+	source = calloc(1, sizeof(*source) + parts * sizeof(source->parts[0]));
+	if (source == NULL)
+		return -ENOMEM;
+	source->part_count = parts;
+	r = source_fill(source, limiter, labels, count);
+	if (r == 0)
+		r = source_register(metrics, source);
+	if (r != 0) {
+		source_free(source);
+		return r;
+	}
+	*metrics->end = source;
+	metrics->end = &source->next;
+	return 0;
+}
+
+static void flush(struct sink *sink)
+{
+	if (sink->status == 0 && sink->used > 0)
+		sink->status = sink->take(sink->arg, sink->piece, sink->used);
+	sink->used = 0;
+}
+
+static void put(struct sink *sink, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		size_t size = sizeof(sink->piece) - sink->used;
+
+		size = size < left ? size : left;
+		memcpy(sink->piece + sink->used, text, size);
+		sink->used += size;
+		text += size;
+		left -= size;
+		if (sink->used == sizeof(sink->piece))
+			flush(sink);
+	}
+}
+
+/* As few digits as bring the same number back. */
+static void put_real(struct sink *sink, double real)
+{
+	char text[32];
+	locale_t before;
+
+	if (!isfinite(real)) {
+		put(sink, isnan(real) ? "NaN" : real > 0 ? "+Inf" : "-Inf");
+		return;
+	}
+	before = uselocale(sink->c);
+	for (int digits = DIGITS_SAFE; digits <= DIGITS_ALL; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, real);
+		if (strtod(text, NULL) == real)
+			break;
+	}
+	uselocale(before);
+	put(sink, text);
+}
+
+static void put_whole(struct sink *sink, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	put(sink, text);
+}
+
+/* numbers: the snapshot that the sample lies in. */
+static void put_value(struct sink *sink, const struct sample *sample, const void *numbers)
+{
+	const char *at = (const char *)numbers + sample->offset;
+	uint32_t narrow;
+	uint64_t wide;
+	double real;
+
+	switch (sample->type) {
+	case U32:
+		memcpy(&narrow, at, sizeof(narrow));
+		put_whole(sink, narrow);
+		break;
+	case U64:
+		memcpy(&wide, at, sizeof(wide));
+		put_whole(sink, wide);
+		break;
+	case REAL:
+		memcpy(&real, at, sizeof(real));
+		put_real(sink, real);
+		break;
+	case NANOSECONDS:
+		memcpy(&real, at, sizeof(real));
+		put_real(sink, real > 0 ? real / 1e9 : NAN);
+		break;
+	}
+}
+
+static void put_name(struct sink *sink, const struct family *family)
+{
+	put(sink, family->name);
+	put(sink, family->kind == COUNTER ? "_total" : "");
+}
+
+/* One line about a metric. */
+static void put_fact(struct sink *sink, const char *what, const struct family *family,
+		     const char *fact)
+{
+	put(sink, what);
+	if (sink->format == WEIR_OPENMETRICS)
+		put(sink, family->name);
+	else
+		put_name(sink, family);
+	put(sink, " ");
+	put(sink, fact);
+	put(sink, "\n");
+}
+
+static void put_facts(struct sink *sink, const struct family *family)
+{
+	put_fact(sink, "# HELP ", family, family->help);
+	put_fact(sink, "# TYPE ", family, family->kind == COUNTER ? "counter" : "gauge");
+	if (family->unit != NULL && sink->format == WEIR_OPENMETRICS)
+		put_fact(sink, "# UNIT ", family, family->unit);
+}
+
+/* A sample up to its value. Each of labels may be NULL or empty. */
+static void put_series(struct sink *sink, const struct family *family, const char *const *labels,
+		       size_t count)
+{
+	const char *before = "{";
+
+	put_name(sink, family);
+	for (size_t i = 0; i < count; i++) {
+		if (labels[i] == NULL || labels[i][0] == '\0')
+			continue;
+		put(sink, before);
+		put(sink, labels[i]);
+		before = ",";
+	}
+	put(sink, before[0] == ',' ? "} " : " ");
+}
+
+static void put_samples(struct sink *sink, const struct family *family, const struct source *source,
+			const char *part, const void *numbers)
+{
+	for (unsigned i = 0; i < family->count; i++) {
+		const char *const labels[] = {source->labels, part, family->samples[i].label};
+
+		put_series(sink, family, labels, 3);
+		put_value(sink, &family->samples[i], numbers);
+		put(sink, "\n");
+	}
+}
+
+static void put_numbers(struct sink *sink, const struct family *family, const struct source *source)
+{
+	for (unsigned i = 0; i < source->numbers.last.count; i++) {
+		const char *const labels[] = {source->labels, source->number_labels[i]};
+
+		put_series(sink, family, labels, 2);
+		put_real(sink, source->numbers.last.numbers[i]);
+		put(sink, "\n");
+	}
+}
+
+static void put_source(struct sink *sink, const struct family *family, const struct source *source)
+{
+	switch (family->owner) {
+	case LIMITER:
+		put_samples(sink, family, source, NULL, &source->numbers);
+		break;
+	case PARTITION:
+		for (unsigned i = 0; i < source->part_count; i++)
+			put_samples(sink, family, source, source->parts[i].label,
+				    &source->parts[i].numbers);
+		break;
+	case NUMBERS:
+		put_numbers(sink, family, source);
+		break;
+	}
+}
+
+static void put_family(struct sink *sink, const struct family *family, const struct source *source)
+{
+	put_facts(sink, family);
+	for (; source != NULL && sink->status == 0; source = source->next)
+		put_source(sink, family, source);
+}
+
+const char *weir_metrics_content_type(enum weir_metrics_format format)
+{
+	switch (format) {
+	case WEIR_OPENMETRICS:
+		return "application/openmetrics-text; version=1.0.0; charset=utf-8";
+	case WEIR_PROMETHEUS:
+		return "text/plain; version=0.0.4; charset=utf-8";
+	}
+	return NULL;
+}
+
+int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_format format,
+		       int (*take)(void *arg, const char *piece, size_t size), void *arg)
+{
+	struct sink sink = {.take = take, .arg = arg, .c = metrics->c, .format = format};
+
+	if (weir_metrics_content_type(format) == NULL)
+		return -EINVAL;
+	for (size_t i = 0; i < FAMILIES && sink.status == 0; i++)
+		put_family(&sink, &families[i], metrics->first);
+	if (format == WEIR_OPENMETRICS)
+		put(&sink, "# EOF\n");
+	flush(&sink);
+	return sink.status;
+}
+
+/* A caller's buffer, and how much it should have held. */
+struct buffer {
+	char *text;
+	size_t size;
+	size_t needed;
+};
+
+static int fill(void *arg, const char *piece, size_t size)
+{
+	struct buffer *buffer = arg;
+	size_t left = buffer->needed < buffer->size ? buffer->size - buffer->needed : 0;
+
+	if (left > 0)
+		memcpy(buffer->text + buffer->needed, piece, size < left ? size : left);
+	buffer->needed += size;
+	return 0;
+}
+
+size_t weir_metrics_text(const struct weir_metrics *metrics, enum weir_metrics_format format,
+			 char *text, size_t size)
+{
+	struct buffer buffer = {.text = text, .size = size > 0 ? size - 1 : 0};
+
+	weir_metrics_write(metrics, format, fill, &buffer);
+	if (size > 0)
+		text[buffer.needed < buffer.size ? buffer.needed : buffer.size] = '\0';
+	return buffer.needed;
+}
+
+int weir_metrics_create(struct weir_metrics **metrics)
+{
+	struct weir_metrics *m = calloc(1, sizeof(*m));
+
+	*metrics = NULL;
+	if (m == NULL)
+		return -ENOMEM;
+	m->end = &m->first;
+	m->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (m->c == (locale_t)0) {
+		free(m);
+		return -ENOMEM;
+	}
+	*metrics = m;
+	return 0;
+}
+
+static void leave(void *source)
+{
+	(void)source;
+}
+
+void weir_metrics_destroy(struct weir_metrics *metrics)
+{
+	struct source *next;
+
+	if (metrics == NULL)
+		return;
+	tdestroy(metrics->known, leave);
+	for (struct source *source = metrics->first; source != NULL; source = next) {
+		next = source->next;
+		source_free(source);
+	}
+	freelocale(metrics->c);
+	free(metrics);
+}

@@ -1,0 +1,22 @@
+#!/bin/sh
+# probes.sh LIBRARY - what a tracer finds: each probe under its name, with all its arguments.
+set -u
+
+library=$1
+
+# has NAME ARGUMENTS: the probe is there, and everywhere with so many.
+has()
+{
+	readelf -n "$library" | awk -v name="$1" -v arguments="$2" '
+		$1 == "Provider:" { ours = $2 == "weir" }
+		$1 == "Name:" { this = $2 }
+		$1 == "Arguments:" && ours && this == name { found++; odd += NF - 1 != arguments }
+		END { exit !(found > 0 && odd == 0) }' && return
+	echo "weir:$1 is missing, or has not $2 arguments"
+	failed=1
+}
+
+failed=0
+has window 6
+has reject 3
+exit "$failed"
