@@ -1,0 +1,90 @@
+# Manual pages, in man/ of the build directory: section 3 from the public headers, others from
+# Markdown (docs/man/NAME.SECTION.md), those of tools from their --help.
+
+# The date on the pages is that of the release.
+file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/changelog weir_release REGEX "^ -- " LIMIT_COUNT 1)
+string(REGEX REPLACE "^.*>  " "" weir_release "${weir_release}")
+execute_process(COMMAND date -u -d ${weir_release} +%F
+  OUTPUT_VARIABLE weir_release OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
+set(weir_man ${PROJECT_BINARY_DIR}/man)
+set(weir_man_source ${PROJECT_SOURCE_DIR}/docs/man)
+find_program(LOWDOWN lowdown)
+find_program(HELP2MAN help2man)
+
+# weir_page(NAME.SECTION COMPONENT COMMAND... FILTER... DEPENDS FILE...): the command prints
+# the page; the filter is what sed makes of it.
+function(weir_page page component)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMMAND;FILTER;DEPENDS")
+  string(REGEX REPLACE "^.*\\." "" section ${page})
+  set(file ${weir_man}/man${section}/${page})
+  file(MAKE_DIRECTORY ${weir_man}/man${section})
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${arg_COMMAND} > ${file}.unfiltered
+    COMMAND sed ${arg_FILTER} ${file}.unfiltered > ${file}
+    DEPENDS ${arg_DEPENDS} ${PROJECT_SOURCE_DIR}/packaging/changelog
+    VERBATIM)
+  add_custom_target(man-${page} ALL DEPENDS ${file})
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
+endfunction()
+
+# All headers together, as their pages refer to each other.
+function(weir_pages_of_headers)
+  file(GLOB headers CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/include/weir/*.hpp)
+  file(GLOB scripts CONFIGURE_DEPENDS ${weir_man_source}/section3/*.awk)
+  list(TRANSFORM scripts PREPEND -f OUTPUT_VARIABLE options)
+  add_custom_command(OUTPUT ${weir_man}/man3.stamp
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${weir_man}/man3
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${weir_man}/man3
+    COMMAND awk -v out=${weir_man}/man3 -v version=${PROJECT_VERSION} -v date=${weir_release}
+            ${options} ${headers}
+    COMMAND ${CMAKE_COMMAND} -E touch ${weir_man}/man3.stamp
+    DEPENDS ${headers} ${scripts} ${PROJECT_SOURCE_DIR}/packaging/changelog
+    VERBATIM)
+  add_custom_target(man-3 ALL DEPENDS ${weir_man}/man3.stamp)
+  install(DIRECTORY ${weir_man}/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT weir_development)
+endfunction()
+
+function(weir_pages_of_markdown)
+  if(NOT LOWDOWN)
+    message(STATUS "Manual pages of concepts are left out: they need lowdown")
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${weir_man_source}/*.md)
+  foreach(source ${sources})
+    cmake_path(GET source STEM LAST_ONLY page)
+    string(REGEX REPLACE "\\.[^.]*$" "" name ${page})
+    string(REGEX REPLACE "^.*\\." "" section ${page})
+    weir_page(${page} weir_development
+      COMMAND lowdown -s -Tman --parse-no-intraemph -M title=${name} -M section=${section}
+              -M date=${weir_release} -M "source=weir ${PROJECT_VERSION}" -M "volume=weir manual"
+              ${source}
+      FILTER -f ${weir_man_source}/lowdown.sed
+      DEPENDS ${source} ${weir_man_source}/lowdown.sed)
+  endforeach()
+endfunction()
+
+# weir_tool(TARGET): a program that is installed. Its page is its --help, and what is in
+# docs/man/TARGET.h2m, where NAME is at least.
+function(weir_tool target)
+  install(TARGETS ${target} RUNTIME COMPONENT weir_tools)
+  if(NOT WEIR_MAN)
+    return()
+  elseif(NOT HELP2MAN OR CMAKE_CROSSCOMPILING)
+    message(STATUS "The manual page of ${target} is left out: it needs help2man, and to run it")
+    return()
+  endif()
+  set(more ${weir_man_source}/${target}.h2m)
+  set(title "${target} 1 ${weir_release} \"weir ${PROJECT_VERSION}\" \"weir manual\"")
+  weir_page(${target}.1 weir_tools
+    COMMAND help2man --no-info --version-string=${PROJECT_VERSION} --include ${more}
+            $<TARGET_FILE:${target}>
+    FILTER "s/^[.]TH .*/.TH ${title}/"
+    DEPENDS ${target} ${more})
+endfunction()
+
+if(WEIR_MAN)
+  weir_pages_of_headers()
+  weir_pages_of_markdown()
+endif()

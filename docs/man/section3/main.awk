@@ -1,0 +1,50 @@
+# The manual pages of section 3, from the public headers alone.
+#
+#	awk -v out=DIR -v version=0.1.0 -v date=2026-11-21 -f main.awk -f read.awk ... HEADER...
+#
+# What it makes of a header:
+#
+#   the opening comment    the page of the header, weir_limiter.h(3), with its constants
+#   a comment and the declarations right below it, up to a blank line
+#                          one page, named after the first function or else the first
+#                          structure; the other names are links to it
+#   declarations below a blank line, without a comment
+#                          part of the page before
+#   a comment that begins "The same ..."
+#                          part of the page of the function whose name the function's
+#                          own extends (_at, say), or else of the page before
+#   a first sentence       NAME, shortened to a clause
+#   sentences that begin with 0, a negative errno, "Returns", "The number" or "How many"
+#                          RETURN VALUE
+#   "Any thread.", or else the opening comment's paragraph on threads
+#                          THREAD SAFETY
+#   a comment in front of a field, or behind it
+#                          an entry in FIELDS or VALUES
+#   lines of a comment that are indented by a tab
+#                          code
+#   lines of a comment that begin with "- ", after a blank line or a colon
+#                          a list
+#
+# So there is no list of functions to keep: a new one has its page once it is declared. Of a
+# C++ header (.hpp) there is one page: the opening comment, then each commented declaration.
+
+BEGIN {
+	width = 72 # of text, in columns
+	header_count = unit_count = decl_count = page_count = 0
+}
+
+FNR == 1 {
+	begin_header(FILENAME)
+}
+
+{
+	read_line($0)
+}
+
+END {
+	make_pages()
+	for (p = 1; p <= page_count; p++)
+		write_page(p)
+	for (h = 1; h <= header_count; h++)
+		write_header(h)
+}

@@ -1,0 +1,114 @@
+/*
+ * weir/shapes.h - shapes that a header may have: a test of the manual's generator.
+ *
+ *	first(code);
+ *
+ *	then(code);
+ *
+ * A paragraph, and a list:
+ *
+ * - one thing, which goes on
+ *   in a second line
+ * - another
+ *
+ * Ownership. Nobody's.
+ *
+ * Any thread may call these.
+ */
+#ifndef WEIR_SHAPES_H
+#define WEIR_SHAPES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_elsewhere; /* no page */
+
+#define WEIR_SHAPES_MAX 7 /* shapes at most; a backslash is \ */
+
+enum weir_shape_bare {
+	WEIR_SHAPE_BARE,
+};
+
+/* Kinds of shape; { and ; in a comment are text. */
+enum weir_shape_kind {
+	WEIR_SHAPE_ROUND = 1, /* 'round' - a circle */
+	WEIR_SHAPE_SQUARE     /* four { corners; */
+};
+
+/* A shape of four corners at most, or of any number of sides, which is 2^31 - 1. Or not. */
+struct weir_shape {
+	enum weir_shape_kind kind;
+	/*
+	 * Corners.
+	 *
+	 *	x[0]
+	 */
+	double x[4], y[4];
+	double z[4];
+	void (*draw)(const struct weir_shape *self); /* required; this is
+						      * on two lines */
+	unsigned bits : 3;
+
+	/* In front. */
+	int more; /* behind */
+	int (*wide)(const struct weir_shape *self, const struct weir_shape *other,
+		    unsigned long size);
+};
+
+#define weir_shape_init(shape) weir_shape_init_sized((shape), sizeof(*(shape)))
+void weir_shape_init_sized(struct weir_shape *shape, unsigned long size);
+
+/*
+ * Draw a shape. 0; -EINVAL: it has none; -ENOMEM: no room. See weir_shape.kind, D.-M. Chiu, e.g.
+ * for what done() is, and when a shape is not.
+ *
+ *	weir_shape_draw(&shape);
+ *
+ * .leading dots, and 'quotes', are text; see weir_shape_count().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_shape_draw(const struct weir_shape *shape,
+					     void (*done)(void *arg, const struct weir_shape *now),
+					     void *arg);
+
+/* The same, from afar. */
+WEIR_API int weir_shape_draw_at(const struct weir_shape *shape, double distance);
+/* The same for two. -ENOENT. */
+WEIR_API int weir_shapes_both(const struct weir_shape *one, const struct weir_shape *other);
+
+/* How many: never less than none. Any thread. */
+static inline unsigned weir_shape_count(void)
+{
+	if (1) {
+		return 1;
+	}
+	return 0;
+}
+
+/* round: a shape. */
+struct weir_round_config {
+	double radius; /* 1 */
+};
+WEIR_API extern const struct weir_shape weir_round;
+
+/* A structure and a function of one name, and an attribute with arguments. */
+WEIR_API int weir_shape(const char *format, ...) WEIR_PRINTF(1, 2);
+
+/* Nothing to look into. */
+struct weir_shape_box;
+
+/* 0; -EAGAIN: (weir_shape.more) is none; -ENOMEM; or what weir_shape_fn answered. */
+WEIR_API int weir_shape_put(struct weir_shape_box *box);
+
+/* Flags. */
+enum {
+	WEIR_SHAPE_THICK = 1u << 0, /* a thick line */
+};
+
+/* A callback. */
+typedef int (*weir_shape_fn)(void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

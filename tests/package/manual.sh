@@ -1,0 +1,15 @@
+#!/bin/sh
+# manual.sh WORK_DIR - man finds the page of every function and every program.
+set -u
+
+work=$1
+. "$(dirname "$0")/common.sh"
+
+found=0
+for name in $(nm -D --defined-only "$root/usr/lib/$multiarch/libweir.so" | awk '{ print $3 }') \
+	$(ls "$root/usr/bin") weir; do
+	found=$((found + 1))
+	man -M "$root/usr/share/man" "$name" 2>&1 | grep -qw "$name" || complain "man $name: nothing"
+done
+echo "$found names"
+exit "$failed"
