@@ -401,6 +401,47 @@ int weir_metrics_add(struct weir_metrics *metrics, const struct weir_limiter *li
 	return 0;
 }
 
+/* A registry on its way into a set: the key's label first, then the caller's. */
+struct registered {
+	struct weir_metrics *metrics;
+	struct weir_label *labels;
+	size_t count;
+	int error;
+};
+
+static bool add_entry(void *arg, const void *key, size_t key_len, struct weir_limiter *limiter)
+{
+	struct registered *entry = arg;
+	int error;
+
+	/* A length of 0 would mean: up to a zero byte. */
+	entry->labels[0].value = key_len > 0 ? key : "";
+	entry->labels[0].length = key_len;
+	error = weir_metrics_add(entry->metrics, limiter, entry->labels, entry->count);
+	if (entry->error == 0)
+		entry->error = error;
+	return true;
+}
+
+int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir_registry *registry,
+			      const char *key_name, const struct weir_label *labels, size_t count)
+{
+	struct registered entry = {
+		.metrics = metrics,
+		.labels = malloc((count + 1) * sizeof(*labels)),
+		.count = count + 1,
+	};
+
+	if (entry.labels == NULL)
+		return -ENOMEM;
+	entry.labels[0] = (struct weir_label){.name = key_name};
+	for (size_t i = 0; i < count; i++)
+		entry.labels[i + 1] = labels[i];
+	(void)weir_registry_visit(registry, add_entry, &entry);
+	free(entry.labels);
+	return entry.error;
+}
+
 static void flush(struct sink *sink)
 {
 	if (sink->status == 0 && sink->used > 0)

@@ -55,7 +55,7 @@ enum weir_scale_kind {
 	WEIR_SCALE_PERCENT,    /* max(k, limit * percent / 100), rounded down */
 };
 
-/* As text: "const:4", "log10:3", "log10plus:2", "sqrt:4", "percent:3:10". */
+/* A value by its kind. As text: "const:4", "log10:3", "log10plus:2", "sqrt:4", "percent:3:10". */
 struct weir_scale {
 	enum weir_scale_kind kind;
 	uint32_t k;
@@ -70,17 +70,13 @@ enum weir_step_kind {
 	WEIR_STEP_MUL,       /* limit * by */
 };
 
-/* As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
+/* A move by its kind. As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
 struct weir_step {
 	enum weir_step_kind kind;
 	double by;
 };
 
-/*
- * A parameter of a limit, so that defaults, ranges, error messages, command
- * lines and documents come from one table. The library fills in defaults and
- * refuses what is out of range (NaN too) before the limit sees anything.
- */
+/* What a parameter is. */
 enum weir_param_type {
 	WEIR_PARAM_U32,    /* uint32_t; 0 means the default */
 	WEIR_PARAM_DOUBLE, /* double; 0 means the default */
@@ -89,6 +85,11 @@ enum weir_param_type {
 	WEIR_PARAM_STEP,   /* struct weir_step */
 };
 
+/*
+ * A parameter of a limit, so that defaults, ranges, error messages, command
+ * lines and documents come from one table. The library fills in defaults and
+ * refuses what is out of range (NaN too) before the limit sees anything.
+ */
 struct weir_param {
 	const char *name;
 	enum weir_param_type type;

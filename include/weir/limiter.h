@@ -150,9 +150,8 @@ struct weir_config {
 	 */
 	const struct weir_partition *partitions;
 	uint32_t partition_count;
-	uint32_t delayed_max; /* 100: refusals that may be delayed at once */
-	weir_dur
-		partition_hold; /* 100 ms: how long room is kept that a partition has lately used */
+	uint32_t delayed_max;    /* 100: refusals that may be delayed at once */
+	weir_dur partition_hold; /* 100 ms: so long room is kept that a partition has used */
 
 	/*
 	 * Shed by priority. How large a part of the recent calls could be served says down to
@@ -167,8 +166,9 @@ struct weir_config {
 
 	/*
 	 * Permits above the limit, for bursts: while the callee's queue is short. They are
-	 * withdrawn after a burst that lasts, or that is felt (lib/burst.h says when), and
-	 * come back with the first window that did without. 0: none.
+	 * withdrawn by a window that reached the limit and had drops or timeouts, or a latency
+	 * half as long again as that of the last window that did not reach it, or was
+	 * the fifth such in a row; and come back with the next one that does not. 0: none.
 	 */
 	uint32_t burst;
 
@@ -192,13 +192,13 @@ struct weir_config {
 #define weir_config_init(config) weir_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_config_init_sized(struct weir_config *config, size_t size);
 
-/* 0 if a limiter can be made of this, else -EINVAL and one sentence in why, cut at why_size. */
+/* Check a configuration. 0 if a limiter can be made of it, else -EINVAL and one sentence in why. */
 WEIR_API int weir_config_check(const struct weir_config *config, char *why, size_t why_size);
 
 /* Alignment of the memory a limiter lives in: two cache lines, since processors fetch pairs. */
 #define WEIR_ALIGN 128
 
-/* Bytes that weir_limiter_init() needs; 0 if the configuration is no good. */
+/* The bytes that weir_limiter_init() needs; 0 if the configuration is no good. */
 WEIR_API size_t weir_limiter_size(const struct weir_config *config);
 
 /*

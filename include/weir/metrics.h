@@ -32,7 +32,7 @@
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
 
-#include <weir/limiter.h>
+#include <weir/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,6 +71,14 @@ WEIR_API int weir_metrics_add(struct weir_metrics *metrics, const struct weir_li
 			      const struct weir_label *labels, size_t count);
 
 /*
+ * Add every limiter of a registry: under its key, as the label key_name, and count further
+ * labels. 0, or the first failure of weir_metrics_add(); all others are added all the same.
+ */
+WEIR_API int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir_registry *registry,
+				       const char *key_name, const struct weir_label *labels,
+				       size_t count);
+
+/*
  * Write the text into size bytes of the caller's, cut there and ended by a zero byte as by
  * snprintf(). Bytes of the whole text, without that zero byte: it is complete if this is
  * below size. 0 if there is no such format. text may be NULL if size is 0.
@@ -89,7 +97,7 @@ WEIR_API int weir_metrics_write(const struct weir_metrics *metrics, enum weir_me
 /* What a response's Content-Type should say; NULL if there is no such format. Any thread. */
 WEIR_API const char *weir_metrics_content_type(enum weir_metrics_format format);
 
-/* NULL is allowed. */
+/* End a set. NULL is allowed. */
 WEIR_API void weir_metrics_destroy(struct weir_metrics *metrics);
 
 #ifdef __cplusplus

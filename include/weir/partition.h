@@ -99,7 +99,10 @@ struct weir_partition_snapshot {
 WEIR_API void weir_partition_snapshot_init_sized(struct weir_partition_snapshot *snapshot,
 						 size_t size);
 
-/* 0; -EINVAL: there is no partition of that index. Any thread. */
+/*
+ * Fill a snapshot that weir_partition_snapshot_init() has prepared. 0; -EINVAL: there is no
+ * partition of that index. Any thread.
+ */
 WEIR_API int weir_partition_snapshot_take(const struct weir_limiter *limiter, unsigned index,
 					  struct weir_partition_snapshot *snapshot);
 

@@ -78,7 +78,7 @@ struct weir_registry_config {
 	weir_registry_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_registry_config_init_sized(struct weir_registry_config *config, size_t size);
 
-/* 0 if a registry can be made of this, else -EINVAL and one sentence in why, cut at why_size. */
+/* Check a configuration. 0 if a registry can be made of it, else -EINVAL and one sentence in why. */
 WEIR_API int weir_registry_config_check(const struct weir_registry_config *config, char *why,
 					size_t why_size);
 

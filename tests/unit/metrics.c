@@ -567,6 +567,31 @@ Test(metrics, pieces_add_up_and_end_when_told)
 	weir_limiter_destroy(l);
 }
 
+Test(metrics, a_registry_under_its_keys)
+{
+	const struct weir_label labels[] = {{.name = "zone", .value = "b"}};
+	static const char *const keys[] = {"a.example", "", "b\xff"};
+	struct weir_limiter *limiter;
+	struct weir_registry *registry;
+	struct weir_metrics *metrics;
+	static char text[1 << 16];
+
+	cr_assert_eq(weir_registry_create(NULL, &registry), 0);
+	cr_assert_eq(weir_metrics_create(&metrics), 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(weir_registry_get(registry, keys[i], strlen(keys[i]), &limiter), 0);
+		weir_registry_put(registry, limiter);
+	}
+	cr_assert_eq(weir_metrics_add_registry(metrics, registry, "host", labels, 1), -EILSEQ);
+	cr_assert_lt(weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text)),
+		     sizeof(text));
+	cr_assert_not_null(strstr(text, "\nweir_limit{host=\"a.example\",zone=\"b\"} 20\n"));
+	cr_assert_not_null(strstr(text, "\nweir_limit{zone=\"b\"} 20\n"), "the empty key");
+	cr_assert_eq(weir_metrics_add_registry(metrics, registry, "0", NULL, 0), -EINVAL);
+	weir_metrics_destroy(metrics);
+	cr_assert_eq(weir_registry_destroy(registry), 0, "none is left pinned");
+}
+
 Test(metrics, an_empty_set)
 {
 	struct weir_metrics *metrics = set();
