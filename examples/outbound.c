@@ -55,6 +55,7 @@ static enum weir_outcome outcome_of(int error)
 	case EAGAIN: /* the socket's timeout */
 	case EINPROGRESS:
 	case ETIMEDOUT:
+		return WEIR_TIMED_OUT;
 	case ECONNREFUSED:
 	case ECONNRESET:
 		return WEIR_DROPPED;

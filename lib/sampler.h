@@ -91,7 +91,7 @@ struct stripe {
 	_Atomic uint32_t inflight_max, dropped, timed_out;
 	_Alignas(LINE) _Atomic uint64_t total[TOTALS];
 };
-_Static_assert(sizeof(struct stripe) == 2 * LINE, "what a success writes is one line");
+_Static_assert(sizeof(struct stripe) == (size_t)2 * LINE, "what a success writes is one line");
 
 /* The latencies of a stripe's window, kept if a quantile is asked for. */
 struct lane {

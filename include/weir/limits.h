@@ -44,7 +44,7 @@ WEIR_API extern const struct weir_limit_ops weir_fixed;
 
 /*
  * settable: a constant that the program changes, from any thread, with
- * weir_limit_set(). For limits decided elsewhere.
+ * weir_limit_set(). For limits decided elsewhere. Outcomes and latencies mean nothing to it.
  */
 struct weir_settable_config {
 	uint32_t initial; /* 20; 1 to 2^31 - 1 */
@@ -56,6 +56,8 @@ WEIR_API extern const struct weir_limit_ops weir_settable;
  * was at least half used; backoff times the limit when a call was dropped or the
  * latency was above timeout. It needs drops or a timeout to find its way: latency
  * below the timeout tells it nothing.
+ *
+ * Outcomes: dropped and timed out are overload; cancelled, failed and ignored calls are not seen.
  *
  * Source: D.-M. Chiu, R. Jain, "Analysis of the Increase and Decrease Algorithms
  * for Congestion Avoidance in Computer Networks", 1989; Netflix's AIMDLimit.
@@ -74,6 +76,9 @@ WEIR_API extern const struct weir_limit_ops weir_aimd;
  * seen, between alpha and beta calls. A dropped call makes it shrink at once.
  * The lowest latency is forgotten every probe * limit windows, more or less; where
  * that happens under load, the limit settles somewhat higher.
+ *
+ * Outcomes: dropped and timed out are overload, and their latencies count; cancelled, failed
+ * and ignored calls are not seen.
  *
  * Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance
  * on a Global Internet", IEEE JSAC 13(8), 1995; Netflix's VegasLimit.
@@ -96,6 +101,8 @@ WEIR_API extern const struct weir_limit_ops weir_vegas;
  * a queue. Every probe windows or twice that it drops to its minimum to measure
  * the lowest latency anew: reject-free only for callers that can bear this.
  *
+ * Outcomes: as to vegas; overload multiplies the limit by backoff.
+ *
  * Source: Netflix's GradientLimit (2018).
  */
 struct weir_gradient_config {
@@ -115,6 +122,9 @@ WEIR_API extern const struct weir_limit_ops weir_gradient;
  * gradient2: multiplies the limit by long-term latency over present latency,
  * plus a queue, smoothed. Drops mean nothing to it. Under lasting overload the
  * long-term latency learns the queue, and the limit drifts up: give it a max.
+ *
+ * Outcomes: dropped and timed out calls count by their latency alone; cancelled, failed and
+ * ignored calls are not seen.
  *
  * Source: Netflix's Gradient2Limit (2018).
  */

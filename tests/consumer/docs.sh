@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs.sh DOCS_DIR PREFIX WORK_DIR - the limit that the documentation writes is one, and what the
-# README says in C++ compiles.
+# service page says in C++ compiles.
 set -eu
 
 docs=$1
@@ -17,7 +17,7 @@ awk '/^```/ { fence++; next } fence == 1' "$docs/writing-a-limit.md" >"$work/tar
 cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o"
 
 # Two blocks: functions, and a statement, which needs one around it.
-cat >"$work/readme.hpp" <<'END'
+cat >"$work/service.hpp" <<'END'
 #include <string>
 struct request {
 };
@@ -29,13 +29,13 @@ response serve(const request &request);
 END
 {
 	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 1' \
-		"$docs/../README.md"
+		"$docs/service.md"
 	echo 'bool once(weir::limiter_ref limiter, const request &request);'
 	echo 'bool once(weir::limiter_ref limiter, const request &request) {'
 	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 2' \
-		"$docs/../README.md"
+		"$docs/service.md"
 	echo 'return answer.has_value(); }'
-} >"$work/readme.cpp"
+} >"$work/service.cpp"
 # shellcheck disable=SC2086
-c++ -std=c++17 $warnings -I"$prefix/include" -include "$work/readme.hpp" -c "$work/readme.cpp" \
-	-o "$work/readme.o"
+c++ -std=c++17 $warnings -I"$prefix/include" -include "$work/service.hpp" -c "$work/service.cpp" \
+	-o "$work/service.o"

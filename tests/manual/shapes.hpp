@@ -12,7 +12,7 @@ namespace weir
 /* A token. Released when it goes. */
 class token
 {
-      public:
+public:
 	/* Nothing in it. */
 	token() noexcept = default;
 

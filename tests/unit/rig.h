@@ -67,11 +67,12 @@ static inline struct weir_partition_snapshot rig_partition(const struct weir_lim
 static inline uint32_t rig_fill(struct weir_limiter *limiter, const struct weir_call *call,
 				struct weir_token *tokens, uint32_t count)
 {
+	struct weir_token token;
 	uint32_t admitted = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (weir_try_acquire_for(limiter, call, &tokens[admitted]) == 0)
-			admitted++;
+		if (weir_try_acquire_for(limiter, call, &token) == 0)
+			tokens[admitted++] = token;
 	return admitted;
 }
 
