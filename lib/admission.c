@@ -40,14 +40,15 @@ void admission_init(const struct admission *a, const struct admission_config *co
 	admission_retune(a, false);
 }
 
-uint32_t admission_margin(uint32_t permits, uint32_t rank)
+uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank)
 {
-	uint32_t margin;
+	uint32_t margin, most;
 
 	if (LIKELY(rank == 0))
 		return 0;
 	margin = rank * (uint32_t)sqrt((double)permits);
-	return margin < permits ? margin : permits - (permits > 0);
+	most = permits > cost ? permits - cost : 0;
+	return margin < most ? margin : most;
 }
 
 /* As many permits as the call asks for, or as there can be at all. */
@@ -62,11 +63,12 @@ static uint32_t affordable(const struct admission *a, const struct part *part, u
 	return cost < limit ? cost : limit;
 }
 
-static bool within(const struct part *part, uint32_t busy, uint32_t rank)
+/* Whether so many permits, of them cost for this call, are within the guarantee. */
+static bool within(const struct part *part, uint32_t busy, uint32_t cost, uint32_t rank)
 {
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 
-	return busy + admission_margin(guarantee, rank) <= guarantee;
+	return busy + admission_margin(guarantee, cost, rank) <= guarantee;
 }
 
 /* What the partition has lately used or wanted, as far as it is guaranteed. */
@@ -115,15 +117,23 @@ static enum verdict borrow(const struct admission *a, const struct demand *d, ui
 			   struct permit *permit)
 {
 	uint32_t kept = kept_for_all(a);
-	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), d->rank);
+	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, d->rank);
 	uint64_t word;
 
-	if (gate_reserve(a->gate, cost, kept + margin, d->overtake, &permit->inflight))
+	if (admission_take(a, cost, kept + margin, d->overtake, &permit->inflight))
 		return ADMITTED;
 	if (kept == 0)
 		return REFUSED;
 	word = gate_read(a->gate);
 	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
+}
+
+/* Who waits before the call may wait for nothing but what is kept. */
+static enum verdict refused_by_own(const struct admission *a, const struct part *part)
+{
+	bool waited = gate_waiters(gate_read(&part->own)) != 0;
+
+	return waited && admission_keeps(a) ? REFUSED_KEPT : REFUSED;
 }
 
 enum verdict admission_reserve_part(const struct admission *a, const struct demand *d,
@@ -138,9 +148,9 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 	permit->wake = false;
 	permit->cost = cost;
 	if (!gate_reserve(&part->own, cost, 0, d->overtake, &busy))
-		return REFUSED;
-	if (within(part, busy, d->rank)) {
-		if (gate_reserve(a->gate, cost, 0, true, &permit->inflight)) {
+		return refused_by_own(a, part);
+	if (within(part, busy, cost, d->rank)) {
+		if (admission_take(a, cost, 0, true, &permit->inflight)) {
 			raise_peak(part, busy);
 			return ADMITTED;
 		}
@@ -158,9 +168,9 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 bool admission_entitled(const struct admission *a, const struct demand *d)
 {
 	struct part *part = &a->parts[d->part];
-	uint32_t busy = gate_inflight(gate_read(&part->own)) + affordable(a, part, d->cost);
+	uint32_t cost = affordable(a, part, d->cost);
 
-	return within(part, busy, d->rank);
+	return within(part, gate_inflight(gate_read(&part->own)) + cost, cost, d->rank);
 }
 
 /* Begin a new interval if one is over. True if less is kept afterwards. */
@@ -168,30 +178,32 @@ static bool roll(struct part *part, weir_time now, weir_dur hold)
 {
 	uint64_t since = atomic_load_explicit(&part->since, RELAXED);
 	uint32_t level = level_of(part), busy, peak;
+	int64_t age = (int64_t)(now - since);
 
-	if (since != 0 && (int64_t)(now - since) <= (int64_t)hold)
+	if (since != 0 && age <= (int64_t)hold && age >= -(int64_t)hold)
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(&part->since, &since, now, RELAXED, RELAXED))
 		return false;
 	busy = gate_inflight(gate_read(&part->own));
 	peak = atomic_exchange_explicit(&part->peak, busy, RELAXED);
-	/* An interval that nobody ended in time tells nothing any more. */
-	if (since == 0 || (int64_t)(now - since) > 2 * (int64_t)hold)
+	/* An interval that nobody ended in time, or by another clock, tells nothing any more. */
+	if (since == 0 || age > 2 * (int64_t)hold || age < 0)
 		peak = busy;
 	atomic_store_explicit(&part->before, peak, RELAXED);
 	return level_of(part) < level;
 }
 
-void admission_want(const struct admission *a, const struct demand *d, weir_time now)
+bool admission_want(const struct admission *a, const struct demand *d, weir_time now)
 {
 	struct part *part = &a->parts[d->part];
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 	uint32_t busy = gate_inflight(gate_read(&part->own)), peak, wanted;
+	bool less = roll(part, now, a->room->hold);
 
-	(void)roll(part, now, a->room->hold);
 	peak = atomic_load_explicit(&part->peak, RELAXED);
 	wanted = (peak > busy ? peak : busy) + d->cost;
 	raise_peak(part, wanted < guarantee ? wanted : guarantee);
+	return less;
 }
 
 bool admission_lapse(const struct admission *a, weir_time now)

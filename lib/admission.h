@@ -9,8 +9,12 @@
  * peak        raise: CAS; roll: exchange        relaxed  nothing: a number
  * before      roll: store                       relaxed  nothing: a number
  * since       roll: CAS; who wins it rolls      relaxed  nothing: a time
- * learned,    the window's owner, limit_set:    relaxed  retune: the errand orders them
- * burst       store
+ * learned     the window's owner, limit_set:    relaxed  retune: the errand orders it
+ *             store
+ * burst       the window's owner: store         relaxed  as learned
+ * extra_in    reserve, before it: add           release  a snapshot: who reads out, the gate and
+ * extra_out   give back, after it: add          release  in, in this order, sees no fewer permits
+ *                                                        above one a call than there are
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
@@ -46,8 +50,7 @@ struct part {
 	_Alignas(LINE) _Atomic uint32_t guarantee;
 	_Atomic uint32_t peak, before;
 	_Atomic uint32_t delayed;
-	_Atomic uint64_t since;          /* when the interval began; 0: there was none */
-	_Atomic uint64_t admitted_shown; /* as published.admitted_shown (lib/internal.h) */
+	_Atomic uint64_t since; /* when the interval began; 0: there was none */
 
 	/* As configured; the doubles as their bits. */
 	_Atomic uint32_t max;
@@ -62,8 +65,9 @@ struct room {
 	_Atomic uint32_t retuning;
 	_Atomic uint32_t setting; /* 1: partitions_set() is at it */
 	_Atomic uint32_t delayed; /* refusals, of all partitions */
-	uint32_t delayed_max;     /* never changes */
-	weir_dur hold;            /* never changes */
+	_Atomic uint64_t extra_in, extra_out;
+	uint32_t delayed_max; /* never changes */
+	weir_dur hold;        /* never changes */
 };
 
 /* With its arrays, which lie elsewhere in the same memory. */
@@ -109,12 +113,28 @@ void admission_init(const struct admission *a, const struct admission_config *co
 enum verdict admission_reserve_part(const struct admission *a, const struct demand *d,
 				    struct permit *permit);
 
-/* Permits, of so many, that a call of that rank leaves to others: roots of them, but not all. */
-uint32_t admission_margin(uint32_t permits, uint32_t rank);
+/*
+ * Permits, of so many, that a call of that cost and rank leaves to others: as many roots of
+ * them as its rank, but where nobody else is, room for itself.
+ */
+uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank);
 
 static inline uint32_t admission_limit(const struct admission *a)
 {
 	return atomic_load_explicit(&a->room->learned, memory_order_relaxed);
+}
+
+/* The gate's part of it, for a call that leaves so many permits to others. */
+static inline bool admission_take(const struct admission *a, uint32_t cost, uint32_t leave,
+				  bool overtake, uint32_t *inflight)
+{
+	if (LIKELY(cost == 1))
+		return gate_reserve(a->gate, 1, leave, overtake, inflight);
+	atomic_fetch_add_explicit(&a->room->extra_in, cost - 1, memory_order_release);
+	if (gate_reserve(a->gate, cost, leave, overtake, inflight))
+		return true;
+	atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
+	return false;
 }
 
 static inline enum verdict admission_reserve(const struct admission *a, const struct demand *d,
@@ -131,9 +151,9 @@ static inline enum verdict admission_reserve(const struct admission *a, const st
 										   : REFUSED;
 	limit = gate_limit(gate_read(a->gate));
 	permit->cost = d->cost < limit ? d->cost : limit;
-	leave = admission_margin(limit, d->rank);
-	return gate_reserve(a->gate, permit->cost, leave, d->overtake, &permit->inflight) ? ADMITTED
-											  : REFUSED;
+	leave = admission_margin(limit, permit->cost, d->rank);
+	return admission_take(a, permit->cost, leave, d->overtake, &permit->inflight) ? ADMITTED
+										      : REFUSED;
 }
 
 /* False: they were not held. *wake: drain the queue. */
@@ -141,20 +161,29 @@ static inline bool admission_give_back(const struct admission *a, uint16_t part,
 				       bool *wake)
 {
 	uint64_t before, own = 0;
+	bool held = a->count == 0 || gate_give_back(&a->parts[part].own, cost, &own);
 
-	if (a->count > 0 && !gate_give_back(&a->parts[part].own, cost, &own))
-		return false;
-	if (!gate_give_back(a->gate, cost, &before))
-		return false;
-	*wake = gate_waiters(before) != 0 || gate_waiters(own) != 0;
-	return true;
+	*wake = false;
+	if (LIKELY(held)) {
+		held = gate_give_back(a->gate, cost, &before);
+		*wake = gate_waiters(before) != 0;
+		if (UNLIKELY(!held && a->count > 0))
+			own = gate_mend(&a->parts[part].own, cost);
+	}
+	*wake = *wake || gate_waiters(own) != 0;
+	if (UNLIKELY(held && cost != 1))
+		atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
+	return held;
 }
 
 /* Whether the call would stay within its partition's guarantee. */
 bool admission_entitled(const struct admission *a, const struct demand *d);
 
-/* Raise the level for a call that was refused within its partition's guarantee. */
-void admission_want(const struct admission *a, const struct demand *d, weir_time now);
+/*
+ * Raise the level for a call that was refused within its partition's guarantee. True if
+ * less is kept, for the past, in turn: drain the queue.
+ */
+bool admission_want(const struct admission *a, const struct demand *d, weir_time now);
 
 /* Permits that are kept for a partition beside those it has. */
 uint32_t admission_kept_for(const struct part *part);

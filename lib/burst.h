@@ -4,8 +4,8 @@
  *
  * A learned limit fits the load of the last seconds; a burst of a few calls more
  * does no harm if it is soon over, and refusing it helps nobody. So some permits
- * above the limit are open after a calm window, one in which calls in flight stayed below the
- * limit. They are closed when a window that was not calm
+ * above the limit are open at first, and after a calm window, one in which calls in flight
+ * stayed below the limit. They are closed when a window that was not calm
  *   - had drops or timeouts,
  *   - or a latency FELT times that of the last calm one: its queue is no longer short,
  *   - or was the LASTING-th in a row: what lasts is no burst.
@@ -32,7 +32,8 @@ struct burst {
 /* The permits that are open after this window, of which open were before. */
 static inline uint32_t burst_after(struct burst *b, const struct weir_window *w, uint32_t open)
 {
-	if (w->inflight_max < w->limit) {
+	/* With a limit of one, a window that has a call in it reaches the limit and is calm. */
+	if (w->inflight_max < w->limit || w->inflight_max <= 1) {
 		b->run = 0;
 		b->calm_rtt = w->rtt > 0 ? w->rtt : b->calm_rtt;
 		return b->permits;

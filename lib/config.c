@@ -3,6 +3,7 @@
  */
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -232,9 +233,10 @@ static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *
 	l->shedding.arrivals = part(mem, &end,
 				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
 	l->shedding.rankings = part(mem, &end, shed_parts * sizeof(*l->shedding.rankings));
+	l->shedding.steering = part(mem, &end, s->shed ? sizeof(*l->shedding.steering) : 0);
 	l->shedding.parts = shed_parts;
 	l->shedding.stripes = stripes;
-	l->shedding.floor = (uint32_t)(s->shed_floor * 65536);
+	l->shedding.floor = (uint32_t)ceil(s->shed_floor * 65536);
 	l->brain = part(mem, &end, sizeof(*l->brain));
 	l->published = part(mem, &end, sizeof(*l->published));
 	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));

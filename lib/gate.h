@@ -1,9 +1,13 @@
 /*
  * The gate: one word that decides every admission.
  *
- *   bits  0..23  permits in flight
+ *   bits  0..23  permits in flight, plus ZERO
  *   bits 24..47  the limit
  *   bits 48..63  waiters: announced, and not yet served or gone
+ *
+ * In flight is counted from ZERO, the middle of its field, so that a permit given back by
+ * mistake, which nobody held, borrows nothing from the limit beside it. Such a permit is added
+ * back at once; for the instant between, in flight is below zero, and nobody is admitted.
  *
  * All three are in one word so that each decision is taken against the values
  * of one instant. An admission is a compare-and-swap, so it cannot happen once
@@ -40,20 +44,31 @@
 #define GATE_WAITERS_MAX   0xffffu
 #define GATE_WAITER        (UINT64_C(1) << GATE_WAITERS_SHIFT)
 
-_Static_assert(WEIR_LIMIT_MAX == (1u << GATE_LIMIT_SHIFT) - 1, "a limit fills its field");
+#define GATE_FIELD ((UINT32_C(1) << GATE_LIMIT_SHIFT) - 1)
+#define ZERO       (UINT32_C(1) << (GATE_LIMIT_SHIFT - 1))
+
+_Static_assert(WEIR_LIMIT_MAX == ZERO - 1, "what is in flight fills the upper half of its field");
 
 struct gate {
 	_Alignas(LINE) _Atomic uint64_t word;
 };
 
+/* In flight; if that is below zero, a number above every limit. */
+static inline uint32_t gate_taken(uint64_t word)
+{
+	return ((uint32_t)word & GATE_FIELD) - ZERO;
+}
+
 static inline uint32_t gate_inflight(uint64_t word)
 {
-	return (uint32_t)word & WEIR_LIMIT_MAX;
+	uint32_t taken = gate_taken(word);
+
+	return LIKELY(taken <= WEIR_LIMIT_MAX) ? taken : 0;
 }
 
 static inline uint32_t gate_limit(uint64_t word)
 {
-	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & WEIR_LIMIT_MAX;
+	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & GATE_FIELD;
 }
 
 static inline uint32_t gate_waiters(uint64_t word)
@@ -63,12 +78,18 @@ static inline uint32_t gate_waiters(uint64_t word)
 
 static inline void gate_init(struct gate *g, uint32_t limit)
 {
-	atomic_init(&g->word, (uint64_t)limit << GATE_LIMIT_SHIFT);
+	atomic_init(&g->word, (uint64_t)limit << GATE_LIMIT_SHIFT | ZERO);
 }
 
 static inline uint64_t gate_read(const struct gate *g)
 {
 	return atomic_load_explicit(&g->word, memory_order_relaxed);
+}
+
+/* The same, before whatever is read next. */
+static inline uint64_t gate_read_acquire(const struct gate *g)
+{
+	return atomic_load_explicit(&g->word, memory_order_acquire);
 }
 
 /*
@@ -81,7 +102,7 @@ static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, b
 	uint64_t word = gate_read(g);
 
 	do {
-		if ((uint64_t)gate_inflight(word) + cost + leave > gate_limit(word))
+		if ((uint64_t)gate_taken(word) + cost + leave > gate_limit(word))
 			return false;
 		if (!overtake && gate_waiters(word) != 0)
 			return false;
@@ -102,18 +123,27 @@ static inline void gate_expect(struct gate *g)
 }
 
 /*
+ * Add what was given back and should not have been. The word before: who sees waiters there
+ * must drain the queue, as somebody may have found no room meanwhile.
+ */
+static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
+{
+	return atomic_fetch_add_explicit(&g->word, cost, memory_order_relaxed);
+}
+
+/*
  * Give permits back. The word before is in *before: who sees waiters there must
  * drain the queue. False if less than that was in flight: permits that nobody held.
- *
- * For an instant such a bug borrows from the limit, and in flight reads as its
- * greatest value: others are refused meanwhile, and the next line mends it.
  */
 static inline bool gate_give_back(struct gate *g, uint32_t cost, uint64_t *before)
 {
+	uint32_t taken;
+
 	*before = atomic_fetch_sub_explicit(&g->word, cost, memory_order_release);
-	if (LIKELY(gate_inflight(*before) >= cost))
+	taken = gate_taken(*before);
+	if (LIKELY(taken >= cost && taken <= WEIR_LIMIT_MAX))
 		return true;
-	atomic_fetch_add_explicit(&g->word, cost, memory_order_relaxed);
+	*before = gate_mend(g, cost);
 	return false;
 }
 
@@ -130,7 +160,7 @@ static inline void gate_retract(struct gate *g, uint32_t waiters)
 /* The word before: who raises the limit and sees waiters there must drain the queue. */
 static inline uint64_t gate_set_limit(struct gate *g, uint32_t limit)
 {
-	const uint64_t mask = (uint64_t)WEIR_LIMIT_MAX << GATE_LIMIT_SHIFT;
+	const uint64_t mask = (uint64_t)GATE_FIELD << GATE_LIMIT_SHIFT;
 	uint64_t word = gate_read(g);
 
 	while (!atomic_compare_exchange_weak_explicit(

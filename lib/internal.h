@@ -69,7 +69,6 @@ struct published {
 /* What the limit and its window's owner keep. */
 struct brain {
 	_Alignas(LINE) uint64_t random; /* state of our own generator */
-	weir_time steered;              /* when the thresholds were last moved */
 	struct burst burst;
 	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX];
 	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX]; /* complete; never changes */
@@ -77,10 +76,10 @@ struct brain {
 
 /* What a partition's calls came to, on one CPU; beside the totals of all. */
 enum part_total {
+	PART_ADMITTED,
 	PART_SUCCEEDED,
 	PART_DROPPED, /* with timeouts */
 	PART_OTHER,
-	PART_EXTRA, /* as TOTAL_EXTRA */
 	PART_REJECTED,
 	PART_SHED,
 	PART_ABANDONED,
@@ -120,14 +119,14 @@ static inline void count(const struct weir_limiter *l, enum total which)
 }
 
 static inline void count_part(const struct weir_limiter *l, const struct stripe *stripe,
-			      uint16_t part, enum part_total which, uint64_t n)
+			      uint16_t part, enum part_total which)
 {
 	size_t k;
 
 	if (LIKELY(l->admission.count == 0))
 		return;
 	k = (size_t)(stripe - l->sampling.stripes) * l->admission.count + part;
-	atomic_fetch_add_explicit(&l->part_totals[k].total[which], n, memory_order_release);
+	atomic_fetch_add_explicit(&l->part_totals[k].total[which], 1, memory_order_release);
 }
 
 /* A token's state: what it holds, and whether its latency counts. */
@@ -151,18 +150,14 @@ static inline void limiter_admit(const struct weir_limiter *l, weir_time now, ui
 	token->partition = part;
 	token->state = TOKEN_HELD;
 	token->reserved = 0;
-	if (UNLIKELY(cost != 1)) {
-		struct stripe *stripe = sampler_stripe(&l->sampling);
-
-		stripe_add(stripe, TOTAL_EXTRA, (uint64_t)cost - 1);
-		count_part(l, stripe, part, PART_EXTRA, (uint64_t)cost - 1);
-	}
+	if (UNLIKELY(l->admission.count > 0))
+		count_part(l, sampler_stripe(&l->sampling), part, PART_ADMITTED);
 	if (UNLIKELY(l->tracking.count > 0))
 		track_add(&l->tracking, token, place);
 }
 
 /* Make out a token without a permit, counted as which. */
-void limiter_pass(const struct weir_limiter *l, weir_time now, enum total which,
+void limiter_pass(const struct weir_limiter *l, weir_time now, uint16_t part, enum total which,
 		  struct weir_token *token);
 
 static inline bool limiter_in_shadow(const struct weir_limiter *l)
@@ -198,9 +193,6 @@ double limiter_random(const struct weir_limiter *l);
 
 /* What a limit asks for, without the fraction and within the bounds. */
 uint32_t limiter_bound(const struct weir_limiter *l, double limit);
-
-/* The greater of a total as it seems now and as it was shown before. */
-uint64_t never_less(_Atomic uint64_t *shown, uint64_t total);
 
 /* Bring before the reader what a window came to. */
 void publish(struct published *p, const struct weir_report *report);

@@ -19,9 +19,6 @@
 #include "lib/internal.h"
 #include "lib/probes.h"
 
-/* Time between two steps of the thresholds of priority, at least. */
-#define STEER_EVERY (100 * WEIR_MS)
-
 /* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
 static double splitmix(uint64_t *state)
 {
@@ -82,8 +79,8 @@ static bool reserve_again(struct weir_limiter *l, const struct demand *demand, e
 {
 	const weir_time at = time_for(l, now);
 
-	if (verdict == REFUSED_OWED)
-		admission_want(&l->admission, demand, at);
+	if (verdict == REFUSED_OWED && admission_want(&l->admission, demand, at))
+		permit->wake = true;
 	if (verdict == REFUSED_KEPT && admission_lapse(&l->admission, at)) {
 		permit->wake = false;
 		queue_drain(&l->queueing, at);
@@ -106,10 +103,10 @@ bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const 
 	return reserve_again(l, demand, verdict, now, permit);
 }
 
-void limiter_pass(const struct weir_limiter *l, weir_time now, enum total which,
+void limiter_pass(const struct weir_limiter *l, weir_time now, uint16_t part, enum total which,
 		  struct weir_token *token)
 {
-	*token = (struct weir_token){.start = now, .state = TOKEN_PASSED};
+	*token = (struct weir_token){.start = now, .partition = part, .state = TOKEN_PASSED};
 	count(l, which);
 }
 
@@ -127,12 +124,12 @@ static inline __attribute__((always_inline)) void count_refusal(const struct wei
 
 	PROBE_REJECT(l, demand->part, demand->rank > 0);
 	stripe_count(stripe, TOTAL_REJECTED);
-	count_part(l, stripe, demand->part, PART_REJECTED, 1);
+	count_part(l, stripe, demand->part, PART_REJECTED);
 	count_pressure(l, stripe, demand->part);
 	if (demand->rank == 0)
 		return;
 	stripe_count(stripe, TOTAL_SHED);
-	count_part(l, stripe, demand->part, PART_SHED, 1);
+	count_part(l, stripe, demand->part, PART_SHED);
 }
 
 void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand)
@@ -143,9 +140,11 @@ void limiter_count_refusal(const struct weir_limiter *l, const struct demand *de
 int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
 		   struct weir_token *token)
 {
+	if (demand->rank > 0)
+		shed_steer(&l->shedding, time_for(l, now));
 	if (UNLIKELY(limiter_in_shadow(l))) {
 		count_pressure(l, sampler_stripe(&l->sampling), demand->part);
-		limiter_pass(l, time_for(l, now), TOTAL_WOULD_REJECT, token);
+		limiter_pass(l, time_for(l, now), demand->part, TOTAL_WOULD_REJECT, token);
 		return 0;
 	}
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
@@ -159,7 +158,7 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part)
 
 	count_pressure(l, stripe, part);
 	stripe_count(stripe, TOTAL_ABANDONED);
-	count_part(l, stripe, part, PART_ABANDONED, 1);
+	count_part(l, stripe, part, PART_ABANDONED);
 }
 
 /* now may be NULL: the clock is read once it is known to be needed. */
@@ -175,7 +174,7 @@ static int try_acquire(struct weir_limiter *l, const struct weir_call *call, con
 		return -EINVAL;
 	}
 	if (bypass) {
-		limiter_pass(l, time_for(l, now), TOTAL_BYPASSED, token);
+		limiter_pass(l, time_for(l, now), demand.part, TOTAL_BYPASSED, token);
 		return 0;
 	}
 	if (!limiter_reserve(l, &demand, now, &permit))
@@ -228,17 +227,6 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 		queue_drain(&l->queueing, now);
 }
 
-/* Put a new limit and burst in force; room for more is news for those who wait. */
-static void set_limit(struct weir_limiter *l, weir_time now, uint32_t limit, uint32_t burst,
-		      bool wait)
-{
-	struct room *room = l->admission.room;
-
-	atomic_store_explicit(&room->learned, limit, memory_order_relaxed);
-	atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	limiter_retune(l, now, wait);
-}
-
 /* What the limit makes of a window; the limit as it is, if it says nothing. */
 static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 {
@@ -260,16 +248,6 @@ static void fill_numbers(const struct weir_limiter *l, struct weir_report *repor
 		report->count++;
 }
 
-/* Priorities are steered in steps of time, however short the windows are. */
-static void steer(const struct weir_limiter *l, weir_time now)
-{
-	if (l->shedding.parts == 0 ||
-	    (l->brain->steered != 0 && now - l->brain->steered < STEER_EVERY))
-		return;
-	l->brain->steered = now;
-	shed_steer(&l->shedding);
-}
-
 /* Let the limit look at a window that this thread owns: seldom, so out of the way of calls. */
 static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time now,
 					    struct weir_window *w)
@@ -283,9 +261,14 @@ static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time no
 	w->random = limiter_random(l);
 	burst = burst_after(&l->brain->burst, w, open);
 	report = (struct weir_report){.window = *w, .limit = updated(l, w)};
+	/* A settable one is not ours to store: somebody may have set it meanwhile. */
+	if (report.limit != w->limit)
+		atomic_store_explicit(&room->learned, report.limit, memory_order_relaxed);
+	atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	if (report.limit != w->limit || burst != open)
-		set_limit(l, now, report.limit, burst, false);
-	steer(l, now);
+		limiter_retune(l, now, false);
+	if (l->shedding.parts > 0)
+		shed_steer(&l->shedding, now);
 	fill_numbers(l, &report);
 	publish(l->published, &report);
 	PROBE_WINDOW(l, w->limit, report.limit, w->inflight_max, (int64_t)w->rtt,
@@ -323,7 +306,7 @@ static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t p
 		stripe_count(stripe, TOTAL_IGNORED);
 		break;
 	}
-	count_part(l, stripe, part, PART_OTHER, 1);
+	count_part(l, stripe, part, PART_OTHER);
 }
 
 static inline void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_time now,
@@ -332,10 +315,10 @@ static inline void finish(struct weir_limiter *l, uint16_t part, weir_time start
 	struct stripe *stripe = sampler_stripe(&l->sampling);
 
 	if (LIKELY(outcome == WEIR_SUCCESS)) {
-		count_part(l, stripe, part, PART_SUCCEEDED, 1);
+		count_part(l, stripe, part, PART_SUCCEEDED);
 		record(l, stripe, start, now, inflight, SERVED);
 	} else if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT) {
-		count_part(l, stripe, part, PART_DROPPED, 1);
+		count_part(l, stripe, part, PART_DROPPED);
 		record(l, stripe, start, now, inflight,
 		       outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT);
 	} else {
@@ -351,14 +334,6 @@ static bool give_back(const struct weir_limiter *l, const struct weir_token *tok
 		return false;
 	return (token->track == 0 || track_remove(&l->tracking, token)) &&
 	       admission_give_back(&l->admission, part, cost, wake);
-}
-
-static void uncount_extra(const struct weir_limiter *l, uint16_t part, uint32_t cost)
-{
-	struct stripe *stripe = sampler_stripe(&l->sampling);
-
-	stripe_add(stripe, TOTAL_EXTRA, -((uint64_t)cost - 1));
-	count_part(l, stripe, part, PART_EXTRA, -((uint64_t)cost - 1));
 }
 
 /* A token that holds no permit: let through, or no longer a token at all. */
@@ -378,21 +353,20 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 	const weir_time start = token->start;
 	const uint32_t inflight = token->inflight, cost = token->cost;
 	const uint16_t part = token->partition, state = token->state;
-	bool wake = false;
+	bool wake = false, held;
 
 	if (UNLIKELY((state & ~TOKEN_DETACHED) != TOKEN_HELD)) {
 		release_nothing(l, token);
 		return;
 	}
 	token->state = TOKEN_EMPTY;
-	if (UNLIKELY(!give_back(l, token, part, cost, &wake))) {
+	held = give_back(l, token, part, cost, &wake);
+	if (UNLIKELY(wake))
+		queue_drain(&l->queueing, now);
+	if (UNLIKELY(!held)) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}
-	if (UNLIKELY(cost != 1))
-		uncount_extra(l, part, cost);
-	if (UNLIKELY(wake))
-		queue_drain(&l->queueing, now);
 	/* A detached call took no time. */
 	finish(l, part, state == TOKEN_HELD ? start : now, now, inflight, outcome);
 }
@@ -432,8 +406,9 @@ int weir_limit_set(struct weir_limiter *l, uint32_t value)
 		return -ENOTSUP;
 	if (value == 0 || value > WEIR_LIMIT_MAX)
 		return -EINVAL;
-	set_limit(l, limiter_now(l), limiter_bound(l, value),
-		  atomic_load_explicit(&l->admission.room->burst, memory_order_relaxed), true);
+	atomic_store_explicit(&l->admission.room->learned, limiter_bound(l, value),
+			      memory_order_relaxed);
+	limiter_retune(l, limiter_now(l), true);
 	return 0;
 }
 

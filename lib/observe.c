@@ -50,7 +50,8 @@ void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size)
 	snapshot->size = size;
 }
 
-uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
+/* The greater of a total as it seems now and as it was shown before. */
+static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
 {
 	uint64_t before = atomic_load_explicit(shown, memory_order_relaxed);
 
@@ -65,11 +66,13 @@ uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
  * Successes and admissions are what is left when the other counts are known. The
  * order of reading is against the order in which a call is counted: it leaves the gate, is
  * noted as dropped, becomes a sample. So a call that moves on meanwhile is missed, and
- * never counted twice, and what is shown is not more than the truth. Permits above one a
- * call are read as they are: a call of a higher cost may be off while it comes or goes.
+ * never counted twice, and what is shown is not more than the truth. Calls in flight are
+ * permits less those above one a call, which are read around them: what has gone first, what
+ * has come last, so that there are not fewer than there were.
  */
 static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 {
+	const struct room *room = l->admission.room;
 	uint64_t ended = sampler_samples(&l->sampling), overloaded, calls, extra;
 
 	ended += sampler_total(&l->sampling, TOTAL_UNMEASURED);
@@ -82,8 +85,9 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 	s->cancelled = sampler_total(&l->sampling, TOTAL_CANCELLED);
 	s->failed = sampler_total(&l->sampling, TOTAL_FAILED);
 
-	s->inflight = weir_inflight(l);
-	extra = sampler_total(&l->sampling, TOTAL_EXTRA);
+	extra = atomic_load_explicit(&room->extra_out, memory_order_acquire);
+	s->inflight = gate_inflight(gate_read_acquire(l->admission.gate));
+	extra = atomic_load_explicit(&room->extra_in, memory_order_acquire) - extra;
 	calls = extra < s->inflight ? s->inflight - extra : 0;
 	s->admitted = never_less(&l->published->admitted_shown,
 				 ended + s->ignored + s->cancelled + s->failed + calls);
@@ -109,7 +113,9 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 		.windows = atomic_load_explicit(&l->published->windows, memory_order_relaxed),
 	};
 
-	s.passing = (uint32_t)(s.bypassed + s.would_reject - passed);
+	/* A copy of a token released twice ends more than has begun. */
+	if (s.bypassed + s.would_reject > passed)
+		s.passing = (uint32_t)(s.bypassed + s.would_reject - passed);
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
 	s.last.names = l->ops->numbers;

@@ -164,6 +164,9 @@ int weir_partitions_set(struct weir_limiter *l, const struct weir_partition *par
 
 	if (l->admission.count == 0)
 		return refuse(why, why_size, "The limiter was made without partitions.");
+	if (partitions == NULL && count > 0)
+		return refuse(why, why_size, "count is %u, but there are no partitions.",
+			      (unsigned)count);
 	if (partition_check_names(partitions, count, why, why_size) != 0)
 		return -EINVAL;
 	lock_settings(room);
@@ -197,8 +200,8 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 				 struct weir_partition_snapshot *snapshot)
 {
 	struct weir_partition_snapshot s = {.size = snapshot->size};
-	struct part *part;
-	uint64_t extra, own, ended;
+	const struct part *part;
+	uint64_t own;
 
 	if (index >= l->admission.count)
 		return -EINVAL;
@@ -215,27 +218,37 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	s.dropped = total_of(l, index, PART_DROPPED);
 	s.other = total_of(l, index, PART_OTHER);
 	own = gate_read(&part->own);
-	extra = total_of(l, index, PART_EXTRA);
 	s.inflight = gate_inflight(own);
 	s.cap = gate_limit(own);
 	s.waiting = gate_waiters(own);
-	ended = s.succeeded + s.dropped + s.other;
-	s.admitted = never_less(&part->admitted_shown,
-				ended + (extra < s.inflight ? s.inflight - extra : 0));
+	s.admitted = total_of(l, index, PART_ADMITTED);
 	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));
 	return 0;
 }
 
 /* Count one more, unless there are as many as may be. */
-static bool one_more(_Atomic uint32_t *delayed, uint32_t most)
+static bool one_more(_Atomic uint32_t *count, uint32_t most)
 {
-	uint32_t now = atomic_load_explicit(delayed, memory_order_relaxed);
+	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
 
 	do {
 		if (now >= most)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(
-		delayed, &now, now + 1, memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(count, &now, now + 1, memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+/* Count one less, unless there are none. */
+static bool one_less(_Atomic uint32_t *count)
+{
+	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
+
+	do {
+		if (now == 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(count, &now, now - 1, memory_order_relaxed,
+							memory_order_relaxed));
 	return true;
 }
 
@@ -257,8 +270,6 @@ weir_dur weir_delay_begin(struct weir_limiter *l, unsigned index)
 
 void weir_delay_end(struct weir_limiter *l, unsigned index)
 {
-	if (index >= l->admission.count)
-		return;
-	atomic_fetch_sub_explicit(&l->admission.parts[index].delayed, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&l->admission.room->delayed, 1, memory_order_relaxed);
+	if (index < l->admission.count && one_less(&l->admission.parts[index].delayed))
+		(void)one_less(&l->admission.room->delayed);
 }

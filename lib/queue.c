@@ -20,6 +20,8 @@
  * state    drain: store GRANTED             release  poll, leave: what the callback did
  * state    leave: CAS to ABANDONED          acquire  drain's CAS, if that came first
  * state    free_slot: store FREE            relaxed  nothing: the free map orders it
+ * state    place: store GRANTED             release  poll, leave: slot.inflight
+ * watches  watch: store                     relaxed  drain: pending orders it
  * inbox    enter: CAS, pushes               release  drain: the slot's plain fields
  * inbox    drain: exchange, takes all       acquire  enter
  * gone     leave: CAS, pushes               release  drain: slot.gone_next
@@ -31,13 +33,13 @@
  * inbox and gone are lists to which threads push and from which one takes
  * everything. Nothing is popped singly, so a head cannot come back unnoticed (ABA).
  *
- * Why no waiter is forgotten. A waiter (1) pushes itself, (2) announces itself
- * on the gate's word, (3) asks for a drain. Whoever makes room, a release or
- * a raised limit, (a) changes the gate's word and, if it shows waiters,
- * (b) asks for a drain. (2) and (a) modify one word, so one is first.
- *   (a) first: the drain that answers (3) comes after (2), hence after (a), and
+ * Why no waiter is forgotten. A waiter (1) announces itself on the gate's word, (2) pushes
+ * itself, (3) asks for a drain; so it is never taken off the gate before it is on it. Whoever
+ * makes room, a release or a raised limit, (a) changes the gate's word and, if it shows
+ * waiters, (b) asks for a drain. (1) and (a) modify one word, so one is first.
+ *   (a) first: the drain that answers (3) comes after (1), hence after (a), and
  *       finds the room.
- *   (2) first: (a) sees the waiter, so (b) follows. (3) and (b) both modify
+ *   (1) first: (a) sees the waiter, so (b) follows. (3) and (b) both modify
  *       pending. The drain that answers the later of the two sees what was
  *       done before the earlier as well: the push and the room.
  * A waiter of a partition announces itself on the partition's word too, and whoever
@@ -83,7 +85,6 @@ void queue_init(const struct queueing *q, const struct queue_config *config)
 	queue->rows = config->rows;
 	queue->order = config->order;
 	queue->stand = config->stand;
-	queue->woken = NIL;
 	for (uint32_t i = 0; i < config->rows; i++)
 		q->rows[i] = (struct row){.head = NIL, .tail = NIL};
 	bitmap_init(q->free, config->slots);
@@ -171,8 +172,6 @@ static void take_out(const struct queueing *q, uint32_t i)
 		q->slots[slot->next].prev = slot->prev;
 	slot->next = slot->prev = NIL;
 	row->length--;
-	if (q->queue->woken == i)
-		q->queue->woken = NIL;
 }
 
 /* Who entered since the last drain, appended in the order of their coming. */
@@ -373,21 +372,38 @@ static bool serve_next(const struct queueing *q, weir_time now)
 	return r != NIL && serve(q, choose(q, &q->rows[r], now));
 }
 
+/* The first thread that sleeps in a row; or NIL. */
+static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
+{
+	uint32_t i = row->head;
+
+	while (i != NIL && !q->listeners[i].sleeps)
+		i = q->slots[i].next;
+	return i;
+}
+
 /*
- * What is kept for a partition may be all that a sleeping waiter lacks, and nobody may come
- * by when that lapses. So one of them is woken, to sleep for so long only.
+ * What is kept for a partition may be all that a waiter lacks, and nobody may come by when that
+ * lapses. So of the threads that wait, if there are any, one has the watch: it sleeps for so
+ * long only, and then drains for everybody. It says so in its slot, and the others sleep on.
+ *
+ * Why there is always one. Who no longer watches says that first, and then asks for a drain.
+ * Whichever drain answers that sees it, and sees what is kept as the drain before saw it, or
+ * later; so if that one relied on the watch, this one wakes the thread anew.
  */
 static void set_watch(const struct queueing *q, weir_time now)
 {
-	uint32_t r = next_row(q, false, now), i;
+	if (next_row(q, false, now) == NIL || !admission_keeps(&q->admission))
+		return;
+	for (uint32_t r = 0; r < q->queue->rows; r++) {
+		uint32_t i = sleeper_in(q, &q->rows[r]);
 
-	if (r == NIL || !admission_keeps(&q->admission))
+		if (i == NIL)
+			continue;
+		if (atomic_load_explicit(&q->slots[i].watches, memory_order_relaxed) == 0)
+			park_wake(&q->slots[i].park);
 		return;
-	i = choose(q, &q->rows[r], now);
-	if (i == q->queue->woken)
-		return;
-	q->queue->woken = i;
-	park_wake(&q->slots[i].park);
+	}
 }
 
 static void drain_parts(const struct queueing *q, weir_time now)
@@ -438,29 +454,58 @@ void queue_drain(const struct queueing *q, weir_time now)
 	} while (!errand_done(&q->queue->pending, &asked));
 }
 
-bool queue_enter(const struct queueing *q, weir_time now, const struct demand *demand,
-		 struct listener listener, struct weir_wait *wait)
+/* A slot of our own, with a stamp for its new use; or NO_PLACE. Its state stays FREE. */
+static uint32_t take_slot(const struct queueing *q, const struct demand *demand,
+			  struct listener listener, struct weir_wait *wait)
 {
-	uint32_t hint = (uint32_t)sched_getcpu(), stamp;
-	uint32_t i = bitmap_take(q->free, q->queue->slots, hint);
+	uint32_t i = bitmap_take(q->free, q->queue->slots, (uint32_t)sched_getcpu()), stamp;
 	struct slot *slot;
 
 	if (i == NO_PLACE)
-		return false;
+		return NO_PLACE;
 	slot = &q->slots[i];
 	stamp = (atomic_load_explicit(&slot->state, memory_order_relaxed) >> STATE_BITS) + 1;
 	stamp &= UINT32_MAX >> STATE_BITS;
 	stamp += stamp == 0; /* 0 is no waiter */
 	*wait = (struct weir_wait){.slot = i, .stamp = stamp};
 
-	slot->since = now;
 	slot->part = demand->part;
 	slot->cost = demand->cost;
+	atomic_store_explicit(&slot->watches, 0, memory_order_relaxed);
 	q->listeners[i] = listener;
-	atomic_store_explicit(&slot->state, word_of(stamp, WAITING), memory_order_relaxed);
-	push(&q->queue->inbox, i, &slot->inbox_next);
+	return i;
+}
+
+bool queue_enter(const struct queueing *q, weir_time now, const struct demand *demand,
+		 struct listener listener, struct weir_wait *wait)
+{
+	uint32_t i = take_slot(q, demand, listener, wait);
+	struct slot *slot;
+
+	if (i == NO_PLACE)
+		return false;
+	slot = &q->slots[i];
+	slot->since = now;
+	atomic_store_explicit(&slot->state, word_of(wait->stamp, WAITING), memory_order_relaxed);
 	announce(q, demand->part);
+	push(&q->queue->inbox, i, &slot->inbox_next);
 	queue_drain(q, now);
+	return true;
+}
+
+bool queue_place(const struct queueing *q, const struct demand *demand, const struct permit *permit,
+		 struct listener listener, struct weir_wait *wait)
+{
+	uint32_t i = take_slot(q, demand, listener, wait);
+
+	if (i == NO_PLACE)
+		return false;
+	q->slots[i].inflight = permit->inflight;
+	q->slots[i].granted = permit->cost;
+	if (listener.granted != NULL)
+		listener.granted(listener.arg);
+	atomic_store_explicit(&q->slots[i].state, word_of(wait->stamp, GRANTED),
+			      memory_order_release);
 	return true;
 }
 
@@ -525,6 +570,11 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 	queue_drain(q,
 		    now); /* so that the slot is free again, and others know that one waits less */
 	return QUEUE_GONE;
+}
+
+void queue_watch(const struct queueing *q, const struct weir_wait *wait, bool watches)
+{
+	atomic_store_explicit(&q->slots[wait->slot].watches, watches, memory_order_relaxed);
 }
 
 struct park *queue_park(const struct queueing *q, const struct weir_wait *wait)

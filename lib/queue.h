@@ -22,6 +22,7 @@ struct slot {
 	weir_time since;                       /* the waiter's */
 	uint32_t inbox_next, gone_next;        /* the pusher's, until the drainer takes the list */
 	uint32_t next, prev;                   /* the drainer's list */
+	_Atomic uint32_t watches;              /* the waiter's: it sleeps for a short while only */
 	struct park park;
 };
 _Static_assert(sizeof(struct slot) == LINE, "a slot is one line");
@@ -30,6 +31,7 @@ _Static_assert(sizeof(struct slot) == LINE, "a slot is one line");
 struct listener {
 	weir_granted_fn *granted;
 	void *arg;
+	bool sleeps; /* it is a thread, in its slot's park */
 };
 
 struct queue {
@@ -42,7 +44,6 @@ struct queue {
 	uint32_t rows;                 /* never changes */
 	uint32_t order;                /* never changes */
 	weir_dur stand;                /* never changes */
-	uint32_t woken;                /* the drainer's: the slot that watches over what is kept */
 };
 
 /* Those who wait in one partition, oldest at the head. The drainer's. */
@@ -80,6 +81,10 @@ void queue_init(const struct queueing *q, const struct queue_config *config);
 bool queue_enter(const struct queueing *q, weir_time now, const struct demand *demand,
 		 struct listener listener, struct weir_wait *wait);
 
+/* Take a slot for a permit that is there already; cost 0: let through. False: there is none. */
+bool queue_place(const struct queueing *q, const struct demand *demand, const struct permit *permit,
+		 struct listener listener, struct weir_wait *wait);
+
 enum queue_state {
 	QUEUE_NONE,    /* no such waiter */
 	QUEUE_WAITING, /* still */
@@ -103,6 +108,9 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 
 /* Hand out what the gate has. Called after anything that could have made room. */
 void queue_drain(const struct queueing *q, weir_time now);
+
+/* The waiter's thread sleeps for a short while only, and drains then; or no longer does. */
+void queue_watch(const struct queueing *q, const struct weir_wait *wait, bool watches);
 
 /* Where the waiter's thread may sleep. */
 struct park *queue_park(const struct queueing *q, const struct weir_wait *wait);

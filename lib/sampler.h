@@ -71,7 +71,6 @@ enum total {
 	TOTAL_IGNORED,
 	TOTAL_CANCELLED,
 	TOTAL_FAILED,
-	TOTAL_EXTRA,    /* permits held above one a call: as many subtracted as added, in the end */
 	TOTAL_REJECTED, /* with those shed */
 	TOTAL_SHED,
 	TOTAL_ABANDONED,

@@ -8,6 +8,11 @@
 
 #define RELAXED memory_order_relaxed
 
+/* Time between two steps. */
+#define STEER_EVERY (100 * WEIR_MS)
+
+#define BUSY UINT64_C(1)
+
 /* Fewer calls than this tell nothing yet: the step waits for more. */
 #define CALLS_MIN 20
 
@@ -17,6 +22,8 @@
 void shed_init(const struct shedding *s)
 {
 	memset(s->arrivals, 0, (size_t)s->parts * s->stripes * sizeof(*s->arrivals));
+	if (s->parts > 0)
+		atomic_init(&s->steering->due, 0);
 	for (uint32_t p = 0; p < s->parts; p++) {
 		memset(&s->rankings[p], 0, sizeof(s->rankings[p]));
 		s->rankings[p].served = 1;
@@ -101,8 +108,17 @@ static void steer(const struct shedding *s, uint32_t part)
 	set_ranks(r, calls, all);
 }
 
-void shed_steer(const struct shedding *s)
+void shed_steer(const struct shedding *s, weir_time now)
 {
+	_Atomic uint64_t *word = &s->steering->due;
+	uint64_t due = atomic_load_explicit(word, RELAXED);
+
+	if ((due & BUSY) != 0 || (due != 0 && (int64_t)((now << 1) - due) < 0))
+		return;
+	if (!atomic_compare_exchange_strong_explicit(word, &due, due | BUSY, memory_order_acquire,
+						     RELAXED))
+		return;
 	for (uint32_t part = 0; part < s->parts; part++)
 		steer(s, part);
+	atomic_store_explicit(word, (now + STEER_EVERY) << 1, memory_order_release);
 }

@@ -17,9 +17,14 @@
  * --------  -----------------------------------  -------  ---------------------------
  * arrived,  a call: +1                           relaxed  nothing: numbers
  * refused
- * rank      steer, the window's owner: store     relaxed  nothing: a number
+ * rank      steer: store                         relaxed  nothing: a number
+ * due       steer: CAS, busy bit set             acquire  steer, at its end: what who
+ *                                                         steered before has left
+ * due       steer, at its end: store             release  steer
  *
- * Counters only grow; the window's owner remembers what they were.
+ * Counters only grow; who steers remembers what they were. Steering is due some times a second,
+ * and done by whoever closes a window or is refused for his rank: the latter, because a
+ * limiter in which nothing ends closes none.
  */
 #ifndef WEIR_LIB_SHED_H
 #define WEIR_LIB_SHED_H
@@ -39,14 +44,19 @@ struct arrivals {
 struct ranking {
 	_Alignas(LINE) _Atomic uint32_t rank[LEVELS];
 
-	/* The window's owner's. */
+	/* Whoever steers: his. */
 	_Alignas(LINE) uint32_t arrived[LEVELS];
 	uint32_t refused; /* as they were at the last step */
 	double served;    /* of all calls, so large a part can be */
 };
 
+struct steering {
+	_Alignas(LINE) _Atomic uint64_t due; /* time << 1 | busy; 0: at once */
+};
+
 /* With its arrays, which lie elsewhere in the same memory. */
 struct shedding {
+	struct steering *steering;
 	struct arrivals *arrivals; /* a stripe and a partition each */
 	struct ranking *rankings;
 	uint32_t parts; /* 0: nothing is shed */
@@ -66,7 +76,7 @@ static inline void shed_refused(const struct shedding *s, uint32_t stripe, uint1
 				  memory_order_relaxed);
 }
 
-/* Rank the levels anew. For the window's owner, some times a second. */
-void shed_steer(const struct shedding *s);
+/* Rank the levels anew, if it is time and nobody else is at it. */
+void shed_steer(const struct shedding *s, weir_time now);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include "lib/internal.h"
 
-static const struct listener nobody = {.granted = NULL};
+/* A thread is told by being woken. */
+static const struct listener thread = {.sleeps = true};
 
 /* The permit has come, or not: the waiter's end, or its answer for now. */
 static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
@@ -17,7 +18,7 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 	switch (state) {
 	case QUEUE_GRANTED:
 		if (got->cost == 0)
-			limiter_pass(l, now, TOTAL_WOULD_REJECT, token);
+			limiter_pass(l, now, got->part, TOTAL_WOULD_REJECT, token);
 		else
 			limiter_admit(l, now, got->part, got->inflight, got->cost, place, token);
 		return 0;
@@ -34,39 +35,42 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 	return -EINVAL; /* and whatever *token holds is not ours to empty */
 }
 
-/* How long to sleep at most: who waits for room that is kept looks whether that has lapsed. */
-static weir_time wake_at(const struct weir_limiter *l, weir_time deadline)
+static weir_time sooner(weir_time a, weir_time b)
 {
-	weir_time lapse;
-
-	if (!admission_keeps(&l->admission))
-		return deadline;
-	lapse = clock_monotonic() + l->admission.room->hold;
-	return lapse < deadline ? lapse : deadline;
+	return a < b ? a : b;
 }
 
-/* Sleep in the slot until granted, or until deadline. */
+/*
+ * Sleep in the slot until granted, or until deadline. While room is kept for anybody the
+ * thread has the watch (lib/queue.c): it sleeps until that may have lapsed, then drains.
+ */
 static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time deadline,
 		const void *place, struct weir_token *token)
 {
 	struct park *bed = queue_park(&l->queueing, wait);
-	enum queue_state state;
 	struct waited got = {.cost = 0};
+	enum queue_state state;
+	bool watching = false;
 	weir_time until;
 	uint32_t seen;
 
-	for (;;) {
+	do {
 		seen = park_look(bed);
+		if (watching) {
+			queue_watch(&l->queueing, wait, false);
+			queue_drain(&l->queueing, clock_monotonic());
+		}
 		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
 			return answer(l, state, clock_monotonic(), &got, place, token);
-		until = wake_at(l, deadline);
-		if (park_sleep(bed, seen, until))
-			continue;
-		if (until == deadline)
-			break;
-		queue_drain(&l->queueing, clock_monotonic());
-	}
+		watching = admission_keeps(&l->admission);
+		until = deadline;
+		if (watching) {
+			queue_watch(&l->queueing, wait, true);
+			until = sooner(deadline, clock_monotonic() + l->admission.room->hold);
+		}
+	} while (park_sleep(bed, seen, until) || until != deadline);
+
 	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);
 	return answer(l, state, clock_monotonic(), &got, place, token);
 }
@@ -85,7 +89,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		return -EINVAL;
 	now = clock_monotonic();
 	if (bypass) {
-		limiter_pass(l, now, TOTAL_BYPASSED, token);
+		limiter_pass(l, now, demand.part, TOTAL_BYPASSED, token);
 		return 0;
 	}
 	if (limiter_reserve(l, &demand, &now, &permit)) {
@@ -98,7 +102,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		limiter_abandon(l, demand.part);
 		return -ETIMEDOUT;
 	}
-	if (!queue_enter(&l->queueing, now, &demand, nobody, &wait))
+	if (!queue_enter(&l->queueing, now, &demand, thread, &wait))
 		return limiter_refuse(l, &demand, &now, token);
 	return park(l, &wait, deadline, place, token);
 }
@@ -114,6 +118,23 @@ int weir_acquire_for(struct weir_limiter *l, const struct weir_call *call, weir_
 	return acquire(l, call, deadline, __builtin_return_address(0), token);
 }
 
+/* A call whose priority is being shed does not wait: it gets its permit at once, or none. */
+static bool place_now(struct weir_limiter *l, const struct demand *demand, weir_time now,
+		      struct listener listener, struct weir_wait *wait)
+{
+	struct permit permit;
+	bool wake;
+
+	if (!limiter_reserve(l, demand, &now, &permit))
+		return false;
+	if (queue_place(&l->queueing, demand, &permit, listener, wait))
+		return true;
+	(void)admission_give_back(&l->admission, demand->part, permit.cost, &wake);
+	if (wake)
+		queue_drain(&l->queueing, now);
+	return false;
+}
+
 int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, weir_time now,
 			weir_granted_fn *granted, void *arg, struct weir_wait *wait)
 {
@@ -124,8 +145,12 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	*wait = (struct weir_wait){.stamp = 0};
 	if (limiter_demand(l, call, &demand, &bypass) != 0 || bypass)
 		return -EINVAL;
-	if (demand.rank == 0 && queue_enter(&l->queueing, now, &demand, listener, wait))
+	if (demand.rank > 0 && !limiter_in_shadow(l)
+		    ? place_now(l, &demand, now, listener, wait)
+		    : queue_enter(&l->queueing, now, &demand, listener, wait))
 		return 0;
+	if (demand.rank > 0)
+		shed_steer(&l->shedding, now);
 	limiter_count_refusal(l, &demand);
 	return -EAGAIN;
 }

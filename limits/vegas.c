@@ -68,18 +68,19 @@ static double vegas_init(void *state, const void *config, double random)
 	const struct weir_vegas_config *c = config;
 	struct vegas *v = state;
 
-	*v = (struct vegas){
-		.limit = c->initial,
-		.jitter = jitter_from(random),
-		.max = c->max,
-		.smoothing = c->smoothing,
-		.probe = c->probe,
-		.alpha = c->alpha,
-		.beta = c->beta,
-		.threshold = c->threshold,
-		.increase = c->increase,
-		.decrease = c->decrease,
-	};
+	/* One by one: a state that is saved has zeros between its fields. */
+	v->limit = c->initial;
+	v->jitter = jitter_from(random);
+	v->max = c->max;
+	v->smoothing = c->smoothing;
+	v->probe = c->probe;
+	v->alpha = c->alpha;
+	v->beta = c->beta;
+	v->threshold = c->threshold;
+	v->increase.kind = c->increase.kind;
+	v->increase.by = c->increase.by;
+	v->decrease.kind = c->decrease.kind;
+	v->decrease.by = c->decrease.by;
 	return v->limit;
 }
 

@@ -30,7 +30,7 @@ struct weir_limiter *gate_create(const char *text, unsigned queue)
 	char why[200];
 
 	if (strcmp(text, "none") == 0)
-		text = "fixed:limit=16777215";
+		text = "fixed:limit=8388607";
 	if (weir_limit_from_text(text, &ops, limit_config, why, sizeof(why)) != 0) {
 		fprintf(stderr, "weir-httpd: %s\n", why);
 		return NULL;

@@ -20,7 +20,7 @@ extern "C" {
 #define WEIR_NUMBERS_MAX      8   /* named numbers that a limit may show */
 
 /* No limiter holds more than this in flight, whatever its limit algorithm answers. */
-#define WEIR_LIMIT_MAX ((uint32_t)0xffffff)
+#define WEIR_LIMIT_MAX UINT32_C(0x7fffff)
 
 /*
  * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS,

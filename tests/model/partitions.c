@@ -273,29 +273,46 @@ static bool twin_awaited(const struct twin *t)
 	return false;
 }
 
+static bool twin_attempt(struct twin *t, struct share *s, uint32_t asked)
+{
+	return s->waiting == 0 && (twin_entitled(t, s, asked) || !twin_awaited(t)) &&
+	       twin_take(t, s, asked);
+}
+
+/* Whether there is room, but kept for others; or who waits before the call may wait for such. */
+static bool twin_room_is_kept(struct twin *t, struct share *s, uint32_t cost)
+{
+	uint32_t kept;
+
+	if (s->waiting > 0)
+		return twin_kept(t) > 0;
+	if (s->busy + cost > s->cap)
+		return false;
+	s->busy += cost;
+	kept = twin_kept(t);
+	s->busy -= cost;
+	return kept > 0 && t->inflight + cost <= t->limit;
+}
+
 static bool twin_try(struct rig *rig, struct share *s, uint32_t asked)
 {
 	struct twin *t = &rig->twin;
-	uint32_t cost = twin_cost(t, s, asked), keep;
+	uint32_t cost = twin_cost(t, s, asked);
 
-	if (s->waiting > 0 || s->busy + cost > s->cap)
-		return false;
-	if (twin_entitled(t, s, asked)) {
-		if (twin_take(t, s, asked))
-			return true;
-		(void)twin_roll(s, rig->now);
+	if (twin_attempt(t, s, asked))
+		return true;
+	if (s->waiting == 0 && s->busy + cost <= s->cap && twin_entitled(t, s, asked)) {
+		bool less = twin_roll(s, rig->now);
+
 		s->peak = most(s->peak, least(most(s->peak, s->busy) + asked, s->guarantee));
+		if (less)
+			twin_drain(rig);
 		return false;
 	}
-	if (!twin_awaited(t) && twin_take(t, s, asked))
-		return true;
-	s->busy += cost;
-	keep = twin_kept(t);
-	s->busy -= cost;
-	if (keep == 0 || t->inflight + cost > t->limit || !twin_lapse(rig))
+	if (!twin_room_is_kept(t, s, cost) || !twin_lapse(rig))
 		return false;
 	twin_drain(rig);
-	return s->waiting == 0 && !twin_awaited(t) && twin_take(t, s, asked);
+	return twin_attempt(t, s, asked);
 }
 
 static struct weir_call random_call(struct rig *rig)

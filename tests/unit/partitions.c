@@ -369,7 +369,7 @@ Test(partitions, what_cannot_work_is_refused_with_a_sentence)
 		{.name = "b", .share = 0.6});
 	REFUSED("The cap of a is 1.5, not above 0 and up to 1.", {.name = "a", .cap = 1.5});
 	REFUSED("The cap of a is below its share.", {.name = "a", .share = 0.5, .cap = 0.4});
-	REFUSED("The max of a is 16777216, above 16777215.", {.name = "a", .max = 1u << 24});
+	REFUSED("The max of a is 8388608, above 8388607.", {.name = "a", .max = 1u << 23});
 	REFUSED("The reject_delay of a is longer than an hour.",
 		{.name = "a", .reject_delay = 3601 * WEIR_S});
 	refused(NULL, 2, "partition_count is 2, but there are no partitions.");
