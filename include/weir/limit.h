@@ -40,8 +40,8 @@ struct weir_window {
 	uint32_t limit;        /* the limit in force when it was closed, without any burst */
 	double rtt;            /* the statistic the limiter is configured for: read this one */
 	double rtt_mean;       /* in whole nanoseconds */
-	double rtt_min;
-	double rtt_max;
+	double rtt_min;        /* the lowest latency */
+	double rtt_max;        /* the highest */
 	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */
 };
 
@@ -57,9 +57,9 @@ enum weir_scale_kind {
 
 /* A value by its kind. As text: "const:4", "log10:3", "log10plus:2", "sqrt:4", "percent:3:10". */
 struct weir_scale {
-	enum weir_scale_kind kind;
-	uint32_t k;
-	uint32_t percent;
+	enum weir_scale_kind kind; /* how k is meant */
+	uint32_t k;                /* the value, or its factor */
+	uint32_t percent;          /* with WEIR_SCALE_PERCENT only */
 };
 
 /* One move of the limit. */
@@ -72,8 +72,8 @@ enum weir_step_kind {
 
 /* A move by its kind. As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
 struct weir_step {
-	enum weir_step_kind kind;
-	double by;
+	enum weir_step_kind kind; /* how by is meant */
+	double by;                /* below zero, or below one as a factor: downwards */
 };
 
 /* What a parameter is. */
@@ -91,12 +91,12 @@ enum weir_param_type {
  * refuses what is out of range (NaN too) before the limit sees anything.
  */
 struct weir_param {
-	const char *name;
+	const char *name; /* "alpha" */
 	enum weir_param_type type;
-	uint32_t offset; /* in the configuration */
-	double min, max; /* inclusive; of k for a scale, of by for a step */
-	const char *def; /* the default, as text */
-	const char *help;
+	uint32_t offset;  /* in the configuration */
+	double min, max;  /* inclusive; of k for a scale, of by for a step */
+	const char *def;  /* the default, as text */
+	const char *help; /* a line on what it does */
 };
 
 /*
@@ -109,14 +109,14 @@ struct weir_param {
  */
 struct weir_limit_ops {
 	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
-	uint32_t flags;    /* WEIR_LIMIT_... */
+	uint32_t flags;    /* 0, or WEIR_LIMIT_SETTABLE */
 	const char *name;  /* "vegas": lower case, at most 15 characters */
 	const char *about; /* one sentence: when to use it */
 
 	uint32_t version;     /* of the state's layout */
 	uint32_t state_size;  /* <= WEIR_LIMIT_STATE_MAX */
 	uint32_t config_size; /* <= WEIR_LIMIT_CONFIG_MAX; 0: it has no configuration */
-	uint32_t param_count;
+	uint32_t param_count; /* of params */
 	const struct weir_param *params;
 
 	/*

@@ -9,10 +9,12 @@
  *	weir_release(limiter, &token, ok ? WEIR_SUCCESS : WEIR_IGNORE);
  *
  * Thread safety. Every function here may be called from any thread at any
- * time, except those that say otherwise. weir_try_acquire() never blocks, takes
- * no lock, allocates nothing and makes no system call beside reading the clock;
- * nor does weir_release() where nobody waits. Both may be called from a signal
- * handler, if the observer and the grant callbacks may.
+ * time, except those that say otherwise. A call that is admitted takes no lock,
+ * allocates nothing and makes no system call beside reading the clock; nor does
+ * its release where nobody waits. Where somebody waits, any function that makes
+ * room, or notices some, hands it on: it wakes threads and runs grant callbacks.
+ * weir_try_acquire() and weir_release() never block, and may be called from a
+ * signal handler, if the observer and the grant callbacks may.
  *
  * Ownership. Configurations are copied. The ops table, the clock, the random
  * source and the observer must outlive the limiter. A limiter never frees or
@@ -52,8 +54,8 @@ struct weir_token {
 };
 
 /*
- * How a call went. Every limit states in its file what each means to it; what
- * is no sample is shown to it as a count, and does not close a window.
+ * How a call went. weir/limits.h says of every limit what each means to it. What
+ * is no sample does not close a window; a limit sees it as a count, or not at all.
  */
 enum weir_outcome {
 	WEIR_SUCCESS,   /* it was served: its latency counts */
@@ -64,7 +66,7 @@ enum weir_outcome {
 	WEIR_FAILED,    /* it failed fast, before the work was done: no sample */
 };
 
-/* Priorities: the lower, the sooner shed. Those of weir_config.shed only. */
+/* Bounds of weir_call.priority: the lower, the sooner shed. With weir_config.shed only. */
 #define WEIR_PRIORITY_MIN (-16)
 #define WEIR_PRIORITY_MAX 15
 
@@ -77,7 +79,7 @@ struct weir_call {
 	uint16_t partition; /* from weir_partition_find(); 0: the place for everything else */
 	int16_t priority;   /* WEIR_PRIORITY_MIN to WEIR_PRIORITY_MAX; 0 is in the middle */
 	uint32_t cost;      /* 1; permits it takes. More than the limit: as many as the limit */
-	uint32_t flags;     /* WEIR_CALL_... */
+	uint32_t flags;     /* 0, or WEIR_CALL_BYPASS: let it through, counted and no more */
 	uint32_t reserved;  /* 0 */
 };
 
@@ -90,8 +92,8 @@ enum weir_order {
 
 /* What a window's rtt is. */
 enum weir_rtt {
-	WEIR_RTT_MEAN,
-	WEIR_RTT_MIN,
+	WEIR_RTT_MEAN,     /* of all its latencies */
+	WEIR_RTT_MIN,      /* the lowest of them */
 	WEIR_RTT_QUANTILE, /* weir_config.quantile of the window's latencies */
 };
 
@@ -125,28 +127,28 @@ struct weir_random {
 struct weir_config {
 	size_t size; /* set by weir_config_init() */
 
-	const struct weir_limit_ops *limit; /* weir_limit_by_name(NULL) */
+	const struct weir_limit_ops *limit; /* weir_vegas */
 	const void *limit_config;           /* the limit's own; NULL: its defaults */
 	size_t limit_config_size;           /* of *limit_config; ops->config_size */
 	uint32_t limit_min, limit_max; /* 1 and WEIR_LIMIT_MAX: bounds whatever the limit says */
 
-	enum weir_windowing windowing;
+	enum weir_windowing windowing; /* WEIR_WINDOW_TIME */
 	/* A window lasts 2 * its lowest rtt, within these. 100 ms and 1 s. */
 	weir_dur window_min, window_max;
 	uint32_t window_samples; /* 10: samples that a window should have */
-	enum weir_sparse sparse;
-	weir_dur rtt_threshold; /* 0: a faster call is no sample; a drop still counts as one */
-	enum weir_rtt rtt;
-	double quantile;      /* 0.5; above 0, below 1; with WEIR_RTT_QUANTILE only */
-	double rtt_smoothing; /* 1; above 0, to 1: weight of a new window's rtt */
+	enum weir_sparse sparse; /* WEIR_SPARSE_EXTEND */
+	weir_dur rtt_threshold;  /* 0: a faster call is no sample; a drop still counts as one */
+	enum weir_rtt rtt;       /* WEIR_RTT_MEAN */
+	double quantile;         /* 0.5; above 0, below 1; with WEIR_RTT_QUANTILE only */
+	double rtt_smoothing;    /* 1; above 0, to 1: weight of a new window's rtt */
 
-	uint32_t queue; /* calls that may wait at once, at most 65535; 0: nobody may wait */
-	enum weir_order order;
-	weir_dur queue_stand; /* 100 ms; with WEIR_ADAPTIVE only */
+	uint32_t queue;        /* calls that may wait at once, at most 65535; 0: nobody may wait */
+	enum weir_order order; /* WEIR_FIFO */
+	weir_dur queue_stand;  /* 100 ms; with WEIR_ADAPTIVE only */
 
 	/*
 	 * Shares of the limit: weir/partition.h. The array and its names are copied. At
-	 * most WEIR_PARTITIONS_MAX; none.
+	 * most WEIR_PARTITIONS_MAX. Default: none.
 	 */
 	const struct weir_partition *partitions;
 	uint32_t partition_count;
@@ -157,9 +159,9 @@ struct weir_config {
 	 * Shed by priority. How large a part of the recent calls could be served says down to
 	 * which priority calls use all the room; that priority itself leaves a margin of
 	 * root(limit) permits to them, lower ones twice that, but for shed_floor of their calls, so
-	 * that none starves. Calls that leave a margin do not wait in a queue. With
-	 * partitions, each has priorities of its own. 0 means false, and 0.01;
-	 * WEIR_SHED_STRICT: let them starve.
+	 * that none starves. Calls that leave a margin do not wait in a queue: they are
+	 * admitted at once, or refused. With partitions, each has priorities of its own. shed: 0
+	 * means false. shed_floor: 0 means 0.01; WEIR_SHED_STRICT: let them starve.
 	 */
 	uint32_t shed;
 	double shed_floor;
@@ -174,7 +176,8 @@ struct weir_config {
 
 	/*
 	 * Shadow mode: the limit is learned and published, but nothing is refused and nobody
-	 * waits. What would have been refused is let through, and counted. 0 means false.
+	 * waits. What would have been refused is let through, and counted. (weir_enqueue() still
+	 * needs a place in the queue: with none it is -EAGAIN.) 0 means false.
 	 */
 	uint32_t shadow;
 
@@ -192,7 +195,10 @@ struct weir_config {
 #define weir_config_init(config) weir_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_config_init_sized(struct weir_config *config, size_t size);
 
-/* Check a configuration. 0 if a limiter can be made of it, else -EINVAL and one sentence in why. */
+/*
+ * Check a configuration. 0 if a limiter can be made of it, else -EINVAL and one sentence
+ * in why (may be NULL), cut at why_size.
+ */
 WEIR_API int weir_config_check(const struct weir_config *config, char *why, size_t why_size);
 
 /* Alignment of the memory a limiter lives in: two cache lines, since processors fetch pairs. */
@@ -202,15 +208,14 @@ WEIR_API int weir_config_check(const struct weir_config *config, char *why, size
 WEIR_API size_t weir_limiter_size(const struct weir_config *config);
 
 /*
- * Make a limiter in memory of the caller's, aligned to WEIR_ALIGN, which stays
- * the caller's. 0, or -EINVAL: the configuration is no good, the memory is too
- * small or misaligned.
+ * Make a limiter. weir_limiter_init() makes it in memory of the caller's, aligned to
+ * WEIR_ALIGN, which stays the caller's; weir_limiter_create() in memory of the library's,
+ * to be ended with weir_limiter_destroy(). 0; -EINVAL: the configuration is no good, or the
+ * memory is too small or misaligned; -ENOMEM: weir_limiter_create() only.
  */
 WEIR_API WEIR_MUST_CHECK int weir_limiter_init(void *mem, size_t size,
 					       const struct weir_config *config,
 					       struct weir_limiter **limiter);
-
-/* The same in memory of the library's. 0, -EINVAL, -ENOMEM. End with weir_limiter_destroy(). */
 WEIR_API WEIR_MUST_CHECK int weir_limiter_create(const struct weir_config *config,
 						 struct weir_limiter **limiter);
 
@@ -222,21 +227,17 @@ WEIR_API WEIR_MUST_CHECK int weir_limiter_create(const struct weir_config *confi
 WEIR_API void weir_limiter_destroy(struct weir_limiter *limiter);
 
 /*
- * Admit now or refuse. 0 and a token, or -EAGAIN: the limit is reached, or
- * others are waiting. *token is set in either case, to nothing on a refusal.
- * The _at form takes the time from the caller, from any clock of his: none is read.
+ * Admit now or refuse. 0: *token holds a permit; -EAGAIN: the limit is reached, or
+ * others are waiting; in the forms for a certain call also: its partition is at its cap,
+ * the room is kept for others' shares, or its priority is being shed; -EINVAL, in those
+ * forms: there is no such partition, or the call is not well-formed. On failure *token holds
+ * nothing. The _at forms take the time from the caller: no clock is read. Where the limiter
+ * itself reads one, as weir_limit_set() does, it should be the same: weir_config.clock.
  */
 WEIR_API WEIR_MUST_CHECK int weir_try_acquire(struct weir_limiter *limiter,
 					      struct weir_token *token);
 WEIR_API WEIR_MUST_CHECK int weir_try_acquire_at(struct weir_limiter *limiter, weir_time now,
 						 struct weir_token *token);
-
-/*
- * The same for a call of a certain partition, priority or cost. -EAGAIN means as well:
- * its partition is at its cap, the room is kept for a partition below its share, its
- * priority is being shed. -EINVAL: there is no such partition, or the call
- * is not well-formed; *token is set to nothing.
- */
 WEIR_API WEIR_MUST_CHECK int weir_try_acquire_for(struct weir_limiter *limiter,
 						  const struct weir_call *call,
 						  struct weir_token *token);
@@ -249,7 +250,7 @@ WEIR_API WEIR_MUST_CHECK int weir_try_acquire_for_at(struct weir_limiter *limite
  * 0; -EAGAIN: the queue is full, or there is none, or the call's priority is being shed;
  * -ETIMEDOUT: the deadline came first; -EINVAL: the limiter has a clock of its own,
  * or as weir_try_acquire_for(). A deadline that is past still gets a permit that
- * is free. Not for signal handlers.
+ * is free. Not for signal handlers, observers and grant callbacks.
  */
 WEIR_API WEIR_MUST_CHECK int weir_acquire(struct weir_limiter *limiter, weir_time deadline,
 					  struct weir_token *token);
@@ -261,7 +262,7 @@ WEIR_API WEIR_MUST_CHECK int weir_acquire_for(struct weir_limiter *limiter,
  * Give a permit back and say how the call went. The token is emptied. Releasing
  * an emptied token does nothing but count (weir_snapshot.double_released). A copy of
  * a released token is caught likewise when nothing is in flight, and always
- * while it is tracked (weir_config.track).
+ * while it is tracked (weir_config.track); at other times it takes the permit of another call.
  */
 WEIR_API void weir_release(struct weir_limiter *limiter, struct weir_token *token,
 			   enum weir_outcome outcome);
@@ -269,8 +270,8 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
 			      enum weir_outcome outcome);
 
 /*
- * The call has become a long one, a stream or a subscription: it keeps its permits
- * until it is released, but its latency will be no sample. How it went still counts.
+ * Take a call out of the latencies: it has become a long one, a stream or a subscription. It
+ * keeps its permits until it is released, and how it went still counts.
  * 0; -EINVAL: the token holds nothing.
  */
 WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
@@ -287,14 +288,14 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
 /*
  * Move a settable limit, at once; a raised one admits who waits. 0; -EINVAL: the
  * value is 0 or above WEIR_LIMIT_MAX; -ENOTSUP: the limit is not settable. The value is
- * clamped to limit_min and limit_max.
+ * clamped to limit_min and limit_max. Not for signal handlers.
  */
 WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 
 /* Begin or end shadow mode (weir_config.shadow), at once. Who waits is let through. */
 WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
 
-/* The present limit without any burst, permits in flight, and calls waiting. */
+/* How it stands: the present limit without any burst, permits in flight, calls waiting. */
 WEIR_API uint32_t weir_limit(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_inflight(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_waiting(const struct weir_limiter *limiter);

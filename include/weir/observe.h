@@ -16,15 +16,16 @@ extern "C" {
  */
 struct weir_report {
 	struct weir_window window;
-	uint32_t limit; /* from now on; window.limit was in force before */
-	uint32_t count;
-	const char *const *names;
-	double numbers[WEIR_NUMBERS_MAX];
+	uint32_t limit;                   /* from now on; window.limit was in force before */
+	uint32_t count;                   /* of numbers */
+	const char *const *names;         /* of numbers; the algorithm's, so for ever */
+	double numbers[WEIR_NUMBERS_MAX]; /* what the limit shows of itself */
 };
 
 /*
  * Told of every closed window, by the thread that closed it, one at a time.
- * The thread is one of the program's, in weir_release(): be quick.
+ * The thread is one of the program's, in weir_release(): be quick. It may call the
+ * limiter, but neither wait in it nor poll or cancel a waiter.
  */
 struct weir_observer {
 	void (*window)(void *arg, const struct weir_report *report);
@@ -33,16 +34,17 @@ struct weir_observer {
 
 /*
  * Totals of calls since the limiter was made, each only ever growing. They are counted
- * without locks: each is right, but they may be some calls apart from each other.
+ * without locks: each is right, but they may be some calls apart from each other. (Copies of
+ * tokens that are released twice unnoticed count as calls that ended.)
  */
 struct weir_snapshot {
 	size_t size;       /* set by weir_snapshot_init() */
 	uint32_t limit;    /* learned, without any burst */
 	uint32_t burst;    /* permits above it that are to be had now */
 	uint32_t inflight; /* permits out; above zero when idle: a token was never released */
-	uint32_t waiting;
-	uint32_t passing; /* calls let through that have not ended: bypass, shadow mode */
-	uint32_t shadow;  /* 1 in shadow mode */
+	uint32_t waiting;  /* calls in the queue */
+	uint32_t passing;  /* calls let through that have not ended: bypass, shadow mode */
+	uint32_t shadow;   /* 1 in shadow mode */
 
 	uint64_t admitted;     /* with those in flight, and waiters whose permit has come */
 	uint64_t rejected;     /* refused at once */
@@ -51,12 +53,12 @@ struct weir_snapshot {
 	uint64_t bypassed;     /* let through for WEIR_CALL_BYPASS */
 	uint64_t would_reject; /* let through in shadow mode, in place of a refusal or a wait */
 
-	uint64_t succeeded;
-	uint64_t ignored;
-	uint64_t dropped;
-	uint64_t timed_out;
-	uint64_t cancelled;
-	uint64_t failed;
+	uint64_t succeeded; /* ended as WEIR_SUCCESS, as the next ones as what they say */
+	uint64_t ignored;   /* as WEIR_IGNORE */
+	uint64_t dropped;   /* as WEIR_DROPPED */
+	uint64_t timed_out; /* as WEIR_TIMED_OUT */
+	uint64_t cancelled; /* as WEIR_CANCELLED */
+	uint64_t failed;    /* as WEIR_FAILED */
 
 	uint64_t detached;        /* of the admitted */
 	uint64_t double_released; /* bugs of the program, caught */

@@ -31,9 +31,10 @@
  * A call of a name that is no partition goes to partition 0, "unknown". It has no
  * share and no cap, unless a partition of that name is configured.
  *
- * With a queue, each partition has its own: those who wait in one are never in the
- * way of another's. Room goes to partitions below their guarantee first, then
- * to the one that has borrowed least.
+ * With a queue, each partition has its own: those who wait in one do not stand before those of
+ * another, and who waits for his partition's cap is in nobody's way. Room goes to partitions
+ * below their guarantee first, then to the one that has borrowed least; while it comes
+ * together for one call of a higher cost, the others wait.
  */
 #ifndef WEIR_PARTITION_H
 #define WEIR_PARTITION_H
@@ -61,14 +62,14 @@ struct weir_partition {
  */
 WEIR_API uint16_t weir_partition_find(const struct weir_limiter *limiter, const char *name);
 
-/* Partitions, with partition 0; 0 if the limiter was made without any. Indices lie below it. */
+/* The number of partitions, with partition 0; 0 if the limiter was made without any. Indices lie below it. */
 WEIR_API unsigned weir_partition_count(const struct weir_limiter *limiter);
 
 /*
  * Change shares, caps and delays at run time. partitions are those the limiter was made with,
  * in any order, under their names; those left out keep what they have. The changes
- * take effect at once, all or none: 0, or -EINVAL with one sentence in why (may be
- * NULL), cut at why_size. Any thread; of two at once, one is first.
+ * take effect at once, all or none. 0, or -EINVAL with one sentence in why (may be
+ * NULL), cut at why_size. Any thread, of two at once one is first; not for signal handlers.
  */
 WEIR_API int weir_partitions_set(struct weir_limiter *limiter,
 				 const struct weir_partition *partitions, uint32_t count, char *why,
@@ -76,22 +77,22 @@ WEIR_API int weir_partitions_set(struct weir_limiter *limiter,
 
 /* One partition. Totals are as those of struct weir_snapshot. */
 struct weir_partition_snapshot {
-	size_t size;      /* set by weir_partition_snapshot_init() */
-	const char *name; /* lives as long as the limiter */
-	double share;
+	size_t size;        /* set by weir_partition_snapshot_init() */
+	const char *name;   /* lives as long as the limiter */
+	double share;       /* as configured */
 	uint32_t guarantee; /* permits, of the present limit */
 	uint32_t cap;       /* permits */
 	uint32_t inflight;  /* permits */
-	uint32_t waiting;
-	uint32_t kept;    /* permits kept for it */
-	uint32_t delayed; /* refusals being delayed */
-	uint64_t admitted;
-	uint64_t rejected;
-	uint64_t shed;
-	uint64_t abandoned;
-	uint64_t succeeded;
-	uint64_t dropped; /* with those that timed out */
-	uint64_t other;   /* ignored, cancelled or failed */
+	uint32_t waiting;   /* calls in its queue */
+	uint32_t kept;      /* permits kept for it, beside those in flight */
+	uint32_t delayed;   /* refusals being delayed */
+	uint64_t admitted;  /* with those in flight; of waiters, when they take up their permit */
+	uint64_t rejected;  /* refused at once */
+	uint64_t shed;      /* of the rejected: for their priority */
+	uint64_t abandoned; /* left the queue without a permit */
+	uint64_t succeeded; /* ended as WEIR_SUCCESS */
+	uint64_t dropped;   /* with those that timed out */
+	uint64_t other;     /* ignored, cancelled or failed */
 };
 
 #define weir_partition_snapshot_init(snapshot)                                                     \

@@ -18,7 +18,11 @@
  * Threads that wait in weir_acquire() stand in the same queue.
  *
  * Any function may be called from any thread, but one waiter by one thread at
- * a time.
+ * a time; none of them from a signal handler or an observer.
+ *
+ * Partitions. Room that is kept for one lapses by time (weir_config.partition_hold), and
+ * then somebody has to look: a thread in weir_acquire() does, or any call that is refused. A loop
+ * without either polls a waiter about as often.
  */
 #ifndef WEIR_WAIT_H
 #define WEIR_WAIT_H
@@ -36,18 +40,19 @@ struct weir_wait {
 };
 
 /*
- * Told once, when the permit is there: in the thread that freed it, or in
- * weir_enqueue() before that returns. It should do no more than wake the loop
- * that polls. It may call the limiter, but neither destroy it nor poll or cancel
- * this waiter. Once a poll or a cancel has ended the waiter, it runs no more, and what
- * arg points to may go.
+ * Told once, when the permit is there: in whichever thread made room or noticed it, in any
+ * function of this limiter that it was in, weir_enqueue() itself too. It should do no more than wake
+ * the loop that polls. It may call the limiter, but neither destroy it, nor wait in
+ * weir_acquire(), nor poll or cancel this waiter, nor save or load a memory. Once a poll or a
+ * cancel has ended the waiter, it runs no more, and what arg points to may go.
  */
 typedef void weir_granted_fn(void *arg);
 
 /*
  * Stand in the queue. granted may be NULL for those who poll. 0; -EAGAIN: the queue
- * is full, or there is none, or the call's priority is being shed; -EINVAL, in the forms
- * with a call: as weir_try_acquire_for(). The _at forms take the time, as everywhere.
+ * is full, or there is none, or the call's priority is being shed; -EINVAL: as
+ * weir_try_acquire_for(), or the call is a bypass, which waits for nothing, in the forms with
+ * a call. The _at forms take the time, as everywhere.
  */
 WEIR_API WEIR_MUST_CHECK int weir_enqueue(struct weir_limiter *limiter, weir_granted_fn *granted,
 					  void *arg, struct weir_wait *wait);
@@ -64,9 +69,8 @@ WEIR_API WEIR_MUST_CHECK int weir_enqueue_for_at(struct weir_limiter *limiter,
 						 struct weir_wait *wait);
 
 /*
- * Take the permit if it has come: 0, and the latency is measured from now.
- * -EAGAIN: still waiting. -EINVAL: this is no waiter (any more), and *token is
- * left as it is.
+ * Take the permit if it has come. 0: it is in *token, and the latency is measured from now;
+ * -EAGAIN: still waiting; -EINVAL: this is no waiter (any more), and *token is left as it is.
  */
 WEIR_API WEIR_MUST_CHECK int weir_poll(struct weir_limiter *limiter, struct weir_wait *wait,
 				       struct weir_token *token);
@@ -74,9 +78,9 @@ WEIR_API WEIR_MUST_CHECK int weir_poll_at(struct weir_limiter *limiter, weir_tim
 					  struct weir_wait *wait, struct weir_token *token);
 
 /*
- * Leave the queue. 0: gone, and granted() will not be called. -EALREADY: the
- * permit came first: it is in *token and must be released. -EINVAL: this is no
- * waiter (any more), and *token is left as it is.
+ * Leave the queue. 0: gone, and granted() will not be called; -EALREADY: the permit came
+ * first, it is in *token and must be released; -EINVAL: this is no waiter (any more), and
+ * *token is left as it is.
  */
 WEIR_API WEIR_MUST_CHECK int weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
 					 struct weir_token *token);
