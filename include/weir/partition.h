@@ -50,7 +50,7 @@ extern "C" {
 
 struct weir_partition {
 	const char *name; /* unique, not empty, at most WEIR_PARTITION_NAME_MAX bytes */
-	double share;     /* 0 to 1, of the limit; 0: only what others leave. Together at most 1 */
+	double share;     /* 0 to 1, of the limit, together at most 1; 0: what others leave */
 	double cap;       /* 1; above 0, to 1: of the limit, never more; at least one permit */
 	uint32_t max;     /* WEIR_LIMIT_MAX: permits, never more. The lower of cap and max counts */
 	weir_dur reject_delay; /* 0: what weir_delay_begin() answers */
@@ -62,7 +62,10 @@ struct weir_partition {
  */
 WEIR_API uint16_t weir_partition_find(const struct weir_limiter *limiter, const char *name);
 
-/* The number of partitions, with partition 0; 0 if the limiter was made without any. Indices lie below it. */
+/*
+ * The number of partitions, with partition 0; 0 if the limiter was made without any. Indices
+ * lie below it. Any thread.
+ */
 WEIR_API unsigned weir_partition_count(const struct weir_limiter *limiter);
 
 /*

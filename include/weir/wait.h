@@ -41,8 +41,8 @@ struct weir_wait {
 
 /*
  * Told once, when the permit is there: in whichever thread made room or noticed it, in any
- * function of this limiter that it was in, weir_enqueue() itself too. It should do no more than wake
- * the loop that polls. It may call the limiter, but neither destroy it, nor wait in
+ * function of this limiter that it was in, weir_enqueue() itself too. It should do no more
+ * than wake the loop that polls. It may call the limiter, but neither destroy it, nor wait in
  * weir_acquire(), nor poll or cancel this waiter, nor save or load a memory. Once a poll or a
  * cancel has ended the waiter, it runs no more, and what arg points to may go.
  */
