@@ -172,7 +172,10 @@ static inline bool limiter_in_shadow(const struct weir_limiter *l)
 int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
 		   struct demand *demand, bool *bypass);
 
-/* Reserve for a newcomer; what is kept, and who waits, are seen to. now may be NULL: the clock is read. */
+/*
+ * Reserve for a newcomer; what is kept, and who waits, are seen to. now may be NULL: the
+ * clock is read.
+ */
 bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const weir_time *now,
 		     struct permit *permit);
 

@@ -10,7 +10,8 @@
  * and nobody else waits for.
  *
  * The words of this file's own, beside those of admission, sampler, queue, shed and track:
- * part_totals, added to with release as a stripe's totals are (lib/sampler.h); published, whose ledger is in internal.h; brain, which is the window's owner's.
+ * part_totals, added to with release as a stripe's totals are (lib/sampler.h); published,
+ * whose ledger is in internal.h; brain, which is the window's owner's.
  */
 
 #include <errno.h>

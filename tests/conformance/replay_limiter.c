@@ -2,12 +2,12 @@
  * replay_limiter.c - a limiter trace is a script of acquire and release.
  *
  * The reference's partitions go above the limit: whoever is within his share is admitted,
- * full or not. There weir must refuse. The call that only the reference admitted stays in
- * the script as a ghost: it is in flight there and not here, and tells the limit its latency when it
- * ends. While ghosts are about, the reference may be full where weir has room; so
- * each decision is held against the rule, which is that of the reference but for this:
- * admitted if and only if fewer are in flight, here, than the limit. Without ghosts
- * the recorded decision is the same, and must be.
+ * full or not. There weir must refuse. The call that only the reference admitted stays in the
+ * script as a ghost: it is in flight there and not here, and tells the limit its latency when
+ * it ends. While ghosts are about, the reference may be full where weir has room; so each
+ * decision is held against the rule, which is that of the reference but for this: admitted if
+ * and only if fewer are in flight, here, than the limit. Without ghosts the recorded decision
+ * is the same, and must be.
  */
 #include "replay.h"
 #include "setup.h"

@@ -140,7 +140,7 @@ static bool twin_entitled(const struct twin *t, const struct share *s, uint32_t 
 	return s->busy + twin_cost(t, s, cost) <= s->guarantee;
 }
 
-/* Admit, as far as permits go. What is kept is reckoned with this call as one of its partition's. */
+/* Admit, as far as permits go. What is kept is reckoned with this call among its partition's. */
 static bool twin_take(struct twin *t, struct share *s, uint32_t asked)
 {
 	uint32_t cost = twin_cost(t, s, asked), keep;
