@@ -46,7 +46,7 @@ static int call(uint16_t port)
 	return error;
 }
 
-/* A callee that is too slow, or turns us away, is overloaded; other errors tell nothing. */
+/* A callee that is too slow, or turns us away, is overloaded. Other failures are no samples. */
 static enum weir_outcome outcome_of(int error)
 {
 	switch (error) {
@@ -57,10 +57,9 @@ static enum weir_outcome outcome_of(int error)
 	case ETIMEDOUT:
 		return WEIR_TIMED_OUT;
 	case ECONNREFUSED:
-	case ECONNRESET:
 		return WEIR_DROPPED;
-	default:
-		return WEIR_IGNORE;
+	default: /* ECONNRESET, for one */
+		return WEIR_FAILED;
 	}
 }
 

@@ -104,7 +104,7 @@ static void endings(struct weir_limiter *limiter)
 		WEIR_DROPPED,   /* the database said that it is full */
 		WEIR_TIMED_OUT, /* the database did not answer in time */
 		WEIR_CANCELLED, /* the client went away */
-		WEIR_FAILED,    /* the connection was refused before anything was done */
+		WEIR_FAILED,    /* a bad gateway: it failed before anything was done */
 	};
 	struct weir_token token;
 

@@ -125,8 +125,8 @@ static int simulate_to_file(struct run_setup *setup, const char *name)
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
-		{"limit", 'l', "NAME[:PARAM=VALUE,...]", 0, "The limit to run", 0},
-		{"scenario", 's', "NAME", 0, "What to run it through", 0},
+		{"limit", 'l', "NAME[:PARAM=VALUE,...]", 0, "The limit to run; required", 0},
+		{"scenario", 's', "NAME", 0, "What to run it through; required", 0},
 		{"seed", 'r', "N", 0, "Of arrivals, work and limiter (1)", 0},
 		{"tsv", 't', "FILE", 0, "Write a time series", 0},
 		{"list", 'L', NULL, 0, "List limits and scenarios", 0},
@@ -135,6 +135,7 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = known,
 		.parser = option,
+		.args_doc = "--limit=LIMIT --scenario=NAME\n--list",
 		.doc = "Run a concurrency limit through a scenario, in virtual time.",
 	};
 	struct options options = {.seed = 1};

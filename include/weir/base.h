@@ -2,9 +2,10 @@
  * weir/base.h - version, visibility, time. Everything else includes it.
  *
  * Conventions of all headers. Functions that can fail return 0 or a negative
- * errno. Times and durations are nanoseconds. Zero in a configuration means
- * the default that the field's comment names. Strings are the caller's unless
- * said otherwise; strings the library returns live as long as the library.
+ * errno: include <errno.h> for the values. Times and durations are nanoseconds.
+ * Zero in a configuration means the default that the field's comment names.
+ * Strings are the caller's unless said otherwise; strings the library returns
+ * live as long as the library.
  */
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H

@@ -3,12 +3,14 @@
  *
  *	static enum weir_outcome fetch(void *arg)
  *	{
- *		return ask(arg) == 0 ? WEIR_SUCCESS : WEIR_DROPPED;
+ *		return outcome_of(ask(arg));
  *	}
  *
- *	weir_executor_create(NULL, &executor);
- *	while ((page = next()) != NULL)
- *		weir_executor_submit(executor, fetch, page, WEIR_FOREVER);
+ *	error = weir_executor_create(NULL, &executor);
+ *	if (error != 0)
+ *		return error;
+ *	while (error == 0 && (page = next()) != NULL)
+ *		error = weir_executor_submit(executor, fetch, page, WEIR_FOREVER);
  *	weir_executor_destroy(executor);
  *
  * Two bounds. The limit bounds the tasks that run: each holds one permit of the limiter,
@@ -57,7 +59,7 @@ extern "C" {
 
 struct weir_executor;
 
-/* A task. What it returns is how the call went. */
+/* A task of an executor. What it returns is how the call went. */
 typedef enum weir_outcome weir_task_fn(void *arg);
 
 /*
@@ -113,10 +115,10 @@ WEIR_API WEIR_MUST_CHECK int weir_executor_create(const struct weir_executor_con
  * clock. It bounds the wait alone: an accepted task is run however late it gets its turn. A
  * deadline that is past still gets what is free.
  *
- * 0: accepted, and run once unless weir_executor_discard() gives it back. Else it is
- * not run: -ETIMEDOUT; -ESHUTDOWN: the executor is drained, or being so; -EDEADLK: this
- * is a task of the same executor, and would have had to wait; -ENOMEM: there is no
- * thread, and none could be made; -EINVAL: run is NULL.
+ * 0: accepted, and run once unless weir_executor_discard() gives it back; -ETIMEDOUT: the
+ * deadline came first; -ESHUTDOWN: the executor is drained, or being so; -EDEADLK: this is a
+ * task of the same executor, and would have had to wait; -ENOMEM: there is no thread, and
+ * none could be made; -EINVAL: run is NULL. What was not accepted is not run.
  */
 WEIR_API WEIR_MUST_CHECK int weir_executor_submit(struct weir_executor *executor, weir_task_fn *run,
 						  void *arg, weir_time deadline);
@@ -134,9 +136,9 @@ WEIR_API WEIR_MUST_CHECK int weir_executor_try_submit(struct weir_executor *exec
 WEIR_API int weir_executor_drain(struct weir_executor *executor, weir_time deadline);
 
 /*
- * Accept no more, as weir_executor_drain(), and take back the tasks that have not started: given
- * is called for each, in this thread, oldest first, and may submit elsewhere
- * or free what arg points to. NULL: they are only counted. Waits for nothing. How many.
+ * Accept no more, and give back what has not started; end the submits that wait, with
+ * -ESHUTDOWN. given is called for each task, in this thread, oldest first, and may submit
+ * elsewhere or free what arg points to. NULL: they are only counted. Waits for nothing. How many.
  */
 WEIR_API size_t weir_executor_discard(struct weir_executor *executor,
 				      void (*given)(void *context, weir_task_fn *run, void *arg),
@@ -150,11 +152,15 @@ WEIR_API size_t weir_executor_discard(struct weir_executor *executor,
  */
 WEIR_API int weir_executor_destroy(struct weir_executor *executor);
 
-/* Its limiter, to look at, to set, to share: the caller's, or one that ends with the executor. */
+/*
+ * An executor's limiter: to look at, to set, to share. It is the caller's, or one that ends with
+ * the executor.
+ */
 WEIR_API struct weir_limiter *weir_executor_limiter(const struct weir_executor *executor);
 
 /*
- * All of one instant: submitted == queued + running + completed + died + discarded.
+ * Numbers of an executor, all of one instant: submitted == queued + running + completed +
+ * died + discarded.
  */
 struct weir_executor_stats {
 	size_t size;        /* set by weir_executor_stats_init() */

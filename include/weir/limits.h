@@ -18,7 +18,10 @@
 extern "C" {
 #endif
 
-/* The built-in limit of that name, or the default for NULL; NULL if none. Any thread. */
+/*
+ * The built-in limit of that name; for NULL the default, vegas; NULL if there is none.
+ * Any thread.
+ */
 WEIR_API const struct weir_limit_ops *weir_limit_by_name(const char *name);
 
 /* The built-in limits, by index from 0; NULL past the last. Any thread. */
@@ -26,9 +29,9 @@ WEIR_API const struct weir_limit_ops *weir_limit_at(unsigned index);
 
 /*
  * A built-in limit and its configuration from one text: "vegas", or
- * "vegas:alpha=log10:2,max=500". *ops is set, and config, of WEIR_LIMIT_CONFIG_MAX
- * bytes aligned as for malloc(), for weir_config.limit and limit_config. 0; or -EINVAL with one
- * sentence in why. Any thread.
+ * "vegas:alpha=log10:2,max=500". config is a buffer of WEIR_LIMIT_CONFIG_MAX bytes, aligned
+ * as for malloc(). On success *ops and config are what weir_config.limit and limit_config point to.
+ * 0; or -EINVAL with one sentence in why (may be NULL). Any thread.
  */
 WEIR_API int weir_limit_from_text(const char *text, const struct weir_limit_ops **ops, void *config,
 				  char *why, size_t why_size);
@@ -64,7 +67,7 @@ WEIR_API extern const struct weir_limit_ops weir_settable;
  */
 struct weir_aimd_config {
 	uint32_t initial; /* 20; 1 to 2^31 - 1 */
-	uint32_t min;     /* 20 */
+	uint32_t min;     /* 20; the limit never goes below this: lower it for a small callee */
 	uint32_t max;     /* 200 */
 	double backoff;   /* 0.9; 0.5 to below 1 */
 	weir_dur timeout; /* 5 s; above this a latency counts as a drop */
@@ -77,8 +80,13 @@ WEIR_API extern const struct weir_limit_ops weir_aimd;
  * The lowest latency is forgotten every probe * limit windows, more or less; where
  * that happens under load, the limit settles somewhat higher.
  *
- * Outcomes: dropped and timed out are overload, and their latencies count; cancelled, failed
- * and ignored calls are not seen.
+ * It needs latency that is steady without load, and rises with it. Where calls differ much
+ * among themselves it takes that for a queue: it then refuses some even at half load, and may
+ * stay far below a large capacity (weir-sim -s healthy, -s cold-start); raise alpha and beta, or
+ * use gradient or aimd.
+ *
+ * Outcomes: dropped and timed out are overload, except in a window that sets the lowest
+ * latency, and their latencies count; cancelled, failed and ignored calls are not seen.
  *
  * Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance
  * on a Global Internet", IEEE JSAC 13(8), 1995; Netflix's VegasLimit.
@@ -129,10 +137,10 @@ WEIR_API extern const struct weir_limit_ops weir_gradient;
  * Source: Netflix's Gradient2Limit (2018).
  */
 struct weir_gradient2_config {
-	uint32_t initial;        /* 20; 1 to 2^31 - 1 */
-	uint32_t min;            /* 20 */
-	uint32_t max;            /* 200 */
-	double smoothing;        /* 0.2; above 0, to 1 */
+	uint32_t initial; /* 20; 1 to 2^31 - 1 */
+	uint32_t min;     /* 20; the limit never goes below this: lower it for a small callee */
+	uint32_t max;     /* 200 */
+	double smoothing; /* 0.2; above 0, to 1 */
 	struct weir_scale queue; /* const:4; calls that may wait at the callee */
 	uint32_t long_window;    /* 600; 1 to 10^9: windows the long-term latency averages over */
 	double tolerance; /* 1.5; 1 to 100: latency may rise to this many times the long-term */

@@ -50,7 +50,8 @@ WEIR_API WEIR_MUST_CHECK int weir_memory_save(struct weir_limiter *limiter, void
 WEIR_API weir_dur weir_memory_age(const void *buffer, size_t size);
 
 /*
- * Take up a memory of that age, at once; a raised limit admits who waits.
+ * Take up what an earlier limiter had learned, by a memory of that age, at once; a raised
+ * limit admits who waits.
  *
  * It is taken up whole if it is fresh and of a limiter with the same limit algorithm, its
  * version, its parameters, and the same configuration of windows. Else the limit is all that is
@@ -63,7 +64,7 @@ WEIR_API weir_dur weir_memory_age(const void *buffer, size_t size);
  * is refused.
  *
  * 0; or -EINVAL with one sentence in why (may be NULL), cut at why_size, and the
- * limiter is as before: the bytes are damaged, or no memory; it is of another limit
+ * limiter is as before: the bytes are damaged, or were never a memory; it is of another limit
  * algorithm; or it is not fresh, or of other parameters, and there is no "initial".
  * Any bytes will do, but a checksum is no signature: who can forge it may put anything into the
  * state. Keep the file as you keep the program.

@@ -38,6 +38,7 @@
 extern "C" {
 #endif
 
+/* Formats of metrics. */
 enum weir_metrics_format {
 	WEIR_OPENMETRICS, /* OpenMetrics 1.0: with units, and an end that shows what was cut */
 	WEIR_PROMETHEUS,  /* Prometheus text 0.0.4: for scrapers that do not ask for OpenMetrics */
@@ -49,21 +50,21 @@ enum weir_metrics_format {
  * value is any UTF-8 text without a zero byte; an empty one is as good as no label.
  */
 struct weir_label {
-	const char *name;
-	const char *value;
-	size_t length; /* of value, in bytes; 0: up to its zero byte */
+	const char *name;  /* such as "upstream" */
+	const char *value; /* such as "search.example.net" */
+	size_t length;     /* of value, in bytes; 0: up to its zero byte */
 };
 
 /* Limiters' numbers, to be written together. */
 struct weir_metrics;
 
-/* An empty set. 0, -ENOMEM. End with weir_metrics_destroy(). */
+/* Make an empty set of metrics. 0, -ENOMEM. End with weir_metrics_destroy(). */
 WEIR_API WEIR_MUST_CHECK int weir_metrics_create(struct weir_metrics **metrics);
 
 /*
  * Add a limiter's numbers of this moment, under count labels in any order, which may
- * be none. 0; or, with the set as it was:
- * -EINVAL: a name is none, or is given twice, or a value is NULL; -EILSEQ: a value, or
+ * be none. On failure the set is as it was. 0; -EINVAL: a label's name is not one, or is
+ * given twice, or a value is NULL; -EILSEQ: a value, or
  * a name of the limiter's partitions or numbers, is not UTF-8; -EEXIST: another limiter
  * has the very same labels; -ENOMEM.
  */
@@ -80,8 +81,8 @@ WEIR_API int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir
 
 /*
  * Write the text into size bytes of the caller's, cut there and ended by a zero byte as by
- * snprintf(). Bytes of the whole text, without that zero byte: it is complete if this is
- * below size. 0 if there is no such format. text may be NULL if size is 0.
+ * snprintf(). text may be NULL if size is 0. The number of bytes of the whole text, without that
+ * zero byte, which is complete if this is below size; or 0: there is no such format.
  */
 WEIR_API size_t weir_metrics_text(const struct weir_metrics *metrics,
 				  enum weir_metrics_format format, char *text, size_t size);

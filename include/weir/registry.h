@@ -4,8 +4,8 @@
  *	if (weir_registry_get(registry, host, strlen(host), &limiter) != 0)
  *		return reject(request);
  *	if (weir_try_acquire(limiter, &token) == 0) {
- *		ok = call(host, request);
- *		weir_release(limiter, &token, ok ? WEIR_SUCCESS : WEIR_DROPPED);
+ *		error = call(host, request);
+ *		weir_release(limiter, &token, outcome_of(error));
  *	}
  *	weir_registry_put(registry, limiter);
  *
@@ -78,7 +78,10 @@ struct weir_registry_config {
 	weir_registry_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_registry_config_init_sized(struct weir_registry_config *config, size_t size);
 
-/* Check a configuration. 0 if a registry can be made of it, else -EINVAL and one sentence in why. */
+/*
+ * Check a configuration. 0 if a registry can be made of it, else -EINVAL and one sentence in why
+ * (may be NULL).
+ */
 WEIR_API int weir_registry_config_check(const struct weir_registry_config *config, char *why,
 					size_t why_size);
 
@@ -97,8 +100,8 @@ WEIR_API WEIR_MUST_CHECK int weir_registry_create(const struct weir_registry_con
 WEIR_API int weir_registry_destroy(struct weir_registry *registry);
 
 /*
- * The limiter of a key, found or made, and pinned. The key is any key_len bytes, none allowed;
- * it is copied. 0; -EINVAL: key_len is above WEIR_KEY_MAX, or customize() made a
+ * Get and pin the limiter of a key: found, or made. The key is any key_len bytes; key_len may
+ * be 0. It is copied. 0; -EINVAL: key_len is above WEIR_KEY_MAX, or customize() made a
  * configuration that is no good or needs more than limiter_size; -ENOSPC: there are max limiters,
  * and none is idle; -EOVERFLOW: it has 2^24 - 1 pins; -ENOMEM; or what customize() answered. On
  * failure *limiter is NULL.
@@ -111,8 +114,8 @@ WEIR_API WEIR_MUST_CHECK int weir_registry_find(struct weir_registry *registry, 
 						size_t key_len, struct weir_limiter **limiter);
 
 /*
- * Undo one pin. For a limiter that nobody has pinned, or that is not one of this registry's
- * (any more, NULL too), it does nothing but count (weir_registry_stats.bad_puts).
+ * Unpin a limiter: undo one pin. For a limiter that nobody has pinned, or that is not one of this
+ * registry's (any more, NULL too), it does nothing but count (weir_registry_stats.bad_puts).
  */
 WEIR_API void weir_registry_put(struct weir_registry *registry, struct weir_limiter *limiter);
 
@@ -128,11 +131,11 @@ WEIR_API size_t weir_registry_visit(struct weir_registry *registry,
 						  struct weir_limiter *limiter),
 				    void *arg);
 
-/* All but the first grow only. */
+/* Numbers of a registry, of which all but limiters only grow. */
 struct weir_registry_stats {
 	size_t size;       /* set by weir_registry_stats_init() */
 	uint32_t limiters; /* there now */
-	uint64_t made;
+	uint64_t made;     /* since the registry was */
 	uint64_t evicted;  /* to make room */
 	uint64_t refused;  /* gets without a limiter, for a reason other than key_len */
 	uint64_t bad_puts; /* bugs of the program, caught */

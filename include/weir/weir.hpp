@@ -52,6 +52,7 @@ struct [[nodiscard]] status {
 	int error = 0;      /* 0, or a negative errno */
 	char why[256] = ""; /* one sentence; empty if it went well */
 
+	/* Whether it went well. */
 	explicit operator bool() const noexcept
 	{
 		return error == 0;
@@ -96,6 +97,7 @@ struct partition {
 class config : public weir_config
 {
 public:
+	/* All defaults. */
 	config() noexcept : weir_config()
 	{
 		weir_config_init_sized(this, sizeof(weir_config));
@@ -184,6 +186,7 @@ void weir_config_init_sized(config *config, std::size_t size) = delete;
 template <class F> class observer : public weir_observer
 {
 public:
+	/* The callable is moved into it. */
 	explicit observer(F callable) : weir_observer(), told_(std::move(callable))
 	{
 		window = [](void *self, const weir_report *report) noexcept {
@@ -226,6 +229,7 @@ public:
 		return got;
 	}
 
+	/* Takes over what the other held. */
 	permit(permit &&other) noexcept
 		: limiter_(other.limiter_), token_(std::exchange(other.token_, weir_token{})),
 		  error_(other.error_)
@@ -529,6 +533,7 @@ public:
 			*how = went;
 	}
 
+	/* Leaves the other one empty. */
 	limiter(limiter &&other) noexcept : limiter_base(std::exchange(other.limiter_, nullptr))
 	{
 	}
@@ -558,6 +563,7 @@ public:
 	/* Empty. */
 	limiter_ref() noexcept = default;
 
+	/* A view of C's limiter, or of an owner's. */
 	explicit limiter_ref(weir_limiter *from) noexcept : limiter_base(from)
 	{
 	}

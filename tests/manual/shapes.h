@@ -68,7 +68,8 @@ void weir_shape_init_sized(struct weir_shape *shape, unsigned long size);
  * .leading dots, and 'quotes', are text; see weir_shape_count().
  */
 WEIR_API WEIR_MUST_CHECK int weir_shape_draw(const struct weir_shape *shape,
-					     void (*done)(void *arg, const struct weir_shape *now),
+					     void (*done)(void *arg, const struct weir_shape *now,
+							  unsigned long left),
 					     void *arg);
 
 /* The same, from afar. */

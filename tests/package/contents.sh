@@ -96,7 +96,10 @@ contents()
 		$libdir/cmake/weir/weir-targets-release.cmake
 		$libdir/cmake/weir/weir-targets.cmake
 		$libdir/pkgconfig/weir.pc
+		./usr/share/doc/libweir-dev/service.md
 		./usr/share/doc/libweir-dev/writing-a-limit.md
+		$(cd "$source" && find examples -name '*.[ch]' -o -name '*.cpp' |
+			sed 's|^|./usr/share/doc/libweir-dev/|')
 		$(pages 3 7)
 	END
 	# Each program has its page.

@@ -18,15 +18,19 @@
 #                          RETURN VALUE
 #   "Any thread.", or else the opening comment's paragraph on threads
 #                          THREAD SAFETY
-#   a comment in front of a field, or behind it
-#                          an entry in FIELDS or VALUES
+#   a field, with the comment in front of it, or behind
+#                          an entry in FIELDS
+#   a value with such a comment
+#                          an entry in VALUES
 #   lines of a comment that are indented by a tab
 #                          code
 #   lines of a comment that begin with "- ", after a blank line or a colon
 #                          a list
 #
 # So there is no list of functions to keep: a new one has its page once it is declared. Of a
-# C++ header (.hpp) there is one page: the opening comment, then each commented declaration.
+# C++ header (.hpp) there is one page: the opening comment, functions, and each class with its
+# public members; what has no comment of its own stands with what is before it. What is deleted
+# is left out.
 
 BEGIN {
 	width = 72 # of text, in columns

@@ -108,7 +108,7 @@ function note_constant(d,    i, h, text)
 			add_constant(h, decl_text[d], decl_name[d], text)
 		return
 	}
-	read_members(decl_text[d])
+	read_members(decl_text[d], 0)
 	for (i = 1; i <= member_count; i++)
 		add_constant(h, member_code[i], member_name[i], member_text[i])
 }
@@ -121,9 +121,9 @@ function add_constant(h, code, name, text,    n)
 	constant_text[h, n] = text
 }
 
-# The members of a structure or an enumeration that have a comment, in front or behind. One
-# in front is also of the members right below it that have none.
-function read_members(raw,    lines, n, i, line, text, now)
+# The members of a structure or an enumeration that have a comment, in front or behind, or all
+# of them. A comment in front is also of the members right below it that have none.
+function read_members(raw, all,    lines, n, i, line, text, now)
 {
 	member_count = 0
 	front = now = text = ""
@@ -151,12 +151,12 @@ function read_members(raw,    lines, n, i, line, text, now)
 		}
 		if (now !~ /[;,]$/ && lines[i + 1] !~ /^\}/)
 			continue
-		add_member(now, text)
+		add_member(now, text, all)
 		now = ""
 	}
 }
 
-function add_member(line, text)
+function add_member(line, text, all)
 {
 	if (front != "" && text == "" && front_member > 0) {
 		member_name[front_member] = member_name[front_member] ", " names_of(line)
@@ -172,7 +172,7 @@ function add_member(line, text)
 	}
 	if (text == "")
 		text = type_of(line)
-	if (text == "")
+	if (text == "" && !all)
 		return
 	member_count++
 	member_code[member_count] = line

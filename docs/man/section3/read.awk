@@ -13,6 +13,8 @@ function begin_header(path,    name)
 	depth = unit = last_unit = opened = 0
 	comment = declaration = ""
 	in_comment = in_define = has_comment = 0
+	cpp_head = cpp_class = ""
+	cpp_body = cpp_open = 0
 }
 
 function read_line(line)
@@ -259,29 +261,90 @@ function begin_unit(text)
 	has_comment = 0
 }
 
-# C++ is read as far as it is commented: a comment and the head of what follows it.
-function read_cpp(line)
+# C++ is read for what is public in it, down to the members of classes; bodies of functions
+# are passed over.
+function read_cpp(line,    note)
 {
-	if (has_comment && line ~ /[^ \t]/) {
-		cpp_head = (cpp_head == "" ? "" : cpp_head " ") joined(line)
-		gsub(/= \{\}/, "\001", cpp_head)
-		if (cpp_head !~ /[;{]/)
-			return
-		sub(/ ?[;{].*$/, "", cpp_head)
-		gsub(/\001/, "= {}", cpp_head)
-		if (cpp_head !~ /^(#|namespace)/) {
-			cpp_count[header_count]++
-			cpp_name[header_count, cpp_count[header_count]] = cpp_head
-			cpp_text[header_count, cpp_count[header_count]] = pending
-		}
-		has_comment = 0
-	} else if (line ~ /^[ \t]*\/\*/) {
+	if (line ~ /^[ \t]*\/\*/) {
 		comment = line
 		in_comment = 1
-		cpp_head = ""
 		if (line ~ /\*\//)
 			end_comment()
-	} else {
-		has_comment = 0
+		return
 	}
+	note = ""
+	if (match(line, /\/\*.*\*\//)) {
+		note = plain(substr(line, RSTART, RLENGTH))
+		line = substr(line, 1, RSTART - 1)
+	}
+	sub(/\/\/.*$/, "", line)
+	line = joined(line)
+	if (cpp_body > 0) {
+		cpp_body += braces(line)
+		has_comment = 0
+	} else if (line ~ /^(public|protected|private):$/) {
+		cpp_access = line
+	} else if (line == "" || line ~ /^#/ || line ~ /^namespace / ||
+		   (cpp_head == "" && line ~ /^[{}];?$/)) {
+		if (line == "};")
+			cpp_class = ""
+		has_comment = 0
+	} else {
+		continue_cpp(line, note)
+	}
+}
+
+# How many more are opened than closed.
+function braces(line)
+{
+	gsub(/"[^"]*"/, "", line)
+	return gsub(/\{/, "", line) - gsub(/\}/, "", line)
+}
+
+function continue_cpp(line, note,    head, text)
+{
+	head = cpp_head = joined(cpp_head " " line)
+	gsub(/\{\}/, "\001", head)
+	if (head !~ /[;{]/)
+		return
+	cpp_head = ""
+	text = has_comment ? pending : note
+	cpp_behind = !has_comment && note != ""
+	has_comment = 0
+	if (head ~ /^(template <[^>]*> )?(class|struct) .*\{$/ && cpp_class == "") {
+		cpp_class = head
+		cpp_access = head ~ /class / ? "private:" : "public:"
+		sub(/ \{$/, "", cpp_class)
+		add_cpp(cpp_class, text, 1)
+		return
+	}
+	cpp_body = braces(head)
+	sub(/ ?[;{].*$/, "", head)
+	sub(/\) noexcept : .*$/, ") noexcept", head)
+	sub(/\) : .*$/, ")", head)
+	sub(/\[\[gnu::always_inline\]\] /, "", head)
+	sub(/\001$/, "", head)
+	gsub(/\001/, "{}", head)
+	if (cpp_class == "" || cpp_access == "public:")
+		add_cpp(head, text, 0)
+}
+
+# What has no comment belongs to what is before it in its class, if that has one in front; what
+# goes without saying is left out.
+function add_cpp(head, text, is_class,    h, n)
+{
+	h = header_count
+	n = cpp_count[h]
+	if (head ~ /= delete$/ || (text == "" && head ~ /(= default$|^~)/))
+		return
+	if (text == "" && cpp_open && cpp_of[h, n] == cpp_class) {
+		cpp_name[h, n] = cpp_name[h, n] "\n" head
+		return
+	}
+	n = ++cpp_count[h]
+	cpp_name[h, n] = head
+	cpp_text[h, n] = text
+	cpp_of[h, n] = cpp_class
+	cpp_is_class[h, n] = is_class
+	cpp_open = !is_class && !cpp_behind
 }

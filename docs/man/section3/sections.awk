@@ -123,7 +123,7 @@ function see_also(p,    q, i, n, d, names, words, m)
 	n = 0
 	for (q = 1; p > 0 && q <= page_count; q++)
 		if (q != p && page_header[q] == header && first_kind(q) ~ /^(function|macro|variable)$/)
-			seen[page_name[q]] = 1
+			see_page(q)
 	for (q = 1; p == 0 && q <= header_count; q++)
 		if (q != header && has_own_page(q))
 			seen[header_page[q]] = 1
@@ -131,7 +131,7 @@ function see_also(p,    q, i, n, d, names, words, m)
 		m = split(decl_text[page_decl[p, i]], words, /[^a-z0-9_]+/)
 		for (d = 1; d <= m; d++)
 			if ((words[d] in page_of) && page_of[words[d]] != p)
-				seen[page_name[page_of[words[d]]]] = 1
+				see_page(page_of[words[d]])
 	}
 	if (p > 0)
 		seen[header_page[header]] = 1
@@ -141,6 +141,13 @@ function see_also(p,    q, i, n, d, names, words, m)
 	for (i = 1; i <= n; i++)
 		put(".BR \\%" names[i] " (3),")
 	put(".BR weir (7)")
+}
+
+function see_page(p,    i, n, names)
+{
+	n = split(names_of_page(p, " "), names, " ")
+	for (i = 1; i <= n; i++)
+		seen[names[i]] = 1
 }
 
 function sort(list, n,    i, j, name)

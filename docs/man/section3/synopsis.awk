@@ -85,7 +85,7 @@ function macro(text,    n)
 	put(bold("    " substr(text, n + 2)))
 }
 
-function prototype(text,    n, i, line, column, indent, longest, end)
+function prototype(text,    n, i, line, column, indent, longest, end, fold)
 {
 	n = split_parameters(text)
 	longest = 0
@@ -102,6 +102,17 @@ function prototype(text,    n, i, line, column, indent, longest, end)
 	}
 	for (i = 1; i <= n; i++) {
 		end = i < n ? "," : ");"
+		fold = last_comma(part[i] end, width - indent)
+		if (fold > 0 && indent + length(part[i] end) > width) {
+			if (i > 1) {
+				put(line)
+				line = blanks(indent)
+			}
+			put(line argument(substr(part[i], 1, fold)))
+			line = blanks(indent + 8) bold(substr(part[i], fold + 2) end)
+			column = width
+			continue
+		}
 		if (i > 1 && column + 1 + length(part[i] end) > width) {
 			put(line)
 			line = blanks(indent)
@@ -153,13 +164,19 @@ function definition(raw,    lines, n, i, m, empty)
 	}
 }
 
+# Where the last comma is in so many columns of a text; 0 if there is none far enough behind.
+function last_comma(text, columns)
+{
+	while (columns > 30 && substr(text, columns, 2) != ", ")
+		columns--
+	return columns > 30 ? columns : 0
+}
+
 # A line, broken behind a comma if it is too long.
 function folded(line,    n)
 {
-	n = width
-	while (length(line) > width && n > 30 && substr(line, n, 2) != ", ")
-		n--
-	if (length(line) <= width || n <= 30) {
+	n = length(line) > width ? last_comma(line, width) : 0
+	if (n == 0) {
 		put(bold(line))
 		return
 	}

@@ -27,9 +27,10 @@ function write_page(p,    i, own)
 	page = p
 	header = page_header[p]
 	own = find_parameters(p)
-	page_about[p] = about(unit_text[page_unit[p]])
+	page_about[p] = type_of_variable(p) about(unit_text[page_unit[p]])
 	begin_page(page_name[p])
-	name_section(names_of_page(p), page_about[p])
+	name_section(names_of_page(p, ", "), page_about[p])
+	make_links(p)
 
 	heading("SYNOPSIS")
 	put(".nf")
@@ -51,18 +52,24 @@ function write_page(p,    i, own)
 	end_page()
 }
 
-# All names that a page is about; those that it is not called by are links to it.
-function names_of_page(p,    i, d, names)
+# All names that a page is about, the one that it is called by in front.
+function names_of_page(p, between,    i, d, names)
 {
 	names = page_name[p]
 	for (i = 1; i <= page_decls[p]; i++) {
 		d = page_decl[p, i]
-		if (decl_kind[d] != "constant" && decl_name[d] != page_name[p]) {
-			names = names ", " decl_name[d]
-			print "ln -sf " page_name[p] ".3 " out "/" decl_name[d] ".3" | "sh"
-		}
+		if (decl_kind[d] != "constant" && decl_name[d] != page_name[p])
+			names = names between decl_name[d]
 	}
 	return names
+}
+
+# Those that it is not called by are links to it.
+function make_links(p,    i, n, names)
+{
+	n = split(names_of_page(p, " "), names, " ")
+	for (i = 2; i <= n; i++)
+		print "ln -sf " page_name[p] ".3 " out "/" names[i] ".3" | "sh"
 }
 
 function name_section(names, text)
@@ -99,14 +106,52 @@ function write_header(h,    i)
 		paragraphs(constant_text[h, i], 0)
 	}
 	if (cpp_count[h] > 0)
-		heading("DECLARATIONS")
-	for (i = 1; i <= cpp_count[h]; i++) {
-		put(".TP")
-		put(bold(cpp_name[h, i]))
-		paragraphs(cpp_text[h, i], 0)
-	}
+		cpp_sections(h)
 	see_also(0)
 	end_page()
+}
+
+# Functions, and then each class with its members.
+function cpp_sections(h,    i, n)
+{
+	n = 0
+	for (i = 1; i <= cpp_count[h]; i++) {
+		if (cpp_of[h, i] != "")
+			continue
+		if (n++ == 0)
+			cpp_heading("FUNCTIONS")
+		cpp_entry(h, i)
+	}
+	n = 0
+	for (i = 1; i <= cpp_count[h]; i++) {
+		if (cpp_of[h, i] == "")
+			continue
+		if (n++ == 0)
+			cpp_heading("CLASSES")
+		cpp_entry(h, i)
+	}
+}
+
+# Declarations are not spread out to the margin.
+function cpp_heading(text)
+{
+	heading(text)
+	put(".ad l")
+}
+
+function cpp_entry(h, i,    names, n, k)
+{
+	if (cpp_is_class[h, i]) {
+		put(".SS " quoted(escaped_code(cpp_name[h, i])))
+		paragraphs(cpp_text[h, i], 1)
+		return
+	}
+	n = split(cpp_name[h, i], names, "\n")
+	for (k = 1; k <= n; k++) {
+		put(k == 1 ? ".TP" : ".TQ")
+		put(bold(names[k]))
+	}
+	paragraphs(cpp_text[h, i], 0)
 }
 
 # What the opening comment says, but for a first sentence that NAME has in full.
@@ -135,7 +180,7 @@ function constant_value(code)
 	return length(code) <= 40 ? " = " code : ""
 }
 
-function contents(title, h, kinds,    p, n)
+function contents(title, h, kinds,    p, n, names)
 {
 	n = 0
 	for (p = 1; p <= page_count; p++) {
@@ -144,7 +189,8 @@ function contents(title, h, kinds,    p, n)
 		if (n++ == 0)
 			heading(title)
 		put(".TP")
-		put(".BR " page_name[p] " (3)")
+		names = names_of_page(p, " \"(3), \" ")
+		put(".BR " names " (3)")
 		put(guarded(escaped(capital(page_about[p])) "."))
 	}
 }
@@ -154,6 +200,24 @@ function first_kind(p,    i)
 	for (i = 1; decl_name[page_decl[p, i]] != page_name[p]; i++)
 		;
 	return decl_kind[page_decl[p, i]]
+}
+
+# What a variable is, in front of what is said of it: its type says so, if that has a page.
+function type_of_variable(p,    d, words, text)
+{
+	if (first_kind(p) != "variable")
+		return ""
+	for (d = 1; decl_name[d] != page_name[p]; d++)
+		;
+	text = decl_text[d]
+	sub(/^extern /, "", text)
+	sub(/^const /, "", text)
+	split(text, words, " ")
+	if (!(words[2] in page_of))
+		return ""
+	text = shortened(first_sentence(unit_text[page_unit[page_of[words[2]]]]))
+	sub(/^(an?|the) /, "", text)
+	return text ": "
 }
 
 # The first sentence, as the NAME section wants it: short, and a clause. What has none but of what
@@ -204,13 +268,22 @@ function members(d,    i)
 {
 	if (decl_kind[d] != "struct" && decl_kind[d] != "enum")
 		return
-	read_members(decl_text[d])
+	read_members(decl_text[d], decl_kind[d] == "struct")
 	if (member_count == 0)
 		return
 	heading(decl_kind[d] == "struct" ? "FIELDS" : "VALUES")
 	for (i = 1; i <= member_count; i++) {
 		put(".TP")
 		put(decl_kind[d] == "struct" ? italic(member_name[i]) : bold(member_name[i]))
-		paragraphs(member_text[i], 0)
+		if (member_text[i] != "")
+			paragraphs(member_text[i], 0)
+		else
+			put(bold(bare(member_code[i])))
 	}
+}
+
+function bare(code)
+{
+	sub(/;$/, "", code)
+	return code
 }
