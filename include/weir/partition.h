@@ -48,6 +48,7 @@ extern "C" {
 #define WEIR_PARTITIONS_MAX     64 /* that a limiter can have, beside partition 0 */
 #define WEIR_PARTITION_NAME_MAX 63 /* bytes */
 
+/* A partition, as it is to be. */
 struct weir_partition {
 	const char *name; /* unique, not empty, at most WEIR_PARTITION_NAME_MAX bytes */
 	double share;     /* 0 to 1, of the limit, together at most 1; 0: what others leave */
