@@ -34,6 +34,21 @@ Test(calls, a_bypass_is_counted_but_neither_limited_nor_sampled)
 	weir_limiter_destroy(l);
 }
 
+/* It holds nothing by which it could be known, but nothing is made of it either. */
+Test(calls, a_copy_of_a_bypass_ends_nothing)
+{
+	struct weir_config config = rig_config(1);
+	struct weir_limiter *l = rig_make(&config);
+	struct weir_token token, copy;
+
+	cr_assert_eq(weir_try_acquire_for(l, &bypass, &token), 0);
+	copy = token;
+	weir_release(l, &token, WEIR_SUCCESS);
+	weir_release(l, &copy, WEIR_SUCCESS);
+	cr_assert(rig_snapshot(l).passing == 0 && rig_snapshot(l).inflight == 0);
+	weir_limiter_destroy(l);
+}
+
 Test(calls, a_cost_takes_as_many_permits)
 {
 	struct weir_config config = rig_config(10);
@@ -53,6 +68,30 @@ Test(calls, a_cost_takes_as_many_permits)
 	weir_release(l, &token[0], WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 0);
 	cr_assert_eq(rig_snapshot(l).admitted, 3);
+	weir_limiter_destroy(l);
+}
+
+/* What waits with a cost is one call when its permits come, and one when it has ended. */
+Test(calls, a_cost_that_waited_is_one_call)
+{
+	const struct weir_partition partitions[] = {{.name = "a"}};
+	const struct weir_call ten = {.partition = 1, .cost = 10};
+	struct weir_config config = rig_config(20);
+	struct weir_limiter *l;
+	struct weir_token token;
+	struct weir_wait wait;
+
+	config.queue = 1;
+	config.partitions = partitions;
+	config.partition_count = 1;
+	l = rig_make(&config);
+	cr_assert_eq(weir_enqueue_for(l, &ten, NULL, NULL, &wait), 0);
+	cr_assert(rig_snapshot(l).inflight == 10 && rig_snapshot(l).admitted == 1);
+	cr_assert_eq(weir_poll(l, &wait, &token), 0);
+	cr_assert(rig_snapshot(l).admitted == 1 && rig_partition(l, 1).admitted == 1);
+	weir_release(l, &token, WEIR_SUCCESS);
+	cr_assert(rig_snapshot(l).admitted == 1 && rig_partition(l, 1).admitted == 1);
+	cr_assert(rig_snapshot(l).succeeded == 1 && rig_snapshot(l).inflight == 0);
 	weir_limiter_destroy(l);
 }
 
@@ -276,6 +315,63 @@ Test(calls, a_burst_that_lasts_is_none)
 		windows++;
 	cr_assert_eq(windows, 5);
 	cr_assert_eq(weir_limit(l), 10, "what is learned is not touched");
+	weir_limiter_destroy(l);
+}
+
+/* A window that has a call in it reaches a limit of one: that alone is no burst. */
+Test(calls, a_burst_above_a_limit_of_one_opens_again)
+{
+	struct weir_config config = rig_config(1);
+	struct weir_limiter *l;
+
+	config.burst = 5;
+	rig_time = WEIR_S;
+	l = rig_make(&config);
+	(void)play_window(l, 1, WEIR_MS);
+	(void)play_window(l, 1, WEIR_MS);
+	cr_assert_eq(play_window(l, 40, 2 * WEIR_MS), 6);
+	cr_assert_eq(rig_snapshot(l).burst, 0, "it was felt");
+	(void)play_window(l, 1, WEIR_MS);
+	cr_assert_eq(rig_snapshot(l).burst, 5);
+	weir_limiter_destroy(l);
+}
+
+/* A source of chance that stands for another thread, which sets the limit while a window is seen. */
+struct intruder {
+	struct weir_random random;
+	struct weir_limiter *limiter; /* NULL: stay out of it */
+};
+
+static double intrude(struct weir_random *self)
+{
+	struct intruder *intruder = (struct intruder *)self;
+
+	if (intruder->limiter != NULL)
+		cr_assert_eq(weir_limit_set(intruder->limiter, 5), 0);
+	intruder->limiter = NULL;
+	return 0.5;
+}
+
+Test(calls, a_limit_set_while_a_window_ends_the_burst_stays)
+{
+	struct intruder intruder = {.random = {.next = intrude}};
+	struct weir_config config = rig_config(20);
+	struct weir_limiter *l;
+	struct weir_token token[24];
+
+	config.burst = 4;
+	config.random = &intruder.random;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	rig_time = WEIR_S;
+	l = rig_make(&config);
+	cr_assert_eq(rig_fill(l, NULL, token, 24), 24);
+	rig_time += WEIR_MS;
+	intruder.limiter = l;
+	weir_release(l, &token[23], WEIR_DROPPED);
+	cr_assert(intruder.limiter == NULL && rig_snapshot(l).burst == 0);
+	cr_assert_eq(weir_limit(l), 5);
+	rig_empty(l, token, 23);
+	cr_assert_eq(rig_fill(l, NULL, token, 24), 5, "and it is in force");
 	weir_limiter_destroy(l);
 }
 

@@ -4,12 +4,16 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include <weir/weir.h>
+
+#include "lib/internal.h"
 
 static struct weir_config config_for(const struct weir_limit_ops *ops, const void *limit_config)
 {
@@ -89,6 +93,73 @@ Test(limiter, a_second_release_is_caught_and_harmless)
 	cr_assert_eq(s.double_released, 3);
 	cr_assert(s.inflight == 0 && s.limit == 2 && s.succeeded == 1 && s.waiting == 0);
 	weir_limiter_destroy(l);
+}
+
+/*
+ * While the release of a copy is being caught, in flight is below zero for an instant: here
+ * it stays there, as another thread could find it.
+ */
+Test(limiter, a_copy_that_is_being_caught_shows_nowhere)
+{
+	struct weir_limiter *l = make_fixed(4);
+	const struct weir_call three = {.cost = 3};
+	struct weir_token token, copy, none;
+
+	for (uint64_t calls = 1; calls <= 2; calls++) {
+		cr_assert_eq(weir_try_acquire_for_at(l, &three, 1, &token), 0);
+		cr_assert_eq(snapshot_of(l).admitted, calls);
+		copy = token;
+		weir_release_at(l, 2, &token, WEIR_SUCCESS);
+		atomic_fetch_sub(&l->admission.gate->word, 3);
+		cr_assert(snapshot_of(l).admitted == calls && snapshot_of(l).inflight == 0);
+		cr_assert(weir_inflight(l) == 0 && weir_limit(l) == 4 && weir_waiting(l) == 0);
+		cr_assert_eq(weir_try_acquire_at(l, 2, &none), -EAGAIN);
+		gate_mend(l->admission.gate, 3);
+		weir_release_at(l, 2, &copy, WEIR_SUCCESS);
+		cr_assert(snapshot_of(l).admitted == calls && snapshot_of(l).inflight == 0);
+		cr_assert_eq(snapshot_of(l).double_released, calls);
+	}
+	weir_limiter_destroy(l);
+}
+
+struct copier {
+	struct weir_limiter *limiter;
+	struct weir_token token;
+	uint64_t released;
+	atomic_bool done;
+};
+
+static void *release_copies(void *arg)
+{
+	struct copier *copier = arg;
+
+	for (; !atomic_load(&copier->done); copier->released++) {
+		struct weir_token copy = copier->token;
+
+		weir_release(copier->limiter, &copy, WEIR_SUCCESS);
+	}
+	return NULL;
+}
+
+Test(limiter, copies_that_are_released_admit_nobody)
+{
+	struct copier copier = {.limiter = make_fixed(4)};
+	struct weir_token token;
+	pthread_t thread;
+
+	cr_assert_eq(weir_try_acquire(copier.limiter, &token), 0);
+	copier.token = token;
+	weir_release(copier.limiter, &token, WEIR_SUCCESS);
+	cr_assert_eq(pthread_create(&thread, NULL, release_copies, &copier), 0);
+	for (int i = 0; i < 100000; i++)
+		cr_assert_eq(snapshot_of(copier.limiter).admitted, 1);
+	atomic_store(&copier.done, true);
+	pthread_join(thread, NULL);
+
+	struct weir_snapshot s = snapshot_of(copier.limiter);
+
+	cr_assert(s.admitted == 1 && s.succeeded == 1 && s.double_released == copier.released);
+	weir_limiter_destroy(copier.limiter);
 }
 
 Test(limiter, a_tracked_copy_is_caught_even_while_others_are_in_flight)

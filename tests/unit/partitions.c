@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#include "lib/internal.h"
 
 #include "rig.h"
 
@@ -262,6 +265,135 @@ Test(partitions, a_sleeper_gets_what_was_kept_in_vain)
 	weir_limiter_destroy(sleeper.limiter);
 }
 
+/*
+ * Until a thread that waits has gone to sleep, which it says in the sign of its event count, as
+ * Concurrency Kit has it: before that it sees by itself what is kept.
+ */
+static void until_asleep(const struct weir_limiter *l, uint32_t slots)
+{
+	for (uint32_t i = 0;; i = (i + 1) % slots) {
+		const void *count = l->queueing.slots[i].park.count;
+
+		if (__atomic_load_n((const int32_t *)count, __ATOMIC_RELAXED) < 0)
+			return;
+		sched_yield();
+	}
+}
+
+/* Whether any of the threads that wait has the watch. */
+static bool watched(const struct weir_limiter *l, uint32_t slots)
+{
+	for (uint32_t i = 0; i < slots; i++)
+		if (atomic_load(&l->queueing.slots[i].watches) != 0)
+			return true;
+	return false;
+}
+
+/*
+ * The sleeper has the watch over what is kept for live; live comes back in time, so the
+ * sleeper lays it down; then live goes for good. Whatever comes between, it is served.
+ */
+Test(partitions, who_has_laid_the_watch_down_takes_it_up_again, .timeout = 60)
+{
+	const struct weir_partition halves[] = {{.name = "live", .share = 0.5}, {.name = "batch"}};
+	struct weir_config config = rig_config(2);
+	struct sleeper sleeper;
+	struct weir_token keeper, other;
+	pthread_t thread;
+
+	config.clock = NULL;
+	config.partitions = halves;
+	config.partition_count = 2;
+	config.partition_hold = 20 * WEIR_MS;
+	config.queue = 4;
+	sleeper.limiter = rig_make(&config);
+	cr_assert_eq(weir_try_acquire_for(sleeper.limiter, &live, &keeper), 0);
+	cr_assert_eq(weir_try_acquire_for(sleeper.limiter, &batch, &other), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, sleep_for_batch, &sleeper), 0);
+	until_asleep(sleeper.limiter, 4);
+	weir_release(sleeper.limiter, &keeper, WEIR_IGNORE);
+	while (!watched(sleeper.limiter, 4) && weir_waiting(sleeper.limiter) > 0)
+		sched_yield();
+	if (weir_try_acquire_for(sleeper.limiter, &live, &keeper) == 0) {
+		while (watched(sleeper.limiter, 4) && weir_waiting(sleeper.limiter) > 0)
+			sched_yield();
+		weir_release(sleeper.limiter, &keeper, WEIR_IGNORE);
+	}
+	pthread_join(thread, NULL);
+	cr_assert_eq(sleeper.result, 0);
+	weir_limiter_destroy(sleeper.limiter);
+}
+
+static void tell(void *arg)
+{
+	atomic_store((atomic_bool *)arg, true);
+}
+
+/*
+ * Whose turn it is has borrowed less, and is an event loop's, which nobody wakes when what is
+ * kept has lapsed: the thread behind it has the watch for both.
+ */
+Test(partitions, a_sleeper_has_the_watch_for_an_event_loop, .timeout = 60)
+{
+	const struct weir_partition three[] = {
+		{.name = "live", .share = 0.5}, {.name = "batch"}, {.name = "report"}};
+	const struct weir_call report = {.partition = 3};
+	struct weir_config config = rig_config(4);
+	struct sleeper sleeper;
+	struct weir_token kept[2], borrowed[2], granted;
+	struct weir_wait wait;
+	atomic_bool told = false;
+	pthread_t thread;
+
+	config.clock = NULL;
+	config.partitions = three;
+	config.partition_count = 3;
+	config.partition_hold = WEIR_MS;
+	config.queue = 4;
+	sleeper.limiter = rig_make(&config);
+	cr_assert_eq(rig_fill(sleeper.limiter, &live, kept, 2), 2);
+	cr_assert_eq(rig_fill(sleeper.limiter, &batch, borrowed, 2), 2);
+	cr_assert_eq(weir_enqueue_for(sleeper.limiter, &report, tell, &told, &wait), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, sleep_for_batch, &sleeper), 0);
+	until_asleep(sleeper.limiter, 4);
+	rig_empty(sleeper.limiter, kept, 2);
+	pthread_join(thread, NULL);
+	cr_assert_eq(sleeper.result, 0);
+	cr_assert(atomic_load(&told), "though it never came to poll");
+	cr_assert_eq(weir_poll(sleeper.limiter, &wait, &granted), 0);
+	weir_limiter_destroy(sleeper.limiter);
+}
+
+/* Two clocks that have nothing to do with each other: the limiter's, and that of _at calls. */
+static void set_by_a_clock_at(weir_time clock)
+{
+	const struct weir_partition halves[] = {{.name = "live", .share = 0.5}, {.name = "batch"}};
+	struct weir_limiter *l = make(2, halves, 2, 0);
+	struct weir_token token, none;
+	weir_time now = 1000 * WEIR_S;
+
+	rig_time = clock;
+	cr_assert_eq(weir_limit_set(l, 2), 0);
+	cr_assert_eq(weir_try_acquire_for_at(l, &live, now, &token), 0);
+	weir_release_at(l, now, &token, WEIR_IGNORE);
+	cr_assert_eq(weir_try_acquire_for_at(l, &batch, now, &token), 0);
+	for (int i = 0; i < 3; i++) {
+		now += 101 * WEIR_MS;
+		if (weir_try_acquire_for_at(l, &batch, now, &none) == 0)
+			break;
+	}
+	cr_assert_eq(rig_partition(l, BATCH).inflight, 2, "the clock was at %llu",
+		     (unsigned long long)clock);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, what_is_kept_lapses_by_any_clock)
+{
+	set_by_a_clock_at(WEIR_MS);
+	set_by_a_clock_at(1000 * WEIR_S);
+	set_by_a_clock_at(1000000 * WEIR_S);
+}
+
 Test(partitions, shares_move_at_run_time)
 {
 	struct weir_limiter *l = make(10, two, 2, 0);
@@ -283,6 +415,8 @@ Test(partitions, shares_move_at_run_time)
 	change[0].name = "nobody";
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
 	cr_assert_str_eq(why, "There is no partition named nobody.");
+	cr_assert_eq(weir_partitions_set(l, NULL, 1, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "count is 1, but there are no partitions.");
 	cr_assert_eq(weir_limit_set(l, 100), 0);
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 20);
 	weir_limiter_destroy(l);
@@ -310,6 +444,27 @@ Test(partitions, refusals_are_delayed_but_not_too_many)
 	weir_limiter_destroy(l);
 }
 
+Test(partitions, a_delay_that_ends_and_never_began_is_none)
+{
+	const struct weir_partition slow[] = {{.name = "live", .reject_delay = 5 * WEIR_MS},
+					      {.name = "batch", .reject_delay = 5 * WEIR_MS}};
+	struct weir_config config = rig_config(10);
+	struct weir_limiter *l;
+
+	config.partitions = slow;
+	config.partition_count = 2;
+	config.delayed_max = 2;
+	l = rig_make(&config);
+	weir_delay_end(l, LIVE);
+	cr_assert_eq(rig_partition(l, LIVE).delayed, 0);
+	cr_assert_eq(weir_delay_begin(l, LIVE), 5 * WEIR_MS);
+	cr_assert_eq(weir_delay_begin(l, LIVE), 5 * WEIR_MS);
+	weir_delay_end(l, BATCH);
+	cr_assert_eq(weir_delay_begin(l, LIVE), 0, "both are still going on");
+	cr_assert(rig_partition(l, LIVE).delayed == 2 && rig_partition(l, BATCH).delayed == 0);
+	weir_limiter_destroy(l);
+}
+
 Test(partitions, each_counts_its_own)
 {
 	struct weir_limiter *l = make(4, two, 2, 4);
@@ -333,6 +488,57 @@ Test(partitions, each_counts_its_own)
 	cr_assert(s.admitted == 0 && s.rejected == 0 && s.succeeded == 0);
 	weir_partition_snapshot_init(&s);
 	cr_assert_eq(weir_partition_snapshot_take(l, 3, &s), -EINVAL);
+	weir_limiter_destroy(l);
+}
+
+struct refuser {
+	struct weir_limiter *limiter;
+	uint64_t refused;
+	atomic_bool done;
+};
+
+static void *be_refused(void *arg)
+{
+	static const struct weir_call five = {.partition = BATCH, .cost = 5};
+	struct refuser *refuser = arg;
+	struct weir_token none;
+
+	while (!atomic_load(&refuser->done))
+		refuser->refused += weir_try_acquire_for(refuser->limiter, &five, &none) == -EAGAIN;
+	return NULL;
+}
+
+/* Not even while a call has taken its partition's permits, and is about to give them back. */
+Test(partitions, who_is_only_refused_has_admitted_nobody)
+{
+	static const struct weir_call ten = {.partition = LIVE, .cost = 10};
+	struct refuser refuser = {.limiter = make(10, two, 2, 0)};
+	struct weir_token token, none;
+	pthread_t thread;
+
+	cr_assert_eq(weir_try_acquire_for(refuser.limiter, &ten, &token), 0);
+	cr_assert_eq(weir_try_acquire_for(refuser.limiter, &batch, &none), -EAGAIN);
+	cr_assert_eq(pthread_create(&thread, NULL, be_refused, &refuser), 0);
+	for (int i = 0; i < 100000; i++)
+		cr_assert_eq(rig_partition(refuser.limiter, BATCH).admitted, 0);
+	atomic_store(&refuser.done, true);
+	pthread_join(thread, NULL);
+
+	struct weir_partition_snapshot s = rig_partition(refuser.limiter, BATCH);
+
+	cr_assert(s.admitted == 0 && s.inflight == 0 && s.rejected == refuser.refused + 1);
+	weir_limiter_destroy(refuser.limiter);
+}
+
+Test(partitions, a_bypass_has_its_partition)
+{
+	const struct weir_call bypass = {.partition = BATCH, .flags = WEIR_CALL_BYPASS};
+	struct weir_limiter *l = make(4, two, 2, 0);
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire_for(l, &bypass, &token), 0);
+	cr_assert(token.partition == BATCH && token.cost == 0);
+	weir_release(l, &token, WEIR_SUCCESS);
 	weir_limiter_destroy(l);
 }
 

@@ -18,6 +18,9 @@
 
 static const int16_t priorities[CLASSES] = {-5, 0, 5};
 
+static const struct weir_call highest = {.priority = WEIR_PRIORITY_MAX};
+static const struct weir_call lowest = {.priority = WEIR_PRIORITY_MIN};
+
 struct world {
 	struct weir_limiter *limiter;
 	uint64_t random;
@@ -202,6 +205,96 @@ Test(shed, a_partition_sheds_its_own)
 	cr_assert_gt(served(&w, 0), 0.97, "%f", served(&w, 0));
 	cr_assert_lt(served(&w, 2), 0.6);
 	end(&w);
+}
+
+/*
+ * A limit of 4, and in each round so many calls of the highest, then of the lowest priority,
+ * until there is nothing left to learn from them. At the end nothing is in flight, and
+ * the next step is 100 ms away.
+ */
+static struct weir_limiter *overloaded(double floor, int high, int low)
+{
+	struct weir_config config = rig_config(4);
+	struct weir_limiter *l;
+	struct weir_token token[4];
+
+	config.shed = 1;
+	config.shed_floor = floor;
+	config.queue = 8;
+	config.stripes = 1;
+	rig_time = WEIR_S;
+	l = rig_make(&config);
+	for (int round = 0; round < 40; round++) {
+		uint32_t admitted = rig_fill(l, &highest, token, (uint32_t)high);
+
+		(void)rig_fill(l, &lowest, token + admitted, (uint32_t)low);
+		cr_assert_eq(admitted, 4);
+		rig_time += 101 * WEIR_MS;
+		for (uint32_t i = 0; i < admitted; i++)
+			weir_release(l, &token[i], WEIR_SUCCESS);
+	}
+	return l;
+}
+
+/* Whoever is shed leaves a margin to others; but where there is nobody, there is nobody to. */
+Test(shed, who_is_shed_is_served_where_nobody_else_is)
+{
+	const struct weir_call dear = {.priority = WEIR_PRIORITY_MIN, .cost = 3};
+	struct weir_limiter *l = overloaded(WEIR_SHED_STRICT, 8, 8);
+	struct weir_token token[4], none;
+	struct weir_wait wait;
+
+	cr_assert_eq(rig_fill(l, &highest, token, 3), 3);
+	cr_assert_eq(weir_try_acquire_for(l, &lowest, &none), -EAGAIN, "there is room for one");
+	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &wait), -EAGAIN);
+	rig_empty(l, token, 3);
+	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &wait), 0);
+	cr_assert_eq(weir_poll(l, &wait, &token[0]), 0);
+	weir_release(l, &token[0], WEIR_IGNORE);
+	cr_assert_eq(weir_try_acquire_for(l, &dear, &token[0]), 0);
+	cr_assert_eq(token[0].cost, 3);
+	weir_release(l, &token[0], WEIR_IGNORE);
+	weir_limiter_destroy(l);
+}
+
+/* Calls that hang end no window. Those that are refused meanwhile move the ranks on. */
+Test(shed, ranks_move_on_where_nothing_ends)
+{
+	struct weir_limiter *l = overloaded(WEIR_SHED_STRICT, 8, 8);
+	struct weir_token token[4], last;
+	uint64_t windows;
+
+	cr_assert_eq(rig_fill(l, &highest, token, 3), 3);
+	windows = rig_snapshot(l).windows;
+	for (int i = 0; i < 100 && weir_try_acquire_for(l, &lowest, &last) != 0; i++)
+		rig_time += 10 * WEIR_MS;
+	cr_assert_eq(last.cost, 1, "now it is the highest that there is");
+	cr_assert_eq(rig_snapshot(l).windows, windows);
+	weir_limiter_destroy(l);
+}
+
+/* The floor is a part of 65536 calls, and none is too small to be one of them. */
+Test(shed, the_smallest_floor_is_not_strict)
+{
+	const struct {
+		double floor;
+		uint32_t served;
+	} floors[] = {{1e-5, 1}, {WEIR_SHED_STRICT, 0}};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct weir_limiter *l = overloaded(floors[i].floor, 12, 4);
+		struct weir_token token[3], none;
+		uint32_t served = 0;
+
+		cr_assert_eq(rig_fill(l, &highest, token, 3), 3);
+		for (uint32_t call = 0; call < 65536; call++)
+			if (weir_try_acquire_for(l, &lowest, &none) == 0) {
+				served++;
+				weir_release(l, &none, WEIR_IGNORE);
+			}
+		cr_assert_eq(served, floors[i].served, "floor %g: %u", floors[i].floor, served);
+		weir_limiter_destroy(l);
+	}
 }
 
 Test(shed, what_cannot_work_is_refused)
