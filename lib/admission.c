@@ -142,7 +142,6 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 	struct part *part = &a->parts[d->part];
 	const uint32_t cost = affordable(a, part, d->cost);
 	enum verdict verdict;
-	uint64_t before;
 	uint32_t busy;
 
 	permit->wake = false;
@@ -160,8 +159,8 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 		if (verdict == ADMITTED)
 			return ADMITTED;
 	}
-	(void)gate_give_back(&part->own, cost, &before);
-	permit->wake = gate_waiters(before) != 0;
+	/* They are this call's own, whatever a copy may have taken of them for an instant. */
+	permit->wake = gate_waiters(gate_subtract(&part->own, cost)) != 0;
 	return verdict;
 }
 

@@ -156,21 +156,29 @@ static inline enum verdict admission_reserve(const struct admission *a, const st
 										      : REFUSED;
 }
 
-/* False: they were not held. *wake: drain the queue. */
+/*
+ * False: they were not held. *wake: drain the queue. What a copy has taken is mended in its
+ * partition first: as long as the gate is below zero, nobody whom that concerns gets past it, so
+ * none can be in the partition's word without his permits.
+ */
 static inline bool admission_give_back(const struct admission *a, uint16_t part, uint32_t cost,
 				       bool *wake)
 {
-	uint64_t before, own = 0;
-	bool held = a->count == 0 || gate_give_back(&a->parts[part].own, cost, &own);
+	struct gate *partition = a->count > 0 ? &a->parts[part].own : NULL;
+	uint64_t own = partition != NULL ? gate_subtract(partition, cost) : 0, all = 0;
+	bool held = partition == NULL || gate_held(own, cost);
 
-	*wake = false;
 	if (LIKELY(held)) {
-		held = gate_give_back(a->gate, cost, &before);
-		*wake = gate_waiters(before) != 0;
-		if (UNLIKELY(!held && a->count > 0))
-			own = gate_mend(&a->parts[part].own, cost);
+		all = gate_subtract(a->gate, cost);
+		held = gate_held(all, cost);
+		if (UNLIKELY(!held && partition != NULL))
+			own = gate_mend(partition, cost);
+		if (UNLIKELY(!held))
+			all = gate_mend(a->gate, cost);
+	} else {
+		own = gate_mend(partition, cost);
 	}
-	*wake = *wake || gate_waiters(own) != 0;
+	*wake = gate_waiters(all) != 0 || gate_waiters(own) != 0;
 	if (UNLIKELY(held && cost != 1))
 		atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
 	return held;

@@ -122,6 +122,20 @@ static inline void gate_expect(struct gate *g)
 	__builtin_prefetch(&g->word, 1);
 }
 
+/* Give permits back, whether they are held or not: the word before. */
+static inline uint64_t gate_subtract(struct gate *g, uint32_t cost)
+{
+	return atomic_fetch_sub_explicit(&g->word, cost, memory_order_release);
+}
+
+/* Whether so many permits were in flight. */
+static inline bool gate_held(uint64_t before, uint32_t cost)
+{
+	uint32_t taken = gate_taken(before);
+
+	return LIKELY(taken >= cost && taken <= WEIR_LIMIT_MAX);
+}
+
 /*
  * Add what was given back and should not have been. The word before: who sees waiters there
  * must drain the queue, as somebody may have found no room meanwhile.
@@ -129,22 +143,6 @@ static inline void gate_expect(struct gate *g)
 static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 {
 	return atomic_fetch_add_explicit(&g->word, cost, memory_order_relaxed);
-}
-
-/*
- * Give permits back. The word before is in *before: who sees waiters there must
- * drain the queue. False if less than that was in flight: permits that nobody held.
- */
-static inline bool gate_give_back(struct gate *g, uint32_t cost, uint64_t *before)
-{
-	uint32_t taken;
-
-	*before = atomic_fetch_sub_explicit(&g->word, cost, memory_order_release);
-	taken = gate_taken(*before);
-	if (LIKELY(taken >= cost && taken <= WEIR_LIMIT_MAX))
-		return true;
-	*before = gate_mend(g, cost);
-	return false;
 }
 
 static inline void gate_announce(struct gate *g, uint32_t waiters)

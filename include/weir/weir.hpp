@@ -128,7 +128,7 @@ public:
 		return how;
 	}
 
-	/* Shares of the limit: sets partitions and partition_count. check() tells if they are good. */
+	/* Shares of the limit: partitions and partition_count. check() tells if they are good. */
 	void set_partitions(std::vector<partition> list)
 	{
 		auto own = std::make_shared<partition_list>();

@@ -304,7 +304,7 @@ static void move_shares(struct rig *rig)
 	cr_assert_eq(r, 0, "seed %lu: %s", (unsigned long)rig->seed, why);
 }
 
-/* What is held; callers who have been told and not yet come hold one permit, or up to their cost. */
+/* What is held; callers who have been told and not come hold one permit, or up to their cost. */
 static void check_in_flight(const struct rig *rig, const struct weir_snapshot *s)
 {
 	uint32_t held = 0, least_told = 0, most_told = 0, sum = 0;

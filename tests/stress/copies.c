@@ -3,9 +3,10 @@
  *
  *   stress-copies [COPIES [THREADS]]
  *
- * Two rounds. With nothing in flight, every copy is known for what it is. Beside holders,
- * a copy may give back what another holds, who is then told that he has released twice; but
- * of all who release, so many are told as there were copies, and no permit is lost.
+ * Three rounds. With nothing in flight, every copy is known for what it is. Beside holders,
+ * in a partition and without, a copy may give back what another holds, who is then told that
+ * he has released twice; but of all who release, so many are told as there were copies, and
+ * no permit is lost.
  *
  * Checked at the end of each: nothing in flight, nobody waiting, the limit as it was set and as
  * many permits to be had, every call counted once and every copy as released twice.
@@ -22,6 +23,7 @@
 #define LIMIT 6
 
 static struct weir_limiter *limiter;
+static uint16_t partition; /* of all calls in a round */
 
 /* Released: of costs from 1. */
 static struct weir_token released[3];
@@ -47,11 +49,12 @@ static void *release_copies(void *arg)
 
 static void *hold(void *arg)
 {
+	const struct weir_call call = {.partition = partition};
 	struct worker *w = arg;
 	struct weir_token token;
 
 	for (uint64_t i = 0; i < w->wanted; i++) {
-		int r = weir_try_acquire(limiter, &token);
+		int r = weir_try_acquire_for(limiter, &call, &token);
 
 		CHECK(r == 0 || r == -EAGAIN);
 		if (r != 0) {
@@ -66,15 +69,18 @@ static void *hold(void *arg)
 
 static void make_limiter(void)
 {
+	const struct weir_partition partitions[] = {{.name = "a", .share = 0.5}};
 	struct weir_settable_config settable = {.initial = LIMIT};
 	struct weir_config config;
 
 	weir_config_init(&config);
 	config.limit = &weir_settable;
 	config.limit_config = &settable;
+	config.partitions = partitions;
+	config.partition_count = partition;
 	CHECK(weir_limiter_create(&config, &limiter) == 0);
 	for (uint32_t i = 0; i < 3; i++) {
-		const struct weir_call call = {.cost = i + 1};
+		const struct weir_call call = {.partition = partition, .cost = i + 1};
 		struct weir_token token;
 
 		CHECK(weir_try_acquire_for(limiter, &call, &token) == 0);
@@ -86,7 +92,9 @@ static void make_limiter(void)
 /* Whole: whatever has happened, it is as good as a new one. */
 static void check_whole(uint64_t admitted, uint64_t copies)
 {
+	const struct weir_call call = {.partition = partition};
 	struct weir_token token[LIMIT], none;
+	struct weir_partition_snapshot p;
 	struct weir_snapshot s;
 
 	weir_snapshot_init(&s);
@@ -94,9 +102,14 @@ static void check_whole(uint64_t admitted, uint64_t copies)
 	CHECK(s.inflight == 0 && s.waiting == 0 && s.limit == LIMIT);
 	CHECK(s.double_released == copies);
 	CHECK(s.admitted == admitted && s.succeeded == admitted);
+	weir_partition_snapshot_init(&p);
+	if (partition > 0)
+		CHECK(weir_partition_snapshot_take(limiter, partition, &p) == 0);
+	CHECK(p.inflight == 0 && p.waiting == 0);
 	for (unsigned i = 0; i < LIMIT; i++)
-		CHECK(weir_try_acquire(limiter, &token[i]) == 0 && token[i].inflight == i + 1);
-	CHECK(weir_try_acquire(limiter, &none) == -EAGAIN);
+		CHECK(weir_try_acquire_for(limiter, &call, &token[i]) == 0 &&
+		      token[i].inflight == i + 1);
+	CHECK(weir_try_acquire_for(limiter, &call, &none) == -EAGAIN);
 	for (unsigned i = 0; i < LIMIT; i++)
 		weir_release(limiter, &token[i], WEIR_SUCCESS);
 	CHECK(weir_inflight(limiter) == 0);
@@ -137,5 +150,7 @@ int main(int argc, char **argv)
 	}
 	round_of("nothing held", threads, 0, wanted / threads);
 	round_of("beside holders", threads, threads / 2, wanted / threads);
+	partition = 1;
+	round_of("in a partition", threads, threads / 2, wanted / threads);
 	return 0;
 }

@@ -336,7 +336,7 @@ Test(calls, a_burst_above_a_limit_of_one_opens_again)
 	weir_limiter_destroy(l);
 }
 
-/* A source of chance that stands for another thread, which sets the limit while a window is seen. */
+/* A source of chance that stands for another thread: it sets the limit while a window is seen. */
 struct intruder {
 	struct weir_random random;
 	struct weir_limiter *limiter; /* NULL: stay out of it */
