@@ -16,9 +16,9 @@
  * threads are running, that is who the leader will be.
  *
  * Locking. One mutex guards all there is. Under it nothing of the limiter's is called but
- * weir_try_acquire(), which calls nobody back: a release, an enqueue, a poll or a cancel may run
- * other waiters' callbacks, or wait for one, and those may want this very
- * mutex. Our own callback rings a bell, a semaphore, and takes no lock: whoever frees a
+ * weir_try_acquire(): a release, an enqueue, a poll or a cancel may run other waiters'
+ * callbacks, or wait for one, and those may want this very mutex. (A limiter with partitions
+ * may do so in weir_try_acquire() as well; so the header forbids it to callbacks.) Our own callback rings a bell, a semaphore, and takes no lock: whoever frees a
  * permit is not held up by us, and may be in a signal handler. Every thread that
  * sleeps does so on a condition of its own, and is woken by name; drains share one. Making a thread
  * is done under the mutex too: it is rare, and its identity is then known to all.

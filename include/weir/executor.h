@@ -75,6 +75,7 @@ struct weir_executor_config {
 	 * limiter without a queue can tell nobody that a permit came back, so that a permit
 	 * which is not the executor's own, or a raised limit, is noticed only after
 	 * 10 ms. The caller's; must outlive the executor. NULL: the executor makes one.
+	 * Grant callbacks of others who wait in it must not call this executor.
 	 */
 	struct weir_limiter *limiter;
 	/* Of the limiter that it makes; its queue is at least 1. NULL: weir_config's defaults. */

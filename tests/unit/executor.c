@@ -12,9 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <criterion/criterion.h>
-
-#include <weir/weir.h>
+#include "rig.h"
 
 TestSuite(executor, .timeout = 60);
 
@@ -113,15 +111,6 @@ static struct weir_executor_stats stats_of(struct weir_executor *e)
 	return s;
 }
 
-static struct weir_snapshot snapshot_of(const struct weir_limiter *limiter)
-{
-	struct weir_snapshot s;
-
-	weir_snapshot_init(&s);
-	weir_snapshot_take(limiter, &s);
-	return s;
-}
-
 #define UNTIL(condition)                                                                           \
 	do {                                                                                       \
 		while (!(condition))                                                               \
@@ -188,7 +177,7 @@ Test(executor, runs_what_is_submitted)
 	cr_assert_eq(counter, 1000);
 	cr_assert_eq(stats_of(e).completed, 1000);
 	cr_assert_eq(weir_inflight(weir_executor_limiter(e)), 0);
-	cr_assert_eq(snapshot_of(weir_executor_limiter(e)).succeeded, 1000);
+	cr_assert_eq(rig_snapshot(weir_executor_limiter(e)).succeeded, 1000);
 	end(e, NULL);
 }
 
@@ -303,7 +292,7 @@ Test(executor, a_permit_that_somebody_else_gives_back_is_found)
 
 	cr_assert_eq(weir_try_acquire(l, &token), 0);
 	cr_assert_eq(weir_executor_try_submit(e, count, &counter), 0);
-	UNTIL(snapshot_of(l).rejected > 10);
+	UNTIL(rig_snapshot(l).rejected > 10);
 	cr_assert_eq(counter, 0);
 	weir_release(l, &token, WEIR_SUCCESS);
 	UNTIL(counter == 1);
@@ -321,7 +310,7 @@ Test(executor, a_limiters_queue_that_is_full_is_tried_again)
 	cr_assert_eq(weir_try_acquire(l, &token), 0);
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
 	cr_assert_eq(weir_executor_try_submit(e, count, &counter), 0);
-	UNTIL(snapshot_of(l).rejected > 10);
+	UNTIL(rig_snapshot(l).rejected > 10);
 	cr_assert_eq(weir_cancel(l, &wait, &other), 0);
 	UNTIL(weir_waiting(l) == 1);
 	weir_release(l, &token, WEIR_SUCCESS);
@@ -413,9 +402,9 @@ Test(executor, what_a_task_returns_goes_to_the_limiter)
 	for (int i = 0; i < 6; i++)
 		cr_assert_eq(weir_executor_submit(e, say, &outcomes[i], WEIR_FOREVER), 0);
 	cr_assert_eq(weir_executor_drain(e, WEIR_FOREVER), 0);
-	cr_assert_eq(snapshot_of(l).succeeded, 1);
-	cr_assert_eq(snapshot_of(l).ignored, 2);
-	cr_assert_eq(snapshot_of(l).dropped, 3);
+	cr_assert_eq(rig_snapshot(l).succeeded, 1);
+	cr_assert_eq(rig_snapshot(l).ignored, 2);
+	cr_assert_eq(rig_snapshot(l).dropped, 3);
 	end(e, l);
 }
 
@@ -515,8 +504,8 @@ static void outlives(weir_task_fn *deadly, uint32_t threads, uint32_t queue)
 	cr_assert_eq(counter, 100);
 	cr_assert_eq(stats_of(e).died, 100);
 	cr_assert_eq(stats_of(e).completed, 100);
-	cr_assert_eq(snapshot_of(l).ignored, 100);
-	cr_assert_eq(snapshot_of(l).succeeded, 100);
+	cr_assert_eq(rig_snapshot(l).ignored, 100);
+	cr_assert_eq(rig_snapshot(l).succeeded, 100);
 	end(e, l);
 }
 
@@ -569,7 +558,7 @@ Test(executor, a_late_cancel_does_not_hit_the_next_task)
 	cr_assert_eq(counter, 40);
 	cr_assert_eq(stats_of(e).completed, 40);
 	cr_assert_eq(stats_of(e).died, 0);
-	cr_assert_eq(snapshot_of(l).dropped, 20);
+	cr_assert_eq(rig_snapshot(l).dropped, 20);
 	end(e, l);
 }
 

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <criterion/criterion.h>
-
-#include <weir/weir.h>
+#include "rig.h"
 
 #include "lib/internal.h"
 
@@ -41,15 +39,6 @@ static struct weir_limiter *make_fixed(uint32_t limit)
 	return make(&config);
 }
 
-static struct weir_snapshot snapshot_of(const struct weir_limiter *limiter)
-{
-	struct weir_snapshot s;
-
-	weir_snapshot_init(&s);
-	weir_snapshot_take(limiter, &s);
-	return s;
-}
-
 Test(limiter, admits_up_to_the_limit_and_no_further)
 {
 	struct weir_limiter *l = make_fixed(2);
@@ -66,7 +55,7 @@ Test(limiter, admits_up_to_the_limit_and_no_further)
 	weir_release_at(l, 4, &c, WEIR_DROPPED);
 	cr_assert_eq(weir_inflight(l), 0);
 
-	struct weir_snapshot s = snapshot_of(l);
+	struct weir_snapshot s = rig_snapshot(l);
 
 	cr_assert(s.admitted == 3 && s.rejected == 1 && s.succeeded == 1 && s.ignored == 1 &&
 		  s.dropped == 1);
@@ -82,13 +71,13 @@ Test(limiter, a_second_release_is_caught_and_harmless)
 	copy = a;
 	weir_release_at(l, 2, &a, WEIR_SUCCESS);
 	weir_release_at(l, 2, &a, WEIR_SUCCESS);
-	cr_assert_eq(snapshot_of(l).double_released, 1);
+	cr_assert_eq(rig_snapshot(l).double_released, 1);
 	weir_release_at(l, 2, &copy, WEIR_SUCCESS);
-	cr_assert_eq(snapshot_of(l).double_released, 2);
+	cr_assert_eq(rig_snapshot(l).double_released, 2);
 	memset(&never, 0, sizeof(never));
 	weir_release_at(l, 2, &never, WEIR_SUCCESS);
 
-	struct weir_snapshot s = snapshot_of(l);
+	struct weir_snapshot s = rig_snapshot(l);
 
 	cr_assert_eq(s.double_released, 3);
 	cr_assert(s.inflight == 0 && s.limit == 2 && s.succeeded == 1 && s.waiting == 0);
@@ -107,17 +96,17 @@ Test(limiter, a_copy_that_is_being_caught_shows_nowhere)
 
 	for (uint64_t calls = 1; calls <= 2; calls++) {
 		cr_assert_eq(weir_try_acquire_for_at(l, &three, 1, &token), 0);
-		cr_assert_eq(snapshot_of(l).admitted, calls);
+		cr_assert_eq(rig_snapshot(l).admitted, calls);
 		copy = token;
 		weir_release_at(l, 2, &token, WEIR_SUCCESS);
 		atomic_fetch_sub(&l->admission.gate->word, 3);
-		cr_assert(snapshot_of(l).admitted == calls && snapshot_of(l).inflight == 0);
+		cr_assert(rig_snapshot(l).admitted == calls && rig_snapshot(l).inflight == 0);
 		cr_assert(weir_inflight(l) == 0 && weir_limit(l) == 4 && weir_waiting(l) == 0);
 		cr_assert_eq(weir_try_acquire_at(l, 2, &none), -EAGAIN);
 		gate_mend(l->admission.gate, 3);
 		weir_release_at(l, 2, &copy, WEIR_SUCCESS);
-		cr_assert(snapshot_of(l).admitted == calls && snapshot_of(l).inflight == 0);
-		cr_assert_eq(snapshot_of(l).double_released, calls);
+		cr_assert(rig_snapshot(l).admitted == calls && rig_snapshot(l).inflight == 0);
+		cr_assert_eq(rig_snapshot(l).double_released, calls);
 	}
 	weir_limiter_destroy(l);
 }
@@ -152,11 +141,11 @@ Test(limiter, copies_that_are_released_admit_nobody)
 	weir_release(copier.limiter, &token, WEIR_SUCCESS);
 	cr_assert_eq(pthread_create(&thread, NULL, release_copies, &copier), 0);
 	for (int i = 0; i < 100000; i++)
-		cr_assert_eq(snapshot_of(copier.limiter).admitted, 1);
+		cr_assert_eq(rig_snapshot(copier.limiter).admitted, 1);
 	atomic_store(&copier.done, true);
 	pthread_join(thread, NULL);
 
-	struct weir_snapshot s = snapshot_of(copier.limiter);
+	struct weir_snapshot s = rig_snapshot(copier.limiter);
 
 	cr_assert(s.admitted == 1 && s.succeeded == 1 && s.double_released == copier.released);
 	weir_limiter_destroy(copier.limiter);
@@ -176,7 +165,7 @@ Test(limiter, a_tracked_copy_is_caught_even_while_others_are_in_flight)
 	copy = a;
 	weir_release_at(l, 2, &a, WEIR_SUCCESS);
 	weir_release_at(l, 2, &copy, WEIR_SUCCESS);
-	cr_assert_eq(snapshot_of(l).double_released, 1);
+	cr_assert_eq(rig_snapshot(l).double_released, 1);
 	cr_assert_eq(weir_inflight(l), 1);
 	weir_release_at(l, 2, &b, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 0);
@@ -243,7 +232,7 @@ Test(limiter, more_tokens_than_are_tracked_are_no_trouble)
 	for (int i = 0; i < 10; i++)
 		weir_release_at(l, 6, &tokens[i], WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 0);
-	cr_assert_eq(snapshot_of(l).double_released, 0);
+	cr_assert_eq(rig_snapshot(l).double_released, 0);
 	weir_limiter_destroy(l);
 }
 
@@ -368,8 +357,8 @@ Test(limiter, a_clock_that_stands_or_goes_back_costs_a_sample_and_no_permit)
 		weir_release_at(l, i % 2 ? 1000 : 500, &token, WEIR_SUCCESS);
 	}
 	cr_assert_eq(weir_inflight(l), 0);
-	cr_assert_eq(snapshot_of(l).succeeded, 100);
-	cr_assert_eq(snapshot_of(l).windows, 0);
+	cr_assert_eq(rig_snapshot(l).succeeded, 100);
+	cr_assert_eq(rig_snapshot(l).windows, 0);
 	cr_assert_eq(weir_limit(l), 20);
 	weir_limiter_destroy(l);
 }
@@ -424,7 +413,7 @@ Test(limiter, memory_of_the_callers_is_all_it_needs)
 		cr_assert_eq(weir_try_acquire_at(l, (weir_time)i * WEIR_MS, &token), 0);
 		weir_release_at(l, (weir_time)i * WEIR_MS + WEIR_US, &token, WEIR_SUCCESS);
 	}
-	cr_assert(snapshot_of(l).windows > 5);
+	cr_assert(rig_snapshot(l).windows > 5);
 	for (size_t i = size; i < size + WEIR_ALIGN; i++)
 		cr_assert_eq((unsigned char)mem[i], 0xa5);
 	free(mem);

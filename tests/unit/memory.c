@@ -9,9 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <criterion/criterion.h>
-
-#include <weir/weir.h>
+#include "rig.h"
 
 #include "lib/memory.h"
 
@@ -123,18 +121,9 @@ static void feed(struct weir_limiter *l, unsigned i)
 	weir_sample_at(l, end - rtt, end, 5 + i * 31 % 300, outcomes[i % 17 % 9]);
 }
 
-static struct weir_snapshot snapshot_of(const struct weir_limiter *l)
-{
-	struct weir_snapshot s;
-
-	weir_snapshot_init(&s);
-	weir_snapshot_take(l, &s);
-	return s;
-}
-
 static void assert_the_same(const struct weir_limiter *a, const struct weir_limiter *b)
 {
-	const struct weir_snapshot s = snapshot_of(a), t = snapshot_of(b);
+	const struct weir_snapshot s = rig_snapshot(a), t = rig_snapshot(b);
 
 	cr_assert_eq(s.limit, t.limit);
 	cr_assert_eq(s.last.limit, t.last.limit);
@@ -274,7 +263,7 @@ Test(memory, the_state_is_taken_up_while_it_is_fresh)
 
 	for (unsigned i = 0; i < BEFORE; i++)
 		feed(l, i);
-	cr_assert_gt(snapshot_of(l).last.numbers[3], 0); /* probes */
+	cr_assert_gt(rig_snapshot(l).last.numbers[3], 0); /* probes */
 	blob = save(l);
 	take_up(fresh, &blob, WEIR_MEMORY_FRESH);
 	take_up(old, &blob, WEIR_MEMORY_FRESH + 1);
@@ -282,8 +271,8 @@ Test(memory, the_state_is_taken_up_while_it_is_fresh)
 	feed(fresh, BEFORE);
 	feed(old, BEFORE);
 	assert_the_same(l, fresh);
-	cr_expect_eq(snapshot_of(old).last.numbers[3], 0);
-	cr_expect_eq(snapshot_of(old).last.numbers[1], snapshot_of(old).last.window.rtt);
+	cr_expect_eq(rig_snapshot(old).last.numbers[3], 0);
+	cr_expect_eq(rig_snapshot(old).last.numbers[1], rig_snapshot(old).last.window.rtt);
 	weir_limiter_destroy(l);
 	weir_limiter_destroy(fresh);
 	weir_limiter_destroy(old);
@@ -301,7 +290,7 @@ static bool goes_whole(const struct weir_config *from, const struct weir_config 
 	blob = save(l);
 	take_up(again, &blob, 0);
 	blob = save(again);
-	whole = snapshot_of(l).last.numbers[1] > 0 &&
+	whole = rig_snapshot(l).last.numbers[1] > 0 &&
 		memcmp(blob.bytes + sizeof(struct memory_head),
 		       save(l).bytes + sizeof(struct memory_head), weir_vegas.state_size) == 0;
 	weir_limiter_destroy(l);
@@ -553,7 +542,7 @@ Test(memory, windows_close_as_before)
 		feed(other, i);
 		assert_the_same(l, other);
 	}
-	cr_assert_gt(snapshot_of(l).windows, 30);
+	cr_assert_gt(rig_snapshot(l).windows, 30);
 	weir_limiter_destroy(l);
 	weir_limiter_destroy(other);
 }
@@ -591,7 +580,7 @@ Test(memory, an_observer_may_save_and_load)
 		assert_the_same(l, silent);
 		diary.look_back = i > BEFORE / 2;
 	}
-	cr_assert_eq(diary.entries, snapshot_of(silent).windows);
+	cr_assert_eq(diary.entries, rig_snapshot(silent).windows);
 	weir_limiter_destroy(l);
 	weir_limiter_destroy(silent);
 }

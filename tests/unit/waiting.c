@@ -6,9 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <criterion/criterion.h>
-
-#include <weir/weir.h>
+#include "rig.h"
 
 static struct weir_limiter *make(uint32_t limit, uint32_t queue)
 {
@@ -24,15 +22,6 @@ static struct weir_limiter *make(uint32_t limit, uint32_t queue)
 	return limiter;
 }
 
-static struct weir_snapshot snapshot_of(const struct weir_limiter *limiter)
-{
-	struct weir_snapshot s;
-
-	weir_snapshot_init(&s);
-	weir_snapshot_take(limiter, &s);
-	return s;
-}
-
 Test(waiting, without_a_queue_nobody_waits)
 {
 	struct weir_limiter *l = make(1, 0);
@@ -42,7 +31,7 @@ Test(waiting, without_a_queue_nobody_waits)
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &a), 0);
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &b), -EAGAIN);
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), -EAGAIN);
-	cr_assert_eq(snapshot_of(l).rejected, 2);
+	cr_assert_eq(rig_snapshot(l).rejected, 2);
 	weir_release(l, &a, WEIR_SUCCESS);
 	weir_limiter_destroy(l);
 }
@@ -56,8 +45,8 @@ Test(waiting, a_deadline_that_is_past_still_gets_a_free_permit)
 	cr_assert_eq(weir_acquire(l, 0, &b), -ETIMEDOUT);
 	cr_assert_eq(weir_acquire(l, weir_now() + WEIR_MS, &b), -ETIMEDOUT);
 	cr_assert_eq(b.state, 0);
-	cr_assert_eq(snapshot_of(l).abandoned, 2);
-	cr_assert_eq(snapshot_of(l).waiting, 0);
+	cr_assert_eq(rig_snapshot(l).abandoned, 2);
+	cr_assert_eq(rig_snapshot(l).waiting, 0);
 	weir_release(l, &a, WEIR_SUCCESS);
 	weir_limiter_destroy(l);
 }
