@@ -39,6 +39,7 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include <weir/partition.h>
 #include <weir/wait.h>
 
 #define THREADS_MAX 256
@@ -46,8 +47,11 @@
 #define NAME        "weir"
 #define NAME_SIZE   16 /* the kernel's */
 
-/* Between two looks, where nobody could tell: for a permit of a limiter without a queue, and for
- * a thread when the system has none to give. A hundred looks a second are no load. */
+/*
+ * Between two looks, where nobody could tell: for a permit of a limiter without a queue, or of one
+ * that keeps room for partitions, and for a thread when the system has none to give. A hundred
+ * looks a second are no load.
+ */
 #define LOOK (10 * WEIR_MS)
 
 struct task {
@@ -311,12 +315,12 @@ static bool still_wanted(struct weir_executor *e, bool queued)
 	return wanted;
 }
 
-/* An interrupted wait is one more look. */
-static void listen(struct weir_executor *e, bool queued)
+/* An interrupted wait is one more look. Who may miss a ring looks all the same, now and then. */
+static void listen(struct weir_executor *e, bool told)
 {
 	const struct timespec until = timespec_of(after(LOOK));
 
-	if (queued)
+	if (told)
 		sem_wait(&e->bell);
 	else
 		sem_clockwait(&e->bell, CLOCK_MONOTONIC, &until);
@@ -340,7 +344,7 @@ static bool stand(struct weir_executor *e, struct weir_token *token)
 		if (queued ? weir_poll(e->limiter, &wait, token) == 0
 			   : weir_try_acquire(e->limiter, token) == 0)
 			return true;
-		listen(e, queued);
+		listen(e, queued && weir_partition_count(e->limiter) == 0);
 	}
 }
 
