@@ -9,15 +9,18 @@
  * peak        raise: CAS; roll: exchange        relaxed  nothing: a number
  * before      roll: store                       relaxed  nothing: a number
  * since       roll: CAS; who wins it rolls      relaxed  nothing: a time
- * learned     the window's owner, limit_set:    relaxed  retune: the errand orders it
- *             store
+ * learned     the window's owner (also to load  relaxed  retune: the errand orders it
+ *             a memory), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
- * extra_in    reserve, before it: add           release  a snapshot: who reads out, the gate and
- * extra_out   give back, after it: add          release  in, in this order, sees no fewer permits
- *                                                        above one a call than there are
+ * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
+ *                                                        the gate's word carries it
+ * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
+ *             vain reserve: add                          gate by then
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
+ * setting     partitions_set: exchange 1        acquire  each other: the settings pass from
+ * setting     partitions_set: store 0           release  one to the next
  * retuning    the errand's word (lib/errand.h)
  *
  * A call takes its permits from its partition's own word first, which tells
@@ -130,7 +133,7 @@ static inline bool admission_take(const struct admission *a, uint32_t cost, uint
 {
 	if (LIKELY(cost == 1))
 		return gate_reserve(a->gate, 1, leave, overtake, inflight);
-	atomic_fetch_add_explicit(&a->room->extra_in, cost - 1, memory_order_release);
+	atomic_fetch_add_explicit(&a->room->extra_in, cost - 1, memory_order_relaxed);
 	if (gate_reserve(a->gate, cost, leave, overtake, inflight))
 		return true;
 	atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);

@@ -17,8 +17,9 @@
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
- * word   reserve: CAS, in flight + cost  acquire  give back: what the last holder of a
- *                                                 permit wrote is visible to the next
+ * word   reserve: CAS, in flight + cost  acq_rel  give back: what the last holder of a
+ *                                                 permit wrote is visible to the next; and
+ *                                                 read_acquire: what came before it
  * word   give back: in flight - cost     release  reserve
  * word   give back of nothing: in        relaxed  nothing: it mends the line above
  *        flight + cost
@@ -107,7 +108,7 @@ static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, b
 		if (!overtake && gate_waiters(word) != 0)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&g->word, &word, word + cost, memory_order_acquire, memory_order_relaxed));
+		&g->word, &word, word + cost, memory_order_acq_rel, memory_order_relaxed));
 	*inflight = gate_inflight(word) + cost;
 	return true;
 }

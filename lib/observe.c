@@ -87,7 +87,7 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 
 	extra = atomic_load_explicit(&room->extra_out, memory_order_acquire);
 	s->inflight = gate_inflight(gate_read_acquire(l->admission.gate));
-	extra = atomic_load_explicit(&room->extra_in, memory_order_acquire) - extra;
+	extra = atomic_load_explicit(&room->extra_in, memory_order_relaxed) - extra;
 	calls = extra < s->inflight ? s->inflight - extra : 0;
 	s->admitted = never_less(&l->published->admitted_shown,
 				 ended + s->ignored + s->cancelled + s->failed + calls);
