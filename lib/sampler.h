@@ -140,14 +140,9 @@ void sampler_init(const struct sampling *s, const struct sampler_config *config)
 /* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
 struct stripe *sampler_stripe(const struct sampling *s);
 
-static inline void stripe_add(struct stripe *stripe, enum total which, uint64_t n)
-{
-	atomic_fetch_add_explicit(&stripe->total[which], n, memory_order_release);
-}
-
 static inline void stripe_count(struct stripe *stripe, enum total which)
 {
-	stripe_add(stripe, which, 1);
+	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_release);
 }
 
 /* What a sample is. */
