@@ -42,19 +42,42 @@ static uint32_t stripes_for(uint32_t wanted)
 	return stripes;
 }
 
-static int check_window(const struct weir_config *c, struct sampler_config *s, char *why,
+/* What the configuration leaves open, as the limit wishes, or as it always was. */
+static void complete_window(struct weir_config *c, const struct weir_limit_ops *ops)
+{
+	static const struct weir_sampling any = {.windowing = WEIR_WINDOW_DEFAULT};
+	const struct weir_sampling *wish = ops->sampling != NULL ? ops->sampling : &any;
+
+	if (c->windowing == WEIR_WINDOW_DEFAULT)
+		c->windowing = wish->windowing;
+	if (c->sparse == WEIR_SPARSE_DEFAULT)
+		c->sparse = wish->sparse;
+	if (c->rtt == WEIR_RTT_DEFAULT)
+		c->rtt = wish->rtt;
+	if (c->quantile == 0)
+		c->quantile = wish->quantile == 0 ? 0.5 : wish->quantile;
+	c->window_min = or_default(c->window_min, or_default(wish->window_min, 100 * WEIR_MS));
+	c->window_max = or_default(c->window_max, or_default(wish->window_max, WEIR_S));
+	c->window_samples = (uint32_t)or_default(c->window_samples,
+						 or_default(wish->window_samples, 10));
+}
+
+static int check_window(struct weir_config *c, struct settings *settings, char *why,
 			size_t why_size)
 {
+	struct sampler_config *s = &settings->sampler;
+
+	complete_window(c, settings->ops);
 	*s = (struct sampler_config){
-		.window_min = or_default(c->window_min, 100 * WEIR_MS),
-		.window_max = or_default(c->window_max, WEIR_S),
+		.window_min = c->window_min,
+		.window_max = c->window_max,
 		.rtt_threshold = c->rtt_threshold,
-		.window_samples = (uint32_t)or_default(c->window_samples, 10),
+		.window_samples = c->window_samples,
 		.stripes = stripes_for(c->stripes),
 		.each_sample = c->windowing == WEIR_WINDOW_SAMPLE,
 		.discard = c->sparse == WEIR_SPARSE_DISCARD,
 		.rtt = c->rtt,
-		.quantile = c->quantile == 0 ? 0.5 : c->quantile,
+		.quantile = c->quantile,
 		.rtt_smoothing = c->rtt_smoothing == 0 ? 1 : c->rtt_smoothing,
 	};
 	if ((unsigned)c->windowing > WEIR_WINDOW_SAMPLE)
@@ -186,15 +209,15 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 	if (c.track > TRACK_MAX)
 		return refuse(why, why_size, "track is %u, above %u.", (unsigned)c.track,
 			      (unsigned)TRACK_MAX);
-	r = check_window(&c, &settings->sampler, why, why_size);
+	r = check_limit(&c, settings, why, why_size);
+	if (r == 0)
+		r = check_window(&c, settings, why, why_size);
 	if (r == 0)
 		r = check_queue(&c, &settings->queue, why, why_size);
 	if (r == 0)
 		r = check_partitions(&c, settings, why, why_size);
 	if (r == 0)
 		r = check_shedding(&c, settings, why, why_size);
-	if (r == 0)
-		r = check_limit(&c, settings, why, why_size);
 	return r;
 }
 

@@ -327,6 +327,7 @@ static double statistic(const struct sampling *s, const struct weir_window *w, u
 		return w->rtt_min;
 	case WEIR_RTT_QUANTILE:
 		return quantile_of(s, known);
+	case WEIR_RTT_DEFAULT:
 	case WEIR_RTT_MEAN:
 		break;
 	}

@@ -43,6 +43,46 @@ struct weir_window {
 	double rtt_min;        /* the lowest latency */
 	double rtt_max;        /* the highest */
 	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */
+
+	/* What a limit must ask for, by a flag of its ops; else zero. */
+	uint32_t queued;  /* WEIR_LIMIT_QUEUE: calls that told how long the callee let them wait */
+	double queue_min; /* WEIR_LIMIT_QUEUE: the shortest of these waits, in nanoseconds */
+	double cpu;       /* WEIR_LIMIT_CPU: how busy the processors are, 0 to 1; 0: not known */
+};
+
+/* What a window's rtt is. */
+enum weir_rtt {
+	WEIR_RTT_DEFAULT,  /* what the limit is made for, or else the mean */
+	WEIR_RTT_MEAN,     /* of all its latencies */
+	WEIR_RTT_MIN,      /* the lowest of them */
+	WEIR_RTT_QUANTILE, /* a quantile of the window's latencies */
+};
+
+/* What becomes of a window that is due with too few samples. */
+enum weir_sparse {
+	WEIR_SPARSE_DEFAULT, /* what the limit is made for, or else to extend it */
+	WEIR_SPARSE_EXTEND,  /* it stays open until it has enough, or for window_max at most */
+	WEIR_SPARSE_DISCARD, /* it is thrown away, drops and all, as in Netflix's WindowedLimit */
+};
+
+/* When samples go to the limit. */
+enum weir_windowing {
+	WEIR_WINDOW_DEFAULT, /* as the limit is made for, or else in windows of time */
+	WEIR_WINDOW_TIME,    /* in windows of time, as configured */
+	WEIR_WINDOW_SAMPLE,  /* each by itself; those that collide go together */
+};
+
+/*
+ * The windows that a limit is made for: it gets them unless weir_config, whose fields
+ * these are, asks for others. Zero means the library's default. The limit must bear any others.
+ */
+struct weir_sampling {
+	enum weir_windowing windowing;
+	weir_dur window_min, window_max;
+	uint32_t window_samples;
+	enum weir_sparse sparse;
+	enum weir_rtt rtt;
+	double quantile;
 };
 
 /* A value derived from the limit: an allowance of queue, a threshold. */
@@ -109,7 +149,7 @@ struct weir_param {
  */
 struct weir_limit_ops {
 	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
-	uint32_t flags;    /* 0, or WEIR_LIMIT_SETTABLE */
+	uint32_t flags;    /* 0, or WEIR_LIMIT_... together */
 	const char *name;  /* "vegas": lower case, at most 15 characters */
 	const char *about; /* one sentence: when to use it */
 
@@ -145,10 +185,15 @@ struct weir_limit_ops {
 	 */
 	const char *const *numbers;
 	void (*observe)(const void *state, double *values);
+
+	/* The windows it is made for. Optional. */
+	const struct weir_sampling *sampling;
 };
 
 enum {
 	WEIR_LIMIT_SETTABLE = 1u << 0, /* weir_limit_set() moves it; update() is never called */
+	WEIR_LIMIT_QUEUE = 1u << 1,    /* it wants weir_window.queued and queue_min */
+	WEIR_LIMIT_CPU = 1u << 2,      /* it wants weir_window.cpu */
 };
 
 /*

@@ -90,25 +90,6 @@ enum weir_order {
 	WEIR_ADAPTIVE, /* FIFO; but LIFO while the queue has not been empty for queue_stand */
 };
 
-/* What a window's rtt is. */
-enum weir_rtt {
-	WEIR_RTT_MEAN,     /* of all its latencies */
-	WEIR_RTT_MIN,      /* the lowest of them */
-	WEIR_RTT_QUANTILE, /* weir_config.quantile of the window's latencies */
-};
-
-/* What becomes of a window that is due with too few samples. */
-enum weir_sparse {
-	WEIR_SPARSE_EXTEND,  /* it stays open until it has enough, or for window_max at most */
-	WEIR_SPARSE_DISCARD, /* it is thrown away, drops and all, as in Netflix's WindowedLimit */
-};
-
-/* When samples go to the limit. */
-enum weir_windowing {
-	WEIR_WINDOW_TIME,   /* in windows of time, as configured */
-	WEIR_WINDOW_SAMPLE, /* each by itself; those that collide go together */
-};
-
 /* A source of time. now() must be cheap, and safe in any thread. */
 struct weir_clock {
 	weir_time (*now)(const struct weir_clock *self);
@@ -132,6 +113,7 @@ struct weir_config {
 	size_t limit_config_size;           /* of *limit_config; ops->config_size */
 	uint32_t limit_min, limit_max; /* 1 and WEIR_LIMIT_MAX: bounds whatever the limit says */
 
+	/* The defaults of windows are the limit's, if it has wishes (weir_sampling), else these. */
 	enum weir_windowing windowing; /* WEIR_WINDOW_TIME */
 	/* A window lasts 2 * its lowest rtt, within these. 100 ms and 1 s. */
 	weir_dur window_min, window_max;

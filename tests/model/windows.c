@@ -67,6 +67,7 @@ static double rtt_of(struct twin *t, bool *exact)
 		rank = rank > 0 ? rank - 1 : 0;
 		*exact = t->count <= 256 && t->rtt[rank] < WEIR_S;
 		return (double)t->rtt[rank];
+	case WEIR_RTT_DEFAULT:
 	case WEIR_RTT_MEAN:
 		break;
 	}
@@ -187,7 +188,7 @@ static struct weir_config some_config(uint64_t *random)
 	c.window_samples = 1 + below(random, 400);
 	c.sparse = below(random, 2) != 0 ? WEIR_SPARSE_EXTEND : WEIR_SPARSE_DISCARD;
 	c.rtt_threshold = below(random, 3) == 0 ? 100 * WEIR_US : 0;
-	c.rtt = (enum weir_rtt)below(random, 3);
+	c.rtt = (enum weir_rtt)below(random, 4);
 	c.quantile = (1 + below(random, 99)) / 100.0;
 	c.rtt_smoothing = below(random, 3) == 0 ? 0.25 : 1;
 	c.stripes = 1;
