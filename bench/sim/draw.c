@@ -5,40 +5,28 @@
 #include "draw.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define LN2    0.693147180559945309417
 #define SQRT_2 1.41421356237309504880
 
-static uint64_t rotate(uint64_t x, int by)
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+static uint64_t mix(uint64_t z)
 {
-	return (x << by) | (x >> (64 - by));
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
 }
 
-/* splitmix64, as the generator's authors advise: it makes a good state of any seed, zero too. */
-void rng_seed(struct rng *rng, uint64_t seed)
+void rng_seed(struct rng *rng, uint64_t seed, uint64_t index)
 {
-	for (int i = 0; i < 4; i++) {
-		uint64_t z = (seed += 0x9e3779b97f4a7c15U);
-
-		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-		z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-		rng->s[i] = z ^ (z >> 31);
-	}
+	rng->state = mix(seed + GOLDEN) ^ mix(index * GOLDEN + 1);
 }
 
 uint64_t rng_next(struct rng *rng)
 {
-	uint64_t *s = rng->s;
-	uint64_t result = rotate(s[1] * 5, 7) * 9;
-	uint64_t t = s[1] << 17;
-
-	s[2] ^= s[0];
-	s[3] ^= s[1];
-	s[1] ^= s[2];
-	s[0] ^= s[3];
-	s[2] ^= t;
-	s[3] = rotate(s[3], 45);
-	return result;
+	return mix(rng->state += GOLDEN);
 }
 
 double rng_uniform(struct rng *rng)
@@ -47,24 +35,29 @@ double rng_uniform(struct rng *rng)
 }
 
 /* ln m = 2 artanh((m - 1) / (m + 1)); with m within sqrt 2 of 1, 11 terms are enough. */
-static double ln(double x)
+double draw_ln(double x)
 {
+	static const double odd[] = {
+		1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11,
+		1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0,
+	};
 	int exponent;
 	double m = frexp(x, &exponent);
-	double f, sum = 0;
+	double f, square, sum = 0;
 
 	if (m < SQRT_2 / 2) {
 		m *= 2;
 		exponent--;
 	}
 	f = (m - 1) / (m + 1);
-	for (int k = 21; k >= 1; k -= 2)
-		sum = sum * f * f + 1.0 / k;
+	square = f * f;
+	for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++)
+		sum = sum * square + odd[k];
 	return exponent * LN2 + 2 * f * sum;
 }
 
 /* Powers of two taken out, what is left is below 0.35: 14 terms are enough. */
-static double e_to(double x)
+double draw_exp(double x)
 {
 	double whole = floor(x / LN2 + 0.5);
 	double r = x - whole * LN2;
@@ -78,7 +71,7 @@ static double e_to(double x)
 /* Mean 1. 1 - u, since u may be 0. */
 static double exponential(struct rng *rng)
 {
-	return -ln(1 - rng_uniform(rng));
+	return -draw_ln(1 - rng_uniform(rng));
 }
 
 /* Marsaglia's polar method. The second number of each pair is not kept: no state beside the rng. */
@@ -91,7 +84,13 @@ static double normal(struct rng *rng)
 		v = 2 * rng_uniform(rng) - 1;
 		s = u * u + v * v;
 	} while (s >= 1 || s == 0);
-	return u * sqrt(-2 * ln(s) / s);
+	return u * sqrt(-2 * draw_ln(s) / s);
+}
+
+/* Mean 1: x^(-1 / alpha) of a uniform x, times (alpha - 1) / alpha. */
+static double pareto(double alpha, struct rng *rng)
+{
+	return (alpha - 1) / alpha * draw_exp(-draw_ln(1 - rng_uniform(rng)) / alpha);
 }
 
 double law_draw(const struct law *law, struct rng *rng)
@@ -101,9 +100,16 @@ double law_draw(const struct law *law, struct rng *rng)
 	switch (law->kind) {
 	case LAW_EXPONENTIAL:
 		return law->mean * exponential(rng);
+	case LAW_UNIFORM:
+		return law->mean * 2 * rng_uniform(rng);
 	case LAW_LOGNORMAL:
-		return law->mean * e_to(sigma * normal(rng) - sigma * sigma / 2);
-	case LAW_CONST:
+		return law->mean * draw_exp(sigma * normal(rng) - sigma * sigma / 2);
+	case LAW_PARETO:
+		return law->mean * pareto(law->shape, rng);
+	case LAW_BIMODAL:
+		return law->mean / (1 - law->share + law->share * law->factor) *
+		       (rng_uniform(rng) < law->share ? law->factor : 1);
+	case LAW_CONSTANT:
 		break;
 	}
 	return law->mean;

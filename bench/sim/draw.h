@@ -9,19 +9,27 @@
 
 #include <stdint.h>
 
-/* xoshiro256**, D. Blackman, S. Vigna, 2018. */
+/*
+ * SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators",
+ * 2014. Its state is one word, so every call can have a generator of its own: what is drawn for
+ * one call does not depend on whether others were admitted.
+ */
 struct rng {
-	uint64_t s[4];
+	uint64_t state;
 };
 
-void rng_seed(struct rng *rng, uint64_t seed);
+/* The generator number index of those that belong to the seed. */
+void rng_seed(struct rng *rng, uint64_t seed, uint64_t index);
 uint64_t rng_next(struct rng *rng);
 double rng_uniform(struct rng *rng); /* in [0, 1) */
 
 enum law_kind {
-	LAW_CONST,
+	LAW_CONSTANT,
 	LAW_EXPONENTIAL,
+	LAW_UNIFORM,   /* from 0 to twice the mean */
 	LAW_LOGNORMAL, /* shape: sigma of the logarithm */
+	LAW_PARETO,    /* shape: alpha, above 1 */
+	LAW_BIMODAL,   /* a part share of the draws is factor times as large as the others */
 };
 
 /* A distribution of that mean. */
@@ -29,8 +37,13 @@ struct law {
 	enum law_kind kind;
 	double mean;
 	double shape;
+	double share, factor;
 };
 
 double law_draw(const struct law *law, struct rng *rng);
+
+/* The natural logarithm and the exponential, of numbers that are neither 0 nor huge. */
+double draw_ln(double x);
+double draw_exp(double x);
 
 #endif

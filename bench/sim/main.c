@@ -2,7 +2,8 @@
  * main.c - weir-sim: runs one limit through one scenario and prints a table.
  */
 #include "run.h"
-#include "sim.h"
+#include "memory.h"
+#include "scenario_read.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 #define MS 1e-6
 
 struct options {
-	const struct scenario *scenario;
+	struct scenario scenario;
 	const struct weir_limit_ops *limit;
 	_Alignas(max_align_t) char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	uint64_t seed;
@@ -22,14 +23,14 @@ struct options {
 static int list(void)
 {
 	const struct weir_limit_ops *ops;
-	const struct scenario *scenario;
+	struct scenario scenario;
 
 	puts("limits:");
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
 		printf("  %-12s %s\n", ops->name, ops->about);
 	puts("scenarios:");
-	for (unsigned i = 0; (scenario = scenario_at(i)) != NULL; i++)
-		printf("  %-12s %s\n", scenario->name, scenario->about);
+	for (unsigned i = 0; scenario_builtin(&scenario, i); i++)
+		printf("  %-20s %s\n", scenario.name, scenario.about);
 	return EXIT_SUCCESS;
 }
 
@@ -45,15 +46,15 @@ static void limit_read(struct options *options, const char *text, struct argp_st
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
+	char why[300];
 
 	switch (key) {
 	case 'l':
 		limit_read(options, arg, state);
 		return 0;
 	case 's':
-		options->scenario = scenario_by_name(arg);
-		if (options->scenario == NULL)
-			argp_error(state, "no such scenario: %s", arg);
+		if (scenario_find(&options->scenario, arg, why, sizeof(why)) != 0)
+			argp_error(state, "%s", why);
 		return 0;
 	case 'r':
 		options->seed = strtoull(arg, NULL, 0);
@@ -64,7 +65,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'L':
 		exit(list());
 	case ARGP_KEY_END:
-		if (options->limit == NULL || options->scenario == NULL)
+		if (options->limit == NULL || options->scenario.name[0] == 0)
 			argp_usage(state);
 		return 0;
 	default:
@@ -77,7 +78,7 @@ static void print_phase(const struct phase *phase, const struct tally *t)
 	printf("%-10s %8.1f %8.1f %7.3f %8.1f %8.1f %8.3f %8.3f %8.3f %8.1f %6u %6u\n", phase->name,
 	       tally_per_second(t, t->offered), tally_per_second(t, t->admitted),
 	       100 * tally_rejected_share(t), tally_per_second(t, t->good),
-	       tally_per_second(t, t->dropped), MS * tally_latency_mean(t),
+	       tally_per_second(t, t->timed_out), MS * tally_latency_mean(t),
 	       MS * tally_latency_quantile(t, 0.5), MS * tally_latency_quantile(t, 0.99),
 	       tally_limit_mean(t), t->limit_last, t->inflight_max);
 }
@@ -87,14 +88,14 @@ static void print(const struct scenario *scenario, const struct run_result *resu
 	printf("%-10s %8s %8s %7s %8s %8s %8s %8s %8s %8s %6s %6s\n", "phase", "offer/s", "admit/s",
 	       "rejct%", "good/s", "drop/s", "mean_ms", "p50_ms", "p99_ms", "limit", "last",
 	       "infl");
-	for (unsigned i = 0; scenario->phases[i].name != NULL; i++)
-		print_phase(&scenario->phases[i], &result->phases[i]);
+	for (unsigned i = 0; i < scenario->phase_count; i++)
+		print_phase(&scenario->phases[i], &result->phases[i].tally);
 	printf("windows %ju, hash %016jx\n", (uintmax_t)result->windows, (uintmax_t)result->hash);
 }
 
 static int simulate(const struct run_setup *setup)
 {
-	struct run_result *result = sim_alloc(sizeof(*result));
+	struct run_result *result = memory_new(sizeof(*result));
 	int error = run(setup, result);
 
 	if (error == 0)
@@ -147,7 +148,8 @@ int main(int argc, char **argv)
 	limiter.limit = options.limit;
 	limiter.limit_config = options.limit_config;
 	setup = (struct run_setup){
-		.scenario = options.scenario,
+		.scenario = &options.scenario,
+		.series_every = 100 * WEIR_MS,
 		.limiter = &limiter,
 		.seed = options.seed,
 	};

@@ -1,184 +1,229 @@
 /*
- * run.c - puts source, limiter and server together and counts what passes.
+ * run.c - makes the world of a scenario, takes it through the phases, and ends it.
  */
-#include "run.h"
-
+#include "memory.h"
 #include "series.h"
-#include "server.h"
-#include "source.h"
+#include "world.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FNV_BASIS 0xcbf29ce484222325U
-#define FNV_PRIME 0x100000001b3U
+/* How busy the processors are is looked at so often, and the past counts so much each time. */
+#define CPU_EVERY (500 * WEIR_MS)
+#define CPU_PAST  0.95
 
-#define SERIES_EVERY (100 * WEIR_MS)
+/* Seeds of the several sources of chance. */
+enum { SEED_SOURCE = 1, SEED_BACKGROUND, SEED_CALLS, SEED_DOORS, SEED_PAUSES, SEED_CLIENTS = 100 };
 
-struct run {
-	const struct run_setup *setup;
-	struct run_result *result;
-	struct sim sim;
-	struct source source;
-	struct server server;
-	struct rng work;
-	struct weir_limiter *limiter;
-	const struct weir_limit_ops *ops;
-
-	unsigned phase, rounds_left;
-	struct event boundary; /* of phases */
-	struct event tick;     /* of the series */
-	struct tally tally;    /* since the last of either */
-	weir_time accounted;   /* up to when the limit has been added up */
-
-	struct call *spare;
-};
-
-/* A call that was admitted. It outlives its token if the client gives up before the server does. */
-struct call {
-	struct run *run;
-	weir_time began;
-	struct weir_token token;
-	struct job job;
-	struct event timeout;
-	bool given_up;
-	struct call *next;
-};
-
-static struct call *call_new(struct run *run)
+/* Add up the limit as it was until now. To be called before it changes. */
+void account(struct run *run)
 {
-	struct call *call = run->spare;
+	struct phase_result *phase = &run->result->phases[run->phase];
+	double area = (double)run->limit_sum * (double)(run->sim.now - run->accounted);
+	weir_dur passed = run->accounted - run->phase_began;
+	size_t slice = (size_t)(passed * SLICES / (run->phase_length + 1));
 
-	if (call == NULL)
-		return sim_alloc(sizeof(*call));
-	run->spare = call->next;
-	return call;
-}
-
-static void call_free(struct run *run, struct call *call)
-{
-	call->next = run->spare;
-	run->spare = call;
-}
-
-static void calls_free(struct run *run)
-{
-	while (run->spare != NULL) {
-		struct call *call = run->spare;
-
-		run->spare = call->next;
-		free(call);
-	}
-}
-
-static void hash(struct run *run, uint64_t value)
-{
-	uint64_t *h = &run->result->hash;
-
-	for (int i = 0; i < 8; i++, value >>= 8)
-		*h = (*h ^ (value & 0xff)) * FNV_PRIME;
-}
-
-/* To be called before anything that may move the limit. */
-static void account(struct run *run)
-{
-	tally_limit(&run->tally, weir_limit(run->limiter), run->sim.now - run->accounted);
+	run->tally.limit_area += area;
+	phase->slices[slice < SLICES ? slice : SLICES - 1] += area;
 	run->accounted = run->sim.now;
+}
+
+static void look_if_settled(struct run *run, uint32_t limit)
+{
+	struct phase_result *phase = &run->result->phases[run->phase];
+	double target = run->setup->targets == NULL ? 0 : run->setup->targets[run->phase];
+
+	if (isnan(phase->settled) && fabs(limit - target) <= 0.2 * target)
+		phase->settled = (double)(run->sim.now - run->phase_began) / (double)WEIR_S;
+}
+
+static void sum_limits(struct run *run)
+{
+	run->limit_sum = 0;
+	for (unsigned i = 0; i < run->door_count; i++)
+		run->limit_sum += weir_limit(run->doors[i].limiter);
+}
+
+/* After anything that may have moved the limit of a door from what it was. */
+void limit_moved(struct run *run, const struct call *call, uint32_t before)
+{
+	uint32_t limit = weir_limit(call->limiter);
+
+	if (limit == before || call->limiter != run->doors[call->door].limiter)
+		return;
+	account(run);
+	run->limit_sum += (uint64_t)limit - before;
+	if (run->doors[call->door].tried)
+		look_if_settled(run, limit);
 }
 
 static void flush(struct run *run)
 {
 	account(run);
-	tally_add(&run->result->phases[run->phase], &run->tally);
+	run->tally.length = run->sim.now - run->flushed;
+	run->tally.limit_last = weir_limit(run->doors[0].limiter);
+	run->flushed = run->sim.now;
+	tally_add(&run->result->phases[run->phase].tally, &run->tally);
 	run->tally = (struct tally){.length = 0};
 }
 
-static void give_up(void *owner)
+static uint64_t seed_of(const struct run *run, unsigned what)
 {
-	struct call *call = owner;
-	struct run *run = call->run;
+	struct rng rng;
+
+	rng_seed(&rng, run->setup->seed, what);
+	return rng_next(&rng);
+}
+
+static weir_time virtual_now(const struct weir_clock *clock)
+{
+	const struct run *run = (const struct run *)(const void *)clock;
+
+	return run->sim.now;
+}
+
+static int limiter_make(struct run *run, unsigned index)
+{
+	struct door *door = &run->doors[index];
+	struct weir_config config = *run->setup->limiter;
+
+	if (!door->tried) {
+		config.limit = door->ops;
+		config.limit_config = door->config;
+		config.limit_config_size = 0;
+	}
+	config.seed = seed_of(run, index);
+	config.stripes = 1; /* one thread */
+	config.clock = &run->clock;
+	return weir_limiter_create(&config, &door->limiter);
+}
+
+static int door_make(struct run *run, const struct limiter_group *group)
+{
+	struct door *door = &run->doors[run->door_count];
+	char why[200];
+
+	door->opens = group->start;
+	door->tried = group->limit[0] == '\0';
+	if (!door->tried &&
+	    weir_limit_from_text(group->limit, &door->ops, door->config, why, sizeof(why)) != 0)
+		return -EINVAL;
+	return limiter_make(run, run->door_count++);
+}
+
+static int doors_make(struct run *run)
+{
+	const struct scenario *s = run->scenario;
+	int error = 0;
+
+	for (unsigned g = 0; g < s->group_count; g++)
+		for (unsigned i = 0; i < s->groups[g].count && error == 0; i++)
+			error = door_make(run, &s->groups[g]);
+	sum_limits(run);
+	return error;
+}
+
+/* The old ones see their calls to the end. */
+static void doors_restart(struct run *run)
+{
+	account(run);
+	for (unsigned i = 0; i < run->door_count; i++) {
+		struct weir_limiter *old = run->doors[i].limiter;
+
+		if (limiter_make(run, i) != 0) {
+			run->doors[i].limiter = old;
+			continue;
+		}
+		run->retired = memory_grow(run->retired,
+					   (run->retired_count + 1) * sizeof(run->retired[0]));
+		run->retired[run->retired_count++] = old;
+	}
+	sum_limits(run);
+}
+
+static void set_limits(struct run *run)
+{
+	uint32_t limit = run->setup->limits[run->phase];
 
 	account(run);
-	call->given_up = true;
-	weir_release_at(run->limiter, run->sim.now, &call->token, WEIR_DROPPED);
-	run->tally.dropped++;
+	for (unsigned i = 0; i < run->door_count; i++)
+		if (run->doors[i].tried)
+			weir_limit_set(run->doors[i].limiter, limit > 0 ? limit : 1);
+	sum_limits(run);
 }
 
-static void served(void *owner)
+static void set_station(struct run *run, unsigned index)
 {
-	struct call *call = owner;
-	struct run *run = call->run;
+	const struct phase *phase = phase_now(run);
+	struct station_model model = run->scenario->stations[index].model;
 
-	if (!call->given_up) {
-		weir_dur latency = run->sim.now - call->began;
-
-		account(run);
-		sim_cancel(&run->sim, &call->timeout);
-		weir_release_at(run->limiter, run->sim.now, &call->token, WEIR_SUCCESS);
-		tally_served(&run->tally, latency, latency <= run->setup->scenario->deadline);
-	}
-	call_free(run, call);
+	if (phase->station == index && phase->workers >= 0)
+		model.workers = (unsigned)phase->workers;
+	if (phase->station == index && phase->speed >= 0)
+		model.speed = phase->speed;
+	station_change(&run->stations[index], &model);
 }
 
-static void admitted(struct run *run, const struct weir_token *token, weir_dur work)
+static void set_clients(struct run *run)
 {
-	weir_dur timeout = run->setup->scenario->timeout;
-	struct call *call = call_new(run);
-
-	*call = (struct call){
-		.run = run,
-		.began = run->sim.now,
-		.token = *token,
-		.job = {.work = work, .owner = call},
-		.timeout = {.fire = give_up, .owner = call},
-	};
-	if (timeout != 0)
-		sim_schedule(&run->sim, &call->timeout, run->sim.now + timeout);
-	server_submit(&run->server, &call->job);
-	tally_admitted(&run->tally, weir_inflight(run->limiter));
-}
-
-static void arrived(void *owner)
-{
-	struct run *run = owner;
-	uint32_t limit = weir_limit(run->limiter);
-	struct weir_token token;
-	/* Drawn for those turned away too, so that all limiters meet the same calls. */
-	weir_dur work = (weir_dur)law_draw(&run->setup->scenario->work, &run->work);
-	int error;
-
-	account(run);
-	error = weir_try_acquire_at(run->limiter, run->sim.now, &token);
-	hash(run, run->sim.now);
-	hash(run, ((uint64_t)limit << 1) | (error == 0));
-	run->tally.offered++;
-	if (error != 0) {
-		run->tally.rejected++;
-		return;
-	}
-	if (weir_inflight(run->limiter) > limit)
-		run->result->above++;
-	admitted(run, &token, work);
+	for (unsigned i = 0; i < phase_now(run)->clients; i++)
+		if (!run->clients[i].active)
+			client_think(&run->clients[i]);
 }
 
 static void begin_phase(struct run *run, unsigned index)
 {
 	const struct run_setup *setup = run->setup;
-	const struct phase *phase = &setup->scenario->phases[index];
+	const struct scenario *s = run->scenario;
+	const struct phase *phase = &s->phases[index];
+	weir_dur length = phase->length;
 
+	if (setup->sweep && s->sweep != 0 && length > s->sweep)
+		length = s->sweep;
 	run->phase = index;
-	server_resize(&run->server, phase->workers, phase->slowness);
-	source_rate(&run->source, setup->scenario->gaps, phase->rate);
-	sim_schedule(&run->sim, &run->boundary, run->sim.now + phase->length);
+	run->phase_began = run->sim.now;
+	run->phase_length = length;
+	run->shares = 0;
+	for (unsigned i = 0; i < s->class_count; i++)
+		run->shares += phase->mix[i];
+	if (phase->restart)
+		doors_restart(run);
+	if (setup->limits != NULL)
+		set_limits(run);
+	for (unsigned i = 0; i < s->station_count; i++)
+		set_station(run, i);
+	if (s->arrivals.process == ARRIVALS_CLOSED)
+		set_clients(run);
+	else
+		source_rate(&run->source, phase->rate[0], phase->rate[1], length);
+	source_rate(&run->background, phase->background, phase->background, length);
+	for (unsigned i = 0; i < run->door_count; i++)
+		if (run->doors[i].tried)
+			look_if_settled(run, weir_limit(run->doors[i].limiter));
+	sim_schedule(&run->sim, &run->boundary, run->sim.now + length);
 	if (setup->phase_begins != NULL)
-		setup->phase_begins(setup->arg, run->limiter, index);
+		setup->phase_begins(setup->arg, run->doors[0].limiter, index);
 }
 
-/* What is in flight may still end, but counts no more: nothing flushes it. */
+/*
+ * What is in flight may still end, at a server that is well again; but it counts no more, as
+ * nothing flushes it.
+ */
 static void scenario_over(struct run *run)
 {
-	source_rate(&run->source, LAW_CONST, 0);
+	run->over = true;
+	source_stop(&run->source);
+	source_stop(&run->background);
 	sim_cancel(&run->sim, &run->tick);
+	for (unsigned i = 0; i < run->scenario->station_count; i++) {
+		sim_cancel(&run->sim, &run->pausers[i].event);
+		station_pause(&run->stations[i], false);
+		station_change(&run->stations[i], &run->scenario->stations[i].model);
+	}
+	for (unsigned i = 0; i < run->client_count; i++)
+		sim_cancel(&run->sim, &run->clients[i].thinks);
 }
 
 static void phase_over(void *owner)
@@ -187,7 +232,7 @@ static void phase_over(void *owner)
 	unsigned next = run->phase + 1;
 
 	flush(run);
-	if (run->setup->scenario->phases[next].name == NULL) {
+	if (next == run->scenario->phase_count) {
 		run->rounds_left--;
 		next = 0;
 	}
@@ -200,69 +245,153 @@ static void phase_over(void *owner)
 static void tick(void *owner)
 {
 	struct run *run = owner;
+	struct series_point point = {
+		.now = run->sim.now,
+		.phase = phase_now(run)->name,
+		.tally = &run->tally,
+		.limit = (uint32_t)run->limit_sum,
+		.target = run->setup->targets == NULL ? 0 : run->setup->targets[run->phase],
+		.limiter = run->doors[0].limiter,
+	};
 
-	series_line(run->setup->series, run->sim.now, run->setup->scenario->phases[run->phase].name,
-		    &run->tally, run->limiter, run->ops);
+	run->tally.length = run->sim.now - run->flushed;
+	for (unsigned i = 0; i < run->door_count; i++)
+		point.inflight += weir_inflight(run->doors[i].limiter);
+	series_line(run->setup->series, &point);
 	flush(run);
-	sim_schedule(&run->sim, &run->tick, run->sim.now + SERIES_EVERY);
+	sim_schedule(&run->sim, &run->tick, run->sim.now + run->setup->series_every);
 }
 
-static int limiter_make(struct run *run)
+static void pause_or_go_on(void *owner)
 {
-	struct weir_config config = *run->setup->limiter;
+	struct pauser *pauser = owner;
+	bool pause = !pauser->station->paused;
+	const struct law *law = pause ? &pauser->plan->pause_length : &pauser->plan->pause_every;
+	double length = fmin(law_draw(law, &pauser->rng), 1e17);
 
-	config.seed = run->setup->seed;
-	config.stripes = 1; /* one thread */
-	run->ops = config.limit != NULL ? config.limit : weir_limit_by_name(NULL);
-	return weir_limiter_create(&config, &run->limiter);
+	station_pause(pauser->station, pause);
+	sim_schedule(&pauser->run->sim, &pauser->event,
+		     pauser->run->sim.now + 1 + (weir_dur)length);
+}
+
+static void make_server(struct run *run)
+{
+	const struct scenario *s = run->scenario;
+
+	for (unsigned i = 0; i < s->station_count; i++) {
+		struct pauser *pauser = &run->pausers[i];
+
+		run->station_ops[i] = (struct station_ops){
+			.started = call_started,
+			.finished = call_worked_on,
+			.keeps = s->stations[i].kept,
+		};
+		station_init(&run->stations[i], &run->sim, &run->station_ops[i],
+			     &s->stations[i].model);
+		*pauser = (struct pauser){
+			.run = run,
+			.station = &run->stations[i],
+			.plan = &s->stations[i],
+			.event = {.fire = pause_or_go_on, .owner = pauser},
+		};
+		if (s->stations[i].pause_every.mean == 0)
+			continue;
+		rng_seed(&pauser->rng, seed_of(run, SEED_PAUSES), i);
+		sim_schedule(
+			&run->sim, &pauser->event,
+			(weir_dur)fmin(law_draw(&pauser->plan->pause_every, &pauser->rng), 1e17));
+	}
+}
+
+static void make_clients(struct run *run)
+{
+	const struct scenario *s = run->scenario;
+
+	for (unsigned i = 0; i < s->phase_count; i++)
+		if (s->phases[i].clients > run->client_count)
+			run->client_count = s->phases[i].clients;
+	run->clients = memory_new(run->client_count * sizeof(struct client));
+	for (unsigned i = 0; i < run->client_count; i++) {
+		struct client *client = &run->clients[i];
+
+		client->run = run;
+		client->thinks = (struct event){.fire = call_thought_of, .owner = client};
+		rng_seed(&client->rng, seed_of(run, SEED_CLIENTS), i);
+	}
 }
 
 static void start(struct run *run)
 {
+	static const struct arrivals_model poisson = {.process = ARRIVALS_POISSON};
 	const struct run_setup *setup = run->setup;
-	struct rng seeds;
 
-	rng_seed(&seeds, setup->seed);
-	rng_seed(&run->work, rng_next(&seeds));
-	source_init(&run->source, &run->sim, rng_next(&seeds), arrived, run);
-	server_init(&run->server, &run->sim, served);
+	run->seed_of_calls = seed_of(run, SEED_CALLS);
+	rng_seed(&run->doors_rng, seed_of(run, SEED_DOORS), 0);
+	source_init(&run->source, &run->sim, &run->scenario->arrivals, seed_of(run, SEED_SOURCE),
+		    call_arrived, run);
+	source_init(&run->background, &run->sim, &poisson, seed_of(run, SEED_BACKGROUND),
+		    call_arrived_behind, run);
+	make_server(run);
+	make_clients(run);
 	run->boundary = (struct event){.fire = phase_over, .owner = run};
 	run->tick = (struct event){.fire = tick, .owner = run};
-	run->rounds_left = setup->scenario->rounds;
+	run->rounds_left = run->scenario->rounds;
 	if (setup->series != NULL) {
-		series_head(setup->series, run->ops);
-		sim_schedule(&run->sim, &run->tick, SERIES_EVERY);
+		series_head(setup->series, run->doors[0].limiter);
+		sim_schedule(&run->sim, &run->tick, setup->series_every);
 	}
 	begin_phase(run, 0);
 }
 
-static void finish(struct run *run)
+static void end_limiter(struct run_result *result, struct weir_limiter *limiter)
 {
 	struct weir_snapshot snapshot;
 
+	if (limiter == NULL)
+		return;
 	weir_snapshot_init(&snapshot);
-	weir_snapshot_take(run->limiter, &snapshot);
-	run->result->windows = snapshot.windows;
-	run->result->samples = snapshot.succeeded + snapshot.dropped;
-	run->result->leaked = snapshot.inflight;
-	weir_limiter_destroy(run->limiter);
+	weir_snapshot_take(limiter, &snapshot);
+	result->windows += snapshot.windows;
+	result->samples += snapshot.succeeded + snapshot.dropped + snapshot.timed_out;
+	result->leaked += snapshot.inflight;
+	weir_limiter_destroy(limiter);
+}
+
+static void finish(struct run *run)
+{
+	for (unsigned i = 0; i < run->door_count; i++)
+		end_limiter(run->result, run->doors[i].limiter);
+	for (size_t i = 0; i < run->retired_count; i++)
+		end_limiter(run->result, run->retired[i]);
+	for (unsigned i = 0; i < run->scenario->station_count; i++)
+		station_free(&run->stations[i]);
+	source_free(&run->source);
+	source_free(&run->background);
 	calls_free(run);
+	free(run->retired);
+	free(run->clients);
 	sim_free(&run->sim);
+	free(run);
 }
 
 int run(const struct run_setup *setup, struct run_result *result)
 {
-	struct run run = {.setup = setup, .result = result};
+	struct run *run = memory_new(sizeof(*run));
 	int error;
 
 	memset(result, 0, sizeof(*result));
-	result->hash = FNV_BASIS;
-	error = limiter_make(&run);
-	if (error != 0)
-		return error;
-	start(&run);
-	while (sim_step(&run.sim))
-		;
-	finish(&run);
-	return 0;
+	for (unsigned i = 0; i < PHASES_MAX; i++)
+		result->phases[i].settled = NAN;
+	run->clock.now = virtual_now;
+	run->setup = setup;
+	run->scenario = setup->scenario;
+	run->result = result;
+	error = doors_make(run);
+	if (error == 0) {
+		start(run);
+		while (sim_step(&run->sim))
+			;
+	}
+	finish(run);
+	return error;
 }

@@ -9,10 +9,16 @@
 #include <stdio.h>
 #include <weir/weir.h>
 
-void series_head(FILE *out, const struct weir_limit_ops *ops);
+/* Since the line before; limit and in flight as they are now, of all limiters together. */
+struct series_point {
+	weir_time now;
+	const char *phase;
+	const struct tally *tally;
+	uint32_t limit, inflight, target;
+	const struct weir_limiter *limiter; /* the first */
+};
 
-/* What was counted up to now since the line before. */
-void series_line(FILE *out, weir_time now, const char *phase, const struct tally *tally,
-		 const struct weir_limiter *limiter, const struct weir_limit_ops *ops);
+void series_head(FILE *out, const struct weir_limiter *limiter);
+void series_line(FILE *out, const struct series_point *point);
 
 #endif

@@ -8,24 +8,21 @@
 #ifndef SIM_H
 #define SIM_H
 
+#include "heap.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <weir/base.h>
 
 struct event {
+	struct heap_node node; /* by when it is due */
 	void (*fire)(void *owner);
 	void *owner;
-	weir_time at;
-	uint64_t serial;
-	size_t place; /* in the heap, from 1; 0: not scheduled */
 };
 
 /* Of all zeroes it is ready to use. */
 struct sim {
 	weir_time now;
-	uint64_t serial;
-	struct event **heap;
-	size_t count, room;
+	struct heap events;
 };
 
 void sim_free(struct sim *sim);
@@ -38,8 +35,5 @@ void sim_cancel(struct sim *sim, struct event *event);
 
 /* Move time on to the next event and fire it; false if there is none. */
 bool sim_step(struct sim *sim);
-
-/* Memory or the end: a simulation has no use for half its calls. */
-void *sim_alloc(size_t size);
 
 #endif

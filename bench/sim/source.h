@@ -1,27 +1,37 @@
 /*
- * source.h - where calls come from.
+ * source.h - where calls come from that do not care how earlier ones fared: an open loop, the
+ * hard case for a limiter. (clients.h has the closed one.)
  */
 #ifndef SOURCE_H
 #define SOURCE_H
 
-#include "draw.h"
-#include "sim.h"
+#include "scenario.h"
 
-/* Calls arrive one by one, spaced by draws of a law. */
 struct source {
 	struct sim *sim;
+	const struct arrivals_model *model;
 	struct rng rng;
-	struct law gap; /* mean in nanoseconds */
-	struct event next;
 	void (*arrive)(void *arg);
 	void *arg;
+
+	double from, to; /* calls a second at the beginning and the end of a stretch */
+	weir_time begins, ends;
+	unsigned on; /* how many sources are on, of onoff and selfsimilar ones */
+	struct source_switch *switches;
+	unsigned switch_count;
+	size_t replayed;
+	struct event next;
 };
 
-/* It is silent until given a rate. */
-void source_init(struct source *source, struct sim *sim, uint64_t seed, void (*arrive)(void *arg),
-		 void *arg);
+/* It is silent until given a rate. The model must outlive it. */
+void source_init(struct source *source, struct sim *sim, const struct arrivals_model *model,
+		 uint64_t seed, void (*arrive)(void *arg), void *arg);
+void source_free(struct source *source);
 
-/* From now on so many a second, 0 for none; exponential gaps make a Poisson process. */
-void source_rate(struct source *source, enum law_kind gaps, double per_second);
+/* From now until so much later, calls a second, from one number to the other. */
+void source_rate(struct source *source, double from, double to, weir_dur length);
+
+/* Nothing comes any more. */
+void source_stop(struct source *source);
 
 #endif

@@ -29,16 +29,11 @@ static double middle_of(unsigned bucket)
 	return ldexp((low + 0.5) * (double)UNIT / SUB, (int)(bucket / SUB));
 }
 
-static uint64_t served(const struct tally *tally)
+static void add_latency(struct tally *tally, weir_dur latency)
 {
-	return tally->good + tally->late;
-}
-
-void tally_limit(struct tally *tally, uint32_t limit, weir_dur length)
-{
-	tally->limit_area += (double)limit * (double)length;
-	tally->limit_last = limit;
-	tally->length += length;
+	tally->waits++;
+	tally->latency_sum += (double)latency;
+	tally->latencies[bucket_of(latency)]++;
 }
 
 void tally_admitted(struct tally *tally, uint32_t inflight)
@@ -54,8 +49,13 @@ void tally_served(struct tally *tally, weir_dur latency, bool in_time)
 		tally->good++;
 	else
 		tally->late++;
-	tally->latency_sum += (double)latency;
-	tally->latencies[bucket_of(latency)]++;
+	add_latency(tally, latency);
+}
+
+void tally_timed_out(struct tally *tally, weir_dur latency)
+{
+	tally->timed_out++;
+	add_latency(tally, latency);
 }
 
 void tally_add(struct tally *sum, const struct tally *tally)
@@ -66,7 +66,10 @@ void tally_add(struct tally *sum, const struct tally *tally)
 	sum->rejected += tally->rejected;
 	sum->good += tally->good;
 	sum->late += tally->late;
-	sum->dropped += tally->dropped;
+	sum->timed_out += tally->timed_out;
+	sum->cancelled += tally->cancelled;
+	sum->failed += tally->failed;
+	sum->waits += tally->waits;
 	sum->latency_sum += tally->latency_sum;
 	sum->limit_area += tally->limit_area;
 	sum->limit_last = tally->limit_last;
@@ -95,15 +98,15 @@ double tally_limit_mean(const struct tally *tally)
 
 double tally_latency_mean(const struct tally *tally)
 {
-	return served(tally) == 0 ? 0 : tally->latency_sum / (double)served(tally);
+	return tally->waits == 0 ? 0 : tally->latency_sum / (double)tally->waits;
 }
 
 double tally_latency_quantile(const struct tally *tally, double q)
 {
-	double rank = q * (double)served(tally);
+	double rank = q * (double)tally->waits;
 	uint64_t seen = 0;
 
-	if (served(tally) == 0)
+	if (tally->waits == 0)
 		return 0;
 	for (unsigned i = 0; i < TALLY_BUCKETS; i++) {
 		seen += tally->latencies[i];

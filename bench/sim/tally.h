@@ -2,7 +2,8 @@
  * tally.h - what is counted over a stretch of virtual time.
  *
  * Everything counts where it happens: a call that arrives in one phase and ends
- * in the next is offered in the first and served in the second.
+ * in the next is offered in the first and served in the second. A call that timed out has the
+ * timeout for a latency: so long somebody waited.
  */
 #ifndef TALLY_H
 #define TALLY_H
@@ -15,22 +16,21 @@
 struct tally {
 	weir_dur length;
 	uint64_t offered, admitted, rejected;
-	uint64_t good;    /* served within the deadline */
-	uint64_t late;    /* served, after it */
-	uint64_t dropped; /* given up by the client */
-	double latency_sum;
-	double limit_area; /* limit times nanoseconds */
+	uint64_t good;                         /* served within the deadline */
+	uint64_t late;                         /* served, after it */
+	uint64_t timed_out, cancelled, failed; /* given up by the client; failed before any work */
+	uint64_t waits;                        /* calls that ended, served or timed out: */
+	double latency_sum;                    /* so long together */
+	double limit_area; /* limit times nanoseconds; of several limiters together */
 	uint32_t limit_last;
 	uint32_t inflight_max;
 	uint32_t latencies[TALLY_BUCKETS];
 };
 
-/* So long was this the limit. It is what makes a tally's length. */
-void tally_limit(struct tally *tally, uint32_t limit, weir_dur length);
-
 /* inflight counts the admitted call too. */
 void tally_admitted(struct tally *tally, uint32_t inflight);
 void tally_served(struct tally *tally, weir_dur latency, bool in_time);
+void tally_timed_out(struct tally *tally, weir_dur latency);
 
 /* Add what came after. */
 void tally_add(struct tally *sum, const struct tally *tally);
@@ -39,7 +39,7 @@ double tally_per_second(const struct tally *tally, uint64_t count);
 double tally_rejected_share(const struct tally *tally); /* of those offered, from 0 to 1 */
 double tally_limit_mean(const struct tally *tally);     /* over time */
 
-/* Of calls served, in nanoseconds; 0 if there were none. */
+/* Of calls served or timed out, in nanoseconds; 0 if there were none. */
 double tally_latency_mean(const struct tally *tally);
 double tally_latency_quantile(const struct tally *tally, double q);
 

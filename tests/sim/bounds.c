@@ -5,7 +5,7 @@
  * twenty seeds; the bound leaves room for chance, and no more. One that breaks
  * says that a limit, or the library under it, has changed its ways.
  *
- * Capacity is 1600 calls a second, or 400 in phase "few" of "step". The call of
+ * Capacity is 1600 calls a second, or 400 in phase "few" of "capacity-step". The call of
  * 10 ms alone, exponentially distributed, has a p99 of 46 ms.
  */
 #include "play.h"
@@ -39,29 +39,29 @@ static void check(const struct bound *bound, const struct tally *t, const char *
 		  (unsigned)seed, bound->phase, tally_limit_mean(t));
 }
 
-static const struct tally *phase_named(const struct run_result *result, const char *scenario,
-				       const char *name)
+static const struct tally *phase_named(const struct run_result *result,
+				       const struct scenario *scenario, const char *name)
 {
-	const struct phase *phases = scenario_by_name(scenario)->phases;
 	unsigned i = 0;
 
-	while (strcmp(phases[i].name, name) != 0) {
-		i++;
-		cr_assert_not_null(phases[i].name, "%s has no phase %s", scenario, name);
-	}
-	return &result->phases[i];
+	while (strcmp(scenario->phases[i].name, name) != 0)
+		cr_assert_lt(++i, scenario->phase_count, "there is no phase %s", name);
+	return &result->phases[i].tally;
 }
 
 /* Bounds end with one that names no phase. */
-static void holds(const char *limit, const char *scenario, const struct bound *bounds)
+static void holds(const char *limit, const char *name, const struct bound *bounds)
 {
 	static struct run_result result;
+	struct scenario scenario;
 
+	play_find(&scenario, name);
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		play(&result, limit, scenario, seed);
+		play(&result, limit, &scenario, seed);
 		for (const struct bound *b = bounds; b->phase != NULL; b++)
-			check(b, phase_named(&result, scenario, b->phase), scenario, seed);
+			check(b, phase_named(&result, &scenario, b->phase), name, seed);
 	}
+	scenario_free(&scenario);
 }
 
 #define HOLDS(limit, scenario, ...)                                                                \
@@ -86,20 +86,21 @@ Test(fixed, is_not_noticed_when_healthy)
 Test(fixed, is_wrong_after_a_step)
 {
 	/* p99 102-104, recovery: rejects 0.5-1.8 */
-	HOLDS("fixed:limit=24", "step", {"few", 70, 385, 112, 24}, {"recovery", 3, 1200, 58, 24});
+	HOLDS("fixed:limit=24", "capacity-step", {"few", 70, 385, 112, 24},
+	      {"recovery", 3, 1200, 58, 24});
 }
 
 Test(aimd, is_not_noticed_when_healthy)
 {
 	/* rejects 0, limit 50-55 */
 	HOLDS("aimd", "healthy", {"steady", 0.02, 945, 50, 62});
-	HOLDS("aimd", "regular", {"steady", 0.02, 945, 13, 56});
+	HOLDS("aimd", "healthy-regular", {"steady", 0.02, 945, 13, 56});
 }
 
 /* Drops hold it where a few calls in a thousand are given up. */
 Test(aimd, settles_by_drops)
 {
-	HOLDS("aimd", "timeouts",
+	HOLDS("aimd", "overload-timeouts",
 	      /* good 1556-1619, 1591-1606; p99 68-77, 72-77; limit 52-62, 59-63 */
 	      {"onset", 53, 1520, 88, 72}, {"steady", 51, 1560, 85, 72},
 	      {"after", 0.1, 935, 54, 80});
@@ -111,7 +112,7 @@ Test(aimd, settles_by_its_timeout)
 	HOLDS("aimd:timeout=60ms", "overload",
 	      /* good 1563-1619, 1585-1601; p99 87-91, 91; limit 73-79, 86-87 */
 	      {"onset", 53, 1520, 99, 86}, {"steady", 51, 1560, 99, 94});
-	HOLDS("aimd:timeout=60ms,min=1", "step",
+	HOLDS("aimd:timeout=60ms,min=1", "capacity-step",
 	      /* few: good 386-398, p99 114-153, limit 22-23; after: rejects 0 */
 	      {"few", 70, 375, 180, 27}, {"recovery", 1.5, 1200, 60, 55},
 	      {"after", 0.05, 1250, 52, 85});
@@ -135,7 +136,8 @@ Test(vegas, pays_for_varying_work)
 Test(vegas, is_not_noticed_by_regular_work)
 {
 	/* rejects 0-0.03, 0; limit 47-51 */
-	HOLDS("vegas", "regular", {"warm-up", 0.1, 925, 13, 55}, {"steady", 0.02, 945, 13, 58});
+	HOLDS("vegas", "healthy-regular", {"warm-up", 0.1, 925, 13, 55},
+	      {"steady", 0.02, 945, 13, 58});
 }
 
 Test(vegas, settles_under_overload)
@@ -149,7 +151,7 @@ Test(vegas, settles_under_overload)
 
 Test(vegas, follows_a_step)
 {
-	HOLDS("vegas", "step",
+	HOLDS("vegas", "capacity-step",
 	      /* few: good 396-403, p99 66-87, limit 11-17; after: rejects 2.1-7.0 */
 	      {"few", 70, 385, 100, 21}, {"recovery", 22, 1000, 58, 38},
 	      {"after", 11, 1140, 52, 30});
@@ -158,14 +160,14 @@ Test(vegas, follows_a_step)
 Test(vegas, takes_bursts)
 {
 	/* calm: rejects 0.3-2.0; burst: good 1408-1553, p99 46-48 */
-	HOLDS("vegas", "burst", {"calm", 4, 760, 52, 28}, {"burst", 60, 1330, 54, 24});
+	HOLDS("vegas", "bursts", {"calm", 4, 760, 52, 28}, {"burst", 60, 1330, 54, 24});
 }
 
 Test(gradient, is_not_noticed_when_healthy)
 {
 	/* rejects 0-0.06, at its probes */
 	HOLDS("gradient", "healthy", {"steady", 0.3, 945, 50, 76});
-	HOLDS("gradient", "regular", {"steady", 0.3, 945, 13, 76});
+	HOLDS("gradient", "healthy-regular", {"steady", 0.3, 945, 13, 76});
 }
 
 Test(gradient, settles_under_overload)
@@ -178,7 +180,7 @@ Test(gradient, settles_under_overload)
 
 Test(gradient, follows_a_step)
 {
-	HOLDS("gradient", "step",
+	HOLDS("gradient", "capacity-step",
 	      /* few: good 379-392, p99 131-203, limit 12-14; recovery: rejects 0.4-1.2 */
 	      {"few", 70, 365, 250, 18}, {"recovery", 3, 1190, 58, 75},
 	      {"after", 0.8, 1250, 52, 105});
@@ -187,7 +189,7 @@ Test(gradient, follows_a_step)
 Test(gradient, takes_bursts)
 {
 	/* calm: rejects 0-0.08; burst: good 1584-1629, p99 58-60 */
-	HOLDS("gradient", "burst", {"calm", 0.3, 775, 52, 52}, {"burst", 52, 1540, 68, 46});
+	HOLDS("gradient", "bursts", {"calm", 0.3, 775, 52, 52}, {"burst", 52, 1540, 68, 46});
 }
 
 /* From 50 to all that 512 workers can do, within ten seconds. */
@@ -202,7 +204,7 @@ Test(gradient2, is_not_noticed_when_healthy)
 {
 	/* rejects 0 */
 	HOLDS("gradient2", "healthy", {"steady", 0.02, 945, 50, 58});
-	HOLDS("gradient2", "regular", {"steady", 0.02, 945, 13, 54});
+	HOLDS("gradient2", "healthy-regular", {"steady", 0.02, 945, 13, 54});
 }
 
 /* An overload of ten seconds it holds as it should. A lasting one it gets used to: */
@@ -224,7 +226,7 @@ Test(gradient2, is_held_by_its_maximum)
 
 Test(gradient2, follows_a_step)
 {
-	HOLDS("gradient2", "step",
+	HOLDS("gradient2", "capacity-step",
 	      /* few: good 340-356, p99 136-145, limit 29-30; recovery: rejects 0-0.35 */
 	      {"few", 70, 325, 165, 34}, {"recovery", 1, 1200, 65, 60},
 	      {"after", 0.05, 1250, 52, 80});
@@ -233,5 +235,5 @@ Test(gradient2, follows_a_step)
 Test(gradient2, takes_bursts)
 {
 	/* calm: rejects 0-0.02; burst: good 1578-1619, p99 56-57 */
-	HOLDS("gradient2", "burst", {"calm", 0.1, 775, 52, 42}, {"burst", 52, 1540, 64, 41});
+	HOLDS("gradient2", "bursts", {"calm", 0.1, 775, 52, 42}, {"burst", 52, 1540, 64, 41});
 }

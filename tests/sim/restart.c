@@ -8,16 +8,11 @@
 #define ENOUGH  (0.9 * WORKERS)
 
 /* Calls that all take 10 ms, from the first moment on as many as 512 workers can just bear. */
-static const struct scenario restarted = {
-	.name = "restarted",
-	.gaps = LAW_EXPONENTIAL,
-	.work = {.kind = LAW_CONST, .mean = 10 * MS},
-	.deadline = 100 * WEIR_MS,
-	.rounds = 1,
-	.phases = {{"first", 1 * WEIR_S, 50000, WORKERS, 1},
-		   {"second", 10 * WEIR_S, 50000, WORKERS, 1},
-		   {"steady", 1 * WEIR_S, 50000, WORKERS, 1}},
-};
+static const char restarted[] =
+	"name = \"restarted\"; server = { name = \"workers\"; workers = 512; work = \"10ms\"; };\n"
+	"client = { deadline = \"100ms\"; };\n"
+	"phases = ( { length = \"1s\"; rate = 50000; }, { length = \"10s\"; rate = 50000; },\n"
+	"           { length = \"1s\"; rate = 50000; } );\n";
 
 static struct run_result result;
 
@@ -61,15 +56,19 @@ static void phase_begins(void *arg, struct weir_limiter *limiter, unsigned phase
 static void live(struct life *life, weir_dur age, uint64_t seed)
 {
 	const struct weir_observer observer = {.window = look, .arg = life};
-	const struct tally *first = &result.phases[0];
+	const struct tally *first = &result.phases[0].tally;
 	struct weir_config limiter;
+	struct scenario scenario;
+	char why[300];
 
+	cr_assert_eq(scenario_from_text(&scenario, "restarted", restarted, why, sizeof(why)), 0,
+		     "%s", why);
 	life->age = age;
 	weir_config_init(&limiter);
 	limiter.limit = &weir_vegas;
 	limiter.observer = &observer;
 	play_setup(&result, &(struct run_setup){
-				    .scenario = &restarted,
+				    .scenario = &scenario,
 				    .limiter = &limiter,
 				    .seed = seed,
 				    .phase_begins = phase_begins,

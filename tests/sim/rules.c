@@ -7,15 +7,26 @@
 
 static struct run_result result;
 
+static void play_named(const char *limit, const char *name, uint64_t seed)
+{
+	struct scenario scenario;
+
+	play_find(&scenario, name);
+	play(&result, limit, &scenario, seed);
+	scenario_free(&scenario);
+}
+
 /* play() checks in each: never above the limit, every permit given back, no call lost. */
 Test(rules, every_limit_goes_through_every_scenario)
 {
 	const struct weir_limit_ops *ops;
-	const struct scenario *scenario;
+	struct scenario scenario;
 
-	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
-		for (unsigned k = 0; (scenario = scenario_at(k)) != NULL; k++)
-			play(&result, ops->name, scenario->name, 1);
+	for (unsigned k = 0; scenario_builtin(&scenario, k); k++) {
+		for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
+			play(&result, ops->name, &scenario, 1);
+		scenario_free(&scenario);
+	}
 }
 
 Test(rules, a_seed_makes_a_run)
@@ -25,11 +36,11 @@ Test(rules, a_seed_makes_a_run)
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {
 		uint64_t hash;
 
-		play(&result, ops->name, "timeouts", 7);
+		play_named(ops->name, "overload-timeouts", 7);
 		hash = result.hash;
-		play(&result, ops->name, "timeouts", 7);
+		play_named(ops->name, "overload-timeouts", 7);
 		cr_expect_eq(result.hash, hash, "%s", ops->name);
-		play(&result, ops->name, "timeouts", 8);
+		play_named(ops->name, "overload-timeouts", 8);
 		cr_expect_neq(result.hash, hash, "%s", ops->name);
 	}
 }
@@ -42,15 +53,16 @@ Test(rules, runs_are_what_they_were)
 {
 	static const struct {
 		const char *limit;
-		uint64_t hash; /* of scenario "timeouts", which has successes, drops and rejects */
+		uint64_t
+			hash; /* of scenario "overload-timeouts", which has successes, drops and rejects */
 	} golden[] = {
-		{"fixed", 0x3c694ee2d417bbd0},     {"aimd", 0xa3b0e7a310da9a34},
-		{"vegas", 0x839b2bcf5465ce63},     {"gradient", 0xac8b9b742e9034fd},
-		{"gradient2", 0xc1fa34c4ba6c77a2},
+		{"fixed", 0xa240f214e74cfa76},     {"aimd", 0x8be178a221d68b68},
+		{"vegas", 0x57164cb37d6709ad},     {"gradient", 0xf93d88436f1b0be0},
+		{"gradient2", 0x39fab2e1a47dc1ed},
 	};
 
 	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
-		play(&result, golden[i].limit, "timeouts", 1);
+		play_named(golden[i].limit, "overload-timeouts", 1);
 		cr_expect_eq(result.hash, golden[i].hash, "%s: 0x%016jx", golden[i].limit,
 			     (uintmax_t)result.hash);
 	}
@@ -69,9 +81,9 @@ static double erlang_b(unsigned servers, double load)
 /* A limit that equals the workers makes a loss system, of which the truth is known since 1917. */
 Test(simulator, agrees_with_erlang)
 {
-	const struct tally *steady = &result.phases[2];
+	const struct tally *steady = &result.phases[2].tally;
 
-	play(&result, "fixed:limit=16", "overload", 1);
+	play_named("fixed:limit=16", "overload", 1);
 	cr_expect_float_eq(tally_rejected_share(steady), erlang_b(16, 32), 0.005);
 	cr_expect_float_eq(tally_latency_mean(steady) / MS, 10, 0.1);
 	/* of an exponential distribution: mean times ln 100 */
@@ -86,8 +98,8 @@ static double goodput_of(unsigned limit)
 	char text[32];
 
 	snprintf(text, sizeof(text), "fixed:limit=%u", limit);
-	play(&result, text, "overload", 1);
-	return tally_per_second(&result.phases[STEADY], result.phases[STEADY].good);
+	play_named(text, "overload", 1);
+	return tally_per_second(&result.phases[STEADY].tally, result.phases[STEADY].tally.good);
 }
 
 /* The smallest fixed limit within 3 % of the best goodput is what all others are measured by. */
@@ -101,7 +113,7 @@ Test(simulator, has_an_oracle)
 	for (oracle = 8; goodput_of(oracle) < 0.97 * best; oracle++)
 		;
 	cr_expect(oracle >= 16 && oracle <= 19, "%u", oracle);
-	cr_expect(tally_latency_quantile(&result.phases[STEADY], 0.99) < 50 * MS);
+	cr_expect(tally_latency_quantile(&result.phases[STEADY].tally, 0.99) < 50 * MS);
 }
 
 struct sum {
@@ -121,13 +133,15 @@ static struct sum sum_windows(enum weir_windowing windowing)
 	struct sum sum = {.samples = 0};
 	const struct weir_observer observer = {.window = add_window, .arg = &sum};
 	struct weir_config limiter;
+	struct scenario scenario;
 
 	weir_config_init(&limiter);
 	limiter.limit = &weir_vegas;
 	limiter.windowing = windowing;
 	limiter.observer = &observer;
+	play_find(&scenario, "capacity-step");
 	play_setup(&result, &(struct run_setup){
-				    .scenario = scenario_by_name("step"),
+				    .scenario = &scenario,
 				    .limiter = &limiter,
 				    .seed = 3,
 			    });
@@ -154,28 +168,23 @@ Test(rules, or_each_by_itself)
 
 static const uint32_t by_phase[] = {20, 8, 40, 12};
 
-static void set_limit(void *arg, struct weir_limiter *limiter, unsigned phase)
-{
-	(void)arg;
-	cr_assert_eq(weir_limit_set(limiter, by_phase[phase]), 0);
-	cr_assert_eq(weir_limit(limiter), by_phase[phase]);
-}
-
 /* The mean over time is exactly what was set: not one moment of a phase had the limit before it. */
 Test(settable, moves_at_once)
 {
 	struct weir_config limiter;
+	struct scenario scenario;
 
 	weir_config_init(&limiter);
 	limiter.limit = &weir_settable;
+	play_find(&scenario, "overload");
 	play_setup(&result, &(struct run_setup){
-				    .scenario = scenario_by_name("overload"),
+				    .scenario = &scenario,
 				    .limiter = &limiter,
 				    .seed = 1,
-				    .phase_begins = set_limit,
+				    .limits = by_phase,
 			    });
 	for (unsigned i = 0; i < 4; i++) {
-		const struct tally *t = &result.phases[i];
+		const struct tally *t = &result.phases[i].tally;
 
 		cr_expect_eq(t->limit_last, by_phase[i]);
 		cr_expect_float_eq(tally_limit_mean(t), by_phase[i], 1e-9);

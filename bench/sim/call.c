@@ -1,0 +1,403 @@
+/*
+ * call.c - a call's way: from a source or a client to a limiter, through the stations, and back.
+ */
+#include "memory.h"
+#include "world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK 256 /* calls that are allocated at once */
+
+struct chunk {
+	struct chunk *next;
+	struct call calls[CHUNK];
+};
+
+static struct call *call_new(struct run *run)
+{
+	struct call *call;
+
+	if (run->spare == NULL) {
+		struct chunk *chunk = memory_new(sizeof(*chunk));
+
+		chunk->next = run->chunks;
+		run->chunks = chunk;
+		for (unsigned i = 0; i < CHUNK; i++) {
+			chunk->calls[i].next = run->spare;
+			run->spare = &chunk->calls[i];
+		}
+	}
+	call = run->spare;
+	run->spare = call->next;
+	return call;
+}
+
+static void call_free(struct call *call)
+{
+	call->next = call->run->spare;
+	call->run->spare = call;
+}
+
+void calls_free(struct run *run)
+{
+	while (run->chunks != NULL) {
+		struct chunk *chunk = run->chunks;
+
+		run->chunks = chunk->next;
+		free(chunk);
+	}
+}
+
+static void hash(struct run *run, uint64_t value)
+{
+	uint64_t h = (run->result->hash ^ value) * UINT64_C(0x9fb21c651e98df25);
+
+	run->result->hash = h ^ (h >> 32);
+}
+
+static void release(struct call *call, enum weir_outcome outcome)
+{
+	struct run *run = call->run;
+	uint32_t before;
+
+	if (call->limiter == NULL)
+		return;
+	before = weir_limit(call->limiter);
+	weir_release_at(call->limiter, run->sim.now, &call->token, outcome);
+	limit_moved(run, call, before);
+}
+
+void client_think(struct client *client)
+{
+	struct run *run = client->run;
+	double pause = law_draw(&run->scenario->arrivals.think, &client->rng);
+
+	client->active = !run->over && (size_t)(client - run->clients) < phase_now(run)->clients;
+	if (client->active)
+		sim_schedule(&run->sim, &client->thinks,
+			     run->sim.now + (weir_dur)fmin(pause, 1e17));
+}
+
+/* The caller has what he wanted, or wants no more. */
+static void answered(struct call *call)
+{
+	if (call->client != NULL)
+		client_think(call->client);
+	call_free(call);
+}
+
+static void attempt(struct call *call);
+
+static void try_again(void *owner)
+{
+	struct call *call = owner;
+
+	call->tries++;
+	attempt(call);
+}
+
+/* The caller has no answer that he can use. The call is his again. */
+static void disappointed(struct call *call)
+{
+	struct run *run = call->run;
+	const struct client_model *model = &run->scenario->client;
+	double wait;
+
+	if (call->tries < model->retries && !run->over) {
+		wait = law_draw(&model->backoff, &call->rng);
+		for (unsigned i = 0; i < call->tries; i++)
+			wait *= model->backoff_growth;
+		call->timer = (struct event){.fire = try_again, .owner = call};
+		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)fmin(wait, 1e17));
+		return;
+	}
+	answered(call);
+}
+
+/* Workers that the call has kept come free. */
+static void leave(struct call *call)
+{
+	for (unsigned i = 0; i < call->run->scenario->station_count; i++)
+		if (call->kept[i])
+			station_let_go(&call->run->stations[i]);
+	memset(call->kept, 0, sizeof(call->kept));
+}
+
+static void served(struct call *call);
+
+/* On to the next station where it has work. */
+static void proceed(struct call *call)
+{
+	struct run *run = call->run;
+	const struct scenario *s = run->scenario;
+	const struct phase *phase = phase_now(run);
+	const struct class_model *class = &s->classes[call->class];
+	double passed, slower = phase->slower[0];
+
+	while (call->stage < s->station_count && class->work[call->stage].mean == 0)
+		call->stage++;
+	if (call->stage == s->station_count) {
+		served(call);
+		return;
+	}
+	if (phase->slower[1] != phase->slower[0]) {
+		passed = (double)(run->sim.now - run->phase_began) / (double)run->phase_length;
+		slower += (phase->slower[1] - phase->slower[0]) * fmin(passed, 1);
+	}
+	call->job.work = fmin(law_draw(&class->work[call->stage], &call->rng) * slower, 1e17);
+	call->job.owner = call;
+	station_submit(&run->stations[call->stage], &call->job);
+}
+
+void call_started(void *owner, weir_dur waited)
+{
+	struct call *call = owner;
+
+	call->waited += waited;
+}
+
+void call_worked_on(void *owner)
+{
+	struct call *call = owner;
+
+	call->kept[call->stage] = call->run->station_ops[call->stage].keeps;
+	call->stage++;
+	proceed(call);
+}
+
+static void served(struct call *call)
+{
+	struct run *run = call->run;
+	weir_dur deadline = run->scenario->client.deadline;
+	weir_dur latency = run->sim.now - call->began;
+	bool in_time = deadline == 0 || latency <= deadline;
+
+	leave(call);
+	sim_cancel(&run->sim, &call->timer);
+	if (call->gone || call->limiter == NULL) {
+		call_free(call);
+		return;
+	}
+	release(call, WEIR_SUCCESS);
+	tally_served(&run->tally, latency, in_time);
+	if (in_time) {
+		run->result->phases[run->phase].class_good[call->class]++;
+		run->result->limiter_good[call->door]++;
+	}
+	answered(call);
+}
+
+/* The server does not know, and goes on. The caller goes on with another call, if at all. */
+static struct call *part_from(struct call *call)
+{
+	struct call *caller = call_new(call->run);
+
+	*caller = (struct call){
+		.run = call->run,
+		.client = call->client,
+		.class = call->class,
+		.tries = call->tries,
+	};
+	rng_seed(&caller->rng, rng_next(&call->rng), 0);
+	call->client = NULL;
+	call->gone = true;
+	return caller;
+}
+
+/* The caller waits no longer. */
+static void given_up(void *owner)
+{
+	struct call *call = owner, *caller = call;
+	struct run *run = call->run;
+	bool cancels = call->cancels;
+
+	release(call, cancels ? WEIR_CANCELLED : WEIR_TIMED_OUT);
+	if (cancels)
+		run->tally.cancelled++;
+	else
+		tally_timed_out(&run->tally, run->sim.now - call->began);
+	if (run->scenario->client.stops_work) {
+		station_withdraw(&run->stations[call->stage], &call->job);
+		leave(call);
+	} else {
+		caller = part_from(call);
+	}
+	if (cancels)
+		answered(caller);
+	else
+		disappointed(caller);
+}
+
+static void failed(void *owner)
+{
+	struct call *call = owner;
+	struct run *run = call->run;
+	enum weir_outcome as = run->scenario->classes[call->class].fail_as;
+
+	release(call, as);
+	run->tally.failed++;
+	disappointed(call);
+}
+
+/* What will end the call if the server does not. */
+static void set_timer(struct call *call)
+{
+	struct run *run = call->run;
+	const struct class_model *class = &run->scenario->classes[call->class];
+	weir_dur timeout = run->scenario->client.timeout;
+	double at = timeout == 0 ? INFINITY : (double)timeout;
+
+	call->cancels = false;
+	call->timer = (struct event){.fire = given_up, .owner = call};
+	if (class->cancelled > 0 && rng_uniform(&call->rng) < class->cancelled) {
+		double cancel = law_draw(&class->cancel_after, &call->rng);
+
+		call->cancels = cancel < at;
+		at = fmin(cancel, at);
+	}
+	if (at < 1e17)
+		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)at);
+}
+
+/* Whether it fails before it comes to the server. */
+static bool fails(struct call *call)
+{
+	struct run *run = call->run;
+	const struct class_model *class = &run->scenario->classes[call->class];
+	const struct phase *phase = phase_now(run);
+	double failing = phase->failing >= 0 ? phase->failing : class->failing;
+	double after;
+
+	if (failing == 0 || rng_uniform(&call->rng) >= failing)
+		return false;
+	after = law_draw(&class->fail_after, &call->rng);
+	call->timer = (struct event){.fire = failed, .owner = call};
+	sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)fmin(after, 1e17));
+	return true;
+}
+
+static void begin(struct call *call)
+{
+	struct run *run = call->run;
+
+	call->began = run->sim.now;
+	call->waited = 0;
+	call->stage = 0;
+	call->gone = false;
+	if (call->limiter != NULL && run->scenario->classes[call->class].stream)
+		weir_detach(call->limiter, &call->token);
+	if (call->limiter != NULL && fails(call))
+		return;
+	if (call->limiter != NULL)
+		set_timer(call);
+	proceed(call);
+}
+
+/* One of those that are open, all alike. */
+static unsigned choose_door(struct run *run)
+{
+	unsigned open = 0, chosen;
+
+	if (run->door_count == 1)
+		return 0;
+	for (unsigned i = 0; i < run->door_count; i++)
+		open += run->doors[i].opens <= run->sim.now;
+	chosen = (unsigned)(rng_uniform(&run->doors_rng) * open);
+	for (unsigned i = 0; i < run->door_count; i++)
+		if (run->doors[i].opens <= run->sim.now && chosen-- == 0)
+			return i;
+	return 0;
+}
+
+static bool admitted(struct run *run, const struct door *door, struct weir_token *token)
+{
+	uint32_t limit = weir_limit(door->limiter);
+	int error = weir_try_acquire_at(door->limiter, run->sim.now, token);
+
+	hash(run, run->sim.now);
+	hash(run, ((uint64_t)limit << 1) | (error == 0));
+	run->tally.offered++;
+	if (error != 0) {
+		run->tally.rejected++;
+		return false;
+	}
+	run->result->above += token->inflight > limit;
+	tally_admitted(&run->tally, token->inflight);
+	return true;
+}
+
+static void attempt(struct call *call)
+{
+	struct run *run = call->run;
+
+	call->door = choose_door(run);
+	call->limiter = run->doors[call->door].limiter;
+	if (admitted(run, &run->doors[call->door], &call->token))
+		begin(call);
+	else
+		disappointed(call);
+}
+
+static unsigned draw_class(const struct run *run, struct rng *rng)
+{
+	double left;
+	unsigned class = 0;
+
+	if (run->scenario->class_count == 1)
+		return 0;
+	left = rng_uniform(rng) * run->shares;
+	while (class + 1 < run->scenario->class_count && left >= phase_now(run)->mix[class])
+		left -= phase_now(run)->mix[class ++];
+	return class;
+}
+
+static struct call *call_make(struct run *run, struct client *client)
+{
+	struct call *call = call_new(run);
+
+	*call = (struct call){.run = run, .client = client};
+	rng_seed(&call->rng, run->seed_of_calls, run->arrivals);
+	call->class = draw_class(run, &call->rng);
+	return call;
+}
+
+/* A call that is refused and not tried again leaves no more than a count: most calls, often. */
+void call_arrived(void *owner)
+{
+	struct run *run = owner;
+	unsigned door;
+	struct weir_token token;
+	struct call *call;
+
+	run->arrivals++;
+	if (run->scenario->client.retries > 0) {
+		attempt(call_make(run, NULL));
+		return;
+	}
+	door = choose_door(run);
+	if (!admitted(run, &run->doors[door], &token))
+		return;
+	call = call_make(run, NULL);
+	call->door = door;
+	call->limiter = run->doors[door].limiter;
+	call->token = token;
+	begin(call);
+}
+
+void call_arrived_behind(void *owner)
+{
+	struct run *run = owner;
+
+	run->arrivals++;
+	begin(call_make(run, NULL));
+}
+
+void call_thought_of(void *owner)
+{
+	struct client *client = owner;
+
+	client->run->arrivals++;
+	attempt(call_make(client->run, client));
+}

@@ -1,0 +1,111 @@
+/*
+ * scenario.c - what can be said of a scenario without running it.
+ */
+#include "scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A station whose jobs slow each other down does most with some number of them, below this. */
+#define JOBS_MAX 100000
+
+static double share_of(const struct scenario *s, const struct phase *phase, unsigned class)
+{
+	return phase != NULL ? phase->mix[class] : s->classes[class].share;
+}
+
+/* Nanoseconds of a station's work in the mean call. */
+static double work_at(const struct scenario *s, const struct phase *phase, unsigned station)
+{
+	double work = 0, shares = 0;
+
+	for (unsigned c = 0; c < s->class_count; c++) {
+		shares += share_of(s, phase, c);
+		work += share_of(s, phase, c) * s->classes[c].work[station].mean;
+	}
+	return shares > 0 ? work / shares : 0;
+}
+
+static struct station_model model_in(const struct scenario *s, const struct phase *phase,
+				     unsigned station)
+{
+	struct station_model model = s->stations[station].model;
+
+	if (phase == NULL || phase->station != station)
+		return model;
+	if (phase->workers >= 0)
+		model.workers = (unsigned)phase->workers;
+	if (phase->speed >= 0)
+		model.speed = phase->speed;
+	return model;
+}
+
+/* How much work is done in a nanosecond with n jobs in service. */
+static double pace(const struct station_model *m, double n)
+{
+	double busy = fmin(n, m->workers), first = (m->workers + 1) / 2;
+	double worth = busy <= first ? busy : first + m->second_half * (busy - first);
+
+	return m->speed * worth / (1 + m->contention * (n - 1) + m->coherency * n * (n - 1));
+}
+
+static double best_pace(const struct station_model *m)
+{
+	double best = 0;
+
+	if (m->contention == 0 && m->coherency == 0)
+		return pace(m, m->workers);
+	for (double n = 1; n <= JOBS_MAX && n <= m->workers; n++)
+		best = fmax(best, pace(m, n));
+	return best;
+}
+
+/* A worker that is kept is busy with what comes after, too. */
+static double work_kept(const struct scenario *s, const struct phase *phase, unsigned station)
+{
+	double work = work_at(s, phase, station);
+
+	for (unsigned i = station + 1; s->stations[station].kept && i < s->station_count; i++)
+		work += work_at(s, phase, i);
+	return work;
+}
+
+double scenario_capacity(const struct scenario *s, const struct phase *phase)
+{
+	double slower = phase == NULL ? 1 : fmax(phase->slower[0], phase->slower[1]);
+	double capacity = INFINITY;
+
+	for (unsigned i = 0; i < s->station_count; i++) {
+		struct station_model model = model_in(s, phase, i);
+		double work = work_kept(s, phase, i) * slower;
+
+		if (model.discipline == STATION_DELAY || work == 0)
+			continue;
+		capacity = fmin(capacity, best_pace(&model) / work * 1e9);
+	}
+	return capacity;
+}
+
+double scenario_load(const struct scenario *s, const struct phase *phase)
+{
+	double rate = fmax(phase->rate[0], phase->rate[1]) + phase->background;
+
+	if (s->arrivals.process == ARRIVALS_CLOSED || s->arrivals.process == ARRIVALS_REPLAY)
+		return NAN;
+	return rate / scenario_capacity(s, phase);
+}
+
+unsigned scenario_limiters(const struct scenario *s)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < s->group_count; i++)
+		count += s->groups[i].count;
+	return count;
+}
+
+void scenario_free(struct scenario *s)
+{
+	free(s->arrivals.times);
+	s->arrivals.times = NULL;
+}

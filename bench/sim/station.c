@@ -1,0 +1,213 @@
+/*
+ * station.c - jobs in service are in a heap by their end, the others in a line.
+ */
+#include "station.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Nanoseconds: longer than any scenario. */
+#define NEVER 1e18
+
+/* Of numbers that are not negative, the bits are in the numbers' order. */
+static uint64_t key_of(double number)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	return bits;
+}
+
+static unsigned busy_workers(const struct station *station)
+{
+	unsigned workers = station->model.workers;
+
+	return station->service.count < workers ? (unsigned)station->service.count : workers;
+}
+
+/* Of all busy workers together, in whole ones: the second half is worth less. */
+static double worth_of(const struct station_model *model, unsigned busy)
+{
+	unsigned first = (model->workers + 1) / 2;
+
+	return busy <= first ? busy : first + model->second_half * (busy - first);
+}
+
+/* How fast each job in service goes on. */
+static double rate_of(const struct station *station)
+{
+	const struct station_model *m = &station->model;
+	double n = (double)station->service.count;
+	double rate = m->speed;
+
+	if (station->paused || n == 0)
+		return 0;
+	if (m->discipline == STATION_SHARED)
+		rate *= worth_of(m, busy_workers(station)) / n;
+	else if (m->discipline == STATION_FIFO && m->second_half != 1)
+		rate *= worth_of(m, busy_workers(station)) / busy_workers(station);
+	if (m->contention != 0 || m->coherency != 0)
+		rate /= 1 + m->contention * (n - 1) + m->coherency * n * (n - 1);
+	return rate;
+}
+
+static void advance(struct station *station)
+{
+	double passed = (double)(station->sim->now - station->as_of);
+
+	station->busy_area += busy_workers(station) * passed;
+	station->clock += station->rate * passed;
+	station->as_of = station->sim->now;
+}
+
+/* To be called whenever who is in service has changed, or how fast they go on. */
+static void look_ahead(struct station *station)
+{
+	const struct job *first;
+	double left;
+
+	station->rate = rate_of(station);
+	if (station->rate <= 0) {
+		sim_cancel(station->sim, &station->next_end);
+		return;
+	}
+	first = (const struct job *)heap_first(&station->service);
+	left = ceil((first->ends - station->clock) / station->rate);
+	if (left > NEVER)
+		sim_cancel(station->sim, &station->next_end);
+	else
+		sim_schedule(station->sim, &station->next_end,
+			     station->sim->now + (left > 0 ? (weir_dur)left : 0));
+}
+
+static void line_add(struct station *station, struct job *job)
+{
+	job->next = NULL;
+	job->before = station->tail;
+	if (station->tail != NULL)
+		station->tail->next = job;
+	else
+		station->head = job;
+	station->tail = job;
+}
+
+static void line_remove(struct station *station, struct job *job)
+{
+	if (job->before != NULL)
+		job->before->next = job->next;
+	else
+		station->head = job->next;
+	if (job->next != NULL)
+		job->next->before = job->before;
+	else
+		station->tail = job->before;
+}
+
+static bool has_room(const struct station *station)
+{
+	return station->model.discipline != STATION_FIFO ||
+	       station->service.count + station->kept < station->model.workers;
+}
+
+static void start(struct station *station, struct job *job)
+{
+	job->ends = station->clock + job->work;
+	heap_add(&station->service, &job->node, key_of(job->ends));
+	if (station->ops->started != NULL)
+		station->ops->started(job->owner, station->sim->now - job->came);
+}
+
+static void start_waiting(struct station *station)
+{
+	while (station->head != NULL && has_room(station)) {
+		struct job *job = station->head;
+
+		line_remove(station, job);
+		start(station, job);
+	}
+}
+
+/* One job a time: those that end together have events at the same instant. */
+static void job_ends(void *owner)
+{
+	struct station *station = owner;
+	struct job *job = (struct job *)heap_first(&station->service);
+
+	advance(station);
+	heap_remove(&station->service, &job->node);
+	station->kept += station->ops->keeps;
+	start_waiting(station);
+	look_ahead(station);
+	station->ops->finished(job->owner);
+}
+
+void station_init(struct station *station, struct sim *sim, const struct station_ops *ops,
+		  const struct station_model *model)
+{
+	*station = (struct station){
+		.sim = sim,
+		.ops = ops,
+		.model = *model,
+		.as_of = sim->now,
+		.next_end = {.fire = job_ends, .owner = station},
+	};
+}
+
+void station_free(struct station *station)
+{
+	heap_free(&station->service);
+}
+
+void station_submit(struct station *station, struct job *job)
+{
+	job->came = station->sim->now;
+	job->node.place = 0;
+	if (!has_room(station)) {
+		line_add(station, job);
+		return;
+	}
+	advance(station);
+	start(station, job);
+	look_ahead(station);
+}
+
+void station_withdraw(struct station *station, struct job *job)
+{
+	if (job->node.place == 0) {
+		line_remove(station, job);
+		return;
+	}
+	advance(station);
+	heap_remove(&station->service, &job->node);
+	start_waiting(station);
+	look_ahead(station);
+}
+
+void station_let_go(struct station *station)
+{
+	advance(station);
+	station->kept--;
+	start_waiting(station);
+	look_ahead(station);
+}
+
+void station_change(struct station *station, const struct station_model *model)
+{
+	advance(station);
+	station->model = *model;
+	start_waiting(station);
+	look_ahead(station);
+}
+
+void station_pause(struct station *station, bool paused)
+{
+	advance(station);
+	station->paused = paused;
+	look_ahead(station);
+}
+
+double station_busy_area(struct station *station)
+{
+	advance(station);
+	return station->busy_area;
+}
