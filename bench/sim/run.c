@@ -17,16 +17,25 @@
 /* Seeds of the several sources of chance. */
 enum { SEED_SOURCE = 1, SEED_BACKGROUND, SEED_CALLS, SEED_DOORS, SEED_PAUSES, SEED_CLIENTS = 100 };
 
+static void add_to_slices(struct run *run, weir_time from, weir_time to)
+{
+	struct phase_result *phase = &run->result->phases[run->phase];
+	const double length = (double)run->phase_length / SLICES;
+	double begin = (double)(from - run->phase_began), end = (double)(to - run->phase_began);
+
+	for (unsigned i = (unsigned)(begin / length); i < SLICES && begin < end; i++) {
+		double until = fmin(end, length * (i + 1));
+
+		phase->slices[i] += (double)run->limit_sum * fmax(until - begin, 0);
+		begin = until;
+	}
+}
+
 /* Add up the limit as it was until now. To be called before it changes. */
 void account(struct run *run)
 {
-	struct phase_result *phase = &run->result->phases[run->phase];
-	double area = (double)run->limit_sum * (double)(run->sim.now - run->accounted);
-	weir_dur passed = run->accounted - run->phase_began;
-	size_t slice = (size_t)(passed * SLICES / (run->phase_length + 1));
-
-	run->tally.limit_area += area;
-	phase->slices[slice < SLICES ? slice : SLICES - 1] += area;
+	run->tally.limit_area += (double)run->limit_sum * (double)(run->sim.now - run->accounted);
+	add_to_slices(run, run->accounted, run->sim.now);
 	run->accounted = run->sim.now;
 }
 
@@ -337,7 +346,6 @@ static void start(struct run *run)
 	run->tick = (struct event){.fire = tick, .owner = run};
 	run->rounds_left = run->scenario->rounds;
 	if (setup->series != NULL) {
-		series_head(setup->series, run->doors[0].limiter);
 		sim_schedule(&run->sim, &run->tick, setup->series_every);
 	}
 	begin_phase(run, 0);

@@ -12,7 +12,7 @@
 #include "scenario.h"
 #include "tally.h"
 
-#include <stdio.h>
+#include "series.h"
 #include <weir/weir.h>
 
 /* Parts of a phase in which the limit is averaged. */
@@ -31,7 +31,7 @@ struct run_setup {
 	void (*phase_begins)(void *arg, struct weir_limiter *limiter, unsigned phase);
 	void *arg;
 
-	FILE *series; /* a line of TSV every so often; NULL: none */
+	struct series *series; /* a line of TSV every so often; NULL: none */
 	weir_dur series_every;
 };
 

@@ -1,5 +1,5 @@
 /*
- * series.h - a run as it goes, as TSV for plots.
+ * series.h - runs as they go, as TSV for plots.
  */
 #ifndef SERIES_H
 #define SERIES_H
@@ -8,6 +8,14 @@
 
 #include <stdio.h>
 #include <weir/weir.h>
+
+/* Where to, and what each line begins with; begun once, for runs one after another. */
+struct series {
+	FILE *out;
+	const char *prefix_head, *prefix; /* NULL: nothing; else with a tabulator at the end */
+	bool numbers;                     /* those that the limit shows of itself, too */
+	bool headed;
+};
 
 /* Since the line before; limit and in flight as they are now, of all limiters together. */
 struct series_point {
@@ -18,7 +26,6 @@ struct series_point {
 	const struct weir_limiter *limiter; /* the first */
 };
 
-void series_head(FILE *out, const struct weir_limiter *limiter);
-void series_line(FILE *out, const struct series_point *point);
+void series_line(struct series *series, const struct series_point *point);
 
 #endif

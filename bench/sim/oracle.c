@@ -1,0 +1,265 @@
+/*
+ * oracle.c - first limits that grow by half each, up to where more of it brings nothing; then,
+ * for each phase, halving between the last that is not good enough and the first that is.
+ */
+#include "oracle.h"
+
+#include "memory.h"
+#include "parallel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* To be raised when the simulator or the search has changed what it finds. */
+#define VERSION 1
+
+#define TRIED_MAX 160
+
+/* Seeds, which no score uses, are added until so many calls have come, or so many seeds. */
+#define SEED_FIRST UINT64_C(1000003)
+#define ENOUGH     60000
+#define SEEDS_MAX  6
+
+/* Growth of the coarse steps; three that bring nothing in any phase end them. */
+#define GROWTH     1.5
+#define IN_VAIN    3
+#define LIMIT_LAST 200000
+
+/* Halving ends at a thirty-second of the limit. */
+#define FINE 32
+
+struct trial {
+	uint32_t limit;
+	double good[PHASES_MAX];
+};
+
+struct search {
+	const struct scenario *scenario;
+	struct trial trials[TRIED_MAX]; /* by limit */
+	unsigned count;
+	double best[PHASES_MAX];
+};
+
+static uint64_t one_run(const struct scenario *scenario, uint32_t limit, uint64_t seed,
+			double *seconds, struct trial *trial)
+{
+	struct run_result *result = memory_new(sizeof(*result));
+	struct weir_config config;
+	uint32_t limits[PHASES_MAX];
+	uint64_t offered = 0;
+
+	for (unsigned i = 0; i < PHASES_MAX; i++)
+		limits[i] = limit;
+	weir_config_init(&config);
+	config.limit = &weir_settable;
+	if (run(&(struct run_setup){.scenario = scenario,
+				    .limiter = &config,
+				    .seed = seed,
+				    .sweep = true,
+				    .limits = limits},
+		result) != 0)
+		abort();
+	for (unsigned i = 0; i < scenario->phase_count; i++) {
+		const struct tally *t = &result->phases[i].tally;
+
+		offered += t->offered;
+		trial->good[i] += (double)t->good;
+		seconds[i] += (double)t->length / (double)WEIR_S;
+	}
+	free(result);
+	return offered;
+}
+
+static void measure(struct trial *trial, const struct scenario *scenario, uint32_t limit)
+{
+	double seconds[PHASES_MAX] = {0};
+	uint64_t offered = 0;
+
+	*trial = (struct trial){.limit = limit};
+	for (unsigned i = 0; i < SEEDS_MAX && offered < ENOUGH; i++)
+		offered += one_run(scenario, limit, SEED_FIRST + i, seconds, trial);
+	for (unsigned i = 0; i < scenario->phase_count; i++)
+		trial->good[i] /= seconds[i];
+}
+
+/* Into its place, and whether it is the best of some phase by more than chance. */
+static bool try(struct search *search, uint32_t limit)
+{
+	unsigned at = search->count;
+	struct trial trial;
+	bool better = false;
+
+	measure(&trial, search->scenario, limit);
+	while (at > 0 && search->trials[at - 1].limit > limit) {
+		search->trials[at] = search->trials[at - 1];
+		at--;
+	}
+	search->trials[at] = trial;
+	search->count++;
+	for (unsigned i = 0; i < search->scenario->phase_count; i++) {
+		better |= trial.good[i] > 1.005 * search->best[i];
+		search->best[i] = fmax(search->best[i], trial.good[i]);
+	}
+	return better;
+}
+
+static void coarse(struct search *search)
+{
+	unsigned in_vain = 0;
+
+	for (double limit = 1; limit <= LIMIT_LAST && in_vain < IN_VAIN;
+	     limit = fmax(limit + 1, floor(limit * GROWTH)))
+		in_vain = try(search, (uint32_t)limit) ? 0 : in_vain + 1;
+}
+
+static bool good_enough(const struct search *search, unsigned trial, unsigned phase)
+{
+	return search->trials[trial].good[phase] >= (1 - ORACLE_WITHIN) * search->best[phase];
+}
+
+/* The first trial that is good enough: there is one, the best itself. */
+static unsigned first_good(const struct search *search, unsigned phase)
+{
+	unsigned i = 0;
+
+	while (!good_enough(search, i, phase))
+		i++;
+	return i;
+}
+
+/* A limit worth a trial for that phase; 0: what was found is fine enough. */
+static uint32_t between(const struct search *search, unsigned phase)
+{
+	unsigned i = first_good(search, phase);
+	uint32_t high = search->trials[i].limit;
+	uint32_t low = i == 0 ? 0 : search->trials[i - 1].limit;
+	uint32_t gap = high - low;
+
+	if (gap <= 1 || gap <= high / FINE || search->count == TRIED_MAX)
+		return 0;
+	return low + gap / 2;
+}
+
+void oracle_find(struct oracle *oracle, const struct scenario *scenario)
+{
+	struct search *search = memory_new(sizeof(*search));
+	uint32_t limit;
+
+	search->scenario = scenario;
+	coarse(search);
+	for (unsigned i = 0; i < scenario->phase_count; i++)
+		while ((limit = between(search, i)) != 0)
+			try(search, limit);
+	memset(oracle, 0, sizeof(*oracle));
+	for (unsigned i = 0; i < scenario->phase_count; i++) {
+		oracle->limits[i] = search->trials[first_good(search, i)].limit;
+		oracle->best[i] = search->best[i];
+	}
+	free(search);
+}
+
+const char *oracle_cache(char *path, size_t size)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *folder = "";
+	int length;
+
+	if (cache == NULL || cache[0] != '/') {
+		cache = home;
+		folder = "/.cache";
+	}
+	if (cache == NULL || cache[0] != '/')
+		return NULL;
+	length = snprintf(path, size, "%s%s", cache, folder);
+	if (length < 0 || (size_t)length + sizeof("/weir-sim.oracles") > size)
+		return NULL;
+	mkdir(path, 0777);
+	strcat(path, "/weir-sim.oracles");
+	return path;
+}
+
+/* A line a scenario: version, digest, name, and each phase's limit and best goodput. */
+static bool line_read(const char *line, const struct scenario *scenario, struct oracle *oracle)
+{
+	unsigned long long digest;
+	unsigned version, phases;
+	int at = 0;
+
+	if (sscanf(line, "%u %llx %*s %u%n", &version, &digest, &phases, &at) != 3 ||
+	    version != VERSION || digest != scenario->digest || phases != scenario->phase_count)
+		return false;
+	for (unsigned i = 0; i < phases; i++) {
+		int more = 0;
+
+		if (sscanf(line += at, " %u:%la%n", &oracle->limits[i], &oracle->best[i], &more) !=
+		    2)
+			return false;
+		at = more;
+	}
+	return true;
+}
+
+static bool cached(FILE *cache, const struct scenario *scenario, struct oracle *oracle)
+{
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	if (cache == NULL)
+		return false;
+	rewind(cache);
+	while (!found && getline(&line, &size, cache) > 0)
+		found = line_read(line, scenario, oracle);
+	free(line);
+	return found;
+}
+
+static void line_write(FILE *cache, const struct scenario *scenario, const struct oracle *oracle)
+{
+	fprintf(cache, "%d %llx %s %u", VERSION, (unsigned long long)scenario->digest,
+		scenario->name, scenario->phase_count);
+	for (unsigned i = 0; i < scenario->phase_count; i++)
+		fprintf(cache, " %u:%la", oracle->limits[i], oracle->best[i]);
+	fputc('\n', cache);
+}
+
+struct finding {
+	struct oracle *oracles;
+	const struct scenario *scenarios;
+	const size_t *which;
+};
+
+static void find(void *arg, size_t index)
+{
+	const struct finding *finding = arg;
+	size_t i = finding->which[index];
+
+	oracle_find(&finding->oracles[i], &finding->scenarios[i]);
+}
+
+void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size_t count,
+		  unsigned threads, const char *cache)
+{
+	FILE *file = cache == NULL ? NULL : fopen(cache, "a+");
+	size_t *missing = memory_new(count * sizeof(*missing)), missing_count = 0;
+	struct finding finding = {.oracles = oracles, .scenarios = scenarios, .which = missing};
+
+	for (size_t i = 0; i < count; i++)
+		if (!cached(file, &scenarios[i], &oracles[i]))
+			missing[missing_count++] = i;
+	parallel_run(&(struct parallel){
+		.work = find,
+		.arg = &finding,
+		.count = missing_count,
+		.threads = threads,
+		.title = "oracles",
+	});
+	for (size_t i = 0; i < missing_count && file != NULL; i++)
+		line_write(file, &scenarios[missing[i]], &oracles[missing[i]]);
+	if (file != NULL)
+		fclose(file);
+	free(missing);
+}

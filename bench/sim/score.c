@@ -1,0 +1,187 @@
+#include "score.h"
+
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Less than this of the oracle's goodput is no less bad. */
+#define GOODPUT_LEAST 0.001
+
+/* A load below this is no reason to refuse anybody. */
+#define HEALTHY 0.7
+
+/* A step of the oracle's limit. */
+#define STEP 0.2
+
+#define DRIFT_LEAST (600 * WEIR_S)
+
+#define MS 1e-6
+
+static bool counts(const struct scenario *s, const struct run_result *best, unsigned phase)
+{
+	return !s->phases[phase].warm_up && best->phases[phase].tally.good > 0;
+}
+
+static void add_phase(struct score *score, const struct tally *t, const struct tally *best)
+{
+	double latency = tally_latency_mean(t), best_latency = tally_latency_mean(best);
+
+	score->goodput += draw_ln(fmax((double)t->good / (double)best->good, GOODPUT_LEAST));
+	if (latency > 0 && best_latency > 0)
+		score->latency += draw_ln(latency / best_latency);
+}
+
+static void set_means(struct score *score, const struct scenario *s, const struct run_result *best,
+		      const struct run_result *result)
+{
+	struct tally *all = memory_new(sizeof(*all));
+	unsigned phases = 0;
+
+	score->goodput = score->latency = 0;
+	for (unsigned i = 0; i < s->phase_count; i++) {
+		if (!s->phases[i].warm_up)
+			tally_add(all, &result->phases[i].tally);
+		if (!counts(s, best, i))
+			continue;
+		phases++;
+		add_phase(score, &result->phases[i].tally, &best->phases[i].tally);
+	}
+	score->goodput = phases == 0 ? NAN : draw_exp(score->goodput / phases);
+	score->latency = phases == 0 ? NAN : draw_exp(score->latency / phases);
+	score->power = score->goodput / score->latency;
+	score->p50 = MS * tally_latency_quantile(all, 0.5);
+	score->p99 = MS * tally_latency_quantile(all, 0.99);
+	score->p999 = MS * tally_latency_quantile(all, 0.999);
+	free(all);
+}
+
+static double false_rejects(const struct scenario *s, const struct run_result *result)
+{
+	uint64_t offered = 0, rejected = 0;
+
+	for (unsigned i = 0; i < s->phase_count; i++) {
+		const struct tally *t = &result->phases[i].tally;
+
+		if (s->phases[i].warm_up || !(scenario_load(s, &s->phases[i]) < HEALTHY))
+			continue;
+		offered += t->offered;
+		rejected += t->rejected;
+	}
+	return offered == 0 ? NAN : (double)rejected / (double)offered;
+}
+
+static double settled(const struct scenario *s, const struct oracle *oracle,
+		      const struct run_result *best, const struct run_result *result)
+{
+	double worst = NAN;
+
+	for (unsigned i = 1; i < s->phase_count; i++) {
+		double before = oracle->limits[i - 1], now = oracle->limits[i];
+		double took = result->phases[i].settled;
+
+		if (!counts(s, best, i) || fabs(now - before) <= STEP * before)
+			continue;
+		worst = fmax(worst,
+			     isnan(took) ? (double)s->phases[i].length / (double)WEIR_S : took);
+	}
+	return worst;
+}
+
+static double drift(const struct scenario *s, const struct run_result *result)
+{
+	double worst = NAN;
+
+	for (unsigned i = 0; i < s->phase_count; i++) {
+		const double *slices = result->phases[i].slices;
+		double hours = (double)s->phases[i].length / (double)WEIR_S / 3600;
+		double moved;
+
+		if (s->phases[i].warm_up || s->phases[i].length < DRIFT_LEAST || slices[1] <= 0)
+			continue;
+		moved = (slices[SLICES - 1] / slices[1] - 1) / (hours * (SLICES - 2) / SLICES);
+		worst = isnan(worst) || fabs(moved) > fabs(worst) ? moved : worst;
+	}
+	return worst;
+}
+
+/* R. Jain, D. Chiu, W. Hawe, 1984. */
+static double jain(const struct scenario *s, const struct run_result *result)
+{
+	double sum = 0, squares = 0;
+	unsigned tried = 0, door = 0;
+
+	for (unsigned g = 0; g < s->group_count; g++)
+		for (unsigned i = 0; i < s->groups[g].count; i++, door++) {
+			double good = (double)result->limiter_good[door];
+
+			if (s->groups[g].limit[0] != '\0')
+				continue;
+			tried++;
+			sum += good;
+			squares += good * good;
+		}
+	return tried < 2 || squares == 0 ? NAN : sum * sum / (tried * squares);
+}
+
+static double least_class(const struct scenario *s, const struct run_result *best,
+			  const struct run_result *result)
+{
+	double least = NAN;
+
+	for (unsigned c = 0; s->class_count > 1 && c < s->class_count; c++) {
+		double good = 0, best_good = 0;
+
+		for (unsigned i = 0; i < s->phase_count; i++) {
+			if (s->phases[i].warm_up)
+				continue;
+			good += (double)result->phases[i].class_good[c];
+			best_good += (double)best->phases[i].class_good[c];
+		}
+		if (best_good > 0)
+			least = fmin(least, good / best_good);
+	}
+	return least;
+}
+
+void score_from(struct score *score, const struct scenario *s, const struct oracle *oracle,
+		const struct run_result *best, const struct run_result *result)
+{
+	set_means(score, s, best, result);
+	score->false_rejects = false_rejects(s, result);
+	score->settled = settled(s, oracle, best, result);
+	score->drift = drift(s, result);
+	score->jain = jain(s, result);
+	score->least_class = least_class(s, best, result);
+	score->leaks = result->leaked > 0 || result->above > 0;
+}
+
+void score_best(struct run_result *best, const struct scenario *s, const struct oracle *oracle,
+		uint64_t seed)
+{
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_settable;
+	if (run(&(struct run_setup){.scenario = s,
+				    .limiter = &config,
+				    .seed = seed,
+				    .limits = oracle->limits},
+		best) != 0)
+		abort();
+}
+
+int score_run(struct score *score, const struct scenario *s, const struct oracle *oracle,
+	      const struct run_result *best, const struct weir_config *limiter, uint64_t seed)
+{
+	struct run_result *result = memory_new(sizeof(*result));
+	int error = run(
+		&(struct run_setup){
+			.scenario = s, .limiter = limiter, .seed = seed, .targets = oracle->limits},
+		result);
+
+	if (error == 0)
+		score_from(score, s, oracle, best, result);
+	free(result);
+	return error;
+}

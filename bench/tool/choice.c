@@ -1,0 +1,227 @@
+#include "choice.h"
+
+#include "memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS_MAX 10000
+
+#define WHY_SIZE 600
+
+bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size)
+{
+	struct candidate *candidate = memory_new(sizeof(*candidate));
+
+	choice->limits = memory_grow(choice->limits,
+				     (choice->limit_count + 1) * sizeof(choice->limits[0]));
+	choice->limits[choice->limit_count++] = candidate;
+	return candidate_read(candidate, &choice->plugins, text, why, why_size);
+}
+
+void choice_drop_limits(struct choice *choice, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		candidate_free(choice->limits[i]);
+		free(choice->limits[i]);
+	}
+	choice->limit_count -= count;
+	memmove(choice->limits, choice->limits + count,
+		choice->limit_count * sizeof(choice->limits[0]));
+}
+
+static void add_limit(struct choice *choice, const char *text, struct argp_state *state)
+{
+	char why[WHY_SIZE];
+
+	if (!choice_add_limit(choice, text, why, sizeof(why)))
+		argp_error(state, "%s", why);
+}
+
+/* A fixed one knows what it is told, and a settable one waits to be told. */
+static bool learns(const struct weir_limit_ops *ops)
+{
+	return (ops->flags & WEIR_LIMIT_SETTABLE) == 0 && strcmp(ops->name, "fixed") != 0;
+}
+
+static void add_all_limits(struct choice *choice, struct argp_state *state)
+{
+	const struct weir_limit_ops *ops;
+
+	for (size_t i = 0; i < choice->plugins.count; i++)
+		add_limit(choice, choice->plugins.limits[i]->name, state);
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
+		if (learns(ops))
+			add_limit(choice, ops->name, state);
+}
+
+/* What is after a comma is another parameter if an equals sign comes first in it. */
+static bool is_parameter(const char *text)
+{
+	return text[strcspn(text, "=:,")] == '=';
+}
+
+/* The end of the first of several limits. */
+static char *end_of_limit(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text == ',' && !is_parameter(text + 1))
+			break;
+	return text;
+}
+
+static void add_limits(struct choice *choice, const char *text, struct argp_state *state)
+{
+	char *copy = memory_copy(text), *at = copy;
+
+	if (strcmp(text, CHOICE_ALL) == 0)
+		add_all_limits(choice, state);
+	while (strcmp(text, CHOICE_ALL) != 0 && at != NULL) {
+		char *end = end_of_limit(at), *next = *end == '\0' ? NULL : end + 1;
+
+		*end = '\0';
+		if (strcmp(at, CHOICE_ALL) == 0)
+			add_all_limits(choice, state);
+		else
+			add_limit(choice, at, state);
+		at = next;
+	}
+	free(copy);
+}
+
+static struct scenario *scenario_room(struct choice *choice)
+{
+	choice->scenarios = memory_grow(choice->scenarios, (choice->scenario_count + 1) *
+								   sizeof(choice->scenarios[0]));
+	return &choice->scenarios[choice->scenario_count];
+}
+
+/* Those of a family; all of them if that is NULL. How many there are. */
+static size_t add_family(struct choice *choice, const char *family)
+{
+	size_t before = choice->scenario_count;
+
+	for (unsigned i = 0; scenario_builtin(scenario_room(choice), i); i++) {
+		struct scenario *scenario = &choice->scenarios[choice->scenario_count];
+
+		if (family == NULL || strcmp(scenario->family, family) == 0)
+			choice->scenario_count++;
+		else
+			scenario_free(scenario);
+	}
+	return choice->scenario_count - before;
+}
+
+static void add_scenarios(struct choice *choice, const char *text, struct argp_state *state)
+{
+	char *copy = memory_copy(text), *rest = NULL, why[WHY_SIZE];
+
+	for (char *name = strtok_r(copy, ",", &rest); name != NULL;
+	     name = strtok_r(NULL, ",", &rest)) {
+		int error;
+
+		if (strcmp(name, CHOICE_ALL) == 0) {
+			add_family(choice, NULL);
+			continue;
+		}
+		error = scenario_find(scenario_room(choice), name, why, sizeof(why));
+		if (error == 0)
+			choice->scenario_count++;
+		else if (error != -ENOENT || strpbrk(name, "/.") != NULL ||
+			 add_family(choice, name) == 0)
+			argp_error(state, "%s", why);
+	}
+	free(copy);
+}
+
+static uint64_t seed_read(const char *text, char **end, struct argp_state *state)
+{
+	uint64_t seed;
+
+	errno = 0;
+	seed = strtoull(text, end, 10);
+	if (!isdigit((unsigned char)text[0]) || errno != 0)
+		argp_error(state, "%s is no seed: write 7, or 1..20.", text);
+	return seed;
+}
+
+static void set_seeds(struct choice *choice, const char *text, struct argp_state *state)
+{
+	char *end;
+
+	choice->first_seed = choice->last_seed = seed_read(text, &end, state);
+	if (strncmp(end, "..", 2) == 0)
+		choice->last_seed = seed_read(end + 2, &end, state);
+	if (*end != '\0' || choice->last_seed < choice->first_seed ||
+	    choice->last_seed - choice->first_seed >= SEEDS_MAX)
+		argp_error(state,
+			   "%s are no seeds: write 7, or 1..20, of which there are at most %d.",
+			   text, SEEDS_MAX);
+}
+
+static void set_threads(struct choice *choice, const char *text, struct argp_state *state)
+{
+	char *end;
+	unsigned long threads = strtoul(text, &end, 10);
+
+	if (*end != '\0' || threads == 0 || threads > 256)
+		argp_error(state, "%s is no number of threads from 1 to 256.", text);
+	choice->threads = (unsigned)threads;
+}
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct choice *choice = state->input;
+	char why[WHY_SIZE];
+
+	switch (key) {
+	case 'l':
+		choice->limits_text = arg;
+		return 0;
+	case 's':
+		choice->scenarios_text = arg;
+		return 0;
+	case 'r':
+		set_seeds(choice, arg, state);
+		return 0;
+	case 'j':
+		set_threads(choice, arg, state);
+		return 0;
+	case 'p':
+		if (!plugin_load(&choice->plugins, arg, why, sizeof(why)))
+			argp_error(state, "%s", why);
+		return 0;
+	case ARGP_KEY_END:
+		if (choice->limits_text == NULL || choice->scenarios_text == NULL)
+			argp_error(state, "A limit and a scenario are needed.");
+		add_limits(choice, choice->limits_text, state);
+		add_scenarios(choice, choice->scenarios_text, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"limit", 'l', "LIMIT,...", 0, "Limits, as vegas:max=500; all: those that learn", 1},
+	{"scenario", 's', "NAME,...", 0,
+	 "Scenarios: names, families, files; all: the built-in ones", 1},
+	{"seed", 'r', "N[..M]", 0, "Of arrivals, work and limiters", 1},
+	{"jobs", 'j', "N", 0, "Runs at a time (as many as there are processors)", 2},
+	{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 2},
+	{0},
+};
+
+const struct argp choice_argp = {.options = options, .parser = option};
+
+void choice_free(struct choice *choice)
+{
+	choice_drop_limits(choice, choice->limit_count);
+	for (size_t i = 0; i < choice->scenario_count; i++)
+		scenario_free(&choice->scenarios[i]);
+	free(choice->limits);
+	free(choice->scenarios);
+	plugins_free(&choice->plugins);
+}

@@ -1,0 +1,241 @@
+/*
+ * run_command.c - limits through scenarios: a table by phase, means over the seeds; or what happened
+ * in time, of the first seed.
+ */
+#include "choice.h"
+#include "command.h"
+#include "memory.h"
+#include "oracle.h"
+#include "output.h"
+#include "parallel.h"
+#include "quantity.h"
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1e-6
+
+struct wanted {
+	struct choice choice;
+	const char *series;
+	weir_dur every;
+	bool oracle;
+};
+
+/* All runs of a scenario: limit by limit, seed by seed. */
+struct runs {
+	const struct choice *choice;
+	const struct scenario *scenario;
+	struct run_result **results;
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+	double every;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &wanted->choice;
+		return 0;
+	case 't':
+		wanted->series = arg;
+		return 0;
+	case 'e':
+		if (!duration_read(arg, &every) || every < 1e3)
+			argp_error(state, "%s is no duration of a microsecond or more", arg);
+		wanted->every = (weir_dur)every;
+		return 0;
+	case 'o':
+		wanted->oracle = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void run_one(void *arg, size_t index)
+{
+	const struct runs *runs = arg;
+	size_t seeds = choice_seeds(runs->choice);
+	struct run_setup setup = {
+		.scenario = runs->scenario,
+		.limiter = &runs->choice->limits[index / seeds]->config,
+		.seed = runs->choice->first_seed + index % seeds,
+	};
+
+	runs->results[index] = memory_new(sizeof(struct run_result));
+	if (run(&setup, runs->results[index]) != 0)
+		abort();
+}
+
+static void print_phase(const struct runs *runs, size_t limit, unsigned phase, struct tally *sum)
+{
+	size_t seeds = choice_seeds(runs->choice);
+
+	memset(sum, 0, sizeof(*sum));
+	for (size_t i = 0; i < seeds; i++)
+		tally_add(sum, &runs->results[limit * seeds + i]->phases[phase].tally);
+	printf("%-16s %-10s %9.1f %9.1f %7.3f %9.1f %8.1f %8.3f %8.3f %8.3f %8.1f %6u %6u\n",
+	       runs->choice->limits[limit]->text, runs->scenario->phases[phase].name,
+	       tally_per_second(sum, sum->offered), tally_per_second(sum, sum->admitted),
+	       100 * tally_rejected_share(sum), tally_per_second(sum, sum->good),
+	       tally_per_second(sum, sum->timed_out), MS * tally_latency_mean(sum),
+	       MS * tally_latency_quantile(sum, 0.5), MS * tally_latency_quantile(sum, 0.99),
+	       tally_limit_mean(sum), sum->limit_last, sum->inflight_max);
+}
+
+static void print_hash(const struct runs *runs, size_t limit)
+{
+	size_t seeds = choice_seeds(runs->choice);
+	uint64_t hash = 0, windows = 0;
+
+	for (size_t i = 0; i < seeds; i++) {
+		const struct run_result *result = runs->results[limit * seeds + i];
+
+		hash = hash * 31 + result->hash;
+		windows += result->windows;
+	}
+	printf("%-16s windows %ju, hash %016jx\n", runs->choice->limits[limit]->text,
+	       (uintmax_t)windows, (uintmax_t)hash);
+}
+
+static void print(const struct runs *runs)
+{
+	struct tally *sum = memory_new(sizeof(*sum));
+
+	printf("# %s: %s\n", runs->scenario->name, runs->scenario->about);
+	printf("%-16s %-10s %9s %9s %7s %9s %8s %8s %8s %8s %8s %6s %6s\n", "limit", "phase",
+	       "offer/s", "admit/s", "rejct%", "good/s", "tmout/s", "mean_ms", "p50_ms", "p99_ms",
+	       "mean", "last", "infl");
+	for (size_t i = 0; i < runs->choice->limit_count; i++) {
+		for (unsigned k = 0; k < runs->scenario->phase_count; k++)
+			print_phase(runs, i, k, sum);
+		print_hash(runs, i);
+	}
+	free(sum);
+}
+
+static void table(const struct choice *choice, const struct scenario *scenario)
+{
+	size_t count = choice->limit_count * choice_seeds(choice);
+	struct runs runs = {
+		.choice = choice,
+		.scenario = scenario,
+		.results = memory_new(count * sizeof(runs.results[0])),
+	};
+
+	parallel_run(&(struct parallel){
+		.work = run_one,
+		.arg = &runs,
+		.count = count,
+		.threads = choice->threads,
+		.title = scenario->name,
+	});
+	print(&runs);
+	for (size_t i = 0; i < count; i++)
+		free(runs.results[i]);
+	free(runs.results);
+}
+
+static weir_dur step_for(const struct wanted *wanted, const struct scenario *scenario)
+{
+	weir_dur length = 0;
+
+	if (wanted->every != 0)
+		return wanted->every;
+	for (unsigned i = 0; i < scenario->phase_count; i++)
+		length += scenario->phases[i].length;
+	return length * scenario->rounds / 500 + 1;
+}
+
+static void series_of(const struct wanted *wanted, const struct scenario *scenario,
+		      const struct oracle *oracle, struct series *series)
+{
+	const struct choice *choice = &wanted->choice;
+	struct run_result *result = memory_new(sizeof(*result));
+	char prefix[2 * TEXT_SIZE];
+	struct weir_config settable;
+	struct run_setup setup = {
+		.scenario = scenario,
+		.seed = choice->first_seed,
+		.series = series,
+		.series_every = step_for(wanted, scenario),
+		.targets = oracle == NULL ? NULL : oracle->limits,
+	};
+
+	series->prefix = prefix;
+	for (size_t i = 0; i < choice->limit_count; i++) {
+		snprintf(prefix, sizeof(prefix), "%s\t%s\t", scenario->name,
+			 choice->limits[i]->text);
+		setup.limiter = &choice->limits[i]->config;
+		if (run(&setup, result) != 0)
+			abort();
+	}
+	if (oracle != NULL) {
+		snprintf(prefix, sizeof(prefix), "%s\toracle\t", scenario->name);
+		weir_config_init(&settable);
+		settable.limit = &weir_settable;
+		setup.limiter = &settable;
+		setup.limits = oracle->limits;
+		if (run(&setup, result) != 0)
+			abort();
+	}
+	free(result);
+}
+
+static int write_series(const struct wanted *wanted)
+{
+	const struct choice *choice = &wanted->choice;
+	size_t count = choice->scenario_count;
+	struct oracle *oracles = memory_new(count * sizeof(*oracles));
+	struct series series = {
+		.out = output_open(wanted->series),
+		.prefix_head = "scenario\talgorithm\t",
+		.numbers = choice->limit_count == 1 && count == 1 && !wanted->oracle,
+	};
+	char path[4096];
+
+	if (series.out == NULL)
+		return EXIT_FAILURE;
+	if (wanted->oracle)
+		oracles_find(oracles, choice->scenarios, count, choice->threads,
+			     oracle_cache(path, sizeof(path)));
+	for (size_t i = 0; i < count; i++)
+		series_of(wanted, &choice->scenarios[i], wanted->oracle ? &oracles[i] : NULL,
+			  &series);
+	free(oracles);
+	return output_close(series.out, wanted->series) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int command_run(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"series", 't', "FILE", 0,
+		 "Write a time series of the first seed, as TSV; no table", 0},
+		{"every", 'e', "DURATION", 0, "A line of it so often (500 in all)", 0},
+		{"oracle", 'o', NULL, 0, "With the oracle's limit, and its run, in it", 0},
+		{0},
+	};
+	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.children = children,
+		.doc = "Run limits through scenarios, and print a table by phase.",
+	};
+	struct wanted wanted = {
+		.choice = {.first_seed = 1, .last_seed = 1},
+	};
+	int status = EXIT_SUCCESS;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	if (wanted.series != NULL)
+		status = write_series(&wanted);
+	for (size_t i = 0; i < wanted.choice.scenario_count && wanted.series == NULL; i++)
+		table(&wanted.choice, &wanted.choice.scenarios[i]);
+	choice_free(&wanted.choice);
+	return status;
+}

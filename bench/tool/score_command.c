@@ -1,0 +1,201 @@
+/*
+ * score_command.c - the table that judges limits, with its worst rows.
+ */
+#include "command.h"
+#include "memory.h"
+#include "output.h"
+#include "scores.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct wanted {
+	struct choice choice;
+	const char *tsv;
+	unsigned worst;
+	bool fresh, oracles;
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &wanted->choice;
+		return 0;
+	case 't':
+		wanted->tsv = arg;
+		return 0;
+	case 'w':
+		wanted->worst = (unsigned)strtoul(arg, &end, 10);
+		if (end == arg || *end != '\0')
+			argp_error(state, "%s is no number", arg);
+		return 0;
+	case 'f':
+		wanted->fresh = true;
+		return 0;
+	case 'o':
+		wanted->oracles = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void print_oracles(const struct scores *scores)
+{
+	const struct choice *c = scores->choice;
+
+	puts("oracle: the smallest limit within 3 % of the best goodput, a second");
+	for (size_t i = 0; i < c->scenario_count; i++)
+		for (unsigned k = 0; k < c->scenarios[i].phase_count; k++)
+			printf("  %-24s %-12s limit %6u, best %10.1f%s\n",
+			       k == 0 ? c->scenarios[i].name : "", c->scenarios[i].phases[k].name,
+			       scores->oracles[i].limits[k], scores->oracles[i].best[k],
+			       c->scenarios[i].phases[k].warm_up ? " (warm-up)" : "");
+	putchar('\n');
+}
+
+static void print_spread(const struct scores *scores, size_t limit)
+{
+	double least = INFINITY, most = -INFINITY;
+
+	for (size_t k = 0; k < choice_seeds(scores->choice); k++) {
+		double one = scores_total(scores, limit, (long)k, POWER);
+
+		least = fmin(least, one);
+		most = fmax(most, one);
+	}
+	printf("  %5.3f-%5.3f", least, most);
+}
+
+static void print_limit(const struct scores *scores, size_t limit, size_t *order)
+{
+	const struct choice *c = scores->choice;
+	double rejects = 100 * scores_false_rejects(scores, limit);
+	size_t worst;
+
+	printf("%-20s %6.3f", c->limits[limit]->text, scores_total(scores, limit, -1, POWER));
+	print_spread(scores, limit);
+	printf("  %6.1f %%  x%-6.2f", 100 * scores_total(scores, limit, -1, GOODPUT),
+	       scores_total(scores, limit, -1, LATENCY));
+	if (scores_rank(scores, limit, GOODPUT, order) == 0) {
+		putchar('\n');
+		return;
+	}
+	worst = order[0];
+	printf("  %5.1f %% %-22s", 100 * scores_mean(scores, limit, worst, GOODPUT),
+	       c->scenarios[worst].name);
+	scores_rank(scores, limit, LATENCY, order);
+	worst = order[0];
+	printf("  x%-6.2f %-22s", scores_mean(scores, limit, worst, LATENCY),
+	       c->scenarios[worst].name);
+	if (isnan(rejects))
+		puts("       -");
+	else
+		printf("  %6.2f %%\n", rejects);
+}
+
+static void print_worst(const struct scores *scores, size_t limit, unsigned rows, size_t *order)
+{
+	const struct choice *c = scores->choice;
+	size_t count = scores_rank(scores, limit, POWER, order);
+
+	for (size_t i = 0; i < count && i < rows; i++)
+		printf("%-20s %6.3f  %6.1f %%  x%-7.2f  %s\n", i == 0 ? c->limits[limit]->text : "",
+		       scores_mean(scores, limit, order[i], POWER),
+		       100 * scores_mean(scores, limit, order[i], GOODPUT),
+		       scores_mean(scores, limit, order[i], LATENCY), c->scenarios[order[i]].name);
+}
+
+/* Limits by their power, the best first. */
+static void rank_limits(const struct scores *scores, size_t *limits)
+{
+	for (size_t i = 0; i < scores->choice->limit_count; i++) {
+		size_t at = i;
+
+		while (at > 0 && scores_total(scores, limits[at - 1], -1, POWER) <
+					 scores_total(scores, i, -1, POWER)) {
+			limits[at] = limits[at - 1];
+			at--;
+		}
+		limits[at] = i;
+	}
+}
+
+static void print(const struct scores *scores, unsigned worst)
+{
+	const struct choice *c = scores->choice;
+	size_t *order = memory_new(c->scenario_count * sizeof(*order));
+	size_t *limits = memory_new(c->limit_count * sizeof(*limits));
+
+	rank_limits(scores, limits);
+	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
+	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
+	printf("%-20s %6s  %-11s  %8s  %-7s  %-30s  %-30s  %8s\n", "limit", "power", "by seed",
+	       "goodput", "latency", "worst goodput", "worst latency", "false rej");
+	for (size_t i = 0; i < c->limit_count; i++)
+		print_limit(scores, limits[i], order);
+	if (worst > 0)
+		printf("\n%-20s %6s  %8s  %-8s  %s\n", "worst rows", "power", "goodput", "latency",
+		       "scenario");
+	for (size_t i = 0; i < c->limit_count && worst > 0; i++)
+		print_worst(scores, limits[i], worst, order);
+	free(limits);
+	free(order);
+}
+
+static int score(const struct wanted *wanted)
+{
+	FILE *out = wanted->tsv == NULL ? NULL : output_open(wanted->tsv);
+	struct scores scores;
+	bool good;
+
+	if (wanted->tsv != NULL && out == NULL)
+		return EXIT_FAILURE;
+	scores_make(&scores, &wanted->choice, !wanted->fresh);
+	if (wanted->oracles)
+		print_oracles(&scores);
+	if (out != stdout)
+		print(&scores, wanted->worst);
+	if (out != NULL)
+		scores_write(&scores, out);
+	good = output_close(out, wanted->tsv) && !scores_leak(&scores);
+	scores_free(&scores);
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int command_score(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"tsv", 't', "FILE", 0, "Write every score, as TSV; -: to standard output, alone",
+		 0},
+		{"worst", 'w', "N", 0, "Rows of each limit's worst scenarios (3)", 0},
+		{"oracles", 'o', NULL, 0, "Show what the oracle says", 0},
+		{"fresh", 'f', NULL, 0, "Look for oracles anew, and keep none", 0},
+		{0},
+	};
+	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.children = children,
+		.doc = "Score limits in scenarios, against the best fixed limit of each phase.\v"
+		       "Without options: all limits that learn, all built-in scenarios, seeds 1 to 10.",
+	};
+	struct wanted wanted = {
+		.choice = {.first_seed = 1,
+			   .last_seed = 10,
+			   .limits_text = CHOICE_ALL,
+			   .scenarios_text = CHOICE_ALL},
+		.worst = 3,
+	};
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	status = score(&wanted);
+	choice_free(&wanted.choice);
+	return status;
+}

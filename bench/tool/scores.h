@@ -1,0 +1,46 @@
+/*
+ * scores.h - the scores of all limits in all scenarios with all seeds.
+ */
+#ifndef SCORES_H
+#define SCORES_H
+
+#include "choice.h"
+#include "score.h"
+
+struct scores {
+	const struct choice *choice;
+	struct oracle *oracles; /* by scenario */
+	struct score *all;
+};
+
+/* Find the oracles and make every run; progress is shown. */
+void scores_make(struct scores *scores, const struct choice *choice, bool use_cache);
+void scores_free(struct scores *scores);
+
+const struct score *scores_at(const struct scores *scores, size_t limit, size_t scenario,
+			      size_t seed);
+
+/* Which of a score's numbers is meant. */
+enum part { POWER, GOODPUT, LATENCY };
+
+double score_part(const struct score *score, enum part part);
+
+/* Geometric mean of a limit in a scenario, over the seeds; NaN if it has none. */
+double scores_mean(const struct scores *scores, size_t limit, size_t scenario, enum part part);
+
+/* Geometric mean over scenarios with one seed, or, where that is negative, with all. */
+double scores_total(const struct scores *scores, size_t limit, long seed, enum part part);
+
+/* Scenarios by that part of a limit's score, the worst first; how many there are. */
+size_t scores_rank(const struct scores *scores, size_t limit, enum part part, size_t *order);
+
+/* Means over scenarios and seeds where it can be said: NaN if nowhere. */
+double scores_false_rejects(const struct scores *scores, size_t limit);
+
+/* Every score, a line of TSV each. */
+void scores_write(const struct scores *scores, FILE *out);
+
+/* Say so on standard error, and return true, if a limiter has lost a permit or gone above its limit. */
+bool scores_leak(const struct scores *scores);
+
+#endif
