@@ -1,0 +1,207 @@
+/*
+ * score.c - the oracle is what it says it is, and a score what it should be where that is known.
+ */
+#include "play.h"
+#include "score.h"
+
+#include <math.h>
+
+#define STEADY 2
+
+static struct run_result best, result;
+
+static void scenario_of(struct scenario *scenario, const char *phases)
+{
+	char text[1000], why[300];
+
+	snprintf(text, sizeof(text),
+		 "name = \"t\"; client = { deadline = \"100ms\"; };\n"
+		 "server = { name = \"w\"; workers = 16; work = \"exponential 10ms\"; };\n"
+		 "phases = ( %s );\n",
+		 phases);
+	cr_assert_eq(scenario_from_text(scenario, "t", text, why, sizeof(why)), 0, "%s", why);
+}
+
+static void run_fixed(struct run_result *to, const struct scenario *scenario, uint32_t limit)
+{
+	struct weir_fixed_config fixed = {.limit = limit};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &fixed;
+	cr_assert_eq(
+		run(&(struct run_setup){.scenario = scenario, .limiter = &config, .seed = 1}, to),
+		0);
+}
+
+/* Erlang's formula says that 16 workers and next to no queue are 97 % busy at twice their load. */
+Test(oracle, is_the_number_of_workers_and_little_more_under_overload)
+{
+	struct scenario scenario;
+	struct oracle oracle;
+
+	play_find(&scenario, "overload");
+	oracle_find(&oracle, &scenario);
+	cr_expect(oracle.limits[STEADY] >= 16 && oracle.limits[STEADY] <= 19, "%u",
+		  oracle.limits[STEADY]);
+	cr_expect_float_eq(oracle.best[STEADY], 1600, 20);
+}
+
+/* Every limit below it is worse than that, and it is not: looked at one by one. */
+Test(oracle, is_the_smallest_that_is_good_enough)
+{
+	struct scenario scenario;
+	struct oracle oracle;
+	double most = 0, good[41];
+
+	scenario_of(&scenario, "{ length = \"60s\"; load = 1.2; }");
+	oracle_find(&oracle, &scenario);
+	for (uint32_t limit = 8; limit <= 40; limit++) {
+		run_fixed(&result, &scenario, limit);
+		good[limit] = (double)result.phases[0].tally.good;
+		most = fmax(most, good[limit]);
+	}
+	/* With other seeds than the oracle's: half a per cent for chance. */
+	cr_expect(good[oracle.limits[0]] >= (1 - ORACLE_WITHIN - 0.005) * most);
+	cr_expect(good[oracle.limits[0] - 1] < (1 - ORACLE_WITHIN + 0.005) * most);
+}
+
+Test(oracle, follows_the_phases)
+{
+	struct scenario scenario;
+	struct oracle oracle;
+
+	play_find(&scenario, "capacity-step");
+	oracle_find(&oracle, &scenario);
+	cr_expect(oracle.limits[0] > 16 && oracle.limits[0] < 24, "%u", oracle.limits[0]);
+	cr_expect(oracle.limits[1] >= 4 && oracle.limits[1] <= 6, "%u", oracle.limits[1]);
+}
+
+Test(oracle, is_found_again_in_its_file)
+{
+	char path[] = "/tmp/weir-oracle-XXXXXX", line[1000];
+	struct scenario scenarios[2];
+	struct oracle oracles[2], again[2];
+	int fd = mkstemp(path);
+	FILE *file = fdopen(fd, "r+");
+
+	cr_assert(fd >= 0 && file != NULL);
+	scenario_of(&scenarios[0],
+		    "{ length = \"5s\"; load = 2; }, { length = \"5s\"; load = 0.5; }");
+	scenario_of(&scenarios[1], "{ length = \"5s\"; load = 0.9; }");
+	fputs("not an oracle\n1 0 half\n", file);
+	fflush(file);
+	oracles_find(oracles, scenarios, 2, 1, path);
+	oracles_find(again, scenarios, 2, 1, path);
+	for (unsigned i = 0; i < 2; i++)
+		cr_expect_arr_eq(oracles[i].limits, again[i].limits, sizeof(again[i].limits));
+	cr_expect_eq(oracles[0].best[1], again[0].best[1]);
+	unsigned lines = 0;
+	rewind(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		lines++;
+	cr_expect_eq(lines, 4, "%u", lines);
+	fclose(file);
+	remove(path);
+}
+
+/* Who has the oracle's limit has done all that it did. */
+Test(score, of_the_oracle_is_one)
+{
+	struct scenario scenario;
+	struct oracle oracle;
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"20s\"; load = 1.5; }");
+	oracle_find(&oracle, &scenario);
+	score_best(&best, &scenario, &oracle, 1);
+	run_fixed(&result, &scenario, oracle.limits[0]);
+	score_from(&score, &scenario, &oracle, &best, &result);
+	cr_expect_float_eq(score.goodput, 1, 1e-12);
+	cr_expect_float_eq(score.latency, 1, 1e-12);
+	cr_expect_float_eq(score.power, 1, 1e-12);
+	cr_expect(isnan(score.false_rejects));
+	cr_expect(isnan(score.jain));
+	cr_expect_not(score.leaks);
+}
+
+/* M/M/16/K: twice the limit is the same throughput, and by Little's law twice the latency. */
+Test(score, of_twice_the_limit_is_a_half)
+{
+	struct scenario scenario;
+	struct oracle oracle = {.limits = {32}};
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"60s\"; load = 3; }");
+	score_best(&best, &scenario, &oracle, 1);
+	run_fixed(&result, &scenario, 64);
+	score_from(&score, &scenario, &oracle, &best, &result);
+	cr_expect_float_eq(score.goodput, 1, 0.01);
+	cr_expect_float_eq(score.latency, 2, 0.04);
+	cr_expect_float_eq(score.power, 0.5, 0.01);
+}
+
+Test(score, has_false_rejects_where_there_was_room)
+{
+	struct scenario scenario;
+	struct oracle oracle = {.limits = {16, 16, 16}};
+	struct score score;
+
+	scenario_of(&scenario,
+		    "{ length = \"20s\"; load = 0.5; warm_up = true; },"
+		    "{ length = \"60s\"; load = 0.5; }, { length = \"20s\"; load = 2; }");
+	score_best(&best, &scenario, &oracle, 1);
+	run_fixed(&result, &scenario, 8);
+	score_from(&score, &scenario, &oracle, &best, &result);
+	/* Erlang B of 8 servers and 8 erlangs */
+	cr_expect_float_eq(score.false_rejects, 0.2356, 0.01, "%f", score.false_rejects);
+}
+
+struct gradual {
+	double limit;
+};
+
+/* One more a second. */
+static double gradual_init(void *state, const void *config, double random)
+{
+	(void)config;
+	(void)random;
+	((struct gradual *)state)->limit = 100;
+	return 100;
+}
+
+static double gradual_update(void *state, const struct weir_window *w)
+{
+	struct gradual *g = state;
+
+	g->limit = 100 + (double)w->end / (double)WEIR_S / 36;
+	return g->limit;
+}
+
+/* From 100 by 100 an hour: between the second tenth and the last that is 80 of 115. */
+Test(score, sees_a_limit_drift)
+{
+	static const struct weir_limit_ops gradual = {
+		.size = sizeof(gradual),
+		.name = "gradual",
+		.state_size = sizeof(struct gradual),
+		.init = gradual_init,
+		.update = gradual_update,
+	};
+	struct scenario scenario;
+	struct oracle oracle = {.limits = {16}};
+	struct weir_config config;
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"1h\"; load = 0.02; }");
+	weir_config_init(&config);
+	config.limit = &gradual;
+	score_best(&best, &scenario, &oracle, 1);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_expect_float_eq(score.drift, 80 / 115.0 / 0.8, 0.02, "%f", score.drift);
+
+	run_fixed(&result, &scenario, 16);
+	score_from(&score, &scenario, &oracle, &best, &result);
+	cr_expect_eq(score.drift, 0);
+}
