@@ -97,4 +97,55 @@ static inline double clamp(double value, double min, double max)
 	return fmax(min, fmin(max, value));
 }
 
+/* How long the window was open, in nanoseconds; a clock that went backwards says nothing. */
+static inline double lasted(const struct weir_window *w)
+{
+	return fmax(0, (double)(int64_t)(w->end - w->start));
+}
+
+/* Several windows as one, for a limit that wants windows of a length that it alone knows. */
+struct gathered {
+	double lasted;   /* nanoseconds */
+	double samples;  /* with a latency or without */
+	double overload; /* of these, how many were dropped or timed out */
+	double count;    /* of these, how many had a latency */
+	double sum;      /* of these latencies, nanoseconds */
+	double inflight_max;
+};
+
+static inline void gather(struct gathered *g, const struct weir_window *w)
+{
+	const double count = has_latency(w) ? w->count : 0;
+
+	g->lasted += lasted(w);
+	g->samples += fmax(count, (double)overloads(w));
+	g->overload += (double)overloads(w);
+	g->count += count;
+	g->sum += count * w->rtt;
+	g->inflight_max = fmax(g->inflight_max, w->inflight_max);
+}
+
+/* An exponential average, which is a plain mean until it has seen EMA_WARMUP values. */
+struct ema {
+	double value;
+	double sum;   /* of the first values */
+	double count; /* up to EMA_WARMUP */
+};
+
+#define EMA_WARMUP 10
+
+/* Add a value to an average over so many. */
+static inline void ema_add(struct ema *e, double value, double over)
+{
+	if (e->count < EMA_WARMUP) {
+		e->count += 1;
+		e->sum += value;
+		e->value = e->sum / e->count;
+	} else {
+		double factor = 2.0 / (over + 1);
+
+		e->value = e->value * (1 - factor) + value * factor;
+	}
+}
+
 #endif

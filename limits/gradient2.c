@@ -26,14 +26,9 @@
 
 #include "common.h"
 
-/* The long-term latency is a plain mean until it has seen this many windows. */
-#define WARMUP 10
-
 struct gradient2 {
 	double limit;
-	double rtt_long; /* nanoseconds */
-	double sum;      /* of the first WARMUP latencies */
-	double count;    /* up to WARMUP */
+	struct ema rtt_long; /* nanoseconds */
 	double min, max, smoothing, long_window, tolerance;
 	struct weir_scale queue;
 };
@@ -68,18 +63,10 @@ static double long_term(struct gradient2 *g, double rtt)
 {
 	double average;
 
-	if (g->count < WARMUP) {
-		g->count += 1;
-		g->sum += rtt;
-		g->rtt_long = g->sum / g->count;
-	} else {
-		double factor = 2.0 / (g->long_window + 1);
-
-		g->rtt_long = g->rtt_long * (1 - factor) + rtt * factor;
-	}
-	average = g->rtt_long;
+	ema_add(&g->rtt_long, rtt, g->long_window);
+	average = g->rtt_long.value;
 	if (average / rtt > 2)
-		g->rtt_long *= 0.95;
+		g->rtt_long.value *= 0.95;
 	return average;
 }
 
@@ -109,7 +96,7 @@ static void gradient2_observe(const void *state, double *values)
 	const struct gradient2 *g = state;
 
 	values[0] = g->limit;
-	values[1] = g->rtt_long;
+	values[1] = g->rtt_long.value;
 }
 
 #define OFFSET(field) offsetof(struct weir_gradient2_config, field)

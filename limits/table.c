@@ -9,7 +9,8 @@
 
 static const struct weir_limit_ops *const builtin[] = {
 	&weir_vegas, /* the default is the first */
-	&weir_aimd,  &weir_fixed, &weir_gradient, &weir_gradient2, &weir_settable,
+	&weir_aimd,     &weir_brpc,      &weir_envoy,    &weir_failsafe, &weir_fixed,
+	&weir_gradient, &weir_gradient2, &weir_settable, &weir_vector,
 };
 
 #define BUILTINS (sizeof(builtin) / sizeof(builtin[0]))

@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-#define WEIR_LIMIT_STATE_MAX  512 /* bytes of private state at most */
-#define WEIR_LIMIT_CONFIG_MAX 512 /* bytes of configuration at most */
-#define WEIR_NUMBERS_MAX      8   /* named numbers that a limit may show */
+#define WEIR_LIMIT_STATE_MAX  2048 /* bytes of private state at most */
+#define WEIR_LIMIT_CONFIG_MAX 512  /* bytes of configuration at most */
+#define WEIR_NUMBERS_MAX      8    /* named numbers that a limit may show */
 
 /* No limiter holds more than this in flight, whatever its limit algorithm answers. */
 #define WEIR_LIMIT_MAX UINT32_C(0x7fffff)

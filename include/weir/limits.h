@@ -147,6 +147,123 @@ struct weir_gradient2_config {
 };
 WEIR_API extern const struct weir_limit_ops weir_gradient2;
 
+/*
+ * envoy: multiplies the limit by latency without load over present latency, and adds its root.
+ * Every probe_interval it goes down to min for probe_samples calls, to measure the latency without
+ * load: as in Envoy, for proxies and servers whose callers can bear to be turned away then.
+ *
+ * Not for callees that may hang: a probe lasts until its samples have come, so min calls that do
+ * not end are an outage. Not for a limit that must hold at once: while the callee is idle it grows
+ * to max. Where latency without load has risen it is measured anew after probe_interval, or as soon
+ * as five windows in a row ended at min, which a high min prevents.
+ *
+ * It is made for windows of 100 ms of any number of samples, and their median.
+ *
+ * Outcomes: dropped and timed out calls count by their latency alone; cancelled, failed and
+ * ignored calls are not seen.
+ *
+ * Source: the gradient controller of Envoy's adaptive concurrency filter, gradient_controller.cc.
+ */
+struct weir_envoy_config {
+	uint32_t initial; /* 3; 1 to 2^31 - 1; after the first probe, which is at min */
+	uint32_t min;     /* 3; 1 to 2^31 - 1; that of probes too */
+	uint32_t max;     /* 1000 */
+	double buffer;    /* 0.25; above 0, to 100: latency may exceed that without load by it */
+	uint32_t probe_samples;  /* 50; 1 to 10^9 */
+	weir_dur probe_interval; /* 60 s; from the end of a probe to the next */
+	double probe_jitter;     /* 0.15; above 0, to 1: part of the interval that chance may add */
+	weir_dur probe_timeout;  /* 10^9 s, as good as none; then the samples there are must do */
+	weir_dur rtt_noload;     /* 0: measured; else it is this, and there are no probes */
+};
+WEIR_API extern const struct weir_limit_ops weir_envoy;
+
+/*
+ * brpc: the greatest rate of calls times the lowest latency, which is how many an idle callee
+ * has in flight, and explore_min to explore_max of it more. It finds a large capacity within
+ * seconds: for servers of many calls a second that are much alike.
+ *
+ * Not below samples_min calls in round_max: it then learns nothing. Not for small callees: it
+ * leaves no room for chance, and refuses some of the calls at half load. Under lasting overload it
+ * takes the queue for the callee's latency and climbs, and it has no max of its own: set one.
+ *
+ * It is made for windows of 20 ms, gathered to rounds of samples_max samples or of round_max.
+ *
+ * Outcomes: dropped and timed out calls count as not served, and their latency, times punish, is
+ * added to that of those served; where none is served the limit is halved. Cancelled, failed and
+ * ignored calls are not seen.
+ *
+ * Source: Apache brpc's auto concurrency limiter, auto_concurrency_limiter.cpp.
+ */
+struct weir_brpc_config {
+	uint32_t initial;     /* 40; 1 to 2^31 - 1 */
+	uint32_t min;         /* 9; lower it for a callee that serves fewer at once */
+	uint32_t max;         /* 2^31 - 1, which is none */
+	double smoothing;     /* 0.1; above 0, to 1: of a lower latency; of a lower rate a tenth */
+	double explore_min;   /* 0.06; above 0, to 100 */
+	double explore_max;   /* 0.3; not below explore_min; at first it is this */
+	double explore_step;  /* 0.02; above 0, to 100; up or down, once a round */
+	weir_dur round_max;   /* 1 s */
+	uint32_t samples_min; /* 100; 1 to 10^9; a round with fewer is thrown away */
+	uint32_t samples_max; /* 200; to 10^9; these end a round; not below samples_min */
+	weir_dur probe_interval; /* 50 s at most, half of it at least: then latency is forgotten */
+	double reduce;           /* 0.9; above 0, to 1: factor on the limit before that */
+	double punish; /* 1; above 0, to 1000: weight of the latency of those not served */
+};
+WEIR_API extern const struct weir_limit_ops weir_brpc;
+
+/*
+ * failsafe: holds the queue at the callee, estimated from recent over lasting latency, between
+ * alpha and beta calls, and shrinks as well where what was in flight in the last windows, and
+ * how long it took, say that more in flight gets no more done. For callees whose latency changes
+ * for reasons other than load: it gets used to that in half a minute.
+ *
+ * By the same token it gets used to an overload, and then drifts up: give it a max. It moves by a
+ * step a second at most, so a large capacity, or a loss of it, takes it minutes.
+ *
+ * It is made for windows of 50 samples, of 1 s to 30 s, and their 90th percentile.
+ *
+ * Outcomes: dropped and timed out calls count by their latency alone; cancelled, failed and
+ * ignored calls are not seen.
+ *
+ * Source: failsafe-go's AdaptiveLimiter, adaptivelimiter.go.
+ */
+struct weir_failsafe_config {
+	uint32_t initial; /* 20; 1 to 2^31 - 1 */
+	uint32_t min;     /* 1 */
+	uint32_t max;     /* 200 */
+	double factor;    /* 5; 1 to 10^9: the limit is led to so many times the most in flight */
+	struct weir_scale alpha; /* log10:3; queue below which the limit grows */
+	struct weir_scale beta;  /* log10:6; queue above which it shrinks; not below alpha */
+	uint32_t recent;         /* 5; 1 to 10^9: windows that recent latency averages over */
+	uint32_t baseline;       /* 10; 1 to 10^9: windows that lasting latency averages over */
+	uint32_t history;        /* 50; 10 to 50: windows that are compared for what helps */
+};
+WEIR_API extern const struct weir_limit_ops weir_failsafe;
+
+/*
+ * vector: one more a round trip while the limit is reached and latency is not above its mean;
+ * backoff times the limit when calls are dropped, or latency is well above that mean. For clients
+ * that send to a service which says when it is full, and that would rather send too little.
+ *
+ * Without drops it is a poor guard: its mean follows a queue, and it settles somewhere above what
+ * the callee can take. A large capacity is far away: 500 round trips for a limit of 500.
+ *
+ * It is made for windows of 1 ms, gathered to round trips. Its minimum is 1.
+ *
+ * Outcomes: dropped and timed out are overload, and their latencies count; cancelled, failed and
+ * ignored calls are not seen.
+ *
+ * Source: Vector's adaptive request concurrency, src/sinks/util/adaptive_concurrency.
+ */
+struct weir_vector_config {
+	uint32_t initial;  /* 1; to 2^31 - 1 */
+	uint32_t max;      /* 200 */
+	double backoff;    /* 0.9; above 0, to below 1; factor on overload */
+	double smoothing;  /* 0.4; above 0, to 1: weight of the last round trip in the mean */
+	double deviations; /* 2.5; above 0, to 10^9: so many above the mean are overload */
+};
+WEIR_API extern const struct weir_limit_ops weir_vector;
+
 #ifdef __cplusplus
 }
 #endif

@@ -56,7 +56,8 @@ check()
 	search "$include.*limits/" $(sources lib) |
 		about "lib/ may include nothing of limits/"
 
-	search '\bweir_(fixed|settable|aimd|vegas|gradient|gradient2)\b' $(sources lib) |
+	search '\bweir_(aimd|brpc|envoy|failsafe|fixed|gradient2?|settable|vector|vegas)\b' \
+		$(sources lib) |
 		about "lib/ may not know a limit by name"
 
 	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |

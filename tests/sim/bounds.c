@@ -237,3 +237,67 @@ Test(gradient2, takes_bursts)
 	/* calm: rejects 0-0.02; burst: good 1578-1619, p99 56-57 */
 	HOLDS("gradient2", "bursts", {"calm", 0.1, 775, 52, 42}, {"burst", 52, 1540, 64, 41});
 }
+
+/* A probe a minute: three calls at once, for a fifth of a second or so. */
+Test(envoy, is_hardly_noticed_when_healthy)
+{
+	/* rejects 0.2-0.46 */
+	HOLDS("envoy", "healthy", {"steady", 0.8, 935, 50, 1000});
+}
+
+Test(envoy, settles_under_overload)
+{
+	HOLDS("envoy", "overload",
+	      /* good 1522-1596; p99 47-53; limit 18-26 */
+	      {"steady", 55, 1480, 58, 32},
+	      /* rejects 0-1.3, limit up to 975: nobody uses it */
+	      {"after", 2.5, 920, 52, 1000});
+}
+
+Test(envoy, starts_fast)
+{
+	/* first: rejects 17-48; second: 0 */
+	HOLDS("envoy", "cold-start", {"first", 60, 20000, 52, 900},
+	      {"second", 0.1, 45500, 50, 1000});
+}
+
+/* What keeps a small callee busy on average, and no more, turns away what comes in a bunch. */
+Test(brpc, has_no_room_for_chance)
+{
+	/* rejects 18-24; good 730-790 */
+	HOLDS("brpc", "healthy", {"steady", 29, 690, 50, 12});
+}
+
+Test(brpc, settles_under_overload)
+{
+	/* good 1556-1606; p99 49-52; limit 21-26 */
+	HOLDS("brpc", "overload", {"steady", 54, 1510, 57, 31});
+}
+
+Test(failsafe, is_not_noticed_when_healthy)
+{
+	/* rejects 0 */
+	HOLDS("failsafe", "healthy", {"steady", 0.02, 945, 50, 90});
+}
+
+Test(failsafe, settles_under_overload)
+{
+	HOLDS("failsafe", "overload",
+	      /* good 1579-1620, 1453-1547; p99 52-56, 49-53; limit 26-30, 19-26 */
+	      {"onset", 53, 1530, 62, 35}, {"steady", 58, 1390, 58, 32},
+	      {"after", 0.2, 935, 52, 62});
+}
+
+/* It goes down by itself each time that latency is well above its mean, so some are turned away. */
+Test(vector, pays_for_varying_work)
+{
+	/* rejects 4.4-5.0 */
+	HOLDS("vector", "healthy", {"steady", 6.5, 890, 50, 18});
+}
+
+/* Its mean learns the queue: it holds the load off, but not the latency. */
+Test(vector, gets_used_to_an_overload)
+{
+	/* good 1589-1605; p99 72-83; limit 56-70 */
+	HOLDS("vector", "overload", {"steady", 52, 1555, 95, 84}, {"after", 6, 890, 54, 24});
+}

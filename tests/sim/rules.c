@@ -53,12 +53,13 @@ Test(rules, runs_are_what_they_were)
 {
 	static const struct {
 		const char *limit;
-		uint64_t
-			hash; /* of scenario "overload-timeouts", which has successes, drops and rejects */
+		uint64_t hash; /* of scenario "overload-timeouts": successes, drops and rejects */
 	} golden[] = {
 		{"fixed", 0xa240f214e74cfa76},     {"aimd", 0x8be178a221d68b68},
 		{"vegas", 0x57164cb37d6709ad},     {"gradient", 0xf93d88436f1b0be0},
-		{"gradient2", 0x39fab2e1a47dc1ed},
+		{"gradient2", 0x39fab2e1a47dc1ed}, {"brpc", 0xd4bdf22a0f708432},
+		{"envoy", 0xbabd69a5454342aa},     {"failsafe", 0xf515e9086d4d97c6},
+		{"vector", 0x60b37928825c300b},
 	};
 
 	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {

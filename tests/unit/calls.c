@@ -218,7 +218,8 @@ static bool shrinks(const struct weir_limit_ops *ops, uint32_t dropped, uint32_t
 {
 	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX] = {0};
 	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX];
-	struct weir_window w = {.count = 10, .inflight_max = 40, .limit = 40, .rtt = 1e7};
+	struct weir_window w = {
+		.end = WEIR_S, .count = 10, .inflight_max = 40, .limit = 40, .rtt = 1e7};
 	double before, after;
 
 	cr_assert_eq(weir_limit_complete(ops, NULL, 0, config, NULL, 0), 0);
@@ -239,11 +240,9 @@ Test(calls, each_limit_takes_each_outcome_as_it_says)
 	const struct {
 		const struct weir_limit_ops *ops;
 		bool overload;
-	} limits[] = {{&weir_aimd, true},
-		      {&weir_vegas, true},
-		      {&weir_gradient, true},
-		      {&weir_gradient2, false},
-		      {&weir_fixed, false}};
+	} limits[] = {{&weir_aimd, true},       {&weir_vegas, true},  {&weir_gradient, true},
+		      {&weir_gradient2, false}, {&weir_envoy, false}, {&weir_failsafe, false},
+		      {&weir_vector, true},     {&weir_fixed, false}};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		const struct weir_limit_ops *ops = limits[i].ops;

@@ -59,6 +59,17 @@ static inline struct weir_window dropped(double rtt, uint32_t inflight)
 	return w;
 }
 
+/* So many samples, in a window that was open for so long. */
+static inline struct weir_window period(weir_dur time, uint32_t count, double rtt,
+					uint32_t inflight)
+{
+	struct weir_window w = sample(rtt, inflight);
+
+	w.end = time;
+	w.count = count;
+	return w;
+}
+
 /* A drop without a latency. */
 static inline struct weir_window only_dropped(uint32_t inflight)
 {

@@ -141,9 +141,9 @@ static const struct {
 	const struct weir_limit_ops *ops;
 	const char *text;
 } lively[] = {
-	{&weir_vegas, "probe=2"},
-	{&weir_gradient, "probe=20"},
-	{&weir_gradient2, "tolerance=1"},
+	{&weir_vegas, "probe=2"},           {&weir_gradient, "probe=20"},
+	{&weir_gradient2, "tolerance=1"},   {&weir_brpc, "samples_min=10,punish=1000"},
+	{&weir_envoy, "probe_interval=1s"},
 };
 
 static void assert_goes_on(const struct weir_limit_ops *ops)
@@ -168,6 +168,8 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	for (unsigned i = 0; i < BEFORE; i++)
 		feed(l, i);
 	blob = save(l);
+	/* So that its windows begin when the other's do, for limits that keep time by them. */
+	feed(again, BEFORE - 1);
 	take_up(again, &blob, 0);
 	cr_assert_eq(weir_limit(again), weir_limit(l));
 	for (unsigned i = BEFORE; i < BEFORE + AFTER; i++) {
@@ -228,6 +230,9 @@ Test(memory, an_older_one_weighs_less)
 		{"aimd:initial=320,max=1000", "aimd:initial=20,max=1000"},
 		{"gradient:initial=320", "gradient:initial=20"},
 		{"gradient2:initial=320,max=1000", "gradient2:initial=20,max=1000"},
+		{"brpc:initial=320", "brpc:initial=20"},
+		{"failsafe:initial=320,max=1000", "failsafe:initial=20,max=1000"},
+		{"vector:initial=320,max=1000", "vector:initial=20,max=1000"},
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
