@@ -18,6 +18,12 @@
 #define STRIPES_MAX 256
 #define TRACK_MAX   (UINT32_C(1) << 20)
 
+/*
+ * What a limit's state and configuration get at least, so that limiters of nearly all algorithms
+ * are of one size: those of a registry may then be of several.
+ */
+#define LIMIT_ROOM 1024
+
 /* No duration of ours is longer: sums of two stay far from the end of 63 bits. */
 #define DUR_MAX ((weir_dur)1 << 60)
 
@@ -203,6 +209,7 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 		.seed = c.seed,
 		.clock = c.clock,
 		.random = c.random,
+		.cpu = c.cpu,
 	};
 	if (c.observer != NULL)
 		settings->observer = *c.observer;
@@ -237,6 +244,19 @@ static void *part(char *mem, size_t *end, size_t size)
 	return at;
 }
 
+/* The configuration comes first, and leaves the state aligned as for malloc(). */
+static size_t config_room(const struct weir_limit_ops *ops)
+{
+	return (ops->config_size + (size_t)15) / 16 * 16;
+}
+
+static size_t limit_room(const struct weir_limit_ops *ops)
+{
+	const size_t needed = config_room(ops) + ops->state_size;
+
+	return needed > LIMIT_ROOM ? needed : LIMIT_ROOM;
+}
+
 /*
  * Where everything lies behind mem, which is not touched; the bytes that it
  * takes. With mem NULL only the size has a meaning.
@@ -261,6 +281,8 @@ static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *
 	l->shedding.stripes = stripes;
 	l->shedding.floor = (uint32_t)ceil(s->shed_floor * 65536);
 	l->brain = part(mem, &end, sizeof(*l->brain));
+	l->limit_config = part(mem, &end, limit_room(s->ops));
+	l->state = mem != NULL ? l->limit_config + config_room(s->ops) : NULL;
 	l->published = part(mem, &end, sizeof(*l->published));
 	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));
 	l->sampling.stripes = part(mem, &end, stripes * sizeof(*l->sampling.stripes));
@@ -299,6 +321,7 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 		.ops = s->ops,
 		.clock = s->clock,
 		.random = s->random,
+		.cpu = s->cpu,
 		.observer = s->observer,
 		.limit_min = s->limit_min,
 		.limit_max = s->limit_max,
@@ -306,17 +329,18 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 	};
 	lay_out(l, mem, s);
 	memset(l->brain, 0, sizeof(*l->brain));
+	memset(l->state, 0, s->ops->state_size);
 	memset(l->published, 0, sizeof(*l->published));
 	memset(l->part_totals, 0,
 	       (size_t)s->sampler.stripes * s->admission.count * sizeof(*l->part_totals));
 	l->brain->random = s->seed;
 	l->brain->burst.permits = s->burst;
-	memcpy(l->brain->config, s->limit_config, s->ops->config_size);
+	memcpy(l->limit_config, s->limit_config, s->ops->config_size);
 	sampler_init(&l->sampling, &s->sampler);
 	queue_init(&l->queueing, &s->queue);
 	shed_init(&l->shedding);
 	track_init(&l->tracking);
-	limit = s->ops->init(l->brain->state, s->limit_config, limiter_random(l));
+	limit = s->ops->init(l->state, s->limit_config, limiter_random(l));
 	admission_init(&l->admission, &s->admission, limiter_bound(l, limit), s->burst);
 	return l;
 }

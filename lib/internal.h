@@ -34,6 +34,7 @@ struct settings {
 	uint64_t seed;
 	const struct weir_clock *clock;
 	struct weir_random *random;
+	const struct weir_gauge *cpu;
 	struct weir_observer observer;
 	_Alignas(16) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
 };
@@ -66,12 +67,10 @@ struct published {
 	_Alignas(LINE) _Atomic uint64_t admitted_shown, succeeded_shown;
 };
 
-/* What the limit and its window's owner keep. */
+/* What the window's owner keeps, beside the limit's state. */
 struct brain {
 	_Alignas(LINE) uint64_t random; /* state of our own generator */
 	struct burst burst;
-	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX];
-	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX]; /* complete; never changes */
 };
 
 /* What a partition's calls came to, on one CPU; beside the totals of all. */
@@ -94,6 +93,7 @@ struct weir_limiter {
 	const struct weir_limit_ops *ops;
 	const struct weir_clock *clock; /* NULL: CLOCK_MONOTONIC */
 	struct weir_random *random;     /* NULL: the generator in brain */
+	const struct weir_gauge *cpu;   /* NULL: not known */
 	struct weir_observer observer;
 	uint32_t limit_min, limit_max;
 	bool plain; /* neither partitions nor priorities */
@@ -106,6 +106,8 @@ struct weir_limiter {
 	struct part_totals *part_totals; /* a stripe and a partition each */
 	struct published *published;
 	struct brain *brain;
+	void *state;                 /* the limit's, of ops->state_size; the window's owner's */
+	unsigned char *limit_config; /* complete; never changes */
 };
 
 static inline weir_time limiter_now(const struct weir_limiter *l)

@@ -228,6 +228,19 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 		queue_drain(&l->queueing, now);
 }
 
+/* What the limit asks for beside the samples. */
+static double cpu_now(const struct weir_limiter *l)
+{
+	double cpu;
+
+	if ((l->ops->flags & WEIR_LIMIT_CPU) == 0 || l->cpu == NULL)
+		return 0;
+	cpu = l->cpu->read(l->cpu);
+	if (!(cpu > 0))
+		return 0;
+	return cpu < 1 ? cpu : 1;
+}
+
 /* What the limit makes of a window; the limit as it is, if it says nothing. */
 static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 {
@@ -235,7 +248,7 @@ static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
 		return w->limit;
-	limit = l->ops->update(l->brain->state, w);
+	limit = l->ops->update(l->state, w);
 	return isnan(limit) ? w->limit : limiter_bound(l, limit);
 }
 
@@ -244,7 +257,7 @@ static void fill_numbers(const struct weir_limiter *l, struct weir_report *repor
 	report->names = l->ops->numbers;
 	if (l->ops->observe == NULL)
 		return;
-	l->ops->observe(l->brain->state, report->numbers);
+	l->ops->observe(l->state, report->numbers);
 	while (report->names[report->count] != NULL && report->count < WEIR_NUMBERS_MAX)
 		report->count++;
 }
@@ -260,6 +273,7 @@ static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time no
 
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
+	w->cpu = cpu_now(l);
 	burst = burst_after(&l->brain->burst, w, open);
 	report = (struct weir_report){.window = *w, .limit = updated(l, w)};
 	/* A settable one is not ours to store: somebody may have set it meanwhile. */
@@ -381,6 +395,14 @@ int weir_detach(struct weir_limiter *l, struct weir_token *token)
 	token->state |= TOKEN_DETACHED;
 	count(l, TOTAL_DETACHED);
 	return 0;
+}
+
+void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_dur delay)
+{
+	if ((l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
+	    (int64_t)delay < 0)
+		return;
+	sampler_queued(sampler_stripe(&l->sampling), delay);
 }
 
 void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,

@@ -95,7 +95,7 @@ static uint64_t hash_parameters(const struct weir_limiter *l)
 		const struct weir_param *param = &l->ops->params[i];
 
 		hash = memory_hash(hash, param->name, strlen(param->name));
-		hash = hash_param(hash, param, l->brain->config + param->offset);
+		hash = hash_param(hash, param, l->limit_config + param->offset);
 	}
 	return hash;
 }
@@ -172,7 +172,7 @@ int weir_memory_save(struct weir_limiter *l, void *buffer, size_t size)
 	head.limit = admission_limit(&l->admission);
 	head.random = l->brain->random;
 	head.rtt_smoothed = l->sampling.sampler->rtt_smoothed;
-	memcpy(bytes + sizeof(head), l->brain->state, head.state_size);
+	memcpy(bytes + sizeof(head), l->state, head.state_size);
 	sampler_let_go(&l->sampling, due);
 
 	memcpy(bytes, &head, sizeof(head));
@@ -228,7 +228,7 @@ static bool limit_param(const struct weir_limiter *l, const char *name, uint32_t
 
 	if (param == NULL || param->type != WEIR_PARAM_U32)
 		return false;
-	memcpy(value, l->brain->config + param->offset, sizeof(*value));
+	memcpy(value, l->limit_config + param->offset, sizeof(*value));
 	return true;
 }
 
@@ -271,7 +271,7 @@ static int configure_anew(const struct weir_limiter *l, uint32_t remembered, wei
 			      "%s: it cannot begin at a limit, and its state is not taken up.",
 			      ops->name);
 	initial = (uint32_t)(weighed(bounded(l, remembered), fmax(1, initial), age) + 0.5);
-	memcpy(patched, l->brain->config, ops->config_size);
+	memcpy(patched, l->limit_config, ops->config_size);
 	memcpy(patched + param_by_name(ops, "initial")->offset, &initial, sizeof(initial));
 	return weir_limit_complete(ops, patched, ops->config_size, config, why, why_size);
 }
@@ -280,7 +280,7 @@ static int configure_anew(const struct weir_limiter *l, uint32_t remembered, wei
 
 static uint32_t restore(struct weir_limiter *l, const struct memory *memory)
 {
-	memcpy(l->brain->state, memory->state, memory->head.state_size);
+	memcpy(l->state, memory->state, memory->head.state_size);
 	l->brain->random = memory->head.random;
 	l->sampling.sampler->rtt_smoothed = memory->head.rtt_smoothed;
 	return limiter_bound(l, memory->head.limit);
@@ -288,8 +288,8 @@ static uint32_t restore(struct weir_limiter *l, const struct memory *memory)
 
 static uint32_t begin_anew(struct weir_limiter *l, const void *config)
 {
-	memset(l->brain->state, 0, sizeof(l->brain->state));
-	return limiter_bound(l, l->ops->init(l->brain->state, config, limiter_random(l)));
+	memset(l->state, 0, l->ops->state_size);
+	return limiter_bound(l, l->ops->init(l->state, config, limiter_random(l)));
 }
 
 static uint32_t take_up(struct weir_limiter *l, const struct memory *memory, enum use use,

@@ -25,6 +25,15 @@
 #define HALF_FULL  ((UINT64_C(1) << 63) | (UINT64_C(1) << (SUM_BITS - 1)))
 #define WIDE_RTT   (UINT64_C(1) << 33)
 
+/*
+ * A stripe's delays and the lowest of them. One above QUEUE_DELAY_MAX (18 minutes) counts as
+ * that, and as many as the word holds (16 million) as just so many.
+ */
+#define QUEUE_BITS      40
+#define QUEUE_DELAY_MAX ((UINT64_C(1) << QUEUE_BITS) - 1)
+#define ONE_DELAY       (UINT64_C(1) << QUEUE_BITS)
+#define DELAYS_MAX      (UINT64_MAX >> QUEUE_BITS)
+
 /* A window that lacks samples is looked at again after this part of its length. */
 #define EXTENSION 4
 
@@ -209,6 +218,27 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 	return true;
 }
 
+/* One more, of that delay. */
+static uint64_t queue_after(uint64_t word, uint64_t delay)
+{
+	uint64_t count = word >> QUEUE_BITS, min = word & QUEUE_DELAY_MAX;
+
+	if (count == 0 || delay < min)
+		min = delay;
+	return (count < DELAYS_MAX ? count + 1 : count) << QUEUE_BITS | min;
+}
+
+void sampler_queued(struct stripe *stripe, uint64_t delay)
+{
+	uint64_t word = atomic_load_explicit(&stripe->queue, RELAXED);
+
+	if (delay > QUEUE_DELAY_MAX)
+		delay = QUEUE_DELAY_MAX;
+	while (!atomic_compare_exchange_weak_explicit(
+		&stripe->queue, &word, queue_after(word, delay), RELAXED, RELAXED))
+		;
+}
+
 /* What a window adds up to. */
 struct sums {
 	uint64_t count, sum, min, max, dropped, timed_out;
@@ -293,6 +323,29 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 			collect_lane(&s->lanes[i], logged, s->pool, known);
 	}
 	return all;
+}
+
+static uint32_t narrow(uint64_t count)
+{
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+/* Take the delays out of the stripes. Few limits want them: mostly there are none. */
+static void collect_queue(const struct sampling *s, struct weir_window *w)
+{
+	uint64_t count = 0, min = QUEUE_DELAY_MAX;
+
+	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+		uint64_t word = atomic_load_explicit(&s->stripes[i].queue, RELAXED);
+
+		if (word == 0)
+			continue;
+		word = atomic_exchange_explicit(&s->stripes[i].queue, 0, RELAXED);
+		count += word >> QUEUE_BITS;
+		min = (word & QUEUE_DELAY_MAX) < min ? word & QUEUE_DELAY_MAX : min;
+	}
+	w->queued = narrow(count);
+	w->queue_min = count > 0 ? (double)min : 0;
 }
 
 /* The rank is the nearest to quantile * count, ties up, as Netflix's; the lowest is the first. */
@@ -384,7 +437,9 @@ static void discard(const struct sampling *s, weir_time now)
 {
 	uint32_t known;
 	struct sums sums = collect(s, &known);
+	struct weir_window w;
 
+	collect_queue(s, &w);
 	s->sampler->length = length_for(&s->sampler->config, sums.min);
 	sampler_open(s, now);
 }
@@ -410,11 +465,6 @@ static bool complete(const struct sampling *s, weir_time now)
 static bool is_due(uint64_t due, weir_time now)
 {
 	return due == AT_ONCE || ((due & BUSY) == 0 && (int64_t)((now << 1) - due) > 0);
-}
-
-static uint32_t narrow(uint64_t count)
-{
-	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
 /* How much a total has grown since it was last asked. */
@@ -448,7 +498,8 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		return false;
 	}
 	*w = (struct weir_window){
-		.start = sampler->start,
+		/* Nobody was told when the first began: it has no length. */
+		.start = sampler->length > 0 ? sampler->start : now,
 		.end = now,
 		.count = narrow(sums.count),
 		.dropped = narrow(sums.dropped),
@@ -457,6 +508,7 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		.failed = since(s, TOTAL_FAILED, &sampler->failed),
 		.inflight_max = sums.inflight_max,
 	};
+	collect_queue(s, w);
 	if (sums.count > 0) {
 		uint64_t mean = sums.sum / sums.count;
 

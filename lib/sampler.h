@@ -27,6 +27,7 @@
  * inflight_max  collect: exchange
  * dropped,      record: add; collect: exchange 0    relaxed  nothing: a number
  * timed_out
+ * queue         queued: CAS; collect: exchange 0    relaxed  nothing: a number
  * log[i]        record: store; collect: exchange    relaxed  nothing: a number
  * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
  * total[i]      anyone: add                         release  sampler_total(): as packed
@@ -36,6 +37,8 @@
  * zero, so each add is seen by exactly one taker. A sample recorded while a window is
  * being collected falls in this one or the next, whole; its minimum, maximum
  * and value for the quantile are words of their own and may fall in the neighbour.
+ * Delays of the callee's queue are counted in one word with their minimum: a window with
+ * some has the lowest of just these. They belong to no sample, and close no window.
  *
  * Why nobody waits: the window is owned through a bit in its deadline. Who finds
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
@@ -87,6 +90,7 @@ struct stripe {
 	_Atomic uint64_t spilled[SPILLS];       /* the same, put aside; 0: none */
 	_Atomic uint64_t wide_count, wide_sum;  /* what does not fit there */
 	_Atomic uint64_t min, max;
+	_Atomic uint64_t queue; /* delays told:24 | the lowest, in nanoseconds:40 */
 	_Atomic uint32_t inflight_max, dropped, timed_out;
 	_Alignas(LINE) _Atomic uint64_t total[TOTALS];
 };
@@ -161,6 +165,9 @@ uint64_t sampler_samples(const struct sampling *s);
  */
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, enum kind kind);
+
+/* Count a delay of the callee's queue, of a call that is still in flight. */
+void sampler_queued(struct stripe *stripe, uint64_t delay);
 
 /*
  * Close the window if it is due, and nobody else is at it, and it has what it

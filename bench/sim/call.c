@@ -180,6 +180,8 @@ static void served(struct call *call)
 		call_free(call);
 		return;
 	}
+	if (call->limiter != NULL)
+		weir_queued(call->limiter, &call->token, call->waited);
 	release(call, WEIR_SUCCESS);
 	tally_served(&run->tally, latency, in_time);
 	if (in_time) {

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How busy the processors are is looked at so often, and the past counts so much each time. */
+/*
+ * How busy the processors are is looked at so often, and the past counts so much each time: as
+ * kratos has it.
+ */
 #define CPU_EVERY (500 * WEIR_MS)
 #define CPU_PAST  0.95
 
@@ -106,6 +109,7 @@ static int limiter_make(struct run *run, unsigned index)
 	config.seed = seed_of(run, index);
 	config.stripes = 1; /* one thread */
 	config.clock = &run->clock;
+	config.cpu = &run->processors.gauge;
 	return weir_limiter_create(&config, &door->limiter);
 }
 
@@ -329,6 +333,32 @@ static void make_clients(struct run *run)
 	}
 }
 
+static double show_busy(const struct weir_gauge *gauge)
+{
+	return ((const struct processors *)(const void *)gauge)->busy;
+}
+
+/* How busy the busiest kind of processors was since the last look. */
+static void look_at_processors(void *owner)
+{
+	struct run *run = owner;
+	struct processors *p = &run->processors;
+	double busiest = 0;
+
+	for (unsigned i = 0; i < run->scenario->station_count; i++) {
+		double area = station_busy_area(&run->stations[i]);
+		double workers = run->stations[i].model.workers;
+		double busy = (area - p->areas[i]) / ((double)CPU_EVERY * workers);
+
+		if (run->scenario->stations[i].cpu && workers > 0)
+			busiest = fmax(busiest, fmin(busy, 1));
+		p->areas[i] = area;
+	}
+	p->busy = CPU_PAST * p->busy + (1 - CPU_PAST) * busiest;
+	if (!run->over)
+		sim_schedule(&run->sim, &p->look, run->sim.now + CPU_EVERY);
+}
+
 static void start(struct run *run)
 {
 	static const struct arrivals_model poisson = {.process = ARRIVALS_POISSON};
@@ -345,6 +375,8 @@ static void start(struct run *run)
 	run->boundary = (struct event){.fire = phase_over, .owner = run};
 	run->tick = (struct event){.fire = tick, .owner = run};
 	run->rounds_left = run->scenario->rounds;
+	run->processors.look = (struct event){.fire = look_at_processors, .owner = run};
+	sim_schedule(&run->sim, &run->processors.look, CPU_EVERY);
 	if (setup->series != NULL) {
 		sim_schedule(&run->sim, &run->tick, setup->series_every);
 	}
@@ -391,6 +423,7 @@ int run(const struct run_setup *setup, struct run_result *result)
 	for (unsigned i = 0; i < PHASES_MAX; i++)
 		result->phases[i].settled = NAN;
 	run->clock.now = virtual_now;
+	run->processors.gauge.read = show_busy;
 	run->setup = setup;
 	run->scenario = setup->scenario;
 	run->result = result;

@@ -53,8 +53,17 @@ struct pauser {
 	struct event event;
 };
 
+/* How busy the server's are, as its limiters see it. */
+struct processors {
+	struct weir_gauge gauge;    /* the first */
+	double busy;                /* 0 to 1, smoothed */
+	double areas[STATIONS_MAX]; /* what the stations had done at the last look */
+	struct event look;
+};
+
 struct run {
 	struct weir_clock clock; /* the first: it is the run's time */
+	struct processors processors;
 	const struct run_setup *setup;
 	const struct scenario *scenario;
 	struct run_result *result;

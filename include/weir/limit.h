@@ -29,7 +29,7 @@ extern "C" {
  * counted in permits, as the limit is.
  */
 struct weir_window {
-	weir_time start;       /* when the first sample could have been counted */
+	weir_time start;       /* when the first sample could have been counted, if that is known */
 	weir_time end;         /* when it was closed */
 	uint32_t count;        /* samples that carried a latency */
 	uint32_t dropped;      /* samples reported as dropped, with or without a latency */

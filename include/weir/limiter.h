@@ -17,7 +17,7 @@
  * signal handler, if the observer and the grant callbacks may.
  *
  * Ownership. Configurations are copied. The ops table, the clock, the random
- * source and the observer must outlive the limiter. A limiter never frees or
+ * source, the gauge and the observer must outlive the limiter. A limiter never frees or
  * keeps anything else of the caller's.
  *
  * Fork. A limiter belongs to the process that made it. A child must not use its
@@ -95,6 +95,14 @@ struct weir_clock {
 	weir_time (*now)(const struct weir_clock *self);
 };
 
+/*
+ * A measure of how busy something is, from 0 to 1; 0: idle, or not known. read() must be
+ * cheap, and safe in any thread. weir/cpu.h has one of the processors.
+ */
+struct weir_gauge {
+	double (*read)(const struct weir_gauge *self);
+};
+
 /* A source of chance: uniform in [0, 1). Called by one thread at a time. */
 struct weir_random {
 	double (*next)(struct weir_random *self);
@@ -169,6 +177,12 @@ struct weir_config {
 	const struct weir_clock *clock; /* CLOCK_MONOTONIC; with another, no weir_acquire() */
 	struct weir_random *random;     /* numbers from seed */
 	const struct weir_observer *observer; /* none */
+
+	/*
+	 * How busy the processors are, for limits that ask for it (WEIR_LIMIT_CPU); read as a window
+	 * closes, by the thread that closes it. What is not a number counts as not known.
+	 */
+	const struct weir_gauge *cpu; /* none: weir_window.cpu is 0 */
 };
 
 #define WEIR_SHED_STRICT (-1.0)
@@ -257,6 +271,19 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
  * 0; -EINVAL: the token holds nothing.
  */
 WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
+
+/*
+ * Tell how long the callee's own queue let this call wait before work on it began: the accept
+ * queue, the run queue or the task queue of the service. (The limiter's own queue is not
+ * meant: it is over when there is a token.) Tell it once a call, before its release, as soon as it
+ * is known; 0 too, which says that there was no queue. It counts in the window that is open
+ * now, for a limit that asks for it (WEIR_LIMIT_QUEUE, as weir_codel); with any other this returns
+ * at once. Nothing is counted for a token that holds no permit or is detached, nor for a delay of
+ * more than 292 years: the clock went back. Above 18 minutes it counts as that. It takes no
+ * lock, and may be called from a signal handler.
+ */
+WEIR_API void weir_queued(struct weir_limiter *limiter, const struct weir_token *token,
+			  weir_dur delay);
 
 /*
  * Feed one sample of a call that this limiter did not admit: a replayed trace, a

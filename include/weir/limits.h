@@ -264,6 +264,112 @@ struct weir_vector_config {
 };
 WEIR_API extern const struct weir_limit_ops weir_vector;
 
+/*
+ * bbr: while the processors are busy, the most calls that ended in a tenth of a second lately,
+ * times the lowest latency: what would have been in flight, had both come together. No limit at
+ * all while they are not, or are not known to be: it needs weir_config.cpu, as weir/cpu.h
+ * provides. For work that is done by this machine's processors; one that waits for others is never
+ * limited. It does not probe, so a queue that was there before the processors were seen to be
+ * busy is taken for the lowest latency: the limit is then far too high. It never goes below 2.
+ * Made for windows of 100 ms.
+ *
+ * Outcomes: dropped and timed out calls count by their latency, as successes do; cancelled,
+ * failed and ignored calls are not seen.
+ *
+ * Source: kratos (aegis, ratelimit/bbr), 2021; Alibaba Sentinel's system rule. Of TCP's BBR it
+ * has the product and the name.
+ */
+struct weir_bbr_config {
+	uint32_t max;     /* 8388607; 1 to 2^31 - 1: highest limit, and that of idle processors */
+	double threshold; /* 0.8; 0.01 to 1: busy is from here */
+	weir_dur window;  /* 10 s; 1 ms to 1 h: how far back it looks, in 100 buckets */
+	weir_dur hold;    /* 1 s; to 1 h: it limits for so long after they were busy, if needed */
+	weir_dur resolution; /* 1 ms; to 1 min: the lowest latency is rounded up to multiples */
+};
+WEIR_API extern const struct weir_limit_ops weir_bbr;
+
+/*
+ * cautious: a success that found the limit nearly used adds 1 / limit, so as many as the limit add
+ * one; every drop takes a tenth. For clients of a callee that refuses what is too much: it acts on
+ * each refusal at once. Latency means nothing to it, so a callee that only gets slow is not
+ * noticed: the limit grows to max. Many refusals of one moment count each.
+ * Made for windows of single samples; in others all successes count as the one that found
+ * the most in flight.
+ *
+ * Outcomes: dropped and timed out are overload; cancelled, failed and ignored calls are not seen.
+ *
+ * Source: Palantir's dialogue, CautiousIncreaseAggressiveDecreaseConcurrencyLimiter, 2020.
+ */
+struct weir_cautious_config {
+	uint32_t initial; /* 20; 1 to 2^31 - 1 */
+	uint32_t min;     /* 1; 1 to 2^31 - 1 */
+	uint32_t max;     /* 1000000; 1 to 2^31 - 1 */
+	double backoff;   /* 0.9; 0.1 to 0.99; factor on every drop, rounded down */
+	double usage;     /* 0.9; 0.01 to 1: part of the limit a success must find in flight */
+};
+WEIR_API extern const struct weir_limit_ops weir_cautious;
+
+/*
+ * codel: keeps the callee's own queue short, by what the callee tells of it: weir_queued(). If even
+ * the shortest wait of an interval was above target, a queue stands, and the limit shrinks in
+ * proportion to the excess, to half at most; if not, it grows by increase, if it was at least half
+ * used. Without reports it stays as it is. For a service with a queue of its own that can be
+ * measured; it needs no latency to compare with, and a service that has become slower is not taken
+ * for one with a queue. Made for windows of 100 ms.
+ *
+ * Outcomes: none is looked at, nor any latency.
+ *
+ * Source: K. Nichols, V. Jacobson, "Controlling Queue Delay", ACM Queue 10(5), 2012, as in
+ * folly's Codel; the moves: I. Cho et al., "Overload Control for us-scale RPCs with
+ * Breakwater", OSDI 2020.
+ */
+struct weir_codel_config {
+	uint32_t initial;  /* 20; 1 to 2^31 - 1 */
+	uint32_t min;      /* 1; 1 to 2^31 - 1 */
+	uint32_t max;      /* 1000; 1 to 2^31 - 1 */
+	weir_dur interval; /* 100 ms; 1 us to 1 min: the shortest wait of so much time counts */
+	weir_dur target;   /* 5 ms; to 1 min: above this a queue stands */
+	double increase;   /* 1; 0.001 to 10^6: calls an interval */
+	double decrease;   /* 0.02; 0.001 to 1: part to shrink by for each target of excess */
+};
+WEIR_API extern const struct weir_limit_ops weir_codel;
+
+/*
+ * hillclimb: moves the limit up and down on purpose, by 1 to wave_max calls, and goes where the
+ * throughput follows it by more than bias, as far as that is clear of the noise. It needs no
+ * latency, no drops and no baseline, and cannot drift. But it is slow, at most
+ * change_per_second; and it does not know whether the limit is used: without load the
+ * limit sinks, slowly, until calls are refused or wait. So give it a queue (weir_config.queue),
+ * or a min. With weir_config.cpu it does not grow while the processors are busy.
+ * Made for windows of 10 ms.
+ *
+ * Outcomes: any call that has a latency was done, dropped and timed out ones too; cancelled,
+ * failed and ignored calls are not seen.
+ *
+ * Source: J. Hellerstein et al., "Optimizing Concurrency Levels in the .NET ThreadPool",
+ * FeBID 2008; .NET's PortableThreadPool.HillClimbing.
+ */
+struct weir_hillclimb_config {
+	uint32_t initial;         /* 20; 1 to 2^31 - 1 */
+	uint32_t min;             /* 1; 1 to 2^31 - 1 */
+	uint32_t max;             /* 1000; 1 to 2^31 - 1 */
+	uint32_t period;          /* 4; 2 to 32, even: samples of a wave */
+	uint32_t history;         /* 8; 2 to 32: waves it looks at; period * history to 64 */
+	double bias;              /* 0.15; 10^-6 to 1: so far throughput must follow the limit */
+	double snr;               /* 3; 0.1 to 100: wave over noise for full confidence */
+	double magnitude;         /* 1; 0.01 to 100: factor on the wave's height */
+	uint32_t wave_max;        /* 20; 1 to 2^31 - 1: greatest height of the wave */
+	double change_per_second; /* 4; 0.01 to 10^6 */
+	double change_per_sample; /* 20; 0.01 to 10^6 */
+	weir_dur sample_min;      /* 10 ms; 1 us to 1 min: a sample lasts this, */
+	weir_dur sample_max;      /* 200 ms; 1 us to 1 min: to this, by lot, */
+	double sample_error;      /* 0.15; 0.001 to 10^6: or until limit / calls is below this */
+	double error_smoothing;   /* 0.01; above 0, to 1: weight of new noise */
+	double gain_exponent;     /* 2; 0.5 to 4: of moves, which are below 1 */
+	double cpu;               /* 0.95; 0.01 to 1: busier than this it does not grow */
+};
+WEIR_API extern const struct weir_limit_ops weir_hillclimb;
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Bytes that no memory exceeds. */
-#define WEIR_MEMORY_MAX 4096
+#define WEIR_MEMORY_MAX 2560
 
 /* Up to this age the state is taken up whole, baselines and all. */
 #define WEIR_MEMORY_FRESH ((weir_dur)60 * WEIR_S)

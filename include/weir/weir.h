@@ -5,6 +5,7 @@
 #define WEIR_WEIR_H
 
 #include <weir/base.h>
+#include <weir/cpu.h>
 #include <weir/executor.h>
 #include <weir/limit.h>
 #include <weir/limiter.h>

@@ -320,6 +320,13 @@ public:
 		return *this && weir_detach(limiter_, &token_) == 0;
 	}
 
+	/* weir_queued(): the callee's own queue let the call wait for so long. */
+	void queued(weir_dur delay) noexcept
+	{
+		if (*this)
+			weir_queued(limiter_, &token_, delay);
+	}
+
 	/* Hand the token to C, which has to release it. This holds nothing any more. */
 	[[nodiscard]] weir_token take() noexcept
 	{

@@ -33,12 +33,14 @@ about()
 	[ -z "$lines" ] || printf '%s:\n%s\n' "$1" "$lines"
 }
 
-# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text.
+# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. One of
+# that name elsewhere is another.
 # shellcheck disable=SC2086
 private_headers()
 {
 	for header in $(sources lib limits | grep '\.h$'); do
 		name=$(basename "$header")
+		[ -z "$(sources $outside | grep "/$name\$")" ] || continue
 		for user in $(sources $outside); do
 			[ ! -e "$(dirname "$user")/$name" ] || continue
 			search "${include}[\"<]${name}[\">]" "$user"
@@ -58,6 +60,7 @@ check()
 
 	search '\bweir_(aimd|brpc|envoy|failsafe|fixed|gradient2?|settable|vector|vegas)\b' \
 		$(sources lib) |
+	search '\bweir_(aimd|bbr|brpc|cautious|codel|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' $(sources lib) |
 		about "lib/ may not know a limit by name"
 
 	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |

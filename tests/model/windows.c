@@ -1,6 +1,6 @@
 /*
  * Random samples into a limiter, each window compared with a naive twin that
- * keeps every sample of the window in an array.
+ * keeps every sample of the window, and every delay of the callee's queue, in an array.
  */
 
 #include <math.h>
@@ -23,7 +23,10 @@ struct twin {
 	bool opened;
 	uint64_t rtt[KEPT];
 	uint32_t count, dropped, inflight_max;
+	uint64_t delay[KEPT];
+	uint32_t queued;
 	double smoothed;
+	bool rough; /* smoothed has a quantile in it that is only near */
 	uint64_t windows;
 };
 
@@ -85,11 +88,14 @@ static void compare(struct twin *t, weir_time end, uint64_t seed)
 	t->windows++;
 	cr_assert_eq(seen_windows, t->windows, "seed %lu: %lu windows for %lu", (unsigned long)seed,
 		     (unsigned long)seen_windows, (unsigned long)t->windows);
-	cr_assert_eq(w->start, t->start);
+	cr_assert_eq(w->start, t->opened ? t->start : end);
 	cr_assert_eq(w->end, end);
 	cr_assert_eq(w->count, t->count, "seed %lu", (unsigned long)seed);
 	cr_assert_eq(w->dropped, t->dropped);
 	cr_assert_eq(w->inflight_max, t->inflight_max);
+	qsort(t->delay, t->queued, sizeof(t->delay[0]), by_value);
+	cr_assert_eq(w->queued, t->queued, "seed %lu", (unsigned long)seed);
+	cr_assert_eq(w->queue_min, t->queued > 0 ? (double)t->delay[0] : 0);
 	if (t->count == 0) {
 		cr_assert(w->rtt == 0 && w->rtt_mean == 0 && w->rtt_min == 0 && w->rtt_max == 0);
 		return;
@@ -102,6 +108,8 @@ static void compare(struct twin *t, weir_time end, uint64_t seed)
 			t->smoothed = rtt;
 		t->smoothed += t->config.rtt_smoothing * (rtt - t->smoothed);
 		rtt = t->smoothed;
+		t->rough |= !exact;
+		exact = !t->rough;
 	}
 	if (exact)
 		cr_assert_eq(w->rtt, rtt, "seed %lu: %f for %f", (unsigned long)seed, w->rtt, rtt);
@@ -113,7 +121,7 @@ static void compare(struct twin *t, weir_time end, uint64_t seed)
 static void clear(struct twin *t, weir_time start)
 {
 	t->start = start;
-	t->count = t->dropped = t->inflight_max = 0;
+	t->count = t->dropped = t->inflight_max = t->queued = 0;
 }
 
 static uint64_t lowest(const struct twin *t)
@@ -135,6 +143,7 @@ static void close_if_due(struct twin *t, weir_time end, uint64_t seed)
 	if (c->windowing == WEIR_WINDOW_TIME && t->count < c->window_samples) {
 		if (c->sparse == WEIR_SPARSE_DISCARD) {
 			clear(t, end);
+			t->opened = true;
 			t->length = length;
 			t->due = end + length;
 			return;
@@ -175,13 +184,23 @@ static void add(struct twin *t, weir_time start, weir_time end, uint32_t infligh
 	close_if_due(t, end, seed);
 }
 
+/* A fixed limit that asks for delays, or does not. */
+static const struct weir_limit_ops *some_limit(uint64_t *random)
+{
+	static struct weir_limit_ops asking;
+
+	asking = weir_fixed;
+	asking.flags |= WEIR_LIMIT_QUEUE;
+	return below(random, 4) == 0 ? &weir_fixed : &asking;
+}
+
 static struct weir_config some_config(uint64_t *random)
 {
 	static const struct weir_observer observer = {.window = see};
 	struct weir_config c;
 
 	weir_config_init(&c);
-	c.limit = &weir_fixed;
+	c.limit = some_limit(random);
 	c.windowing = below(random, 8) == 0 ? WEIR_WINDOW_SAMPLE : WEIR_WINDOW_TIME;
 	c.window_min = (1 + below(random, 20)) * WEIR_MS;
 	c.window_max = c.window_min + below(random, 100) * WEIR_MS;
@@ -194,6 +213,27 @@ static struct weir_config some_config(uint64_t *random)
 	c.stripes = 1;
 	c.observer = &observer;
 	return c;
+}
+
+/* Of some calls the callee tells how long they waited; some of these hold no permit by then. */
+static void tell(struct twin *t, struct weir_limiter *limiter, uint64_t *random)
+{
+	struct weir_token token = {.cost = 1};
+	uint64_t delay = below(random, 20) == 0 ? 0 : below(random, 10000000);
+	const uint32_t kind = below(random, 8);
+
+	cr_assert_eq(weir_try_acquire_at(limiter, WEIR_S, &token), 0);
+	if (kind == 0)
+		cr_assert_eq(weir_detach(limiter, &token), 0);
+	if (kind == 1)
+		weir_release_at(limiter, WEIR_S, &token, WEIR_IGNORE);
+	if (kind == 2)
+		delay = (uint64_t)-1 - delay; /* a clock that went back */
+	weir_queued(limiter, &token, delay);
+	if (kind != 1)
+		weir_release_at(limiter, WEIR_S, &token, WEIR_IGNORE);
+	if (kind > 2 && (t->config.limit->flags & WEIR_LIMIT_QUEUE) != 0)
+		t->delay[t->queued++] = delay;
 }
 
 static void run(uint64_t seed)
@@ -218,6 +258,8 @@ static void run(uint64_t seed)
 		if (below(&random, 500) == 0)
 			rtt = 9 * WEIR_S + below(&random, 1000); /* beyond the packed word */
 		end += below(&random, 1000000);
+		if (below(&random, 3) == 0)
+			tell(&twin, limiter, &random);
 		weir_sample_at(limiter, end - rtt, end, inflight, outcome);
 		add(&twin, end - rtt, end, inflight, outcome, seed);
 		cr_assert_eq(seen_windows, twin.windows, "seed %lu, sample %u", (unsigned long)seed,

@@ -57,7 +57,7 @@ Test(rules, runs_are_what_they_were)
 	} golden[] = {
 		{"fixed", 0xa240f214e74cfa76},     {"aimd", 0x8be178a221d68b68},
 		{"vegas", 0x57164cb37d6709ad},     {"gradient", 0xf93d88436f1b0be0},
-		{"gradient2", 0x39fab2e1a47dc1ed}, {"brpc", 0xd4bdf22a0f708432},
+		{"gradient2", 0x39fab2e1a47dc1ed}, {"brpc", 0x6827a4892b758000},
 		{"envoy", 0xbabd69a5454342aa},     {"failsafe", 0xf515e9086d4d97c6},
 		{"vector", 0x60b37928825c300b},
 	};

@@ -5,7 +5,8 @@
  *   stress-sampler [SAMPLES [THREADS]]
  *
  * All latencies are equal, so a window in which one sample was counted and not
- * summed, or the reverse, has another mean.
+ * summed, or the reverse, has another mean. Delays of the callee's queue are told beside: each
+ * is in exactly one window, and no window with some lacks their lowest, or has another's.
  */
 
 #include <stdatomic.h>
@@ -20,7 +21,10 @@
 static struct weir_limiter *limiter;
 
 /* Only the window's owner writes these: an observer is called by one thread at a time. */
-static uint64_t windows, counted, dropped, inflight_max;
+static uint64_t windows, counted, dropped, inflight_max, queued;
+
+/* Delays told: at least this, at most twice. */
+#define DELAY 5000
 
 static void count_window(void *arg, const struct weir_report *report)
 {
@@ -32,12 +36,15 @@ static void count_window(void *arg, const struct weir_report *report)
 	dropped += w->dropped;
 	if (w->inflight_max > inflight_max)
 		inflight_max = w->inflight_max;
+	queued += w->queued;
+	CHECK(w->queued > 0 ? w->queue_min >= DELAY && w->queue_min < 2 * DELAY
+			    : w->queue_min == 0);
 	CHECK(w->count == 0 || (uint64_t)w->rtt_mean == RTT);
 }
 
 struct recorder {
 	_Alignas(128) uint64_t seed;
-	uint64_t samples, dropped;
+	uint64_t samples, dropped, queued;
 };
 
 static _Atomic uint64_t now;
@@ -45,7 +52,9 @@ static _Atomic uint64_t now;
 static void *record(void *arg)
 {
 	struct recorder *r = arg;
+	struct weir_token token;
 
+	CHECK(weir_try_acquire(limiter, &token) == 0);
 	for (uint64_t i = 0; i < r->samples; i++) {
 		uint64_t end = atomic_load_explicit(&now, memory_order_relaxed);
 		bool drop = draw(&r->seed) % 16 == 0;
@@ -55,7 +64,12 @@ static void *record(void *arg)
 		weir_sample_at(limiter, end - RTT, end, (uint32_t)(i % 1000),
 			       drop ? WEIR_DROPPED : WEIR_SUCCESS);
 		r->dropped += drop;
+		if (i % 4 == 0) {
+			weir_queued(limiter, &token, DELAY + draw(&r->seed) % DELAY);
+			r->queued++;
+		}
 	}
+	weir_release(limiter, &token, WEIR_IGNORE);
 	return NULL;
 }
 
@@ -63,14 +77,19 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 		unsigned threads)
 {
 	static const struct weir_observer observer = {.window = count_window};
+	static const struct weir_fixed_config room = {.limit = THREADS_MAX};
 	static struct recorder recorders[THREADS_MAX];
+	static struct weir_limit_ops asking;
 	struct weir_config config;
 	struct weir_snapshot s;
 	struct crew crew;
-	uint64_t drops = 0;
+	uint64_t drops = 0, delays = 0;
 
 	weir_config_init(&config);
-	config.limit = &weir_fixed;
+	asking = weir_fixed;
+	asking.flags |= WEIR_LIMIT_QUEUE;
+	config.limit = &asking;
+	config.limit_config = &room;
 	config.windowing = windowing;
 	config.window_min = 100 * WEIR_US;
 	config.window_max = WEIR_MS;
@@ -78,7 +97,7 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 	config.stripes = 4;
 	config.observer = &observer;
 	CHECK(weir_limiter_create(&config, &limiter) == 0);
-	windows = counted = dropped = inflight_max = 0;
+	windows = counted = dropped = inflight_max = queued = 0;
 	atomic_store_explicit(&now, WEIR_S, memory_order_relaxed);
 
 	for (unsigned i = 0; i < threads; i++) {
@@ -92,12 +111,15 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 
 	/* One more, far in the future, closes the last window. */
 	weir_sample_at(limiter, UINT64_C(1) << 60, (UINT64_C(1) << 60) + RTT, 1, WEIR_SUCCESS);
-	for (unsigned i = 0; i < threads; i++)
+	for (unsigned i = 0; i < threads; i++) {
 		drops += recorders[i].dropped;
+		delays += recorders[i].queued;
+	}
 	printf("%llu samples in %llu windows, %llu of them dropped\n", (unsigned long long)counted,
 	       (unsigned long long)windows, (unsigned long long)dropped);
 	CHECK(counted == samples / threads * threads + 1);
 	CHECK(dropped == drops);
+	CHECK(queued == delays);
 	CHECK(inflight_max == 999);
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);

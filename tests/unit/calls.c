@@ -3,6 +3,7 @@
  */
 
 #include <errno.h>
+#include <math.h>
 
 #include "rig.h"
 
@@ -212,6 +213,91 @@ Test(calls, each_outcome_is_shown_as_what_it_is)
 	weir_limiter_destroy(l);
 }
 
+static double cpu_shown;
+
+static double show_cpu(const struct weir_gauge *self)
+{
+	(void)self;
+	return cpu_shown;
+}
+
+static struct weir_limit_ops asking_ops;
+
+/* A limiter of single samples, whose limit asks for all there is, or for nothing. */
+static struct weir_limiter *make_asking(uint32_t flags, const struct weir_gauge *cpu)
+{
+	struct weir_config config = rig_config(20);
+
+	asking_ops = weir_fixed;
+	asking_ops.flags = flags;
+	config.limit = &asking_ops;
+	config.limit_config = NULL;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.cpu = cpu;
+	return rig_make(&config);
+}
+
+static struct weir_window window_now(struct weir_limiter *l)
+{
+	rig_time += WEIR_MS;
+	weir_sample_at(l, rig_time - WEIR_MS, rig_time, 1, WEIR_SUCCESS);
+	return rig_snapshot(l).last.window;
+}
+
+Test(calls, the_processors_are_asked_for_limits_that_want_them)
+{
+	static const struct weir_gauge gauge = {.read = show_cpu};
+	const struct {
+		double shown, seen;
+	} cases[] = {{0.7, 0.7}, {0, 0}, {1.5, 1}, {-1, 0}, {NAN, 0}, {INFINITY, 1}};
+	struct weir_limiter *l = make_asking(WEIR_LIMIT_CPU, &gauge);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cpu_shown = cases[i].shown;
+		cr_assert_eq(window_now(l).cpu, cases[i].seen, "%f", cases[i].shown);
+	}
+	weir_limiter_destroy(l);
+
+	cpu_shown = 0.7;
+	l = make_asking(WEIR_LIMIT_QUEUE, &gauge);
+	cr_assert_eq(window_now(l).cpu, 0, "not asked for");
+	weir_limiter_destroy(l);
+	l = make_asking(WEIR_LIMIT_CPU, NULL);
+	cr_assert_eq(window_now(l).cpu, 0, "not known");
+	weir_limiter_destroy(l);
+}
+
+Test(calls, how_long_the_callee_let_them_wait)
+{
+	struct weir_limiter *l = make_asking(WEIR_LIMIT_QUEUE, NULL);
+	struct weir_token held, passed, detached, released;
+
+	cr_assert_eq(weir_try_acquire(l, &held), 0);
+	cr_assert_eq(weir_try_acquire(l, &detached), 0);
+	cr_assert_eq(weir_try_acquire(l, &released), 0);
+	cr_assert_eq(weir_try_acquire_for(l, &bypass, &passed), 0);
+	cr_assert_eq(weir_detach(l, &detached), 0);
+	weir_release(l, &released, WEIR_IGNORE);
+	weir_queued(l, &held, 5 * WEIR_MS);
+	weir_queued(l, &held, 0 - WEIR_MS);
+	weir_queued(l, &detached, 1);
+	weir_queued(l, &released, 2);
+	weir_queued(l, &passed, 3);
+	cr_assert(window_now(l).queued == 1 && rig_snapshot(l).last.window.queue_min == 5e6);
+	cr_assert_eq(window_now(l).queued, 0);
+	weir_release(l, &held, WEIR_IGNORE);
+	weir_release(l, &detached, WEIR_IGNORE);
+	weir_release(l, &passed, WEIR_IGNORE);
+	weir_limiter_destroy(l);
+
+	l = make_asking(0, NULL);
+	cr_assert_eq(weir_try_acquire(l, &held), 0);
+	weir_queued(l, &held, 5);
+	cr_assert_eq(window_now(l).queued, 0, "not asked for");
+	weir_release(l, &held, WEIR_IGNORE);
+	weir_limiter_destroy(l);
+}
+
 /* What each limit makes of a window with one call of that outcome: does it move down? */
 static bool shrinks(const struct weir_limit_ops *ops, uint32_t dropped, uint32_t timed_out,
 		    uint32_t cancelled, uint32_t failed)
@@ -240,9 +326,10 @@ Test(calls, each_limit_takes_each_outcome_as_it_says)
 	const struct {
 		const struct weir_limit_ops *ops;
 		bool overload;
-	} limits[] = {{&weir_aimd, true},       {&weir_vegas, true},  {&weir_gradient, true},
-		      {&weir_gradient2, false}, {&weir_envoy, false}, {&weir_failsafe, false},
-		      {&weir_vector, true},     {&weir_fixed, false}};
+	} limits[] = {{&weir_aimd, true},       {&weir_vegas, true},      {&weir_gradient, true},
+		      {&weir_gradient2, false}, {&weir_bbr, false},       {&weir_cautious, true},
+		      {&weir_codel, false},     {&weir_hillclimb, false}, {&weir_envoy, false},
+		      {&weir_failsafe, false},  {&weir_vector, true},     {&weir_fixed, false}};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		const struct weir_limit_ops *ops = limits[i].ops;

@@ -118,6 +118,11 @@ static void feed(struct weir_limiter *l, unsigned i)
 	const weir_time end = WEIR_S + i * 10 * WEIR_MS;
 	const weir_dur rtt = 2 * WEIR_MS + (i * 7919u % 1000) * WEIR_US;
 
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire_at(l, end, &token), 0);
+	weir_queued(l, &token, i * 7919u % 1000 * 10 * WEIR_US);
+	weir_release_at(l, end, &token, WEIR_IGNORE);
 	weir_sample_at(l, end - rtt, end, 5 + i * 31 % 300, outcomes[i % 17 % 9]);
 }
 
@@ -141,10 +146,23 @@ static const struct {
 	const struct weir_limit_ops *ops;
 	const char *text;
 } lively[] = {
-	{&weir_vegas, "probe=2"},           {&weir_gradient, "probe=20"},
-	{&weir_gradient2, "tolerance=1"},   {&weir_brpc, "samples_min=10,punish=1000"},
+	{&weir_vegas, "probe=2"},
+	{&weir_gradient, "probe=20"},
+	{&weir_gradient2, "tolerance=1"},
+	{&weir_bbr, "window=20ms,resolution=1ns"},
+	{&weir_cautious, "backoff=0.99"},
+	{&weir_hillclimb, "sample_error=10"},
+	{&weir_brpc, "min=1,samples_min=10,samples_max=20,punish=1000"},
 	{&weir_envoy, "probe_interval=1s"},
 };
+
+static double show_busy(const struct weir_gauge *self)
+{
+	(void)self;
+	return 0.9;
+}
+
+static const struct weir_gauge busy = {.read = show_busy};
 
 static void assert_goes_on(const struct weir_limit_ops *ops)
 {
@@ -161,6 +179,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	config.limit_config = limit_config;
 	config.rtt_smoothing = 0.3;
 	config.seed = 42;
+	config.cpu = &busy;
 	l = make(&config);
 	again = make(&config);
 	if ((ops->flags & WEIR_LIMIT_SETTABLE) != 0)
@@ -168,8 +187,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	for (unsigned i = 0; i < BEFORE; i++)
 		feed(l, i);
 	blob = save(l);
-	/* So that its windows begin when the other's do, for limits that keep time by them. */
-	feed(again, BEFORE - 1);
+	feed(again, BEFORE - 1); /* its next window, too, begins then */
 	take_up(again, &blob, 0);
 	cr_assert_eq(weir_limit(again), weir_limit(l));
 	for (unsigned i = BEFORE; i < BEFORE + AFTER; i++) {

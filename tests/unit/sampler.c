@@ -48,6 +48,7 @@ Test(sampler, a_window_closes_after_its_deadline_not_at_it)
 
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.start == 100 * MS, "nobody knows when the first began");
 	sampler_open(&s, 100 * MS);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(!sampler_close(&s, 110 * MS, &w));
@@ -145,6 +146,82 @@ Test(sampler, a_quantile_of_very_many_is_within_a_bucket)
 		sampler_record(&s, s.stripes, i, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.rtt > 2.7e6 * 15 / 16 && w.rtt < 2.7e6 * 17 / 16, "%f", w.rtt);
+	end(&s);
+}
+
+Test(sampler, delays_of_the_queue_are_counted_with_their_lowest)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	sampler_queued(s.stripes, 300);
+	sampler_queued(s.stripes, 200);
+	sampler_queued(s.stripes, 400);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.queued == 3 && w.queue_min == 200);
+	sampler_queued(s.stripes, 900); /* the next one's */
+	sampler_open(&s, 100 * MS);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 200 * MS, &w));
+	cr_assert(w.queued == 1 && w.queue_min == 900);
+	sampler_open(&s, 200 * MS);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 300 * MS, &w));
+	cr_assert(w.queued == 0 && w.queue_min == 0);
+	end(&s);
+}
+
+Test(sampler, a_delay_of_zero_is_one)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	sampler_queued(s.stripes, 300);
+	sampler_queued(s.stripes, 0);
+	sampler_queued(s.stripes, 300);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.queued == 3 && w.queue_min == 0);
+	end(&s);
+}
+
+Test(sampler, delays_beyond_the_word_stay_in_it)
+{
+	struct sampling s = make(ten_ms);
+	const uint32_t most = (UINT32_C(1) << 24) - 1;
+	struct weir_window w;
+
+	sampler_queued(s.stripes, WEIR_FOREVER);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.queued == 1 && w.queue_min == 0x1p40 - 1);
+	sampler_open(&s, 100 * MS);
+	for (uint32_t i = 0; i <= most; i++)
+		sampler_queued(s.stripes, 7);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 200 * MS, &w));
+	cr_assert(w.queued == most && w.queue_min == 7);
+	end(&s);
+}
+
+Test(sampler, delays_alone_close_no_window_and_go_with_a_discarded_one)
+{
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.discard = true;
+	config.window_samples = 2;
+	s = make(config);
+	sampler_queued(s.stripes, 300);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(!sampler_close(&s, 100 * MS, &w), "thrown away");
+	sampler_queued(s.stripes, 400);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 111 * MS, &w));
+	cr_assert(w.queued == 1 && w.queue_min == 400);
 	end(&s);
 }
 

@@ -1,0 +1,118 @@
+/*
+ * Cautious: one more for as many successes as the limit is, a tenth less for every drop.
+ *
+ * After the limiter of Palantir's dialogue (CautiousIncreaseAggressiveDecrease), an HTTP client.
+ * It sees each call: a success that found the limit nearly used adds 1 / limit; a drop takes
+ * the limit times backoff, rounded down. It came of experience with the others: time was
+ * given up as a signal, windows were too slow for a burst of refusals, and one more a window
+ * was too fast. Latency means nothing to it.
+ *
+ * A window of several samples is taken for as many windows of one, with its successes first, and
+ * as if each had found as much in flight as the one that found the most. It is not said how many
+ * did, so where calls come one by one after a crowd the limit grows a little faster.
+ *
+ * What it cannot do: notice a callee that gets slow and refuses nothing. The limit then grows to
+ * max. And a burst of refusals of one moment is many drops: it falls to a third by eleven.
+ *
+ * Outcomes: a dropped or timed out call shrinks the limit, used or not; the others that are samples
+ * are successes. Ignored, cancelled and failed calls are not seen.
+ */
+
+#include <stddef.h>
+
+#include <weir/limits.h>
+
+#include "common.h"
+
+struct cautious {
+	double limit;
+	double min, max, backoff, usage;
+};
+
+static const char *cautious_check(const void *config)
+{
+	const struct weir_cautious_config *c = config;
+
+	return c->min > c->max ? "min is above max" : NULL;
+}
+
+static double cautious_init(void *state, const void *config, double random)
+{
+	const struct weir_cautious_config *c = config;
+	struct cautious *l = state;
+
+	(void)random;
+	*l = (struct cautious){
+		.limit = c->initial,
+		.min = c->min,
+		.max = c->max,
+		.backoff = c->backoff,
+		.usage = c->usage,
+	};
+	return l->limit;
+}
+
+/*
+ * After n successes. Each adds 1 / limit, so 2 to the limit's square and next to nothing; for all
+ * but the first that is the whole of it.
+ */
+static double grown(double limit, double n)
+{
+	limit += 1 / limit;
+	return n > 1 ? sqrt(limit * limit + 2 * (n - 1)) : limit;
+}
+
+static double cautious_update(void *state, const struct weir_window *w)
+{
+	struct cautious *l = state;
+	uint64_t drops = overloads(w);
+
+	if (w->count == 0 && drops == 0)
+		return l->limit;
+	if (w->count > drops && w->inflight_max >= floor(l->limit * l->usage))
+		l->limit = grown(l->limit, (double)(w->count - drops));
+	/* Each takes a hundredth at least, or one: a thousand or two reach any minimum. */
+	for (; drops > 0 && l->limit > l->min; drops--)
+		l->limit = floor(l->limit * l->backoff);
+	l->limit = clamp(l->limit, l->min, l->max);
+	return l->limit;
+}
+
+static const char *const cautious_numbers[] = {"estimate", NULL};
+
+static void cautious_observe(const void *state, double *values)
+{
+	const struct cautious *l = state;
+
+	values[0] = l->limit;
+}
+
+#define OFFSET(field) offsetof(struct weir_cautious_config, field)
+
+static const struct weir_param cautious_params[] = {
+	{"initial", WEIR_PARAM_U32, OFFSET(initial), 1, LIMIT_TOP, "20", "limit at first"},
+	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "1", "lowest limit"},
+	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "1000000", "highest limit"},
+	{"backoff", WEIR_PARAM_DOUBLE, OFFSET(backoff), 0.1, 0.99, "0.9", "factor on a drop"},
+	{"usage", WEIR_PARAM_DOUBLE, OFFSET(usage), 0.01, 1, "0.9",
+	 "part of the limit that must be in use for it to grow"},
+};
+
+static const struct weir_sampling cautious_sampling = {.windowing = WEIR_WINDOW_SAMPLE};
+
+const struct weir_limit_ops weir_cautious = {
+	.size = sizeof(struct weir_limit_ops),
+	.name = "cautious",
+	.about = "Grows by its inverse a success, shrinks by a tenth a drop: for clients of many.",
+	.version = 1,
+	.state_size = sizeof(struct cautious),
+	.config_size = sizeof(struct weir_cautious_config),
+	.params = cautious_params,
+	.param_count = sizeof(cautious_params) / sizeof(cautious_params[0]),
+	.check = cautious_check,
+	.init = cautious_init,
+	.update = cautious_update,
+	.numbers = cautious_numbers,
+	.observe = cautious_observe,
+	.sampling = &cautious_sampling,
+};
