@@ -1,10 +1,10 @@
 /*
- * main.c - weir-micro: what an admission and its end cost, in nanoseconds.
- *
- * All subjects take turns, round after round, so that whatever else the machine
- * does meanwhile hits them alike. README.md says how to read the table.
+ * main.c - weir-micro: what the library costs, in nanoseconds. bench/README.md says how to read
+ * the tables.
  */
 #include "alloc.h"
+#include "bytes.h"
+#include "figures.h"
 #include "options.h"
 #include "probe.h"
 #include "subjects.h"
@@ -14,110 +14,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define SUBJECTS_MAX 16
-
-/* One subject at one number of threads. */
-struct figure {
-	const struct subject *subject;
-	unsigned threads;
-	double *ns; /* a pair; by repetition */
-	uint64_t refused;
-};
-
-struct table {
-	struct figure figures[SUBJECTS_MAX * COUNTS_MAX];
-	unsigned count;
-};
-
-struct batch {
-	const struct subject *subject;
-	void *shared;
-	struct worker *workers;
-	uint64_t pairs;
-};
-
-static void *must(void *memory)
-{
-	if (memory == NULL) {
-		perror("weir-micro");
-		exit(EXIT_FAILURE);
-	}
-	return memory;
-}
-
-static uint64_t batch_run(void *arg, unsigned member)
-{
-	struct batch *batch = arg;
-
-	return batch->subject->loop(batch->shared, &batch->workers[member], batch->pairs);
-}
-
-static void measure(struct figure *figure, unsigned rep, uint64_t pairs)
-{
-	const struct subject *subject = figure->subject;
-	size_t size = figure->threads * sizeof(struct worker);
-	struct batch batch = {
-		.subject = subject,
-		.shared = subject->make == NULL ? NULL : subject->make(),
-		.workers = must(aligned_alloc(LINE, size)),
-		.pairs = pairs,
-	};
-	struct outcome outcome;
-
-	memset(batch.workers, 0, size);
-	outcome = team_run(&(struct job){.run = batch_run, .arg = &batch}, figure->threads);
-	figure->ns[rep] = outcome.ns / (double)pairs;
-	figure->refused += outcome.sum;
-	if (subject->unmake != NULL)
-		subject->unmake(batch.shared);
-	free(batch.workers);
-}
-
-static bool is_named(const char *name, unsigned subject)
-{
-	return name != NULL && strcmp(name, subject_at(subject)->name) == 0;
-}
-
-static bool wanted(const struct options *options, unsigned subject)
-{
-	if (subject == 0 || options->only == NULL || is_named(options->only, subject))
-		return true;
-	for (unsigned s = 0; subject_at(s) != NULL; s++)
-		if (is_named(options->only, s))
-			return is_named(subject_at(s)->beside, subject);
-	return false;
-}
-
-static void table_make(struct table *table, const struct options *options)
-{
-	for (unsigned i = 0; i < options->count; i++)
-		for (unsigned s = 0; subject_at(s) != NULL; s++)
-			if (wanted(options, s))
-				table->figures[table->count++] = (struct figure){
-					.subject = subject_at(s),
-					.threads = options->counts[i],
-					.ns = must(calloc(options->reps, sizeof(double))),
-				};
-}
-
-static void table_free(struct table *table)
-{
-	for (unsigned i = 0; i < table->count; i++)
-		free(table->figures[i].ns);
-}
-
-static void table_measure(struct table *table, const struct options *options)
-{
-	for (unsigned i = 0; i < table->count; i++) {
-		measure(&table->figures[i], 0, options->pairs / 10 + 1);
-		table->figures[i].refused = 0;
-	}
-	for (unsigned rep = 0; rep < options->reps; rep++)
-		for (unsigned i = 0; i < table->count; i++)
-			measure(&table->figures[i], rep, options->pairs);
-}
 
 static bool several_threads(const struct options *options)
 {
@@ -127,102 +23,111 @@ static bool several_threads(const struct options *options)
 	return false;
 }
 
-/* Measures between two probes; false if either says that it was in vain. */
-static bool measure_between(struct table *table, const struct options *options)
-{
-	double before = probe();
-	double after;
+/* What the probes before and after the rounds that count have said. */
+struct scaling {
+	double least, most;
+};
 
-	table_measure(table, options);
-	after = probe();
-	printf("# two threads do %.2f and %.2f times as much as one, before and after\n", before,
-	       after);
-	return probe_scales(before) && probe_scales(after);
+static void widen(struct scaling *scaling, double ratio)
+{
+	if (scaling->least == 0 || ratio < scaling->least)
+		scaling->least = ratio;
+	if (ratio > scaling->most)
+		scaling->most = ratio;
 }
 
-static void measure_probed(struct table *table, const struct options *options)
+/*
+ * A round counts if the probes before and after it say that the processors were free; if not,
+ * it is measured again, as long as there are rounds left: so many tries for each, taken together.
+ */
+static void measure_probed(struct figures *figures, const struct options *options)
 {
-	for (unsigned try = 0; try < options->tries; try++)
-		if (measure_between(table, options))
-			return;
-	puts("# unscaled: figures for two threads and more mean little");
-}
+	const unsigned left = options->tries * options->reps - options->reps;
+	unsigned rep = 0, again = 0;
+	struct scaling scaling = {.least = 0};
+	double before = probe(), after;
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
+	figures_warm_up(figures);
+	while (rep < options->reps) {
+		bool counts;
 
-	return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, unsigned count)
-{
-	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-}
-
-static double floor_of(const struct table *table, unsigned threads, unsigned reps)
-{
-	const struct figure *figure = table->figures;
-
-	while (figure->threads != threads)
-		figure++;
-	return median(figure->ns, reps);
-}
-
-static void table_print(struct table *table, unsigned reps)
-{
-	puts("subject\tthreads\tmedian_ns\tmin_ns\tmax_ns\tratio\trefused");
-	for (unsigned i = 0; i < table->count; i++)
-		qsort(table->figures[i].ns, reps, sizeof(double), ascending);
-	for (unsigned i = 0; i < table->count; i++) {
-		const struct figure *f = &table->figures[i];
-		double ns = median(f->ns, reps);
-
-		printf("%s\t%u\t%.1f\t%.1f\t%.1f\t%.2f\t%" PRIu64 "\n", f->subject->name,
-		       f->threads, ns, f->ns[0], f->ns[reps - 1],
-		       ns / floor_of(table, f->threads, reps), f->refused);
+		figures_round(figures, rep, options);
+		after = probe();
+		counts = probe_scales(before) && probe_scales(after);
+		if (counts || again == left) {
+			widen(&scaling, before);
+			widen(&scaling, after);
+			rep++;
+		} else {
+			again++;
+		}
+		before = after;
 	}
+	printf("# two threads do %.2f to %.2f times as much as one; rounds measured again %u\n",
+	       scaling.least, scaling.most, again);
+	if (!probe_scales(scaling.least) || !probe_scales(scaling.most))
+		puts("# unscaled: figures for two threads and more mean little");
 }
 
-/* Whether everybody was admitted who should have been, and nobody else. */
-static bool table_holds(const struct table *table, const struct options *options)
+static void measure_unprobed(struct figures *figures, const struct options *options)
 {
-	bool holds = true;
-
-	for (unsigned i = 0; i < table->count; i++) {
-		const struct figure *f = &table->figures[i];
-		uint64_t all = options->pairs * options->reps * f->threads;
-
-		if (f->refused == (f->subject->refuses ? all : 0))
-			continue;
-		fprintf(stderr, "weir-micro: %s refused %" PRIu64 " of %" PRIu64 "\n",
-			f->subject->name, f->refused, all);
-		holds = false;
-	}
-	return holds;
+	figures_warm_up(figures);
+	for (unsigned rep = 0; rep < options->reps; rep++)
+		figures_round(figures, rep, options);
 }
 
-int main(int argc, char **argv)
+static int measure(const struct subjects *subjects, const struct options *options)
 {
-	struct options options;
-	struct table table = {.count = 0};
+	struct figures figures = figures_make(subjects, options);
 	bool holds;
 
-	options_read(&options, argc, argv);
+	printf("# %u repetitions of %" PRIu64 " pairs a thread, %u processors\n", options->reps,
+	       options->pairs, team_processors());
+	if (several_threads(options))
+		measure_probed(&figures, options);
+	else
+		measure_unprobed(&figures, options);
+	printf("# allocations %" PRIu64 "\n", alloc_count());
+	figures_print(&figures, options);
+	holds = figures_hold(&figures);
+	figures_free(&figures);
+	return holds && alloc_count() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void list(const struct subjects *subjects)
+{
+	for (unsigned i = 0; i < subjects->count; i++)
+		printf("%-10s %-24s %s\n", subjects->all[i].group, subjects->all[i].name,
+		       subjects->all[i].about);
+}
+
+static int run(const struct subjects *subjects, const struct options *options)
+{
+	switch (options->what) {
+	case LIST:
+		list(subjects);
+		return EXIT_SUCCESS;
+	case BYTES:
+		bytes_print();
+		return EXIT_SUCCESS;
+	case TIMES:
+		break;
+	}
 	if (!alloc_noticed()) {
 		fputs("weir-micro: allocations go unnoticed here\n", stderr);
 		return EXIT_FAILURE;
 	}
-	printf("# %u repetitions of %" PRIu64 " pairs a thread, %u processors\n", options.reps,
-	       options.pairs, team_processors());
-	table_make(&table, &options);
-	if (several_threads(&options))
-		measure_probed(&table, &options);
-	else
-		table_measure(&table, &options);
-	printf("# allocations %" PRIu64 "\n", alloc_count());
-	table_print(&table, options.reps);
-	holds = table_holds(&table, &options);
-	table_free(&table);
-	return holds && alloc_count() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return measure(subjects, options);
+}
+
+int main(int argc, char **argv)
+{
+	struct subjects subjects = subjects_make();
+	struct options options;
+	int status;
+
+	options_read(&options, &subjects, argc, argv);
+	status = run(&subjects, &options);
+	subjects_free(&subjects);
+	return status;
 }

@@ -47,19 +47,24 @@ static void thread_counts(struct options *options, const char *text, struct argp
 	argp_error(state, "not up to %d numbers with commas between: %s", COUNTS_MAX, text);
 }
 
-static bool is_subject(const char *name)
+static bool is_any(const struct subjects *subjects, const char *pattern)
 {
-	for (unsigned i = 0; subject_at(i) != NULL; i++)
-		if (strcmp(subject_at(i)->name, name) == 0)
+	for (unsigned i = 0; i < subjects->count; i++)
+		if (subject_matches(&subjects->all[i], pattern))
 			return true;
 	return false;
 }
 
-static int list(void)
+/* 1, 2, 4 and so on, and as many as there are processors; but two at least, which meet. */
+static void default_counts(struct options *options)
 {
-	for (unsigned i = 0; subject_at(i) != NULL; i++)
-		printf("%-16s %s\n", subject_at(i)->name, subject_at(i)->about);
-	return EXIT_SUCCESS;
+	const unsigned processors = team_processors();
+	const unsigned enough = processors > 2 ? processors : 2;
+	const unsigned last = enough < TEAM_MAX ? enough : TEAM_MAX;
+
+	for (unsigned n = 1; n < last && options->count < COUNTS_MAX - 1; n *= 2)
+		options->counts[options->count++] = n;
+	options->counts[options->count++] = last;
 }
 
 static error_t option(int key, char *arg, struct argp_state *state)
@@ -80,40 +85,49 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		options->tries = only_number(arg, 100, state);
 		return 0;
 	case 'o':
-		if (!is_subject(arg))
-			argp_error(state, "no such subject: %s", arg);
+		if (!is_any(options->subjects, arg))
+			argp_error(state, "no subject or group: %s", arg);
 		options->only = arg;
 		return 0;
 	case 'l':
-		exit(list());
+		options->what = LIST;
+		return 0;
+	case 'b':
+		options->what = BYTES;
+		return 0;
+	case ARGP_KEY_END:
+		if (options->count == 0)
+			default_counts(options);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-void options_read(struct options *options, int argc, char **argv)
+void options_read(struct options *options, const struct subjects *subjects, int argc, char **argv)
 {
 	static const struct argp_option known[] = {
-		{"threads", 't', "N,...", 0, "Numbers of threads (1,2,4)", 0},
+		{"threads", 't', "N,...", 0, "Numbers of threads (1,2,4... up to the processors)",
+		 0},
 		{"reps", 'r', "N", 0, "Repetitions (11)", 0},
-		{"pairs", 'p', "N", 0, "Pairs a thread and repetition (200000)", 0},
-		{"tries", 'T', "N", 0, "Runs until the processors were free (3)", 0},
-		{"only", 'o', "NAME", 0, "Nothing but this, and what it is compared with", 0},
+		{"pairs", 'p', "N", 0, "Pairs a thread and repetition (100000)", 0},
+		{"tries", 'T', "N", 0, "Tries of a round until the processors were free (2)", 0},
+		{"only", 'o', "NAME", 0, "A group, or names by a pattern, and the floor", 0},
+		{"bytes", 'b', NULL, 0, "Say what limiters take of memory, and measure nothing", 0},
 		{"list", 'l', NULL, 0, "List what is measured", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = known,
 		.parser = option,
-		.doc = "Measure what an admission and its end cost.",
+		.doc = "Measure what the library costs, as a table of tab-separated values.",
 	};
 
 	*options = (struct options){
-		.counts = {1, 2, 4},
-		.count = 3,
 		.reps = 11,
-		.tries = 3,
-		.pairs = 200000,
+		.tries = 2,
+		.pairs = 100000,
+		.subjects = subjects,
 	};
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }

@@ -4,6 +4,7 @@
 #ifndef TEAM_H
 #define TEAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TEAM_MAX 64
@@ -12,6 +13,7 @@ struct job {
 	/* Called by each member with its number; what it answers is added up. */
 	uint64_t (*run)(void *arg, unsigned member);
 	void *arg;
+	bool allocates; /* whether it may */
 };
 
 struct outcome {

@@ -1,0 +1,227 @@
+/*
+ * features.c - a pair by what the limiter is configured for and the call asks for. All have
+ * the default limit: `plain` is what they are to be compared with.
+ */
+#include "rig.h"
+
+#include <stdlib.h>
+
+struct feature {
+	void (*configure)(struct weir_config *config); /* NULL: all defaults */
+	struct weir_call call;
+	bool spread; /* over the partitions: each thread's calls go to one of them */
+	enum weir_outcome outcome;
+};
+
+/* A limiter, and what its calls are like. */
+struct featured {
+	struct weir_limiter *limiter;
+	const struct feature *feature;
+};
+
+static void *featured_make(const struct subject *self, unsigned threads)
+{
+	struct featured *featured = must(malloc(sizeof(*featured)));
+	struct weir_config config = roomy(self->limit);
+
+	(void)threads;
+	featured->feature = self->detail;
+	if (featured->feature->configure != NULL)
+		featured->feature->configure(&config);
+	featured->limiter = limiter_of(&config);
+	return featured;
+}
+
+static void featured_unmake(void *shared)
+{
+	struct featured *featured = shared;
+
+	weir_limiter_destroy(featured->limiter);
+	free(featured);
+}
+
+static struct weir_call call_of(const struct featured *featured, const struct worker *worker)
+{
+	unsigned partitions = weir_partition_count(featured->limiter);
+	struct weir_call call = featured->feature->call;
+
+	if (featured->feature->spread)
+		call.partition = (uint16_t)(1 + worker->number % (partitions - 1));
+	return call;
+}
+
+static uint64_t plain_loop(void *shared, struct worker *worker, uint64_t times)
+{
+	struct featured *featured = shared;
+
+	return pair_loop(featured->limiter, worker, times);
+}
+
+static uint64_t outcome_loop(void *shared, struct worker *worker, uint64_t times)
+{
+	const struct featured *featured = shared;
+	struct weir_limiter *limiter = featured->limiter;
+	const enum weir_outcome outcome = featured->feature->outcome;
+	struct weir_token token;
+	uint64_t refused = 0;
+
+	(void)worker;
+	for (uint64_t i = 0; i < times; i++) {
+		if (weir_try_acquire(limiter, &token) != 0)
+			refused++;
+		else
+			weir_release(limiter, &token, outcome);
+	}
+	return refused;
+}
+
+static uint64_t call_loop(void *shared, struct worker *worker, uint64_t times)
+{
+	const struct featured *featured = shared;
+	const struct weir_call call = call_of(featured, worker);
+	struct weir_limiter *limiter = featured->limiter;
+	struct weir_token token;
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < times; i++) {
+		if (weir_try_acquire_for(limiter, &call, &token) != 0)
+			refused++;
+		else
+			weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	return refused;
+}
+
+static uint64_t detach_loop(void *shared, struct worker *worker, uint64_t times)
+{
+	const struct featured *featured = shared;
+	struct weir_limiter *limiter = featured->limiter;
+	struct weir_token token;
+	uint64_t refused = 0;
+
+	(void)worker;
+	for (uint64_t i = 0; i < times; i++) {
+		if (weir_try_acquire(limiter, &token) != 0) {
+			refused++;
+			continue;
+		}
+		refused += weir_detach(limiter, &token) != 0;
+		weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	return refused;
+}
+
+static uint64_t acquire_loop(void *shared, struct worker *worker, uint64_t times)
+{
+	const struct featured *featured = shared;
+	struct weir_limiter *limiter = featured->limiter;
+	struct weir_token token;
+	uint64_t refused = 0;
+
+	(void)worker;
+	for (uint64_t i = 0; i < times; i++) {
+		if (weir_acquire(limiter, WEIR_FOREVER, &token) != 0)
+			refused++;
+		else
+			weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	return refused;
+}
+
+static void with_quantile(struct weir_config *config)
+{
+	config->rtt = WEIR_RTT_QUANTILE;
+	config->quantile = 0.99;
+}
+
+static void with_partitions(struct weir_config *config)
+{
+	static const struct weir_partition partitions[] = {
+		{.name = "a", .share = 0.4},
+		{.name = "b", .share = 0.3},
+		{.name = "c", .share = 0.2},
+		{.name = "d", .share = 0.1},
+	};
+
+	config->partitions = partitions;
+	config->partition_count = 4;
+}
+
+static void with_priorities(struct weir_config *config)
+{
+	config->shed = 1;
+}
+
+static void with_burst(struct weir_config *config)
+{
+	config->burst = 100;
+}
+
+static void with_shadow(struct weir_config *config)
+{
+	config->shadow = 1;
+}
+
+static void with_track(struct weir_config *config)
+{
+	config->track = 1024;
+}
+
+static void with_queue(struct weir_config *config)
+{
+	config->queue = 100;
+}
+
+static void with_one_stripe(struct weir_config *config)
+{
+	config->stripes = 1;
+}
+
+static void with_all(struct weir_config *config)
+{
+	with_quantile(config);
+	with_partitions(config);
+	with_priorities(config);
+	with_burst(config);
+	with_track(config);
+	with_queue(config);
+}
+
+/* A row of the table: the feature goes into a literal, which lives as long as the program. */
+#define FEATURE(what, does, in, ...)                                                               \
+	{                                                                                          \
+		.group = "features", .name = what, .about = does, .make = featured_make,           \
+		.unmake = featured_unmake, .loop = (in),                                           \
+		.detail = &(const struct feature){__VA_ARGS__},                                    \
+	}
+
+static const struct subject table[] = {
+	FEATURE("plain", "a pair, all defaults", plain_loop, .configure = NULL),
+	FEATURE("call", "by weir_try_acquire_for(), an ordinary call", call_loop, .call.cost = 1),
+	FEATURE("cost", "a call of cost 3", call_loop, .call.cost = 3),
+	FEATURE("bypass", "a call that is let through", call_loop, .call.flags = WEIR_CALL_BYPASS),
+	FEATURE("detach", "a call that is detached meanwhile", detach_loop, .configure = NULL),
+	FEATURE("dropped", "a call that was dropped", outcome_loop, .outcome = WEIR_DROPPED),
+	FEATURE("ignored", "a call that is no sample", outcome_loop, .outcome = WEIR_IGNORE),
+	FEATURE("burst", "with permits for bursts", plain_loop, .configure = with_burst),
+	FEATURE("shadow", "in shadow mode", plain_loop, .configure = with_shadow),
+	FEATURE("queue", "by weir_acquire(), with a queue that nobody is in", acquire_loop,
+		.configure = with_queue),
+	FEATURE("track", "where each token was acquired is remembered", plain_loop,
+		.configure = with_track),
+	FEATURE("quantile", "windows with their 99th percentile", plain_loop,
+		.configure = with_quantile),
+	FEATURE("priorities", "shed by priority", call_loop, .configure = with_priorities,
+		.call.priority = 3),
+	FEATURE("partitions", "four partitions, a thread's calls in one of them", call_loop,
+		.configure = with_partitions, .spread = true),
+	FEATURE("all", "quantile, partitions, priorities, burst, tracking and a queue together",
+		call_loop, .configure = with_all, .spread = true),
+	FEATURE("one-stripe", "all threads share one stripe", plain_loop,
+		.configure = with_one_stripe),
+};
+
+void features_list(struct subjects *subjects)
+{
+	SUBJECTS_ADD(subjects, table);
+}
