@@ -10,6 +10,9 @@
 
 #define CHUNK 256 /* calls that are allocated at once */
 
+/* Nanoseconds, three years: of what is drawn, nothing lasts longer. */
+#define LONGEST 1e17
+
 struct chunk {
 	struct chunk *next;
 	struct call calls[CHUNK];
@@ -57,6 +60,12 @@ static void hash(struct run *run, uint64_t value)
 	run->result->hash = h ^ (h >> 32);
 }
 
+static void inflight_changed(struct run *run, int by)
+{
+	account_inflight(run);
+	run->inflight = (unsigned)((int)run->inflight + by);
+}
+
 static void release(struct call *call, enum weir_outcome outcome)
 {
 	struct run *run = call->run;
@@ -65,6 +74,7 @@ static void release(struct call *call, enum weir_outcome outcome)
 	if (call->limiter == NULL)
 		return;
 	before = weir_limit(call->limiter);
+	inflight_changed(run, -1);
 	weir_release_at(call->limiter, run->sim.now, &call->token, outcome);
 	limit_moved(run, call, before);
 }
@@ -77,7 +87,7 @@ void client_think(struct client *client)
 	client->active = !run->over && (size_t)(client - run->clients) < phase_now(run)->clients;
 	if (client->active)
 		sim_schedule(&run->sim, &client->thinks,
-			     run->sim.now + (weir_dur)fmin(pause, 1e17));
+			     run->sim.now + (weir_dur)fmin(pause, LONGEST));
 }
 
 /* The caller has what he wanted, or wants no more. */
@@ -94,6 +104,10 @@ static void try_again(void *owner)
 {
 	struct call *call = owner;
 
+	if (call->run->over) {
+		answered(call);
+		return;
+	}
 	call->tries++;
 	attempt(call);
 }
@@ -110,7 +124,7 @@ static void disappointed(struct call *call)
 		for (unsigned i = 0; i < call->tries; i++)
 			wait *= model->backoff_growth;
 		call->timer = (struct event){.fire = try_again, .owner = call};
-		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)fmin(wait, 1e17));
+		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)fmin(wait, LONGEST));
 		return;
 	}
 	answered(call);
@@ -146,7 +160,7 @@ static void proceed(struct call *call)
 		passed = (double)(run->sim.now - run->phase_began) / (double)run->phase_length;
 		slower += (phase->slower[1] - phase->slower[0]) * fmin(passed, 1);
 	}
-	call->job.work = fmin(law_draw(&class->work[call->stage], &call->rng) * slower, 1e17);
+	call->job.work = fmin(law_draw(&class->work[call->stage], &call->rng) * slower, LONGEST);
 	call->job.owner = call;
 	station_submit(&run->stations[call->stage], &call->job);
 }
@@ -167,15 +181,31 @@ void call_worked_on(void *owner)
 	proceed(call);
 }
 
-static void served(struct call *call)
+/* Count what was served. A stream lasts as long as it lasts: neither late nor a latency. */
+static void count(const struct call *call)
 {
 	struct run *run = call->run;
 	weir_dur deadline = run->scenario->client.deadline;
 	weir_dur latency = run->sim.now - call->began;
-	bool in_time = deadline == 0 || latency <= deadline;
+	bool stream = run->scenario->classes[call->class].stream;
+	bool in_time = stream || deadline == 0 || latency <= deadline;
 
+	if (run->over)
+		return;
+	if (stream)
+		run->tally.good++;
+	else
+		tally_served(&run->tally, latency, in_time);
+	if (in_time) {
+		run->result->phases[run->phase].class_good[call->class]++;
+		run->result->limiter_good[call->door]++;
+	}
+}
+
+static void served(struct call *call)
+{
 	leave(call);
-	sim_cancel(&run->sim, &call->timer);
+	sim_cancel(&call->run->sim, &call->timer);
 	if (call->gone || call->limiter == NULL) {
 		call_free(call);
 		return;
@@ -183,11 +213,7 @@ static void served(struct call *call)
 	if (call->limiter != NULL)
 		weir_queued(call->limiter, &call->token, call->waited);
 	release(call, WEIR_SUCCESS);
-	tally_served(&run->tally, latency, in_time);
-	if (in_time) {
-		run->result->phases[run->phase].class_good[call->class]++;
-		run->result->limiter_good[call->door]++;
-	}
+	count(call);
 	answered(call);
 }
 
@@ -208,76 +234,80 @@ static struct call *part_from(struct call *call)
 	return caller;
 }
 
-/* The caller waits no longer. */
-static void given_up(void *owner)
+/* The caller waits no longer. What is his of the call. */
+static struct call *left_behind(struct call *call)
 {
-	struct call *call = owner, *caller = call;
 	struct run *run = call->run;
-	bool cancels = call->cancels;
 
-	release(call, cancels ? WEIR_CANCELLED : WEIR_TIMED_OUT);
-	if (cancels)
-		run->tally.cancelled++;
-	else
-		tally_timed_out(&run->tally, run->sim.now - call->began);
-	if (run->scenario->client.stops_work) {
-		station_withdraw(&run->stations[call->stage], &call->job);
-		leave(call);
-	} else {
-		caller = part_from(call);
-	}
-	if (cancels)
-		answered(caller);
-	else
-		disappointed(caller);
+	if (call->outside)
+		return call;
+	if (!run->scenario->client.stops_work)
+		return part_from(call);
+	station_withdraw(&run->stations[call->stage], &call->job);
+	leave(call);
+	return call;
+}
+
+static void timed_out(void *owner)
+{
+	struct call *call = owner;
+	struct run *run = call->run;
+
+	release(call, WEIR_TIMED_OUT);
+	tally_timed_out(&run->tally, run->sim.now - call->began);
+	disappointed(left_behind(call));
+}
+
+static void cancelled(void *owner)
+{
+	struct call *call = owner;
+
+	release(call, WEIR_CANCELLED);
+	call->run->tally.cancelled++;
+	answered(left_behind(call));
 }
 
 static void failed(void *owner)
 {
 	struct call *call = owner;
 	struct run *run = call->run;
-	enum weir_outcome as = run->scenario->classes[call->class].fail_as;
 
-	release(call, as);
+	release(call, run->scenario->classes[call->class].fail_as);
 	run->tally.failed++;
 	disappointed(call);
 }
 
-/* What will end the call if the server does not. */
-static void set_timer(struct call *call)
+struct ending {
+	double after;
+	void (*fire)(void *call);
+};
+
+static void or_sooner(struct ending *ending, double after, void (*fire)(void *call))
 {
-	struct run *run = call->run;
-	const struct class_model *class = &run->scenario->classes[call->class];
-	weir_dur timeout = run->scenario->client.timeout;
-	double at = timeout == 0 ? INFINITY : (double)timeout;
-
-	call->cancels = false;
-	call->timer = (struct event){.fire = given_up, .owner = call};
-	if (class->cancelled > 0 && rng_uniform(&call->rng) < class->cancelled) {
-		double cancel = law_draw(&class->cancel_after, &call->rng);
-
-		call->cancels = cancel < at;
-		at = fmin(cancel, at);
-	}
-	if (at < 1e17)
-		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)at);
+	if (after < ending->after)
+		*ending = (struct ending){.after = fmin(after, LONGEST), .fire = fire};
 }
 
-/* Whether it fails before it comes to the server. */
-static bool fails(struct call *call)
+/* What will end the call if the server does not. A stream has no timeout. */
+static void set_timer(struct call *call)
 {
 	struct run *run = call->run;
 	const struct class_model *class = &run->scenario->classes[call->class];
 	const struct phase *phase = phase_now(run);
 	double failing = phase->failing >= 0 ? phase->failing : class->failing;
-	double after;
+	weir_dur timeout = run->scenario->client.timeout;
+	struct ending ending = {.after = INFINITY};
 
-	if (failing == 0 || rng_uniform(&call->rng) >= failing)
-		return false;
-	after = law_draw(&class->fail_after, &call->rng);
-	call->timer = (struct event){.fire = failed, .owner = call};
-	sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)fmin(after, 1e17));
-	return true;
+	call->outside = failing > 0 && rng_uniform(&call->rng) < failing;
+	if (call->outside)
+		or_sooner(&ending, law_draw(&class->fail_after, &call->rng), failed);
+	if (timeout != 0 && !class->stream)
+		or_sooner(&ending, (double)timeout, timed_out);
+	if (class->cancelled > 0 && rng_uniform(&call->rng) < class->cancelled)
+		or_sooner(&ending, law_draw(&class->cancel_after, &call->rng), cancelled);
+	call->timer = (struct event){.fire = ending.fire, .owner = call};
+	if (ending.fire != NULL)
+		sim_schedule(&run->sim, &call->timer, run->sim.now + (weir_dur)ending.after);
 }
 
 static void begin(struct call *call)
@@ -288,13 +318,14 @@ static void begin(struct call *call)
 	call->waited = 0;
 	call->stage = 0;
 	call->gone = false;
-	if (call->limiter != NULL && run->scenario->classes[call->class].stream)
-		weir_detach(call->limiter, &call->token);
-	if (call->limiter != NULL && fails(call))
-		return;
-	if (call->limiter != NULL)
+	call->outside = false;
+	if (call->limiter != NULL) {
+		if (run->scenario->classes[call->class].stream)
+			weir_detach(call->limiter, &call->token);
 		set_timer(call);
-	proceed(call);
+	}
+	if (!call->outside)
+		proceed(call);
 }
 
 /* One of those that are open, all alike. */
@@ -327,6 +358,7 @@ static bool admitted(struct run *run, const struct door *door, struct weir_token
 	}
 	run->result->above += token->inflight > limit;
 	tally_admitted(&run->tally, token->inflight);
+	inflight_changed(run, 1);
 	return true;
 }
 
@@ -399,7 +431,11 @@ void call_arrived_behind(void *owner)
 void call_thought_of(void *owner)
 {
 	struct client *client = owner;
+	struct run *run = client->run;
 
-	client->run->arrivals++;
-	attempt(call_make(client->run, client));
+	client->active = (size_t)(client - run->clients) < phase_now(run)->clients;
+	if (!client->active)
+		return;
+	run->arrivals++;
+	attempt(call_make(run, client));
 }

@@ -86,7 +86,7 @@ const char *law_read(const char *text, struct law *law)
 
 	*law = (struct law){.kind = LAW_CONSTANT};
 	if (count <= mean || !duration_read(words[mean], &law->mean))
-		return "it is no law: write \"exponential 10ms\", \"lognormal 10ms 2\", ...";
+		return "it is no law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"";
 	given = (unsigned)(count - mean - 1);
 	if (given != (name == NULL ? 0 : name->numbers))
 		return "it has too many numbers, or too few";

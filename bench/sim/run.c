@@ -18,28 +18,43 @@
 #define CPU_PAST  0.95
 
 /* Seeds of the several sources of chance. */
-enum { SEED_SOURCE = 1, SEED_BACKGROUND, SEED_CALLS, SEED_DOORS, SEED_PAUSES, SEED_CLIENTS = 100 };
+enum {
+	SEED_SOURCE = 1,
+	SEED_BACKGROUND,
+	SEED_CALLS,
+	SEED_DOORS,
+	SEED_PAUSES,
+	SEED_CLIENTS,
+	SEED_LIMITERS, /* and on from there */
+};
 
-static void add_to_slices(struct run *run, weir_time from, weir_time to)
+/* The slice of the phase in which that moment is, and the first moment after it. */
+static size_t slice_at(const struct run *run, weir_time at, weir_time *ends)
 {
-	struct phase_result *phase = &run->result->phases[run->phase];
-	const double length = (double)run->phase_length / SLICES;
-	double begin = (double)(from - run->phase_began), end = (double)(to - run->phase_began);
+	weir_dur each = run->phase_length / SLICES;
+	size_t slice = (size_t)((at - run->phase_began) / each);
 
-	for (unsigned i = (unsigned)(begin / length); i < SLICES && begin < end; i++) {
-		double until = fmin(end, length * (i + 1));
-
-		phase->slices[i] += (double)run->limit_sum * fmax(until - begin, 0);
-		begin = until;
-	}
+	*ends = run->phase_began + (slice + 1) * each;
+	if (slice < SLICES - 1)
+		return slice;
+	*ends = UINT64_MAX;
+	return SLICES - 1;
 }
 
-/* Add up the limit as it was until now. To be called before it changes. */
 void account(struct run *run)
 {
-	run->tally.limit_area += (double)run->limit_sum * (double)(run->sim.now - run->accounted);
-	add_to_slices(run, run->accounted, run->sim.now);
-	run->accounted = run->sim.now;
+	struct phase_result *phase = &run->result->phases[run->phase];
+
+	while (!run->over && run->accounted < run->sim.now) {
+		weir_time ends;
+		size_t slice = slice_at(run, run->accounted, &ends);
+		weir_time to = ends < run->sim.now ? ends : run->sim.now;
+		double area = (double)run->limit_sum * (double)(to - run->accounted);
+
+		run->tally.limit_area += area;
+		phase->slices[slice] += area;
+		run->accounted = to;
+	}
 }
 
 static void look_if_settled(struct run *run, uint32_t limit)
@@ -47,7 +62,7 @@ static void look_if_settled(struct run *run, uint32_t limit)
 	struct phase_result *phase = &run->result->phases[run->phase];
 	double target = run->setup->targets == NULL ? 0 : run->setup->targets[run->phase];
 
-	if (isnan(phase->settled) && fabs(limit - target) <= 0.2 * target)
+	if (!run->over && isnan(phase->settled) && fabs(limit - target) <= 0.2 * target)
 		phase->settled = (double)(run->sim.now - run->phase_began) / (double)WEIR_S;
 }
 
@@ -74,6 +89,7 @@ void limit_moved(struct run *run, const struct call *call, uint32_t before)
 static void flush(struct run *run)
 {
 	account(run);
+	account_inflight(run);
 	run->tally.length = run->sim.now - run->flushed;
 	run->tally.limit_last = weir_limit(run->doors[0].limiter);
 	run->flushed = run->sim.now;
@@ -106,7 +122,7 @@ static int limiter_make(struct run *run, unsigned index)
 		config.limit_config = door->config;
 		config.limit_config_size = 0;
 	}
-	config.seed = seed_of(run, index);
+	config.seed = seed_of(run, SEED_LIMITERS + run->limiters_made++);
 	config.stripes = 1; /* one thread */
 	config.clock = &run->clock;
 	config.cpu = &run->processors.gauge;

@@ -106,7 +106,7 @@ struct scenario {
 	struct limiter_group groups[GROUPS_MAX];
 	struct phase phases[PHASES_MAX];
 	unsigned station_count, class_count, group_count, phase_count;
-	uint64_t digest; /* of its text */
+	uint64_t digest; /* of all that is set in it, and of recorded times */
 };
 
 /*

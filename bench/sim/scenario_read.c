@@ -13,10 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weir/limits.h>
 
 #define DURATION_MAX (10000 * 3600e9)
 #define RATE_MAX     1e8
 #define REPLAY_MAX   50000000
+
+/* The names of all settings in one place, in a message. */
+#define WORDS_SIZE 200
 
 struct reader {
 	const char *name;
@@ -47,9 +51,13 @@ struct key {
 	const char *const *words;
 };
 
-static int fail_at(const struct reader *r, unsigned line, const char *format, va_list args)
+static int fail_at(const struct reader *r, const config_setting_t *at, const char *format,
+		   va_list args)
 {
-	int begun = snprintf(r->why, r->why_size, "%s:%u: ", r->name, line);
+	const char *included = config_setting_source_file(at);
+	unsigned line = config_setting_source_line(at);
+	int begun = snprintf(r->why, r->why_size, "%s:%u: ", included != NULL ? included : r->name,
+			     line > 0 ? line : 1);
 
 	if (begun >= 0 && (size_t)begun < r->why_size)
 		vsnprintf(r->why + begun, r->why_size - (size_t)begun, format, args);
@@ -64,7 +72,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r,
 	int error;
 
 	va_start(args, format);
-	error = fail_at(r, config_setting_source_line(at), format, args);
+	error = fail_at(r, at, format, args);
 	va_end(args);
 	return error;
 }
@@ -119,7 +127,7 @@ static int read_text(const struct reader *r, const config_setting_t *from, const
 	for (const char *c = text; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ')
 			return fail(r, from, "%s has a tabulator or line end in it.", key->name);
-	strcpy(to, text);
+	memcpy(to, text, strlen(text) + 1);
 	return 0;
 }
 
@@ -152,18 +160,34 @@ static int read_law(const struct reader *r, const config_setting_t *from, const 
 	return 0;
 }
 
+/* Names one after the other, for a message. */
+static void join(char *to, size_t size, const char *name)
+{
+	size_t used = strlen(to);
+
+	snprintf(to + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
 static int read_word(const struct reader *r, const config_setting_t *from, const struct key *key,
 		     unsigned *to)
 {
 	const char *text = config_setting_get_string(from);
+	char known[WORDS_SIZE] = "";
 
 	for (unsigned i = 0; text != NULL && key->words[i] != NULL; i++)
 		if (strcmp(key->words[i], text) == 0) {
 			*to = i;
 			return 0;
 		}
-	return fail(r, from, "%s is none of those that there are, such as \"%s\".", key->name,
-		    key->words[0]);
+	for (unsigned i = 0; key->words[i] != NULL; i++)
+		join(known, sizeof(known), key->words[i]);
+	return fail(r, from, "%s is none of: %s.", key->name, known);
+}
+
+/* Numbers in a row: an array, or a list, where whole and broken ones may be mixed. */
+static bool is_row(const config_setting_t *setting)
+{
+	return config_setting_is_array(setting) || config_setting_is_list(setting);
 }
 
 static int read_range(const struct reader *r, const config_setting_t *from, const struct key *key,
@@ -171,13 +195,13 @@ static int read_range(const struct reader *r, const config_setting_t *from, cons
 {
 	int error = 0;
 
-	if (!config_setting_is_array(from)) {
+	if (!is_row(from)) {
 		error = read_number(r, from, key, &to[0]);
 		to[1] = to[0];
 		return error;
 	}
 	if (config_setting_length(from) != 2)
-		return fail(r, from, "%s is neither a number nor two, as in [1, 2].", key->name);
+		return fail(r, from, "%s is neither a number nor two, as in (0, 1.5).", key->name);
 	for (unsigned i = 0; i < 2 && error == 0; i++)
 		error = read_number(r, config_setting_get_elem(from, i), key, &to[i]);
 	return error;
@@ -188,8 +212,8 @@ static int read_shares(const struct reader *r, const config_setting_t *from, con
 {
 	int count = config_setting_length(from), error = 0;
 
-	if (!config_setting_is_array(from) || count > CLASSES_MAX)
-		return fail(r, from, "%s is no list of up to %d numbers, as in [0.9, 0.1].",
+	if (!is_row(from) || count > CLASSES_MAX)
+		return fail(r, from, "%s is no list of up to %d numbers, as in (0.9, 0.1).",
 			    key->name, CLASSES_MAX);
 	for (int i = 0; i < CLASSES_MAX && error == 0; i++) {
 		to[i] = 0;
@@ -241,6 +265,15 @@ static int read_key(const struct reader *r, const config_setting_t *from, const 
 	return 0;
 }
 
+static int fail_unknown(const struct reader *r, const config_setting_t *at, const struct key *keys)
+{
+	char known[WORDS_SIZE] = "";
+
+	for (; keys->name != NULL; keys++)
+		join(known, sizeof(known), keys->name);
+	return fail(r, at, "There is no setting \"%s\" here. There are: %s.", label(at), known);
+}
+
 /* Every setting of a group by a table, which ends with one without a name. */
 static int read_group(const struct reader *r, const config_setting_t *group, const struct key *keys,
 		      void *base)
@@ -257,7 +290,7 @@ static int read_group(const struct reader *r, const config_setting_t *group, con
 		while (key->name != NULL && strcmp(key->name, label(one)) != 0)
 			key++;
 		if (key->name == NULL)
-			return fail(r, one, "There is no setting %s here.", label(one));
+			return fail_unknown(r, one, keys);
 		error = read_key(r, one, key, base);
 	}
 	return error;
@@ -283,10 +316,15 @@ static int check_list(const struct reader *r, const config_setting_t *list, unsi
 	return 0;
 }
 
+static bool has(const config_setting_t *group, const char *name)
+{
+	return config_setting_get_member(group, name) != NULL;
+}
+
 #define AT(type, field) offsetof(struct type, field)
 
-static int read_times(const struct reader *r, const config_setting_t *at, FILE *file,
-		      struct arrivals_model *to)
+/* A time in seconds at the beginning of each line; NULL, or what is wrong with the last. */
+static const char *read_times(FILE *file, struct arrivals_model *to)
 {
 	double seconds, last = 0;
 	size_t room = 0;
@@ -294,10 +332,9 @@ static int read_times(const struct reader *r, const config_setting_t *at, FILE *
 
 	while ((got = fscanf(file, "%lf%*[^\n]", &seconds)) == 1) {
 		if (!(seconds >= last && seconds * 1e9 <= DURATION_MAX))
-			return fail(r, at, "Time %zu is before the one before, or no time.",
-				    to->count + 1);
+			return "It is before the one before, or far too late";
 		if (to->count == REPLAY_MAX)
-			return fail(r, at, "There are more than %d times.", REPLAY_MAX);
+			return "There are too many times";
 		if (to->count == room) {
 			room = room == 0 ? 1024 : 2 * room;
 			to->times = memory_grow(to->times, room * sizeof(to->times[0]));
@@ -305,9 +342,7 @@ static int read_times(const struct reader *r, const config_setting_t *at, FILE *
 		to->times[to->count++] = (weir_time)(seconds * 1e9);
 		last = seconds;
 	}
-	if (got != EOF || to->count == 0)
-		return fail(r, at, "Line %zu of the file has no time in seconds.", to->count + 1);
-	return 0;
+	return got == EOF && to->count > 0 ? NULL : "There is no time in seconds";
 }
 
 static int read_replay(const struct reader *r, const config_setting_t *at,
@@ -315,20 +350,20 @@ static int read_replay(const struct reader *r, const config_setting_t *at,
 {
 	const char *name = config_setting_get_string(at);
 	char path[4096];
+	const char *wrong;
 	FILE *file;
-	int error;
 
 	if (name == NULL)
 		return fail(r, at, "file is not a text in quotes.");
-	if (snprintf(path, sizeof(path), "%s%s", name[0] == '/' ? "" : r->folder, name) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : r->folder,
+		     name[0] == '/' || r->folder[0] == '\0' ? "" : "/", name) >= (int)sizeof(path))
 		return fail(r, at, "The name of the file is too long.");
 	file = fopen(path, "r");
 	if (file == NULL)
 		return fail(r, at, "%s: %s.", path, strerror(errno));
-	error = read_times(r, at, file, to);
+	wrong = read_times(file, to);
 	fclose(file);
-	return error;
+	return wrong == NULL ? 0 : fail(r, at, "%s:%zu: %s.", path, to->count + 1, wrong);
 }
 
 static int read_arrivals(const struct reader *r, const config_setting_t *root,
@@ -358,12 +393,19 @@ static int read_arrivals(const struct reader *r, const config_setting_t *root,
 		return error;
 	file = config_setting_get_member(group, "file");
 	if ((to->process == ARRIVALS_REPLAY) != (file != NULL))
-		return fail(r, group, "A replay, and nothing else, has a file.");
+		return fail(r, group,
+			    file == NULL ? "A replay needs a file of times."
+					 : "Only a replay has a file.");
 	if (to->process == ARRIVALS_CLOSED && to->think.mean == 0)
-		return fail(r, group, "Closed arrivals need think, and more than nothing.");
+		return fail(r, group, "Closed arrivals need a time to think, above 0.");
 	if ((to->process == ARRIVALS_ONOFF || to->process == ARRIVALS_SELFSIMILAR) &&
 	    (to->on.mean == 0 || to->off.mean == 0))
-		return fail(r, group, "These arrivals need on and off, and more than nothing.");
+		return fail(r, group, "These arrivals need times on and off, above 0.");
+	if (to->process == ARRIVALS_SELFSIMILAR &&
+	    (to->on.kind != LAW_CONSTANT || to->off.kind != LAW_CONSTANT))
+		return fail(r, group,
+			    "Selfsimilar arrivals have a law of their own: give on and off "
+			    "as mean durations.");
 	return file != NULL ? read_replay(r, file, to) : 0;
 }
 
@@ -393,7 +435,7 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 		{"name", NAME, AT(station_plan, name), 0, 0, NULL},
 		{"discipline", WORD, AT(station_plan, model.discipline), 0, 0, disciplines},
 		{"workers", COUNT, AT(station_plan, model.workers), 1, 1e6, NULL},
-		{"speed", NUMBER, AT(station_plan, model.speed), 0, 1000, NULL},
+		{"speed", NUMBER, AT(station_plan, model.speed), 1e-3, 1000, NULL},
 		{"contention", NUMBER, AT(station_plan, model.contention), 0, 1, NULL},
 		{"coherency", NUMBER, AT(station_plan, model.coherency), 0, 1, NULL},
 		{"second_half", NUMBER, AT(station_plan, model.second_half), 0, 1, NULL},
@@ -417,10 +459,24 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 		return fail(r, group, "A station has no name.");
 	to->cpu &= !to->kept && to->model.discipline != STATION_DELAY;
 	if (to->kept && to->model.discipline != STATION_FIFO)
-		return fail(r, group, "Only of a fifo station a worker can be kept.");
+		return fail(r, group, "Only a fifo station has workers that can be kept.");
+	if (to->model.discipline == STATION_DELAY &&
+	    (has(group, "workers") || has(group, "contention") || has(group, "coherency") ||
+	     has(group, "second_half")))
+		return fail(r, group, "A delay station has no workers, and nobody who slows them.");
 	if ((to->pause_every.mean == 0) != (to->pause_length.mean == 0))
 		return fail(r, group, "pause_every and pause_length go together.");
 	return 0;
+}
+
+/* Its index; the number of stations if there is none of that name. */
+static unsigned station_named(const struct scenario *s, const char *name)
+{
+	unsigned station = 0;
+
+	while (station < s->station_count && strcmp(s->stations[station].name, name) != 0)
+		station++;
+	return station;
 }
 
 static int read_stations(const struct reader *r, const config_setting_t *root, struct scenario *s)
@@ -430,8 +486,14 @@ static int read_stations(const struct reader *r, const config_setting_t *root, s
 	int error = list == NULL ? fail(r, root, "There is no server.")
 				 : check_list(r, list, STATIONS_MAX);
 
-	while (error == 0 && (one = element(list, s->station_count)) != NULL)
-		error = read_station(r, one, &s->stations[s->station_count++]);
+	while (error == 0 && (one = element(list, s->station_count)) != NULL) {
+		struct station_plan *station = &s->stations[s->station_count];
+
+		error = read_station(r, one, station);
+		if (error == 0 && station_named(s, station->name) < s->station_count)
+			return fail(r, one, "There are two stations \"%s\".", station->name);
+		s->station_count++;
+	}
 	return error;
 }
 
@@ -440,18 +502,16 @@ static int read_work(const struct reader *r, const config_setting_t *group,
 		     const struct scenario *s, struct class_model *to)
 {
 	if (!config_setting_is_group(group))
-		return fail(r, group, "work is no group of laws by station.");
+		return fail(r, group,
+			    "work is no group of laws by station, as in { cpu = \"1ms\"; }.");
 	for (unsigned i = 0; i < s->station_count; i++)
 		to->work[i] = (struct law){.kind = LAW_CONSTANT};
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *one = config_setting_get_elem(group, (unsigned)i);
-		unsigned station = 0;
+		unsigned station = station_named(s, label(one));
 
-		while (station < s->station_count &&
-		       strcmp(s->stations[station].name, label(one)) != 0)
-			station++;
 		if (station == s->station_count)
-			return fail(r, one, "There is no station %s.", label(one));
+			return fail(r, one, "There is no station \"%s\".", label(one));
 		if (read_law(r, one, label(one), &to->work[station]) != 0)
 			return -EINVAL;
 	}
@@ -484,8 +544,19 @@ static int read_class(const struct reader *r, const config_setting_t *group,
 	error = group == NULL ? 0 : read_group(r, group, keys, to);
 	if (error != 0 || group == NULL)
 		return error;
+	if (to->cancelled > 0 && !has(group, "cancel_after"))
+		return fail(r, group, "cancelled needs cancel_after.");
 	work = config_setting_get_member(group, "work");
 	return work == NULL ? 0 : read_work(r, work, s, to);
+}
+
+static int check_work(const struct reader *r, const config_setting_t *at, const struct scenario *s,
+		      const struct class_model *class)
+{
+	for (unsigned i = 0; i < s->station_count; i++)
+		if (class->work[i].mean > 0)
+			return 0;
+	return fail(r, at, "Calls of class \"%s\" have no work at any station.", class->name);
 }
 
 static int read_classes(const struct reader *r, const config_setting_t *root, struct scenario *s)
@@ -497,16 +568,48 @@ static int read_classes(const struct reader *r, const config_setting_t *root, st
 
 	if (list == NULL) {
 		s->class_count = 1;
-		return read_class(r, NULL, s, &s->classes[0]);
+		read_class(r, NULL, s, &s->classes[0]);
+		return check_work(r, config_setting_get_member(root, "server"), s, &s->classes[0]);
 	}
 	error = check_list(r, list, CLASSES_MAX);
 	while (error == 0 && (one = element(list, s->class_count)) != NULL) {
 		error = read_class(r, one, s, &s->classes[s->class_count]);
+		if (error == 0)
+			error = check_work(r, one, s, &s->classes[s->class_count]);
 		shares += s->classes[s->class_count++].share;
 	}
 	if (error == 0 && shares == 0)
 		return fail(r, list, "All classes have a share of 0.");
 	return error;
+}
+
+/* Of a station that every call passes by, somebody expects something. */
+static int check_stations(const struct reader *r, const config_setting_t *root,
+			  const struct scenario *s)
+{
+	const config_setting_t *list = config_setting_get_member(root, "server");
+
+	for (unsigned i = 0; i < s->station_count; i++) {
+		double work = 0;
+
+		for (unsigned c = 0; c < s->class_count; c++)
+			work += s->classes[c].work[i].mean;
+		if (work == 0)
+			return fail(r, element(list, i), "No call has work at station \"%s\".",
+				    s->stations[i].name);
+	}
+	return 0;
+}
+
+static int check_limit(const struct reader *r, const config_setting_t *at, const char *text)
+{
+	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
+	const struct weir_limit_ops *ops;
+	char why[WORDS_SIZE];
+
+	if (weir_limit_from_text(text, &ops, config, why, sizeof(why)) != 0)
+		return fail(r, at, "%s: %s", text, why);
+	return 0;
 }
 
 static int read_groups(const struct reader *r, const config_setting_t *root, struct scenario *s)
@@ -531,6 +634,9 @@ static int read_groups(const struct reader *r, const config_setting_t *root, str
 
 		*group = (struct limiter_group){.count = 1};
 		error = read_group(r, one, keys, group);
+		if (error == 0 && group->limit[0] != '\0')
+			error = check_limit(r, config_setting_get_member(one, "limit"),
+					    group->limit);
 	}
 	if (error == 0 && scenario_limiters(s) > LIMITERS_MAX)
 		return fail(r, list, "There are more than %d limiters.", LIMITERS_MAX);
@@ -545,11 +651,6 @@ struct raw_phase {
 	double load[2], background_load;
 	char station[NAME_SIZE];
 };
-
-static bool has(const config_setting_t *group, const char *name)
-{
-	return config_setting_get_member(group, name) != NULL;
-}
 
 static int finish_phase(const struct reader *r, const config_setting_t *group,
 			const struct scenario *s, struct raw_phase *raw)
@@ -580,11 +681,24 @@ static int finish_phase(const struct reader *r, const config_setting_t *group,
 		shares += phase->mix[i];
 	if (shares == 0)
 		return fail(r, group, "mix gives nothing to any class.");
+	return 0;
+}
+
+/* Which station changes, and how. */
+static int finish_change(const struct reader *r, const config_setting_t *group,
+			 const struct scenario *s, struct raw_phase *raw)
+{
+	struct phase *phase = &raw->phase;
+
+	phase->station = station_named(s, raw->station);
 	if (raw->station[0] == '\0')
-		return 0;
-	while (strcmp(s->stations[phase->station].name, raw->station) != 0)
-		if (++phase->station == s->station_count)
-			return fail(r, group, "There is no station %s.", raw->station);
+		phase->station = 0;
+	if (phase->station == s->station_count)
+		return fail(r, group, "There is no station \"%s\".", raw->station);
+	if (has(group, "workers") && phase->workers != floor(phase->workers))
+		return fail(r, group, "workers is not a whole number.");
+	if (has(group, "workers") && s->stations[phase->station].model.discipline == STATION_DELAY)
+		return fail(r, group, "A delay station has no workers.");
 	return 0;
 }
 
@@ -619,6 +733,8 @@ static int read_phase(const struct reader *r, const config_setting_t *group,
 	error = read_group(r, group, keys, &raw);
 	if (error == 0)
 		error = finish_phase(r, group, s, &raw);
+	if (error == 0)
+		error = finish_change(r, group, s, &raw);
 	*to = raw.phase;
 	return error;
 }
@@ -669,20 +785,60 @@ static int read_root(const struct reader *r, const config_setting_t *root, struc
 	if (error == 0)
 		error = read_classes(r, root, s);
 	if (error == 0)
+		error = check_stations(r, root, s);
+	if (error == 0)
 		error = read_groups(r, root, s);
 	if (error == 0)
 		error = read_phases(r, root, s);
 	return error;
 }
 
-/* FNV-1a: which text an oracle belongs to. */
-static uint64_t digest_of(const char *text)
+/* FNV-1a. */
+static uint64_t digest_of(uint64_t digest, const void *data, size_t size)
 {
-	uint64_t digest = UINT64_C(0xcbf29ce484222325);
+	const unsigned char *bytes = data;
 
-	for (; *text != '\0'; text++)
-		digest = (digest ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < size; i++)
+		digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
 	return digest;
+}
+
+/* What is set, in that order, from whichever file: not how it is written, and no comments. */
+static uint64_t digest_of_setting(uint64_t digest, const config_setting_t *setting)
+{
+	const char *name = label(setting), *text = config_setting_get_string(setting);
+	double number = is_number(setting) ? number_of(setting) : config_setting_get_bool(setting);
+	int type = is_number(setting) ? CONFIG_TYPE_FLOAT : config_setting_type(setting);
+	int count = config_setting_length(setting);
+
+	digest = digest_of(digest, name, strlen(name) + 1);
+	digest = digest_of(digest, &type, sizeof(type));
+	digest = digest_of(digest, &number, sizeof(number));
+	if (text != NULL)
+		digest = digest_of(digest, text, strlen(text) + 1);
+	for (int i = 0; i < count; i++)
+		digest = digest_of_setting(digest, config_setting_get_elem(setting, (unsigned)i));
+	return digest;
+}
+
+static int read_config(const struct reader *r, const config_setting_t *root, struct scenario *s)
+{
+	const uint64_t basis = UINT64_C(0xcbf29ce484222325);
+	int error = read_root(r, root, s);
+
+	if (error == 0)
+		s->digest = digest_of(digest_of_setting(basis, root), s->arrivals.times,
+				      s->arrivals.count * sizeof(s->arrivals.times[0]));
+	return error;
+}
+
+static int fail_syntax(const struct reader *r, const config_t *config)
+{
+	const char *included = config_error_file(config);
+
+	snprintf(r->why, r->why_size, "%s:%d: %s.", included != NULL ? included : r->name,
+		 config_error_line(config), config_error_text(config));
+	return -EINVAL;
 }
 
 static int from_text(struct scenario *s, const struct reader *r, const char *text)
@@ -690,15 +846,13 @@ static int from_text(struct scenario *s, const struct reader *r, const char *tex
 	config_t config;
 	int error;
 
-	*s = (struct scenario){.rounds = 1, .digest = digest_of(text)};
+	*s = (struct scenario){.rounds = 1};
 	config_init(&config);
-	if (config_read_string(&config, text) == CONFIG_TRUE) {
-		error = read_root(r, config_root_setting(&config), s);
-	} else {
-		snprintf(r->why, r->why_size, "%s:%d: %s.", r->name, config_error_line(&config),
-			 config_error_text(&config));
-		error = -EINVAL;
-	}
+	config_set_include_dir(&config, r->folder[0] == '\0' ? "." : r->folder);
+	if (config_read_string(&config, text) == CONFIG_TRUE)
+		error = read_config(r, config_root_setting(&config), s);
+	else
+		error = fail_syntax(r, &config);
 	config_destroy(&config);
 	if (error != 0)
 		scenario_free(s);
@@ -713,37 +867,42 @@ int scenario_from_text(struct scenario *s, const char *name, const char *text, c
 	return from_text(s, &r, text);
 }
 
-/* All of a file, with a zero at its end. NULL: errno says why. */
+/* All of a file, with a zero at its end and nowhere else. NULL: errno says why. */
 static char *whole_file(const char *path)
 {
 	FILE *file = fopen(path, "r");
 	char *text = NULL;
 	size_t size = 0;
+	int error = 0;
 
 	if (file == NULL)
 		return NULL;
 	errno = 0;
-	if (getdelim(&text, &size, '\0', file) < 0) {
-		int error = errno;
-
-		free(text);
-		text = error == 0 ? memory_new(1) : NULL;
-		errno = error;
-	}
+	if (getdelim(&text, &size, '\0', file) < 0)
+		error = errno != 0 ? errno : ENODATA;
+	else if (!feof(file))
+		error = EILSEQ;
 	fclose(file);
-	return text;
+	if (error != 0)
+		free(text);
+	errno = error;
+	return error == 0 ? text : NULL;
 }
 
 int scenario_from_file(struct scenario *s, const char *path, char *why, size_t why_size)
 {
 	const char *slash = strrchr(path, '/');
-	char *folder = strndup(path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
+	char *folder = slash == path ? strdup("/")
+				     : strndup(path, slash == NULL ? 0 : (size_t)(slash - path));
 	const struct reader r = {.name = path, .folder = folder, .why = why, .why_size = why_size};
 	char *text = whole_file(path);
 	int error = -errno;
 
 	if (text == NULL)
-		snprintf(why, why_size, "%s: %s.", path, strerror(-error));
+		snprintf(why, why_size, "%s: %s.", path,
+			 error == -ENODATA  ? "It is empty"
+			 : error == -EILSEQ ? "It is no text"
+					    : strerror(-error));
 	else
 		error = from_text(s, &r, text);
 	free(text);

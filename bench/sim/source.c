@@ -1,6 +1,7 @@
 /*
- * source.c - gaps are drawn at the rate of the moment; where that changes by a switch or a new
- * stretch, the gap is drawn anew, which to a Poisson process makes no difference.
+ * source.c - a stream of calls that are due one unit after the other, at random or evenly, in a time
+ * of its own: the integral of the rate. So a ramp is exact, and what is left of a gap when the rate
+ * changes, by a switch or a new stretch, takes as long as the new rate makes it.
  */
 #include "source.h"
 
@@ -13,56 +14,80 @@
 #define SELFSIMILAR_SOURCES 16
 #define SELFSIMILAR_ALPHA   1.4
 
+/* Nanoseconds: longer than any scenario. */
+#define NEVER 1e18
+
 struct source_switch {
 	struct source *source;
 	struct event event;
 	bool on;
 };
 
-static double ramped(const struct source *source)
-{
-	double length = (double)(source->ends - source->begins);
-	double passed = (double)(source->sim->now - source->begins);
-
-	if (source->from == source->to || length <= 0)
-		return source->from;
-	/* Never quite nothing, or the next call would never come. */
-	return fmax(source->from + (source->to - source->from) * fmin(passed / length, 1),
-		    fmax(source->from, source->to) / 1000);
-}
-
-/* Calls a second at this moment. */
-static double rate_now(const struct source *source)
+/* Of the rate of the stretch, as much as now comes. */
+static double part_of(const struct source *source)
 {
 	const struct arrivals_model *m = source->model;
-	double rate = ramped(source), on;
+	double on;
 
 	switch (m->process) {
+	case ARRIVALS_BATCHES:
+		return 1 / m->batch;
 	case ARRIVALS_ONOFF:
-		return source->on > 0 ? rate : rate * m->low;
+		return source->on > 0 ? 1 : m->low;
 	case ARRIVALS_SELFSIMILAR:
 		on = m->on.mean / (m->on.mean + m->off.mean);
-		return rate * source->on / (SELFSIMILAR_SOURCES * on);
+		return source->on / (SELFSIMILAR_SOURCES * on);
 	default:
-		return rate;
+		return 1;
 	}
 }
 
-static void schedule_next(struct source *source)
+/* Calls a nanosecond, and by how much that grows in one. */
+static double rate_at(const struct source *source, weir_time at, double *growth)
 {
-	const struct arrivals_model *m = source->model;
-	double rate = rate_now(source) / (m->process == ARRIVALS_BATCHES ? m->batch : 1);
-	struct law gap = {
-		.kind = m->process == ARRIVALS_REGULAR ? LAW_CONSTANT : LAW_EXPONENTIAL,
-		.mean = 1e9 / rate,
+	double length = (double)(source->ends - source->begins);
+	double passed = (double)(at - source->begins), part = part_of(source) * 1e-9;
+
+	*growth = 0;
+	if (source->from == source->to || length <= 0)
+		return source->from * part;
+	*growth = (source->to - source->from) / length * part;
+	return fmax(source->from * part + *growth * passed, 0);
+}
+
+/* To be called before anything that the rate depends on changes. */
+static void advance(struct source *source)
+{
+	double passed = (double)(source->sim->now - source->as_of), growth;
+	double rate = rate_at(source, source->as_of, &growth);
+
+	source->left = fmax(source->left - (rate + growth * passed / 2) * passed, 0);
+	source->as_of = source->sim->now;
+}
+
+/* The next call is due when the integral of the rate has come to what is left. */
+static void look_ahead(struct source *source)
+{
+	double growth, rate = rate_at(source, source->sim->now, &growth);
+	double square = rate * rate + 2 * growth * source->left;
+	double wait = source->left == 0 ? 0 : 2 * source->left / (rate + sqrt(square));
+
+	/* If the rate ends before that, this is infinite, or not a number. */
+	if (wait <= NEVER)
+		sim_schedule(source->sim, &source->next, source->sim->now + (weir_dur)wait);
+	else
+		sim_cancel(source->sim, &source->next);
+}
+
+/* Times are whole nanoseconds; what is cut off is carried over. */
+static void add_gap(struct source *source)
+{
+	const struct law gap = {
+		.kind = source->model->process == ARRIVALS_REGULAR ? LAW_CONSTANT : LAW_EXPONENTIAL,
+		.mean = 1,
 	};
 
-	if (rate <= 0) {
-		sim_cancel(source->sim, &source->next);
-		return;
-	}
-	sim_schedule(source->sim, &source->next,
-		     source->sim->now + (weir_dur)fmin(law_draw(&gap, &source->rng), 1e18));
+	source->left += law_draw(&gap, &source->rng);
 }
 
 static void schedule_replay(struct source *source)
@@ -85,7 +110,9 @@ static void arrival(void *owner)
 		source->arrive(source->arg);
 		return;
 	}
-	schedule_next(source);
+	advance(source);
+	add_gap(source);
+	look_ahead(source);
 	do
 		source->arrive(source->arg);
 	while (m->process == ARRIVALS_BATCHES && rng_uniform(&source->rng) > 1 / m->batch);
@@ -109,10 +136,11 @@ static void flip(void *owner)
 	struct source_switch *one = owner;
 	struct source *source = one->source;
 
+	advance(source);
 	one->on = !one->on;
 	source->on += one->on ? 1u : -1u;
 	switch_later(one);
-	schedule_next(source);
+	look_ahead(source);
 }
 
 void source_init(struct source *source, struct sim *sim, const struct arrivals_model *model,
@@ -123,9 +151,11 @@ void source_init(struct source *source, struct sim *sim, const struct arrivals_m
 		.model = model,
 		.arrive = arrive,
 		.arg = arg,
+		.as_of = sim->now,
 		.next = {.fire = arrival, .owner = source},
 	};
 	rng_seed(&source->rng, seed, 0);
+	add_gap(source);
 	if (model->process == ARRIVALS_ONOFF)
 		source->switch_count = 1;
 	else if (model->process == ARRIVALS_SELFSIMILAR)
@@ -152,12 +182,14 @@ void source_free(struct source *source)
 
 void source_rate(struct source *source, double from, double to, weir_dur length)
 {
+	if (source->model->process != ARRIVALS_REPLAY)
+		advance(source);
 	source->from = from;
 	source->to = to;
 	source->begins = source->sim->now;
 	source->ends = source->begins + length;
 	if (source->model->process != ARRIVALS_REPLAY)
-		schedule_next(source);
+		look_ahead(source);
 	else if (source->next.node.place == 0)
 		schedule_replay(source);
 }

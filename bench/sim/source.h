@@ -1,6 +1,6 @@
 /*
  * source.h - where calls come from that do not care how earlier ones fared: an open loop, the
- * hard case for a limiter. (clients.h has the closed one.)
+ * hard case for a limiter.
  */
 #ifndef SOURCE_H
 #define SOURCE_H
@@ -16,7 +16,9 @@ struct source {
 
 	double from, to; /* calls a second at the beginning and the end of a stretch */
 	weir_time begins, ends;
-	unsigned on; /* how many sources are on, of onoff and selfsimilar ones */
+	double left;     /* of the gap before the next call, which is 1 in the mean; */
+	weir_time as_of; /* when it was so much */
+	unsigned on;     /* how many sources are on, of onoff and selfsimilar ones */
 	struct source_switch *switches;
 	unsigned switch_count;
 	size_t replayed;

@@ -72,6 +72,7 @@ void tally_add(struct tally *sum, const struct tally *tally)
 	sum->waits += tally->waits;
 	sum->latency_sum += tally->latency_sum;
 	sum->limit_area += tally->limit_area;
+	sum->inflight_area += tally->inflight_area;
 	sum->limit_last = tally->limit_last;
 	if (tally->inflight_max > sum->inflight_max)
 		sum->inflight_max = tally->inflight_max;
@@ -94,6 +95,11 @@ double tally_rejected_share(const struct tally *tally)
 double tally_limit_mean(const struct tally *tally)
 {
 	return tally->length == 0 ? 0 : tally->limit_area / (double)tally->length;
+}
+
+double tally_inflight_mean(const struct tally *tally)
+{
+	return tally->length == 0 ? 0 : tally->inflight_area / (double)tally->length;
 }
 
 double tally_latency_mean(const struct tally *tally)

@@ -21,7 +21,8 @@ struct tally {
 	uint64_t timed_out, cancelled, failed; /* given up by the client; failed before any work */
 	uint64_t waits;                        /* calls that ended, served or timed out: */
 	double latency_sum;                    /* so long together */
-	double limit_area; /* limit times nanoseconds; of several limiters together */
+	double limit_area;    /* limit times nanoseconds; of several limiters together */
+	double inflight_area; /* calls in flight times nanoseconds */
 	uint32_t limit_last;
 	uint32_t inflight_max;
 	uint32_t latencies[TALLY_BUCKETS];
@@ -38,6 +39,7 @@ void tally_add(struct tally *sum, const struct tally *tally);
 double tally_per_second(const struct tally *tally, uint64_t count);
 double tally_rejected_share(const struct tally *tally); /* of those offered, from 0 to 1 */
 double tally_limit_mean(const struct tally *tally);     /* over time */
+double tally_inflight_mean(const struct tally *tally);  /* over time */
 
 /* Of calls served or timed out, in nanoseconds; 0 if there were none. */
 double tally_latency_mean(const struct tally *tally);

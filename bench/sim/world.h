@@ -40,7 +40,8 @@ struct call {
 	unsigned stage;  /* the station it is at, if it is at the server */
 	struct job job;
 	struct event timer; /* for what comes first: timeout, cancellation, failure, another try */
-	bool cancels, gone;
+	bool outside;       /* it fails before any work: it never comes to a station */
+	bool gone;          /* its caller */
 	bool kept[STATIONS_MAX];
 	struct call *next;
 };
@@ -74,7 +75,7 @@ struct run {
 	struct pauser pausers[STATIONS_MAX];
 	struct rng doors_rng;
 	struct door doors[LIMITERS_MAX];
-	unsigned door_count;
+	unsigned door_count, limiters_made;
 	struct client *clients;
 	unsigned client_count;
 	double shares; /* of all classes in this phase */
@@ -92,6 +93,8 @@ struct run {
 	weir_time flushed;
 	uint64_t limit_sum; /* of all limiters */
 	weir_time accounted;
+	unsigned inflight; /* at all limiters */
+	weir_time inflight_since;
 
 	struct call *spare;
 	struct chunk *chunks;
@@ -105,13 +108,22 @@ static inline const struct phase *phase_now(const struct run *run)
 /* Add up the limit as it was until now. To be called before it changes. */
 void account(struct run *run);
 
+/* The same for the calls in flight. */
+static inline void account_inflight(struct run *run)
+{
+	double passed = (double)(run->sim.now - run->inflight_since);
+
+	run->tally.inflight_area += run->inflight * passed;
+	run->inflight_since = run->sim.now;
+}
+
 /* After anything that may have moved the limit of a call's door from what it was. */
 void limit_moved(struct run *run, const struct call *call, uint32_t before);
 
-/* A call comes: from a source (of the run), from behind the limiters, from a client. */
-void call_arrived(void *run);
-void call_arrived_behind(void *run);
-void call_thought_of(void *client);
+/* A call comes: from a source and from behind the limiters, of a run; from a client. */
+void call_arrived(void *owner);
+void call_arrived_behind(void *owner);
+void call_thought_of(void *owner);
 
 /* Have a client that is active think before he calls; the others fall asleep. */
 void client_think(struct client *client);
@@ -119,8 +131,8 @@ void client_think(struct client *client);
 /* All calls that there were. */
 void calls_free(struct run *run);
 
-/* What a station tells. */
-void call_started(void *call, weir_dur waited);
-void call_worked_on(void *call);
+/* What a station tells of a call. */
+void call_started(void *owner, weir_dur waited);
+void call_worked_on(void *owner);
 
 #endif

@@ -38,9 +38,10 @@ about()
 # shellcheck disable=SC2086
 private_headers()
 {
+	theirs=$(sources $outside | sed 's|.*/||')
 	for header in $(sources lib limits | grep '\.h$'); do
 		name=$(basename "$header")
-		[ -z "$(sources $outside | grep "/$name\$")" ] || continue
+		! echo "$theirs" | grep -qx "$name" || continue
 		for user in $(sources $outside); do
 			[ ! -e "$(dirname "$user")/$name" ] || continue
 			search "${include}[\"<]${name}[\">]" "$user"

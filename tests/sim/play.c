@@ -3,9 +3,24 @@
  */
 #include "play.h"
 
-static void check_counts(const struct tally *t)
+#include <math.h>
+
+#define CLOSE 1e-9 /* sums of the same in another order */
+
+static void check_phase(const struct phase_result *phase)
 {
+	const struct tally *t = &phase->tally;
+	double area = 0;
+	uint64_t good = 0;
+
 	cr_assert_eq(t->admitted + t->rejected, t->offered);
+	cr_assert_geq(t->good + t->late + t->timed_out, t->waits);
+	for (unsigned i = 0; i < SLICES; i++)
+		area += phase->slices[i];
+	cr_assert_leq(fabs(area - t->limit_area), CLOSE * t->limit_area);
+	for (unsigned i = 0; i < CLASSES_MAX; i++)
+		good += phase->class_good[i];
+	cr_assert_eq(good, t->good, "of classes");
 }
 
 void play_find(struct scenario *scenario, const char *name)
@@ -17,12 +32,41 @@ void play_find(struct scenario *scenario, const char *name)
 
 void play_setup(struct run_result *result, const struct run_setup *setup)
 {
+	uint64_t good = 0, of_limiters = 0;
+
 	cr_assert_eq(run(setup, result), 0);
 	cr_assert_eq(result->above, 0, "admitted above the limit");
 	cr_assert_eq(result->leaked, 0, "not given back");
-	cr_assert_gt(result->windows, 0);
-	for (unsigned i = 0; i < setup->scenario->phase_count; i++)
-		check_counts(&result->phases[i].tally);
+	for (unsigned i = 0; i < setup->scenario->phase_count; i++) {
+		check_phase(&result->phases[i]);
+		good += result->phases[i].tally.good;
+	}
+	for (unsigned i = 0; i < LIMITERS_MAX; i++)
+		of_limiters += result->limiter_good[i];
+	cr_assert_eq(of_limiters, good, "of limiters");
+}
+
+void play_text(struct run_result *result, const char *limit, const char *text, uint64_t seed)
+{
+	struct scenario scenario;
+	char why[300];
+
+	cr_assert_eq(scenario_from_text(&scenario, "text", text, why, sizeof(why)), 0, "%s", why);
+	play(result, limit, &scenario, seed);
+	scenario_free(&scenario);
+}
+
+void play_cut(struct run_result *result, const char *limit, const struct scenario *scenario,
+	      weir_dur length)
+{
+	struct scenario cut = *scenario;
+
+	for (unsigned i = 0; i < cut.phase_count; i++)
+		if (cut.phases[i].length > length)
+			cut.phases[i].length = length;
+	if (cut.rounds > 2)
+		cut.rounds = 2;
+	play(result, limit, &cut, 1);
 }
 
 void play(struct run_result *result, const char *limit, const struct scenario *scenario,

@@ -19,6 +19,13 @@
 void play(struct run_result *result, const char *limit, const struct scenario *scenario,
 	  uint64_t seed);
 
+/* Two rounds at most, of phases that are at most so long. */
+void play_cut(struct run_result *result, const char *limit, const struct scenario *scenario,
+	      weir_dur length);
+
+/* The same for a scenario as text. */
+void play_text(struct run_result *result, const char *limit, const char *text, uint64_t seed);
+
 /* The built-in scenario of that name. It is for scenario_free(). */
 void play_find(struct scenario *scenario, const char *name);
 
