@@ -255,6 +255,15 @@ static int refuse_range(const struct weir_limit_ops *ops, const struct weir_para
 		      param->name, number, param->min, param->max);
 }
 
+static bool shows_too_much(const char *const *numbers)
+{
+	uint32_t count = 0;
+
+	while (numbers != NULL && count <= WEIR_NUMBERS_MAX && numbers[count] != NULL)
+		count++;
+	return count > WEIR_NUMBERS_MAX;
+}
+
 /* A limit of the program's own may be wrong in itself. */
 static int check_ops(const struct weir_limit_ops *ops, char *why, size_t why_size)
 {
@@ -269,6 +278,9 @@ static int check_ops(const struct weir_limit_ops *ops, char *why, size_t why_siz
 			      ops->name);
 	if ((ops->numbers == NULL) != (ops->observe == NULL))
 		return refuse(why, why_size, "%s: numbers and observe go together.", ops->name);
+	if (shows_too_much(ops->numbers))
+		return refuse(why, why_size, "%s: it shows more than %d numbers.", ops->name,
+			      WEIR_NUMBERS_MAX);
 	if (ops->param_count > 0 && ops->params == NULL)
 		return refuse(why, why_size, "%s: its parameters are missing.", ops->name);
 	for (uint32_t i = 0; i < ops->param_count; i++) {

@@ -32,10 +32,16 @@ static inline uint64_t whole_sqrt(uint64_t limit)
 	return limit < 1 ? 1 : (uint64_t)sqrt((double)limit);
 }
 
+/* A limit in whole calls; what is none, or more than any, comes from a forged state. */
+static inline uint64_t whole_limit(double limit)
+{
+	return limit > 0 ? (uint64_t)fmin(limit, LIMIT_TOP) : 0;
+}
+
 /* The allowance that a scale grants at this limit. */
 static inline double scale_at(const struct weir_scale *scale, double limit)
 {
-	uint64_t whole = limit > 0 ? (uint64_t)limit : 0;
+	uint64_t whole = whole_limit(limit);
 	uint64_t k = scale->k, value = k;
 
 	switch (scale->kind) {
@@ -64,7 +70,7 @@ static inline double step_from(const struct weir_step *step, double limit)
 {
 	switch (step->kind) {
 	case WEIR_STEP_ADD_LOG10:
-		return limit + step->by * (double)whole_log10(limit > 0 ? (uint64_t)limit : 0);
+		return limit + step->by * (double)whole_log10(whole_limit(limit));
 	case WEIR_STEP_MUL:
 		return limit * step->by;
 	case WEIR_STEP_ADD:

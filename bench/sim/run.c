@@ -255,22 +255,6 @@ static void scenario_over(struct run *run)
 		sim_cancel(&run->sim, &run->clients[i].thinks);
 }
 
-static void phase_over(void *owner)
-{
-	struct run *run = owner;
-	unsigned next = run->phase + 1;
-
-	flush(run);
-	if (next == run->scenario->phase_count) {
-		run->rounds_left--;
-		next = 0;
-	}
-	if (run->rounds_left == 0)
-		scenario_over(run);
-	else
-		begin_phase(run, next);
-}
-
 static void tick(void *owner)
 {
 	struct run *run = owner;
@@ -289,6 +273,25 @@ static void tick(void *owner)
 	series_line(run->setup->series, &point);
 	flush(run);
 	sim_schedule(&run->sim, &run->tick, run->sim.now + run->setup->series_every);
+}
+
+static void phase_over(void *owner)
+{
+	struct run *run = owner;
+	unsigned next = run->phase + 1;
+
+	/* A line that is due now is of the phase that ends. */
+	if (run->setup->series != NULL && run->tick.node.key == run->sim.now)
+		tick(run);
+	flush(run);
+	if (next == run->scenario->phase_count) {
+		run->rounds_left--;
+		next = 0;
+	}
+	if (run->rounds_left == 0)
+		scenario_over(run);
+	else
+		begin_phase(run, next);
 }
 
 static void pause_or_go_on(void *owner)

@@ -240,10 +240,12 @@ static int read_key(const struct reader *r, const config_setting_t *from, const 
 		return read_number(r, from, key, to);
 	case COUNT:
 		error = read_number(r, from, key, &number);
-		if (error == 0 && number != floor(number))
+		if (error != 0)
+			return error;
+		if (number != floor(number))
 			return fail(r, from, "%s is not a whole number.", key->name);
 		*(unsigned *)to = (unsigned)number;
-		return error;
+		return 0;
 	case DURATION:
 		return read_duration(r, from, key, to);
 	case LAW:

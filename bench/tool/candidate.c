@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "quantity.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,43 @@
 /* More in one object are no list, but something else that has this name. */
 #define LIMITS_MAX 64
 
+/* How a limit is called on a command line, where others, and parameters, stand beside it. */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
+
+static const struct weir_limit_ops *ops_by_name(const struct plugins *plugins, const char *name)
+{
+	for (size_t i = 0; i < plugins->count; i++)
+		if (strcmp(plugins->limits[i]->name, name) == 0)
+			return plugins->limits[i];
+	return weir_limit_by_name(name);
+}
+
+static bool plugin_check(const struct plugins *plugins, const struct weir_limit_ops *ops, char *why,
+			 size_t why_size)
+{
+	_Alignas(max_align_t) char limit_config[WEIR_LIMIT_CONFIG_MAX];
+	struct weir_config config;
+
+	if (weir_limit_complete(ops, NULL, 0, limit_config, why, why_size) != 0)
+		return false;
+	weir_config_init(&config);
+	config.limit = ops;
+	if (ops->name[strspn(ops->name, NAME_CHARACTERS)] != '\0')
+		snprintf(why, why_size,
+			 "The name of a limit has other characters than a-z, 0-9, _ and -.");
+	else if (strcmp(ops->name, "all") == 0 || ops_by_name(plugins, ops->name) != NULL)
+		snprintf(why, why_size, "%s: There is a limit of that name already.", ops->name);
+	else
+		return weir_config_check(&config, why, why_size) == 0;
+	return false;
+}
+
 static bool plugin_add(struct plugins *plugins, const struct weir_limit_ops *ops, const char *path,
 		       char *why, size_t why_size)
 {
-	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
 	char wrong[200];
 
-	if (weir_limit_complete(ops, NULL, 0, config, wrong, sizeof(wrong)) != 0) {
+	if (!plugin_check(plugins, ops, wrong, sizeof(wrong))) {
 		snprintf(why, why_size, "%s: %s", path, wrong);
 		return false;
 	}
@@ -46,9 +77,14 @@ bool plugin_load(struct plugins *plugins, const char *path, char *why, size_t wh
 		dlclose(object);
 		return false;
 	}
-	for (unsigned i = 0; i < LIMITS_MAX && list[i] != NULL; i++)
+	for (unsigned i = 0; list[i] != NULL; i++) {
+		if (i == LIMITS_MAX) {
+			snprintf(why, why_size, "%s: weir_plugin has no NULL at its end.", path);
+			return false;
+		}
 		if (!plugin_add(plugins, list[i], path, why, why_size))
 			return false;
+	}
 	return true;
 }
 
@@ -56,14 +92,6 @@ void plugins_free(struct plugins *plugins)
 {
 	free(plugins->limits);
 	*plugins = (struct plugins){.limits = NULL};
-}
-
-static const struct weir_limit_ops *ops_by_name(const struct plugins *plugins, const char *name)
-{
-	for (size_t i = 0; i < plugins->count; i++)
-		if (strcmp(plugins->limits[i]->name, name) == 0)
-			return plugins->limits[i];
-	return weir_limit_by_name(name);
 }
 
 static bool set_statistic(struct weir_config *config, const char *value)
@@ -99,7 +127,7 @@ static bool set_count(uint32_t *to, const char *value)
 	unsigned long count = strtoul(value, &end, 10);
 
 	*to = (uint32_t)count;
-	return end != value && *end == '\0' && count > 0 && count < UINT32_MAX;
+	return isdigit((unsigned char)value[0]) && *end == '\0' && count > 0 && count < UINT32_MAX;
 }
 
 /* Whether it is about windows, which *good says to be done rightly. */

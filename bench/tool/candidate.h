@@ -26,12 +26,15 @@ struct plugins {
 	size_t count;
 };
 
-/* Load a shared object that exports weir_plugin. False, and why not in a sentence. */
+/*
+ * Load a shared object that exports weir_plugin. False, and why not in a sentence: for one, its
+ * limits must have names that there are not yet.
+ */
 bool plugin_load(struct plugins *plugins, const char *path, char *why, size_t why_size);
 
 void plugins_free(struct plugins *plugins);
 
-/* The plugins' limits come before those of the library. False, and why not in a sentence. */
+/* A limit of a plugin or of the library. False, and why not in a sentence. */
 bool candidate_read(struct candidate *candidate, const struct plugins *plugins, const char *text,
 		    char *why, size_t why_size);
 

@@ -166,12 +166,12 @@ static void set_threads(struct choice *choice, const char *text, struct argp_sta
 	char *end;
 	unsigned long threads = strtoul(text, &end, 10);
 
-	if (*end != '\0' || threads == 0 || threads > 256)
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || threads == 0 || threads > 256)
 		argp_error(state, "%s is no number of threads from 1 to 256.", text);
 	choice->threads = (unsigned)threads;
 }
 
-static error_t option(int key, char *arg, struct argp_state *state)
+static error_t limit_option(int key, char *arg, struct argp_state *state)
 {
 	struct choice *choice = state->input;
 	char why[WHY_SIZE];
@@ -180,23 +180,49 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'l':
 		choice->limits_text = arg;
 		return 0;
-	case 's':
-		choice->scenarios_text = arg;
-		return 0;
 	case 'r':
 		set_seeds(choice, arg, state);
-		return 0;
-	case 'j':
-		set_threads(choice, arg, state);
 		return 0;
 	case 'p':
 		if (!plugin_load(&choice->plugins, arg, why, sizeof(why)))
 			argp_error(state, "%s", why);
 		return 0;
 	case ARGP_KEY_END:
+		if (choice->limits_text == NULL)
+			argp_error(state, "A limit is needed.");
+		add_limits(choice, choice->limits_text, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option limit_options[] = {
+	{"limit", 'l', "LIMIT,...", 0, "Limits, as vegas:max=500; all: those that learn", 1},
+	{"seed", 'r', "N[..M]", 0, "Of all that is left to chance", 1},
+	{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 2},
+	{0},
+};
+
+const struct argp choice_limit_argp = {.options = limit_options, .parser = limit_option};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct choice *choice = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = choice;
+		return 0;
+	case 's':
+		choice->scenarios_text = arg;
+		return 0;
+	case 'j':
+		set_threads(choice, arg, state);
+		return 0;
+	case ARGP_KEY_END:
 		if (choice->limits_text == NULL || choice->scenarios_text == NULL)
 			argp_error(state, "A limit and a scenario are needed.");
-		add_limits(choice, choice->limits_text, state);
 		add_scenarios(choice, choice->scenarios_text, state);
 		return 0;
 	default:
@@ -205,16 +231,15 @@ static error_t option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-	{"limit", 'l', "LIMIT,...", 0, "Limits, as vegas:max=500; all: those that learn", 1},
 	{"scenario", 's', "NAME,...", 0,
 	 "Scenarios: names, families, files; all: the built-in ones", 1},
-	{"seed", 'r', "N[..M]", 0, "Of arrivals, work and limiters", 1},
 	{"jobs", 'j', "N", 0, "Runs at a time (as many as there are processors)", 2},
-	{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 2},
 	{0},
 };
 
-const struct argp choice_argp = {.options = options, .parser = option};
+static const struct argp_child children[] = {{&choice_limit_argp, 0, NULL, 0}, {0}};
+
+const struct argp choice_argp = {.options = options, .parser = option, .children = children};
 
 void choice_free(struct choice *choice)
 {

@@ -26,6 +26,9 @@ struct choice {
 /* The options, to be a child of a command's argp; its input is a struct choice. */
 extern const struct argp choice_argp;
 
+/* Those of them that say which limits, and by which seed. */
+extern const struct argp choice_limit_argp;
+
 /* Of all there are: built-in limits that learn, and built-in scenarios. */
 #define CHOICE_ALL "all"
 

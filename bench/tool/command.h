@@ -8,6 +8,7 @@
 #include <argp.h>
 
 int command_list(int argc, char **argv);
+int command_replay(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_score(int argc, char **argv);
 int command_sweep(int argc, char **argv);

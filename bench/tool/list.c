@@ -32,10 +32,10 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static void list_limit(const struct weir_limit_ops *ops, bool parameters)
 {
-	printf("  %-20s %s\n", ops->name, ops->about);
+	printf("  %-20s %s\n", ops->name, ops->about != NULL ? ops->about : "");
 	for (uint32_t i = 0; i < ops->param_count && parameters; i++)
-		printf("    %-18s %s (%s)\n", ops->params[i].name, ops->params[i].help,
-		       ops->params[i].def);
+		printf("    %-18s %s (%s)\n", ops->params[i].name,
+		       ops->params[i].help != NULL ? ops->params[i].help : "", ops->params[i].def);
 }
 
 int command_list(int argc, char **argv)

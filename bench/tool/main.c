@@ -15,6 +15,7 @@ struct command {
 
 static const struct command commands[] = {
 	{"list", command_list, "what limits and scenarios there are"},
+	{"replay", command_replay, "show what limits would have been in a trace of your own"},
 	{"run", command_run, "run limits through scenarios"},
 	{"score", command_score, "judge limits by the oracle"},
 	{"sweep", command_sweep, "judge the values of a parameter"},

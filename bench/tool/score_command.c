@@ -6,6 +6,7 @@
 #include "output.h"
 #include "scores.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'w':
 		wanted->worst = (unsigned)strtoul(arg, &end, 10);
-		if (end == arg || *end != '\0')
+		if (!isdigit((unsigned char)arg[0]) || *end != '\0')
 			argp_error(state, "%s is no number", arg);
 		return 0;
 	case 'f':

@@ -197,6 +197,15 @@ enum {
 };
 
 /*
+ * What a plugin defines, and the library does not: its limits, NULL at the end. A plugin is a
+ * shared object that a program loads with dlopen(), as weir-sim --plugin does; its limits live as
+ * long as it stays loaded. The library itself loads none.
+ *
+ *	const struct weir_limit_ops *const weir_plugin[] = {&target, NULL};
+ */
+WEIR_API extern const struct weir_limit_ops *const weir_plugin[];
+
+/*
  * Complete a configuration: defaults for what is zero, then every check there
  * is. config may be NULL (all defaults) and may be shorter than the limit's
  * (an older build's); out gets ops->config_size bytes. 0, or -EINVAL with one

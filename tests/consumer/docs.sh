@@ -1,11 +1,12 @@
 #!/bin/sh
-# docs.sh DOCS_DIR PREFIX WORK_DIR - the limit that the documentation writes is one, and what the
-# service page says in C++ compiles.
+# docs.sh DOCS_DIR PREFIX LIBDIR WORK_DIR - the limit that the documentation writes is one, and a
+# plugin by the commands that stand there; and what the service page says in C++ compiles.
 set -eu
 
 docs=$1
 prefix=$2
-work=$3
+libdir=$prefix/$3
+work=$4
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 
@@ -15,6 +16,15 @@ awk '/^```/ { fence++; next } fence == 1' "$docs/writing-a-limit.md" >"$work/tar
 # Flags are several words.
 # shellcheck disable=SC2086
 cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o"
+# The first command of the next block, and weir-sim where it was built.
+(
+	cd "$work"
+	export PKG_CONFIG_PATH="$libdir/pkgconfig"
+	rm -f target.so
+	eval "$(sed -n '/^```sh/,/^```/{/^cc /p}' "$docs/writing-a-limit.md")"
+	[ ! -x "$prefix/bin/weir-sim" ] ||
+		"$prefix/bin/weir-sim" list --plugin ./target.so | grep -q '^  target '
+)
 
 # Two blocks: functions, and a statement, which needs one around it.
 cat >"$work/service.hpp" <<'END'

@@ -35,6 +35,8 @@ about()
 
 # Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. One of
 # that name elsewhere is another.
+# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. The
+# simulator's own, which its tool finds so, may have the same name.
 # shellcheck disable=SC2086
 private_headers()
 {
@@ -44,6 +46,9 @@ private_headers()
 		! echo "$theirs" | grep -qx "$name" || continue
 		for user in $(sources $outside); do
 			[ ! -e "$(dirname "$user")/$name" ] || continue
+			case $user in
+			bench/tool/*) [ ! -e "bench/sim/$name" ] || continue ;;
+			esac
 			search "${include}[\"<]${name}[\">]" "$user"
 		done
 	done

@@ -1,0 +1,57 @@
+#!/bin/sh
+# commands.sh WEIR_SIM SOURCE_DIR - every command does what it is for.
+set -u
+. "$(dirname "$0")/common.sh"
+small=$here/small.cfg
+
+# columns FILE: names in its first line, one a line
+columns()
+{
+	head -n 1 "$1" | tr '\t' '\n'
+}
+
+# lines FILE COUNT
+lines()
+{
+	[ "$(wc -l <"$1")" = "$2" ] || complain "$1 has $(wc -l <"$1") lines, not $2: $(cat "$1")"
+}
+
+expect 0 '^Commands:' --help
+for command in list run score sweep replay; do
+	expect 0 "^ +$command " --help
+	expect 0 "^Usage: weir-sim $command" "$command" --help
+done
+
+expect 0 '^  vegas ' list
+expect 0 '^    alpha ' list --parameters
+expect 0 '^  healthy ' list
+
+expect 0 '^vegas +ill ' run --limit vegas --scenario "$small"
+expect 0 '^vegas +windows [0-9]+, hash [0-9a-f]{16}$' run -l vegas -s "$small" -r 1..2
+expect 0 '^aimd:min=1 +ill ' run -l vegas,aimd:min=1 -s "$small"
+"$tool" run -l vegas,fixed:limit=9 -s "$small" --series "$work/series" --every 1s --oracle
+lines "$work/series" 37
+columns "$work/series" | grep -qx limit || complain "the series has no limit"
+[ "$(cut -f 2 "$work/series" | sort -u | tr '\n' ' ')" = 'algorithm fixed:limit=9 oracle vegas ' ] ||
+	complain "the series has other limits"
+
+expect 0 '^1 scenarios, seeds 1 to 2' score -l vegas -s "$small" -r 1..2
+expect 0 '^vegas +[0-9.]+ ' score -l vegas -s "$small" -r 1..2 --worst 1
+expect 0 '^  small +warm-up +limit +[0-9]+, best +[0-9.]+ \(warm-up\)' score -l vegas -s "$small" \
+	-r 1 --oracles
+"$tool" score -l all -s "$small" -r 1..3 --tsv "$work/scores" >"$work/table"
+lines "$work/scores" "$((1 + 3 * $(grep -cE '^[a-z0-9]+ +[0-9.]+ +[0-9.]+-' "$work/table")))"
+
+expect 0 '^vegas:alpha=log10:3 ' sweep -l vegas -s "$small" -r 1 --param alpha=log10:1..6
+expect 0 '^aimd:timeout=.*us ' sweep -l aimd -s "$small" -r 1 --param timeout=10ms..1s --steps 3
+[ "$(grep -c '^aimd:' "$work/out")" = 3 ] || complain "not three steps: $(cat "$work/out")"
+"$tool" sweep -l fixed -s "$small" -r 1 --param limit=5,50 --tsv - >"$work/sweep"
+lines "$work/sweep" 3
+
+# What cannot be written is said, and a failure.
+expect 1 '^weir-sim: /nowhere/x: No such file' score -l vegas -s "$small" -r 1 --tsv /nowhere/x
+if [ -c /dev/full ]; then
+	expect 1 '^weir-sim: /dev/full: No space' score -l vegas -s "$small" -r 1 --tsv /dev/full
+	expect 1 '^weir-sim: /dev/full: No space' run -l vegas -s "$small" --series /dev/full
+fi
+exit "$failed"

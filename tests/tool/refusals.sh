@@ -1,0 +1,90 @@
+#!/bin/sh
+# refusals.sh WEIR_SIM SOURCE_DIR - what makes no sense is refused in one sentence.
+set -u
+. "$(dirname "$0")/common.sh"
+small=$here/small.cfg
+
+# Commands and options.
+refused 'there is no command nonsense' nonsense
+refused 'unrecognized option' run --nonsense
+refused "requires an argument" run --limit
+refused 'A limit' run
+refused 'A limit and a scenario' run -l vegas
+refused 'Too many arguments' run -l vegas -s "$small" more
+refused 'What is to be varied' sweep -l vegas -s "$small"
+
+# Limits.
+refused 'no limit "nonsense"' run -l nonsense -s "$small"
+refused 'no limit ""' run -l '' -s "$small"
+refused 'no limit ""' run -l vegas,, -s "$small"
+refused 'no parameter "gamma"' run -l vegas:gamma=1 -s "$small"
+refused 'is not name=value' run -l vegas:alpha -s "$small"
+refused 'alpha cannot be "log10:"' run -l vegas:alpha=log10: -s "$small"
+refused 'initial is 0, outside' run -l vegas:initial=0 -s "$small"
+refused 'smoothing is 2, outside' run -l vegas:smoothing=2 -s "$small"
+refused 'smoothing cannot be "nan"' run -l vegas:smoothing=nan -s "$small"
+refused 'beta is below alpha|alpha is above beta' run -l vegas:alpha=const:9,beta=const:2 -s "$small"
+refused 'timeout cannot be "5"' run -l aimd:timeout=5 -s "$small"
+refused 'window_min=0: is no value|window_min=0 is no value' run -l vegas:window_min=0 -s "$small"
+refused 'window_min is above window_max' run -l vegas:window_min=2s,window_max=1s -s "$small"
+refused 'windowing=never is no value' run -l vegas:windowing=never -s "$small"
+refused 'window_samples=-1 is no value' run -l vegas:window_samples=-1 -s "$small"
+refused 'rtt=p100 is no value' run -l vegas:rtt=p100 -s "$small"
+refused 'rtt=p9x is no value' run -l vegas:rtt=p9x -s "$small"
+refused 'longer than' run -l "vegas:$(printf '%01200d' 0)" -s "$small"
+
+# Seeds, threads, numbers.
+for seed in x -1 1..x 2..1 1.. 1..2..3 99999999999999999999 1..100000; do
+	refused 'no seed' run -l vegas -s "$small" --seed="$seed"
+done
+for jobs in 0 x -1 257 2x -18446744073709551615; do
+	refused 'is no number of threads' run -l vegas -s "$small" --jobs="$jobs"
+done
+refused 'is no number' score -l vegas -s "$small" --worst x
+refused 'is no number' score -l vegas -s "$small" --worst=-1
+for every in 0 10 1ns x 1e40s nan; do
+	refused 'is no duration' run -l vegas -s "$small" --series - --every "$every"
+done
+
+# Sweeps.
+refused 'alpha: write' sweep -l vegas -s "$small" --param alpha
+refused 'alpha=: write' sweep -l vegas -s "$small" --param alpha=
+refused 'alpha=6..1: write' sweep -l vegas -s "$small" --param alpha=6..1
+refused 'alpha=..: write' sweep -l vegas -s "$small" --param alpha=..
+refused 'timeout=1..2s: write|timeout' sweep -l aimd -s "$small" --param timeout=1ms..2x
+refused 'no parameter "gamma"' sweep -l vegas -s "$small" --param gamma=1,2
+refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps 1
+refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps 101
+
+# Scenarios. Of a file it is said where.
+refused 'no scenario "nonsense"' run -l vegas -s nonsense
+refused '/nowhere.cfg: No such file' run -l vegas -s ./nowhere.cfg
+refused 'Is a directory' run -l vegas -s "$here/"
+
+# wrong PATTERN SED: a scenario so edited.
+wrong()
+{
+	sed "$2" "$small" >"$work/wrong.cfg"
+	cmp -s "$small" "$work/wrong.cfg" && complain "sed '$2' changes nothing"
+	refused "wrong.cfg:[0-9]+: $1" run -l vegas -s "$work/wrong.cfg"
+}
+
+wrong 'syntax error' 's/^server = (/server = /'
+wrong 'There is no setting .nme. here' 's/^name/nme/'
+wrong 'The scenario has no name' '/^name/d'
+wrong 'There is no server' '/^server/d'
+wrong 'There are no phases' '/^phases/,/^);/d'
+wrong 'workers is -1, not from' 's/workers = 8/workers = -1/'
+wrong 'workers is not a whole number' 's/workers = 8/workers = 1.5/'
+wrong 'workers is not a number' 's/workers = 8/workers = "8"/'
+wrong 'work: it is no law' 's/lognormal 10ms/gaussian 10ms/'
+wrong 'work: it has too many numbers' 's/lognormal 10ms 0.5/lognormal 10ms/'
+wrong 'work: sigma is not' 's/lognormal 10ms 0.5/lognormal 10ms 50/'
+wrong 'length is no duration' 's/"5s"/"5"/'
+wrong 'length is too short' 's/"5s"/"0s"/'
+wrong 'There is no station .wrkers.' 's/station = "workers"/station = "wrkers"/'
+wrong 'A phase needs a rate or a load' 's/load = 0.5; warm/warm/'
+wrong 'process is none of:' 's/"batches"/"bunches"/'
+wrong 'A replay needs a file of times' 's/"batches"/"replay"/'
+wrong 'retries is 1000, not from' 's/retries = 1/retries = 1000/'
+exit "$failed"
