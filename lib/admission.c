@@ -51,6 +51,20 @@ uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank)
 	return margin < most ? margin : most;
 }
 
+uint32_t admission_take_again(const struct admission *a, uint32_t cost, uint32_t leave,
+			      bool overtake, bool *wake)
+{
+	uint32_t mode, inflight;
+
+	do {
+		*wake |= credits_close(&a->crediting);
+		mode = credits_mode(&a->crediting);
+		if (gate_reserve(a->gate, cost, leave, overtake, &inflight))
+			return inflight;
+	} while (!credits_none(&a->crediting, mode));
+	return 0;
+}
+
 /* As many permits as the call asks for, or as there can be at all. */
 static uint32_t affordable(const struct admission *a, const struct part *part, uint32_t cost)
 {
@@ -120,7 +134,7 @@ static enum verdict borrow(const struct admission *a, const struct demand *d, ui
 	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, d->rank);
 	uint64_t word;
 
-	if (admission_take(a, cost, kept + margin, d->overtake, &permit->inflight))
+	if (admission_take(a, cost, kept + margin, d->overtake, permit))
 		return ADMITTED;
 	if (kept == 0)
 		return REFUSED;
@@ -144,12 +158,11 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
 	enum verdict verdict;
 	uint32_t busy;
 
-	permit->wake = false;
-	permit->cost = cost;
+	*permit = (struct permit){.cost = cost};
 	if (!gate_reserve(&part->own, cost, 0, d->overtake, &busy))
 		return refused_by_own(a, part);
 	if (within(part, busy, cost, d->rank)) {
-		if (admission_take(a, cost, 0, true, &permit->inflight)) {
+		if (admission_take(a, cost, 0, true, permit)) {
 			raise_peak(part, busy);
 			return ADMITTED;
 		}
@@ -273,7 +286,7 @@ static void retune(const struct admission *a)
 	uint32_t burst = atomic_load_explicit(&a->room->burst, RELAXED);
 	uint32_t open = burst < WEIR_LIMIT_MAX - limit ? limit + burst : WEIR_LIMIT_MAX;
 
-	(void)gate_set_limit(a->gate, open);
+	credits_set_limit(&a->crediting, open);
 	if (a->count == 0)
 		return;
 	apportion(a, limit, guarantee);
@@ -282,7 +295,7 @@ static void retune(const struct admission *a)
 		uint32_t cap = cap_of(part, limit);
 		uint32_t mine = guarantee[i] < cap ? guarantee[i] : cap;
 
-		(void)gate_set_limit(&part->own, cap);
+		(void)gate_set_limit(&part->own, cap, UINT32_MAX);
 		atomic_store_explicit(&part->guarantee, mine, RELAXED);
 	}
 }

@@ -46,7 +46,7 @@
 
 #include <weir/partition.h>
 
-#include "lib/gate.h"
+#include "lib/credits.h"
 
 struct part {
 	struct gate own;
@@ -79,6 +79,7 @@ struct admission {
 	struct room *room;
 	struct part *parts;
 	uint32_t count; /* 0: there are no partitions */
+	struct crediting crediting;
 };
 
 struct admission_config {
@@ -96,10 +97,11 @@ struct demand {
 	bool overtake; /* may pass those who wait */
 };
 
-/* What was taken. wake: who waits could go on, so drain the queue. */
+/* What was taken. wake: who waits could go on, so drain the queue, whether it was or not. */
 struct permit {
 	uint32_t inflight;
 	uint32_t cost;
+	uint32_t home; /* of a permit that is lent (lib/credits.h): 1 and up; 0: the gate's own */
 	bool wake;
 };
 
@@ -127,17 +129,61 @@ static inline uint32_t admission_limit(const struct admission *a)
 	return atomic_load_explicit(&a->room->learned, memory_order_relaxed);
 }
 
+/*
+ * Of the gate, once more, with all idle permits called back: how many are in flight with those
+ * that were asked for, or 0. *wake: drain the queue.
+ */
+uint32_t admission_take_again(const struct admission *a, uint32_t cost, uint32_t leave,
+			      bool overtake, bool *wake);
+
+/* Of the gate; with what the mode of credits was before. */
+static inline bool admission_take_gate(const struct admission *a, uint32_t mode, uint32_t cost,
+				       uint32_t leave, bool overtake, struct permit *permit)
+{
+	uint32_t inflight = 0;
+	bool wake = false;
+
+	if (UNLIKELY(!gate_reserve(a->gate, cost, leave, overtake, &inflight)) &&
+	    UNLIKELY(!credits_none(&a->crediting, mode)))
+		inflight = admission_take_again(a, cost, leave, overtake, &wake);
+	if (UNLIKELY(inflight > 0 && credits_is(mode, CREDITS_OPEN)))
+		inflight = credits_look(&a->crediting, 0, &wake);
+	permit->inflight = inflight;
+	permit->wake = wake;
+	return inflight > 0;
+}
+
 /* The gate's part of it, for a call that leaves so many permits to others. */
 static inline bool admission_take(const struct admission *a, uint32_t cost, uint32_t leave,
-				  bool overtake, uint32_t *inflight)
+				  bool overtake, struct permit *permit)
 {
+	const uint32_t mode = credits_mode(&a->crediting);
+
 	if (LIKELY(cost == 1))
-		return gate_reserve(a->gate, 1, leave, overtake, inflight);
+		return admission_take_gate(a, mode, 1, leave, overtake, permit);
 	atomic_fetch_add_explicit(&a->room->extra_in, cost - 1, memory_order_relaxed);
-	if (gate_reserve(a->gate, cost, leave, overtake, inflight))
+	if (admission_take_gate(a, mode, cost, leave, overtake, permit))
 		return true;
 	atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
 	return false;
+}
+
+/* One permit, where there are neither partitions nor priorities. */
+static inline bool admission_reserve_one(const struct admission *a, bool overtake,
+					 struct permit *permit)
+{
+	const uint32_t mode = credits_mode(&a->crediting);
+	uint32_t inflight, home; /* not in a structure that is copied at once: loads would wait */
+	bool wake;
+
+	*permit = (struct permit){.cost = 1};
+	if (!credits_is(mode, CREDITS_OPEN) || overtake ||
+	    !credits_reserve(&a->crediting, &inflight, &home, &wake))
+		return admission_take_gate(a, mode, 1, 0, overtake, permit);
+	permit->inflight = inflight;
+	permit->home = home;
+	permit->wake = wake;
+	return true;
 }
 
 static inline enum verdict admission_reserve(const struct admission *a, const struct demand *d,
@@ -147,16 +193,12 @@ static inline enum verdict admission_reserve(const struct admission *a, const st
 
 	if (a->count > 0)
 		return admission_reserve_part(a, d, permit);
-	permit->wake = false;
-	permit->cost = d->cost;
 	if (LIKELY(d->cost == 1 && d->rank == 0))
-		return gate_reserve(a->gate, 1, 0, d->overtake, &permit->inflight) ? ADMITTED
-										   : REFUSED;
+		return admission_reserve_one(a, d->overtake, permit) ? ADMITTED : REFUSED;
 	limit = gate_limit(gate_read(a->gate));
-	permit->cost = d->cost < limit ? d->cost : limit;
+	*permit = (struct permit){.cost = d->cost < limit ? d->cost : limit};
 	leave = admission_margin(limit, permit->cost, d->rank);
-	return admission_take(a, permit->cost, leave, d->overtake, &permit->inflight) ? ADMITTED
-										      : REFUSED;
+	return admission_take(a, permit->cost, leave, d->overtake, permit) ? ADMITTED : REFUSED;
 }
 
 /*
@@ -171,17 +213,20 @@ static inline bool admission_give_back(const struct admission *a, uint16_t part,
 	uint64_t own = partition != NULL ? gate_subtract(partition, cost) : 0, all = 0;
 	bool held = partition == NULL || gate_held(own, cost);
 
-	if (LIKELY(held)) {
+	if (LIKELY(held) && UNLIKELY(gate_lends(a->gate))) {
+		held = credits_give_back_beside(&a->crediting, cost, wake);
+	} else if (LIKELY(held)) {
 		all = gate_subtract(a->gate, cost);
 		held = gate_held(all, cost);
 		if (UNLIKELY(!held && partition != NULL))
 			own = gate_mend(partition, cost);
 		if (UNLIKELY(!held))
 			all = gate_mend(a->gate, cost);
+		*wake = gate_waiters(all) != 0 || gate_waiters(own) != 0;
 	} else {
 		own = gate_mend(partition, cost);
+		*wake = gate_waiters(own) != 0;
 	}
-	*wake = gate_waiters(all) != 0 || gate_waiters(own) != 0;
 	if (UNLIKELY(held && cost != 1))
 		atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
 	return held;

@@ -258,6 +258,16 @@ static size_t limit_room(const struct weir_limit_ops *ops)
 }
 
 /*
+ * Whether permits may be lent to stripes. Partitions, priorities and bursts need to know how many
+ * are in flight; so does a limit that looks at each call; and one stripe is no use.
+ */
+static bool lends(const struct settings *s)
+{
+	return s->sampler.stripes > 1 && !s->sampler.each_sample && s->admission.count == 0 &&
+	       !s->shed && s->burst == 0;
+}
+
+/*
  * Where everything lies behind mem, which is not touched; the bytes that it
  * takes. With mem NULL only the size has a meaning.
  */
@@ -295,6 +305,12 @@ static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *
 	l->queueing.slots = part(mem, &end, slots * sizeof(*l->queueing.slots));
 	l->queueing.free = part(mem, &end, bitmap_words(slots) * sizeof(uint64_t));
 	l->queueing.listeners = part(mem, &end, slots * sizeof(*l->queueing.listeners));
+	l->admission.crediting = (struct crediting){
+		.credits = part(mem, &end, sizeof(*l->admission.crediting.credits)),
+		.gate = l->admission.gate,
+		.sampling = &l->sampling,
+		.count = lends(s) ? stripes : 0,
+	};
 	l->queueing.admission = l->admission;
 	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
 	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
@@ -337,6 +353,7 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 	l->brain->burst.permits = s->burst;
 	memcpy(l->limit_config, s->limit_config, s->ops->config_size);
 	sampler_init(&l->sampling, &s->sampler);
+	credits_init(&l->admission.crediting);
 	queue_init(&l->queueing, &s->queue);
 	shed_init(&l->shedding);
 	track_init(&l->tracking);

@@ -23,12 +23,16 @@
  * word   give back: in flight - cost     release  reserve
  * word   give back of nothing: in        relaxed  nothing: it mends the line above
  *        flight + cost
- * word   announce, retract: waiters +-1  relaxed  nothing: waiters' data is ordered by
- *                                                 the queue's own words
+ * word   announce: waiters +1            acquire  touch. Waiters' data is ordered by the
+ *                                                 queue's own words
+ * word   retract: waiters -1             relaxed  nothing: a number
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number
+ * word   touch: as it is                 acq_rel  announce: lib/credits.h has the argument
+ * lent   lib/credits.h
  *
- * The relaxed writers are read-modify-writes too, so they continue the release
- * sequence that a give back began, and reserve still pairs with it.
+ * All writers are read-modify-writes, so they continue the release sequence that a give
+ * back began, and reserve still pairs with it. Who is refused has read the word with acquire: what
+ * he looks at next, to be sure, he sees as it was then or later.
  *
  * That whoever waits is served rests on all of these being modifications of one
  * word, hence in one order; lib/queue.c tells how.
@@ -52,6 +56,7 @@ _Static_assert(WEIR_LIMIT_MAX == ZERO - 1, "what is in flight fills the upper ha
 
 struct gate {
 	_Alignas(LINE) _Atomic uint64_t word;
+	_Atomic uint32_t lent; /* of what is in flight; lib/credits.h */
 };
 
 /* In flight; if that is below zero, a number above every limit. */
@@ -80,6 +85,7 @@ static inline uint32_t gate_waiters(uint64_t word)
 static inline void gate_init(struct gate *g, uint32_t limit)
 {
 	atomic_init(&g->word, (uint64_t)limit << GATE_LIMIT_SHIFT | ZERO);
+	atomic_init(&g->lent, 0);
 }
 
 static inline uint64_t gate_read(const struct gate *g)
@@ -100,7 +106,7 @@ static inline uint64_t gate_read_acquire(const struct gate *g)
 static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, bool overtake,
 				uint32_t *inflight)
 {
-	uint64_t word = gate_read(g);
+	uint64_t word = gate_read_acquire(g);
 
 	do {
 		if ((uint64_t)gate_taken(word) + cost + leave > gate_limit(word))
@@ -108,7 +114,7 @@ static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, b
 		if (!overtake && gate_waiters(word) != 0)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&g->word, &word, word + cost, memory_order_acq_rel, memory_order_relaxed));
+		&g->word, &word, word + cost, memory_order_acq_rel, memory_order_acquire));
 	*inflight = gate_inflight(word) + cost;
 	return true;
 }
@@ -146,9 +152,56 @@ static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 	return atomic_fetch_add_explicit(&g->word, cost, memory_order_relaxed);
 }
 
+/*
+ * Give permits back if so many are in flight beside those that are lent. Lent is read after the
+ * word, and may have grown meanwhile: what is false may not be so.
+ */
+static inline bool gate_subtract_beside(struct gate *g, uint32_t cost, uint64_t *before)
+{
+	*before = gate_read_acquire(g);
+	do {
+		uint32_t lent = atomic_load_explicit(&g->lent, memory_order_relaxed);
+
+		if (!gate_held(*before, cost) || gate_taken(*before) - cost < lent)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&g->word, before, *before - cost, memory_order_release, memory_order_acquire));
+	return true;
+}
+
+/*
+ * Give back what was lent: the word before. There may be less in flight, if a copy of a token was
+ * released in the very instant in which the first was lent.
+ */
+static inline uint64_t gate_subtract_lent(struct gate *g, uint32_t lent)
+{
+	uint64_t word = gate_read(g);
+	uint32_t taken;
+
+	atomic_fetch_sub_explicit(&g->lent, lent, memory_order_relaxed);
+	do {
+		taken = gate_taken(word);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&g->word, &word, word - (lent < taken ? lent : taken), memory_order_release,
+		memory_order_relaxed));
+	return word;
+}
+
+/* Modify the word and leave it as it is. */
+static inline uint64_t gate_touch(struct gate *g)
+{
+	return atomic_fetch_add_explicit(&g->word, 0, memory_order_acq_rel);
+}
+
+/* Whether any permits are lent. */
+static inline bool gate_lends(const struct gate *g)
+{
+	return atomic_load_explicit(&g->lent, memory_order_relaxed) != 0;
+}
+
 static inline void gate_announce(struct gate *g, uint32_t waiters)
 {
-	atomic_fetch_add_explicit(&g->word, waiters * GATE_WAITER, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->word, waiters * GATE_WAITER, memory_order_acquire);
 }
 
 static inline void gate_retract(struct gate *g, uint32_t waiters)
@@ -156,17 +209,22 @@ static inline void gate_retract(struct gate *g, uint32_t waiters)
 	atomic_fetch_sub_explicit(&g->word, waiters * GATE_WAITER, memory_order_relaxed);
 }
 
-/* The word before: who raises the limit and sees waiters there must drain the queue. */
-static inline uint64_t gate_set_limit(struct gate *g, uint32_t limit)
+/*
+ * False, and nothing is done, if more than most are in flight. Who raises the limit must drain the
+ * queue if somebody waits.
+ */
+static inline bool gate_set_limit(struct gate *g, uint32_t limit, uint32_t most)
 {
 	const uint64_t mask = (uint64_t)GATE_FIELD << GATE_LIMIT_SHIFT;
 	uint64_t word = gate_read(g);
 
-	while (!atomic_compare_exchange_weak_explicit(
+	do {
+		if (gate_inflight(word) > most)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
 		&g->word, &word, (word & ~mask) | (uint64_t)limit << GATE_LIMIT_SHIFT,
-		memory_order_relaxed, memory_order_relaxed))
-		;
-	return word;
+		memory_order_relaxed, memory_order_relaxed));
+	return true;
 }
 
 #endif

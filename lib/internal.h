@@ -141,17 +141,17 @@ enum {
 
 /* Make out a token for permits of the gate's. place is whom to blame if it is not released. */
 static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint16_t part,
-				 uint32_t inflight, uint32_t cost, const void *place,
+				 const struct permit *permit, const void *place,
 				 struct weir_token *token)
 {
 	token->start = now;
-	token->inflight = inflight;
-	token->cost = cost;
+	token->inflight = permit->inflight;
+	token->cost = permit->cost;
 	token->track = 0;
 	token->serial = 0;
 	token->partition = part;
 	token->state = TOKEN_HELD;
-	token->reserved = 0;
+	token->credit = permit->home;
 	if (UNLIKELY(l->admission.count > 0))
 		count_part(l, sampler_stripe(&l->sampling), part, PART_ADMITTED);
 	if (UNLIKELY(l->tracking.count > 0))

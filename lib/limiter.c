@@ -97,7 +97,7 @@ bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const 
 {
 	enum verdict verdict = admission_reserve(&l->admission, demand, permit);
 
-	if (LIKELY(verdict == ADMITTED))
+	if (LIKELY(verdict == ADMITTED && !permit->wake))
 		return true;
 	if (verdict == REFUSED && !permit->wake)
 		return false;
@@ -180,7 +180,7 @@ static int try_acquire(struct weir_limiter *l, const struct weir_call *call, con
 	}
 	if (!limiter_reserve(l, &demand, now, &permit))
 		return limiter_refuse(l, &demand, now, token);
-	limiter_admit(l, time_for(l, now), demand.part, permit.inflight, permit.cost, place, token);
+	limiter_admit(l, time_for(l, now), demand.part, &permit, place, token);
 	return 0;
 }
 
@@ -201,13 +201,17 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 				    struct weir_token *token)
 {
 	static const struct demand ordinary = {.cost = 1};
-	uint32_t inflight;
+	struct permit permit;
+	bool admitted;
 
 	if (UNLIKELY(!l->plain))
 		return try_acquire(l, NULL, now, place, token);
-	if (!gate_reserve(l->admission.gate, 1, 0, false, &inflight))
+	admitted = admission_reserve_one(&l->admission, false, &permit);
+	if (UNLIKELY(permit.wake))
+		queue_drain(&l->queueing, time_for(l, now));
+	if (!admitted)
 		return limiter_refuse(l, &ordinary, now, token);
-	limiter_admit(l, time_for(l, now), 0, inflight, 1, place, token);
+	limiter_admit(l, time_for(l, now), 0, &permit, place, token);
 	return 0;
 }
 
@@ -280,7 +284,8 @@ static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time no
 	if (report.limit != w->limit)
 		atomic_store_explicit(&room->learned, report.limit, memory_order_relaxed);
 	atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	if (report.limit != w->limit || burst != open)
+	if (credits_far(&l->admission.crediting, w->inflight_max, report.limit) ||
+	    report.limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
@@ -324,11 +329,10 @@ static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t p
 	count_part(l, stripe, part, PART_OTHER);
 }
 
-static inline void finish(struct weir_limiter *l, uint16_t part, weir_time start, weir_time now,
-			  uint32_t inflight, enum weir_outcome outcome)
+static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+			  weir_time start, weir_time now, uint32_t inflight,
+			  enum weir_outcome outcome)
 {
-	struct stripe *stripe = sampler_stripe(&l->sampling);
-
 	if (LIKELY(outcome == WEIR_SUCCESS)) {
 		count_part(l, stripe, part, PART_SUCCEEDED);
 		record(l, stripe, start, now, inflight, SERVED);
@@ -342,13 +346,15 @@ static inline void finish(struct weir_limiter *l, uint16_t part, weir_time start
 }
 
 /* False: the token is a copy of one that was released before. */
-static bool give_back(const struct weir_limiter *l, const struct weir_token *token, uint16_t part,
-		      uint32_t cost, bool *wake)
+static inline bool give_back(const struct weir_limiter *l, const struct weir_token *token,
+			     uint16_t part, uint32_t cost, uint32_t home, bool *wake)
 {
 	if (UNLIKELY(part >= l->admission.count && part > 0))
 		return false;
-	return (token->track == 0 || track_remove(&l->tracking, token)) &&
-	       admission_give_back(&l->admission, part, cost, wake);
+	if (UNLIKELY(token->track != 0) && !track_remove(&l->tracking, token))
+		return false;
+	return home != 0 ? credits_give_back(&l->admission.crediting, home, wake)
+			 : admission_give_back(&l->admission, part, cost, wake);
 }
 
 /* A token that holds no permit: let through, or no longer a token at all. */
@@ -366,8 +372,9 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 	 * end what holds the token.
 	 */
 	const weir_time start = token->start;
-	const uint32_t inflight = token->inflight, cost = token->cost;
+	const uint32_t inflight = token->inflight, cost = token->cost, home = token->credit;
 	const uint16_t part = token->partition, state = token->state;
+	struct stripe *stripe;
 	bool wake = false, held;
 
 	if (UNLIKELY((state & ~TOKEN_DETACHED) != TOKEN_HELD)) {
@@ -375,15 +382,16 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 		return;
 	}
 	token->state = TOKEN_EMPTY;
-	held = give_back(l, token, part, cost, &wake);
+	held = give_back(l, token, part, cost, home, &wake);
 	if (UNLIKELY(wake))
 		queue_drain(&l->queueing, now);
 	if (UNLIKELY(!held)) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}
+	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
 	/* A detached call took no time. */
-	finish(l, part, state == TOKEN_HELD ? start : now, now, inflight, outcome);
+	finish(l, stripe, part, state == TOKEN_HELD ? start : now, now, inflight, outcome);
 }
 
 int weir_detach(struct weir_limiter *l, struct weir_token *token)
@@ -413,14 +421,15 @@ void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *t
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
-	gate_expect(l->admission.gate);
+	if (LIKELY(token->credit == 0))
+		gate_expect(l->admission.gate);
 	release(l, limiter_now(l), token, outcome);
 }
 
 void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,
 		    enum weir_outcome outcome)
 {
-	finish(l, 0, start, end, inflight, outcome);
+	finish(l, sampler_stripe(&l->sampling), 0, start, end, inflight, outcome);
 }
 
 int weir_limit_set(struct weir_limiter *l, uint32_t value)
@@ -448,7 +457,7 @@ uint32_t weir_limit(const struct weir_limiter *l)
 
 uint32_t weir_inflight(const struct weir_limiter *l)
 {
-	return gate_inflight(gate_read(l->admission.gate));
+	return credits_held(&l->admission.crediting).most;
 }
 
 uint32_t weir_waiting(const struct weir_limiter *l)

@@ -86,7 +86,7 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 	s->failed = sampler_total(&l->sampling, TOTAL_FAILED);
 
 	extra = atomic_load_explicit(&room->extra_out, memory_order_acquire);
-	s->inflight = gate_inflight(gate_read_acquire(l->admission.gate));
+	s->inflight = credits_held(&l->admission.crediting).least;
 	extra = atomic_load_explicit(&room->extra_in, memory_order_relaxed) - extra;
 	calls = extra < s->inflight ? s->inflight - extra : 0;
 	s->admitted = never_less(&l->published->admitted_shown,

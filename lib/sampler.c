@@ -66,14 +66,6 @@ void sampler_init(const struct sampling *s, const struct sampler_config *config)
 	}
 }
 
-struct stripe *sampler_stripe(const struct sampling *s)
-{
-	uint32_t mask = s->sampler->config.stripes - 1;
-
-	/* A sandbox may forbid the call (-1): every thread then shares the last stripe. */
-	return &s->stripes[(uint32_t)sched_getcpu() & mask];
-}
-
 uint64_t sampler_total(const struct sampling *s, enum total which)
 {
 	uint64_t sum = 0;

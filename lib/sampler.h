@@ -31,6 +31,7 @@
  * log[i]        record: store; collect: exchange    relaxed  nothing: a number
  * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
  * total[i]      anyone: add                         release  sampler_total(): as packed
+ * credits       lib/credits.h
  *
  * Why no sample is lost or counted twice: a sample enters count and sum by one
  * add of one word, and every word that is taken is taken by an exchange with
@@ -52,6 +53,7 @@
 
 #include <stdbool.h>
 
+#include "lib/processor.h"
 #include "lib/histogram.h"
 #include "lib/layout.h"
 
@@ -87,6 +89,7 @@ enum total {
 
 struct stripe {
 	_Alignas(LINE) _Atomic uint64_t packed; /* count:20 | sum of nanoseconds:44 */
+	_Atomic uint64_t credits;               /* lib/credits.h */
 	_Atomic uint64_t spilled[SPILLS];       /* the same, put aside; 0: none */
 	_Atomic uint64_t wide_count, wide_sum;  /* what does not fit there */
 	_Atomic uint64_t min, max;
@@ -142,7 +145,10 @@ size_t pool_size(uint32_t stripes);
 void sampler_init(const struct sampling *s, const struct sampler_config *config);
 
 /* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
-struct stripe *sampler_stripe(const struct sampling *s);
+static inline struct stripe *sampler_stripe(const struct sampling *s)
+{
+	return &s->stripes[processor_now() & (s->sampler->config.stripes - 1)];
+}
 
 static inline void stripe_count(struct stripe *stripe, enum total which)
 {

@@ -15,12 +15,14 @@ static const struct listener thread = {.sleeps = true};
 static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 		  const struct waited *got, const void *place, struct weir_token *token)
 {
+	const struct permit permit = {.inflight = got->inflight, .cost = got->cost};
+
 	switch (state) {
 	case QUEUE_GRANTED:
 		if (got->cost == 0)
 			limiter_pass(l, now, got->part, TOTAL_WOULD_REJECT, token);
 		else
-			limiter_admit(l, now, got->part, got->inflight, got->cost, place, token);
+			limiter_admit(l, now, got->part, &permit, place, token);
 		return 0;
 	case QUEUE_WAITING:
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
@@ -93,7 +95,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		return 0;
 	}
 	if (limiter_reserve(l, &demand, &now, &permit)) {
-		limiter_admit(l, now, demand.part, permit.inflight, permit.cost, place, token);
+		limiter_admit(l, now, demand.part, &permit, place, token);
 		return 0;
 	}
 	if (demand.rank > 0 || limiter_in_shadow(l))

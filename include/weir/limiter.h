@@ -43,14 +43,18 @@ struct weir_partition; /* weir/partition.h */
  * whose bytes are all zero holds nothing.
  */
 struct weir_token {
-	weir_time start;    /* when the call was admitted */
-	uint32_t inflight;  /* permits out at that moment, its own included */
+	weir_time start; /* when the call was admitted */
+	/*
+	 * Permits out at that moment, its own included. While less than half of the limit is out, it
+	 * may be told too high, but not above that half.
+	 */
+	uint32_t inflight;
 	uint32_t cost;      /* permits it holds; 0: none, it was let through */
 	uint32_t track;     /* opaque */
 	uint32_t serial;    /* opaque */
 	uint16_t partition; /* its partition's index */
 	uint16_t state;     /* opaque; 0: holds nothing */
-	uint32_t reserved;
+	uint32_t credit;    /* opaque */
 };
 
 /*
