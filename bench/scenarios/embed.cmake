@@ -1,9 +1,10 @@
-# cmake -D OUT=FILE.c -P embed.cmake FILE...: the text of each file as an element of an array.
-set(text "/* Made from bench/scenarios. */\n#include \"scenario_read.h\"\n\n#include <stddef.h>\n\n")
+# cmake -D OUT=FILE.c -D HEADER=FILE.h -D NAME=FUNCTION -P embed.cmake FILE.cfg...: the function
+# that HEADER declares, which has the text of each file, by index.
+set(text "/* Made from files of scenarios. */\n#include \"${HEADER}\"\n\n#include <stddef.h>\n\n")
 string(APPEND text "static const char *const texts[] = {\n")
-foreach(i RANGE 5 ${CMAKE_ARGC})
+foreach(i RANGE ${CMAKE_ARGC})
   set(file "${CMAKE_ARGV${i}}")
-  if(file STREQUAL "")
+  if(NOT file MATCHES "\\.cfg$")
     continue()
   endif()
   file(READ "${file}" content)
@@ -12,6 +13,6 @@ foreach(i RANGE 5 ${CMAKE_ARGC})
   string(REPLACE "\n" "\\n\"\n\t\"" content "${content}")
   string(APPEND text "\t\"${content}\",\n")
 endforeach()
-string(APPEND text "\tNULL,\n};\n\nconst char *scenario_text(unsigned index)\n{\n")
+string(APPEND text "\tNULL,\n};\n\nconst char *${NAME}(unsigned index)\n{\n")
 string(APPEND text "\treturn index < sizeof(texts) / sizeof(texts[0]) ? texts[index] : NULL;\n}\n")
 file(WRITE ${OUT} "${text}")

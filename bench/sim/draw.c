@@ -34,6 +34,14 @@ double rng_uniform(struct rng *rng)
 	return (double)(rng_next(rng) >> 11) * 0x1p-53;
 }
 
+uint64_t rng_seed_of(uint64_t seed, unsigned what)
+{
+	struct rng rng;
+
+	rng_seed(&rng, seed, what);
+	return rng_next(&rng);
+}
+
 /* ln m = 2 artanh((m - 1) / (m + 1)); with m within sqrt 2 of 1, 11 terms are enough. */
 double draw_ln(double x)
 {

@@ -23,6 +23,20 @@ void rng_seed(struct rng *rng, uint64_t seed, uint64_t index);
 uint64_t rng_next(struct rng *rng);
 double rng_uniform(struct rng *rng); /* in [0, 1) */
 
+/* What needs chance in a run, each by itself. */
+enum {
+	SEED_SOURCE = 1,
+	SEED_BACKGROUND,
+	SEED_CALLS,
+	SEED_DOORS,
+	SEED_PAUSES,
+	SEED_CLIENTS,
+	SEED_LIMITERS, /* and on from there */
+};
+
+/* The seed of one of these in a run of that seed. */
+uint64_t rng_seed_of(uint64_t seed, unsigned what);
+
 enum law_kind {
 	LAW_CONSTANT,
 	LAW_EXPONENTIAL,

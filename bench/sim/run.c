@@ -17,17 +17,6 @@
 #define CPU_EVERY (500 * WEIR_MS)
 #define CPU_PAST  0.95
 
-/* Seeds of the several sources of chance. */
-enum {
-	SEED_SOURCE = 1,
-	SEED_BACKGROUND,
-	SEED_CALLS,
-	SEED_DOORS,
-	SEED_PAUSES,
-	SEED_CLIENTS,
-	SEED_LIMITERS, /* and on from there */
-};
-
 /* The slice of the phase in which that moment is, and the first moment after it. */
 static size_t slice_at(const struct run *run, weir_time at, weir_time *ends)
 {
@@ -99,10 +88,7 @@ static void flush(struct run *run)
 
 static uint64_t seed_of(const struct run *run, unsigned what)
 {
-	struct rng rng;
-
-	rng_seed(&rng, run->setup->seed, what);
-	return rng_next(&rng);
+	return rng_seed_of(run->setup->seed, what);
 }
 
 static weir_time virtual_now(const struct weir_clock *clock)

@@ -1,0 +1,49 @@
+/*
+ * main.c - weir-real: whether limits rank in the simulator as they do with real threads.
+ */
+#include "../sim/memory.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int play(const struct options *o, struct heat *heats)
+{
+	int error = 0;
+
+	for (unsigned k = 0; k < o->scenario_count && error == 0; k++) {
+		const struct contest one = {
+			.scenario = &o->scenarios[k],
+			.entrants = o->limits,
+			.count = o->limit_count,
+			.seed = o->seed,
+			.seeds = o->seeds,
+			.side = o->side,
+		};
+
+		fprintf(stderr, "%s, %u of %u:\n", one.scenario->name, k + 1, o->scenario_count);
+		heats[k].name = one.scenario->name;
+		error = contest(&one, heats[k].standings, &heats[k].lateness);
+	}
+	return error;
+}
+
+int main(int argc, char **argv)
+{
+	struct options *options = memory_new(sizeof(*options));
+	struct heat *heats;
+	int error;
+
+	options_read(options, argc, argv);
+	heats = memory_new((options->scenario_count + 1) * sizeof(*heats));
+	error = play(options, heats);
+	if (error == 0)
+		report(options, heats);
+	else
+		fprintf(stderr, "weir-real: %s\n", strerror(-error));
+	free(heats);
+	options_free(options);
+	free(options);
+	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

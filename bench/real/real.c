@@ -1,0 +1,525 @@
+/*
+ * real.c - brings calls through a limiter to stations of threads, and counts.
+ *
+ * The timetable - arrivals, phases, timeouts - is a struct sim of the thread that brings the calls:
+ * it sleeps until the next event is due, and then has it fire. So arrivals of all kinds
+ * are the simulator's own. If it wakes late it is late with this event alone.
+ *
+ * Who counts what: a worker has tallies of its own, by phase, and so has the thread that
+ * brings the calls; they are added up when all threads have ended. The limit over time is
+ * followed by an observer, in whichever thread closes a window, under a lock.
+ *
+ * A call that has a timeout is ended by the worker or by the timetable, whoever is first:
+ * by answered. It is freed by the second of them.
+ */
+#include "real.h"
+
+#include "../sim/memory.h"
+#include "staff.h"
+#include "source.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+/* Calls may come before the threads that serve them are all there; not for long. */
+#define SETTLING (50 * WEIR_MS)
+
+/* How busy the stations' workers are: looked at so often, the past counts so much each time. */
+#define BUSY_EVERY (500 * WEIR_MS)
+#define BUSY_PAST  0.95
+
+/*
+ * Sleeping workers keep no processor busy, so the gauge is of them, as in the simulator. It is read
+ * in whichever thread closes a window, and order does not matter: it is an average.
+ */
+struct busy {
+	struct weir_gauge gauge; /* the first */
+	_Atomic double share;
+	double areas[STATIONS_MAX]; /* at the last look */
+	struct event look;
+};
+
+/* The limit, as far as windows tell. */
+struct limit_meter {
+	pthread_mutex_t lock;
+	uint32_t limit, highest;
+	weir_time since;
+	double area; /* limit times nanoseconds, up to since */
+};
+
+struct world {
+	const struct run_setup *setup;
+	const struct scenario *scenario;
+	struct run_result *result;
+	struct tally *lateness;
+	struct weir_limiter *limiter;
+	struct weir_observer observer;
+	struct limit_meter meter;
+	struct busy busy;
+
+	weir_time epoch; /* when the timetable began */
+	struct sim sim;
+	struct source source;
+	struct event boundary;
+	unsigned rounds_left;
+	weir_time phase_began, phase_length; /* on the timetable */
+	uint64_t arrivals, seed_of_calls;
+
+	/* The phase it is, for workers; the number of phases: it is over, and nothing counts. */
+	atomic_uint phase;
+
+	struct tally *brought;              /* by phase: what the bringing thread counts */
+	struct tally *served[STATIONS_MAX]; /* by member and phase */
+	struct staff servers[STATIONS_MAX];
+};
+
+struct call {
+	struct task task; /* the first */
+	struct world *world;
+	struct weir_token token;
+	weir_time began;
+	double work[STATIONS_MAX];
+	unsigned stage; /* the station it is at */
+	struct event timeout;
+	atomic_bool answered;
+	atomic_uint holders; /* the server, and the timetable if there is a timeout */
+};
+
+static const char *odd_station(const struct station_plan *plan)
+{
+	const struct station_model *m = &plan->model;
+
+	if (m->discipline == STATION_SHARED)
+		return "Workers that share themselves out are no threads.";
+	if (m->workers > STAFF_MAX && m->discipline == STATION_FIFO)
+		return "A station has too many workers to make a thread of each.";
+	if (m->contention != 0 || m->coherency != 0 || m->second_half != 1)
+		return "Workers that slow each other down cannot be had with sleeping threads.";
+	if (plan->kept || plan->pause_every.mean != 0)
+		return "A station keeps workers, or pauses.";
+	return NULL;
+}
+
+static const char *odd_phase(const struct phase *phase)
+{
+	if (phase->background != 0)
+		return "Calls come behind the limiter.";
+	if (phase->restart || phase->failing > 0)
+		return "There are restarts, or calls that fail.";
+	return phase->workers > STAFF_MAX
+		       ? "A station has too many workers to make a thread of each."
+		       : NULL;
+}
+
+const char *real_unsupported(const struct scenario *s)
+{
+	const struct class_model *class = &s->classes[0];
+	const char *odd = NULL;
+
+	if (s->arrivals.process == ARRIVALS_CLOSED)
+		return "Its calls wait for each other.";
+	if (s->client.retries > 0 || s->client.stops_work)
+		return "Its clients try again, or tell the server that they have gone.";
+	if (s->class_count > 1 || scenario_limiters(s) > 1 || s->groups[0].limit[0] != '\0')
+		return "It has several classes of calls, or limiters of its own.";
+	if (class->cancelled > 0 || class->failing > 0 || class->stream)
+		return "Its calls are cancelled, fail or are streams.";
+	for (unsigned i = 0; i < s->station_count && odd == NULL; i++)
+		odd = odd_station(&s->stations[i]);
+	for (unsigned i = 0; i < s->phase_count && odd == NULL; i++)
+		odd = odd_phase(&s->phases[i]);
+	return odd;
+}
+
+static void sleep_until(struct world *world, weir_time at)
+{
+	const struct timespec until = {
+		.tv_sec = (time_t)(at / WEIR_S),
+		.tv_nsec = (long)(at % WEIR_S),
+	};
+	weir_time now = weir_now();
+
+	if (now >= at)
+		return;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+		;
+	now = weir_now();
+	tally_served(world->lateness, now - at, true);
+}
+
+/* Add up the limit as it was. Under the lock. */
+static void meter_move(struct limit_meter *meter, uint32_t limit)
+{
+	weir_time now = weir_now();
+
+	meter->area += meter->limit * (double)(int64_t)(now - meter->since);
+	meter->since = now;
+	meter->limit = limit;
+	if (limit > meter->highest)
+		meter->highest = limit;
+}
+
+static void window_closed(void *arg, const struct weir_report *report)
+{
+	struct limit_meter *meter = arg;
+
+	pthread_mutex_lock(&meter->lock);
+	meter_move(meter, report->limit);
+	pthread_mutex_unlock(&meter->lock);
+}
+
+static unsigned phase_now(const struct world *world)
+{
+	return atomic_load_explicit(&world->phase, memory_order_relaxed);
+}
+
+static double read_busy(const struct weir_gauge *gauge)
+{
+	const struct busy *busy = (const struct busy *)(const void *)gauge;
+
+	return atomic_load_explicit(&busy->share, memory_order_relaxed);
+}
+
+/* How busy the busiest station that stands for processors was since the last look. */
+static void look_how_busy(void *owner)
+{
+	struct world *world = owner;
+	struct busy *busy = &world->busy;
+	double share = atomic_load_explicit(&busy->share, memory_order_relaxed), busiest = 0;
+
+	for (unsigned i = 0; i < world->scenario->station_count; i++) {
+		struct staff *staff = &world->servers[i];
+		double area = staff_busy_area(staff);
+
+		if (world->scenario->stations[i].cpu && staff->workers > 0)
+			busiest = fmax(busiest, (area - busy->areas[i]) /
+							((double)BUSY_EVERY * staff->workers));
+		busy->areas[i] = area;
+	}
+	share = BUSY_PAST * share + (1 - BUSY_PAST) * fmin(busiest, 1);
+	atomic_store_explicit(&busy->share, share, memory_order_relaxed);
+	if (phase_now(world) < world->scenario->phase_count)
+		sim_schedule(&world->sim, &busy->look, world->sim.now + BUSY_EVERY);
+}
+
+static int make_limiter(struct world *world)
+{
+	struct weir_config config = *world->setup->limiter;
+
+	world->observer = (struct weir_observer){.window = window_closed, .arg = &world->meter};
+	config.seed = rng_seed_of(world->setup->seed, SEED_LIMITERS);
+	config.observer = &world->observer;
+	config.cpu = &world->busy.gauge;
+	return weir_limiter_create(&config, &world->limiter);
+}
+
+static void let_go(struct call *call)
+{
+	if (atomic_fetch_sub_explicit(&call->holders, 1, memory_order_acq_rel) == 1)
+		free(call);
+}
+
+/* Whether the caller is the first who has an answer. */
+static bool answer(struct call *call)
+{
+	return !atomic_exchange_explicit(&call->answered, true, memory_order_acq_rel);
+}
+
+static void serve(struct call *call, struct tally *tally)
+{
+	struct world *world = call->world;
+	weir_dur deadline = world->scenario->client.deadline;
+	weir_dur latency;
+
+	if (answer(call)) {
+		latency = weir_now() - call->began;
+		weir_queued(world->limiter, &call->token, call->task.waited);
+		weir_release(world->limiter, &call->token, WEIR_SUCCESS);
+		tally_served(tally, latency, deadline == 0 || latency <= deadline);
+	}
+	let_go(call);
+}
+
+static void given_up(void *owner)
+{
+	struct call *call = owner;
+	struct world *world = call->world;
+
+	if (answer(call)) {
+		weir_release(world->limiter, &call->token, WEIR_TIMED_OUT);
+		tally_timed_out(&world->brought[phase_now(world)], weir_now() - call->began);
+	}
+	let_go(call);
+}
+
+static void worked_on(void *arg, struct task *task, unsigned member)
+{
+	struct world *world = arg;
+	const struct scenario *s = world->scenario;
+	struct call *call = (struct call *)task;
+	unsigned station = call->stage++;
+
+	if (call->stage < s->station_count) {
+		task->work = call->work[call->stage];
+		staff_submit(&world->servers[call->stage], task, weir_now());
+		return;
+	}
+	serve(call, &world->served[station][member * (s->phase_count + 1) + phase_now(world)]);
+}
+
+/* How many times as long work takes at this moment. */
+static double slower_now(const struct world *world)
+{
+	const struct phase *phase = &world->scenario->phases[phase_now(world)];
+	double passed = (double)(world->sim.now - world->phase_began) / (double)world->phase_length;
+
+	return phase->slower[0] + (phase->slower[1] - phase->slower[0]) * passed;
+}
+
+/* All of it now: in the order in which the simulator draws, from the call's own generator. */
+static void draw_work(struct call *call)
+{
+	const struct world *world = call->world;
+	const struct scenario *s = world->scenario;
+	double slower = slower_now(world);
+	struct rng rng;
+
+	rng_seed(&rng, world->seed_of_calls, world->arrivals);
+	for (unsigned i = 0; i < s->station_count; i++)
+		call->work[i] = fmin(law_draw(&s->classes[0].work[i], &rng) * slower, 1e17);
+}
+
+static void begin(struct world *world, const struct weir_token *token)
+{
+	weir_dur timeout = world->scenario->client.timeout;
+	struct call *call = memory_new(sizeof(*call));
+
+	call->world = world;
+	call->token = *token;
+	call->began = token->start;
+	draw_work(call);
+	atomic_init(&call->answered, false);
+	atomic_init(&call->holders, timeout > 0 ? 2 : 1);
+	if (timeout > 0) {
+		call->timeout = (struct event){.fire = given_up, .owner = call};
+		sim_schedule(&world->sim, &call->timeout, call->began - world->epoch + timeout);
+	}
+	call->task.work = call->work[0];
+	staff_submit(&world->servers[0], &call->task, call->began);
+}
+
+static void call_arrived(void *owner)
+{
+	struct world *world = owner;
+	struct tally *tally = &world->brought[phase_now(world)];
+	struct weir_token token;
+
+	world->arrivals++;
+	tally->offered++;
+	if (weir_try_acquire(world->limiter, &token) != 0) {
+		tally->rejected++;
+		return;
+	}
+	tally_admitted(tally, token.inflight);
+	begin(world, &token);
+}
+
+static void set_staff(struct world *world, unsigned station, const struct phase *phase)
+{
+	struct station_model model = world->scenario->stations[station].model;
+
+	if (phase != NULL && phase->station == station && phase->workers >= 0)
+		model.workers = (unsigned)phase->workers;
+	if (phase != NULL && phase->station == station && phase->speed >= 0)
+		model.speed = phase->speed;
+	staff_change(&world->servers[station], model.workers, model.speed);
+}
+
+static void begin_phase(struct world *world, unsigned index)
+{
+	const struct phase *phase = &world->scenario->phases[index];
+	const uint32_t *limits = world->setup->limits;
+
+	atomic_store_explicit(&world->phase, index, memory_order_relaxed);
+	world->phase_began = world->sim.now;
+	world->phase_length = phase->length;
+	if (limits != NULL && weir_limit_set(world->limiter, limits[index]) == 0) {
+		pthread_mutex_lock(&world->meter.lock);
+		meter_move(&world->meter, weir_limit(world->limiter));
+		pthread_mutex_unlock(&world->meter.lock);
+	}
+	for (unsigned i = 0; i < world->scenario->station_count; i++)
+		set_staff(world, i, phase);
+	source_rate(&world->source, phase->rate[0], phase->rate[1], phase->length);
+	sim_schedule(&world->sim, &world->boundary, world->sim.now + phase->length);
+}
+
+static void end_phase(struct world *world)
+{
+	struct tally *tally = &world->brought[phase_now(world)];
+	struct limit_meter *meter = &world->meter;
+
+	pthread_mutex_lock(&meter->lock);
+	meter_move(meter, meter->limit);
+	tally->limit_area += meter->area;
+	meter->area = 0;
+	pthread_mutex_unlock(&meter->lock);
+	tally->limit_last = weir_limit(world->limiter);
+	tally->length += world->phase_length;
+}
+
+/* What is in flight still ends, at a server that is well again, but counts no more. */
+static void scenario_over(struct world *world)
+{
+	source_stop(&world->source);
+	atomic_store_explicit(&world->phase, world->scenario->phase_count, memory_order_relaxed);
+	for (unsigned i = 0; i < world->scenario->station_count; i++)
+		set_staff(world, i, NULL);
+}
+
+static void phase_over(void *owner)
+{
+	struct world *world = owner;
+	unsigned next = phase_now(world) + 1;
+
+	end_phase(world);
+	if (next == world->scenario->phase_count) {
+		world->rounds_left--;
+		next = 0;
+	}
+	if (world->rounds_left == 0)
+		scenario_over(world);
+	else
+		begin_phase(world, next);
+}
+
+static unsigned members_of(const struct scenario *s, unsigned station)
+{
+	unsigned most = s->stations[station].model.workers;
+
+	if (s->stations[station].model.discipline == STATION_DELAY)
+		return 1;
+	for (unsigned i = 0; i < s->phase_count; i++)
+		if (s->phases[i].station == station && s->phases[i].workers > most)
+			most = (unsigned)s->phases[i].workers;
+	return most;
+}
+
+static void make_server(struct world *world)
+{
+	const struct scenario *s = world->scenario;
+
+	for (unsigned i = 0; i < s->station_count; i++) {
+		unsigned members = members_of(s, i);
+
+		world->served[i] = memory_new(sizeof(struct tally) * members *
+					      (s->phase_count + 1));
+		staff_start(&world->servers[i], &s->stations[i].model, members, worked_on, world);
+	}
+}
+
+static void bring(struct world *world)
+{
+	const struct event *next;
+
+	world->epoch = weir_now() + SETTLING;
+	world->meter.since = world->epoch;
+	sim_schedule(&world->sim, &world->busy.look, BUSY_EVERY);
+	begin_phase(world, 0);
+	while ((next = (const struct event *)heap_first(&world->sim.events)) != NULL) {
+		sleep_until(world, world->epoch + next->node.key);
+		sim_step(&world->sim);
+	}
+}
+
+/* In the order in which calls go through the stations, so that none comes to threads that ended. */
+static void end_server(struct world *world)
+{
+	const struct scenario *s = world->scenario;
+
+	for (unsigned i = 0; i < s->station_count; i++) {
+		struct staff *staff = &world->servers[i];
+		unsigned members = staff->member_count;
+
+		staff_end(staff, world->lateness);
+		for (unsigned m = 0; m < members; m++)
+			for (unsigned p = 0; p < s->phase_count; p++)
+				tally_add(&world->result->phases[p].tally,
+					  &world->served[i][m * (s->phase_count + 1) + p]);
+		free(world->served[i]);
+	}
+	for (unsigned p = 0; p < s->phase_count; p++) {
+		struct phase_result *phase = &world->result->phases[p];
+
+		tally_add(&phase->tally, &world->brought[p]);
+		phase->class_good[0] = phase->tally.good;
+		world->result->limiter_good[0] += phase->tally.good;
+		if (phase->tally.inflight_max > world->meter.highest)
+			world->result->above = 1;
+	}
+}
+
+static void end_limiter(struct world *world)
+{
+	struct weir_snapshot snapshot;
+
+	weir_snapshot_init(&snapshot);
+	weir_snapshot_take(world->limiter, &snapshot);
+	world->result->windows = snapshot.windows;
+	world->result->samples = snapshot.succeeded + snapshot.dropped + snapshot.timed_out;
+	world->result->leaked = snapshot.inflight;
+	weir_limiter_destroy(world->limiter);
+}
+
+static void play(struct world *world)
+{
+	const struct scenario *s = world->scenario;
+	uint64_t seed = world->setup->seed;
+
+	world->meter.limit = world->meter.highest = weir_limit(world->limiter);
+	world->brought = memory_new((s->phase_count + 1) * sizeof(struct tally));
+	world->seed_of_calls = rng_seed_of(seed, SEED_CALLS);
+	source_init(&world->source, &world->sim, &s->arrivals, rng_seed_of(seed, SEED_SOURCE),
+		    call_arrived, world);
+	make_server(world);
+	bring(world);
+	end_server(world);
+	source_free(&world->source);
+	sim_free(&world->sim);
+	free(world->brought);
+}
+
+int real_run(const struct run_setup *setup, struct run_result *result, struct tally *lateness)
+{
+	struct world *world = memory_new(sizeof(*world));
+	int error;
+
+	memset(result, 0, sizeof(*result));
+	memset(lateness, 0, sizeof(*lateness));
+	*world = (struct world){
+		.setup = setup,
+		.scenario = setup->scenario,
+		.result = result,
+		.lateness = lateness,
+		.rounds_left = setup->scenario->rounds,
+		.boundary = {.fire = phase_over, .owner = world},
+		.busy = {.gauge = {.read = read_busy},
+			 .look = {.fire = look_how_busy, .owner = world}},
+	};
+	pthread_mutex_init(&world->meter.lock, NULL);
+	error = make_limiter(world);
+	if (error == 0) {
+		/* Not 50 us, which is the kernel's leave to wake a thread together with others. */
+		prctl(PR_SET_TIMERSLACK, 1UL);
+		play(world);
+		end_limiter(world);
+	}
+	pthread_mutex_destroy(&world->meter.lock);
+	free(world);
+	return error;
+}
