@@ -256,8 +256,11 @@ static void tick(void *owner)
 	run->tally.length = run->sim.now - run->flushed;
 	for (unsigned i = 0; i < run->door_count; i++)
 		point.inflight += weir_inflight(run->doors[i].limiter);
-	series_line(run->setup->series, &point);
-	flush(run);
+	/* Just after a phase began there is too little for a line: it goes into the next. */
+	if (run->tally.length >= run->setup->series_every / 2) {
+		series_line(run->setup->series, &point);
+		flush(run);
+	}
 	sim_schedule(&run->sim, &run->tick, run->sim.now + run->setup->series_every);
 }
 

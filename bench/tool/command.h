@@ -12,6 +12,7 @@ int command_replay(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_score(int argc, char **argv);
 int command_sweep(int argc, char **argv);
+int command_plot(int argc, char **argv);
 
 /* Exit status of an option that is wrong, here as in argp. */
 #define EXIT_USAGE 64

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{"run", command_run, "run limits through scenarios"},
 	{"score", command_score, "judge limits by the oracle"},
 	{"sweep", command_sweep, "judge the values of a parameter"},
+	{"plot", command_plot, "draw how limits do"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

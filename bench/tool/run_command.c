@@ -2,7 +2,8 @@
  * run_command.c - limits through scenarios: a table by phase, means over the seeds; or what happened
  * in time, of the first seed.
  */
-#include "choice.h"
+#include "run_command.h"
+
 #include "command.h"
 #include "memory.h"
 #include "oracle.h"
@@ -17,11 +18,12 @@
 
 #define MS 1e-6
 
+/* Lines of a series if nobody says how often. */
+#define LINES 500
+
 struct wanted {
 	struct choice choice;
-	const char *series;
-	weir_dur every;
-	bool oracle;
+	struct series_plan series;
 };
 
 /* All runs of a scenario: limit by limit, seed by seed. */
@@ -41,15 +43,15 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &wanted->choice;
 		return 0;
 	case 't':
-		wanted->series = arg;
+		wanted->series.path = arg;
 		return 0;
 	case 'e':
 		if (!duration_read(arg, &every) || every < 1e3)
 			argp_error(state, "%s is no duration of a microsecond or more", arg);
-		wanted->every = (weir_dur)every;
+		wanted->series.every = (weir_dur)every;
 		return 0;
 	case 'o':
-		wanted->oracle = true;
+		wanted->series.oracle = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -140,21 +142,21 @@ static void table(const struct choice *choice, const struct scenario *scenario)
 	free(runs.results);
 }
 
-static weir_dur step_for(const struct wanted *wanted, const struct scenario *scenario)
+static weir_dur step_for(const struct series_plan *plan, const struct scenario *scenario)
 {
-	weir_dur length = 0;
+	weir_dur length = 0, lines = plan->lines == 0 ? LINES : plan->lines;
 
-	if (wanted->every != 0)
-		return wanted->every;
+	if (plan->every != 0)
+		return plan->every;
 	for (unsigned i = 0; i < scenario->phase_count; i++)
 		length += scenario->phases[i].length;
-	return length * scenario->rounds / 500 + 1;
+	return length * scenario->rounds / lines + 1;
 }
 
-static void series_of(const struct wanted *wanted, const struct scenario *scenario,
-		      const struct oracle *oracle, struct series *series)
+static void series_of(const struct choice *choice, const struct series_plan *plan,
+		      const struct scenario *scenario, const struct oracle *oracle,
+		      struct series *series)
 {
-	const struct choice *choice = &wanted->choice;
 	struct run_result *result = memory_new(sizeof(*result));
 	char prefix[2 * TEXT_SIZE];
 	struct weir_config settable;
@@ -162,7 +164,7 @@ static void series_of(const struct wanted *wanted, const struct scenario *scenar
 		.scenario = scenario,
 		.seed = choice->first_seed,
 		.series = series,
-		.series_every = step_for(wanted, scenario),
+		.series_every = step_for(plan, scenario),
 		.targets = oracle == NULL ? NULL : oracle->limits,
 	};
 
@@ -186,28 +188,27 @@ static void series_of(const struct wanted *wanted, const struct scenario *scenar
 	free(result);
 }
 
-static int write_series(const struct wanted *wanted)
+bool series_write(const struct choice *choice, const struct series_plan *plan)
 {
-	const struct choice *choice = &wanted->choice;
 	size_t count = choice->scenario_count;
 	struct oracle *oracles = memory_new(count * sizeof(*oracles));
 	struct series series = {
-		.out = output_open(wanted->series),
+		.out = output_open(plan->path),
 		.prefix_head = "scenario\talgorithm\t",
-		.numbers = choice->limit_count == 1 && count == 1 && !wanted->oracle,
+		.numbers = choice->limit_count == 1 && count == 1 && !plan->oracle,
 	};
 	char path[4096];
 
 	if (series.out == NULL)
-		return EXIT_FAILURE;
-	if (wanted->oracle)
+		return false;
+	if (plan->oracle)
 		oracles_find(oracles, choice->scenarios, count, choice->threads,
 			     oracle_cache(path, sizeof(path)));
 	for (size_t i = 0; i < count; i++)
-		series_of(wanted, &choice->scenarios[i], wanted->oracle ? &oracles[i] : NULL,
+		series_of(choice, plan, &choice->scenarios[i], plan->oracle ? &oracles[i] : NULL,
 			  &series);
 	free(oracles);
-	return output_close(series.out, wanted->series) ? EXIT_SUCCESS : EXIT_FAILURE;
+	return output_close(series.out, plan->path);
 }
 
 int command_run(int argc, char **argv)
@@ -232,9 +233,9 @@ int command_run(int argc, char **argv)
 	int status = EXIT_SUCCESS;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	if (wanted.series != NULL)
-		status = write_series(&wanted);
-	for (size_t i = 0; i < wanted.choice.scenario_count && wanted.series == NULL; i++)
+	if (wanted.series.path != NULL && !series_write(&wanted.choice, &wanted.series))
+		status = EXIT_FAILURE;
+	for (size_t i = 0; i < wanted.choice.scenario_count && wanted.series.path == NULL; i++)
 		table(&wanted.choice, &wanted.choice.scenarios[i]);
 	choice_free(&wanted.choice);
 	return status;

@@ -1,6 +1,8 @@
 /*
  * sweep_command.c - how much a parameter matters.
  */
+#include "sweep_command.h"
+
 #include "command.h"
 #include "memory.h"
 #include "output.h"
@@ -20,6 +22,12 @@
 struct wanted {
 	struct choice choice;
 	const char *param, *tsv;
+	unsigned steps;
+};
+
+/* The limits to be tried, as the texts of limits are. */
+struct values {
+	const char *param;
 	unsigned steps; /* 0: as many as suit */
 	char limits[STEPS_MAX][LONGEST];
 	unsigned count;
@@ -63,15 +71,15 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void add_value(struct wanted *wanted, const char *limit, const char *name, const char *value)
+static void add_value(struct values *values, const char *limit, const char *name, const char *value)
 {
-	char *to = wanted->limits[wanted->count];
+	char *to = values->limits[values->count];
 
-	if (wanted->count == STEPS_MAX)
+	if (values->count == STEPS_MAX)
 		return;
 	snprintf(to, LONGEST, "%s%c%s=%s", limit, strchr(limit, ':') == NULL ? ':' : ',', name,
 		 value);
-	wanted->count++;
+	values->count++;
 }
 
 /* A number and the unit after it; false: there is none. */
@@ -136,17 +144,17 @@ static bool same_unit(struct range *range)
 	return true;
 }
 
-static bool add_range(struct wanted *wanted, const char *limit, const char *name,
+static bool add_range(struct values *values, const char *limit, const char *name,
 		      struct range *range)
 {
 	bool whole = range->from == floor(range->from) && range->to == floor(range->to);
 	double gap = range->to - range->from;
-	unsigned steps = wanted->steps != 0 ? wanted->steps : STEPS;
+	unsigned steps = values->steps != 0 ? values->steps : STEPS;
 	char value[128];
 
 	if (!same_unit(range))
 		return false;
-	if (wanted->steps == 0 && whole && gap < WHOLE_STEPS)
+	if (values->steps == 0 && whole && gap < WHOLE_STEPS)
 		steps = (unsigned)gap + 1;
 	for (unsigned i = 0; i < steps; i++) {
 		double number = step_of(range, i, steps);
@@ -156,33 +164,33 @@ static bool add_range(struct wanted *wanted, const char *limit, const char *name
 		else if (whole && range->to >= WHOLE_STEPS)
 			number = floor(number + 0.5);
 		snprintf(value, sizeof(value), "%s%.6g%s", range->before, number, range->from_unit);
-		add_value(wanted, limit, name, value);
+		add_value(values, limit, name, value);
 	}
 	return true;
 }
 
-static void add_list(struct wanted *wanted, const char *limit, const char *name, char *values)
+static void add_list(struct values *values, const char *limit, const char *name, char *list)
 {
 	char *rest = NULL;
 
-	for (char *value = strtok_r(values, ",", &rest); value != NULL;
+	for (char *value = strtok_r(list, ",", &rest); value != NULL;
 	     value = strtok_r(NULL, ",", &rest))
-		add_value(wanted, limit, name, value);
+		add_value(values, limit, name, value);
 }
 
-/* The limits to be tried, as the texts of limits are. False: the text is not understood. */
-static bool expand(struct wanted *wanted, const char *limit)
+/* One limit with all values. False: the text is not understood. */
+static bool expand(struct values *values, const char *limit)
 {
-	char *name = memory_copy(wanted->param), *value = strchr(name, '=');
+	char *name = memory_copy(values->param), *value = strchr(name, '=');
 	struct range range;
 	bool good = value != NULL && value[1] != '\0' && strlen(limit) + strlen(name) < LONGEST;
 
 	if (good)
 		*value++ = '\0';
 	if (good && strstr(value, "..") != NULL)
-		good = range_read(&range, value) && add_range(wanted, limit, name, &range);
+		good = range_read(&range, value) && add_range(values, limit, name, &range);
 	else if (good)
-		add_list(wanted, limit, name, value);
+		add_list(values, limit, name, value);
 	free(name);
 	return good;
 }
@@ -226,26 +234,26 @@ static int sweep(const struct wanted *wanted)
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* In place of each limit, that limit with every value. */
-static bool expand_all(struct wanted *wanted)
+bool sweep_expand(struct choice *choice, const char *param, unsigned steps)
 {
-	struct choice *choice = &wanted->choice;
+	struct values *values = memory_new(sizeof(*values));
 	size_t count = choice->limit_count;
 	char why[600];
 	bool good = true;
 
+	*values = (struct values){.param = param, .steps = steps};
 	for (size_t i = 0; i < count && good; i++)
-		good = expand(wanted, choice->limits[i]->text);
+		good = expand(values, choice->limits[i]->text);
 	if (!good)
-		fprintf(stderr,
-			"weir-sim sweep: %s: write alpha=1..6, timeout=10ms..1s, or a=1,2,5\n",
-			wanted->param);
-	for (unsigned i = 0; i < wanted->count && good; i++) {
-		good = choice_add_limit(choice, wanted->limits[i], why, sizeof(why));
+		fprintf(stderr, "weir-sim: %s: write alpha=1..6, timeout=10ms..1s, or a=1,2,5\n",
+			param);
+	for (unsigned i = 0; i < values->count && good; i++) {
+		good = choice_add_limit(choice, values->limits[i], why, sizeof(why));
 		if (!good)
-			fprintf(stderr, "weir-sim sweep: %s\n", why);
+			fprintf(stderr, "weir-sim: %s\n", why);
 	}
 	choice_drop_limits(choice, count);
+	free(values);
 	return good;
 }
 
@@ -266,14 +274,14 @@ int command_sweep(int argc, char **argv)
 		.doc = "Score a limit for several values of a parameter of its.\v"
 		       "As in weir-sim sweep --limit vegas --param alpha=log10:1..6.",
 	};
-	struct wanted *wanted = memory_new(sizeof(*wanted));
-	int status;
+	struct wanted wanted = {
+		.choice = {.first_seed = 1, .last_seed = 3, .scenarios_text = CHOICE_ALL},
+	};
+	int status = EXIT_USAGE;
 
-	wanted->choice = (struct choice){
-		.first_seed = 1, .last_seed = 3, .scenarios_text = CHOICE_ALL};
-	argp_parse(&argp, argc, argv, 0, NULL, wanted);
-	status = expand_all(wanted) ? sweep(wanted) : EXIT_USAGE;
-	choice_free(&wanted->choice);
-	free(wanted);
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	if (sweep_expand(&wanted.choice, wanted.param, wanted.steps))
+		status = sweep(&wanted);
+	choice_free(&wanted.choice);
 	return status;
 }

@@ -102,8 +102,9 @@ contents()
 			sed 's|^|./usr/share/doc/libweir-dev/|')
 		$(pages 3 7)
 	END
-	# Each program has its page.
+	# Each program has its page, and its plots but for those of scripts.
 	holds weir-tools <<-END
+		$(cd "$source" && ls plots/*.gp | grep -vE '/(demo|micro)\.gp$' | sed 's|^|./usr/share/weir/|')
 		$(pages 1)
 		$(pages 1 | sed 's|share/man/man1|bin|; s|\.1\.gz$||')
 	END
