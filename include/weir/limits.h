@@ -82,7 +82,7 @@ WEIR_API extern const struct weir_limit_ops weir_aimd;
  *
  * It needs latency that is steady without load, and rises with it. Where calls differ much
  * among themselves it takes that for a queue: it then refuses some even at half load, and may
- * stay far below a large capacity (weir-sim -s healthy, -s cold-start); raise alpha and beta, or
+ * stay far below a large capacity (see weir-sim run -s healthy,cold-start); raise alpha and beta, or
  * use gradient or aimd.
  *
  * Outcomes: dropped and timed out are overload, except in a window that sets the lowest
