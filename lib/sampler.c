@@ -226,8 +226,8 @@ void sampler_queued(struct stripe *stripe, uint64_t delay)
 
 	if (delay > QUEUE_DELAY_MAX)
 		delay = QUEUE_DELAY_MAX;
-	while (!atomic_compare_exchange_weak_explicit(
-		&stripe->queue, &word, queue_after(word, delay), RELAXED, RELAXED))
+	while (!atomic_compare_exchange_weak_explicit(&stripe->queue, &word,
+						      queue_after(word, delay), RELAXED, RELAXED))
 		;
 }
 

@@ -104,7 +104,8 @@ contents()
 	END
 	# Each program has its page, and its plots but for those of scripts.
 	holds weir-tools <<-END
-		$(cd "$source" && ls plots/*.gp | grep -vE '/(demo|micro)\.gp$' | sed 's|^|./usr/share/weir/|')
+		$(cd "$source" && find plots -name '*.gp' | grep -vE '/(demo|micro)\.gp$' |
+			sed 's|^|./usr/share/weir/|')
 		$(pages 1)
 		$(pages 1 | sed 's|share/man/man1|bin|; s|\.1\.gz$||')
 	END
