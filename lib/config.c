@@ -259,12 +259,12 @@ static size_t limit_room(const struct weir_limit_ops *ops)
 
 /*
  * Whether permits may be lent to stripes. Partitions, priorities and bursts need to know how many
- * are in flight; so does a limit that looks at each call; and one stripe is no use.
+ * are in flight; so does a limit that looks at each call, or says so; and one stripe is no use.
  */
 static bool lends(const struct settings *s)
 {
 	return s->sampler.stripes > 1 && !s->sampler.each_sample && s->admission.count == 0 &&
-	       !s->shed && s->burst == 0;
+	       !s->shed && s->burst == 0 && (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0;
 }
 
 /*

@@ -148,7 +148,8 @@ static int read_quota(const char *root, const char *group, double *share)
 	if (!take_number(&at, &quota) || !take_number(&at, &period) || quota == 0 || period == 0)
 		return -EBADMSG;
 	*share = (double)quota / (double)period;
-	return 0;
+	/* More than all processors have is never used up. */
+	return *share > (double)sysconf(_SC_NPROCESSORS_ONLN) ? -ENOENT : 0;
 }
 
 static int read_usage(const char *root, struct cpu_reading *reading)

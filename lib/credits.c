@@ -37,7 +37,7 @@ static bool is_older(uint32_t mark, uint32_t than)
 
 static bool is_near(uint64_t gate)
 {
-	return gate_inflight(gate) > gate_limit(gate) / CLOSE_PART;
+	return gate_inflight(gate) * CLOSE_PART >= gate_limit(gate);
 }
 
 /* Mark the stripe, and give back what is idle there. True: drain the queue. */

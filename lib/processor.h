@@ -13,8 +13,9 @@
 
 #include "lib/layout.h"
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && defined(__has_builtin)
-#if __has_builtin(__builtin_thread_pointer)
+/* One inside the other: calling what another libc does not define is an error, not false. */
+#if defined(__GLIBC__) && defined(__has_builtin)
+#if __GLIBC_PREREQ(2, 35) && __has_builtin(__builtin_thread_pointer)
 #define CPU_IN_MEMORY
 #include <sys/rseq.h>
 #endif

@@ -131,10 +131,18 @@ static bool is_busy(struct bbr *b, const struct weir_window *w)
 	return b->rest > 0;
 }
 
+/* Or else somebody has forged the state. */
+static bool is_sound(const struct bbr *b)
+{
+	return b->open < BUCKETS && b->into >= 0 && b->into <= b->length;
+}
+
 static double bbr_update(void *state, const struct weir_window *w)
 {
 	struct bbr *b = state;
 
+	if (!is_sound(b))
+		return w->limit;
 	spread(b, w);
 	reckon(b);
 	b->limiting = is_busy(b, w) && b->pass_max > 0;

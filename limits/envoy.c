@@ -113,7 +113,8 @@ static bool began_in_probe(const struct envoy *e, const struct weir_window *w)
 
 static void remember(struct envoy *e, const struct weir_window *w)
 {
-	e->seen[(unsigned)e->windows % PROBE_WINDOWS] = (struct probe_window){w->rtt, w->count};
+	e->seen[(unsigned)fmod(e->windows, PROBE_WINDOWS)] = (struct probe_window){w->rtt,
+										   w->count};
 	e->samples += w->count;
 	e->windows += 1;
 }
@@ -187,10 +188,18 @@ static void follow_gradient(struct envoy *e, const struct weir_window *w)
 	e->at_min = e->limit <= e->min ? e->at_min + 1 : 0;
 }
 
+/* Or else somebody has forged the state. */
+static bool is_sound(const struct envoy *e)
+{
+	return e->windows >= 0 && e->windows < 0x1p53;
+}
+
 static double envoy_update(void *state, const struct weir_window *w)
 {
 	struct envoy *e = state;
 
+	if (!is_sound(e))
+		return w->limit;
 	if (e->deferred > 0) {
 		probe(e, w);
 		return e->limit;

@@ -204,13 +204,22 @@ static double direction(const struct failsafe *f, const struct weir_window *w)
 	return f->queue < scale_at(&f->alpha, f->limit) ? 1 : 0;
 }
 
+/* Or else somebody has forged the state. */
+static bool is_sound(const struct failsafe *f)
+{
+	return f->windows >= 0 && f->windows < 0x1p53 && f->history >= HISTORY_MIN &&
+	       f->history <= HISTORY;
+}
+
 static double failsafe_update(void *state, const struct weir_window *w)
 {
 	struct failsafe *f = state;
-	const double step = (double)whole_log10((uint64_t)f->limit);
+	const double step = (double)whole_log10(whole_limit(f->limit));
 	const double cap = f->factor * w->inflight_max;
 	double next;
 
+	if (!is_sound(f))
+		return w->limit;
 	if (!has_latency(w))
 		return f->limit;
 
@@ -273,6 +282,7 @@ _Static_assert(sizeof(struct failsafe) <= WEIR_LIMIT_STATE_MAX, "the state fits"
 
 const struct weir_limit_ops weir_failsafe = {
 	.size = sizeof(struct weir_limit_ops),
+	.flags = WEIR_LIMIT_INFLIGHT,
 	.name = "failsafe",
 	.about = "failsafe-go's: recent over lasting latency, and whether more in flight helps.",
 	.version = 1,

@@ -219,11 +219,19 @@ static bool enough(const struct hillclimb *h)
 	return h->total == 0 || h->limit - 1 < h->sample_error * h->completed;
 }
 
+/* Or else somebody has forged the state. */
+static bool is_sound(const struct hillclimb *h)
+{
+	return h->period >= 2 && h->kept >= h->period && h->kept <= SAMPLES_MAX;
+}
+
 static double hillclimb_update(void *state, const struct weir_window *w)
 {
 	struct hillclimb *h = state;
 	double limit;
 
+	if (!is_sound(h))
+		return w->limit;
 	/* The limiter has bounds of its own, and the setting should not run away from them. */
 	h->control = fmax(1, h->control + (w->limit - h->limit));
 	h->limit = w->limit;

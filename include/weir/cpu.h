@@ -8,9 +8,10 @@
  *	config.cpu = weir_cpu_gauge(cpu);
  *
  * Where the process's control group (version 2), or one above it, is limited in processor time
- * (cpu.max), it shows how much of that is used: by all in the group with the least. Elsewhere it
- * shows how much of their time the processors that the process may run on (its affinity mask)
- * were not idle, whoever used them; time that a hypervisor took counts as used.
+ * (cpu.max), to no more than the machine has, it shows how much of that is used: by all in the
+ * group with the least. Elsewhere it shows how much of their time the processors that the process
+ * may run on (its affinity mask) were not idle, whoever used them; time that a hypervisor took
+ * counts as used.
  *
  * It is measured by a thread of its own, once an interval, and smoothed: each measurement's weight
  * is by the time it covers. So reading it is one atomic load. By default it takes about as long as

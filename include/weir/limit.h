@@ -29,20 +29,24 @@ extern "C" {
  * counted in permits, as the limit is.
  */
 struct weir_window {
-	weir_time start;       /* when the first sample could have been counted, if that is known */
-	weir_time end;         /* when it was closed */
-	uint32_t count;        /* samples that carried a latency */
-	uint32_t dropped;      /* samples reported as dropped, with or without a latency */
-	uint32_t timed_out;    /* the same of timed out: a latency of theirs is a lower bound */
-	uint32_t cancelled;    /* calls, no samples, that their caller gave up */
-	uint32_t failed;       /* calls, no samples, that failed fast */
-	uint32_t inflight_max; /* most in flight that a sample found, itself included */
-	uint32_t limit;        /* the limit in force when it was closed, without any burst */
-	double rtt;            /* the statistic the limiter is configured for: read this one */
-	double rtt_mean;       /* in whole nanoseconds */
-	double rtt_min;        /* the lowest latency */
-	double rtt_max;        /* the highest */
-	double random; /* uniform in [0, 1), from the limiter's seed: the only source of chance */
+	weir_time start;    /* when the first sample could have been counted, if that is known */
+	weir_time end;      /* when it was closed */
+	uint32_t count;     /* samples that carried a latency */
+	uint32_t dropped;   /* samples reported as dropped, with or without a latency */
+	uint32_t timed_out; /* the same of timed out: a latency of theirs is a lower bound */
+	uint32_t cancelled; /* calls, no samples, that their caller gave up */
+	uint32_t failed;    /* calls, no samples, that failed fast */
+	/*
+	 * Most in flight that a sample found, itself included. Below half the limit it may be too
+	 * much, but not half the limit, unless this was asked for: WEIR_LIMIT_INFLIGHT.
+	 */
+	uint32_t inflight_max;
+	uint32_t limit;  /* the limit in force when it was closed, without any burst */
+	double rtt;      /* the statistic the limiter is configured for: read this one */
+	double rtt_mean; /* in whole nanoseconds */
+	double rtt_min;  /* the lowest latency */
+	double rtt_max;  /* the highest */
+	double random;   /* uniform in [0, 1), from the limiter's seed: the only source of chance */
 
 	/* What a limit must ask for, by a flag of its ops; else zero. */
 	uint32_t queued;  /* WEIR_LIMIT_QUEUE: calls that told how long the callee let them wait */
@@ -194,6 +198,7 @@ enum {
 	WEIR_LIMIT_SETTABLE = 1u << 0, /* weir_limit_set() moves it; update() is never called */
 	WEIR_LIMIT_QUEUE = 1u << 1,    /* it wants weir_window.queued and queue_min */
 	WEIR_LIMIT_CPU = 1u << 2,      /* it wants weir_window.cpu */
+	WEIR_LIMIT_INFLIGHT = 1u << 3, /* it reckons with weir_window.inflight_max: exact */
 };
 
 /*

@@ -14,13 +14,22 @@ struct choice {
 	uint32_t minutes;      /* old */
 };
 
+static unsigned limits(void)
+{
+	unsigned count = 0;
+
+	while (weir_limit_at(count) != NULL)
+		count++;
+	return count;
+}
+
 static struct weir_limiter *limiter_of(uint8_t which)
 {
 	struct weir_limiter *limiter;
 	struct weir_config config;
 
 	weir_config_init(&config);
-	config.limit = weir_limit_at(which % 6);
+	config.limit = weir_limit_at(which % limits());
 	config.stripes = 1;
 	must(weir_limiter_create(&config, &limiter) == 0);
 	return limiter;

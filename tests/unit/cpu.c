@@ -185,13 +185,13 @@ Test(cpu, a_group_uses_its_quota)
 	struct cpu_meter m = meter();
 
 	put("proc/self/cgroup", "1:name=systemd:/x\n0::/app\n");
-	put_group("/app", "200000 100000", 5000000); /* two processors */
+	put_group("/app", "100000 100000", 5000000); /* one processor */
 	cr_assert_eq(measure(&m, S), 0);
-	put_group("/app", "200000 100000", 6000000); /* one second's time in one second */
+	put_group("/app", "100000 100000", 5500000); /* half a second's time in one second */
 	assert_busy(&m, 2 * S, 0.5);
-	put_group("/app", "50000 100000", 6400000);
+	put_group("/app", "50000 100000", 5900000);
 	assert_busy(&m, 3 * S, 0.8); /* the quota may change */
-	put_group("/app", "50000 100000", 9400000);
+	put_group("/app", "50000 100000", 8900000);
 	assert_busy(&m, 4 * S, 1); /* a burst is not above 1 */
 }
 
@@ -211,6 +211,24 @@ Test(cpu, the_least_quota_on_the_path_counts)
 	assert_busy(&m, 3 * S, 0.7); /* another group: it begins anew */
 	put_group("/slice/app", "10000 100000", 1120000);
 	assert_busy(&m, 4 * S, 0.2);
+}
+
+/* It could not be used up: processors that are all busy would seem to be idle. */
+Test(cpu, a_quota_above_what_there_is_is_none)
+{
+	const long all = sysconf(_SC_NPROCESSORS_ONLN);
+	struct cpu_meter m = meter();
+	unsigned cpu = settle();
+	char max[64];
+
+	snprintf(max, sizeof(max), "%ld 1000", all * 1000 + 1);
+	put("proc/self/cgroup", "0::/app\n");
+	put_group("/app", max, 1000000);
+	put_stat(cpu, 100, 100);
+	measure(&m, S);
+	put_group("/app", max, 1100000);
+	put_stat(cpu, 130, 110);
+	assert_busy(&m, 2 * S, 0.75);
 }
 
 Test(cpu, a_group_at_the_top_has_no_path)

@@ -114,9 +114,11 @@ Test(credits, a_permit_stays_and_is_taken_up_again)
 Test(credits, only_where_it_is_worth_it)
 {
 	static const struct weir_partition partition = {.name = "a", .share = 0.5};
-	struct weir_config config[7];
+	struct weir_limit_ops exact = weir_settable;
+	struct weir_config config[8];
 
-	for (unsigned i = 0; i < 7; i++)
+	exact.flags |= WEIR_LIMIT_INFLIGHT;
+	for (unsigned i = 0; i < 8; i++)
 		config[i] = lending(LIMIT);
 	config[0].stripes = 1;
 	config[1].shed = 1;
@@ -126,7 +128,8 @@ Test(credits, only_where_it_is_worth_it)
 	config[4].partition_count = 1;
 	config[5].limit_max = 32 * STRIPES - 1;
 	config[6].limit_max = 32 * STRIPES;
-	for (unsigned i = 0; i < 7; i++) {
+	config[7].limit = &exact;
+	for (unsigned i = 0; i < 8; i++) {
 		struct weir_limiter *l = rig_make(&config[i]);
 
 		quiet(l);
@@ -174,17 +177,17 @@ Test(credits, a_stripe_has_no_more_than_its_quota)
 Test(credits, called_back_as_the_limit_comes_near)
 {
 	struct weir_limiter *l = opened();
-	struct weir_token token[LIMIT / 2 + 1];
+	struct weir_token token[LIMIT / 2];
 
-	cr_assert_eq(rig_fill(l, NULL, token, LIMIT / 2), LIMIT / 2);
-	cr_assert(is_open(l) && token[LIMIT / 2 - 1].inflight == LIMIT / 2);
+	cr_assert_eq(rig_fill(l, NULL, token, LIMIT / 2 - 1), LIMIT / 2 - 1);
+	cr_assert(is_open(l) && token[LIMIT / 2 - 2].inflight == LIMIT / 2 - 1);
 	rig_empty(l, token, 10); /* they were lent, and stay */
-	cr_assert(counted(l) == LIMIT / 2 && weir_inflight(l) == LIMIT / 2 - 10);
+	cr_assert(counted(l) == LIMIT / 2 - 1 && weir_inflight(l) == LIMIT / 2 - 11);
 	cr_assert_eq(rig_fill(l, NULL, token, 10), 10);
-	cr_assert(is_open(l) && token[9].inflight == LIMIT / 2);
-	cr_assert_eq(weir_try_acquire(l, &token[LIMIT / 2]), 0);
-	cr_assert(!is_open(l) && token[LIMIT / 2].inflight == LIMIT / 2 + 1);
-	rig_empty(l, token, LIMIT / 2 + 1);
+	cr_assert(is_open(l) && token[9].inflight == LIMIT / 2 - 1);
+	cr_assert_eq(weir_try_acquire(l, &token[LIMIT / 2 - 1]), 0);
+	cr_assert(!is_open(l) && token[LIMIT / 2 - 1].inflight == LIMIT / 2);
+	rig_empty(l, token, LIMIT / 2);
 	cr_assert(counted(l) == 0 && lent(l) == 0);
 	/* And the next quiet window opens it again. */
 	quiet(l);

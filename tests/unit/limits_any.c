@@ -1,6 +1,6 @@
 /*
  * limits_any.c - what no limit may do, whatever it is fed: end as what is no limit, or do twice
- * what it does not do again.
+ * what it does not do again; or harm, whatever its state is.
  */
 #include "limits.h"
 
@@ -89,4 +89,57 @@ Test(limits, any_windows_leave_a_limit)
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
 		for (unsigned short k = 0; k < 3; k++)
 			storm(ops, k);
+}
+
+/*
+ * A state comes back from a file, perhaps (weir_memory_load()), and its checksum keeps nobody from
+ * writing another. It may make a limit answer anything, but do nothing else.
+ */
+static void forge(const struct subject *sound, size_t at, const void *bytes, size_t size)
+{
+	unsigned short seed[3] = {5, 7, 19};
+	struct subject s = *sound;
+	double values[WEIR_NUMBERS_MAX];
+
+	memcpy(s.state + at, bytes, size);
+	for (int i = 0; i < 30; i++) {
+		struct weir_window w = draw_window(seed);
+
+		w.dropped %= 1000; /* each may be a step, as each was a call */
+		w.timed_out %= 1000;
+		(void)s.ops->update(s.state, &w);
+	}
+	if (s.ops->observe != NULL)
+		s.ops->observe(s.state, values);
+}
+
+static void forge_all(const struct weir_limit_ops *ops, int windows)
+{
+	static const double reals[] = {NAN, INFINITY, -INFINITY, -1, 0, 1e-300, 1e300};
+	static const uint32_t wholes[] = {0, 1, 63, 1000, INT32_MAX, UINT32_MAX};
+	unsigned short seed[3] = {3, 7, 19};
+	struct subject s;
+
+	start(&s, ops, "");
+	for (int i = 0; i < windows; i++) {
+		const struct weir_window w = draw_window(seed);
+
+		s.limit = ops->update(s.state, &w);
+	}
+	for (size_t at = 0; at + sizeof(reals[0]) <= ops->state_size; at += sizeof(reals[0]))
+		for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
+			forge(&s, at, &reals[i], sizeof(reals[i]));
+	for (size_t at = 0; at + sizeof(wholes[0]) <= ops->state_size; at += sizeof(wholes[0]))
+		for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++)
+			forge(&s, at, &wholes[i], sizeof(wholes[i]));
+}
+
+Test(limits, any_state_does_no_harm)
+{
+	const struct weir_limit_ops *ops;
+
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {
+		forge_all(ops, 0);
+		forge_all(ops, 200);
+	}
 }

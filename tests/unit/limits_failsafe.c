@@ -43,6 +43,12 @@ Test(failsafe, windows)
 	cr_assert(s->rtt == WEIR_RTT_QUANTILE && s->quantile == 0.9);
 }
 
+/* It is led to a multiple of what is in flight. */
+Test(failsafe, asks_for_what_is_in_flight)
+{
+	cr_assert_eq(weir_failsafe.flags, WEIR_LIMIT_INFLIGHT);
+}
+
 Test(failsafe, bounds_go_together)
 {
 	assert_refused(&weir_failsafe, "min=201", "min is above max");
