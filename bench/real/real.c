@@ -331,12 +331,8 @@ static void call_arrived(void *owner)
 
 static void set_staff(struct world *world, unsigned station, const struct phase *phase)
 {
-	struct station_model model = world->scenario->stations[station].model;
+	const struct station_model model = scenario_station(world->scenario, phase, station);
 
-	if (phase != NULL && phase->station == station && phase->workers >= 0)
-		model.workers = (unsigned)phase->workers;
-	if (phase != NULL && phase->station == station && phase->speed >= 0)
-		model.speed = phase->speed;
 	staff_change(&world->servers[station], model.workers, model.speed);
 }
 
@@ -458,7 +454,7 @@ static void end_server(struct world *world)
 
 		tally_add(&phase->tally, &world->brought[p]);
 		phase->class_good[0] = phase->tally.good;
-		world->result->limiter_good[0] += phase->tally.good;
+		phase->limiter_good[0] = phase->tally.good;
 		if (phase->tally.inflight_max > world->meter.highest)
 			world->result->above = 1;
 	}

@@ -198,7 +198,7 @@ static void count(const struct call *call)
 		tally_served(&run->tally, latency, in_time);
 	if (in_time) {
 		run->result->phases[run->phase].class_good[call->class]++;
-		run->result->limiter_good[call->door]++;
+		run->result->phases[run->phase].limiter_good[call->door]++;
 	}
 }
 
@@ -210,8 +210,7 @@ static void served(struct call *call)
 		call_free(call);
 		return;
 	}
-	if (call->limiter != NULL)
-		weir_queued(call->limiter, &call->token, call->waited);
+	weir_queued(call->limiter, &call->token, call->waited);
 	release(call, WEIR_SUCCESS);
 	count(call);
 	answered(call);
@@ -357,8 +356,8 @@ static bool admitted(struct run *run, const struct door *door, struct weir_token
 		return false;
 	}
 	run->result->above += token->inflight > limit;
-	tally_admitted(&run->tally, token->inflight);
 	inflight_changed(run, 1);
+	tally_admitted(&run->tally, run->inflight);
 	return true;
 }
 

@@ -8,13 +8,14 @@
 #include "parallel.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* To be raised when the simulator or the search has changed what it finds. */
-#define VERSION 1
+/* To be raised when the simulator or the search has changed what it finds, or its lines. */
+#define VERSION 2
 
 #define TRIED_MAX 160
 
@@ -181,14 +182,17 @@ const char *oracle_cache(char *path, size_t size)
 	return path;
 }
 
-/* A line a scenario: version, digest, name, and each phase's limit and best goodput. */
+/*
+ * A line a scenario: version, digest, each phase's limit and best goodput; and the name, which may
+ * have blanks, for people.
+ */
 static bool line_read(const char *line, const struct scenario *scenario, struct oracle *oracle)
 {
 	unsigned long long digest;
 	unsigned version, phases;
 	int at = 0;
 
-	if (sscanf(line, "%u %llx %*s %u%n", &version, &digest, &phases, &at) != 3 ||
+	if (sscanf(line, "%u %llx %u%n", &version, &digest, &phases, &at) != 3 ||
 	    version != VERSION || digest != scenario->digest || phases != scenario->phase_count)
 		return false;
 	for (unsigned i = 0; i < phases; i++) {
@@ -219,25 +223,34 @@ static bool cached(FILE *cache, const struct scenario *scenario, struct oracle *
 
 static void line_write(FILE *cache, const struct scenario *scenario, const struct oracle *oracle)
 {
-	fprintf(cache, "%d %llx %s %u", VERSION, (unsigned long long)scenario->digest,
-		scenario->name, scenario->phase_count);
+	fprintf(cache, "%d %llx %u", VERSION, (unsigned long long)scenario->digest,
+		scenario->phase_count);
 	for (unsigned i = 0; i < scenario->phase_count; i++)
 		fprintf(cache, " %u:%la", oracle->limits[i], oracle->best[i]);
-	fputc('\n', cache);
+	fprintf(cache, " %s\n", scenario->name);
+	fflush(cache);
 }
 
 struct finding {
 	struct oracle *oracles;
 	const struct scenario *scenarios;
 	const size_t *which;
+	FILE *cache; /* NULL: none */
+	pthread_mutex_t lock;
 };
 
+/* Each is kept at once: who has no patience loses the one that is being looked for. */
 static void find(void *arg, size_t index)
 {
-	const struct finding *finding = arg;
+	struct finding *finding = arg;
 	size_t i = finding->which[index];
 
 	oracle_find(&finding->oracles[i], &finding->scenarios[i]);
+	if (finding->cache == NULL)
+		return;
+	pthread_mutex_lock(&finding->lock);
+	line_write(finding->cache, &finding->scenarios[i], &finding->oracles[i]);
+	pthread_mutex_unlock(&finding->lock);
 }
 
 void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size_t count,
@@ -245,7 +258,13 @@ void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size
 {
 	FILE *file = cache == NULL ? NULL : fopen(cache, "a+");
 	size_t *missing = memory_new(count * sizeof(*missing)), missing_count = 0;
-	struct finding finding = {.oracles = oracles, .scenarios = scenarios, .which = missing};
+	struct finding finding = {
+		.oracles = oracles,
+		.scenarios = scenarios,
+		.which = missing,
+		.cache = file,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
 
 	for (size_t i = 0; i < count; i++)
 		if (!cached(file, &scenarios[i], &oracles[i]))
@@ -257,8 +276,6 @@ void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size
 		.threads = threads,
 		.title = "oracles",
 	});
-	for (size_t i = 0; i < missing_count && file != NULL; i++)
-		line_write(file, &scenarios[missing[i]], &oracles[missing[i]]);
 	if (file != NULL)
 		fclose(file);
 	free(missing);

@@ -31,10 +31,12 @@ static void show(struct crew *crew, size_t done)
 {
 	const struct parallel *job = crew->job;
 	double passed = difftime(time(NULL), crew->began);
-	double left = done == 0 ? 0 : passed * (double)(job->count - done) / (double)done;
 
-	fprintf(stderr, "\r%s: %zu of %zu, %.0f s, some %.0f s left\033[K", job->title, done,
-		job->count, passed, left);
+	fprintf(stderr, "\r%s: %zu of %zu, %.0f s", job->title, done, job->count, passed);
+	if (done > 0)
+		fprintf(stderr, ", some %.0f s left",
+			passed * (double)(job->count - done) / (double)done);
+	fputs("\033[K", stderr);
 }
 
 /* Only the caller shows: a line of its own for each would be too much of a good thing. */
@@ -69,6 +71,8 @@ void parallel_run(const struct parallel *job)
 	while (started + 1 < threads && started < THREADS_MAX && started + 1 < job->count &&
 	       pthread_create(&helpers[started], NULL, help, &crew) == 0)
 		started++;
+	if (crew.shows && job->count > 0)
+		show(&crew, 0);
 	take(&crew, crew.shows);
 	while (started > 0)
 		pthread_join(helpers[--started], NULL);

@@ -10,9 +10,8 @@ struct parallel {
 	void (*work)(void *arg, size_t index); /* each once, in any thread */
 	void *arg;
 	size_t count;
-	unsigned threads; /* 0: as many as there are processors */
-	const char *
-		title; /* of a line of progress on standard error, if that is a terminal; or NULL */
+	unsigned threads;  /* 0: as many as there are processors */
+	const char *title; /* of progress on standard error, if that is a terminal; or NULL */
 };
 
 /* Returns when all is done. */

@@ -17,6 +17,9 @@
 #define CPU_EVERY (500 * WEIR_MS)
 #define CPU_PAST  0.95
 
+/* Of the server when all is over: so fast, as of a long line of long calls time has an end. */
+#define HURRY 1e9
+
 /* The slice of the phase in which that moment is, and the first moment after it. */
 static size_t slice_at(const struct run *run, weir_time at, weir_time *ends)
 {
@@ -48,11 +51,10 @@ void account(struct run *run)
 
 static void look_if_settled(struct run *run, uint32_t limit)
 {
-	struct phase_result *phase = &run->result->phases[run->phase];
 	double target = run->setup->targets == NULL ? 0 : run->setup->targets[run->phase];
 
-	if (!run->over && isnan(phase->settled) && fabs(limit - target) <= 0.2 * target)
-		phase->settled = (double)(run->sim.now - run->phase_began) / (double)WEIR_S;
+	if (isinf(run->settled) && fabs(limit - target) <= 0.2 * target)
+		run->settled = (double)(run->sim.now - run->phase_began) / (double)WEIR_S;
 }
 
 static void sum_limits(struct run *run)
@@ -80,7 +82,7 @@ static void flush(struct run *run)
 	account(run);
 	account_inflight(run);
 	run->tally.length = run->sim.now - run->flushed;
-	run->tally.limit_last = weir_limit(run->doors[0].limiter);
+	run->tally.limit_last = run->limit_sum;
 	run->flushed = run->sim.now;
 	tally_add(&run->result->phases[run->phase].tally, &run->tally);
 	run->tally = (struct tally){.length = 0};
@@ -101,12 +103,14 @@ static weir_time virtual_now(const struct weir_clock *clock)
 static int limiter_make(struct run *run, unsigned index)
 {
 	struct door *door = &run->doors[index];
-	struct weir_config config = *run->setup->limiter;
+	struct weir_config config;
 
-	if (!door->tried) {
+	if (door->tried) {
+		config = *run->setup->limiter;
+	} else {
+		weir_config_init(&config);
 		config.limit = door->ops;
 		config.limit_config = door->config;
-		config.limit_config_size = 0;
 	}
 	config.seed = seed_of(run, SEED_LIMITERS + run->limiters_made++);
 	config.stripes = 1; /* one thread */
@@ -171,13 +175,8 @@ static void set_limits(struct run *run)
 
 static void set_station(struct run *run, unsigned index)
 {
-	const struct phase *phase = phase_now(run);
-	struct station_model model = run->scenario->stations[index].model;
+	const struct station_model model = scenario_station(run->scenario, phase_now(run), index);
 
-	if (phase->station == index && phase->workers >= 0)
-		model.workers = (unsigned)phase->workers;
-	if (phase->station == index && phase->speed >= 0)
-		model.speed = phase->speed;
 	station_change(&run->stations[index], &model);
 }
 
@@ -200,6 +199,7 @@ static void begin_phase(struct run *run, unsigned index)
 	run->phase = index;
 	run->phase_began = run->sim.now;
 	run->phase_length = length;
+	run->settled = INFINITY;
 	run->shares = 0;
 	for (unsigned i = 0; i < s->class_count; i++)
 		run->shares += phase->mix[i];
@@ -223,8 +223,8 @@ static void begin_phase(struct run *run, unsigned index)
 }
 
 /*
- * What is in flight may still end, at a server that is well again; but it counts no more, as
- * nothing flushes it.
+ * What is in flight still ends, at a server that is well again; but it counts no more, as nothing
+ * flushes it.
  */
 static void scenario_over(struct run *run)
 {
@@ -233,12 +233,28 @@ static void scenario_over(struct run *run)
 	source_stop(&run->background);
 	sim_cancel(&run->sim, &run->tick);
 	for (unsigned i = 0; i < run->scenario->station_count; i++) {
+		struct station_model model = scenario_station(run->scenario, NULL, i);
+
+		model.speed = HURRY;
 		sim_cancel(&run->sim, &run->pausers[i].event);
 		station_pause(&run->stations[i], false);
-		station_change(&run->stations[i], &run->scenario->stations[i].model);
+		station_change(&run->stations[i], &model);
 	}
 	for (unsigned i = 0; i < run->client_count; i++)
 		sim_cancel(&run->sim, &run->clients[i].thinks);
+}
+
+/* What is right for all limiters together, where those that are not tried are right as they are. */
+static uint64_t target_sum(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	if (run->setup->targets == NULL)
+		return 0;
+	for (unsigned i = 0; i < run->door_count; i++)
+		sum += run->doors[i].tried ? run->setup->targets[run->phase]
+					   : weir_limit(run->doors[i].limiter);
+	return sum;
 }
 
 static void tick(void *owner)
@@ -248,14 +264,13 @@ static void tick(void *owner)
 		.now = run->sim.now,
 		.phase = phase_now(run)->name,
 		.tally = &run->tally,
-		.limit = (uint32_t)run->limit_sum,
-		.target = run->setup->targets == NULL ? 0 : run->setup->targets[run->phase],
+		.limit = run->limit_sum,
+		.inflight = run->inflight,
+		.target = target_sum(run),
 		.limiter = run->doors[0].limiter,
 	};
 
 	run->tally.length = run->sim.now - run->flushed;
-	for (unsigned i = 0; i < run->door_count; i++)
-		point.inflight += weir_inflight(run->doors[i].limiter);
 	/* Just after a phase began there is too little for a line: it goes into the next. */
 	if (run->tally.length >= run->setup->series_every / 2) {
 		series_line(run->setup->series, &point);
@@ -267,12 +282,14 @@ static void tick(void *owner)
 static void phase_over(void *owner)
 {
 	struct run *run = owner;
+	struct phase_result *result = &run->result->phases[run->phase];
 	unsigned next = run->phase + 1;
 
 	/* A line that is due now is of the phase that ends. */
 	if (run->setup->series != NULL && run->tick.node.key == run->sim.now)
 		tick(run);
 	flush(run);
+	result->settled = fmax(result->settled, run->settled);
 	if (next == run->scenario->phase_count) {
 		run->rounds_left--;
 		next = 0;
@@ -385,9 +402,8 @@ static void start(struct run *run)
 	run->rounds_left = run->scenario->rounds;
 	run->processors.look = (struct event){.fire = look_at_processors, .owner = run};
 	sim_schedule(&run->sim, &run->processors.look, CPU_EVERY);
-	if (setup->series != NULL) {
+	if (setup->series != NULL)
 		sim_schedule(&run->sim, &run->tick, setup->series_every);
-	}
 	begin_phase(run, 0);
 }
 
@@ -428,8 +444,6 @@ int run(const struct run_setup *setup, struct run_result *result)
 	int error;
 
 	memset(result, 0, sizeof(*result));
-	for (unsigned i = 0; i < PHASES_MAX; i++)
-		result->phases[i].settled = NAN;
 	run->clock.now = virtual_now;
 	run->processors.gauge.read = show_busy;
 	run->setup = setup;

@@ -24,7 +24,7 @@ struct run_setup {
 	uint64_t seed;
 	bool sweep; /* phases are cut, as the scenario says, for the search of an oracle */
 
-	/* By phase, if there is one: limits of a settable limit; the limit that is called right. */
+	/* By phase, if there is one: limits of settable limits; what is right for each limit. */
 	const uint32_t *limits, *targets;
 
 	/* Told when a phase begins, before its first call, of the first limiter. Optional. */
@@ -37,14 +37,14 @@ struct run_setup {
 
 struct phase_result {
 	struct tally tally;
-	uint64_t class_good[CLASSES_MAX];
+	uint64_t class_good[CLASSES_MAX], limiter_good[LIMITERS_MAX];
 	double slices[SLICES]; /* limit times nanoseconds; its mean over time in each part */
-	double settled; /* seconds until a limit was within a fifth of its target; NaN: never */
+	double settled; /* seconds until a limit was within a fifth of its target, in the worst
+			   round; infinite: never */
 };
 
 struct run_result {
 	struct phase_result phases[PHASES_MAX];
-	uint64_t limiter_good[LIMITERS_MAX];
 	uint64_t hash;    /* over every arrival's time, limit and fate: equal if the runs were */
 	uint64_t windows; /* that the limits saw */
 	uint64_t samples; /* calls that ended, served or given up, in the end */

@@ -26,8 +26,8 @@ static double work_at(const struct scenario *s, const struct phase *phase, unsig
 	return shares > 0 ? work / shares : 0;
 }
 
-static struct station_model model_in(const struct scenario *s, const struct phase *phase,
-				     unsigned station)
+struct station_model scenario_station(const struct scenario *s, const struct phase *phase,
+				      unsigned station)
 {
 	struct station_model model = s->stations[station].model;
 
@@ -43,10 +43,9 @@ static struct station_model model_in(const struct scenario *s, const struct phas
 /* How much work is done in a nanosecond with n jobs in service. */
 static double pace(const struct station_model *m, double n)
 {
-	double busy = fmin(n, m->workers), first = (m->workers + 1) / 2;
-	double worth = busy <= first ? busy : first + m->second_half * (busy - first);
+	unsigned busy = n < m->workers ? (unsigned)n : m->workers;
 
-	return m->speed * worth / (1 + m->contention * (n - 1) + m->coherency * n * (n - 1));
+	return m->speed * station_worth(m, busy) / station_hindrance(m, n);
 }
 
 static double best_pace(const struct station_model *m)
@@ -76,7 +75,7 @@ double scenario_capacity(const struct scenario *s, const struct phase *phase)
 	double capacity = INFINITY;
 
 	for (unsigned i = 0; i < s->station_count; i++) {
-		struct station_model model = model_in(s, phase, i);
+		struct station_model model = scenario_station(s, phase, i);
 		double work = work_kept(s, phase, i) * slower;
 
 		if (model.discipline == STATION_DELAY || work == 0)
@@ -88,11 +87,14 @@ double scenario_capacity(const struct scenario *s, const struct phase *phase)
 
 double scenario_load(const struct scenario *s, const struct phase *phase)
 {
-	double rate = fmax(phase->rate[0], phase->rate[1]) + phase->background;
+	const struct arrivals_model *arrivals = &s->arrivals;
+	double rate = fmax(phase->rate[0], phase->rate[1]);
 
-	if (s->arrivals.process == ARRIVALS_CLOSED || s->arrivals.process == ARRIVALS_REPLAY)
+	if (arrivals->process == ARRIVALS_CLOSED || arrivals->process == ARRIVALS_REPLAY)
 		return NAN;
-	return rate / scenario_capacity(s, phase);
+	if (arrivals->process == ARRIVALS_SELFSIMILAR)
+		rate *= 1 + arrivals->off.mean / arrivals->on.mean; /* all sources are on */
+	return (rate + phase->background) / scenario_capacity(s, phase);
 }
 
 unsigned scenario_limiters(const struct scenario *s)

@@ -109,6 +109,10 @@ struct scenario {
 	uint64_t digest; /* of all that is set in it, and of recorded times */
 };
 
+/* What a station is like in that phase. NULL: as ever. */
+struct station_model scenario_station(const struct scenario *scenario, const struct phase *phase,
+				      unsigned station);
+
 /*
  * Calls a second that the server can do at most in that phase, in the mean and with no time lost;
  * infinite if no station has a bound. NULL: as ever.

@@ -16,6 +16,7 @@
 #include <weir/limits.h>
 
 #define DURATION_MAX (10000 * 3600e9)
+#define TOTAL_MAX    1e18 /* nanoseconds, thirty years: of all rounds */
 #define RATE_MAX     1e8
 #define REPLAY_MAX   50000000
 
@@ -745,6 +746,7 @@ static int read_phases(const struct reader *r, const config_setting_t *root, str
 {
 	const config_setting_t *list = config_setting_get_member(root, "phases");
 	const config_setting_t *one;
+	double length = 0;
 	int error = list == NULL ? fail(r, root, "There are no phases.")
 				 : check_list(r, list, PHASES_MAX);
 
@@ -754,7 +756,10 @@ static int read_phases(const struct reader *r, const config_setting_t *root, str
 		error = read_phase(r, one, s, phase);
 		if (error == 0 && phase->name[0] == '\0')
 			snprintf(phase->name, sizeof(phase->name), "%u", s->phase_count);
+		length += (double)phase->length * s->rounds;
 	}
+	if (error == 0 && length > TOTAL_MAX)
+		return fail(r, list, "All rounds together are longer than thirty years.");
 	return error;
 }
 
@@ -934,6 +939,9 @@ int scenario_find(struct scenario *s, const char *name, char *why, size_t why_si
 			return 0;
 		scenario_free(s);
 	}
-	snprintf(why, why_size, "There is no scenario \"%s\": see the list, or name a file.", name);
+	snprintf(
+		why, why_size,
+		"There is no scenario \"%s\": see the list; the name of a file has a slash or a dot.",
+		name);
 	return -ENOENT;
 }

@@ -8,8 +8,8 @@
 /* Less than this of the oracle's goodput is no less bad. */
 #define GOODPUT_LEAST 0.001
 
-/* A load below this is no reason to refuse anybody. */
-#define HEALTHY 0.7
+/* A load below this is no reason to refuse anybody; one that is written so is not below it. */
+#define HEALTHY (0.7 * (1 - 1e-9))
 
 /* A step of the oracle's limit. */
 #define STEP 0.2
@@ -18,9 +18,13 @@
 
 #define MS 1e-6
 
+/* Where nobody is served, some calls that were begun before may end: a dozen, by chance. */
 static bool counts(const struct scenario *s, const struct run_result *best, unsigned phase)
 {
-	return !s->phases[phase].warm_up && best->phases[phase].tally.good > 0;
+	const struct phase *p = &s->phases[phase];
+
+	return !p->warm_up && p->failing < 1 && scenario_capacity(s, p) > 0 &&
+	       best->phases[phase].tally.good > 0;
 }
 
 static void add_phase(struct score *score, const struct tally *t, const struct tally *best)
@@ -83,9 +87,14 @@ static double settled(const struct scenario *s, const struct oracle *oracle,
 		if (!counts(s, best, i) || fabs(now - before) <= STEP * before)
 			continue;
 		worst = fmax(worst,
-			     isnan(took) ? (double)s->phases[i].length / (double)WEIR_S : took);
+			     isinf(took) ? (double)s->phases[i].length / (double)WEIR_S : took);
 	}
 	return worst;
+}
+
+static bool steady(const struct phase *phase)
+{
+	return phase->rate[0] == phase->rate[1] && phase->slower[0] == phase->slower[1];
 }
 
 static double drift(const struct scenario *s, const struct run_result *result)
@@ -93,16 +102,32 @@ static double drift(const struct scenario *s, const struct run_result *result)
 	double worst = NAN;
 
 	for (unsigned i = 0; i < s->phase_count; i++) {
+		const struct phase *phase = &s->phases[i];
 		const double *slices = result->phases[i].slices;
-		double hours = (double)s->phases[i].length / (double)WEIR_S / 3600;
+		double hours = (double)phase->length / (double)WEIR_S / 3600;
 		double moved;
 
-		if (s->phases[i].warm_up || s->phases[i].length < DRIFT_LEAST || slices[1] <= 0)
+		if (phase->warm_up || !steady(phase) || phase->length < DRIFT_LEAST ||
+		    slices[1] <= 0)
 			continue;
 		moved = (slices[SLICES - 1] / slices[1] - 1) / (hours * (SLICES - 2) / SLICES);
 		worst = isnan(worst) || fabs(moved) > fabs(worst) ? moved : worst;
 	}
 	return worst;
+}
+
+/* What a limiter has served in phases that count, and began when all limiters were there. */
+static double good_of(const struct scenario *s, const struct run_result *result, unsigned door)
+{
+	double good = 0;
+	weir_time begins = 0, last = 0;
+
+	for (unsigned g = 0; g < s->group_count; g++)
+		last = s->groups[g].start > last ? s->groups[g].start : last;
+	for (unsigned i = 0; i < s->phase_count; begins += s->phases[i++].length)
+		if (!s->phases[i].warm_up && begins >= last)
+			good += (double)result->phases[i].limiter_good[door];
+	return good;
 }
 
 /* R. Jain, D. Chiu, W. Hawe, 1984. */
@@ -113,7 +138,7 @@ static double jain(const struct scenario *s, const struct run_result *result)
 
 	for (unsigned g = 0; g < s->group_count; g++)
 		for (unsigned i = 0; i < s->groups[g].count; i++, door++) {
-			double good = (double)result->limiter_good[door];
+			double good = good_of(s, result, door);
 
 			if (s->groups[g].limit[0] != '\0')
 				continue;

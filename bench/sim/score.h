@@ -4,7 +4,7 @@
  *	power = (goodput / the oracle's) / (mean latency / the oracle's)
  *
  * Of a scenario's phases, but for those that are a warm-up, each counts alike: goodput, latency and
- * power are geometric means over them. Phases where the oracle has no goodput are left out.
+ * power are geometric means over them. Phases where nobody can be served are left out.
  */
 #ifndef SCORE_H
 #define SCORE_H
@@ -18,7 +18,7 @@ struct score {
 	double false_rejects;           /* the part refused while the load was below 0.7 */
 	double settled; /* seconds to within 20 % of the oracle's limit after a step, the worst */
 	double drift;   /* of the limit in a steady phase of ten minutes or more, a part an hour */
-	double jain;    /* fairness between limiters that are tried, 1 is even */
+	double jain; /* fairness between limiters that are tried, once all are there; 1 is even */
 	double least_class; /* goodput of the class that fares worst, against the oracle's */
 	bool leaks;         /* a permit was lost, or one given above the limit */
 };

@@ -34,9 +34,9 @@ void series_line(struct series *series, const struct series_point *point)
 		(double)point->now / (double)WEIR_S, point->phase);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(series->out, "\t%.5g", tally_per_second(t, counts[i]));
-	fprintf(series->out, "\t%u\t%u\t%u\t%.4g\t%.4g\t%.4g", point->limit, point->inflight,
-		point->target, MS * tally_latency_mean(t), MS * tally_latency_quantile(t, 0.5),
-		MS * tally_latency_quantile(t, 0.99));
+	fprintf(series->out, "\t%ju\t%u\t%ju\t%.4g\t%.4g\t%.4g", (uintmax_t)point->limit,
+		point->inflight, (uintmax_t)point->target, MS * tally_latency_mean(t),
+		MS * tally_latency_quantile(t, 0.5), MS * tally_latency_quantile(t, 0.99));
 	for (size_t i = 0; series->numbers && snapshot.last.names[i] != NULL; i++)
 		fprintf(series->out, "\t%g", snapshot.last.numbers[i]);
 	fputc('\n', series->out);

@@ -22,7 +22,8 @@ struct series_point {
 	weir_time now;
 	const char *phase;
 	const struct tally *tally;
-	uint32_t limit, inflight, target;
+	uint64_t limit, target;
+	unsigned inflight;
 	const struct weir_limiter *limiter; /* the first */
 };
 

@@ -1,7 +1,7 @@
 /*
- * source.c - a stream of calls that are due one unit after the other, at random or evenly, in a time
- * of its own: the integral of the rate. So a ramp is exact, and what is left of a gap when the rate
- * changes, by a switch or a new stretch, takes as long as the new rate makes it.
+ * source.c - a stream of calls that are due one unit after the other, at random or evenly, in a
+ * time of its own: the integral of the rate. So a ramp is exact, and what is left of a gap when
+ * the rate changes, by a switch or a new stretch, takes as long as the new rate makes it.
  */
 #include "source.h"
 

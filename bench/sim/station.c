@@ -25,14 +25,6 @@ static unsigned busy_workers(const struct station *station)
 	return station->service.count < workers ? (unsigned)station->service.count : workers;
 }
 
-/* Of all busy workers together, in whole ones: the second half is worth less. */
-static double worth_of(const struct station_model *model, unsigned busy)
-{
-	unsigned first = (model->workers + 1) / 2;
-
-	return busy <= first ? busy : first + model->second_half * (busy - first);
-}
-
 /* How fast each job in service goes on. */
 static double rate_of(const struct station *station)
 {
@@ -43,12 +35,10 @@ static double rate_of(const struct station *station)
 	if (station->paused || n == 0)
 		return 0;
 	if (m->discipline == STATION_SHARED)
-		rate *= worth_of(m, busy_workers(station)) / n;
+		rate *= station_worth(m, busy_workers(station)) / n;
 	else if (m->discipline == STATION_FIFO && m->second_half != 1)
-		rate *= worth_of(m, busy_workers(station)) / busy_workers(station);
-	if (m->contention != 0 || m->coherency != 0)
-		rate /= 1 + m->contention * (n - 1) + m->coherency * n * (n - 1);
-	return rate;
+		rate *= station_worth(m, busy_workers(station)) / busy_workers(station);
+	return rate / station_hindrance(m, n);
 }
 
 static void advance(struct station *station)

@@ -34,6 +34,20 @@ struct station_model {
 	double second_half;
 };
 
+/* Of all busy workers together, in whole ones: the second half is worth less. */
+static inline double station_worth(const struct station_model *model, unsigned busy)
+{
+	unsigned first = (model->workers + 1) / 2;
+
+	return busy <= first ? busy : first + model->second_half * (busy - first);
+}
+
+/* How many times as long each of n jobs takes, as they hinder each other. */
+static inline double station_hindrance(const struct station_model *model, double n)
+{
+	return 1 + model->contention * (n - 1) + model->coherency * n * (n - 1);
+}
+
 /* Something to be done; embedded in what the caller knows about it. */
 struct job {
 	struct heap_node node; /* in service, by end */

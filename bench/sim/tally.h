@@ -21,10 +21,13 @@ struct tally {
 	uint64_t timed_out, cancelled, failed; /* given up by the client; failed before any work */
 	uint64_t waits;                        /* calls that ended, served or timed out: */
 	double latency_sum;                    /* so long together */
-	double limit_area;    /* limit times nanoseconds; of several limiters together */
+
+	/* Of all limiters together. */
+	double limit_area;    /* limit times nanoseconds */
 	double inflight_area; /* calls in flight times nanoseconds */
-	uint32_t limit_last;
+	uint64_t limit_last;
 	uint32_t inflight_max;
+
 	uint32_t latencies[TALLY_BUCKETS];
 };
 

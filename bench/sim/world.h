@@ -1,6 +1,6 @@
 /*
- * world.h - all there is in a run; known to run.c, which makes and ends it, and to call.c, which has
- * the calls' way through it.
+ * world.h - all there is in a run; known to run.c, which makes and ends it, and to call.c, which
+ * has the calls' way through it.
  */
 #ifndef WORLD_H
 #define WORLD_H
@@ -89,6 +89,7 @@ struct run {
 	struct event boundary; /* of phases */
 	struct event tick;     /* of the series */
 	weir_time phase_began, phase_length;
+	double settled;     /* in this phase, in this round; infinite: not yet */
 	struct tally tally; /* since the last of either */
 	weir_time flushed;
 	uint64_t limit_sum; /* of all limiters */

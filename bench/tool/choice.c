@@ -98,6 +98,9 @@ static struct scenario *scenario_room(struct choice *choice)
 	return &choice->scenarios[choice->scenario_count];
 }
 
+/* What a family's name has before it: many a family is called as its first scenario is. */
+#define FAMILY "family:"
+
 /* Those of a family; all of them if that is NULL. How many there are. */
 static size_t add_family(struct choice *choice, const char *family)
 {
@@ -114,25 +117,31 @@ static size_t add_family(struct choice *choice, const char *family)
 	return choice->scenario_count - before;
 }
 
+static void add_named(struct choice *choice, const char *name, struct argp_state *state)
+{
+	char why[WHY_SIZE];
+
+	if (strcmp(name, CHOICE_ALL) == 0) {
+		add_family(choice, NULL);
+	} else if (strncmp(name, FAMILY, strlen(FAMILY)) == 0) {
+		if (add_family(choice, name + strlen(FAMILY)) == 0)
+			argp_error(state, "There is no %s: see weir-sim list.", name);
+	} else {
+		if (scenario_find(scenario_room(choice), name, why, sizeof(why)) != 0)
+			argp_error(state, "%s", why);
+		choice->scenario_count++;
+	}
+}
+
 static void add_scenarios(struct choice *choice, const char *text, struct argp_state *state)
 {
-	char *copy = memory_copy(text), *rest = NULL, why[WHY_SIZE];
+	char *copy = memory_copy(text), *rest = NULL;
 
 	for (char *name = strtok_r(copy, ",", &rest); name != NULL;
-	     name = strtok_r(NULL, ",", &rest)) {
-		int error;
-
-		if (strcmp(name, CHOICE_ALL) == 0) {
-			add_family(choice, NULL);
-			continue;
-		}
-		error = scenario_find(scenario_room(choice), name, why, sizeof(why));
-		if (error == 0)
-			choice->scenario_count++;
-		else if (error != -ENOENT || strpbrk(name, "/.") != NULL ||
-			 add_family(choice, name) == 0)
-			argp_error(state, "%s", why);
-	}
+	     name = strtok_r(NULL, ",", &rest))
+		add_named(choice, name, state);
+	if (choice->scenario_count == 0)
+		argp_error(state, "A scenario is needed.");
 	free(copy);
 }
 
@@ -199,7 +208,7 @@ static error_t limit_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option limit_options[] = {
 	{"limit", 'l', "LIMIT,...", 0, "Limits, as vegas:max=500; all: those that learn", 1},
-	{"seed", 'r', "N[..M]", 0, "Of all that is left to chance", 1},
+	{"seed", 'r', "N[..M]", 0, "A seed of chance, or several", 1},
 	{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 2},
 	{0},
 };
@@ -232,7 +241,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{"scenario", 's', "NAME,...", 0,
-	 "Scenarios: names, families, files; all: the built-in ones", 1},
+	 "Scenarios: names, files, family:NAME; all: the built-in ones", 1},
 	{"jobs", 'j', "N", 0, "Runs at a time (as many as there are processors)", 2},
 	{0},
 };

@@ -3,6 +3,7 @@
  */
 #include "choice.h"
 #include "command.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,24 @@ static void list_limit(const struct weir_limit_ops *ops, bool parameters)
 		       ops->params[i].help != NULL ? ops->params[i].help : "", ops->params[i].def);
 }
 
+static void list_scenarios(void)
+{
+	struct scenario scenario;
+	int names = 0, families = 0;
+
+	for (unsigned i = 0; scenario_builtin(&scenario, i); i++) {
+		names = output_wide(names, scenario.name);
+		families = output_wide(families, scenario.family);
+		scenario_free(&scenario);
+	}
+	puts("scenarios, and their families:");
+	for (unsigned i = 0; scenario_builtin(&scenario, i); i++) {
+		printf("  %-*s  %-*s  %s\n", names, scenario.name, families, scenario.family,
+		       scenario.about);
+		scenario_free(&scenario);
+	}
+}
+
 int command_list(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
@@ -52,7 +71,6 @@ int command_list(int argc, char **argv)
 	};
 	struct wanted wanted = {.parameters = false};
 	const struct weir_limit_ops *ops;
-	struct scenario scenario;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
 	puts("limits:");
@@ -60,11 +78,7 @@ int command_list(int argc, char **argv)
 		list_limit(wanted.plugins.limits[i], wanted.parameters);
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
 		list_limit(ops, wanted.parameters);
-	puts("scenarios:");
-	for (unsigned i = 0; scenario_builtin(&scenario, i); i++) {
-		printf("  %-20s %s\n", scenario.name, scenario.about);
-		scenario_free(&scenario);
-	}
+	list_scenarios();
 	plugins_free(&wanted.plugins);
 	return EXIT_SUCCESS;
 }

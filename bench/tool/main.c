@@ -2,6 +2,7 @@
  * main.c - weir-sim: the arena. Finds the command and lets it have the rest.
  */
 #include "command.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@ struct command {
 
 static const struct command commands[] = {
 	{"list", command_list, "what limits and scenarios there are"},
-	{"replay", command_replay, "show what limits would have been in a trace of your own"},
 	{"run", command_run, "run limits through scenarios"},
 	{"score", command_score, "judge limits by the oracle"},
 	{"sweep", command_sweep, "judge the values of a parameter"},
 	{"plot", command_plot, "draw how limits do"},
+	{"replay", command_replay, "show limits in calls that you recorded"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -35,10 +36,12 @@ static const struct command *command_named(const char *name)
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	char name[64];
+	int status;
 
 	snprintf(name, sizeof(name), "weir-sim %s", command->name);
 	argv[0] = name;
-	return command->run(argc, argv);
+	status = command->run(argc, argv);
+	return output_end() ? status : EXIT_FAILURE;
 }
 
 static error_t option(int key, char *arg, struct argp_state *state)

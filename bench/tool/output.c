@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-static void complain(const char *path)
+static bool complain(const char *path)
 {
-	fprintf(stderr, "weir-sim: %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "weir-sim: %s: %s\n", path,
+		errno != 0 ? strerror(errno) : "Not all of it could be written");
+	return false;
 }
 
 FILE *output_open(const char *path)
@@ -19,11 +21,18 @@ FILE *output_open(const char *path)
 
 bool output_close(FILE *file, const char *path)
 {
-	bool good = file == NULL || (ferror(file) == 0 && fflush(file) == 0);
+	bool good;
 
-	if (file != NULL && file != stdout)
-		good &= fclose(file) == 0;
-	if (!good)
-		complain(path);
-	return good;
+	if (file == NULL || file == stdout)
+		return true;
+	errno = 0;
+	good = fflush(file) == 0 && ferror(file) == 0;
+	good &= fclose(file) == 0;
+	return good || complain(path);
+}
+
+bool output_end(void)
+{
+	errno = 0;
+	return (fflush(stdout) == 0 && ferror(stdout) == 0) || complain("standard output");
 }

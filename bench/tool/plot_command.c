@@ -147,7 +147,6 @@ static void check(const struct wanted *wanted, struct argp_state *state)
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -167,9 +166,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->param = arg;
 		return 0;
 	case 'n':
-		wanted->steps = (unsigned)strtoul(arg, &end, 10);
-		if (*end != '\0' || wanted->steps < 2)
-			argp_error(state, "%s is no number of two or more", arg);
+		wanted->steps = sweep_steps(arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		set_kind(wanted, arg, state);
@@ -375,7 +372,15 @@ static bool gnuplot(const char *commands, const char *script)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Whether there is a gnuplot is asked first, as the tables may take minutes. */
+/* Its old content stays: it may yet come to nothing. */
+static bool can_write(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0666);
+
+	return fd < 0 ? complain(path, errno) : close(fd) == 0;
+}
+
+/* What may be missing is asked first, as the tables may take minutes. */
 static bool plot(struct wanted *wanted)
 {
 	char folder[PATH_SIZE], script[PATH_SIZE + 32];
@@ -383,6 +388,8 @@ static bool plot(struct wanted *wanted)
 	bool good;
 
 	if (!find_scripts(folder) || setenv("GNUPLOT_LIB", folder, 1) != 0 || !gnuplot("", NULL))
+		return false;
+	if (wanted->out != NULL && !can_write(wanted->out))
 		return false;
 	if (!make_tables(wanted))
 		return false;
@@ -397,12 +404,12 @@ static bool plot(struct wanted *wanted)
 int command_plot(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"output", 'o', "FILE", 0, "A .png, .svg or .txt; else text to standard output", 0},
+		{"output", 'o', "FILE", 0, "A .png, .svg or .txt; without it, text", 0},
 		{"data", 'd', "DIR", 0, "Keep the tables there", 0},
 		{"from", 'f', "FILE", 0, "Draw these scores, of score or sweep --tsv; run nothing",
 		 0},
 		{"param", 'P', "NAME=FROM..TO", 0, "What to vary, in a sweep", 0},
-		{"steps", 'n', "N", 0, "Values between, in a sweep", 0},
+		{"steps", 'n', "N", 0, "So many values, in a sweep", 0},
 		{0},
 	};
 	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
@@ -418,7 +425,10 @@ int command_plot(int argc, char **argv)
 		       "  map        goodput against latency, and fixed limits\n"
 		       "  heat       the power of every limit in every scenario\n"
 		       "  sweep      what the value of a parameter changes\n"
-		       "  real       power with real threads against that in simulation, --from FILE\n",
+		       "  real       power with real threads against that in simulation, --from FILE\n"
+		       "\n"
+		       "Unless told, a sweep is of all scenarios, a map and a heat map of all limits, "
+		       "too, with seeds 1 to 3.",
 	};
 	struct wanted *wanted = memory_new(sizeof(*wanted));
 	bool good;

@@ -48,6 +48,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		argp_error(state, "Which trace? A file is missing; - is standard input");
 		return 0;
 	case ARGP_KEY_END:
+		if (wanted->every != 0 && wanted->series == NULL)
+			argp_error(state, "--every is of a series: --series is missing");
 		if (choice_seeds(&wanted->choice) != 1)
 			argp_error(state, "A replay takes one seed");
 		return 0;

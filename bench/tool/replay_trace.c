@@ -88,9 +88,9 @@ static const char *digits_read(const char *text, uint64_t unit, uint64_t *to)
 	if (!isdigit((unsigned char)*text))
 		return NULL;
 	for (; isdigit((unsigned char)*text); text++) {
-		whole = whole * 10 + (uint64_t)(*text - '0');
-		if (whole > (uint64_t)INT64_MAX / unit - 1)
+		if (whole >= (uint64_t)INT64_MAX / unit / 10 - 1)
 			return NULL;
+		whole = whole * 10 + (uint64_t)(*text - '0');
 	}
 	if (*text == '.')
 		text++;

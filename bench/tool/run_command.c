@@ -1,6 +1,6 @@
 /*
- * run_command.c - limits through scenarios: a table by phase, means over the seeds; or what happened
- * in time, of the first seed.
+ * run_command.c - limits through scenarios: a table by phase, means over the seeds; or what
+ * happened in time, of the first seed.
  */
 #include "run_command.h"
 
@@ -31,6 +31,7 @@ struct runs {
 	const struct choice *choice;
 	const struct scenario *scenario;
 	struct run_result **results;
+	int limits, phases; /* widths of columns */
 };
 
 static error_t option(int key, char *arg, struct argp_state *state)
@@ -52,6 +53,12 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		wanted->series.oracle = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (wanted->series.path == NULL &&
+		    (wanted->series.every != 0 || wanted->series.oracle))
+			argp_error(state,
+				   "--every and --oracle are of a series: --series is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -80,13 +87,14 @@ static void print_phase(const struct runs *runs, size_t limit, unsigned phase, s
 	memset(sum, 0, sizeof(*sum));
 	for (size_t i = 0; i < seeds; i++)
 		tally_add(sum, &runs->results[limit * seeds + i]->phases[phase].tally);
-	printf("%-16s %-10s %9.1f %9.1f %7.3f %9.1f %8.1f %8.3f %8.3f %8.3f %8.1f %6u %6u\n",
-	       runs->choice->limits[limit]->text, runs->scenario->phases[phase].name,
-	       tally_per_second(sum, sum->offered), tally_per_second(sum, sum->admitted),
-	       100 * tally_rejected_share(sum), tally_per_second(sum, sum->good),
-	       tally_per_second(sum, sum->timed_out), MS * tally_latency_mean(sum),
-	       MS * tally_latency_quantile(sum, 0.5), MS * tally_latency_quantile(sum, 0.99),
-	       tally_limit_mean(sum), sum->limit_last, sum->inflight_max);
+	printf("%-*s %-*s %9.1f %9.1f %7.3f %9.1f %8.1f %8.3f %8.3f %8.3f %8.1f %6ju %6u\n",
+	       runs->limits, runs->choice->limits[limit]->text, runs->phases,
+	       runs->scenario->phases[phase].name, tally_per_second(sum, sum->offered),
+	       tally_per_second(sum, sum->admitted), 100 * tally_rejected_share(sum),
+	       tally_per_second(sum, sum->good), tally_per_second(sum, sum->timed_out),
+	       MS * tally_latency_mean(sum), MS * tally_latency_quantile(sum, 0.5),
+	       MS * tally_latency_quantile(sum, 0.99), tally_limit_mean(sum),
+	       (uintmax_t)sum->limit_last, sum->inflight_max);
 }
 
 static void print_hash(const struct runs *runs, size_t limit)
@@ -100,8 +108,17 @@ static void print_hash(const struct runs *runs, size_t limit)
 		hash = hash * 31 + result->hash;
 		windows += result->windows;
 	}
-	printf("%-16s windows %ju, hash %016jx\n", runs->choice->limits[limit]->text,
+	printf("%-*s windows %ju, hash %016jx\n", runs->limits, runs->choice->limits[limit]->text,
 	       (uintmax_t)windows, (uintmax_t)hash);
+}
+
+static void set_widths(struct runs *runs)
+{
+	runs->limits = runs->phases = 10;
+	for (size_t i = 0; i < runs->choice->limit_count; i++)
+		runs->limits = output_wide(runs->limits, runs->choice->limits[i]->text);
+	for (unsigned k = 0; k < runs->scenario->phase_count; k++)
+		runs->phases = output_wide(runs->phases, runs->scenario->phases[k].name);
 }
 
 static void print(const struct runs *runs)
@@ -109,9 +126,9 @@ static void print(const struct runs *runs)
 	struct tally *sum = memory_new(sizeof(*sum));
 
 	printf("# %s: %s\n", runs->scenario->name, runs->scenario->about);
-	printf("%-16s %-10s %9s %9s %7s %9s %8s %8s %8s %8s %8s %6s %6s\n", "limit", "phase",
-	       "offer/s", "admit/s", "rejct%", "good/s", "tmout/s", "mean_ms", "p50_ms", "p99_ms",
-	       "mean", "last", "infl");
+	printf("%-*s %-*s %9s %9s %7s %9s %8s %8s %8s %8s %8s %6s %6s\n", runs->limits, "limit",
+	       runs->phases, "phase", "offer/s", "admit/s", "rejct%", "good/s", "tmout/s",
+	       "mean_ms", "p50_ms", "p99_ms", "mean", "last", "infl");
 	for (size_t i = 0; i < runs->choice->limit_count; i++) {
 		for (unsigned k = 0; k < runs->scenario->phase_count; k++)
 			print_phase(runs, i, k, sum);
@@ -136,6 +153,7 @@ static void table(const struct choice *choice, const struct scenario *scenario)
 		.threads = choice->threads,
 		.title = scenario->name,
 	});
+	set_widths(&runs);
 	print(&runs);
 	for (size_t i = 0; i < count; i++)
 		free(runs.results[i]);
@@ -225,7 +243,8 @@ int command_run(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.children = children,
-		.doc = "Run limits through scenarios, and print a table by phase.",
+		.doc = "Run limits through scenarios, and print a table by phase.\v"
+		       "Unless told, with seed 1.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 1},

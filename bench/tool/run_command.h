@@ -13,7 +13,7 @@ struct series_plan {
 	bool oracle;    /* with the oracle's limits, and a run of theirs */
 };
 
-/* Each limit in each scenario, with the first seed. False, after a message: it cannot be written. */
+/* Each limit in each scenario, with the first seed. False, after a message: it is not written. */
 bool series_write(const struct choice *choice, const struct series_plan *plan);
 
 #endif

@@ -10,6 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Of columns. */
+struct widths {
+	int limits, scenarios;
+};
+
 struct wanted {
 	struct choice choice;
 	const char *tsv;
@@ -72,40 +77,44 @@ static void print_spread(const struct scores *scores, size_t limit)
 	printf("  %5.3f-%5.3f", least, most);
 }
 
-static void print_limit(const struct scores *scores, size_t limit, size_t *order)
+static void print_limit(const struct scores *scores, size_t limit, size_t *order,
+			const struct widths *widths)
 {
 	const struct choice *c = scores->choice;
 	double rejects = 100 * scores_false_rejects(scores, limit);
 	size_t worst;
 
-	printf("%-20s %6.3f", c->limits[limit]->text, scores_total(scores, limit, -1, POWER));
-	print_spread(scores, limit);
-	printf("  %6.1f %%  x%-6.2f", 100 * scores_total(scores, limit, -1, GOODPUT),
-	       scores_total(scores, limit, -1, LATENCY));
 	if (scores_rank(scores, limit, GOODPUT, order) == 0) {
-		putchar('\n');
+		printf("%-*s %6s\n", widths->limits, c->limits[limit]->text, "-");
 		return;
 	}
 	worst = order[0];
-	printf("  %5.1f %% %-22s", 100 * scores_mean(scores, limit, worst, GOODPUT),
-	       c->scenarios[worst].name);
+	printf("%-*s %6.3f", widths->limits, c->limits[limit]->text,
+	       scores_total(scores, limit, -1, POWER));
+	print_spread(scores, limit);
+	printf("  %6.1f %%  x%-8.2f", 100 * scores_total(scores, limit, -1, GOODPUT),
+	       scores_total(scores, limit, -1, LATENCY));
+	printf("  %5.1f %% %-*s", 100 * scores_mean(scores, limit, worst, GOODPUT),
+	       widths->scenarios, c->scenarios[worst].name);
 	scores_rank(scores, limit, LATENCY, order);
 	worst = order[0];
-	printf("  x%-6.2f %-22s", scores_mean(scores, limit, worst, LATENCY),
+	printf("  x%-8.2f %-*s", scores_mean(scores, limit, worst, LATENCY), widths->scenarios,
 	       c->scenarios[worst].name);
 	if (isnan(rejects))
-		puts("       -");
+		puts("         -");
 	else
-		printf("  %6.2f %%\n", rejects);
+		printf("  %7.2f %%\n", rejects);
 }
 
-static void print_worst(const struct scores *scores, size_t limit, unsigned rows, size_t *order)
+static void print_worst(const struct scores *scores, size_t limit, unsigned rows, size_t *order,
+			const struct widths *widths)
 {
 	const struct choice *c = scores->choice;
 	size_t count = scores_rank(scores, limit, POWER, order);
 
 	for (size_t i = 0; i < count && i < rows; i++)
-		printf("%-20s %6.3f  %6.1f %%  x%-7.2f  %s\n", i == 0 ? c->limits[limit]->text : "",
+		printf("%-*s %6.3f  %6.1f %%  x%-8.2f  %s\n", widths->limits,
+		       i == 0 ? c->limits[limit]->text : "",
 		       scores_mean(scores, limit, order[i], POWER),
 		       100 * scores_mean(scores, limit, order[i], GOODPUT),
 		       scores_mean(scores, limit, order[i], LATENCY), c->scenarios[order[i]].name);
@@ -126,8 +135,20 @@ static void rank_limits(const struct scores *scores, size_t *limits)
 	}
 }
 
+static struct widths widths_of(const struct choice *c)
+{
+	struct widths widths = {.limits = 10, .scenarios = 6};
+
+	for (size_t i = 0; i < c->limit_count; i++)
+		widths.limits = output_wide(widths.limits, c->limits[i]->text);
+	for (size_t i = 0; i < c->scenario_count; i++)
+		widths.scenarios = output_wide(widths.scenarios, c->scenarios[i].name);
+	return widths;
+}
+
 static void print(const struct scores *scores, unsigned worst)
 {
+	const struct widths widths = widths_of(scores->choice);
 	const struct choice *c = scores->choice;
 	size_t *order = memory_new(c->scenario_count * sizeof(*order));
 	size_t *limits = memory_new(c->limit_count * sizeof(*limits));
@@ -135,15 +156,16 @@ static void print(const struct scores *scores, unsigned worst)
 	rank_limits(scores, limits);
 	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
 	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
-	printf("%-20s %6s  %-11s  %8s  %-7s  %-30s  %-30s  %8s\n", "limit", "power", "by seed",
-	       "goodput", "latency", "worst goodput", "worst latency", "false rej");
+	printf("%-*s %6s  %-11s  %8s  %-9s  %-*s  %-*s  %9s\n", widths.limits, "limit", "power",
+	       "by seed", "goodput", "latency", widths.scenarios + 8, "worst goodput",
+	       widths.scenarios + 10, "worst latency", "false rej");
 	for (size_t i = 0; i < c->limit_count; i++)
-		print_limit(scores, limits[i], order);
+		print_limit(scores, limits[i], order, &widths);
 	if (worst > 0)
-		printf("\n%-20s %6s  %8s  %-8s  %s\n", "worst rows", "power", "goodput", "latency",
-		       "scenario");
+		printf("\n%-*s %6s  %8s  %-9s  %s\n", widths.limits, "worst rows", "power",
+		       "goodput", "latency", "scenario");
 	for (size_t i = 0; i < c->limit_count && worst > 0; i++)
-		print_worst(scores, limits[i], worst, order);
+		print_worst(scores, limits[i], worst, order, &widths);
 	free(limits);
 	free(order);
 }

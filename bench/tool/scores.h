@@ -40,7 +40,7 @@ double scores_false_rejects(const struct scores *scores, size_t limit);
 /* Every score, a line of TSV each. */
 void scores_write(const struct scores *scores, FILE *out);
 
-/* Say so on standard error, and return true, if a limiter has lost a permit or gone above its limit. */
+/* If a limiter has lost a permit, or gone above its limit, say so on standard error: true. */
 bool scores_leak(const struct scores *scores);
 
 #endif

@@ -40,11 +40,19 @@ struct range {
 	char from_unit[16], to_unit[16];
 };
 
+unsigned sweep_steps(const char *text, const struct argp_state *state)
+{
+	char *end;
+	unsigned long steps = strtoul(text, &end, 10);
+
+	if (*end != '\0' || steps < 2 || steps > STEPS_MAX)
+		argp_error(state, "%s is no number from 2 to %d", text, STEPS_MAX);
+	return (unsigned)steps;
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
-	unsigned long steps;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -54,10 +62,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->param = arg;
 		return 0;
 	case 'n':
-		steps = strtoul(arg, &end, 10);
-		if (*end != '\0' || steps < 2 || steps > STEPS_MAX)
-			argp_error(state, "%s is no number from 2 to %d", arg, STEPS_MAX);
-		wanted->steps = (unsigned)steps;
+		wanted->steps = sweep_steps(arg, state);
 		return 0;
 	case 't':
 		wanted->tsv = arg;
@@ -147,23 +152,27 @@ static bool same_unit(struct range *range)
 static bool add_range(struct values *values, const char *limit, const char *name,
 		      struct range *range)
 {
-	bool whole = range->from == floor(range->from) && range->to == floor(range->to);
-	double gap = range->to - range->from;
-	unsigned steps = values->steps != 0 ? values->steps : STEPS;
+	unsigned steps = values->steps;
 	char value[128];
+	bool whole;
+	double gap;
 
 	if (!same_unit(range))
 		return false;
-	if (values->steps == 0 && whole && gap < WHOLE_STEPS)
-		steps = (unsigned)gap + 1;
+	whole = range->from == floor(range->from) && range->to == floor(range->to);
+	gap = range->to - range->from;
+	if (steps == 0)
+		steps = whole && gap < WHOLE_STEPS ? (unsigned)gap + 1 : STEPS;
 	for (unsigned i = 0; i < steps; i++) {
 		double number = step_of(range, i, steps);
 
-		if (whole && steps == (unsigned)gap + 1)
+		if (whole && steps == gap + 1)
 			number = range->from + i;
 		else if (whole && range->to >= WHOLE_STEPS)
 			number = floor(number + 0.5);
-		snprintf(value, sizeof(value), "%s%.6g%s", range->before, number, range->from_unit);
+		/* Large whole numbers without an exponent, which a count must not have. */
+		snprintf(value, sizeof(value), "%s%.*g%s", range->before,
+			 number == floor(number) ? 15 : 6, number, range->from_unit);
 		add_value(values, limit, name, value);
 	}
 	return true;
@@ -199,15 +208,18 @@ static void print(const struct scores *scores)
 {
 	const struct choice *c = scores->choice;
 	size_t *order = memory_new(c->scenario_count * sizeof(*order));
+	int width = 0;
 
 	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
 	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
-	printf("%-32s %6s %9s  %-7s %12s  %s\n", "limit", "power", "goodput", "latency",
+	for (size_t i = 0; i < c->limit_count; i++)
+		width = output_wide(width, c->limits[i]->text);
+	printf("%-*s %6s %9s  %-7s %12s  %s\n", width, "limit", "power", "goodput", "latency",
 	       "worst power", "in");
 	for (size_t i = 0; i < c->limit_count; i++) {
 		if (scores_rank(scores, i, POWER, order) == 0)
 			continue;
-		printf("%-32s %6.3f %7.1f %%  x%-6.2f %12.3f  %s\n", c->limits[i]->text,
+		printf("%-*s %6.3f %7.1f %%  x%-6.2f %12.3f  %s\n", width, c->limits[i]->text,
 		       scores_total(scores, i, -1, POWER),
 		       100 * scores_total(scores, i, -1, GOODPUT),
 		       scores_total(scores, i, -1, LATENCY),
@@ -261,7 +273,7 @@ int command_sweep(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"param", 'P', "NAME=FROM..TO", 0, "What to vary, or NAME=VALUE,...; required", 0},
-		{"steps", 'n', "N", 0, "Values between (whole numbers if there are few, or 9)", 0},
+		{"steps", 'n', "N", 0, "So many values (whole numbers if there are few, or 9)", 0},
 		{"tsv", 't', "FILE", 0, "Write every score, as TSV; -: to standard output, alone",
 		 0},
 		{0},
@@ -271,8 +283,9 @@ int command_sweep(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.children = children,
-		.doc = "Score a limit for several values of a parameter of its.\v"
-		       "As in weir-sim sweep --limit vegas --param alpha=log10:1..6.",
+		.doc = "Score a limit for several values of one of its parameters.\v"
+		       "As in weir-sim sweep --limit vegas --param alpha=log10:1..6. Unless told, in "
+		       "all built-in scenarios, with seeds 1 to 3.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 3, .scenarios_text = CHOICE_ALL},

@@ -12,4 +12,7 @@
  */
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps);
 
+/* A number of steps, of a command line; one that is none ends the program. */
+unsigned sweep_steps(const char *text, const struct argp_state *state);
+
 #endif

@@ -1,9 +1,10 @@
 #!/bin/sh
-# plots.sh WEIR_SIM WORK_DIR - every plot is drawn, in every format, without a word of complaint.
+# plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn, in every format, without a word of complaint.
 set -u
 
 sim=$1
 work=$2
+results=$3
 failed=0
 
 for tool in gnuplot xmllint; do
@@ -72,7 +73,6 @@ scenario tiny-b
 cp "$work/tiny-a.cfg" "$work/it's.cfg"
 a=$work/tiny-a.cfg
 b=$work/tiny-b.cfg
-printf 'scenario\tlimit\tsim_power\treal_power\ntiny-a\tvegas\t0.9\t0.8\n' >"$work/real.tsv"
 
 for format in svg png txt; do
 	draw timeline.$format 'tiny-b: power' timeline --limit vegas --scenario "$a,$b"
@@ -81,7 +81,7 @@ for format in svg png txt; do
 	draw heat.$format 'tiny-a' heat --limit vegas,aimd --scenario "$a,$b" --seed 1
 	draw sweep.$format 'values of alpha' sweep --limit vegas --scenario "$a,$b" --seed 1 \
 		--param alpha=log10:1,log10:2
-	draw real.$format 'tiny-a' real --from "$work/real.tsv"
+	draw real.$format 'two-stations' real --from "$results/real.tsv"
 done
 
 # A single point everywhere; quotes.
@@ -98,8 +98,11 @@ refused 'Which plot' "$sim" plot
 refused 'does not end in' "$sim" plot heat -o heat.jpeg
 refused 'takes one limit' "$sim" plot timeline --limit vegas,aimd --scenario "$a"
 refused 'param is missing' "$sim" plot sweep --limit vegas --scenario "$a"
+refused 'is no number from 2' "$sim" plot sweep --limit vegas --scenario "$a" --param beta=1,2 -n 101
 refused 'No such file' "$sim" plot heat --from "$work/nothing.tsv"
 refused 'from is missing' "$sim" plot real
+refused 'no table of weir-real' "$sim" plot real --from "$work/data's/scores.tsv"
+refused '^weir-sim plot: /nowhere/x.svg: No such file' "$sim" plot heat -l vegas -s "$a" -o /nowhere/x.svg
 refused 'gnuplot is missing' env PATH=/nonexistent "$sim" plot heat --from "$work/data's/scores.tsv"
 
 exit "$failed"

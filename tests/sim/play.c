@@ -11,7 +11,7 @@ static void check_phase(const struct phase_result *phase)
 {
 	const struct tally *t = &phase->tally;
 	double area = 0;
-	uint64_t good = 0;
+	uint64_t good = 0, of_limiters = 0;
 
 	cr_assert_eq(t->admitted + t->rejected, t->offered);
 	cr_assert_geq(t->good + t->late + t->timed_out, t->waits);
@@ -21,6 +21,9 @@ static void check_phase(const struct phase_result *phase)
 	for (unsigned i = 0; i < CLASSES_MAX; i++)
 		good += phase->class_good[i];
 	cr_assert_eq(good, t->good, "of classes");
+	for (unsigned i = 0; i < LIMITERS_MAX; i++)
+		of_limiters += phase->limiter_good[i];
+	cr_assert_eq(of_limiters, t->good, "of limiters");
 }
 
 void play_find(struct scenario *scenario, const char *name)
@@ -32,18 +35,11 @@ void play_find(struct scenario *scenario, const char *name)
 
 void play_setup(struct run_result *result, const struct run_setup *setup)
 {
-	uint64_t good = 0, of_limiters = 0;
-
 	cr_assert_eq(run(setup, result), 0);
 	cr_assert_eq(result->above, 0, "admitted above the limit");
 	cr_assert_eq(result->leaked, 0, "not given back");
-	for (unsigned i = 0; i < setup->scenario->phase_count; i++) {
+	for (unsigned i = 0; i < setup->scenario->phase_count; i++)
 		check_phase(&result->phases[i]);
-		good += result->phases[i].tally.good;
-	}
-	for (unsigned i = 0; i < LIMITERS_MAX; i++)
-		of_limiters += result->limiter_good[i];
-	cr_assert_eq(of_limiters, good, "of limiters");
 }
 
 void play_text(struct run_result *result, const char *limit, const char *text, uint64_t seed)

@@ -222,6 +222,46 @@ Test(rules, or_each_by_itself)
 	cr_expect_eq(sum.windows, result.samples);
 }
 
+/* What a run says of limits is of all of them, and only those that are tried get its windows. */
+Test(rules, several_limiters)
+{
+	struct scenario scenario;
+	struct weir_config limiter;
+	uint64_t windows;
+	char why[300];
+
+	cr_assert_eq(
+		scenario_from_text(
+			&scenario, "t",
+			"name = \"t\"; server = { name = \"w\"; workers = 9; work = \"9ms\"; };"
+			"limiters = ( { count = 2; }, { count = 3; limit = \"fixed:limit=5\"; } );"
+			"phases = { length = \"10s\"; load = 3; };",
+			why, sizeof(why)),
+		0, "%s", why);
+	weir_config_init(&limiter);
+	limiter.limit = &weir_settable;
+	play_setup(&result, &(struct run_setup){
+				    .scenario = &scenario,
+				    .limiter = &limiter,
+				    .seed = 1,
+				    .limits = (const uint32_t[]){4},
+			    });
+	windows = result.windows;
+	cr_expect_eq(result.phases[0].tally.limit_last, 23);
+	cr_expect_float_eq(tally_limit_mean(&result.phases[0].tally), 23, 1e-9);
+	cr_expect_eq(result.phases[0].tally.inflight_max, 23);
+
+	limiter.window_min = limiter.window_max = 100 * WEIR_S;
+	play_setup(&result, &(struct run_setup){
+				    .scenario = &scenario,
+				    .limiter = &limiter,
+				    .seed = 1,
+				    .limits = (const uint32_t[]){4},
+			    });
+	cr_expect_gt(windows, 10);
+	cr_expect_float_eq((double)result.windows / (double)windows, 0.6, 0.05);
+}
+
 static const uint32_t by_phase[] = {20, 8, 40, 12};
 
 /* The mean over time is exactly what was set: not one moment of a phase had the limit before it. */

@@ -44,6 +44,8 @@ static const struct {
 	 "f:3: There is no setting \"lenght\" here. There are: name, family, about, rounds, sweep, "
 	 "arrivals, client, server, classes, limiters, phases."},
 	{ROOT_WITH("rounds = 0;"), "f:3: rounds is 0, not from 1 to 1e+06."},
+	{HEAD SERVER "rounds = 1000000;\nphases = ( { length = \"1000h\"; load = 0.5; } );",
+	 "f:4: All rounds together are longer than thirty years."},
 	{ROOT_WITH("rounds = 1.5;"), "f:3: rounds is not a whole number."},
 	{ROOT_WITH("rounds = \"many\";"), "f:3: rounds is not a number."},
 	{ROOT_WITH("sweep = 5;"), "f:3: sweep is no duration: write \"10ms\", \"2s\", \"1.5h\"."},

@@ -15,7 +15,7 @@ static void scenario_of(struct scenario *scenario, const char *phases)
 	char text[1000], why[300];
 
 	snprintf(text, sizeof(text),
-		 "name = \"t\"; client = { deadline = \"100ms\"; };\n"
+		 "name = \"a test\"; client = { deadline = \"100ms\"; };\n"
 		 "server = { name = \"w\"; workers = 16; work = \"exponential 10ms\"; };\n"
 		 "phases = ( %s );\n",
 		 phases);
@@ -142,6 +142,70 @@ Test(score, of_twice_the_limit_is_a_half)
 	cr_expect_float_eq(score.power, 0.5, 0.01);
 }
 
+/* Of six hundred calls that come, those may end that were begun before: that is no measure. */
+Test(score, is_not_of_phases_where_nobody_is_served)
+{
+	static const char *const nobody[] = {"workers = 0;", "speed = 0;", "failing = 1;"};
+	struct oracle oracle = {.limits = {16, 16, 16}};
+	struct scenario scenario;
+	struct score score;
+
+	for (unsigned i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
+		char phases[300];
+
+		snprintf(phases, sizeof(phases),
+			 "{ length = \"20s\"; load = 3; }, { length = \"10s\"; load = 3; %s },"
+			 "{ length = \"20s\"; load = 3; }",
+			 nobody[i]);
+		scenario_of(&scenario, phases);
+		score_best(&best, &scenario, &oracle, 1);
+		result = best;
+		result.phases[1].tally.good = 0;
+		score_from(&score, &scenario, &oracle, &best, &result);
+		cr_expect_eq(score.goodput, 1, "%s: %f", nobody[i], score.goodput);
+	}
+}
+
+/* Sources that come and go offer up to four times their mean: then there is no room. */
+Test(score, has_no_false_rejects_where_there_may_be_overload)
+{
+	struct oracle oracle = {.limits = {16}};
+	struct scenario scenario;
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"20s\"; load = 0.5; }");
+	scenario.arrivals = (struct arrivals_model){
+		.process = ARRIVALS_SELFSIMILAR,
+		.on = {.mean = 200e6},
+		.off = {.mean = 600e6},
+	};
+	cr_expect_float_eq(scenario_load(&scenario, &scenario.phases[0]), 2, 1e-9);
+	score_best(&best, &scenario, &oracle, 1);
+	score_from(&score, &scenario, &oracle, &best, &best);
+	cr_expect(isnan(score.false_rejects));
+}
+
+/* Fair is what gives equal parts to those who are there, though some have come late. */
+Test(score, is_fair_to_who_comes_late)
+{
+	struct oracle oracle = {.limits = {8, 8, 8}};
+	struct scenario scenario;
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"20s\"; load = 2; }, { length = \"60s\"; load = 2; }");
+	scenario.groups[0].count = 2;
+	scenario.groups[scenario.group_count++] = (struct limiter_group){.count = 2,
+									 .start = 20 * WEIR_S};
+	score_best(&best, &scenario, &oracle, 1);
+	score_from(&score, &scenario, &oracle, &best, &best);
+	cr_expect_float_eq(score.jain, 1, 1e-3, "%f", score.jain);
+
+	/* One of four has nothing: three quarters. */
+	memset(&best.phases[1].limiter_good[3], 0, sizeof(uint64_t));
+	score_from(&score, &scenario, &oracle, &best, &best);
+	cr_expect_float_eq(score.jain, 0.75, 1e-3, "%f", score.jain);
+}
+
 Test(score, has_false_rejects_where_there_was_room)
 {
 	struct scenario scenario;
@@ -201,7 +265,47 @@ Test(score, sees_a_limit_drift)
 	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
 	cr_expect_float_eq(score.drift, 80 / 115.0 / 0.8, 0.02, "%f", score.drift);
 
+	/* To follow what changes is no drift. */
+	scenario.phases[0].slower[1] = 2;
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_expect(isnan(score.drift));
+	scenario.phases[0].slower[1] = 1;
+
 	run_fixed(&result, &scenario, 16);
 	score_from(&score, &scenario, &oracle, &best, &result);
 	cr_expect_eq(score.drift, 0);
+}
+
+/* Right from the beginning, and wrong from the second round on. */
+static double fickle_update(void *state, const struct weir_window *w)
+{
+	(void)state;
+	return w->end < 10 * WEIR_S ? 100 : 20;
+}
+
+Test(score, settles_as_late_as_in_the_worst_round)
+{
+	static const struct weir_limit_ops fickle = {
+		.size = sizeof(fickle),
+		.name = "fickle",
+		.state_size = sizeof(struct gradual),
+		.init = gradual_init,
+		.update = fickle_update,
+	};
+	struct scenario scenario;
+	struct oracle oracle = {.limits = {16, 100}};
+	struct weir_config config;
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"5s\"; load = 0.1; }, { length = \"5s\"; load = 2; }");
+	weir_config_init(&config);
+	config.limit = &fickle;
+	score_best(&best, &scenario, &oracle, 1);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_expect_eq(score.settled, 0, "%f", score.settled);
+
+	scenario.rounds = 2;
+	score_best(&best, &scenario, &oracle, 1);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_expect_eq(score.settled, 5, "%f", score.settled);
 }

@@ -555,7 +555,12 @@ Test(theory, limiters_share)
 		"phases = ( { length = \"50s\"; rate = 600; }, { length = \"50s\"; rate = 600; } );",
 		1);
 	for (unsigned i = 0; i < 5; i++)
-		NEAR((double)result.limiter_good[i], i < 3 ? 16000 : 6000, 0.05);
+		for (unsigned k = 0; k < 2; k++)
+			NEAR((double)result.phases[k].limiter_good[i],
+			     k == 1  ? 6000
+			     : i < 3 ? 10000
+				     : 0,
+			     0.05);
 }
 
 /* Nothing is done while there are no workers, and all of it after. */
@@ -599,7 +604,43 @@ Test(theory, the_end_is_the_end)
 		  "phases = { length = \"1s\"; rate = 1000; };",
 		  1);
 	cr_expect_eq(result.phases[0].tally.good, 99);
-	cr_expect_eq(result.limiter_good[0], 99);
+	cr_expect_eq(result.phases[0].limiter_good[0], 99);
+}
+
+static void goes_on(void *arg, const struct weir_report *report)
+{
+	weir_time *last = arg;
+
+	cr_assert_geq(report->window.end, *last);
+	*last = report->window.end;
+}
+
+/* Of a line that would stand for longer than there is time, each has had its turn in the end. */
+Test(theory, time_does_not_wrap)
+{
+	weir_time last = 0;
+	const struct weir_observer observer = {.window = goes_on, .arg = &last};
+	struct weir_config limiter;
+	struct scenario scenario;
+	char why[300];
+
+	cr_assert_eq(
+		scenario_from_text(&scenario, "t",
+				   "name = \"t\"; server = { name = \"s\"; work = \"10000h\"; };\n"
+				   "phases = { length = \"1s\"; rate = 1000; slower = 1e6; };",
+				   why, sizeof(why)),
+		0, "%s", why);
+	weir_config_init(&limiter);
+	limiter.limit = &weir_settable;
+	limiter.observer = &observer;
+	play_setup(&result, &(struct run_setup){
+				    .scenario = &scenario,
+				    .limiter = &limiter,
+				    .seed = 1,
+				    .limits = (const uint32_t[]){100000},
+			    });
+	cr_expect_gt(result.samples, 900);
+	cr_expect_gt(last, 0);
 }
 
 /* Of a law: its mean, and quantiles. */

@@ -58,6 +58,10 @@ refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..
 
 # Scenarios. Of a file it is said where.
 refused 'no scenario "nonsense"' run -l vegas -s nonsense
+refused 'no family:nonsense' run -l vegas -s family:nonsense
+refused 'A scenario is needed' run -l vegas -s ,
+refused 'series is missing' run -l vegas -s "$small" --oracle
+refused 'series is missing' run -l vegas -s "$small" --every 1s
 refused '/nowhere.cfg: No such file' run -l vegas -s ./nowhere.cfg
 refused 'Is a directory' run -l vegas -s "$here/"
 

@@ -110,6 +110,7 @@ wrong '2: start "" is no time.' start,rtt ,2
 wrong '2: start "-1" is no time.' start,rtt -1,2
 wrong '2: start "0x10" is no time.' start,rtt 0x10,2
 wrong '2: start "99999999999999999999" is no time.' start,rtt 99999999999999999999,2
+wrong '2: start "80000000000000000000" is no time.' start_ns,rtt 80000000000000000000,2
 wrong '2: start "2026-13-01T00:00:00Z" is no time.' start,rtt 2026-13-01T00:00:00Z,2
 wrong '2: rtt "nan" is no duration.' start,rtt 1,nan
 wrong '2: rtt "1e400" is no duration.' start,rtt 1,1e400
@@ -133,6 +134,7 @@ refused 'Which trace' replay
 refused 'One trace at a time' replay a b
 refused 'one seed' replay a --seed 1..2
 refused 'is no duration' replay a --every x
+refused 'series is missing' replay a --every 1s
 refused 'no limit "x"' replay a --limit x
 refused 'unrecognized option' replay a --scenario healthy
 exit "$failed"
