@@ -5,6 +5,7 @@
 #include "lib/histogram.h"
 
 #include <stddef.h>
+#include <string.h>
 
 uint64_t bucket_floor(uint32_t bucket)
 {
@@ -14,6 +15,14 @@ uint64_t bucket_floor(uint32_t bucket)
 	if (octave == 0)
 		return part;
 	return (BUCKETS_PER_OCTAVE + part) << (octave - 1);
+}
+
+void histogram_clear(struct histogram *h)
+{
+	for (uint64_t left = h->octaves; left != 0; left &= left - 1)
+		memset(&h->bucket[first_bucket(left)], 0,
+		       BUCKETS_PER_OCTAVE * sizeof(h->bucket[0]));
+	h->octaves = h->count = 0;
 }
 
 static void swap(uint64_t *a, uint64_t *b)
@@ -65,20 +74,35 @@ static uint64_t select_kth(uint64_t *values, uint32_t n, uint32_t k)
 	return values[want];
 }
 
-double histogram_at_rank(const uint64_t *buckets, uint64_t rank, uint64_t *values, uint32_t known)
+/* The bucket in which the rank is; how many latencies are in those below goes to *below. */
+static uint32_t bucket_at_rank(const struct histogram *h, uint64_t rank, uint64_t *below)
 {
-	uint64_t below = 0;
-	uint32_t bucket = 0, in;
+	uint32_t bucket = 0;
+
+	*below = 0;
+	for (uint64_t left = h->octaves; left != 0; left &= left - 1) {
+		const uint32_t first = first_bucket(left);
+
+		for (bucket = first; bucket < first + BUCKETS_PER_OCTAVE; bucket++) {
+			if (*below + h->bucket[bucket] >= rank)
+				return bucket;
+			*below += h->bucket[bucket];
+		}
+	}
+	return bucket;
+}
+
+double histogram_at_rank(const struct histogram *h, uint64_t rank, uint64_t *values, uint32_t known)
+{
+	uint64_t below;
+	const uint32_t bucket = bucket_at_rank(h, rank, &below);
+	const uint32_t in = gather(values, known, bucket);
 	double floor, width;
 
-	while (bucket < BUCKETS - 1 && below + buckets[bucket] < rank)
-		below += buckets[bucket++];
-
-	in = gather(values, known, bucket);
-	if (in > 0 && in >= buckets[bucket])
+	if (in > 0 && in >= h->bucket[bucket])
 		return (double)select_kth(values, in, (uint32_t)(rank - below - 1) % in);
 
 	floor = (double)bucket_floor(bucket);
 	width = (double)bucket_floor(bucket + 1) - floor;
-	return floor + width * ((double)(rank - below) - 0.5) / (double)buckets[bucket];
+	return floor + width * ((double)(rank - below) - 0.5) / (double)h->bucket[bucket];
 }

@@ -53,7 +53,7 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
  * word[i]  the window's owner            release  read: who sees a new word sees that
  *                                                 version is odd, or later
  * version  the window's owner: even      release  read: the words
- * windows  the window's owner: +1        relaxed  nothing: a number
+ * windows  the window's owner: store     relaxed  nothing: a number
  * shown    a reader: CAS when beaten     relaxed  nothing: a number
  *
  * A reader that finds version odd or changed tries again.
@@ -73,7 +73,11 @@ struct brain {
 	struct burst burst;
 };
 
-/* What a partition's calls came to, on one CPU; beside the totals of all. */
+/*
+ * What a partition's calls came to, on one CPU; beside the totals of all. Here admissions are
+ * counted, and do not follow from the rest: what is in flight in a partition's word has
+ * calls in it that the gate is about to refuse, and would be shown too high.
+ */
 enum part_total {
 	PART_ADMITTED,
 	PART_SUCCEEDED,
@@ -199,7 +203,7 @@ double limiter_random(const struct weir_limiter *l);
 /* What a limit asks for, without the fraction and within the bounds. */
 uint32_t limiter_bound(const struct weir_limiter *l, double limit);
 
-/* Bring before the reader what a window came to. */
+/* Bring before the reader what a window came to; without names, as a pointer is of one process. */
 void publish(struct published *p, const struct weir_report *report);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "lib/internal.h"
 #include "lib/probes.h"
@@ -163,8 +164,8 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part)
 }
 
 /* now may be NULL: the clock is read once it is known to be needed. */
-static int try_acquire(struct weir_limiter *l, const struct weir_call *call, const weir_time *now,
-		       const void *place, struct weir_token *token)
+static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
+			   const weir_time *now, const void *place, struct weir_token *token)
 {
 	struct demand demand;
 	struct permit permit;
@@ -184,6 +185,49 @@ static int try_acquire(struct weir_limiter *l, const struct weir_call *call, con
 	return 0;
 }
 
+/* An ordinary call on a limiter without partitions and priorities needs the gate alone. */
+static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now, const void *place,
+				    struct weir_token *token)
+{
+	static const struct demand ordinary = {.cost = 1};
+	struct permit permit;
+	bool admitted;
+
+	admitted = admission_reserve_one(&l->admission, false, &permit);
+	if (UNLIKELY(permit.wake))
+		queue_drain(&l->queueing, time_for(l, now));
+	if (!admitted)
+		return limiter_refuse(l, &ordinary, now, token);
+	limiter_admit(l, time_for(l, now), 0, &permit, place, token);
+	return 0;
+}
+
+/* Whether it is as if there were no call at all, on a limiter without partitions and priorities. */
+static inline bool is_ordinary(const struct weir_call *call)
+{
+	return call == NULL || (call->partition == 0 && call->cost <= 1 && call->flags == 0 &&
+				call->reserved == 0 && call->priority >= WEIR_PRIORITY_MIN &&
+				call->priority <= WEIR_PRIORITY_MAX);
+}
+
+static inline int try_acquire(struct weir_limiter *l, const struct weir_call *call,
+			      const weir_time *now, const void *place, struct weir_token *token)
+{
+	if (LIKELY(l->plain && is_ordinary(call)))
+		return try_acquire_plain(l, now, place, token);
+	return try_acquire_any(l, call, now, place, token);
+}
+
+int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
+{
+	return try_acquire(l, NULL, NULL, __builtin_return_address(0), token);
+}
+
+int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token *token)
+{
+	return try_acquire(l, NULL, &now, __builtin_return_address(0), token);
+}
+
 int weir_try_acquire_for(struct weir_limiter *l, const struct weir_call *call,
 			 struct weir_token *token)
 {
@@ -194,35 +238,6 @@ int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call
 			    struct weir_token *token)
 {
 	return try_acquire(l, call, &now, __builtin_return_address(0), token);
-}
-
-/* An ordinary call on a limiter without partitions and priorities needs the gate alone. */
-static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now, const void *place,
-				    struct weir_token *token)
-{
-	static const struct demand ordinary = {.cost = 1};
-	struct permit permit;
-	bool admitted;
-
-	if (UNLIKELY(!l->plain))
-		return try_acquire(l, NULL, now, place, token);
-	admitted = admission_reserve_one(&l->admission, false, &permit);
-	if (UNLIKELY(permit.wake))
-		queue_drain(&l->queueing, time_for(l, now));
-	if (!admitted)
-		return limiter_refuse(l, &ordinary, now, token);
-	limiter_admit(l, time_for(l, now), 0, &permit, place, token);
-	return 0;
-}
-
-int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
-{
-	return try_acquire_plain(l, NULL, __builtin_return_address(0), token);
-}
-
-int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token *token)
-{
-	return try_acquire_plain(l, &now, __builtin_return_address(0), token);
 }
 
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
@@ -258,57 +273,83 @@ static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 
 static void fill_numbers(const struct weir_limiter *l, struct weir_report *report)
 {
-	report->names = l->ops->numbers;
+	report->names = NULL;
+	report->count = 0;
+	memset(report->numbers, 0, sizeof(report->numbers));
 	if (l->ops->observe == NULL)
 		return;
 	l->ops->observe(l->state, report->numbers);
-	while (report->names[report->count] != NULL && report->count < WEIR_NUMBERS_MAX)
+	while (l->ops->numbers[report->count] != NULL && report->count < WEIR_NUMBERS_MAX)
 		report->count++;
 }
 
-/* Let the limit look at a window that this thread owns: seldom, so out of the way of calls. */
-static __attribute__((noinline)) void learn(struct weir_limiter *l, weir_time now,
-					    struct weir_window *w)
+/* Let the limit look at a window that this thread owns, and let go of it. */
+static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
 	struct room *room = l->admission.room;
+	struct weir_window *w = &report->window;
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
-	struct weir_report report;
 	uint32_t burst;
 
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
 	w->cpu = cpu_now(l);
 	burst = burst_after(&l->brain->burst, w, open);
-	report = (struct weir_report){.window = *w, .limit = updated(l, w)};
+	report->limit = updated(l, w);
 	/* A settable one is not ours to store: somebody may have set it meanwhile. */
-	if (report.limit != w->limit)
-		atomic_store_explicit(&room->learned, report.limit, memory_order_relaxed);
-	atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	if (credits_far(&l->admission.crediting, w->inflight_max, report.limit) ||
-	    report.limit != w->limit || burst != open)
+	if (report->limit != w->limit)
+		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
+	if (burst != open)
+		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
+	if (credits_far(&l->admission.crediting, w->inflight_max, report->limit) ||
+	    report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
-	fill_numbers(l, &report);
-	publish(l->published, &report);
-	PROBE_WINDOW(l, w->limit, report.limit, w->inflight_max, (int64_t)w->rtt,
+	fill_numbers(l, report);
+	publish(l->published, report);
+	report->names = l->ops->numbers;
+	PROBE_WINDOW(l, w->limit, report->limit, w->inflight_max, (int64_t)w->rtt,
 		     w->dropped + w->timed_out);
 	if (l->observer.window != NULL)
-		l->observer.window(l->observer.arg, &report);
+		l->observer.window(l->observer.arg, report);
+	sampler_open(&l->sampling, now);
 }
 
-static void record(struct weir_limiter *l, struct stripe *stripe, weir_time start, weir_time now,
-		   uint32_t inflight, enum kind kind)
+/* Seldom, so out of the way of calls. */
+static __attribute__((noinline)) void close_window(struct weir_limiter *l, weir_time now)
 {
-	int64_t rtt = (int64_t)(now - start); /* a clock that went back measured nothing */
-	struct weir_window w;
+	struct weir_report report; /* not cleared: learn() fills all of it */
 
-	if (!sampler_record(&l->sampling, stripe, rtt > 0 ? (uint64_t)rtt : 0, inflight, kind))
-		return;
-	if (LIKELY(!sampler_close(&l->sampling, now, &w)))
-		return;
-	learn(l, now, &w);
-	sampler_open(&l->sampling, now);
+	if (sampler_close(&l->sampling, now, &report.window))
+		learn(l, now, &report);
+}
+
+/* Where each sample is a window. */
+static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
+							struct stripe *stripe, weir_time now,
+							uint64_t rtt, uint32_t inflight,
+							enum kind kind)
+{
+	const struct sample sample = {.rtt = rtt, .inflight = inflight, .kind = kind};
+	struct weir_report report; /* not cleared: learn() fills all of it */
+
+	if (sampler_close_with(&l->sampling, stripe, now, &sample, &report.window))
+		learn(l, now, &report);
+}
+
+static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_time start,
+			  weir_time now, uint32_t inflight, enum kind kind)
+{
+	const int64_t age = (int64_t)(now - start);
+	const uint64_t rtt = age > 0 ? (uint64_t)age
+				     : 0; /* a clock that went back measured nothing */
+
+	if (UNLIKELY(l->sampling.sampler->config.each_sample))
+		close_window_with(l, stripe, now, rtt, inflight, kind);
+	else if (sampler_record(&l->sampling, stripe, rtt, inflight, kind) &&
+		 UNLIKELY(sampler_due(&l->sampling, now)))
+		close_window(l, now);
 }
 
 /* A call that is no sample. */
@@ -318,9 +359,11 @@ static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t p
 	switch (outcome) {
 	case WEIR_CANCELLED:
 		stripe_count(stripe, TOTAL_CANCELLED);
+		sampler_leave(&l->sampling); /* the next window tells how many */
 		break;
 	case WEIR_FAILED:
 		stripe_count(stripe, TOTAL_FAILED);
+		sampler_leave(&l->sampling);
 		break;
 	default:
 		stripe_count(stripe, TOTAL_IGNORED);
@@ -333,16 +376,18 @@ static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_
 			  weir_time start, weir_time now, uint32_t inflight,
 			  enum weir_outcome outcome)
 {
+	enum kind kind = SERVED;
+
 	if (LIKELY(outcome == WEIR_SUCCESS)) {
 		count_part(l, stripe, part, PART_SUCCEEDED);
-		record(l, stripe, start, now, inflight, SERVED);
 	} else if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT) {
 		count_part(l, stripe, part, PART_DROPPED);
-		record(l, stripe, start, now, inflight,
-		       outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT);
+		kind = outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT;
 	} else {
 		note(l, stripe, part, outcome);
+		return;
 	}
+	record(l, stripe, start, now, inflight, kind);
 }
 
 /* False: the token is a copy of one that was released before. */
@@ -410,7 +455,7 @@ void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_du
 	if ((l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
 	    (int64_t)delay < 0)
 		return;
-	sampler_queued(sampler_stripe(&l->sampling), delay);
+	sampler_queued(&l->sampling, sampler_stripe(&l->sampling), delay);
 }
 
 void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,

@@ -13,19 +13,30 @@
  * numbers, and steers nothing. */
 #define TRIES 100
 
+/* What a report has beyond whole words: nothing, where numbers are aligned as words are. */
+#define TAIL (sizeof(struct weir_report) % sizeof(uint64_t))
+
+static uint64_t word_of(const struct weir_report *report, size_t i)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, (const char *)report + i * sizeof(word),
+	       TAIL != 0 && i == REPORT_WORDS - 1 ? TAIL : sizeof(word));
+	return word;
+}
+
+/* How many numbers a limit shows never changes: the words of the others stay zero. */
 void publish(struct published *p, const struct weir_report *report)
 {
-	uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed);
-	struct weir_report plain = *report;
-	uint64_t word[REPORT_WORDS] = {0};
+	const size_t words = REPORT_WORDS - (WEIR_NUMBERS_MAX - report->count);
+	const uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed);
+	const uint64_t windows = atomic_load_explicit(&p->windows, memory_order_relaxed);
 
-	plain.names = NULL; /* a pointer of this process */
-	memcpy(word, &plain, sizeof(plain));
 	atomic_store_explicit(&p->version, version + 1, memory_order_relaxed);
-	for (size_t i = 0; i < REPORT_WORDS; i++)
-		atomic_store_explicit(&p->word[i], word[i], memory_order_release);
+	for (size_t i = 0; i < words; i++)
+		atomic_store_explicit(&p->word[i], word_of(report, i), memory_order_release);
 	atomic_store_explicit(&p->version, version + 2, memory_order_release);
-	atomic_fetch_add_explicit(&p->windows, 1, memory_order_relaxed);
+	atomic_store_explicit(&p->windows, windows + 1, memory_order_relaxed);
 }
 
 static void read_report(const struct published *p, struct weir_report *report)

@@ -25,7 +25,7 @@
  * inbox    enter: CAS, pushes               release  drain: the slot's plain fields
  * inbox    drain: exchange, takes all       acquire  enter
  * gone     leave: CAS, pushes               release  drain: slot.gone_next
- * gone     drain: exchange, takes all       acquire  leave
+ * gone     drain: exchange, takes all       acquire  leave; enter looks at it, relaxed: a hint
  * pending  the errand's word (lib/errand.h): the lists and the drainer's fields pass from
  *          drainer to drainer, and who drains sees what was done before each asking
  * open     shadow_set: store                relaxed  nothing: who stores it asks for a drain
@@ -454,11 +454,29 @@ void queue_drain(const struct queueing *q, weir_time now)
 	} while (!errand_done(&q->queue->pending, &asked));
 }
 
+/*
+ * A free slot's number, or NO_PLACE. Those that waiters have left come free in a drain. If none is
+ * free but some were left, who drains has most likely lost his processor in the middle of it,
+ * and all would find the queue full until he has it back: so he is given the chance, once. In
+ * a queue that is full of waiters nobody gives way.
+ */
+static uint32_t find_place(const struct queueing *q)
+{
+	const uint32_t hint = (uint32_t)sched_getcpu();
+	uint32_t i = bitmap_take(q->free, q->queue->slots, hint);
+
+	if (LIKELY(i != NO_PLACE) ||
+	    atomic_load_explicit(&q->queue->gone, memory_order_relaxed) == NIL)
+		return i;
+	sched_yield();
+	return bitmap_take(q->free, q->queue->slots, hint);
+}
+
 /* A slot of our own, with a stamp for its new use; or NO_PLACE. Its state stays FREE. */
 static uint32_t take_slot(const struct queueing *q, const struct demand *demand,
 			  struct listener listener, struct weir_wait *wait)
 {
-	uint32_t i = bitmap_take(q->free, q->queue->slots, (uint32_t)sched_getcpu()), stamp;
+	uint32_t i = find_place(q), stamp;
 	struct slot *slot;
 
 	if (i == NO_PLACE)

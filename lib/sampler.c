@@ -37,10 +37,6 @@
 /* A window that lacks samples is looked at again after this part of its length. */
 #define EXTENSION 4
 
-/* The word due: a time in 63 bits, and whether somebody is closing the window. */
-#define BUSY    UINT64_C(1)
-#define AT_ONCE UINT64_C(0)
-
 #define RELAXED memory_order_relaxed
 
 size_t pool_size(uint32_t stripes)
@@ -51,13 +47,16 @@ size_t pool_size(uint32_t stripes)
 void sampler_init(const struct sampling *s, const struct sampler_config *config)
 {
 	/* The first sample opens the first window, and sets its length. */
-	atomic_init(&s->sampler->due, AT_ONCE);
+	atomic_init(&s->sampler->due, DUE_AT_ONCE);
 	atomic_init(&s->sampler->owner, 0);
+	atomic_init(&s->sampler->left, 0);
 	s->sampler->config = *config;
 	s->sampler->start = 0;
 	s->sampler->length = 0;
 	s->sampler->rtt_smoothed = 0;
 	s->sampler->cancelled = s->sampler->failed = 0;
+	if (s->lanes != NULL)
+		memset(&s->pool->histogram, 0, sizeof(s->pool->histogram));
 	for (uint32_t i = 0; i < config->stripes; i++) {
 		memset(&s->stripes[i], 0, sizeof(s->stripes[i]));
 		atomic_init(&s->stripes[i].min, UINT64_MAX);
@@ -167,6 +166,15 @@ static bool began_anew(const struct stripe *stripe)
 	return atomic_load_explicit(&stripe->spilled[0], RELAXED) != 0;
 }
 
+static void add_to_bucket(struct lane *lane, uint32_t bucket)
+{
+	const uint64_t octave = octave_of(bucket);
+
+	atomic_fetch_add_explicit(&lane->bucket[bucket], 1, RELAXED);
+	if (UNLIKELY((atomic_load_explicit(&lane->octaves, RELAXED) & octave) == 0))
+		atomic_fetch_or_explicit(&lane->octaves, octave, RELAXED);
+}
+
 /*
  * A thread that is stopped between its add and its store, while the window is
  * closed, puts its value into the next window's log: the quantile is then off by
@@ -177,20 +185,30 @@ static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, ui
 	if (index < LOG_MAX && !began_anew(stripe))
 		atomic_store_explicit(&lane->log[index], rtt, RELAXED);
 	else
-		atomic_fetch_add_explicit(&lane->bucket[bucket_of(rtt)], 1, RELAXED);
+		add_to_bucket(lane, bucket_of(rtt));
+}
+
+static enum total total_of(enum kind kind)
+{
+	return kind == DROPPED ? TOTAL_DROPPED : TOTAL_TIMED_OUT;
 }
 
 static void count_overload(struct stripe *stripe, enum kind kind)
 {
-	stripe_count(stripe, kind == DROPPED ? TOTAL_DROPPED : TOTAL_TIMED_OUT);
+	stripe_count(stripe, total_of(kind));
 	atomic_fetch_add_explicit(kind == DROPPED ? &stripe->dropped : &stripe->timed_out, 1,
 				  RELAXED);
+}
+
+static bool is_measured(const struct sampling *s, uint64_t rtt)
+{
+	return rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
 }
 
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, enum kind kind)
 {
-	bool measured = rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
+	const bool measured = is_measured(s, rtt);
 	uint64_t index;
 
 	/* First, so that a snapshot that has this call as a sample has it as a drop too. */
@@ -220,7 +238,7 @@ static uint64_t queue_after(uint64_t word, uint64_t delay)
 	return (count < DELAYS_MAX ? count + 1 : count) << QUEUE_BITS | min;
 }
 
-void sampler_queued(struct stripe *stripe, uint64_t delay)
+void sampler_queued(const struct sampling *s, struct stripe *stripe, uint64_t delay)
 {
 	uint64_t word = atomic_load_explicit(&stripe->queue, RELAXED);
 
@@ -229,6 +247,7 @@ void sampler_queued(struct stripe *stripe, uint64_t delay)
 	while (!atomic_compare_exchange_weak_explicit(&stripe->queue, &word,
 						      queue_after(word, delay), RELAXED, RELAXED))
 		;
+	sampler_leave(s);
 }
 
 /* What a window adds up to. */
@@ -253,6 +272,41 @@ static struct sums peek(const struct sampling *s)
 	return all;
 }
 
+/*
+ * Take what is there; none stands for nothing. Most words of most windows are empty, and to look
+ * costs less than an exchange. Acquire is for what counts samples; numbers would do without.
+ */
+static uint64_t take(_Atomic uint64_t *word, uint64_t none)
+{
+	if (atomic_load_explicit(word, RELAXED) == none)
+		return none;
+	return atomic_exchange_explicit(word, none, memory_order_acquire);
+}
+
+static uint32_t take_32(_Atomic uint32_t *word)
+{
+	if (atomic_load_explicit(word, RELAXED) == 0)
+		return 0;
+	return atomic_exchange_explicit(word, 0, RELAXED);
+}
+
+/* A service's latencies are in a few octaves, for ever: the buckets of others are not looked at. */
+static void collect_buckets(struct lane *lane, struct histogram *histogram)
+{
+	uint64_t left = atomic_load_explicit(&lane->octaves, RELAXED);
+
+	for (; left != 0; left &= left - 1) {
+		const uint32_t first = first_bucket(left);
+
+		for (uint32_t i = first; i < first + BUCKETS_PER_OCTAVE; i++) {
+			const uint32_t count = take_32(&lane->bucket[i]);
+
+			if (count > 0)
+				histogram_add(histogram, i, count);
+		}
+	}
+}
+
 static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, uint32_t *known)
 {
 	for (uint32_t i = 0; i < LOG_MAX && i < logged; i++) {
@@ -261,32 +315,39 @@ static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, 
 		if (rtt == 0)
 			continue; /* counted, but not yet stored */
 		pool->value[(*known)++] = rtt;
-		pool->bucket[bucket_of(rtt)]++;
+		histogram_add(&pool->histogram, bucket_of(rtt), 1);
 	}
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		if (atomic_load_explicit(&lane->bucket[i], RELAXED) != 0)
-			pool->bucket[i] += atomic_exchange_explicit(&lane->bucket[i], 0, RELAXED);
+	collect_buckets(lane, &pool->histogram);
+}
+
+/* The owner's word, so there is nobody else who adds to it. */
+static void count_collected(struct stripe *stripe, uint64_t count)
+{
+	_Atomic uint64_t *total = &stripe->total[TOTAL_COLLECTED];
+
+	atomic_store_explicit(total, atomic_load_explicit(total, RELAXED) + count,
+			      memory_order_release);
 }
 
 /* Take count and sum out of a stripe; how many of its samples may be in the log. */
 static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 {
 	uint64_t logged = began_anew(stripe) ? LOG_MAX : 0;
-	uint64_t packed = atomic_exchange_explicit(&stripe->packed, 0, memory_order_acquire);
+	uint64_t packed = take(&stripe->packed, 0);
 	uint64_t count = packed >> SUM_BITS;
 
 	logged += count;
 	all->sum += packed & SUM_MASK;
 	for (uint32_t k = 0; k < SPILLS; k++) {
-		uint64_t word = atomic_exchange_explicit(&stripe->spilled[k], 0,
-							 memory_order_acquire);
+		uint64_t word = take(&stripe->spilled[k], 0);
 
 		count += word >> SUM_BITS;
 		all->sum += word & SUM_MASK;
 	}
-	count += atomic_exchange_explicit(&stripe->wide_count, 0, memory_order_acquire);
-	all->sum += atomic_exchange_explicit(&stripe->wide_sum, 0, RELAXED);
-	atomic_fetch_add_explicit(&stripe->total[TOTAL_COLLECTED], count, memory_order_release);
+	count += take(&stripe->wide_count, 0);
+	all->sum += take(&stripe->wide_sum, 0);
+	if (count > 0)
+		count_collected(stripe, count);
 	all->count += count;
 	return logged;
 }
@@ -298,16 +359,16 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 
 	*known = 0;
 	if (s->lanes != NULL)
-		memset(s->pool->bucket, 0, sizeof(s->pool->bucket));
+		histogram_clear(&s->pool->histogram);
 	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
 		struct stripe *stripe = &s->stripes[i];
 		uint64_t logged = take_sums(stripe, &all);
-		uint64_t min = atomic_exchange_explicit(&stripe->min, UINT64_MAX, RELAXED);
-		uint64_t max = atomic_exchange_explicit(&stripe->max, 0, RELAXED);
-		uint32_t top = atomic_exchange_explicit(&stripe->inflight_max, 0, RELAXED);
+		uint64_t min = take(&stripe->min, UINT64_MAX);
+		uint64_t max = take(&stripe->max, 0);
+		uint32_t top = take_32(&stripe->inflight_max);
 
-		all.dropped += atomic_exchange_explicit(&stripe->dropped, 0, RELAXED);
-		all.timed_out += atomic_exchange_explicit(&stripe->timed_out, 0, RELAXED);
+		all.dropped += take_32(&stripe->dropped);
+		all.timed_out += take_32(&stripe->timed_out);
 		all.min = min < all.min ? min : all.min;
 		all.max = max > all.max ? max : all.max;
 		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
@@ -328,11 +389,10 @@ static void collect_queue(const struct sampling *s, struct weir_window *w)
 	uint64_t count = 0, min = QUEUE_DELAY_MAX;
 
 	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
-		uint64_t word = atomic_load_explicit(&s->stripes[i].queue, RELAXED);
+		uint64_t word = take(&s->stripes[i].queue, 0);
 
 		if (word == 0)
 			continue;
-		word = atomic_exchange_explicit(&s->stripes[i].queue, 0, RELAXED);
 		count += word >> QUEUE_BITS;
 		min = (word & QUEUE_DELAY_MAX) < min ? word & QUEUE_DELAY_MAX : min;
 	}
@@ -343,14 +403,13 @@ static void collect_queue(const struct sampling *s, struct weir_window *w)
 /* The rank is the nearest to quantile * count, ties up, as Netflix's; the lowest is the first. */
 static double quantile_of(const struct sampling *s, uint32_t known)
 {
-	uint64_t count = 0, rank;
+	const struct histogram *h = &s->pool->histogram;
+	uint64_t rank;
 
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		count += s->pool->bucket[i];
-	if (count == 0)
+	if (h->count == 0)
 		return 0;
-	rank = (uint64_t)floor((double)count * s->sampler->config.quantile + 0.5);
-	return histogram_at_rank(s->pool->bucket, rank > 0 ? rank : 1, s->pool->value, known);
+	rank = (uint64_t)floor((double)h->count * s->sampler->config.quantile + 0.5);
+	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
 static double smoothed(struct sampler *sampler, double rtt)
@@ -453,12 +512,6 @@ static bool complete(const struct sampling *s, weir_time now)
 	return false;
 }
 
-/* Times are compared by their difference: a clock may begin anywhere, and wrap. */
-static bool is_due(uint64_t due, weir_time now)
-{
-	return due == AT_ONCE || ((due & BUSY) == 0 && (int64_t)((now << 1) - due) > 0);
-}
-
 /* How much a total has grown since it was last asked. */
 static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen)
 {
@@ -468,21 +521,36 @@ static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen
 	return narrow(total - before);
 }
 
-bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
+/* Own the window, if it is due. Who loses the race leaves. */
+static bool claim(struct sampler *sampler, weir_time now)
+{
+	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
+
+	/* Acquire: what the previous owner left. */
+	return is_due(due, now) &&
+	       atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | DUE_BUSY,
+						       memory_order_acquire, RELAXED);
+}
+
+/* The owner knows what its window is: who owns it may be seen, and the next one's length is set. */
+static void close_as(struct sampler *sampler, uint64_t rtt_min)
+{
+	sampler->length = length_for(&sampler->config, rtt_min);
+	set_owner(sampler, self());
+}
+
+/* Nobody was told when the first began: it has no length. */
+static weir_time start_of(const struct sampler *sampler, weir_time now)
+{
+	return sampler->length > 0 ? sampler->start : now;
+}
+
+/* Fill *w with what the stripes have. False if they have nothing: the window is let go of. */
+static bool close_all(const struct sampling *s, weir_time now, struct weir_window *w)
 {
 	struct sampler *sampler = s->sampler;
-	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
 	struct sums sums;
 	uint32_t known;
-
-	if (!is_due(due, now))
-		return false;
-	/* Acquire: what the previous owner left. Who loses the race leaves. */
-	if (!atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | BUSY,
-						     memory_order_acquire, RELAXED))
-		return false;
-	if (!complete(s, now))
-		return false;
 
 	sums = collect(s, &known);
 	if (sums.count + sums.dropped + sums.timed_out == 0) {
@@ -490,8 +558,7 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		return false;
 	}
 	*w = (struct weir_window){
-		/* Nobody was told when the first began: it has no length. */
-		.start = sampler->length > 0 ? sampler->start : now,
+		.start = start_of(sampler, now),
 		.end = now,
 		.count = narrow(sums.count),
 		.dropped = narrow(sums.dropped),
@@ -509,8 +576,81 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 		w->rtt_max = (double)sums.max;
 		w->rtt = smoothed(sampler, statistic(s, w, known));
 	}
-	sampler->length = length_for(&sampler->config, sums.min);
-	set_owner(sampler, self());
+	close_as(sampler, sums.min);
+	return true;
+}
+
+bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
+{
+	return claim(s->sampler, now) && complete(s, now) && close_all(s, now, w);
+}
+
+/* The owner's: whether the stripes have anything for this window. */
+static bool take_left(struct sampler *sampler)
+{
+	return UNLIKELY(atomic_load_explicit(&sampler->left, RELAXED) != 0) &&
+	       atomic_exchange_explicit(&sampler->left, 0, memory_order_acquire) != 0;
+}
+
+/*
+ * A window of just this sample. The totals are counted as by record and collect. All fields are
+ * named, as compilers clear a structure first where some are not, and that takes its time.
+ */
+static void close_one(const struct sampling *s, struct stripe *stripe, weir_time now,
+		      const struct sample *sample, struct weir_window *w)
+{
+	struct sampler *sampler = s->sampler;
+	const bool measured = is_measured(s, sample->rtt);
+	const double rtt = measured ? (double)sample->rtt : 0;
+
+	if (UNLIKELY(sample->kind != SERVED))
+		stripe_count(stripe, total_of(sample->kind));
+	if (LIKELY(measured))
+		count_collected(stripe, 1);
+	else
+		stripe_count(stripe, TOTAL_UNMEASURED);
+	*w = (struct weir_window){
+		.start = start_of(sampler, now),
+		.end = now,
+		.count = measured,
+		.dropped = sample->kind == DROPPED,
+		.timed_out = sample->kind == TIMED_OUT,
+		.cancelled = 0,
+		.failed = 0,
+		.inflight_max = sample->inflight,
+		.limit = 0,
+		.rtt = smoothed(sampler, rtt),
+		.rtt_mean = rtt,
+		.rtt_min = rtt,
+		.rtt_max = rtt,
+		.random = 0,
+		.queued = 0,
+		.queue_min = 0,
+		.cpu = 0,
+	};
+	close_as(sampler, measured ? sample->rtt : UINT64_MAX);
+}
+
+static bool record(const struct sampling *s, struct stripe *stripe, const struct sample *sample)
+{
+	return sampler_record(s, stripe, sample->rtt, sample->inflight, sample->kind);
+}
+
+bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_time now,
+			const struct sample *sample, struct weir_window *w)
+{
+	if (UNLIKELY(sample->kind == SERVED && !is_measured(s, sample->rtt)))
+		return record(s, stripe, sample);
+	if (UNLIKELY(!claim(s->sampler, now))) {
+		(void)record(s, stripe, sample);
+		sampler_leave(s);
+		return sampler_close(s, now, w);
+	}
+	if (UNLIKELY(take_left(s->sampler))) {
+		(void)record(s, stripe, sample);
+		return close_all(s, now, w);
+	}
+	close_one(s, stripe, now, sample, w);
 	return true;
 }
 
@@ -519,7 +659,7 @@ void sampler_open(const struct sampling *s, weir_time now)
 	s->sampler->start = now;
 	set_owner(s->sampler, 0);
 	set_due(s->sampler,
-		s->sampler->config.each_sample ? AT_ONCE : (now + s->sampler->length) << 1);
+		s->sampler->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
 }
 
 uint64_t sampler_hold(const struct sampling *s)
@@ -530,11 +670,11 @@ uint64_t sampler_hold(const struct sampling *s)
 	if (atomic_load_explicit(&sampler->owner, RELAXED) == self())
 		return due;
 	do {
-		while ((due & BUSY) != 0) {
+		while ((due & DUE_BUSY) != 0) {
 			sched_yield();
 			due = atomic_load_explicit(&sampler->due, RELAXED);
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, due | BUSY,
+	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, due | DUE_BUSY,
 							memory_order_acquire, RELAXED));
 	set_owner(sampler, self());
 	return due;
@@ -542,7 +682,7 @@ uint64_t sampler_hold(const struct sampling *s)
 
 void sampler_let_go(const struct sampling *s, uint64_t due)
 {
-	if ((due & BUSY) != 0)
+	if ((due & DUE_BUSY) != 0)
 		return; /* it was this thread's before */
 	set_owner(s->sampler, 0);
 	set_due(s->sampler, due);

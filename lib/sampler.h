@@ -10,6 +10,9 @@
  *                                                            owner
  * due           open, extend, let go: busy bit      release  close, hold
  *               cleared
+ * left          leave: exchange 1, after what it      release  take one: who sees it sees what was left
+ *               is about                                     in the stripes
+ * left          take one: exchange 0                acquire  leave
  * owner         close, hold: store; open, let go:   relaxed  nothing: a thread looks for
  *               0                                            itself only
  * packed        record: add one sample              release  sampler_samples(): a call that
@@ -30,16 +33,25 @@
  * queue         queued: CAS; collect: exchange 0    relaxed  nothing: a number
  * log[i]        record: store; collect: exchange    relaxed  nothing: a number
  * bucket[i]     record: add; collect: exchange 0    relaxed  nothing: a number
+ * octaves       record: or, for good                relaxed  nothing: who misses a bit sees it in
+ *                                                            the next window
  * total[i]      anyone: add                         release  sampler_total(): as packed
+ *               collect: store, of COLLECTED
  * credits       lib/credits.h
  *
  * Why no sample is lost or counted twice: a sample enters count and sum by one
  * add of one word, and every word that is taken is taken by an exchange with
- * zero, so each add is seen by exactly one taker. A sample recorded while a window is
+ * zero, so each add is seen by exactly one taker. A word that looks empty is left: what
+ * comes into it meanwhile is for the next owner. A sample recorded while a window is
  * being collected falls in this one or the next, whole; its minimum, maximum
  * and value for the quantile are words of their own and may fall in the neighbour.
  * Delays of the callee's queue are counted in one word with their minimum: a window with
  * some has the lowest of just these. They belong to no sample, and close no window.
+ *
+ * Why windows of one sample need not look at the stripes: who gets such a window has its sample
+ * in hand. Only who finds it taken records his, and then says so in left, as does whoever else
+ * has something for the next window. Both are exchanges of one word. If his comes before the
+ * owner's, the owner sees what he left; if after, left stays set for the next one.
  *
  * Why nobody waits: the window is owned through a bit in its deadline. Who finds
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
@@ -56,6 +68,10 @@
 #include "lib/processor.h"
 #include "lib/histogram.h"
 #include "lib/layout.h"
+
+/* The word due: a time in 63 bits, and whether somebody owns the window. */
+#define DUE_BUSY    UINT64_C(1)
+#define DUE_AT_ONCE UINT64_C(0)
 
 /* Latencies of a window that a stripe remembers by value; further ones only by bucket. */
 #define LOG_MAX 256
@@ -102,12 +118,13 @@ _Static_assert(sizeof(struct stripe) == (size_t)2 * LINE, "what a success writes
 /* The latencies of a stripe's window, kept if a quantile is asked for. */
 struct lane {
 	_Alignas(LINE) _Atomic uint64_t log[LOG_MAX];
+	_Atomic uint64_t octaves; /* in which there ever was anything, a bit each */
 	_Atomic uint32_t bucket[BUCKETS];
 };
 
 /* Where the owner puts the lanes together. */
 struct pool {
-	uint64_t bucket[BUCKETS];
+	struct histogram histogram;
 	uint64_t value[]; /* LOG_MAX a stripe */
 };
 
@@ -123,6 +140,7 @@ struct sampler_config {
 struct sampler {
 	_Alignas(LINE) _Atomic uint64_t due; /* when the window may close << 1 | busy */
 	_Atomic uintptr_t owner;             /* the thread that has it; 0: none that is known */
+	_Atomic uint32_t left;               /* windows of one sample: 1: the stripes have more */
 	struct sampler_config config;
 
 	/* The owner's. */
@@ -155,8 +173,13 @@ static inline void stripe_count(struct stripe *stripe, enum total which)
 	atomic_fetch_add_explicit(&stripe->total[which], 1, memory_order_release);
 }
 
-/* What a sample is. */
 enum kind { SERVED, DROPPED, TIMED_OUT };
+
+struct sample {
+	uint64_t rtt; /* 0: there is no latency */
+	uint32_t inflight;
+	enum kind kind;
+};
 
 /* The sum of one total over the stripes. */
 uint64_t sampler_total(const struct sampling *s, enum total which);
@@ -172,8 +195,30 @@ uint64_t sampler_samples(const struct sampling *s);
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, enum kind kind);
 
+/*
+ * Say that a stripe has something for the next window. Windows of one sample do not look there
+ * otherwise; for all others it is nothing to do.
+ */
+static inline void sampler_leave(const struct sampling *s)
+{
+	if (UNLIKELY(s->sampler->config.each_sample))
+		(void)atomic_exchange_explicit(&s->sampler->left, 1, memory_order_release);
+}
+
 /* Count a delay of the callee's queue, of a call that is still in flight. */
-void sampler_queued(struct stripe *stripe, uint64_t delay);
+void sampler_queued(const struct sampling *s, struct stripe *stripe, uint64_t delay);
+
+/* Times are compared by their difference: a clock may begin anywhere, and wrap. */
+static inline bool is_due(uint64_t due, weir_time now)
+{
+	return due == DUE_AT_ONCE || ((due & DUE_BUSY) == 0 && (int64_t)((now << 1) - due) > 0);
+}
+
+/* Whether the window is due and has no owner. Asked by each sample, so it is answered in place. */
+static inline bool sampler_due(const struct sampling *s, weir_time now)
+{
+	return is_due(atomic_load_explicit(&s->sampler->due, memory_order_relaxed), now);
+}
 
 /*
  * Close the window if it is due, and nobody else is at it, and it has what it
@@ -181,6 +226,13 @@ void sampler_queued(struct stripe *stripe, uint64_t delay);
  * until he calls sampler_open().
  */
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w);
+
+/*
+ * The same where each sample is a window: count it, and close the window with it, or leave it to
+ * whoever is at it.
+ */
+bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_time now,
+			const struct sample *sample, struct weir_window *w);
 void sampler_open(const struct sampling *s, weir_time now);
 
 /*

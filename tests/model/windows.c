@@ -22,7 +22,8 @@ struct twin {
 	weir_dur length;
 	bool opened;
 	uint64_t rtt[KEPT];
-	uint32_t count, dropped, inflight_max;
+	uint32_t count, dropped, timed_out, inflight_max;
+	uint32_t cancelled, failed; /* since the last window that was shown */
 	uint64_t delay[KEPT];
 	uint32_t queued;
 	double smoothed;
@@ -92,6 +93,10 @@ static void compare(struct twin *t, weir_time end, uint64_t seed)
 	cr_assert_eq(w->end, end);
 	cr_assert_eq(w->count, t->count, "seed %lu", (unsigned long)seed);
 	cr_assert_eq(w->dropped, t->dropped);
+	cr_assert_eq(w->timed_out, t->timed_out);
+	cr_assert_eq(w->cancelled, t->cancelled);
+	cr_assert_eq(w->failed, t->failed);
+	t->cancelled = t->failed = 0;
 	cr_assert_eq(w->inflight_max, t->inflight_max);
 	qsort(t->delay, t->queued, sizeof(t->delay[0]), by_value);
 	cr_assert_eq(w->queued, t->queued, "seed %lu", (unsigned long)seed);
@@ -121,7 +126,7 @@ static void compare(struct twin *t, weir_time end, uint64_t seed)
 static void clear(struct twin *t, weir_time start)
 {
 	t->start = start;
-	t->count = t->dropped = t->inflight_max = t->queued = 0;
+	t->count = t->dropped = t->timed_out = t->inflight_max = t->queued = 0;
 }
 
 static uint64_t lowest(const struct twin *t)
@@ -175,9 +180,13 @@ static void add(struct twin *t, weir_time start, weir_time end, uint32_t infligh
 	uint64_t rtt = end - start; /* also across the clock's zero */
 	bool measured = rtt > 0 && rtt >= t->config.rtt_threshold;
 
-	if (outcome == WEIR_IGNORE || (outcome == WEIR_SUCCESS && !measured))
+	t->cancelled += outcome == WEIR_CANCELLED;
+	t->failed += outcome == WEIR_FAILED;
+	if (outcome != WEIR_DROPPED && outcome != WEIR_TIMED_OUT &&
+	    (outcome != WEIR_SUCCESS || !measured))
 		return;
 	t->dropped += outcome == WEIR_DROPPED;
+	t->timed_out += outcome == WEIR_TIMED_OUT;
 	t->inflight_max = inflight > t->inflight_max ? inflight : t->inflight_max;
 	if (measured)
 		t->rtt[t->count++] = rtt;
@@ -210,9 +219,19 @@ static struct weir_config some_config(uint64_t *random)
 	c.rtt = (enum weir_rtt)below(random, 4);
 	c.quantile = (1 + below(random, 99)) / 100.0;
 	c.rtt_smoothing = below(random, 3) == 0 ? 0.25 : 1;
-	c.stripes = 1;
+	c.stripes = c.rtt == WEIR_RTT_QUANTILE ? 1 : 1 + below(random, 4);
 	c.observer = &observer;
 	return c;
+}
+
+static enum weir_outcome some_outcome(uint64_t *random)
+{
+	static const enum weir_outcome seldom[] = {
+		WEIR_DROPPED, WEIR_DROPPED,   WEIR_TIMED_OUT,
+		WEIR_IGNORE,  WEIR_CANCELLED, WEIR_FAILED,
+	};
+
+	return below(random, 5) == 0 ? seldom[below(random, 6)] : WEIR_SUCCESS;
 }
 
 /* Of some calls the callee tells how long they waited; some of these hold no permit by then. */
@@ -251,9 +270,7 @@ static void run(uint64_t seed)
 	for (uint32_t i = 0; i < SAMPLES; i++) {
 		uint64_t rtt = below(&random, 50) == 0 ? 0 : 1 + below(&random, spread);
 		uint32_t inflight = 1 + below(&random, 100);
-		enum weir_outcome outcome = below(&random, 10) == 0
-						    ? WEIR_DROPPED
-						    : (enum weir_outcome)(below(&random, 10) == 0);
+		enum weir_outcome outcome = some_outcome(&random);
 
 		if (below(&random, 500) == 0)
 			rtt = 9 * WEIR_S + below(&random, 1000); /* beyond the packed word */

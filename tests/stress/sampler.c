@@ -6,7 +6,8 @@
  *
  * All latencies are equal, so a window in which one sample was counted and not
  * summed, or the reverse, has another mean. Delays of the callee's queue are told beside: each
- * is in exactly one window, and no window with some lacks their lowest, or has another's.
+ * is in exactly one window, and no window with some lacks their lowest, or has another's. So is
+ * each call that is no sample because its caller gave it up.
  */
 
 #include <stdatomic.h>
@@ -21,7 +22,7 @@
 static struct weir_limiter *limiter;
 
 /* Only the window's owner writes these: an observer is called by one thread at a time. */
-static uint64_t windows, counted, dropped, inflight_max, queued;
+static uint64_t windows, counted, dropped, inflight_max, queued, cancelled;
 
 /* Delays told: at least this, at most twice. */
 #define DELAY 5000
@@ -37,6 +38,7 @@ static void count_window(void *arg, const struct weir_report *report)
 	if (w->inflight_max > inflight_max)
 		inflight_max = w->inflight_max;
 	queued += w->queued;
+	cancelled += w->cancelled;
 	CHECK(w->queued > 0 ? w->queue_min >= DELAY && w->queue_min < 2 * DELAY
 			    : w->queue_min == 0);
 	CHECK(w->count == 0 || (uint64_t)w->rtt_mean == RTT);
@@ -44,7 +46,8 @@ static void count_window(void *arg, const struct weir_report *report)
 
 struct recorder {
 	_Alignas(128) uint64_t seed;
-	uint64_t samples, dropped, queued;
+	bool plain; /* samples and nothing else */
+	uint64_t samples, dropped, queued, cancelled;
 };
 
 static _Atomic uint64_t now;
@@ -64,7 +67,11 @@ static void *record(void *arg)
 		weir_sample_at(limiter, end - RTT, end, (uint32_t)(i % 1000),
 			       drop ? WEIR_DROPPED : WEIR_SUCCESS);
 		r->dropped += drop;
-		if (i % 4 == 0) {
+		if (!r->plain && draw(&r->seed) % 8 == 0) {
+			weir_sample_at(limiter, end - RTT, end, 1, WEIR_CANCELLED);
+			r->cancelled++;
+		}
+		if (!r->plain && i % 4 == 0) {
 			weir_queued(limiter, &token, DELAY + draw(&r->seed) % DELAY);
 			r->queued++;
 		}
@@ -73,7 +80,7 @@ static void *record(void *arg)
 	return NULL;
 }
 
-static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t samples,
+static void run(enum weir_windowing windowing, enum weir_rtt rtt, bool plain, uint64_t samples,
 		unsigned threads)
 {
 	static const struct weir_observer observer = {.window = count_window};
@@ -83,7 +90,7 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 	struct weir_config config;
 	struct weir_snapshot s;
 	struct crew crew;
-	uint64_t drops = 0, delays = 0;
+	uint64_t drops = 0, delays = 0, given_up = 0;
 
 	weir_config_init(&config);
 	asking = weir_fixed;
@@ -97,12 +104,13 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 	config.stripes = 4;
 	config.observer = &observer;
 	CHECK(weir_limiter_create(&config, &limiter) == 0);
-	windows = counted = dropped = inflight_max = queued = 0;
+	windows = counted = dropped = inflight_max = queued = cancelled = 0;
 	atomic_store_explicit(&now, WEIR_S, memory_order_relaxed);
 
 	for (unsigned i = 0; i < threads; i++) {
 		recorders[i] = (struct recorder){
 			.seed = (i + 1) * UINT64_C(0x9e3779b97f4a7c15),
+			.plain = plain,
 			.samples = samples / threads,
 		};
 	}
@@ -114,12 +122,14 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, uint64_t sampl
 	for (unsigned i = 0; i < threads; i++) {
 		drops += recorders[i].dropped;
 		delays += recorders[i].queued;
+		given_up += recorders[i].cancelled;
 	}
 	printf("%llu samples in %llu windows, %llu of them dropped\n", (unsigned long long)counted,
 	       (unsigned long long)windows, (unsigned long long)dropped);
 	CHECK(counted == samples / threads * threads + 1);
 	CHECK(dropped == drops);
 	CHECK(queued == delays);
+	CHECK(cancelled == given_up);
 	CHECK(inflight_max == 999);
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);
@@ -133,13 +143,14 @@ int main(int argc, char **argv)
 	uint64_t samples = argc > 1 ? strtoull(argv[1], NULL, 10) : 4000000;
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
 
-	if (threads < 1 || threads > THREADS_MAX || samples / 3 / threads < 1000) {
-		fprintf(stderr, "stress-sampler: 1 to %d threads, 3000 samples each or more\n",
+	if (threads < 1 || threads > THREADS_MAX || samples / 4 / threads < 1000) {
+		fprintf(stderr, "stress-sampler: 1 to %d threads, 4000 samples each or more\n",
 			THREADS_MAX);
 		return 2;
 	}
-	run(WEIR_WINDOW_TIME, WEIR_RTT_MEAN, samples / 3, threads);
-	run(WEIR_WINDOW_TIME, WEIR_RTT_QUANTILE, samples / 3, threads);
-	run(WEIR_WINDOW_SAMPLE, WEIR_RTT_MEAN, samples / 3, threads);
+	run(WEIR_WINDOW_TIME, WEIR_RTT_MEAN, false, samples / 4, threads);
+	run(WEIR_WINDOW_TIME, WEIR_RTT_QUANTILE, false, samples / 4, threads);
+	run(WEIR_WINDOW_SAMPLE, WEIR_RTT_MEAN, false, samples / 4, threads);
+	run(WEIR_WINDOW_SAMPLE, WEIR_RTT_MEAN, true, samples / 4, threads);
 	return 0;
 }

@@ -41,40 +41,42 @@ static int by_value(const void *a, const void *b)
 
 #define VALUES 500
 
-static void fill(uint64_t *values, uint64_t *buckets, unsigned spread)
+static void fill(uint64_t *values, struct histogram *h, unsigned spread)
 {
-	memset(buckets, 0, BUCKETS * sizeof(*buckets));
+	histogram_clear(h);
 	for (int i = 0; i < VALUES; i++) {
 		values[i] = 1 + (uint64_t)rand() % spread;
-		buckets[bucket_of(values[i])]++;
+		histogram_add(h, bucket_of(values[i]), 1);
 	}
 }
 
 Test(histogram, ranks_are_exact_where_all_values_are_known)
 {
-	static uint64_t values[VALUES], sorted[VALUES], buckets[BUCKETS];
+	static uint64_t values[VALUES], sorted[VALUES];
+	static struct histogram h;
 
 	srand(7);
 	for (unsigned spread = 1; spread < 100000000; spread *= 7) {
-		fill(values, buckets, spread);
+		fill(values, &h, spread);
 		memcpy(sorted, values, sizeof(values));
 		qsort(sorted, VALUES, sizeof(sorted[0]), by_value);
 		for (uint32_t rank = 1; rank <= VALUES; rank++)
-			cr_assert_eq(histogram_at_rank(buckets, rank, values, VALUES),
+			cr_assert_eq(histogram_at_rank(&h, rank, values, VALUES),
 				     (double)sorted[rank - 1]);
 	}
 }
 
 Test(histogram, ranks_are_near_where_none_is_known)
 {
-	static uint64_t values[VALUES], buckets[BUCKETS];
+	static uint64_t values[VALUES];
+	static struct histogram h;
 
 	srand(7);
-	fill(values, buckets, 100000000);
+	fill(values, &h, 100000000);
 	qsort(values, VALUES, sizeof(values[0]), by_value);
 	for (uint32_t rank = 1; rank <= VALUES; rank++) {
 		double true_value = (double)values[rank - 1];
-		double read = histogram_at_rank(buckets, rank, values, 0);
+		double read = histogram_at_rank(&h, rank, values, 0);
 
 		cr_assert(read > true_value * 15 / 16 && read < true_value * 17 / 16);
 	}

@@ -154,13 +154,13 @@ Test(sampler, delays_of_the_queue_are_counted_with_their_lowest)
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
 
-	sampler_queued(s.stripes, 300);
-	sampler_queued(s.stripes, 200);
-	sampler_queued(s.stripes, 400);
+	sampler_queued(&s, s.stripes, 300);
+	sampler_queued(&s, s.stripes, 200);
+	sampler_queued(&s, s.stripes, 400);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.queued == 3 && w.queue_min == 200);
-	sampler_queued(s.stripes, 900); /* the next one's */
+	sampler_queued(&s, s.stripes, 900); /* the next one's */
 	sampler_open(&s, 100 * MS);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 200 * MS, &w));
@@ -177,9 +177,9 @@ Test(sampler, a_delay_of_zero_is_one)
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
 
-	sampler_queued(s.stripes, 300);
-	sampler_queued(s.stripes, 0);
-	sampler_queued(s.stripes, 300);
+	sampler_queued(&s, s.stripes, 300);
+	sampler_queued(&s, s.stripes, 0);
+	sampler_queued(&s, s.stripes, 300);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.queued == 3 && w.queue_min == 0);
@@ -192,13 +192,13 @@ Test(sampler, delays_beyond_the_word_stay_in_it)
 	const uint32_t most = (UINT32_C(1) << 24) - 1;
 	struct weir_window w;
 
-	sampler_queued(s.stripes, WEIR_FOREVER);
+	sampler_queued(&s, s.stripes, WEIR_FOREVER);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.queued == 1 && w.queue_min == 0x1p40 - 1);
 	sampler_open(&s, 100 * MS);
 	for (uint32_t i = 0; i <= most; i++)
-		sampler_queued(s.stripes, 7);
+		sampler_queued(&s, s.stripes, 7);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 200 * MS, &w));
 	cr_assert(w.queued == most && w.queue_min == 7);
@@ -214,10 +214,10 @@ Test(sampler, delays_alone_close_no_window_and_go_with_a_discarded_one)
 	config.discard = true;
 	config.window_samples = 2;
 	s = make(config);
-	sampler_queued(s.stripes, 300);
+	sampler_queued(&s, s.stripes, 300);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(!sampler_close(&s, 100 * MS, &w), "thrown away");
-	sampler_queued(s.stripes, 400);
+	sampler_queued(&s, s.stripes, 400);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 111 * MS, &w));
