@@ -170,24 +170,13 @@ static void print(const struct scores *scores, unsigned worst)
 	free(order);
 }
 
-static int score(const struct wanted *wanted)
+static void show(const struct scores *scores, const void *arg)
 {
-	FILE *out = wanted->tsv == NULL ? NULL : output_open(wanted->tsv);
-	struct scores scores;
-	bool good;
+	const struct wanted *wanted = arg;
 
-	if (wanted->tsv != NULL && out == NULL)
-		return EXIT_FAILURE;
-	scores_make(&scores, &wanted->choice, !wanted->fresh);
 	if (wanted->oracles)
-		print_oracles(&scores);
-	if (out != stdout)
-		print(&scores, wanted->worst);
-	if (out != NULL)
-		scores_write(&scores, out);
-	good = output_close(out, wanted->tsv) && !scores_leak(&scores);
-	scores_free(&scores);
-	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+		print_oracles(scores);
+	print(scores, wanted->worst);
 }
 
 int command_score(int argc, char **argv)
@@ -218,7 +207,7 @@ int command_score(int argc, char **argv)
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	status = score(&wanted);
+	status = scores_report(&wanted.choice, !wanted.fresh, wanted.tsv, show, &wanted);
 	choice_free(&wanted.choice);
 	return status;
 }

@@ -1,6 +1,7 @@
 #include "scores.h"
 
 #include "memory.h"
+#include "output.h"
 #include "parallel.h"
 
 #include <math.h>
@@ -195,4 +196,23 @@ bool scores_leak(const struct scores *scores)
 					(uintmax_t)(c->first_seed + k));
 			}
 	return leak;
+}
+
+int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
+		  void (*print)(const struct scores *scores, const void *arg), const void *arg)
+{
+	FILE *out = tsv == NULL ? NULL : output_open(tsv);
+	struct scores scores;
+	bool good;
+
+	if (tsv != NULL && out == NULL)
+		return EXIT_FAILURE;
+	scores_make(&scores, choice, use_cache);
+	if (out != stdout)
+		print(&scores, arg);
+	if (out != NULL)
+		scores_write(&scores, out);
+	good = output_close(out, tsv) && !scores_leak(&scores);
+	scores_free(&scores);
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

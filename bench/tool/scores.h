@@ -43,4 +43,11 @@ void scores_write(const struct scores *scores, FILE *out);
 /* If a limiter has lost a permit, or gone above its limit, say so on standard error: true. */
 bool scores_leak(const struct scores *scores);
 
+/*
+ * All of it: make the scores, have them printed, and written to a file if there is to be one; if
+ * that is standard output, they are not printed. An exit status.
+ */
+int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
+		  void (*print)(const struct scores *scores, const void *arg), const void *arg);
+
 #endif

@@ -204,12 +204,13 @@ static bool expand(struct values *values, const char *limit)
 	return good;
 }
 
-static void print(const struct scores *scores)
+static void print(const struct scores *scores, const void *arg)
 {
 	const struct choice *c = scores->choice;
 	size_t *order = memory_new(c->scenario_count * sizeof(*order));
 	int width = 0;
 
+	(void)arg;
 	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
 	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
 	for (size_t i = 0; i < c->limit_count; i++)
@@ -226,24 +227,6 @@ static void print(const struct scores *scores)
 		       scores_mean(scores, i, order[0], POWER), c->scenarios[order[0]].name);
 	}
 	free(order);
-}
-
-static int sweep(const struct wanted *wanted)
-{
-	FILE *out = wanted->tsv == NULL ? NULL : output_open(wanted->tsv);
-	struct scores scores;
-	bool good;
-
-	if (wanted->tsv != NULL && out == NULL)
-		return EXIT_FAILURE;
-	scores_make(&scores, &wanted->choice, true);
-	if (out != stdout)
-		print(&scores);
-	if (out != NULL)
-		scores_write(&scores, out);
-	good = output_close(out, wanted->tsv) && !scores_leak(&scores);
-	scores_free(&scores);
-	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps)
@@ -294,7 +277,7 @@ int command_sweep(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
 	if (sweep_expand(&wanted.choice, wanted.param, wanted.steps))
-		status = sweep(&wanted);
+		status = scores_report(&wanted.choice, true, wanted.tsv, print, NULL);
 	choice_free(&wanted.choice);
 	return status;
 }
