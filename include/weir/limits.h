@@ -370,6 +370,31 @@ struct weir_hillclimb_config {
 };
 WEIR_API extern const struct weir_limit_ops weir_hillclimb;
 
+/*
+ * elastic: grows while more calls in flight bring more throughput, and no further. It compares
+ * calls that found more in flight with calls of the same moment that found fewer, so it needs no
+ * latency of better days: nothing drifts under lasting overload, and nothing is refused when the work
+ * has become slower for all. In overload it moves the limit up and down on purpose. It learns by
+ * calls, not by time: a change takes it some dozens to hundreds of calls. Made for single samples.
+ *
+ * target is what it is all about: it stops where one percent more in flight brings less than
+ * target percent more throughput. Lower is more throughput, higher is less latency.
+ *
+ * Outcomes: timed out calls count by their latency, and many of them make it shrink; dropped ones
+ * only if there is little else; cancelled, failed and ignored calls are not seen.
+ *
+ * Source: docs/elastic.md.
+ */
+struct weir_elastic_config {
+	uint32_t initial; /* 4; 1 to 2^31 - 1 */
+	uint32_t min;     /* 1; 1 to 2^31 - 1 */
+	uint32_t max;     /* 100000; 1 to 2^31 - 1 */
+	double target;    /* 0.4; 0.05 to 0.9: elasticity to stop at */
+	double swing;     /* 0.35; 0.05 to 1: part of the limit that a probe moves it by */
+	double precision; /* 0.08; 0.005 to 0.5: part of the limit to which it is known at best */
+};
+WEIR_API extern const struct weir_limit_ops weir_elastic;
+
 #ifdef __cplusplus
 }
 #endif

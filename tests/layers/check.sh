@@ -66,7 +66,7 @@ check()
 
 	search '\bweir_(aimd|brpc|envoy|failsafe|fixed|gradient2?|settable|vector|vegas)\b' \
 		$(sources lib) |
-	search '\bweir_(aimd|bbr|brpc|cautious|codel|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' $(sources lib) |
+	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' $(sources lib) |
 		about "lib/ may not know a limit by name"
 
 	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |

@@ -329,7 +329,8 @@ Test(calls, each_limit_takes_each_outcome_as_it_says)
 	} limits[] = {{&weir_aimd, true},       {&weir_vegas, true},      {&weir_gradient, true},
 		      {&weir_gradient2, false}, {&weir_bbr, false},       {&weir_cautious, true},
 		      {&weir_codel, false},     {&weir_hillclimb, false}, {&weir_envoy, false},
-		      {&weir_failsafe, false},  {&weir_vector, true},     {&weir_fixed, false}};
+		      {&weir_failsafe, false},  {&weir_vector, true},     {&weir_fixed, false},
+		      {&weir_elastic, false}};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		const struct weir_limit_ops *ops = limits[i].ops;

@@ -11,7 +11,7 @@
 
 #include <weir/weir.h>
 
-static char why[160];
+static char why[200];
 
 static int parse(const struct weir_limit_ops *ops, void *config, const char *text)
 {
@@ -98,21 +98,23 @@ Test(params, a_limit_from_one_text)
 	const struct weir_vegas_config *vegas = (const void *)config;
 	const struct weir_limit_ops *ops;
 
-	cr_assert_eq(weir_limit_from_text("vegas:alpha=log10:2,max=500", &ops, config, why, 160),
-		     0);
+	cr_assert_eq(
+		weir_limit_from_text("vegas:alpha=log10:2,max=500", &ops, config, why, sizeof(why)),
+		0);
 	cr_assert_eq(ops, &weir_vegas);
 	cr_assert(vegas->alpha.kind == WEIR_SCALE_LOG10 && vegas->alpha.k == 2);
 	cr_assert_eq(vegas->max, 500);
-	cr_assert_eq(weir_limit_from_text("aimd", &ops, config, why, 160), 0);
-	cr_assert_eq(weir_limit_from_text("aimd:", &ops, config, why, 160), 0);
+	cr_assert_eq(weir_limit_from_text("aimd", &ops, config, why, sizeof(why)), 0);
+	cr_assert_eq(weir_limit_from_text("aimd:", &ops, config, why, sizeof(why)), 0);
 
-	cr_assert_eq(weir_limit_from_text("newton", &ops, config, why, 160), -EINVAL);
+	cr_assert_eq(weir_limit_from_text("newton", &ops, config, why, sizeof(why)), -EINVAL);
 	cr_assert_null(ops);
 	cr_assert_str_eq(why, "There is no limit \"newton\"; there are vegas, aimd, bbr, brpc, "
-			      "cautious, codel, envoy, failsafe, fixed, gradient, gradient2, "
-			      "hillclimb, settable, vector.");
-	cr_assert_eq(weir_limit_from_text("", &ops, config, why, 160), -EINVAL);
-	cr_assert_eq(weir_limit_from_text("aimd:min=30,max=20", &ops, config, why, 160), -EINVAL);
+			      "cautious, codel, elastic, envoy, failsafe, fixed, gradient, "
+			      "gradient2, hillclimb, settable, vector.");
+	cr_assert_eq(weir_limit_from_text("", &ops, config, why, sizeof(why)), -EINVAL);
+	cr_assert_eq(weir_limit_from_text("aimd:min=30,max=20", &ops, config, why, sizeof(why)),
+		     -EINVAL);
 	cr_assert_str_eq(why, "aimd: min is above max.");
 }
 

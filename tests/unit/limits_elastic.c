@@ -1,0 +1,424 @@
+/*
+ * limits_elastic.c - what elastic makes of a callee with a knee, in samples drawn by hand.
+ */
+#include "limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define CALLS_MAX 4096
+
+/* A call in flight. */
+struct call {
+	double begins, ends; /* nanoseconds */
+	uint32_t found;      /* in flight, itself included */
+};
+
+/*
+ * A callee: calls take so long, by chance, up to so many at once, and then in proportion to how many
+ * they find. In overload calls come as fast as they are let in, or nearly so; else so often that
+ * there are demand calls in flight without a limit.
+ */
+struct callee {
+	double work, knee, demand;
+	double now, next; /* nanoseconds; next: when the next call comes */
+	uint32_t timed_out;
+	unsigned short seed[3];
+	uint32_t inflight;
+	struct call calls[CALLS_MAX];
+};
+
+static struct callee *callee(double knee)
+{
+	static struct callee c;
+
+	c = (struct callee){.work = 10 * MS,
+			    .knee = knee,
+			    .demand = 2 * knee,
+			    .now = 1e9,
+			    .next = 1e9,
+			    .seed = {3, 7, 19}};
+	return &c;
+}
+
+static double exponential(struct callee *c)
+{
+	return -log(1 - erand48(c->seed));
+}
+
+static void arrive(struct callee *c, double limit)
+{
+	const double n = c->inflight + 1;
+	const double chance = 0.2 + 0.8 * exponential(c);
+
+	c->now = c->next;
+	c->next += exponential(c) * c->work / c->demand;
+	if (n > limit || n > CALLS_MAX)
+		return;
+	c->calls[c->inflight++] = (struct call){.begins = c->now,
+						.ends = c->now +
+							c->work * fmax(1, n / c->knee) * chance,
+						.found = (uint32_t)n};
+}
+
+static uint32_t first_to_end(const struct callee *c)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < c->inflight; i++)
+		if (c->calls[i].ends < c->calls[first].ends)
+			first = i;
+	return first;
+}
+
+/* The next call that ends, as a window. */
+static struct weir_window call(struct callee *c, double limit)
+{
+	struct weir_window w;
+	struct call done;
+	uint32_t first;
+
+	while (c->inflight == 0 || c->next < c->calls[first_to_end(c)].ends)
+		arrive(c, limit);
+	first = first_to_end(c);
+	done = c->calls[first];
+	c->calls[first] = c->calls[--c->inflight];
+	c->now = done.ends;
+
+	w = sample(done.ends - done.begins, done.found);
+	w.start = w.end = (weir_time)c->now;
+	w.limit = (uint32_t)limit;
+	w.timed_out = c->timed_out;
+	w.random = erand48(c->seed);
+	return w;
+}
+
+/* So many samples, and the mean limit. */
+static double calls(struct subject *s, struct callee *c, int count)
+{
+	double sum = 0;
+
+	for (int i = 0; i < count; i++)
+		sum += feed(s, call(c, s->limit));
+	return sum / count;
+}
+
+Test(elastic, defaults)
+{
+	struct weir_elastic_config c;
+
+	cr_assert_eq(weir_limit_complete(&weir_elastic, NULL, 0, &c, NULL, 0), 0);
+	cr_assert(c.initial == 4 && c.min == 1 && c.max == 100000);
+	cr_assert(c.target == 0.4 && c.swing == 0.35 && c.precision == 0.08);
+	cr_assert_eq(weir_elastic.sampling->windowing, WEIR_WINDOW_SAMPLE);
+	assert_refused(&weir_elastic, "min=3,max=2", "min is above max");
+}
+
+Test(elastic, sees_how_latency_goes_with_the_calls_in_flight)
+{
+	struct subject s;
+	struct weir_window w;
+
+	for (int queues = 0; queues < 2; queues++) {
+		start(&s, &weir_elastic, "initial=100");
+		for (int i = 0; i < 400; i++) {
+			w = sample(MS * (queues ? 50 + i % 50 : 50), 50 + (uint32_t)i % 50);
+			w.end = (weir_time)(1e9 + i * MS);
+			feed(&s, w);
+		}
+		cr_assert_float_eq(number(&s, "elasticity"), queues ? 0 : 1, 0.02, "%g",
+				   number(&s, "elasticity"));
+	}
+}
+
+Test(elastic, doubles_until_it_no_longer_pays)
+{
+	struct callee *c = callee(500);
+	struct subject s;
+
+	start(&s, &weir_elastic, "");
+	calls(&s, c, 100);
+	cr_assert(s.limit > 4 && s.limit < 100, "%g", s.limit);
+	calls(&s, c, 30000);
+	for (int i = 0; i < 20; i++) {
+		double mean = calls(&s, c, 5000);
+
+		cr_assert(mean > 350 && mean < 750, "%g", mean);
+	}
+}
+
+Test(elastic, stays_at_the_knee_under_lasting_overload)
+{
+	for (double knee = 4; knee < 100; knee *= 4) {
+		struct callee *c = callee(knee);
+		struct subject s;
+
+		start(&s, &weir_elastic, "");
+		calls(&s, c, 20000);
+		for (int i = 0; i < 10; i++) {
+			double mean = calls(&s, c, 50000);
+
+			cr_assert(mean > 0.75 * knee && mean < 1.3 * knee + 1, "%g: %g", knee,
+				  mean);
+		}
+	}
+}
+
+Test(elastic, gives_a_callee_of_one_hardly_more)
+{
+	struct callee *c = callee(1);
+	struct subject s;
+	double mean;
+
+	start(&s, &weir_elastic, "");
+	calls(&s, c, 3000);
+	mean = calls(&s, c, 20000);
+	cr_assert(mean >= 1 && mean < 2.5, "%g", mean);
+}
+
+Test(elastic, follows_a_capacity_that_falls_and_rises)
+{
+	struct callee *c = callee(64);
+	struct subject s;
+	double mean;
+
+	start(&s, &weir_elastic, "");
+	calls(&s, c, 30000);
+	c->knee = 16;
+	calls(&s, c, 2000);
+	mean = calls(&s, c, 5000);
+	cr_assert(mean > 10 && mean < 24, "%g", mean);
+	c->knee = 64;
+	calls(&s, c, 10000);
+	mean = calls(&s, c, 10000);
+	cr_assert(mean > 40 && mean < 90, "%g", mean);
+}
+
+Test(elastic, refuses_nothing_when_work_gets_slower_for_all)
+{
+	struct callee *c = callee(1000);
+	struct subject s;
+
+	start(&s, &weir_elastic, "");
+	c->demand = 40;
+	calls(&s, c, 20000);
+	cr_assert_geq(s.limit, 40);
+	c->work *= 5;
+	c->demand *= 5;
+	calls(&s, c, 6000);
+	cr_assert_geq(s.limit, 200, "%g", s.limit);
+}
+
+Test(elastic, does_not_grow_unless_it_is_reached)
+{
+	struct callee *c = callee(1000);
+	struct subject s;
+
+	start(&s, &weir_elastic, "initial=50");
+	c->demand = 20;
+	calls(&s, c, 20000);
+	cr_assert_eq(s.limit, 50);
+}
+
+Test(elastic, falls_on_timeouts_and_comes_back_at_once)
+{
+	struct callee *c = callee(64);
+	struct subject s;
+	double before;
+
+	start(&s, &weir_elastic, "");
+	before = calls(&s, c, 30000);
+	c->timed_out = 1;
+	calls(&s, c, 1000);
+	cr_assert_leq(s.limit, 6, "%g", s.limit);
+	c->timed_out = 0;
+	calls(&s, c, 60);
+	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
+}
+
+Test(elastic, falls_when_all_calls_are_dropped)
+{
+	struct subject s;
+	struct weir_window w = only_dropped(50);
+
+	start(&s, &weir_elastic, "initial=50");
+	for (int i = 0; i < 500; i++) {
+		w.end = (weir_time)(1e9 + i * MS);
+		feed(&s, w);
+	}
+	cr_assert_leq(s.limit, 5, "%g", s.limit);
+}
+
+Test(elastic, drops_among_others_say_nothing_of_latency)
+{
+	struct callee *c = callee(1000);
+	struct subject s;
+
+	start(&s, &weir_elastic, "initial=100");
+	c->demand = 40;
+	for (int i = 0; i < 5000; i++) {
+		struct weir_window w = call(c, s.limit);
+
+		if (i % 3 == 0) {
+			w.dropped = 1;
+			w.rtt = 1e3;
+		}
+		feed(&s, w);
+	}
+	cr_assert_eq(s.limit, 100);
+	cr_assert_gt(number(&s, "estimate"), 99);
+}
+
+Test(elastic, stays_between_its_bounds)
+{
+	struct callee *c = callee(1000);
+	struct subject s;
+
+	start(&s, &weir_elastic, "min=10,max=30");
+	cr_assert_eq(s.limit, 10);
+	for (int i = 0; i < 20000; i++) {
+		calls(&s, c, 1);
+		cr_assert(s.limit >= 10 && s.limit <= 30);
+	}
+	cr_assert_geq(s.limit, 25);
+	c->knee = 2;
+	for (int i = 0; i < 20000; i++) {
+		calls(&s, c, 1);
+		cr_assert(s.limit >= 10 && s.limit <= 30);
+	}
+	cr_assert_leq(s.limit, 13);
+}
+
+/* The limits that a callee's samples lead to, by the chance at the start. */
+static void play(double random, double *limits, int count)
+{
+	struct callee *c = callee(32);
+	struct subject s;
+
+	start_random(&s, &weir_elastic, "", random);
+	for (int i = 0; i < count; i++)
+		limits[i] = calls(&s, c, 1);
+}
+
+Test(elastic, is_the_same_again_and_another_by_another_chance)
+{
+	static double limits[3][20000];
+	int apart = 0;
+
+	play(0.1, limits[0], 20000);
+	play(0.1, limits[1], 20000);
+	play(0.9, limits[2], 20000);
+	for (int i = 0; i < 20000; i++) {
+		cr_assert_eq(limits[0][i], limits[1][i]);
+		apart += limits[0][i] != limits[2][i];
+	}
+	cr_assert_gt(apart, 5000);
+}
+
+Test(elastic, learns_from_windows_of_several_samples_too)
+{
+	struct callee *c = callee(32);
+	struct subject s;
+	double sum = 0;
+
+	start(&s, &weir_elastic, "");
+	for (int i = 0; i < 20000; i++) {
+		struct weir_window w = call(c, s.limit), more = call(c, s.limit);
+
+		w.count = 2;
+		w.end = more.end;
+		w.rtt = (w.rtt + more.rtt) / 2;
+		w.inflight_max = more.inflight_max > w.inflight_max ? more.inflight_max
+								    : w.inflight_max;
+		feed(&s, w);
+		sum += i < 10000 ? 0 : s.limit;
+	}
+	cr_assert(sum / 10000 > 16 && sum / 10000 < 64, "%g", sum / 10000);
+}
+
+Test(elastic, goes_on_when_the_clock_goes_back)
+{
+	struct callee *c = callee(64);
+	struct subject s;
+
+	start(&s, &weir_elastic, "");
+	c->now = c->next = 1e15;
+	calls(&s, c, 50);
+	c->inflight = 0;
+	c->now = c->next = 1e9;
+	calls(&s, c, 20000);
+	cr_assert_gt(s.limit, 30, "%g", s.limit);
+}
+
+/* Load 0.7: now and then more calls come than there are workers, and they are served in time. */
+Test(elastic, makes_room_where_it_is_rarely_reached)
+{
+	struct callee *c = callee(16);
+	struct subject s;
+	uint64_t full = 0;
+
+	start(&s, &weir_elastic, "");
+	c->demand = 11;
+	calls(&s, c, 40000);
+	for (int i = 0; i < 40000; i++) {
+		calls(&s, c, 1);
+		full += c->inflight >= s.limit;
+	}
+	cr_assert_lt(full, 40000 * 0.015, "%ju", (uintmax_t)full);
+}
+
+Test(elastic, probes_boldly_at_times)
+{
+	struct callee *c = callee(32);
+	struct subject s;
+	int above = 0, below = 0;
+
+	start(&s, &weir_elastic, "");
+	calls(&s, c, 10000);
+	for (int i = 0; i < 20000; i++) {
+		calls(&s, c, 1);
+		above += s.limit > 1.3 * number(&s, "estimate");
+		below += s.limit < 0.8 * number(&s, "estimate");
+	}
+	cr_assert(above > 200 && above < 5000, "%d", above);
+	cr_assert(below > 200 && below < 5000, "%d", below);
+}
+
+/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. */
+Test(elastic, takes_back_what_does_not_pay_when_all_grow)
+{
+	unsigned short seed[3] = {5, 7, 19};
+	double all = 8, now = 1e9;
+	struct subject s;
+
+	start(&s, &weir_elastic, "initial=8");
+	for (int i = 0; i < 200000; i++) {
+		const double n = fmax(1, s.limit - floor(3 * erand48(seed)));
+		const double mean = 10 * MS * fmax(1, all / 16);
+		struct weir_window w = sample(mean * (0.5 + erand48(seed)), (uint32_t)n);
+
+		now += mean / n;
+		w.start = w.end = (weir_time)now;
+		w.random = erand48(seed);
+		feed(&s, w);
+		all += 0.002 * (s.limit - all);
+	}
+	cr_assert_lt(all, 100, "%g", all);
+}
+
+/* Streams have the slots: what calls there are explain a tenth of what is in flight. */
+Test(elastic, grows_where_slots_are_held_by_what_is_no_sample)
+{
+	struct subject s;
+	struct weir_window w;
+	double now = 1e9;
+
+	start(&s, &weir_elastic, "initial=20");
+	for (int i = 0; i < 1000; i++) {
+		w = sample(MS * s.limit, (uint32_t)s.limit);
+		now += 10 * w.rtt / s.limit;
+		w.start = w.end = (weir_time)now;
+		feed(&s, w);
+	}
+	cr_assert_gt(s.limit, 40, "%g", s.limit);
+}
