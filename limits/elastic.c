@@ -33,9 +33,8 @@
  * then all is forgotten but k.
  *
  * Probes. In lasting overload n is always at the limit, and would teach nothing. So now and then,
- * in every epoch while p is large, the limit goes up or down by the part `swing`, by turns. Few
- * bold probes cost what many small ones do, and show more: what they cost grows with their height,
- * what they show with its square.
+ * in every epoch while p is large, the limit goes up or down by the part `swing`, by turns. What
+ * a probe costs grows with its height, what it shows with its square: so few bold ones.
  *
  * Rules on top, each in a function of its own:
  *   - it begins by doubling, until twice in a row more calls did not pay (rush);
@@ -46,7 +45,8 @@
  *   - when calls time out, or nearly all are dropped, it falls, and comes back at once (losses).
  *
  * What it cannot do:
- *   - tell a callee that is slow for everybody from one that others make slow;
+ *   - hold its own growth against that of others who came later (docs/elastic.md);
+ *   - tell streams from calls that hang, where hardly any sample comes;
  *   - see a knee that moves up while it holds the limit below: it has to be probed for, which takes
  *     some hundred calls, more where calls differ much;
  *   - notice a callee that answers nothing: without samples nothing is learned, the limit holds.
@@ -87,7 +87,7 @@
 #define SCATTER 0.1
 #define NOISE   0.2
 
-/* Part of an epoch's calls that reach the limit: below, it costs nothing; above, it counts fully. */
+/* Part of an epoch's calls that reach the limit: below, it costs nothing; above, it counts. */
 #define RARELY 0.01
 #define OFTEN  0.05
 
