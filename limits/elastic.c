@@ -171,7 +171,7 @@ struct elastic {
 	double arm, probe;            /* 1 or -1: direction of the swing, and of the last probe */
 	double carry;                 /* fraction of a call that the limits so far lack */
 	double strikes;               /* times in a row that doubling did not pay */
-	bool rush;                    /* it doubles */
+	uint32_t rush;                /* it doubles */
 	struct epoch now, last;
 	double initial, min, max, target, p_least, swing;
 };
