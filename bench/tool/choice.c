@@ -3,9 +3,11 @@
 #include "memory.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SEEDS_MAX 10000
 
@@ -117,19 +119,65 @@ static size_t add_family(struct choice *choice, const char *family)
 	return choice->scenario_count - before;
 }
 
-static void add_named(struct choice *choice, const char *name, struct argp_state *state)
+static void add_one(struct choice *choice, const char *name, struct argp_state *state)
 {
 	char why[WHY_SIZE];
 
+	if (scenario_find(scenario_room(choice), name, why, sizeof(why)) != 0)
+		argp_error(state, "%s", why);
+	choice->scenario_count++;
+}
+
+/* As a file's, its name has a slash or a dot: others are of built-in scenarios. */
+static bool is_folder(const char *name)
+{
+	struct stat status;
+
+	return strpbrk(name, "/.") != NULL && stat(name, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int is_scenario(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && dot != NULL && strcmp(dot, ".cfg") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void add_folder(struct choice *choice, const char *folder, struct argp_state *state)
+{
+	struct dirent **entries = NULL;
+	int count = scandir(folder, &entries, is_scenario, by_name);
+	char path[4096];
+
+	if (count <= 0)
+		argp_error(state, "%s: %s.", folder,
+			   count < 0 ? strerror(errno) : "There is no .cfg in it");
+	for (int i = 0; i < count; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) >=
+		    (int)sizeof(path))
+			argp_error(state, "%s: %s.", folder, strerror(ENAMETOOLONG));
+		add_one(choice, path, state);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+static void add_named(struct choice *choice, const char *name, struct argp_state *state)
+{
 	if (strcmp(name, CHOICE_ALL) == 0) {
 		add_family(choice, NULL);
 	} else if (strncmp(name, FAMILY, strlen(FAMILY)) == 0) {
 		if (add_family(choice, name + strlen(FAMILY)) == 0)
 			argp_error(state, "There is no %s: see weir-sim list.", name);
+	} else if (is_folder(name)) {
+		add_folder(choice, name, state);
 	} else {
-		if (scenario_find(scenario_room(choice), name, why, sizeof(why)) != 0)
-			argp_error(state, "%s", why);
-		choice->scenario_count++;
+		add_one(choice, name, state);
 	}
 }
 
@@ -241,7 +289,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{"scenario", 's', "NAME,...", 0,
-	 "Scenarios: names, files, family:NAME; all: the built-in ones", 1},
+	 "Scenarios: names, files, folders of them, family:NAME; all: the built-in ones", 1},
 	{"jobs", 'j', "N", 0, "Runs at a time (as many as there are processors)", 2},
 	{0},
 };

@@ -30,6 +30,16 @@ expect 0 '^vegas +ill ' run --limit vegas --scenario "$small"
 expect 0 '^vegas +windows [0-9]+, hash [0-9a-f]{16}$' run -l vegas -s "$small" -r 1..2
 expect 0 '^aimd:min=1 +ill ' run -l vegas,aimd:min=1 -s "$small"
 expect 0 '^2 scenarios' score -l fixed -s family:microseconds -r 1
+
+# Of a folder, the scenarios by their names; and nothing else.
+mkdir "$work/folder"
+for name in b a .hidden; do
+	sed "s/^name = .*/name = \"$name\";/" "$small" >"$work/folder/$name.cfg"
+done
+echo 'no scenario' >"$work/folder/notes"
+expect 0 '^# a: ' run -l vegas -s "$work/folder,$small"
+[ "$(sed -n 's/^# \(.*\):.*/\1/p' "$work/out" | tr '\n' ' ')" = 'a b small ' ] ||
+	complain "a folder of a and b: $(cat "$work/out")"
 "$tool" run -l vegas,fixed:limit=9 -s "$small" --series "$work/series" --every 1s --oracle
 lines "$work/series" 37
 columns "$work/series" | grep -qx limit || complain "the series has no limit"

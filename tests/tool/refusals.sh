@@ -63,7 +63,9 @@ refused 'A scenario is needed' run -l vegas -s ,
 refused 'series is missing' run -l vegas -s "$small" --oracle
 refused 'series is missing' run -l vegas -s "$small" --every 1s
 refused '/nowhere.cfg: No such file' run -l vegas -s ./nowhere.cfg
-refused 'Is a directory' run -l vegas -s "$here/"
+mkdir -p "$work/folder/inner.cfg"
+refused 'folder/inner.cfg: Is a directory' run -l vegas -s "$work/folder"
+refused 'There is no .cfg in it' run -l vegas -s "$work/folder/inner.cfg"
 
 # wrong PATTERN SED: a scenario so edited.
 wrong()
