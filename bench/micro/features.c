@@ -6,10 +6,14 @@
 
 #include <stdlib.h>
 
+/* Ten windows. */
+#define WARM_UP WEIR_S
+
 struct feature {
 	void (*configure)(struct weir_config *config); /* NULL: all defaults */
 	struct weir_call call;
 	bool spread; /* over the partitions: each thread's calls go to one of them */
+	bool far;    /* windows have shown already that the limit is far away */
 	enum weir_outcome outcome;
 };
 
@@ -18,6 +22,15 @@ struct featured {
 	struct weir_limiter *limiter;
 	const struct feature *feature;
 };
+
+/* Calls one at a time, in the time before now: by the end of it, permits are lent. */
+static void warm_up(struct weir_limiter *limiter)
+{
+	const weir_time now = weir_now();
+
+	for (weir_dur ago = WARM_UP; ago > 0; ago -= WEIR_MS)
+		weir_sample_at(limiter, now - ago - WEIR_US, now - ago, 1, WEIR_SUCCESS);
+}
 
 static void *featured_make(const struct subject *self, unsigned threads)
 {
@@ -29,6 +42,8 @@ static void *featured_make(const struct subject *self, unsigned threads)
 	if (featured->feature->configure != NULL)
 		featured->feature->configure(&config);
 	featured->limiter = limiter_of(&config);
+	if (featured->feature->far)
+		warm_up(featured->limiter);
 	return featured;
 }
 
@@ -197,6 +212,8 @@ static void with_all(struct weir_config *config)
 
 static const struct subject table[] = {
 	FEATURE("plain", "a pair, all defaults", plain_loop, .configure = NULL),
+	FEATURE("far", "the same after some windows: the limit is far, so permits are lent",
+		plain_loop, .far = true),
 	FEATURE("call", "by weir_try_acquire_for(), an ordinary call", call_loop, .call.cost = 1),
 	FEATURE("cost", "a call of cost 3", call_loop, .call.cost = 3),
 	FEATURE("bypass", "a call that is let through", call_loop, .call.flags = WEIR_CALL_BYPASS),
