@@ -1,6 +1,7 @@
 #include "choice.h"
 
 #include "memory.h"
+#include "quantity.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -9,9 +10,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SEEDS_MAX 10000
+#define SEEDS_MAX   10000
+#define THREADS_MAX 256
 
 #define WHY_SIZE 600
+
+unsigned choice_number(const char *text, unsigned least, unsigned most,
+		       const struct argp_state *state)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || number < least || number > most)
+		argp_error(state, "%s is no number from %u to %u.", text, least, most);
+	return (unsigned)number;
+}
+
+weir_dur choice_duration(const char *text, const struct argp_state *state)
+{
+	double duration;
+
+	if (!duration_read(text, &duration) || duration < (double)WEIR_US)
+		argp_error(state, "%s is no duration of a microsecond or more.", text);
+	return (weir_dur)duration;
+}
 
 bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size)
 {
@@ -218,16 +240,6 @@ static void set_seeds(struct choice *choice, const char *text, struct argp_state
 			   text, SEEDS_MAX);
 }
 
-static void set_threads(struct choice *choice, const char *text, struct argp_state *state)
-{
-	char *end;
-	unsigned long threads = strtoul(text, &end, 10);
-
-	if (!isdigit((unsigned char)text[0]) || *end != '\0' || threads == 0 || threads > 256)
-		argp_error(state, "%s is no number of threads from 1 to 256.", text);
-	choice->threads = (unsigned)threads;
-}
-
 static error_t limit_option(int key, char *arg, struct argp_state *state)
 {
 	struct choice *choice = state->input;
@@ -261,7 +273,9 @@ static const struct argp_option limit_options[] = {
 	{0},
 };
 
-const struct argp choice_limit_argp = {.options = limit_options, .parser = limit_option};
+static const struct argp limit_argp = {.options = limit_options, .parser = limit_option};
+
+const struct argp_child choice_limit_children[] = {{&limit_argp, 0, NULL, 0}, {0}};
 
 static error_t option(int key, char *arg, struct argp_state *state)
 {
@@ -275,7 +289,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		choice->scenarios_text = arg;
 		return 0;
 	case 'j':
-		set_threads(choice, arg, state);
+		choice->threads = choice_number(arg, 1, THREADS_MAX, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (choice->limits_text == NULL || choice->scenarios_text == NULL)
@@ -294,9 +308,13 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static const struct argp_child children[] = {{&choice_limit_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+	.options = options,
+	.parser = option,
+	.children = choice_limit_children,
+};
 
-const struct argp choice_argp = {.options = options, .parser = option, .children = children};
+const struct argp_child choice_children[] = {{&argp, 0, NULL, 0}, {0}};
 
 void choice_free(struct choice *choice)
 {

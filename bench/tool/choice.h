@@ -23,14 +23,19 @@ struct choice {
 	const char *limits_text, *scenarios_text;
 };
 
-/* The options, to be a child of a command's argp; its input is a struct choice. */
-extern const struct argp choice_argp;
+/* The options, to be the only child of a command's argp; its input is a struct choice. */
+extern const struct argp_child choice_children[];
 
-/* Those of them that say which limits, and by which seed. */
-extern const struct argp choice_limit_argp;
+/* The same with those alone that say which limits, and by which seed. */
+extern const struct argp_child choice_limit_children[];
 
 /* Of all there are: built-in limits that learn, and built-in scenarios. */
 #define CHOICE_ALL "all"
+
+/* What options of commands are given: a text that is none ends the program. */
+unsigned choice_number(const char *text, unsigned least, unsigned most,
+		       const struct argp_state *state);
+weir_dur choice_duration(const char *text, const struct argp_state *state); /* from 1 us */
 
 /* One limit more. False, and why not in a sentence. */
 bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size);

@@ -166,7 +166,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->param = arg;
 		return 0;
 	case 'n':
-		wanted->steps = sweep_steps(arg, state);
+		wanted->steps = choice_number(arg, 2, SWEEP_STEPS_MAX, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		set_kind(wanted, arg, state);
@@ -212,20 +212,9 @@ static void table_free(const struct table *table)
 
 static bool write_scores(struct wanted *wanted)
 {
-	struct scores scores;
-	FILE *out;
-	bool good;
-
-	if (!table_make(&wanted->scores, wanted, "scores.tsv"))
-		return false;
-	out = output_open(wanted->scores.path);
-	if (out == NULL)
-		return false;
-	scores_make(&scores, &wanted->choice, true);
-	scores_write(&scores, out);
-	good = output_close(out, wanted->scores.path) && !scores_leak(&scores);
-	scores_free(&scores);
-	return good;
+	return table_make(&wanted->scores, wanted, "scores.tsv") &&
+	       scores_report(&wanted->choice, true, wanted->scores.path, NULL, NULL) ==
+		       EXIT_SUCCESS;
 }
 
 static bool write_series(struct wanted *wanted)
@@ -412,11 +401,10 @@ int command_plot(int argc, char **argv)
 		{"steps", 'n', "N", 0, "So many values, in a sweep", 0},
 		{0},
 	};
-	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.children = children,
+		.children = choice_children,
 		.args_doc = "PLOT",
 		.doc = "Draw how limits do, by gnuplot.\v"
 		       "Plots:\n"

@@ -5,7 +5,6 @@
 #include "command.h"
 #include "memory.h"
 #include "output.h"
-#include "quantity.h"
 #include "replay_play.h"
 
 #include <errno.h>
@@ -25,7 +24,6 @@ struct wanted {
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
-	double every;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -35,9 +33,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->series = arg;
 		return 0;
 	case 'e':
-		if (!duration_read(arg, &every) || every < 1e3)
-			argp_error(state, "%s is no duration of a microsecond or more", arg);
-		wanted->every = (weir_dur)every;
+		wanted->every = choice_duration(arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (wanted->file != NULL)
@@ -174,12 +170,11 @@ int command_replay(int argc, char **argv)
 		{"every", 'e', "DURATION", 0, "A line of it so often (500 in all)", 0},
 		{0},
 	};
-	static const struct argp_child children[] = {{&choice_limit_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
 		.args_doc = "FILE",
-		.children = children,
+		.children = choice_limit_children,
 		.doc = "Show what limits would have been in a trace of your own: above% of the calls "
 		       "came when the limit was in flight already, the first at first_s.\v"
 		       "A trace has a call a line; its first line names columns, with tabs or commas "

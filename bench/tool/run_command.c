@@ -9,7 +9,6 @@
 #include "oracle.h"
 #include "output.h"
 #include "parallel.h"
-#include "quantity.h"
 #include "run.h"
 
 #include <math.h>
@@ -37,7 +36,6 @@ struct runs {
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
-	double every;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -47,9 +45,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->series.path = arg;
 		return 0;
 	case 'e':
-		if (!duration_read(arg, &every) || every < 1e3)
-			argp_error(state, "%s is no duration of a microsecond or more", arg);
-		wanted->series.every = (weir_dur)every;
+		wanted->series.every = choice_duration(arg, state);
 		return 0;
 	case 'o':
 		wanted->series.oracle = true;
@@ -238,11 +234,10 @@ int command_run(int argc, char **argv)
 		{"oracle", 'o', NULL, 0, "With the oracle's limit, and its run, in it", 0},
 		{0},
 	};
-	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.children = children,
+		.children = choice_children,
 		.doc = "Run limits through scenarios, and print a table by phase.\v"
 		       "Unless told, with seed 1.",
 	};

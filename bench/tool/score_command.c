@@ -6,9 +6,10 @@
 #include "output.h"
 #include "scores.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+
+#define WORST_MAX 1000
 
 /* Of columns. */
 struct widths {
@@ -25,7 +26,6 @@ struct wanted {
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -35,9 +35,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->tsv = arg;
 		return 0;
 	case 'w':
-		wanted->worst = (unsigned)strtoul(arg, &end, 10);
-		if (!isdigit((unsigned char)arg[0]) || *end != '\0')
-			argp_error(state, "%s is no number", arg);
+		wanted->worst = choice_number(arg, 0, WORST_MAX, state);
 		return 0;
 	case 'f':
 		wanted->fresh = true;
@@ -189,11 +187,10 @@ int command_score(int argc, char **argv)
 		{"fresh", 'f', NULL, 0, "Look for oracles anew, and keep none", 0},
 		{0},
 	};
-	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.children = children,
+		.children = choice_children,
 		.doc = "Score limits in scenarios, against the best fixed limit of each phase.\v"
 		       "Without options: all limits that learn, all built-in scenarios, seeds 1 to 10.",
 	};

@@ -37,7 +37,7 @@ static void score_all_limits(void *arg, size_t index)
 	free(best);
 }
 
-void scores_make(struct scores *scores, const struct choice *choice, bool use_cache)
+static void make_all(struct scores *scores, const struct choice *choice, bool use_cache)
 {
 	size_t pairs = choice->scenario_count * choice_seeds(choice);
 	char path[4096];
@@ -58,7 +58,7 @@ void scores_make(struct scores *scores, const struct choice *choice, bool use_ca
 	});
 }
 
-void scores_free(struct scores *scores)
+static void scores_free(struct scores *scores)
 {
 	free(scores->oracles);
 	free(scores->all);
@@ -165,7 +165,7 @@ static void write_one(const struct scores *scores, FILE *out, size_t limit, size
 	fputc('\n', out);
 }
 
-void scores_write(const struct scores *scores, FILE *out)
+static void write_all(const struct scores *scores, FILE *out)
 {
 	const struct choice *c = scores->choice;
 
@@ -178,7 +178,7 @@ void scores_write(const struct scores *scores, FILE *out)
 				write_one(scores, out, l, s, k);
 }
 
-bool scores_leak(const struct scores *scores)
+static bool leaks(const struct scores *scores)
 {
 	const struct choice *c = scores->choice;
 	bool leak = false;
@@ -207,12 +207,12 @@ int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
 
 	if (tsv != NULL && out == NULL)
 		return EXIT_FAILURE;
-	scores_make(&scores, choice, use_cache);
-	if (out != stdout)
+	make_all(&scores, choice, use_cache);
+	if (out != stdout && print != NULL)
 		print(&scores, arg);
 	if (out != NULL)
-		scores_write(&scores, out);
-	good = output_close(out, tsv) && !scores_leak(&scores);
+		write_all(&scores, out);
+	good = output_close(out, tsv) && !leaks(&scores);
 	scores_free(&scores);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

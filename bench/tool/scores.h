@@ -13,10 +13,6 @@ struct scores {
 	struct score *all;
 };
 
-/* Find the oracles and make every run; progress is shown. */
-void scores_make(struct scores *scores, const struct choice *choice, bool use_cache);
-void scores_free(struct scores *scores);
-
 const struct score *scores_at(const struct scores *scores, size_t limit, size_t scenario,
 			      size_t seed);
 
@@ -37,15 +33,11 @@ size_t scores_rank(const struct scores *scores, size_t limit, enum part part, si
 /* Means over scenarios and seeds where it can be said: NaN if nowhere. */
 double scores_false_rejects(const struct scores *scores, size_t limit);
 
-/* Every score, a line of TSV each. */
-void scores_write(const struct scores *scores, FILE *out);
-
-/* If a limiter has lost a permit, or gone above its limit, say so on standard error: true. */
-bool scores_leak(const struct scores *scores);
-
 /*
- * All of it: make the scores, have them printed, and written to a file if there is to be one; if
- * that is standard output, they are not printed. An exit status.
+ * All of it: find the oracles and make every run, showing progress; have the scores printed (NULL:
+ * nothing is), and written to a file if there is to be one, a line of TSV each; if that is standard
+ * output, they are not printed. If a limiter has lost a permit, or gone above its limit, it is said on
+ * standard error, and a failure. An exit status.
  */
 int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
 		  void (*print)(const struct scores *scores, const void *arg), const void *arg);

@@ -9,12 +9,10 @@
 #include "quantity.h"
 #include "scores.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MAX   100
 #define STEPS       9
 #define WHOLE_STEPS 20
 #define LONGEST     600
@@ -29,7 +27,7 @@ struct wanted {
 struct values {
 	const char *param;
 	unsigned steps; /* 0: as many as suit */
-	char limits[STEPS_MAX][LONGEST];
+	char limits[SWEEP_STEPS_MAX][LONGEST];
 	unsigned count;
 };
 
@@ -39,16 +37,6 @@ struct range {
 	double from, to;
 	char from_unit[16], to_unit[16];
 };
-
-unsigned sweep_steps(const char *text, const struct argp_state *state)
-{
-	char *end;
-	unsigned long steps = strtoul(text, &end, 10);
-
-	if (*end != '\0' || steps < 2 || steps > STEPS_MAX)
-		argp_error(state, "%s is no number from 2 to %d", text, STEPS_MAX);
-	return (unsigned)steps;
-}
 
 static error_t option(int key, char *arg, struct argp_state *state)
 {
@@ -62,7 +50,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->param = arg;
 		return 0;
 	case 'n':
-		wanted->steps = sweep_steps(arg, state);
+		wanted->steps = choice_number(arg, 2, SWEEP_STEPS_MAX, state);
 		return 0;
 	case 't':
 		wanted->tsv = arg;
@@ -80,7 +68,7 @@ static void add_value(struct values *values, const char *limit, const char *name
 {
 	char *to = values->limits[values->count];
 
-	if (values->count == STEPS_MAX)
+	if (values->count == SWEEP_STEPS_MAX)
 		return;
 	snprintf(to, LONGEST, "%s%c%s=%s", limit, strchr(limit, ':') == NULL ? ':' : ',', name,
 		 value);
@@ -261,11 +249,10 @@ int command_sweep(int argc, char **argv)
 		 0},
 		{0},
 	};
-	static const struct argp_child children[] = {{&choice_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.children = children,
+		.children = choice_children,
 		.doc = "Score a limit for several values of one of its parameters.\v"
 		       "As in weir-sim sweep --limit vegas --param alpha=log10:1..6. Unless told, in "
 		       "all built-in scenarios, with seeds 1 to 3.",

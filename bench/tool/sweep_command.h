@@ -6,13 +6,13 @@
 
 #include "choice.h"
 
+/* Of steps, from 2. */
+#define SWEEP_STEPS_MAX 100
+
 /*
  * In place of each limit of the choice, that limit with every value of "alpha=1..6": so many steps,
  * or, if that is 0, as many as suit. False, after a message: there is something wrong with it.
  */
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps);
-
-/* A number of steps, of a command line; one that is none ends the program. */
-unsigned sweep_steps(const char *text, const struct argp_state *state);
 
 #endif

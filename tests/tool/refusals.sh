@@ -38,10 +38,11 @@ for seed in x -1 1..x 2..1 1.. 1..2..3 99999999999999999999 1..100000; do
 	refused 'no seed' run -l vegas -s "$small" --seed="$seed"
 done
 for jobs in 0 x -1 257 2x -18446744073709551615; do
-	refused 'is no number of threads' run -l vegas -s "$small" --jobs="$jobs"
+	refused 'is no number from 1 to 256' run -l vegas -s "$small" --jobs="$jobs"
 done
-refused 'is no number' score -l vegas -s "$small" --worst x
-refused 'is no number' score -l vegas -s "$small" --worst=-1
+for worst in x -1 4294967297; do
+	refused 'is no number from 0' score -l vegas -s "$small" --worst="$worst"
+done
 for every in 0 10 1ns x 1e40s nan; do
 	refused 'is no duration' run -l vegas -s "$small" --series - --every "$every"
 done
@@ -53,8 +54,9 @@ refused 'alpha=6..1: write' sweep -l vegas -s "$small" --param alpha=6..1
 refused 'alpha=..: write' sweep -l vegas -s "$small" --param alpha=..
 refused 'timeout=1..2s: write|timeout' sweep -l aimd -s "$small" --param timeout=1ms..2x
 refused 'no parameter "gamma"' sweep -l vegas -s "$small" --param gamma=1,2
-refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps 1
-refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps 101
+for steps in 1 101 x -18446744073709551606; do
+	refused 'is no number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps="$steps"
+done
 
 # Scenarios. Of a file it is said where.
 refused 'no scenario "nonsense"' run -l vegas -s nonsense
