@@ -5,7 +5,7 @@ set -eu
 
 sim=$1
 page=$2/docs/scenarios.md
-reader=$2/bench/sim/scenario_read.c
+reader=$2/bench/sim/scenario_settings.c
 scenarios=$2/bench/scenarios
 work=$3
 failed=0
@@ -24,6 +24,7 @@ awk '
 		heading["phase"] = "phases"
 	}
 	/^static int read_/ { reads = $3; sub(/^read_/, "", reads); sub(/\(.*/, "", reads) }
+	/^int scenario_from_settings/ { reads = "root" }
 	/^\t\t\{"/ && reads in heading { split($0, part, "\""); print heading[reads] ": " part[2] }
 ' "$reader" | sort >"$work/read"
 awk '
