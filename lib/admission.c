@@ -30,6 +30,7 @@ void admission_init(const struct admission *a, const struct admission_config *co
 		    uint32_t limit, uint32_t burst)
 {
 	memset(a->room, 0, sizeof(*a->room));
+	a->room->limit_max = config->limit_max;
 	a->room->delayed_max = config->delayed_max;
 	a->room->hold = config->hold;
 	atomic_init(&a->room->learned, limit);
@@ -282,7 +283,7 @@ static uint32_t cap_of(const struct part *part, uint32_t limit)
 
 static void retune(const struct admission *a)
 {
-	uint32_t limit = admission_limit(a), guarantee[WEIR_PARTITIONS_MAX + 1];
+	uint32_t limit = admission_raised(a), guarantee[WEIR_PARTITIONS_MAX + 1];
 	uint32_t burst = atomic_load_explicit(&a->room->burst, RELAXED);
 	uint32_t open = burst < WEIR_LIMIT_MAX - limit ? limit + burst : WEIR_LIMIT_MAX;
 
@@ -312,6 +313,22 @@ void admission_retune(const struct admission *a, bool wait)
 	}
 	while (wait && atomic_load_explicit(pending, memory_order_acquire) != 0)
 		sched_yield();
+}
+
+void admission_detach(const struct admission *a, uint32_t cost)
+{
+	atomic_fetch_add_explicit(&a->room->detached, cost, RELAXED);
+}
+
+/* As in the gate, a copy of a token takes what is another's, and no more than there is. */
+void admission_end_detached(const struct admission *a, uint32_t cost)
+{
+	uint32_t detached = admission_detached(a);
+
+	while (!atomic_compare_exchange_weak_explicit(&a->room->detached, &detached,
+						      detached > cost ? detached - cost : 0,
+						      RELAXED, RELAXED))
+		;
 }
 
 uint32_t admission_waiting(const struct admission *a)

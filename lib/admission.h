@@ -12,6 +12,7 @@
  * learned     the window's owner (also to load  relaxed  retune: the errand orders it
  *             a memory), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
+ * detached    detach: add; end detached: CAS    relaxed  as learned
  * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
  *                                                        the gate's word carries it
  * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
@@ -65,10 +66,12 @@ struct part {
 struct room {
 	_Alignas(LINE) _Atomic uint32_t learned; /* the limit without the burst */
 	_Atomic uint32_t burst;                  /* permits above it that are open */
+	_Atomic uint32_t detached;               /* permits that it is raised by */
 	_Atomic uint32_t retuning;
 	_Atomic uint32_t setting; /* 1: partitions_set() is at it */
 	_Atomic uint32_t delayed; /* refusals, of all partitions */
 	_Atomic uint64_t extra_in, extra_out;
+	uint32_t limit_max;   /* never changes */
 	uint32_t delayed_max; /* never changes */
 	weir_dur hold;        /* never changes */
 };
@@ -85,6 +88,7 @@ struct admission {
 struct admission_config {
 	const struct weir_partition *partitions; /* complete, partition 0 first */
 	uint32_t count;
+	uint32_t limit_max;
 	uint32_t delayed_max;
 	weir_dur hold;
 };
@@ -128,6 +132,24 @@ static inline uint32_t admission_limit(const struct admission *a)
 {
 	return atomic_load_explicit(&a->room->learned, memory_order_relaxed);
 }
+
+static inline uint32_t admission_detached(const struct admission *a)
+{
+	return atomic_load_explicit(&a->room->detached, memory_order_relaxed);
+}
+
+/* The limit as it is raised by what is detached. */
+static inline uint32_t admission_raised(const struct admission *a)
+{
+	const uint32_t limit = admission_limit(a), detached = admission_detached(a);
+	const uint32_t most = a->room->limit_max > limit ? a->room->limit_max - limit : 0;
+
+	return limit + (detached < most ? detached : most);
+}
+
+/* Permits that are in flight come on top of the limit, or do so no more. Afterwards, retune. */
+void admission_detach(const struct admission *a, uint32_t cost);
+void admission_end_detached(const struct admission *a, uint32_t cost);
 
 /*
  * Of the gate, once more, with all idle permits called back: how many are in flight with those

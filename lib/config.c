@@ -165,6 +165,7 @@ static int check_partitions(const struct weir_config *c, struct settings *s, cha
 	s->admission = (struct admission_config){
 		.partitions = s->partitions,
 		.count = c->partition_count > 0 ? s->parts : 0,
+		.limit_max = s->limit_max,
 		.delayed_max = (uint32_t)or_default(c->delayed_max, 100),
 		.hold = or_default(c->partition_hold, 100 * WEIR_MS),
 	};

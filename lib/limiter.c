@@ -247,7 +247,6 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 		queue_drain(&l->queueing, now);
 }
 
-/* What the limit asks for beside the samples. */
 static double cpu_now(const struct weir_limiter *l)
 {
 	double cpu;
@@ -258,6 +257,19 @@ static double cpu_now(const struct weir_limiter *l)
 	if (!(cpu > 0))
 		return 0;
 	return cpu < 1 ? cpu : 1;
+}
+
+/*
+ * What the limit asks for beside the samples. What is detached may have come after the call that
+ * found the most in flight; that call there was.
+ */
+static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
+{
+	const uint32_t detached = admission_detached(&l->admission);
+
+	w->cpu = cpu_now(l);
+	if (detached > 0)
+		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
 }
 
 /* What the limit makes of a window; the limit as it is, if it says nothing. */
@@ -293,7 +305,8 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
-	w->cpu = cpu_now(l);
+	if (UNLIKELY((l->ops->flags & (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED)) != 0))
+		fill_asked(l, w);
 	burst = burst_after(&l->brain->burst, w, open);
 	report->limit = updated(l, w);
 	/* A settable one is not ours to store: somebody may have set it meanwhile. */
@@ -409,8 +422,21 @@ static void release_nothing(const struct weir_limiter *l, struct weir_token *tok
 	token->state = TOKEN_EMPTY;
 }
 
-static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
-			   enum weir_outcome outcome)
+/* A detached call raises the limit no more. */
+static void end_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
+{
+	if ((l->ops->flags & WEIR_LIMIT_DETACHED) == 0)
+		return;
+	admission_end_detached(&l->admission, cost);
+	limiter_retune(l, now, false);
+}
+
+/* A token that holds a permit. Inlined twice, so that ordinary calls do not ask what they are. */
+static inline __attribute__((always_inline)) void release_held(struct weir_limiter *l,
+							       weir_time now,
+							       struct weir_token *token,
+							       bool detached,
+							       enum weir_outcome outcome)
 {
 	/*
 	 * Taken now, and one by one as they were stored: whom the drain calls back may be about to
@@ -418,16 +444,14 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 	 */
 	const weir_time start = token->start;
 	const uint32_t inflight = token->inflight, cost = token->cost, home = token->credit;
-	const uint16_t part = token->partition, state = token->state;
+	const uint16_t part = token->partition;
 	struct stripe *stripe;
 	bool wake = false, held;
 
-	if (UNLIKELY((state & ~TOKEN_DETACHED) != TOKEN_HELD)) {
-		release_nothing(l, token);
-		return;
-	}
 	token->state = TOKEN_EMPTY;
 	held = give_back(l, token, part, cost, home, &wake);
+	if (held && detached)
+		end_detached(l, now, cost);
 	if (UNLIKELY(wake))
 		queue_drain(&l->queueing, now);
 	if (UNLIKELY(!held)) {
@@ -436,7 +460,26 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 	}
 	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
 	/* A detached call took no time. */
-	finish(l, stripe, part, state == TOKEN_HELD ? start : now, now, inflight, outcome);
+	finish(l, stripe, part, detached ? now : start, now, inflight, outcome);
+}
+
+static __attribute__((noinline)) void release_other(struct weir_limiter *l, weir_time now,
+						    struct weir_token *token,
+						    enum weir_outcome outcome)
+{
+	if (token->state == (TOKEN_HELD | TOKEN_DETACHED))
+		release_held(l, now, token, true, outcome);
+	else
+		release_nothing(l, token);
+}
+
+static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
+			   enum weir_outcome outcome)
+{
+	if (LIKELY(token->state == TOKEN_HELD))
+		release_held(l, now, token, false, outcome);
+	else
+		release_other(l, now, token, outcome);
 }
 
 int weir_detach(struct weir_limiter *l, struct weir_token *token)
@@ -447,6 +490,10 @@ int weir_detach(struct weir_limiter *l, struct weir_token *token)
 		return 0; /* let through, or detached already */
 	token->state |= TOKEN_DETACHED;
 	count(l, TOTAL_DETACHED);
+	if ((l->ops->flags & WEIR_LIMIT_DETACHED) != 0) {
+		admission_detach(&l->admission, token->cost);
+		limiter_retune(l, limiter_now(l), false);
+	}
 	return 0;
 }
 
@@ -497,7 +544,7 @@ void weir_shadow_set(struct weir_limiter *l, bool shadow)
 
 uint32_t weir_limit(const struct weir_limiter *l)
 {
-	return admission_limit(&l->admission);
+	return admission_raised(&l->admission);
 }
 
 uint32_t weir_inflight(const struct weir_limiter *l)

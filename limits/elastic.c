@@ -568,6 +568,7 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
+	.flags = WEIR_LIMIT_DETACHED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput: for callees that change, and long overload.",
 	.version = 1,

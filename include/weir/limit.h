@@ -38,10 +38,11 @@ struct weir_window {
 	uint32_t failed;    /* calls, no samples, that failed fast */
 	/*
 	 * Most in flight that a sample found, itself included. Below half the limit it may be too
-	 * much, but not half the limit, unless this was asked for: WEIR_LIMIT_INFLIGHT.
+	 * much, but not half the limit, unless this was asked for: WEIR_LIMIT_INFLIGHT. Without what
+	 * is detached now, if that was asked for: WEIR_LIMIT_DETACHED.
 	 */
 	uint32_t inflight_max;
-	uint32_t limit;  /* the limit in force when it was closed, without any burst */
+	uint32_t limit;  /* in force when it was closed, without any burst and what is detached */
 	double rtt;      /* the statistic the limiter is configured for: read this one */
 	double rtt_mean; /* in whole nanoseconds */
 	double rtt_min;  /* the lowest latency */
@@ -199,6 +200,13 @@ enum {
 	WEIR_LIMIT_QUEUE = 1u << 1,    /* it wants weir_window.queued and queue_min */
 	WEIR_LIMIT_CPU = 1u << 2,      /* it wants weir_window.cpu */
 	WEIR_LIMIT_INFLIGHT = 1u << 3, /* it reckons with weir_window.inflight_max: exact */
+	/*
+	 * It is about calls whose latency counts. Permits of those that weir_detach() has taken out
+	 * come on top of it until they are released, at once and up to limit_max, and are no part of
+	 * weir_window.inflight_max: a few hundred streams would hide the few calls beside them.
+	 * Without this flag they take up room as all others do.
+	 */
+	WEIR_LIMIT_DETACHED = 1u << 4,
 };
 
 /*

@@ -271,8 +271,10 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
 
 /*
  * Take a call out of the latencies: it has become a long one, a stream or a subscription. It
- * keeps its permits until it is released, and how it went still counts.
- * 0; -EINVAL: the token holds nothing.
+ * keeps its permits until it is released, and how it went still counts. With a limit that asks
+ * for it (WEIR_LIMIT_DETACHED, as weir_elastic) the limit is raised by its permits for as long, so
+ * that it takes no room from others; limit_max, and a partition's cap, bound such calls too. A
+ * raised limit admits who waits. 0; -EINVAL: the token holds nothing.
  */
 WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
 
@@ -308,7 +310,10 @@ WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 /* Begin or end shadow mode (weir_config.shadow), at once. Who waits is let through. */
 WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
 
-/* How it stands: the present limit without any burst, permits in flight, calls waiting. */
+/*
+ * How it stands: the present limit without any burst, but with what detached calls raise it by;
+ * permits in flight; calls waiting.
+ */
 WEIR_API uint32_t weir_limit(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_inflight(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_waiting(const struct weir_limiter *limiter);

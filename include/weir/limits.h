@@ -381,7 +381,8 @@ WEIR_API extern const struct weir_limit_ops weir_hillclimb;
  * target percent more throughput. Lower is more throughput, higher is less latency.
  *
  * Outcomes: timed out calls count by their latency, and many of them make it shrink; dropped ones
- * only if there is little else; cancelled, failed and ignored calls are not seen.
+ * only if there is little else; cancelled, failed and ignored calls are not seen. Detached calls
+ * come on top of the limit, max included (WEIR_LIMIT_DETACHED).
  *
  * Source: docs/elastic.md.
  */

@@ -39,7 +39,7 @@ struct weir_observer {
  */
 struct weir_snapshot {
 	size_t size;       /* set by weir_snapshot_init() */
-	uint32_t limit;    /* learned, without any burst */
+	uint32_t limit;    /* as weir_limit(): without any burst */
 	uint32_t burst;    /* permits above it that are to be had now */
 	uint32_t inflight; /* permits out; above zero when idle: a token was never released */
 	uint32_t waiting;  /* calls in the queue */

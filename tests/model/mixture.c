@@ -1,8 +1,9 @@
 /*
  * Everything at once: shedding, partitions or none, a queue in every order, costs, bursts,
- * calls let through, tokens detached, limits and shares that move, shadow mode on and off,
- * memory saved and loaded, callbacks that call back, clocks that begin anywhere. There is no
- * twin that knows every decision; what holds whatever they are is checked after each step:
+ * calls let through, tokens detached, within the limit or on top of it, limits and shares that
+ * move, shadow mode on and off, memory saved and loaded, callbacks that call back, clocks that
+ * begin anywhere. There is no twin that knows every decision; what holds whatever they are is
+ * checked after each step:
  *   - what is in flight is what is held, in all and over the partitions;
  *   - who waits has not been told, and who has been told waits no more;
  *   - nobody waits in shadow mode, nor where there is room for everybody who waits.
@@ -45,6 +46,7 @@ struct rig {
 	struct weir_limiter *limiter;
 	uint32_t parts; /* with partition 0; 1: there are none */
 	uint32_t costs; /* the greatest cost of a call */
+	struct weir_limit_ops limit;
 	struct weir_token held[HOLDERS];
 	uint32_t holders;
 	struct caller callers[QUEUE];
@@ -457,7 +459,10 @@ static void begin(struct rig *rig, uint64_t seed)
 	rig->costs = one_in(rig, 2) ? 1 : 1 + below(&rig->random, 6);
 	configure(rig, &config);
 	settable = (struct weir_settable_config){.initial = 1 + below(&rig->random, 20)};
-	config.limit = &weir_settable;
+	rig->limit = weir_settable;
+	if (one_in(rig, 2))
+		rig->limit.flags |= WEIR_LIMIT_DETACHED;
+	config.limit = &rig->limit;
 	config.limit_config = &settable;
 	if (rig->parts > 1) {
 		draw_shares(rig, partitions);

@@ -7,8 +7,9 @@
  *
  * Checked on the way: no admission above the limit of its instant; no waiter
  * forgotten (one with a far deadline never times out); a permit released by one holder
- * is seen whole by the next. Checked at the end: nothing in flight, nobody
- * waiting, and every attempt accounted for once.
+ * is seen whole by the next. Where calls are detached on top of the limit, no admission is above it
+ * by more than all threads hold. Checked at the end: nothing in flight, nobody
+ * waiting, every attempt accounted for once, and nothing left on top of the limit.
  */
 
 #include <errno.h>
@@ -39,6 +40,10 @@ static uint64_t pairs;
 /* Written by holders only, and plain: with a limit of one, each sees the last one's value. */
 static uint64_t alone;
 static bool exclusive;
+
+/* So many at most are detached on top of the limit. */
+static uint32_t detached_most;
+static struct weir_limit_ops on_top;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
@@ -104,6 +109,8 @@ static void hold(struct worker *w, struct weir_token *token)
 		alone++;
 	if (draw(&w->seed) % 16 == 0)
 		sched_yield();
+	if (detached_most > 0 && draw(&w->seed) % 4 == 0)
+		CHECK(weir_detach(limiter, token) == 0);
 	weir_release(limiter, token, outcomes[draw(&w->seed) % 4]);
 	CHECK(token->state == 0 && copy.state != 0);
 }
@@ -119,7 +126,7 @@ static void *work(void *arg)
 
 		if (r == 0) {
 			if (atomic_load_explicit(&bound, memory_order_acquire) == before)
-				CHECK(token.inflight <= (uint32_t)before);
+				CHECK(token.inflight <= (uint32_t)before + detached_most);
 			hold(w, &token);
 			w->admitted++;
 			continue;
@@ -175,7 +182,9 @@ static void make_limiter(enum weir_order order, uint32_t limit, uint32_t queue)
 	struct weir_config config;
 
 	weir_config_init(&config);
-	config.limit = &weir_settable;
+	on_top = weir_settable;
+	on_top.flags |= detached_most > 0 ? WEIR_LIMIT_DETACHED : 0;
+	config.limit = &on_top;
 	config.limit_config = &settable;
 	config.order = order;
 	config.queue = queue;
@@ -186,7 +195,7 @@ static void make_limiter(enum weir_order order, uint32_t limit, uint32_t queue)
 	CHECK(weir_limiter_create(&config, &limiter) == 0);
 	atomic_store_explicit(&bound, limit, memory_order_release);
 	atomic_store_explicit(&done, false, memory_order_relaxed);
-	exclusive = limit == 1;
+	exclusive = limit == 1 && detached_most == 0;
 	alone = 0;
 }
 
@@ -204,6 +213,7 @@ static void settle_accounts(const struct worker *workers, unsigned threads)
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);
 	CHECK(s.inflight == 0);
+	CHECK(s.limit == (uint32_t)atomic_load_explicit(&bound, memory_order_relaxed));
 	CHECK(s.waiting == 0);
 	CHECK(s.admitted == admitted);
 	CHECK(s.rejected == refused);
@@ -250,10 +260,10 @@ int main(int argc, char **argv)
 {
 	uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
-	uint64_t share = wanted / 8;
+	uint64_t share = wanted / 10;
 
 	if (threads < 1 || threads > THREADS_MAX || share < threads) {
-		fprintf(stderr, "stress-limiter: 1 to %d threads, 8 pairs each or more\n",
+		fprintf(stderr, "stress-limiter: 1 to %d threads, 10 pairs each or more\n",
 			THREADS_MAX);
 		return 2;
 	}
@@ -265,6 +275,9 @@ int main(int argc, char **argv)
 	round_of("adaptive", WEIR_ADAPTIVE, 2, false, threads, share);
 	round_of("adaptive", WEIR_ADAPTIVE, 8, true, threads, share);
 	round_of("fifo", WEIR_FIFO, 64, true, threads, share);
+	detached_most = threads;
+	round_of("detached", WEIR_FIFO, 1, false, threads, share);
+	round_of("detached", WEIR_FIFO, 8, true, threads, share);
 	printf("%llu acquire and release operations\n", (unsigned long long)pairs * 2);
 	return 0;
 }

@@ -179,6 +179,163 @@ Test(calls, detached_it_keeps_its_permit_and_leaves_the_latencies)
 	weir_limiter_destroy(l);
 }
 
+static struct weir_limit_ops on_top;
+
+/* Two calls, and those that are detached on top of them. */
+static struct weir_config config_on_top(void)
+{
+	struct weir_config config = rig_config(2);
+
+	on_top = weir_settable;
+	on_top.flags |= WEIR_LIMIT_DETACHED;
+	config.limit = &on_top;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	return config;
+}
+
+static void detach_all(struct weir_limiter *l, struct weir_token *tokens, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_eq(weir_detach(l, &tokens[i]), 0);
+}
+
+Test(calls, detached_it_takes_no_room_where_the_limit_asks_for_that)
+{
+	struct weir_config config = config_on_top();
+	struct weir_limiter *l = rig_make(&config);
+	struct weir_token stream[2], call[3];
+	struct weir_wait wait;
+
+	cr_assert_eq(rig_fill(l, NULL, stream, 2), 2);
+	detach_all(l, stream, 2);
+	cr_assert_eq(weir_detach(l, &stream[0]), 0);
+	cr_assert(weir_limit(l) == 4 && weir_inflight(l) == 2);
+	cr_assert_eq(rig_fill(l, NULL, call, 3), 2);
+	weir_release(l, &call[0], WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).windows, 0, "it took no time");
+	rig_time += WEIR_MS;
+	weir_release(l, &call[1], WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_max, 2, "a call among two");
+	cr_assert(rig_snapshot(l).last.window.limit == 2 && rig_snapshot(l).last.limit == 2);
+
+	weir_release(l, &stream[0], WEIR_IGNORE);
+	cr_assert(weir_limit(l) == 3 && weir_inflight(l) == 1);
+	weir_release(l, &stream[0], WEIR_IGNORE);
+	cr_assert(weir_limit(l) == 3 && rig_snapshot(l).double_released == 1);
+	weir_release(l, &stream[1], WEIR_DROPPED);
+	cr_assert(weir_limit(l) == 2 && weir_inflight(l) == 0);
+	cr_assert_eq(rig_snapshot(l).last.window.dropped, 1, "a drop is a drop");
+
+	cr_assert_eq(rig_fill(l, NULL, call, 2), 2);
+	cr_assert_eq(weir_limit_set(l, 5), 0);
+	detach_all(l, call, 1);
+	cr_assert_eq(weir_limit(l), 6);
+	rig_empty(l, call, 2);
+	cr_assert_eq(weir_limit(l), 5);
+	weir_limiter_destroy(l);
+
+	config.queue = 1;
+	l = rig_make(&config);
+	cr_assert_eq(rig_fill(l, NULL, stream, 2), 2);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
+	detach_all(l, stream, 1);
+	cr_assert_eq(weir_poll(l, &wait, call), 0, "who waits is let in");
+	rig_empty(l, call, 1);
+	rig_empty(l, stream, 2);
+	cr_assert_eq(weir_limit(l), 2);
+	weir_limiter_destroy(l);
+}
+
+/* Of those that came after a call, it found none: there was at least itself. */
+Test(calls, what_was_detached_since_is_not_taken_off_twice)
+{
+	struct weir_config config = config_on_top();
+	struct weir_limiter *l = rig_make(&config);
+	struct weir_token call, stream[3];
+
+	cr_assert_eq(weir_try_acquire(l, &call), 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(weir_try_acquire(l, &stream[i]), 0);
+		detach_all(l, &stream[i], 1);
+	}
+	rig_time += WEIR_MS;
+	weir_release(l, &call, WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_max, 1);
+	rig_empty(l, stream, 3);
+	weir_limiter_destroy(l);
+}
+
+/* Costs count in full; the bound of the limiter, and of a partition, is for them too. */
+Test(calls, detached_they_stay_within_all_bounds)
+{
+	const struct weir_partition streams = {.name = "streams", .max = 3};
+	const struct weir_call dear = {.cost = 2}, stream = {.partition = 1};
+	struct weir_config config = config_on_top();
+	struct weir_limiter *l;
+	struct weir_token token[8];
+
+	config.limit_max = 5;
+	l = rig_make(&config);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(weir_try_acquire_for(l, &dear, &token[i]), 0);
+		detach_all(l, &token[i], 1);
+		cr_assert_eq(weir_limit(l), i == 0 ? 4 : 5);
+	}
+	cr_assert_eq(rig_fill(l, NULL, &token[2], 4), 1);
+	detach_all(l, &token[2], 1);
+	cr_assert_eq(rig_fill(l, NULL, &token[3], 4), 0);
+	rig_empty(l, &token[1], 2);
+	cr_assert(weir_limit(l) == 4 && weir_inflight(l) == 2);
+	rig_empty(l, token, 1);
+	weir_limiter_destroy(l);
+
+	config.limit_max = 0;
+	config.partitions = &streams;
+	config.partition_count = 1;
+	l = rig_make(&config);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(weir_try_acquire_for(l, &stream, &token[i]), 0);
+		detach_all(l, &token[i], 1);
+	}
+	cr_assert_eq(weir_try_acquire_for(l, &stream, &token[3]), -EAGAIN);
+	cr_assert_eq(rig_fill(l, NULL, &token[3], 4), 2);
+	rig_empty(l, token, 5);
+	cr_assert_eq(weir_limit(l), 2);
+	weir_limiter_destroy(l);
+}
+
+Test(calls, a_copy_of_a_detached_one_lowers_no_limit_below_what_it_is)
+{
+	struct weir_config config = config_on_top();
+	struct weir_limiter *l = rig_make(&config);
+	struct weir_token call, stream, copy;
+
+	cr_assert_eq(weir_try_acquire(l, &call), 0);
+	cr_assert_eq(weir_try_acquire(l, &stream), 0);
+	detach_all(l, &stream, 1);
+	copy = stream;
+	weir_release(l, &stream, WEIR_SUCCESS);
+	weir_release(l, &copy, WEIR_SUCCESS);
+	cr_assert_eq(weir_limit(l), 2);
+	weir_release(l, &call, WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).double_released, 1);
+	weir_limiter_destroy(l);
+
+	config.track = 4;
+	l = rig_make(&config);
+	cr_assert_eq(weir_try_acquire(l, &call), 0);
+	cr_assert_eq(weir_try_acquire(l, &stream), 0);
+	detach_all(l, &call, 1);
+	detach_all(l, &stream, 1);
+	copy = stream;
+	weir_release(l, &stream, WEIR_SUCCESS);
+	weir_release(l, &copy, WEIR_SUCCESS);
+	cr_assert(weir_limit(l) == 3 && rig_snapshot(l).double_released == 1);
+	weir_release(l, &call, WEIR_SUCCESS);
+	cr_assert_eq(weir_limit(l), 2);
+	weir_limiter_destroy(l);
+}
+
 /* One of each outcome, then a success that closes the window. */
 Test(calls, each_outcome_is_shown_as_what_it_is)
 {
