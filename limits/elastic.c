@@ -41,19 +41,18 @@
  *   - a limit that few calls reach costs nothing, so it gets room for bunches of calls (room);
  *   - limiters that share a callee all see e near 1, as each moves but a part of the queue. When
  *     they grow together it does not pay: what has grown since the last place that did sinks (pay);
- *   - slots that are held by what is no sample, as streams, make the limit grow (held);
  *   - when calls time out, or nearly all are dropped, it falls, and comes back at once (losses).
  *
  * What it cannot do:
  *   - hold its own growth against that of others who came later (docs/elastic.md);
- *   - tell streams from calls that hang, where hardly any sample comes;
+ *   - see a knee beside hundreds of slots that are held by what is no sample and not detached;
  *   - see a knee that moves up while it holds the limit below: it has to be probed for, which takes
  *     some hundred calls, more where calls differ much;
  *   - notice a callee that answers nothing: without samples nothing is learned, the limit holds.
  *
  * Outcomes: a timed out call counts with its latency, which is a lower bound. A dropped one does
- * not: it says nothing of latency. Cancelled, failed and ignored calls are not seen, but that they
- * held slots.
+ * not: it says nothing of latency. Cancelled, failed and ignored calls are not seen. Detached ones
+ * come on top of the limit, and are not among what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -121,10 +120,6 @@
 #define PLACE_PAYS  0.1
 #define PLACE_ELSE  0.001
 
-/* In flight is so much more than samples explain, as a logarithm; growth then. */
-#define HELD       0.7
-#define HELD_GROWS 0.12
-
 /* Part of the calls that time out, are lost in all, and are none; what it falls by, to what. */
 #define TIMED_OUT  0.2
 #define LOST       0.7
@@ -164,8 +159,6 @@ struct elastic {
 	double level_n;               /* samples in them; 0: none yet */
 	double place_x, place_y;      /* where growth paid last */
 	double reached, reached_mean; /* part of calls: in an epoch, in the long run */
-	double held;                  /* ln of in flight over what samples explain, smoothed */
-	double busy, busy_since;      /* sum of latencies, since when; nanoseconds */
 	double before;                /* ln knee before losses; 0: there are none */
 	double elasticity;            /* of the last epoch */
 	double arm, probe;            /* 1 or -1: direction of the swing, and of the last probe */
@@ -438,23 +431,9 @@ static void conclude(struct elastic *s)
 	v = weigh(s, &l);
 	step = s->rush ? rush(s, e, &v) : stride(s, e, &v);
 	step = pay(s, &l, room(s, step));
-	if (s->held > HELD && s->reached > 4 * OFTEN)
-		step = fmax(step, HELD_GROWS);
 	step = losses(s, e, step);
 	learn(s, &v);
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
-}
-
-/* In flight by what was found, over what it must be by Little's law if samples were all. */
-static void compare_held(struct elastic *s, double now)
-{
-	const double lasted = now - s->busy_since;
-
-	if (s->busy_since > 0 && lasted > 0 && s->busy > 0 && s->now.n > 0)
-		s->held += 0.2 *
-			   (clamp(s->now.x / s->now.n + log(lasted / s->busy), -2, 2) - s->held);
-	s->busy_since = now;
-	s->busy = 0;
 }
 
 /* The height of the swing in the epoch that begins. */
@@ -519,13 +498,11 @@ static double elastic_update(void *state, const struct weir_window *w)
 	struct elastic *s = state;
 	struct epoch *e = epoch_of(s, w);
 
-	s->busy += has_latency(w) ? w->count * w->rtt : 0;
 	if (e != NULL)
 		add(e, w);
 	if (s->now.calls < fmax(s->rush ? EPOCH_RUSH : EPOCH_LEAST, s->limit))
 		return s->limit;
 
-	compare_held(s, (double)w->end);
 	conclude(s);
 	set_limit(s, swing(s, w->random));
 	s->last = s->now;
@@ -533,8 +510,8 @@ static double elastic_update(void *state, const struct weir_window *w)
 	return s->limit;
 }
 
-static const char *const elastic_numbers[] = {"estimate", "deviation", "elasticity", "noise",
-					      "reached",  "held",      NULL};
+static const char *const elastic_numbers[] = {"estimate", "deviation", "elasticity",
+					      "noise",    "reached",   NULL};
 
 static void elastic_observe(const void *state, double *values)
 {
@@ -545,7 +522,6 @@ static void elastic_observe(const void *state, double *values)
 	values[2] = s->elasticity;
 	values[3] = sqrt(s->sigma2);
 	values[4] = s->reached;
-	values[5] = s->held;
 }
 
 #define OFFSET(field) offsetof(struct weir_elastic_config, field)
@@ -571,7 +547,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput: for callees that change, and long overload.",
-	.version = 1,
+	.version = 2,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

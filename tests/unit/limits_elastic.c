@@ -405,20 +405,3 @@ Test(elastic, takes_back_what_does_not_pay_when_all_grow)
 	}
 	cr_assert_lt(all, 100, "%g", all);
 }
-
-/* Streams have the slots: what calls there are explain a tenth of what is in flight. */
-Test(elastic, grows_where_slots_are_held_by_what_is_no_sample)
-{
-	struct subject s;
-	struct weir_window w;
-	double now = 1e9;
-
-	start(&s, &weir_elastic, "initial=20");
-	for (int i = 0; i < 1000; i++) {
-		w = sample(MS * s.limit, (uint32_t)s.limit);
-		now += 10 * w.rtt / s.limit;
-		w.start = w.end = (weir_time)now;
-		feed(&s, w);
-	}
-	cr_assert_gt(s.limit, 40, "%g", s.limit);
-}
