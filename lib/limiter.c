@@ -247,6 +247,9 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 		queue_drain(&l->queueing, now);
 }
 
+/* What a limit can ask for beside the samples. */
+#define ASKED (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW)
+
 static double cpu_now(const struct weir_limiter *l)
 {
 	double cpu;
@@ -260,14 +263,19 @@ static double cpu_now(const struct weir_limiter *l)
 }
 
 /*
- * What the limit asks for beside the samples. What is detached may have come after the call that
+ * What is detached may have come after the call that
  * found the most in flight; that call there was.
  */
 static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
 {
 	const uint32_t detached = admission_detached(&l->admission);
+	uint32_t now;
 
 	w->cpu = cpu_now(l);
+	if ((l->ops->flags & WEIR_LIMIT_NOW) != 0) {
+		now = weir_inflight(l);
+		w->inflight_now = now > detached ? now - detached : 0;
+	}
 	if (detached > 0)
 		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
 }
@@ -305,7 +313,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
-	if (UNLIKELY((l->ops->flags & (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED)) != 0))
+	if (UNLIKELY((l->ops->flags & ASKED) != 0))
 		fill_asked(l, w);
 	burst = burst_after(&l->brain->burst, w, open);
 	report->limit = updated(l, w);

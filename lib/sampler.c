@@ -625,6 +625,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.rtt_max = rtt,
 		.random = 0,
 		.queued = 0,
+		.inflight_now = 0,
 		.queue_min = 0,
 		.cpu = 0,
 	};

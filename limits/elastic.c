@@ -41,11 +41,12 @@
  *   - a limit that few calls reach costs nothing, so it gets room for bunches of calls (room);
  *   - limiters that share a callee all see e near 1, as each moves but a part of the queue. When
  *     they grow together it does not pay: what has grown since the last place that did sinks (pay);
+ *   - slots that are held by what is no sample, or takes far longer than most, come on top of the
+ *     limit: n is of calls alone (look_for_held);
  *   - when calls time out, or nearly all are dropped, it falls, and comes back at once (losses).
  *
  * What it cannot do:
  *   - hold its own growth against that of others who came later (docs/elastic.md);
- *   - see a knee beside hundreds of slots that are held by what is no sample and not detached;
  *   - see a knee that moves up while it holds the limit below: it has to be probed for, which takes
  *     some hundred calls, more where calls differ much;
  *   - notice a callee that answers nothing: without samples nothing is learned, the limit holds.
@@ -132,6 +133,40 @@
 #define PROBES_LEAST 0.05
 #define PROBES_MORE  10
 
+/* Held slots are counted so many latencies after a mark, and samples: at least, and for each call
+ * in flight beside them. Marks at a time; weights of a new count, and of a new latency. */
+#define HELD_LATENCIES 4
+#define HELD_SEEN      16
+#define HELD_SEEN_EACH 2
+#define HELD_MARKS     4
+#define HELD_WEIGHT    0.3
+#define HELD_LATENCY   0.05
+
+/* Parts of what is in flight: from so much on it counts that it is held, until so much, and slots
+ * at least. So calls that are merely slow do not. */
+#define HELD_FROM  0.6
+#define HELD_UNTIL 0.4
+#define HELD_LEAST 8
+
+/* A moment, and what has become since of those who were in flight. */
+struct mark {
+	double at;       /* nanoseconds; 0: it is not set */
+	double inflight; /* then */
+	double ended;    /* of these, as samples, cancelled or failed */
+	double seen;     /* samples, until then */
+};
+
+/* Slots that are held by others than calls whose latency counts. */
+struct holding {
+	struct mark mark[HELD_MARKS];
+	uint32_t oldest;
+	double latest;  /* when the last mark was set */
+	double seen;    /* samples */
+	double latency; /* smoothed */
+	double counted; /* smoothed */
+	double held;    /* whole; 0: too few to matter */
+};
+
 /* Calls admitted within some time. */
 struct epoch {
 	double start;                  /* nanoseconds */
@@ -166,6 +201,7 @@ struct elastic {
 	double strikes;               /* times in a row that doubling did not pay */
 	uint32_t rush;                /* it doubles */
 	struct epoch now, last;
+	struct holding holding;
 	double initial, min, max, target, p_least, swing;
 };
 
@@ -475,15 +511,15 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 	return admitted >= s->last.start ? &s->last : NULL;
 }
 
-static void add(struct epoch *e, const struct weir_window *w)
+static void add(struct epoch *e, const struct weir_window *w, double inflight)
 {
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
-	const double x = log(fmax(1, w->inflight_max)), y = cbrt(w->rtt);
+	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
 
 	e->calls += fmax(w->count, (double)overloads(w));
 	e->lost += (double)overloads(w);
 	e->timed_out += w->timed_out;
-	if (w->inflight_max >= e->limit)
+	if (inflight >= e->limit)
 		e->reached += count;
 	e->n += count;
 	e->x += count * x;
@@ -493,25 +529,92 @@ static void add(struct epoch *e, const struct weir_window *w)
 	e->yy += count * y * y;
 }
 
-static double elastic_update(void *state, const struct weir_window *w)
+/* Who was in flight at the mark and is a call like others has ended by now. */
+static void count_held(struct holding *h, const struct mark *m)
 {
-	struct elastic *s = state;
+	const double part = h->held > 0 ? HELD_UNTIL : HELD_FROM;
+
+	h->counted += HELD_WEIGHT * (fmax(0, m->inflight - m->ended) - h->counted);
+	h->held = h->counted > fmax(HELD_LEAST, part * m->inflight) ? floor(h->counted) : 0;
+}
+
+/* The mark has been set long enough, or never; or the clock went back. */
+static bool is_over(const struct holding *h, const struct mark *m, double now)
+{
+	if (m->at <= 0 || m->at > now)
+		return true;
+	return now - m->at > HELD_LATENCIES * h->latency &&
+	       h->seen - m->seen >= fmax(HELD_SEEN, HELD_SEEN_EACH * (m->inflight - h->held));
+}
+
+/*
+ * Samples that come together count as ended if one of them may have been in flight at the mark:
+ * it is better to find too few slots held than too many. So windows of time find none. Streams
+ * that end all at once are missed at once.
+ */
+static void look_for_held(struct holding *h, const struct weir_window *w)
+{
+	const double now = (double)w->end;
+	const double began = (w->count == 1 ? now : (double)w->start) - w->rtt_max;
+	const double others = (double)w->cancelled + w->failed;
+	struct mark *oldest = &h->mark[h->oldest % HELD_MARKS];
+
+	if (has_latency(w))
+		h->latency += (h->latency > 0 ? HELD_LATENCY : 1) * (w->rtt - h->latency);
+	h->counted = fmin(h->counted, w->inflight_now);
+	h->held = fmin(h->held, w->inflight_now);
+	h->seen += w->count;
+	for (int i = 0; i < HELD_MARKS; i++)
+		h->mark[i].ended += others + (began < h->mark[i].at ? w->count : 0);
+	if (fabs(now - h->latest) * HELD_MARKS < h->latency * HELD_LATENCIES ||
+	    !is_over(h, oldest, now))
+		return;
+	if (oldest->at > 0 && oldest->at <= now)
+		count_held(h, oldest);
+	*oldest = (struct mark){.at = now, .inflight = w->inflight_now, .seen = h->seen};
+	h->oldest++;
+	h->latest = now;
+}
+
+/* Of calls; those that are held come on top. */
+static void learn_from(struct elastic *s, const struct weir_window *w)
+{
 	struct epoch *e = epoch_of(s, w);
 
 	if (e != NULL)
-		add(e, w);
+		add(e, w, w->inflight_max - s->holding.held);
 	if (s->now.calls < fmax(s->rush ? EPOCH_RUSH : EPOCH_LEAST, s->limit))
-		return s->limit;
+		return;
 
 	conclude(s);
 	set_limit(s, swing(s, w->random));
 	s->last = s->now;
 	s->now = (struct epoch){.start = (double)w->end, .knee = s->k, .limit = s->limit};
-	return s->limit;
 }
 
-static const char *const elastic_numbers[] = {"estimate", "deviation", "elasticity",
-					      "noise",    "reached",   NULL};
+/* What was a limit of all is one of calls, or the other way round: the sum stays, within bounds. */
+static void move_by(struct elastic *s, double slots, double now)
+{
+	s->k = log(clamp(exp(s->k) + slots, fmax(s->min, fmin(s->initial, s->max)), s->max));
+	s->limit = clamp(floor(exp(s->k)), s->min, s->max);
+	s->level_n = 0;
+	s->last = s->now = (struct epoch){.start = now, .knee = s->k, .limit = s->limit};
+}
+
+static double elastic_update(void *state, const struct weir_window *w)
+{
+	struct elastic *s = state;
+	const double before = s->holding.held;
+
+	look_for_held(&s->holding, w);
+	if ((before > 0) != (s->holding.held > 0))
+		move_by(s, before - s->holding.held, (double)w->end);
+	learn_from(s, w);
+	return s->limit + s->holding.held;
+}
+
+static const char *const elastic_numbers[] = {"estimate", "deviation", "elasticity", "noise",
+					      "reached",  "held",      NULL};
 
 static void elastic_observe(const void *state, double *values)
 {
@@ -522,6 +625,7 @@ static void elastic_observe(const void *state, double *values)
 	values[2] = s->elasticity;
 	values[3] = sqrt(s->sigma2);
 	values[4] = s->reached;
+	values[5] = s->holding.held;
 }
 
 #define OFFSET(field) offsetof(struct weir_elastic_config, field)
@@ -544,7 +648,7 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
-	.flags = WEIR_LIMIT_DETACHED,
+	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW,
 	.name = "elastic",
 	.about = "Grows while that brings throughput: for callees that change, and long overload.",
 	.version = 2,

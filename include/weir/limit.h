@@ -50,9 +50,10 @@ struct weir_window {
 	double random;   /* uniform in [0, 1), from the limiter's seed: the only source of chance */
 
 	/* What a limit must ask for, by a flag of its ops; else zero. */
-	uint32_t queued;  /* WEIR_LIMIT_QUEUE: calls that told how long the callee let them wait */
-	double queue_min; /* WEIR_LIMIT_QUEUE: the shortest of these waits, in nanoseconds */
-	double cpu;       /* WEIR_LIMIT_CPU: how busy the processors are, 0 to 1; 0: not known */
+	uint32_t queued; /* WEIR_LIMIT_QUEUE: calls that told how long the callee let them wait */
+	uint32_t inflight_now; /* WEIR_LIMIT_NOW: after its samples, and without what is detached */
+	double queue_min;      /* WEIR_LIMIT_QUEUE: the shortest of these waits, in nanoseconds */
+	double cpu; /* WEIR_LIMIT_CPU: how busy the processors are, 0 to 1; 0: not known */
 };
 
 /* What a window's rtt is. */
@@ -207,6 +208,7 @@ enum {
 	 * Without this flag they take up room as all others do.
 	 */
 	WEIR_LIMIT_DETACHED = 1u << 4,
+	WEIR_LIMIT_NOW = 1u << 5, /* it wants weir_window.inflight_now */
 };
 
 /*

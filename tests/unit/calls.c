@@ -401,6 +401,34 @@ static struct weir_window window_now(struct weir_limiter *l)
 	return rig_snapshot(l).last.window;
 }
 
+Test(calls, what_is_in_flight_now_is_told_to_limits_that_want_it)
+{
+	struct weir_config config = config_on_top();
+	struct weir_limiter *l;
+	struct weir_token token[3];
+
+	on_top.flags |= WEIR_LIMIT_NOW;
+	l = rig_make(&config);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(weir_try_acquire(l, &token[i]), 0);
+		if (i == 0)
+			detach_all(l, token, 1);
+	}
+	rig_time += WEIR_MS;
+	weir_release(l, &token[2], WEIR_SUCCESS);
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_max, 2);
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_now, 1);
+	rig_empty(l, token, 2);
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_now, 1);
+	weir_limiter_destroy(l);
+
+	l = make_asking(0, NULL);
+	cr_assert_eq(weir_try_acquire(l, token), 0);
+	cr_assert_eq(window_now(l).inflight_now, 0, "not asked for");
+	rig_empty(l, token, 1);
+	weir_limiter_destroy(l);
+}
+
 Test(calls, the_processors_are_asked_for_limits_that_want_them)
 {
 	static const struct weir_gauge gauge = {.read = show_cpu};

@@ -405,3 +405,37 @@ Test(elastic, takes_back_what_does_not_pay_when_all_grow)
 	}
 	cr_assert_lt(all, 100, "%g", all);
 }
+
+/* So many samples beside slots that are held, by what is no sample; the mean limit. */
+static double calls_beside(struct subject *s, struct callee *c, uint32_t held, int count)
+{
+	struct weir_window w;
+	double sum = 0;
+
+	for (int i = 0; i < count; i++) {
+		w = call(c, fmax(1, s->limit - held));
+		w.inflight_max += held;
+		w.inflight_now = c->inflight + held;
+		sum += feed(s, w);
+	}
+	return sum / count;
+}
+
+Test(elastic, has_what_is_held_on_top_of_the_limit)
+{
+	struct callee *c = callee(32);
+	struct subject s;
+	double limit;
+
+	start(&s, &weir_elastic, "initial=30");
+	calls_beside(&s, c, 0, 20000);
+	cr_assert_eq(number(&s, "held"), 0);
+	for (uint32_t held = 25; held <= 800; held *= 2)
+		calls_beside(&s, c, held, 10000);
+	limit = calls_beside(&s, c, 800, 20000);
+	cr_assert(limit > 816 && limit < 864, "%g", limit);
+	cr_assert_float_eq(number(&s, "held"), 800, 10, "%g", number(&s, "held"));
+	calls_beside(&s, c, 0, 20000);
+	limit = calls_beside(&s, c, 0, 20000);
+	cr_assert(number(&s, "held") == 0 && limit > 16 && limit < 64, "%g", limit);
+}
