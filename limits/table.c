@@ -8,10 +8,10 @@
 #include <weir/limits.h>
 
 static const struct weir_limit_ops *const builtin[] = {
-	&weir_vegas, /* the default is the first */
-	&weir_aimd,      &weir_bbr,       &weir_brpc,     &weir_cautious, &weir_codel,
-	&weir_elastic,   &weir_envoy,     &weir_failsafe, &weir_fixed,    &weir_gradient,
-	&weir_gradient2, &weir_hillclimb, &weir_settable, &weir_vector,
+	&weir_elastic, /* the default is the first */
+	&weir_aimd,      &weir_bbr,      &weir_brpc,   &weir_cautious, &weir_codel,
+	&weir_envoy,     &weir_failsafe, &weir_fixed,  &weir_gradient, &weir_gradient2,
+	&weir_hillclimb, &weir_settable, &weir_vector, &weir_vegas,
 };
 
 #define BUILTINS (sizeof(builtin) / sizeof(builtin[0]))

@@ -120,7 +120,7 @@ struct weir_random {
 struct weir_config {
 	size_t size; /* set by weir_config_init() */
 
-	const struct weir_limit_ops *limit; /* weir_vegas */
+	const struct weir_limit_ops *limit; /* weir_elastic */
 	const void *limit_config;           /* the limit's own; NULL: its defaults */
 	size_t limit_config_size;           /* of *limit_config; ops->config_size */
 	uint32_t limit_min, limit_max; /* 1 and WEIR_LIMIT_MAX: bounds whatever the limit says */

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /*
- * The built-in limit of that name; for NULL the default, vegas; NULL if there is none.
+ * The built-in limit of that name; for NULL the default, elastic; NULL if there is none.
  * Any thread.
  */
 WEIR_API const struct weir_limit_ops *weir_limit_by_name(const char *name);
@@ -374,8 +374,10 @@ WEIR_API extern const struct weir_limit_ops weir_hillclimb;
  * elastic: grows while more calls in flight bring more throughput, and no further. It compares
  * calls that found more in flight with calls of the same moment that found fewer, so it needs no
  * latency of better days: nothing drifts under lasting overload, and nothing is refused when the work
- * has become slower for all. In overload it moves the limit up and down on purpose. It learns by
- * calls, not by time: a change takes it some dozens to hundreds of calls. Made for single samples.
+ * has become slower for all. In overload it moves the limit up and down on purpose, at times that all
+ * limiters of a machine agree on, so that those who share a callee see what they do together. It
+ * learns by calls, not by time: a change takes it some dozens to hundreds of calls. Made for single
+ * samples.
  *
  * target is what it is all about: it stops where one percent more in flight brings less than
  * target percent more throughput. Lower is more throughput, higher is less latency.
@@ -390,9 +392,7 @@ struct weir_elastic_config {
 	uint32_t initial; /* 4; 1 to 2^31 - 1 */
 	uint32_t min;     /* 1; 1 to 2^31 - 1 */
 	uint32_t max;     /* 100000; 1 to 2^31 - 1 */
-	double target;    /* 0.4; 0.05 to 0.9: elasticity to stop at */
-	double swing;     /* 0.35; 0.05 to 1: part of the limit that a probe moves it by */
-	double precision; /* 0.08; 0.005 to 0.5: part of the limit to which it is known at best */
+	double target;    /* 0.3; 0.05 to 0.9: elasticity to stop at */
 };
 WEIR_API extern const struct weir_limit_ops weir_elastic;
 

@@ -58,8 +58,8 @@ private_headers()
 check()
 {
 	search "$include" $(sources limits) |
-		grep -vE '<(weir/limits?|errno|math|stdbool|stddef|stdint|string)\.h>|"common\.h"' |
-		about "limits/ may include its common.h, the author's header and pure C only"
+		grep -vE '<(weir/(base|limits?)|errno|math|stdbool|stddef|stdint|string)\.h>|"(belief|common|holding|swings)\.h"' |
+		about "limits/ may include its own headers, the author's header and pure C only"
 
 	search "$include.*limits/" $(sources lib) |
 		about "lib/ may include nothing of limits/"

@@ -21,9 +21,13 @@ static void must(bool good, const char *what)
 
 static struct weir_limiter *create(const struct weir_config *config)
 {
+	struct weir_config vegas;
 	struct weir_limiter *limiter;
 
-	must(weir_limiter_create(config, &limiter) == 0, "creating a limiter");
+	weir_config_init(&vegas);
+	vegas.limit = &weir_vegas;
+	must(weir_limiter_create(config != NULL ? config : &vegas, &limiter) == 0,
+	     "creating a limiter");
 	return limiter;
 }
 

@@ -463,6 +463,6 @@ Test(limiter, a_configuration_that_cannot_work_is_refused_with_a_sentence)
 	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), 0);
 	cr_assert_eq(weir_config_check(NULL, why, sizeof(why)), 0);
 	cr_assert_eq(weir_limiter_create(NULL, &l), 0);
-	cr_assert_eq(weir_limit(l), 20);
+	cr_assert_eq(weir_limit(l), 4);
 	weir_limiter_destroy(l);
 }

@@ -345,7 +345,7 @@ Test(params, limits_by_name)
 		cr_assert(ops->about && ops->about[0]);
 	}
 	cr_assert_eq(i, 15);
-	cr_assert_eq(weir_limit_by_name(NULL), &weir_vegas);
+	cr_assert_eq(weir_limit_by_name(NULL), &weir_elastic);
 	cr_assert_eq(weir_limit_by_name("Vegas"), NULL);
 	cr_assert_eq(weir_limit_by_name(""), NULL);
 }

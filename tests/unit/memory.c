@@ -154,7 +154,7 @@ static const struct {
 	{&weir_hillclimb, "sample_error=10"},
 	{&weir_brpc, "min=1,samples_min=10,samples_max=20,punish=1000"},
 	{&weir_envoy, "probe_interval=1s"},
-	{&weir_elastic, "precision=0.3"},
+	{&weir_elastic, "target=0.6"},
 };
 
 static double show_busy(const struct weir_gauge *self)
