@@ -19,7 +19,6 @@ static void part_init(struct part *part, const struct weir_partition *p)
 {
 	memset(part, 0, sizeof(*part));
 	gate_init(&part->own, p->max);
-	memcpy(part->name, p->name, strlen(p->name) + 1);
 	set_double(&part->share, p->share);
 	set_double(&part->cap, p->cap);
 	atomic_init(&part->max, p->max);
@@ -30,9 +29,6 @@ void admission_init(const struct admission *a, const struct admission_config *co
 		    uint32_t limit, uint32_t burst)
 {
 	memset(a->room, 0, sizeof(*a->room));
-	a->room->limit_max = config->limit_max;
-	a->room->delayed_max = config->delayed_max;
-	a->room->hold = config->hold;
 	atomic_init(&a->room->learned, limit);
 	atomic_init(&a->room->burst, burst);
 	gate_init(a->gate, limit);
@@ -211,7 +207,7 @@ bool admission_want(const struct admission *a, const struct demand *d, weir_time
 	struct part *part = &a->parts[d->part];
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 	uint32_t busy = gate_inflight(gate_read(&part->own)), peak, wanted;
-	bool less = roll(part, now, a->room->hold);
+	bool less = roll(part, now, a->hold);
 
 	peak = atomic_load_explicit(&part->peak, RELAXED);
 	wanted = (peak > busy ? peak : busy) + d->cost;
@@ -224,7 +220,7 @@ bool admission_lapse(const struct admission *a, weir_time now)
 	bool any = false;
 
 	for (uint32_t i = 0; i < a->count; i++)
-		any |= roll(&a->parts[i], now, a->room->hold);
+		any |= roll(&a->parts[i], now, a->hold);
 	return any;
 }
 
@@ -301,23 +297,37 @@ static void retune(const struct admission *a)
 	}
 }
 
+static void retune_all(const struct admission *a, uint32_t asked)
+{
+	do {
+		retune(a);
+	} while (!errand_done(&a->room->retuning, &asked));
+}
+
 void admission_retune(const struct admission *a, bool wait)
 {
-	_Atomic uint32_t *pending = &a->room->retuning;
 	uint32_t asked;
 
-	if (errand_begin(pending, &asked)) {
-		do {
-			retune(a);
-		} while (!errand_done(pending, &asked));
-	}
-	while (wait && atomic_load_explicit(pending, memory_order_acquire) != 0)
+	if (errand_begin(&a->room->retuning, a->owner, &asked))
+		retune_all(a, asked);
+	while (wait && errand_pending(&a->room->retuning))
 		sched_yield();
+}
+
+void admission_inherit(const struct admission *a, uint32_t dead)
+{
+	uint32_t setter = dead + 1, asked;
+
+	/* Each setting is a word: those of a caller who has died are half his, half as they were. */
+	(void)atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, 0,
+						      memory_order_acq_rel, RELAXED);
+	if (errand_inherit(&a->room->retuning, dead, a->owner, &asked))
+		retune_all(a, asked);
 }
 
 void admission_detach(const struct admission *a, uint32_t cost)
 {
-	atomic_fetch_add_explicit(&a->room->detached, cost, RELAXED);
+	atomic_fetch_add_explicit(&a->room->detached, cost, memory_order_release);
 }
 
 /* As in the gate, a copy of a token takes what is another's, and no more than there is. */

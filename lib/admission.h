@@ -12,7 +12,10 @@
  * learned     the window's owner (also to load  relaxed  retune: the errand orders it
  *             a memory), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
- * detached    detach: add; end detached: CAS    relaxed  as learned
+ * detached    detach: add, after the lease's    release  the auditor (lib/reap.c): who sees it
+ *                                                        sees it in the lease
+ * detached    end detached: CAS, before the      relaxed  the auditor, through the lease's word
+ *             lease's; retune reads it as learned
  * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
  *                                                        the gate's word carries it
  * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
@@ -20,7 +23,7 @@
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
- * setting     partitions_set: exchange 1        acquire  each other: the settings pass from
+ * setting     partitions_set: CAS from 0        acquire  each other: the settings pass from
  * setting     partitions_set: store 0           release  one to the next
  * retuning    the errand's word (lib/errand.h)
  *
@@ -60,35 +63,37 @@ struct part {
 	_Atomic uint32_t max;
 	_Atomic uint64_t share, cap;
 	_Atomic uint64_t reject_delay;
-	char name[WEIR_PARTITION_NAME_MAX + 1];
 };
+
+typedef char part_name[WEIR_PARTITION_NAME_MAX + 1];
 
 struct room {
 	_Alignas(LINE) _Atomic uint32_t learned; /* the limit without the burst */
 	_Atomic uint32_t burst;                  /* permits above it that are open */
 	_Atomic uint32_t detached;               /* permits that it is raised by */
-	_Atomic uint32_t retuning;
-	_Atomic uint32_t setting; /* 1: partitions_set() is at it */
+	_Atomic uint64_t retuning;
+	_Atomic uint32_t setting; /* whose process is at partitions_set(), + 1; 0: nobody's */
 	_Atomic uint32_t delayed; /* refusals, of all partitions */
 	_Atomic uint64_t extra_in, extra_out;
-	uint32_t limit_max;   /* never changes */
-	uint32_t delayed_max; /* never changes */
-	weir_dur hold;        /* never changes */
 };
 
-/* With its arrays, which lie elsewhere in the same memory. */
+/* With its arrays, which lie elsewhere; and what never changes. */
 struct admission {
 	struct gate *gate;
 	struct room *room;
 	struct part *parts;
+	const part_name *names;
 	uint32_t count; /* 0: there are no partitions */
+	uint32_t owner; /* this process's number (lib/layout.h) */
+	uint32_t limit_max;
+	uint32_t delayed_max;
+	weir_dur hold;
 	struct crediting crediting;
 };
 
 struct admission_config {
 	const struct weir_partition *partitions; /* complete, partition 0 first */
 	uint32_t count;
-	uint32_t limit_max;
 	uint32_t delayed_max;
 	weir_dur hold;
 };
@@ -142,7 +147,7 @@ static inline uint32_t admission_detached(const struct admission *a)
 static inline uint32_t admission_raised(const struct admission *a)
 {
 	const uint32_t limit = admission_limit(a), detached = admission_detached(a);
-	const uint32_t most = a->room->limit_max > limit ? a->room->limit_max - limit : 0;
+	const uint32_t most = a->limit_max > limit ? a->limit_max - limit : 0;
 
 	return limit + (detached < most ? detached : most);
 }
@@ -278,6 +283,9 @@ bool admission_lapse(const struct admission *a, weir_time now);
  * somebody waits.
  */
 void admission_retune(const struct admission *a, bool wait);
+
+/* Go on with what a dead process was at. */
+void admission_inherit(const struct admission *a, uint32_t dead);
 
 /* Those who wait, in all partitions. */
 uint32_t admission_waiting(const struct admission *a);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <weir/limits.h>
+#include <weir/shm.h>
 
 #include "lib/bitmap.h"
 #include "lib/internal.h"
@@ -19,10 +20,11 @@
 #define TRACK_MAX   (UINT32_C(1) << 20)
 
 /*
- * What a limit's state and configuration get at least, so that limiters of nearly all algorithms
+ * What a limit's configuration and state get at least, so that limiters of nearly all algorithms
  * are of one size: those of a registry may then be of several.
  */
-#define LIMIT_ROOM 1024
+#define CONFIG_ROOM 128
+#define STATE_ROOM  1024
 
 /* No duration of ours is longer: sums of two stay far from the end of 63 bits. */
 #define DUR_MAX ((weir_dur)1 << 60)
@@ -129,6 +131,7 @@ static int check_queue(const struct weir_config *c, struct queue_config *q, char
 static int check_limit(const struct weir_config *c, struct settings *s, char *why, size_t why_size)
 {
 	s->ops = c->limit != NULL ? c->limit : weir_limit_by_name(NULL);
+	s->state_size = s->ops->state_size;
 	s->limit_min = (uint32_t)or_default(c->limit_min, 1);
 	s->limit_max = (uint32_t)or_default(c->limit_max, WEIR_LIMIT_MAX);
 	if (s->limit_max > WEIR_LIMIT_MAX)
@@ -165,7 +168,6 @@ static int check_partitions(const struct weir_config *c, struct settings *s, cha
 	s->admission = (struct admission_config){
 		.partitions = s->partitions,
 		.count = c->partition_count > 0 ? s->parts : 0,
-		.limit_max = s->limit_max,
 		.delayed_max = (uint32_t)or_default(c->delayed_max, 100),
 		.hold = or_default(c->partition_hold, 100 * WEIR_MS),
 	};
@@ -189,6 +191,36 @@ static int check_shedding(const struct weir_config *c, struct settings *s, char 
 		return refuse(why, why_size, "burst is %u, above %u.", (unsigned)s->burst,
 			      (unsigned)WEIR_LIMIT_MAX);
 	return 0;
+}
+
+static bool windows_are_sound(const struct sampler_config *w)
+{
+	return w->stripes >= 1 && w->stripes <= STRIPES_MAX &&
+	       (w->stripes & (w->stripes - 1)) == 0 && w->window_min <= w->window_max &&
+	       w->window_max <= DUR_MAX && w->rtt_threshold <= DUR_MAX &&
+	       w->rtt <= WEIR_RTT_QUANTILE && w->quantile > 0 && w->quantile < 1 &&
+	       w->rtt_smoothing > 0 && w->rtt_smoothing <= 1;
+}
+
+static bool partitions_are_sound(const struct settings *s)
+{
+	bool sound = s->parts >= 1 && s->parts <= WEIR_PARTITIONS_MAX + 1 &&
+		     (s->admission.count == 0 || s->admission.count == s->parts) &&
+		     s->admission.hold <= DUR_MAX;
+
+	for (uint32_t i = 0; sound && i < s->parts; i++)
+		sound = partition_is_sound(&s->partitions[i]);
+	return sound;
+}
+
+bool settings_are_sound(const struct settings *s)
+{
+	return s->state_size <= WEIR_LIMIT_STATE_MAX && s->limit_min >= 1 &&
+	       s->limit_min <= s->limit_max && s->limit_max <= WEIR_LIMIT_MAX &&
+	       windows_are_sound(&s->sampler) && partitions_are_sound(s) &&
+	       s->queue.slots <= QUEUE_MAX && s->queue.rows == s->parts &&
+	       s->queue.order <= WEIR_ADAPTIVE && s->queue.stand <= DUR_MAX && s->shed <= 1 &&
+	       s->shed_floor >= 0 && s->shed_floor <= 1 && s->burst <= WEIR_LIMIT_MAX;
 }
 
 int settings_from(struct settings *settings, const struct weir_config *config, char *why,
@@ -245,94 +277,112 @@ static void *part(char *mem, size_t *end, size_t size)
 	return at;
 }
 
-/* The configuration comes first, and leaves the state aligned as for malloc(). */
-static size_t config_room(const struct weir_limit_ops *ops)
+static size_t at_least(size_t size, size_t least)
 {
-	return (ops->config_size + (size_t)15) / 16 * 16;
-}
-
-static size_t limit_room(const struct weir_limit_ops *ops)
-{
-	const size_t needed = config_room(ops) + ops->state_size;
-
-	return needed > LIMIT_ROOM ? needed : LIMIT_ROOM;
+	return size > least ? size : least;
 }
 
 /*
  * Whether permits may be lent to stripes. Partitions, priorities and bursts need to know how many
- * are in flight; so does a limit that looks at each call, or says so; and one stripe is no use.
+ * are in flight; so does a limit that looks at each call, or says so; and one stripe is no use. A
+ * process that dies would take with it what is known of those that are lent.
  */
 static bool lends(const struct settings *s)
 {
 	return s->sampler.stripes > 1 && !s->sampler.each_sample && s->admission.count == 0 &&
-	       !s->shed && s->burst == 0 && (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0;
+	       !s->shed && s->burst == 0 && (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0 &&
+	       s->members == 0;
 }
 
 /*
- * Where everything lies behind mem, which is not touched; the bytes that it
- * takes. With mem NULL only the size has a meaning.
+ * Where everything lies that is this process's own, mem, and what is shared, block, neither of
+ * which is touched; and the bytes that they take. With NULL only the size has a meaning.
  */
-static size_t lay_out(struct weir_limiter *l, char *mem, const struct settings *s)
+static size_t lay_out_own(struct weir_limiter *l, char *mem, const struct settings *s)
 {
-	const uint32_t stripes = s->sampler.stripes, slots = s->queue.slots;
-	const uint32_t parts = s->admission.count, shed_parts = s->shed ? s->parts : 0;
-	const bool quantile = s->sampler.rtt == WEIR_RTT_QUANTILE;
 	size_t end = round_up_to_line(sizeof(*l));
 
-	l->admission.gate = part(mem, &end, sizeof(*l->admission.gate));
-	l->admission.room = part(mem, &end, sizeof(*l->admission.room));
-	l->admission.parts = part(mem, &end, parts * sizeof(*l->admission.parts));
-	l->admission.count = parts;
-	l->part_totals = part(mem, &end, (size_t)stripes * parts * sizeof(*l->part_totals));
-	l->shedding.arrivals = part(mem, &end,
-				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
-	l->shedding.rankings = part(mem, &end, shed_parts * sizeof(*l->shedding.rankings));
-	l->shedding.steering = part(mem, &end, s->shed ? sizeof(*l->shedding.steering) : 0);
-	l->shedding.parts = shed_parts;
-	l->shedding.stripes = stripes;
-	l->shedding.floor = (uint32_t)ceil(s->shed_floor * 65536);
-	l->brain = part(mem, &end, sizeof(*l->brain));
-	l->limit_config = part(mem, &end, limit_room(s->ops));
-	l->state = mem != NULL ? l->limit_config + config_room(s->ops) : NULL;
-	l->published = part(mem, &end, sizeof(*l->published));
-	l->sampling.sampler = part(mem, &end, sizeof(*l->sampling.sampler));
-	l->sampling.stripes = part(mem, &end, stripes * sizeof(*l->sampling.stripes));
-	if (quantile) {
-		l->sampling.lanes = part(mem, &end, stripes * sizeof(*l->sampling.lanes));
-		l->sampling.pool = part(mem, &end, pool_size(stripes));
-	}
-	l->queueing.queue = part(mem, &end, sizeof(*l->queueing.queue));
-	l->queueing.rows = part(mem, &end, s->parts * sizeof(*l->queueing.rows));
-	l->queueing.slots = part(mem, &end, slots * sizeof(*l->queueing.slots));
-	l->queueing.free = part(mem, &end, bitmap_words(slots) * sizeof(uint64_t));
-	l->queueing.listeners = part(mem, &end, slots * sizeof(*l->queueing.listeners));
-	l->admission.crediting = (struct crediting){
-		.credits = part(mem, &end, sizeof(*l->admission.crediting.credits)),
-		.gate = l->admission.gate,
-		.sampling = &l->sampling,
-		.count = lends(s) ? stripes : 0,
-	};
-	l->queueing.admission = l->admission;
+	l->limit_config = part(mem, &end, at_least(s->ops->config_size, CONFIG_ROOM));
+	l->shown = part(mem, &end, sizeof(*l->shown));
+	l->sampling.closing = mem != NULL ? &l->shown->closing : NULL;
+	l->admission.names = part(mem, &end, s->admission.count * sizeof(*l->admission.names));
+	l->queueing.listeners = part(mem, &end, s->queue.slots * sizeof(*l->queueing.listeners));
 	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
 	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
 	l->tracking.count = s->track;
 	return end;
 }
 
-size_t weir_limiter_size(const struct weir_config *config)
+static size_t lay_out_shared(struct weir_limiter *l, char *block, const struct settings *s)
+{
+	const uint32_t stripes = s->sampler.stripes, slots = s->queue.slots;
+	const uint32_t parts = s->admission.count, shed_parts = s->shed ? s->parts : 0;
+	const bool quantile = s->sampler.rtt == WEIR_RTT_QUANTILE;
+	size_t end = 0;
+
+	l->admission.gate = part(block, &end, sizeof(*l->admission.gate));
+	l->admission.room = part(block, &end, sizeof(*l->admission.room));
+	l->admission.parts = part(block, &end, parts * sizeof(*l->admission.parts));
+	l->part_totals = part(block, &end, (size_t)stripes * parts * sizeof(*l->part_totals));
+	l->shedding.arrivals = part(block, &end,
+				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
+	l->shedding.rankings = part(block, &end, shed_parts * sizeof(*l->shedding.rankings));
+	l->shedding.steering = part(block, &end, s->shed ? sizeof(*l->shedding.steering) : 0);
+	l->brain = part(block, &end, sizeof(*l->brain));
+	l->state = part(block, &end, at_least(s->state_size, STATE_ROOM));
+	l->published = part(block, &end, sizeof(*l->published));
+	l->sampling.sampler = part(block, &end, sizeof(*l->sampling.sampler));
+	l->sampling.stripes = part(block, &end, stripes * sizeof(*l->sampling.stripes));
+	if (quantile) {
+		l->sampling.lanes = part(block, &end, stripes * sizeof(*l->sampling.lanes));
+		l->sampling.pool = part(block, &end, pool_size(stripes));
+	}
+	l->queueing.queue = part(block, &end, sizeof(*l->queueing.queue));
+	l->queueing.rows = part(block, &end, s->parts * sizeof(*l->queueing.rows));
+	l->queueing.slots = part(block, &end, slots * sizeof(*l->queueing.slots));
+	l->queueing.free = part(block, &end, bitmap_words(slots) * sizeof(uint64_t));
+	l->queueing.fresh = part(block, &end, bitmap_words(slots) * sizeof(uint64_t));
+	l->admission.crediting.credits = part(block, &end, sizeof(*l->admission.crediting.credits));
+	return end;
+}
+
+size_t limiter_own_size(const struct settings *s)
 {
 	struct weir_limiter nowhere = {.ops = NULL};
+
+	return lay_out_own(&nowhere, NULL, s);
+}
+
+size_t limiter_block_size(const struct settings *s)
+{
+	struct weir_limiter nowhere = {.ops = NULL};
+
+	return lay_out_shared(&nowhere, NULL, s);
+}
+
+size_t weir_limiter_size(const struct weir_config *config)
+{
 	struct settings settings;
 
 	if (settings_from(&settings, config, NULL, 0) != 0)
 		return 0;
-	return lay_out(&nowhere, NULL, &settings);
+	return limiter_own_size(&settings) + limiter_block_size(&settings);
 }
 
-static struct weir_limiter *set_up(char *mem, const struct settings *s)
+static void set_up_own(struct weir_limiter *l, const struct settings *s)
 {
-	struct weir_limiter *l = (struct weir_limiter *)(void *)mem;
-	double limit;
+	part_name *names = (part_name *)(uintptr_t)l->admission.names;
+
+	memcpy(l->limit_config, s->limit_config, s->ops->config_size);
+	memset(l->shown, 0, sizeof(*l->shown));
+	for (uint32_t i = 0; i < s->admission.count; i++)
+		memcpy(names[i], s->partitions[i].name, strlen(s->partitions[i].name) + 1);
+	track_init(&l->tracking);
+}
+
+struct weir_limiter *limiter_set_up(void *mem, void *block, const struct settings *s)
+{
+	struct weir_limiter *l = mem;
 
 	*l = (struct weir_limiter){
 		.ops = s->ops,
@@ -343,8 +393,31 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 		.limit_min = s->limit_min,
 		.limit_max = s->limit_max,
 		.plain = s->admission.count == 0 && !s->shed,
+		.serves = true,
+		.admission = {.count = s->admission.count,
+			      .limit_max = s->limit_max,
+			      .delayed_max = s->admission.delayed_max,
+			      .hold = s->admission.hold},
+		.sampling = {.config = s->sampler},
+		.queueing = {.config = s->queue},
+		.shedding = {.parts = s->shed ? s->parts : 0,
+			     .stripes = s->sampler.stripes,
+			     .floor = (uint32_t)ceil(s->shed_floor * 65536)},
 	};
-	lay_out(l, mem, s);
+	lay_out_own(l, mem, s);
+	lay_out_shared(l, block, s);
+	l->admission.crediting.gate = l->admission.gate;
+	l->admission.crediting.sampling = &l->sampling;
+	l->admission.crediting.count = lends(s) ? s->sampler.stripes : 0;
+	l->queueing.admission = l->admission;
+	set_up_own(l, s);
+	return l;
+}
+
+void limiter_begin(struct weir_limiter *l, const struct settings *s)
+{
+	double limit;
+
 	memset(l->brain, 0, sizeof(*l->brain));
 	memset(l->state, 0, s->ops->state_size);
 	memset(l->published, 0, sizeof(*l->published));
@@ -352,21 +425,26 @@ static struct weir_limiter *set_up(char *mem, const struct settings *s)
 	       (size_t)s->sampler.stripes * s->admission.count * sizeof(*l->part_totals));
 	l->brain->random = s->seed;
 	l->brain->burst.permits = s->burst;
-	memcpy(l->limit_config, s->limit_config, s->ops->config_size);
-	sampler_init(&l->sampling, &s->sampler);
+	sampler_init(&l->sampling);
 	credits_init(&l->admission.crediting);
-	queue_init(&l->queueing, &s->queue);
+	queue_init(&l->queueing);
 	shed_init(&l->shedding);
-	track_init(&l->tracking);
 	limit = s->ops->init(l->state, s->limit_config, limiter_random(l));
 	admission_init(&l->admission, &s->admission, limiter_bound(l, limit), s->burst);
+}
+
+/* The block lies behind the handle. */
+static struct weir_limiter *set_up(char *mem, const struct settings *s)
+{
+	struct weir_limiter *l = limiter_set_up(mem, mem + limiter_own_size(s), s);
+
+	limiter_begin(l, s);
 	return l;
 }
 
 int weir_limiter_init(void *mem, size_t size, const struct weir_config *config,
 		      struct weir_limiter **limiter)
 {
-	struct weir_limiter nowhere = {.ops = NULL};
 	struct settings settings;
 	int r = settings_from(&settings, config, NULL, 0);
 
@@ -375,7 +453,7 @@ int weir_limiter_init(void *mem, size_t size, const struct weir_config *config,
 		return r;
 	if (mem == NULL || (uintptr_t)mem % WEIR_ALIGN != 0)
 		return -EINVAL;
-	if (size < lay_out(&nowhere, NULL, &settings))
+	if (size < limiter_own_size(&settings) + limiter_block_size(&settings))
 		return -EINVAL;
 	*limiter = set_up(mem, &settings);
 	return 0;
@@ -383,7 +461,6 @@ int weir_limiter_init(void *mem, size_t size, const struct weir_config *config,
 
 int weir_limiter_create(const struct weir_config *config, struct weir_limiter **limiter)
 {
-	struct weir_limiter nowhere = {.ops = NULL};
 	struct settings settings;
 	int r = settings_from(&settings, config, NULL, 0);
 	void *mem;
@@ -391,7 +468,8 @@ int weir_limiter_create(const struct weir_config *config, struct weir_limiter **
 	*limiter = NULL;
 	if (r != 0)
 		return r;
-	mem = aligned_alloc(WEIR_ALIGN, lay_out(&nowhere, NULL, &settings));
+	mem = aligned_alloc(WEIR_ALIGN,
+			    limiter_own_size(&settings) + limiter_block_size(&settings));
 	if (mem == NULL)
 		return -ENOMEM;
 	*limiter = set_up(mem, &settings);
@@ -400,5 +478,10 @@ int weir_limiter_create(const struct weir_config *config, struct weir_limiter **
 
 void weir_limiter_destroy(struct weir_limiter *limiter)
 {
-	free(limiter);
+	if (limiter == NULL)
+		return;
+	if (limiter->ops == NULL || limiter->leasing.leases != NULL)
+		weir_shm_detach(limiter);
+	else
+		free(limiter);
 }

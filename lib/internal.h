@@ -1,9 +1,10 @@
 /*
  * A limiter, as the files of lib/ see it.
  *
- * The handle, struct weir_limiter, is a process's own: it holds pointers. What
- * threads share lies behind it in one block, in which there is no pointer; a
- * handle finds the parts by their offsets (lib/config.c).
+ * The handle, struct weir_limiter, is a process's own, with some arrays: pointers, and what
+ * never changes. What threads share is in one block, in which there is no pointer; a handle finds
+ * the parts by their offsets (lib/config.c). The block lies behind the handle, or elsewhere, for
+ * several processes (lib/shm.c).
  */
 #ifndef WEIR_LIB_INTERNAL_H
 #define WEIR_LIB_INTERNAL_H
@@ -13,6 +14,7 @@
 #include "lib/admission.h"
 #include "lib/burst.h"
 #include "lib/clock.h"
+#include "lib/lease.h"
 #include "lib/queue.h"
 #include "lib/sampler.h"
 #include "lib/shed.h"
@@ -21,13 +23,15 @@
 /* A configuration, complete and checked. */
 struct settings {
 	const struct weir_limit_ops *ops;
+	uint32_t state_size; /* of ops */
 	uint32_t limit_min, limit_max;
 	struct sampler_config sampler;
 	struct queue_config queue;
 	struct admission_config admission;
 	struct weir_partition partitions[WEIR_PARTITIONS_MAX + 1]; /* names: the caller's */
-	uint32_t parts; /* with partition 0; 1 without any */
-	bool shed;
+	uint32_t parts;   /* with partition 0; 1 without any */
+	uint32_t members; /* processes that may share it; 0: it is one's own */
+	uint32_t shed;
 	double shed_floor;
 	uint32_t burst;
 	uint32_t track;
@@ -43,9 +47,26 @@ struct settings {
 int settings_from(struct settings *settings, const struct weir_config *config, char *why,
 		  size_t why_size);
 
+/* Whether settings that were found somewhere are as settings_from() makes them, but for pointers. */
+bool settings_are_sound(const struct settings *settings);
+
+/* Of the limit's parameters, and of what a window is. */
+uint64_t limit_digest(const struct weir_limit_ops *ops, const struct sampler_config *windows,
+		      const void *limit_config);
+
+/* Bytes of what is a process's own, and of what is shared; each a multiple of LINE. */
+size_t limiter_own_size(const struct settings *settings);
+size_t limiter_block_size(const struct settings *settings);
+
+/* A handle in mem, on a block. What is in the block is neither read nor written. */
+struct weir_limiter *limiter_set_up(void *mem, void *block, const struct settings *settings);
+
+/* What is in a new limiter's block. */
+void limiter_begin(struct weir_limiter *l, const struct settings *settings);
+
 /*
- * The latest report, for readers on other threads; and totals as they were last
- * shown, so that none is ever shown to shrink.
+ * The latest report, for readers on other threads; and, each process's own, totals as they were
+ * last shown, so that none is ever shown to shrink.
  *
  * word     written by                    order    pairs with
  * -------  ----------------------------  -------  -----------------------------------
@@ -64,14 +85,36 @@ struct published {
 	_Alignas(LINE) _Atomic uint32_t version;
 	_Atomic uint64_t windows;
 	_Atomic uint64_t word[REPORT_WORDS];
-	_Alignas(LINE) _Atomic uint64_t admitted_shown, succeeded_shown;
+};
+
+struct shown {
+	_Alignas(LINE) _Atomic uint64_t admitted, succeeded;
+	_Atomic uintptr_t closing; /* lib/sampler.h */
 };
 
 /* What the window's owner keeps, beside the limit's state. */
 struct brain {
 	_Alignas(LINE) uint64_t random; /* state of our own generator */
 	struct burst burst;
+	_Atomic uint32_t torn; /* 1: the state is being changed */
 };
+
+/*
+ * Around what changes the limit's state. A process that dies in between leaves one that is neither
+ * the old nor the new: limiter_mend(). The compiler is to keep the order; the kernel's end of the
+ * process does the rest.
+ */
+static inline void brain_open(struct brain *brain)
+{
+	atomic_store_explicit(&brain->torn, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_acq_rel);
+}
+
+static inline void brain_close(struct brain *brain)
+{
+	atomic_signal_fence(memory_order_acq_rel);
+	atomic_store_explicit(&brain->torn, 0, memory_order_relaxed);
+}
 
 /*
  * What a partition's calls came to, on one CPU; beside the totals of all. Here admissions are
@@ -94,14 +137,16 @@ struct part_totals {
 };
 
 struct weir_limiter {
-	const struct weir_limit_ops *ops;
-	const struct weir_clock *clock; /* NULL: CLOCK_MONOTONIC */
-	struct weir_random *random;     /* NULL: the generator in brain */
-	const struct weir_gauge *cpu;   /* NULL: not known */
+	const struct weir_limit_ops *ops; /* NULL: forked away from whose it was (lib/shm.c) */
+	const struct weir_clock *clock;   /* NULL: CLOCK_MONOTONIC */
+	struct weir_random *random;       /* NULL: the generator in brain */
+	const struct weir_gauge *cpu;     /* NULL: not known */
 	struct weir_observer observer;
 	uint32_t limit_min, limit_max;
-	bool plain; /* neither partitions nor priorities */
+	bool plain;  /* neither partitions nor priorities */
+	bool serves; /* calls; not, if it only looks on, or is forked away */
 
+	struct leasing leasing;
 	struct admission admission;
 	struct sampling sampling;
 	struct queueing queueing;
@@ -109,6 +154,7 @@ struct weir_limiter {
 	struct tracking tracking;
 	struct part_totals *part_totals; /* a stripe and a partition each */
 	struct published *published;
+	struct shown *shown;
 	struct brain *brain;
 	void *state;                 /* the limit's, of ops->state_size; the window's owner's */
 	unsigned char *limit_config; /* complete; never changes */
@@ -155,7 +201,9 @@ static inline void limiter_admit(const struct weir_limiter *l, weir_time now, ui
 	token->serial = 0;
 	token->partition = part;
 	token->state = TOKEN_HELD;
-	token->credit = permit->home;
+	token->credit = permit->home | l->leasing.mark;
+	if (l->leasing.mine != NULL)
+		holding_add(&l->leasing.mine[part], permit->cost);
 	if (UNLIKELY(l->admission.count > 0))
 		count_part(l, sampler_stripe(&l->sampling), part, PART_ADMITTED);
 	if (UNLIKELY(l->tracking.count > 0))
@@ -171,9 +219,12 @@ static inline bool limiter_in_shadow(const struct weir_limiter *l)
 	return atomic_load_explicit(&l->queueing.queue->open, memory_order_relaxed) != 0;
 }
 
+/* Why the limiter does not serve: what functions answer that would change something. */
+int limiter_denial(const struct weir_limiter *l);
+
 /*
- * What a call asks for, if it is well-formed: 0. -EINVAL if not. *bypass: it is to be
- * let through.
+ * What a call asks for, if it is well-formed: 0. -EINVAL if not, and a denial if the limiter does
+ * not serve. *bypass: it is to be let through.
  */
 int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
 		   struct demand *demand, bool *bypass);
@@ -196,6 +247,18 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part);
 
 /* A new limit, or new shares, are in the words: put them in force, and see to who waits. */
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait);
+
+/* Refusals in partition index, of a dead process, are delayed no more. */
+void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t count);
+
+/*
+ * The limit's state was left half changed: it begins anew, at the limit in force if it can. The
+ * window's owner's.
+ */
+void limiter_mend(struct weir_limiter *l);
+
+/* How many numbers the limit shows of itself. */
+uint32_t limiter_numbers(const struct weir_limiter *l);
 
 /* The next random number of the limiter, in [0, 1). The window's owner's, or at init. */
 double limiter_random(const struct weir_limiter *l);

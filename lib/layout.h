@@ -23,6 +23,12 @@
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics are lock-free");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics are lock-free");
 
+/*
+ * Work that one at a time does has its owner's process in its word, so that another can go on if
+ * that dies: a process's number in a limiter that is shared (lib/lease.h), from 1; or PRIVATE.
+ */
+#define PRIVATE 0
+
 static inline size_t round_up_to_line(size_t size)
 {
 	return (size + LINE - 1) / LINE * LINE;

@@ -43,6 +43,11 @@ uint32_t limiter_bound(const struct weir_limiter *l, double limit)
 	return limit < l->limit_max ? (uint32_t)limit : l->limit_max;
 }
 
+int limiter_denial(const struct weir_limiter *l)
+{
+	return l->ops == NULL ? -ESTALE : -EACCES;
+}
+
 static weir_time time_for(const struct weir_limiter *l, const weir_time *now)
 {
 	return now != NULL ? *now : limiter_now(l);
@@ -54,6 +59,8 @@ int limiter_demand(const struct weir_limiter *l, const struct weir_call *call,
 	static const struct weir_call ordinary = {.cost = 1};
 	const uint32_t parts = l->admission.count > 0 ? l->admission.count : 1;
 
+	if (UNLIKELY(!l->serves))
+		return limiter_denial(l);
 	if (call == NULL)
 		call = &ordinary;
 	*demand = (struct demand){
@@ -170,10 +177,11 @@ static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
 	struct demand demand;
 	struct permit permit;
 	bool bypass;
+	int r = limiter_demand(l, call, &demand, &bypass);
 
-	if (limiter_demand(l, call, &demand, &bypass) != 0) {
+	if (r != 0) {
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
-		return -EINVAL;
+		return r;
 	}
 	if (bypass) {
 		limiter_pass(l, time_for(l, now), demand.part, TOTAL_BYPASSED, token);
@@ -287,20 +295,30 @@ static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
 		return w->limit;
+	brain_open(l->brain);
 	limit = l->ops->update(l->state, w);
+	brain_close(l->brain);
 	return isnan(limit) ? w->limit : limiter_bound(l, limit);
+}
+
+uint32_t limiter_numbers(const struct weir_limiter *l)
+{
+	uint32_t count = 0;
+
+	if (l->ops->observe == NULL)
+		return 0;
+	while (count < WEIR_NUMBERS_MAX && l->ops->numbers[count] != NULL)
+		count++;
+	return count;
 }
 
 static void fill_numbers(const struct weir_limiter *l, struct weir_report *report)
 {
 	report->names = NULL;
-	report->count = 0;
+	report->count = limiter_numbers(l);
 	memset(report->numbers, 0, sizeof(report->numbers));
-	if (l->ops->observe == NULL)
-		return;
-	l->ops->observe(l->state, report->numbers);
-	while (l->ops->numbers[report->count] != NULL && report->count < WEIR_NUMBERS_MAX)
-		report->count++;
+	if (report->count > 0)
+		l->ops->observe(l->state, report->numbers);
 }
 
 /* Let the limit look at a window that this thread owns, and let go of it. */
@@ -366,7 +384,7 @@ static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_ti
 	const uint64_t rtt = age > 0 ? (uint64_t)age
 				     : 0; /* a clock that went back measured nothing */
 
-	if (UNLIKELY(l->sampling.sampler->config.each_sample))
+	if (UNLIKELY(l->sampling.config.each_sample))
 		close_window_with(l, stripe, now, rtt, inflight, kind);
 	else if (sampler_record(&l->sampling, stripe, rtt, inflight, kind) &&
 		 UNLIKELY(sampler_due(&l->sampling, now)))
@@ -419,23 +437,52 @@ static inline bool give_back(const struct weir_limiter *l, const struct weir_tok
 		return false;
 	if (UNLIKELY(token->track != 0) && !track_remove(&l->tracking, token))
 		return false;
+	if (l->leasing.mine != NULL && !holding_take(&l->leasing.mine[part], cost))
+		return false;
 	return home != 0 ? credits_give_back(&l->admission.crediting, home, wake)
 			 : admission_give_back(&l->admission, part, cost, wake);
 }
 
-/* A token that holds no permit: let through, or no longer a token at all. */
+/* A token that holds no permit: let through, no longer a token at all, or another process's. */
 static void release_nothing(const struct weir_limiter *l, struct weir_token *token)
 {
-	count(l, token->state == TOKEN_PASSED ? TOTAL_PASSED : TOTAL_DOUBLE_RELEASED);
+	if (l->serves)
+		count(l, token->state == TOKEN_PASSED ? TOTAL_PASSED : TOTAL_DOUBLE_RELEASED);
 	token->state = TOKEN_EMPTY;
 }
 
-/* A detached call raises the limit no more. */
+/*
+ * Whether the token is this process's, by what is left of its home without the mark. Where a
+ * limiter is shared nothing is lent, so nothing is left.
+ */
+static inline bool is_own(const struct weir_limiter *l, uint32_t home)
+{
+	return l->leasing.mark == 0 ? LIKELY(l->serves) : LIKELY(home == 0);
+}
+
+/* Its process's own count is the first to rise and the last to fall (lib/lease.h). */
+static void begin_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
+{
+	struct lease *lease = lease_own(&l->leasing);
+
+	if (lease != NULL)
+		lease_detach(lease, cost);
+	admission_detach(&l->admission, cost);
+	limiter_retune(l, now, false);
+}
+
+/* A detached call raises the limit no more. Of a copy, no more is taken than its process has. */
 static void end_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
 {
+	struct lease *lease = lease_own(&l->leasing);
+
 	if ((l->ops->flags & WEIR_LIMIT_DETACHED) == 0)
 		return;
+	if (lease != NULL && lease_detached(lease) < cost)
+		cost = lease_detached(lease);
 	admission_end_detached(&l->admission, cost);
+	if (lease != NULL)
+		lease_end_detached(lease, cost);
 	limiter_retune(l, now, false);
 }
 
@@ -451,7 +498,8 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 	 * end what holds the token.
 	 */
 	const weir_time start = token->start;
-	const uint32_t inflight = token->inflight, cost = token->cost, home = token->credit;
+	const uint32_t inflight = token->inflight, cost = token->cost;
+	const uint32_t home = token->credit ^ l->leasing.mark;
 	const uint16_t part = token->partition;
 	struct stripe *stripe;
 	bool wake = false, held;
@@ -475,7 +523,8 @@ static __attribute__((noinline)) void release_other(struct weir_limiter *l, weir
 						    struct weir_token *token,
 						    enum weir_outcome outcome)
 {
-	if (token->state == (TOKEN_HELD | TOKEN_DETACHED))
+	if (token->state == (TOKEN_HELD | TOKEN_DETACHED) &&
+	    is_own(l, token->credit ^ l->leasing.mark))
 		release_held(l, now, token, true, outcome);
 	else
 		release_nothing(l, token);
@@ -484,7 +533,7 @@ static __attribute__((noinline)) void release_other(struct weir_limiter *l, weir
 static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
 			   enum weir_outcome outcome)
 {
-	if (LIKELY(token->state == TOKEN_HELD))
+	if (LIKELY(token->state == TOKEN_HELD) && is_own(l, token->credit ^ l->leasing.mark))
 		release_held(l, now, token, false, outcome);
 	else
 		release_other(l, now, token, outcome);
@@ -492,22 +541,24 @@ static inline void release(struct weir_limiter *l, weir_time now, struct weir_to
 
 int weir_detach(struct weir_limiter *l, struct weir_token *token)
 {
+	if (!l->serves)
+		return limiter_denial(l);
 	if (token->state == TOKEN_EMPTY)
 		return -EINVAL;
 	if (token->state != TOKEN_HELD)
 		return 0; /* let through, or detached already */
+	if (!is_own(l, token->credit ^ l->leasing.mark))
+		return -EINVAL;
 	token->state |= TOKEN_DETACHED;
 	count(l, TOTAL_DETACHED);
-	if ((l->ops->flags & WEIR_LIMIT_DETACHED) != 0) {
-		admission_detach(&l->admission, token->cost);
-		limiter_retune(l, limiter_now(l), false);
-	}
+	if ((l->ops->flags & WEIR_LIMIT_DETACHED) != 0)
+		begin_detached(l, limiter_now(l), token->cost);
 	return 0;
 }
 
 void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_dur delay)
 {
-	if ((l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
+	if (!l->serves || (l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
 	    (int64_t)delay < 0)
 		return;
 	sampler_queued(&l->sampling, sampler_stripe(&l->sampling), delay);
@@ -521,7 +572,7 @@ void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *t
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
-	if (LIKELY(token->credit == 0))
+	if (LIKELY(token->credit == l->leasing.mark))
 		gate_expect(l->admission.gate);
 	release(l, limiter_now(l), token, outcome);
 }
@@ -529,11 +580,14 @@ void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_ou
 void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,
 		    enum weir_outcome outcome)
 {
-	finish(l, sampler_stripe(&l->sampling), 0, start, end, inflight, outcome);
+	if (l->serves)
+		finish(l, sampler_stripe(&l->sampling), 0, start, end, inflight, outcome);
 }
 
 int weir_limit_set(struct weir_limiter *l, uint32_t value)
 {
+	if (!l->serves)
+		return limiter_denial(l);
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) == 0)
 		return -ENOTSUP;
 	if (value == 0 || value > WEIR_LIMIT_MAX)
@@ -546,21 +600,23 @@ int weir_limit_set(struct weir_limiter *l, uint32_t value)
 
 void weir_shadow_set(struct weir_limiter *l, bool shadow)
 {
+	if (!l->serves)
+		return;
 	atomic_store_explicit(&l->queueing.queue->open, shadow, memory_order_relaxed);
 	queue_drain(&l->queueing, limiter_now(l));
 }
 
 uint32_t weir_limit(const struct weir_limiter *l)
 {
-	return admission_raised(&l->admission);
+	return l->ops != NULL ? admission_raised(&l->admission) : 0;
 }
 
 uint32_t weir_inflight(const struct weir_limiter *l)
 {
-	return credits_held(&l->admission.crediting).most;
+	return l->ops != NULL ? credits_held(&l->admission.crediting).most : 0;
 }
 
 uint32_t weir_waiting(const struct weir_limiter *l)
 {
-	return admission_waiting(&l->admission);
+	return l->ops != NULL ? admission_waiting(&l->admission) : 0;
 }

@@ -80,9 +80,9 @@ static uint64_t hash_param(uint64_t hash, const struct weir_param *param, const 
  * Of all that a state depends on: the algorithm's parameters, and what a window is. A baseline
  * of means is none of medians. The number of stripes makes no difference.
  */
-static uint64_t hash_parameters(const struct weir_limiter *l)
+uint64_t limit_digest(const struct weir_limit_ops *ops, const struct sampler_config *s,
+		      const void *limit_config)
 {
-	const struct sampler_config *s = &l->sampling.sampler->config;
 	const uint64_t whole[] = {
 		s->window_min, s->window_max, s->rtt_threshold, s->window_samples, s->each_sample,
 		s->discard,    s->rtt};
@@ -91,13 +91,18 @@ static uint64_t hash_parameters(const struct weir_limiter *l)
 
 	hash = memory_hash(hash, whole, sizeof(whole));
 	hash = memory_hash(hash, real, sizeof(real));
-	for (uint32_t i = 0; i < l->ops->param_count; i++) {
-		const struct weir_param *param = &l->ops->params[i];
+	for (uint32_t i = 0; i < ops->param_count; i++) {
+		const struct weir_param *param = &ops->params[i];
 
 		hash = memory_hash(hash, param->name, strlen(param->name));
-		hash = hash_param(hash, param, l->limit_config + param->offset);
+		hash = hash_param(hash, param, (const unsigned char *)limit_config + param->offset);
 	}
 	return hash;
+}
+
+static uint64_t hash_parameters(const struct weir_limiter *l)
+{
+	return limit_digest(l->ops, &l->sampling.config, l->limit_config);
 }
 
 /* What the bytes are, and whether they are whole: 0, or -EINVAL and a sentence. */
@@ -150,7 +155,7 @@ static int read_memory(const void *buffer, size_t size, struct memory *memory, c
 	return 0;
 }
 
-int weir_memory_save(struct weir_limiter *l, void *buffer, size_t size)
+static int save(struct weir_limiter *l, void *buffer, size_t size)
 {
 	unsigned char *bytes = buffer;
 	struct memory_head head = {
@@ -179,6 +184,11 @@ int weir_memory_save(struct weir_limiter *l, void *buffer, size_t size)
 	check = memory_hash(MEMORY_HASH_BEGIN, bytes, head.size - sizeof(check));
 	memcpy(bytes + head.size - sizeof(check), &check, sizeof(check));
 	return (int)head.size;
+}
+
+int weir_memory_save(struct weir_limiter *l, void *buffer, size_t size)
+{
+	return l->serves ? save(l, buffer, size) : limiter_denial(l);
 }
 
 weir_dur weir_memory_age(const void *buffer, size_t size)
@@ -280,7 +290,9 @@ static int configure_anew(const struct weir_limiter *l, uint32_t remembered, wei
 
 static uint32_t restore(struct weir_limiter *l, const struct memory *memory)
 {
+	brain_open(l->brain);
 	memcpy(l->state, memory->state, memory->head.state_size);
+	brain_close(l->brain);
 	l->brain->random = memory->head.random;
 	l->sampling.sampler->rtt_smoothed = memory->head.rtt_smoothed;
 	return limiter_bound(l, memory->head.limit);
@@ -288,8 +300,27 @@ static uint32_t restore(struct weir_limiter *l, const struct memory *memory)
 
 static uint32_t begin_anew(struct weir_limiter *l, const void *config)
 {
+	double limit;
+
+	brain_open(l->brain);
 	memset(l->state, 0, l->ops->state_size);
-	return limiter_bound(l, l->ops->init(l->state, config, limiter_random(l)));
+	limit = l->ops->init(l->state, config, limiter_random(l));
+	brain_close(l->brain);
+	return limiter_bound(l, limit);
+}
+
+void limiter_mend(struct weir_limiter *l)
+{
+	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX];
+	uint32_t limit;
+
+	if (atomic_load_explicit(&l->brain->torn, memory_order_relaxed) == 0)
+		return;
+	if (configure_anew(l, admission_limit(&l->admission), 0, config, NULL, 0) != 0)
+		memcpy(config, l->limit_config, l->ops->config_size);
+	limit = begin_anew(l, config);
+	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) == 0)
+		atomic_store_explicit(&l->admission.room->learned, limit, memory_order_relaxed);
 }
 
 static uint32_t take_up(struct weir_limiter *l, const struct memory *memory, enum use use,
@@ -306,8 +337,8 @@ static uint32_t take_up(struct weir_limiter *l, const struct memory *memory, enu
 	return limiter_bound(l, memory->head.limit);
 }
 
-int weir_memory_load(struct weir_limiter *l, const void *buffer, size_t size, weir_dur age,
-		     char *why, size_t why_size)
+static int load(struct weir_limiter *l, const void *buffer, size_t size, weir_dur age, char *why,
+		size_t why_size)
 {
 	_Alignas(16) unsigned char config[WEIR_LIMIT_CONFIG_MAX];
 	struct memory memory;
@@ -335,4 +366,10 @@ int weir_memory_load(struct weir_limiter *l, const void *buffer, size_t size, we
 	sampler_let_go(&l->sampling, due);
 	limiter_retune(l, limiter_now(l), true);
 	return 0;
+}
+
+int weir_memory_load(struct weir_limiter *l, const void *buffer, size_t size, weir_dur age,
+		     char *why, size_t why_size)
+{
+	return l->serves ? load(l, buffer, size, age, why, why_size) : limiter_denial(l);
 }

@@ -29,13 +29,14 @@ static uint64_t word_of(const struct weir_report *report, size_t i)
 void publish(struct published *p, const struct weir_report *report)
 {
 	const size_t words = REPORT_WORDS - (WEIR_NUMBERS_MAX - report->count);
-	const uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed);
+	/* Odd already, if a process that shared the limiter has died in here. */
+	const uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed) | 1;
 	const uint64_t windows = atomic_load_explicit(&p->windows, memory_order_relaxed);
 
-	atomic_store_explicit(&p->version, version + 1, memory_order_relaxed);
+	atomic_store_explicit(&p->version, version, memory_order_relaxed);
 	for (size_t i = 0; i < words; i++)
 		atomic_store_explicit(&p->word[i], word_of(report, i), memory_order_release);
-	atomic_store_explicit(&p->version, version + 2, memory_order_release);
+	atomic_store_explicit(&p->version, version + 1, memory_order_release);
 	atomic_store_explicit(&p->windows, windows + 1, memory_order_relaxed);
 }
 
@@ -90,7 +91,7 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 	s->dropped = sampler_total(&l->sampling, TOTAL_DROPPED);
 	s->timed_out = sampler_total(&l->sampling, TOTAL_TIMED_OUT);
 	overloaded = s->dropped + s->timed_out;
-	s->succeeded = never_less(&l->published->succeeded_shown,
+	s->succeeded = never_less(&l->shown->succeeded,
 				  ended > overloaded ? ended - overloaded : 0);
 	s->ignored = sampler_total(&l->sampling, TOTAL_IGNORED);
 	s->cancelled = sampler_total(&l->sampling, TOTAL_CANCELLED);
@@ -100,15 +101,21 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 	s->inflight = credits_held(&l->admission.crediting).least;
 	extra = atomic_load_explicit(&room->extra_in, memory_order_relaxed) - extra;
 	calls = extra < s->inflight ? s->inflight - extra : 0;
-	s->admitted = never_less(&l->published->admitted_shown,
-				 ended + s->ignored + s->cancelled + s->failed + calls);
+	s->admitted = never_less(&l->shown->admitted,
+				 ended + s->ignored + s->cancelled + s->failed + calls +
+					 sampler_total(&l->sampling, TOTAL_REAPED));
 }
 
 void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snapshot)
 {
 	const struct sampling *sampling = &l->sampling;
 	const uint64_t passed = sampler_total(sampling, TOTAL_PASSED);
-	struct weir_snapshot s = {
+	struct weir_snapshot s;
+
+	weir_snapshot_init_sized(snapshot, snapshot->size);
+	if (l->ops == NULL)
+		return;
+	s = (struct weir_snapshot){
 		.size = snapshot->size,
 		.limit = weir_limit(l),
 		.burst = atomic_load_explicit(&l->admission.room->burst, memory_order_relaxed),
@@ -130,6 +137,9 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
 	s.last.names = l->ops->numbers;
+	/* No more than have names: in a shared limiter who looks on may not know them. */
+	if (s.last.count > limiter_numbers(l))
+		s.last.count = limiter_numbers(l);
 	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));
 }
 

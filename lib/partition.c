@@ -79,6 +79,14 @@ static int check_one(const struct weir_partition *p, char *why, size_t why_size)
 	return 0;
 }
 
+bool partition_is_sound(const struct weir_partition *p)
+{
+	struct weir_partition named = *p;
+
+	named.name = "";
+	return check_one(&named, NULL, 0) == 0;
+}
+
 int partition_check(const struct weir_partition *partitions, uint32_t count, char *why,
 		    size_t why_size)
 {
@@ -97,7 +105,7 @@ int partition_check(const struct weir_partition *partitions, uint32_t count, cha
 uint16_t weir_partition_find(const struct weir_limiter *l, const char *name)
 {
 	for (uint32_t i = 0; name != NULL && i < l->admission.count; i++)
-		if (strcmp(l->admission.parts[i].name, name) == 0)
+		if (strcmp(l->admission.names[i], name) == 0)
 			return (uint16_t)i;
 	return 0;
 }
@@ -108,10 +116,12 @@ unsigned weir_partition_count(const struct weir_limiter *l)
 }
 
 /* A partition's settings as they are. */
-static struct weir_partition settings_of(const struct part *part)
+static struct weir_partition settings_of(const struct admission *a, uint32_t index)
 {
+	const struct part *part = &a->parts[index];
+
 	return (struct weir_partition){
-		.name = part->name,
+		.name = a->names[index],
 		.share = double_of(&part->share),
 		.cap = double_of(&part->cap),
 		.max = atomic_load_explicit(&part->max, memory_order_relaxed),
@@ -132,7 +142,7 @@ static int merge(const struct weir_limiter *l, const struct weir_partition *part
 		 uint32_t count, struct weir_partition *all, char *why, size_t why_size)
 {
 	for (uint32_t i = 0; i < l->admission.count; i++)
-		all[i] = settings_of(&l->admission.parts[i]);
+		all[i] = settings_of(&l->admission, i);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct weir_partition *p = &partitions[i];
 		uint16_t index = weir_partition_find(l, p->name);
@@ -144,24 +154,30 @@ static int merge(const struct weir_limiter *l, const struct weir_partition *part
 	return partition_check(all, l->admission.count, why, why_size);
 }
 
-static void lock_settings(struct room *room)
+static void lock_settings(const struct admission *a)
 {
-	while (atomic_exchange_explicit(&room->setting, 1, memory_order_acquire) != 0)
+	uint32_t nobody = 0;
+
+	while (!atomic_compare_exchange_weak_explicit(&a->room->setting, &nobody, a->owner + 1,
+						      memory_order_acquire, memory_order_relaxed)) {
+		nobody = 0;
 		sched_yield();
+	}
 }
 
-static void unlock_settings(struct room *room)
+static void unlock_settings(const struct admission *a)
 {
-	atomic_store_explicit(&room->setting, 0, memory_order_release);
+	atomic_store_explicit(&a->room->setting, 0, memory_order_release);
 }
 
 int weir_partitions_set(struct weir_limiter *l, const struct weir_partition *partitions,
 			uint32_t count, char *why, size_t why_size)
 {
 	struct weir_partition all[WEIR_PARTITIONS_MAX + 1];
-	struct room *room = l->admission.room;
 	int r;
 
+	if (!l->serves)
+		return limiter_denial(l);
 	if (l->admission.count == 0)
 		return refuse(why, why_size, "The limiter was made without partitions.");
 	if (partitions == NULL && count > 0)
@@ -169,11 +185,11 @@ int weir_partitions_set(struct weir_limiter *l, const struct weir_partition *par
 			      (unsigned)count);
 	if (partition_check_names(partitions, count, why, why_size) != 0)
 		return -EINVAL;
-	lock_settings(room);
+	lock_settings(&l->admission);
 	r = merge(l, partitions, count, all, why, why_size);
 	for (uint32_t i = 0; r == 0 && i < l->admission.count; i++)
 		set_settings(&l->admission.parts[i], &all[i]);
-	unlock_settings(room);
+	unlock_settings(&l->admission);
 	if (r == 0)
 		limiter_retune(l, limiter_now(l), true);
 	return r;
@@ -189,7 +205,7 @@ static uint64_t total_of(const struct weir_limiter *l, unsigned index, enum part
 {
 	uint64_t sum = 0;
 
-	for (uint32_t k = 0; k < l->sampling.sampler->config.stripes; k++)
+	for (uint32_t k = 0; k < l->sampling.config.stripes; k++)
 		sum += atomic_load_explicit(
 			&l->part_totals[k * l->admission.count + index].total[which],
 			memory_order_acquire);
@@ -206,7 +222,7 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	if (index >= l->admission.count)
 		return -EINVAL;
 	part = &l->admission.parts[index];
-	s.name = part->name;
+	s.name = l->admission.names[index];
 	s.share = double_of(&part->share);
 	s.guarantee = atomic_load_explicit(&part->guarantee, memory_order_relaxed);
 	s.kept = admission_kept_for(part);
@@ -252,24 +268,54 @@ static bool one_less(_Atomic uint32_t *count)
 	return true;
 }
 
+/*
+ * Where the limiter is shared, a process's own count is the first to rise and the last to fall:
+ * if it dies in between, too few are counted, until there are none.
+ */
 weir_dur weir_delay_begin(struct weir_limiter *l, unsigned index)
 {
 	struct room *room = l->admission.room;
+	struct holding *mine = l->leasing.mine;
 	struct part *part;
 	weir_dur delay;
 
-	if (index >= l->admission.count)
+	if (index >= l->admission.count || !l->serves)
 		return 0;
 	part = &l->admission.parts[index];
 	delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
-	if (delay == 0 || !one_more(&room->delayed, room->delayed_max))
+	if (delay == 0)
 		return 0;
-	atomic_fetch_add_explicit(&part->delayed, 1, memory_order_relaxed);
-	return delay;
+	if (mine != NULL)
+		atomic_fetch_add_explicit(&mine[index].delayed, 1, memory_order_relaxed);
+	if (one_more(&room->delayed, l->admission.delayed_max)) {
+		atomic_fetch_add_explicit(&part->delayed, 1, memory_order_relaxed);
+		return delay;
+	}
+	if (mine != NULL)
+		(void)one_less(&mine[index].delayed);
+	return 0;
 }
 
 void weir_delay_end(struct weir_limiter *l, unsigned index)
 {
-	if (index < l->admission.count && one_less(&l->admission.parts[index].delayed))
+	struct holding *mine = l->leasing.mine;
+
+	if (index >= l->admission.count || !l->serves)
+		return;
+	if (mine != NULL && atomic_load_explicit(&mine[index].delayed, memory_order_relaxed) == 0)
+		return;
+	if (one_less(&l->admission.parts[index].delayed))
 		(void)one_less(&l->admission.room->delayed);
+	if (mine != NULL)
+		(void)one_less(&mine[index].delayed);
+}
+
+void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t count)
+{
+	if (index >= l->admission.count)
+		return;
+	for (; count > 0; count--) {
+		(void)one_less(&l->admission.parts[index].delayed);
+		(void)one_less(&l->admission.room->delayed);
+	}
 }

@@ -15,12 +15,14 @@
 #define QUEUE_MAX GATE_WAITERS_MAX
 
 struct slot {
-	_Alignas(LINE) _Atomic uint32_t state; /* stamp:29 | state:3 */
-	uint32_t inflight, granted;            /* the drainer's, before it grants */
-	uint32_t cost;                         /* the waiter's, before it pushes */
-	uint16_t part;                         /* the waiter's */
+	_Alignas(LINE) _Atomic uint64_t state; /* whose process:32 | stamp:29 | state:3 */
+	_Atomic uint32_t granted;              /* the drainer's, before it grants */
+	uint32_t inflight;                     /* the drainer's, before it grants */
+	uint32_t cost;                         /* the waiter's, before it waits */
+	_Atomic uint16_t part;                 /* the waiter's */
+	uint8_t sleeps;                        /* the waiter's: 1: a thread, in the slot's park */
+	uint8_t tells;                         /* the waiter's: 1: it has a callback */
 	weir_time since;                       /* the waiter's */
-	uint32_t inbox_next, gone_next;        /* the pusher's, until the drainer takes the list */
 	uint32_t next, prev;                   /* the drainer's list */
 	_Atomic uint32_t watches;              /* the waiter's: it sleeps for a short while only */
 	struct park park;
@@ -34,45 +36,50 @@ struct listener {
 	bool sleeps; /* it is a thread, in its slot's park */
 };
 
-struct queue {
-	_Alignas(LINE) _Atomic uint32_t inbox; /* slots pushed since the last drain, newest first */
-	_Atomic uint32_t gone;                 /* slots abandoned since the last drain */
-	_Atomic uint32_t pending;              /* drains asked for and not yet done */
-	_Atomic uint32_t open;                 /* shadow mode: nobody waits */
+/* Words of the news that one bit of the summary stands for: 64 of these are enough for all. */
+#define NEWS_PART 16
 
-	_Alignas(LINE) uint32_t slots; /* never changes */
-	uint32_t rows;                 /* never changes */
-	uint32_t order;                /* never changes */
-	weir_dur stand;                /* never changes */
+struct queue {
+	_Alignas(LINE) _Atomic uint64_t news; /* a summary: where slots have news */
+	_Atomic uint64_t pending;             /* drains asked for and not yet done */
+	_Atomic uint32_t open;                /* shadow mode: nobody waits */
 };
 
 /* Those who wait in one partition, oldest at the head. The drainer's. */
 struct row {
 	uint32_t head, tail, length;
-	bool stuck;               /* at the partition's cap, hence not announced at the gate */
-	bool tried;               /* and found no room, in this round */
+	uint8_t stuck;            /* 1: at the partition's cap, hence not announced at the gate */
+	uint8_t tried;            /* 1: and found no room, in this round */
 	weir_time standing_since; /* when the first of those now waiting came */
 };
 
-/* A queue with its arrays, which lie elsewhere in the same memory. */
-struct queueing {
-	struct queue *queue;
-	struct slot *slots;
-	struct row *rows; /* one a partition, or one */
-	_Atomic uint64_t *free;
-	struct listener *listeners;
-	struct admission admission;
-};
-
+/* What never changes, but for open, which is how it begins. */
 struct queue_config {
 	uint32_t slots; /* 0: nobody can wait */
 	uint32_t rows;
-	enum weir_order order;
+	uint32_t order; /* enum weir_order */
+	uint32_t open;
 	weir_dur stand;
-	bool open;
 };
 
-void queue_init(const struct queueing *q, const struct queue_config *config);
+/* A queue with its arrays, which lie elsewhere; and what is this process's own. */
+struct queueing {
+	struct queue_config config;
+	uint32_t owner; /* this process's number (lib/layout.h) */
+	struct queue *queue;
+	struct slot *slots;
+	struct row *rows;        /* one a partition, or one */
+	_Atomic uint64_t *free;  /* slots that may be free */
+	_Atomic uint64_t *fresh; /* slots that have news for the drainer */
+	struct listener *listeners;
+	struct lease *leases; /* of the processes that share it; NULL: it is one's own */
+	struct admission admission;
+};
+
+void queue_init(const struct queueing *q);
+
+/* Whether all places that slots and rows name are some. Of a queue in use, they always are. */
+bool queue_is_sound(const struct queueing *q);
 
 /*
  * Take a slot and stand in it; a permit may be there at once. False: the queue
@@ -108,6 +115,30 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 
 /* Hand out what the gate has. Called after anything that could have made room. */
 void queue_drain(const struct queueing *q, weir_time now);
+
+/* Tell waiters of this process whose permits came from other processes. False: there are none. */
+bool queue_tell(const struct queueing *q);
+
+/*
+ * Waiters of a dead process leave; permits that they were granted go back. Whoever does this is
+ * the only one to. Afterwards, drain the queue.
+ */
+void queue_bury(const struct queueing *q, uint32_t dead);
+
+/*
+ * After deaths, and what is below: bring the announcements of waiters to what they should be.
+ * False: it could not be told, or somebody else is draining: try again some time.
+ */
+bool queue_recount(const struct queueing *q, weir_time now);
+
+/* Go on with a drain that a dead process was at. */
+void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now);
+
+/* Permits of partition part that slots hold, their waiters having yet to come for them. */
+uint32_t queue_granted(const struct queueing *q, uint16_t part);
+
+/* Changes whenever any slot has changed. */
+uint64_t queue_digest(const struct queueing *q);
 
 /* The waiter's thread sleeps for a short while only, and drains then; or no longer does. */
 void queue_watch(const struct queueing *q, const struct weir_wait *wait, bool watches);

@@ -44,20 +44,18 @@ size_t pool_size(uint32_t stripes)
 	return sizeof(struct pool) + (size_t)stripes * LOG_MAX * sizeof(uint64_t);
 }
 
-void sampler_init(const struct sampling *s, const struct sampler_config *config)
+void sampler_init(const struct sampling *s)
 {
 	/* The first sample opens the first window, and sets its length. */
 	atomic_init(&s->sampler->due, DUE_AT_ONCE);
-	atomic_init(&s->sampler->owner, 0);
 	atomic_init(&s->sampler->left, 0);
-	s->sampler->config = *config;
 	s->sampler->start = 0;
 	s->sampler->length = 0;
 	s->sampler->rtt_smoothed = 0;
 	s->sampler->cancelled = s->sampler->failed = 0;
 	if (s->lanes != NULL)
 		memset(&s->pool->histogram, 0, sizeof(s->pool->histogram));
-	for (uint32_t i = 0; i < config->stripes; i++) {
+	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		memset(&s->stripes[i], 0, sizeof(s->stripes[i]));
 		atomic_init(&s->stripes[i].min, UINT64_MAX);
 		if (s->lanes != NULL)
@@ -69,7 +67,7 @@ uint64_t sampler_total(const struct sampling *s, enum total which)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < s->sampler->config.stripes; i++)
+	for (uint32_t i = 0; i < s->config.stripes; i++)
 		sum += atomic_load_explicit(&s->stripes[i].total[which], memory_order_acquire);
 	return sum;
 }
@@ -93,7 +91,7 @@ uint64_t sampler_samples(const struct sampling *s)
 {
 	uint64_t count = sampler_total(s, TOTAL_COLLECTED);
 
-	for (uint32_t i = 0; i < s->sampler->config.stripes; i++)
+	for (uint32_t i = 0; i < s->config.stripes; i++)
 		count += open_samples(&s->stripes[i]);
 	return count;
 }
@@ -202,7 +200,7 @@ static void count_overload(struct stripe *stripe, enum kind kind)
 
 static bool is_measured(const struct sampling *s, uint64_t rtt)
 {
-	return rtt > 0 && rtt >= s->sampler->config.rtt_threshold;
+	return rtt > 0 && rtt >= s->config.rtt_threshold;
 }
 
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
@@ -261,7 +259,7 @@ static struct sums peek(const struct sampling *s)
 {
 	struct sums all = {.min = UINT64_MAX};
 
-	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		const struct stripe *stripe = &s->stripes[i];
 		uint64_t min = atomic_load_explicit(&stripe->min, RELAXED);
 
@@ -360,7 +358,7 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 	*known = 0;
 	if (s->lanes != NULL)
 		histogram_clear(&s->pool->histogram);
-	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		struct stripe *stripe = &s->stripes[i];
 		uint64_t logged = take_sums(stripe, &all);
 		uint64_t min = take(&stripe->min, UINT64_MAX);
@@ -388,7 +386,7 @@ static void collect_queue(const struct sampling *s, struct weir_window *w)
 {
 	uint64_t count = 0, min = QUEUE_DELAY_MAX;
 
-	for (uint32_t i = 0; i < s->sampler->config.stripes; i++) {
+	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		uint64_t word = take(&s->stripes[i].queue, 0);
 
 		if (word == 0)
@@ -408,13 +406,14 @@ static double quantile_of(const struct sampling *s, uint32_t known)
 
 	if (h->count == 0)
 		return 0;
-	rank = (uint64_t)floor((double)h->count * s->sampler->config.quantile + 0.5);
+	rank = (uint64_t)floor((double)h->count * s->config.quantile + 0.5);
 	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
-static double smoothed(struct sampler *sampler, double rtt)
+static double smoothed(const struct sampling *s, double rtt)
 {
-	double weight = sampler->config.rtt_smoothing;
+	struct sampler *sampler = s->sampler;
+	double weight = s->config.rtt_smoothing;
 
 	if (rtt == 0 || weight == 1)
 		return rtt;
@@ -426,7 +425,7 @@ static double smoothed(struct sampler *sampler, double rtt)
 
 static double statistic(const struct sampling *s, const struct weir_window *w, uint32_t known)
 {
-	switch ((enum weir_rtt)s->sampler->config.rtt) {
+	switch ((enum weir_rtt)s->config.rtt) {
 	case WEIR_RTT_MIN:
 		return w->rtt_min;
 	case WEIR_RTT_QUANTILE:
@@ -451,9 +450,15 @@ static uintptr_t self(void)
 	return (uintptr_t)pthread_self();
 }
 
-static void set_owner(struct sampler *sampler, uintptr_t owner)
+static void set_closing(const struct sampling *s, uintptr_t thread)
 {
-	atomic_store_explicit(&sampler->owner, owner, RELAXED);
+	atomic_store_explicit(s->closing, thread, RELAXED);
+}
+
+/* The word due while that process has the window. */
+static uint64_t busy(uint32_t owner)
+{
+	return (uint64_t)owner << 1 | DUE_BUSY;
 }
 
 /* Lets go of the window as well. */
@@ -466,7 +471,7 @@ static void set_due(struct sampler *sampler, uint64_t due)
 static bool overdue(const struct sampling *s, weir_time now, const struct sums *sums)
 {
 	struct sampler *sampler = s->sampler;
-	const struct sampler_config *config = &sampler->config;
+	const struct sampler_config *config = &s->config;
 	weir_dur age, rest, extension;
 
 	if (sampler->length == 0 || (int64_t)(now - sampler->start) < 0) {
@@ -491,14 +496,14 @@ static void discard(const struct sampling *s, weir_time now)
 	struct weir_window w;
 
 	collect_queue(s, &w);
-	s->sampler->length = length_for(&s->sampler->config, sums.min);
+	s->sampler->length = length_for(&s->config, sums.min);
 	sampler_open(s, now);
 }
 
 /* Whether the window has what it needs; if not, it has been seen to. The caller owns it. */
 static bool complete(const struct sampling *s, weir_time now)
 {
-	const struct sampler_config *config = &s->sampler->config;
+	const struct sampler_config *config = &s->config;
 	struct sums sums;
 
 	if (config->each_sample)
@@ -522,21 +527,21 @@ static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen
 }
 
 /* Own the window, if it is due. Who loses the race leaves. */
-static bool claim(struct sampler *sampler, weir_time now)
+static bool claim(const struct sampling *s, weir_time now)
 {
-	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
+	uint64_t due = atomic_load_explicit(&s->sampler->due, RELAXED);
 
 	/* Acquire: what the previous owner left. */
 	return is_due(due, now) &&
-	       atomic_compare_exchange_strong_explicit(&sampler->due, &due, due | DUE_BUSY,
+	       atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
 						       memory_order_acquire, RELAXED);
 }
 
 /* The owner knows what its window is: who owns it may be seen, and the next one's length is set. */
-static void close_as(struct sampler *sampler, uint64_t rtt_min)
+static void close_as(const struct sampling *s, uint64_t rtt_min)
 {
-	sampler->length = length_for(&sampler->config, rtt_min);
-	set_owner(sampler, self());
+	s->sampler->length = length_for(&s->config, rtt_min);
+	set_closing(s, self());
 }
 
 /* Nobody was told when the first began: it has no length. */
@@ -574,15 +579,15 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 		w->rtt_mean = (double)mean;
 		w->rtt_min = (double)(sums.min == UINT64_MAX ? 0 : sums.min);
 		w->rtt_max = (double)sums.max;
-		w->rtt = smoothed(sampler, statistic(s, w, known));
+		w->rtt = smoothed(s, statistic(s, w, known));
 	}
-	close_as(sampler, sums.min);
+	close_as(s, sums.min);
 	return true;
 }
 
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
 {
-	return claim(s->sampler, now) && complete(s, now) && close_all(s, now, w);
+	return claim(s, now) && complete(s, now) && close_all(s, now, w);
 }
 
 /* The owner's: whether the stripes have anything for this window. */
@@ -619,7 +624,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.failed = 0,
 		.inflight_max = sample->inflight,
 		.limit = 0,
-		.rtt = smoothed(sampler, rtt),
+		.rtt = smoothed(s, rtt),
 		.rtt_mean = rtt,
 		.rtt_min = rtt,
 		.rtt_max = rtt,
@@ -629,7 +634,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.queue_min = 0,
 		.cpu = 0,
 	};
-	close_as(sampler, measured ? sample->rtt : UINT64_MAX);
+	close_as(s, measured ? sample->rtt : UINT64_MAX);
 }
 
 static bool record(const struct sampling *s, struct stripe *stripe, const struct sample *sample)
@@ -642,7 +647,7 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 {
 	if (UNLIKELY(sample->kind == SERVED && !is_measured(s, sample->rtt)))
 		return record(s, stripe, sample);
-	if (UNLIKELY(!claim(s->sampler, now))) {
+	if (UNLIKELY(!claim(s, now))) {
 		(void)record(s, stripe, sample);
 		sampler_leave(s);
 		return sampler_close(s, now, w);
@@ -658,9 +663,16 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 void sampler_open(const struct sampling *s, weir_time now)
 {
 	s->sampler->start = now;
-	set_owner(s->sampler, 0);
-	set_due(s->sampler,
-		s->sampler->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
+	set_closing(s, 0);
+	set_due(s->sampler, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
+}
+
+bool sampler_inherit(const struct sampling *s, uint32_t dead)
+{
+	uint64_t due = busy(dead);
+
+	return atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
+						       memory_order_acquire, RELAXED);
 }
 
 uint64_t sampler_hold(const struct sampling *s)
@@ -668,16 +680,16 @@ uint64_t sampler_hold(const struct sampling *s)
 	struct sampler *sampler = s->sampler;
 	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
 
-	if (atomic_load_explicit(&sampler->owner, RELAXED) == self())
+	if (atomic_load_explicit(s->closing, RELAXED) == self())
 		return due;
 	do {
 		while ((due & DUE_BUSY) != 0) {
 			sched_yield();
 			due = atomic_load_explicit(&sampler->due, RELAXED);
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, due | DUE_BUSY,
+	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, busy(s->owner),
 							memory_order_acquire, RELAXED));
-	set_owner(sampler, self());
+	set_closing(s, self());
 	return due;
 }
 
@@ -685,6 +697,6 @@ void sampler_let_go(const struct sampling *s, uint64_t due)
 {
 	if ((due & DUE_BUSY) != 0)
 		return; /* it was this thread's before */
-	set_owner(s->sampler, 0);
+	set_closing(s, 0);
 	set_due(s->sampler, due);
 }

@@ -8,12 +8,13 @@
  *                                                            plain fields, and the limit's
  *                                                            state, pass from owner to
  *                                                            owner
- * due           open, extend, let go: busy bit      release  close, hold
+ * due           open, extend, let go: busy bit      release  close, hold, inherit
  *               cleared
+ * due           inherit: CAS of the owner           acquire  open, let go
  * left          leave: exchange 1, after what it      release  take one: who sees it sees what was left
  *               is about                                     in the stripes
  * left          take one: exchange 0                acquire  leave
- * owner         close, hold: store; open, let go:   relaxed  nothing: a thread looks for
+ * closing       close, hold: store; open, let go:   relaxed  nothing: a thread looks for
  *               0                                            itself only
  * packed        record: add one sample              release  sampler_samples(): a call that
  *                                                            is counted has left the gate
@@ -57,8 +58,8 @@
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
  * after it, sees the same words.
  * Only who wants what was learned, and no window, waits for the owner (sampler_hold()). To
- * wait for himself would be for ever, hence the word owner: the owner calls back, and who
- * is called back may want it. It is a handle of one process's threads.
+ * wait for himself would be for ever, hence the word closing: the owner calls back, and who
+ * is called back may want it. It names a thread of this process, so it is the process's own.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H
@@ -69,7 +70,7 @@
 #include "lib/histogram.h"
 #include "lib/layout.h"
 
-/* The word due: a time in 63 bits, and whether somebody owns the window. */
+/* The word due: a time, or who owns the window, in 63 bits, and which of the two it is. */
 #define DUE_BUSY    UINT64_C(1)
 #define DUE_AT_ONCE UINT64_C(0)
 
@@ -100,6 +101,7 @@ enum total {
 	TOTAL_PASSED, /* let through, and ended */
 	TOTAL_DETACHED,
 	TOTAL_DOUBLE_RELEASED,
+	TOTAL_REAPED, /* calls that ended with their process */
 	TOTALS,
 };
 
@@ -138,10 +140,9 @@ struct sampler_config {
 };
 
 struct sampler {
-	_Alignas(LINE) _Atomic uint64_t due; /* when the window may close << 1 | busy */
-	_Atomic uintptr_t owner;             /* the thread that has it; 0: none that is known */
-	_Atomic uint32_t left;               /* windows of one sample: 1: the stripes have more */
-	struct sampler_config config;
+	_Alignas(LINE) _Atomic uint64_t
+		due;           /* when the window may close << 1, or its owner << 1 | 1 */
+	_Atomic uint32_t left; /* windows of one sample: 1: the stripes have more */
 
 	/* The owner's. */
 	_Alignas(LINE) weir_time start;
@@ -150,8 +151,11 @@ struct sampler {
 	uint64_t cancelled, failed; /* totals, as far as windows have shown them */
 };
 
-/* A sampler with its arrays, which lie elsewhere in the same memory. */
+/* A sampler with its arrays, which lie elsewhere; and what is this process's own. */
 struct sampling {
+	struct sampler_config config;
+	uint32_t owner;             /* this process's number (lib/layout.h) */
+	_Atomic uintptr_t *closing; /* the thread that has the window; 0: none of this process */
 	struct sampler *sampler;
 	struct stripe *stripes;
 	struct lane *lanes; /* NULL: no quantile is asked for */
@@ -160,12 +164,12 @@ struct sampling {
 
 size_t pool_size(uint32_t stripes);
 
-void sampler_init(const struct sampling *s, const struct sampler_config *config);
+void sampler_init(const struct sampling *s);
 
 /* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
 static inline struct stripe *sampler_stripe(const struct sampling *s)
 {
-	return &s->stripes[processor_now() & (s->sampler->config.stripes - 1)];
+	return &s->stripes[processor_now() & (s->config.stripes - 1)];
 }
 
 static inline void stripe_count(struct stripe *stripe, enum total which)
@@ -201,7 +205,7 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
  */
 static inline void sampler_leave(const struct sampling *s)
 {
-	if (UNLIKELY(s->sampler->config.each_sample))
+	if (UNLIKELY(s->config.each_sample))
 		(void)atomic_exchange_explicit(&s->sampler->left, 1, memory_order_release);
 }
 
@@ -242,5 +246,8 @@ void sampler_open(const struct sampling *s, weir_time now);
  */
 uint64_t sampler_hold(const struct sampling *s);
 void sampler_let_go(const struct sampling *s, uint64_t due);
+
+/* Own the window that a dead process owned. False: it owned none. Then sampler_open(). */
+bool sampler_inherit(const struct sampling *s, uint32_t dead);
 
 #endif

@@ -108,6 +108,21 @@ static void steer(const struct shedding *s, uint32_t part)
 	set_ranks(r, calls, all);
 }
 
+static uint64_t busy(uint32_t owner)
+{
+	return (uint64_t)owner << 1 | BUSY;
+}
+
+/* What was half counted makes one step's part of calls served a wrong one. */
+void shed_inherit(const struct shedding *s, uint32_t dead)
+{
+	uint64_t due = busy(dead);
+
+	if (s->parts > 0)
+		(void)atomic_compare_exchange_strong_explicit(&s->steering->due, &due, 0,
+							      memory_order_acq_rel, RELAXED);
+}
+
 void shed_steer(const struct shedding *s, weir_time now)
 {
 	_Atomic uint64_t *word = &s->steering->due;
@@ -115,8 +130,8 @@ void shed_steer(const struct shedding *s, weir_time now)
 
 	if ((due & BUSY) != 0 || (due != 0 && (int64_t)((now << 1) - due) < 0))
 		return;
-	if (!atomic_compare_exchange_strong_explicit(word, &due, due | BUSY, memory_order_acquire,
-						     RELAXED))
+	if (!atomic_compare_exchange_strong_explicit(word, &due, busy(s->owner),
+						     memory_order_acquire, RELAXED))
 		return;
 	for (uint32_t part = 0; part < s->parts; part++)
 		steer(s, part);

@@ -18,7 +18,7 @@
  * arrived,  a call: +1                           relaxed  nothing: numbers
  * refused
  * rank      steer: store                         relaxed  nothing: a number
- * due       steer: CAS, busy bit set             acquire  steer, at its end: what who
+ * due       steer: CAS, owner << 1 | busy        acquire  steer, at its end: what who
  *                                                         steered before has left
  * due       steer, at its end: store             release  steer
  *
@@ -51,7 +51,7 @@ struct ranking {
 };
 
 struct steering {
-	_Alignas(LINE) _Atomic uint64_t due; /* time << 1 | busy; 0: at once */
+	_Alignas(LINE) _Atomic uint64_t due; /* time << 1, or who is at it << 1 | 1; 0: at once */
 };
 
 /* With its arrays, which lie elsewhere in the same memory. */
@@ -62,6 +62,7 @@ struct shedding {
 	uint32_t parts; /* 0: nothing is shed */
 	uint32_t stripes;
 	uint32_t floor; /* of 65536 calls of rank 2, so many go as rank 0 */
+	uint32_t owner; /* this process's number (lib/layout.h) */
 };
 
 void shed_init(const struct shedding *s);
@@ -75,6 +76,9 @@ static inline void shed_refused(const struct shedding *s, uint32_t stripe, uint1
 	atomic_fetch_add_explicit(&s->arrivals[stripe * s->parts + part].refused, 1,
 				  memory_order_relaxed);
 }
+
+/* Let go of what a dead process was at. */
+void shed_inherit(const struct shedding *s, uint32_t dead);
 
 /* Rank the levels anew, if it is time and nobody else is at it. */
 void shed_steer(const struct shedding *s, weir_time now);

@@ -69,7 +69,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		until = deadline;
 		if (watching) {
 			queue_watch(&l->queueing, wait, true);
-			until = sooner(deadline, clock_monotonic() + l->admission.room->hold);
+			until = sooner(deadline, clock_monotonic() + l->admission.hold);
 		}
 	} while (park_sleep(bed, seen, until) || until != deadline);
 
@@ -85,10 +85,12 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 	struct permit permit;
 	weir_time now;
 	bool bypass;
+	int r;
 
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
-	if (l->clock != NULL || limiter_demand(l, call, &demand, &bypass) != 0)
-		return -EINVAL;
+	r = limiter_demand(l, call, &demand, &bypass);
+	if (r != 0 || l->clock != NULL)
+		return r != 0 ? r : -EINVAL;
 	now = clock_monotonic();
 	if (bypass) {
 		limiter_pass(l, now, demand.part, TOTAL_BYPASSED, token);
@@ -100,7 +102,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 	}
 	if (demand.rank > 0 || limiter_in_shadow(l))
 		return limiter_refuse(l, &demand, &now, token);
-	if (now >= deadline && l->queueing.queue->slots > 0) {
+	if (now >= deadline && l->queueing.config.slots > 0) {
 		limiter_abandon(l, demand.part);
 		return -ETIMEDOUT;
 	}
@@ -143,10 +145,12 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	struct listener listener = {.granted = granted, .arg = arg};
 	struct demand demand;
 	bool bypass;
+	int r;
 
 	*wait = (struct weir_wait){.stamp = 0};
-	if (limiter_demand(l, call, &demand, &bypass) != 0 || bypass)
-		return -EINVAL;
+	r = limiter_demand(l, call, &demand, &bypass);
+	if (r != 0 || bypass)
+		return r != 0 ? r : -EINVAL;
 	if (demand.rank > 0 && !limiter_in_shadow(l)
 		    ? place_now(l, &demand, now, listener, wait)
 		    : queue_enter(&l->queueing, now, &demand, listener, wait))

@@ -55,6 +55,7 @@ struct subjects subjects_make(void)
 	executor_list(&subjects);
 	numbers_list(&subjects);
 	windows_list(&subjects);
+	shared_list(&subjects);
 	return subjects;
 }
 

@@ -21,7 +21,7 @@
  * keeps anything else of the caller's.
  *
  * Fork. A limiter belongs to the process that made it. A child must not use its
- * copy: the tokens in it are the parent's.
+ * copy: the tokens in it are the parent's. One that processes share is made by weir/shm.h.
  *
  * Cancellation. Nothing here is a cancellation point.
  */
@@ -274,7 +274,7 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
  * keeps its permits until it is released, and how it went still counts. With a limit that asks
  * for it (WEIR_LIMIT_DETACHED, as weir_elastic) the limit is raised by its permits for as long, so
  * that it takes no room from others; limit_max, and a partition's cap, bound such calls too. A
- * raised limit admits who waits. 0; -EINVAL: the token holds nothing.
+ * raised limit admits who waits. 0; -EINVAL: the token holds nothing, or is another process's.
  */
 WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
 

@@ -15,6 +15,7 @@
 #include <weir/observe.h>
 #include <weir/partition.h>
 #include <weir/registry.h>
+#include <weir/shm.h>
 #include <weir/wait.h>
 
 #endif

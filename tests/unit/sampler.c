@@ -14,20 +14,24 @@
 static struct sampling make(struct sampler_config config)
 {
 	struct sampling s = {
+		.config = config,
+		.closing = malloc(sizeof(*s.closing)),
 		.sampler = aligned_alloc(LINE, sizeof(struct sampler)),
 		.stripes = aligned_alloc(LINE, sizeof(struct stripe)),
 		.lanes = aligned_alloc(LINE, sizeof(struct lane)),
 		.pool = malloc(pool_size(1)),
 	};
 
-	config.stripes = 1;
-	config.rtt_smoothing = config.rtt_smoothing > 0 ? config.rtt_smoothing : 1;
-	sampler_init(&s, &config);
+	s.config.stripes = 1;
+	s.config.rtt_smoothing = config.rtt_smoothing > 0 ? config.rtt_smoothing : 1;
+	atomic_init(s.closing, 0);
+	sampler_init(&s);
 	return s;
 }
 
 static void end(const struct sampling *s)
 {
+	free(s->closing);
 	free(s->sampler);
 	free(s->stripes);
 	free(s->lanes);

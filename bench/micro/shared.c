@@ -1,0 +1,68 @@
+/*
+ * shared.c - what it costs that other processes could share a limiter: the pair of one's own beside
+ * the pair in a block, both of a limit without lent permits, and of the default one.
+ */
+#include "rig.h"
+
+#include <sys/mman.h>
+
+static void *own_make(const struct subject *self, unsigned threads)
+{
+	struct weir_config config = roomy(self->limit);
+
+	(void)threads;
+	config.stripes = 1; /* with one stripe nothing is lent */
+	return limiter_of(&config);
+}
+
+/* The block goes with the process: nobody else knows where it is. */
+static void *shared_make(const struct subject *self, unsigned threads)
+{
+	struct weir_config config = roomy(self->limit);
+	const size_t size = weir_shm_size(&config, 8);
+	void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct weir_limiter *limiter;
+
+	(void)threads;
+	must(block != MAP_FAILED ? block : NULL);
+	must_do(weir_shm_init(block, size, &config, 8, NULL, 0), "weir_shm_init");
+	must_do(weir_shm_attach(block, size, &config, &limiter, NULL, 0), "weir_shm_attach");
+	return limiter;
+}
+
+static void shared_unmake(void *shared)
+{
+	weir_shm_detach(shared);
+}
+
+static const struct subject table[] = {
+	{
+		.group = "shared",
+		.name = "own",
+		.about = "a pair, of a limiter of one's own",
+		.make = plain_make,
+		.unmake = limiter_unmake,
+		.loop = pair_loop,
+	},
+	{
+		.group = "shared",
+		.name = "own-unlent",
+		.about = "the same, one stripe: no permits are lent",
+		.make = own_make,
+		.unmake = limiter_unmake,
+		.loop = pair_loop,
+	},
+	{
+		.group = "shared",
+		.name = "shared",
+		.about = "a pair, of a limiter that other processes could share",
+		.make = shared_make,
+		.unmake = shared_unmake,
+		.loop = pair_loop,
+	},
+};
+
+void shared_list(struct subjects *subjects)
+{
+	SUBJECTS_ADD(subjects, table);
+}

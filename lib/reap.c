@@ -1,0 +1,407 @@
+/*
+ * Burying dead processes, and looking for what they lost. reap.h has the ledger.
+ */
+
+#include "lib/reap.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define RELAXED memory_order_relaxed
+
+/* How long an audit takes at least, and how many exact looks. */
+#define AUDIT_MIN (1 * WEIR_S)
+#define LOOKS_MIN 3
+
+/* Tries of an exact look. */
+#define TRIES 200
+
+/* Who leaves waits so often for who reaps, a millisecond each; then he leaves as the dead do. */
+#define PATIENCE 2000
+
+void audit_init(struct audit *audit)
+{
+	memset(audit, 0, sizeof(*audit));
+}
+
+/* True: it is ours. *heir: whoever had it has died in the middle. */
+static bool lock(struct leasing *l, uint64_t evicted, bool *heir)
+{
+	_Atomic uint64_t *word = &l->audit->reaper;
+	uint64_t reaper = atomic_load_explicit(word, RELAXED);
+
+	*heir = reaper != 0;
+	if (reaper != 0 && reaper != evicted && lease_fate(reaper, l->self) != DEAD)
+		return false;
+	return atomic_compare_exchange_strong_explicit(word, &reaper, l->self, memory_order_acq_rel,
+						       RELAXED);
+}
+
+static void unlock(struct leasing *l)
+{
+	atomic_store_explicit(&l->audit->reaper, 0, memory_order_release);
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, RELAXED);
+}
+
+static uint16_t parts_of(const struct weir_limiter *l)
+{
+	return l->admission.count > 0 ? (uint16_t)l->admission.count : 1;
+}
+
+/* Calls that came to their end with nobody to tell of it. */
+static void count_calls(const struct weir_limiter *l, uint64_t calls)
+{
+	atomic_fetch_add_explicit(&sampler_stripe(&l->sampling)->total[TOTAL_REAPED], calls,
+				  memory_order_release);
+}
+
+/* What a process was at that one does at a time: mended, and gone on with. */
+static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
+{
+	if (sampler_inherit(&l->sampling, dead)) {
+		limiter_mend(l);
+		sampler_open(&l->sampling, now);
+	}
+	shed_inherit(&l->shedding, dead);
+	admission_inherit(&l->admission, dead);
+	queue_inherit(&l->queueing, dead, now);
+}
+
+/*
+ * What anybody who has died may have had yet to ask for: that a new limit be put in force, that
+ * those who wait get the room that he had made.
+ */
+static void ask_for_all(struct weir_limiter *l, weir_time now)
+{
+	limiter_retune(l, now, false);
+	queue_drain(&l->queueing, now);
+}
+
+/*
+ * Permits of the dead go back. Taken out of the lease first: who dies in between loses them, for an
+ * audit to find.
+ */
+static uint32_t give_back(struct weir_limiter *l, struct holding *h, uint16_t part)
+{
+	const uint64_t word = atomic_exchange_explicit(&h->held, 0, memory_order_acq_rel);
+	const uint32_t permits = held_permits(word), calls = held_calls(word);
+	struct room *room = l->admission.room;
+	bool wake;
+
+	limiter_end_delays(l, part, atomic_exchange_explicit(&h->delayed, 0, RELAXED));
+	if (permits == 0 || permits > WEIR_LIMIT_MAX || calls == 0)
+		return 0;
+	if (!admission_give_back(&l->admission, part, permits, &wake))
+		return 0;
+	/* That took them for one call's. */
+	atomic_fetch_sub_explicit(&room->extra_out, calls - 1, memory_order_release);
+	count_calls(l, calls);
+	return permits;
+}
+
+/*
+ * The limit is raised no more by what the dead had detached, before that goes back. Taken out of
+ * the lease last: who dies in between leaves it to be taken off twice, which an audit finds.
+ */
+static void end_detached(struct weir_limiter *l, struct lease *lease, weir_time now)
+{
+	const uint32_t detached = lease_detached(lease);
+
+	if (detached == 0)
+		return;
+	admission_end_detached(&l->admission, detached);
+	atomic_store_explicit(&lease->detached, 0, memory_order_release);
+	limiter_retune(l, now, false);
+}
+
+/* All that is left of number. The permits that went back. */
+static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
+{
+	struct holding *holdings = lease_holdings(&l->leasing, number);
+	struct lease *lease = &l->leasing.leases[number - 1];
+	uint32_t permits = 0;
+
+	queue_bury(&l->queueing, number);
+	inherit(l, number, now);
+	end_detached(l, lease, now);
+	for (uint16_t part = 0; part < parts_of(l); part++)
+		permits += give_back(l, &holdings[part], part);
+	ask_for_all(l, now);
+	add(&l->leasing.audit->reaped, permits);
+	atomic_store_explicit(&lease->identity, 0, memory_order_release);
+	return permits;
+}
+
+static void bury_dead(struct weir_limiter *l, weir_time now, uint32_t evicted,
+		      struct weir_shm_reaped *reaped)
+{
+	struct audit *audit = l->leasing.audit;
+
+	for (uint32_t number = 1; number <= l->leasing.count; number++) {
+		const uint64_t identity = atomic_load_explicit(
+			&l->leasing.leases[number - 1].identity, RELAXED);
+		enum fate fate;
+
+		if (identity == 0)
+			continue;
+		fate = number == evicted ? DEAD : lease_fate(identity, l->leasing.self);
+		reaped->foreign += fate == FOREIGN;
+		if (fate != DEAD)
+			continue;
+		audit->due = DUE_AUDIT;
+		audit->recount = 1;
+		reaped->processes++;
+		reaped->permits += bury(l, number, now);
+		add(&audit->deaths, 1);
+	}
+}
+
+static uint64_t mix(uint64_t sum, const _Atomic uint64_t *word)
+{
+	return (sum ^ atomic_load_explicit(word, memory_order_acquire)) * UINT64_C(0x100000001b3);
+}
+
+/* Changes with each change of a lease or a slot. */
+static uint64_t digest(const struct weir_limiter *l)
+{
+	uint64_t sum = queue_digest(&l->queueing);
+
+	for (uint32_t number = 1; number <= l->leasing.count; number++) {
+		const struct lease *lease = &l->leasing.leases[number - 1];
+		const struct holding *holdings = lease_holdings(&l->leasing, number);
+
+		sum = mix(sum, &lease->identity);
+		if (atomic_load_explicit(&lease->identity, RELAXED) == 0)
+			continue;
+		sum = mix(sum, &lease->detached);
+		for (uint32_t part = 0; part < parts_of(l); part++)
+			sum = mix(sum, &holdings[part].held);
+	}
+	return sum;
+}
+
+static uint32_t held_of(const struct weir_limiter *l, uint16_t part)
+{
+	uint32_t sum = queue_granted(&l->queueing, part);
+
+	for (uint32_t number = 1; number <= l->leasing.count; number++)
+		sum += held_permits(atomic_load_explicit(
+			&lease_holdings(&l->leasing, number)[part].held, RELAXED));
+	return sum;
+}
+
+static int64_t missing(struct gate *gate, uint32_t held)
+{
+	return (int64_t)gate_inflight(gate_read_acquire(gate)) - held;
+}
+
+/* What a look shows. */
+struct finding {
+	int64_t lost[WEIR_PARTITIONS_MAX + 2]; /* in flight, not held: of the gate, of partitions */
+	int64_t uncounted;                     /* detached, and the limit not raised by it */
+};
+
+static int64_t uncounted(const struct weir_limiter *l)
+{
+	int64_t detached = 0;
+
+	for (uint32_t number = 1; number <= l->leasing.count; number++)
+		detached += lease_detached(&l->leasing.leases[number - 1]);
+	return detached - atomic_load_explicit(&l->admission.room->detached, memory_order_acquire);
+}
+
+/* False: something was changing. */
+static bool look(const struct weir_limiter *l, struct finding *finding)
+{
+	const uint64_t before = digest(l);
+	uint32_t all = 0;
+
+	for (uint16_t part = 0; part < parts_of(l); part++) {
+		const uint32_t held = held_of(l, part);
+
+		all += held;
+		finding->lost[1 + part] = l->admission.count > 0
+						  ? missing(&l->admission.parts[part].own, held)
+						  : 0;
+	}
+	finding->lost[0] = missing(l->admission.gate, all);
+	finding->uncounted = uncounted(l);
+	return digest(l) == before;
+}
+
+static bool look_exactly(const struct weir_limiter *l, struct finding *finding)
+{
+	for (int i = 0; i < TRIES; i++)
+		if (look(l, finding))
+			return true;
+	return false;
+}
+
+static struct gate *gate_of(const struct weir_limiter *l, uint32_t i)
+{
+	return i == 0 ? l->admission.gate : &l->admission.parts[i - 1].own;
+}
+
+/*
+ * Fewer in flight than are held, or a limit that is raised by more than is detached: somebody's
+ * who was taken for lost.
+ */
+static void put_right(struct weir_limiter *l, const struct finding *finding, weir_time now)
+{
+	struct audit *audit = l->leasing.audit;
+
+	for (uint32_t i = 0; i < 1 + l->admission.count; i++) {
+		const int64_t lost = finding->lost[i];
+
+		if (lost >= 0)
+			continue;
+		gate_mend(gate_of(l, i), (uint32_t)-lost);
+		add(&audit->overdrawn, i == 0 ? (uint64_t)-lost : 0);
+		audit->due = DUE_AUDIT;
+	}
+	if (finding->uncounted < 0) {
+		admission_end_detached(&l->admission, (uint32_t)-finding->uncounted);
+		audit->due = DUE_AUDIT;
+		limiter_retune(l, now, false);
+	}
+}
+
+/* Raise the limit by what all looks have shown to be detached. */
+static void count_detached(struct weir_limiter *l, weir_time now)
+{
+	struct audit *audit = l->leasing.audit;
+
+	if (audit->uncounted == 0)
+		return;
+	audit->due = DUE_AUDIT;
+	audit->gave = 1;
+	admission_detach(&l->admission, audit->uncounted);
+	limiter_retune(l, now, false);
+}
+
+/* Give back what all looks have shown. The permits. */
+static uint32_t collect(struct weir_limiter *l, weir_time now)
+{
+	struct audit *audit = l->leasing.audit;
+	bool wake = false;
+
+	for (uint32_t i = 0; i < 1 + l->admission.count; i++) {
+		const uint32_t lost = audit->lost[i];
+		uint64_t before;
+
+		if (lost == 0)
+			continue;
+		audit->due = DUE_AUDIT;
+		audit->gave = 1;
+		before = gate_subtract(gate_of(l, i), lost);
+		if (!gate_held(before, lost))
+			before = gate_mend(gate_of(l, i), lost);
+		wake |= gate_waiters(before) != 0;
+	}
+	if (wake)
+		queue_drain(&l->queueing, now);
+	add(&audit->found, audit->lost[0]);
+	count_calls(l, audit->lost[0]);
+	return audit->lost[0];
+}
+
+/* Who inherits half of a beginning has looks that have shown too few lost, or begins again. */
+static void begin_audit(struct audit *audit, weir_time now)
+{
+	audit->looks = 0;
+	memset(audit->lost, 0xff, sizeof(audit->lost));
+	audit->uncounted = UINT32_MAX;
+	audit->due = DUE_BEGUN;
+	atomic_signal_fence(memory_order_acq_rel);
+	audit->since = now != 0 ? now : 1;
+}
+
+/* What is due stays so, if this process dies, until all that was lost is back. */
+static uint32_t end_audit(struct weir_limiter *l, weir_time now)
+{
+	struct audit *audit = l->leasing.audit;
+	uint32_t found;
+
+	audit->since = 0;
+	count_detached(l, now);
+	found = collect(l, now);
+	if (audit->due == DUE_BEGUN)
+		audit->due = DUE_NONE;
+	return found;
+}
+
+/* The lower of what was found so far and what is found now. */
+static uint32_t lower(uint32_t so_far, int64_t now)
+{
+	if (now <= 0)
+		return 0;
+	return (uint64_t)now < so_far ? (uint32_t)now : so_far;
+}
+
+static uint32_t go_on_with_audit(struct weir_limiter *l, weir_time now)
+{
+	struct audit *audit = l->leasing.audit;
+	struct finding finding = {.uncounted = 0};
+
+	if (audit->since == 0 && audit->due != DUE_NONE)
+		begin_audit(audit, now);
+	if ((audit->since == 0 && audit->gave == 0) || !look_exactly(l, &finding))
+		return 0;
+	put_right(l, &finding, now);
+	if (audit->since == 0)
+		return 0;
+	for (uint32_t i = 0; i < 1 + l->admission.count; i++)
+		audit->lost[i] = lower(audit->lost[i], finding.lost[i]);
+	audit->uncounted = lower(audit->uncounted, finding.uncounted);
+	audit->looks++;
+	if (audit->looks < LOOKS_MIN || now - audit->since < AUDIT_MIN)
+		return 0;
+	return end_audit(l, now);
+}
+
+int reap(struct weir_limiter *l, weir_time now, uint32_t evicted, struct weir_shm_reaped *reaped)
+{
+	const uint64_t identity = evicted == 0 ? 0
+					       : atomic_load_explicit(
+							 &l->leasing.leases[evicted - 1].identity,
+							 RELAXED);
+	bool heir;
+
+	*reaped = (struct weir_shm_reaped){.processes = 0};
+	if (!lock(&l->leasing, identity, &heir))
+		return -EAGAIN;
+	if (heir) {
+		inherit(l, REAPER, now);
+		ask_for_all(l, now);
+		l->leasing.audit->recount = 1;
+	}
+	bury_dead(l, now, evicted, reaped);
+	if (l->leasing.audit->recount != 0 && queue_recount(&l->queueing, now))
+		l->leasing.audit->recount = 0;
+	reaped->found = go_on_with_audit(l, now);
+	unlock(&l->leasing);
+	return 0;
+}
+
+void reap_own(struct weir_limiter *l, weir_time now)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	bool heir;
+
+	for (int i = 0; !lock(&l->leasing, 0, &heir); i++) {
+		if (i == PATIENCE)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	if (heir) {
+		inherit(l, REAPER, now);
+		l->leasing.audit->recount = 1;
+	}
+	(void)bury(l, l->leasing.number, now);
+	unlock(&l->leasing);
+}

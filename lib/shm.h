@@ -1,0 +1,77 @@
+/*
+ * The head of a shared block, as it lies in memory:
+ *
+ *   head       what the block is, and all that never changes in it
+ *   leases     of processes (lib/lease.h)
+ *   holdings   for each lease, a holding for each partition
+ *   audit      the reaper's (lib/reap.h)
+ *   limiter    as behind a handle of one's own (lib/config.c)
+ *
+ * What never changes has a checksum; each process copies it when it attaches, and reads it there no
+ * more. So what is done to a block afterwards cannot lead a process that only looks on astray; one
+ * that takes part trusts the others.
+ *
+ * word     written by        order    pairs with
+ * -------  ----------------  -------  -----------------------------------------
+ * ready    init: store       release  attach: all of the block
+ */
+#ifndef WEIR_LIB_SHM_H
+#define WEIR_LIB_SHM_H
+
+#include "lib/reap.h"
+
+#define SHM_MAGIC "weirshm" /* with its zero, eight bytes */
+#define SHM_READY UINT64_C(0x7265616479217765)
+
+/* What a block is, and of what. Pointers in settings are NULL. */
+struct shm_constants {
+	char magic[8];
+	uint64_t layout; /* of all shared structures */
+	uint64_t clock;  /* of this run of the machine, and of its time namespace */
+	uint64_t size;   /* of the block */
+	uint32_t version, state_size, config_size;
+	uint32_t flags;
+	char limit[16];
+	struct settings settings;
+	part_name names[WEIR_PARTITIONS_MAX + 1];
+};
+
+struct shm_head {
+	_Alignas(LINE) _Atomic uint64_t ready; /* SHM_READY, or the block is not ready */
+	uint64_t check;                        /* memory_hash() of the constants */
+	struct shm_constants constants;
+};
+
+/* Where in a block things are. */
+struct places {
+	size_t leases, holdings, audit, limiter, size;
+};
+
+struct places places_in(const struct settings *settings);
+
+/* As refuse(), where it is the block's fault and not the caller's. */
+#define fault(...) (explain(__VA_ARGS__), -EPROTO)
+
+/* A configuration for members to share: 0, or -EINVAL and a sentence. */
+int settings_for(struct settings *settings, const struct weir_config *config, uint32_t members,
+		 char *why, size_t why_size);
+
+/* Leases and the rest of a block, on a handle. */
+void find_leases(struct weir_limiter *l, void *block, const struct settings *settings);
+
+/* Memory of this process's own; NULL: there is none. */
+void *pages(size_t size);
+
+/*
+ * What a block has, checked, with this process's pointers: those of config, which must be what the
+ * block was made with; without config, of whichever algorithm it is of. 0, or a negative
+ * errno and a sentence.
+ */
+int read_block(const struct shm_head *head, size_t size, const struct weir_config *config,
+	       struct shm_constants *constants, char *why, size_t why_size);
+
+/* The same to look on: any algorithm will do. */
+int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_constants *constants,
+			  char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,316 @@
+/*
+ * Eight processes share a limiter: they acquire, wait, poll, give up, detach, close windows. One
+ * after the other is killed at any moment, and another takes its place. The limit holds all the
+ * while, by seats of which there are as many as permits at most. Afterwards all go on, whoever waits
+ * is served, the limit moves, and in the end nothing is in flight, and nothing raises the limit.
+ *
+ *	kills KILLS [SEED]
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "../stress/check.h"
+
+#define WORKERS 8
+#define LIMIT   5
+
+/* Rounds that each worker must do after the last kill, and the seconds that this may take. */
+#define GOES_ON  50
+#define PATIENCE 60
+
+struct worker {
+	_Alignas(128) _Atomic uint64_t rounds;
+	pid_t pid;
+};
+
+/* Shared, beside the limiter: what tells whether it is right. */
+struct table {
+	_Atomic uint32_t seat[LIMIT]; /* who sits there: a worker's number from 1; 0: nobody */
+	_Atomic uint32_t standing;    /* times that somebody had a permit and no seat */
+	_Atomic uint32_t over;        /* the workers are to end */
+	struct worker worker[WORKERS];
+};
+
+static struct table *table;
+static void *block;
+static size_t block_size;
+
+/* What is detached comes on top of the limit, up to LIMIT. */
+static struct weir_limit_ops on_top;
+
+static struct weir_config configuration(void)
+{
+	static const struct weir_partition parts[] = {{.name = "live", .share = 0.5}};
+	static const struct weir_aimd_config aimd = {.initial = LIMIT, .min = 1, .max = LIMIT};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	on_top = weir_aimd;
+	on_top.flags |= WEIR_LIMIT_DETACHED;
+	config.limit = &on_top;
+	config.limit_config = &aimd;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.limit_max = LIMIT;
+	config.queue = 2 * WORKERS;
+	config.partitions = parts;
+	config.partition_count = 1;
+	config.partition_hold = WEIR_MS;
+	return config;
+}
+
+static void *share(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void sit(uint32_t number, uint64_t *random)
+{
+	for (unsigned i = 0; i < LIMIT; i++) {
+		uint32_t nobody = 0;
+
+		if (!atomic_compare_exchange_strong(&table->seat[i], &nobody, number))
+			continue;
+		for (uint64_t n = draw(random) % 3000; n > 0; n--)
+			atomic_signal_fence(memory_order_acq_rel);
+		if (draw(random) % 4 == 0)
+			usleep((useconds_t)(draw(random) % 1000));
+		atomic_store(&table->seat[i], 0);
+		return;
+	}
+	atomic_fetch_add(&table->standing, 1);
+}
+
+static int queue_up(struct weir_limiter *limiter, uint64_t *random, struct weir_token *token)
+{
+	struct weir_wait wait;
+
+	if (weir_enqueue(limiter, NULL, NULL, &wait) != 0)
+		return -EAGAIN;
+	for (uint64_t n = draw(random) % 20; n > 0; n--)
+		if (weir_poll(limiter, &wait, token) == 0)
+			return 0;
+	return weir_cancel(limiter, &wait, token) == -EALREADY ? 0 : -EAGAIN;
+}
+
+static int get(struct weir_limiter *limiter, uint64_t *random, struct weir_token *token)
+{
+	const struct weir_call live = {.partition = 1};
+
+	switch (draw(random) % 5) {
+	case 0:
+		return weir_try_acquire(limiter, token);
+	case 1:
+		return weir_acquire(limiter, WEIR_FOREVER, token);
+	case 2:
+		return weir_acquire_for(limiter, &live, weir_now() + 200 * WEIR_US, token);
+	case 3:
+		return weir_acquire_for(limiter, &live, WEIR_FOREVER, token);
+	default:
+		return queue_up(limiter, random, token);
+	}
+}
+
+static void work(uint32_t number, uint64_t random)
+{
+	struct worker *self = &table->worker[number - 1];
+	struct weir_config config = configuration();
+	struct weir_limiter *limiter;
+	struct weir_token token;
+
+	CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+	while (weir_shm_attach(block, block_size, &config, &limiter, NULL, 0) != 0)
+		usleep(1000);
+	while (atomic_load(&table->over) == 0) {
+		if (get(limiter, &random, &token) == 0) {
+			if (draw(&random) % 4 == 0)
+				CHECK(weir_detach(limiter, &token) == 0);
+			sit(number, &random);
+			weir_release(limiter, &token,
+				     draw(&random) % 8 == 0 ? WEIR_DROPPED : WEIR_SUCCESS);
+		}
+		atomic_fetch_add(&self->rounds, 1);
+	}
+	weir_shm_detach(limiter);
+	_exit(0);
+}
+
+static void employ(uint32_t number, uint64_t *random)
+{
+	const uint64_t seed = draw(random);
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0)
+		work(number, seed);
+	table->worker[number - 1].pid = pid;
+}
+
+/* Its seats are free before its permits can be. */
+static void dismiss(uint32_t number)
+{
+	pid_t pid = table->worker[number - 1].pid;
+
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	for (unsigned i = 0; i < LIMIT; i++) {
+		uint32_t who = number;
+
+		atomic_compare_exchange_strong(&table->seat[i], &who, 0);
+	}
+}
+
+static void reap(struct weir_limiter *limiter)
+{
+	const int r = weir_shm_reap(limiter, NULL);
+
+	CHECK(r == 0 || r == -EAGAIN);
+}
+
+static void kill_many(struct weir_limiter *limiter, unsigned kills, uint64_t *random)
+{
+	for (unsigned i = 0; i < kills; i++) {
+		uint32_t number = (uint32_t)(draw(random) % WORKERS) + 1;
+
+		usleep((useconds_t)(draw(random) % 3000));
+		dismiss(number);
+		if (draw(random) % 4 != 0)
+			reap(limiter);
+		employ(number, random);
+	}
+}
+
+static uint64_t least_rounds(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < WORKERS; i++) {
+		uint64_t rounds = atomic_load(&table->worker[i].rounds);
+
+		least = rounds < least ? rounds : least;
+	}
+	return least;
+}
+
+static struct weir_snapshot snapshot(const struct weir_limiter *limiter)
+{
+	struct weir_snapshot s;
+
+	weir_snapshot_init(&s);
+	weir_snapshot_take(limiter, &s);
+	return s;
+}
+
+/* All workers go on, and the limit has more than one value. */
+static void check_goes_on(struct weir_limiter *limiter)
+{
+	const uint64_t windows = snapshot(limiter).windows;
+	const weir_time end = weir_now() + PATIENCE * WEIR_S;
+	uint32_t seen = 0;
+
+	for (unsigned i = 0; i < WORKERS; i++)
+		atomic_store(&table->worker[i].rounds, 0);
+	while (least_rounds() < GOES_ON || (seen & (seen - 1)) == 0) {
+		CHECK(weir_now() < end);
+		reap(limiter);
+		seen |= 1u << weir_limit(limiter);
+		usleep(500);
+	}
+	CHECK(snapshot(limiter).windows > windows);
+}
+
+static uint32_t left_in(const struct weir_limiter *limiter)
+{
+	uint32_t left = weir_inflight(limiter) + weir_waiting(limiter);
+	struct weir_partition_snapshot part;
+
+	for (unsigned i = 0; i < weir_partition_count(limiter); i++) {
+		weir_partition_snapshot_init(&part);
+		CHECK(weir_partition_snapshot_take(limiter, i, &part) == 0);
+		left += part.inflight;
+	}
+	return left;
+}
+
+/* What the limit is raised by, as a window shows when nothing is in flight. */
+static uint32_t raised_by(struct weir_limiter *limiter)
+{
+	struct weir_token token;
+
+	CHECK(weir_try_acquire(limiter, &token) == 0);
+	weir_release_at(limiter, weir_now() + WEIR_MS, &token, WEIR_SUCCESS);
+	return weir_limit(limiter) - snapshot(limiter).last.limit;
+}
+
+/* Permits that were on their way take an audit to be found. */
+static void check_empty(struct weir_limiter *limiter)
+{
+	const weir_time end = weir_now() + PATIENCE * WEIR_S;
+
+	while (left_in(limiter) != 0 || raised_by(limiter) != 0) {
+		CHECK(weir_now() < end);
+		reap(limiter);
+		usleep(10000);
+	}
+}
+
+static void end_all(struct weir_limiter *limiter)
+{
+	int status;
+
+	atomic_store(&table->over, 1);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		while (waitpid(table->worker[i].pid, &status, WNOHANG) == 0) {
+			reap(limiter);
+			usleep(1000);
+		}
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 200;
+	uint64_t random = argc > 2 ? strtoull(argv[2], NULL, 10) : 42;
+	struct weir_config config = configuration();
+	struct weir_limiter *limiter;
+	struct weir_shm_info info;
+
+	table = share(sizeof(*table));
+	block_size = weir_shm_size(&config, WORKERS + 2);
+	block = share(block_size);
+	CHECK(weir_shm_init(block, block_size, &config, WORKERS + 2, NULL, 0) == 0);
+	CHECK(weir_shm_attach(block, block_size, &config, &limiter, NULL, 0) == 0);
+	for (uint32_t number = 1; number <= WORKERS; number++)
+		employ(number, &random);
+
+	kill_many(limiter, kills, &random);
+	check_goes_on(limiter);
+	end_all(limiter);
+	check_empty(limiter);
+
+	weir_shm_info_init(&info);
+	CHECK(weir_shm_info_take(limiter, &info) == 0);
+	printf("%u killed; %lu permits reaped, %lu found, %lu overdrawn; %u without a seat; "
+	       "%lu windows\n",
+	       kills, (unsigned long)info.reaped, (unsigned long)info.found,
+	       (unsigned long)info.overdrawn, atomic_load(&table->standing),
+	       (unsigned long)snapshot(limiter).windows);
+	CHECK(info.attached == 1);
+	CHECK(atomic_load(&table->standing) == 0 || info.overdrawn > 0);
+	CHECK(snapshot(limiter).double_released == 0);
+	weir_shm_detach(limiter);
+	return 0;
+}
