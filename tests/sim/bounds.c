@@ -301,3 +301,49 @@ Test(vector, gets_used_to_an_overload)
 	/* good 1589-1605; p99 72-83; limit 56-70 */
 	HOLDS("vector", "overload", {"steady", 52, 1555, 95, 84}, {"after", 6, 890, 54, 24});
 }
+
+/* No queue to speak of, however long it lasts, and the capacity in use. */
+Test(elastic, holds_its_limit_under_lasting_overload)
+{
+	HOLDS("elastic", "overload",
+	      /* good 1453-1491, 1457-1483, 950-965; p99 46-50; limit 16-18, 16-17, 20-54 */
+	      {"onset", 57, 1400, 55, 21}, {"steady", 57, 1410, 52, 19},
+	      {"after", 0.6, 935, 50, 90});
+}
+
+Test(elastic, refuses_little_where_one_call_more_is_much)
+{
+	/* rejects 0.65-0.96; p99 52-55 */
+	HOLDS("elastic", "healthy-small", {"steady", 1.5, 95, 62, 10});
+}
+
+/* Five times slower, and no queue: nothing is refused five seconds later. */
+Test(elastic, is_not_misled_by_slower_work)
+{
+	/* slower: rejects 0-0.01; after: 0-0.05 */
+	HOLDS("elastic", "slower-work", {"slower", 1, 975, 640, ANY},
+	      {"after", 0.3, 975, 130, ANY});
+}
+
+Test(elastic, follows_the_workers)
+{
+	HOLDS("elastic", "capacity-step",
+	      /* good 356-376, 969-1201, 1272-1284; p99 51-60; limit 4.5-5.3 */
+	      {"few", 75, 335, 70, 7}, {"recovery", 36, 830, 55, 40}, {"after", 2, 1240, 53, 60});
+}
+
+Test(elastic, finds_a_large_service_from_a_cold_start)
+{
+	/* rejects 17-26 in a hundred round trips, and then none; p99 898-931 */
+	HOLDS("elastic", "cold-start-4096", {"first", 33, 13600, 1000, 12000},
+	      {"second", 0.1, 20000, 1000, ANY});
+}
+
+/* Eight, and then sixteen, that know nothing of one another. */
+Test(elastic, holds_a_queue_short_with_others)
+{
+	HOLDS("elastic", "limiters-staggered",
+	      /* good 3125-3179, 3182-3203; p99 95-104, 125-191 */
+	      {"first", 40, 3000, 130, 240}, {"second", 40, 3000, 280, 700},
+	      {"light", 3, 1850, 170, ANY});
+}
