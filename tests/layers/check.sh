@@ -33,8 +33,6 @@ about()
 	[ -z "$lines" ] || printf '%s:\n%s\n' "$1" "$lines"
 }
 
-# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. One of
-# that name elsewhere is another.
 # Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. The
 # simulator's own, which its tool finds so, may have the same name.
 # shellcheck disable=SC2086
@@ -64,9 +62,8 @@ check()
 	search "$include.*limits/" $(sources lib) |
 		about "lib/ may include nothing of limits/"
 
-	search '\bweir_(aimd|brpc|envoy|failsafe|fixed|gradient2?|settable|vector|vegas)\b' \
+	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' \
 		$(sources lib) |
-	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' $(sources lib) |
 		about "lib/ may not know a limit by name"
 
 	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |
