@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdbool.h>
 
 #include "belief.h"
 #include "common.h"
@@ -15,6 +14,9 @@
 
 /* What is less likely above the beginning, for each unit of ln n. */
 #define FADES 0.2
+
+/* Evidence of less weight says nothing. */
+#define NOTHING 1e-8F
 
 /* Width of "near", in ln n. */
 #define NEAR 1.0F
@@ -57,6 +59,8 @@ void belief_init(struct belief *b, double least, double most, double from, doubl
 
 void belief_loosen(struct belief *b, double near, double part)
 {
+	if (part <= 0)
+		return;
 	for (uint32_t i = b->least; i <= b->most && i < BELIEF_STEPS; i++) {
 		const float far = ((float)i * (float)BELIEF_STEP - (float)near) / NEAR;
 
@@ -71,11 +75,13 @@ static float slope_at(const struct belief *b, float above)
 	return fminf(fmaxf(b->slope + above * SHARP, 0), 1);
 }
 
-void belief_judge(struct belief *b, const struct evidence *seen)
+bool belief_judge(struct belief *b, const struct evidence *seen)
 {
 	const float weight = 1 / (((float)seen->variance + BLUR) * TAILS);
 	const float x = (float)seen->x, slope = (float)seen->slope;
 
+	if (weight < NOTHING)
+		return false;
 	for (int i = 0; i < BELIEF_STEPS; i++) {
 		const float off = slope - slope_at(b, x - (float)i * (float)BELIEF_STEP);
 		const float odd = 1 + off * off * weight;
@@ -83,6 +89,7 @@ void belief_judge(struct belief *b, const struct evidence *seen)
 		b->of[i] /= odd * odd;
 	}
 	normalise(b);
+	return true;
 }
 
 double belief_quantile(const struct belief *b, double probability)

@@ -8,6 +8,7 @@
 #ifndef WEIR_LIMITS_BELIEF_H
 #define WEIR_LIMITS_BELIEF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Steps of ln n, up to 2^23. A step of a tenth is finer than any knee is sharp. */
@@ -31,7 +32,8 @@ void belief_init(struct belief *b, double least, double most, double from, doubl
 /* The knee may have moved: a part of the belief goes anywhere, rather near than far. */
 void belief_loosen(struct belief *b, double near, double part);
 
-void belief_judge(struct belief *b, const struct evidence *seen);
+/* False if what was seen says nothing. */
+bool belief_judge(struct belief *b, const struct evidence *seen);
 
 /* ln of the n which the knee is below with this probability. */
 double belief_quantile(const struct belief *b, double probability);

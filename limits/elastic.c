@@ -166,6 +166,8 @@ struct elastic {
 	struct epoch now, last;
 	double limit;                 /* of calls, answered last */
 	double k;                     /* ln knee, as it is held */
+	double own, cap;              /* where the beliefs have it */
+	double spread;                /* its deviation, by its own belief */
 	double room;                  /* ln of the limit over it, but for swings */
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
@@ -201,6 +203,16 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 	};
 }
 
+/* Where the knee is thought to be. */
+static void read_beliefs(struct elastic *s)
+{
+	const double high = belief_quantile(&s->belief, 0.84);
+
+	s->own = belief_quantile(&s->belief, LEAN);
+	s->cap = belief_quantile(&s->together, CAP);
+	s->spread = (high - belief_quantile(&s->belief, 0.16)) / 2;
+}
+
 static double elastic_init(void *state, const void *config, double random)
 {
 	const struct weir_elastic_config *c = config;
@@ -218,6 +230,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->now = epoch_from(s, 0);
 	belief_init(&s->belief, log(s->min), log(s->max), s->k, 1 - s->target);
 	s->together = s->belief;
+	read_beliefs(s);
 	(void)random;
 	return s->limit;
 }
@@ -266,6 +279,7 @@ static void loosen(struct elastic *s, double part, double together)
 static void forget(struct elastic *s, const struct line *l)
 {
 	loosen(s, FORGET, FORGET);
+	read_beliefs(s);
 	s->sigma2 = fmin(s->sigma2, l->variance);
 	s->room = 0;
 	s->level_n = 0;
@@ -298,8 +312,8 @@ static struct evidence slope_of(double x, double xx, double xy, double variance)
 }
 
 /* What an epoch says, by its samples and by how its means differ from the slow ones, and what the
- * pair of swings says that it is the first after. */
-static void weigh(struct elastic *s, const struct epoch *e, const struct line *l)
+ * pair of swings says that it is the first after. False if that is nothing. */
+static bool weigh(struct elastic *s, const struct epoch *e, const struct line *l)
 {
 	const double dx = l->x - s->x, dy = l->y - s->y;
 	const double far = fmin(1, 4 * SLOW * dx * dx); /* a far place is another */
@@ -308,6 +322,7 @@ static void weigh(struct elastic *s, const struct epoch *e, const struct line *l
 	struct evidence within, between, swung;
 	struct contrast c;
 	double variance;
+	bool news;
 
 	s->sigma2 += NOISE * (l->variance - s->sigma2);
 	s->scatter += SCATTER * (off * off - s->scatter);
@@ -317,12 +332,12 @@ static void weigh(struct elastic *s, const struct epoch *e, const struct line *l
 	variance = fmax(s->sigma2, l->n * s->scatter);
 	within = slope_of(l->x, l->xx, l->xy, variance);
 	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
-	belief_judge(&s->belief, &within);
-	belief_judge(&s->belief, &between);
+	news = belief_judge(&s->belief, &within);
+	news = belief_judge(&s->belief, &between) || news;
 	if (e->swing.pair == 0 || !arms_add(&s->arms, &e->swing, l->n, l->x, l->y, &c))
-		return;
+		return news;
 	swung = slope_of(c.x, c.xx, c.xy, variance);
-	belief_judge(&s->together, &swung);
+	return belief_judge(&s->together, &swung) || news;
 }
 
 /* How much it counts that the limit was reached: not at all, 0, to fully, 1. */
@@ -334,8 +349,7 @@ static double binding(const struct elastic *s)
 /* To where the beliefs say. Epochs overlap with its effect: it is bounded from where this one was. */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
-	const double own = belief_quantile(&s->belief, LEAN);
-	const double step = fmin(own, belief_quantile(&s->together, CAP)) - s->k;
+	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
 
 	if (step <= 0)
@@ -414,7 +428,8 @@ static void conclude(struct elastic *s)
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
 	loosen(s, LOOSEN * binding(s), TOGETHER * binding(s));
-	weigh(s, e, &l);
+	if (weigh(s, e, &l) || binding(s) > 0)
+		read_beliefs(s);
 	make_room(s);
 	step = losses(s, e, pay(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
@@ -431,16 +446,10 @@ static void follow_load(struct elastic *s, double now)
 	s->busy = 0;
 }
 
-/* Of ln knee, from the belief's middle. */
-static double deviation(const struct elastic *s)
-{
-	return (belief_quantile(&s->belief, 0.84) - belief_quantile(&s->belief, 0.16)) / 2;
-}
-
 /* How the limit swings in the epoch that begins: 0 if n varies by itself. */
 static double next_swing(struct elastic *s, weir_time now, struct swing *swing)
 {
-	const double spread = deviation(s), variance = fmin(spread * spread, VARIANCE_MOST);
+	const double variance = fmin(s->spread * s->spread, VARIANCE_MOST);
 
 	s->wide = variance >= VARIANCE_MOST;
 	*swing = swing_at(now, s->y);
@@ -552,7 +561,7 @@ static void elastic_observe(const void *state, double *values)
 	const struct elastic *s = state;
 
 	values[0] = exp(s->k);
-	values[1] = deviation(s);
+	values[1] = s->spread;
 	values[2] = s->elasticity;
 	values[3] = sqrt(s->sigma2);
 	values[4] = s->reached;

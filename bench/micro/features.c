@@ -1,6 +1,6 @@
 /*
  * features.c - a pair by what the limiter is configured for and the call asks for. All have
- * the default limit: `plain` is what they are to be compared with.
+ * vegas: `plain` is what they are to be compared with.
  */
 #include "rig.h"
 
@@ -211,7 +211,7 @@ static void with_all(struct weir_config *config)
 	}
 
 static const struct subject table[] = {
-	FEATURE("plain", "a pair, all defaults", plain_loop, .configure = NULL),
+	FEATURE("plain", "a pair, no feature", plain_loop, .configure = NULL),
 	FEATURE("far", "the same after some windows: the limit is far, so permits are lent",
 		plain_loop, .far = true),
 	FEATURE("call", "by weir_try_acquire_for(), an ordinary call", call_loop, .call.cost = 1),

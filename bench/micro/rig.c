@@ -24,13 +24,16 @@ void must_do(int error, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* The limit may think what it likes: the bound holds. */
+/*
+ * The limit may think what it likes: the bound holds. If it does not matter, it is one that is told of
+ * windows of time, so that what is seen is the limiter.
+ */
 struct weir_config roomy(const struct weir_limit_ops *limit)
 {
 	struct weir_config config;
 
 	weir_config_init(&config);
-	config.limit = limit;
+	config.limit = limit != NULL ? limit : &weir_vegas;
 	config.limit_min = LIMIT;
 	return config;
 }

@@ -27,7 +27,7 @@ void *must(void *memory);
 /* What must not fail here: 0, or it exits and names it. */
 void must_do(int error, const char *what);
 
-/* A configuration of that limit, NULL being the default, which stays at LIMIT or above. */
+/* A configuration of that limit, NULL being vegas, which stays at LIMIT or above. */
 struct weir_config roomy(const struct weir_limit_ops *limit);
 
 /* The same with one permit, for good. */

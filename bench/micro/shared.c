@@ -1,6 +1,6 @@
 /*
  * shared.c - what it costs that other processes could share a limiter: the pair of one's own beside
- * the pair in a block, both of a limit without lent permits, and of the default one.
+ * the pair in a block, both of a limit without lent permits, and of one with them.
  */
 #include "rig.h"
 

@@ -187,7 +187,7 @@ static const struct subject table[] = {
 	},
 	CLOSING("close", "closing a window of one sample, one stripe", EACH_LIMIT, .stripes = 1,
 		.samples = 1),
-	CLOSING("close-2-stripes", "the same, default limit, two stripes", 0, .stripes = 2,
+	CLOSING("close-2-stripes", "the same, two stripes", 0, .stripes = 2,
 		.samples = 1),
 	CLOSING("close-8-stripes", "eight stripes", 0, .stripes = 8, .samples = 1),
 	CLOSING("close-64-stripes", "sixty-four stripes", 0, .stripes = 64, .samples = 1),
