@@ -30,7 +30,7 @@
  * never too sure to learn anew.
  *
  * Swings. In lasting overload n is always at the limit, and would teach nothing. So there the limit
- * goes up and down a little, and now and then, more often while little is known, by the part SWING.
+ * goes up and down a little, and now and then, more often while little is known, by the part BOLD.
  * What a swing costs grows with its height, what it shows with its square: so few bold ones.
  *
  * Company. Limiters that share a callee each see e near 1, as each moves but a part of the queue.

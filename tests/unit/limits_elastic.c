@@ -384,8 +384,9 @@ Test(elastic, probes_boldly_at_times)
 	cr_assert(below > 200 && below < 5000, "%d", below);
 }
 
-/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. */
-Test(elastic, takes_back_what_does_not_pay_when_all_grow)
+/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. Without the
+ * belief about all together this one would grow to nearly 400. */
+Test(elastic, holds_back_when_all_grow)
 {
 	unsigned short seed[3] = {5, 7, 19};
 	double all = 8, now = 1e9;
@@ -403,7 +404,7 @@ Test(elastic, takes_back_what_does_not_pay_when_all_grow)
 		feed(&s, w);
 		all += 0.002 * (s.limit - all);
 	}
-	cr_assert_lt(all, 300, "%g", all);
+	cr_assert_lt(all, 250, "%g", all);
 }
 
 /* So many samples beside slots that are held, by what is no sample; the mean limit. */
