@@ -88,7 +88,7 @@
 #define TOGETHER 0.003
 #define FORGET   0.01
 
-/* Strides at most, from where the epoch was: by a factor of e; of 4 while hardly anything is known. */
+/* Strides at most, from where the epoch was: by a factor of e; of 4 while little is known. */
 #define RISE      1.0
 #define RISE_WIDE 1.4
 #define FALL      1.0

@@ -15,8 +15,8 @@ struct call {
 };
 
 /*
- * A callee: calls take so long, by chance, up to so many at once, and then in proportion to how many
- * they find. In overload calls come as fast as they are let in, or nearly so; else so often that
+ * A callee: calls take so long, by chance, up to so many at once, and then in proportion to how
+ * many they find. In overload calls come as fast as they are let in, or nearly so; else so often that
  * there are demand calls in flight without a limit.
  */
 struct callee {
@@ -384,8 +384,8 @@ Test(elastic, probes_boldly_at_times)
 	cr_assert(below > 200 && below < 5000, "%d", below);
 }
 
-/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. Without the
- * belief about all together this one would grow to nearly 400. */
+/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. Without
+ * the belief about all together this one would grow to nearly 400. */
 Test(elastic, holds_back_when_all_grow)
 {
 	unsigned short seed[3] = {5, 7, 19};
