@@ -26,23 +26,32 @@ static uint32_t step_of(double x)
 	return (uint32_t)clamp(x / BELIEF_STEP + 0.5, 0, BELIEF_STEPS - 1);
 }
 
+static float ln_of(uint32_t step)
+{
+	return (float)step * (float)BELIEF_STEP;
+}
+
 /* What is left of it adds up to 1 again; nothing at all, or a forged one, is no belief. */
 static void normalise(struct belief *b)
 {
-	float sum = 0;
-	bool sound = true;
+	float sums[4] = {0}, sum,
+	      least = 0; /* four sums, as each addition waits for the one before */
 
-	for (int i = 0; i < BELIEF_STEPS; i++) {
-		sum += b->of[i];
-		sound = sound && b->of[i] >= 0;
+	for (int i = 0; i < BELIEF_STEPS; i += 4) {
+		for (int j = 0; j < 4; j++) {
+			sums[j] += b->of[i + j];
+			least = b->of[i + j] < least ? b->of[i + j] : least;
+		}
 	}
-	sound = sound && sum > 0 && sum < 1e30F;
-	for (uint32_t i = 0; i < BELIEF_STEPS; i++) {
-		if (sound)
-			b->of[i] /= sum;
-		else
+	sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+	if (least < 0 || !(sum > 0 && sum < 1e30F)) {
+		for (int i = 0; i < BELIEF_STEPS; i++)
 			b->of[i] = 1.0F / BELIEF_STEPS;
+		return;
 	}
+	sum = 1 / sum;
+	for (int i = 0; i < BELIEF_STEPS; i++)
+		b->of[i] *= sum;
 }
 
 void belief_init(struct belief *b, double least, double most, double from, double slope)
@@ -62,32 +71,43 @@ void belief_loosen(struct belief *b, double near, double part)
 	if (part <= 0)
 		return;
 	for (uint32_t i = b->least; i <= b->most && i < BELIEF_STEPS; i++) {
-		const float far = ((float)i * (float)BELIEF_STEP - (float)near) / NEAR;
+		const float far = (ln_of(i) - (float)near) / NEAR;
 
 		b->of[i] += (float)part / (1 + far * far);
 	}
 	normalise(b);
 }
 
-/* A ramp across the knee, where it is the target. */
-static float slope_at(const struct belief *b, float above)
+/* Of that slope, where another is expected. */
+static float likelihood(float slope, float expected, float weight)
 {
-	return fminf(fmaxf(b->slope + above * SHARP, 0), 1);
+	const float off = slope - expected;
+	const float odd = 1 + off * off * weight;
+
+	return 1 / (odd * odd);
 }
 
 bool belief_judge(struct belief *b, const struct evidence *seen)
 {
 	const float weight = 1 / (((float)seen->variance + BLUR) * TAILS);
 	const float x = (float)seen->x, slope = (float)seen->slope;
+	const float steep = likelihood(slope, 1, weight), level = likelihood(slope, 0, weight);
+	/* The first knees at which the slope would be below 1, and 0. */
+	const uint32_t bend = step_of(seen->x - (1 - (double)b->slope) / SHARP);
+	const uint32_t flat = step_of(seen->x + (double)b->slope / SHARP + BELIEF_STEP);
+	uint32_t i = 0;
 
 	if (weight < NOTHING)
 		return false;
-	for (int i = 0; i < BELIEF_STEPS; i++) {
-		const float off = slope - slope_at(b, x - (float)i * (float)BELIEF_STEP);
-		const float odd = 1 + off * off * weight;
+	while (i < bend)
+		b->of[i++] *= steep;
+	for (; i < flat; i++) {
+		const float expected = b->slope + (x - ln_of(i)) * SHARP;
 
-		b->of[i] /= odd * odd;
+		b->of[i] *= likelihood(slope, fminf(fmaxf(expected, 0), 1), weight);
 	}
+	while (i < BELIEF_STEPS)
+		b->of[i++] *= level;
 	normalise(b);
 	return true;
 }

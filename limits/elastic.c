@@ -118,10 +118,11 @@
 #define LEVEL_EPOCHS 8
 
 /* Growth that must pay: from so much on, short of it by so much and a deviation, and what is taken
- * back. */
+ * back. If latency is still as much above (ln) when all of it is, growth was not why. */
 #define PAY_FROM  0.1
 #define PAY_SHORT 0.05
 #define PAY_BACK  0.01
+#define PAY_STALE 1.4
 
 /* Weight of a new place for the last that paid: below it, if it pays, and if not. */
 #define PLACE_BELOW 0.2
@@ -183,6 +184,7 @@ struct elastic {
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that the limits so far lack */
 	uint32_t wide;                /* the knee can be nearly anywhere */
+	uint32_t sinks;               /* growth that did not pay is being taken back */
 	double initial, min, max, target;
 };
 
@@ -372,7 +374,8 @@ static void make_room(struct elastic *s)
 }
 
 /* Growth since the last place where it paid, if it did not, is taken back bit by bit. What
- * is in flight of itself, because calls take longer, is nothing that the limit brought about. */
+ * is in flight of itself, because calls take longer, is nothing that the limit brought about.
+ * A place with another latency than it had is one no more: a fault behind came unseen. */
 static double pay(struct elastic *s, const struct line *l, double step)
 {
 	const double x = s->x - s->place_x, y = s->y - s->place_y;
@@ -384,9 +387,17 @@ static double pay(struct elastic *s, const struct line *l, double step)
 	s->place_x += weight * x;
 	s->place_y += weight * y;
 	s->place_n = 1 / ((1 - weight) * (1 - weight) / s->place_n + weight * weight * SLOW / l->n);
-	if (x <= PAY_FROM || lacks <= PAY_SHORT + noise)
-		return step;
-	return fmin(step, -PAY_BACK);
+	if (x > PAY_FROM && lacks > PAY_SHORT + noise) {
+		s->sinks = true;
+		return fmin(step, -PAY_BACK);
+	}
+	if (s->sinks && lacks > PAY_STALE + noise) {
+		s->place_x = s->x;
+		s->place_y = s->y;
+		s->place_n = l->n;
+	}
+	s->sinks = false;
+	return step;
 }
 
 /* Calls that time out, or are all dropped, say that there is too much, whatever latency says. */
@@ -590,7 +601,7 @@ const struct weir_limit_ops weir_elastic = {
 	.name = "elastic",
 	.about =
 		"Grows while that brings throughput, and no further: needs no latency of better days.",
-	.version = 3,
+	.version = 4,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
