@@ -82,9 +82,10 @@
 #define LEAN 0.6
 #define CAP  0.75
 
-/* Part of the belief that goes anywhere in an epoch, of that about all together, and of both when
- * latency has shifted. */
+/* Part of the belief that goes anywhere in an epoch, and what of it where the limit is not reached;
+ * of the belief about all together; and of both when latency has shifted. */
 #define LOOSEN   0.0003
+#define AT_REST  0.1
 #define TOGETHER 0.003
 #define FORGET   0.01
 
@@ -104,9 +105,9 @@
 #define RARELY 0.01
 #define OFTEN  0.05
 
-/* Room: where so much of the limit is empty in the mean, so much at most (ln), and what is left of
- * it in an epoch of overload. A queue whose load is 1 fills half of the room there is. */
-#define EMPTY     0.5
+/* Room: where no more than so much of the limit is busy in the mean, so much at most (ln), and what is
+ * left of it in an epoch of overload. A queue whose load is 1 fills half of the room there is. */
+#define EMPTY     0.45
 #define ROOM_MOST 1.5
 #define ROOM_KEPT 0.5
 
@@ -361,7 +362,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 /*
  * Room for bunches, where calls reach the limit, but there is no lasting overload: they do so
- * seldom, or half of it is empty in the mean.
+ * seldom, or more than half of it is empty in the mean.
  */
 static void make_room(struct elastic *s)
 {
@@ -438,7 +439,7 @@ static void conclude(struct elastic *s)
 		follow_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
-	loosen(s, LOOSEN * binding(s), TOGETHER * binding(s));
+	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), TOGETHER * binding(s));
 	if (weigh(s, e, &l) || binding(s) > 0)
 		read_beliefs(s);
 	make_room(s);
