@@ -105,8 +105,8 @@
 #define RARELY 0.01
 #define OFTEN  0.05
 
-/* Room: where no more than so much of the limit is busy in the mean, so much at most (ln), and what is
- * left of it in an epoch of overload. A queue whose load is 1 fills half of the room there is. */
+/* Room: where no more than so much of the limit is busy in the mean, so much at most (ln), and what
+ * is left of it in an epoch of overload. A queue whose load is 1 fills half of the room there is. */
 #define EMPTY     0.45
 #define ROOM_MOST 1.5
 #define ROOM_KEPT 0.5
@@ -349,7 +349,7 @@ static double binding(const struct elastic *s)
 	return clamp((s->reached - RARELY) / (OFTEN - RARELY), 0, 1);
 }
 
-/* To where the beliefs say. Epochs overlap with its effect: it is bounded from where this one was. */
+/* To where the beliefs say. Epochs overlap with its effect: bounded from where this one was. */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
