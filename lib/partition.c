@@ -233,6 +233,9 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	s.succeeded = total_of(l, index, PART_SUCCEEDED);
 	s.dropped = total_of(l, index, PART_DROPPED);
 	s.other = total_of(l, index, PART_OTHER);
+	s.cap_share = double_of(&part->cap);
+	s.max = atomic_load_explicit(&part->max, memory_order_relaxed);
+	s.delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
 	own = gate_read(&part->own);
 	s.inflight = gate_inflight(own);
 	s.cap = gate_limit(own);

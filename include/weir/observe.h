@@ -73,6 +73,13 @@ WEIR_API void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t si
 WEIR_API void weir_snapshot_take(const struct weir_limiter *limiter,
 				 struct weir_snapshot *snapshot);
 
+/*
+ * The limiter's algorithm with all its parameters, as text that weir_limit_from_text() takes:
+ * "aimd:initial=20,...". Written into size bytes of the caller's, cut there and ended by a
+ * zero byte as by snprintf(); text may be NULL if size is 0. The length of the whole text. Any thread.
+ */
+WEIR_API size_t weir_limiter_describe(const struct weir_limiter *limiter, char *text, size_t size);
+
 /* A token that is out, as far as weir_config.track remembers. */
 struct weir_outstanding {
 	weir_time start;    /* when it was acquired */

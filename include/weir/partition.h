@@ -97,6 +97,9 @@ struct weir_partition_snapshot {
 	uint64_t succeeded; /* ended as WEIR_SUCCESS */
 	uint64_t dropped;   /* with those that timed out */
 	uint64_t other;     /* ignored, cancelled or failed */
+	double cap_share;   /* as configured: struct weir_partition.cap */
+	uint32_t max;       /* as configured */
+	weir_dur delay;     /* as configured: reject_delay */
 };
 
 #define weir_partition_snapshot_init(snapshot)                                                     \

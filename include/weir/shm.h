@@ -128,6 +128,15 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_look(const char *name, struct weir_limiter
 					   char *why, size_t why_size);
 
 /*
+ * Visit the names of the shared limiters of this machine that this process may read, in no order:
+ * those under which shm_open() finds one. What else lies there is passed over. It reads the first
+ * bytes of each file, so weir_shm_look() may yet refuse what it finds: a damaged one, or one of
+ * another version. Stops early if visit() answers false. The number visited; or the negative errno
+ * of reading the folder.
+ */
+WEIR_API int weir_shm_names_visit(bool (*visit)(void *arg, const char *name), void *arg);
+
+/*
  * Leave: waiters and permits of this process are given back, the handle is no more, nor is what
  * weir_shm_open() had mapped. No call on the handle may be going on. NULL is allowed, and a
  * handle of before a fork. A process that ends without has died, and is reaped.
@@ -195,20 +204,26 @@ WEIR_API size_t weir_shm_visit(const struct weir_limiter *limiter,
 
 /* What a block has in it, beside what weir_snapshot_take() and weir/partition.h tell. */
 struct weir_shm_info {
-	size_t size;        /* set by weir_shm_info_init() */
-	char limit[16];     /* the algorithm's name */
-	uint32_t settable;  /* 1: weir_limit_set() moves it */
-	uint32_t members;   /* that there may be */
-	uint32_t attached;  /* of them */
-	uint32_t number;    /* of this handle's lease; 0: it looks on */
-	uint32_t limit_min; /* as configured */
-	uint32_t limit_max; /* as configured */
-	uint32_t queue;     /* as configured */
-	uint64_t bytes;     /* of the block */
-	uint64_t deaths;    /* processes reaped since it was made */
-	uint64_t reaped;    /* permits that they held */
-	uint64_t found;     /* permits that nobody held */
-	uint64_t overdrawn; /* permits that were found too few in flight, and added */
+	size_t size;         /* set by weir_shm_info_init() */
+	char limit[16];      /* the algorithm's name */
+	uint32_t settable;   /* 1: weir_limit_set() moves it */
+	uint32_t members;    /* that there may be */
+	uint32_t attached;   /* of them */
+	uint32_t number;     /* of this handle's lease; 0: it looks on */
+	uint32_t limit_min;  /* as configured */
+	uint32_t limit_max;  /* as configured */
+	uint32_t queue;      /* as configured */
+	uint64_t bytes;      /* of the block */
+	uint64_t deaths;     /* processes reaped since it was made */
+	uint64_t reaped;     /* permits that they held */
+	uint64_t found;      /* permits that nobody held */
+	uint64_t overdrawn;  /* permits that were found too few in flight, and added */
+	uint32_t order;      /* of the queue, enum weir_order: as configured */
+	uint32_t shed;       /* 1: calls are shed by priority */
+	uint32_t burst;      /* as configured */
+	uint32_t parts;      /* partitions, without partition 0 */
+	weir_dur window_min; /* as configured */
+	weir_dur window_max; /* as configured */
 };
 
 #define weir_shm_info_init(info) weir_shm_info_init_sized((info), sizeof(*(info)))

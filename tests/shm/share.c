@@ -201,6 +201,62 @@ static void by_name(void)
 	CHECK(shm_unlink(name) == 0);
 }
 
+static bool is_ours(void *arg, const char *found)
+{
+	*(unsigned *)arg += strcmp(found, name) == 0;
+	return true;
+}
+
+static bool stop_at_once(void *arg, const char *found)
+{
+	(void)found;
+	++*(unsigned *)arg;
+	return false;
+}
+
+static unsigned times_found(void)
+{
+	unsigned times = 0;
+
+	CHECK(weir_shm_names_visit(is_ours, &times) >= (int)times);
+	return times;
+}
+
+/* What is no limiter, not yet one or no more is not among the names. */
+static void found_by_name(void)
+{
+	const struct weir_config config = settable();
+	struct weir_limiter *limiter;
+	struct weir_shm_info info;
+	unsigned stopped = 0;
+	char path[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/weir-test-%d", (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm%s", name);
+	CHECK(times_found() == 0);
+	CHECK(mkdir(path, 0700) == 0 && times_found() == 0 && rmdir(path) == 0);
+	CHECK(mkfifo(path, 0600) == 0 && times_found() == 0 && unlink(path) == 0);
+	CHECK(symlink("/dev/zero", path) == 0 && times_found() == 0 && unlink(path) == 0);
+	fd = shm_open(name, O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && times_found() == 0);
+	CHECK(ftruncate(fd, 100000) == 0 && times_found() == 0);
+	CHECK(ftruncate(fd, 0) == 0);
+	CHECK(weir_shm_open(name, 0600, &config, MEMBERS, &limiter, NULL, 0) == 0);
+	CHECK(times_found() == 1);
+	CHECK(weir_shm_names_visit(stop_at_once, &stopped) == 1 && stopped == 1);
+	weir_shm_info_init(&info);
+	CHECK(weir_shm_info_take(limiter, &info) == 0);
+	CHECK(info.queue == config.queue && info.order == WEIR_FIFO && info.shed == 0);
+	CHECK(info.burst == 0 && info.parts == 0 && info.window_min > 0);
+	CHECK(info.window_max >= info.window_min);
+	weir_shm_detach(limiter);
+	CHECK(ftruncate(fd, (off_t)info.bytes - 1) == 0 && times_found() == 0);
+	CHECK(ftruncate(fd, 20) == 0 && times_found() == 0);
+	close(fd);
+	CHECK(shm_unlink(name) == 0 && times_found() == 0);
+}
+
 /* Of whoever forked: its token, and its handle. */
 static struct weir_token parents_token;
 
@@ -739,6 +795,7 @@ int main(void)
 {
 	any_address();
 	by_name();
+	found_by_name();
 	after_a_fork();
 	wakes_others();
 	tells_others();

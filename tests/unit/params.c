@@ -182,6 +182,49 @@ Test(params, a_scale_of_no_known_kind_is_refused)
 	cr_assert(strstr(why, "queue") != NULL, "%s", why);
 }
 
+static void reads_back(const char *text)
+{
+	char config[WEIR_LIMIT_CONFIG_MAX], again[WEIR_LIMIT_CONFIG_MAX];
+	char full[WEIR_LIMIT_CONFIG_MAX], described[1000], cut[20];
+	const struct weir_limit_ops *ops;
+	struct weir_config c;
+	struct weir_limiter *limiter;
+	size_t length;
+
+	weir_config_init(&c);
+	cr_assert_eq(weir_limit_from_text(text, &c.limit, config, why, sizeof(why)), 0, "%s", why);
+	c.limit_config = config;
+	c.limit_config_size = c.limit->config_size;
+	cr_assert_eq(weir_limiter_create(&c, &limiter), 0);
+	length = weir_limiter_describe(limiter, described, sizeof(described));
+	cr_assert(length < sizeof(described) && strlen(described) == length);
+	cr_assert_eq(weir_limiter_describe(limiter, NULL, 0), length);
+	cr_assert_eq(weir_limiter_describe(limiter, cut, sizeof(cut)), length);
+	cr_assert(strncmp(cut, described, strlen(cut)) == 0);
+	weir_limiter_destroy(limiter);
+
+	cr_assert_eq(weir_limit_from_text(described, &ops, again, why, sizeof(why)), 0, "%s: %s",
+		     described, why);
+	cr_assert_eq(ops, c.limit);
+	cr_assert_eq(weir_limit_complete(ops, config, ops->config_size, full, NULL, 0), 0);
+	cr_assert_arr_eq(full, again, ops->config_size, "%s", described);
+}
+
+Test(params, a_description_reads_back)
+{
+	const struct weir_limit_ops *ops;
+
+	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
+		reads_back(ops->name);
+	reads_back("vegas:initial=7,smoothing=0.1,alpha=percent:3:10,beta=log10plus:9,"
+		   "increase=mul:1.07,decrease=sub_log10:2.5,probe=99");
+	reads_back("vegas:alpha=const:1,beta=sqrt:4,increase=add:2,decrease=sub:0.3");
+	reads_back("aimd:timeout=1234567ns");
+	reads_back("aimd:timeout=1.5ms");
+	reads_back("aimd:timeout=2m");
+	reads_back("gradient:probe=never");
+}
+
 /* A limit of the program's own. */
 
 static double own_init(void *state, const void *config, double random)

@@ -408,6 +408,17 @@ Test(partitions, shares_move_at_run_time)
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), 0);
 	cr_assert_eq(rig_partition(l, LIVE).guarantee, 5, "left out, left alone");
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 2);
+	change[0].cap = 0.25;
+	change[0].max = 7;
+	change[0].reject_delay = 3;
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), 0);
+
+	struct weir_partition_snapshot s = rig_partition(l, BATCH);
+
+	cr_assert(s.share == 0.2 && s.cap_share == 0.25 && s.max == 7);
+	cr_assert_eq(s.delay, 3);
+	change[0] = (struct weir_partition){.name = "batch", .share = 0.2};
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), 0);
 	change[0].share = 0.6;
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
 	cr_assert_str_eq(why, "The shares add up to 1.1, more than 1.");
@@ -486,6 +497,7 @@ Test(partitions, each_counts_its_own)
 	cr_assert(s.succeeded == 1 && s.dropped == 2 && s.other == 1);
 	s = rig_partition(l, BATCH);
 	cr_assert(s.admitted == 0 && s.rejected == 0 && s.succeeded == 0);
+	cr_assert(s.share == two[1].share && s.cap_share == 1 && s.max == WEIR_LIMIT_MAX);
 	weir_partition_snapshot_init(&s);
 	cr_assert_eq(weir_partition_snapshot_take(l, 3, &s), -EINVAL);
 	weir_limiter_destroy(l);
