@@ -1,0 +1,49 @@
+#!/bin/sh
+# reap.sh WEIR HOLDER - what the dead leave is given back, and the living are left alone.
+set -u
+. "$(dirname "$0")/common.sh"
+
+hold a 3 "$base-a" fixed:limit=10
+hold b 4 "$base-a" -
+hold c 5 "$base-a" -
+tell a 3 acquire 2
+tell b 4 acquire 3
+tell c 5 acquire 4
+
+one_line 0 "^$base-a: nobody has died\$" reap "$base-a"
+one_line 1 "Process $b is alive: end it first" reap --evict="$b" "$base-a"
+one_line 1 'Process .* is alive' reap --evict='#1' "$base-a"
+one_line 1 'No such process is attached' reap --evict=1 "$base-a"
+one_line 1 'No such process is attached' reap --evict='#8' "$base-a"
+
+kill -9 "$b"
+wait "$b" 2>/dev/null
+expect 0 "pid $b +dead +3 calls +3 permits" stat -m "$base-a"
+expect 0 "^$base-a +10 +9 " stat "$base-a"
+one_line 0 "^$base-a: 1 dead process, 3 permits given back\$" reap "$base-a"
+expect 0 "^$base-a +10 +6 " stat "$base-a"
+
+# By name, although all who are dead could be reaped.
+kill -9 "$c"
+wait "$c" 2>/dev/null
+one_line 0 "^$base-a: 1 dead process, 4 permits given back\$" reap --evict="$c" "$base-a"
+expect 0 "^$base-a +10 +2 .* 1\$" stat "$base-a"
+
+# Again and again, and it tells of what is new.
+hold d 4 "$base-a" -
+tell d 4 acquire 1
+"$weir" reap -i 0.1 "$base-a" >"$work/reaper" &
+reaper=$!
+kill -9 "$d"
+wait "$d" 2>/dev/null
+wait_for grep -qx "$base-a: 1 dead process, 1 permit given back" "$work/reaper"
+kill "$reaper"
+wait "$reaper" 2>/dev/null
+[ "$(wc -l <"$work/reaper")" = 1 ] || complain "it tells of nothing: $(cat "$work/reaper")"
+
+# All there are: this one among them.
+expect 0 "^$base-a: nobody has died\$" reap -- "$base-a"
+"$weir" reap 2>/dev/null | grep -q "^$base-a: nobody has died\$" || complain 'not among all'
+exec 3>&-
+wait "$a" || complain 'the holder failed'
+exit $failed

@@ -1,0 +1,135 @@
+#!/bin/sh
+# stat.sh WEIR HOLDER - what stat prints of limiters, and of what is none.
+set -u
+. "$(dirname "$0")/common.sh"
+
+hold a 3 "$base-a" vegas:initial=20 live=0.6 batch=0.3
+tell a 3 acquire 3 live
+tell a 3 acquire 2 batch
+tell a 3 drop 1
+tell a 3 calls 20
+
+table()
+{
+	expect 0 "^$base-a +20 +4 +0 +[0-9.]+ +25 +0 +1 +1\$" stat "$base-a"
+	expect 0 "^$base-a +20 +4 " stat "${base#/}-a"
+	expect 0 "^$base-a " stat
+	expect 0 '^  live +20 +3 +0 +- +3 +0 +0 +-$' stat -p "$base-a"
+	expect 0 "^  #1 +pid $a +alive +4 calls +4 permits +0 detached" stat -m "$base-a"
+	tell a 3 serve
+	expect 0 "^$base-a +[0-9]+ +[45] +0 +[0-9.]+ +[1-9][0-9]* +0 +0 +1\$" stat -i 0.3 -c 2 "$base-a"
+	[ "$(grep -c '^NAME .*ADMIT/S' "$work/out")" = 2 ] || complain 'not two tables'
+	tell a 3 calls 1
+}
+
+json()
+{
+	command -v jq >/dev/null || { echo 'jq is missing: JSON is not read'; return; }
+	"$weir" stat --json "$base-a" >"$work/json" || complain 'stat --json failed'
+	jq -e --arg name "$base-a" --argjson pid "$a" '.limiters | length == 1 and (.[0] |
+		.name == $name and .limit >= 20 and .inflight == 4 and .shadow == false and
+		.config.limit == "vegas" and (.config.algorithm | startswith("vegas:initial=20,")) and
+		.config.limit_max == 200 and .config.queue == 10 and .totals.dropped == 1 and
+		.rtt_seconds > 0 and (.numbers | has("estimate")) and (has("rates") | not) and
+		(.partitions | map(.name) == ["unknown", "live", "batch"]) and
+		.partitions[1].share == 0.6 and .partitions[1].inflight == 3 and
+		.partitions[2].dropped == 1 and (.processes | length == 1) and
+		.processes[0].pid == $pid and .processes[0].permits == 4)' "$work/json" >/dev/null ||
+		complain "JSON is not so: $(cat "$work/json")"
+	tell a 3 serve
+	"$weir" stat --json -i 0.3 -c 2 "$base-a" >"$work/json" || complain 'stat --json -i failed'
+	tell a 3 calls 1
+	[ "$(wc -l <"$work/json")" = 2 ] || complain 'not an object a line'
+	[ "$(jq -r '.limiters[0].rates.admitted > 0' "$work/json" | grep -c true)" = 2 ] ||
+		complain "no rates: $(cat "$work/json")"
+}
+
+openmetrics()
+{
+	"$weir" stat --openmetrics "$base-a" >"$work/metrics" || complain 'stat --openmetrics failed'
+	grep -qxF "weir_inflight{name=\"$base-a\"} 4" "$work/metrics" ||
+		complain "no metric: $(cat "$work/metrics")"
+	[ "$(tail -n 1 "$work/metrics")" = '# EOF' ] || complain 'no end'
+	command -v promtool >/dev/null || return
+	mkdir -p "$work/store/wal"
+	sed '/^#/!s/$/ 1700000000/' "$work/metrics" >"$work/timed"
+	promtool tsdb create-blocks-from openmetrics "$work/timed" "$work/store" >"$work/log" 2>&1 ||
+		complain "promtool does not read it: $(cat "$work/log")"
+}
+
+# Passed over in the list; a sentence for who asks by name.
+no_limiters()
+{
+	here=/dev/shm$base
+	echo hello >"$here-text"
+	: >"$here-empty"
+	head -c 100000 /dev/urandom >"$here-noise"
+	head -c 5000 "$here-a" >"$here-cut"
+	cp "$here-a" "$here-damaged"
+	printf 'x' | dd of="$here-damaged" bs=1 seek=120 conv=notrunc 2>/dev/null
+	cp "$here-a" "$here-secret"
+	chmod 0 "$here-secret"
+	mkfifo "$here-fifo"
+	mkdir "$here-folder"
+	ln -s /dev/zero "$here-link"
+	for bad in text empty noise cut fifo folder link; do
+		expect 0 "^$base-a " stat
+		! grep -q -e "$base-$bad" "$work/out" || complain "$bad is in the list"
+		[ $bad = fifo ] || [ $bad = link ] || one_line 1 "^weir: $base-$bad: " stat "$base-$bad"
+	done
+	one_line 1 "^weir: $base-damaged: The shared limiter is damaged" stat "$base-damaged"
+	expect 0 "^weir: $base-damaged: The shared limiter is damaged" stat
+	grep -q "^$base-a " "$work/out" || complain 'one that is damaged hides others'
+	[ "$(id -u)" = 0 ] || one_line 1 "$base-secret: cannot be opened: Permission denied" stat "$base-secret"
+	expect 1 "^$base-a " stat "$base-a" "$base-missing"
+	rm -rf "$here-"[b-z]*
+}
+
+# Names are anybody's: they do not command the terminal, and JSON and OpenMetrics stay whole.
+odd_names()
+{
+	odd=$(printf '%s-odd\033[2J\n\377' "$base")
+	hold b 4 "$odd" fixed
+	expect 0 "^$base-odd\\\\x1b\[2J\\\\x0a\\\\xff " stat
+	LC_ALL=C "$weir" stat "$odd" | grep -q "x1b" || complain 'not in the C locale'
+	"$weir" stat --json "$odd" >"$work/json" || complain 'JSON of an odd name'
+	! command -v jq >/dev/null || jq -e '.limiters[0].name | contains("xff")' "$work/json" >/dev/null ||
+		complain "the name in JSON: $(cat "$work/json")"
+	expect 0 '^weir_limit\{name=".*xff' stat --openmetrics "$odd"
+	exec 4>&-
+	wait "$b"
+	one_line 1 'No such file' stat "$odd"
+}
+
+# A limiter that is made anew under its name is another one: no rate is made of both.
+made_again()
+{
+	hold c 5 "$base-c" fixed
+	tell c 5 calls 50
+	"$weir" stat --json -i 0.4 -c 3 "$base-c" >"$work/json" &
+	reader=$!
+	sleep 0.5
+	tell c 5 again
+	wait $reader || complain 'stat of one that is made anew'
+	[ "$(wc -l <"$work/json")" = 3 ] || complain 'not three objects'
+	exec 5>&-
+	wait "$c"
+}
+
+full_disk()
+{
+	[ -w /dev/full ] || return
+	"$weir" stat "$base-a" >/dev/full 2>"$work/out" && complain 'nothing said of a full disk'
+	grep -q 'standard output: ' "$work/out" || complain "full disk: $(cat "$work/out")"
+}
+
+table
+json
+openmetrics
+no_limiters
+odd_names
+made_again
+full_disk
+exec 3>&-
+wait "$a" || complain 'the holder failed'
+exit $failed

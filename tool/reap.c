@@ -1,0 +1,212 @@
+/*
+ * reap.c - weir reap: gives back what dead processes held of shared limiters.
+ */
+#include "command.h"
+#include "name.h"
+#include "repeat.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weir/weir.h>
+
+struct wanted {
+	char *const *asked;
+	size_t count;
+	struct repeat repeat;
+	uint32_t pid, number; /* to evict; 0: nobody */
+};
+
+static uint32_t parse_number(const char *text, const char *whole, struct argp_state *state)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (end == text || *end != '\0' || *text == '-' || errno != 0 || n == 0 || n > INT32_MAX)
+		argp_error(state, "%s is neither a pid nor the number of a process", whole);
+	return (uint32_t)n;
+}
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+
+	switch (key) {
+	case 'e':
+		if (arg[0] == '#')
+			wanted->number = parse_number(arg + 1, arg, state);
+		else
+			wanted->pid = parse_number(arg, arg, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		wanted->asked = &state->argv[state->next - 1];
+		wanted->count = (size_t)(state->argc - state->next + 1);
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		repeat_option(&wanted->repeat, key, arg, state);
+		if ((wanted->pid != 0 || wanted->number != 0) && wanted->count != 1)
+			argp_error(state, "--evict is for one limiter: name it");
+		if ((wanted->pid != 0 || wanted->number != 0) && wanted->repeat.interval > 0)
+			argp_error(state, "--evict is done once: leave out --interval and --count");
+		return 0;
+	default:
+		return repeat_option(&wanted->repeat, key, arg, state);
+	}
+}
+
+/* Whom --evict means. */
+struct sought {
+	const struct wanted *wanted;
+	struct weir_shm_member found;
+	unsigned matches;
+};
+
+static bool seek(void *arg, const struct weir_shm_member *member)
+{
+	struct sought *sought = arg;
+	const struct wanted *wanted = sought->wanted;
+
+	if (wanted->number != 0 ? member->number != wanted->number
+				: (uint32_t)member->pid != wanted->pid)
+		return true;
+	sought->found = *member;
+	sought->matches++;
+	return true;
+}
+
+/* Who lives would go on with permits that are somebody else's. */
+static int find_dead(const struct wanted *wanted, const struct weir_limiter *limiter,
+		     uint32_t *number, char *why, size_t why_size)
+{
+	struct sought sought = {.wanted = wanted};
+
+	weir_shm_visit(limiter, seek, &sought);
+	if (sought.matches == 0)
+		snprintf(why, why_size, "No such process is attached.");
+	else if (sought.matches > 1)
+		snprintf(why, why_size,
+			 "Several processes have that pid: name one by its number, "
+			 "as weir stat --members shows them.");
+	else if (sought.found.life == WEIR_SHM_ALIVE)
+		snprintf(why, why_size, "Process %" PRId32 " is alive: end it first.",
+			 sought.found.pid);
+	else
+		*number = sought.found.number;
+	return sought.matches == 1 && sought.found.life != WEIR_SHM_ALIVE ? 0 : -EINVAL;
+}
+
+static const char *plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* Again and again only what is new. */
+static void tell(const char *name, const struct weir_shm_reaped *reaped, bool again)
+{
+	char shown[SHOWN_ROOM];
+
+	if (again && reaped->processes == 0 && reaped->found == 0)
+		return;
+	printf("%s: ", name_shown(name, shown, sizeof(shown)));
+	if (reaped->processes == 0)
+		printf("nobody has died");
+	else
+		printf("%" PRIu32 " dead process%s, %" PRIu32 " permit%s given back",
+		       reaped->processes, reaped->processes == 1 ? "" : "es", reaped->permits,
+		       plural(reaped->permits));
+	if (reaped->found > 0)
+		printf(", %" PRIu32 " lost permit%s found", reaped->found, plural(reaped->found));
+	if (reaped->foreign > 0)
+		printf(", %" PRIu32 " of another pid namespace", reaped->foreign);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static int reap(const struct wanted *wanted, const char *name, struct weir_limiter *limiter,
+		char *why, size_t why_size)
+{
+	const bool evict = wanted->pid != 0 || wanted->number != 0;
+	struct weir_shm_reaped reaped;
+	uint32_t number = 0;
+	char text[128];
+	int r = evict ? find_dead(wanted, limiter, &number, why, why_size) : 0;
+
+	if (r != 0)
+		return r;
+	r = evict ? weir_shm_evict(limiter, number, &reaped) : weir_shm_reap(limiter, &reaped);
+	if (r == 0)
+		tell(name, &reaped, wanted->repeat.interval > 0);
+	else if (r == -EAGAIN)
+		snprintf(why, why_size, "Another process is reaping it.");
+	else
+		snprintf(why, why_size, "It cannot be reaped: %s.",
+			 strerror_r(-r, text, sizeof(text)));
+	return r;
+}
+
+static int reap_named(const struct wanted *wanted, const char *name)
+{
+	struct weir_limiter *limiter;
+	char why[512];
+	int r = weir_shm_open(name, 0, NULL, 0, &limiter, why, sizeof(why));
+
+	if (r == -ENOENT && wanted->count == 0)
+		return 0;
+	if (r == 0) {
+		r = reap(wanted, name, limiter, why, sizeof(why));
+		weir_shm_detach(limiter);
+	}
+	/* Who reaps again and again need not be the only one. */
+	if (r == 0 || (r == -EAGAIN && wanted->repeat.interval > 0))
+		return 0;
+	name_complain(name, why);
+	return EXIT_FAILURE;
+}
+
+static int reap_all(const struct wanted *wanted)
+{
+	struct names names;
+	char why[512];
+	int status = EXIT_SUCCESS;
+
+	if (names_find(&names, wanted->asked, wanted->count, why, sizeof(why)) != 0) {
+		name_complain("", why);
+		status = EXIT_FAILURE;
+	}
+	for (size_t i = 0; i < names.count; i++)
+		status |= reap_named(wanted, names.at[i]);
+	names_free(&names);
+	return status;
+}
+
+int command_reap(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"evict", 'e', "PID|#NUMBER", 0,
+		 "Reap this process on your word that it is dead: one of another pid namespace", 0},
+		REPEAT_OPTIONS,
+		{0},
+	};
+	static const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.args_doc = "[NAME...]",
+		.doc = "Give back what dead processes held of the shared limiters of those names, or "
+		       "of all.\v"
+		       "A permit that was on its way when its process died is found by comparing "
+		       "for a second: --interval=0.5 --count=4 finds it.",
+	};
+	struct wanted wanted = {.count = 0};
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	do {
+		status = reap_all(&wanted);
+	} while (repeat_again(&wanted.repeat));
+	return status;
+}
