@@ -66,18 +66,22 @@ function(weir_pages_of_markdown)
 endfunction()
 
 # weir_tool(TARGET): a program that is installed. Its page is its --help, and what is in
-# docs/man/TARGET.h2m, where NAME is at least.
+# docs/man/NAME.h2m, where NAME is at least: that of the target, or of the file if that is another.
 function(weir_tool target)
   install(TARGETS ${target} RUNTIME COMPONENT weir_tools)
+  get_target_property(name ${target} OUTPUT_NAME)
+  if(NOT name)
+    set(name ${target})
+  endif()
   if(NOT WEIR_MAN)
     return()
   elseif(NOT HELP2MAN OR CMAKE_CROSSCOMPILING)
-    message(STATUS "The manual page of ${target} is left out: it needs help2man, and to run it")
+    message(STATUS "The manual page of ${name} is left out: it needs help2man, and to run it")
     return()
   endif()
-  set(more ${weir_man_source}/${target}.h2m)
-  set(title "${target} 1 ${weir_release} \"weir ${PROJECT_VERSION}\" \"weir manual\"")
-  weir_page(${target}.1 weir_tools
+  set(more ${weir_man_source}/${name}.h2m)
+  set(title "${name} 1 ${weir_release} \"weir ${PROJECT_VERSION}\" \"weir manual\"")
+  weir_page(${name}.1 weir_tools
     COMMAND help2man --no-info --version-string=${PROJECT_VERSION} --include ${more}
             $<TARGET_FILE:${target}>
     FILTER "s/^[.]TH .*/.TH ${title}/"

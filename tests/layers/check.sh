@@ -8,7 +8,7 @@ set -u
 cd "$1" || exit 2
 
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*'
-outside='bench examples adapters fleet tests/sim'
+outside='bench examples adapters fleet tool tests/sim tests/weir'
 
 # sources DIR...: C and C++ files below, as far as the directories exist. No name has blanks.
 sources()
