@@ -1,0 +1,108 @@
+#!/bin/sh
+# The pre-forking server under load, while its workers are killed: who is lost are those that were
+# connected to a killed worker, and nobody else; the limit holds, and nothing is in flight at the end.
+# Usage: prefork.sh WEIR_PREFORK WEIR
+set -u
+prefork=${1:-} weir=${2:-}
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+need_programs "$prefork" "$weir"
+command -v wrk >/dev/null || skip "wrk is missing"
+name=/prefork-$$
+kills=12
+
+# column N: of the table's line of that name
+column()
+{
+	"$weir" stat "$name" | awk -v n="$1" -v name="$name" '$1 == name { print $n }'
+}
+
+nothing_in_flight()
+{
+	[ "$(column 3)" = 0 ]
+}
+
+# goes_on FROM: a hundred calls more than then have been admitted
+goes_on()
+{
+	[ "$(column 6)" -gt $(($1 + 100)) ]
+}
+
+workers()
+{
+	"$weir" stat --members "$name" | awk -v parent="$server" '$2 == "pid" && $4 == "alive" && $3 != parent { print $3 }'
+}
+
+all_there()
+{
+	[ "$(workers | wc -l)" = 4 ]
+}
+
+# A worker at random, when the server serves; then it must go on serving.
+kill_one()
+{
+	victim=$(workers | shuf -n 1)
+	[ -n "$victim" ] || fail "there are no workers"
+	kill -9 "$victim"
+	wait_for goes_on "$(column 6)"
+}
+
+all_are_buried()
+{
+	[ "$(grep -c '^worker .* died' "$work/server.log")" = $kills ]
+}
+
+# of WHAT: a number in what wrk says; 0 if it says nothing
+of()
+{
+	number=$(sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$work/wrk.log")
+	echo "${number:-0}"
+}
+
+start "$prefork" --workers 4 --name "$name" --limit fixed:limit=6 --rows 20000
+wait_for all_there
+[ "$(curl -s -m 10 "$url/report" | grep -c '^product')" = 10 ] || fail "no report of ten products"
+[ "$(curl -s -m 10 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
+
+# Without deaths nobody is lost.
+wrk -t 2 -c 24 -d 1 --timeout 30 "$url/report" >"$work/wrk.log"
+[ "$(of 'Socket errors: connect')" = 0 ] || fail "lost without a death: $(cat "$work/wrk.log")"
+wait_for nothing_in_flight
+
+# It ends when it is told to, with its numbers.
+wrk -t 2 -c 24 -d 600 --timeout 30 "$url/report" >"$work/wrk.log" &
+load=$!
+pids="$pids $load"
+wait_for goes_on "$(column 6)"
+i=0
+while [ $i -lt $kills ]; do
+	kill_one
+	i=$((i + 1))
+done
+kill -INT $load
+wait $load
+wait_for all_are_buried
+wait_for all_there
+wait_for nothing_in_flight
+
+dead=$(sed -n 's/^worker .* died, with \([0-9]*\) connections.*/\1/p' "$work/server.log" |
+	awk '{ n += $1 } END { print n }')
+lost=$(($(of 'read') + $(of 'write')))
+[ "$(of 'Socket errors: connect')" = 0 ] || fail "connections were refused"
+[ "$(of 'timeout')" = 0 ] || fail "requests were never answered"
+# One that was just accepted may not be on the board yet, and one may be lost twice: as it is cut
+# and as it is sent again on what was cut.
+[ "$lost" -le $((dead + kills)) ] || fail "$lost lost, but $dead were connected to the dead"
+[ "$(of 'Non-2xx or 3xx responses:')" -gt 0 ] || fail "nobody was refused"
+
+# What the limiter says of itself, and what the workers have seen together.
+curl -s -m 10 -o /dev/null -w '%{http_code}' "$url/report?class=batch" | grep -q 200 ||
+	fail "a batch call is refused at idle"
+wait_for nothing_in_flight
+"$weir" stat --json "$name" >"$work/json"
+grep -q '"deaths": 12,' "$work/json" || fail "not as many deaths as kills: $(cat "$work/json")"
+stop
+most=$(sed -n 's/.*; at most \([0-9]*\) requests were at work$/\1/p' "$work/server.log")
+[ "$most" -ge 1 ] && [ "$most" -le 6 ] || fail "$most at work, and the limit is 6"
+[ ! -e "/dev/shm$name" ] || fail "the limiter is left behind"
+echo "$kills workers killed, $dead connections with them, $lost requests lost; at most $most at work"
