@@ -540,6 +540,36 @@ public:
 			*how = went;
 	}
 
+	/*
+	 * As weir_shm_open(): one that processes share, under that name. To end it is to leave it.
+	 * Each process opens it for itself, after fork(): one from before refuses every call in the
+	 * child, permits from before are nothing there, and both may be ended.
+	 */
+	static limiter shm_open(const char *name, unsigned mode, const weir_config &config,
+				std::uint32_t members, status *how = nullptr) noexcept
+	{
+		limiter shared;
+		status went;
+
+		went.error = weir_shm_open(name, mode, &config, members, &shared.limiter_, went.why,
+					   sizeof(went.why));
+		if (how != nullptr)
+			*how = went;
+		return shared;
+	}
+
+	/* As weir_shm_look(): the same to look on only. */
+	static limiter shm_look(const char *name, status *how = nullptr) noexcept
+	{
+		limiter shared;
+		status went;
+
+		went.error = weir_shm_look(name, &shared.limiter_, went.why, sizeof(went.why));
+		if (how != nullptr)
+			*how = went;
+		return shared;
+	}
+
 	/* Leaves the other one empty. */
 	limiter(limiter &&other) noexcept : limiter_base(std::exchange(other.limiter_, nullptr))
 	{

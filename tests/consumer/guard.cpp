@@ -10,7 +10,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace std::chrono_literals;
 
@@ -653,6 +658,50 @@ static void run_what_throws()
 
 #endif
 
+/* A child has nothing of its parent's limiter and permits, and ends them without harm. */
+static bool be_a_child(const std::string &name, weir::limiter parents, weir::permit permit)
+{
+	weir::limiter own;
+
+	if (parents.try_acquire() || parents.try_acquire().error() != -ESTALE)
+		return false;
+	permit.success();
+	own = weir::limiter::shm_open(name.c_str(), 0600, settings(1), 4);
+	return own && own.inflight() == 1 && own.try_acquire().error() == -EAGAIN;
+}
+
+static void share_with_a_child()
+{
+	const std::string name = "/weir-guard-" + std::to_string(getpid());
+	weir::status how;
+	int ended = -1;
+
+	CHECK(!weir::limiter::shm_look(name.c_str(), &how) && how.error == -ENOENT);
+	CHECK(std::strstr(how.why, name.c_str()) != nullptr);
+	CHECK(!weir::limiter::shm_open("/a/b", 0600, settings(1), 4, &how) && !how);
+	{
+		weir::limiter shared = weir::limiter::shm_open(name.c_str(), 0600, settings(1), 4,
+							       &how);
+		weir::permit permit = shared.try_acquire();
+
+		CHECK(how && shared && permit);
+
+		const pid_t child = fork();
+
+		if (child == 0)
+			_exit(be_a_child(name, std::move(shared), std::move(permit)) ? 0 : 1);
+		CHECK(waitpid(child, &ended, 0) == child && ended == 0);
+		CHECK(shared.inflight() == 1);
+
+		const weir::limiter seen = weir::limiter::shm_look(name.c_str(), &how);
+
+		CHECK(how && seen.inflight() == 1 && seen.try_acquire().error() == -EACCES);
+		CHECK(weir_shm_reap(shared.get(), nullptr) == 0);
+	}
+	CHECK(weir::limiter::shm_look(name.c_str()).inflight() == 0);
+	CHECK(shm_unlink(name.c_str()) == 0);
+}
+
 int main()
 {
 	know_all_fields_of_a_partition();
@@ -676,5 +725,6 @@ int main()
 	remember_the_callers_place();
 	survive_exceptions();
 	run_what_throws();
+	share_with_a_child();
 	std::puts("guarded");
 }

@@ -7,7 +7,7 @@ screen=${3-}
 work=$(mktemp -d)
 base=/w$$
 export LC_ALL=C.UTF-8 ARGP_HELP_FMT=rmargin=900
-holders=''
+holders='' a='' b='' c='' d='' # pids of holders, by their names
 failed=0
 
 # Holders end when their input does; what they leave if they are killed goes here.
