@@ -1,8 +1,10 @@
 /*
- * main.c - weir-real: whether limits rank in the simulator as they do with real threads.
+ * main.c - weir-real: whether limits rank in the simulator as they do with real threads; and whether
+ * a limiter does as well where the callers are processes.
  */
 #include "../sim/memory.h"
 #include "report.h"
+#include "spread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,20 +31,26 @@ static int play(const struct options *o, struct heat *heats)
 	return error;
 }
 
+static int compare_with_simulator(const struct options *o)
+{
+	struct heat *heats = memory_new((o->scenario_count + 1) * sizeof(*heats));
+	int error = play(o, heats);
+
+	if (error == 0)
+		report(o, heats);
+	free(heats);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	struct options *options = memory_new(sizeof(*options));
-	struct heat *heats;
 	int error;
 
 	options_read(options, argc, argv);
-	heats = memory_new((options->scenario_count + 1) * sizeof(*heats));
-	error = play(options, heats);
-	if (error == 0)
-		report(options, heats);
-	else
+	error = options->processes > 0 ? spread(options) : compare_with_simulator(options);
+	if (error != 0)
 		fprintf(stderr, "weir-real: %s\n", strerror(-error));
-	free(heats);
 	options_free(options);
 	free(options);
 	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -3,6 +3,7 @@
  */
 #include "options.h"
 
+#include "callers.h"
 #include "real.h"
 #include "scenario_read.h"
 
@@ -150,6 +151,12 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'b':
 		options->side = number(arg, SIDE_MAX, state);
 		return 0;
+	case 'p':
+		options->processes = number(arg, CALLERS_MAX, state);
+		return 0;
+	case 'R':
+		options->repeats = number(arg, REPEATS_MAX, state);
+		return 0;
 	case 'L':
 		exit(list());
 	case ARGP_KEY_END:
@@ -174,6 +181,9 @@ void options_read(struct options *options, int argc, char **argv)
 		 0},
 		{"seeds", 'n', "N", 0, "Simulated runs (5)", 0},
 		{"beside", 'b', "N", 0, "Real runs at a time (5)", 0},
+		{"processes", 'p', "N", 0,
+		 "Compare N processes that share a limiter with as many threads, instead", 0},
+		{"repeats", 'R', "N", 0, "Of that comparison (3)", 0},
 		{"list", 'L', NULL, 0, "List limits and scenarios", 0},
 		{0},
 	};
@@ -184,7 +194,7 @@ void options_read(struct options *options, int argc, char **argv)
 		       "real threads, and compare how they rank.",
 	};
 
-	*options = (struct options){.seed = 1, .seeds = 5, .side = 5};
+	*options = (struct options){.seed = 1, .seeds = 5, .side = 5, .repeats = 3};
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }
 

@@ -8,6 +8,7 @@
 
 #define LIMITS_MAX    64
 #define SCENARIOS_MAX 32
+#define REPEATS_MAX   20
 
 struct options {
 	struct entrant limits[LIMITS_MAX];
@@ -15,6 +16,8 @@ struct options {
 	unsigned limit_count, scenario_count;
 	uint64_t seed;
 	unsigned seeds, side;
+	unsigned processes; /* callers, of spread(); 0: it is not asked for */
+	unsigned repeats;
 };
 
 /* Ends the program itself if there is something wrong, or only to be printed. */

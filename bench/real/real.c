@@ -1,9 +1,9 @@
 /*
  * real.c - brings calls through a limiter to stations of threads, and counts.
  *
- * The timetable - arrivals, phases, timeouts - is a struct sim of the thread that brings the calls:
- * it sleeps until the next event is due, and then has it fire. So arrivals of all kinds
- * are the simulator's own. If it wakes late it is late with this event alone.
+ * The timetable is kept by the thread that brings the calls: it sleeps until the next event is due,
+ * and then has it fire. So arrivals of all kinds are the simulator's own. If it wakes late it is
+ * late with this event alone.
  *
  * Who counts what: a worker has tallies of its own, by phase, and so has the thread that
  * brings the calls; they are added up when all threads have ended. The limit over time is
@@ -15,8 +15,9 @@
 #include "real.h"
 
 #include "../sim/memory.h"
+#include "meter.h"
 #include "staff.h"
-#include "source.h"
+#include "timetable.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -44,14 +45,6 @@ struct busy {
 	struct event look;
 };
 
-/* The limit, as far as windows tell. */
-struct limit_meter {
-	pthread_mutex_t lock;
-	uint32_t limit, highest;
-	weir_time since;
-	double area; /* limit times nanoseconds, up to since */
-};
-
 struct world {
 	const struct run_setup *setup;
 	const struct scenario *scenario;
@@ -63,12 +56,7 @@ struct world {
 	struct busy busy;
 
 	weir_time epoch; /* when the timetable began */
-	struct sim sim;
-	struct source source;
-	struct event boundary;
-	unsigned rounds_left;
-	weir_time phase_began, phase_length; /* on the timetable */
-	uint64_t arrivals, seed_of_calls;
+	struct timetable timetable;
 
 	/* The phase it is, for workers; the number of phases: it is over, and nothing counts. */
 	atomic_uint phase;
@@ -136,6 +124,18 @@ const char *real_unsupported(const struct scenario *s)
 	return odd;
 }
 
+unsigned real_members(const struct scenario *s, unsigned station)
+{
+	unsigned most = s->stations[station].model.workers;
+
+	if (s->stations[station].model.discipline == STATION_DELAY)
+		return 1;
+	for (unsigned i = 0; i < s->phase_count; i++)
+		if (s->phases[i].station == station && s->phases[i].workers > most)
+			most = (unsigned)s->phases[i].workers;
+	return most;
+}
+
 static void sleep_until(struct world *world, weir_time at)
 {
 	const struct timespec until = {
@@ -150,27 +150,6 @@ static void sleep_until(struct world *world, weir_time at)
 		;
 	now = weir_now();
 	tally_served(world->lateness, now - at, true);
-}
-
-/* Add up the limit as it was. Under the lock. */
-static void meter_move(struct limit_meter *meter, uint32_t limit)
-{
-	weir_time now = weir_now();
-
-	meter->area += meter->limit * (double)(int64_t)(now - meter->since);
-	meter->since = now;
-	meter->limit = limit;
-	if (limit > meter->highest)
-		meter->highest = limit;
-}
-
-static void window_closed(void *arg, const struct weir_report *report)
-{
-	struct limit_meter *meter = arg;
-
-	pthread_mutex_lock(&meter->lock);
-	meter_move(meter, report->limit);
-	pthread_mutex_unlock(&meter->lock);
 }
 
 static unsigned phase_now(const struct world *world)
@@ -204,14 +183,15 @@ static void look_how_busy(void *owner)
 	share = BUSY_PAST * share + (1 - BUSY_PAST) * fmin(busiest, 1);
 	atomic_store_explicit(&busy->share, share, memory_order_relaxed);
 	if (phase_now(world) < world->scenario->phase_count)
-		sim_schedule(&world->sim, &busy->look, world->sim.now + BUSY_EVERY);
+		sim_schedule(&world->timetable.sim, &busy->look,
+			     world->timetable.sim.now + BUSY_EVERY);
 }
 
 static int make_limiter(struct world *world)
 {
 	struct weir_config config = *world->setup->limiter;
 
-	world->observer = (struct weir_observer){.window = window_closed, .arg = &world->meter};
+	world->observer = (struct weir_observer){.window = meter_window, .arg = &world->meter};
 	config.seed = rng_seed_of(world->setup->seed, SEED_LIMITERS);
 	config.observer = &world->observer;
 	config.cpu = &world->busy.gauge;
@@ -272,28 +252,6 @@ static void worked_on(void *arg, struct task *task, unsigned member)
 	serve(call, &world->served[station][member * (s->phase_count + 1) + phase_now(world)]);
 }
 
-/* How many times as long work takes at this moment. */
-static double slower_now(const struct world *world)
-{
-	const struct phase *phase = &world->scenario->phases[phase_now(world)];
-	double passed = (double)(world->sim.now - world->phase_began) / (double)world->phase_length;
-
-	return phase->slower[0] + (phase->slower[1] - phase->slower[0]) * passed;
-}
-
-/* All of it now: in the order in which the simulator draws, from the call's own generator. */
-static void draw_work(struct call *call)
-{
-	const struct world *world = call->world;
-	const struct scenario *s = world->scenario;
-	double slower = slower_now(world);
-	struct rng rng;
-
-	rng_seed(&rng, world->seed_of_calls, world->arrivals);
-	for (unsigned i = 0; i < s->station_count; i++)
-		call->work[i] = fmin(law_draw(&s->classes[0].work[i], &rng) * slower, 1e17);
-}
-
 static void begin(struct world *world, const struct weir_token *token)
 {
 	weir_dur timeout = world->scenario->client.timeout;
@@ -302,12 +260,13 @@ static void begin(struct world *world, const struct weir_token *token)
 	call->world = world;
 	call->token = *token;
 	call->began = token->start;
-	draw_work(call);
+	timetable_draw(&world->timetable, call->work);
 	atomic_init(&call->answered, false);
 	atomic_init(&call->holders, timeout > 0 ? 2 : 1);
 	if (timeout > 0) {
 		call->timeout = (struct event){.fire = given_up, .owner = call};
-		sim_schedule(&world->sim, &call->timeout, call->began - world->epoch + timeout);
+		sim_schedule(&world->timetable.sim, &call->timeout,
+			     call->began - world->epoch + timeout);
 	}
 	call->task.work = call->work[0];
 	staff_submit(&world->servers[0], &call->task, call->began);
@@ -319,7 +278,6 @@ static void call_arrived(void *owner)
 	struct tally *tally = &world->brought[phase_now(world)];
 	struct weir_token token;
 
-	world->arrivals++;
 	tally->offered++;
 	if (weir_try_acquire(world->limiter, &token) != 0) {
 		tally->rejected++;
@@ -336,74 +294,36 @@ static void set_staff(struct world *world, unsigned station, const struct phase 
 	staff_change(&world->servers[station], model.workers, model.speed);
 }
 
-static void begin_phase(struct world *world, unsigned index)
+static void phase_begins(void *arg, unsigned index)
 {
-	const struct phase *phase = &world->scenario->phases[index];
+	struct world *world = arg;
 	const uint32_t *limits = world->setup->limits;
 
 	atomic_store_explicit(&world->phase, index, memory_order_relaxed);
-	world->phase_began = world->sim.now;
-	world->phase_length = phase->length;
-	if (limits != NULL && weir_limit_set(world->limiter, limits[index]) == 0) {
-		pthread_mutex_lock(&world->meter.lock);
-		meter_move(&world->meter, weir_limit(world->limiter));
-		pthread_mutex_unlock(&world->meter.lock);
-	}
+	if (limits != NULL && weir_limit_set(world->limiter, limits[index]) == 0)
+		meter_set(&world->meter, weir_limit(world->limiter));
 	for (unsigned i = 0; i < world->scenario->station_count; i++)
-		set_staff(world, i, phase);
-	source_rate(&world->source, phase->rate[0], phase->rate[1], phase->length);
-	sim_schedule(&world->sim, &world->boundary, world->sim.now + phase->length);
+		set_staff(world, i, &world->scenario->phases[index]);
 }
 
-static void end_phase(struct world *world)
+static void phase_ends(void *arg, unsigned index)
 {
-	struct tally *tally = &world->brought[phase_now(world)];
-	struct limit_meter *meter = &world->meter;
+	struct world *world = arg;
+	struct tally *tally = &world->brought[index];
 
-	pthread_mutex_lock(&meter->lock);
-	meter_move(meter, meter->limit);
-	tally->limit_area += meter->area;
-	meter->area = 0;
-	pthread_mutex_unlock(&meter->lock);
+	tally->limit_area += meter_take(&world->meter);
 	tally->limit_last = weir_limit(world->limiter);
-	tally->length += world->phase_length;
+	tally->length += timetable_phase_length(&world->timetable);
 }
 
 /* What is in flight still ends, at a server that is well again, but counts no more. */
-static void scenario_over(struct world *world)
+static void scenario_over(void *arg)
 {
-	source_stop(&world->source);
+	struct world *world = arg;
+
 	atomic_store_explicit(&world->phase, world->scenario->phase_count, memory_order_relaxed);
 	for (unsigned i = 0; i < world->scenario->station_count; i++)
 		set_staff(world, i, NULL);
-}
-
-static void phase_over(void *owner)
-{
-	struct world *world = owner;
-	unsigned next = phase_now(world) + 1;
-
-	end_phase(world);
-	if (next == world->scenario->phase_count) {
-		world->rounds_left--;
-		next = 0;
-	}
-	if (world->rounds_left == 0)
-		scenario_over(world);
-	else
-		begin_phase(world, next);
-}
-
-static unsigned members_of(const struct scenario *s, unsigned station)
-{
-	unsigned most = s->stations[station].model.workers;
-
-	if (s->stations[station].model.discipline == STATION_DELAY)
-		return 1;
-	for (unsigned i = 0; i < s->phase_count; i++)
-		if (s->phases[i].station == station && s->phases[i].workers > most)
-			most = (unsigned)s->phases[i].workers;
-	return most;
 }
 
 static void make_server(struct world *world)
@@ -411,7 +331,7 @@ static void make_server(struct world *world)
 	const struct scenario *s = world->scenario;
 
 	for (unsigned i = 0; i < s->station_count; i++) {
-		unsigned members = members_of(s, i);
+		unsigned members = real_members(s, i);
 
 		world->served[i] = memory_new(sizeof(struct tally) * members *
 					      (s->phase_count + 1));
@@ -421,15 +341,16 @@ static void make_server(struct world *world)
 
 static void bring(struct world *world)
 {
+	struct sim *sim = &world->timetable.sim;
 	const struct event *next;
 
 	world->epoch = weir_now() + SETTLING;
-	world->meter.since = world->epoch;
-	sim_schedule(&world->sim, &world->busy.look, BUSY_EVERY);
-	begin_phase(world, 0);
-	while ((next = (const struct event *)heap_first(&world->sim.events)) != NULL) {
+	meter_begin(&world->meter, weir_limit(world->limiter), world->epoch);
+	sim_schedule(sim, &world->busy.look, BUSY_EVERY);
+	timetable_begin(&world->timetable);
+	while ((next = (const struct event *)heap_first(&sim->events)) != NULL) {
 		sleep_until(world, world->epoch + next->node.key);
-		sim_step(&world->sim);
+		sim_step(sim);
 	}
 }
 
@@ -475,18 +396,22 @@ static void end_limiter(struct world *world)
 static void play(struct world *world)
 {
 	const struct scenario *s = world->scenario;
-	uint64_t seed = world->setup->seed;
 
-	world->meter.limit = world->meter.highest = weir_limit(world->limiter);
 	world->brought = memory_new((s->phase_count + 1) * sizeof(struct tally));
-	world->seed_of_calls = rng_seed_of(seed, SEED_CALLS);
-	source_init(&world->source, &world->sim, &s->arrivals, rng_seed_of(seed, SEED_SOURCE),
-		    call_arrived, world);
+	world->timetable = (struct timetable){
+		.scenario = s,
+		.seed = world->setup->seed,
+		.arrived = call_arrived,
+		.phase_begins = phase_begins,
+		.phase_ends = phase_ends,
+		.over = scenario_over,
+		.arg = world,
+	};
 	make_server(world);
 	bring(world);
 	end_server(world);
-	source_free(&world->source);
-	sim_free(&world->sim);
+	meter_end(&world->meter);
+	timetable_free(&world->timetable);
 	free(world->brought);
 }
 
@@ -502,12 +427,9 @@ int real_run(const struct run_setup *setup, struct run_result *result, struct ta
 		.scenario = setup->scenario,
 		.result = result,
 		.lateness = lateness,
-		.rounds_left = setup->scenario->rounds,
-		.boundary = {.fire = phase_over, .owner = world},
 		.busy = {.gauge = {.read = read_busy},
 			 .look = {.fire = look_how_busy, .owner = world}},
 	};
-	pthread_mutex_init(&world->meter.lock, NULL);
 	error = make_limiter(world);
 	if (error == 0) {
 		/* Not 50 us, which is the kernel's leave to wake a thread together with others. */
@@ -515,7 +437,6 @@ int real_run(const struct run_setup *setup, struct run_result *result, struct ta
 		play(world);
 		end_limiter(world);
 	}
-	pthread_mutex_destroy(&world->meter.lock);
 	free(world);
 	return error;
 }

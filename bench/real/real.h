@@ -14,6 +14,9 @@
 /* NULL if the scenario can be run so, or else a sentence. */
 const char *real_unsupported(const struct scenario *scenario);
 
+/* The most threads that a station ever needs. */
+unsigned real_members(const struct scenario *scenario, unsigned station);
+
 /*
  * As run(), which takes as long as the scenario does. Of the setup it reads scenario, limiter, seed
  * and limits. Of the result, slices, settled, hash and the area in flight stay zero; above is 1 if

@@ -38,6 +38,8 @@ expect negative_seed 'not a seed: -1' --seed=-1
 expect no_seeds 'not a number from 1 to' --seeds 0
 expect many_seeds 'not a number from 1 to' --seeds 1000000
 expect odd_beside 'not a number from 1 to' --beside 2x
+expect odd_processes 'not a number from 1 to 64' --processes 65
+expect odd_repeats 'not a number from 1 to' --repeats 0
 expect odd_option 'unrecognized option' --strange
 expect odd_word 'Too many arguments' healthy
 
