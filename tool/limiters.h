@@ -42,8 +42,8 @@ struct limiters {
 };
 
 /*
- * Read them all, and forget those that are gone. complain() is told of those that cannot be read. 0;
- * 1: one of them was asked for, or it cannot be seen which there are.
+ * Read them all, and forget those that are gone. complain() is told of those that cannot be read.
+ * 0; 1: one of them was asked for, or it cannot be seen which there are.
  */
 int limiters_look(struct limiters *l,
 		  void (*complain)(void *arg, const char *name, const char *why), void *arg);

@@ -19,8 +19,8 @@ enum style {
 };
 
 /*
- * Lines between the first and the last row of the screen, which belong to the title and to keys. What
- * is above the first that is shown, below the last or right of the edge is left out.
+ * Lines between the first and the last row of the screen, which belong to the title and to keys.
+ * What is above the first that is shown, below the last or right of the edge is left out.
  */
 struct page {
 	int row; /* of the present line; it may lie above the screen */

@@ -1,8 +1,8 @@
 /*
  * reading.h - all numbers of a shared limiter, at one moment.
  *
- * The limiter is looked up by its name each time. So one that is gone, cut or made anew is seen, and
- * nothing stays mapped that somebody could cut.
+ * The limiter is looked up by its name each time. So one that is gone, cut or made anew is seen,
+ * and nothing stays mapped that somebody could cut.
  */
 #ifndef READING_H
 #define READING_H

@@ -84,8 +84,7 @@ static void draw_title(const struct top *top, enum view view)
 static void draw_keys(const struct top *top, enum view view)
 {
 	static const char *const keys[] = {
-		[LIST] = "q quit  enter details  s sort  r reverse  p parts  / filter  space "
-			 "pause  h help",
+		[LIST] = "q quit  enter details  s sort  p parts  / filter  space pause  h help",
 		[DETAIL] = "q back  up, down scroll  space pause  h help",
 		[HELP] = "any key: back",
 	};

@@ -3,8 +3,8 @@
  * limiter of their own, or processes that share one. The service is the same: a process with a
  * thread for each worker, to which a call goes through a socket, and an answer back.
  *
- * Call number n of the timetable is brought by caller n modulo their number. A caller is one thread,
- * which acquires, sends, and releases as answers come.
+ * Call number n of the timetable is brought by caller n modulo their number. A caller is one
+ * thread, which acquires, sends, and releases as answers come.
  */
 #ifndef CALLERS_H
 #define CALLERS_H

@@ -1,6 +1,6 @@
 /*
- * main.c - weir-real: whether limits rank in the simulator as they do with real threads; and whether
- * a limiter does as well where the callers are processes.
+ * main.c - weir-real: whether limits rank in the simulator as they do with real threads; and
+ * whether a limiter does as well where the callers are processes.
  */
 #include "../sim/memory.h"
 #include "report.h"

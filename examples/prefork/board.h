@@ -4,8 +4,8 @@
  * The limiter needs none of it. It is how the parent tells what died with a worker, and how it is
  * shown that all workers together never have more at work than the limit.
  *
- * A worker counts on its own place first and on the sum after it, so what a dead one had at work can
- * be taken off the sum. If it dies in between, the sum is one too low, and never too high.
+ * A worker counts on its own place first and on the sum after it, so what a dead one had at work
+ * can be taken off the sum. If it dies in between, the sum is one too low, and never too high.
  */
 #ifndef PREFORK_BOARD_H
 #define PREFORK_BOARD_H

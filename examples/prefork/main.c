@@ -1,7 +1,7 @@
 /*
  * An HTTP server of several processes that share one limiter: the parent opens a socket, makes the
- * limiter and forks workers; each worker attaches for itself (worker.c). The parent serves nobody. It
- * begins a new worker where one has died, and gives back what the dead one held.
+ * limiter and forks workers; each worker attaches for itself (worker.c). The parent serves nobody.
+ * It begins a new worker where one has died, and gives back what the dead one held.
  *
  *	weir-prefork --workers 4 --name /frontend
  *	weir top /frontend

@@ -3,7 +3,8 @@
  *
  *	weir-holder NAME LIMIT [PARTITION=SHARE...]
  *
- * NAME is removed at the end of the input, unless LIMIT is "-": then it joins what is there. A line is
+ * NAME is removed at the end of the input, unless LIMIT is "-": then it joins what is there. A
+ * line is
  *
  *	acquire N [PARTITION]	take so many permits, and keep them; refusals are counted
  *	release N		give the latest back, as served

@@ -68,8 +68,8 @@ static _Noreturn void run(char *const *argv)
 }
 
 /*
- * A process whose parent is of another session is not stopped by a terminal: it needs one that would
- * go on with it. So there is one, which tells what it sees.
+ * A process whose parent is of another session is not stopped by a terminal: it needs one that
+ * would go on with it. So there is one, which tells what it sees.
  */
 static _Noreturn void be_parent(int news, char *const *argv)
 {
