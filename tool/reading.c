@@ -47,8 +47,9 @@ static bool take_member(void *arg, const struct weir_shm_member *member)
 	return true;
 }
 
-static int take(struct reading *r, const struct weir_limiter *limiter)
+static int take(void *arg, const struct weir_limiter *limiter)
 {
+	struct reading *r = arg;
 	int error;
 
 	r->at = weir_now();
@@ -68,7 +69,8 @@ static int take(struct reading *r, const struct weir_limiter *limiter)
 	return 0;
 }
 
-static int look_and_take(struct reading *r, const char *name, char *why, size_t why_size)
+static int look_and_use(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+			void *arg, char *why, size_t why_size)
 {
 	struct weir_limiter *limiter;
 	char text[128];
@@ -76,30 +78,39 @@ static int look_and_take(struct reading *r, const char *name, char *why, size_t 
 
 	if (error != 0)
 		return error;
-	error = take(r, limiter);
+	error = use(arg, limiter);
 	weir_shm_detach(limiter);
 	if (error != 0)
-		snprintf(why, why_size, "It cannot be read: %s.",
+		snprintf(why, why_size, "It cannot be shown: %s.",
 			 strerror_r(-error, text, sizeof(text)));
 	return error;
 }
 
-int reading_take(struct reading *r, const char *name, char *why, size_t why_size)
+int reading_look(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+		 void *arg, char *why, size_t why_size)
 {
 	const struct sigaction jumps = {.sa_handler = jump};
 	struct sigaction before;
 	int error;
 
-	*r = (struct reading){.at = 0};
 	sigaction(SIGBUS, &jumps, &before);
 	if (sigsetjmp(cut, 1) == 0) {
-		error = look_and_take(r, name, why, why_size);
+		error = look_and_use(name, use, arg, why, why_size);
 	} else {
 		/* Its mapping is lost: once in the life of a file. */
 		error = -EPROTO;
 		snprintf(why, why_size, "It was cut while it was read.");
 	}
 	sigaction(SIGBUS, &before, NULL);
+	return error;
+}
+
+int reading_take(struct reading *r, const char *name, char *why, size_t why_size)
+{
+	int error;
+
+	*r = (struct reading){.at = 0};
+	error = reading_look(name, take, r, why, why_size);
 	if (error != 0)
 		reading_free(r);
 	return error;

@@ -25,6 +25,13 @@ struct reading {
 	size_t member_count;
 };
 
+/*
+ * Look at the limiter of that name for as long as use() does, whose failure is a negative errno. 0, or
+ * that of either, and a sentence.
+ */
+int reading_look(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+		 void *arg, char *why, size_t why_size);
+
 /* Of the limiter of that name. 0, or a negative errno and a sentence; then *r is empty. */
 int reading_take(struct reading *r, const char *name, char *why, size_t why_size);
 void reading_free(struct reading *r);

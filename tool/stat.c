@@ -184,25 +184,23 @@ static int write_piece(void *arg, const char *piece, size_t size)
 	return fwrite(piece, 1, size, arg) == size ? 0 : -EIO;
 }
 
-static int add_metrics(struct weir_metrics *metrics, const char *name, char *why, size_t why_size)
-{
-	struct weir_label label = {.name = "name", .value = name};
-	struct weir_limiter *limiter;
-	char text[128], shown[SHOWN_ROOM];
-	int error = weir_shm_look(name, &limiter, why, why_size);
+struct addition {
+	struct weir_metrics *metrics;
+	const char *name;
+};
 
-	if (error != 0)
+/* A name that is not UTF-8 goes in as it is shown. */
+static int add_metrics(void *arg, const struct weir_limiter *limiter)
+{
+	const struct addition *addition = arg;
+	struct weir_label label = {.name = "name", .value = addition->name};
+	char shown[SHOWN_ROOM];
+	int error = weir_metrics_add(addition->metrics, limiter, &label, 1);
+
+	if (error != -EILSEQ)
 		return error;
-	error = weir_metrics_add(metrics, limiter, &label, 1);
-	if (error == -EILSEQ) {
-		label.value = name_shown(name, shown, sizeof(shown));
-		error = weir_metrics_add(metrics, limiter, &label, 1);
-	}
-	weir_shm_detach(limiter);
-	if (error != 0)
-		snprintf(why, why_size, "It cannot be shown: %s.",
-			 strerror_r(-error, text, sizeof(text)));
-	return error;
+	label.value = name_shown(addition->name, shown, sizeof(shown));
+	return weir_metrics_add(addition->metrics, limiter, &label, 1);
 }
 
 /* The library's own text of the library's own names. */
@@ -223,7 +221,8 @@ static int print_metrics(const struct wanted *wanted)
 		status = EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		int error = add_metrics(metrics, names.at[i], why, sizeof(why));
+		struct addition addition = {.metrics = metrics, .name = names.at[i]};
+		int error = reading_look(addition.name, add_metrics, &addition, why, sizeof(why));
 
 		if (error == 0 || (error == -ENOENT && wanted->limiters.asked_count == 0))
 			continue;

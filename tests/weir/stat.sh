@@ -116,6 +116,33 @@ made_again()
 	wait "$c"
 }
 
+# Who cuts the file under a reader, which sends it SIGBUS, ends the reading and not the program.
+cut_while_read()
+{
+	size=$(wc -c <"/dev/shm$base-a")
+	cp "/dev/shm$base-a" "/dev/shm$base-d"
+	while [ ! -e "$work/enough" ]; do
+		truncate -s 4096 "/dev/shm$base-d"
+		truncate -s "$size" "/dev/shm$base-d"
+		dd if="/dev/shm$base-a" of="/dev/shm$base-d" conv=notrunc bs=65536 2>/dev/null
+	done &
+	cutter=$!
+	for format in '' --json --openmetrics; do
+		i=0
+		while [ $i -lt 30 ]; do
+			# Without a format there is no argument.
+			# shellcheck disable=SC2086
+			"$weir" stat $format "$base-d" >"$work/out" 2>&1
+			status=$?
+			[ $status -le 1 ] || fail "status $status of one that is cut: $(cat "$work/out")"
+			i=$((i + 1))
+		done
+	done
+	: >"$work/enough"
+	wait $cutter
+	rm "/dev/shm$base-d"
+}
+
 full_disk()
 {
 	[ -w /dev/full ] || return
@@ -129,6 +156,7 @@ openmetrics
 no_limiters
 odd_names
 made_again
+cut_while_read
 full_disk
 exec 3>&-
 wait "$a" || complain 'the holder failed'
