@@ -63,7 +63,7 @@
  * waits announces himself there, and then looks at mode when he finds no room. Of the two
  * modifications one is first. If it is the announcement, who opens sees it, and closes
  * again; if not, who waits sees that it is open, and closes. From then on releases go to the
- * gate, and lib/queue.c has the rest. Who takes up an idle permit while somebody is about to
+ * gate, and lib/slots.h has the rest. Who takes up an idle permit while somebody is about to
  * wait came before him. Whoever sweeps looks for waiters in the word to which
  * he gives back.
  *

@@ -35,7 +35,7 @@
  * he looks at next, to be sure, he sees as it was then or later.
  *
  * That whoever waits is served rests on all of these being modifications of one
- * word, hence in one order; lib/queue.c tells how.
+ * word, hence in one order; lib/slots.h tells how.
  */
 #ifndef WEIR_LIB_GATE_H
 #define WEIR_LIB_GATE_H

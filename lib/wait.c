@@ -44,7 +44,7 @@ static weir_time sooner(weir_time a, weir_time b)
 
 /*
  * Sleep in the slot until granted, or until deadline. While room is kept for anybody the
- * thread has the watch (lib/queue.c): it sleeps until that may have lapsed, then drains.
+ * thread has the watch (lib/drain.c): it sleeps until that may have lapsed, then drains.
  */
 static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time deadline,
 		const void *place, struct weir_token *token)

@@ -1,0 +1,358 @@
+/*
+ * Handing permits to those who wait: one drains at a time, and whoever made room meanwhile asks him
+ * to do it again (lib/errand.h). slots.h has the ledger.
+ */
+
+#include "lib/slots.h"
+
+#include "lib/errand.h"
+#include "lib/lease.h"
+
+/* A waiter is no more. Those listed in a row that is stuck are off the gate. The drainer's. */
+static void retract(const struct queueing *q, uint16_t part, bool on_gate)
+{
+	if (q->admission.count > 0)
+		gate_retract(&q->admission.parts[part].own, 1);
+	if (on_gate)
+		gate_retract(q->admission.gate, 1);
+}
+
+/* Lists, oldest at the head. */
+
+static uint32_t *link_to(const struct queueing *q, struct row *row, uint32_t prev)
+{
+	return prev == NIL ? &row->head : &q->slots[prev].next;
+}
+
+/* Behind all who came before it: mostly those are all. */
+static void append(const struct queueing *q, uint32_t i)
+{
+	struct slot *slot = &q->slots[i];
+	struct row *row = &q->rows[slot_part(slot)];
+	uint32_t prev = row->tail;
+
+	if (prev == NIL)
+		row->standing_since = slot->since;
+	while (prev != NIL && (int64_t)(slot->since - q->slots[prev].since) < 0)
+		prev = q->slots[prev].prev;
+	slot->prev = prev;
+	slot->next = *link_to(q, row, prev);
+	if (slot->next == NIL)
+		row->tail = i;
+	else
+		q->slots[slot->next].prev = i;
+	*link_to(q, row, prev) = i;
+	row->length++;
+	if (row->stuck != 0)
+		gate_retract(q->admission.gate, 1);
+}
+
+static void take_out(const struct queueing *q, uint32_t i)
+{
+	struct slot *slot = &q->slots[i];
+	struct row *row = &q->rows[slot_part(slot)];
+
+	*link_to(q, row, slot->prev) = slot->next;
+	if (slot->next == NIL)
+		row->tail = slot->prev;
+	else
+		q->slots[slot->next].prev = slot->prev;
+	slot->next = slot->prev = NIL;
+	row->length--;
+}
+
+void drain_look_at(const struct queueing *q, uint32_t i)
+{
+	const uint32_t state = word_state(slot_read(&q->slots[i]));
+	const uint16_t part = slot_part(&q->slots[i]);
+	const bool is_listed = slot_listed(q, i);
+
+	if (state == WAITING && !is_listed) {
+		append(q, i);
+	} else if (state == ABANDONED) {
+		if (is_listed)
+			take_out(q, i);
+		retract(q, part, !is_listed || q->rows[part].stuck == 0);
+		slot_free(q, i);
+	}
+}
+
+static void look_at_word(const struct queueing *q, uint32_t k)
+{
+	uint64_t left = 0;
+
+	if (atomic_load_explicit(&q->fresh[k], memory_order_relaxed) != 0)
+		left = atomic_exchange_explicit(&q->fresh[k], 0, memory_order_acquire);
+	for (; left != 0; left &= left - 1)
+		drain_look_at(q, k * 64 + (uint32_t)__builtin_ctzll(left));
+}
+
+/* Take the newcomers into the lists, and those who left out of them. */
+static void collect(const struct queueing *q)
+{
+	const uint32_t words = bitmap_words(q->config.slots);
+	uint64_t left = 0;
+
+	if (atomic_load_explicit(&q->queue->news, memory_order_relaxed) != 0)
+		left = atomic_exchange_explicit(&q->queue->news, 0, memory_order_acquire);
+	for (; left != 0; left &= left - 1) {
+		const uint32_t first = (uint32_t)__builtin_ctzll(left) * NEWS_PART;
+
+		for (uint32_t k = first; k < first + NEWS_PART && k < words; k++)
+			look_at_word(q, k);
+	}
+}
+
+/* The row has not been empty for so long that its oldest are hardly worth serving. */
+static bool stands(const struct queueing *q, const struct row *row, weir_time now)
+{
+	return (int64_t)(now - row->standing_since) > (int64_t)q->config.stand;
+}
+
+/* Who is next in the row; or NIL. */
+static uint32_t choose(const struct queueing *q, const struct row *row, weir_time now)
+{
+	switch ((enum weir_order)q->config.order) {
+	case WEIR_LIFO:
+		return row->tail;
+	case WEIR_ADAPTIVE:
+		return stands(q, row, now) ? row->tail : row->head;
+	case WEIR_FIFO:
+		break;
+	}
+	return row->head;
+}
+
+static uint32_t state_granted(const struct queueing *q, const struct slot *slot, uint64_t word)
+{
+	if (!slot->tells)
+		return GRANTED;
+	return word_owner(word) == q->owner ? TELLING : PROMISED;
+}
+
+/* Give slot i what the drainer holds, or let it through. False: the waiter has left. */
+static bool grant(const struct queueing *q, uint32_t i, const struct permit *permit)
+{
+	struct slot *slot = &q->slots[i];
+	uint64_t word = word_with(slot_read(slot), WAITING);
+	const uint32_t owner = word_owner(word), to = state_granted(q, slot, word);
+
+	slot->inflight = permit->inflight;
+	atomic_store_explicit(&slot->granted, permit->cost, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&slot->state, &word, word_with(word, to),
+						     memory_order_release, memory_order_relaxed))
+		return false;
+	if (to == TELLING)
+		slot_tell(q, i);
+	else if (to == PROMISED)
+		lease_ring(q->leases, owner);
+	park_wake(&slot->park);
+	return true;
+}
+
+/* Slot i waits no more, whether its waiter is still there or has left and reported that. */
+static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
+{
+	const uint16_t part = slot_part(&q->slots[i]);
+	bool wake;
+
+	take_out(q, i);
+	retract(q, part, q->rows[part].stuck == 0);
+	if (grant(q, i, permit))
+		return;
+	/* He has left, is listed no more, and counts until that is looked at. */
+	slot_announce(q, part);
+	if (permit->cost > 0)
+		(void)admission_give_back(&q->admission, part, permit->cost, &wake);
+}
+
+/* Try to serve slot i. False: there is no room for it. */
+static bool serve(const struct queueing *q, uint32_t i)
+{
+	const struct demand demand = {
+		.part = slot_part(&q->slots[i]), .cost = q->slots[i].cost, .overtake = true};
+	struct permit permit;
+
+	if (admission_reserve(&q->admission, &demand, &permit) != ADMITTED)
+		return false;
+	hand_over(q, i, &permit);
+	return true;
+}
+
+/* Whether the partition's own cap has room for the next in its row. */
+static bool below_cap(const struct queueing *q, uint32_t r, weir_time now)
+{
+	uint64_t own = gate_read(&q->admission.parts[r].own);
+	uint32_t cost = q->slots[choose(q, &q->rows[r], now)].cost;
+
+	cost = cost < gate_limit(own) ? cost : gate_limit(own);
+	return gate_inflight(own) + cost <= gate_limit(own);
+}
+
+/* Announce at the gate the rows that can use its room, and no others. */
+static void sort_out(const struct queueing *q, weir_time now)
+{
+	for (uint32_t r = 0; r < q->config.rows; r++) {
+		struct row *row = &q->rows[r];
+		bool stuck = row->length > 0 && !below_cap(q, r, now);
+
+		row->tried = false;
+		if (stuck == row->stuck)
+			continue;
+		row->stuck = stuck;
+		if (stuck)
+			gate_retract(q->admission.gate, row->length);
+		else
+			gate_announce(q->admission.gate, row->length);
+	}
+}
+
+/* Permits that partition r has above its guarantee. */
+static int64_t borrowed(const struct queueing *q, uint32_t r)
+{
+	const struct part *part = &q->admission.parts[r];
+
+	return (int64_t)gate_inflight(gate_read(&part->own)) -
+	       atomic_load_explicit(&part->guarantee, memory_order_relaxed);
+}
+
+static bool entitled(const struct queueing *q, uint32_t i)
+{
+	const struct demand demand = {.part = slot_part(&q->slots[i]), .cost = q->slots[i].cost};
+
+	return admission_entitled(&q->admission, &demand);
+}
+
+/*
+ * Of the rows that have not been tried, whose turn it is: of those within their guarantee
+ * who has waited longest, else who has borrowed least. NIL: nobody's.
+ */
+static uint32_t next_row(const struct queueing *q, bool within_guarantee, weir_time now)
+{
+	uint32_t best = NIL;
+
+	for (uint32_t r = 0; r < q->config.rows; r++) {
+		const struct row *row = &q->rows[r];
+		uint32_t i = choose(q, row, now);
+
+		if (i == NIL || row->stuck || row->tried || entitled(q, i) != within_guarantee)
+			continue;
+		if (best == NIL)
+			best = r;
+		else if (within_guarantee)
+			best = (int64_t)(q->slots[i].since -
+					 q->slots[choose(q, &q->rows[best], now)].since) < 0
+				       ? r
+				       : best;
+		else
+			best = borrowed(q, r) < borrowed(q, best) ? r : best;
+	}
+	return best;
+}
+
+/*
+ * Serve whose turn it is. Room that a partition is owed is left alone until there is
+ * enough of it for who is next there; the others' goes to one after the other.
+ */
+static bool serve_next(const struct queueing *q, weir_time now)
+{
+	bool owed = false;
+	uint32_t r;
+
+	sort_out(q, now);
+	while ((r = next_row(q, true, now)) != NIL) {
+		if (serve(q, choose(q, &q->rows[r], now)))
+			return true;
+		q->rows[r].tried = owed = true;
+	}
+	if (owed)
+		return false;
+	r = next_row(q, false, now);
+	return r != NIL && serve(q, choose(q, &q->rows[r], now));
+}
+
+/* The first thread that sleeps in a row; or NIL. */
+static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
+{
+	uint32_t i = row->head;
+
+	while (i != NIL && !q->slots[i].sleeps)
+		i = q->slots[i].next;
+	return i;
+}
+
+/*
+ * What is kept for a partition may be all that a waiter lacks, and nobody may come by when that
+ * lapses. So of the threads that wait, if there are any, one has the watch: it sleeps for so
+ * long only, and then drains for everybody. It says so in its slot, and the others sleep on.
+ *
+ * Why there is always one. Who no longer watches says that first, and then asks for a drain.
+ * Whichever drain answers that sees it, and sees what is kept as the drain before saw it, or
+ * later; so if that one relied on the watch, this one wakes the thread anew.
+ */
+static void set_watch(const struct queueing *q, weir_time now)
+{
+	if (next_row(q, false, now) == NIL || !admission_keeps(&q->admission))
+		return;
+	for (uint32_t r = 0; r < q->config.rows; r++) {
+		uint32_t i = sleeper_in(q, &q->rows[r]);
+
+		if (i == NIL)
+			continue;
+		if (atomic_load_explicit(&q->slots[i].watches, memory_order_relaxed) == 0)
+			park_wake(&q->slots[i].park);
+		return;
+	}
+}
+
+static void drain_parts(const struct queueing *q, weir_time now)
+{
+	(void)admission_lapse(&q->admission, now);
+	while (serve_next(q, now))
+		;
+	set_watch(q, now);
+}
+
+/* Nobody waits in shadow mode: who gets no permit goes without. */
+static void let_through(const struct queueing *q, weir_time now)
+{
+	const struct permit none = {.cost = 0};
+
+	for (uint32_t r = 0; r < q->config.rows; r++) {
+		uint32_t i;
+
+		while ((i = choose(q, &q->rows[r], now)) != NIL) {
+			if (!serve(q, i))
+				hand_over(q, i, &none);
+		}
+	}
+}
+
+static void drain_once(const struct queueing *q, weir_time now)
+{
+	uint32_t i;
+
+	collect(q);
+	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
+		let_through(q, now);
+	else if (q->admission.count > 0)
+		drain_parts(q, now);
+	else
+		while ((i = choose(q, q->rows, now)) != NIL && serve(q, i))
+			;
+}
+
+void drain_to_the_end(const struct queueing *q, weir_time now, uint32_t asked)
+{
+	do {
+		drain_once(q, now);
+	} while (!errand_done(&q->queue->pending, &asked));
+}
+
+void queue_drain(const struct queueing *q, weir_time now)
+{
+	uint32_t asked;
+
+	if (errand_begin(&q->queue->pending, q->owner, &asked))
+		drain_to_the_end(q, now, asked);
+}
