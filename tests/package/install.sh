@@ -8,7 +8,7 @@ work=$1
 
 rm -rf "$root"
 mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
-for package in libc6 libck0 libck-dev libconfig9; do
+for package in libc6 libck0 libck-dev libconfig9 libjansson4 libncursesw6 libtinfo6; do
 	dpkg-query -s "$package:$arch"
 	echo
 	# shellcheck disable=SC2016
