@@ -56,6 +56,7 @@ hold()
 	descriptor=$2
 	shift 2
 	mkfifo "$work/$id.in"
+	: >"$work/$id.out"
 	# No holder inherits what another one is told by: it would never see its end.
 	"$holder" "$@" <"$work/$id.in" >"$work/$id.out" 3>&- 4>&- 5>&- &
 	eval "${id}=$! ; holders=\"\$holders $!\" ; exec $descriptor>\"\$work/$id.in\""

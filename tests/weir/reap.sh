@@ -36,7 +36,7 @@ tell d 4 acquire 1
 reaper=$!
 kill -9 "$d"
 wait "$d" 2>/dev/null
-wait_for grep -qx "$base-a: 1 dead process, 1 permit given back" "$work/reaper"
+wait_for grep -qsx "$base-a: 1 dead process, 1 permit given back" "$work/reaper"
 kill "$reaper"
 wait "$reaper" 2>/dev/null
 [ "$(wc -l <"$work/reaper")" = 1 ] || complain "it tells of nothing: $(cat "$work/reaper")"
