@@ -40,6 +40,13 @@ expect 0 '' set "$base-a" shadow=off limit=9 live.max=100
 expect 0 "^weir_shadow\{name=\"$base-a\"\} 0\$" stat -o "$base-a"
 is 2 9 "$base-a"
 
+# What is not told stays.
+expect 0 '' set "$base-a" live.cap=0.7 live.delay=0
+capped=$("$weir" stat -p "$base-a" | awk '$1 == "live" { print $2 }')
+[ "$capped" -lt 9 ] || complain "live is not capped: $capped"
+expect 0 '' set "$base-a" live.share=0.5
+is 2 "$capped" live
+
 # Who changes it is there for a moment.
 "$weir" stat -m "$base-a" | grep -c '^  #' | grep -qx 1 || complain 'weir is still attached'
 exec 3>&- 4>&-

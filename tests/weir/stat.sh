@@ -112,6 +112,9 @@ made_again()
 	tell c 5 again
 	wait $reader || complain 'stat of one that is made anew'
 	[ "$(wc -l <"$work/json")" = 3 ] || complain 'not three objects'
+	! command -v jq >/dev/null ||
+		[ "$(jq '.limiters[0].rates.admitted < 1e6' "$work/json" | grep -c true)" = 3 ] ||
+		complain "a rate of two limiters: $(cat "$work/json")"
 	exec 5>&-
 	wait "$c"
 }
