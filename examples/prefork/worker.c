@@ -160,9 +160,19 @@ static bool open_limiter(struct server *server)
 	return false;
 }
 
-int worker_run(struct worker *worker)
+static struct MHD_Response *make_busy(void)
 {
 	static const char text[] = "too busy: come back later\n";
+	struct MHD_Response *busy = MHD_create_response_from_buffer(sizeof(text) - 1, (void *)text,
+								    MHD_RESPMEM_PERSISTENT);
+
+	if (busy)
+		MHD_add_response_header(busy, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	return busy;
+}
+
+int worker_run(struct worker *worker)
+{
 	struct server server = {.worker = worker};
 	struct MHD_Daemon *daemon;
 	sigset_t ending;
@@ -170,14 +180,12 @@ int worker_run(struct worker *worker)
 
 	if (!open_limiter(&server))
 		return EXIT_FAILURE;
-	server.busy = MHD_create_response_from_buffer(sizeof(text) - 1, (void *)text,
-						      MHD_RESPMEM_PERSISTENT);
+	server.busy = make_busy();
 	daemon = server.busy ? start(&server) : NULL;
 	if (!daemon) {
 		fputs("weir-prefork: a worker cannot serve\n", stderr);
 		return EXIT_FAILURE;
 	}
-	MHD_add_response_header(server.busy, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);
 	sigwait(&ending, &number);
