@@ -115,6 +115,11 @@ static uint64_t beyond(const struct limit_record *limit, uint64_t wants)
 	return wants > limit->reserved ? wants - limit->reserved : 0;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* What this one is due, with what it wants now. */
 static int due(const struct limit_view *v, const struct planner *p, uint64_t shared,
 	       uint64_t *target)
@@ -226,8 +231,9 @@ int plan_make(const struct limit_view *v, const struct planner *p, struct plan *
 	r = due(v, p, plan->shared, &target);
 	if (r != 0)
 		return r;
-	if (p->learning && target > p->held)
-		target = p->held;
+	/* What newcomers want is for later. */
+	if (p->learning)
+		target = least(beyond(&v->limit, p->record.wants), p->held);
 	plan->grant = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
 		      must_move(v, p);

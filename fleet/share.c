@@ -56,8 +56,9 @@ static uint64_t lost_units(const struct weir_share *s)
 		return l->reserved + s->held;
 	case WEIR_LOSS_OPEN:
 		return l->capacity;
-	case WEIR_LOSS_SAFE:
-		return l->reserved > 0 ? l->reserved : l->capacity / s->members;
+	case WEIR_LOSS_EVEN:
+		return l->capacity / s->members > l->reserved ? l->capacity / s->members
+							      : l->reserved;
 	default:
 		return l->reserved;
 	}

@@ -62,8 +62,12 @@ enum weir_allotment {
 
 /* What a share is once its lease has ended, and the store cannot be reached. */
 enum weir_loss {
-	WEIR_LOSS_SAFE, /* what is reserved; if nothing is, the capacity over the members last seen */
-	WEIR_LOSS_ZERO, /* what is reserved, and no more */
+	WEIR_LOSS_RESERVED, /* what is reserved: nothing, if nothing is. Never above the capacity */
+	/*
+	 * The capacity over the members last seen, if that is more. All of them together are within
+	 * the capacity; but above it, while some have the store again and others do not.
+	 */
+	WEIR_LOSS_EVEN,
 	WEIR_LOSS_HOLD, /* as it was: above the capacity, once others get it */
 	WEIR_LOSS_OPEN, /* the capacity, to each */
 };
@@ -115,7 +119,7 @@ struct weir_share_config {
 	uint32_t weight;     /* 1; to WEIR_SHARE_WEIGHT_MAX */
 	int32_t priority;    /* 0; who is above another gets what it wants first */
 	weir_dur period;     /* 1 s; what units are of, for weir_share_demand() */
-	enum weir_loss loss; /* WEIR_LOSS_SAFE */
+	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
 
 	/* Told of each change, in the fleet's thread (weir_fleet_step()). NULL: nobody is. */
 	void (*apply)(void *arg, uint64_t units);
