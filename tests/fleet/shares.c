@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <weir/limits.h>
+
 #include "world.h"
 
 #define LEASE   (20 * WEIR_S)
@@ -359,6 +361,69 @@ static void callbacks(void)
 	end();
 }
 
+static struct weir_limiter *limiter_of(uint32_t limit)
+{
+	const struct weir_fixed_config fixed = {.limit = limit};
+	struct weir_limiter *limiter;
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &fixed;
+	CHECK(weir_limiter_create(&config, &limiter) == 0);
+	return limiter;
+}
+
+/* As many calls as it takes; those that are admitted stay. */
+static unsigned call(struct weir_limiter *limiter, unsigned calls)
+{
+	unsigned admitted = 0;
+
+	for (unsigned i = 0; i < calls; i++) {
+		struct weir_token token;
+
+		admitted += weir_try_acquire(limiter, &token) == 0;
+	}
+	return admitted;
+}
+
+/* Its own limit and its share, the lesser of both; and what it wants is what it could use. */
+static void limiters(void)
+{
+	struct weir_limiter *limiters[2] = {limiter_of(100), limiter_of(20)};
+	struct weir_share_limiter links[2];
+
+	begin(60);
+	for (unsigned i = 0; i < 2; i++) {
+		weir_share_of_limiter(&w.limit, &links[i], limiters[i]);
+		world_enter(&w, i, 0);
+		CHECK(weir_limit(limiters[i]) == 0 && call(limiters[i], 10) == 0);
+	}
+	world_run(&w, ROUNDS);
+	CHECK(weir_limit(limiters[0]) + weir_limit(limiters[1]) <= 60);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)call(limiters[0], 100);
+		(void)call(limiters[1], 100);
+		world_run(&w, REFRESH);
+	}
+	/* The second has learned that 20 are enough. */
+	CHECK(weir_limit(limiters[0]) == 40 && weir_inflight(limiters[0]) == 40);
+	CHECK(weir_limit(limiters[1]) == 20 && weir_inflight(limiters[1]) == 20);
+	world_kill(&w, 1);
+	weir_limiter_destroy(limiters[1]);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)call(limiters[0], 100);
+		world_run(&w, REFRESH);
+	}
+	CHECK(weir_limit(limiters[0]) == 60 && weir_inflight(limiters[0]) == 60);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(weir_limit(limiters[0]) == 0 && call(limiters[0], 10) == 0);
+	world_kill(&w, 0);
+	weir_limiter_destroy(limiters[0]);
+	end();
+}
+
 /* T10, DV1, DC1 to DC4: what is not right is refused, and changes nothing. */
 static void bad_input(void)
 {
@@ -482,6 +547,7 @@ int main(void)
 	throttled();
 	demand();
 	callbacks();
+	limiters();
 	bad_input();
 	damage();
 	many();

@@ -189,6 +189,22 @@ WEIR_API void weir_share_demand(struct weir_share *share, uint64_t units);
  */
 WEIR_API void weir_share_throttled(struct weir_share *share);
 
+/*
+ * A limiter as the user of a share of calls in flight: what it learns here, and what it is due of
+ * what all may have there, the lesser of both is its limit (weir_limit_cap()). It wants what is in
+ * flight and waits, a quarter more, and one; where calls were refused, as much more as would have
+ * admitted them; and never more than it has learned. Calls in flight when a lease ends go on.
+ */
+struct weir_share_limiter {
+	struct weir_limiter *limiter;
+	uint64_t admitted, refused; /* opaque */
+	uint32_t first;             /* opaque */
+};
+
+/* Set apply, wants and arg. *link and the limiter must outlive the share. */
+WEIR_API void weir_share_of_limiter(struct weir_share_config *config,
+				    struct weir_share_limiter *link, struct weir_limiter *limiter);
+
 struct weir_share_info {
 	size_t size; /* set by weir_share_info_init() */
 	enum weir_share_state state;
