@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "share.h"
+#include "parts.h"
 #include "store.h"
 
 #define LEASE_DEFAULT (15 * WEIR_S)
@@ -67,6 +67,12 @@ static void end_leases(const struct weir_fleet *f, weir_time now)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && now >= s->until)
 			share_drop(s);
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
+
+		if (until != 0 && now >= until)
+			parts_drop(p);
+	}
 }
 
 /* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
@@ -95,6 +101,12 @@ static weir_time next_event(const struct weir_fleet *f)
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
+	for (const struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
+
+		if (until != 0 && until < next)
+			next = until;
+	}
 	return next;
 }
 
@@ -306,6 +318,11 @@ void weir_fleet_close(struct weir_fleet *f)
 	pthread_mutex_unlock(&f->lock);
 	if (!f->manual)
 		pthread_join(f->thread, NULL);
+	for (struct weir_parts *p = f->parts, *next; p != NULL; p = next) {
+		next = p->next;
+		parts_drop(p);
+		parts_free(p);
+	}
 	if (f->session != 0)
 		(void)weir_store_end(f->store, f->session);
 	while (f->shares != NULL) {
@@ -328,7 +345,7 @@ void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static bool is_name(const char *name)
+bool fleet_is_name(const char *name)
 {
 	const size_t length = name != NULL ? strnlen(name, WEIR_SHARE_NAME_MAX + 1) : 0;
 
@@ -344,7 +361,7 @@ static int check_share(const struct weir_share_config *c, char *why)
 
 	if (c->size != sizeof(*c))
 		return store_say(-EINVAL, why, "The configuration is of another version.");
-	if (!is_name(c->name))
+	if (!fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if (c->capacity > WEIR_SHARE_UNITS_MAX)

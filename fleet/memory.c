@@ -50,7 +50,7 @@ static weir_time now_of(const struct memory *m)
 }
 
 /* Who has it may have been stopped; who had it may be dead, and left all as it was (block.h). */
-static int lock(struct memory *m)
+static int lock_shared(struct memory *m)
 {
 	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
 	const struct timespec until = {
@@ -64,6 +64,14 @@ static int lock(struct memory *m)
 	if (r == ETIMEDOUT)
 		return store_say(-EIO, m->why, "Another process holds the lock, and is stopped.");
 	return r == 0 ? 0 : store_say(-EIO, m->why, "The lock cannot be had: error %d.", r);
+}
+
+static int lock(struct memory *m)
+{
+	if (m->shared)
+		return lock_shared(m);
+	pthread_mutex_lock(&m->block->lock);
+	return 0;
 }
 
 static int unlock(struct memory *m, int r)

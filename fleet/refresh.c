@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "share.h"
+#include "parts.h"
 
 #define AT_ONCE  20 /* limits of a commit: a row each of limit, member and ledger */
 #define ATTEMPTS 8
@@ -48,6 +48,10 @@ static void forget_session(struct weir_fleet *f)
 		s->fence = 0;
 		s->unsettled = false;
 		share_rename(s);
+	}
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		parts_drop(p);
+		parts_rename(p);
 	}
 }
 
@@ -85,6 +89,9 @@ static int keep_session(struct weir_fleet *f)
 		s->until = f->deadline;
 		share_publish(s);
 	}
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next)
+		if (p->joined)
+			parts_keep(p);
 	return 0;
 }
 
@@ -414,19 +421,31 @@ static int refresh_shares(struct weir_fleet *f)
 	return r;
 }
 
-int fleet_refresh(struct weir_fleet *f)
+static int refresh_all(struct weir_fleet *f)
 {
 	int r = keep_session(f);
 
-	f->strange = false;
 	if (r == 0)
 		r = refresh_shares(f);
-	/* It ended between keeping and committing: begin anew, once. */
-	if (r == -ESTALE) {
-		r = keep_session(f);
-		if (r == 0)
-			r = refresh_shares(f);
+	for (struct weir_parts *p = f->parts; p != NULL && r == 0; p = p->next) {
+		r = parts_refresh(p);
+		if (r == -ESTALE)
+			forget_session(f);
+		if (r != 0 && r != -ESTALE)
+			(void)fail(f, r);
 	}
+	return r;
+}
+
+int fleet_refresh(struct weir_fleet *f)
+{
+	int r;
+
+	f->strange = false;
+	r = refresh_all(f);
+	/* It ended between keeping and committing: begin anew, once. */
+	if (r == -ESTALE)
+		r = refresh_all(f);
 	f->reachable = r == 0;
 	if (r == 0)
 		(void)snprintf(f->why, sizeof(f->why), "%s",

@@ -77,6 +77,8 @@ struct weir_fleet {
 
 	struct weir_share *shares;
 	unsigned count;
+	struct weir_parts *parts; /* parts.h */
+	unsigned parts_count;
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, for us */
 	weir_time next_refresh, next_second;
@@ -87,7 +89,9 @@ struct weir_fleet {
 
 weir_time fleet_now(const struct weir_fleet *fleet);
 
-/* From 0 up to most, without it. */
+bool fleet_is_name(const char *name);
+
+/* A number below most; any, if that is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
 /* Make known what may be used, and until when; tell who wants to be told. */
