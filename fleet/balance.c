@@ -14,7 +14,7 @@ struct standing {
 	const struct balance *b;
 	uint32_t least, extra; /* P / N and P mod N */
 	uint32_t mine;
-	uint32_t below, above; /* members with less than the least, and with more */
+	uint32_t below; /* members with less than the least */
 };
 
 static uint32_t owned_by(const struct balance *b, uint64_t member)
@@ -35,23 +35,22 @@ static struct standing standing_of(const struct balance *b)
 		.mine = owned_by(b, b->self),
 	};
 
-	for (size_t i = 0; i < b->count; i++) {
-		const uint32_t owned = owned_by(b, b->members[i]);
-
-		s.below += owned < s.least;
-		s.above += owned > s.least;
-	}
+	for (size_t i = 0; i < b->count; i++)
+		s.below += owned_by(b, b->members[i]) < s.least;
 	return s;
 }
 
-/* What a member who has so many is due beyond them, now. */
+/*
+ * What a member who has so many may look for beyond them. One more than the least there is only
+ * where a part is free, or another has two more.
+ */
 static uint32_t lacks(const struct standing *s, uint32_t owned)
 {
 	uint32_t need = 0;
 
 	if (owned < s->least)
 		need = s->least - owned;
-	else if (owned == s->least && s->below == 0 && s->above < s->extra)
+	else if (owned == s->least && s->below == 0)
 		need = 1;
 	return s->b->greedy || need == 0 ? need : 1;
 }
