@@ -16,9 +16,9 @@ struct claim {
 };
 
 /*
- * What each is due of the capacity, once all have what they are due. Sorts the claims. Together they
- * are no more than the capacity, but with WEIR_ALLOT_STATIC and WEIR_ALLOT_NONE; and none is more than
- * it wants.
+ * What each is due of the capacity, once all have what they are due. Sorts the claims. Together
+ * they are no more than the capacity, but with WEIR_ALLOT_STATIC and WEIR_ALLOT_NONE; and none is
+ * more than it wants.
  */
 void allot(enum weir_allotment how, uint64_t capacity, struct claim *claims, size_t count);
 

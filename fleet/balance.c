@@ -1,10 +1,10 @@
 /*
  * Dividing parts evenly.
  *
- * All who are there are known, whether they own anything or not: so everybody knows how many he is due.
- * With P parts and N members that is P / N, and one more for P mod N of them, once nobody has
- * less. Parts without an owner come first; they go to the members in order, so that members who
- * see the same choose different ones. What others have too much of is asked for only then.
+ * All who are there are known, whether they own anything or not: so everybody knows how many he is
+ * due. With P parts and N members that is P / N, and one more for P mod N of them, once nobody has
+ * less. Parts without an owner come first; they go to the members in order, so that members who see
+ * the same choose different ones. What others have too much of is asked for only then.
  */
 
 #include "balance.h"
@@ -55,7 +55,9 @@ static uint32_t lacks(const struct standing *s, uint32_t owned)
 	return s->b->greedy || need == 0 ? need : 1;
 }
 
-/* Where this one's begin, among the parts without an owner: after those of the members before it. */
+/*
+ * Where this one's begin, among the parts without an owner: after those of the members before it.
+ */
 static uint32_t offset_of(const struct standing *s)
 {
 	uint32_t offset = 0;

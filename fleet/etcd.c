@@ -3,8 +3,8 @@
  * its leases our sessions.
  *
  * Keys are NAME/KEY. A session has a row of its own, NAME//ID, so that a transaction can tell
- * whether it lives. etcd keeps what it has acknowledged, and an answer to a reading is no older than
- * the question. It may keep a lease longer than it said, after a change of leaders; never
+ * whether it lives. etcd keeps what it has acknowledged, and an answer to a reading is no older
+ * than the question. It may keep a lease longer than it said, after a change of leaders; never
  * shorter. Who answers as another cluster than before is not believed: its numbers begin anew.
  */
 

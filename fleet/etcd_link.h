@@ -15,9 +15,9 @@ int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link 
 void etcd_link_close(struct etcd_link *link);
 
 /*
- * Ask, and take the request away. 0, and an answer to be freed by json_decref(); or a negative errno and
- * a sentence. harmless: it may be done twice, so other members are asked where one fails in the
- * middle. Else who has begun to hear it, alone is asked.
+ * Ask, and take the request away. 0, and an answer to be freed by json_decref(); or a negative
+ * errno and a sentence. harmless: it may be done twice, so other members are asked where one fails
+ * in the middle. Else who has begun to hear it, alone is asked.
  */
 int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool harmless,
 	     json_t **answer);

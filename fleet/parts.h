@@ -1,13 +1,13 @@
 /*
- * Parts, inside. Rows: NAME/worker/ID, a member, bound; NAME/part/I, its owner, bound: it was made by
- * the commit that is the fence; NAME/wish/I, who asks for it, bound. NAME.checkpoints/I stays.
+ * Parts, inside. Rows: NAME/worker/ID, a member, bound; NAME/part/I, its owner, bound: it was made
+ * by the commit that is the fence; NAME/wish/I, who asks for it, bound. NAME.checkpoints/I stays.
  *
  * word   written by                                order    pairs with
  * -----  ----------------------------------------  -------  -------------------------------------
  * until  a refresh, and the lease's end: store     release  weir_parts_fence: acquire, before fence
  * fence  a refresh, and the lease's end: store     relaxed  until carries it
- * leave  weir_parts_release: 1; a refresh: 0       relaxed  nothing: a mark, beside the fence it is of
- * want   weir_parts_want: store                    relaxed  nothing: a number
+ * leave  weir_parts_release: 1; a refresh: 0       relaxed  nothing: a mark, beside the fence it is
+ * of want   weir_parts_want: store                    relaxed  nothing: a number
  */
 #ifndef WEIR_FLEET_PARTS_H
 #define WEIR_FLEET_PARTS_H

@@ -1,6 +1,6 @@
 /*
- * A refresh of parts: read who is there, who owns what and who asks for what; lose, give up, take and
- * ask; and commit it.
+ * A refresh of parts: read who is there, who owns what and who asks for what; lose, give up, take
+ * and ask; and commit it.
  *
  * What is given up is lost here before the commit that erases its row, so that nobody has begun
  * before this one has ended; what is taken is gained after the commit. A commit of which nothing
@@ -17,7 +17,9 @@
 
 #define RELAXED memory_order_relaxed
 
-/* Rows of each kind in a commit: erased, taken with their wishes, wished, withdrawn, and its own. */
+/*
+ * Rows of each kind in a commit: erased, taken with their wishes, wished, withdrawn, and its own.
+ */
 #define EACH_MAX 12
 
 _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");

@@ -149,8 +149,8 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 }
 
 /*
- * Less, once a refresh, for whoever was throttled, unless another has seen to it meanwhile; and more, once
- * a refresh too, when nobody was.
+ * Less, once a refresh, for whoever was throttled, unless another has seen to it meanwhile; and
+ * more, once a refresh too, when nobody was.
  */
 static uint32_t throttle_after(const struct limit_view *v, const struct planner *p)
 {

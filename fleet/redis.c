@@ -2,8 +2,8 @@
  * The store that is a Redis server: hiredis, and one script (redis.lua) in which everything
  * happens at once, by the server's clock.
  *
- * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when it
- * is killed, unless it appends to its file always; a replica that takes over may lack the last
+ * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when
+ * it is killed, unless it appends to its file always; a replica that takes over may lack the last
  * of it; and it may evict. Each run of the server is told from the one before, and weir_view.proven
  * counts from the first time that it was seen, so that members can let old leases end first. Its
  * clock is the wall clock of its machine: set forward, it ends sessions early.

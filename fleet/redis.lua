@@ -5,9 +5,10 @@
 -- {name}:s:ID      a session: there as long as it lives
 -- {name}:d:FIRST   a hash of the rows whose keys begin with that part: "version made session value"
 --
--- ARGV: the server's run, what to do, and more. Answers begin with a status: "ok", "again", "stale".
--- A number of a version is below 2^53 for two centuries yet: it begins at the clock's microseconds
--- each time the server was started, so that it rises even where the server has forgotten it.
+-- ARGV: the server's run, what to do, and more. Answers begin with a status: "ok", "again",
+-- "stale". A number of a version is below 2^53 for two centuries yet: it begins at the clock's
+-- microseconds each time the server was started, so that it rises even where the server has
+-- forgotten it.
 
 local base = KEYS[1]:sub(1, -6)
 local call = redis.call

@@ -1,8 +1,8 @@
 /*
  * Connecting to Redis, and what it tells of itself.
  *
- * A connection on which anything has gone wrong is dropped: hiredis cannot go on after a timeout, and
- * an answer that comes late must not be taken for that of the next question.
+ * A connection on which anything has gone wrong is dropped: hiredis cannot go on after a timeout,
+ * and an answer that comes late must not be taken for that of the next question.
  */
 
 #include "redis_link.h"

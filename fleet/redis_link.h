@@ -45,7 +45,8 @@ int redis_connect(struct redis *redis);
 void redis_drop(struct redis *redis);
 
 /*
- * Ask, and have an answer that is no error. Else a negative errno and a sentence, and nothing to free.
+ * Ask, and have an answer that is no error. Else a negative errno and a sentence, and nothing to
+ * free.
  * -ENOENT: the script is not there, so nothing has happened.
  */
 int redis_ask(struct redis *redis, const struct redis_command *command, redisReply **reply);

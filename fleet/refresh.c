@@ -331,7 +331,9 @@ static int commit(struct weir_fleet *f, struct writing *w)
 	return r == 0 || r == -EAGAIN ? 0 : fail(f, r);
 }
 
-/* All that is to be written of a batch, at once; later each by itself, as they hinder each other. */
+/*
+ * All that is to be written of a batch, at once; later each by itself, as they hinder each other.
+ */
 static int commit_batch(struct weir_fleet *f, struct batch *b, bool together)
 {
 	size_t i = 0;
@@ -360,7 +362,10 @@ static bool is_settled(const struct batch *b)
 	return true;
 }
 
-/* Who was in each other's way is not again at the same moment. In simulated time there is none to wait. */
+/*
+ * Who was in each other's way is not again at the same moment. In simulated time there is none to
+ * wait.
+ */
 static void step_aside(struct weir_fleet *f, unsigned attempt)
 {
 	const struct timespec t = {.tv_nsec = (long)fleet_draw(f, (2 * WEIR_MS) << attempt)};
@@ -402,12 +407,20 @@ static void end_refresh(struct weir_share *s, int r)
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
 
+/*
+ * Without a store, or a session, there is no use in going on; what one limit has, others need not.
+ */
+static bool goes_on(int r)
+{
+	return r != -EIO && r != -ESTALE;
+}
+
 static int refresh_shares(struct weir_fleet *f)
 {
 	struct weir_share *next = f->shares;
-	int r = 0;
+	int r = 0, first = 0;
 
-	while (next != NULL && r == 0) {
+	while (next != NULL && goes_on(r)) {
 		struct batch b = {.count = 0};
 
 		for (; next != NULL && b.count < AT_ONCE; next = next->next) {
@@ -417,24 +430,37 @@ static int refresh_shares(struct weir_fleet *f)
 		r = refresh_batch(f, &b);
 		for (size_t i = 0; i < b.count; i++)
 			end_refresh(b.shares[i], r);
+		if (first == 0 || !goes_on(r))
+			first = r;
 	}
-	return r;
+	return first;
+}
+
+static int refresh_parts(struct weir_fleet *f)
+{
+	int r = 0, first = 0;
+
+	for (struct weir_parts *p = f->parts; p != NULL && goes_on(r); p = p->next) {
+		r = parts_refresh(p);
+		if (r == -ESTALE)
+			forget_session(f);
+		else if (r != 0)
+			(void)fail(f, r);
+		if (first == 0 || !goes_on(r))
+			first = r;
+	}
+	return first;
 }
 
 static int refresh_all(struct weir_fleet *f)
 {
-	int r = keep_session(f);
+	int r = keep_session(f), parts = 0;
 
 	if (r == 0)
 		r = refresh_shares(f);
-	for (struct weir_parts *p = f->parts; p != NULL && r == 0; p = p->next) {
-		r = parts_refresh(p);
-		if (r == -ESTALE)
-			forget_session(f);
-		if (r != 0 && r != -ESTALE)
-			(void)fail(f, r);
-	}
-	return r;
+	if (f->session != 0 && goes_on(r))
+		parts = refresh_parts(f);
+	return r != 0 ? r : parts;
 }
 
 int fleet_refresh(struct weir_fleet *f)
@@ -446,7 +472,7 @@ int fleet_refresh(struct weir_fleet *f)
 	/* It ended between keeping and committing: begin anew, once. */
 	if (r == -ESTALE)
 		r = refresh_all(f);
-	f->reachable = r == 0;
+	f->reachable = r != -EIO;
 	if (r == 0)
 		(void)snprintf(f->why, sizeof(f->why), "%s",
 			       f->strange ? "A limit in the store is of another version." : "");

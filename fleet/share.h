@@ -97,6 +97,8 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 /* Make known what may be used, and until when; tell who wants to be told. */
 void share_publish(struct weir_share *share);
 
+void share_free(struct weir_share *share);
+
 /* Nothing is held any more. */
 void share_drop(struct weir_share *share);
 

@@ -229,7 +229,7 @@ static int open_scheme(const struct store_setup *setup, struct weir_store **stor
 	if (strcmp(scheme, "rediss") == 0)
 		return store_say(
 			-ENOTSUP, why,
-			"Redis over TLS is not supported; put a tunnel in front of it, or use etcds://.");
+			"Redis over TLS is not supported: hiredis has none. Use a tunnel, or etcds://.");
 	if (strcmp(scheme, "redis") == 0)
 		return redis_store_open(setup, store, why);
 	if (strcmp(scheme, "etcd") == 0 || strcmp(scheme, "etcds") == 0)

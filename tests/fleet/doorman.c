@@ -1,7 +1,8 @@
 /*
- * Doorman's seven scenarios, in simulated time, by the code that runs in earnest. A capacity of 500;
- * leases of 60 s and refreshes each 5 s, as there. What Doorman's own simulation comes to is in
- * docs/fleet.md; here nobody may ever see more than the capacity, and there is no phase without any.
+ * Doorman's seven scenarios, in simulated time, by the code that runs in earnest. A capacity of
+ * 500; leases of 60 s and refreshes each 5 s, as there. What Doorman's own simulation comes to is
+ * in docs/fleet.md; here nobody may ever see more than the capacity, and there is no phase without
+ * any.
  *
  * Where Doorman has servers that lose and win mastership, here is a store that is not reachable.
  */

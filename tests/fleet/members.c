@@ -1,9 +1,9 @@
 /*
  * members KIND: processes that share a limit over a store of that kind, and what befalls them.
  *
- * They are killed and stopped, their clocks are set, and so it goes for the store. All the while somebody
- * reads the ledger, and adds up what counts: it is never above the capacity. Nothing depends on how
- * long anything takes, but for leases, which end.
+ * They are killed and stopped, their clocks are set, and so it goes for the store. All the while
+ * somebody reads the ledger, and adds up what counts: it is never above the capacity. Nothing
+ * depends on how long anything takes, but for leases, which end.
  */
 
 #include <errno.h>

@@ -375,7 +375,10 @@ static void store_lost(void)
 	end();
 }
 
-/* Commits that happen unheard of, and members that come and go: one owner at a time, and even in the end. */
+/*
+ * Commits that happen unheard of, and members that come and go: one owner at a time, and even in
+ * the end.
+ */
 static void rough(void)
 {
 	begin();
@@ -412,7 +415,9 @@ static struct weir_parts *open_capacity(unsigned member, uint64_t capacity, uint
 	return parts;
 }
 
-/* GB3 (ours: the last part is worth the rest), GB6 to GB12: what is wanted, and what that comes to. */
+/*
+ * GB3 (ours: the last part is worth the rest), GB6 to GB12: what is wanted, and what that comes to.
+ */
 static void capacities(void)
 {
 	static const struct {
@@ -477,7 +482,9 @@ static void competition(void)
 	world_end(&w);
 }
 
-/* EJ6: what makes no sense in the store is an error, and nothing is taken; and bad configurations. */
+/*
+ * EJ6: what makes no sense in the store is an error, and nothing is taken; and bad configurations.
+ */
 static void bad_input(void)
 {
 	const struct weir_write odd = {"work/part/3", WEIR_WRITE_PUT, "?", 1};

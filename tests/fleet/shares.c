@@ -77,7 +77,9 @@ static void release(void)
 	end();
 }
 
-/* T6: 120 becomes 60 while all of it is held: nobody grows before it is enough, none is negative. */
+/*
+ * T6: 120 becomes 60 while all of it is held: nobody grows before it is enough, none is negative.
+ */
 static void cut(void)
 {
 	begin(120);

@@ -1,9 +1,9 @@
 /*
  * What every store must do, done with one of them: stores KIND.
  *
- * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls. Servers are started, killed, stopped and
- * cut off; nothing here depends on how long anything takes, but on what a time to live promises:
- * a session is there until it is over, and not for ever.
+ * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls. Servers are started, killed,
+ * stopped and cut off; nothing here depends on how long anything takes, but on what a time to live
+ * promises: a session is there until it is over, and not for ever.
  */
 
 #include <errno.h>
@@ -416,7 +416,8 @@ static void set_mode(struct rig *rig, enum proxy_mode mode)
 
 /*
  * An answer that is lost, cut or spoilt says nothing of what happened, and is never taken for
- * anything else; what is read afterwards tells. With it comes the next question on a new connection.
+ * anything else; what is read afterwards tells. With it comes the next question on a new
+ * connection.
  */
 static void lost_replies(struct rig *rig)
 {

@@ -24,14 +24,14 @@
  *   holds. Where the capacity is cut, all shrink, and none grows until it is enough.
  * - A lease ends for its holder before it ends for the store. So who is stopped, cut off or dead
  *   has stopped using what others are given, as long as it asks weir_share_units() at each call.
- * - Each lease has a fence, a number that never goes back: what is guarded by it (weir_share_fence())
- *   cannot be done by who has lost it.
+ * - Each lease has a fence, a number that never goes back: what is guarded by it,
+ *   weir_share_fence(), cannot be done by who has lost it.
  * - Without a store a process goes on with its lease to its end; then by what loss says.
  *
  * Thread safety. Any thread may call any function here at any time, but weir_fleet_close() and
- * weir_share_leave() end what they are given. weir_share_units(), weir_share_want(), weir_share_demand() and
- * weir_share_throttled() take no lock and make no system call beside reading the clock. The
- * others may wait for the store.
+ * weir_share_leave() end what they are given. weir_share_units(), weir_share_want(),
+ * weir_share_demand() and weir_share_throttled() take no lock and make no system call beside
+ * reading the clock. The others may wait for the store.
  *
  * Fork. A fleet belongs to the process that opened it.
  */
@@ -94,7 +94,9 @@ struct weir_fleet_config {
 	 * a limit have the same. 15 s, or what the store has at least.
 	 */
 	weir_dur lease;
-	/* How often it is kept, and shares are looked at: a third of the lease; 0.8 to 1.3 of it. */
+	/*
+	 * How often it is kept, and shares are looked at: a third of the lease; 0.8 to 1.3 of it.
+	 */
 	weir_dur refresh;
 
 	uint32_t manual; /* 1: there is no thread: the caller calls weir_fleet_step() */
@@ -123,7 +125,9 @@ struct weir_share_config {
 
 	/* Told of each change, in the fleet's thread (weir_fleet_step()). NULL: nobody is. */
 	void (*apply)(void *arg, uint64_t units);
-	/* Asked what is wanted, before it is told to the store. NULL: weir_share_want(), or demand. */
+	/*
+	 * Asked what is wanted, before it is told to the store. NULL: weir_share_want(), or demand.
+	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
 };
@@ -134,15 +138,18 @@ WEIR_API void weir_fleet_config_init_sized(struct weir_fleet_config *config, siz
 WEIR_API void weir_share_config_init_sized(struct weir_share_config *config, size_t size);
 
 /*
- * Open a fleet: a store, a session in it, and a thread. 0; -EINVAL, with a sentence in why (may be NULL),
- * cut at why_size: the configuration is no good, or the store has no lease as short as that; or as
- * weir_store_open(). With a store of the caller's that does not answer, it is 0 as well: the
+ * Open a fleet: a store, a session in it, and a thread. 0; -EINVAL, with a sentence in why (may be
+ * NULL), cut at why_size: the configuration is no good, or the store has no lease as short as that;
+ * or as weir_store_open(). With a store of the caller's that does not answer, it is 0 as well: the
  * fleet goes on trying.
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *config,
 					     struct weir_fleet **fleet, char *why, size_t why_size);
 
-/* Leave all limits and end; what was held is free at once, if the store can be told. NULL is allowed. */
+/*
+ * Leave all limits and end; what was held is free at once, if the store can be told. NULL is
+ * allowed.
+ */
 WEIR_API void weir_fleet_close(struct weir_fleet *fleet);
 
 /*
@@ -160,8 +167,8 @@ WEIR_API void weir_fleet_error(struct weir_fleet *fleet, char *text, size_t size
 
 /*
  * Join a limit. It begins with what is reserved, and has its share once the store has been asked:
- * at once with a thread, with the next weir_fleet_refresh() otherwise. 0; -EINVAL with a sentence; -EEXIST: this
- * process has joined it already; -ENOSPC: WEIR_FLEET_SHARES_MAX; -ENOMEM.
+ * at once with a thread, with the next weir_fleet_refresh() otherwise. 0; -EINVAL with a sentence;
+ * -EEXIST: this process has joined it already; -ENOSPC: WEIR_FLEET_SHARES_MAX; -ENOMEM.
  */
 WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
 					     const struct weir_share_config *config,
@@ -170,15 +177,19 @@ WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
 /* Leave: use nothing of it any more before this is called. NULL is allowed. */
 WEIR_API void weir_share_leave(struct weir_share *share);
 
-/* Units that this process may use now, with what is reserved; 0 after the lease, unless loss says more. */
+/*
+ * Units that this process may use now, with what is reserved; 0 after the lease, unless loss says
+ * more.
+ */
 WEIR_API uint64_t weir_share_units(const struct weir_share *share);
 
 /* What is wanted, in units, until it is said anew. -EINVAL: above WEIR_SHARE_UNITS_MAX. */
 WEIR_API int weir_share_want(struct weir_share *share, uint64_t units);
 
 /*
- * So many units were asked for now, admitted or refused. What is wanted is then made of the last ten
- * seconds of it, the last second weighing most; unless it is said by weir_share_want() or wants().
+ * So many units were asked for now, admitted or refused. What is wanted is then made of the last
+ * ten seconds of it, the last second weighing most; unless it is said by weir_share_want() or
+ * wants().
  */
 WEIR_API void weir_share_demand(struct weir_share *share, uint64_t units);
 
@@ -224,14 +235,15 @@ WEIR_API void weir_share_info_init_sized(struct weir_share_info *info, size_t si
 WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_info *info);
 
 /*
- * What must be true for a commit that only the holder of this lease may make: a check for weir_store_commit().
- * Its key is of the share, for as long as that. 0; -ESTALE: there is no lease.
+ * What must be true for a commit that only the holder of this lease may make: a check for
+ * weir_store_commit(). Its key is of the share, for as long as that. 0; -ESTALE: there is no lease.
  */
 WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check);
 
 /*
  * Change the capacity of a limit, for all. Where it is cut, all members are within it after
- * a refresh of each. 0; -EINVAL; -ENOENT: the limit is not in the store yet; or as the store has it.
+ * a refresh of each. 0; -EINVAL; -ENOENT: the limit is not in the store yet; or as the store has
+ * it.
  */
 WEIR_API int weir_share_change(struct weir_share *share, uint64_t capacity);
 

@@ -19,15 +19,17 @@
  * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
  * the capacity.
  *
- * An owner has his part until his lease ends, by his own clock, which is before it does for the store.
- * What he does to anything that many can reach, he should do with the part's fence:
+ * An owner has his part until his lease ends, by his own clock, which is before it does for the
+ * store. What he does to anything that many can reach, he should do with the part's fence:
  * weir_parts_checkpoint() does; it is refused once the part is another's.
  *
- * Callbacks run in the fleet's thread (weir_fleet_step(), weir_fleet_refresh()), one at a time. They may
- * call weir_parts_checkpoint(), weir_parts_load(), weir_parts_fence() and weir_parts_release(), and nothing else of
- * the fleet; while one runs, no lease is kept: be quick, or hand over to another thread.
+ * Callbacks run in the fleet's thread (weir_fleet_step(), weir_fleet_refresh()), one at a time.
+ * They may call weir_parts_checkpoint(), weir_parts_load(), weir_parts_fence() and
+ * weir_parts_release(), and nothing else of the fleet; while one runs, no lease is kept: be quick,
+ * or hand over to another thread.
  *
- * Thread safety. Any thread may call any function at any time, but weir_parts_close(), which ends it.
+ * Thread safety. Any thread may call any function at any time, but weir_parts_close(), which ends
+ * it.
  */
 #ifndef WEIR_PARTS_H
 #define WEIR_PARTS_H
@@ -69,8 +71,8 @@ struct weir_parts_config {
 	/* A part is this member's. NULL: nobody is told. */
 	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
 	/*
-	 * Another is due it. NULL: it is given up at once, after on_lost(). Else go on until what is
-	 * begun is done, then call weir_parts_release().
+	 * Another is due it. NULL: it is given up at once, after on_lost(). Else go on until what
+	 * is begun is done, then call weir_parts_release().
 	 */
 	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
 	/* It is no more. forced: it was taken, or the lease has ended: stop what is going on. */
@@ -82,9 +84,9 @@ struct weir_parts_config {
 WEIR_API void weir_parts_config_init_sized(struct weir_parts_config *config, size_t size);
 
 /*
- * Take part. The first parts come with the refresh after the next one, once all who begin at the same
- * time know of each other. 0; -EINVAL with a sentence in why (may be NULL), cut at why_size; -EEXIST: this process has
- * it open; -ENOSPC: WEIR_PARTS_FLEET_MAX; -ENOMEM.
+ * Take part. The first parts come with the refresh after the next one, once all who begin at the
+ * same time know of each other. 0; -EINVAL with a sentence in why (may be NULL), cut at why_size;
+ * -EEXIST: this process has it open; -ENOSPC: WEIR_PARTS_FLEET_MAX; -ENOMEM.
  */
 WEIR_API WEIR_MUST_CHECK int weir_parts_open(struct weir_fleet *fleet,
 					     const struct weir_parts_config *config,
@@ -100,7 +102,10 @@ WEIR_API uint64_t weir_parts_fence(const struct weir_parts *parts, uint32_t part
 WEIR_API uint32_t weir_parts_owned(const struct weir_parts *parts);
 WEIR_API uint64_t weir_parts_units(const struct weir_parts *parts);
 
-/* Units that are wanted, with WEIR_PARTS_WANTED. -EINVAL: with another, or above WEIR_SHARE_UNITS_MAX. */
+/*
+ * Units that are wanted, with WEIR_PARTS_WANTED. -EINVAL: with another, or above
+ * WEIR_SHARE_UNITS_MAX.
+ */
 WEIR_API int weir_parts_want(struct weir_parts *parts, uint64_t units);
 
 /* Give a part up, with the next refresh. -ESTALE: it is not this member's by that fence. */
@@ -108,15 +113,16 @@ WEIR_API int weir_parts_release(struct weir_parts *parts, uint32_t part, uint64_
 
 /*
  * Write down how far the work on a part has come, as its owner by that fence. sequence must not
- * be below that of the last one. 0; -ESTALE: it is another's; -ERANGE: it goes back; -EINVAL, -EMSGSIZE:
- * WEIR_CHECKPOINT_SIZE_MAX; -EIO: not known: do it again.
+ * be below that of the last one. 0; -ESTALE: it is another's; -ERANGE: it goes back; -EINVAL,
+ * -EMSGSIZE: WEIR_CHECKPOINT_SIZE_MAX; -EIO: not known: do it again.
  */
 WEIR_API WEIR_MUST_CHECK int weir_parts_checkpoint(struct weir_parts *parts, uint32_t part,
 						   uint64_t fence, uint64_t sequence,
 						   const void *value, size_t size);
 
 /*
- * The last checkpoint of a part, whoever wrote it. *size: what value has room for, and what there is. 0;
+ * The last checkpoint of a part, whoever wrote it. *size: what value has room for, and what there
+ * is. 0;
  * -ENOENT: there is none, sequence is 0; -EMSGSIZE: no room; -EPROTO; or as the store has it.
  */
 WEIR_API WEIR_MUST_CHECK int weir_parts_load(struct weir_parts *parts, uint32_t part,

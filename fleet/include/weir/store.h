@@ -38,7 +38,9 @@
 extern "C" {
 #endif
 
-/* A key is of letters, digits and -_.:@ in parts with / between, of which the first has a / after. */
+/*
+ * A key is of letters, digits and -_.:@ in parts with / between, of which the first has a / after.
+ */
 #define WEIR_STORE_KEY_MAX 255
 
 /* Bytes of a value. */
@@ -97,8 +99,7 @@ struct weir_view {
 struct weir_store_caps {
 	weir_dur ttl_min; /* no session is granted less */
 	weir_dur late;    /* so much after its time a session may still be there */
-	uint32_t
-		durable; /* 1: versions never go back, and nothing acknowledged is lost, over restarts */
+	uint32_t durable; /* 1: what is acknowledged is kept over restarts, and versions rise */
 	const char *note; /* a sentence of what it does not keep; "" */
 };
 
@@ -194,7 +195,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 
 /*
  * Visit all rows whose keys begin with any of so many prefixes, in no order, as they were at one
- * instant. A prefix has a / in it, and none begins with another. row() must not call the store. *view may be NULL.
+ * instant. A prefix has a / in it, and none begins with another. row() must not call the store.
+ * *view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_row_fn *row, void *arg,
