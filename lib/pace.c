@@ -52,9 +52,9 @@ weir_time pace_time_of(const struct pace *p, uint64_t worth)
 		percent = step_up(percent);
 	}
 	slots += (left + percent - 1) / percent;
-	if (worth == UINT64_MAX || slots > RETRY_MAX / p->slot)
+	if (worth == UINT64_MAX)
 		return WEIR_FOREVER;
-	return p->origin + slots * p->slot;
+	return p->origin + (slots < SPAN / p->slot ? slots : SPAN / p->slot) * p->slot;
 }
 
 void pace_move(struct pace *p, uint64_t slots)
@@ -153,5 +153,5 @@ uint64_t quota_worth_for(const struct quota *q, uint64_t taken)
 	if (needed <= 0)
 		return 0;
 	worth = ((wide)needed + q->units - 1) / q->units;
-	return worth < UINT64_MAX ? (uint64_t)worth : UINT64_MAX;
+	return worth < UINT64_MAX ? (uint64_t)worth : UINT64_MAX - 1;
 }

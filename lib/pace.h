@@ -61,7 +61,10 @@ uint64_t pace_slots(const struct pace *p, weir_time now);
 
 uint64_t pace_worth(const struct pace *p, uint64_t slots);
 
-/* The first slot by which so much has come: its beginning. WEIR_FOREVER: none. */
+/*
+ * The first slot by which so much has come: its beginning, or if that is out of sight, a time not
+ * after it. WEIR_FOREVER: there is none.
+ */
 weir_time pace_time_of(const struct pace *p, uint64_t worth);
 
 /* Have the origin so many slots later, and nothing else. Quotas first. */

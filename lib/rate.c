@@ -111,13 +111,25 @@ static void move_origin(struct weir_rate *r, weir_time now)
 		pace_move(&r->terms.pace, slots);
 }
 
-/* Numbers stay small enough if somebody does this now and then. */
-static void renew(struct weir_rate *r, weir_time now)
+static bool is_far(const struct pace *p, weir_time now)
 {
-	if (pthread_mutex_trylock(&r->lock) != 0)
+	return (int64_t)(now - p->origin) > (int64_t)RENEWAL;
+}
+
+void rate_renew(struct weir_rate *r, weir_time now)
+{
+	if (LIKELY(!is_far(&r->terms.pace, now)))
 		return;
 	move_origin(r, now);
 	rate_publish(r);
+}
+
+/* One call of many is enough: who finds the lock taken leaves it to another. */
+static void try_to_renew(struct weir_rate *r, weir_time now)
+{
+	if (pthread_mutex_trylock(&r->lock) != 0)
+		return;
+	rate_renew(r, now);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -134,8 +146,8 @@ bool rate_admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost
 	for (unsigned i = 0; i < r->quotas; i++)
 		if (cost->units[i] > 0)
 			rate_count(r, (enum rate_total)(RATE_TAKEN + i), cost->units[i]);
-	if (UNLIKELY((int64_t)(now - terms.pace.origin) > (int64_t)RENEWAL))
-		renew(r, now);
+	if (UNLIKELY(is_far(&terms.pace, now)))
+		try_to_renew(r, now);
 	return true;
 }
 

@@ -128,6 +128,9 @@ int rate_check_quota(const struct weir_quota *q, unsigned index, char *why, size
 /* Have the terms of the lock's owner in force. */
 void rate_publish(struct weir_rate *r);
 
+/* Have their origin nearer, if it is far away: numbers stay small enough. The lock's owner's. */
+void rate_renew(struct weir_rate *r, weir_time now);
+
 void rate_count(struct weir_rate *r, enum rate_total which, uint64_t count);
 
 bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost);

@@ -109,6 +109,7 @@ static uint32_t serve(struct weir_rate *r, weir_time now)
 {
 	uint32_t told = NIL, *end = &told, i;
 
+	rate_renew(r, now);
 	while ((i = r->line.head) != NIL && rate_admit(r, now, &r->seat[i].cost)) {
 		struct seat *seat = &r->seat[i];
 

@@ -589,6 +589,29 @@ Test(rate, who_waits_gets_what_is_given_back)
 	weir_rate_destroy(rate);
 }
 
+Test(rate, a_turn_that_is_years_away, .timeout = 60)
+{
+	struct weir_rate_config config = plan(1, DAY, 0);
+	const weir_time began = clock_time;
+	struct weir_rate *rate;
+	struct weir_wait wait;
+	unsigned looks = 0;
+
+	config.queue = 1;
+	rate = make(&config);
+	cr_assert_eq(weir_rate_settle(rate, 0, 0, 4000), 0);
+	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), 0);
+	while (weir_rate_poll(rate, &wait) == -EAGAIN) {
+		cr_assert_lt(looks++, 10, "it may have to look a few times");
+		clock_time = weir_rate_serve(rate);
+		cr_assert_neq(clock_time, WEIR_FOREVER);
+		if (look(rate).waiting == 1)
+			(void)weir_rate_serve(rate);
+	}
+	cr_assert_eq(clock_time - began, 4001 * DAY - look(rate).slot);
+	weir_rate_destroy(rate);
+}
+
 static unsigned sooner;
 
 Test(rate, a_loop_is_told_when_turns_come_sooner)
