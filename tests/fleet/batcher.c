@@ -643,6 +643,24 @@ Test(batcher, a_pause_releases_nothing_and_can_be_ended)
 	free(ops);
 }
 
+Test(batcher, what_comes_after_a_while_waits_for_company)
+{
+	struct weir_operation *a, *b;
+
+	begin(plan(), 0, WEIR_QUOTA_UNLIMITED);
+	pass(250 * WEIR_MS);
+	a = enqueue(&plain, 1, WEIR_OPERATION_BATCHABLE, 1);
+	pass(49 * WEIR_MS);
+	cr_assert_eq(play.operations, 0);
+	b = enqueue(&plain, 1, WEIR_OPERATION_BATCHABLE, 1);
+	pass(WEIR_MS);
+	cr_assert_eq(play.begun, 1);
+	cr_assert_eq(play.operations, 2);
+	finish();
+	free(a);
+	free(b);
+}
+
 /* Operations and bytes, and a batch of both. */
 Test(batcher, keeps_to_several_quotas)
 {

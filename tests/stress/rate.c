@@ -3,10 +3,10 @@
  *
  *	stress-rate [CALLS [THREADS]]
  *
- * First, in given time: threads take what they can while another sets the quota to what it is, over
- * and over, and the clock goes on by a slot when nobody finds anything left. Checked: what was
- * taken by then is what has fallen due, to the unit. The same with two quotas, of which each call
- * takes both or none: nobody exceeds either, and one of them is used up.
+ * First, in given time: threads take what they can while another sets the quota to what it is, in two
+ * ways in turn, and the clock goes on by a slot when nobody finds anything left. Checked: what was
+ * taken by then is what has fallen due, to the unit. Then with two quotas, of which each call
+ * takes both or none, and slots that begin as soon as anybody is refused: both accounts are right.
  *
  * Then in real time: threads wait for their turns, leave at short deadlines, or give back what they
  * took, and the rate is closed and opened meanwhile. Checked: all have their turns in the
@@ -22,7 +22,9 @@
 #include "check.h"
 
 #define UNITS UINT64_C(99999)
+#define FEW   UINT64_C(1000)
 #define SLOT  (7 * WEIR_MS)
+#define BURST (UINT64_C(1) << 40) /* so that nothing lapses */
 
 static _Atomic weir_time given_time;
 
@@ -36,9 +38,9 @@ static const struct weir_clock given_clock = {.now = given_now};
 
 struct scene {
 	struct weir_rate *rate;
-	const struct weir_quota *quota;
-	unsigned quotas;
+	struct weir_quota same[2]; /* in two ways */
 	atomic_uint round;
+	unsigned rounds;
 	atomic_uint idle; /* who has found nothing left in this round */
 	atomic_bool over;
 	_Atomic uint64_t taken[2];
@@ -54,104 +56,141 @@ static struct weir_rate_snapshot look(struct weir_rate *rate)
 }
 
 /* Until nothing is left. */
-static void take_all(struct scene *scene, uint64_t *seed)
+static void take_all(struct scene *scene)
 {
-	struct weir_cost cost = {.units = {1}};
-
-	for (;;) {
-		if (scene->quotas > 1)
-			cost = (struct weir_cost){.units = {1, 1 + draw(seed) % 3}};
-		if (weir_rate_try_for(scene->rate, &cost) != 0)
-			return;
-		for (unsigned i = 0; i < scene->quotas; i++)
-			atomic_fetch_add(&scene->taken[i], cost.units[i]);
-	}
+	while (weir_rate_try(scene->rate, 1) == 0)
+		atomic_fetch_add(&scene->taken[0], 1);
 }
 
 static void *take_each_round(void *arg)
 {
 	struct scene *scene = *(struct scene **)arg;
-	uint64_t seed = (uint64_t)(uintptr_t)arg;
 
 	for (unsigned round = 1; !atomic_load(&scene->over); round++) {
-		while (atomic_load(&scene->round) < round && !atomic_load(&scene->over))
-			sched_yield();
-		take_all(scene, &seed);
+		do /* between the rounds too, when nothing is left: then nobody may have any */
+			take_all(scene);
+		while (atomic_load(&scene->round) < round && !atomic_load(&scene->over));
+		take_all(scene);
 		atomic_fetch_add(&scene->idle, 1);
 	}
 	return NULL;
 }
 
+/* The same in other words: who reads half of each sees sixty times as much, or as little. */
 static void *set_it(void *arg)
 {
 	struct scene *scene = *(struct scene **)arg;
 
-	while (!atomic_load(&scene->over)) {
-		CHECK(weir_rate_set(scene->rate, 0, scene->quota) == 0);
-		sched_yield();
-	}
+	for (unsigned i = 0; !atomic_load(&scene->over); i++)
+		CHECK(weir_rate_set(scene->rate, 0, &scene->same[i % 2]) == 0);
 	return NULL;
 }
 
-/* A round: a slot begins, and all take what there is. Twice, since what goes back is refused for
- * an instant. */
+/* A slot begins, and all take what there is. */
 static void play_round(struct scene *scene, unsigned threads)
 {
-	for (unsigned again = 0; again < 2; again++) {
-		atomic_store(&scene->idle, 0);
-		atomic_fetch_add(&scene->round, 1);
-		while (atomic_load(&scene->idle) < threads)
-			sched_yield();
-	}
+	atomic_store(&scene->idle, 0);
+	atomic_fetch_add(&scene->round, 1);
+	while (atomic_load(&scene->idle) < threads)
+		sched_yield();
 }
 
-static void check_round(const struct scene *scene, unsigned k, unsigned threads)
+/* What was taken of each quota, and what is left, is what has fallen due. */
+static void check_accounts(const struct scene *scene, unsigned quotas, uint64_t due)
 {
-	uint64_t due = (k + 1) * SLOT * UNITS / WEIR_S;
-	const uint64_t first = atomic_load(&scene->taken[0]);
-	const uint64_t second = atomic_load(&scene->taken[1]);
+	const struct weir_rate_snapshot s = look(scene->rate);
 
-	if (scene->quotas == 1) {
-		CHECK(first == due);
-		return;
-	}
-	CHECK(first <= due);
-	CHECK(second <= due + 2);
-	CHECK(first == due || second >= due);
-	(void)threads;
+	for (unsigned i = 0; i < quotas; i++)
+		CHECK(atomic_load(&scene->taken[i]) + s.quotas[i].available ==
+		      due + s.quotas[i].debt);
 }
 
-static void in_given_time(unsigned quotas, unsigned rounds, unsigned threads)
+/* The calls of a scene, of threads, while its quota is set. */
+static struct scene *open_scene(uint64_t units, unsigned quotas)
 {
-	struct scene *const scene = calloc(1, sizeof(*scene)), *scenes[THREADS_MAX];
+	struct scene *scene = calloc(1, sizeof(*scene));
 	struct weir_rate_config config;
-	struct crew takers, setter;
 
 	CHECK(scene != NULL);
 	weir_rate_config_init(&config);
-	config.quotas[0] = config.quotas[1] = (struct weir_quota){.units = UNITS};
+	config.quotas[0] = config.quotas[1] = (struct weir_quota){.units = units, .burst = BURST};
 	config.quota_count = quotas;
 	config.slot = SLOT;
 	config.clock = &given_clock;
 	CHECK(weir_rate_create(&config, &scene->rate) == 0);
-	scene->quota = &config.quotas[0];
-	scene->quotas = quotas;
+	scene->same[0] = config.quotas[0];
+	scene->same[1] = (struct weir_quota){
+		.units = 60 * units, .period = 60 * WEIR_S, .burst = BURST};
+	return scene;
+}
+
+static void close_scene(struct scene *scene)
+{
+	CHECK(look(scene->rate).admitted == atomic_load(&scene->taken[0]));
+	CHECK(look(scene->rate).quotas[0].taken == atomic_load(&scene->taken[0]));
+	weir_rate_destroy(scene->rate);
+	free(scene);
+}
+
+static void in_rounds(unsigned rounds, unsigned threads)
+{
+	struct scene *const scene = open_scene(UNITS, 1), *scenes[THREADS_MAX];
+	struct crew takers, setter;
+
 	for (unsigned i = 0; i < threads; i++)
 		scenes[i] = scene;
 	crew_start(&takers, threads, take_each_round, (char *)scenes, sizeof(scenes[0]));
 	crew_start(&setter, 1, set_it, (char *)scenes, sizeof(scenes[0]));
 	for (unsigned k = 0; k < rounds; k++) {
+		const uint64_t due = (k + 1) * SLOT * UNITS / WEIR_S;
+
 		play_round(scene, threads);
-		check_round(scene, k, threads);
+		CHECK(atomic_load(&scene->taken[0]) == due);
+		check_accounts(scene, 1, due);
 		atomic_fetch_add(&given_time, SLOT);
 	}
 	atomic_store(&scene->over, true);
 	crew_join(&takers);
 	crew_join(&setter);
-	CHECK(look(scene->rate).admitted == atomic_load(&scene->taken[0]));
-	CHECK(look(scene->rate).quotas[0].taken >= atomic_load(&scene->taken[0]));
-	weir_rate_destroy(scene->rate);
-	free(scene);
+	close_scene(scene);
+}
+
+/* Of two quotas: both or none. Whoever is refused has the next slot begin. */
+static void *take_both(void *arg)
+{
+	struct scene *scene = *(struct scene **)arg;
+	uint64_t seed = (uint64_t)(uintptr_t)arg;
+
+	while (!atomic_load(&scene->over)) {
+		const struct weir_cost cost = {.units = {1, 1 + draw(&seed) % 3}};
+
+		if (weir_rate_try_for(scene->rate, &cost) != 0) {
+			atomic_fetch_add(&given_time, SLOT);
+			if (atomic_fetch_add(&scene->round, 1) >= scene->rounds)
+				atomic_store(&scene->over, true);
+			continue;
+		}
+		for (unsigned i = 0; i < 2; i++)
+			atomic_fetch_add(&scene->taken[i], cost.units[i]);
+	}
+	return NULL;
+}
+
+static void in_a_rush(unsigned rounds, unsigned threads)
+{
+	struct scene *const scene = open_scene(FEW, 2), *scenes[THREADS_MAX];
+	const weir_time began = given_time;
+	struct crew takers, setter;
+
+	scene->rounds = rounds;
+	for (unsigned i = 0; i < threads; i++)
+		scenes[i] = scene;
+	crew_start(&setter, 1, set_it, (char *)scenes, sizeof(scenes[0]));
+	crew_start(&takers, threads, take_both, (char *)scenes, sizeof(scenes[0]));
+	crew_join(&takers);
+	crew_join(&setter);
+	check_accounts(scene, 2, (given_time - began + SLOT) * FEW / WEIR_S);
+	close_scene(scene);
 }
 
 #define FAST 400000 /* a second */
@@ -282,8 +321,8 @@ int main(int argc, char **argv)
 	const uint64_t calls = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
 	const unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
 
-	in_given_time(1, (unsigned)(calls / 700), threads);
-	in_given_time(2, (unsigned)(calls / 700), threads);
+	in_rounds((unsigned)(calls / 3000), threads / 2);
+	in_a_rush((unsigned)calls, threads / 2);
 	in_real_time(calls / threads / 2, threads);
 	return 0;
 }
