@@ -3,7 +3,7 @@
  * once, by another thread later, or never; flushes, pauses and another pace meanwhile. Then it ends,
  * by a drain, or by giving back what is left.
  *
- *	fleet-crowd [OPERATIONS [THREADS]]
+ *	fleet-batches [OPERATIONS [THREADS]]
  *
  * Checked: every operation comes back as often as it was accepted, and to nobody else; the numbers add
  * up; nothing is needed in the end.
