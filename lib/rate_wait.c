@@ -174,17 +174,15 @@ void line_serve(struct weir_rate *r, weir_time now, bool rouse)
 
 weir_time weir_rate_serve(struct weir_rate *r)
 {
-	const weir_time now = rate_now(r);
 	weir_time next = WEIR_FOREVER;
-	uint32_t told;
 
 	pthread_mutex_lock(&r->lock);
-	told = serve(r, now);
-	set_watch(r, false);
+	line_serve(r, rate_now(r), false);
+	/* Who was told may stand in the line again. */
+	pthread_mutex_lock(&r->lock);
 	if (r->line.head != NIL)
 		next = rate_turn(r, line_first(r));
 	pthread_mutex_unlock(&r->lock);
-	tell(r, told);
 	return next;
 }
 

@@ -99,10 +99,10 @@ struct weir_rate_config {
 	const struct weir_clock *clock; /* CLOCK_MONOTONIC; with another, no weir_rate_take() */
 
 	/*
-	 * Told when somebody who waits may be served sooner than weir_rate_serve() said last, in the
-	 * thread that made it so, by weir_rate_set() or weir_rate_settle(): for an event loop, which
-	 * serves again. It may call the rate, but neither destroy it nor wait in weir_rate_take().
-	 * NULL: nobody is.
+	 * Told when somebody who waits may be served sooner than weir_rate_serve() said last, by
+	 * weir_rate_set(), weir_rate_settle() or who leaves the queue, in the thread that did it: for
+	 * an event loop, which serves again. It may call the rate, but neither destroy it nor wait in
+	 * weir_rate_take(). NULL: nobody is.
 	 */
 	void (*sooner)(void *arg);
 	void *sooner_arg;
@@ -180,8 +180,9 @@ WEIR_API WEIR_MUST_CHECK int weir_rate_poll(struct weir_rate *rate, struct weir_
 WEIR_API WEIR_MUST_CHECK int weir_rate_cancel(struct weir_rate *rate, struct weir_wait *wait);
 
 /*
- * Serve those whose turn it is, and tell when that of the next one comes: call it again then. One
- * timer a rate is enough, however many wait. WEIR_FOREVER: nobody waits, or nothing may pass.
+ * Serve those whose turn it is, and tell when that of the next one comes: call it again then, and
+ * after weir_rate_enqueue(). One timer a rate is enough, however many wait. WEIR_FOREVER: nobody waits,
+ * or nothing may pass.
  */
 WEIR_API weir_time weir_rate_serve(struct weir_rate *rate);
 

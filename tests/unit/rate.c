@@ -574,6 +574,34 @@ Test(rate, who_waits_is_served_in_order_and_not_overtaken)
 	weir_rate_destroy(rate);
 }
 
+struct again {
+	struct weir_rate *rate;
+	struct weir_wait next;
+};
+
+static void stand_again(void *arg)
+{
+	struct again *again = arg;
+
+	cr_assert_eq(weir_rate_enqueue(again->rate, &one, NULL, NULL, &again->next), 0);
+}
+
+Test(rate, who_is_told_may_stand_in_the_queue_again)
+{
+	struct again again = {.rate = with_queue(10, 2)};
+	struct weir_wait first;
+
+	cr_assert_eq(drain(again.rate, 1), 1);
+	cr_assert_eq(weir_rate_enqueue(again.rate, &one, stand_again, &again, &first), 0);
+	clock_time += 100 * WEIR_MS;
+	cr_assert_eq(weir_rate_serve(again.rate), clock_time + 100 * WEIR_MS);
+	cr_assert_eq(weir_rate_poll(again.rate, &first), 0);
+	clock_time += 100 * WEIR_MS;
+	cr_assert_eq(weir_rate_serve(again.rate), WEIR_FOREVER);
+	cr_assert_eq(weir_rate_poll(again.rate, &again.next), 0);
+	weir_rate_destroy(again.rate);
+}
+
 Test(rate, who_waits_gets_what_is_given_back)
 {
 	struct weir_rate *rate = with_queue(10, 2);
