@@ -1,10 +1,10 @@
 /*
  * The batcher: a list of operations, a table of batches in progress, and what is due when.
  *
- * All of it is under one lock. A turn does what is due under the lock, and notes what is to be told;
- * then it tells, and calls process(), without the lock, so that callbacks may call the batcher. A
- * batch is in the table from the flush that began it. Until its process() is about to be called it is
- * untold: nobody else knows of it, and neither a time-out nor an audit touches it.
+ * All of it is under one lock. A turn does what is due under the lock, and notes what is to be
+ * told; then it tells, and calls process(), without the lock, so that callbacks may call the
+ * batcher. A batch is in the table from the flush that began it. Until its process() is about to
+ * be called it is untold: nobody else knows of it, and neither a time-out nor an audit touches it.
  *
  * Accounts. What is needed is the sum over operations here and batches in the table, and is changed
  * in the same places as these. An audit finds batches that nobody reports done; it is not needed to
@@ -331,7 +331,7 @@ static void time_out(struct weir_batcher *b, struct turn *t)
 	b->stats.timed_out += t->timed_out;
 }
 
-/* Nothing has been released for longer than anything takes, and nothing is here: so nothing is left. */
+/* Nothing is here, and nothing was released for longer than anything takes: so nothing is left. */
 static void audit_if_due(struct weir_batcher *b, struct turn *t)
 {
 	if (!due(b->next_audit, t->now))

@@ -17,9 +17,9 @@
  * once in a pause of the calls, or where a number is shown.
  *
  * Why nothing overflows. From an origin at most SPAN nanoseconds are counted, and quotas of up to
- * UNITS_PER_NS fall due: fewer than 2^62 units. worth() is below 2^63 and R at most 2^53; units are below 2^62 and 100 * P
- * below 2^59: products are below 2^122. SPAN is two years; the origin moves in each RENEWAL, which is
- * two weeks, if any calls are made.
+ * UNITS_PER_NS fall due: fewer than 2^62 units. worth() is below 2^63 and R at most 2^53; units
+ * are below 2^62 and 100 * P below 2^59: products are below 2^122. SPAN is two years; the origin
+ * moves in each RENEWAL, which is two weeks, if any calls are made.
  */
 #ifndef WEIR_LIB_PACE_H
 #define WEIR_LIB_PACE_H

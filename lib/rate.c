@@ -97,8 +97,8 @@ static bool take_all(struct weir_rate *r, const struct terms *terms, uint64_t wo
 }
 
 /*
- * Have the origin at the slot that has begun last. In one go only SPAN is counted, so what is beyond
- * is passed over: nothing falls due in it. The lock's owner's.
+ * Have the origin at the slot that has begun last. In one go only SPAN is counted, so what is
+ * beyond is passed over: nothing falls due in it. The lock's owner's.
  */
 static void move_origin(struct weir_rate *r, weir_time now)
 {
@@ -260,8 +260,8 @@ void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
 }
 
 /*
- * Charge units, as if they were taken now: to what is left, not to what has lapsed. Up to a debt that
- * is out of all proportion.
+ * Charge units, as if they were taken now: to what is left, not to what has lapsed. Up to a debt
+ * that is out of all proportion.
  */
 static void charge(struct weir_rate *r, unsigned i, const struct terms *terms, uint64_t units)
 {

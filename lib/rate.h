@@ -24,13 +24,13 @@
  * the same count. A change goes on from what had fallen due when it was made. So who takes by old
  * terms, at a time that he read before them, takes what had fallen due before the change.
  *
- * Why no waiter is forgotten. Units come by time, and whoever waits knows when; they
- * come sooner when a quota is set, which is done under the lock by somebody who then serves; or when
- * some are given back. A waiter (1) announces itself in waiting, (2) touches taken, (3) looks what
- * is left; who gives back (a) changes taken, (b) looks at waiting, and serves if it is not
- * zero. (2) and (a) modify one word. If (a) is first, (3) sees the units; if (2) is first,
- * (b) sees the waiter. All modifications of taken are read-modify-writes, so those between do not
- * end the release sequence of either.
+ * Why no waiter is forgotten. Units come by time, and whoever waits knows when; they come sooner
+ * when a quota is set, which is done under the lock by somebody who then serves; or when some are
+ * given back. A waiter (1) announces itself in waiting, (2) touches taken, (3) looks what is left;
+ * who gives back (a) changes taken, (b) looks at waiting, and serves if it is not zero. (2) and
+ * (a) modify one word. If (a) is first, (3) sees the units; if (2) is first, (b) sees the waiter.
+ * All modifications of taken are read-modify-writes, so those between do not end the release
+ * sequence of either.
  */
 #ifndef WEIR_LIB_RATE_H
 #define WEIR_LIB_RATE_H
@@ -151,8 +151,8 @@ void line_init(struct weir_rate *r);
 const struct weir_cost *line_first(const struct weir_rate *r);
 
 /*
- * With the lock, returns without: serve whose turn it is, have a sleeping thread watch for the next,
- * and tell those who were served. rouse: turns may come sooner than that one thinks.
+ * With the lock, returns without: serve whose turn it is, have a sleeping thread watch for the
+ * next, and tell those who were served. rouse: turns may come sooner than that one thinks.
  */
 void line_serve(struct weir_rate *r, weir_time now, bool rouse);
 

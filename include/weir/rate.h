@@ -88,8 +88,8 @@ struct weir_rate_config {
 	uint32_t queue;       /* calls that may wait at once, at most 65535; 0: nobody may wait */
 
 	/*
-	 * How long a slot is: a fifth of the shortest period, but no less than 1 ms and no more than
-	 * 200 ms, nor than that period. Short slots are even, long ones wake waiters seldom.
+	 * How long a slot is: a fifth of the shortest period, but no less than 1 ms and no more
+	 * than 200 ms, nor than that period. Short slots are even, long ones wake waiters seldom.
 	 */
 	weir_dur slot;
 
@@ -100,9 +100,9 @@ struct weir_rate_config {
 
 	/*
 	 * Told when somebody who waits may be served sooner than weir_rate_serve() said last, by
-	 * weir_rate_set(), weir_rate_settle() or who leaves the queue, in the thread that did it: for
-	 * an event loop, which serves again. It may call the rate, but neither destroy it nor wait in
-	 * weir_rate_take(). NULL: nobody is.
+	 * weir_rate_set(), weir_rate_settle() or who leaves the queue, in the thread that did it:
+	 * for an event loop, which serves again. It may call the rate, but neither destroy it nor
+	 * wait in weir_rate_take(). NULL: nobody is.
 	 */
 	void (*sooner)(void *arg);
 	void *sooner_arg;
@@ -159,15 +159,16 @@ WEIR_API int weir_rate_settle(struct weir_rate *rate, unsigned quota, uint64_t t
 /*
  * Stand in the queue without a thread, as in weir/wait.h: granted(arg), which may be NULL, is
  * called once, when the units are taken, in whichever thread served, in any function of this rate.
- * What is said of it there holds here too. Nobody serves by himself: a thread in
- * weir_rate_take() does so for all, and a loop by weir_rate_serve(). 0; -EAGAIN: the queue is full, or
- * there is none; -EINVAL: as weir_rate_try_for().
+ * What is said of it there holds here too. Nobody serves by himself: a thread in weir_rate_take()
+ * does so for all, and a loop by weir_rate_serve(). 0; -EAGAIN: the queue is full, or there is
+ * none; -EINVAL: as weir_rate_try_for().
  */
 WEIR_API WEIR_MUST_CHECK int weir_rate_enqueue(struct weir_rate *rate, const struct weir_cost *cost,
 					       weir_granted_fn *granted, void *arg,
 					       struct weir_wait *wait);
 
-/* Whether the turn has come. 0: it has, and the waiter is no more; -EAGAIN: not yet; -EINVAL: this
+/*
+ * Whether the turn has come. 0: it has, and the waiter is no more; -EAGAIN: not yet; -EINVAL: this
  * is no waiter (any more).
  */
 WEIR_API WEIR_MUST_CHECK int weir_rate_poll(struct weir_rate *rate, struct weir_wait *wait);
@@ -181,25 +182,25 @@ WEIR_API WEIR_MUST_CHECK int weir_rate_cancel(struct weir_rate *rate, struct wei
 
 /*
  * Serve those whose turn it is, and tell when that of the next one comes: call it again then, and
- * after weir_rate_enqueue(). One timer a rate is enough, however many wait. WEIR_FOREVER: nobody waits,
- * or nothing may pass.
+ * after weir_rate_enqueue(). One timer a rate is enough, however many wait. WEIR_FOREVER: nobody
+ * waits, or nothing may pass.
  */
 WEIR_API weir_time weir_rate_serve(struct weir_rate *rate);
 
 /*
- * Change a quota. A higher one counts from the next slot on, and slots stay where they are, so that
- * however often it is set, no unit is won; a lower one holds at once, and of what is left no more
- * stays than its depth. Debt stays. 0; -EINVAL: there is no such quota, or it is not well-formed, or
- * its period is shorter than a slot: nothing was done.
+ * Change a quota. A higher one counts from the next slot on, and slots stay where they are, so
+ * that however often it is set, no unit is won; a lower one holds at once, and of what is left no
+ * more stays than its depth. Debt stays. 0; -EINVAL: there is no such quota, or it is not
+ * well-formed, or its period is shorter than a slot: nothing was done.
  */
 WEIR_API int weir_rate_set(struct weir_rate *rate, unsigned quota, const struct weir_quota *value);
 
 /*
  * The callee says that it is too much: a 429, or whatever its protocol has. What is left lapses;
- * nothing passes for retry_after (0: it did not say); and the pace falls to 70 % of what it was, for
- * all quotas, not below 10 %, and once in weir_rate_config.recovery at most. Without
- * further complaints it rises by 5 % of the quotas in every such time. As a duration, 36 years and
- * more are 36 years.
+ * nothing passes for retry_after (0: it did not say); and the pace falls to 70 % of what it was,
+ * for all quotas, not below 10 %, and once in weir_rate_config.recovery at most. Without further
+ * complaints it rises by 5 % of the quotas in every such time. As a duration, 36 years and more
+ * are 36 years.
  */
 WEIR_API void weir_rate_throttled(struct weir_rate *rate, weir_dur retry_after);
 

@@ -1,8 +1,8 @@
 /*
  * The batcher in given time. The first part is a table of cases that other systems publish, by
- * their ids: those of Azure's rate limiting pattern (AZ) and of go-batcher's tests (BT, GB), as far as
- * they are of a batcher. Where these releases are not exact, what is exact is expected; the comment
- * of the row says so. The second part is what is this batcher's own.
+ * their ids: those of Azure's rate limiting pattern (AZ) and of go-batcher's tests (BT, GB), as
+ * far as they are of a batcher. Where these releases are not exact, what is exact is expected; the
+ * comment of the row says so. The second part is what is this batcher's own.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -192,8 +192,9 @@ static struct weir_operation *enqueue(const struct weir_watcher *watcher, uint64
 }
 
 /*
- * AZ1: 10,000 records of 10 units each, a callee that takes 20,000 units a second. Who sends all, and
- * again what was refused, sends 30,000 and is refused 20,000 times. At a pace it is 10,000, and none.
+ * AZ1: 10,000 records of 10 units each, a callee that takes 20,000 units a second. Who sends all,
+ * and again what was refused, sends 30,000 and is refused 20,000 times. At a pace it is 10,000,
+ * and none.
  */
 static void az1(const char *id)
 {
@@ -238,7 +239,8 @@ static void az2(const char *id)
 	free(ops);
 }
 
-/* AZ3: two of 20 partitions of 500 a second are 50 a second: 100 are done in 2 s, and then nothing
+/*
+ * AZ3: two of 20 partitions of 500 a second are 50 a second: 100 are done in 2 s, and then nothing
  * is wanted any more.
  */
 static void az3(const char *id)
@@ -454,8 +456,8 @@ static void bt12(const char *id)
 }
 
 /*
- * BT13 is what go-batcher's arithmetic releases a second, to a tenth of it or ten times as much. BT14 is
- * the same with what is left of a unit, and what is owed, carried along: exact.
+ * BT13 is what go-batcher's arithmetic releases a second, to a tenth of it or ten times as much.
+ * BT14 is the same with what is left of a unit, and what is owed, carried along: exact.
  */
 static void bt13_14(const char *id)
 {

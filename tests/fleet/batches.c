@@ -1,12 +1,12 @@
 /*
- * A batcher in many hands: threads that enqueue, and try again what failed; batches that are done at
- * once, by another thread later, or never; flushes, pauses and another pace meanwhile. Then it ends,
- * by a drain, or by giving back what is left.
+ * A batcher in many hands: threads that enqueue, and try again what failed; batches that are done
+ * at once, by another thread later, or never; flushes, pauses and another pace meanwhile. Then it
+ * ends, by a drain, or by giving back what is left.
  *
  *	fleet-batches [OPERATIONS [THREADS]]
  *
- * Checked: every operation comes back as often as it was accepted, and to nobody else; the numbers add
- * up; nothing is needed in the end.
+ * Checked: every operation comes back as often as it was accepted, and to nobody else; the numbers
+ * add up; nothing is needed in the end.
  */
 #include <errno.h>
 #include <sched.h>

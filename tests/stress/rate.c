@@ -3,9 +3,9 @@
  *
  *	stress-rate [CALLS [THREADS]]
  *
- * First, in given time: threads take what they can while another sets the quota to what it is, in two
- * ways in turn, and the clock goes on by a slot when nobody finds anything left. Checked: what was
- * taken by then is what has fallen due, to the unit. Then with two quotas, of which each call
+ * First, in given time: threads take what they can while another sets the quota to what it is, in
+ * two ways in turn, and the clock goes on by a slot when nobody finds anything left. Checked: what
+ * was taken by then is what has fallen due, to the unit. Then with two quotas, of which each call
  * takes both or none, and slots that begin as soon as anybody is refused: both accounts are right.
  *
  * Then in real time: threads wait for their turns, leave at short deadlines, or give back what they

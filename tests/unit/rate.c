@@ -110,7 +110,7 @@ static const struct schedule schedules[] = {
 	{"a default slot", 100, WEIR_S, 0, {20, 20, 20, 20, 20}, 5, 20},
 };
 
-/* Two periods, slot by slot: their beginning, the most in a slot, and the sum of each to the unit. */
+/* Two periods, slot by slot: how they begin, the most in a slot, and the sum of each period. */
 Test(rate, releases_what_is_due_slot_by_slot)
 {
 	for (size_t i = 0; i < sizeof(schedules) / sizeof(schedules[0]); i++) {

@@ -6,7 +6,8 @@
  *		...
  *	};
  *
- *	static void insert(void *arg, struct weir_batch batch, struct weir_operation *first, size_t count)
+ *	static void insert(void *arg, struct weir_batch batch, struct weir_operation *first,
+ *			   size_t count)
  *	{
  *		... send them, and when the answer is there, or never will be:
  *		weir_batcher_done(batcher, batch);
@@ -24,9 +25,9 @@
  *
  * A job processor takes operations from a durable queue and must not send more of them than the
  * callee allows. The batcher holds those that were taken, some thousands; releases them when the
- * rate has units for their cost (weir/rate.h), in the order in which they came; puts those that may go
- * together into batches; and says how many units all of them need, so that a share of a fleet's rate
- * can be asked for.
+ * rate has units for their cost (weir/rate.h), in the order in which they came; puts those that
+ * may go together into batches; and says how many units all of them need, so that a share of a
+ * fleet's rate can be asked for.
  *
  * Whose they are. An operation is memory of the caller's, so nothing is allocated for it. It is the
  * batcher's from weir_batcher_enqueue() until it comes back: to its watcher's process(), or from
@@ -69,8 +70,8 @@ struct weir_batch {
 
 /*
  * Called with each batch: count operations, the oldest first, by their next. They are the
- * program's from now on; the batch is in progress until weir_batcher_done(). Be quick, or hand it to
- * a thread of your own (weir/executor.h): while it runs nothing else is released.
+ * program's from now on; the batch is in progress until weir_batcher_done(). Be quick, or hand it
+ * to a thread of your own (weir/executor.h): while it runs nothing else is released.
  */
 typedef void weir_process_fn(void *arg, struct weir_batch batch, struct weir_operation *first,
 			     size_t count);
@@ -132,8 +133,8 @@ struct weir_batcher_config {
 	weir_dur pause;          /* 500 ms: how long weir_batcher_pause() lasts */
 
 	/*
-	 * None: an operation that costs more of a quota is refused. As debt is paid in time, any cost
-	 * can be; this is for those that would hold up all others for too long. 0: no bound.
+	 * None: an operation that costs more of a quota is refused. As debt is paid in time, any
+	 * cost can be; this is for those that would hold up all others for too long. 0: no bound.
 	 */
 	struct weir_cost cost_max;
 
@@ -144,8 +145,8 @@ struct weir_batcher_config {
 
 	/*
 	 * Told of events; and, each wants_interval in which that changed, of the units that all
-	 * operations need that are here and not done. By the thread that turns the batcher, or called
-	 * the function that it tells of. Both may be NULL.
+	 * operations need that are here and not done. By the thread that turns the batcher, or
+	 * called the function that it tells of. Both may be NULL.
 	 */
 	void (*event)(void *arg, enum weir_batcher_event event, uint64_t value);
 	void (*wants)(void *arg, const struct weir_cost *units);
@@ -163,19 +164,19 @@ WEIR_API int weir_batcher_config_check(const struct weir_batcher_config *config,
 				       size_t why_size);
 
 /*
- * Make a batcher, and its thread. 0; -EINVAL: the configuration is no good; -ENOMEM, -EAGAIN: there is
- * no memory, or no thread. End with weir_batcher_destroy().
+ * Make a batcher, and its thread. 0; -EINVAL: the configuration is no good; -ENOMEM, -EAGAIN:
+ * there is no memory, or no thread. End with weir_batcher_destroy().
  */
 WEIR_API WEIR_MUST_CHECK int weir_batcher_create(const struct weir_batcher_config *config,
 						 struct weir_batcher **batcher);
 
 /*
- * Hand an operation over. Waits while the buffer is full, until deadline (on weir_now()'s clock); 0:
- * does not wait. 0: it is the batcher's; otherwise it stays the caller's: -EAGAIN: the buffer is full,
- * and deadline is 0, or the batcher has a clock of its own; -ETIMEDOUT: it was full until deadline;
- * -E2BIG: it costs more than cost_max; -ELOOP: it has been tried attempts_max times; -ESHUTDOWN:
- * nothing is accepted any more; -EBUSY: it is in a batcher already; -EINVAL: no operation,
- * watcher or process, or a cost above WEIR_UNITS_MAX.
+ * Hand an operation over. Waits while the buffer is full, until deadline (on weir_now()'s clock);
+ * 0: does not wait. 0: it is the batcher's; otherwise it stays the caller's: -EAGAIN: the buffer
+ * is full, and deadline is 0, or the batcher has a clock of its own; -ETIMEDOUT: it was full until
+ * deadline; -E2BIG: it costs more than cost_max; -ELOOP: it has been tried attempts_max times;
+ * -ESHUTDOWN: nothing is accepted any more; -EBUSY: it is in a batcher already; -EINVAL: no
+ * operation, watcher or process, or a cost above WEIR_UNITS_MAX.
  */
 WEIR_API WEIR_MUST_CHECK int weir_batcher_enqueue(struct weir_batcher *batcher,
 						  struct weir_operation *operation,
@@ -210,9 +211,9 @@ WEIR_API weir_time weir_batcher_turn(struct weir_batcher *batcher);
 
 /*
  * Accept no more, for good; end the enqueues that wait, with -ESHUTDOWN; wait until all that was
- * accepted has been released, at the rate's pace, and is done. 0; -ETIMEDOUT: not by deadline, and it
- * goes on: call again; -EAGAIN: by hand, and there is still something to be done: turn it, and call
- * again.
+ * accepted has been released, at the rate's pace, and is done. 0; -ETIMEDOUT: not by deadline, and
+ * it goes on: call again; -EAGAIN: by hand, and there is still something to be done: turn it, and
+ * call again.
  */
 WEIR_API int weir_batcher_drain(struct weir_batcher *batcher, weir_time deadline);
 
