@@ -195,7 +195,7 @@ static void done(void)
 	end();
 }
 
-/* Before there is a lease nothing is sent; after it the one who held it stops, and keeps his jobs. */
+/* Before there is a lease nothing is sent; after it who held it stops, and keeps his jobs. */
 static void alone(void)
 {
 	uint64_t before;
