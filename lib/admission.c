@@ -30,6 +30,7 @@ void admission_init(const struct admission *a, const struct admission_config *co
 {
 	memset(a->room, 0, sizeof(*a->room));
 	atomic_init(&a->room->learned, limit);
+	atomic_init(&a->room->ceiling, WEIR_LIMIT_MAX);
 	atomic_init(&a->room->burst, burst);
 	gate_init(a->gate, limit);
 	for (uint32_t i = 0; i < config->count; i++)
@@ -283,7 +284,7 @@ static void retune(const struct admission *a)
 	uint32_t burst = atomic_load_explicit(&a->room->burst, RELAXED);
 	uint32_t open = burst < WEIR_LIMIT_MAX - limit ? limit + burst : WEIR_LIMIT_MAX;
 
-	credits_set_limit(&a->crediting, open);
+	credits_set_limit(&a->crediting, admission_capped(a, open));
 	if (a->count == 0)
 		return;
 	apportion(a, limit, guarantee);

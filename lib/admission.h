@@ -12,6 +12,7 @@
  * learned     the window's owner (also to load  relaxed  retune: the errand orders it
  *             a memory), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
+ * ceiling     limit_cap: store                  relaxed  as learned
  * detached    detach: add, after the lease's    release  the auditor (lib/reap.c): who sees it
  *                                                        sees it in the lease
  * detached    end detached: CAS, before the      relaxed  the auditor, through the lease's word
@@ -70,6 +71,7 @@ typedef char part_name[WEIR_PARTITION_NAME_MAX + 1];
 struct room {
 	_Alignas(LINE) _Atomic uint32_t learned; /* the limit without the burst */
 	_Atomic uint32_t burst;                  /* permits above it that are open */
+	_Atomic uint32_t ceiling;                /* all together is no more than that */
 	_Atomic uint32_t detached;               /* permits that it is raised by */
 	_Atomic uint64_t retuning;
 	_Atomic uint32_t setting; /* whose process is at partitions_set(), + 1; 0: nobody's */
@@ -143,13 +145,21 @@ static inline uint32_t admission_detached(const struct admission *a)
 	return atomic_load_explicit(&a->room->detached, memory_order_relaxed);
 }
 
+/* No more of a limit than may be from outside. */
+static inline uint32_t admission_capped(const struct admission *a, uint32_t limit)
+{
+	const uint32_t ceiling = atomic_load_explicit(&a->room->ceiling, memory_order_relaxed);
+
+	return limit < ceiling ? limit : ceiling;
+}
+
 /* The limit as it is raised by what is detached. */
 static inline uint32_t admission_raised(const struct admission *a)
 {
 	const uint32_t limit = admission_limit(a), detached = admission_detached(a);
 	const uint32_t most = a->limit_max > limit ? a->limit_max - limit : 0;
 
-	return limit + (detached < most ? detached : most);
+	return admission_capped(a, limit + (detached < most ? detached : most));
 }
 
 /* Permits that are in flight come on top of the limit, or do so no more. Afterwards, retune. */

@@ -58,6 +58,7 @@ static uint64_t layout_signature(void)
 		offsetof(struct audit, since),
 		sizeof(struct gate),
 		sizeof(struct room),
+		offsetof(struct room, ceiling),
 		offsetof(struct room, detached),
 		offsetof(struct room, extra_out),
 		sizeof(struct part),

@@ -340,7 +340,8 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
 	if (burst != open)
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	if (credits_far(&l->admission.crediting, w->inflight_max, report->limit) ||
+	if (credits_far(&l->admission.crediting, w->inflight_max,
+			admission_capped(&l->admission, report->limit)) ||
 	    report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
 	if (l->shedding.parts > 0)
@@ -594,6 +595,17 @@ int weir_limit_set(struct weir_limiter *l, uint32_t value)
 		return -EINVAL;
 	atomic_store_explicit(&l->admission.room->learned, limiter_bound(l, value),
 			      memory_order_relaxed);
+	limiter_retune(l, limiter_now(l), true);
+	return 0;
+}
+
+int weir_limit_cap(struct weir_limiter *l, uint32_t most)
+{
+	if (!l->serves)
+		return limiter_denial(l);
+	if (most > WEIR_LIMIT_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&l->admission.room->ceiling, most, memory_order_relaxed);
 	limiter_retune(l, limiter_now(l), true);
 	return 0;
 }

@@ -27,6 +27,7 @@
 
 #include <weir/observe.h>
 #include <weir/partition.h>
+#include <weir/rate.h>
 
 /* Enough for take() to be worth a system call, little on a thread's stack. */
 #define PIECE 4096
@@ -60,6 +61,8 @@ enum owner {
 	LIMITER,
 	PARTITION,
 	NUMBERS, /* those of the limit, of which the limit has the names */
+	RATE,
+	QUOTA,
 };
 
 struct family {
@@ -77,10 +80,13 @@ struct part {
 	char *label;
 };
 
-/* One limiter as it was. Labels are text as it is written: a="b",c="d". */
+/* One limiter, or rate, as it was. Labels are text as it is written: a="b",c="d". */
 struct source {
 	struct source *next;
 	char *labels;
+	bool paced; /* it is a rate */
+	struct weir_rate_snapshot rate;
+	char *quota_labels[WEIR_QUOTAS_MAX];
 	struct weir_snapshot numbers;
 	char *number_labels[WEIR_NUMBERS_MAX];
 	unsigned part_count;
@@ -90,6 +96,7 @@ struct source {
 struct weir_metrics {
 	struct source *first, **end;
 	void *known; /* sources by their labels: a tree of tsearch()'s */
+	bool paced;  /* there are rates among them */
 	locale_t c;
 };
 
@@ -108,6 +115,10 @@ struct sink {
 	.count = 1, .samples = {{type, offsetof(struct weir_snapshot, field), NULL}}
 #define OF_PARTITION(type, field)                                                                  \
 	.count = 1, .samples = {{type, offsetof(struct weir_partition_snapshot, field), NULL}}
+#define OF_RATE(type, field)                                                                       \
+	.count = 1, .samples = {{type, offsetof(struct weir_rate_snapshot, field), NULL}}
+#define OF_QUOTA(type, field)                                                                      \
+	.count = 1, .samples = {{type, offsetof(struct weir_quota_snapshot, field), NULL}}
 #define ENDED(status, field)                                                                       \
 	{                                                                                          \
 		U64, offsetof(struct weir_snapshot, field), "status=\"" status "\""                \
@@ -187,6 +198,28 @@ static const struct family families[] = {
 	 "Its calls refused for their priority, of the rejected.", OF_PARTITION(U64, shed)},
 	{PARTITION, COUNTER, "weir_partition_abandoned", NULL,
 	 "Its calls that left the queue without a permit.", OF_PARTITION(U64, abandoned)},
+
+	{RATE, GAUGE, "weir_rate_waiting", NULL,
+	 "Calls that wait for their turn.", OF_RATE(U32, waiting)},
+	{RATE, GAUGE, "weir_rate_percent", NULL,
+	 "The pace: 100, or less after a complaint of the callee; 0: nothing passes yet.",
+	 OF_RATE(U32, percent)},
+	{RATE, COUNTER, "weir_rate_admitted", NULL,
+	 "Calls that had their turn.", OF_RATE(U64, admitted)},
+	{RATE, COUNTER, "weir_rate_refused", NULL,
+	 "Calls refused at once.", OF_RATE(U64, refused)},
+	{RATE, COUNTER, "weir_rate_abandoned", NULL,
+	 "Calls that left before their turn.", OF_RATE(U64, abandoned)},
+	{RATE, COUNTER, "weir_rate_throttled", NULL,
+	 "Complaints of the callee.", OF_RATE(U64, throttled)},
+	{QUOTA, GAUGE, "weir_quota_units", NULL,
+	 "Units that may be taken in a period.", OF_QUOTA(U64, quota.units)},
+	{QUOTA, GAUGE, "weir_quota_available", NULL,
+	 "Units that are left now.", OF_QUOTA(U64, available)},
+	{QUOTA, GAUGE, "weir_quota_debt", NULL,
+	 "Units taken that have not fallen due.", OF_QUOTA(U64, debt)},
+	{QUOTA, COUNTER, "weir_quota_taken", NULL,
+	 "Units that calls have taken.", OF_QUOTA(U64, taken)},
 };
 /* clang-format on */
 
@@ -245,7 +278,7 @@ static bool is_name(const char *name)
 static bool is_taken(const char *name)
 {
 	return strcmp(name, "number") == 0 || strcmp(name, "partition") == 0 ||
-	       strcmp(name, "status") == 0;
+	       strcmp(name, "quota") == 0 || strcmp(name, "status") == 0;
 }
 
 static size_t length_of(const struct weir_label *label)
@@ -335,6 +368,8 @@ static void source_free(struct source *source)
 		free(source->parts[i].label);
 	for (unsigned i = 0; i < WEIR_NUMBERS_MAX; i++)
 		free(source->number_labels[i]);
+	for (unsigned i = 0; i < WEIR_QUOTAS_MAX; i++)
+		free(source->quota_labels[i]);
 	free(source->labels);
 	free(source);
 }
@@ -361,9 +396,29 @@ static int source_fill(struct source *source, const struct weir_limiter *limiter
 	return r;
 }
 
+static int rate_fill(struct source *source, struct weir_rate *rate, const struct weir_label *labels,
+		     size_t count)
+{
+	int r = write_labels(labels, count, &source->labels);
+
+	source->paced = true;
+	weir_rate_snapshot_init(&source->rate);
+	weir_rate_snapshot_take(rate, &source->rate);
+	for (unsigned i = 0; r == 0 && i < source->rate.quota_count; i++) {
+		const char index[] = {(char)('0' + i), '\0'};
+
+		r = write_label("quota", index, &source->quota_labels[i]);
+	}
+	return r;
+}
+
 static int source_compare(const void *a, const void *b)
 {
-	return strcmp(((const struct source *)a)->labels, ((const struct source *)b)->labels);
+	const struct source *one = a, *other = b;
+
+	if (one->paced != other->paced)
+		return one->paced ? 1 : -1;
+	return strcmp(one->labels, other->labels);
 }
 
 /* Note that these labels are taken. 0, -EEXIST, -ENOMEM. */
@@ -374,6 +429,20 @@ static int source_register(struct weir_metrics *metrics, struct source *source)
 	if (found == NULL)
 		return -ENOMEM;
 	return *found == source ? 0 : -EEXIST;
+}
+
+/* What has been filled, or not for want of memory or text, goes into the set or is freed. */
+static int source_add(struct weir_metrics *metrics, struct source *source, int filled)
+{
+	const int r = filled == 0 ? source_register(metrics, source) : filled;
+
+	if (r != 0) {
+		source_free(source);
+		return r;
+	}
+	*metrics->end = source;
+	metrics->end = &source->next;
+	return 0;
 }
 
 int weir_metrics_add(struct weir_metrics *metrics, const struct weir_limiter *limiter,
@@ -390,15 +459,23 @@ int weir_metrics_add(struct weir_metrics *metrics, const struct weir_limiter *li
 		return -ENOMEM;
 	source->part_count = parts;
 	r = source_fill(source, limiter, labels, count);
-	if (r == 0)
-		r = source_register(metrics, source);
-	if (r != 0) {
-		source_free(source);
+	return source_add(metrics, source, r);
+}
+
+int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
+			  const struct weir_label *labels, size_t count)
+{
+	struct source *source;
+	int r = check_labels(labels, count);
+
+	if (r != 0)
 		return r;
-	}
-	*metrics->end = source;
-	metrics->end = &source->next;
-	return 0;
+	source = calloc(1, sizeof(*source));
+	if (source == NULL)
+		return -ENOMEM;
+	r = source_add(metrics, source, rate_fill(source, rate, labels, count));
+	metrics->paced = metrics->paced || r == 0;
+	return r;
 }
 
 /* A registry on its way into a set: the key's label first, then the caller's. */
@@ -604,14 +681,28 @@ static void put_source(struct sink *sink, const struct family *family, const str
 	case NUMBERS:
 		put_numbers(sink, family, source);
 		break;
+	case RATE:
+		put_samples(sink, family, source, NULL, &source->rate);
+		break;
+	case QUOTA:
+		for (unsigned i = 0; i < source->rate.quota_count; i++)
+			put_samples(sink, family, source, source->quota_labels[i],
+				    &source->rate.quotas[i]);
+		break;
 	}
+}
+
+static bool of_rates(const struct family *family)
+{
+	return family->owner == RATE || family->owner == QUOTA;
 }
 
 static void put_family(struct sink *sink, const struct family *family, const struct source *source)
 {
 	put_facts(sink, family);
 	for (; source != NULL && sink->status == 0; source = source->next)
-		put_source(sink, family, source);
+		if (source->paced == of_rates(family))
+			put_source(sink, family, source);
 }
 
 const char *weir_metrics_content_type(enum weir_metrics_format format)
@@ -633,7 +724,8 @@ int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_for
 	if (weir_metrics_content_type(format) == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < FAMILIES && sink.status == 0; i++)
-		put_family(&sink, &families[i], metrics->first);
+		if (metrics->paced || !of_rates(&families[i]))
+			put_family(&sink, &families[i], metrics->first);
 	if (format == WEIR_OPENMETRICS)
 		put(&sink, "# EOF\n");
 	flush(&sink);

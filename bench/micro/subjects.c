@@ -56,6 +56,7 @@ struct subjects subjects_make(void)
 	numbers_list(&subjects);
 	windows_list(&subjects);
 	shared_list(&subjects);
+	rate_list(&subjects);
 	return subjects;
 }
 

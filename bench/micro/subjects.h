@@ -78,6 +78,7 @@ void numbers_list(struct subjects *subjects);
 void executor_list(struct subjects *subjects);
 void windows_list(struct subjects *subjects);
 void shared_list(struct subjects *subjects);
+void rate_list(struct subjects *subjects);
 
 #define SUBJECTS_ADD(subjects, table)                                                              \
 	subjects_add((subjects), (table), sizeof(table) / sizeof((table)[0]))

@@ -307,6 +307,15 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
  */
 WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 
+/*
+ * Bound the limit from outside, at once, whatever it is: a share of a limit that many processes
+ * have, say. The algorithm goes on learning, and the lesser of both is in force, with bursts and
+ * what is detached; a raised one admits who waits. most: 0: nobody is admitted; WEIR_LIMIT_MAX: no
+ * bound, as at first. It is no part of a memory (weir/memory.h). 0; -EINVAL: it is above
+ * WEIR_LIMIT_MAX. Not for signal handlers.
+ */
+WEIR_API int weir_limit_cap(struct weir_limiter *limiter, uint32_t most);
+
 /* Begin or end shadow mode (weir_config.shadow), at once. Who waits is let through. */
 WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
 

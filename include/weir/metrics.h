@@ -27,11 +27,14 @@
  * waiting, kept, delayed, admitted_total, rejected_total, shed_total, abandoned_total,
  * calls_total (status: success, overload, other). They mean what their fields mean in
  * struct weir_snapshot and struct weir_partition_snapshot. rtt_seconds is NaN while there
- * is none.
+ * is none. Of each rate, if there are any, rate_ waiting, percent, admitted_total, refused_total,
+ * abandoned_total, throttled_total; of each of its quotas (label quota: 0, 1, ...), quota_ units,
+ * available, debt, taken_total. They mean what they mean in struct weir_rate_snapshot.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
 
+#include <weir/rate.h>
 #include <weir/registry.h>
 
 #ifdef __cplusplus
@@ -46,7 +49,7 @@ enum weir_metrics_format {
 
 /*
  * Tells a limiter from the others. A name is letters, digits and underscores, and begins
- * with no digit and no two underscores; "number", "partition" and "status" are taken. A
+ * with no digit and no two underscores; "number", "partition", "quota" and "status" are taken. A
  * value is any UTF-8 text without a zero byte; an empty one is as good as no label.
  */
 struct weir_label {
@@ -78,6 +81,10 @@ WEIR_API int weir_metrics_add(struct weir_metrics *metrics, const struct weir_li
 WEIR_API int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir_registry *registry,
 				       const char *key_name, const struct weir_label *labels,
 				       size_t count);
+
+/* Add a rate's numbers of this moment, likewise: another rate must not have the same labels. */
+WEIR_API int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
+				   const struct weir_label *labels, size_t count);
 
 /*
  * Write the text into size bytes of the caller's, cut there and ended by a zero byte as by

@@ -14,6 +14,7 @@
 #include <weir/metrics.h>
 #include <weir/observe.h>
 #include <weir/partition.h>
+#include <weir/rate.h>
 #include <weir/registry.h>
 #include <weir/shm.h>
 #include <weir/wait.h>

@@ -39,6 +39,63 @@ static struct weir_limiter *make_fixed(uint32_t limit)
 	return make(&config);
 }
 
+Test(limiter, a_cap_bounds_whatever_the_limit_is)
+{
+	struct weir_fixed_config fixed = {.limit = 4};
+	struct weir_config config = config_for(&weir_fixed, &fixed);
+	const struct weir_call dear = {.cost = 3};
+	struct weir_limiter *l;
+	struct weir_token a, b, c;
+
+	config.burst = 2;
+	l = make(&config);
+	cr_assert_eq(weir_limit_cap(l, WEIR_LIMIT_MAX + 1), -EINVAL);
+	cr_assert_eq(weir_limit(l), 4);
+	cr_assert_eq(weir_limit_cap(l, 1), 0);
+	cr_assert_eq(weir_limit(l), 1);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &a), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &b), -EAGAIN);
+	/* Nobody at all, however much he asks for, with calls in flight or without. */
+	cr_assert_eq(weir_limit_cap(l, 0), 0);
+	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 1, &b), -EAGAIN);
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 2, &b), -EAGAIN);
+	cr_assert_eq(weir_try_acquire_at(l, 2, &b), -EAGAIN);
+	cr_assert_eq(weir_inflight(l), 0);
+	/* Above the limit it bounds nothing, and then the burst is to be had again. */
+	cr_assert_eq(weir_limit_cap(l, 100), 0);
+	cr_assert_eq(weir_limit(l), 4);
+	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 3, &a), 0);
+	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 3, &b), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 3, &c), -EAGAIN);
+	cr_assert_eq(weir_limit_cap(l, WEIR_LIMIT_MAX), 0);
+	weir_release_at(l, 4, &a, WEIR_SUCCESS);
+	weir_release_at(l, 4, &b, WEIR_SUCCESS);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, a_cap_holds_for_partitions_and_admits_who_waits_when_it_is_lifted)
+{
+	const struct weir_partition parts[] = {{.name = "a", .share = 0.5}};
+	struct weir_fixed_config fixed = {.limit = 4};
+	struct weir_config config = config_for(&weir_fixed, &fixed);
+	const struct weir_call call = {.partition = 1, .cost = 2};
+	struct weir_limiter *l;
+	struct weir_token a, b;
+
+	config.partitions = parts;
+	config.partition_count = 1;
+	l = make(&config);
+	cr_assert_eq(weir_limit_cap(l, 0), 0);
+	cr_assert_eq(weir_try_acquire_for_at(l, &call, 1, &a), -EAGAIN);
+	cr_assert_eq(weir_limit_cap(l, 2), 0);
+	cr_assert_eq(weir_try_acquire_for_at(l, &call, 1, &a), 0);
+	cr_assert_eq(weir_try_acquire_at(l, 1, &b), -EAGAIN);
+	weir_release_at(l, 2, &a, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
 Test(limiter, admits_up_to_the_limit_and_no_further)
 {
 	struct weir_limiter *l = make_fixed(2);

@@ -595,6 +595,42 @@ Test(metrics, a_registry_under_its_keys)
 	cr_assert_eq(weir_registry_destroy(registry), 0, "none is left pinned");
 }
 
+Test(metrics, rates_have_metrics_of_their_own)
+{
+	static const struct weir_label label = {.name = "name", .value = "shop"};
+	static const struct weir_label taken = {.name = "quota", .value = "7"};
+	struct weir_metrics *metrics = set();
+	struct weir_limiter *l = fixed(3, NULL, 0);
+	struct weir_rate_config config;
+	struct weir_rate *rate;
+	char *text;
+
+	weir_rate_config_init(&config);
+	config.quotas[0] = (struct weir_quota){.units = 1, .period = 3600 * WEIR_S, .burst = 3};
+	config.quotas[1] = (struct weir_quota){.flags = WEIR_QUOTA_UNLIMITED};
+	config.quota_count = 2;
+	cr_assert_eq(weir_rate_create(&config, &rate), 0);
+	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN);
+	cr_assert_eq(weir_rate_settle(rate, 0, 0, 5), 0);
+	cr_assert_eq(weir_metrics_add(metrics, l, &label, 1), 0);
+	cr_assert_eq(weir_metrics_add_rate(metrics, rate, &label, 1), 0);
+	cr_assert_eq(weir_metrics_add_rate(metrics, rate, &label, 1), -EEXIST);
+	cr_assert_eq(weir_metrics_add_rate(metrics, rate, &taken, 1), -EINVAL);
+	text = text_of(metrics, WEIR_OPENMETRICS);
+	cr_has(text, "weir_limit{name=\"shop\"} 3");
+	cr_has(text, "weir_rate_refused_total{name=\"shop\"} 1");
+	cr_has(text, "weir_rate_percent{name=\"shop\"} 100");
+	cr_has(text, "weir_quota_debt{name=\"shop\",quota=\"0\"} 5");
+	cr_has(text, "weir_quota_available{name=\"shop\",quota=\"0\"} 0");
+	cr_has(text, "weir_quota_units{name=\"shop\",quota=\"0\"} 1");
+	cr_has(text, "weir_quota_taken_total{name=\"shop\",quota=\"1\"} 0");
+	cr_assert_eq(count_of(text, "# TYPE weir_quota_debt "), 1);
+	free(text);
+	weir_metrics_destroy(metrics);
+	weir_rate_destroy(rate);
+	weir_limiter_destroy(l);
+}
+
 Test(metrics, an_empty_set)
 {
 	struct weir_metrics *metrics = set();

@@ -1,0 +1,31 @@
+/*
+ * Talking to an etcd cluster: JSON over HTTP, to whichever of its members answers.
+ */
+#ifndef WEIR_FLEET_ETCD_LINK_H
+#define WEIR_FLEET_ETCD_LINK_H
+
+#include <jansson.h>
+
+#include "store.h"
+
+struct etcd_link;
+
+/* 0, or a negative errno and a sentence in why, of WHY_SIZE. Nothing is sent yet. */
+int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link **link);
+void etcd_link_close(struct etcd_link *link);
+
+/*
+ * Ask, and take the request away. 0, and an answer to be freed by json_decref(); or a negative
+ * errno and a sentence. harmless: it may be done twice, so other members are asked where one fails
+ * in the middle. Else who has begun to hear it, alone is asked.
+ */
+int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool harmless,
+	     json_t **answer);
+
+/* A whole number, which is text in this JSON, and left out where it is 0. False: it is none. */
+bool etcd_number(const json_t *object, const char *name, uint64_t *number);
+
+/* -EIO: what came makes no sense. */
+int etcd_senseless(struct etcd_link *link);
+
+#endif

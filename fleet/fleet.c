@@ -1,0 +1,327 @@
+/*
+ * A fleet's life: how it is opened, its thread, and its end.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "parts.h"
+#include "store.h"
+
+#define LEASE_DEFAULT (15 * WEIR_S)
+#define LEASE_MAX     (3600 * WEIR_S)
+
+/* A lease has to survive two refreshes that are late, and one that is lost. */
+#define REFRESHES_MIN 2
+
+void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+/* Seconds that are over, each with its part of what was asked for in them. */
+static void count_demand(struct weir_share *s, uint64_t seconds)
+{
+	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
+	const uint64_t some = all - s->demand_seen;
+	const uint64_t kept = seconds < DEMAND_SECONDS ? seconds : DEMAND_SECONDS;
+
+	s->demand_seen = all;
+	memmove(s->seconds + kept, s->seconds, (DEMAND_SECONDS - kept) * sizeof(s->seconds[0]));
+	for (uint64_t i = 0; i < kept; i++)
+		s->seconds[i] = some / seconds + (i < some % seconds);
+}
+
+static void count_all_demand(struct weir_fleet *f, weir_time now)
+{
+	uint64_t seconds;
+
+	if (now < f->next_second)
+		return;
+	seconds = (now - f->next_second) / WEIR_S + 1;
+	f->next_second += seconds * WEIR_S;
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		count_demand(s, seconds);
+}
+
+static void end_leases(const struct weir_fleet *f, weir_time now)
+{
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->until != 0 && now >= s->until)
+			share_drop(s);
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
+
+		if (until != 0 && now >= until)
+			parts_drop(p);
+	}
+}
+
+/* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
+static weir_dur until_next(struct weir_fleet *f, bool failed)
+{
+	const weir_dur d = failed ? f->refresh / 4 : f->refresh;
+
+	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
+}
+
+static int refresh(struct weir_fleet *f)
+{
+	const weir_time began = fleet_now(f);
+	int r = fleet_refresh(f);
+
+	f->hurried = false;
+	f->next_refresh = began + until_next(f, r != 0);
+	end_leases(f, fleet_now(f));
+	return r;
+}
+
+static weir_time next_event(const struct weir_fleet *f)
+{
+	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->until != 0 && s->until < next)
+			next = s->until;
+	for (const struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
+
+		if (until != 0 && until < next)
+			next = until;
+	}
+	return next;
+}
+
+static weir_time step(struct weir_fleet *f)
+{
+	const weir_time now = fleet_now(f);
+
+	count_all_demand(f, now);
+	end_leases(f, now);
+	if (f->hurried || now >= f->next_refresh)
+		(void)refresh(f);
+	return next_event(f);
+}
+
+weir_time weir_fleet_step(struct weir_fleet *f)
+{
+	weir_time next;
+
+	pthread_mutex_lock(&f->lock);
+	next = step(f);
+	pthread_mutex_unlock(&f->lock);
+	return next;
+}
+
+int weir_fleet_refresh(struct weir_fleet *f)
+{
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	count_all_demand(f, fleet_now(f));
+	end_leases(f, fleet_now(f));
+	r = refresh(f);
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+/* For so long, on a clock that a condition can wait by; a machine that slept is late by no more. */
+static void wait_for(struct weir_fleet *f, weir_dur time)
+{
+	struct timespec until;
+	weir_time end;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec + time;
+	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
+				  .tv_nsec = (long)(end % WEIR_S)};
+	while (!f->ending && !f->hurried)
+		if (pthread_cond_timedwait(&f->wake, &f->lock, &until) == ETIMEDOUT)
+			return;
+}
+
+static void *run(void *arg)
+{
+	struct weir_fleet *f = arg;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->ending) {
+		const weir_time next = step(f), now = fleet_now(f);
+
+		if (next > now)
+			wait_for(f, next - now < WEIR_S ? next - now : WEIR_S);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* No signal of the program's is for this thread. */
+static int start_thread(struct weir_fleet *f)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&f->thread, NULL, run, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static int open_store(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+{
+	struct weir_store_config store;
+	int r;
+
+	f->store = config->store;
+	if (f->store != NULL)
+		return 0;
+	if (config->store_config != NULL && config->store_config->size != sizeof(store))
+		return store_say(-EINVAL, why, "The store's configuration is of another version.");
+	weir_store_config_init(&store);
+	if (config->store_config != NULL)
+		store = *config->store_config;
+	if (config->address != NULL)
+		store.address = config->address;
+	r = weir_store_open(&store, &f->own_store, why, WHY_SIZE);
+	f->store = f->own_store;
+	return r;
+}
+
+static int set_times(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+{
+	struct weir_store_caps caps;
+
+	weir_store_caps(f->store, &caps);
+	f->lease = config->lease != 0             ? config->lease
+		   : caps.ttl_min > LEASE_DEFAULT ? caps.ttl_min
+						  : LEASE_DEFAULT;
+	f->refresh = config->refresh != 0 ? config->refresh : f->lease / 3;
+	if (f->lease < caps.ttl_min)
+		return store_say(-EINVAL, why,
+				 "This store keeps no lease as short as that: %llu ms at least.",
+				 (unsigned long long)(caps.ttl_min / WEIR_MS));
+	if (f->lease < 20 * WEIR_MS || f->lease > LEASE_MAX)
+		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
+	if (f->refresh > f->lease / REFRESHES_MIN || f->refresh < WEIR_MS)
+		return store_say(-EINVAL, why, "refresh is not from 1 ms to half of the lease.");
+	return 0;
+}
+
+static int check_config(const struct weir_fleet_config *config, char *why)
+{
+	if (config->size != sizeof(*config))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	if (config->clock != NULL && config->manual == 0)
+		return store_say(-EINVAL, why, "With a clock of its own a fleet is manual.");
+	if (config->store != NULL && (config->address != NULL || config->store_config != NULL))
+		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+	return 0;
+}
+
+static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+{
+	pthread_condattr_t monotonic;
+	int r = open_store(f, config, why);
+
+	if (r == 0)
+		r = set_times(f, config, why);
+	if (r != 0)
+		return r;
+	f->clock = config->clock;
+	f->manual = config->manual != 0;
+	f->random = config->seed;
+	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
+		return store_say(-EIO, why, "There is no chance to draw from.");
+	f->next_refresh = fleet_now(f);
+	f->next_second = f->next_refresh + WEIR_S;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return 0;
+}
+
+static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+{
+	struct weir_fleet *f;
+	int r = check_config(config, why);
+
+	if (r != 0)
+		return r;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	r = set_up(f, config, why);
+	if (r == 0 && !f->manual) {
+		r = start_thread(f);
+		if (r != 0)
+			(void)store_say(r, why, "There is no thread to be had.");
+	}
+	if (r != 0) {
+		weir_store_close(f->own_store);
+		free(f);
+		return r;
+	}
+	*fleet = f;
+	return 0;
+}
+
+int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why,
+		    size_t why_size)
+{
+	struct weir_fleet_config defaults;
+	char text[WHY_SIZE] = "";
+	int r;
+
+	*fleet = NULL;
+	weir_fleet_config_init(&defaults);
+	r = open_fleet(config != NULL ? config : &defaults, fleet, text);
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+void weir_fleet_close(struct weir_fleet *f)
+{
+	if (f == NULL)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->ending = true;
+	pthread_cond_signal(&f->wake);
+	pthread_mutex_unlock(&f->lock);
+	if (!f->manual)
+		pthread_join(f->thread, NULL);
+	for (struct weir_parts *p = f->parts, *next; p != NULL; p = next) {
+		next = p->next;
+		parts_drop(p);
+		parts_free(p);
+	}
+	if (f->session != 0)
+		(void)weir_store_end(f->store, f->session);
+	while (f->shares != NULL) {
+		struct weir_share *s = f->shares;
+
+		f->shares = s->next;
+		share_free(s);
+	}
+	weir_store_close(f->own_store);
+	pthread_cond_destroy(&f->wake);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
+{
+	pthread_mutex_lock(&f->lock);
+	if (size > 0)
+		(void)snprintf(text, size, "%s", f->why);
+	pthread_mutex_unlock(&f->lock);
+}

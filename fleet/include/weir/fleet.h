@@ -1,0 +1,253 @@
+/*
+ * weir/fleet.h - one limit, shared by processes and machines.
+ *
+ *	weir_fleet_config_init(&config);
+ *	config.address = "etcd://10.0.0.1:2379";
+ *	if (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0)
+ *		die(why);
+ *
+ *	weir_share_config_init(&mine);
+ *	mine.name = "payments";
+ *	mine.capacity = 500;		a second, of all processes together
+ *	mine.apply = set_pace;		told how much of it is this process's
+ *	if (weir_share_join(fleet, &mine, &share, why, sizeof(why)) != 0)
+ *		die(why);
+ *	...
+ *	weir_share_demand(share, 1);	of each call that comes, admitted or not
+ *
+ * A process holds a leased share of a limit, in whole units of whatever the limit is of: calls a
+ * second, bytes a minute, calls in flight. Within it, it admits by itself; no call ever waits
+ * for the store. One thread for each process keeps its lease, tells what it wants, and takes what
+ * it is due (docs/fleet.md says how):
+ *
+ * - All shares together are never more than the capacity: a share grows only into what nobody
+ *   holds. Where the capacity is cut, all shrink, and none grows until it is enough.
+ * - A lease ends for its holder before it ends for the store. So who is stopped, cut off or dead
+ *   has stopped using what others are given, as long as it asks weir_share_units() at each call.
+ * - Each lease has a fence, a number that never goes back: what is guarded by it,
+ *   weir_share_fence(), cannot be done by who has lost it.
+ * - Without a store a process goes on with its lease to its end; then by what loss says.
+ *
+ * Thread safety. Any thread may call any function here at any time, but weir_fleet_close() and
+ * weir_share_leave() end what they are given. weir_share_units(), weir_share_want(),
+ * weir_share_demand() and weir_share_throttled() take no lock and make no system call beside
+ * reading the clock. The others may wait for the store.
+ *
+ * Fork. A fleet belongs to the process that opened it.
+ */
+#ifndef WEIR_FLEET_H
+#define WEIR_FLEET_H
+
+#include <weir/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_fleet;
+struct weir_share;
+
+#define WEIR_SHARE_UNITS_MAX  (UINT64_C(1) << 53)
+#define WEIR_SHARE_WEIGHT_MAX (UINT32_C(1) << 20)
+#define WEIR_SHARE_NAME_MAX   200
+#define WEIR_FLEET_SHARES_MAX 256 /* of one process */
+
+/* How a capacity is shared out. Nobody gets more than it wants. */
+enum weir_allotment {
+	WEIR_ALLOT_FAIR,         /* equal parts by weight, of what others leave too: max-min */
+	WEIR_ALLOT_PROPORTIONAL, /* equal parts, and of what others leave, by what is lacking */
+	WEIR_ALLOT_STATIC,       /* the capacity, to each: not shared at all */
+	WEIR_ALLOT_NONE,         /* what it wants: only counted */
+};
+
+/* What a share is once its lease has ended, and the store cannot be reached. */
+enum weir_loss {
+	WEIR_LOSS_RESERVED, /* what is reserved: nothing, if nothing is. Never above the capacity */
+	/*
+	 * The capacity over the members last seen, if that is more. All of them together are within
+	 * the capacity; but above it, while some have the store again and others do not.
+	 */
+	WEIR_LOSS_EVEN,
+	WEIR_LOSS_HOLD, /* as it was: above the capacity, once others get it */
+	WEIR_LOSS_OPEN, /* the capacity, to each */
+};
+
+/* Where a share comes from. */
+enum weir_share_state {
+	WEIR_SHARE_LOCAL,    /* there is no lease yet: what is reserved */
+	WEIR_SHARE_LEASED,   /* a lease, and the store answers */
+	WEIR_SHARE_HOLDING,  /* a lease; the store did not answer when it was asked last */
+	WEIR_SHARE_LEARNING, /* a lease; the store has lost its memory, and old leases end first */
+	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
+};
+
+struct weir_fleet_config {
+	size_t size; /* set by weir_fleet_config_init() */
+
+	/* A store of the caller's, which outlives the fleet; NULL: one of its own, as opened by: */
+	struct weir_store *store;
+	const struct weir_store_config *store_config; /* NULL: address alone */
+	const char *address;                          /* weir_store_config.address */
+
+	/*
+	 * How long a lease is: so long a dead member's share is lost to the others. All members of
+	 * a limit have the same. 15 s, or what the store has at least.
+	 */
+	weir_dur lease;
+	/*
+	 * How often it is kept, and shares are looked at: a third of the lease; 0.8 to 1.3 of it.
+	 */
+	weir_dur refresh;
+
+	uint32_t manual; /* 1: there is no thread: the caller calls weir_fleet_step() */
+	uint64_t seed;   /* of the jitter; 0: of the kernel's */
+	const struct weir_clock *clock; /* CLOCK_BOOTTIME; with another, manual */
+};
+
+/* A share of a limit. What says (limit) counts for who makes the limit in the store first. */
+struct weir_share_config {
+	size_t size; /* set by weir_share_config_init() */
+
+	const char *name;  /* of the limit: letters, digits and -_.:@ */
+	uint64_t capacity; /* (limit) units of all members together; to WEIR_SHARE_UNITS_MAX */
+	enum weir_allotment allotment; /* (limit) WEIR_ALLOT_FAIR */
+	/*
+	 * (limit) Units of each member that it has without asking, from the first moment on and
+	 * without a store: reserved * members of the capacity are set aside for that. 0: none.
+	 */
+	uint64_t reserved;
+	uint32_t members; /* (limit) members there are at most; 0 where nothing is reserved */
+
+	uint32_t weight;     /* 1; to WEIR_SHARE_WEIGHT_MAX */
+	int32_t priority;    /* 0; who is above another gets what it wants first */
+	weir_dur period;     /* 1 s; what units are of, for weir_share_demand() */
+	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
+
+	/* Told of each change, in the fleet's thread (weir_fleet_step()). NULL: nobody is. */
+	void (*apply)(void *arg, uint64_t units);
+	/*
+	 * Asked what is wanted, before it is told to the store. NULL: weir_share_want(), or demand.
+	 */
+	uint64_t (*wants)(void *arg);
+	void *arg;
+};
+
+#define weir_fleet_config_init(config) weir_fleet_config_init_sized((config), sizeof(*(config)))
+WEIR_API void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size);
+#define weir_share_config_init(config) weir_share_config_init_sized((config), sizeof(*(config)))
+WEIR_API void weir_share_config_init_sized(struct weir_share_config *config, size_t size);
+
+/*
+ * Open a fleet: a store, a session in it, and a thread. 0; -EINVAL, with a sentence in why (may be
+ * NULL), cut at why_size: the configuration is no good, or the store has no lease as short as that;
+ * or as weir_store_open(). With a store of the caller's that does not answer, it is 0 as well: the
+ * fleet goes on trying.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *config,
+					     struct weir_fleet **fleet, char *why, size_t why_size);
+
+/*
+ * Leave all limits and end; what was held is free at once, if the store can be told. NULL is
+ * allowed.
+ */
+WEIR_API void weir_fleet_close(struct weir_fleet *fleet);
+
+/*
+ * Do what is due, and say when there is something to do again, on the fleet's clock. For manual
+ * fleets; it may wait for the store.
+ */
+WEIR_API weir_time weir_fleet_step(struct weir_fleet *fleet);
+
+/*
+ * Look at all shares now, without waiting until it is time. 0; or as the store has it: -EIO and
+ * others of weir/store.h. weir_fleet_error() has a sentence.
+ */
+WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
+WEIR_API void weir_fleet_error(struct weir_fleet *fleet, char *text, size_t size);
+
+/*
+ * Join a limit. It begins with what is reserved, and has its share once the store has been asked:
+ * at once with a thread, with the next weir_fleet_refresh() otherwise. 0; -EINVAL with a sentence;
+ * -EEXIST: this process has joined it already; -ENOSPC: WEIR_FLEET_SHARES_MAX; -ENOMEM.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
+					     const struct weir_share_config *config,
+					     struct weir_share **share, char *why, size_t why_size);
+
+/* Leave: use nothing of it any more before this is called. NULL is allowed. */
+WEIR_API void weir_share_leave(struct weir_share *share);
+
+/*
+ * Units that this process may use now, with what is reserved; 0 after the lease, unless loss says
+ * more.
+ */
+WEIR_API uint64_t weir_share_units(const struct weir_share *share);
+
+/* What is wanted, in units, until it is said anew. -EINVAL: above WEIR_SHARE_UNITS_MAX. */
+WEIR_API int weir_share_want(struct weir_share *share, uint64_t units);
+
+/*
+ * So many units were asked for now, admitted or refused. What is wanted is then made of the last
+ * ten seconds of it, the last second weighing most; unless it is said by weir_share_want() or
+ * wants().
+ */
+WEIR_API void weir_share_demand(struct weir_share *share, uint64_t units);
+
+/*
+ * The service said that it is too much, though the limit was kept: others use it too. All
+ * members together use 0.7 of what they did, once each refresh at most, down to a tenth of the
+ * capacity; with each refresh in which nobody says so, a twentieth of the capacity comes back.
+ */
+WEIR_API void weir_share_throttled(struct weir_share *share);
+
+/*
+ * A limiter as the user of a share of calls in flight: what it learns here, and what it is due of
+ * what all may have there, the lesser of both is its limit (weir_limit_cap()). It wants what is in
+ * flight and waits, a quarter more, and one; where calls were refused, as much more as would have
+ * admitted them; and never more than it has learned. Calls in flight when a lease ends go on.
+ */
+struct weir_share_limiter {
+	struct weir_limiter *limiter;
+	uint64_t admitted, refused; /* opaque */
+	uint32_t first;             /* opaque */
+};
+
+/* Set apply, wants and arg. *link and the limiter must outlive the share. */
+WEIR_API void weir_share_of_limiter(struct weir_share_config *config,
+				    struct weir_share_limiter *link, struct weir_limiter *limiter);
+
+struct weir_share_info {
+	size_t size; /* set by weir_share_info_init() */
+	enum weir_share_state state;
+	uint64_t units;     /* as weir_share_units() */
+	uint64_t wants;     /* as told to the store last */
+	uint64_t capacity;  /* of the limit, as the store has it */
+	uint64_t effective; /* the same, as far as throttling leaves it */
+	uint64_t fence;     /* of this lease; 0: none */
+	uint32_t members;   /* seen last */
+	weir_time deadline; /* of the lease, on the fleet's clock */
+	uint64_t conflicts; /* commits that another was quicker than, so far */
+	uint64_t refreshes;
+};
+
+#define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
+WEIR_API void weir_share_info_init_sized(struct weir_share_info *info, size_t size);
+WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_info *info);
+
+/*
+ * What must be true for a commit that only the holder of this lease may make: a check for
+ * weir_store_commit(). Its key is of the share, for as long as that. 0; -ESTALE: there is no lease.
+ */
+WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check);
+
+/*
+ * Change the capacity of a limit, for all. Where it is cut, all members are within it after
+ * a refresh of each. 0; -EINVAL; -ENOENT: the limit is not in the store yet; or as the store has
+ * it.
+ */
+WEIR_API int weir_share_change(struct weir_share *share, uint64_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,134 @@
+/*
+ * weir/parts.h - numbered parts of something, each owned by one member of a fleet at a time.
+ *
+ *	weir_parts_config_init(&config);
+ *	config.name = "orders";
+ *	config.count = 32;
+ *	config.on_gain = begin;		read from where checkpoints left off
+ *	config.on_lost = end;		stop: it is another's now
+ *	if (weir_parts_open(fleet, &config, &parts, why, sizeof(why)) != 0)
+ *		die(why);
+ *
+ * Of work: partitions of a log, shards, tenants. Members divide them evenly: with P parts and N
+ * members each has P / N, and P mod N of them one more. Who comes later asks for what others have
+ * too many of; the owner stops, writes its checkpoint and gives it up; if he does not, it is taken
+ * from him. No part is taken from anybody while there are some without an owner, nor more of
+ * them than evenness needs.
+ *
+ * Of capacity: a rate of 500 in 20 parts of 25, of which each member takes as many as it wants,
+ * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
+ * the capacity.
+ *
+ * An owner has his part until his lease ends, by his own clock, which is before it does for the
+ * store. What he does to anything that many can reach, he should do with the part's fence:
+ * weir_parts_checkpoint() does; it is refused once the part is another's.
+ *
+ * Callbacks run in the fleet's thread (weir_fleet_step(), weir_fleet_refresh()), one at a time.
+ * They may call weir_parts_checkpoint(), weir_parts_load(), weir_parts_fence() and
+ * weir_parts_release(), and nothing else of the fleet; while one runs, no lease is kept: be quick,
+ * or hand over to another thread.
+ *
+ * Thread safety. Any thread may call any function at any time, but weir_parts_close(), which ends
+ * it.
+ */
+#ifndef WEIR_PARTS_H
+#define WEIR_PARTS_H
+
+#include <weir/fleet.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_parts;
+
+#define WEIR_PARTS_MAX           1024
+#define WEIR_PARTS_FLEET_MAX     16 /* of one process */
+#define WEIR_CHECKPOINT_SIZE_MAX 4096
+
+/* Which parts a member takes. */
+enum weir_parts_strategy {
+	WEIR_PARTS_GREEDY,   /* evenly: all that it is due at once */
+	WEIR_PARTS_BALANCED, /* evenly: one each refresh, for slow beginnings */
+	WEIR_PARTS_WANTED,   /* of capacity: as many as it wants, of those without an owner */
+};
+
+struct weir_parts_config {
+	size_t size; /* set by weir_parts_config_init() */
+
+	const char *name;                  /* letters, digits and -_.:@ */
+	uint32_t count;                    /* of parts, 1 to WEIR_PARTS_MAX; with capacity: 0 */
+	enum weir_parts_strategy strategy; /* WEIR_PARTS_GREEDY */
+
+	/* Of capacity, with WEIR_PARTS_WANTED. The last part is worth what is left over. */
+	uint64_t capacity; /* units that are shared */
+	uint64_t factor;   /* that a part is worth */
+	uint64_t reserved; /* units of this member beside them, without asking */
+
+	/* How long an owner may take to give up what another is due: two refreshes. */
+	weir_dur handover;
+
+	/* A part is this member's. NULL: nobody is told. */
+	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
+	/*
+	 * Another is due it. NULL: it is given up at once, after on_lost(). Else go on until what
+	 * is begun is done, then call weir_parts_release().
+	 */
+	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
+	/* It is no more. forced: it was taken, or the lease has ended: stop what is going on. */
+	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
+	void *arg;
+};
+
+#define weir_parts_config_init(config) weir_parts_config_init_sized((config), sizeof(*(config)))
+WEIR_API void weir_parts_config_init_sized(struct weir_parts_config *config, size_t size);
+
+/*
+ * Take part. The first parts come with the refresh after the next one, once all who begin at the
+ * same time know of each other. 0; -EINVAL with a sentence in why (may be NULL), cut at why_size;
+ * -EEXIST: this process has it open; -ENOSPC: WEIR_PARTS_FLEET_MAX; -ENOMEM.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_parts_open(struct weir_fleet *fleet,
+					     const struct weir_parts_config *config,
+					     struct weir_parts **parts, char *why, size_t why_size);
+
+/* Give everything up, and end: on_lost() is called for each first. NULL is allowed. */
+WEIR_API void weir_parts_close(struct weir_parts *parts);
+
+/* The fence of a part that this member owns now; 0: it does not. No lock, no system call. */
+WEIR_API uint64_t weir_parts_fence(const struct weir_parts *parts, uint32_t part);
+
+/* How many it owns now; and what they are worth, with what is reserved. */
+WEIR_API uint32_t weir_parts_owned(const struct weir_parts *parts);
+WEIR_API uint64_t weir_parts_units(const struct weir_parts *parts);
+
+/*
+ * Units that are wanted, with WEIR_PARTS_WANTED. -EINVAL: with another, or above
+ * WEIR_SHARE_UNITS_MAX.
+ */
+WEIR_API int weir_parts_want(struct weir_parts *parts, uint64_t units);
+
+/* Give a part up, with the next refresh. -ESTALE: it is not this member's by that fence. */
+WEIR_API int weir_parts_release(struct weir_parts *parts, uint32_t part, uint64_t fence);
+
+/*
+ * Write down how far the work on a part has come, as its owner by that fence. sequence must not
+ * be below that of the last one. 0; -ESTALE: it is another's; -ERANGE: it goes back; -EINVAL,
+ * -EMSGSIZE: WEIR_CHECKPOINT_SIZE_MAX; -EIO: not known: do it again.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_parts_checkpoint(struct weir_parts *parts, uint32_t part,
+						   uint64_t fence, uint64_t sequence,
+						   const void *value, size_t size);
+
+/*
+ * The last checkpoint of a part, whoever wrote it. *size: what value has room for, and what there
+ * is. 0;
+ * -ENOENT: there is none, sequence is 0; -EMSGSIZE: no room; -EPROTO; or as the store has it.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_parts_load(struct weir_parts *parts, uint32_t part,
+					     uint64_t *sequence, void *value, size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,211 @@
+/*
+ * weir/store.h - what members of a fleet write down, so that all of them see the same.
+ *
+ *	struct weir_store_config config;
+ *
+ *	weir_store_config_init(&config);
+ *	config.address = "etcd://10.0.0.1:2379,10.0.0.2:2379";
+ *	if (weir_store_open(&config, &store, why, sizeof(why)) != 0)
+ *		die(why);
+ *
+ * A store holds rows, a key and a value each, and sessions. Rows are read at one instant
+ * (weir_store_read()), and written all or none, if nothing has changed that must not have
+ * (weir_store_commit()). A row may be bound to a session: it is gone when the session is. A
+ * session is gone when nobody has kept it for its time to live, by the store's own clock. That
+ * is all: shares, partitions and owners are made of it.
+ *
+ * Versions. Each commit has a number, above those of all before; a row has the number of the
+ * commit that made it, and of the one that wrote it last. They are what fences are made of:
+ * something guarded by the number of a row that is gone can never happen again.
+ *
+ * What can go wrong, of every function here but those that say otherwise:
+ * -EAGAIN:    a check of a commit failed: read again, decide again. Nothing was written
+ * -ESTALE:    the session is over. Nothing was written
+ * -EIO:       no answer, or none that makes sense. Whether it happened is NOT KNOWN, and it may
+ *             still happen: read before anything else
+ * -EINVAL, -EACCES, -EMSGSIZE, -ENOSPC, -ENOMEM: it was refused, and nothing was written
+ * weir_store_error() has a sentence for each.
+ *
+ * Thread safety. Any thread may call any function of an open store at any time; the calls of one
+ * handle happen one after the other. All of them may block for weir_store_config.timeout.
+ */
+#ifndef WEIR_STORE_H
+#define WEIR_STORE_H
+
+#include <weir/limiter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A key is of letters, digits and -_.:@ in parts with / between, of which the first has a / after.
+ */
+#define WEIR_STORE_KEY_MAX 255
+
+/* Bytes of a value. */
+#define WEIR_STORE_VALUE_MAX ((size_t)1 << 20)
+
+/* Of one commit or reading. */
+#define WEIR_STORE_ROWS_MAX 64
+
+/* A row as it is read. Key and value are the store's, for as long as the call lasts. */
+struct weir_row {
+	const char *key;
+	const void *value;
+	size_t size;      /* of the value */
+	uint64_t version; /* of the commit that wrote it last */
+	uint64_t made;    /* of the commit that made it; another, once it was gone */
+};
+
+/* What must be true for a commit to happen. */
+enum weir_check_kind {
+	WEIR_CHECK_ABSENT,  /* there is no such row */
+	WEIR_CHECK_VERSION, /* it is of that version */
+	WEIR_CHECK_MADE,    /* it was made by that commit, whatever was written since */
+};
+
+struct weir_check {
+	const char *key;
+	enum weir_check_kind kind;
+	uint64_t version; /* 0 with WEIR_CHECK_ABSENT */
+};
+
+/* What a commit writes. No key twice in one. */
+enum weir_write_kind {
+	WEIR_WRITE_PUT,   /* a row that stays until it is erased */
+	WEIR_WRITE_BIND,  /* one that goes with the session */
+	WEIR_WRITE_ERASE, /* no row; it need not be there */
+};
+
+struct weir_write {
+	const char *key;
+	enum weir_write_kind kind;
+	const void *value; /* NULL with WEIR_WRITE_ERASE */
+	size_t size;
+};
+
+/* The instant that was read. */
+struct weir_view {
+	uint64_t version; /* of the last commit before it; of one store, it never goes back */
+	/*
+	 * For so long the store is known to have lost nothing. WEIR_FOREVER where it keeps what
+	 * it has acknowledged whatever happens to it, or where all members would be lost with it.
+	 */
+	weir_dur proven;
+};
+
+/* What a store keeps its word on. */
+struct weir_store_caps {
+	weir_dur ttl_min; /* no session is granted less */
+	weir_dur late;    /* so much after its time a session may still be there */
+	uint32_t durable; /* 1: what is acknowledged is kept over restarts, and versions rise */
+	const char *note; /* a sentence of what it does not keep; "" */
+};
+
+/* Told of each row; true: go on. */
+typedef bool weir_row_fn(void *arg, const struct weir_row *row);
+
+/*
+ * A store. Those of weir_store_open() are opaque; one of your own begins with this structure, and
+ * answers for its threads itself. Every function gets what has been checked already.
+ */
+struct weir_store {
+	const struct weir_store_ops *ops;
+};
+
+struct weir_store_ops {
+	size_t size;      /* of this structure */
+	const char *name; /* for sentences */
+	int (*begin)(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted);
+	int (*keep)(struct weir_store *self, uint64_t session, weir_dur *granted);
+	int (*end)(struct weir_store *self, uint64_t session);
+	int (*commit)(struct weir_store *self, uint64_t session, const struct weir_check *checks,
+		      size_t check_count, const struct weir_write *writes, size_t write_count,
+		      uint64_t *version);
+	int (*read)(struct weir_store *self, const char *const *prefixes, size_t count,
+		    weir_row_fn *row, void *arg, struct weir_view *view);
+	void (*caps)(struct weir_store *self, struct weir_store_caps *caps);
+	void (*error)(struct weir_store *self, char *text, size_t size);
+	void (*close)(struct weir_store *self);
+};
+
+/* How a store is to be opened. weir_store_config_init() first. Strings are copied. */
+struct weir_store_config {
+	size_t size; /* set by weir_store_config_init() */
+	/*
+	 * NULL: of this handle alone: for one process, and for simulations
+	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm
+	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above
+	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
+	 * above; "etcds://": the same over TLS
+	 */
+	const char *address;
+	const char *
+		name; /* "weir"; of servers: keys of different names do not meet. A part of a key */
+	weir_dur timeout; /* 2 s; how long a server may take to answer */
+
+	/* Files in PEM format, for "etcds://". */
+	const char *tls_ca;   /* whom to believe; NULL: whom the system believes */
+	const char *tls_cert; /* this client's certificate; NULL: none */
+	const char *tls_key;  /* and its key */
+
+	uint32_t shm_mode; /* 0600; of a file that is made, less the umask */
+	size_t shm_bytes;  /* 4 MiB; for the maker, and for NULL; half of it is for rows */
+	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
+};
+
+#define weir_store_config_init(config) weir_store_config_init_sized((config), sizeof(*(config)))
+WEIR_API void weir_store_config_init_sized(struct weir_store_config *config, size_t size);
+
+/*
+ * Open a store. It asks a server for what it keeps its word on, so the server must be there. 0;
+ * -EINVAL: the configuration is no good; -ENOTSUP: the library was built without that store, or
+ * cannot do what is asked of it; -EACCES; -EIO: no server; -ENOMEM; or of a file, as errno has
+ * it. One sentence in why (may be NULL), cut at why_size.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_open(const struct weir_store_config *config,
+					     struct weir_store **store, char *why, size_t why_size);
+
+/* Close it. Sessions live on until their time is over. NULL is allowed. */
+WEIR_API void weir_store_close(struct weir_store *store);
+
+/* What it keeps its word on, as seen when it was last asked. */
+WEIR_API void weir_store_caps(struct weir_store *store, struct weir_store_caps *caps);
+
+/* Begin a session, of a number that nobody else has. *granted may be more than ttl. */
+WEIR_API WEIR_MUST_CHECK int weir_store_begin(struct weir_store *store, weir_dur ttl,
+					      uint64_t *session, weir_dur *granted);
+
+/* Keep it: from the sending of this on, it has *granted more. -ESTALE: it is over. */
+WEIR_API WEIR_MUST_CHECK int weir_store_keep(struct weir_store *store, uint64_t session,
+					     weir_dur *granted);
+
+/* End it, and what is bound to it. 0 where it is over already. */
+WEIR_API int weir_store_end(struct weir_store *store, uint64_t session);
+
+/*
+ * All checks, then all writes, at once. session: 0 where nothing is bound; else it must live.
+ * *version: of this commit (may be NULL).
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_t session,
+					       const struct weir_check *checks, size_t check_count,
+					       const struct weir_write *writes, size_t write_count,
+					       uint64_t *version);
+
+/*
+ * Visit all rows whose keys begin with any of so many prefixes, in no order, as they were at one
+ * instant. A prefix has a / in it, and none begins with another. row() must not call the store.
+ * *view may be NULL.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
+					     size_t count, weir_row_fn *row, void *arg,
+					     struct weir_view *view);
+
+/* A sentence about the last call that failed; "" if none did. Never fails. */
+WEIR_API void weir_store_error(struct weir_store *store, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,245 @@
+/*
+ * Joining a limit and leaving it; what a share shows of itself; changing a limit.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "share.h"
+#include "store.h"
+
+void weir_share_config_init_sized(struct weir_share_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+void weir_share_info_init_sized(struct weir_share_info *info, size_t size)
+{
+	memset(info, 0, size);
+	info->size = size;
+}
+
+void share_free(struct weir_share *s)
+{
+	view_free(&s->view);
+	ledger_free(&s->plan.ledger);
+	free(s);
+}
+
+bool fleet_is_name(const char *name)
+{
+	const size_t length = name != NULL ? strnlen(name, WEIR_SHARE_NAME_MAX + 1) : 0;
+
+	return length > 0 && length <= WEIR_SHARE_NAME_MAX &&
+	       strspn(name,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
+		       length;
+}
+
+static int check_share(const struct weir_share_config *c, char *why)
+{
+	__extension__ const unsigned __int128 aside = (unsigned __int128)c->reserved * c->members;
+
+	if (c->size != sizeof(*c))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	if (!fleet_is_name(c->name))
+		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
+				 WEIR_SHARE_NAME_MAX);
+	if (c->capacity > WEIR_SHARE_UNITS_MAX)
+		return store_say(-EINVAL, why, "capacity is above 2^53.");
+	if ((unsigned)c->allotment > WEIR_ALLOT_NONE || (unsigned)c->loss > WEIR_LOSS_OPEN)
+		return store_say(-EINVAL, why, "allotment or loss is none of theirs.");
+	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
+		return store_say(-EINVAL, why, "weight is above 2^20.");
+	if ((c->reserved == 0) != (c->members == 0))
+		return store_say(-EINVAL, why, "reserved and members belong together.");
+	if (aside > c->capacity)
+		return store_say(-EINVAL, why,
+				 "What is reserved for all members is above the capacity.");
+	return 0;
+}
+
+static struct weir_share *make_share(struct weir_fleet *f, const struct weir_share_config *c)
+{
+	struct weir_share *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->fleet = f;
+	s->config = *c;
+	(void)snprintf(s->name, sizeof(s->name), "%s", c->name);
+	s->config.name = s->name;
+	if (s->config.weight == 0)
+		s->config.weight = 1;
+	if (s->config.period == 0)
+		s->config.period = WEIR_S;
+	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
+	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
+	s->limit = (struct limit_record){
+		.capacity = c->capacity,
+		.allotment = c->allotment,
+		.reserved = c->reserved,
+		.members = c->members,
+		.lease = f->lease / WEIR_MS,
+	};
+	s->effective = c->capacity;
+	atomic_init(&s->want, WANT_UNSAID);
+	atomic_init(&s->lost, c->reserved);
+	return s;
+}
+
+static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
+		     struct weir_share **share, char *why)
+{
+	struct weir_share *s;
+
+	for (s = f->shares; s != NULL; s = s->next)
+		if (strcmp(s->name, c->name) == 0)
+			return store_say(-EEXIST, why,
+					 "This process has joined that limit already.");
+	if (f->count == WEIR_FLEET_SHARES_MAX)
+		return store_say(-ENOSPC, why, "This process has joined %d limits.",
+				 WEIR_FLEET_SHARES_MAX);
+	s = make_share(f, c);
+	if (s == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	share_rename(s);
+	s->next = f->shares;
+	f->shares = s;
+	f->count++;
+	share_publish(s);
+	f->hurried = true;
+	pthread_cond_signal(&f->wake);
+	*share = s;
+	return 0;
+}
+
+int weir_share_join(struct weir_fleet *f, const struct weir_share_config *config,
+		    struct weir_share **share, char *why, size_t why_size)
+{
+	char text[WHY_SIZE] = "";
+	int r = check_share(config, text);
+
+	*share = NULL;
+	if (r == 0) {
+		pthread_mutex_lock(&f->lock);
+		r = add_share(f, config, share, text);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+/* Its line counts no more without its row. If the store cannot be told, the session's end tells. */
+void weir_share_leave(struct weir_share *s)
+{
+	struct weir_fleet *f;
+	struct weir_share **at;
+
+	if (s == NULL)
+		return;
+	f = s->fleet;
+	pthread_mutex_lock(&f->lock);
+	for (at = &f->shares; *at != s; at = &(*at)->next)
+		;
+	*at = s->next;
+	f->count--;
+	if (s->fence != 0) {
+		const struct weir_write erase = {s->own_key, WEIR_WRITE_ERASE, NULL, 0};
+
+		(void)!weir_store_commit(f->store, 0, NULL, 0, &erase, 1, NULL);
+	}
+	pthread_mutex_unlock(&f->lock);
+	share_free(s);
+}
+
+static enum weir_share_state state_of(const struct weir_share *s)
+{
+	if (!share_is_leased(s))
+		return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
+	if (!s->fleet->reachable)
+		return WEIR_SHARE_HOLDING;
+	return s->learning ? WEIR_SHARE_LEARNING : WEIR_SHARE_LEASED;
+}
+
+void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
+{
+	const size_t size = info->size;
+	struct weir_share_info full;
+
+	pthread_mutex_lock(&s->fleet->lock);
+	full = (struct weir_share_info){
+		.size = size,
+		.state = state_of(s),
+		.units = weir_share_units(s),
+		.wants = s->told,
+		.capacity = s->limit.capacity,
+		.effective = s->effective,
+		.fence = s->fence,
+		.members = s->members,
+		.deadline = s->until,
+		.conflicts = s->conflicts,
+		.refreshes = s->refreshes,
+	};
+	pthread_mutex_unlock(&s->fleet->lock);
+	memcpy(info, &full, size < sizeof(full) ? size : sizeof(full));
+}
+
+int weir_share_fence(struct weir_share *s, struct weir_check *check)
+{
+	int r = -ESTALE;
+
+	pthread_mutex_lock(&s->fleet->lock);
+	if (s->fence != 0 && share_is_leased(s)) {
+		*check = (struct weir_check){s->own_key, WEIR_CHECK_MADE, s->fence};
+		r = 0;
+	}
+	pthread_mutex_unlock(&s->fleet->lock);
+	return r;
+}
+
+static bool take_limit(void *arg, const struct weir_row *row)
+{
+	struct limit_view *v = arg;
+
+	v->limit_version = row->version;
+	v->has_limit = limit_parse(row->value, row->size, &v->limit);
+	return true;
+}
+
+/* Whoever is in between is seen at the next try. */
+static int change(struct weir_share *s, uint64_t capacity)
+{
+	const char *prefix = s->limit_key;
+	struct limit_view v = {.has_limit = false};
+	struct weir_check check = {prefix, WEIR_CHECK_VERSION, 0};
+	char text[RECORD_SIZE];
+	struct weir_write write = {prefix, WEIR_WRITE_PUT, text, 0};
+	int r = weir_store_read(s->fleet->store, &prefix, 1, take_limit, &v, NULL);
+
+	if (r != 0)
+		return r;
+	if (!v.has_limit)
+		return v.limit_version != 0 ? -EPROTO : -ENOENT;
+	if ((double)v.limit.reserved * v.limit.members > (double)capacity)
+		return -EINVAL;
+	v.limit.capacity = capacity;
+	check.version = v.limit_version;
+	write.size = limit_print(&v.limit, text);
+	return weir_store_commit(s->fleet->store, 0, &check, 1, &write, 1, NULL);
+}
+
+int weir_share_change(struct weir_share *s, uint64_t capacity)
+{
+	int r = -EAGAIN;
+
+	if (capacity > WEIR_SHARE_UNITS_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < 8 && r == -EAGAIN; i++)
+		r = change(s, capacity);
+	return r;
+}

@@ -1,0 +1,159 @@
+/*
+ * Printing and reading the records. A line of numbers each, behind a word and a version: whoever
+ * meets another version does not guess.
+ */
+
+#include "ledger.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_SIZE 72 /* of a ledger, at most */
+
+/* What is left of a text. */
+struct reader {
+	const char *at, *end;
+	bool good;
+};
+
+static struct reader reader_of(const char *text, size_t size, const char *head)
+{
+	const size_t length = strlen(head);
+	struct reader r = {text, text + size, size > length && memcmp(text, head, length) == 0};
+
+	if (r.good)
+		r.at += length;
+	return r;
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+}
+
+/* A number up to most, and the one character after it. */
+static uint64_t number(struct reader *r, unsigned base, uint64_t most, char after)
+{
+	const char *begin = r->at;
+	uint64_t value = 0;
+
+	for (; r->good && r->at < r->end && digit(*r->at) < (int)base; r->at++) {
+		const unsigned next = (unsigned)digit(*r->at);
+
+		if (value > (most - next) / base)
+			r->good = false;
+		value = value * base + next;
+	}
+	if (r->at == begin || r->at == r->end || *r->at != after)
+		r->good = false;
+	else
+		r->at++;
+	return r->good ? value : 0;
+}
+
+static bool is_over(const struct reader *r)
+{
+	return r->good && r->at == r->end;
+}
+
+size_t limit_print(const struct limit_record *l, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-limit 1 %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+				l->capacity, (unsigned)l->allotment, l->reserved, l->members,
+				l->lease);
+}
+
+bool limit_parse(const char *text, size_t size, struct limit_record *l)
+{
+	struct reader r = reader_of(text, size, "weir-limit 1 ");
+
+	l->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->allotment = (enum weir_allotment)number(&r, 10, WEIR_ALLOT_NONE, ' ');
+	l->reserved = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	l->lease = number(&r, 10, UINT32_MAX, '\n');
+	return is_over(&r);
+}
+
+size_t member_print(const struct member_record *m, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 "\n", m->wants,
+				m->weight, (uint32_t)m->priority);
+}
+
+bool member_parse(const char *text, size_t size, struct member_record *m)
+{
+	struct reader r = reader_of(text, size, "weir-member 1 ");
+
+	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
+	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, '\n');
+	return is_over(&r) && m->weight > 0;
+}
+
+char *ledger_print(const struct ledger *l, size_t *size)
+{
+	const size_t room = (l->count + 1) * LINE_SIZE;
+	char *text = malloc(room);
+
+	if (text == NULL)
+		return NULL;
+	*size = (size_t)snprintf(text, room, "weir-ledger 1 %" PRIu32 "\n", l->throttle);
+	for (size_t i = 0; i < l->count; i++)
+		*size += (size_t)snprintf(text + *size, room - *size,
+					  "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", l->lines[i].id,
+					  l->lines[i].fence, l->lines[i].grant);
+	return text;
+}
+
+int ledger_parse(const char *text, size_t size, struct ledger *l)
+{
+	struct reader r = reader_of(text, size, "weir-ledger 1 ");
+
+	ledger_clear(l);
+	l->throttle = (uint32_t)number(&r, 10, THROTTLE_NONE, '\n');
+	while (r.good && r.at < r.end) {
+		struct ledger_line line;
+
+		line.id = number(&r, 16, UINT64_MAX, ' ');
+		line.fence = number(&r, 10, UINT64_MAX, ' ');
+		line.grant = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+		if (r.good && !ledger_add(l, &line))
+			return -ENOMEM;
+	}
+	return is_over(&r) ? 0 : -EPROTO;
+}
+
+bool ledger_add(struct ledger *l, const struct ledger_line *line)
+{
+	if (l->count == l->room) {
+		const size_t room = l->room > 0 ? 2 * l->room : 16;
+		struct ledger_line *lines = realloc(l->lines, room * sizeof(*lines));
+
+		if (lines == NULL)
+			return false;
+		l->lines = lines;
+		l->room = room;
+	}
+	l->lines[l->count++] = *line;
+	return true;
+}
+
+void ledger_clear(struct ledger *l)
+{
+	l->count = 0;
+	l->throttle = THROTTLE_NONE;
+}
+
+void ledger_free(struct ledger *l)
+{
+	free(l->lines);
+	*l = (struct ledger){.throttle = THROTTLE_NONE};
+}

@@ -1,0 +1,58 @@
+/*
+ * What a fleet writes down of a limit, as text that operators can read too.
+ *
+ * LIMIT/cfg   what the limit is: stays
+ * LIMIT/m/ID  a member, what it wants, and with what weight: gone with its session
+ * LIMIT/led   who holds how much: stays. A line counts as long as the member's row is there, made
+ *             by the commit that the line names as its fence
+ */
+#ifndef WEIR_FLEET_LEDGER_H
+#define WEIR_FLEET_LEDGER_H
+
+#include "allot.h"
+
+#define THROTTLE_NONE 1000000u /* parts of a million of the capacity that are used */
+
+struct limit_record {
+	uint64_t capacity;
+	enum weir_allotment allotment;
+	uint64_t reserved;
+	uint32_t members;
+	uint64_t lease; /* milliseconds */
+};
+
+struct member_record {
+	uint64_t wants;
+	uint32_t weight;
+	int32_t priority;
+};
+
+struct ledger_line {
+	uint64_t id, fence, grant;
+};
+
+struct ledger {
+	uint32_t throttle;
+	struct ledger_line *lines;
+	size_t count, room;
+};
+
+#define RECORD_SIZE 160 /* of the text of a limit or a member */
+
+/* The length of the text. */
+size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
+size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
+
+/* False: it is no such text. */
+bool limit_parse(const char *text, size_t size, struct limit_record *record);
+bool member_parse(const char *text, size_t size, struct member_record *record);
+
+/* The text is freed by the caller; NULL: no memory. */
+char *ledger_print(const struct ledger *ledger, size_t *size);
+/* 0; -EPROTO: no such text; -ENOMEM. What it is filled with is emptied before. */
+int ledger_parse(const char *text, size_t size, struct ledger *ledger);
+bool ledger_add(struct ledger *ledger, const struct ledger_line *line);
+void ledger_clear(struct ledger *ledger); /* empty, and as if nobody was throttled */
+void ledger_free(struct ledger *ledger);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * A limiter within a share of a fleet's limit: by public means, as anybody could.
+ */
+
+#include <weir/fleet.h>
+#include <weir/observe.h>
+
+static void bound(void *arg, uint64_t units)
+{
+	const struct weir_share_limiter *link = arg;
+
+	(void)weir_limit_cap(link->limiter,
+			     units < WEIR_LIMIT_MAX ? (uint32_t)units : WEIR_LIMIT_MAX);
+}
+
+/* What it could use at once: calls, and those that were refused, in proportion. */
+static uint64_t wanted(void *arg)
+{
+	struct weir_share_limiter *link = arg;
+	struct weir_snapshot s;
+	uint64_t admitted, refused, calls, most;
+
+	weir_snapshot_init(&s);
+	weir_snapshot_take(link->limiter, &s);
+	admitted = s.admitted - link->admitted;
+	refused = s.rejected + s.abandoned - link->refused;
+	link->admitted = s.admitted;
+	link->refused = s.rejected + s.abandoned;
+	most = s.windows > 0 ? s.last.limit : link->first;
+	calls = s.inflight > s.last.window.inflight_max ? s.inflight : s.last.window.inflight_max;
+	if (admitted == 0)
+		calls = s.inflight; /* the last window is of another time */
+	calls += s.waiting;
+	if (refused > 0) {
+		const double more = (double)refused / (double)(admitted > 0 ? admitted : 1);
+		const double all = (double)(calls > 0 ? calls : 1) * (1 + more);
+
+		calls = all < (double)most ? (uint64_t)all : most;
+	}
+	calls += calls / 4 + 1;
+	return calls < most ? calls : most;
+}
+
+void weir_share_of_limiter(struct weir_share_config *config, struct weir_share_limiter *link,
+			   struct weir_limiter *limiter)
+{
+	*link = (struct weir_share_limiter){.limiter = limiter, .first = weir_limit(limiter)};
+	config->apply = bound;
+	config->wants = wanted;
+	config->arg = link;
+}

@@ -1,0 +1,332 @@
+/*
+ * The store that is memory: of one process, or a file of /dev/shm that processes map.
+ *
+ * The clock is CLOCK_BOOTTIME, which no administrator sets and which goes on while the machine
+ * sleeps. Whoever could hold a lease is on this machine, and ends with it: so nothing has to be
+ * proven after a restart of the machine, and a block that lives on by mistake is made anew.
+ * Versions begin at the wall clock's microseconds, so that they rise over restarts of the machine
+ * too, unless that clock goes back.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "store.h"
+
+#define BYTES_DEFAULT ((size_t)4 << 20)
+#define BYTES_MAX     ((size_t)1 << 30)
+#define MODE_DEFAULT  0600
+
+struct memory {
+	struct weir_store store;
+	struct block *block;
+	size_t size;
+	weir_dur timeout;
+	const struct weir_clock *clock; /* NULL: CLOCK_BOOTTIME */
+	bool shared;
+	char why[WHY_SIZE];
+};
+
+static weir_time ns_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (weir_time)t.tv_sec * WEIR_S + (weir_time)t.tv_nsec;
+}
+
+static weir_time now_of(const struct memory *m)
+{
+	return m->clock != NULL ? m->clock->now(m->clock) : ns_of(CLOCK_BOOTTIME);
+}
+
+/* Who has it may have been stopped; who had it may be dead, and left all as it was (block.h). */
+static int lock_shared(struct memory *m)
+{
+	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
+	const struct timespec until = {
+		.tv_sec = (time_t)(end / WEIR_S),
+		.tv_nsec = (long)(end % WEIR_S),
+	};
+	int r = pthread_mutex_clocklock(&m->block->lock, CLOCK_MONOTONIC, &until);
+
+	if (r == EOWNERDEAD)
+		r = pthread_mutex_consistent(&m->block->lock);
+	if (r == ETIMEDOUT)
+		return store_say(-EIO, m->why, "Another process holds the lock, and is stopped.");
+	return r == 0 ? 0 : store_say(-EIO, m->why, "The lock cannot be had: error %d.", r);
+}
+
+static int lock(struct memory *m)
+{
+	if (m->shared)
+		return lock_shared(m);
+	pthread_mutex_lock(&m->block->lock);
+	return 0;
+}
+
+static int unlock(struct memory *m, int r)
+{
+	pthread_mutex_unlock(&m->block->lock);
+	if (r == -ENOSPC)
+		(void)store_say(r, m->why, "There is no room in the block of %zu bytes.", m->size);
+	else if (r == -ESTALE)
+		(void)store_say(r, m->why, "The session is over.");
+	else if (r == -EAGAIN)
+		(void)store_say(r, m->why, "Something has changed since it was read.");
+	return r;
+}
+
+static int memory_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	if (r != 0)
+		return r;
+	*granted = ttl;
+	return unlock(m, block_begin(m->block, now_of(m), ttl, session));
+}
+
+static int memory_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	return r == 0 ? unlock(m, block_keep(m->block, now_of(m), session, granted)) : r;
+}
+
+static int memory_end(struct weir_store *self, uint64_t session)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	return r == 0 ? unlock(m, block_end(m->block, now_of(m), session)) : r;
+}
+
+static int memory_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
+			 size_t check_count, const struct weir_write *writes, size_t write_count,
+			 uint64_t *version)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	if (r != 0)
+		return r;
+	r = block_commit(m->block, now_of(m), session, checks, check_count, writes, write_count);
+	*version = block_version(m->block);
+	return unlock(m, r);
+}
+
+static int memory_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		       weir_row_fn *row, void *arg, struct weir_view *view)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	if (r != 0)
+		return r;
+	block_read(m->block, now_of(m), prefixes, count, row, arg);
+	*view = (struct weir_view){.version = block_version(m->block), .proven = WEIR_FOREVER};
+	return unlock(m, 0);
+}
+
+static void memory_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	const struct memory *m = (struct memory *)self;
+
+	*caps = (struct weir_store_caps){
+		.ttl_min = WEIR_MS,
+		.note = m->shared
+				? "Versions rise over restarts of the machine only as long as its "
+				  "wall clock does not go back."
+				: "It ends with the process.",
+	};
+}
+
+static void memory_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s", ((struct memory *)self)->why);
+}
+
+static void memory_close(struct weir_store *self)
+{
+	struct memory *m = (struct memory *)self;
+
+	munmap(m->block, m->size);
+	free(m);
+}
+
+static const struct weir_store_ops memory_ops = {
+	.size = sizeof(memory_ops),
+	.name = "memory",
+	.begin = memory_begin,
+	.keep = memory_keep,
+	.end = memory_end,
+	.commit = memory_commit,
+	.read = memory_read,
+	.caps = memory_caps,
+	.error = memory_error,
+	.close = memory_close,
+};
+
+/* Of the run of the machine: with it end all who could be attached. */
+static uint64_t run_signature(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	ssize_t size = 0;
+
+	if (fd >= 0) {
+		size = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	for (ssize_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Times mean the same to all of one time namespace. */
+static uint64_t clock_signature(void)
+{
+	struct stat space = {.st_ino = 0};
+
+	return stat("/proc/self/ns/time", &space) == 0 ? space.st_ino : 0;
+}
+
+static void *map(int fd, size_t size)
+{
+	const int how = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, how, fd, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+static bool is_ready(const struct memory *m)
+{
+	return m->size >= BLOCK_BYTES_MIN &&
+	       atomic_load_explicit(&m->block->ready, memory_order_acquire) == 1;
+}
+
+/* In place of whatever is in the file, of which nobody can be using anything. */
+static int make_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
+{
+	if (m->block != NULL)
+		munmap(m->block, m->size);
+	m->block = NULL;
+	if (ftruncate(fd, 0) != 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
+		return store_say(-ENOSPC, why, "%s: there is no room for it.", name);
+	m->size = bytes;
+	m->block = map(fd, bytes);
+	if (m->block == NULL)
+		return store_say(-errno, why, "%s: cannot be mapped.", name);
+	return block_make(m->block, bytes, run_signature(), clock_signature(),
+			  ns_of(CLOCK_REALTIME) / WEIR_US, true);
+}
+
+/*
+ * The block of the file; made, where there is none, where its maker died in the middle, or where
+ * it is of another run of the machine.
+ */
+static int map_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
+{
+	struct stat file;
+
+	if (fstat(fd, &file) != 0)
+		return store_say(-errno, why, "%s: cannot be looked at.", name);
+	m->size = (size_t)file.st_size;
+	if (m->size > 0 && (m->block = map(fd, m->size)) == NULL)
+		return store_say(-errno, why, "%s: cannot be mapped.", name);
+	if (m->size > 0 && (m->size < BLOCK_BYTES_MIN ||
+			    (m->block->magic != 0 && !block_is_ours(m->block, m->size))))
+		return store_say(-EPROTO, why, "%s: this is no store of this version.", name);
+	if (m->block == NULL || !is_ready(m) || m->block->run != run_signature())
+		return make_file(m, fd, bytes, name, why);
+	if (m->block->clock != clock_signature())
+		return store_say(-EPROTO, why, "%s: its times are of another time namespace.",
+				 name);
+	return 0;
+}
+
+static int check_block(struct memory *m, const char *name, char *why)
+{
+	int r = lock(m);
+	bool sound;
+
+	if (r != 0)
+		return store_say(r, why, "%s: %s", name, m->why);
+	sound = block_is_sound(m->block);
+	(void)unlock(m, 0);
+	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", name);
+}
+
+static int open_file(struct memory *m, const char *name, size_t bytes, mode_t mode, char *why)
+{
+	const int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+	int r;
+
+	if (fd < 0)
+		return store_say(-errno, why, "%s: cannot be opened.", name);
+	do {
+		r = flock(fd, LOCK_EX);
+	} while (r != 0 && errno == EINTR);
+	r = r == 0 ? map_file(m, fd, bytes, name, why)
+		   : store_say(-errno, why, "%s: cannot be locked.", name);
+	/* Closing is not enough: the mapping holds on to the file that was locked. */
+	(void)flock(fd, LOCK_UN);
+	close(fd);
+	return r == 0 ? check_block(m, name, why) : r;
+}
+
+static int open_private(struct memory *m, size_t bytes, char *why)
+{
+	m->size = bytes;
+	m->block = map(-1, bytes);
+	if (m->block == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	return block_make(m->block, bytes, 0, 0, 0, false);
+}
+
+int memory_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	const struct weir_store_config *c = setup->config;
+	const size_t bytes = c->shm_bytes != 0 ? c->shm_bytes : BYTES_DEFAULT;
+	struct memory *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (m == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	*m = (struct memory){
+		.store = {.ops = &memory_ops},
+		.timeout = setup->timeout,
+		.clock = c->clock,
+		.shared = setup->address.scheme[0] != '\0',
+	};
+	if (bytes < BLOCK_BYTES_MIN || bytes > BYTES_MAX)
+		r = store_say(-EINVAL, why, "shm_bytes is not from 64 KiB to 1 GiB.");
+	else if (m->shared && c->clock != NULL)
+		r = store_say(-EINVAL, why, "What processes share has no clock of its own.");
+	else if (m->shared)
+		r = open_file(m, setup->address.path, bytes,
+			      c->shm_mode != 0 ? (mode_t)c->shm_mode : MODE_DEFAULT, why);
+	else
+		r = open_private(m, bytes, why);
+	if (r != 0) {
+		if (m->block != NULL)
+			munmap(m->block, m->size);
+		free(m);
+		return r;
+	}
+	*store = &m->store;
+	return 0;
+}

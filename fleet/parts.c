@@ -1,0 +1,398 @@
+/*
+ * Parts: opening and closing, what is owned, checkpoints.
+ */
+
+#include "parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+#define RELAXED memory_order_relaxed
+
+void weir_parts_config_init_sized(struct weir_parts_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+void part_key(const struct weir_parts *p, const char *what, uint32_t part, char *key, size_t size)
+{
+	(void)snprintf(key, size, "%s/%s/%" PRIu32, p->name, what, part);
+}
+
+static void checkpoint_key(const struct weir_parts *p, uint32_t part, char *key, size_t size)
+{
+	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, p->name, part);
+}
+
+void parts_rename(struct weir_parts *p)
+{
+	p->id = fleet_draw(p->fleet, 0) | 1;
+	p->joined = false;
+	(void)snprintf(p->own_key, sizeof(p->own_key), "%s/worker/%016" PRIx64, p->name, p->id);
+}
+
+void parts_keep(struct weir_parts *p)
+{
+	atomic_store_explicit(&p->until, p->fleet->deadline, memory_order_release);
+}
+
+void part_lose(struct weir_parts *p, uint32_t i, bool forced)
+{
+	struct part *part = &p->part[i];
+	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
+
+	if (fence == 0)
+		return;
+	atomic_store_explicit(&part->fence, 0, RELAXED);
+	atomic_store_explicit(&part->leave, 0, RELAXED);
+	part->told = false;
+	if (p->config.on_lost != NULL)
+		p->config.on_lost(p->config.arg, i, fence, forced);
+}
+
+void parts_drop(struct weir_parts *p)
+{
+	atomic_store_explicit(&p->until, 0, memory_order_release);
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		part_lose(p, i, true);
+		p->part[i].wished = 0;
+	}
+}
+
+uint64_t weir_parts_fence(const struct weir_parts *p, uint32_t part)
+{
+	const weir_time until = atomic_load_explicit(&p->until, memory_order_acquire);
+
+	if (part >= p->config.count || until == 0 || fleet_now(p->fleet) >= until)
+		return 0;
+	return atomic_load_explicit(&p->part[part].fence, RELAXED);
+}
+
+uint32_t weir_parts_owned(const struct weir_parts *p)
+{
+	uint32_t owned = 0;
+
+	for (uint32_t i = 0; i < p->config.count; i++)
+		owned += weir_parts_fence(p, i) != 0;
+	return owned;
+}
+
+/* The last one is worth what is left over. */
+uint64_t part_worth(const struct weir_parts *p, uint32_t part)
+{
+	const uint64_t before = (uint64_t)part * p->config.factor;
+	const uint64_t rest = p->config.capacity - before;
+
+	return rest < p->config.factor ? rest : p->config.factor;
+}
+
+uint64_t weir_parts_units(const struct weir_parts *p)
+{
+	uint64_t units = p->config.reserved;
+
+	if (p->config.strategy != WEIR_PARTS_WANTED)
+		return units;
+	for (uint32_t i = 0; i < p->config.count; i++)
+		if (weir_parts_fence(p, i) != 0)
+			units += part_worth(p, i);
+	return units;
+}
+
+int weir_parts_want(struct weir_parts *p, uint64_t units)
+{
+	if (p->config.strategy != WEIR_PARTS_WANTED || units > WEIR_SHARE_UNITS_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&p->want, units, RELAXED);
+	return 0;
+}
+
+int weir_parts_release(struct weir_parts *p, uint32_t part, uint64_t fence)
+{
+	if (fence == 0 || weir_parts_fence(p, part) != fence)
+		return -ESTALE;
+	atomic_store_explicit(&p->part[part].leave, 1, RELAXED);
+	return 0;
+}
+
+/* A checkpoint, as it is read. */
+struct loading {
+	uint64_t sequence;
+	char *value;
+	size_t room, size;
+	int result;
+};
+
+#define CHECKPOINT_HEAD "weir-checkpoint 1 "
+
+static bool load_row(void *arg, const struct weir_row *row)
+{
+	const size_t head = strlen(CHECKPOINT_HEAD);
+	const char *text = row->value, *line = memchr(text, '\n', row->size);
+	struct loading *l = arg;
+	char *end;
+
+	l->result = -EPROTO;
+	if (line == NULL || row->size <= head || memcmp(text, CHECKPOINT_HEAD, head) != 0 ||
+	    text[head] < '0' || text[head] > '9')
+		return true;
+	errno = 0;
+	l->sequence = strtoull(text + head, &end, 10);
+	if (errno != 0 || end != line)
+		return true;
+	l->size = row->size - (size_t)(line + 1 - text);
+	l->result = l->size <= l->room ? 0 : -EMSGSIZE;
+	if (l->result == 0 && l->size > 0)
+		memcpy(l->value, line + 1, l->size);
+	return true;
+}
+
+/* Of a prefix there may be others: 1 and 17. */
+struct one_row {
+	const char *key;
+	struct loading *loading;
+};
+
+static bool load_that(void *arg, const struct weir_row *row)
+{
+	const struct one_row *one = arg;
+
+	return strcmp(row->key, one->key) != 0 || load_row(one->loading, row);
+}
+
+static int load(struct weir_parts *p, uint32_t part, struct loading *l)
+{
+	char key[WEIR_SHARE_NAME_MAX + 32];
+	const char *prefix = key;
+	struct one_row one = {key, l};
+	int r;
+
+	l->result = -ENOENT;
+	checkpoint_key(p, part, key, sizeof(key));
+	r = weir_store_read(p->fleet->store, &prefix, 1, load_that, &one, NULL);
+	return r == 0 ? l->result : r;
+}
+
+int weir_parts_load(struct weir_parts *p, uint32_t part, uint64_t *sequence, void *value,
+		    size_t *size)
+{
+	struct loading l = {.value = value, .room = *size};
+	int r;
+
+	*sequence = 0;
+	if (part >= p->config.count)
+		return -EINVAL;
+	r = load(p, part, &l);
+	*size = l.size;
+	*sequence = l.sequence;
+	return r;
+}
+
+/* Where the last owner left off is asked once for each fence; after that nobody else writes. */
+static int know_sequence(struct weir_parts *p, uint32_t part, uint64_t fence)
+{
+	struct part *own = &p->part[part];
+	char value[WEIR_CHECKPOINT_SIZE_MAX];
+	struct loading l = {.value = value, .room = sizeof(value)};
+	int r;
+
+	if (own->sequence_fence == fence)
+		return 0;
+	r = load(p, part, &l);
+	if (r != 0 && r != -ENOENT)
+		return r;
+	own->sequence = l.sequence;
+	own->sequence_fence = fence;
+	return 0;
+}
+
+static int write_checkpoint(struct weir_parts *p, uint32_t part, uint64_t fence, uint64_t sequence,
+			    const void *value, size_t size)
+{
+	char key[WEIR_SHARE_NAME_MAX + 32], own[WEIR_SHARE_NAME_MAX + 32];
+	char text[WEIR_CHECKPOINT_SIZE_MAX + 64];
+	const int head = snprintf(text, sizeof(text), CHECKPOINT_HEAD "%" PRIu64 "\n", sequence);
+	const struct weir_check check = {own, WEIR_CHECK_MADE, fence};
+	const struct weir_write write = {key, WEIR_WRITE_PUT, text, (size_t)head + size};
+	int r;
+
+	part_key(p, "part", part, own, sizeof(own));
+	checkpoint_key(p, part, key, sizeof(key));
+	if (size > 0)
+		memcpy(text + head, value, size);
+	r = weir_store_commit(p->fleet->store, 0, &check, 1, &write, 1, NULL);
+	if (r == 0)
+		p->part[part].sequence = sequence;
+	return r == -EAGAIN ? -ESTALE : r;
+}
+
+int weir_parts_checkpoint(struct weir_parts *p, uint32_t part, uint64_t fence, uint64_t sequence,
+			  const void *value, size_t size)
+{
+	int r;
+
+	if (part >= p->config.count || (value == NULL && size > 0))
+		return -EINVAL;
+	if (size > WEIR_CHECKPOINT_SIZE_MAX)
+		return -EMSGSIZE;
+	if (fence == 0)
+		return -ESTALE;
+	pthread_mutex_lock(&p->checkpoints);
+	r = know_sequence(p, part, fence);
+	if (r == 0 && sequence < p->part[part].sequence)
+		r = -ERANGE;
+	if (r == 0)
+		r = write_checkpoint(p, part, fence, sequence, value, size);
+	pthread_mutex_unlock(&p->checkpoints);
+	return r;
+}
+
+static uint64_t parts_of(const struct weir_parts_config *c)
+{
+	if (c->strategy != WEIR_PARTS_WANTED)
+		return c->count;
+	return c->factor > 0 ? c->capacity / c->factor + (c->capacity % c->factor > 0) : 0;
+}
+
+static int check_config(const struct weir_parts_config *c, char *why)
+{
+	const uint64_t count = c->size == sizeof(*c) ? parts_of(c) : 0;
+
+	if (c->size != sizeof(*c))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	if (!fleet_is_name(c->name))
+		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
+				 WEIR_SHARE_NAME_MAX);
+	if ((unsigned)c->strategy > WEIR_PARTS_WANTED)
+		return store_say(-EINVAL, why, "strategy is none of them.");
+	if (c->strategy == WEIR_PARTS_WANTED && (c->count != 0 || c->factor == 0))
+		return store_say(-EINVAL, why,
+				 "Of capacity, factor says how many parts there are.");
+	if (c->strategy != WEIR_PARTS_WANTED &&
+	    (c->capacity != 0 || c->factor != 0 || c->reserved != 0))
+		return store_say(-EINVAL, why,
+				 "capacity, factor and reserved are for parts that are wanted.");
+	if (c->capacity > WEIR_SHARE_UNITS_MAX || c->reserved > WEIR_SHARE_UNITS_MAX)
+		return store_say(-EINVAL, why, "capacity or reserved is above 2^53.");
+	if (count == 0 || count > WEIR_PARTS_MAX)
+		return store_say(-EINVAL, why, "There are %llu parts, not from 1 to %d.",
+				 (unsigned long long)count, WEIR_PARTS_MAX);
+	return 0;
+}
+
+static struct weir_parts *make(struct weir_fleet *f, const struct weir_parts_config *c)
+{
+	const uint32_t count = (uint32_t)parts_of(c);
+	struct weir_parts *p = calloc(1, sizeof(*p) + count * sizeof(p->part[0]));
+
+	if (p == NULL)
+		return NULL;
+	p->fleet = f;
+	p->config = *c;
+	p->config.count = count;
+	if (p->config.handover == 0)
+		p->config.handover = 2 * f->refresh;
+	(void)snprintf(p->name, sizeof(p->name), "%s", c->name);
+	p->config.name = p->name;
+	pthread_mutex_init(&p->checkpoints, NULL);
+	parts_rename(p);
+	return p;
+}
+
+static int add(struct weir_fleet *f, const struct weir_parts_config *c, struct weir_parts **parts,
+	       char *why)
+{
+	struct weir_parts *p;
+
+	for (p = f->parts; p != NULL; p = p->next)
+		if (strcmp(p->name, c->name) == 0)
+			return store_say(-EEXIST, why,
+					 "This process has these parts open already.");
+	if (f->parts_count == WEIR_PARTS_FLEET_MAX)
+		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
+				 WEIR_PARTS_FLEET_MAX);
+	p = make(f, c);
+	if (p == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	p->next = f->parts;
+	f->parts = p;
+	f->parts_count++;
+	f->hurried = true;
+	pthread_cond_signal(&f->wake);
+	*parts = p;
+	return 0;
+}
+
+int weir_parts_open(struct weir_fleet *f, const struct weir_parts_config *config,
+		    struct weir_parts **parts, char *why, size_t why_size)
+{
+	char text[WHY_SIZE] = "";
+	int r = check_config(config, text);
+
+	*parts = NULL;
+	if (r == 0) {
+		pthread_mutex_lock(&f->lock);
+		r = add(f, config, parts, text);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+/* Of all that it owned the rows go, as far as the store can be told; else with the session. */
+static void erase_all(struct weir_parts *p)
+{
+	char key[WEIR_SHARE_NAME_MAX + 32];
+	const struct weir_write own = {p->own_key, WEIR_WRITE_ERASE, NULL, 0};
+	const struct weir_write row = {key, WEIR_WRITE_ERASE, NULL, 0};
+
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		const uint64_t fence = weir_parts_fence(p, i);
+		const struct weir_check check = {key, WEIR_CHECK_MADE, fence};
+
+		if (fence == 0)
+			continue;
+		part_lose(p, i, false);
+		part_key(p, "part", i, key, sizeof(key));
+		(void)!weir_store_commit(p->fleet->store, 0, &check, 1, &row, 1, NULL);
+	}
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		if (p->part[i].wished == 0)
+			continue;
+		part_key(p, "wish", i, key, sizeof(key));
+		(void)!weir_store_commit(p->fleet->store, 0, NULL, 0, &row, 1, NULL);
+	}
+	if (p->joined)
+		(void)!weir_store_commit(p->fleet->store, 0, NULL, 0, &own, 1, NULL);
+}
+
+void parts_free(struct weir_parts *p)
+{
+	pthread_mutex_destroy(&p->checkpoints);
+	free(p->members);
+	free(p);
+}
+
+void weir_parts_close(struct weir_parts *p)
+{
+	struct weir_fleet *f;
+	struct weir_parts **at;
+
+	if (p == NULL)
+		return;
+	f = p->fleet;
+	pthread_mutex_lock(&f->lock);
+	for (at = &f->parts; *at != p; at = &(*at)->next)
+		;
+	*at = p->next;
+	f->parts_count--;
+	erase_all(p);
+	pthread_mutex_unlock(&f->lock);
+	parts_free(p);
+}

@@ -1,0 +1,242 @@
+/*
+ * The rule of the ledger.
+ *
+ * A member sees who is there, what each wants, and who holds how much. What it is due, all
+ * compute alike. It takes that, but never more than nobody holds; so whatever the others do at the
+ * same time, of which one at most can commit, all together never have more than there is. A line
+ * counts as long as its member's row is the one that it was written with: when that goes with
+ * its session, what it held is free, by the store's clock and nobody else's.
+ */
+
+#include "plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tenth of the capacity is left to those who are throttled; the rest comes back in steps. */
+#define THROTTLE_LEAST (THROTTLE_NONE / 10)
+#define THROTTLE_STEP  (THROTTLE_NONE / 20)
+
+void view_clear(struct limit_view *v)
+{
+	v->has_limit = false;
+	v->count = 0;
+	v->ledger_version = 0;
+	v->strange = false;
+	ledger_clear(&v->ledger);
+}
+
+void view_free(struct limit_view *v)
+{
+	free(v->members);
+	ledger_free(&v->ledger);
+}
+
+static bool add_member(struct limit_view *v, const struct seen_member *member)
+{
+	if (v->count == v->room) {
+		const size_t room = v->room > 0 ? 2 * v->room : 16;
+		struct seen_member *members = realloc(v->members, room * sizeof(*members));
+
+		if (members == NULL)
+			return false;
+		v->members = members;
+		v->room = room;
+	}
+	v->members[v->count++] = *member;
+	return true;
+}
+
+static bool take_member(struct limit_view *v, const char *name, const struct weir_row *row)
+{
+	struct seen_member member = {.made = row->made};
+	char *end;
+
+	errno = 0;
+	member.id = strtoull(name, &end, 16);
+	if (errno != 0 || *end != '\0' || end == name ||
+	    !member_parse(row->value, row->size, &member.record)) {
+		v->strange = true;
+		return true;
+	}
+	return add_member(v, &member);
+}
+
+bool view_take(struct limit_view *v, const char *rest, const struct weir_row *row)
+{
+	int r;
+
+	if (strncmp(rest, "m/", 2) == 0)
+		return take_member(v, rest + 2, row);
+	if (strcmp(rest, "led") == 0) {
+		v->ledger_version = row->version;
+		r = ledger_parse(row->value, row->size, &v->ledger);
+		v->strange |= r == -EPROTO;
+		return r != -ENOMEM;
+	}
+	if (strcmp(rest, "cfg") == 0) {
+		v->limit_version = row->version;
+		v->has_limit = limit_parse(row->value, row->size, &v->limit);
+		v->strange |= !v->has_limit;
+	}
+	return true;
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct seen_member *a = left, *b = right;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Whether its holder is still there: his row is the one that the line was written with. */
+static bool counts(const struct limit_view *v, const struct ledger_line *line)
+{
+	const struct seen_member key = {.id = line->id};
+	const struct seen_member *member = v->count > 0 ? bsearch(&key, v->members, v->count,
+								  sizeof(key), by_id)
+							: NULL;
+
+	return member != NULL && member->made == line->fence;
+}
+
+static const struct seen_member *find_member(const struct limit_view *v, uint64_t id)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (v->members[i].id == id)
+			return &v->members[i];
+	return NULL;
+}
+
+/* What a member wants of what is shared. */
+static uint64_t beyond(const struct limit_record *limit, uint64_t wants)
+{
+	return wants > limit->reserved ? wants - limit->reserved : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What this one is due, with what it wants now. */
+static int due(const struct limit_view *v, const struct planner *p, uint64_t shared,
+	       uint64_t *target)
+{
+	struct claim *claims = calloc(v->count, sizeof(*claims));
+
+	if (claims == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct seen_member *m = &v->members[i];
+		const struct member_record *record = m->id == p->id ? &p->record : &m->record;
+
+		claims[i] = (struct claim){
+			.id = m->id,
+			.wants = beyond(&v->limit, record->wants),
+			.weight = record->weight,
+			.priority = record->priority,
+		};
+	}
+	allot(v->limit.allotment, shared, claims, v->count);
+	*target = 0;
+	for (size_t i = 0; i < v->count; i++)
+		if (claims[i].id == p->id)
+			*target = claims[i].target;
+	free(claims);
+	return 0;
+}
+
+/*
+ * Less, once a refresh, for whoever was throttled, unless another has seen to it meanwhile; and
+ * more, once a refresh too, when nobody was.
+ */
+static uint32_t throttle_after(const struct limit_view *v, const struct planner *p)
+{
+	const uint32_t now = v->ledger.throttle;
+	const uint32_t less = now / 10 * 7;
+
+	if (p->throttle_seen == 0)
+		return now;
+	if (p->throttled)
+		return now < p->throttle_seen ? now : less > THROTTLE_LEAST ? less : THROTTLE_LEAST;
+	if (now != p->throttle_seen || now == THROTTLE_NONE)
+		return now;
+	return now + THROTTLE_STEP < THROTTLE_NONE ? now + THROTTLE_STEP : THROTTLE_NONE;
+}
+
+static void set_capacity(const struct limit_view *v, struct plan *plan)
+{
+	const struct limit_record *l = &v->limit;
+	__extension__ const unsigned __int128 full = l->capacity;
+	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
+
+	plan->effective = (uint64_t)(full * plan->ledger.throttle / THROTTLE_NONE);
+	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;
+}
+
+/* The lines of all others that count; and what this one's says, and theirs together. */
+static int copy_lines(const struct limit_view *v, const struct planner *p, struct plan *plan,
+		      uint64_t *mine, uint64_t *others)
+{
+	*mine = *others = 0;
+	for (size_t i = 0; i < v->ledger.count; i++) {
+		const struct ledger_line *line = &v->ledger.lines[i];
+
+		if (!counts(v, line))
+			continue;
+		if (line->id == p->id) {
+			*mine = line->grant;
+			continue;
+		}
+		*others += line->grant;
+		if (!ledger_add(&plan->ledger, line))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool differ(const struct member_record *a, const struct member_record *b)
+{
+	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority;
+}
+
+/* Until the ledger moves on, a commit of which nothing was heard may still come. */
+static bool must_move(const struct limit_view *v, const struct planner *p)
+{
+	return p->unsettled && v->ledger_version == p->unsettled_version;
+}
+
+int plan_make(const struct limit_view *v, const struct planner *p, struct plan *plan)
+{
+	const struct seen_member *own = find_member(v, p->id);
+	uint64_t mine, others, target;
+	struct ledger_line line;
+	int r;
+
+	ledger_clear(&plan->ledger);
+	*plan = (struct plan){.ledger = plan->ledger, .members = (uint32_t)v->count};
+	plan->join = own == NULL || !v->has_limit;
+	plan->fence = own != NULL ? own->made : 0;
+	if (plan->join)
+		return 0;
+	plan->tell = differ(&own->record, &p->record);
+	qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+	r = copy_lines(v, p, plan, &mine, &others);
+	if (r != 0)
+		return r;
+	plan->ledger.throttle = throttle_after(v, p);
+	set_capacity(v, plan);
+	r = due(v, p, plan->shared, &target);
+	if (r != 0)
+		return r;
+	/* What newcomers want is for later. */
+	if (p->learning)
+		target = least(beyond(&v->limit, p->record.wants), p->held);
+	plan->grant = allot_step(v->limit.allotment, plan->shared, target, others);
+	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
+		      must_move(v, p);
+	line = (struct ledger_line){p->id, plan->fence, plan->grant};
+	return ledger_add(&plan->ledger, &line) ? 0 : -ENOMEM;
+}

@@ -1,0 +1,60 @@
+/*
+ * What a member does next, from what it has read of a limit: no clock, no store, no thread.
+ */
+#ifndef WEIR_FLEET_PLAN_H
+#define WEIR_FLEET_PLAN_H
+
+#include "ledger.h"
+
+/* A member's row, as read. */
+struct seen_member {
+	uint64_t id, made;
+	struct member_record record;
+};
+
+/* A limit, as read at one instant. */
+struct limit_view {
+	bool has_limit;
+	struct limit_record limit;
+	uint64_t limit_version;
+	struct seen_member *members;
+	size_t count, room;
+	uint64_t ledger_version; /* 0: there is none */
+	struct ledger ledger;
+	bool strange; /* something of it is of no version that is known here */
+};
+
+void view_clear(struct limit_view *view);
+void view_free(struct limit_view *view);
+
+/* Take a row up, whose key goes on like this after that of the limit. False: no memory. */
+bool view_take(struct limit_view *view, const char *rest, const struct weir_row *row);
+
+/* Who plans. */
+struct planner {
+	uint64_t id;
+	struct member_record record; /* as it is to be */
+	uint64_t held;               /* used now, by a lease that has not ended */
+	bool learning;               /* the store has forgotten: what is held is claimed, no more */
+	bool unsettled; /* a commit that checked this version of the ledger may yet come */
+	uint64_t unsettled_version;
+	bool throttled;         /* the service has complained since */
+	uint32_t throttle_seen; /* in the ledger, at the last refresh; 0: none yet */
+};
+
+struct plan {
+	bool join;       /* there is no row of its own: make it, and plan again */
+	bool tell;       /* its row says something else than what is wanted */
+	bool write;      /* the ledger below */
+	uint64_t fence;  /* of its own row; 0: there is none */
+	uint64_t grant;  /* to be used, at once if it is less, after the commit if it is more */
+	uint64_t shared; /* capacity that is shared out */
+	uint64_t effective;
+	uint32_t members;
+	struct ledger ledger;
+};
+
+/* 0; -ENOMEM. plan->ledger is emptied before, and the caller's to free. */
+int plan_make(const struct limit_view *view, const struct planner *planner, struct plan *plan);
+
+#endif

@@ -1,0 +1,375 @@
+/*
+ * The store that is a Redis server: hiredis, and one script (redis.lua) in which everything
+ * happens at once, by the server's clock.
+ *
+ * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when
+ * it is killed, unless it appends to its file always; a replica that takes over may lack the last
+ * of it; and it may evict. Each run of the server is told from the one before, and weir_view.proven
+ * counts from the first time that it was seen, so that members can let old leases end first. Its
+ * clock is the wall clock of its machine: set forward, it ends sessions early.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "redis_link.h"
+
+static struct redis_command command_of(struct redis *r, const char *verb)
+{
+	struct redis_command c = {.words = 0};
+
+	redis_add(&c, "EVALSHA");
+	redis_add(&c, r->script);
+	redis_add(&c, "1");
+	redis_add(&c, r->base);
+	redis_add(&c, r->run);
+	redis_add(&c, verb);
+	return c;
+}
+
+/* The status that every answer of the script begins with; -EIO if it has none. */
+static int status_of(struct redis *r, const redisReply *reply, size_t elements)
+{
+	const char *status = "";
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+	    redis_is_text(reply->element[0]))
+		status = reply->element[0]->str;
+	if (strcmp(status, "ok") == 0 && reply->elements == elements)
+		return 0;
+	if (strcmp(status, "again") == 0)
+		return store_say(-EAGAIN, r->why, "Something has changed since it was read.");
+	if (strcmp(status, "stale") == 0)
+		return store_say(-ESTALE, r->why, "The session is over.");
+	redis_drop(r);
+	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+}
+
+/* Run the script. 0, and an answer of so many elements to free. */
+static int run(struct redis *r, const struct redis_command *c, size_t elements, redisReply **reply)
+{
+	int error = redis_ask(r, c, reply);
+
+	if (error != 0)
+		return error;
+	error = status_of(r, *reply, elements);
+	if (error != 0) {
+		freeReplyObject(*reply);
+		*reply = NULL;
+	}
+	return error;
+}
+
+/*
+ * Once more, on a new connection: where nothing has come of it because the script was not there,
+ * or where it does not matter whether it was done twice.
+ */
+static bool worth_again(int error, bool harmless, unsigned attempt)
+{
+	return attempt == 0 && (error == -ENOENT || (error == -EIO && harmless));
+}
+
+/* A whole number of text. */
+static bool number_of(const redisReply *reply, uint64_t *number)
+{
+	char *end;
+
+	if (!redis_is_text(reply) || reply->str[0] < '0' || reply->str[0] > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(reply->str, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+static int senseless(struct redis *r)
+{
+	redis_drop(r);
+	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+}
+
+static int try_begin(struct redis *r, uint64_t session, weir_dur ttl)
+{
+	struct redis_command c = command_of(r, "begin");
+	redisReply *reply;
+	int error;
+
+	redis_add_number(&c, "%llx", session);
+	redis_add_number(&c, "%llu", ttl / WEIR_MS);
+	error = run(r, &c, 1, &reply);
+	if (error == 0)
+		freeReplyObject(reply);
+	return error;
+}
+
+/* Its number is drawn: one that the server counts might come twice, once it forgets. */
+static int redis_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct redis *r = (struct redis *)self;
+	int error = -EIO;
+
+	*granted = ttl / WEIR_MS * WEIR_MS;
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
+			return store_say(-EIO, r->why, "There is no chance to draw from.");
+		*session |= 1;
+		error = redis_connect(r);
+		if (error == 0)
+			error = try_begin(r, *session, ttl);
+		if (!worth_again(error, true, attempt))
+			break;
+	}
+	if (error != 0)
+		*session = 0;
+	return error == -ENOENT ? -EIO : error;
+}
+
+static int try_keep(struct redis *r, uint64_t session, weir_dur *granted)
+{
+	struct redis_command c = command_of(r, "keep");
+	redisReply *reply;
+	uint64_t ms;
+	int error;
+
+	redis_add_number(&c, "%llx", session);
+	error = run(r, &c, 2, &reply);
+	if (error != 0)
+		return error;
+	if (number_of(reply->element[1], &ms) && ms < UINT64_MAX / WEIR_MS)
+		*granted = ms * WEIR_MS;
+	else
+		error = senseless(r);
+	freeReplyObject(reply);
+	return error;
+}
+
+static int redis_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct redis *r = (struct redis *)self;
+	int error = -EIO;
+
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		error = redis_connect(r);
+		if (error == 0)
+			error = try_keep(r, session, granted);
+		if (!worth_again(error, true, attempt))
+			break;
+	}
+	return error == -ENOENT ? -EIO : error;
+}
+
+static int try_end(struct redis *r, uint64_t session)
+{
+	struct redis_command c = command_of(r, "end");
+	redisReply *reply;
+	int error;
+
+	redis_add_number(&c, "%llx", session);
+	error = run(r, &c, 1, &reply);
+	if (error == 0)
+		freeReplyObject(reply);
+	return error;
+}
+
+static int redis_end(struct weir_store *self, uint64_t session)
+{
+	struct redis *r = (struct redis *)self;
+	int error = -EIO;
+
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		error = redis_connect(r);
+		if (error == 0)
+			error = try_end(r, session);
+		if (!worth_again(error, true, attempt))
+			break;
+	}
+	return error == -ENOENT ? -EIO : error;
+}
+
+/* What is to be committed. */
+struct batch {
+	uint64_t session;
+	const struct weir_check *checks;
+	size_t check_count;
+	const struct weir_write *writes;
+	size_t write_count;
+};
+
+static void add_batch(struct redis_command *c, const struct batch *b)
+{
+	static const char *const kinds[] = {"absent", "version", "made"};
+	static const char *const writes[] = {"put", "bind", "erase"};
+
+	redis_add_number(c, "%llx", b->session);
+	redis_add_number(c, "%llu", b->check_count);
+	for (size_t i = 0; i < b->check_count; i++) {
+		redis_add(c, b->checks[i].key);
+		redis_add(c, kinds[b->checks[i].kind]);
+		redis_add_number(c, "%llu", b->checks[i].version);
+	}
+	for (size_t i = 0; i < b->write_count; i++) {
+		redis_add(c, b->writes[i].key);
+		redis_add(c, writes[b->writes[i].kind]);
+		redis_add_bytes(c, b->writes[i].value, b->writes[i].size);
+	}
+}
+
+static int try_commit(struct redis *r, const struct batch *b, uint64_t *version)
+{
+	struct redis_command c = command_of(r, "commit");
+	redisReply *reply;
+	int error;
+
+	add_batch(&c, b);
+	error = run(r, &c, 2, &reply);
+	if (error != 0)
+		return error;
+	if (!number_of(reply->element[1], version))
+		error = senseless(r);
+	freeReplyObject(reply);
+	return error;
+}
+
+static int redis_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
+			size_t check_count, const struct weir_write *writes, size_t write_count,
+			uint64_t *version)
+{
+	struct redis *r = (struct redis *)self;
+	const struct batch batch = {session, checks, check_count, writes, write_count};
+	int error = -EIO;
+
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		error = redis_connect(r);
+		if (error == 0)
+			error = try_commit(r, &batch, version);
+		if (!worth_again(error, false, attempt))
+			break;
+	}
+	return error == -ENOENT ? -EIO : error;
+}
+
+static bool row_of(const redisReply *reply, struct weir_row *row)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4)
+		return false;
+	for (size_t i = 0; i < 4; i++)
+		if (!redis_is_text(reply->element[i]))
+			return false;
+	row->key = reply->element[0]->str;
+	row->value = reply->element[3]->str;
+	row->size = (size_t)reply->element[3]->len;
+	return number_of(reply->element[1], &row->version) &&
+	       number_of(reply->element[2], &row->made);
+}
+
+/* All of it is looked at before anything is shown. */
+static int show(struct redis *r, const redisReply *reply, weir_row_fn *show_row, void *arg,
+		struct weir_view *view)
+{
+	const redisReply *rows = reply->element[3];
+	struct weir_row row;
+	uint64_t us;
+
+	if (!number_of(reply->element[1], &view->version) || !number_of(reply->element[2], &us) ||
+	    rows->type != REDIS_REPLY_ARRAY)
+		return senseless(r);
+	for (size_t i = 0; i < rows->elements; i++)
+		if (!row_of(rows->element[i], &row))
+			return senseless(r);
+	view->proven = r->caps.durable ? WEIR_FOREVER : us * WEIR_US;
+	for (size_t i = 0; i < rows->elements; i++)
+		if (row_of(rows->element[i], &row) && !show_row(arg, &row))
+			break;
+	return 0;
+}
+
+static int try_read(struct redis *r, const char *const *prefixes, size_t count, redisReply **reply)
+{
+	struct redis_command c = command_of(r, "read");
+
+	for (size_t i = 0; i < count; i++)
+		redis_add(&c, prefixes[i]);
+	return run(r, &c, 4, reply);
+}
+
+static int redis_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		      weir_row_fn *row, void *arg, struct weir_view *view)
+{
+	struct redis *r = (struct redis *)self;
+	redisReply *reply = NULL;
+	int error = -EIO;
+
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		error = redis_connect(r);
+		if (error == 0)
+			error = try_read(r, prefixes, count, &reply);
+		if (!worth_again(error, true, attempt))
+			break;
+	}
+	if (error != 0)
+		return error == -ENOENT ? -EIO : error;
+	error = show(r, reply, row, arg, view);
+	freeReplyObject(reply);
+	return error;
+}
+
+static void redis_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	const struct redis *r = (struct redis *)self;
+
+	*caps = r->caps;
+	caps->note = r->note;
+}
+
+static void redis_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s", ((struct redis *)self)->why);
+}
+
+static void redis_close(struct weir_store *self)
+{
+	struct redis *r = (struct redis *)self;
+
+	redis_drop(r);
+	memset(r, 0, sizeof(*r));
+	free(r);
+}
+
+static const struct weir_store_ops redis_ops = {
+	.size = sizeof(redis_ops),
+	.name = "redis",
+	.begin = redis_begin,
+	.keep = redis_keep,
+	.end = redis_end,
+	.commit = redis_commit,
+	.read = redis_read,
+	.caps = redis_caps,
+	.error = redis_error,
+	.close = redis_close,
+};
+
+int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	struct redis *r;
+	int error;
+
+	if (setup->address.count != 1)
+		return store_say(-EINVAL, why, "A Redis store is one server.");
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	r->store.ops = &redis_ops;
+	r->address = setup->address;
+	r->timeout = setup->timeout;
+	(void)snprintf(r->base, sizeof(r->base), "{%s}:store", setup->name);
+	error = redis_connect(r);
+	if (error == 0) {
+		*store = &r->store;
+		return 0;
+	}
+	(void)snprintf(why, WHY_SIZE, "%s", r->why);
+	redis_close(&r->store);
+	return error;
+}

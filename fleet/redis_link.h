@@ -1,0 +1,57 @@
+/*
+ * The connection to a Redis server, and commands.
+ */
+#ifndef WEIR_FLEET_REDIS_LINK_H
+#define WEIR_FLEET_REDIS_LINK_H
+
+#include <hiredis/hiredis.h>
+
+#include "store.h"
+
+/* Words of a command: those of all checks and writes, and of the script. */
+#define WORDS_MAX (3 * 2 * WEIR_STORE_ROWS_MAX + 16)
+
+struct redis {
+	struct weir_store store;
+	struct address address;
+	char base[WEIR_STORE_KEY_MAX + 16]; /* "{name}:store" */
+	weir_dur timeout;
+	redisContext *context; /* NULL: there is no connection */
+	char script[64];       /* its digest */
+	char run[64];          /* the server's */
+	struct weir_store_caps caps;
+	char note[WHY_SIZE];
+	char why[WHY_SIZE];
+};
+
+/* A command as it is put together. Numbers are in text of its own. */
+struct redis_command {
+	const char *word[WORDS_MAX];
+	size_t size[WORDS_MAX];
+	int words;
+	char text[2 * WEIR_STORE_ROWS_MAX + 4][24];
+	int texts;
+};
+
+/* Put a word, some bytes, or a number in a command. */
+void redis_add(struct redis_command *command, const char *word);
+void redis_add_bytes(struct redis_command *command, const void *bytes, size_t size);
+void redis_add_number(struct redis_command *command, const char *format, uint64_t number);
+
+/* Be connected, and know the server and what it keeps. 0, or a negative errno and a sentence. */
+int redis_connect(struct redis *redis);
+
+/* End the connection, so that no answer of it can come any more. */
+void redis_drop(struct redis *redis);
+
+/*
+ * Ask, and have an answer that is no error. Else a negative errno and a sentence, and nothing to
+ * free.
+ * -ENOENT: the script is not there, so nothing has happened.
+ */
+int redis_ask(struct redis *redis, const struct redis_command *command, redisReply **reply);
+
+/* Whether it is text that C can read. */
+bool redis_is_text(const redisReply *reply);
+
+#endif

@@ -1,0 +1,9 @@
+/*
+ * redis.lua, as it is sent.
+ */
+#ifndef WEIR_FLEET_REDIS_SCRIPT_H
+#define WEIR_FLEET_REDIS_SCRIPT_H
+
+extern const char redis_script[];
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * What a share is worth at each moment, and what is wanted of it.
+ */
+
+#include "share.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define RELAXED memory_order_relaxed
+
+weir_time fleet_now(const struct weir_fleet *f)
+{
+	struct timespec t;
+
+	if (f->clock != NULL)
+		return f->clock->now(f->clock);
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (weir_time)t.tv_sec * WEIR_S + (weir_time)t.tv_nsec;
+}
+
+/* S. Vigna's splitmix64, public domain. */
+uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
+{
+	uint64_t z = f->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	z ^= z >> 31;
+	return most > 0 ? z % most : z;
+}
+
+void share_rename(struct weir_share *s)
+{
+	s->id = fleet_draw(s->fleet, 0);
+	(void)snprintf(s->own_key, sizeof(s->own_key), "%s/m/%016" PRIx64, s->name, s->id);
+}
+
+bool share_is_leased(const struct weir_share *s)
+{
+	return s->until != 0 && fleet_now(s->fleet) < s->until;
+}
+
+/* Without a lease. */
+static uint64_t lost_units(const struct weir_share *s)
+{
+	const struct limit_record *l = &s->limit;
+
+	if (s->members == 0)
+		return l->reserved; /* it never had one */
+	switch (s->config.loss) {
+	case WEIR_LOSS_HOLD:
+		return l->reserved + s->held;
+	case WEIR_LOSS_OPEN:
+		return l->capacity;
+	case WEIR_LOSS_EVEN:
+		return l->capacity / s->members > l->reserved ? l->capacity / s->members
+							      : l->reserved;
+	default:
+		return l->reserved;
+	}
+}
+
+static void tell(struct weir_share *s)
+{
+	const uint64_t units = weir_share_units(s);
+
+	if (s->has_applied && units == s->applied)
+		return;
+	s->has_applied = true;
+	s->applied = units;
+	if (s->config.apply != NULL)
+		s->config.apply(s->config.arg, units);
+}
+
+void share_publish(struct weir_share *s)
+{
+	/* What is held without a lease any more is only remembered, for who holds on. */
+	if (s->until != 0)
+		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
+	atomic_store_explicit(&s->leased, s->limit.reserved + s->held, RELAXED);
+	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
+	tell(s);
+}
+
+void share_drop(struct weir_share *s)
+{
+	atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
+	s->until = 0;
+	s->held = 0;
+	share_publish(s);
+}
+
+uint64_t weir_share_units(const struct weir_share *s)
+{
+	const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
+
+	if (deadline != 0 && fleet_now(s->fleet) < deadline)
+		return atomic_load_explicit(&s->leased, RELAXED);
+	return atomic_load_explicit(&s->lost, RELAXED);
+}
+
+uint64_t share_wants(const struct weir_share *s)
+{
+	const uint64_t said = atomic_load_explicit(&s->want, RELAXED);
+	uint64_t wants = said;
+
+	if (s->config.wants != NULL) {
+		wants = s->config.wants(s->config.arg);
+	} else if (said == WANT_UNSAID) {
+		__extension__ const unsigned __int128 period = s->config.period;
+		__extension__ const unsigned __int128 units =
+			(demand_estimate(s->seconds) * period + WEIR_S - 1) / WEIR_S;
+
+		wants = units < WEIR_SHARE_UNITS_MAX ? (uint64_t)units : WEIR_SHARE_UNITS_MAX;
+	}
+	return wants < WEIR_SHARE_UNITS_MAX ? wants : WEIR_SHARE_UNITS_MAX;
+}
+
+int weir_share_want(struct weir_share *s, uint64_t units)
+{
+	if (units > WEIR_SHARE_UNITS_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&s->want, units, RELAXED);
+	return 0;
+}
+
+void weir_share_demand(struct weir_share *s, uint64_t units)
+{
+	atomic_fetch_add_explicit(&s->demand, units, RELAXED);
+}
+
+void weir_share_throttled(struct weir_share *s)
+{
+	atomic_store_explicit(&s->throttled, 1, RELAXED);
+}

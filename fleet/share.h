@@ -1,0 +1,116 @@
+/*
+ * A fleet and its shares, inside.
+ *
+ * word      written by                                   order    pairs with
+ * --------  -------------------------------------------  -------  ------------------------------
+ * leased    publish, by who has the fleet's lock         relaxed  deadline carries it
+ * lost      publish                                      relaxed  nothing: a number
+ * deadline  publish: after leased                        release  weir_share_units: acquire, and
+ *                                                                 then leased
+ * want      weir_share_want: store                       relaxed  nothing: a number
+ * demand    weir_share_demand: add                       relaxed  nothing: a number
+ * throttled weir_share_throttled: 1; a refresh: 0        relaxed  nothing: a mark
+ *
+ * Who reads a deadline reads at least what was leased with it. He may read less or more of the same
+ * lease, as it was an instant before: that is as if he had come then.
+ */
+#ifndef WEIR_FLEET_SHARE_H
+#define WEIR_FLEET_SHARE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plan.h"
+
+#define WANT_UNSAID UINT64_MAX /* of the word want: it is made of the demand */
+
+struct weir_share {
+	struct weir_fleet *fleet;
+	struct weir_share *next;
+	struct weir_share_config config;
+	char name[WEIR_SHARE_NAME_MAX + 1];
+	char own_key[WEIR_SHARE_NAME_MAX + 32], limit_key[WEIR_SHARE_NAME_MAX + 8],
+		ledger_key[WEIR_SHARE_NAME_MAX + 8];
+	uint64_t id;
+
+	_Atomic uint64_t leased, lost, deadline;
+	_Atomic uint64_t want, demand;
+	_Atomic uint32_t throttled;
+
+	/* All below wants the fleet's lock. */
+	uint64_t seconds[DEMAND_SECONDS]; /* of demand, the last one first */
+	uint64_t demand_seen;
+
+	struct limit_record limit; /* as the store has it; before, as configured */
+	uint64_t fence;            /* of its row in this session; 0: none */
+	uint64_t held;             /* of what is shared, used now */
+	weir_time until;           /* of the lease that it is held by */
+	uint64_t effective;
+	uint32_t members;
+	bool learning;
+	bool unsettled;
+	uint64_t unsettled_version;
+	uint32_t throttle_seen;
+	uint64_t told; /* of wants, to the store */
+	uint64_t applied;
+	bool has_applied;
+	uint64_t conflicts, refreshes;
+
+	/* Of the refresh that is going on. */
+	struct limit_view view;
+	struct plan plan;
+	bool settled;
+};
+
+struct weir_fleet {
+	struct weir_store *store;
+	struct weir_store *own_store; /* closed with the fleet; or NULL */
+	const struct weir_clock *clock;
+	weir_dur lease, refresh;
+	bool manual;
+	uint64_t random;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool ending, hurried;
+
+	struct weir_share *shares;
+	unsigned count;
+	struct weir_parts *parts; /* parts.h */
+	unsigned parts_count;
+	uint64_t session;   /* 0: none */
+	weir_time deadline; /* of the session, for us */
+	weir_time next_refresh, next_second;
+	bool reachable;
+	bool strange; /* a limit in the store is of no version that is known here */
+	char why[256];
+};
+
+weir_time fleet_now(const struct weir_fleet *fleet);
+
+bool fleet_is_name(const char *name);
+
+/* A number below most; any, if that is 0. */
+uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
+
+/* Make known what may be used, and until when; tell who wants to be told. */
+void share_publish(struct weir_share *share);
+
+void share_free(struct weir_share *share);
+
+/* Nothing is held any more. */
+void share_drop(struct weir_share *share);
+
+/* Another number, under which nobody has written anything. */
+void share_rename(struct weir_share *share);
+
+/* Whether it has a lease that has not ended. */
+bool share_is_leased(const struct weir_share *share);
+
+uint64_t share_wants(const struct weir_share *share);
+
+/* Keep the session, look at all shares, and take what is due. The lock is held. */
+int fleet_refresh(struct weir_fleet *fleet);
+
+#endif

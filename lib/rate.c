@@ -1,0 +1,358 @@
+/*
+ * A rate: admission, and what changes its terms. lib/rate.h has the ledger and the argument.
+ */
+
+#include "lib/rate.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/processor.h"
+
+/* Debt that settling may run up. */
+#define DEBT_MAX (UINT64_C(1) << 61)
+
+void rate_count(struct weir_rate *r, enum rate_total which, uint64_t count)
+{
+	struct tally *tally = &r->tally[processor_now() & (TALLIES - 1)];
+
+	atomic_fetch_add_explicit(&tally->total[which], count, memory_order_relaxed);
+}
+
+void rate_publish(struct weir_rate *r)
+{
+	const uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
+	struct published_terms *place = &r->published[(version + 1) & 1];
+	const uint64_t *word = (const uint64_t *)&r->terms;
+
+	for (size_t i = 0; i < TERMS_WORDS; i++)
+		atomic_store_explicit(&place->word[i], word[i], memory_order_release);
+	atomic_store_explicit(&r->version, version + 1, memory_order_release);
+}
+
+/* The terms in force: those of quotas that the rate has. */
+static void read_terms(const struct weir_rate *r, struct terms *terms)
+{
+	const size_t words = PACE_WORDS + r->quotas * QUOTA_WORDS;
+	uint64_t *word = (uint64_t *)terms, version;
+
+	do {
+		const struct published_terms *place;
+
+		version = atomic_load_explicit(&r->version, memory_order_acquire);
+		place = &r->published[version & 1];
+		for (size_t i = 0; i < words; i++)
+			word[i] = atomic_load_explicit(&place->word[i], memory_order_acquire);
+	} while (UNLIKELY(atomic_load_explicit(&r->version, memory_order_relaxed) != version));
+}
+
+static bool take(struct weir_rate *r, unsigned i, const struct quota *q, uint64_t worth,
+		 uint64_t units)
+{
+	uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed), after;
+
+	do {
+		if (!quota_take(q, worth, taken, units, &after))
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&r->taken[i], &taken, after, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+/* Whether anything is left, as it looks. */
+static bool has(const struct weir_rate *r, unsigned i, const struct quota *q, uint64_t worth)
+{
+	const uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
+	uint64_t after;
+
+	return quota_take(q, worth, taken, 0, &after);
+}
+
+static void give_back(struct weir_rate *r, unsigned i, uint64_t units)
+{
+	atomic_fetch_sub_explicit(&r->taken[i], units, memory_order_acq_rel);
+}
+
+static bool asks(const struct terms *terms, const struct weir_cost *cost, unsigned i)
+{
+	return cost->units[i] > 0 && terms->quota[i].limited;
+}
+
+/* Of each quota, or of none: they are taken in their order, and given back if one fails. */
+static bool take_all(struct weir_rate *r, const struct terms *terms, uint64_t worth,
+		     const struct weir_cost *cost)
+{
+	for (unsigned i = 1; i < r->quotas; i++)
+		if (asks(terms, cost, i) && !has(r, i, &terms->quota[i], worth))
+			return false;
+	for (unsigned i = 0; i < r->quotas; i++) {
+		if (!asks(terms, cost, i) || take(r, i, &terms->quota[i], worth, cost->units[i]))
+			continue;
+		while (i-- > 0)
+			if (asks(terms, cost, i))
+				give_back(r, i, cost->units[i]);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Have the origin at the slot that has begun last. In one go only SPAN is counted, so what is
+ * beyond is passed over: nothing falls due in it. The lock's owner's.
+ */
+static void move_origin(struct weir_rate *r, weir_time now)
+{
+	uint64_t slots = pace_slots(&r->terms.pace, now);
+	const uint64_t worth = pace_worth(&r->terms.pace, slots);
+
+	for (unsigned i = 0; i < r->quotas; i++)
+		quota_move(&r->terms.quota[i], worth);
+	for (; slots > 0; slots = pace_slots(&r->terms.pace, now))
+		pace_move(&r->terms.pace, slots);
+}
+
+static bool is_far(const struct pace *p, weir_time now)
+{
+	return (int64_t)(now - p->origin) > (int64_t)RENEWAL;
+}
+
+void rate_renew(struct weir_rate *r, weir_time now)
+{
+	if (LIKELY(!is_far(&r->terms.pace, now)))
+		return;
+	move_origin(r, now);
+	rate_publish(r);
+}
+
+/* One call of many is enough: who finds the lock taken leaves it to another. */
+static void try_to_renew(struct weir_rate *r, weir_time now)
+{
+	if (pthread_mutex_trylock(&r->lock) != 0)
+		return;
+	rate_renew(r, now);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool rate_admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
+{
+	struct terms terms;
+	uint64_t worth;
+
+	read_terms(r, &terms);
+	worth = pace_worth(&terms.pace, pace_slots(&terms.pace, now));
+	if (!take_all(r, &terms, worth, cost))
+		return false;
+	rate_count(r, RATE_ADMITTED, 1);
+	for (unsigned i = 0; i < r->quotas; i++)
+		if (cost->units[i] > 0)
+			rate_count(r, (enum rate_total)(RATE_TAKEN + i), cost->units[i]);
+	if (UNLIKELY(is_far(&terms.pace, now)))
+		try_to_renew(r, now);
+	return true;
+}
+
+bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
+{
+	for (unsigned i = 0; i < WEIR_QUOTAS_MAX; i++)
+		if (cost->units[i] > (i < r->quotas ? WEIR_UNITS_MAX : 0))
+			return false;
+	return true;
+}
+
+bool rate_try(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
+{
+	return atomic_load_explicit(&r->waiting, memory_order_relaxed) == 0 &&
+	       rate_admit(r, now, cost);
+}
+
+int weir_rate_try_for(struct weir_rate *r, const struct weir_cost *cost)
+{
+	if (UNLIKELY(!rate_is_cost(r, cost)))
+		return -EINVAL;
+	/* The line that all want comes here while the clock is being read. */
+	__builtin_prefetch(&r->taken, 1);
+	if (LIKELY(rate_try(r, rate_now(r), cost)))
+		return 0;
+	rate_count(r, RATE_REFUSED, 1);
+	return -EAGAIN;
+}
+
+int weir_rate_try(struct weir_rate *r, uint64_t units)
+{
+	const struct weir_cost cost = {.units = {units}};
+
+	return weir_rate_try_for(r, &cost);
+}
+
+weir_time rate_turn(struct weir_rate *r, const struct weir_cost *cost)
+{
+	const struct terms *terms = &r->terms;
+	weir_time turn = terms->pace.origin;
+
+	for (unsigned i = 0; i < r->quotas; i++) {
+		uint64_t worth;
+		weir_time time;
+
+		if (!asks(terms, cost, i))
+			continue;
+		worth = quota_worth_for(&terms->quota[i],
+					atomic_load_explicit(&r->taken[i], memory_order_relaxed));
+		time = pace_time_of(&terms->pace, worth);
+		if (time == WEIR_FOREVER)
+			return WEIR_FOREVER;
+		turn = (int64_t)(time - turn) > 0 ? time : turn;
+	}
+	return turn;
+}
+
+/* What is left of a quota, but for so many units, lapses. The lock's owner's, at the origin. */
+static void lapse(struct weir_rate *r, unsigned i, uint64_t but)
+{
+	const struct quota *q = &r->terms.quota[i];
+	uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
+
+	while ((int64_t)(quota_due(q, 0) - but - taken) > 0 &&
+	       !atomic_compare_exchange_weak_explicit(&r->taken[i], &taken, quota_due(q, 0) - but,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+int weir_rate_set(struct weir_rate *r, unsigned quota, const struct weir_quota *value)
+{
+	const weir_time now = rate_now(r);
+	struct quota *q;
+
+	if (quota >= r->quotas || rate_check_quota(value, quota, NULL, 0) != 0 ||
+	    (value->period != 0 ? value->period : WEIR_S) < r->slot)
+		return -EINVAL;
+	pthread_mutex_lock(&r->lock);
+	move_origin(r, now);
+	q = &r->terms.quota[quota];
+	if (q->limited)
+		lapse(r, quota, q->depth); /* a greater depth brings none of it back */
+	*q = quota_with(q, value, r->slot);
+	r->value[quota] = *value;
+	rate_publish(r);
+	if (q->limited)
+		lapse(r, quota, q->depth);
+	line_serve(r, now, true);
+	return 0;
+}
+
+void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
+{
+	const weir_time now = rate_now(r);
+	struct pace *pace = &r->terms.pace;
+	bool lower;
+
+	rate_count(r, RATE_THROTTLED, 1);
+	pthread_mutex_lock(&r->lock);
+	move_origin(r, now);
+	lower = pace->percent == FULL_PACE || now - r->lowered >= r->recovery;
+	if (lower)
+		r->lowered = now;
+	pace_throttle(pace, now, retry_after, lower);
+	rate_publish(r);
+	for (unsigned i = 0; i < r->quotas; i++)
+		if (r->terms.quota[i].limited)
+			lapse(r, i, 0);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/*
+ * Charge units, as if they were taken now: to what is left, not to what has lapsed. Up to a debt
+ * that is out of all proportion.
+ */
+static void charge(struct weir_rate *r, unsigned i, const struct terms *terms, uint64_t units)
+{
+	const uint64_t worth = pace_worth(&terms->pace, pace_slots(&terms->pace, rate_now(r)));
+	const struct quota *q = &terms->quota[i];
+	uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed), after;
+
+	do {
+		if (quota_debt(q, worth, taken) > DEBT_MAX - units)
+			return;
+		after = quota_lapsed(q, worth, taken) + units;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&r->taken[i], &taken, after, memory_order_relaxed, memory_order_relaxed));
+}
+
+int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64_t actual)
+{
+	struct terms terms;
+
+	if (quota >= r->quotas || taken > WEIR_UNITS_MAX || actual > WEIR_UNITS_MAX)
+		return -EINVAL;
+	read_terms(r, &terms);
+	if (terms.quota[quota].limited == 0)
+		return 0;
+	if (actual >= taken) {
+		charge(r, quota, &terms, actual - taken);
+		return 0;
+	}
+	give_back(r, quota, taken - actual);
+	if (LIKELY(atomic_load_explicit(&r->waiting, memory_order_relaxed) == 0))
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	line_serve(r, rate_now(r), true);
+	return 0;
+}
+
+void weir_rate_snapshot_init_sized(struct weir_rate_snapshot *snapshot, size_t size)
+{
+	memset(snapshot, 0, size);
+	snapshot->size = size;
+}
+
+static uint64_t total(const struct weir_rate *r, unsigned which)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TALLIES; i++)
+		sum += atomic_load_explicit(&r->tally[i].total[which], memory_order_relaxed);
+	return sum;
+}
+
+static struct weir_quota_snapshot show_quota(const struct weir_rate *r, unsigned i, uint64_t worth)
+{
+	const struct quota *q = &r->terms.quota[i];
+	const uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
+
+	return (struct weir_quota_snapshot){
+		.quota = r->value[i],
+		.available = quota_left(q, worth, taken),
+		.debt = q->limited ? quota_debt(q, worth, taken) : 0,
+		.taken = total(r, RATE_TAKEN + i),
+	};
+}
+
+void weir_rate_snapshot_take(struct weir_rate *r, struct weir_rate_snapshot *snapshot)
+{
+	static const struct weir_cost one = {.units = {1, 1, 1, 1}};
+	const weir_time now = rate_now(r);
+	struct weir_rate_snapshot s = {
+		.size = snapshot->size,
+		.quota_count = r->quotas,
+		.admitted = total(r, RATE_ADMITTED),
+		.refused = total(r, RATE_REFUSED),
+		.abandoned = total(r, RATE_ABANDONED),
+		.throttled = total(r, RATE_THROTTLED),
+	};
+	const struct weir_cost *first;
+	struct pace pace;
+	uint64_t worth;
+
+	pthread_mutex_lock(&r->lock);
+	pace = r->terms.pace;
+	worth = pace_worth(&pace, pace_slots(&pace, now));
+	pace_move(&pace, pace_slots(&pace, now));
+	first = line_first(r);
+	s.waiting = atomic_load_explicit(&r->waiting, memory_order_relaxed);
+	s.percent = pace.pause > 0 ? 0 : (uint32_t)pace.percent;
+	s.slot = r->slot;
+	s.next = rate_turn(r, first != NULL ? first : &one);
+	for (unsigned i = 0; i < r->quotas; i++)
+		s.quotas[i] = show_quota(r, i, worth);
+	pthread_mutex_unlock(&r->lock);
+	memcpy(snapshot, &s, s.size < sizeof(s) ? s.size : sizeof(s));
+}

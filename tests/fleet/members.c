@@ -1,0 +1,378 @@
+/*
+ * members KIND: processes that share a limit over a store of that kind, and what befalls them.
+ *
+ * They are killed and stopped, their clocks are set, and so it goes for the store. All the while
+ * somebody reads the ledger, and adds up what counts: it is never above the capacity. Nothing
+ * depends on how long anything takes, but for leases, which end.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/fleet.h>
+
+#include "../stress/check.h"
+#include "plan.h"
+#include "server.h"
+
+#define MEMBERS  3
+#define CAPACITY 120
+#define EACH     (CAPACITY / MEMBERS)
+/* Sanitizers must come first among what is loaded. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAKETIME ""
+#else
+#define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+#endif
+
+/* What a member shows of itself. */
+struct slot {
+	_Atomic uint64_t units, loops;
+};
+
+static struct slot *slots;
+static int slots_fd;
+
+struct rig {
+	bool remote;
+	struct server server;
+	char address[128], clock[64], lease[16];
+	pid_t members[MEMBERS];
+	pthread_t sniffer;
+	_Atomic bool ending;
+	struct weir_store *store;
+	unsigned looks;
+};
+
+static uint64_t load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void map_slots(int fd)
+{
+	slots = mmap(NULL, sizeof(*slots) * MEMBERS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(slots != MAP_FAILED);
+}
+
+/* member ADDRESS INDEX FD LEASE: asks what it may use, each millisecond, and for nothing else. */
+static int be_member(char **argv)
+{
+	struct weir_store_config store;
+	struct weir_fleet_config config;
+	struct weir_share_config share_config;
+	struct weir_fleet *fleet;
+	struct weir_share *share;
+	struct slot *slot;
+	char why[256];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_slots(atoi(argv[4]));
+	slot = &slots[atoi(argv[3])];
+	weir_store_config_init(&store);
+	store.timeout = 500 * WEIR_MS;
+	weir_fleet_config_init(&config);
+	config.store_config = &store;
+	config.address = argv[2];
+	config.lease = (weir_dur)atoi(argv[5]) * WEIR_MS;
+	while (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0) {
+		fprintf(stderr, "%s\n", why);
+		sleep_ms(100);
+	}
+	weir_share_config_init(&share_config);
+	share_config.name = "limit";
+	share_config.capacity = CAPACITY;
+	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
+	CHECK(weir_share_want(share, 1000) == 0);
+	for (;;) {
+		atomic_store_explicit(&slot->units, weir_share_units(share), memory_order_relaxed);
+		atomic_fetch_add_explicit(&slot->loops, 1, memory_order_relaxed);
+		sleep_ms(1);
+	}
+}
+
+static void spawn_member(struct rig *rig, unsigned index)
+{
+	char number[16], fd[16];
+	char *argv[] = {"fleet-members", "member", rig->address, number, fd, rig->lease, NULL};
+
+	(void)snprintf(number, sizeof(number), "%u", index);
+	(void)snprintf(fd, sizeof(fd), "%d", slots_fd);
+	atomic_store_explicit(&slots[index].units, 0, memory_order_relaxed);
+	rig->members[index] = fork();
+	CHECK(rig->members[index] >= 0);
+	if (rig->members[index] == 0) {
+		/* The last one's wall clock is set while it runs. */
+		if (index == MEMBERS - 1 && rig->clock[0] != '\0') {
+			setenv("LD_PRELOAD", FAKETIME, 1);
+			setenv("FAKETIME_TIMESTAMP_FILE", rig->clock, 1);
+			setenv("FAKETIME_NO_CACHE", "1", 1);
+			setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
+			setenv("DONT_FAKE_MONOTONIC", "1", 1);
+		}
+		execv("/proc/self/exe", argv);
+		_exit(127);
+	}
+}
+
+static void kill_member(const struct rig *rig, unsigned index)
+{
+	kill(rig->members[index], SIGKILL);
+	CHECK(waitpid(rig->members[index], NULL, 0) == rig->members[index]);
+}
+
+static bool take(void *arg, const struct weir_row *row)
+{
+	return view_take(arg, strchr(row->key, '/') + 1, row);
+}
+
+static uint64_t counted(const struct limit_view *v)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < v->ledger.count; i++)
+		for (size_t j = 0; j < v->count; j++)
+			if (v->members[j].id == v->ledger.lines[i].id &&
+			    v->members[j].made == v->ledger.lines[i].fence)
+				sum += v->ledger.lines[i].grant;
+	return sum;
+}
+
+static void *sniff(void *arg)
+{
+	struct rig *rig = arg;
+	struct limit_view view = {.count = 0};
+	const char *prefix = "limit/";
+
+	while (!atomic_load(&rig->ending)) {
+		view_clear(&view);
+		if (weir_store_read(rig->store, &prefix, 1, take, &view, NULL) == 0) {
+			CHECK(!view.strange && counted(&view) <= CAPACITY);
+			rig->looks++;
+		}
+		sleep_ms(3);
+	}
+	view_free(&view);
+	return NULL;
+}
+
+/* Until these have so much each. */
+static void wait_for(unsigned first, unsigned last, uint64_t each, const char *what)
+{
+	for (unsigned tries = 0;; tries++) {
+		bool all = true;
+
+		for (unsigned i = first; i <= last; i++)
+			all &= load(&slots[i].units) == each;
+		if (all)
+			break;
+		if (tries == 30000) {
+			fprintf(stderr, "%s: %llu %llu %llu\n", what,
+				(unsigned long long)load(&slots[0].units),
+				(unsigned long long)load(&slots[1].units),
+				(unsigned long long)load(&slots[2].units));
+			abort();
+		}
+		sleep_ms(2);
+	}
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+static void wait_for_loops(unsigned index, unsigned loops)
+{
+	const uint64_t before = load(&slots[index].loops);
+
+	while (load(&slots[index].loops) < before + loops)
+		sleep_ms(1);
+}
+
+/* T1 */
+static void death(struct rig *rig)
+{
+	kill_member(rig, 0);
+	wait_for(1, 2, CAPACITY / 2, "a member was killed: the others have what it had");
+	spawn_member(rig, 0);
+	wait_for(0, 2, EACH, "it came back");
+}
+
+/* T2: nothing is left to it when it goes on, and cannot be as long as it cannot ask. */
+static void stop(struct rig *rig)
+{
+	kill(rig->members[0], SIGSTOP);
+	wait_for(1, 2, CAPACITY / 2, "a member was stopped: the others have what it had");
+	if (rig->remote)
+		server_pause(&rig->server);
+	atomic_store_explicit(&slots[0].units, 0, memory_order_relaxed);
+	kill(rig->members[0], SIGCONT);
+	if (rig->remote) {
+		for (unsigned i = 0; i < 20; i++) {
+			wait_for_loops(0, 2);
+			CHECK(load(&slots[0].units) == 0);
+		}
+		server_resume(&rig->server);
+	}
+	wait_for(0, 2, EACH, "it went on with nothing, and asked");
+}
+
+static void set_clock(const struct rig *rig, const char *offset)
+{
+	char temporary[80];
+	FILE *file;
+
+	(void)snprintf(temporary, sizeof(temporary), "%s.new", rig->clock);
+	file = fopen(temporary, "w");
+	CHECK(file != NULL && fputs(offset, file) >= 0 && fclose(file) == 0);
+	CHECK(rename(temporary, rig->clock) == 0);
+}
+
+/* Whether all have what they had, for a lease from when the clock is set. */
+static bool stands(const struct rig *rig, const char *offset)
+{
+	set_clock(rig, offset);
+	for (unsigned i = 0; i < 40; i++) {
+		sleep_ms((unsigned)atoi(rig->lease) / 40);
+		for (unsigned j = 0; j < MEMBERS; j++)
+			if (load(&slots[j].units) != EACH)
+				return false;
+	}
+	return true;
+}
+
+/*
+ * T5: a wall clock that is set changes nothing for anybody. Where a machine is so busy that a lease
+ * is lost for other reasons, it is done again.
+ */
+static void clocks(struct rig *rig)
+{
+	static const char *const offsets[] = {"+1h", "-1h"};
+
+	if (rig->clock[0] == '\0')
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned tries = 0;
+
+		while (!stands(rig, offsets[i])) {
+			CHECK(++tries < 5);
+			set_clock(rig, "+0");
+			wait_for(0, 2, EACH, "once more");
+		}
+	}
+	printf("a clock was set an hour on, and two back\n");
+}
+
+/* T4: asking goes on as ever, the lease ends, and comes back with the store. */
+static void store_stops(struct rig *rig)
+{
+	server_pause(&rig->server);
+	wait_for_loops(0, 100);
+	wait_for(0, 2, 0, "the store was stopped: the leases ended");
+	wait_for_loops(1, 100);
+	server_resume(&rig->server);
+	wait_for(0, 2, EACH, "the store went on");
+}
+
+/* T3 */
+static void store_dies(struct rig *rig)
+{
+	server_kill(&rig->server);
+	wait_for_loops(0, 50);
+	server_restart(&rig->server);
+	sleep_ms((unsigned)atoi(rig->lease));
+	wait_for(0, 2, EACH, "the store was killed, and came back");
+}
+
+static void set_up_store(struct rig *rig, const char *kind)
+{
+	struct weir_store_config config;
+	unsigned tries = 0;
+	char why[256];
+
+	(void)snprintf(rig->lease, sizeof(rig->lease), "2000"); /* etcd's least */
+	if (strcmp(kind, "shm") == 0) {
+		(void)snprintf(rig->address, sizeof(rig->address), "shm:/weir-members-%d",
+			       (int)getpid());
+		(void)shm_unlink(rig->address + 4);
+	} else {
+		server_start(&rig->server, strcmp(kind, "etcd") == 0    ? SERVER_ETCD
+					   : strcmp(kind, "redis") == 0 ? SERVER_REDIS
+									: SERVER_REDIS_DURABLE);
+		rig->remote = true;
+		(void)snprintf(rig->address, sizeof(rig->address), "%s://127.0.0.1:%u",
+			       kind[0] == 'e' ? "etcd" : "redis", rig->server.port);
+	}
+	weir_store_config_init(&config);
+	config.address = rig->address;
+	config.timeout = 500 * WEIR_MS;
+	/* A server that listens need not be ready. */
+	while (weir_store_open(&config, &rig->store, why, sizeof(why)) != 0) {
+		if (++tries == 100) {
+			fprintf(stderr, "%s\n", why);
+			abort();
+		}
+		sleep_ms(100);
+	}
+}
+
+static void set_up(struct rig *rig, const char *kind)
+{
+	set_up_store(rig, kind);
+	slots_fd = memfd_create("slots", 0);
+	CHECK(slots_fd >= 0 && ftruncate(slots_fd, sizeof(*slots) * MEMBERS) == 0);
+	map_slots(slots_fd);
+	if (access(FAKETIME, R_OK) == 0) {
+		(void)snprintf(rig->clock, sizeof(rig->clock), "/tmp/weir-clock-%d", (int)getpid());
+		set_clock(rig, "+0");
+	} else {
+		printf("no libfaketime: no clock is set\n");
+	}
+	for (unsigned i = 0; i < MEMBERS; i++)
+		spawn_member(rig, i);
+	CHECK(pthread_create(&rig->sniffer, NULL, sniff, rig) == 0);
+	wait_for(0, 2, EACH, "all have the same");
+}
+
+static void tear_down(struct rig *rig)
+{
+	atomic_store(&rig->ending, true);
+	CHECK(pthread_join(rig->sniffer, NULL) == 0);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		kill_member(rig, i);
+	weir_store_close(rig->store);
+	if (rig->remote)
+		server_end(&rig->server);
+	else
+		CHECK(shm_unlink(rig->address + 4) == 0);
+	if (rig->clock[0] != '\0')
+		(void)unlink(rig->clock);
+	CHECK(rig->looks > 100);
+	printf("never above the capacity, in %u looks at the ledger\n", rig->looks);
+}
+
+int main(int argc, char **argv)
+{
+	static struct rig rig;
+
+	if (argc == 6 && strcmp(argv[1], "member") == 0)
+		return be_member(argv);
+	CHECK(argc == 2);
+	set_up(&rig, argv[1]);
+	death(&rig);
+	stop(&rig);
+	clocks(&rig);
+	if (rig.remote) {
+		store_stops(&rig);
+		store_dies(&rig);
+	}
+	tear_down(&rig);
+	return 0;
+}

@@ -1,0 +1,247 @@
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../stress/check.h"
+
+#define SKIPPED 77
+
+void sleep_ms(unsigned ms)
+{
+	const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static struct sockaddr_in loopback(unsigned port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return at;
+}
+
+unsigned free_port(void)
+{
+	struct sockaddr_in at = loopback(0);
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&at, size) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)&at, &size) == 0);
+	close(fd);
+	return ntohs(at.sin_port);
+}
+
+static bool answers(unsigned port)
+{
+	struct sockaddr_in at = loopback(port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool up = connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	close(fd);
+	return up;
+}
+
+static pid_t spawn(char *const argv[], const char *log)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fd, STDOUT_FILENO);
+		dup2(fd, STDERR_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+int run_program(char *const argv[])
+{
+	int status;
+	pid_t pid = spawn(argv, "/dev/null");
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void spawn_redis(struct server *s)
+{
+	char port[16], log[128];
+	char *argv[] = {
+		"redis-server",
+		"--port",
+		port,
+		"--dir",
+		s->folder,
+		"--bind",
+		"127.0.0.1",
+		"--save",
+		"",
+		"--appendonly",
+		s->kind == SERVER_REDIS_DURABLE ? "yes" : "no",
+		"--appendfsync",
+		"always",
+		"--requirepass",
+		s->kind == SERVER_REDIS_GUARDED ? "se cret" : "",
+		NULL,
+	};
+
+	(void)snprintf(port, sizeof(port), "%u", s->port);
+	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
+	s->pid = spawn(argv, log);
+}
+
+static void make_certificates(const struct server *s)
+{
+	char key[128], cert[128];
+	char *argv[] = {
+		"openssl",  "req",
+		"-x509",    "-newkey",
+		"rsa:2048", "-nodes",
+		"-days",    "2",
+		"-subj",    "/CN=localhost",
+		"-addext",  "subjectAltName=IP:127.0.0.1,DNS:localhost",
+		"-keyout",  key,
+		"-out",     cert,
+		NULL,
+	};
+
+	(void)snprintf(key, sizeof(key), "%s/key.pem", s->folder);
+	(void)snprintf(cert, sizeof(cert), "%s/cert.pem", s->folder);
+	CHECK(run_program(argv) == 0);
+}
+
+static void spawn_etcd(struct server *s)
+{
+	const bool tls = s->kind == SERVER_ETCD_TLS;
+	char data[128], client[64], peer[64], cluster[80], cert[128], key[128], log[128];
+	char *argv[32] = {
+		"etcd",   "--data-dir",
+		data,     "--listen-client-urls",
+		client,   "--advertise-client-urls",
+		client,   "--listen-peer-urls",
+		peer,     "--initial-advertise-peer-urls",
+		peer,     "--initial-cluster",
+		cluster,  "--logger",
+		"zap",    "--log-outputs",
+		"stderr",
+	};
+	char *const secure[] = {"--cert-file",       cert, "--key-file",        key,
+				"--trusted-ca-file", cert, "--client-cert-auth"};
+
+	(void)snprintf(data, sizeof(data), "%s/data", s->folder);
+	(void)snprintf(client, sizeof(client), "%s://127.0.0.1:%u", tls ? "https" : "http",
+		       s->port);
+	(void)snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", s->peer_port);
+	(void)snprintf(cluster, sizeof(cluster), "default=%s", peer);
+	(void)snprintf(cert, sizeof(cert), "%s/cert.pem", s->folder);
+	(void)snprintf(key, sizeof(key), "%s/key.pem", s->folder);
+	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
+	for (unsigned i = 0; tls && i < 7; i++)
+		argv[17 + i] = secure[i];
+	if (tls)
+		make_certificates(s);
+	s->pid = spawn(argv, log);
+}
+
+static bool has_ended(struct server *s)
+{
+	if (s->pid <= 0 || waitpid(s->pid, NULL, WNOHANG) == 0)
+		return false;
+	s->pid = 0;
+	return true;
+}
+
+/* Another took the port in the meantime, if it has ended at once. */
+static bool come_up(struct server *s)
+{
+	if (s->kind == SERVER_ETCD || s->kind == SERVER_ETCD_TLS)
+		spawn_etcd(s);
+	else
+		spawn_redis(s);
+	for (unsigned i = 0; i < 600 && !has_ended(s); i++) {
+		if (answers(s->port))
+			return true;
+		sleep_ms(50);
+	}
+	return false;
+}
+
+static void need(const char *program)
+{
+	char command[128];
+	char *argv[] = {"sh", "-c", command, NULL};
+
+	(void)snprintf(command, sizeof(command), "command -v %s", program);
+	if (run_program(argv) != 0) {
+		printf("SKIPPED: %s is not installed\n", program);
+		exit(SKIPPED);
+	}
+}
+
+void server_start(struct server *s, enum server_kind kind)
+{
+	need(kind >= SERVER_ETCD ? "etcd" : "redis-server");
+	if (kind == SERVER_ETCD_TLS)
+		need("openssl");
+	*s = (struct server){.kind = kind};
+	(void)snprintf(s->folder, sizeof(s->folder), "/tmp/weir-fleet-XXXXXX");
+	CHECK(mkdtemp(s->folder) != NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		s->port = free_port();
+		s->peer_port = free_port();
+		if (come_up(s))
+			return;
+	}
+	CHECK(!"the server starts");
+}
+
+void server_restart(struct server *s)
+{
+	CHECK(come_up(s));
+}
+
+void server_kill(struct server *s)
+{
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		CHECK(waitpid(s->pid, NULL, 0) == s->pid);
+	}
+	s->pid = 0;
+}
+
+void server_pause(const struct server *s)
+{
+	kill(s->pid, SIGSTOP);
+}
+
+void server_resume(const struct server *s)
+{
+	kill(s->pid, SIGCONT);
+}
+
+void server_end(struct server *s)
+{
+	char *argv[] = {"rm", "-rf", s->folder, NULL};
+
+	server_kill(s);
+	CHECK(run_program(argv) == 0);
+}

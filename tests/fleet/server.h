@@ -1,0 +1,46 @@
+/*
+ * Servers that a test starts for itself, on loopback ports that are free, in a folder of their own.
+ */
+#ifndef WEIR_TESTS_FLEET_SERVER_H
+#define WEIR_TESTS_FLEET_SERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum server_kind {
+	SERVER_REDIS,         /* as Debian configures it: nothing is kept */
+	SERVER_REDIS_DURABLE, /* appended to its file, always */
+	SERVER_REDIS_GUARDED, /* with a password */
+	SERVER_ETCD,
+	SERVER_ETCD_TLS, /* with certificates for both sides */
+};
+
+struct server {
+	enum server_kind kind;
+	pid_t pid;
+	unsigned port, peer_port;
+	char folder[64];
+};
+
+/* Ends the program with 77 where the server is not installed. */
+void server_start(struct server *server, enum server_kind kind);
+
+/* Begin it again where it was, with what it has kept. */
+void server_restart(struct server *server);
+
+void server_kill(struct server *server);
+void server_pause(const struct server *server);
+void server_resume(const struct server *server);
+
+/* Kill it, and remove its folder. */
+void server_end(struct server *server);
+
+/* A port of the loopback that was free a moment ago. */
+unsigned free_port(void);
+
+void sleep_ms(unsigned ms);
+
+/* Run a program and wait; its output goes nowhere. The exit code, or -1. */
+int run_program(char *const argv[]);
+
+#endif

@@ -1,0 +1,558 @@
+/*
+ * What a share does, case by case, in simulated time.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <weir/limits.h>
+
+#include "world.h"
+
+#define LEASE   (20 * WEIR_S)
+#define REFRESH (5 * WEIR_S)
+#define ROUNDS  (3 * REFRESH) /* each has refreshed twice */
+
+static struct world w;
+
+static void begin(uint64_t capacity)
+{
+	world_begin(&w, capacity, LEASE, REFRESH);
+}
+
+static void enter(unsigned count, uint64_t wants)
+{
+	for (unsigned i = 0; i < count; i++)
+		world_enter(&w, i, wants);
+	world_run(&w, ROUNDS);
+}
+
+static struct weir_share_info info_of(unsigned member)
+{
+	struct weir_share_info info;
+
+	weir_share_info_init(&info);
+	weir_share_info_take(w.actors[member].share, &info);
+	return info;
+}
+
+static void end(void)
+{
+	CHECK(w.over == 0);
+	world_end(&w);
+}
+
+/* DS1 to DS3, in our terms: who is dead holds to the end of his session, and not after it. */
+static void death(void)
+{
+	begin(100);
+	enter(3, 100);
+	CHECK(world_sum(&w) == 100);
+	world_kill(&w, 0);
+	world_run(&w, LEASE - ROUNDS);
+	CHECK(world_sum(&w) < 100);
+	world_run(&w, LEASE);
+	CHECK(world_sum(&w) == 100 && world_units(&w, 1) == 50);
+	end();
+}
+
+/* DX6: who leaves gives back at once. */
+static void release(void)
+{
+	begin(100);
+	enter(2, 100);
+	weir_fleet_close(w.actors[0].fleet);
+	w.actors[0].fleet = NULL;
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	CHECK(world_units(&w, 1) == 100);
+	world_enter(&w, 0, 100);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_sum(&w) == 100);
+	weir_share_leave(w.actors[0].share);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0 && world_units(&w, 1) == 100);
+	w.actors[0].share = NULL;
+	weir_fleet_close(w.actors[0].fleet);
+	w.actors[0].fleet = NULL;
+	end();
+}
+
+/*
+ * T6: 120 becomes 60 while all of it is held: nobody grows before it is enough, none is negative.
+ */
+static void cut(void)
+{
+	begin(120);
+	enter(2, 100);
+	world_want(&w, 0, 20);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 20 && world_units(&w, 1) == 100);
+	CHECK(weir_share_change(w.actors[0].share, 60) == 0);
+	world_want(&w, 0, 100);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(world_units(&w, 0) == 0);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	CHECK(world_units(&w, 1) == 30);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(world_units(&w, 0) == 30);
+	w.capacity = 60;
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 60 && info_of(0).capacity == 60);
+	CHECK(weir_share_change(w.actors[0].share, UINT64_MAX) == -EINVAL);
+	end();
+}
+
+/* T2: who is stopped for two leases has nothing when he goes on, until he has asked again. */
+static void stopped(void)
+{
+	struct weir_check fence, later;
+	const struct weir_write guarded = {"guarded/row", WEIR_WRITE_PUT, "x", 1};
+
+	begin(100);
+	enter(2, 100);
+	CHECK(weir_share_fence(w.actors[0].share, &fence) == 0);
+	CHECK(weir_store_commit(w.store, 0, &fence, 1, &guarded, 1, NULL) == 0);
+	world_run_without(&w, 2 * LEASE, 0);
+	CHECK(world_units(&w, 0) == 0 && world_units(&w, 1) == 100);
+	CHECK(weir_store_commit(w.store, 0, &fence, 1, &guarded, 1, NULL) == -EAGAIN);
+	CHECK(weir_share_fence(w.actors[0].share, &later) == -ESTALE);
+	w.actors[0].next = w.now;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	CHECK(weir_share_fence(w.actors[0].share, &later) == 0 && later.version > fence.version);
+	CHECK(weir_store_commit(w.store, 0, &later, 1, &guarded, 1, NULL) == 0);
+	end();
+}
+
+/* T4: without a store, it is held, and then as loss has it; a refresh brings it back. */
+static void store_lost(enum weir_loss loss, uint64_t reserved, uint64_t left)
+{
+	begin(100);
+	w.limit.loss = loss;
+	w.limit.reserved = reserved;
+	w.limit.members = reserved > 0 ? 2 : 0;
+	enter(2, 100);
+	CHECK(info_of(0).state == WEIR_SHARE_LEASED && world_units(&w, 0) == 50);
+	w.down = true;
+	world_run(&w, REFRESH * 2);
+	CHECK(info_of(0).state == WEIR_SHARE_HOLDING && world_sum(&w) == 100);
+	w.capacity = UINT64_MAX;
+	world_run(&w, LEASE);
+	CHECK(info_of(0).state == WEIR_SHARE_LOST && world_units(&w, 0) == left);
+	w.down = false;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(info_of(0).state == WEIR_SHARE_LEASED && world_sum(&w) == 100);
+	end();
+}
+
+/* DR2 and DR3 among them. */
+static void losses(void)
+{
+	store_lost(WEIR_LOSS_RESERVED, 0, 0);
+	store_lost(WEIR_LOSS_RESERVED, 10, 10);
+	store_lost(WEIR_LOSS_EVEN, 0, 50);
+	store_lost(WEIR_LOSS_HOLD, 0, 50);
+	store_lost(WEIR_LOSS_HOLD, 10, 50);
+	store_lost(WEIR_LOSS_OPEN, 0, 100);
+}
+
+/* What is reserved is there before anything is asked, and without a store. */
+static void reserved(void)
+{
+	begin(100);
+	w.limit.reserved = 10;
+	w.limit.members = 3;
+	w.down = true;
+	world_enter(&w, 0, 100);
+	CHECK(world_units(&w, 0) == 10 && info_of(0).state == WEIR_SHARE_LOCAL);
+	world_run(&w, LEASE);
+	CHECK(world_units(&w, 0) == 10);
+	w.down = false;
+	world_run(&w, ROUNDS);
+	/* What is set aside for two who are not there is not given away. */
+	CHECK(world_units(&w, 0) == 80);
+	world_enter(&w, 1, 12);
+	world_enter(&w, 2, 5);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 78 && world_units(&w, 1) == 12 && world_units(&w, 2) == 10);
+	end();
+}
+
+/* T9: commits that happen unheard of. */
+static void lost_replies(void)
+{
+	begin(100);
+	enter(2, 100);
+	for (unsigned i = 0; i < 20; i++) {
+		w.actors[i % 2].manner = LOSES;
+		world_want(&w, i % 2, draw(&w.chance) % 100);
+		world_run(&w, REFRESH);
+		CHECK(world_sum(&w) <= 100);
+		w.actors[i % 2].manner = ANSWERS;
+		world_want(&w, 1 - i % 2, draw(&w.chance) % 100);
+		world_run(&w, REFRESH * 3 / 2);
+	}
+	world_want(&w, 0, 100);
+	world_want(&w, 1, 100);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	end();
+}
+
+/* A commit that shrinks a share, of which nothing was heard, arrives when it is wanted back. */
+static void late_commit(bool others_first)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = DELAYS;
+	world_want(&w, 0, 10);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO);
+	CHECK(world_units(&w, 0) == 10);
+	w.actors[0].manner = ANSWERS;
+	world_want(&w, 0, 100);
+	if (others_first) {
+		/* It has not come: what is wanted back is written first, which keeps it out. */
+		CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 50);
+		CHECK(world_deliver(&w) == -EAGAIN);
+	} else {
+		CHECK(world_deliver(&w) == 0);
+		CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+		CHECK(world_units(&w, 1) == 90 && world_units(&w, 0) == 10);
+	}
+	world_run(&w, 2 * ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	end();
+}
+
+/* The same, where nothing would have to be written to have it back: all is as it was. */
+static void late_commit_unmoved(void)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = DELAYS;
+	world_want(&w, 0, 10);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO);
+	world_want(&w, 0, 100);
+	w.actors[0].manner = UNREACHABLE;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && world_units(&w, 0) == 10);
+	w.actors[0].manner = ANSWERS;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 50);
+	CHECK(world_deliver(&w) == -EAGAIN);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0 && world_sum(&w) == 100);
+	end();
+}
+
+/*
+ * DX1 to DX3: a store that has forgotten everything. Who holds goes on with what he has, who is new
+ * waits until old leases would have ended; then all is shared out anew.
+ */
+static void learning(void)
+{
+	struct weir_store_config config;
+
+	begin(100);
+	enter(2, 100);
+	CHECK(world_sum(&w) == 100);
+	weir_store_close(w.store);
+	weir_store_config_init(&config);
+	config.clock = &w.clock;
+	CHECK(weir_store_open(&config, &w.store, NULL, 0) == 0);
+	w.proven = w.now;
+	world_enter(&w, 2, 100);
+	CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
+	CHECK(world_units(&w, 2) == 0 && info_of(2).state == WEIR_SHARE_LEARNING);
+	world_run(&w, LEASE - WEIR_S);
+	CHECK(world_units(&w, 2) == 0 && world_sum(&w) == 100);
+	CHECK(info_of(0).state == WEIR_SHARE_LEARNING);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 2) == 33 || world_units(&w, 2) == 34);
+	CHECK(world_sum(&w) == 100 && info_of(2).state == WEIR_SHARE_LEASED);
+	end();
+}
+
+/* Who says what he holds when it is not his any more is not believed. */
+static void no_claims(void)
+{
+	begin(100);
+	enter(1, 100);
+	world_run_without(&w, 2 * LEASE, 0);
+	world_enter(&w, 1, 100);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0 && world_units(&w, 1) == 100);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 0);
+	w.actors[0].next = w.now;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	end();
+}
+
+/* However many complain, it is less once a refresh; and it comes back in steps. */
+static void throttled(void)
+{
+	uint64_t last;
+
+	begin(1000);
+	enter(4, 1000);
+	CHECK(world_sum(&w) == 1000);
+	for (unsigned i = 0; i < 4; i++)
+		weir_share_throttled(w.actors[i].share);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(weir_fleet_refresh(w.actors[i].fleet) == 0);
+	CHECK(info_of(0).effective == 700 && world_sum(&w) <= 700);
+	last = world_sum(&w);
+	for (unsigned i = 0; i < 6; i++) {
+		world_run(&w, REFRESH * 13 / 10);
+		CHECK(world_sum(&w) >= last);
+		last = world_sum(&w);
+	}
+	world_run(&w, 8 * REFRESH);
+	CHECK(info_of(0).effective == 1000 && world_sum(&w) == 1000);
+	for (unsigned i = 0; i < 40; i++) {
+		for (unsigned j = 0; j < 4; j++)
+			weir_share_throttled(w.actors[j].share);
+		world_run(&w, REFRESH);
+	}
+	CHECK(info_of(0).effective >= 100 && info_of(0).effective <= 300);
+	end();
+}
+
+/* What is wanted is made of what was asked for, the newest weighing most. */
+static void demand(void)
+{
+	begin(1000);
+	world_enter(&w, 0, 0);
+	weir_share_leave(w.actors[0].share);
+	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &w.actors[0].share, NULL, 0) == 0);
+	for (unsigned i = 0; i < 30; i++) {
+		weir_share_demand(w.actors[0].share, 100);
+		world_run(&w, WEIR_S);
+	}
+	CHECK(info_of(0).wants >= 95 && info_of(0).wants <= 105);
+	world_run(&w, 12 * WEIR_S + 2 * REFRESH);
+	CHECK(info_of(0).wants == 0 && world_units(&w, 0) == 0);
+	end();
+}
+
+static unsigned told;
+static uint64_t last_told;
+
+static void note(void *arg, uint64_t units)
+{
+	(void)arg;
+	told++;
+	last_told = units;
+}
+
+static uint64_t sixty(void *arg)
+{
+	(void)arg;
+	return 60;
+}
+
+static void callbacks(void)
+{
+	begin(100);
+	w.limit.apply = note;
+	w.limit.wants = sixty;
+	enter(1, 0);
+	CHECK(last_told == 60 && told == 2);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(last_told == 0 && told == 3);
+	end();
+}
+
+static struct weir_limiter *limiter_of(uint32_t limit)
+{
+	const struct weir_fixed_config fixed = {.limit = limit};
+	struct weir_limiter *limiter;
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &fixed;
+	CHECK(weir_limiter_create(&config, &limiter) == 0);
+	return limiter;
+}
+
+/* As many calls as it takes; those that are admitted stay. */
+static unsigned call(struct weir_limiter *limiter, unsigned calls)
+{
+	unsigned admitted = 0;
+
+	for (unsigned i = 0; i < calls; i++) {
+		struct weir_token token;
+
+		admitted += weir_try_acquire(limiter, &token) == 0;
+	}
+	return admitted;
+}
+
+/* Its own limit and its share, the lesser of both; and what it wants is what it could use. */
+static void limiters(void)
+{
+	struct weir_limiter *limiters[2] = {limiter_of(100), limiter_of(20)};
+	struct weir_share_limiter links[2];
+
+	begin(60);
+	for (unsigned i = 0; i < 2; i++) {
+		weir_share_of_limiter(&w.limit, &links[i], limiters[i]);
+		world_enter(&w, i, 0);
+		CHECK(weir_limit(limiters[i]) == 0 && call(limiters[i], 10) == 0);
+	}
+	world_run(&w, ROUNDS);
+	CHECK(weir_limit(limiters[0]) + weir_limit(limiters[1]) <= 60);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)call(limiters[0], 100);
+		(void)call(limiters[1], 100);
+		world_run(&w, REFRESH);
+	}
+	/* The second has learned that 20 are enough. */
+	CHECK(weir_limit(limiters[0]) == 40 && weir_inflight(limiters[0]) == 40);
+	CHECK(weir_limit(limiters[1]) == 20 && weir_inflight(limiters[1]) == 20);
+	world_kill(&w, 1);
+	weir_limiter_destroy(limiters[1]);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)call(limiters[0], 100);
+		world_run(&w, REFRESH);
+	}
+	CHECK(weir_limit(limiters[0]) == 60 && weir_inflight(limiters[0]) == 60);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(weir_limit(limiters[0]) == 0 && call(limiters[0], 10) == 0);
+	world_kill(&w, 0);
+	weir_limiter_destroy(limiters[0]);
+	end();
+}
+
+/* T10, DV1, DC1 to DC4: what is not right is refused, and changes nothing. */
+static void bad_input(void)
+{
+	static const char *const names[] = {"", "a/b", "a b", "\xc3\xa4", NULL};
+	char longest[WEIR_SHARE_NAME_MAX + 2], why[256];
+	struct weir_share_config config;
+	struct weir_fleet *fleet;
+	struct weir_fleet_config fleet_config;
+	struct weir_share *share;
+
+	begin(100);
+	enter(1, 100);
+	fleet = w.actors[0].fleet;
+	CHECK(weir_share_join(fleet, &w.limit, &share, why, sizeof(why)) == -EEXIST);
+	CHECK(share == NULL && why[0] != '\0');
+	memset(longest, 'n', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	config = w.limit;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		config.name = names[i];
+		CHECK(weir_share_join(fleet, &config, &share, why, sizeof(why)) == -EINVAL);
+	}
+	config.name = longest;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	longest[sizeof(longest) - 2] = '\0';
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == 0);
+	CHECK(weir_fleet_refresh(fleet) == 0);
+	weir_share_leave(share);
+	config.name = "other";
+	config.capacity = WEIR_SHARE_UNITS_MAX + 1;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	config.capacity = 100;
+	config.weight = WEIR_SHARE_WEIGHT_MAX + 1;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	config.weight = 0;
+	config.reserved = 51;
+	config.members = 2;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	config.members = 0;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-10) == -EINVAL);
+	CHECK(weir_share_want(w.actors[0].share, UINT64_C(1) << 63) == -EINVAL);
+	CHECK(weir_share_want(w.actors[0].share, 0) == 0);
+	CHECK(weir_fleet_refresh(fleet) == 0 && world_units(&w, 0) == 0);
+	weir_fleet_config_init(&fleet_config);
+	fleet_config.lease = WEIR_MS;
+	CHECK(weir_fleet_open(&fleet_config, &fleet, why, sizeof(why)) == -EINVAL);
+	fleet_config.lease = WEIR_S;
+	fleet_config.refresh = WEIR_S;
+	CHECK(weir_fleet_open(&fleet_config, &fleet, why, sizeof(why)) == -EINVAL);
+	fleet_config.refresh = 0;
+	fleet_config.clock = &w.clock;
+	CHECK(weir_fleet_open(&fleet_config, &fleet, why, sizeof(why)) == -EINVAL);
+	end();
+}
+
+static const char *const damaged[] = {
+	"",
+	"weir-ledger 2 1000000\n",
+	"weir-ledger 1 1000000",
+	"weir-ledger 1 -1\n",
+	"weir-ledger 1 1000000\n1 2\n",
+	"weir-ledger 1 1000000\nx 1 1\n",
+	"weir-ledger 1 1000000\n1 1 99999999999999999999999\n",
+};
+
+/* What somebody else has written in the store is not guessed at: shares stay as they are. */
+static void damage(void)
+{
+	begin(100);
+	enter(1, 100);
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		const struct weir_write write = {"limit/led", WEIR_WRITE_PUT, damaged[i],
+						 strlen(damaged[i])};
+
+		CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
+		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
+		CHECK(world_units(&w, 0) == 100);
+	}
+	end();
+}
+
+/* A process in many limits asks for all of them together. */
+static void many(void)
+{
+	static struct weir_share *shares[WEIR_FLEET_SHARES_MAX];
+	struct weir_share_config config;
+	char name[32];
+
+	begin(100);
+	world_enter(&w, 0, 100);
+	config = w.limit;
+	config.name = name;
+	for (unsigned i = 1; i < WEIR_FLEET_SHARES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "limit-%u", i);
+		CHECK(weir_share_join(w.actors[0].fleet, &config, &shares[i], NULL, 0) == 0);
+		CHECK(weir_share_want(shares[i], i) == 0);
+	}
+	(void)snprintf(name, sizeof(name), "one-more");
+	CHECK(weir_share_join(w.actors[0].fleet, &config, &shares[0], NULL, 0) == -ENOSPC);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	for (unsigned i = 1; i < WEIR_FLEET_SHARES_MAX; i++)
+		CHECK(weir_share_units(shares[i]) == (i < 100 ? i : 100));
+	world_end(&w);
+}
+
+int main(void)
+{
+	death();
+	release();
+	cut();
+	stopped();
+	losses();
+	reserved();
+	lost_replies();
+	late_commit(true);
+	late_commit(false);
+	late_commit_unmoved();
+	learning();
+	no_claims();
+	throttled();
+	demand();
+	callbacks();
+	limiters();
+	bad_input();
+	damage();
+	many();
+	printf("shares do what they should\n");
+	return 0;
+}

@@ -1,0 +1,686 @@
+/*
+ * What every store must do, done with one of them: stores KIND.
+ *
+ * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls. Servers are started, killed,
+ * stopped and cut off; nothing here depends on how long anything takes, but on what a time to live
+ * promises: a session is there until it is over, and not for ever.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/store.h>
+
+#include "../stress/check.h"
+#include "proxy.h"
+#include "server.h"
+
+struct rig {
+	const char *kind;
+	bool remote, durable;
+	struct server server;
+	struct proxy proxy;
+	char address[160], direct[160];
+	char ca[128], key[128];
+	struct weir_store_config config;
+	struct weir_store *store;
+	weir_dur ttl; /* as short as this store has it */
+};
+
+static struct weir_store *open_at(struct rig *rig, const char *address)
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+	char why[256];
+
+	unsigned tries = 0;
+
+	config.address = address;
+	/* A server that listens need not be ready. */
+	while (weir_store_open(&config, &store, why, sizeof(why)) != 0) {
+		if (++tries == 50) {
+			fprintf(stderr, "%s\n", why);
+			abort();
+		}
+		sleep_ms(100);
+	}
+	return store;
+}
+
+static struct weir_write put(const char *key, const char *value)
+{
+	return (struct weir_write){key, WEIR_WRITE_PUT, value, strlen(value)};
+}
+
+static struct weir_write bind_to(const char *key, const char *value)
+{
+	return (struct weir_write){key, WEIR_WRITE_BIND, value, strlen(value)};
+}
+
+static struct weir_check absent(const char *key)
+{
+	return (struct weir_check){key, WEIR_CHECK_ABSENT, 0};
+}
+
+static struct weir_check at_version(const char *key, uint64_t version)
+{
+	return (struct weir_check){key, WEIR_CHECK_VERSION, version};
+}
+
+static struct weir_check made_by(const char *key, uint64_t version)
+{
+	return (struct weir_check){key, WEIR_CHECK_MADE, version};
+}
+
+/* A row, as it was found. */
+struct found {
+	const char *key;
+	unsigned rows;
+	char value[64];
+	size_t size;
+	uint64_t version, made;
+};
+
+static bool find(void *arg, const struct weir_row *row)
+{
+	struct found *f = arg;
+
+	f->rows++;
+	if (strcmp(row->key, f->key) == 0) {
+		f->size = row->size;
+		memcpy(f->value, row->value, row->size < 63 ? row->size : 63);
+		f->version = row->version;
+		f->made = row->made;
+	}
+	return true;
+}
+
+static struct found look(struct weir_store *store, const char *prefix, const char *key)
+{
+	struct found f = {.key = key};
+	unsigned tries = 0;
+
+	while (weir_store_read(store, &prefix, 1, find, &f, NULL) != 0) {
+		CHECK(++tries < 20); /* a busy machine may be late */
+		f = (struct found){.key = key};
+	}
+	return f;
+}
+
+static uint64_t commit(struct weir_store *store, const struct weir_check *check,
+		       const struct weir_write *write, int expected)
+{
+	uint64_t version = 0;
+	const int r = weir_store_commit(store, 0, check, check != NULL, write, 1, &version);
+
+	if (r != expected)
+		fprintf(stderr, "%s: %d, not %d\n", write->key, r, expected);
+	CHECK(r == expected);
+	return version;
+}
+
+static void rows(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const struct weir_write one = put("a/1", "one"), two = put("a/1", "two"),
+				other = put("a/2", "other"), far = put("ab/1", "far"),
+				gone = {"a/1", WEIR_WRITE_ERASE, NULL, 0};
+	const struct weir_check no = absent("a/1");
+	struct weir_check check;
+	struct found f;
+	uint64_t v1, v2;
+
+	v1 = commit(s, &no, &one, 0);
+	CHECK(v1 > 0);
+	commit(s, &no, &one, -EAGAIN);
+	f = look(s, "a/", "a/1");
+	CHECK(f.rows == 1 && strcmp(f.value, "one") == 0 && f.version == v1 && f.made == v1);
+	check = at_version("a/1", v1 + 1000000);
+	commit(s, &check, &two, -EAGAIN);
+	check = at_version("a/1", v1);
+	v2 = commit(s, &check, &two, 0);
+	CHECK(v2 > v1);
+	commit(s, &check, &two, -EAGAIN);
+	f = look(s, "a/", "a/1");
+	CHECK(strcmp(f.value, "two") == 0 && f.version == v2 && f.made == v1);
+	check = made_by("a/1", v1);
+	commit(s, &check, &other, 0);
+	commit(s, NULL, &far, 0);
+	CHECK(look(s, "a/", "a/2").rows == 2 && look(s, "ab/", "ab/1").rows == 1);
+	CHECK(look(s, "a/2", "a/2").rows == 1 && look(s, "none/", "").rows == 0);
+	commit(s, NULL, &gone, 0);
+	commit(s, NULL, &gone, 0);
+	commit(s, &check, &other, -EAGAIN);
+	v2 = commit(s, &no, &one, 0);
+	CHECK(look(s, "a/", "a/1").made == v2);
+}
+
+static bool stop_at_first(void *arg, const struct weir_row *row)
+{
+	(void)row;
+	++*(unsigned *)arg;
+	return false;
+}
+
+/* All or nothing, of several rows; several prefixes at one instant. */
+static void batches(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const struct weir_write both[] = {put("b/1", "x"), put("c/1", "y")},
+				twice[] = {put("b/1", "x"), put("b/1", "y")};
+	const struct weir_check checks[] = {absent("b/1"), absent("a/1")}, fine[] = {absent("b/1")};
+	const char *prefixes[] = {"b/", "c/"}, *within[] = {"b/", "b/1"};
+	struct found f = {.key = "c/1"};
+	struct weir_view before, after;
+	unsigned seen = 0;
+
+	CHECK(weir_store_commit(s, 0, checks, 2, both, 2, NULL) == -EAGAIN);
+	CHECK(look(s, "b/", "").rows == 0);
+	CHECK(weir_store_read(s, prefixes, 2, find, &f, &before) == 0 && f.rows == 0);
+	CHECK(weir_store_commit(s, 0, fine, 1, both, 2, NULL) == 0);
+	CHECK(weir_store_read(s, prefixes, 2, find, &f, &after) == 0);
+	CHECK(f.rows == 2 && strcmp(f.value, "y") == 0 && after.version > before.version);
+	CHECK(f.version <= after.version && f.version == look(s, "b/", "b/1").version);
+	CHECK(weir_store_read(s, prefixes, 2, stop_at_first, &seen, NULL) == 0 && seen == 1);
+	CHECK(weir_store_commit(s, 0, NULL, 0, twice, 2, NULL) == -EINVAL);
+	CHECK(weir_store_read(s, within, 2, find, &f, NULL) == -EINVAL);
+}
+
+/* A row of any bytes, of none, and of many. */
+static void values(struct rig *rig)
+{
+	static char large[300000];
+	struct weir_store *s = rig->store;
+	const struct weir_write odd = {"v/odd", WEIR_WRITE_PUT, "\0\xff\n \"}{", 8},
+				none = {"v/none", WEIR_WRITE_PUT, "", 0},
+				much = {"v/much", WEIR_WRITE_PUT, large, sizeof(large)},
+				more = {"v/more", WEIR_WRITE_PUT, large, WEIR_STORE_VALUE_MAX + 1};
+	struct found f;
+
+	for (size_t i = 0; i < sizeof(large); i++)
+		large[i] = (char)(i * 31 % 251);
+	commit(s, NULL, &odd, 0);
+	commit(s, NULL, &none, 0);
+	commit(s, NULL, &much, 0);
+	f = look(s, "v/odd", "v/odd");
+	CHECK(f.size == 8 && memcmp(f.value, odd.value, 8) == 0);
+	f = look(s, "v/none", "v/none");
+	CHECK(f.rows == 1 && f.size == 0);
+	f = look(s, "v/much", "v/much");
+	CHECK(f.size == sizeof(large) && memcmp(f.value, large, 63) == 0);
+	commit(s, NULL, &more, -EMSGSIZE);
+}
+
+static void bad_input(struct rig *rig)
+{
+	static const char *const keys[] = {
+		"", "a", "/a", "a/", "a//b", "a b/c", "a/\n", "\xc3\xa4/x", "a/b*",
+	};
+	struct weir_store *s = rig->store;
+	char longest[WEIR_STORE_KEY_MAX + 2];
+	struct weir_write w = put(longest, "x");
+	struct weir_check check = {"a/1", WEIR_CHECK_VERSION, 0};
+	uint64_t session;
+	weir_dur granted;
+
+	memset(longest, 'k', sizeof(longest));
+	longest[1] = '/';
+	longest[sizeof(longest) - 1] = '\0';
+	commit(s, NULL, &w, -EINVAL);
+	longest[sizeof(longest) - 2] = '\0';
+	commit(s, NULL, &w, 0);
+	CHECK(look(s, "k/", longest).version != 0);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		w = put(keys[i], "x");
+		commit(s, NULL, &w, -EINVAL);
+	}
+	w = bind_to("a/1", "x");
+	commit(s, NULL, &w, -EINVAL);
+	w = put("a/1", "x");
+	commit(s, &check, &w, -EINVAL);
+	CHECK(weir_store_begin(s, 0, &session, &granted) == -EINVAL);
+	CHECK(weir_store_begin(s, UINT64_MAX, &session, &granted) == -EINVAL);
+	CHECK(weir_store_keep(s, 0, &granted) == -EINVAL);
+	CHECK(weir_store_commit(s, 0, NULL, 0, NULL, 0, NULL) == -EINVAL);
+}
+
+static uint64_t begin(struct rig *rig, weir_dur ttl)
+{
+	uint64_t session;
+	weir_dur granted;
+
+	CHECK(weir_store_begin(rig->store, ttl, &session, &granted) == 0);
+	CHECK(session != 0 && granted >= ttl);
+	return session;
+}
+
+static int commit_in(struct rig *rig, uint64_t session, const struct weir_write *write)
+{
+	return weir_store_commit(rig->store, session, NULL, 0, write, 1, NULL);
+}
+
+static void sessions(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const uint64_t a = begin(rig, 60 * WEIR_S), b = begin(rig, 60 * WEIR_S);
+	const struct weir_write mine = bind_to("s/a", "a"), loose = put("s/loose", "l"),
+				his = bind_to("s/b", "b");
+	weir_dur granted = 0;
+	uint64_t made;
+
+	CHECK(a != b);
+	CHECK(commit_in(rig, a, &mine) == 0 && commit_in(rig, b, &his) == 0);
+	CHECK(commit_in(rig, a, &loose) == 0);
+	made = look(s, "s/", "s/a").made;
+	CHECK(weir_store_keep(s, a, &granted) == 0 && granted >= 60 * WEIR_S);
+	CHECK(weir_store_end(s, a) == 0 && weir_store_end(s, a) == 0);
+	CHECK(look(s, "s/", "s/b").rows == 2 && look(s, "s/a", "s/a").rows == 0);
+	CHECK(weir_store_keep(s, a, &granted) == -ESTALE);
+	CHECK(commit_in(rig, a, &loose) == -ESTALE && commit_in(rig, a, &mine) == -ESTALE);
+	/* Whoever makes it again is told from who had it. */
+	CHECK(commit_in(rig, b, &mine) == 0 && look(s, "s/a", "s/a").made > made);
+	/* What is put is bound no more. */
+	CHECK(weir_store_commit(s, 0, NULL, 0, &(struct weir_write){"s/a", WEIR_WRITE_PUT, "f", 1},
+				1, NULL) == 0);
+	CHECK(weir_store_end(s, b) == 0);
+	CHECK(look(s, "s/a", "s/a").rows == 1 && look(s, "s/b", "s/b").rows == 0);
+	CHECK(weir_store_keep(s, UINT64_C(0x123456789), &granted) == -ESTALE);
+}
+
+/* A session is there for its time, and after it no longer than the store says. */
+static void expiry(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const struct weir_write mine = bind_to("e/a", "a");
+	const uint64_t session = begin(rig, rig->ttl);
+	weir_dur granted;
+	unsigned tries = 0;
+
+	CHECK(commit_in(rig, session, &mine) == 0);
+	while (look(s, "e/", "e/a").rows == 1) {
+		CHECK(++tries < 3000);
+		sleep_ms(10);
+	}
+	CHECK(weir_store_keep(s, session, &granted) == -ESTALE);
+	CHECK(commit_in(rig, session, &mine) == -ESTALE);
+}
+
+/* One among many wins each time; nothing is counted twice, and nothing is lost. */
+#define RACERS 4
+#define LAPS   12
+
+struct racer {
+	struct rig *rig;
+	unsigned conflicts;
+};
+
+static void *race(void *arg)
+{
+	struct racer *racer = arg;
+	struct weir_store *s = racer->rig->remote || strcmp(racer->rig->kind, "shm") == 0
+				       ? open_at(racer->rig, racer->rig->direct)
+				       : racer->rig->store;
+
+	for (unsigned i = 0; i < LAPS;) {
+		const struct found f = look(s, "r/", "r/count");
+		const struct weir_check check = f.rows > 0 ? at_version("r/count", f.version)
+							   : absent("r/count");
+		char text[16];
+		struct weir_write w = {"r/count", WEIR_WRITE_PUT, text, 0};
+		int r;
+
+		(void)snprintf(text, sizeof(text), "%u", f.rows > 0 ? atoi(f.value) + 1 : 1);
+		w.size = strlen(text);
+		r = weir_store_commit(s, 0, &check, 1, &w, 1, NULL);
+		CHECK(r == 0 || r == -EAGAIN);
+		i += r == 0;
+		racer->conflicts += r != 0;
+	}
+	if (s != racer->rig->store)
+		weir_store_close(s);
+	return NULL;
+}
+
+static void races(struct rig *rig)
+{
+	struct racer racers[RACERS];
+	struct crew crew;
+
+	for (unsigned i = 0; i < RACERS; i++)
+		racers[i] = (struct racer){.rig = rig};
+	crew_start(&crew, RACERS, race, (char *)racers, sizeof(racers[0]));
+	crew_join(&crew);
+	CHECK(atoi(look(rig->store, "r/", "r/count").value) == RACERS * LAPS);
+}
+
+/* What is not there, or not right, is refused in a sentence. */
+static void refusals(void)
+{
+	static const char *const addresses[] = {
+		"",           "redis",       "http://x",       "redis:/x",        "redis://",
+		"etcd://:1",  "etcd://h:0",  "etcd://h:65536", "etcd://h:x",      "redis://u@h",
+		"shm:",       "shm:x",       "shm:/a/b",       "redis://a:%zz@h", "redis://a:1,b:2",
+		"rediss://h", "etcd://[::1", "etcd://h h",     "shm:/",
+	};
+	struct weir_store_config config;
+	struct weir_store *store;
+
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		char why[256] = "";
+		int r;
+
+		weir_store_config_init(&config);
+		config.address = addresses[i];
+		r = weir_store_open(&config, &store, why, sizeof(why));
+		if (r >= 0 || why[0] == '\0')
+			fprintf(stderr, "%s: %d %s\n", addresses[i], r, why);
+		CHECK((r == -EINVAL || r == -ENOTSUP) && store == NULL && why[0] != '\0');
+	}
+	weir_store_config_init(&config);
+	config.timeout = 1;
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EINVAL);
+	config.timeout = 0;
+	config.name = "a/b";
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EINVAL);
+	config.name = NULL;
+	config.shm_bytes = 1;
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EINVAL);
+}
+
+/* Nobody listens; nobody answers. */
+static void unreachable(struct rig *rig)
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+	char address[64], why[256];
+	const unsigned port = free_port();
+
+	config.timeout = 200 * WEIR_MS;
+	(void)snprintf(address, sizeof(address), "%.5s://127.0.0.1:%u",
+		       rig->kind[0] == 'r' ? "redis" : "etcd", port);
+	if (rig->kind[0] == 'e')
+		(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u", port);
+	config.address = address;
+	CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EIO && why[0] != '\0');
+}
+
+static void set_mode(struct rig *rig, enum proxy_mode mode)
+{
+	atomic_store_explicit(&rig->proxy.mode, mode, memory_order_release);
+}
+
+/*
+ * An answer that is lost, cut or spoilt says nothing of what happened, and is never taken for
+ * anything else; what is read afterwards tells. With it comes the next question on a new
+ * connection.
+ */
+static void lost_replies(struct rig *rig)
+{
+	static const enum proxy_mode modes[] = {PROXY_LOSE, PROXY_TRUNCATE, PROXY_GARBAGE,
+						PROXY_SWALLOW};
+	struct weir_store *s = open_at(rig, rig->address);
+	const uint64_t session = begin(rig, 60 * WEIR_S);
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		const struct found before = look(s, "l/", "l/row");
+		const struct weir_check check = before.rows > 0
+							? at_version("l/row", before.version)
+							: absent("l/row");
+		const struct weir_write w = put("l/row", "new");
+		struct found after;
+		weir_dur granted;
+		char why[256];
+		int r;
+
+		set_mode(rig, modes[i]);
+		r = weir_store_commit(s, 0, &check, 1, &w, 1, NULL);
+		if (r != -EIO)
+			fprintf(stderr, "mode %d: %d\n", (int)modes[i], r);
+		CHECK(r == -EIO);
+		weir_store_error(s, why, sizeof(why));
+		CHECK(why[0] != '\0');
+		CHECK(weir_store_keep(s, session, &granted) == -EIO);
+		set_mode(rig, PROXY_PASS);
+		after = look(s, "l/", "l/row");
+		/* It did happen, and once. */
+		CHECK(after.rows == 1 && after.version > before.version);
+		CHECK(weir_store_keep(s, session, &granted) == 0);
+		commit(s, &check, &w, -EAGAIN);
+	}
+	weir_store_close(s);
+}
+
+/* A question that comes late is decided by what has happened meanwhile. */
+static void late_questions(struct rig *rig)
+{
+	struct weir_store *s = open_at(rig, rig->address);
+	const struct weir_write old = put("d/row", "old"), new = put("d/row", "new");
+	const struct weir_check no = absent("d/row");
+
+	CHECK(look(s, "d/", "").rows == 0);
+	set_mode(rig, PROXY_DELAY);
+	commit(s, &no, &old, -EIO);
+	CHECK(look(rig->store, "d/", "").rows == 0);
+	commit(rig->store, &no, &new, 0);
+	set_mode(rig, PROXY_PASS);
+	/* By the time that this is answered, the late one may have come, or not: it is the same. */
+	CHECK(strncmp(look(s, "d/", "d/row").value, "new", 3) == 0);
+	sleep_ms(100);
+	CHECK(strncmp(look(s, "d/", "d/row").value, "new", 3) == 0);
+	weir_store_close(s);
+}
+
+/* A server that is stopped answers nothing; when it goes on, it does what it had heard. */
+static void paused(struct rig *rig)
+{
+	struct weir_store *s = open_at(rig, rig->direct);
+	const struct weir_write w = put("p/row", "x");
+	struct found f = {.key = "p/row"};
+	const char *prefix = "p/";
+
+	CHECK(look(s, "p/", "").rows == 0);
+	server_pause(&rig->server);
+	commit(s, NULL, &w, -EIO);
+	CHECK(weir_store_read(s, &prefix, 1, find, &f, NULL) == -EIO);
+	server_resume(&rig->server);
+	while (weir_store_read(s, &prefix, 1, find, &f, NULL) == -EIO)
+		sleep_ms(20);
+	weir_store_close(s);
+}
+
+/*
+ * A server that is killed and comes back: versions go on rising; what it has acknowledged is
+ * there, or it says that it could not promise that, and since when it knows what it knows.
+ */
+static void killed(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const struct weir_write w = put("k/kept", "x"), again = put("k/again", "y");
+	struct weir_store_caps caps;
+	struct weir_view before, after;
+	struct found f = {.key = "k/kept"};
+	const char *prefix = "k/kept";
+	unsigned tries = 0;
+	uint64_t version = commit(s, NULL, &w, 0);
+
+	CHECK(weir_store_read(s, &prefix, 1, find, &f, &before) == 0 && f.rows == 1);
+	server_kill(&rig->server);
+	CHECK(weir_store_read(s, &prefix, 1, find, &f, NULL) == -EIO);
+	server_restart(&rig->server);
+	f = (struct found){.key = "k/kept"};
+	while (weir_store_read(s, &prefix, 1, find, &f, &after) != 0) {
+		CHECK(++tries < 1000);
+		sleep_ms(20);
+	}
+	weir_store_caps(s, &caps);
+	CHECK((caps.durable == 1) == rig->durable);
+	CHECK((caps.note[0] == '\0') == rig->durable);
+	CHECK(after.version >= before.version);
+	if (rig->durable)
+		CHECK(f.rows == 1 && f.version == version && after.proven == WEIR_FOREVER);
+	else
+		CHECK(f.rows == 0 && after.proven < 60 * WEIR_S);
+	CHECK(commit(s, NULL, &again, 0) > version);
+}
+
+/* The wrong password, and none. */
+static void guarded(struct rig *rig)
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+	char address[96];
+
+	config.address = address;
+	(void)snprintf(address, sizeof(address), "redis://127.0.0.1:%u", rig->server.port);
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EACCES);
+	(void)snprintf(address, sizeof(address), "redis://:wrong@127.0.0.1:%u", rig->server.port);
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EACCES);
+	(void)snprintf(address, sizeof(address), "redis://default:se%%20cret@127.0.0.1:%u/3",
+		       rig->server.port);
+	weir_store_close(open_at(rig, address));
+}
+
+/* Whom nobody believes; and who shows no certificate. */
+static void certified(struct rig *rig)
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+
+	config.address = rig->direct;
+	config.tls_ca = NULL;
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EIO);
+	config.tls_ca = rig->ca;
+	config.tls_cert = config.tls_key = NULL;
+	CHECK(weir_store_open(&config, &store, NULL, 0) == -EIO);
+}
+
+/* The first of the hosts is not there. */
+static void other_hosts(struct rig *rig)
+{
+	char address[160];
+	struct weir_store *s;
+
+	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
+		       rig->server.port);
+	s = open_at(rig, address);
+	CHECK(look(s, "none/", "").rows == 0);
+	weir_store_close(s);
+}
+
+static const struct {
+	const char *kind;
+	enum server_kind server;
+} servers[] = {
+	{"redis", SERVER_REDIS},
+	{"redis-durable", SERVER_REDIS_DURABLE},
+	{"redis-guarded", SERVER_REDIS_GUARDED},
+	{"etcd", SERVER_ETCD},
+	{"etcd-tls", SERVER_ETCD_TLS},
+};
+
+static void set_up_server(struct rig *rig, enum server_kind kind)
+{
+	const char *scheme = kind == SERVER_ETCD_TLS        ? "etcds://"
+			     : kind == SERVER_ETCD          ? "etcd://"
+			     : kind == SERVER_REDIS_GUARDED ? "redis://:se%20cret@"
+							    : "redis://";
+
+	server_start(&rig->server, kind);
+	proxy_start(&rig->proxy, rig->server.port);
+	rig->remote = true;
+	rig->durable = kind >= SERVER_ETCD || kind == SERVER_REDIS_DURABLE;
+	rig->ttl = kind >= SERVER_ETCD ? 2 * WEIR_S : 150 * WEIR_MS;
+	(void)snprintf(rig->address, sizeof(rig->address), "%s127.0.0.1:%u", scheme,
+		       rig->proxy.port);
+	(void)snprintf(rig->direct, sizeof(rig->direct), "%s127.0.0.1:%u", scheme,
+		       rig->server.port);
+	if (kind == SERVER_ETCD_TLS) {
+		(void)snprintf(rig->ca, sizeof(rig->ca), "%s/cert.pem", rig->server.folder);
+		(void)snprintf(rig->key, sizeof(rig->key), "%s/key.pem", rig->server.folder);
+		rig->config.tls_ca = rig->config.tls_cert = rig->ca;
+		rig->config.tls_key = rig->key;
+	}
+}
+
+static void set_up(struct rig *rig, const char *kind)
+{
+	*rig = (struct rig){.kind = kind, .ttl = 100 * WEIR_MS};
+	weir_store_config_init(&rig->config);
+	rig->config.timeout = 10 * WEIR_S;
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+		if (strcmp(kind, servers[i].kind) == 0)
+			set_up_server(rig, servers[i].server);
+	if (strcmp(kind, "shm") == 0) {
+		(void)snprintf(rig->direct, sizeof(rig->direct), "shm:/weir-test-%d",
+			       (int)getpid());
+		(void)shm_unlink(rig->direct + 4);
+	} else if (!rig->remote) {
+		CHECK(strcmp(kind, "memory") == 0);
+	}
+	rig->store = open_at(rig, rig->direct[0] != '\0' ? rig->direct : NULL);
+}
+
+static void tear_down(struct rig *rig)
+{
+	weir_store_close(rig->store);
+	if (rig->remote) {
+		proxy_end(&rig->proxy);
+		server_end(&rig->server);
+	} else if (rig->direct[0] != '\0') {
+		CHECK(shm_unlink(rig->direct + 4) == 0);
+	}
+}
+
+/* What every store does. */
+static void do_all(struct rig *rig)
+{
+	rows(rig);
+	batches(rig);
+	values(rig);
+	bad_input(rig);
+	sessions(rig);
+	races(rig);
+	expiry(rig);
+}
+
+/* What is only to be had where there is a server. */
+static void do_failures(struct rig *rig)
+{
+	rig->config.timeout = WEIR_S;
+	unreachable(rig);
+	lost_replies(rig);
+	late_questions(rig);
+	paused(rig);
+	killed(rig);
+}
+
+int main(int argc, char **argv)
+{
+	struct rig rig;
+
+	CHECK(argc == 2);
+	set_up(&rig, argv[1]);
+	if (!rig.remote) {
+		do_all(&rig);
+		refusals();
+	} else if (rig.server.kind == SERVER_REDIS_GUARDED) {
+		rows(&rig);
+		guarded(&rig);
+	} else if (rig.server.kind == SERVER_ETCD_TLS) {
+		do_all(&rig);
+		certified(&rig);
+	} else {
+		do_all(&rig);
+		if (rig.server.kind == SERVER_ETCD)
+			other_hosts(&rig);
+		do_failures(&rig);
+	}
+	tear_down(&rig);
+	printf("%s does what a store must\n", argv[1]);
+	return 0;
+}

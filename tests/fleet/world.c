@@ -1,0 +1,265 @@
+#include "world.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define NOBODY WORLD_MEMBERS_MAX
+
+static weir_time tell_time(const struct weir_clock *clock)
+{
+	return ((const struct world *)clock)->now;
+}
+
+static struct actor *actor_of(struct weir_store *store)
+{
+	return (struct actor *)store;
+}
+
+static bool is_away(const struct actor *a)
+{
+	return a->world->down || a->manner == UNREACHABLE;
+}
+
+static int act_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	return is_away(actor_of(self))
+		       ? -EIO
+		       : weir_store_begin(actor_of(self)->world->store, ttl, session, granted);
+}
+
+static int act_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	return is_away(actor_of(self))
+		       ? -EIO
+		       : weir_store_keep(actor_of(self)->world->store, session, granted);
+}
+
+static int act_end(struct weir_store *self, uint64_t session)
+{
+	return is_away(actor_of(self)) ? -EIO
+				       : weir_store_end(actor_of(self)->world->store, session);
+}
+
+static void put_in(struct parcel *p, uint64_t session, const struct weir_check *checks,
+		   size_t check_count, const struct weir_write *writes, size_t write_count)
+{
+	CHECK(check_count <= 8 && write_count <= 8);
+	*p = (struct parcel){.session = session};
+	p->check_count = check_count;
+	p->write_count = write_count;
+	for (size_t i = 0; i < check_count; i++) {
+		p->checks[i] = checks[i];
+		p->checks[i].key = strcpy(p->keys[i], checks[i].key);
+	}
+	for (size_t i = 0; i < write_count; i++) {
+		CHECK(writes[i].size <= sizeof(p->values[i]));
+		p->writes[i] = writes[i];
+		p->writes[i].key = strcpy(p->keys[8 + i], writes[i].key);
+		p->writes[i].value = writes[i].size > 0
+					     ? memcpy(p->values[i], writes[i].value, writes[i].size)
+					     : NULL;
+	}
+}
+
+static int act_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
+		      size_t check_count, const struct weir_write *writes, size_t write_count,
+		      uint64_t *version)
+{
+	struct actor *a = actor_of(self);
+	int r;
+
+	if (is_away(a))
+		return -EIO;
+	if (a->manner == DELAYS) {
+		put_in(&a->world->parcel, session, checks, check_count, writes, write_count);
+		a->world->has_parcel = true;
+		return -EIO;
+	}
+	r = weir_store_commit(a->world->store, session, checks, check_count, writes, write_count,
+			      version);
+	a->world->commits += r == 0;
+	return a->manner == LOSES ? -EIO : r;
+}
+
+int world_deliver(struct world *w)
+{
+	const struct parcel *p = &w->parcel;
+
+	CHECK(w->has_parcel);
+	w->has_parcel = false;
+	return weir_store_commit(w->store, p->session, p->checks, p->check_count, p->writes,
+				 p->write_count, NULL);
+}
+
+static int act_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		    weir_row_fn *row, void *arg, struct weir_view *view)
+{
+	const struct actor *a = actor_of(self);
+	int r;
+
+	if (is_away(a))
+		return -EIO;
+	r = weir_store_read(a->world->store, prefixes, count, row, arg, view);
+	view->proven = a->world->proven == WEIR_FOREVER ? WEIR_FOREVER
+							: a->world->now - a->world->proven;
+	return r;
+}
+
+static void act_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	weir_store_caps(actor_of(self)->world->store, caps);
+}
+
+static void act_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)self;
+	(void)snprintf(text, size, "It failed, as it was told to.");
+}
+
+static const struct weir_store_ops acts = {
+	.size = sizeof(acts),
+	.name = "test",
+	.begin = act_begin,
+	.keep = act_keep,
+	.end = act_end,
+	.commit = act_commit,
+	.read = act_read,
+	.caps = act_caps,
+	.error = act_error,
+};
+
+void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur refresh)
+{
+	struct weir_store_config config;
+
+	memset(w, 0, sizeof(*w));
+	*w = (struct world){
+		.clock = {tell_time},
+		.now = 1000 * WEIR_S,
+		.proven = WEIR_FOREVER,
+		.lease = lease,
+		.refresh = refresh,
+		.capacity = capacity,
+		.chance = 88172645463325252u,
+		.least = UINT64_MAX,
+	};
+	weir_share_config_init(&w->limit);
+	w->limit.name = "limit";
+	w->limit.capacity = capacity;
+	weir_store_config_init(&config);
+	config.clock = &w->clock;
+	CHECK(weir_store_open(&config, &w->store, NULL, 0) == 0);
+}
+
+void world_enter(struct world *w, unsigned member, uint64_t wants)
+{
+	struct actor *a = &w->actors[member];
+	struct weir_fleet_config config;
+	struct weir_share_config limit = w->limit;
+	char why[256];
+
+	CHECK(member < WORLD_MEMBERS_MAX && a->fleet == NULL);
+	a->store.ops = &acts;
+	a->world = w;
+	a->wants = wants;
+	if (w->count <= member)
+		w->count = member + 1;
+	weir_fleet_config_init(&config);
+	config.store = &a->store;
+	config.lease = w->lease;
+	config.refresh = w->refresh;
+	config.manual = 1;
+	config.clock = &w->clock;
+	config.seed = draw(&w->chance);
+	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
+	limit.weight = a->weight;
+	CHECK(weir_share_join(a->fleet, &limit, &a->share, why, sizeof(why)) == 0);
+	CHECK(weir_share_want(a->share, wants) == 0);
+	a->next = w->now;
+}
+
+void world_kill(struct world *w, unsigned member)
+{
+	struct actor *a = &w->actors[member];
+	const enum manner before = a->manner;
+
+	a->manner = UNREACHABLE;
+	weir_fleet_close(a->fleet);
+	a->fleet = NULL;
+	a->manner = before;
+}
+
+void world_want(struct world *w, unsigned member, uint64_t wants)
+{
+	w->actors[member].wants = wants;
+	CHECK(weir_share_want(w->actors[member].share, wants) == 0);
+}
+
+uint64_t world_units(const struct world *w, unsigned member)
+{
+	return weir_share_units(w->actors[member].share);
+}
+
+uint64_t world_sum(const struct world *w)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < w->count; i++)
+		if (w->actors[i].fleet != NULL)
+			sum += world_units(w, i);
+	return sum;
+}
+
+static void sample(struct world *w)
+{
+	const uint64_t sum = world_sum(w);
+
+	w->samples++;
+	w->over += sum > w->capacity;
+	w->sum += sum;
+	if (sum > w->most)
+		w->most = sum;
+	if (sum < w->least)
+		w->least = sum;
+}
+
+void world_run_without(struct world *w, weir_dur time, unsigned member)
+{
+	const weir_time end = w->now + time;
+	weir_time second = w->now + WEIR_S;
+
+	for (;;) {
+		struct actor *first = NULL;
+
+		for (unsigned i = 0; i < w->count; i++)
+			if (w->actors[i].fleet != NULL && i != member &&
+			    (first == NULL || w->actors[i].next < first->next))
+				first = &w->actors[i];
+		while (second <= end && (first == NULL || second <= first->next)) {
+			w->now = second > w->now ? second : w->now;
+			sample(w);
+			second += WEIR_S;
+		}
+		if (first == NULL || first->next > end)
+			break;
+		if (first->next > w->now)
+			w->now = first->next;
+		first->next = weir_fleet_step(first->fleet);
+		CHECK(first->next > w->now);
+	}
+	w->now = end;
+}
+
+void world_run(struct world *w, weir_dur time)
+{
+	world_run_without(w, time, NOBODY);
+}
+
+void world_end(struct world *w)
+{
+	for (unsigned i = 0; i < w->count; i++)
+		if (w->actors[i].fleet != NULL)
+			weir_fleet_close(w->actors[i].fleet);
+	weir_store_close(w->store);
+}
