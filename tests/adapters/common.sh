@@ -1,0 +1,75 @@
+# What the tests of the adapters share, on top of tests/e2e/common.sh. All their servers say in
+# /stats, and as they end, how the limiter stands.
+# shellcheck shell=sh
+# shellcheck source=../e2e/common.sh
+. "$(dirname "$0")/../e2e/common.sh"
+
+need_load()
+{
+	[ -x "$1" ] || skip "the adapter is not built"
+	for tool in curl h2load; do
+		command -v "$tool" >/dev/null || skip "$tool is missing"
+	done
+}
+
+# number NAME: from the server's statistics
+number()
+{
+	curl -s -m 20 "$url/stats" | sed -n "s/^$1 //p"
+}
+
+# at_end NAME: from what it said as it ended
+at_end()
+{
+	sed -n "s/^$1 //p" "$work/server.log"
+}
+
+# code [CURL_OPTION]... URL
+code()
+{
+	curl -s -m 20 -o /dev/null -w '%{http_code}' "$@"
+}
+
+# is NAME VALUE
+is()
+{
+	[ "$(number "$1")" = "$2" ]
+}
+
+# above NAME VALUE
+above()
+{
+	value=$(number "$1")
+	[ "${value:-0}" -gt "$2" ]
+}
+
+# load CLIENTS REQUESTS PATH: sets served and refused, and fails if anybody got no answer
+load()
+{
+	rm -f "$work/load.tsv"
+	timeout 120 h2load --h1 -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" >"$work/load.out" 2>&1
+	served=$(awk '$2 == 200' "$work/load.tsv" | wc -l)
+	refused=$(awk '$2 == 503' "$work/load.tsv" | wc -l)
+	[ $((served + refused)) = "$2" ] || fail "of $2 requests, $served served and $refused refused"
+}
+
+# Clients that leave, at every moment of a request.
+come_and_go()
+{
+	i=0
+	while [ $i -lt 30 ]; do
+		curl -s --max-time 0.0$((i % 3))$((i % 9 + 1)) -o /dev/null "$url/" &
+		i=$((i + 1))
+		[ $((i % 10)) -ne 0 ] || sleep 0.05
+	done
+}
+
+# The books after the end: whoever was admitted ended somehow.
+balance()
+{
+	awk '{ n[$1] = $2 } END {
+		ended = n["succeeded"] + n["ignored"] + n["dropped"] + n["timed_out"] + n["cancelled"]
+		exit n["admitted"] != ended + n["failed"] || n["double_released"] || n["waiting"]
+	}' "$work/server.log" ||
+		fail "the books do not balance: $(tr '\n' ' ' <"$work/server.log")"
+}
