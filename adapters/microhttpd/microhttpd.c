@@ -29,6 +29,7 @@
 
 #include <weir/wait.h>
 
+#include "gone.h"
 #include "outcome.h"
 
 /*
@@ -251,15 +252,29 @@ static int begin_to_wait(struct weir_microhttpd *guard, struct MHD_Connection *c
 	return wait_on(guard, request);
 }
 
+/* Nobody waits for the answer: as soon as its wait has brought the permit, it goes on. */
+static bool is_gone(const struct weir_microhttpd *guard, struct request *request)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (!info || !client_is_gone(info->connect_fd))
+		return false;
+	weir_release(guard->config.limiter, &request->token, WEIR_CANCELLED);
+	return true;
+}
+
 static int acquire(struct weir_microhttpd *guard, struct MHD_Connection *connection,
 		   struct request *request)
 {
 	struct weir_limiter *limiter = guard->config.limiter;
 	const weir_dur wait = guard->config.wait;
-	int flags;
+	int flags, error;
 
-	if (request->queued)
-		return wait_on(guard, request);
+	if (request->queued) {
+		error = wait_on(guard, request);
+		return error == 0 && is_gone(guard, request) ? -EPIPE : error;
+	}
 	flags = wait > 0 ? flags_of(connection) : 0;
 	if (flags & MHD_USE_THREAD_PER_CONNECTION)
 		return weir_acquire_for(limiter, &request->call, weir_now() + wait,
@@ -273,6 +288,8 @@ static enum MHD_Result refuse(struct weir_microhttpd *guard, struct MHD_Connecti
 			      struct request *request, int error)
 {
 	request->stage = REFUSED;
+	if (error == -EPIPE)
+		return MHD_NO;
 	if (error == -EINVAL)
 		return MHD_queue_response(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
 					  guard->mistake);

@@ -73,3 +73,90 @@ balance()
 	}' "$work/server.log" ||
 		fail "the books do not balance: $(tr '\n' ' ' <"$work/server.log")"
 }
+
+# one_more OUTCOME PATH STATUS: it is answered so, and counted as that
+one_more()
+{
+	before=$(number "$1")
+	[ "$(code "$url$2")" = "$3" ] || fail "$2: not $3"
+	wait_for is "$1" $((before + 1))
+}
+
+# What follows takes the arguments of $server_program, but for the limit.
+
+# A place in the queue for everybody.
+lets_wait()
+{
+	start "$server_program" "$@" fixed:limit=2
+	load 40 400 /
+	[ "$served" = 400 ] || fail "$refused were refused that could wait"
+	is rejected 0 || fail "refusals were counted"
+	stop
+	balance
+}
+
+# More clients than there are permits and places.
+refuses()
+{
+	start "$server_program" "$@" fixed:limit=1
+	load 64 640 /
+	[ "$served" -gt 0 ] && [ "$refused" -gt 0 ] || fail "$served served, $refused refused"
+	stop
+	balance
+	[ "$(at_end rejected)" = "$refused" ] || fail "clients and limiter count differently"
+}
+
+refused_with_advice()
+{
+	curl -s -m 20 -D "$work/headers" -o /dev/null "$url/"
+	grep -q '^HTTP/1.1 503' "$work/headers" && grep -qi '^Retry-After: 1' "$work/headers"
+}
+
+# A wait that is over before the permit comes, while others use up all there is.
+gives_up()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 32 -D 60 "$url/" >/dev/null 2>&1 &
+	busy=$!
+	pids="$pids $busy"
+	wait_for above abandoned 5
+	wait_for refused_with_advice
+	kill "$busy"
+	stop
+	balance
+}
+
+loses_no_permit()
+{
+	start "$server_program" "$@" fixed:limit=2
+	come_and_go
+	wait_for is 'in flight' 0
+	stop
+	balance
+}
+
+ends_under_load()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 64 -D 60 "$url/" >/dev/null 2>&1 &
+	pids="$pids $!"
+	wait_for above succeeded 5
+	stop
+	balance
+}
+
+# Whoever left while it waited was not served: its permit went on at once.
+forgets_who_left()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 16 -D 60 "$url/" >/dev/null 2>&1 &
+	busy=$!
+	pids="$pids $busy"
+	wait_for above waiting 10
+	come_and_go
+	wait_for above cancelled 0
+	kill "$busy"
+	wait_for is 'in flight' 0
+	stop
+	balance
+}

@@ -8,14 +8,6 @@ server_program=${1:-}
 . "$(dirname "$0")/common.sh"
 need_load "$server_program"
 
-# statuses NAME: that outcome is counted, of requests that were answered so
-one_more()
-{
-	before=$(number "$1")
-	[ "$(code "$url$2")" = "$3" ] || fail "$2: not $3"
-	wait_for is "$1" $((before + 1))
-}
-
 tells_outcomes()
 {
 	start "$server_program" "$1" 10 1000 fixed:limit=2
@@ -41,57 +33,6 @@ tells_outcomes()
 	[ "$(at_end handled)" = "$(at_end completed)" ] || fail "not all that was handled was completed"
 }
 
-lets_wait()
-{
-	start "$server_program" "$1" 64 60000 fixed:limit=2
-	load 40 400 /
-	[ "$served" = 400 ] || fail "$refused were refused that could wait"
-	is rejected 0 || fail "refusals were counted"
-	stop
-	balance
-}
-
-# More clients than there are permits and places.
-refuses()
-{
-	start "$server_program" "$1" 4 60000 fixed:limit=1
-	load 64 640 /
-	[ "$served" -gt 0 ] && [ "$refused" -gt 0 ] || fail "$served served, $refused refused"
-	stop
-	balance
-	[ "$(at_end rejected)" = "$refused" ] || fail "clients and limiter count differently"
-	[ "$(at_end handled)" -ge "$served" ] || fail "served without being handled"
-}
-
-refused_with_advice()
-{
-	curl -s -m 20 -D "$work/headers" -o /dev/null "$url/"
-	grep -q '^HTTP/1.1 503' "$work/headers" && grep -qi '^Retry-After: 1' "$work/headers"
-}
-
-# A wait that is over before the permit comes, while others use up all there is.
-gives_up()
-{
-	start "$server_program" "$1" 64 2 fixed:limit=1
-	timeout 60 h2load --h1 -c 32 -D 60 "$url/" >/dev/null 2>&1 &
-	busy=$!
-	pids="$pids $busy"
-	wait_for above abandoned 5
-	wait_for refused_with_advice
-	kill "$busy"
-	stop
-	balance
-}
-
-loses_no_permit()
-{
-	start "$server_program" "$1" 8 20 fixed:limit=2
-	come_and_go
-	wait_for is 'in flight' 0
-	stop
-	balance
-}
-
 # A client that does not send what it announced: the daemon's own timeout ends it.
 ends_slow_clients()
 {
@@ -107,23 +48,14 @@ ends_slow_clients()
 	balance
 }
 
-ends_under_load()
-{
-	start "$server_program" "$1" 64 60000 fixed:limit=1
-	timeout 60 h2load --h1 -c 64 -D 60 "$url/" >/dev/null 2>&1 &
-	pids="$pids $!"
-	wait_for above succeeded 5
-	stop
-	balance
-}
-
 for mode in connection pool select poll epoll external; do
 	tells_outcomes $mode
-	lets_wait $mode
-	refuses $mode
-	gives_up $mode
-	loses_no_permit $mode
-	ends_under_load $mode
+	lets_wait $mode 64 60000
+	refuses $mode 4 60000
+	gives_up $mode 64 2
+	loses_no_permit $mode 8 20
+	[ $mode = connection ] || forgets_who_left $mode 100 60000
+	ends_under_load $mode 64 60000
 done
 ends_slow_clients connection
 ends_slow_clients epoll

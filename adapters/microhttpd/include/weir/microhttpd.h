@@ -25,8 +25,7 @@
  *     however the daemon runs: a thread or a pool, by select, poll or epoll, or in your own loop;
  *   - with MHD_USE_THREAD_PER_CONNECTION its thread sleeps;
  *   - in any other daemon it does not wait: there is nobody who could.
- * libmicrohttpd does not look after a suspended connection. So a client that goes away while
- * it waits is noticed once the permit has come and the answer cannot be sent.
+ * A suspended request whose client has closed its end when the permit comes is not served.
  *
  * Thread safety. weir_microhttpd_handle(), weir_microhttpd_completed() and weir_microhttpd_token()
  * are called by libmicrohttpd's threads, or in its callbacks; weir_microhttpd_stop() by any thread.
