@@ -224,15 +224,15 @@ assign_cores()
 
 build_targets()
 {
-	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=ON >"$out/build.log" ||
+	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF >"$out/build.log" ||
 		fail "cmake failed; its log is $out/build.log"
 	# shellcheck disable=SC2086
 	cmake --build "$build" --parallel --target $targets >>"$out/build.log" 2>&1 ||
 		fail "the build failed; its log is $out/build.log"
 }
 
-# launch RUN PROGRAM [ARGUMENT]...: a server that says "listening on 127.0.0.1:PORT", on the server's
-# cores. It may be a script that starts something else, if it ends that when it is ended.
+# launch RUN PROGRAM [ARGUMENT]...: a server that says "listening on 127.0.0.1:PORT", on the
+# server's cores. It may be a script that starts something else, if it ends that when it is ended.
 launch()
 {
 	local said=$out/raw/$1-server.txt

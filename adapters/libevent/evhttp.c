@@ -58,7 +58,7 @@ struct weir_evhttp {
 	struct weir_evhttp_config config;
 	struct weir_token current; /* of the request that the callback runs for */
 
-	/* Who waits, oldest first. As all wait for equally long, that is the order of deadlines too. */
+	/* Who waits, oldest first. As all wait for equally long, deadlines are in that order too. */
 	struct waiter *oldest, *newest;
 	struct waiter *spare; /* so that a request that need not wait allocates nothing */
 	_Atomic(struct waiter *) granted;

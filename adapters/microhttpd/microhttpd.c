@@ -2,9 +2,9 @@
  * A limiter before the handler of a libmicrohttpd daemon.
  *
  * A request that waits is suspended, and has to be resumed exactly once for each time: a second
- * resume would spoil the next suspension. Three may want to: the limiter, which has a permit for it;
- * the guard's thread, as its time is up; and who stops the guard. And all of them may come before
- * it is suspended. The word parked decides. The request's own handler parks it; whoever takes it
+ * resume would spoil the next suspension. Three may want to: the limiter, which has a permit for
+ * it; the guard's thread, as its time is up; and who stops the guard. And all of them may come
+ * before it is suspended. The word parked decides. The request's own handler parks it; whoever takes it
  * from PARKED to WOKEN resumes, and nobody else does. Who comes too early finds RUNNING,
  * leaves WOKEN, and then parking fails.
  *
@@ -74,7 +74,7 @@ struct weir_microhttpd {
 	pthread_t timer;
 	bool has_timer;
 	bool stopping;
-	/* Who waits, oldest first. As all wait for equally long, that is the order of deadlines too. */
+	/* Who waits, oldest first. As all wait for equally long, deadlines are in that order too. */
 	struct request *oldest, *newest;
 };
 

@@ -1,6 +1,6 @@
 # What the tests of the adapters share, on top of tests/e2e/common.sh. All their servers say in
 # /stats, and as they end, how the limiter stands.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154
 # shellcheck source=../e2e/common.sh
 . "$(dirname "$0")/../e2e/common.sh"
 
@@ -47,10 +47,12 @@ above()
 load()
 {
 	rm -f "$work/load.tsv"
-	timeout 120 h2load --h1 -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" >"$work/load.out" 2>&1
+	timeout 120 h2load --h1 -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" \
+		>"$work/load.out" 2>&1
 	served=$(awk '$2 == 200' "$work/load.tsv" | wc -l)
 	refused=$(awk '$2 == 503' "$work/load.tsv" | wc -l)
-	[ $((served + refused)) = "$2" ] || fail "of $2 requests, $served served and $refused refused"
+	[ $((served + refused)) = "$2" ] ||
+		fail "of $2 requests, $served served and $refused refused"
 }
 
 # Clients that leave, at every moment of a request.

@@ -30,7 +30,8 @@ tells_outcomes()
 	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for a partition that is not there"
 	stop
 	balance
-	[ "$(at_end handled)" = "$(at_end completed)" ] || fail "not all that was handled was completed"
+	[ "$(at_end handled)" = "$(at_end completed)" ] ||
+		fail "not all that was handled was completed"
 }
 
 # A client that does not send what it announced: the daemon's own timeout ends it.

@@ -35,6 +35,7 @@ adds_up()
 refused 'is no option' --limit
 refused 'no option --nonsense' --nonsense 1
 refused 'no whole number' --queue many
+refused 'no server' --server none
 refused 'not three lengths' --seconds 1,2
 refused 'is no limit' --limit ../elastic
 refused 'did not start' --limit nonsense

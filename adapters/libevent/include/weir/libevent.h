@@ -71,7 +71,7 @@ struct weir_evhttp_config {
 	void *classify_arg;                /* for classify */
 
 	unsigned retry_after; /* 1; seconds, what a refusal advises */
-	/* Answers those who are refused, in place of a bare 503 with Retry-After. It must answer. */
+	/* Answers those who are refused, in place of a bare 503 with Retry-After. It has to. */
 	weir_evhttp_fn *refuse;
 	void *refuse_arg; /* for refuse */
 };
@@ -102,8 +102,8 @@ WEIR_API struct weir_token weir_evhttp_take(struct weir_evhttp *guard);
 
 /*
  * Refuse who waits, and free the guard; before evhttp_free(), which knows nothing of those who
- * wait. Tokens that were taken are not concerned. No request may come to the guard any more. NULL is
- * allowed.
+ * wait. Tokens that were taken are not concerned. No request may come to the guard any more. NULL
+ * is allowed.
  */
 WEIR_API void weir_evhttp_destroy(struct weir_evhttp *guard);
 

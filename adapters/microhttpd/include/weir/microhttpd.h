@@ -17,8 +17,8 @@
  *
  * A request asks for a permit when its headers are there, before its body is read. If it gets one,
  * the handler is called as ever; if not, the request is answered by 503 and Retry-After, and the
- * handler does not hear of it. The permit is given back when libmicrohttpd has done with the request,
- * however that came about: answered, broken off, timed out, or the daemon was stopped.
+ * handler does not hear of it. The permit is given back when libmicrohttpd has done with the
+ * request, however that came about: answered, broken off, timed out, or the daemon was stopped.
  *
  * Waiting. With weir_microhttpd_config.wait, and a limiter that has a queue, a request may wait:
  *   - in a daemon started with MHD_ALLOW_SUSPEND_RESUME it is suspended, and no thread waits,
@@ -60,7 +60,7 @@ struct weir_microhttpd_config {
 	struct weir_limiter *limiter;      /* required; must outlive the guard */
 	MHD_AccessHandlerCallback handler; /* required */
 	void *handler_arg;                 /* for the handler */
-	/* Called for every request that the handler was called for, before its permit is returned. */
+	/* Called for each request that the handler was called for, before its permit is returned. */
 	MHD_RequestCompletedCallback completed; /* none */
 	void *completed_arg;                    /* for completed */
 
@@ -69,16 +69,16 @@ struct weir_microhttpd_config {
 	void *classify_arg;                    /* for classify */
 
 	/*
-	 * For a daemon in a loop of your own: called when a connection was resumed, by any thread, which
-	 * should do no more than wake the loop; and then MHD_run() or what you use is due.
+	 * For a daemon in a loop of your own: called when a connection was resumed, by any thread,
+	 * which should do no more than wake the loop; then MHD_run(), or what you use, is due.
 	 */
 	void (*resumed)(void *arg); /* none */
 	void *resumed_arg;          /* for resumed */
 
 	unsigned retry_after; /* 1; seconds, what a refusal advises */
 	/*
-	 * Body and headers of refusals, in place of a short text. It stays yours, and must outlive the
-	 * guard; retry_after is not added to it.
+	 * Body and headers of refusals, in place of a short text. It stays yours, and must outlive
+	 * the guard; retry_after is not added to it.
 	 */
 	struct MHD_Response *refusal;
 };
@@ -111,8 +111,8 @@ WEIR_API void weir_microhttpd_completed(void *guard, struct MHD_Connection *conn
 /*
  * The token of the request that the handler was called for, by the state that it was given; while
  * the request lasts. It may be detached, or released before the request ends: when the work is
- * done and the rest is sending, or with an outcome of your own. Otherwise the outcome is that of the
- * status: WEIR_DROPPED for 429 and 503, WEIR_FAILED for 502, WEIR_TIMED_OUT for 504,
+ * done and the rest is sending, or with an outcome of your own. Otherwise the outcome is that of
+ * the status: WEIR_DROPPED for 429 and 503, WEIR_FAILED for 502, WEIR_TIMED_OUT for 504,
  * WEIR_SUCCESS below 400, WEIR_IGNORE else; WEIR_CANCELLED if the client or the daemon broke it
  * off, WEIR_IGNORE if the connection timed out or failed.
  */
