@@ -3,7 +3,7 @@
 # that stands below it, from what is installed: it compiles without a warning, serves, and leaks no
 # permit.
 set -u
-readme=$1 prefix=$2 libdir=$2/$3
+readme=$1 libdir=$2/$3
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 command -v curl >/dev/null || skip "curl is missing"
