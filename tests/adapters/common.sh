@@ -90,8 +90,8 @@ one_more()
 lets_wait()
 {
 	start "$server_program" "$@" fixed:limit=2
-	load 40 400 /
-	[ "$served" = 400 ] || fail "$refused were refused that could wait"
+	load 40 200 /
+	[ "$served" = 200 ] || fail "$refused were refused that could wait"
 	is rejected 0 || fail "refusals were counted"
 	stop
 	balance

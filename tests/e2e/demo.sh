@@ -41,7 +41,7 @@ refused 'is no limit' --limit ../elastic
 refused 'did not start' --limit nonsense
 "$source/scripts/demo" --help | grep -q -- '--queue N' || fail "the help does not say all"
 
-"$source/scripts/demo" --no-build --build "$build" --out "$work/out" --seconds 1,2,1 --rows 150000 \
+"$source/scripts/demo" --no-build --build "$build" --out "$work/out" --seconds 1,1,1 --rows 150000 \
 	--limit fixed:limit=2 --limit fixed:limit=3 >"$work/demo.log" 2>&1 || fail "the demo ended with $?"
 for run in unlimited fixed fixed-2; do
 	adds_up "$run"
