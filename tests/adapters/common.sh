@@ -47,7 +47,7 @@ above()
 load()
 {
 	rm -f "$work/load.tsv"
-	timeout 120 h2load --h1 -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" \
+	timeout 120 h2load --h1 -T 30s -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" \
 		>"$work/load.out" 2>&1
 	served=$(awk '$2 == 200' "$work/load.tsv" | wc -l)
 	refused=$(awk '$2 == 503' "$work/load.tsv" | wc -l)

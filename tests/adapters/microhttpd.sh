@@ -34,15 +34,27 @@ tells_outcomes()
 		fail "not all that was handled was completed"
 }
 
-# A client that does not send what it announced: the daemon's own timeout ends it.
+# Permits that come as soon as somebody waits, or sooner.
+waits_briefly()
+{
+	start "$server_program" "$1" 64 60000 fixed:limit=1
+	load 64 4000 /status
+	[ "$served" = 4000 ] || fail "$refused were refused that could wait"
+	stop
+	balance
+}
+
+# A client that does not send what it announced has the only permit, until the daemon's own timeout
+# ends it. Meanwhile nothing happens but that another has waited for long enough.
 ends_slow_clients()
 {
-	start "$server_program" "$1" 8 20 fixed:limit=2
+	start "$server_program" "$1" 8 20 fixed:limit=1
 	{ printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx'; sleep 10; } |
 		curl -s -m 10 "telnet://127.0.0.1:$port" >/dev/null 2>&1 &
 	slow=$!
 	pids="$pids $slow"
 	wait_for is 'in flight' 1
+	[ "$(code "$url/")" = 503 ] || fail "served, with a permit that another had"
 	wait_for is ignored 1
 	kill "$slow"
 	stop
@@ -60,4 +72,7 @@ for mode in connection pool select poll epoll external; do
 done
 ends_slow_clients connection
 ends_slow_clients epoll
+ends_slow_clients external
+waits_briefly pool
+waits_briefly epoll
 echo "the adapter for libmicrohttpd does what it says"

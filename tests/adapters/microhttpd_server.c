@@ -212,6 +212,8 @@ static struct weir_limiter *make_limiter(const char *text, unsigned queue)
 	config.limit_config = limit_config;
 	config.limit_config_size = config.limit->config_size;
 	config.queue = queue;
+	/* The oldest looks by himself now and then. So let it not be he who is granted. */
+	config.order = WEIR_LIFO;
 	return weir_limiter_create(&config, &limiter) == 0 ? limiter : NULL;
 }
 
