@@ -44,18 +44,33 @@ waits_briefly()
 	balance
 }
 
-# A client that does not send what it announced has the only permit, until the daemon's own timeout
-# ends it. Meanwhile nothing happens but that another has waited for long enough.
-ends_slow_clients()
+# A client that begins to send a request, and does not go on: it has a permit.
+begin_slowly()
 {
-	start "$server_program" "$1" 8 20 fixed:limit=1
-	{ printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx'; sleep 10; } |
-		curl -s -m 10 "telnet://127.0.0.1:$port" >/dev/null 2>&1 &
+	{ printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx'; sleep 60; } |
+		curl -s -m 60 "telnet://127.0.0.1:$port" >/dev/null 2>&1 &
 	slow=$!
 	pids="$pids $slow"
 	wait_for is 'in flight' 1
-	[ "$(code "$url/")" = 503 ] || fail "served, with a permit that another had"
+}
+
+# The daemon's own timeout ends it.
+ends_slow_clients()
+{
+	start "$server_program" "$1" 8 20 fixed:limit=1 2
+	begin_slowly
 	wait_for is ignored 1
+	kill "$slow"
+	stop
+	balance
+}
+
+# Nothing happens but that somebody has waited for long enough.
+ends_waits()
+{
+	start "$server_program" "$1" 8 20 fixed:limit=1
+	begin_slowly
+	[ "$(code "$url/")" = 503 ] || fail "not refused when its time was up"
 	kill "$slow"
 	stop
 	balance
@@ -72,7 +87,8 @@ for mode in connection pool select poll epoll external; do
 done
 ends_slow_clients connection
 ends_slow_clients epoll
-ends_slow_clients external
+ends_waits external
+ends_waits epoll
 waits_briefly pool
 waits_briefly epoll
 echo "the adapter for libmicrohttpd does what it says"

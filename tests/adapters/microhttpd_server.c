@@ -1,12 +1,13 @@
 /*
  * A server for the tests of the adapter for libmicrohttpd.
  *
- *	microhttpd-server MODE QUEUE WAIT_MS LIMIT
+ *	microhttpd-server MODE QUEUE WAIT_MS LIMIT [IDLE_S]
  *
  * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / sleeps 5 ms, in
  * its thread if there are several, else as a program does that answers later. /status?code=N
  * answers with that status, /early?code=N releases first, as a timeout; /health and /stats are not
- * limited; /nonsense is of a partition that does not exist. It serves until it gets a signal.
+ * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or 60 s.
+ * It serves until it gets a signal.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -217,7 +218,8 @@ static struct weir_limiter *make_limiter(const char *text, unsigned queue)
 	return weir_limiter_create(&config, &limiter) == 0 ? limiter : NULL;
 }
 
-static struct MHD_Daemon *start(const struct mode *mode, struct weir_microhttpd *guard)
+static struct MHD_Daemon *start(const struct mode *mode, struct weir_microhttpd *guard,
+				unsigned idle)
 {
 	const struct sockaddr_in address = {
 		.sin_family = AF_INET,
@@ -232,13 +234,13 @@ static struct MHD_Daemon *start(const struct mode *mode, struct weir_microhttpd 
 				MHD_OPTION_NOTIFY_COMPLETED, weir_microhttpd_completed, guard,
 				MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address,
 				MHD_OPTION_CONNECTION_LIMIT, 900u, MHD_OPTION_CONNECTION_TIMEOUT,
-				2u, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+				idle, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
 }
 
 /* A loop of the program's own: one round. Without being woken it would sleep for long. */
 static void run_once(struct server *server, struct MHD_Daemon *daemon)
 {
-	struct timeval patience = {.tv_sec = 10};
+	struct timeval patience = {.tv_sec = 60};
 	fd_set reading, writing, failing;
 	MHD_UNSIGNED_LONG_LONG timeout;
 	int max = server->bell;
@@ -249,7 +251,7 @@ static void run_once(struct server *server, struct MHD_Daemon *daemon)
 	FD_ZERO(&failing);
 	FD_SET(server->bell, &reading);
 	MHD_get_fdset(daemon, &reading, &writing, &failing, &max);
-	if (MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < 10000)
+	if (MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < 60000)
 		patience = (struct timeval){.tv_sec = (time_t)(timeout / 1000),
 					    .tv_usec = (suseconds_t)(timeout % 1000 * 1000)};
 	if (select(max + 1, &reading, &writing, &failing, &patience) < 0)
@@ -292,7 +294,7 @@ int main(int argc, char **argv)
 	struct MHD_Daemon *daemon;
 	char text[1024];
 
-	if (argc != 5)
+	if (argc < 5)
 		return 2;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (strcmp(argv[1], modes[i].name) == 0)
@@ -317,7 +319,7 @@ int main(int argc, char **argv)
 	config.wait = (weir_dur)atoi(argv[3]) * WEIR_MS;
 	if (weir_microhttpd_create(&config, &guard) != 0)
 		return 1;
-	daemon = start(server.mode, guard);
+	daemon = start(server.mode, guard, argc > 5 ? (unsigned)atoi(argv[5]) : 60);
 	if (!daemon)
 		return 1;
 	printf("listening on 127.0.0.1:%u\n",
