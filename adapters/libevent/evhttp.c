@@ -31,6 +31,7 @@
 
 #include <weir/wait.h>
 
+#include "deadline.h"
 #include "gone.h"
 #include "outcome.h"
 
@@ -58,7 +59,7 @@ struct weir_evhttp {
 	struct weir_evhttp_config config;
 	struct weir_token current; /* of the request that the callback runs for */
 
-	/* Who waits, oldest first. As all wait for equally long, deadlines are in that order too. */
+	/* Who waits, oldest first: as all wait for equally long, in the order of deadlines. */
 	struct waiter *oldest, *newest;
 	struct waiter *spare; /* so that a request that need not wait allocates nothing */
 	_Atomic(struct waiter *) granted;
@@ -101,7 +102,7 @@ static struct waiter *new_waiter(struct weir_evhttp *guard, struct evhttp_reques
 	if (waiter)
 		*waiter = (struct waiter){.guard = guard,
 					  .request = request,
-					  .deadline = weir_now() + guard->config.wait};
+					  .deadline = deadline_after(guard->config.wait)};
 	return waiter;
 }
 

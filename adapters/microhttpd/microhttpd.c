@@ -4,8 +4,8 @@
  * A request that waits is suspended, and has to be resumed exactly once for each time: a second
  * resume would spoil the next suspension. Three may want to: the limiter, which has a permit for
  * it; the guard's thread, as its time is up; and who stops the guard. And all of them may come
- * before it is suspended. The word parked decides. The request's own handler parks it; whoever takes it
- * from PARKED to WOKEN resumes, and nobody else does. Who comes too early finds RUNNING,
+ * before it is suspended. The word parked decides. The request's own handler parks it; whoever
+ * takes it from PARKED to WOKEN resumes, and nobody else does. Who comes too early finds RUNNING,
  * leaves WOKEN, and then parking fails.
  *
  * word    written by                       order    pairs with
@@ -29,6 +29,7 @@
 
 #include <weir/wait.h>
 
+#include "deadline.h"
 #include "gone.h"
 #include "outcome.h"
 
@@ -60,6 +61,7 @@ struct request {
 	struct MHD_Connection *connection;
 	atomic_int parked;
 	bool queued; /* it has a place in the limiter's queue */
+	bool waited; /* it was suspended */
 	bool listed; /* it is in the guard's list; under the guard's lock */
 	struct request *next, *prev;
 };
@@ -74,7 +76,7 @@ struct weir_microhttpd {
 	pthread_t timer;
 	bool has_timer;
 	bool stopping;
-	/* Who waits, oldest first. As all wait for equally long, deadlines are in that order too. */
+	/* Who waits, oldest first: as all wait for equally long, in the order of deadlines. */
 	struct request *oldest, *newest;
 };
 
@@ -107,6 +109,17 @@ static void unlist(struct weir_microhttpd *guard, struct request *request)
 		request->next->prev = request->prev;
 	else
 		guard->newest = request->prev;
+}
+
+/* It waits no more. Who never did was not listed, and need not lock to know that. */
+static void finish_wait(struct weir_microhttpd *guard, struct request *request)
+{
+	request->queued = false;
+	if (!request->waited)
+		return;
+	pthread_mutex_lock(&guard->lock);
+	unlist(guard, request);
+	pthread_mutex_unlock(&guard->lock);
 }
 
 static void resume(struct request *request)
@@ -198,6 +211,7 @@ static bool park(struct weir_microhttpd *guard, struct request *request)
 	if (!stopping) {
 		if (!request->listed)
 			list(guard, request);
+		request->waited = true;
 		MHD_suspend_connection(request->connection);
 		if (!atomic_compare_exchange_strong_explicit(&request->parked, &running, PARKED,
 							     memory_order_acq_rel,
@@ -213,10 +227,7 @@ static int leave(struct weir_microhttpd *guard, struct request *request)
 {
 	int error = weir_cancel(guard->config.limiter, &request->wait, &request->token);
 
-	request->queued = false;
-	pthread_mutex_lock(&guard->lock);
-	unlist(guard, request);
-	pthread_mutex_unlock(&guard->lock);
+	finish_wait(guard, request);
 	return error == -EALREADY ? 0 : -EAGAIN;
 }
 
@@ -225,10 +236,7 @@ static int wait_on(struct weir_microhttpd *guard, struct request *request)
 {
 	atomic_exchange_explicit(&request->parked, RUNNING, memory_order_acquire);
 	if (weir_poll(guard->config.limiter, &request->wait, &request->token) == 0) {
-		request->queued = false;
-		pthread_mutex_lock(&guard->lock);
-		unlist(guard, request);
-		pthread_mutex_unlock(&guard->lock);
+		finish_wait(guard, request);
 		return 0;
 	}
 	if (weir_now() >= request->deadline || !park(guard, request))
@@ -243,7 +251,7 @@ static int begin_to_wait(struct weir_microhttpd *guard, struct MHD_Connection *c
 
 	request->guard = guard;
 	request->connection = connection;
-	request->deadline = weir_now() + guard->config.wait;
+	request->deadline = deadline_after(guard->config.wait);
 	error = weir_enqueue_for(guard->config.limiter, &request->call, wake, request,
 				 &request->wait);
 	if (error != 0)
@@ -277,7 +285,7 @@ static int acquire(struct weir_microhttpd *guard, struct MHD_Connection *connect
 	}
 	flags = wait > 0 ? flags_of(connection) : 0;
 	if (flags & MHD_USE_THREAD_PER_CONNECTION)
-		return weir_acquire_for(limiter, &request->call, weir_now() + wait,
+		return weir_acquire_for(limiter, &request->call, deadline_after(wait),
 					&request->token);
 	if (!can_suspend(flags) || (request->call.flags & WEIR_CALL_BYPASS))
 		return weir_try_acquire_for(limiter, &request->call, &request->token);
@@ -370,8 +378,8 @@ void weir_microhttpd_completed(void *arg, struct MHD_Connection *connection, voi
 	if (!request)
 		return;
 	*state = NULL;
-	if (request->queued && leave(guard, request) == 0)
-		request->stage = ADMITTED; /* a permit for nobody */
+	if (request->queued)
+		(void)leave(guard, request); /* a permit that has come is for nobody */
 	else if (request->stage == ADMITTED && config->completed)
 		config->completed(config->completed_arg, connection, &request->state, end);
 	if (request->token.state != 0)

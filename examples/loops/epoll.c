@@ -6,7 +6,8 @@
  * serves on that port of this machine (0: any, printed) until SIGTERM. One thread does all the
  * talking. What is limited is the work, 5 ms of one of 16 others, which release the permit as it is
  * done; so grants come from them. A request that gets no permit at once waits for 50 ms. This
- * is no HTTP server but for its purpose: a request has no body, and its answer fits into the socket.
+ * is no HTTP server but for its purpose: a request has no body, and its answer fits into the
+ * socket.
  */
 #include <arpa/inet.h>
 #include <errno.h>

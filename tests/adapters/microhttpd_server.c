@@ -6,8 +6,8 @@
  * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / sleeps 5 ms, in
  * its thread if there are several, else as a program does that answers later. /status?code=N
  * answers with that status, /early?code=N releases first, as a timeout; /health and /stats are not
- * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or 60 s.
- * It serves until it gets a signal.
+ * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or
+ * 60 s. It serves until it gets a signal.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>

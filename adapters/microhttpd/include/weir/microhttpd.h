@@ -60,7 +60,7 @@ struct weir_microhttpd_config {
 	struct weir_limiter *limiter;      /* required; must outlive the guard */
 	MHD_AccessHandlerCallback handler; /* required */
 	void *handler_arg;                 /* for the handler */
-	/* Called for each request that the handler was called for, before its permit is returned. */
+	/* Called for each request that the handler was called for, before its permit goes back. */
 	MHD_RequestCompletedCallback completed; /* none */
 	void *completed_arg;                    /* for completed */
 
