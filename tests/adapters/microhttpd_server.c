@@ -3,8 +3,8 @@
  *
  *	microhttpd-server MODE QUEUE WAIT_MS LIMIT [IDLE_S]
  *
- * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / sleeps 5 ms, in
- * its thread if there are several, else as a program does that answers later. /status?code=N
+ * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / takes 5 ms, of the
+ * connection's thread if it has one, else as in a program that answers later. /status?code=N
  * answers with that status, /early?code=N releases first, as a timeout; /health and /stats are not
  * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or
  * 60 s. It serves until it gets a signal.
@@ -35,7 +35,7 @@ struct mode {
 static const struct mode modes[] = {
 	{"connection", MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, false},
 	{"pool", MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 8,
-	 false},
+	 true},
 	{"select", MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, true},
 	{"poll", MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
 	 true},
