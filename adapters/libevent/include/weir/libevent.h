@@ -102,8 +102,8 @@ WEIR_API struct weir_token weir_evhttp_take(struct weir_evhttp *guard);
 
 /*
  * Refuse who waits, and free the guard; before evhttp_free(), which knows nothing of those who
- * wait. Tokens that were taken are not concerned. No request may come to the guard any more. NULL
- * is allowed.
+ * wait. Tokens that were taken are not concerned. No request may come to the guard any more, and
+ * it must not be called in the callback. NULL is allowed.
  */
 WEIR_API void weir_evhttp_destroy(struct weir_evhttp *guard);
 
