@@ -224,15 +224,15 @@ assign_cores()
 
 build_targets()
 {
-	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF -DWEIR_EXAMPLES=ON >"$out/build.log" ||
+	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF >"$out/build.log" ||
 		fail "cmake failed; its log is $out/build.log"
 	# shellcheck disable=SC2086
 	cmake --build "$build" --parallel --target $targets >>"$out/build.log" 2>&1 ||
 		fail "the build failed; its log is $out/build.log"
 }
 
-# launch RUN PROGRAM [ARGUMENT]...: a server that says "listening on 127.0.0.1:PORT", on the server's
-# cores. It may be a script that starts something else, if it ends that when it is ended.
+# launch RUN PROGRAM [ARGUMENT]...: a server that says "listening on 127.0.0.1:PORT", on the
+# server's cores. It may be a script that starts something else, if it ends that when it is ended.
 launch()
 {
 	local said=$out/raw/$1-server.txt
@@ -258,6 +258,7 @@ measure_capacity()
 {
 	local length=$((seconds[half] < 8 ? seconds[half] + 1 : 8))
 
+	rm -f "$out/raw/capacity.log"
 	"${generator[@]}" -c $((2 * cores)) --warm-up-time=1 -D "$length" \
 		--log-file="$out/raw/capacity.log" "http://127.0.0.1:$port$path" \
 		>"$out/raw/capacity.txt"
@@ -267,6 +268,27 @@ measure_capacity()
 			best = sum > best ? sum : best
 		}
 		print best / 2 }' "$out/raw/capacity.log")
+}
+
+# Sets capacity, of a server that is started for it.
+find_capacity()
+{
+	start_server capacity none
+	measure_capacity
+	stop_server
+	[ "$(calc "${capacity:-0} > 0")" = 1 ] || fail "the server does not answer"
+}
+
+# All figures are relative to the capacity; so the machine has to be the same in the end.
+check_capacity()
+{
+	local before=$capacity
+
+	find_capacity
+	[ "$(calc "$capacity > 0.9 * $before && $capacity < 1.1 * $before")" = 1 ] ||
+		echo "warning: the capacity was $before before, and $capacity afterwards:" \
+			"something else uses this machine"
+	capacity=$before
 }
 
 # The load of a run: phase, start (us, of the epoch), seconds, requests a second.
@@ -529,15 +551,13 @@ overload()
 		start_server check "${limit_of[$run]}"
 		stop_server
 	done
-	start_server capacity none
-	measure_capacity
-	stop_server
-	[ "$(calc "${capacity:-0} > 0")" = 1 ] || fail "the server does not answer"
+	find_capacity
 	echo "Capacity: $capacity answers/s."
 	for run in "${runs[@]}"; do
 		run_once "$run" "${limit_of[$run]}"
 		evaluate "$run"
 	done
+	check_capacity
 	echo
 	print_table | tee "$out/demo.txt"
 	draw

@@ -6,6 +6,7 @@
  */
 #include "gate.h"
 
+#include <errno.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static struct weir_limiter *create(const struct weir_config *config)
 	if (weir_limiter_create(config, &limiter) == 0)
 		return limiter;
 	weir_config_check(config, why, sizeof(why));
-	fprintf(stderr, "weir-httpd: %s\n", why);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
 	return NULL;
 }
 
@@ -32,7 +33,7 @@ struct weir_limiter *gate_create(const char *text, unsigned queue)
 	if (strcmp(text, "none") == 0)
 		text = "fixed:limit=8388607";
 	if (weir_limit_from_text(text, &ops, limit_config, why, sizeof(why)) != 0) {
-		fprintf(stderr, "weir-httpd: %s\n", why);
+		fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
 		return NULL;
 	}
 	weir_config_init(&config);

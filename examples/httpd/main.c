@@ -2,8 +2,8 @@
  * An HTTP server that does real work, guarded by a limiter: the example of how
  * weir sits in a program, and the subject of scripts/demo.
  *
- * options.c reads the command line, store.c is the work, gate.c makes the
- * limiter, server.c lets requests in and releases permits, stats.c shows numbers.
+ * options.c reads the command line, store.c is the work, gate.c makes the limiter, server_mhd.c
+ * or server_evhttp.c is the HTTP side, guarded by an adapter, stats.c shows numbers.
  */
 #include "gate.h"
 #include "options.h"
@@ -47,7 +47,8 @@ static FILE *open_stats(const char *path)
 	FILE *file = fopen(path, "we");
 
 	if (!file) {
-		fprintf(stderr, "weir-httpd: cannot write %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "%s: cannot write %s: %s\n", program_invocation_short_name, path,
+			strerror(errno));
 		return NULL;
 	}
 	stats_header(file);
@@ -78,12 +79,18 @@ static void say_goodbye(const struct weir_limiter *limiter)
 static int serve(const struct options *options, struct weir_limiter *limiter, struct store *store,
 		 FILE *stats)
 {
-	const weir_dur wait = options->queue ? options->wait_ms * WEIR_MS : 0;
+	const struct server_config config = {
+		.limiter = limiter,
+		.store = store,
+		.port = options->port,
+		.pool = options->pool,
+		.wait = options->queue ? options->wait_ms * WEIR_MS : 0,
+	};
 	struct server *server;
 	sigset_t ending;
 
 	block_signals(&ending);
-	server = server_start(options->port, limiter, wait, store);
+	server = server_start(&config);
 	if (!server)
 		return EXIT_FAILURE;
 	printf("listening on 127.0.0.1:%u\n", server_port(server));

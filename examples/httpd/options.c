@@ -12,12 +12,14 @@
 enum { EXIT_USAGE = 2 };
 
 static const char usage[] =
-	"Usage: weir-httpd [OPTION]...\n"
+	"Usage: %s [OPTION]...\n"
 	"Serve sales reports from a generated SQLite database on a loopback port.\n"
 	"\n"
 	"  --port N         listen on 127.0.0.1:N (default 0: any free port, printed)\n"
 	"  --limit LIMIT    none, or a limit with parameters, as vegas:alpha=log10:2,max=200\n"
 	"  --rows N         rows of the database (default 400000)\n"
+	"  --pool N         threads that work; 0: with libmicrohttpd one for each connection,\n"
+	"                   with libevent 64 (default 0)\n"
 	"  --queue N        requests that may wait for a permit (default 0)\n"
 	"  --wait MS        how long each may (default 100)\n"
 	"  --stats FILE     write a line of tab-separated numbers every 100 ms\n"
@@ -32,7 +34,8 @@ static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char *f
 	va_list args;
 
 	va_start(args, format);
-	fputs("weir-httpd: ", stderr);
+	fputs(program_invocation_short_name, stderr);
+	fputs(": ", stderr);
 	vfprintf(stderr, format, args);
 	fputs("\n", stderr);
 	va_end(args);
@@ -63,6 +66,9 @@ static void parse_one(int code, struct options *options)
 	case 'r':
 		options->rows = parse_number("rows", optarg, 1, 10000000);
 		break;
+	case 't':
+		options->pool = parse_number("pool", optarg, 0, 1000);
+		break;
 	case 'q':
 		options->queue = parse_number("queue", optarg, 0, 65535);
 		break;
@@ -73,7 +79,7 @@ static void parse_one(int code, struct options *options)
 		options->stats = optarg;
 		break;
 	case 'h':
-		fputs(usage, stdout);
+		printf(usage, program_invocation_short_name);
 		exit(EXIT_SUCCESS);
 	default:
 		exit(EXIT_USAGE); /* getopt_long() has said why */
@@ -83,14 +89,19 @@ static void parse_one(int code, struct options *options)
 void options_parse(int argc, char **argv, struct options *options)
 {
 	static const struct option known[] = {
-		{"port", required_argument, NULL, 'p'}, {"limit", required_argument, NULL, 'l'},
-		{"rows", required_argument, NULL, 'r'}, {"queue", required_argument, NULL, 'q'},
-		{"wait", required_argument, NULL, 'w'}, {"stats", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+		{"port", required_argument, NULL, 'p'},
+		{"limit", required_argument, NULL, 'l'},
+		{"pool", required_argument, NULL, 't'},
+		{"rows", required_argument, NULL, 'r'},
+		{"queue", required_argument, NULL, 'q'},
+		{"wait", required_argument, NULL, 'w'},
+		{"stats", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int code;
 
-	*options = (struct options){.limit = "vegas", .rows = 400000, .wait_ms = 100};
+	*options = (struct options){.limit = "elastic", .rows = 400000, .wait_ms = 100};
 	while ((code = getopt_long(argc, argv, "", known, NULL)) != -1)
 		parse_one(code, options);
 	if (optind < argc)

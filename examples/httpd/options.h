@@ -10,6 +10,7 @@ struct options {
 	uint16_t port;     /* 0: any that is free */
 	const char *limit; /* "none", or a limit's name with or without parameters */
 	unsigned rows;     /* of the database */
+	unsigned pool;     /* threads that work; 0: as the server has it */
 	unsigned queue;    /* requests that may wait for a permit */
 	unsigned wait_ms;  /* how long they may */
 	const char *stats; /* where a line is written every 100 ms; NULL: nowhere */

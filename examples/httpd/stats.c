@@ -39,9 +39,9 @@ int stats_text(const struct weir_limiter *limiter, char *text, size_t size)
 			"limit %" PRIu32 "\ninflight %" PRIu32 "\nwaiting %" PRIu32
 			"\nadmitted %" PRIu64 "\nrejected %" PRIu64 "\nabandoned %" PRIu64
 			"\nsucceeded %" PRIu64 "\nignored %" PRIu64 "\ndropped %" PRIu64
-			"\ndouble_released %" PRIu64 "\n",
+			"\ncancelled %" PRIu64 "\ndouble_released %" PRIu64 "\n",
 			s.limit, s.inflight, s.waiting, s.admitted, s.rejected, s.abandoned,
-			s.succeeded, s.ignored, s.dropped, s.double_released);
+			s.succeeded, s.ignored, s.dropped, s.cancelled, s.double_released);
 }
 
 char *stats_metrics(const struct weir_limiter *limiter, enum weir_metrics_format format)

@@ -9,6 +9,7 @@
  */
 #include "store.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -74,7 +75,8 @@ struct store *store_create(unsigned rows)
 	if (sqlite3_open(":memory:", &db) == SQLITE_OK && fill(db, rows) == SQLITE_OK)
 		store->image = sqlite3_serialize(db, "main", &store->size, 0);
 	if (!store->image) {
-		fprintf(stderr, "weir-httpd: no database: %s\n", sqlite3_errmsg(db));
+		fprintf(stderr, "%s: no database: %s\n", program_invocation_short_name,
+			sqlite3_errmsg(db));
 		store_destroy(store);
 		store = NULL;
 	}

@@ -35,12 +35,13 @@ adds_up()
 refused 'is no option' --limit
 refused 'no option --nonsense' --nonsense 1
 refused 'no whole number' --queue many
+refused 'no server' --server none
 refused 'not three lengths' --seconds 1,2
 refused 'is no limit' --limit ../elastic
 refused 'did not start' --limit nonsense
 "$source/scripts/demo" --help | grep -q -- '--queue N' || fail "the help does not say all"
 
-"$source/scripts/demo" --no-build --build "$build" --out "$work/out" --seconds 1,2,1 --rows 150000 \
+"$source/scripts/demo" --no-build --build "$build" --out "$work/out" --seconds 1,1,1 --rows 150000 \
 	--limit fixed:limit=2 --limit fixed:limit=3 >"$work/demo.log" 2>&1 || fail "the demo ended with $?"
 for run in unlimited fixed fixed-2; do
 	adds_up "$run"

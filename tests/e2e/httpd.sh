@@ -80,14 +80,15 @@ survives_clients_that_leave()
 	wait_for nothing_in_flight
 	curl -s "$url/stats" >"$work/stats"
 	awk '{ n[$1] = $2 } END {
-		exit n["admitted"] != n["succeeded"] + n["ignored"] + n["dropped"] || n["double_released"]
+		ended = n["succeeded"] + n["ignored"] + n["dropped"] + n["cancelled"]
+		exit n["admitted"] != ended || n["double_released"]
 	}' "$work/stats" || fail "the books do not balance: $(tr '\n' ' ' <"$work/stats")"
 	stop
 }
 
 lets_wait()
 {
-	start "$httpd" --rows 100000 --limit fixed:limit=1 --queue 100 --wait 60000
+	start "$httpd" --rows 100000 --limit fixed:limit=1 --queue 100 --wait 60000 "$@"
 	[ "$(parallel 32 | grep -c 200)" = 32 ] || fail "not all that could wait were served"
 	wait_for nothing_in_flight
 	[ "$(stat_of rejected)" = 0 ] || fail "somebody was refused"
@@ -97,7 +98,7 @@ lets_wait()
 
 ends_under_load()
 {
-	start "$httpd" --rows 200000 --limit "$1"
+	start "$httpd" --rows 200000 --limit "$@"
 	curl -s --no-progress-meter -m 60 -Z --parallel-max 8 -o /dev/null "$url/report?shop=[1-5000]" 2>/dev/null &
 	pids="$pids $!"
 	wait_for some_admitted
@@ -122,11 +123,14 @@ serves
 refuses
 survives_clients_that_leave
 lets_wait
+lets_wait --pool 4
 ends_under_load none
 ends_under_load vegas:initial=2
+ends_under_load fixed:limit=1 --pool 4 --queue 10 --wait 60000
 refuses_options --port 70000
 refuses_options --rows many
 refuses_options --queue -1
+refuses_options --pool x
 refuses_options --limit nonsense
 refuses_options --limit vegas:alpha=nonsense
 refuses_options --limit fixed:limit=0

@@ -1,18 +1,21 @@
 /*
- * The HTTP side: who is let in, and when a permit is given back.
+ * The HTTP side on libmicrohttpd: what is limited, and how the daemon runs. weir/microhttpd.h
+ * does the rest.
  *
- * A thread a connection, as simple servers have it: as many requests run at once
- * as clients like, unless something says no. Here the limiter does, in admit().
+ * A thread a connection, as simple servers have it: as many requests run at once as clients
+ * like, unless something says no. Or a pool of threads for all connections: then requests that
+ * wait for a permit need none.
  */
 #include "server.h"
 
 #include "stats.h"
 
+#include <errno.h>
 #include <arpa/inet.h>
-#include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weir/microhttpd.h>
 
 enum {
 	STACK_SIZE = 256 * 1024, /* of a connection's thread */
@@ -24,17 +27,10 @@ enum {
 
 struct server {
 	struct MHD_Daemon *daemon;
-	struct MHD_Response *busy; /* made once: to refuse must be cheap */
+	struct weir_microhttpd *guard;
 	struct weir_limiter *limiter;
 	struct store *store;
-	weir_dur wait;
 	atomic_uint next_shop;
-};
-
-/* Lives from the first byte of a request to the last of its response. */
-struct request {
-	struct weir_token token;
-	enum weir_outcome outcome;
 };
 
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status, const char *text,
@@ -66,28 +62,13 @@ static unsigned pick_shop(struct server *server, struct MHD_Connection *connecti
 	return atomic_fetch_add_explicit(&server->next_shop, 1, memory_order_relaxed) % STORE_SHOPS;
 }
 
-static bool admit(struct server *server, struct request *request)
-{
-	if (server->wait == 0)
-		return weir_try_acquire(server->limiter, &request->token) == 0;
-	return weir_acquire(server->limiter, weir_now() + server->wait, &request->token) == 0;
-}
-
-static enum MHD_Result serve_report(struct server *server, struct MHD_Connection *connection,
-				    struct request *request)
+static enum MHD_Result serve_report(struct server *server, struct MHD_Connection *connection)
 {
 	char text[1024];
-	int length;
+	int length = store_report(server->store, pick_shop(server, connection), text, sizeof(text));
 
-	if (!admit(server, request))
-		return MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, server->busy);
-
-	/* Until it is known better: a call that broke off says nothing about load. */
-	request->outcome = WEIR_IGNORE;
-	length = store_report(server->store, pick_shop(server, connection), text, sizeof(text));
 	if (length < 0)
 		return respond_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no report\n");
-	request->outcome = WEIR_SUCCESS;
 	return respond(connection, MHD_HTTP_OK, text, (size_t)length);
 }
 
@@ -135,13 +116,14 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 			      const char *method, const char *version, const char *body,
 			      size_t *body_size, void **state)
 {
+	static char begun;
 	struct server *server = arg;
 
 	(void)version;
 	(void)body;
 	if (!*state) {
-		*state = calloc(1, sizeof(struct request));
-		return *state ? MHD_YES : MHD_NO;
+		*state = &begun;
+		return MHD_YES;
 	}
 	if (*body_size) {
 		*body_size = 0;
@@ -150,7 +132,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
 		return respond_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET\n");
 	if (strcmp(url, "/report") == 0)
-		return serve_report(server, connection, *state);
+		return serve_report(server, connection);
 	if (strcmp(url, "/stats") == 0)
 		return serve_stats(server, connection);
 	if (strcmp(url, "/metrics") == 0)
@@ -159,71 +141,66 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 			    "there are /report, /stats and /metrics\n");
 }
 
-/*
- * However a request ended, libmicrohttpd comes here once: the one place for the
- * release. A zeroed token was refused, or never asked for.
- */
-static void completed(void *arg, struct MHD_Connection *connection, void **state,
-		      enum MHD_RequestTerminationCode end)
+/* The rest is cheap, and of use when the server is busy most of all. */
+static bool is_limited(void *arg, struct MHD_Connection *connection, const char *url,
+		       const char *method, struct weir_call *call)
 {
-	struct server *server = arg;
-	struct request *request = *state;
-
-	(void)connection;
-	if (!request)
-		return;
-	if (request->token.state != 0)
-		weir_release(server->limiter, &request->token,
-			     end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? request->outcome
-									: WEIR_IGNORE);
-	free(request);
-	*state = NULL;
+	(void)arg, (void)connection, (void)call;
+	return strcmp(url, "/report") == 0 && strcmp(method, MHD_HTTP_METHOD_GET) == 0;
 }
 
-static struct MHD_Response *make_busy(void)
+static bool make_guard(struct server *server, weir_dur wait)
 {
-	static const char text[] = "too busy: come back later\n";
-	struct MHD_Response *busy = MHD_create_response_from_buffer(sizeof(text) - 1, (void *)text,
-								    MHD_RESPMEM_PERSISTENT);
+	struct weir_microhttpd_config config;
 
-	if (busy)
-		MHD_add_response_header(busy, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	return busy;
+	weir_microhttpd_config_init(&config);
+	config.limiter = server->limiter;
+	config.handler = handle;
+	config.handler_arg = server;
+	config.classify = is_limited;
+	config.wait = wait;
+	return weir_microhttpd_create(&config, &server->guard) == 0;
 }
 
-static struct MHD_Daemon *listen_on(uint16_t port, struct server *server)
+static struct MHD_Daemon *listen_on(const struct server_config *config, struct server *server)
 {
 	const struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_port = htons(port),
+		.sin_port = htons(config->port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-			       MHD_USE_POLL | MHD_USE_ERROR_LOG;
+	const unsigned threads = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL;
+	const unsigned pool = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+	struct MHD_OptionItem size[] = {
+		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)config->pool, NULL},
+		{MHD_OPTION_END, 0, NULL},
+	};
 
-	return MHD_start_daemon(
-		flags, port, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR,
-		(const struct sockaddr *)&address, MHD_OPTION_NOTIFY_COMPLETED, completed, server,
-		MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG |
+					(config->pool ? pool : threads),
+				config->port, NULL, NULL, weir_microhttpd_handle, server->guard,
+				MHD_OPTION_ARRAY, config->pool ? size : size + 1,
+				MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address,
+				MHD_OPTION_NOTIFY_COMPLETED, weir_microhttpd_completed,
+				server->guard, MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG,
+				MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+				MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_END);
 }
 
-struct server *server_start(uint16_t port, struct weir_limiter *limiter, weir_dur wait,
-			    struct store *store)
+struct server *server_start(const struct server_config *config)
 {
 	struct server *server = calloc(1, sizeof(*server));
 
 	if (!server)
 		return NULL;
-	server->limiter = limiter;
-	server->store = store;
-	server->wait = wait;
-	server->busy = make_busy();
-	if (server->busy)
-		server->daemon = listen_on(port, server);
+	server->limiter = config->limiter;
+	server->store = config->store;
+	if (make_guard(server, config->wait))
+		server->daemon = listen_on(config, server);
 	if (!server->daemon) {
-		fprintf(stderr, "weir-httpd: cannot serve on 127.0.0.1:%u\n", port);
+		fprintf(stderr, "%s: cannot serve on 127.0.0.1:%u\n", program_invocation_short_name,
+			config->port);
 		server_stop(server);
 		return NULL;
 	}
@@ -232,10 +209,11 @@ struct server *server_start(uint16_t port, struct weir_limiter *limiter, weir_du
 
 void server_stop(struct server *server)
 {
-	if (server->daemon)
+	if (server->daemon) {
+		weir_microhttpd_stop(server->guard);
 		MHD_stop_daemon(server->daemon);
-	if (server->busy)
-		MHD_destroy_response(server->busy);
+	}
+	weir_microhttpd_destroy(server->guard);
 	free(server);
 }
 

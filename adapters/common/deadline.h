@@ -1,0 +1,17 @@
+/*
+ * When a wait is over.
+ */
+#ifndef ADAPTERS_DEADLINE_H
+#define ADAPTERS_DEADLINE_H
+
+#include <weir/base.h>
+
+/* However long wait is: WEIR_FOREVER too. */
+static inline weir_time deadline_after(weir_dur wait)
+{
+	const weir_time now = weir_now();
+
+	return wait < WEIR_FOREVER - now ? now + wait : WEIR_FOREVER;
+}
+
+#endif

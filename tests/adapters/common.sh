@@ -1,0 +1,164 @@
+# What the tests of the adapters share, on top of tests/e2e/common.sh. All their servers say in
+# /stats, and as they end, how the limiter stands.
+# shellcheck shell=sh disable=SC2154
+# shellcheck source=../e2e/common.sh
+. "$(dirname "$0")/../e2e/common.sh"
+
+need_load()
+{
+	[ -x "$1" ] || skip "the adapter is not built"
+	for tool in curl h2load; do
+		command -v "$tool" >/dev/null || skip "$tool is missing"
+	done
+}
+
+# number NAME: from the server's statistics
+number()
+{
+	curl -s -m 20 "$url/stats" | sed -n "s/^$1 //p"
+}
+
+# at_end NAME: from what it said as it ended
+at_end()
+{
+	sed -n "s/^$1 //p" "$work/server.log"
+}
+
+# code [CURL_OPTION]... URL
+code()
+{
+	curl -s -m 20 -o /dev/null -w '%{http_code}' "$@"
+}
+
+# is NAME VALUE
+is()
+{
+	[ "$(number "$1")" = "$2" ]
+}
+
+# above NAME VALUE
+above()
+{
+	value=$(number "$1")
+	[ "${value:-0}" -gt "$2" ]
+}
+
+# load CLIENTS REQUESTS PATH: sets served and refused, and fails if anybody got no answer
+load()
+{
+	rm -f "$work/load.tsv"
+	timeout 120 h2load --h1 -T 30s -c "$1" -n "$2" --log-file="$work/load.tsv" "$url$3" \
+		>"$work/load.out" 2>&1
+	served=$(awk '$2 == 200' "$work/load.tsv" | wc -l)
+	refused=$(awk '$2 == 503' "$work/load.tsv" | wc -l)
+	[ $((served + refused)) = "$2" ] ||
+		fail "of $2 requests, $served served and $refused refused"
+}
+
+# Clients that leave, at every moment of a request.
+come_and_go()
+{
+	i=0
+	while [ $i -lt 30 ]; do
+		curl -s --max-time 0.0$((i % 3))$((i % 9 + 1)) -o /dev/null "$url/" &
+		i=$((i + 1))
+		[ $((i % 10)) -ne 0 ] || sleep 0.05
+	done
+}
+
+# The books after the end: whoever was admitted ended somehow.
+balance()
+{
+	awk '{ n[$1] = $2 } END {
+		ended = n["succeeded"] + n["ignored"] + n["dropped"] + n["timed_out"] + n["cancelled"]
+		exit n["admitted"] != ended + n["failed"] || n["double_released"] || n["waiting"]
+	}' "$work/server.log" ||
+		fail "the books do not balance: $(tr '\n' ' ' <"$work/server.log")"
+}
+
+# one_more OUTCOME PATH STATUS: it is answered so, and counted as that
+one_more()
+{
+	before=$(number "$1")
+	[ "$(code "$url$2")" = "$3" ] || fail "$2: not $3"
+	wait_for is "$1" $((before + 1))
+}
+
+# What follows takes the arguments of $server_program, but for the limit.
+
+# A place in the queue for everybody.
+lets_wait()
+{
+	start "$server_program" "$@" fixed:limit=2
+	load 40 200 /
+	[ "$served" = 200 ] || fail "$refused were refused that could wait"
+	is rejected 0 || fail "refusals were counted"
+	stop
+	balance
+}
+
+# More clients than there are permits and places.
+refuses()
+{
+	start "$server_program" "$@" fixed:limit=1
+	load 64 640 /
+	[ "$served" -gt 0 ] && [ "$refused" -gt 0 ] || fail "$served served, $refused refused"
+	stop
+	balance
+	[ "$(at_end rejected)" = "$refused" ] || fail "clients and limiter count differently"
+}
+
+refused_with_advice()
+{
+	curl -s -m 20 -D "$work/headers" -o /dev/null "$url/"
+	grep -q '^HTTP/1.1 503' "$work/headers" && grep -qi '^Retry-After: 1' "$work/headers"
+}
+
+# A wait that is over before the permit comes, while others use up all there is.
+gives_up()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 32 -D 60 "$url/" >/dev/null 2>&1 &
+	busy=$!
+	pids="$pids $busy"
+	wait_for above abandoned 5
+	wait_for refused_with_advice
+	kill "$busy"
+	stop
+	balance
+}
+
+loses_no_permit()
+{
+	start "$server_program" "$@" fixed:limit=2
+	come_and_go
+	wait_for is 'in flight' 0
+	stop
+	balance
+}
+
+ends_under_load()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 64 -D 60 "$url/" >/dev/null 2>&1 &
+	pids="$pids $!"
+	wait_for above succeeded 5
+	stop
+	balance
+}
+
+# Whoever left while it waited was not served: its permit went on at once.
+forgets_who_left()
+{
+	start "$server_program" "$@" fixed:limit=1
+	timeout 60 h2load --h1 -c 16 -D 60 "$url/" >/dev/null 2>&1 &
+	busy=$!
+	pids="$pids $busy"
+	wait_for above waiting 10
+	come_and_go
+	wait_for above cancelled 0
+	kill "$busy"
+	wait_for is 'in flight' 0
+	stop
+	balance
+}

@@ -1,0 +1,94 @@
+#!/bin/sh
+# The adapter for libmicrohttpd in every way that a daemon runs: who is served, who waits, who is
+# refused, and that no permit is lost, whatever becomes of clients and of the daemon.
+# Usage: microhttpd.sh MICROHTTPD_SERVER
+set -u
+server_program=${1:-}
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+need_load "$server_program"
+
+tells_outcomes()
+{
+	start "$server_program" "$1" 10 1000 fixed:limit=2
+	one_more succeeded / 200
+	one_more succeeded '/status?code=302' 302
+	one_more ignored '/status?code=404' 404
+	one_more ignored '/status?code=500' 500
+	one_more failed '/status?code=502' 502
+	one_more dropped '/status?code=503' 503
+	one_more dropped '/status?code=429' 429
+	one_more timed_out '/status?code=504' 504
+	one_more timed_out /early 200
+	one_more ignored /break 000
+	[ "$(code -H 'Connection: close' "$url/status?code=503")" = 503 ] || fail "no 503"
+	wait_for is dropped 3
+	[ "$(code -d body "$url/")" = 200 ] || fail "a request with a body was not served"
+	admitted=$(number admitted)
+	[ "$(code "$url/health")" = 200 ] || fail "a health check was refused"
+	is admitted "$admitted" || fail "a health check took a permit"
+	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for a partition that is not there"
+	stop
+	balance
+	[ "$(at_end handled)" = "$(at_end completed)" ] ||
+		fail "not all that was handled was completed"
+}
+
+# Permits that come as soon as somebody waits, or sooner.
+waits_briefly()
+{
+	start "$server_program" "$1" 64 60000 fixed:limit=1
+	load 64 4000 /status
+	[ "$served" = 4000 ] || fail "$refused were refused that could wait"
+	stop
+	balance
+}
+
+# A client that begins to send a request, and does not go on: it has a permit.
+begin_slowly()
+{
+	{ printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx'; sleep 60; } |
+		curl -s -m 60 "telnet://127.0.0.1:$port" >/dev/null 2>&1 &
+	slow=$!
+	pids="$pids $slow"
+	wait_for is 'in flight' 1
+}
+
+# The daemon's own timeout ends it.
+ends_slow_clients()
+{
+	start "$server_program" "$1" 8 20 fixed:limit=1 2
+	begin_slowly
+	wait_for is ignored 1
+	kill "$slow"
+	stop
+	balance
+}
+
+# Nothing happens but that somebody has waited for long enough.
+ends_waits()
+{
+	start "$server_program" "$1" 8 20 fixed:limit=1
+	begin_slowly
+	[ "$(code "$url/")" = 503 ] || fail "not refused when its time was up"
+	kill "$slow"
+	stop
+	balance
+}
+
+for mode in connection pool select poll epoll external; do
+	tells_outcomes $mode
+	lets_wait $mode 64 60000
+	refuses $mode 4 60000
+	gives_up $mode 64 2
+	loses_no_permit $mode 8 20
+	[ $mode = connection ] || forgets_who_left $mode 100 60000
+	ends_under_load $mode 64 60000
+done
+ends_slow_clients connection
+ends_slow_clients epoll
+ends_waits external
+ends_waits epoll
+waits_briefly pool
+waits_briefly epoll
+echo "the adapter for libmicrohttpd does what it says"
