@@ -198,7 +198,7 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 {
 	struct weir_store_caps caps;
 
-	weir_store_caps(f->store, &caps);
+	weir_store_caps_take(f->store, &caps);
 	f->lease = config->lease != 0             ? config->lease
 		   : caps.ttl_min > LEASE_DEFAULT ? caps.ttl_min
 						  : LEASE_DEFAULT;

@@ -517,7 +517,7 @@ static void killed(struct rig *rig)
 		CHECK(++tries < 1000);
 		sleep_ms(20);
 	}
-	weir_store_caps(s, &caps);
+	weir_store_caps_take(s, &caps);
 	CHECK((caps.durable == 1) == rig->durable);
 	CHECK((caps.note[0] == '\0') == rig->durable);
 	CHECK(after.version >= before.version);

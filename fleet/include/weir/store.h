@@ -171,7 +171,7 @@ WEIR_API WEIR_MUST_CHECK int weir_store_open(const struct weir_store_config *con
 WEIR_API void weir_store_close(struct weir_store *store);
 
 /* What it keeps its word on, as seen when it was last asked. */
-WEIR_API void weir_store_caps(struct weir_store *store, struct weir_store_caps *caps);
+WEIR_API void weir_store_caps_take(struct weir_store *store, struct weir_store_caps *caps);
 
 /* Begin a session, of a number that nobody else has. *granted may be more than ttl. */
 WEIR_API WEIR_MUST_CHECK int weir_store_begin(struct weir_store *store, weir_dur ttl,
