@@ -189,6 +189,7 @@ static int open_store(struct weir_fleet *f, const struct weir_fleet_config *conf
 		store = *config->store_config;
 	if (config->address != NULL)
 		store.address = config->address;
+	store.lazy = 1;
 	r = weir_store_open(&store, &f->own_store, why, WHY_SIZE);
 	f->store = f->own_store;
 	return r;

@@ -87,9 +87,10 @@ int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply
 	error = denied(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
-	if (error == -EIO || error == -ENOENT)
-		redis_drop(r);
-	return error;
+	if (error == -EACCES || error == -ENOSPC)
+		return error;
+	redis_drop(r);
+	return error == -ENOENT ? -ENOENT : -EIO;
 }
 
 /* Ask in plain words, for an answer that nobody needs. */

@@ -138,10 +138,9 @@ WEIR_API void weir_fleet_config_init_sized(struct weir_fleet_config *config, siz
 WEIR_API void weir_share_config_init_sized(struct weir_share_config *config, size_t size);
 
 /*
- * Open a fleet: a store, a session in it, and a thread. 0; -EINVAL, with a sentence in why (may be
- * NULL), cut at why_size: the configuration is no good, or the store has no lease as short as that;
- * or as weir_store_open(). With a store of the caller's that does not answer, it is 0 as well: the
- * fleet goes on trying.
+ * Open a fleet: a store, a session in it, and a thread. A server need not be there: the fleet goes
+ * on trying. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size: the configuration
+ * is no good, or the store has no lease as short as that; or as weir_store_open().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *config,
 					     struct weir_fleet **fleet, char *why, size_t why_size);
