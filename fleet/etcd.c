@@ -419,7 +419,7 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 	r = etcd_link_open(setup, e->why, &e->link);
 	if (r == 0)
 		r = etcd_read(&e->store, nothing, 1, see_nothing, NULL, &view);
-	if (r == 0) {
+	if (r == 0 || (r == -EIO && setup->config->lazy != 0)) {
 		*store = &e->store;
 		return 0;
 	}

@@ -189,6 +189,7 @@ static int open_store(struct weir_fleet *f, const struct weir_fleet_config *conf
 		store = *config->store_config;
 	if (config->address != NULL)
 		store.address = config->address;
+	store.lazy = 1;
 	r = weir_store_open(&store, &f->own_store, why, WHY_SIZE);
 	f->store = f->own_store;
 	return r;
@@ -198,7 +199,7 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 {
 	struct weir_store_caps caps;
 
-	weir_store_caps(f->store, &caps);
+	weir_store_caps_take(f->store, &caps);
 	f->lease = config->lease != 0             ? config->lease
 		   : caps.ttl_min > LEASE_DEFAULT ? caps.ttl_min
 						  : LEASE_DEFAULT;

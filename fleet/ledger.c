@@ -61,12 +61,12 @@ static bool is_over(const struct reader *r)
 	return r->good && r->at == r->end;
 }
 
-size_t limit_print(const struct limit_record *l, char text[RECORD_SIZE])
+size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
 {
 	return (size_t)snprintf(text, RECORD_SIZE,
 				"weir-limit 1 %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				l->capacity, (unsigned)l->allotment, l->reserved, l->members,
-				l->lease);
+				record->capacity, (unsigned)record->allotment, record->reserved,
+				record->members, record->lease);
 }
 
 bool limit_parse(const char *text, size_t size, struct limit_record *l)
@@ -81,11 +81,11 @@ bool limit_parse(const char *text, size_t size, struct limit_record *l)
 	return is_over(&r);
 }
 
-size_t member_print(const struct member_record *m, char text[RECORD_SIZE])
+size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
 	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 "\n", m->wants,
-				m->weight, (uint32_t)m->priority);
+				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 "\n",
+				record->wants, record->weight, (uint32_t)record->priority);
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)

@@ -285,7 +285,9 @@ static int open_file(struct memory *m, const char *name, size_t bytes, mode_t mo
 	/* Closing is not enough: the mapping holds on to the file that was locked. */
 	(void)flock(fd, LOCK_UN);
 	close(fd);
-	return r == 0 ? check_block(m, name, why) : r;
+	if (r != 0 || m->block == NULL)
+		return r;
+	return check_block(m, name, why);
 }
 
 static int open_private(struct memory *m, size_t bytes, char *why)

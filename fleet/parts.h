@@ -67,6 +67,6 @@ uint64_t part_worth(const struct weir_parts *parts, uint32_t part);
 void part_key(const struct weir_parts *parts, const char *what, uint32_t part, char *key,
 	      size_t size);
 
-void part_lose(struct weir_parts *parts, uint32_t part, bool forced);
+void part_lose(struct weir_parts *p, uint32_t i, bool forced);
 
 #endif

@@ -90,6 +90,27 @@ static int by_id(const void *left, const void *right)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
+void view_sort(struct limit_view *v)
+{
+	if (v->count > 0)
+		qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+}
+
+uint64_t view_grant(const struct limit_view *v, const struct seen_member *member)
+{
+	for (size_t i = 0; i < v->ledger.count; i++)
+		if (v->ledger.lines[i].id == member->id && v->ledger.lines[i].fence == member->made)
+			return v->ledger.lines[i].grant;
+	return 0;
+}
+
+uint64_t view_effective(const struct limit_view *v, uint32_t throttle)
+{
+	__extension__ const unsigned __int128 full = v->limit.capacity;
+
+	return (uint64_t)(full * throttle / THROTTLE_NONE);
+}
+
 /* Whether its holder is still there: his row is the one that the line was written with. */
 static bool counts(const struct limit_view *v, const struct ledger_line *line)
 {
@@ -169,10 +190,9 @@ static uint32_t throttle_after(const struct limit_view *v, const struct planner 
 static void set_capacity(const struct limit_view *v, struct plan *plan)
 {
 	const struct limit_record *l = &v->limit;
-	__extension__ const unsigned __int128 full = l->capacity;
 	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
 
-	plan->effective = (uint64_t)(full * plan->ledger.throttle / THROTTLE_NONE);
+	plan->effective = view_effective(v, plan->ledger.throttle);
 	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;
 }
 
@@ -208,7 +228,7 @@ static bool must_move(const struct limit_view *v, const struct planner *p)
 	return p->unsettled && v->ledger_version == p->unsettled_version;
 }
 
-int plan_make(const struct limit_view *v, const struct planner *p, struct plan *plan)
+int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
 	const struct seen_member *own = find_member(v, p->id);
 	uint64_t mine, others, target;
@@ -222,7 +242,7 @@ int plan_make(const struct limit_view *v, const struct planner *p, struct plan *
 	if (plan->join)
 		return 0;
 	plan->tell = differ(&own->record, &p->record);
-	qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+	view_sort(v);
 	r = copy_lines(v, p, plan, &mine, &others);
 	if (r != 0)
 		return r;

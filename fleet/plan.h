@@ -30,6 +30,15 @@ void view_free(struct limit_view *view);
 /* Take a row up, whose key goes on like this after that of the limit. False: no memory. */
 bool view_take(struct limit_view *view, const char *rest, const struct weir_row *row);
 
+/* Put members in the order of their numbers. */
+void view_sort(struct limit_view *view);
+
+/* What the ledger grants a member; 0 where its line is of another lease, or there is none. */
+uint64_t view_grant(const struct limit_view *view, const struct seen_member *member);
+
+/* The capacity, as far as throttling leaves it. */
+uint64_t view_effective(const struct limit_view *view, uint32_t throttle);
+
 /* Who plans. */
 struct planner {
 	uint64_t id;
@@ -54,7 +63,7 @@ struct plan {
 	struct ledger ledger;
 };
 
-/* 0; -ENOMEM. plan->ledger is emptied before, and the caller's to free. */
-int plan_make(const struct limit_view *view, const struct planner *planner, struct plan *plan);
+/* 0; -ENOMEM. Sorts the view. plan->ledger is emptied before, and the caller's to free. */
+int plan_make(struct limit_view *view, const struct planner *planner, struct plan *plan);
 
 #endif

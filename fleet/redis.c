@@ -364,8 +364,9 @@ int redis_store_open(const struct store_setup *setup, struct weir_store **store,
 	r->address = setup->address;
 	r->timeout = setup->timeout;
 	(void)snprintf(r->base, sizeof(r->base), "{%s}:store", setup->name);
+	r->caps.ttl_min = WEIR_MS;
 	error = redis_connect(r);
-	if (error == 0) {
+	if (error == 0 || (error == -EIO && setup->config->lazy != 0)) {
 		*store = &r->store;
 		return 0;
 	}

@@ -46,28 +46,30 @@ bool redis_is_text(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
 }
 
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
 /* An error that the server answered. */
 static int denied(struct redis *r, const redisReply *reply)
 {
-	static const struct {
-		const char *begin;
-		int error;
-	} known[] = {
-		{"NOAUTH", -EACCES},
-		{"WRONGPASS", -EACCES},
-		{"NOPERM", -EACCES},
-		{"ERR AUTH", -EACCES},
-		{"ERR invalid password", -EACCES},
-		{"OOM", -ENOSPC},
-		{"NOSCRIPT", -ENOENT},
-		{"ERR Client sent AUTH", -EACCES},
+	static const char *const access[] = {
+		"NOAUTH",
+		"WRONGPASS",
+		"NOPERM",
+		"ERR AUTH",
+		"ERR invalid password",
+		"ERR Client sent AUTH",
 	};
-	int error = -EIO;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strncmp(reply->str, known[i].begin, strlen(known[i].begin)) == 0)
-			error = known[i].error;
-	return store_say(error, r->why, "Redis says: %.200s", reply->str);
+	(void)store_say(-EIO, r->why, "Redis says: %.200s", reply->str);
+	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++)
+		if (begins(reply->str, access[i]))
+			return -EACCES;
+	if (begins(reply->str, "OOM"))
+		return -ENOSPC;
+	return begins(reply->str, "NOSCRIPT") ? -ENOENT : -EIO;
 }
 
 int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply)
@@ -76,19 +78,19 @@ int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply
 
 	*reply = redisCommandArgv(r->context, c->words, (const char **)(uintptr_t)c->word, c->size);
 	if (*reply == NULL) {
-		error = store_say(-EIO, r->why, "Redis does not answer: %.128s",
-				  r->context->errstr);
+		(void)store_say(-EIO, r->why, "Redis does not answer: %.128s", r->context->errstr);
 		redis_drop(r);
-		return error;
+		return -EIO;
 	}
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
 	error = denied(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
-	if (error == -EIO || error == -ENOENT)
-		redis_drop(r);
-	return error;
+	if (error == -EACCES || error == -ENOSPC)
+		return error;
+	redis_drop(r);
+	return error == -ENOENT ? -ENOENT : -EIO;
 }
 
 /* Ask in plain words, for an answer that nobody needs. */

@@ -199,9 +199,8 @@ static int plan_share(struct weir_share *s)
 	s->effective = s->plan.effective;
 	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
 		s->unsettled = false;
-	if (!s->plan.write)
-		hold(s, s->plan.grant);
-	else if (s->plan.grant < s->held)
+	/* What is more is to be committed first. */
+	if (!s->plan.write || s->plan.grant < s->held)
 		hold(s, s->plan.grant);
 	s->settled = !s->plan.write && !s->plan.tell;
 	return 0;

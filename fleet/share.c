@@ -111,9 +111,10 @@ uint64_t share_wants(const struct weir_share *s)
 	if (s->config.wants != NULL) {
 		wants = s->config.wants(s->config.arg);
 	} else if (said == WANT_UNSAID) {
+		const uint64_t second = WEIR_S;
 		__extension__ const unsigned __int128 period = s->config.period;
 		__extension__ const unsigned __int128 units =
-			(demand_estimate(s->seconds) * period + WEIR_S - 1) / WEIR_S;
+			(demand_estimate(s->seconds) * period + second - 1) / second;
 
 		wants = units < WEIR_SHARE_UNITS_MAX ? (uint64_t)units : WEIR_SHARE_UNITS_MAX;
 	}

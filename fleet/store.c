@@ -19,7 +19,7 @@
 
 #define TIMEOUT_DEFAULT (2 * WEIR_S)
 #define TIMEOUT_MAX     (600 * WEIR_S)
-#define TTL_MAX         (24 * 3600 * WEIR_S)
+#define TTL_MAX         (UINT64_C(86400) * WEIR_S)
 
 int store_say(int r, char *why, const char *format, ...)
 {
@@ -281,7 +281,7 @@ int weir_store_open(const struct weir_store_config *config, struct weir_store **
 		    size_t why_size)
 {
 	struct weir_store_config all_defaults;
-	struct store_setup setup;
+	struct store_setup setup = {.timeout = 0};
 	char text[WHY_SIZE] = "";
 	int r;
 
@@ -301,7 +301,7 @@ void weir_store_close(struct weir_store *store)
 		store->ops->close(store);
 }
 
-void weir_store_caps(struct weir_store *store, struct weir_store_caps *caps)
+void weir_store_caps_take(struct weir_store *store, struct weir_store_caps *caps)
 {
 	store->ops->caps(store, caps);
 }

@@ -211,7 +211,8 @@ void server_start(struct server *s, enum server_kind kind)
 		if (come_up(s))
 			return;
 	}
-	CHECK(!"the server starts");
+	fprintf(stderr, "a server does not start: %s/log\n", s->folder);
+	abort();
 }
 
 void server_restart(struct server *s)

@@ -87,7 +87,7 @@ static void cut(void)
 	world_want(&w, 0, 20);
 	world_run(&w, ROUNDS);
 	CHECK(world_units(&w, 0) == 20 && world_units(&w, 1) == 100);
-	CHECK(weir_share_change(w.actors[0].share, 60) == 0);
+	CHECK(weir_fleet_change(w.store, "limit", 60) == 0);
 	world_want(&w, 0, 100);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	CHECK(world_units(&w, 0) == 0);
@@ -98,7 +98,7 @@ static void cut(void)
 	w.capacity = 60;
 	world_run(&w, ROUNDS);
 	CHECK(world_sum(&w) == 60 && info_of(0).capacity == 60);
-	CHECK(weir_share_change(w.actors[0].share, UINT64_MAX) == -EINVAL);
+	CHECK(weir_fleet_change(w.store, "limit", UINT64_MAX) == -EINVAL);
 	end();
 }
 
@@ -426,6 +426,36 @@ static void limiters(void)
 	end();
 }
 
+static bool add_up(void *arg, const struct weir_fleet_member *member)
+{
+	*(uint64_t *)arg += member->grant;
+	return member->weight == 1 && member->wants == 100 && member->fence != 0;
+}
+
+/* Who looks from outside sees what members have. */
+static void looking(void)
+{
+	struct weir_fleet_limit limit;
+	uint64_t sum = 0;
+
+	begin(100);
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == -ENOENT);
+	CHECK(weir_fleet_look(w.store, "a/b", &limit, NULL, NULL) == -EINVAL);
+	CHECK(weir_fleet_change(w.store, "limit", 50) == -ENOENT);
+	w.limit.reserved = 5;
+	w.limit.members = 4;
+	enter(3, 100);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, add_up, &sum) == 0);
+	CHECK(limit.capacity == 100 && limit.effective == 100 && limit.members == 3);
+	CHECK(limit.granted == 80 && sum == 80 && limit.lease == LEASE && limit.reserved == 5);
+	CHECK(weir_fleet_change(w.store, "limit", 19) == -EINVAL);
+	world_kill(&w, 0);
+	world_run(&w, LEASE);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0 && limit.members == 2);
+	end();
+}
+
 /* T10, DV1, DC1 to DC4: what is not right is refused, and changes nothing. */
 static void bad_input(void)
 {
@@ -550,6 +580,7 @@ int main(void)
 	demand();
 	callbacks();
 	limiters();
+	looking();
 	bad_input();
 	damage();
 	many();

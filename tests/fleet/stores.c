@@ -395,6 +395,7 @@ static void refusals(void)
 /* Nobody listens; nobody answers. */
 static void unreachable(struct rig *rig)
 {
+	const struct weir_write write = put("u/row", "x");
 	struct weir_store_config config = rig->config;
 	struct weir_store *store;
 	char address[64], why[256];
@@ -407,6 +408,10 @@ static void unreachable(struct rig *rig)
 		(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u", port);
 	config.address = address;
 	CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EIO && why[0] != '\0');
+	config.lazy = 1;
+	CHECK(weir_store_open(&config, &store, why, sizeof(why)) == 0);
+	commit(store, NULL, &write, -EIO);
+	weir_store_close(store);
 }
 
 static void set_mode(struct rig *rig, enum proxy_mode mode)
@@ -517,7 +522,7 @@ static void killed(struct rig *rig)
 		CHECK(++tries < 1000);
 		sleep_ms(20);
 	}
-	weir_store_caps(s, &caps);
+	weir_store_caps_take(s, &caps);
 	CHECK((caps.durable == 1) == rig->durable);
 	CHECK((caps.note[0] == '\0') == rig->durable);
 	CHECK(after.version >= before.version);

@@ -108,7 +108,7 @@ static int act_read(struct weir_store *self, const char *const *prefixes, size_t
 
 static void act_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
-	weir_store_caps(actor_of(self)->world->store, caps);
+	weir_store_caps_take(actor_of(self)->world->store, caps);
 }
 
 static void act_error(struct weir_store *self, char *text, size_t size)

@@ -138,10 +138,9 @@ WEIR_API void weir_fleet_config_init_sized(struct weir_fleet_config *config, siz
 WEIR_API void weir_share_config_init_sized(struct weir_share_config *config, size_t size);
 
 /*
- * Open a fleet: a store, a session in it, and a thread. 0; -EINVAL, with a sentence in why (may be
- * NULL), cut at why_size: the configuration is no good, or the store has no lease as short as that;
- * or as weir_store_open(). With a store of the caller's that does not answer, it is 0 as well: the
- * fleet goes on trying.
+ * Open a fleet: a store, a session in it, and a thread. A server need not be there: the fleet goes
+ * on trying. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size: the configuration
+ * is no good, or the store has no lease as short as that; or as weir_store_open().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *config,
 					     struct weir_fleet **fleet, char *why, size_t why_size);
@@ -240,12 +239,50 @@ WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_i
  */
 WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check);
 
+/* A member of a limit, as anybody sees it who can read the store. */
+struct weir_fleet_member {
+	uint64_t id;
+	uint64_t fence; /* of its lease, or of the one it is about to get */
+	uint64_t wants;
+	uint64_t grant; /* of what is shared; what is reserved comes on top */
+	uint32_t weight;
+	int32_t priority;
+};
+
+/* A limit, as the store has it. */
+struct weir_fleet_limit {
+	size_t size; /* set by weir_fleet_limit_init() */
+	uint64_t capacity, effective;
+	enum weir_allotment allotment;
+	uint64_t reserved;
+	uint32_t members_max; /* as configured; 0: nothing is reserved */
+	uint32_t members;     /* that are there */
+	uint64_t granted;     /* to all of them, of what is shared */
+	weir_dur lease;
+};
+
+#define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
+WEIR_API void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size);
+
 /*
- * Change the capacity of a limit, for all. Where it is cut, all members are within it after
- * a refresh of each. 0; -EINVAL; -ENOENT: the limit is not in the store yet; or as the store has
- * it.
+ * Look at a limit from outside, without joining it: fill *limit, and visit its members, in the
+ * order of their numbers, until visit() (may be NULL) answers false. 0; -EINVAL: the name; -ENOENT:
+ * there is no such limit; -EPROTO: it is of another version; or as weir_store_read().
  */
-WEIR_API int weir_share_change(struct weir_share *share, uint64_t capacity);
+WEIR_API int weir_fleet_look(struct weir_store *store, const char *name,
+			     struct weir_fleet_limit *limit,
+			     bool (*visit)(void *arg, const struct weir_fleet_member *member),
+			     void *arg);
+
+/*
+ * Change the capacity of a limit, for all. Where it is cut, all members are within it after a
+ * refresh of each. 0; -EINVAL: it is above WEIR_SHARE_UNITS_MAX, or less than is reserved, or the
+ * name is none; -ENOENT: there is no such limit; -EPROTO; or as the store has it.
+ */
+WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capacity);
+
+/* The store that a fleet is in: for the two above, and for what fences guard. */
+WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,8 @@
  * store. What he does to anything that many can reach, he should do with the part's fence:
  * weir_parts_checkpoint() does; it is refused once the part is another's.
  *
- * Callbacks run in the fleet's thread (weir_fleet_step(), weir_fleet_refresh()), one at a time.
+ * Callbacks run in the fleet's thread, one at a time, or in who calls weir_fleet_step(),
+ * weir_fleet_refresh() or weir_parts_close().
  * They may call weir_parts_checkpoint(), weir_parts_load(), weir_parts_fence() and
  * weir_parts_release(), and nothing else of the fleet; while one runs, no lease is kept: be quick,
  * or hand over to another thread.

@@ -144,6 +144,7 @@ struct weir_store_config {
 	const char *
 		name; /* "weir"; of servers: keys of different names do not meet. A part of a key */
 	weir_dur timeout; /* 2 s; how long a server may take to answer */
+	uint32_t lazy;    /* 1: a server need not be there yet: calls answer -EIO until it is */
 
 	/* Files in PEM format, for "etcds://". */
 	const char *tls_ca;   /* whom to believe; NULL: whom the system believes */
@@ -159,7 +160,7 @@ struct weir_store_config {
 WEIR_API void weir_store_config_init_sized(struct weir_store_config *config, size_t size);
 
 /*
- * Open a store. It asks a server for what it keeps its word on, so the server must be there. 0;
+ * Open a store. It asks a server for what it keeps its word on. 0;
  * -EINVAL: the configuration is no good; -ENOTSUP: the library was built without that store, or
  * cannot do what is asked of it; -EACCES; -EIO: no server; -ENOMEM; or of a file, as errno has
  * it. One sentence in why (may be NULL), cut at why_size.
@@ -171,7 +172,7 @@ WEIR_API WEIR_MUST_CHECK int weir_store_open(const struct weir_store_config *con
 WEIR_API void weir_store_close(struct weir_store *store);
 
 /* What it keeps its word on, as seen when it was last asked. */
-WEIR_API void weir_store_caps(struct weir_store *store, struct weir_store_caps *caps);
+WEIR_API void weir_store_caps_take(struct weir_store *store, struct weir_store_caps *caps);
 
 /* Begin a session, of a number that nobody else has. *granted may be more than ttl. */
 WEIR_API WEIR_MUST_CHECK int weir_store_begin(struct weir_store *store, weir_dur ttl,

@@ -1,0 +1,191 @@
+/*
+ * workers KIND: processes that divide parts of work over a store of that kind, come, go and are
+ * killed. Each part is worked on by one of them at a time; its checkpoints never go back.
+ *
+ * A lease may end while its holder does not run, on a busy machine: he is told so when he does.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/parts.h>
+
+#include "../stress/check.h"
+#include "server.h"
+
+#define WORKERS 3
+#define PARTS   12
+
+/* Seen by all processes. */
+struct board {
+	_Atomic uint32_t owner[PARTS]; /* a worker's number, from 1; 0: nobody */
+	_Atomic uint64_t done[PARTS];  /* the last sequence that was written down */
+	_Atomic uint32_t clashes, forced, backwards, refused;
+	_Atomic uint64_t checkpoints;
+};
+
+struct worker {
+	struct weir_parts *parts;
+	uint32_t number;
+};
+
+static struct board *board;
+static char address[128];
+
+static void gain(void *arg, uint32_t part, uint64_t fence)
+{
+	const struct worker *w = arg;
+
+	(void)fence;
+	if (atomic_exchange(&board->owner[part], w->number) != 0)
+		atomic_fetch_add(&board->clashes, 1);
+}
+
+static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+{
+	const struct worker *w = arg;
+	uint32_t mine = w->number;
+
+	(void)fence;
+	if (forced)
+		atomic_fetch_add(&board->forced, 1);
+	(void)atomic_compare_exchange_strong(&board->owner[part], &mine, 0);
+}
+
+/* Work: one more than the last one wrote down. */
+static void work_on(const struct worker *w, uint32_t part)
+{
+	const uint64_t fence = weir_parts_fence(w->parts, part);
+	const uint64_t before = atomic_load(&board->done[part]);
+	uint64_t sequence;
+	size_t size = 0;
+	int r;
+
+	if (fence == 0)
+		return;
+	r = weir_parts_load(w->parts, part, &sequence, NULL, &size);
+	if (r != 0 && r != -ENOENT)
+		return;
+	if (sequence < before)
+		atomic_fetch_add(&board->backwards, 1);
+	r = weir_parts_checkpoint(w->parts, part, fence, sequence + 1, NULL, 0);
+	if (r == 0) {
+		atomic_store(&board->done[part], sequence + 1);
+		atomic_fetch_add(&board->checkpoints, 1);
+	}
+	atomic_fetch_add(&board->refused, r == -ESTALE);
+}
+
+static void be_worker(uint32_t number)
+{
+	struct worker w = {.number = number};
+	struct weir_fleet_config config;
+	struct weir_parts_config parts;
+	struct weir_fleet *fleet;
+	char why[256];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	weir_fleet_config_init(&config);
+	config.address = address;
+	config.lease = 2 * WEIR_S;
+	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
+	weir_parts_config_init(&parts);
+	parts.name = "work";
+	parts.count = PARTS;
+	parts.on_gain = gain;
+	parts.on_lost = lose;
+	parts.arg = &w;
+	CHECK(weir_parts_open(fleet, &parts, &w.parts, why, sizeof(why)) == 0);
+	for (uint32_t i = 0;; i = (i + 1) % PARTS) {
+		work_on(&w, i);
+		sleep_ms(2);
+	}
+}
+
+static pid_t start(uint32_t number)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0)
+		be_worker(number);
+	return pid;
+}
+
+static void end(pid_t pid, uint32_t number)
+{
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	for (unsigned i = 0; i < PARTS; i++) {
+		uint32_t dead = number;
+
+		(void)atomic_compare_exchange_strong(&board->owner[i], &dead, 0);
+	}
+}
+
+/* Until so many workers have the same number of parts each, and no part is without. */
+static void wait_for(unsigned workers, const char *what)
+{
+	for (unsigned tries = 0;; tries++) {
+		unsigned has[WORKERS + 1] = {0}, even = 0;
+
+		for (unsigned i = 0; i < PARTS; i++)
+			has[atomic_load(&board->owner[i])]++;
+		for (unsigned i = 1; i <= WORKERS; i++)
+			even += has[i] == PARTS / workers;
+		CHECK(atomic_load(&board->backwards) == 0);
+		if (even == workers)
+			break;
+		CHECK(tries < 20000);
+		sleep_ms(2);
+	}
+	printf("%s\n", what);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const bool etcd = argc == 2 && strcmp(argv[1], "etcd") == 0;
+	struct server server;
+	pid_t workers[WORKERS];
+	uint64_t before;
+
+	CHECK(argc == 2);
+	server_start(&server, etcd ? SERVER_ETCD : SERVER_REDIS_DURABLE);
+	(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", etcd ? "etcd" : "redis",
+		       server.port);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	CHECK(board != MAP_FAILED);
+	workers[0] = start(1);
+	workers[1] = start(2);
+	wait_for(2, "two have half of the parts each");
+	workers[2] = start(3);
+	wait_for(3, "a third has got its part of them");
+	end(workers[0], 1);
+	wait_for(2, "one was killed: two have half each");
+	workers[0] = start(1);
+	wait_for(3, "it came back");
+	server_kill(&server);
+	server_restart(&server);
+	before = atomic_load(&board->checkpoints);
+	while (atomic_load(&board->checkpoints) < before + PARTS)
+		sleep_ms(2);
+	wait_for(3, "the store was killed, and came back; the work goes on");
+	for (unsigned i = 0; i < WORKERS; i++)
+		end(workers[i], i + 1);
+	server_end(&server);
+	/* Two owners there may only be where a lease ended while its holder did not run. */
+	CHECK(atomic_load(&board->clashes) <= atomic_load(&board->forced));
+	printf("%llu checkpoints, %u refused; %u lost by force, %u with two owners\n",
+	       (unsigned long long)atomic_load(&board->checkpoints), atomic_load(&board->refused),
+	       atomic_load(&board->forced), atomic_load(&board->clashes));
+	return 0;
+}

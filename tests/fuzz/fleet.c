@@ -1,0 +1,135 @@
+/*
+ * fleet.c - anything in a store, as a member of a fleet finds it; and any address.
+ *
+ * The input is cut at each 0xff: the address of a store, then the rows of a limit and of parts that
+ * somebody else has written. A member joins both, and refreshes.
+ */
+#include <weir/parts.h>
+
+#include "address.h"
+#include "base64.h"
+#include "fuzz.h"
+#include "store.h"
+
+#define INPUT_MAX 4000
+
+/* What is left of the input. */
+struct rest {
+	const char *at, *end;
+};
+
+static struct rest cut(struct rest *rest)
+{
+	const char *mark = memchr(rest->at, 0xff, (size_t)(rest->end - rest->at));
+	struct rest piece = {rest->at, mark != NULL ? mark : rest->end};
+
+	rest->at = mark != NULL ? mark + 1 : rest->end;
+	return piece;
+}
+
+static size_t size_of(struct rest piece)
+{
+	return (size_t)(piece.end - piece.at);
+}
+
+static void read_address(struct rest piece)
+{
+	char *text = text_of((const uint8_t *)piece.at, size_of(piece), INPUT_MAX);
+	char why[WHY_SIZE] = "";
+	struct address address;
+
+	must(address_parse(text, &address, why) == 0 || is_sentence(why));
+	free(text);
+}
+
+/* What can be read is what it was made of. */
+static void read_base64(struct rest piece)
+{
+	char *bytes = allocate(size_of(piece) + 3), *text;
+	size_t size;
+
+	if (base64_decode(piece.at, size_of(piece), bytes, &size)) {
+		text = allocate(base64_size(size) + 1);
+		base64_encode(bytes, size, text);
+		must(strlen(text) == size_of(piece));
+		free(text);
+	}
+	free(bytes);
+}
+
+static void write_row(struct weir_store *store, const char *key, struct rest piece)
+{
+	const struct weir_write write = {key, WEIR_WRITE_PUT, piece.at, size_of(piece)};
+
+	must(weir_store_commit(store, 0, NULL, 0, &write, 1, NULL) == 0);
+}
+
+static weir_time stand_still(const struct weir_clock *clock)
+{
+	(void)clock;
+	return WEIR_S;
+}
+
+static void join(struct weir_fleet *fleet)
+{
+	struct weir_share_config limit;
+	struct weir_parts_config work;
+	struct weir_share *share;
+	struct weir_parts *parts;
+
+	weir_share_config_init(&limit);
+	limit.name = "limit";
+	limit.capacity = 100;
+	must(weir_share_join(fleet, &limit, &share, NULL, 0) == 0);
+	must(weir_share_want(share, 1000) == 0);
+	weir_parts_config_init(&work);
+	work.name = "work";
+	work.count = 3;
+	must(weir_parts_open(fleet, &work, &parts, NULL, 0) == 0);
+	for (unsigned i = 0; i < 3; i++) {
+		char value[16];
+		size_t size = sizeof(value);
+		uint64_t sequence;
+
+		(void)weir_fleet_refresh(fleet);
+		(void)weir_parts_load(parts, 0, &sequence, value, &size);
+		(void)weir_parts_checkpoint(parts, 0, weir_parts_fence(parts, 0), 1, "x", 1);
+	}
+	must(weir_share_units(share) <= WEIR_SHARE_UNITS_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const keys[] = {
+		"limit/led",   "limit/cfg",   "limit/m/1",          "work/worker/1",
+		"work/part/0", "work/wish/1", "work.checkpoints/0",
+	};
+	struct rest rest = {(const char *)data, (const char *)data + size}, first;
+	const struct weir_clock clock = {stand_still};
+	struct weir_store_config store_config;
+	struct weir_fleet_config config;
+	struct weir_store *store;
+	struct weir_fleet *fleet;
+
+	if (size == 0 || size > INPUT_MAX)
+		return 0;
+	first = cut(&rest);
+	read_address(first);
+	read_base64(first);
+	weir_store_config_init(&store_config);
+	store_config.clock = &clock;
+	store_config.shm_bytes = 64 * 1024;
+	must(weir_store_open(&store_config, &store, NULL, 0) == 0);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && rest.at < rest.end; i++)
+		write_row(store, keys[i], cut(&rest));
+	weir_fleet_config_init(&config);
+	config.store = store;
+	config.manual = 1;
+	config.clock = &clock;
+	config.seed = 1;
+	must(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
+	join(fleet);
+	weir_fleet_close(fleet);
+	weir_store_close(store);
+	return 0;
+}
