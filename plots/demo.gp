@@ -75,7 +75,7 @@ do for [format in "png svg"] {
 	set yrange [0:*]
 	plot file(1, "seconds") using 1:2 with steps linestyle 200 title "sent", \
 		for [i = 1:count] file(i, "seconds") using 1:3 with lines linestyle i \
-			title "in time ".name(i)
+			title (count == 2 ? "in time " : "").name(i)
 	unset label 1
 	unset label 2
 	unset label 3
