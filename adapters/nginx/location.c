@@ -145,7 +145,8 @@ static char *check_constants(ngx_conf_t *cf, const struct location *location)
 	uint32_t cost;
 
 	if (is_constant(value) && zone_partition(zone, &value->value) == NGX_DECLINED)
-		return REFUSE(cf, "zone \"%V\" has no partition \"%V\"", &zone->name, &value->value);
+		return REFUSE(cf, "zone \"%V\" has no partition \"%V\"", &zone->name,
+			      &value->value);
 	value = location->priority;
 	if (is_constant(value) && !word_is_priority(&value->value, &priority))
 		return REFUSE(cf, "\"priority\" must be from %d to %d, not \"%V\"",

@@ -7,8 +7,10 @@
 ngx_connection_t no_connection = {.fd = (ngx_socket_t)-1};
 
 static ngx_conf_enum_t log_levels[] = {
-	{ngx_string("info"), NGX_LOG_INFO},   {ngx_string("notice"), NGX_LOG_NOTICE},
-	{ngx_string("warn"), NGX_LOG_WARN},   {ngx_string("error"), NGX_LOG_ERR},
+	{ngx_string("info"), NGX_LOG_INFO},
+	{ngx_string("notice"), NGX_LOG_NOTICE},
+	{ngx_string("warn"), NGX_LOG_WARN},
+	{ngx_string("error"), NGX_LOG_ERR},
 	{ngx_null_string, 0},
 };
 

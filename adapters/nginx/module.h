@@ -42,10 +42,10 @@ struct zone {
 	alignas(max_align_t) u_char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	ngx_str_t limit; /* as configured: for people */
 	struct weir_partition partitions[WEIR_PARTITIONS_MAX];
-	uint32_t workers;         /* that can be attached at once */
+	uint32_t workers;          /* that can be attached at once */
 	const struct zone *before; /* of that name in the configuration that this one replaces */
-	void *block;              /* in shared memory */
-	size_t size;              /* of the block */
+	void *block;               /* in shared memory */
+	size_t size;               /* of the block */
 
 	/* This worker's own. */
 	struct weir_limiter *limiter; /* NULL: not attached, and nothing is limited */
@@ -97,7 +97,7 @@ struct location {
 /* What was decided of a request. */
 enum decision {
 	DECISION_NONE,
-	DECISION_WAITING,  /* in the queue; who leaves there has this for ever */
+	DECISION_WAITING, /* in the queue; who leaves there has this for ever */
 	DECISION_PASSED,
 	DECISION_WAITED,   /* in the queue, and then admitted */
 	DECISION_BYPASSED, /* let through, as configured */
@@ -116,9 +116,9 @@ struct guarded {
 	enum decision decision;
 	ngx_int_t verdict; /* what the phase handler answers, once */
 	uint16_t partition;
-	bool waiting;   /* in the limiter's queue */
-	bool delaying;  /* refused, and not yet told so */
-	bool queued;    /* in waking.granted */
+	bool waiting;  /* in the limiter's queue */
+	bool delaying; /* refused, and not yet told so */
+	bool queued;   /* in waking.granted */
 	bool detached;
 	bool released;
 	uint32_t limit, inflight; /* as found */

@@ -46,8 +46,16 @@ static bool client_is_gone(const ngx_http_request_t *r)
 /* The upstream's answer broke off, when its status had been sent already. */
 static bool is_cut(const ngx_http_request_t *r)
 {
-	return r->upstream != NULL && r->upstream->pipe != NULL &&
-	       r->upstream->pipe->upstream_error;
+	const ngx_http_upstream_t *u = r->upstream;
+	const ngx_event_pipe_t *pipe;
+
+	if (u == NULL)
+		return false;
+	pipe = u->pipe;
+	if (!u->buffering || pipe == NULL)
+		return u->length > 0;
+	return pipe->upstream_error ||
+	       (pipe->upstream_eof && !pipe->upstream_done && pipe->length > 0);
 }
 
 enum weir_outcome outcome_of(const struct guarded *guarded)

@@ -303,8 +303,7 @@ static weir_dur before_upstream(const struct guarded *guarded)
 
 static bool was_upstream(const ngx_http_request_t *r)
 {
-	return r->upstream != NULL && r->upstream_states != NULL &&
-	       r->upstream_states->nelts > 0;
+	return r->upstream != NULL && r->upstream_states != NULL && r->upstream_states->nelts > 0;
 }
 
 weir_dur request_rtt(const struct guarded *guarded)

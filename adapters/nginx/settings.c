@@ -8,7 +8,7 @@
 
 enum {
 	ZONE_NAME_MAX = 63,
-	WORKERS = 256, /* attached at once, old ones after a reload included */
+	WORKERS = 256,          /* attached at once, old ones after a reload included */
 	TIME_MAX = 3600 * 1000, /* in milliseconds */
 	SHED_STRICT = 2,
 };
@@ -234,7 +234,8 @@ static char *read_partition_setting(ngx_conf_t *cf, struct weir_partition *parti
 		return read_count(cf, &partition_max, &value, &partition->max);
 	if (word_is_named(setting, partition_delay.name, &value))
 		return read_time(cf, &partition_delay, &value, &partition->reject_delay);
-	return REFUSE(cf, "partition \"%s\" has no setting \"%V\": there are share, cap, max, delay",
+	return REFUSE(cf,
+		      "partition \"%s\" has no setting \"%V\": there are share, cap, max, delay",
 		      partition->name, setting);
 }
 

@@ -150,8 +150,8 @@ ngx_int_t variables_add(ngx_conf_t *cf)
 {
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		ngx_str_t name = variables[i].name;
-		ngx_http_variable_t *variable =
-			ngx_http_add_variable(cf, &name, variables[i].flags);
+		ngx_http_variable_t *variable = ngx_http_add_variable(cf, &name,
+								      variables[i].flags);
 
 		if (variable == NULL)
 			return NGX_ERROR;

@@ -14,8 +14,8 @@
 #include <errno.h>
 
 enum {
-	REAP_INTERVAL = 200,       /* ms, over all workers together */
-	REAP_INTERVAL_MAX = 2000,  /* ms, for each */
+	REAP_INTERVAL = 200,      /* ms, over all workers together */
+	REAP_INTERVAL_MAX = 2000, /* ms, for each */
 };
 
 static bool is_same(const ngx_str_t *a, const ngx_str_t *b)
@@ -78,8 +78,8 @@ static void begin_at(struct zone *zone, uint32_t limit)
 	alignas(max_align_t) u_char complete[WEIR_LIMIT_CONFIG_MAX];
 	uint32_t *initial = parameter_of(ops, zone->limit_config, "initial"), *bound;
 
-	if (initial == NULL || weir_limit_complete(ops, zone->limit_config, ops->config_size,
-						   complete, NULL, 0) != 0)
+	if (initial == NULL ||
+	    weir_limit_complete(ops, zone->limit_config, ops->config_size, complete, NULL, 0) != 0)
 		return;
 	bound = parameter_of(ops, complete, "min");
 	if (bound != NULL && limit < *bound)
