@@ -119,6 +119,7 @@ static ngx_int_t find_bypass(ngx_http_request_t *r, const struct location *locat
 	return NGX_OK;
 }
 
+/* What kind of call it is: most are of no special one. */
 static ngx_int_t describe(struct guarded *guarded, struct weir_call *call)
 {
 	ngx_http_request_t *r = guarded->request;
@@ -306,19 +307,20 @@ static bool was_upstream(const ngx_http_request_t *r)
 	return r->upstream != NULL && r->upstream_states != NULL && r->upstream_states->nelts > 0;
 }
 
-weir_dur request_rtt(const struct guarded *guarded)
+static weir_dur rtt_at(const struct guarded *guarded, weir_time now)
 {
-	weir_dur rtt;
+	weir_dur rtt = now - guarded->token.start, before;
 
-	if (guarded->released)
-		return guarded->rtt;
-	rtt = weir_now() - guarded->token.start;
 	if (guarded->location->rtt == RTT_UPSTREAM && was_upstream(guarded->request)) {
-		const weir_dur before = before_upstream(guarded);
-
+		before = before_upstream(guarded);
 		rtt -= before < rtt ? before : rtt - 1;
 	}
 	return rtt;
+}
+
+weir_dur request_rtt(const struct guarded *guarded)
+{
+	return guarded->released ? guarded->rtt : rtt_at(guarded, weir_now());
 }
 
 void request_release(struct guarded *guarded, enum weir_outcome outcome)
@@ -331,7 +333,7 @@ void request_release(struct guarded *guarded, enum weir_outcome outcome)
 	if (upstream && !was_upstream(guarded->request))
 		outcome = WEIR_IGNORE;
 	now = weir_now();
-	guarded->rtt = request_rtt(guarded);
+	guarded->rtt = rtt_at(guarded, now);
 	guarded->released = true;
 	if (guarded->timer.timer_set)
 		ngx_del_timer(&guarded->timer);
