@@ -2,8 +2,8 @@
  * What can be known of a request only when its response passes.
  *
  * That it has become a long one: its connection is upgraded, or a variable says so that may be of
- * the upstream's response. And, where the latency of the upstream counts, that the upstream is done:
- * then the last buffer comes by, while a slow client may go on reading for long.
+ * the upstream's response. And, where the latency of the upstream counts, that the upstream has
+ * done: then the last buffer comes by, while a slow client may go on reading for long.
  */
 #include "module.h"
 

@@ -55,8 +55,8 @@ static void *create_zones(ngx_conf_t *cf)
 }
 
 /*
- * nginx runs a phase's handlers from the last of them to the first. A request should have its permit
- * after limit_req has delayed it, not before, so this one goes to the front.
+ * nginx runs a phase's handlers from the last of them to the first. A request should have its
+ * permit after limit_req has delayed it, not before, so this one goes to the front.
  */
 static ngx_int_t add_handler(ngx_conf_t *cf)
 {

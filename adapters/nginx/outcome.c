@@ -79,7 +79,7 @@ static bool read_codes(const ngx_str_t *text, ngx_int_t *first, ngx_int_t *last)
 	const u_char *s = text->data;
 
 	if (text->len == 3 && s[1] == 'x' && s[2] == 'x') {
-		*first = (s[0] - '0') * 100;
+		*first = (ngx_int_t)(s[0] - '0') * 100;
 		*last = *first + 99;
 	} else if (text->len == 7 && s[3] == '-') {
 		*first = ngx_atoi(text->data, 3);

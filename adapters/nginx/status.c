@@ -1,12 +1,12 @@
 /*
  * weir_status_page: all zones, for people, programs and Prometheus.
  *
- * One address serves them all. What is wanted the argument "format" says, or else the header
- * "Accept": a browser gets a page that shows how it goes, Prometheus gets OpenMetrics, and everybody
+ * One address serves all. What is wanted the argument "format" says, or else the header "Accept":
+ * a browser gets a page that shows how it goes, Prometheus gets OpenMetrics, and everybody
  * else JSON, of which the page makes its picture.
  *
- * All that is written into JSON as text is a name from the configuration, which can only be letters,
- * digits and some signs; all but the algorithm's own text, which is escaped.
+ * What is written into JSON as text are names from the configuration, of letters, digits and some
+ * signs only; and the algorithm's own text, which is escaped.
  */
 #include "module.h"
 
@@ -161,7 +161,7 @@ static ngx_buf_t *write_json(ngx_http_request_t *r, const struct zones *zones)
 
 	for (ngx_uint_t i = 0; i < zones->all.nelts; i++)
 		size += ZONE_BYTES + 2 * all[i]->limit.len +
-			(all[i]->config.partition_count + 1) * PARTITION_BYTES;
+			((size_t)all[i]->config.partition_count + 1) * PARTITION_BYTES;
 	out = ngx_create_temp_buf(r->pool, size);
 	if (out == NULL)
 		return NULL;

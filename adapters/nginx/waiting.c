@@ -1,5 +1,5 @@
 /*
- * Requests that wait, without a thread: in the limiter's queue, or to be told that they are refused.
+ * Requests that wait without a thread: in the limiter's queue, or to be told that they are refused.
  *
  * A permit may be handed to a waiting request by a release of this worker, or by one of another
  * worker. Of the first the library tells at once, in the worker's thread. For the second a thread

@@ -5,7 +5,7 @@
 
 bool word_is(const ngx_str_t *word, const char *text)
 {
-	return word->len == ngx_strlen(text) && ngx_strncmp(word->data, text, word->len) == 0;
+	return word->len == ngx_strlen(text) && ngx_memcmp(word->data, text, word->len) == 0;
 }
 
 bool word_is_named(const ngx_str_t *word, const char *name, ngx_str_t *value)

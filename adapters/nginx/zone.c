@@ -20,7 +20,7 @@ enum {
 
 static bool is_same(const ngx_str_t *a, const ngx_str_t *b)
 {
-	return a->len == b->len && ngx_strncmp(a->data, b->data, a->len) == 0;
+	return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
 }
 
 struct zone *zone_find(struct zones *zones, const ngx_str_t *name)
@@ -201,12 +201,10 @@ static void find_partitions(struct zone *zone)
 /* The place of that partition among the zone's; NGX_DECLINED: there is none. */
 ngx_int_t zone_partition(const struct zone *zone, const ngx_str_t *name)
 {
-	for (uint32_t i = 0; i < zone->config.partition_count; i++) {
-		const char *known = zone->partitions[i].name;
-
-		if (ngx_strncmp(known, name->data, name->len) == 0 && known[name->len] == '\0')
+	for (uint32_t i = 0; i < zone->config.partition_count; i++)
+		if (word_is(name, zone->partitions[i].name))
 			return (ngx_int_t)i;
-	}
+
 	return NGX_DECLINED;
 }
 

@@ -20,16 +20,20 @@ start_origin
 start_nginx "
 weir_zone main limit=vegas:initial=7,alpha=log10:2 queue=5 partition=a:share=0.25;
 weir_zone other.one-2;
+weir_zone busy limit=bbr;
 weir zone=main;
 server {
 	listen 127.0.0.1:PORT;
 	location /weir { weir_status_page; }
+	location /busy { weir zone=busy; proxy_pass http://$upstream; }
 	location / { proxy_pass http://$upstream; }
 }"
 for _ in 1 2 3; do
 	status_of "$url/x" >"$work/code"
 done
+[ "$(status_of "$url/busy")" = 200 ] || fail "not served under a limit that watches processors"
 wait_for is_idle
+wait_for is_idle busy
 
 gets application/json "$url/weir"
 for text in '{"time_ms":' '"name":"main","algorithm":"vegas:initial=7,alpha=log10:2","limit":7' \
