@@ -30,12 +30,13 @@ serves_all()
 	stat_is rejected 0 || fail "somebody was refused"
 }
 
-# A permit of another worker's release reaches the waiter, and not only after its time.
+# A permit of another worker's release reaches the waiter, and not only after its time. The kernel
+# spreads connections over the workers by chance (reuseport).
 is_told_by_others()
 {
 	local i
 
-	for i in 1 2 3 4 5 6 7 8; do
+	for i in $(seq 12); do
 		hold
 		curl -s -m 60 -o /dev/null -w '%{http_code}' "$url/long/x" >"$work/code" &
 		waiter=$!
@@ -130,7 +131,7 @@ weir_zone main limit=fixed:limit=1 queue=32 order=adaptive;
 weir_zone parts limit=fixed:limit=2 queue=32 partition=a:share=0.5 partition=b:share=0.5;
 weir_zone late limit=fixed:limit=1 partition=slow:delay=300ms;
 server {
-	listen 127.0.0.1:PORT;
+	listen 127.0.0.1:PORT reuseport;
 	location /weir { weir_status_page; }
 	location /main/ { weir zone=main wait=60s; proxy_pass http://$upstream/; }
 	location /main/short { weir zone=main wait=100ms; proxy_pass http://$upstream/; }
