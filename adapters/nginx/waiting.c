@@ -47,9 +47,11 @@ static void granted(void *arg)
 	bool ring;
 
 	pthread_mutex_lock(&waking->lock);
-	ring = ngx_queue_empty(&waking->granted);
-	ngx_queue_insert_tail(&waking->granted, &guarded->link);
-	guarded->queued = true;
+	ring = !guarded->asking && ngx_queue_empty(&waking->granted);
+	if (!guarded->asking) {
+		ngx_queue_insert_tail(&waking->granted, &guarded->link);
+		guarded->queued = true;
+	}
 	pthread_mutex_unlock(&waking->lock);
 	if (ring)
 		(void)!write(waking->bell, &one, sizeof(one));
@@ -244,14 +246,31 @@ static void look(ngx_event_t *timer)
 	request_resume(guarded);
 }
 
+/*
+ * Stand in the queue: 0. Mostly the permit is there at once, and a poll follows in any case, so
+ * there is nothing to ring for until then. Whoever grants after the lock is taken here rings.
+ */
+static int ask(struct guarded *guarded, const struct weir_call *call)
+{
+	struct waking *waking = guarded->zone->waking;
+	int r;
+
+	guarded->asking = true;
+	r = weir_enqueue_for_at(guarded->zone->limiter, call, guarded->asked, granted, guarded,
+				&guarded->wait);
+	pthread_mutex_lock(&waking->lock);
+	guarded->asking = false;
+	pthread_mutex_unlock(&waking->lock);
+	return r;
+}
+
 /* Take a permit, or stand in the queue for one. What the phase handler should answer. */
 ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call)
 {
 	struct weir_limiter *limiter = guarded->zone->limiter;
 
 	guarded->asked = weir_now();
-	if (weir_enqueue_for_at(limiter, call, guarded->asked, granted, guarded, &guarded->wait) !=
-	    0) {
+	if (ask(guarded, call) != 0) {
 		if (waiting_delay(guarded))
 			return NGX_AGAIN;
 		request_refused(guarded, DECISION_REJECTED);
