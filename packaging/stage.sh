@@ -9,7 +9,7 @@ find . -path '*/share/man/*' -type l | while read -r link; do
 	ln -s "$(readlink "$link").gz" "$link.gz"
 	rm "$link"
 done
-find . \( -path '*/bin/*' -o -name '*.so.*' \) -type f \
+find . \( -path '*/bin/*' -o -name '*.so.*' -o -path '*/nginx/modules/*' \) -type f \
 	-exec strip --remove-section=.comment --remove-section=.note {} +
 find . -name '*.a' -exec strip --strip-debug --enable-deterministic-archives \
 	--remove-section=.comment --remove-section=.note {} +

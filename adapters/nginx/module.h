@@ -1,0 +1,200 @@
+/*
+ * What the files of the nginx module share.
+ *
+ *	module.c    the directives, and what nginx calls when it begins and ends
+ *	settings.c  weir_zone: its parameters, and what may be wrong with them
+ *	zone.c      a zone's limiter in shared memory, over reloads and deaths of workers
+ *	words.c     what words of them may be
+ *	location.c  all other directives
+ *	outcome.c   which status means what to a limit
+ *	request.c   a request: is it admitted, how long does it hold its permit, how did it end
+ *	waiting.c   requests that wait, for a permit or to be refused
+ *	filter.c    what can be known of a request only when its response passes
+ *	variables.c $weir_...
+ *	status.c    the status page
+ *
+ * A request is one thread's at any time: the worker's. What other threads touch is in waiting.c.
+ */
+#ifndef WEIR_NGINX_MODULE_H
+#define WEIR_NGINX_MODULE_H
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stddef.h>
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <weir/weir.h>
+
+extern ngx_module_t ngx_http_weir_module;
+
+#define WHY_MAX 512 /* bytes of a sentence on what is wrong */
+
+struct waking;
+
+/* A zone: one limiter for all workers. */
+struct zone {
+	ngx_str_t name;
+	ngx_str_t text; /* its parameters: a zone of the same text goes on over a reload */
+	struct weir_config config;
+	alignas(max_align_t) u_char limit_config[WEIR_LIMIT_CONFIG_MAX];
+	ngx_str_t limit; /* as configured: for people */
+	struct weir_partition partitions[WEIR_PARTITIONS_MAX];
+	uint32_t workers;          /* that can be attached at once */
+	const struct zone *before; /* of that name in the configuration that this one replaces */
+	void *block;               /* in shared memory */
+	size_t size;               /* of the block */
+
+	/* This worker's own. */
+	struct weir_limiter *limiter; /* NULL: not attached, and nothing is limited */
+	struct weir_cpu *cpu;         /* of limits that ask for it */
+	uint16_t indices[WEIR_PARTITIONS_MAX];
+	ngx_event_t chores;
+	struct waking *waking;
+	pthread_t listener;
+	bool listens;
+};
+
+/* All zones, and what a worker wakes its waiting requests by. */
+struct zones {
+	ngx_array_t all; /* of struct zone * */
+	struct waking *waking;
+};
+
+enum rtt {
+	RTT_REQUEST,  /* from admission until nginx is done with the request */
+	RTT_UPSTREAM, /* while an upstream is at it */
+};
+
+/* The outcome of each status from 0 to 599. */
+struct outcomes {
+	u_char of[600];
+};
+
+/* How a location limits. */
+struct location {
+	struct zone *zone; /* NULL: not at all */
+	ngx_http_complex_value_t *partition, *priority, *cost, *bypass;
+	ngx_msec_t wait; /* 0: nobody waits */
+
+	ngx_uint_t status; /* of a refusal */
+	ngx_int_t retry_after;
+	ngx_uint_t log_level;
+	ngx_flag_t shadow;
+	ngx_uint_t rtt;
+	struct outcomes *outcomes;
+
+	ngx_flag_t detach; /* set by weir_detach, or inherited */
+	ngx_flag_t detach_upgraded;
+	ngx_msec_t detach_after;
+	ngx_http_complex_value_t *detach_if;
+
+	ngx_flag_t status_page;
+};
+
+/* What was decided of a request. */
+enum decision {
+	DECISION_NONE,
+	DECISION_WAITING, /* in the queue; who leaves there has this for ever */
+	DECISION_PASSED,
+	DECISION_WAITED,   /* in the queue, and then admitted */
+	DECISION_BYPASSED, /* let through, as configured */
+	DECISION_SHADOW,   /* let through, where it would have been refused */
+	DECISION_REJECTED,
+	DECISION_EXPIRED, /* rejected, after its time in the queue was over */
+};
+
+/* A request that has come to a limiter. Lives until its pool goes. */
+struct guarded {
+	ngx_http_request_t *request;
+	struct location *location; /* where it came to the limiter: redirects change nothing */
+	struct zone *zone;
+	struct weir_token token;
+	struct weir_wait wait;
+	enum decision decision;
+	ngx_int_t verdict; /* what the phase handler answers, once */
+	uint16_t partition;
+	bool waiting;  /* in the limiter's queue */
+	bool delaying; /* refused, and not yet told so */
+	bool asking;   /* a poll follows: no need to ring; under the lock of waking */
+	bool queued;   /* in waking.granted; under the same */
+	bool detached;
+	bool released;
+	uint32_t limit, inflight; /* as found */
+	weir_time asked;
+	weir_dur waited;
+	weir_dur rtt;
+	ngx_msec_t admitted, deadline; /* by nginx's clock */
+	ngx_event_t timer;
+	ngx_queue_t link; /* in waking.granted */
+};
+
+/* For timers whose data is no connection: nginx's debug log shows its number. */
+extern ngx_connection_t no_connection;
+
+/* Says in nginx's log what is wrong; where, nginx adds. */
+#define REFUSE(cf, ...) (ngx_conf_log_error(NGX_LOG_EMERG, (cf), 0, __VA_ARGS__), NGX_CONF_ERROR)
+
+/* words.c */
+bool word_is(const ngx_str_t *word, const char *text);
+bool word_is_named(const ngx_str_t *word, const char *name, ngx_str_t *value); /* name=value */
+bool word_is_priority(const ngx_str_t *word, int16_t *priority);
+bool word_is_cost(const ngx_str_t *word, uint32_t *cost);
+
+/* settings.c */
+char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+
+/* zone.c */
+ngx_int_t zone_share(ngx_conf_t *cf, struct zone *zone);
+struct zone *zone_find(struct zones *zones, const ngx_str_t *name);
+void zone_attach(struct zone *zone, struct waking *waking, ngx_log_t *log);
+void zone_detach(struct zone *zone);
+ngx_int_t zone_partition(const struct zone *zone, const ngx_str_t *name);
+
+/* location.c */
+void *location_create(ngx_conf_t *cf);
+char *location_merge(ngx_conf_t *cf, void *parent, void *child);
+char *guard_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *status_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *retry_after_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *detach_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+
+/* outcome.c */
+char *outcome_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+extern const struct outcomes outcome_defaults;
+enum weir_outcome outcome_of(const struct guarded *guarded);
+
+/* request.c */
+ngx_int_t request_preaccess(ngx_http_request_t *r);
+struct guarded *request_guarded(ngx_http_request_t *r);
+void request_admitted(struct guarded *guarded, enum decision decision);
+void request_refused(struct guarded *guarded, enum decision decision);
+void request_resume(struct guarded *guarded);
+void request_detach(struct guarded *guarded);
+void request_release(struct guarded *guarded, enum weir_outcome outcome);
+weir_dur request_rtt(const struct guarded *guarded);
+
+/* waiting.c */
+struct waking *waking_create(ngx_cycle_t *cycle);
+void waking_listen(struct zone *zone, ngx_log_t *log);
+void waking_stop(struct zone *zone);
+ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call);
+bool waiting_delay(struct guarded *guarded);
+void waiting_end(struct guarded *guarded);
+
+/* filter.c */
+ngx_int_t filter_install(void);
+
+/* variables.c */
+ngx_int_t variables_add(ngx_conf_t *cf);
+
+/* status.c */
+char *status_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+
+/* page.c, made of page.html */
+extern const char status_page[];
+extern const size_t status_page_size;
+
+#endif

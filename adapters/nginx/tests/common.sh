@@ -1,0 +1,167 @@
+# What the tests of the nginx module share: an nginx of its own for each, on a port that the kernel
+# says is free, with an upstream that does as it is told.
+# Usage of each test: NAME.sh NGINX MODULE ORIGIN
+# shellcheck shell=bash disable=SC2034
+nginx=${1:-} module=${2:-} origin=${3:-}
+
+# shellcheck source-path=SCRIPTDIR source=../../../tests/e2e/common.sh
+. "$(dirname "$0")/../../../tests/e2e/common.sh"
+
+[ -x "$nginx" ] || skip "there is no nginx"
+[ -r "$module" ] || skip "the module is not built"
+[ -x "$origin" ] || skip "the upstream of the tests is not built"
+command -v curl >/dev/null || skip "there is no curl"
+
+# A master that is killed leaves its workers behind: it is told to end.
+end_all()
+{
+	if [ -n "${nginx_pid:-}" ] && kill -TERM "$nginx_pid" 2>/dev/null; then
+		for _ in {1..50}; do
+			kill -0 "$nginx_pid" 2>/dev/null || break
+			sleep 0.1
+		done
+	fi
+	clean_up
+}
+trap end_all EXIT
+
+# Workers that root's master starts are somebody else, who may not look into our folder.
+[ "$(id -u)" != 0 ] || user='user root;'
+
+# start_origin [OPTION]...: sets upstream and origin_pid
+start_origin()
+{
+	: >"$work/origin.port"
+	"$origin" "$@" >>"$work/origin.port" &
+	origin_pid=$!
+	disown
+	pids="$pids $origin_pid"
+	wait_for test -s "$work/origin.port"
+	upstream=127.0.0.1:$(cat "$work/origin.port")
+}
+
+# configure HTTP [MAIN]: the text of the http block; "PORT" in it is the server's port
+configure()
+{
+	cat >"$work/nginx.conf" <<-END
+	load_module $module;
+	${user:-}
+	worker_processes 2;
+	pid $work/nginx.pid;
+	error_log $work/error.log info;
+	${2:-}
+	events { worker_connections 1024; }
+	http {
+		client_body_temp_path $work/body;
+		proxy_temp_path $work/proxy;
+		fastcgi_temp_path $work/fastcgi;
+		uwsgi_temp_path $work/uwsgi;
+		scgi_temp_path $work/scgi;
+		log_format weir '\$uri \$status \$weir_status zone=\$weir_zone partition=\$weir_partition limit=\$weir_limit inflight=\$weir_inflight waited=\$weir_waited rtt=\$weir_rtt';
+		access_log $work/access.log weir;
+		default_type text/plain;
+		$(printf '%s\n' "$1" | sed "s/PORT/$port/g")
+	}
+	END
+}
+
+run_nginx()
+{
+	"${preload[@]}" "$nginx" -p "$work" -e "$work/error.log" -c "$work/nginx.conf" "$@"
+}
+
+# Under AddressSanitizer its library must come before all others; nginx forgets on purpose.
+preload=(env)
+if [ -n "${WEIR_PRELOAD:-}" ]; then
+	preload=(env "LD_PRELOAD=$WEIR_PRELOAD" ASAN_OPTIONS=detect_leaks=0)
+fi
+
+serves_status()
+{
+	curl -s -f -m 10 -o /dev/null "$url/weir"
+}
+
+# start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Another may have taken the port meanwhile.
+start_nginx()
+{
+	: >"$work/access.log"
+	for _ in 1 2 3 4 5; do
+		port=$("$origin" --port)
+		configure "$@"
+		: >"$work/error.log"
+		if run_nginx 2>"$work/start.log"; then
+			wait_for test -s "$work/nginx.pid"
+			nginx_pid=$(cat "$work/nginx.pid")
+			pids="$pids $nginx_pid"
+			url=http://127.0.0.1:$port
+			wait_for serves_status
+			return
+		fi
+		grep -q 'bind() to' "$work/start.log" || break
+	done
+	fail "nginx does not start: $(cat "$work/start.log")"
+}
+
+# reload [HTTP] [MAIN]: and waits until new workers serve
+reload()
+{
+	local before
+
+	[ $# = 0 ] || configure "$@"
+	before=$(grep -c 'start worker processes' "$work/error.log")
+	run_nginx -s reload 2>"$work/reload.log" || fail "no reload: $(cat "$work/reload.log")"
+	wait_for has_reloaded "$before"
+}
+
+has_reloaded()
+{
+	[ "$(grep -c 'start worker processes' "$work/error.log")" -gt "$1" ]
+}
+
+stop_nginx()
+{
+	kill -QUIT "$nginx_pid"
+	wait_for has_ended "$nginx_pid"
+	no_complaints
+}
+
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+# Crashes, sockets left open, and what a sanitizer says; but not of workers that were killed.
+no_complaints()
+{
+	grep -hE "exited on signal|\[alert\]|\[emerg\]|ERROR: AddressSanitizer|runtime error" \
+		"$work/error.log" "$work/start.log" | grep -v "exited on signal 9" >"$work/complaints"
+	[ ! -s "$work/complaints" ] || fail "it complained: $(head -n 5 "$work/complaints")"
+}
+
+# stat_of NAME [ZONE]: a number of a zone
+stat_of()
+{
+	curl -s -m 10 "$url/weir?format=json" | sed 's/{"name":/\n&/g' | sed 's/"partitions":.*//' |
+		grep "\"name\":\"${2:-main}\"" | grep -o "\"$1\":[^,}]*" | cut -d: -f2
+}
+
+stat_is()
+{
+	[ "$(stat_of "$1" "${3:-main}")" = "$2" ]
+}
+
+is_idle()
+{
+	stat_is inflight 0 "${1:-main}" && stat_is waiting 0 "${1:-main}"
+}
+
+status_of()
+{
+	curl -s -m 60 -o /dev/null -w '%{http_code}' "$@"
+}
+
+# logged PATTERN: some line of the access log has it
+logged()
+{
+	grep -qE "$1" "$work/access.log"
+}

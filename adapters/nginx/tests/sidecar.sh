@@ -1,0 +1,63 @@
+#!/bin/bash
+# sidecar.conf, as it is but for its ports and folders, before a server that can do 4 requests at
+# once: it holds that server at about what it can do, and refuses or delays the rest.
+# Usage: sidecar.sh NGINX MODULE ORIGIN
+set -u
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+command -v wrk >/dev/null || skip "there is no wrk"
+conf=$(dirname "$0")/../sidecar.conf
+
+# The file with other ports and folders, and as many files as whoever tests may open.
+configure()
+{
+	sed -e "s|modules/ngx_http_weir_module.so|$module|" -e "s|/run/nginx-weir.pid|$work/nginx.pid|" \
+		-e "s|/var/log/nginx/weir-|$work/|" -e "s|127.0.0.1:8080|$upstream|" \
+		-e "s|listen 8000|listen 127.0.0.1:$front|" -e "s|127.0.0.1:8001|127.0.0.1:$port|" \
+		-e 's|buffer=64k flush=1s||' -e /worker_rlimit/d -e "s|^events|${user:-}\nevents|" \
+		-e "s|^http {|&\n$(for dir in client_body proxy fastcgi uwsgi scgi; do
+			printf '%s_temp_path %s/%s;' "$dir" "$work" "$dir"
+		done)|" "$conf" >"$work/nginx.conf"
+	grep -c 'CHANGE' "$work/nginx.conf" >"$work/marks"
+}
+
+start_origin --capacity 4 --time 5
+front=$("$origin" --port)
+start_nginx ''
+[ "$(cat "$work/marks")" = 3 ] || fail "three lines to change expected"
+app=http://127.0.0.1:$front
+[ "$(curl -s -m 10 "$app/x")" = ok ] || fail "not served"
+
+wrk -t 1 -c 64 -d 600 --timeout 10 "$app/x" >"$work/wrk.txt" 2>&1 &
+load=$!
+pids="$pids $load"
+has_refused()
+{
+	[ "$(($(stat_of rejected app) + $(stat_of abandoned app)))" -gt 100 ] 2>/dev/null
+}
+wait_for has_refused
+# It may look for more now and then, and comes back from there.
+is_near()
+{
+	[ "$(stat_of limit app)" -le 16 ]
+}
+wait_for is_near
+[ "$(status_of "$app/health")" = 200 ] || fail "the health check is refused"
+kill "$load"
+wait "$load" 2>/dev/null
+wait_for is_idle app
+grep -q 'weir=BYPASSED' "$work/access.log" || fail "the health check is not in the log"
+grep -qE '" 503 .*weir=(EXPIRED|REJECTED)' "$work/access.log" || fail "nobody was refused"
+grep -qE '" 200 .*weir=WAITED limit=[0-9]+ inflight=[0-9]+ waited=0\.[0-9]+ rtt=0\.' \
+	"$work/access.log" || fail "nobody has waited"
+
+# A websocket through it.
+exec 3<>"/dev/tcp/127.0.0.1/$front"
+printf 'GET /upgrade HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' >&3
+read -r -t 30 line <&3
+[[ $line == *" 101 "* ]] || fail "no websocket: $line"
+stat_is detached 1 app || fail "the websocket holds up the limit"
+exec 3>&-
+wait_for is_idle app
+stop_nginx
+echo "the sidecar holds a server of 4 places at what it can do"

@@ -1,0 +1,337 @@
+/*
+ * Requests that wait without a thread: in the limiter's queue, or to be told that they are refused.
+ *
+ * A permit may be handed to a waiting request by a release of this worker, or by one of another
+ * worker. Of the first the library tells at once, in the worker's thread. For the second a thread
+ * sleeps in weir_shm_listen(), one for each zone that has a queue. Either way granted() puts the
+ * request in a list and rings the worker's eventfd; the event loop takes it from there. So a permit
+ * waits for as long as one turn of the loop takes, and nobody polls. ngx_notify() would do the
+ * ringing, but it has one place for the function to call, and thread pools write to it.
+ *
+ * The list is all that the threads share, under a mutex that is held for some instructions. A
+ * request that leaves first ends its place in the queue: from then on granted() does not run for
+ * it. Then it leaves the list. So what granted() touches is always there.
+ */
+#include "module.h"
+
+#include <ngx_channel.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	LISTEN_MS = 200, /* so long a worker's end may have to wait for its listener */
+	HOLD_MS = 100,   /* the default of partition_hold */
+};
+
+struct waking {
+	pthread_mutex_t lock;
+	ngx_queue_t granted; /* of struct guarded; under the lock */
+	int bell;            /* eventfd */
+	atomic_bool leaving; /* listeners are to end; orders nothing */
+};
+
+static struct guarded *guarded_at(ngx_queue_t *link)
+{
+	return ngx_queue_data(link, struct guarded, link);
+}
+
+/* Called by any thread of this worker. */
+static void granted(void *arg)
+{
+	struct guarded *guarded = arg;
+	struct waking *waking = guarded->zone->waking;
+	const uint64_t one = 1;
+	bool ring;
+
+	pthread_mutex_lock(&waking->lock);
+	ring = !guarded->asking && ngx_queue_empty(&waking->granted);
+	if (!guarded->asking) {
+		ngx_queue_insert_tail(&waking->granted, &guarded->link);
+		guarded->queued = true;
+	}
+	pthread_mutex_unlock(&waking->lock);
+	if (ring)
+		(void)!write(waking->bell, &one, sizeof(one));
+}
+
+static struct guarded *take_granted(struct waking *waking)
+{
+	struct guarded *guarded = NULL;
+
+	pthread_mutex_lock(&waking->lock);
+	if (!ngx_queue_empty(&waking->granted)) {
+		guarded = guarded_at(ngx_queue_head(&waking->granted));
+		ngx_queue_remove(&guarded->link);
+		guarded->queued = false;
+	}
+	pthread_mutex_unlock(&waking->lock);
+	return guarded;
+}
+
+static void leave_list(struct guarded *guarded)
+{
+	struct waking *waking = guarded->zone->waking;
+
+	pthread_mutex_lock(&waking->lock);
+	if (guarded->queued) {
+		ngx_queue_remove(&guarded->link);
+		guarded->queued = false;
+	}
+	pthread_mutex_unlock(&waking->lock);
+}
+
+static void stop_timer(struct guarded *guarded)
+{
+	if (guarded->timer.timer_set)
+		ngx_del_timer(&guarded->timer);
+}
+
+static void end_wait(struct guarded *guarded)
+{
+	guarded->waiting = false;
+	guarded->waited = weir_now() - guarded->asked;
+	leave_list(guarded);
+}
+
+static void take_up(struct guarded *guarded)
+{
+	if (!guarded->waiting ||
+	    weir_poll(guarded->zone->limiter, &guarded->wait, &guarded->token) != 0)
+		return;
+	stop_timer(guarded);
+	end_wait(guarded);
+	request_admitted(guarded, DECISION_WAITED);
+	request_resume(guarded);
+}
+
+static struct waking *waking_here(void)
+{
+	struct zones *zones = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_weir_module);
+
+	return zones->waking;
+}
+
+/* The bell has rung. Before the list is looked at it is made silent, so that no ring is missed. */
+static void take_up_all(ngx_event_t *event)
+{
+	struct waking *waking = waking_here();
+	struct guarded *guarded;
+	uint64_t rings;
+
+	(void)event;
+	(void)!read(waking->bell, &rings, sizeof(rings));
+	while ((guarded = take_granted(waking)) != NULL)
+		take_up(guarded);
+}
+
+struct waking *waking_create(ngx_cycle_t *cycle)
+{
+	struct waking *waking = ngx_pcalloc(cycle->pool, sizeof(*waking));
+
+	if (waking == NULL)
+		return NULL;
+	pthread_mutex_init(&waking->lock, NULL);
+	ngx_queue_init(&waking->granted);
+	atomic_init(&waking->leaving, false);
+	waking->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (waking->bell < 0 ||
+	    ngx_add_channel_event(cycle, waking->bell, NGX_READ_EVENT, take_up_all) != NGX_OK)
+		return NULL;
+	return waking;
+}
+
+static void *listen_for_others(void *arg)
+{
+	const struct zone *zone = arg;
+	int r;
+
+	do {
+		r = weir_shm_listen(zone->limiter, weir_now() + LISTEN_MS * WEIR_MS);
+	} while ((r == 0 || r == -ETIMEDOUT) &&
+		 !atomic_load_explicit(&zone->waking->leaving, memory_order_relaxed));
+	return NULL;
+}
+
+/* Signals are the event loop's. */
+void waking_listen(struct zone *zone, ngx_log_t *log)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	error = pthread_create(&zone->listener, NULL, listen_for_others, zone);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	zone->listens = error == 0;
+	if (error != 0)
+		ngx_log_error(NGX_LOG_ALERT, log, error,
+			      "weir zone \"%V\": no thread, so requests may wait in vain",
+			      &zone->name);
+}
+
+void waking_stop(struct zone *zone)
+{
+	if (!zone->listens)
+		return;
+	atomic_store_explicit(&zone->waking->leaving, true, memory_order_relaxed);
+	pthread_join(zone->listener, NULL);
+	zone->listens = false;
+}
+
+/* From now on only the client's end, or the timer's, or a permit, moves the request. */
+static ngx_int_t suspend(struct guarded *guarded, ngx_msec_t time, ngx_event_handler_pt handler)
+{
+	ngx_http_request_t *r = guarded->request;
+	ngx_event_t *read = r->connection->read;
+
+	if (read->ready) {
+		ngx_post_event(read, &ngx_posted_events);
+	} else if (ngx_handle_read_event(read, 0) != NGX_OK) {
+		return NGX_HTTP_INTERNAL_SERVER_ERROR;
+	}
+	r->read_event_handler = ngx_http_test_reading;
+	r->write_event_handler = ngx_http_request_empty_handler;
+	guarded->timer = (ngx_event_t){
+		.handler = handler,
+		.data = &no_connection,
+		.log = r->connection->log,
+	};
+	ngx_add_timer(&guarded->timer, time);
+	return NGX_AGAIN;
+}
+
+static struct guarded *guarded_of(ngx_event_t *timer)
+{
+	return (struct guarded *)((u_char *)timer - offsetof(struct guarded, timer));
+}
+
+/*
+ * Until the next look: when its time is up. Where partitions keep room, that lapses without a
+ * release, and it takes a poll for somebody to notice.
+ */
+static ngx_msec_t next_look(const struct guarded *guarded)
+{
+	const struct weir_config *config = &guarded->zone->config;
+	const ngx_msec_t left = guarded->deadline - ngx_current_msec;
+	ngx_msec_t hold = HOLD_MS;
+
+	if (config->partition_hold != 0)
+		hold = (ngx_msec_t)(config->partition_hold / WEIR_MS);
+	return config->partition_count > 0 && hold < left ? hold : left;
+}
+
+static void look(ngx_event_t *timer)
+{
+	struct guarded *guarded = guarded_of(timer);
+	struct weir_limiter *limiter = guarded->zone->limiter;
+	int r;
+
+	if ((ngx_msec_int_t)(guarded->deadline - ngx_current_msec) > 0) {
+		r = weir_poll(limiter, &guarded->wait, &guarded->token);
+		if (r != 0) {
+			ngx_add_timer(timer, next_look(guarded));
+			return;
+		}
+	} else {
+		r = weir_cancel(limiter, &guarded->wait, &guarded->token);
+	}
+	end_wait(guarded);
+	if (r == 0 && guarded->token.state == 0)
+		request_refused(guarded, DECISION_EXPIRED);
+	else
+		request_admitted(guarded, DECISION_WAITED);
+	request_resume(guarded);
+}
+
+/*
+ * Stand in the queue: 0. Mostly the permit is there at once, and a poll follows in any case, so
+ * there is nothing to ring for until then. Whoever grants after the lock is taken here rings.
+ */
+static int ask(struct guarded *guarded, const struct weir_call *call)
+{
+	struct waking *waking = guarded->zone->waking;
+	int r;
+
+	guarded->asking = true;
+	r = weir_enqueue_for_at(guarded->zone->limiter, call, guarded->asked, granted, guarded,
+				&guarded->wait);
+	pthread_mutex_lock(&waking->lock);
+	guarded->asking = false;
+	pthread_mutex_unlock(&waking->lock);
+	return r;
+}
+
+/* Take a permit, or stand in the queue for one. What the phase handler should answer. */
+ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call)
+{
+	struct weir_limiter *limiter = guarded->zone->limiter;
+
+	guarded->asked = weir_now();
+	if (ask(guarded, call) != 0) {
+		if (waiting_delay(guarded))
+			return NGX_AGAIN;
+		request_refused(guarded, DECISION_REJECTED);
+		return guarded->verdict;
+	}
+	if (weir_poll_at(limiter, guarded->asked, &guarded->wait, &guarded->token) == 0) {
+		leave_list(guarded);
+		request_admitted(guarded, DECISION_PASSED);
+		return guarded->verdict;
+	}
+	guarded->waiting = true;
+	guarded->decision = DECISION_WAITING;
+	guarded->deadline = ngx_current_msec + guarded->location->wait;
+	return suspend(guarded, next_look(guarded), look);
+}
+
+static void end_delay(struct guarded *guarded)
+{
+	guarded->delaying = false;
+	weir_delay_end(guarded->zone->limiter, guarded->partition);
+}
+
+static void refuse_late(ngx_event_t *timer)
+{
+	struct guarded *guarded = guarded_of(timer);
+
+	end_delay(guarded);
+	request_refused(guarded, DECISION_REJECTED);
+	request_resume(guarded);
+}
+
+/* Hold up the refusal, if the partition is configured so: true, and it will come. */
+bool waiting_delay(struct guarded *guarded)
+{
+	struct weir_limiter *limiter = guarded->zone->limiter;
+	const weir_dur delay = weir_delay_begin(limiter, guarded->partition);
+
+	if (delay == 0)
+		return false;
+	guarded->delaying = true;
+	guarded->decision = DECISION_REJECTED;
+	if (suspend(guarded, (ngx_msec_t)(delay / WEIR_MS), refuse_late) == NGX_AGAIN)
+		return true;
+	end_delay(guarded);
+	return false;
+}
+
+/* The request ends while it waits. */
+void waiting_end(struct guarded *guarded)
+{
+	struct weir_limiter *limiter = guarded->zone->limiter;
+
+	stop_timer(guarded);
+	if (limiter == NULL)
+		return;
+	if (guarded->delaying)
+		end_delay(guarded);
+	if (!guarded->waiting)
+		return;
+	guarded->waiting = false;
+	if (weir_cancel(limiter, &guarded->wait, &guarded->token) == -EALREADY)
+		weir_release(limiter, &guarded->token, WEIR_CANCELLED);
+	leave_list(guarded);
+}
