@@ -47,11 +47,20 @@ waits_briefly()
 # A client that begins to send a request, and does not go on: it has a permit.
 begin_slowly()
 {
-	{ printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx'; sleep 60; } |
-		curl -s -m 60 "telnet://127.0.0.1:$port" >/dev/null 2>&1 &
+	mkfifo "$work/slow"
+	curl -s -m 60 "telnet://127.0.0.1:$port" <"$work/slow" >/dev/null 2>&1 &
 	slow=$!
 	pids="$pids $slow"
+	exec 3>"$work/slow"
+	printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx' >&3
 	wait_for is 'in flight' 1
+}
+
+end_slowly()
+{
+	kill "$slow" 2>/dev/null
+	exec 3>&-
+	rm "$work/slow"
 }
 
 # The daemon's own timeout ends it.
@@ -60,7 +69,7 @@ ends_slow_clients()
 	start "$server_program" "$1" 8 20 fixed:limit=1 2
 	begin_slowly
 	wait_for is ignored 1
-	kill "$slow"
+	end_slowly
 	stop
 	balance
 }
@@ -71,7 +80,7 @@ ends_waits()
 	start "$server_program" "$1" 8 20 fixed:limit=1
 	begin_slowly
 	[ "$(code "$url/")" = 503 ] || fail "not refused when its time was up"
-	kill "$slow"
+	end_slowly
 	stop
 	balance
 }
