@@ -190,7 +190,9 @@ static uint32_t throttle_after(const struct limit_view *v, const struct planner 
 static void set_capacity(const struct limit_view *v, struct plan *plan)
 {
 	const struct limit_record *l = &v->limit;
-	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
+	/* Who is there beyond what was configured has what is reserved, too. */
+	const uint32_t members = l->members > plan->members ? l->members : plan->members;
+	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * members;
 
 	plan->effective = view_effective(v, plan->ledger.throttle);
 	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;

@@ -177,6 +177,11 @@ static void reserved(void)
 	world_enter(&w, 2, 5);
 	world_run(&w, ROUNDS);
 	CHECK(world_units(&w, 0) == 78 && world_units(&w, 1) == 12 && world_units(&w, 2) == 10);
+	/* One more than there may be: he has it as well, so there is less to share. */
+	w.capacity = 110;
+	world_enter(&w, 3, 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 100);
 	end();
 }
 

@@ -460,6 +460,22 @@ static void lost_replies(struct rig *rig)
 	weir_store_close(s);
 }
 
+/* Where a connection that was in use ends without an answer, the question is not asked again. */
+static void asked_once(struct rig *rig)
+{
+	struct weir_store *s = open_at(rig, rig->address);
+	const struct weir_write w = put("o/row", "x");
+	uint64_t version = commit(s, NULL, &w, 0);
+
+	for (unsigned i = 0; i < 3; i++) {
+		set_mode(rig, PROXY_LOSE);
+		commit(s, NULL, &w, -EIO);
+		set_mode(rig, PROXY_PASS);
+		CHECK(look(s, "o/", "o/row").version == ++version);
+	}
+	weir_store_close(s);
+}
+
 /* A question that comes late is decided by what has happened meanwhile. */
 static void late_questions(struct rig *rig)
 {
@@ -659,6 +675,7 @@ static void do_failures(struct rig *rig)
 	rig->config.timeout = WEIR_S;
 	unreachable(rig);
 	lost_replies(rig);
+	asked_once(rig);
 	late_questions(rig);
 	paused(rig);
 	killed(rig);

@@ -123,11 +123,12 @@ struct weir_share_config {
 	weir_dur period;     /* 1 s; what units are of, for weir_share_demand() */
 	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
 
-	/* Told of each change, in the fleet's thread (weir_fleet_step()). NULL: nobody is. */
-	void (*apply)(void *arg, uint64_t units);
 	/*
-	 * Asked what is wanted, before it is told to the store. NULL: weir_share_want(), or demand.
+	 * Told of each change, by the fleet's thread, or by who calls weir_fleet_step() and the
+	 * like. Neither may call what may wait for the store. NULL: nobody is.
 	 */
+	void (*apply)(void *arg, uint64_t units);
+	/* Asked what is wanted, before the store is told. NULL: weir_share_want(), or demand. */
 	uint64_t (*wants)(void *arg);
 	void *arg;
 };
