@@ -1,0 +1,47 @@
+/*
+ * One transfer, in the thread that asks for it.
+ */
+
+#include "guard.h"
+
+#include <errno.h>
+
+static const struct weir_curl_call ordinary;
+
+/* A permit of an origin that is open. */
+static int acquire(struct weir_curl *guard, const struct weir_curl_call *call, struct hold *hold)
+{
+	const bool bypass = (call->call.flags & WEIR_CALL_BYPASS) != 0;
+	int error;
+
+	if (!bypass && closed_for(guard, hold->limiter, call->deadline))
+		return -EBUSY;
+	error = call->deadline != 0
+			? weir_acquire_for(hold->limiter, &call->call, call->deadline, &hold->token)
+			: weir_try_acquire_for(hold->limiter, &call->call, &hold->token);
+	if (error != 0 || bypass || closed_wait(guard, hold->limiter, call->deadline))
+		return error;
+	return call->deadline != 0 ? -ETIMEDOUT : -EBUSY;
+}
+
+int weir_curl_perform(struct weir_curl *guard, CURL *easy, const struct weir_curl_call *call,
+		      CURLcode *result)
+{
+	struct hold hold;
+	int error;
+
+	*result = CURLE_OK;
+	if (call == NULL)
+		call = &ordinary;
+	error = hold_find(guard, easy, call->key, &hold);
+	if (error != 0)
+		return error;
+	error = acquire(guard, call, &hold);
+	if (error != 0) {
+		hold_drop(guard, &hold, WEIR_IGNORE);
+		return error;
+	}
+	*result = curl_easy_perform(easy);
+	hold_finish(guard, &hold, easy, *result);
+	return 0;
+}

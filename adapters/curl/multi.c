@@ -1,0 +1,729 @@
+/*
+ * A multi handle. A transfer that has no permit yet is not in curl's handle at all: it waits in the
+ * limiter's queue, and here, sorted by deadline. Whoever brings a permit, in any thread, puts the
+ * transfer on a stack, and wakes the loop if that may be asleep.
+ *
+ * word      written by                         order    pairs with
+ * --------  ---------------------------------  -------  -----------------------------------------
+ * granted   push, in any thread: CAS           release  take: the transfer's next is seen
+ * granted   take: exchange, NULL               acquire  push
+ * granted   sleep: CAS, NULL to asleep         release  push: what it pushes on is nothing of ours
+ *
+ * The bottom of the stack says whether the loop is in a function of ours, which looks again before
+ * it leaves (NULL), or may be asleep (a mark). Who pushes on the mark is the one who wakes it. So a
+ * sleep costs one system call to end, and transfers that begin where others end, in one loop, none.
+ */
+
+#include "guard.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <search.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <weir/partition.h>
+#include <weir/wait.h>
+
+/* That another thread has opened an origin is not told: one looks. */
+#define CLOSED_LOOK (10 * WEIR_MS)
+
+/* As weir/wait.h asks of loops, where room is kept for partitions. */
+#define PARTITIONS_LOOK (100 * WEIR_MS)
+
+enum state {
+	WAITING, /* in the limiter's queue */
+	FLYING,  /* in curl's handle */
+	ENDED,   /* to be told */
+};
+
+struct transfer {
+	CURL *easy;
+	struct weir_curl_multi *multi;
+	enum state state;
+	bool ready;  /* in multi->ready: its permit is there */
+	bool parted; /* its limiter has partitions */
+	struct hold hold;
+	struct weir_wait wait;
+	weir_time deadline;
+	struct transfer *next;      /* on the stack */
+	TAILQ_ENTRY(transfer) link; /* in the list of its state */
+	TAILQ_ENTRY(transfer) ready_link;
+	int error;
+	CURLcode result;
+};
+
+TAILQ_HEAD(transfers, transfer);
+
+struct weir_curl_multi {
+	struct weir_curl *guard;
+	CURLM *curl;
+	bool inside; /* curl runs, and with it the program's callbacks */
+	void *tree;  /* of all transfers, by easy handle */
+	struct transfers waiting, flying, ended, ready;
+	unsigned waiting_count, flying_count, parted_count;
+	weir_time looked; /* for room that lapsed */
+
+	_Atomic(struct transfer *) granted;
+	struct transfer asleep; /* its address is the mark */
+
+	/* With an event loop only. */
+	int fd; /* -1: there is none */
+	void *fd_data;
+	curl_socket_callback socket;
+	void *socket_data;
+	curl_multi_timer_callback timer;
+	void *timer_data;
+	weir_time curl_due; /* WEIR_FOREVER: never */
+	weir_time due;      /* what timer was told */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const uintptr_t x = (uintptr_t)((const struct transfer *)a)->easy;
+	const uintptr_t y = (uintptr_t)((const struct transfer *)b)->easy;
+
+	return (x > y) - (x < y);
+}
+
+static struct transfer *find(const struct weir_curl_multi *m, CURL *easy)
+{
+	const struct transfer wanted = {.easy = easy};
+	struct transfer *const *node = tfind(&wanted, &m->tree, compare);
+
+	return node != NULL ? *node : NULL;
+}
+
+static struct transfers *list_of(struct weir_curl_multi *m, enum state state)
+{
+	switch (state) {
+	case WAITING:
+		return &m->waiting;
+	case FLYING:
+		return &m->flying;
+	default:
+		return &m->ended;
+	}
+}
+
+/* By deadline. Mostly the new one is the last, as all wait for as long. */
+static void insert_waiting(struct weir_curl_multi *m, struct transfer *t)
+{
+	struct transfer *before = TAILQ_LAST(&m->waiting, transfers);
+
+	while (before != NULL && before->deadline > t->deadline)
+		before = TAILQ_PREV(before, transfers, link);
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&m->waiting, before, t, link);
+	else
+		TAILQ_INSERT_HEAD(&m->waiting, t, link);
+}
+
+static void count(struct weir_curl_multi *m, const struct transfer *t, unsigned by)
+{
+	if (t->state == FLYING)
+		m->flying_count += by;
+	if (t->state != WAITING)
+		return;
+	m->waiting_count += by;
+	if (t->parted)
+		m->parted_count += by;
+}
+
+static void insert(struct weir_curl_multi *m, struct transfer *t, enum state state)
+{
+	t->state = state;
+	count(m, t, 1);
+	if (state == WAITING)
+		insert_waiting(m, t);
+	else
+		TAILQ_INSERT_TAIL(list_of(m, state), t, link);
+}
+
+static void take_out(struct weir_curl_multi *m, struct transfer *t)
+{
+	count(m, t, -1u);
+	TAILQ_REMOVE(list_of(m, t->state), t, link);
+	if (t->ready)
+		TAILQ_REMOVE(&m->ready, t, ready_link);
+	t->ready = false;
+}
+
+static void move(struct weir_curl_multi *m, struct transfer *t, enum state state)
+{
+	take_out(m, t);
+	insert(m, t, state);
+}
+
+static void end(struct weir_curl_multi *m, struct transfer *t, int error, CURLcode result)
+{
+	t->error = error;
+	t->result = result;
+	move(m, t, ENDED);
+}
+
+static void forget(struct weir_curl_multi *m, struct transfer *t)
+{
+	take_out(m, t);
+	tdelete(t, &m->tree, compare);
+	free(t);
+}
+
+static void wake(const struct weir_curl_multi *m)
+{
+	const uint64_t one = 1;
+
+	if (m->fd < 0)
+		curl_multi_wakeup(m->curl);
+	else if (write(m->fd, &one, sizeof(one)) < 0)
+		return; /* it is full, and so it wakes */
+}
+
+/* weir_granted_fn: in whichever thread brings the permit. */
+static void granted(void *arg)
+{
+	struct transfer *t = arg;
+	struct weir_curl_multi *m = t->multi;
+	struct transfer *top = atomic_load_explicit(&m->granted, memory_order_relaxed);
+
+	do {
+		t->next = top != &m->asleep ? top : NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&m->granted, &top, t, memory_order_release,
+							memory_order_relaxed));
+	if (top == &m->asleep)
+		wake(m);
+}
+
+/* From the stack to the list; and from now on the loop is awake. */
+static void take_granted(struct weir_curl_multi *m)
+{
+	struct transfer *t = atomic_exchange_explicit(&m->granted, NULL, memory_order_acquire);
+	struct transfer *newer = NULL;
+
+	for (; t != NULL && t != &m->asleep; t = t->next) {
+		t->ready = true;
+		if (newer != NULL)
+			TAILQ_INSERT_BEFORE(newer, t, ready_link);
+		else
+			TAILQ_INSERT_TAIL(&m->ready, t, ready_link);
+		newer = t;
+	}
+}
+
+/* False: somebody has a permit meanwhile. */
+static bool fall_asleep(struct weir_curl_multi *m)
+{
+	struct transfer *none = NULL;
+
+	return atomic_compare_exchange_strong_explicit(&m->granted, &none, &m->asleep,
+						       memory_order_release, memory_order_relaxed);
+}
+
+static int error_of(CURLMcode code)
+{
+	switch (code) {
+	case CURLM_OK:
+		return 0;
+	case CURLM_OUT_OF_MEMORY:
+		return -ENOMEM;
+	case CURLM_ADDED_ALREADY:
+		return -EEXIST;
+	case CURLM_RECURSIVE_API_CALL:
+		return -EDEADLK;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* It has its permit. */
+static int start(struct weir_curl_multi *m, struct transfer *t)
+{
+	const int error = error_of(curl_multi_add_handle(m->curl, t->easy));
+
+	if (error == 0)
+		move(m, t, FLYING);
+	else
+		hold_drop(m->guard, &t->hold, WEIR_IGNORE);
+	return error;
+}
+
+/* Start one that waits, if its permit is there and its origin open. */
+static void try_start(struct weir_curl_multi *m, struct transfer *t)
+{
+	int error;
+
+	if (closed_until(m->guard, t->hold.limiter) != 0 ||
+	    weir_poll(t->hold.limiter, &t->wait, &t->hold.token) != 0)
+		return;
+	take_granted(m); /* it may have had to be told yet */
+	error = start(m, t);
+	if (error != 0)
+		end(m, t, error, CURLE_OK);
+}
+
+/* Out of the queue, with its permit if that has come, and off the stack. */
+static void stop_waiting(struct weir_curl_multi *m, struct transfer *t, enum weir_outcome outcome)
+{
+	const int came = weir_cancel(t->hold.limiter, &t->wait, &t->hold.token);
+
+	(void)came; /* the token says so too */
+	take_granted(m);
+	hold_drop(m->guard, &t->hold, outcome);
+}
+
+static void start_ready(struct weir_curl_multi *m)
+{
+	struct transfer *t, *next;
+
+	for (t = TAILQ_FIRST(&m->ready); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, ready_link);
+		try_start(m, t);
+	}
+}
+
+static void expire(struct weir_curl_multi *m, weir_time now)
+{
+	struct transfer *t;
+
+	while ((t = TAILQ_FIRST(&m->waiting)) != NULL && t->deadline <= now) {
+		stop_waiting(m, t, WEIR_IGNORE);
+		end(m, t, -ETIMEDOUT, CURLE_OK);
+	}
+}
+
+/* Room that is kept for a partition lapses, and who polls has the limiter look. */
+static void look_for_lapsed(struct weir_curl_multi *m, weir_time now)
+{
+	struct transfer *t, *next;
+
+	if (m->parted_count == 0 || now - m->looked < PARTITIONS_LOOK)
+		return;
+	m->looked = now;
+	for (t = TAILQ_FIRST(&m->waiting); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (t->parted && !t->ready)
+			try_start(m, t);
+	}
+}
+
+static void admit(struct weir_curl_multi *m)
+{
+	const weir_time now = weir_now();
+
+	take_granted(m);
+	start_ready(m);
+	expire(m, now);
+	look_for_lapsed(m, now);
+}
+
+/* What curl has finished. What was added behind our back is told like all else. */
+static struct transfer *finished(struct weir_curl_multi *m, CURL *easy)
+{
+	struct transfer *t = find(m, easy);
+
+	if (t != NULL)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return NULL;
+	t->easy = easy;
+	if (tsearch(t, &m->tree, compare) == NULL) {
+		free(t);
+		return NULL;
+	}
+	insert(m, t, FLYING);
+	return t;
+}
+
+static void collect(struct weir_curl_multi *m)
+{
+	struct transfer *t;
+	CURLcode result;
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(m->curl, &left)) != NULL) {
+		result = message->data.result;
+		t = finished(m, message->easy_handle);
+		if (t == NULL)
+			continue;
+		curl_multi_remove_handle(m->curl, t->easy);
+		if (t->hold.limiter != NULL)
+			hold_finish(m->guard, &t->hold, t->easy, result);
+		end(m, t, 0, result);
+	}
+}
+
+/* Curl has nothing left, and its messages are read: these were taken out behind our back. */
+static void give_up_lost(struct weir_curl_multi *m)
+{
+	struct transfer *t;
+
+	while ((t = TAILQ_FIRST(&m->flying)) != NULL) {
+		hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
+		forget(m, t);
+	}
+}
+
+/* After curl has run: until nothing more can begin. */
+static void settle(struct weir_curl_multi *m, int curl_running)
+{
+	collect(m);
+	if (curl_running == 0)
+		give_up_lost(m);
+	do {
+		collect(m);
+		admit(m);
+	} while (!fall_asleep(m));
+}
+
+static int running_now(const struct weir_curl_multi *m)
+{
+	const unsigned all = m->waiting_count + m->flying_count;
+
+	return all < INT_MAX ? (int)all : INT_MAX;
+}
+
+static weir_time sooner(weir_time a, weir_time b)
+{
+	return a < b ? a : b;
+}
+
+/* When to look without being woken; WEIR_FOREVER: never. */
+static weir_time due(const struct weir_curl_multi *m)
+{
+	const struct transfer *first = TAILQ_FIRST(&m->waiting);
+	weir_time when;
+
+	if (first == NULL)
+		return WEIR_FOREVER;
+	when = first->deadline;
+	if (!TAILQ_EMPTY(&m->ready))
+		when = sooner(when, weir_now() + CLOSED_LOOK);
+	if (m->parted_count > 0)
+		when = sooner(when, m->looked + PARTITIONS_LOOK);
+	return when;
+}
+
+/* Milliseconds from now, rounded up, so that it is over then; below 0: for ever. */
+static long until(weir_time when)
+{
+	const weir_time now = weir_now();
+	weir_dur ms;
+
+	if (when == WEIR_FOREVER)
+		return -1;
+	if (when <= now)
+		return 0;
+	ms = (when - now + WEIR_MS - 1) / WEIR_MS;
+	return ms < INT_MAX ? (long)ms : INT_MAX;
+}
+
+/* Tell the event loop's timer, if what it was told is no longer so. */
+static int set_timer(struct weir_curl_multi *m)
+{
+	const weir_time when = sooner(due(m), m->curl_due);
+
+	if (m->timer == NULL || when == m->due)
+		return 0;
+	m->due = when;
+	return m->timer(m->curl, until(when), m->timer_data);
+}
+
+/* curl_multi_timer_callback. */
+static int curl_sets_timer(CURLM *curl, long timeout_ms, void *arg)
+{
+	struct weir_curl_multi *m = arg;
+
+	(void)curl;
+	m->curl_due = timeout_ms < 0 ? WEIR_FOREVER : weir_now() + (weir_time)timeout_ms * WEIR_MS;
+	return set_timer(m);
+}
+
+int weir_curl_multi_create(struct weir_curl *guard, struct weir_curl_multi **multi)
+{
+	struct weir_curl_multi *m = calloc(1, sizeof(*m));
+
+	*multi = NULL;
+	if (m == NULL)
+		return -ENOMEM;
+	m->guard = guard;
+	m->fd = -1;
+	m->curl_due = m->due = WEIR_FOREVER;
+	TAILQ_INIT(&m->waiting);
+	TAILQ_INIT(&m->flying);
+	TAILQ_INIT(&m->ended);
+	TAILQ_INIT(&m->ready);
+	atomic_init(&m->granted, &m->asleep);
+	m->curl = curl_multi_init();
+	if (m->curl == NULL) {
+		free(m);
+		return -ENOMEM;
+	}
+	atomic_fetch_add_explicit(&guard->users, 1, memory_order_relaxed);
+	*multi = m;
+	return 0;
+}
+
+static void close_fd(struct weir_curl_multi *m)
+{
+	if (m->fd < 0)
+		return;
+	m->socket(NULL, m->fd, CURL_POLL_REMOVE, m->socket_data, m->fd_data);
+	close(m->fd);
+}
+
+/*
+ * Those that wait go first, as a permit that comes back may wake the handle. Those in flight are
+ * left to curl, which knows best what is still there.
+ */
+void weir_curl_multi_destroy(struct weir_curl_multi *m)
+{
+	struct transfer *t;
+
+	if (m == NULL)
+		return;
+	m->timer = NULL;
+	while ((t = TAILQ_FIRST(&m->waiting)) != NULL) {
+		stop_waiting(m, t, WEIR_CANCELLED);
+		forget(m, t);
+	}
+	curl_multi_cleanup(m->curl);
+	give_up_lost(m);
+	while ((t = TAILQ_FIRST(&m->ended)) != NULL)
+		forget(m, t);
+	close_fd(m);
+	atomic_fetch_sub_explicit(&m->guard->users, 1, memory_order_release);
+	free(m);
+}
+
+CURLM *weir_curl_multi_handle(const struct weir_curl_multi *m)
+{
+	return m->curl;
+}
+
+/* Who can have a permit at once is not made to stand in the queue, and need not have one. */
+static bool has_room(const struct weir_limiter *limiter)
+{
+	return weir_waiting(limiter) == 0 && weir_inflight(limiter) < weir_limit(limiter);
+}
+
+/* A permit now, a place in the queue, or neither. */
+static int ask(struct weir_curl_multi *m, struct transfer *t, const struct weir_call *call)
+{
+	struct weir_limiter *limiter = t->hold.limiter;
+	const bool bypass = (call->flags & WEIR_CALL_BYPASS) != 0;
+	const bool closed = !bypass && closed_until(m->guard, limiter) != 0;
+	const bool waits = !bypass && t->deadline > weir_now();
+	int error;
+
+	if (closed && (!waits || closed_for(m->guard, limiter, t->deadline)))
+		return -EBUSY;
+	if (!closed && (!waits || has_room(limiter))) {
+		error = weir_try_acquire_for(limiter, call, &t->hold.token);
+		if (error != -EAGAIN || !waits)
+			return error;
+	}
+	return weir_enqueue_for(limiter, call, granted, t, &t->wait);
+}
+
+static int make_transfer(struct weir_curl_multi *m, CURL *easy, const struct weir_curl_call *call,
+			 struct transfer **transfer)
+{
+	struct transfer *t = calloc(1, sizeof(*t));
+	int error;
+
+	*transfer = t;
+	if (t == NULL)
+		return -ENOMEM;
+	t->easy = easy;
+	t->multi = m;
+	t->deadline = call->deadline;
+	error = hold_find(m->guard, easy, call->key, &t->hold);
+	if (error == 0 && tsearch(t, &m->tree, compare) == NULL) {
+		hold_drop(m->guard, &t->hold, WEIR_IGNORE);
+		error = -ENOMEM;
+	}
+	if (error != 0) {
+		free(t);
+		return error;
+	}
+	t->parted = weir_partition_count(t->hold.limiter) > 0;
+	insert(m, t, WAITING);
+	return 0;
+}
+
+/*
+ * The handle is in the tree. If it is not in curl's, the one that was there has been cleaned up,
+ * and this is another at its address.
+ */
+static int replace(struct weir_curl_multi *m, struct transfer *t)
+{
+	if (t->state != FLYING || curl_multi_add_handle(m->curl, t->easy) != CURLM_OK)
+		return -EEXIST;
+	curl_multi_remove_handle(m->curl, t->easy);
+	hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
+	forget(m, t);
+	return 0;
+}
+
+int weir_curl_multi_add(struct weir_curl_multi *m, CURL *easy, const struct weir_curl_call *call)
+{
+	static const struct weir_curl_call ordinary;
+	struct transfer *t = find(m, easy);
+	int error = 0;
+
+	if (m->inside)
+		return -EDEADLK;
+	if (t != NULL)
+		error = replace(m, t);
+	if (call == NULL)
+		call = &ordinary;
+	if (error == 0)
+		error = make_transfer(m, easy, call, &t);
+	if (error != 0)
+		return error;
+	error = ask(m, t, &call->call);
+	if (error == 0 && t->hold.token.state != 0)
+		error = start(m, t);
+	if (error != 0) {
+		hold_drop(m->guard, &t->hold, WEIR_IGNORE);
+		forget(m, t);
+	}
+	set_timer(m);
+	return error;
+}
+
+/* What was noticed on the way is seen to when the loop comes back. */
+static void leave(struct weir_curl_multi *m)
+{
+	while (!fall_asleep(m))
+		take_granted(m);
+	if (!TAILQ_EMPTY(&m->ready))
+		wake(m);
+}
+
+int weir_curl_multi_remove(struct weir_curl_multi *m, CURL *easy)
+{
+	struct transfer *t = find(m, easy);
+
+	if (m->inside)
+		return -EDEADLK;
+	if (t == NULL)
+		return -ENOENT;
+	take_granted(m);
+	if (t->state == FLYING)
+		curl_multi_remove_handle(m->curl, easy);
+	if (t->state == WAITING)
+		stop_waiting(m, t, WEIR_CANCELLED);
+	else
+		hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
+	forget(m, t);
+	leave(m);
+	set_timer(m);
+	return 0;
+}
+
+bool weir_curl_multi_done(struct weir_curl_multi *m, struct weir_curl_done *done)
+{
+	struct transfer *t = TAILQ_FIRST(&m->ended);
+
+	if (t == NULL)
+		return false;
+	*done = (struct weir_curl_done){.easy = t->easy, .error = t->error, .result = t->result};
+	forget(m, t);
+	return true;
+}
+
+CURLMcode weir_curl_multi_perform(struct weir_curl_multi *m, int *running)
+{
+	int curl_running = 0;
+	CURLMcode code;
+
+	if (m->inside)
+		return CURLM_RECURSIVE_API_CALL;
+	admit(m);
+	m->inside = true;
+	code = curl_multi_perform(m->curl, &curl_running);
+	m->inside = false;
+	settle(m, code == CURLM_OK ? curl_running : -1);
+	*running = running_now(m);
+	return code;
+}
+
+CURLMcode weir_curl_multi_poll(struct weir_curl_multi *m, struct curl_waitfd *extra, unsigned count,
+			       int timeout_ms, int *ready)
+{
+	const long own = until(due(m));
+
+	if (own >= 0 && own < timeout_ms)
+		timeout_ms = (int)own;
+	return curl_multi_poll(m->curl, extra, count, timeout_ms, ready);
+}
+
+int weir_curl_multi_sockets(struct weir_curl_multi *m, curl_socket_callback socket,
+			    void *socket_data, curl_multi_timer_callback timer, void *timer_data)
+{
+	if (socket == NULL || timer == NULL || m->fd >= 0)
+		return -EINVAL;
+	m->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (m->fd < 0)
+		return -errno;
+	m->socket = socket;
+	m->socket_data = socket_data;
+	m->timer = timer;
+	m->timer_data = timer_data;
+	curl_multi_setopt(m->curl, CURLMOPT_SOCKETDATA, socket_data);
+	curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, socket);
+	curl_multi_setopt(m->curl, CURLMOPT_TIMERDATA, m);
+	curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, curl_sets_timer);
+	socket(NULL, m->fd, CURL_POLL_IN, socket_data, m->fd_data);
+	return 0;
+}
+
+/* Curl's part: not for the socket that is ours. How many run; below 0: not known. */
+static CURLMcode act(struct weir_curl_multi *m, curl_socket_t socket, int events, int *curl_running)
+{
+	uint64_t wakes;
+	CURLMcode code;
+
+	*curl_running = -1;
+	if (m->fd >= 0 && socket == m->fd)
+		return read(m->fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN
+			       ? CURLM_INTERNAL_ERROR
+			       : CURLM_OK;
+	m->inside = true;
+	code = curl_multi_socket_action(m->curl, socket, events, curl_running);
+	m->inside = false;
+	if (code != CURLM_OK)
+		*curl_running = -1;
+	return code;
+}
+
+CURLMcode weir_curl_multi_socket_action(struct weir_curl_multi *m, curl_socket_t socket, int events,
+					int *running)
+{
+	int curl_running;
+	CURLMcode code;
+
+	if (m->inside)
+		return CURLM_RECURSIVE_API_CALL;
+	if (socket == CURL_SOCKET_TIMEOUT)
+		m->due = m->curl_due = WEIR_FOREVER; /* it has gone off: curl says when again */
+	admit(m);
+	code = act(m, socket, events, &curl_running);
+	settle(m, curl_running);
+	*running = running_now(m);
+	set_timer(m);
+	return code;
+}
+
+CURLMcode weir_curl_multi_assign(struct weir_curl_multi *m, curl_socket_t socket, void *data)
+{
+	if (m->fd < 0 || socket != m->fd)
+		return curl_multi_assign(m->curl, socket, data);
+	m->fd_data = data;
+	return CURLM_OK;
+}

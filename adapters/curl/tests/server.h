@@ -1,0 +1,29 @@
+/*
+ * An HTTP server in this process, on a free port of loopback, that does what its paths say:
+ *
+ *	/ok                   answers at once
+ *	/sleep?ms=N           answers after so long
+ *	/hang                 answers when server_let_go() is called
+ *	/status?code=N&retry=N   answers with that status, and that Retry-After if there is one
+ *	/redirect?to=URL      302
+ */
+#ifndef WEIR_ADAPTERS_CURL_TESTS_SERVER_H
+#define WEIR_ADAPTERS_CURL_TESTS_SERVER_H
+
+#include <stdint.h>
+
+struct server;
+
+struct server *server_start(void);
+void server_stop(struct server *server);
+uint16_t server_port(const struct server *server);
+
+/* Requests in progress now, and at most so far. */
+unsigned server_busy(const struct server *server);
+unsigned server_most(const struct server *server);
+
+/* Let those that hang go, and all that come. */
+void server_let_go(struct server *server);
+void server_hold_again(struct server *server);
+
+#endif
