@@ -1,0 +1,109 @@
+/*
+ * A gRPC server on SQLite that admits as many calls at once as it can bear.
+ *
+ *	weir-grpc-serve [LIMIT [STATS]]
+ *
+ * LIMIT is a limit as text, or none; STATS is a file in which the limiter is shown.
+ */
+#include <weir/grpc.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "lookup.grpc.pb.h"
+
+extern "C" {
+#include "stats.h"
+#include "store.h"
+}
+
+namespace
+{
+
+constexpr unsigned ROWS = 400000;
+
+using weir::example::Answer;
+using weir::example::Lookup;
+using weir::example::Query;
+
+class lookup final : public Lookup::Service
+{
+public:
+	lookup(weir::limiter_ref limiter, store *reports) : server_(limiter), reports_(reports)
+	{
+	}
+
+	grpc::Status Report(grpc::ServerContext *context, const Query *query,
+			    Answer *answer) override
+	{
+		return server_.serve(context, [&] {
+			char text[1024];
+			const int length = store_report(reports_, query->shop(), text,
+							sizeof(text));
+
+			if (length < 0)
+				return grpc::Status(grpc::StatusCode::INTERNAL, "no report");
+			answer->set_text(text, static_cast<std::size_t>(length));
+			return grpc::Status::OK;
+		});
+	}
+
+private:
+	weir::grpc_server server_;
+	store *reports_;
+};
+
+std::atomic<bool> ended{false};
+
+void end(int)
+{
+	ended = true;
+}
+
+/* Ten times a second, until the program is to end. */
+void show(weir::limiter_ref limiter, const char *path)
+{
+	std::FILE *file = path != nullptr ? std::fopen(path, "we") : nullptr;
+
+	if (file != nullptr)
+		stats_header(file);
+	while (!ended) {
+		if (file != nullptr)
+			stats_line(file, limiter.get(), 0);
+		std::this_thread::sleep_for(std::chrono::milliseconds(100));
+	}
+	if (file != nullptr)
+		std::fclose(file);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	const std::string text = argc > 1 ? argv[1] : "elastic";
+	weir::config config;
+	weir::status how = config.set_limit(text == "none" ? "fixed:limit=8388607" : text);
+	weir::limiter limiter(config, how ? &how : nullptr);
+	store *reports = store_create(ROWS);
+	grpc::ServerBuilder builder;
+	int port = 0;
+
+	if (!how || !limiter || reports == nullptr) {
+		std::fprintf(stderr, "weir-grpc-serve: %s\n", how.why);
+		return 1;
+	}
+	std::signal(SIGTERM, end);
+	std::signal(SIGINT, end);
+	lookup service(limiter, reports);
+	builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+	builder.RegisterService(&service);
+	std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+	std::printf("listening on 127.0.0.1:%d\n", port);
+	std::fflush(stdout);
+	show(limiter, argc > 2 ? argv[2] : nullptr);
+	server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+	std::printf("in flight %u\n", limiter.inflight());
+	store_destroy(reports);
+}

@@ -1,0 +1,166 @@
+/*
+ * The server's side: what handlers ask, in the synchronous API by a call, in the callback API by a
+ * reactor that begins its work when there is a permit.
+ */
+
+#include "waiting.hpp"
+
+#include <grpcpp/server_context.h>
+
+namespace weir
+{
+
+using grpc_detail::waiting;
+
+struct grpc_server::state {
+	limiter_ref limiter;
+	grpc_config config;
+};
+
+struct grpc_unary::state {
+	std::shared_ptr<const grpc_server::state> common;
+	::grpc::CallbackServerContext *context;
+	work run;
+	permit got{};
+	std::shared_ptr<waiting> wait{};
+};
+
+namespace
+{
+
+weir_time until_of(const grpc_config &config, const ::grpc::ServerContextBase &context) noexcept
+{
+	return config.wait.count() > 0
+		       ? grpc_detail::wait_until(context.raw_deadline(), config.wait)
+		       : 0;
+}
+
+/* Of a call that is over for its client the status says nothing. */
+weir_outcome outcome_of(const grpc_config &config, const ::grpc::ServerContextBase &context,
+			const ::grpc::Status &status)
+{
+	if (context.IsCancelled())
+		return grpc_detail::time_of(context.raw_deadline()) <= weir_now() ? WEIR_TIMED_OUT
+										  : WEIR_CANCELLED;
+	return config.outcome ? config.outcome(status) : grpc_outcome(status);
+}
+
+} // namespace
+
+weir_call grpc_call_by_metadata(limiter_ref limiter, const ::grpc::ServerContextBase &context,
+				const std::string &name)
+{
+	const auto found = context.client_metadata().find(
+		::grpc::string_ref(name.data(), name.size()));
+	weir_call call{};
+
+	if (found != context.client_metadata().end())
+		call.partition = limiter.partition_find(
+			std::string(found->second.data(), found->second.size()).c_str());
+	return call;
+}
+
+grpc_unary::grpc_unary(std::unique_ptr<state> own) : own_(std::move(own))
+{
+}
+
+grpc_unary::~grpc_unary() = default;
+
+void grpc_unary::Finish(::grpc::Status status)
+{
+	if (own_->got)
+		own_->got.release(outcome_of(own_->common->config, *own_->context, status));
+	::grpc::ServerUnaryReactor::Finish(std::move(status));
+}
+
+void grpc_unary::OnDone()
+{
+	delete this;
+}
+
+/* The handler has returned when this comes, and own_->wait is no longer written. */
+void grpc_unary::OnCancel()
+{
+	if (own_->wait != nullptr)
+		own_->wait->stop();
+}
+
+grpc_server::grpc_server(limiter_ref limiter, grpc_config config)
+	: own_(std::make_shared<const state>(state{limiter, std::move(config)}))
+{
+}
+
+::grpc::ServerUnaryReactor *grpc_server::serve(::grpc::CallbackServerContext *context,
+					       grpc_unary::work work, const weir_call &call) const
+{
+	auto own = std::make_unique<grpc_unary::state>(
+		grpc_unary::state{own_, context, std::move(work)});
+	auto *unary = new grpc_unary(std::move(own));
+	const auto begin = [unary](int error, permit got) {
+		grpc_unary::state &s = *unary->own_;
+
+		if (error != 0) {
+			unary->Finish(grpc_detail::refused(s.common->config,
+							   s.context->raw_deadline(), error));
+			return;
+		}
+		s.got = std::move(got);
+		s.run(*unary);
+	};
+	const int error = waiting::begin(own_->limiter, call, until_of(own_->config, *context),
+					 begin, unary->own_->wait);
+
+	if (error != 0)
+		begin(error, permit());
+	return unary;
+}
+
+permit grpc_server::admit(const weir_call &call) const noexcept
+{
+	return own_->limiter.try_acquire(call);
+}
+
+permit grpc_server::admit_stream(const weir_call &call) const noexcept
+{
+	permit got = admit(call);
+
+	begin_stream(got);
+	return got;
+}
+
+::grpc::Status grpc_server::refusal() const
+{
+	return grpc_detail::refused(own_->config, gpr_inf_future(GPR_CLOCK_MONOTONIC), -EAGAIN);
+}
+
+weir_outcome grpc_server::outcome(const ::grpc::ServerContextBase &context,
+				  const ::grpc::Status &status) const
+{
+	return outcome_of(own_->config, context, status);
+}
+
+permit grpc_server::acquire(const ::grpc::ServerContextBase &context,
+			    const weir_call &call) const noexcept
+{
+	const weir_time until = until_of(own_->config, context);
+
+	if (until == 0)
+		return admit(call);
+	if (until == WEIR_FOREVER)
+		return own_->limiter.acquire(std::chrono::steady_clock::time_point::max(), call);
+	return own_->limiter.acquire(
+		std::chrono::steady_clock::time_point(std::chrono::nanoseconds(until)), call);
+}
+
+void grpc_server::begin_stream(permit &got) const noexcept
+{
+	if (got && !own_->config.count_streams)
+		got.detach();
+}
+
+::grpc::Status grpc_server::refused(const ::grpc::ServerContextBase &context, int error) const
+{
+	return grpc_detail::refused(own_->config, context.raw_deadline(), error);
+}
+
+} // namespace weir

@@ -1,0 +1,762 @@
+/*
+ * Every way that a call can begin and end, at both ends, and that its permit is back after each.
+ */
+#include <weir/grpc.hpp>
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "lookup.grpc.pb.h"
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using std::chrono::system_clock;
+using weir::example::Answer;
+using weir::example::Lookup;
+using weir::example::Query;
+
+constexpr unsigned HANG = 1000000000; /* sleep_ms: until let go */
+
+weir::limiter make_limiter(unsigned limit, unsigned queue)
+{
+	weir::config config;
+
+	CHECK(config.set_limit("fixed:limit=" + std::to_string(limit)));
+	config.queue = queue;
+	return weir::limiter(config);
+}
+
+void wait_for(const std::function<bool()> &happened)
+{
+	while (!happened())
+		std::this_thread::sleep_for(1ms);
+}
+
+void check_idle(const weir::limiter &limiter)
+{
+	wait_for([&] { return limiter.inflight() == 0 && limiter.waiting() == 0; });
+	CHECK(limiter.snapshot().double_released == 0);
+}
+
+/* What the work of a server has come to. */
+struct work {
+	std::atomic<unsigned> busy{0}, most{0}, begun{0};
+	std::atomic<bool> let_go{false};
+
+	void enter()
+	{
+		const unsigned now = ++busy;
+		unsigned seen = most;
+
+		begun++;
+		while (seen < now && !most.compare_exchange_weak(seen, now))
+			;
+	}
+
+	bool is_over(const Query &query, system_clock::time_point since) const
+	{
+		return query.sleep_ms() == HANG
+			       ? let_go.load()
+			       : system_clock::now() >=
+					 since + std::chrono::milliseconds(query.sleep_ms());
+	}
+};
+
+grpc::Status status_of(const Query &query)
+{
+	return grpc::Status(static_cast<grpc::StatusCode>(query.status()), "as asked");
+}
+
+class sync_service final : public Lookup::Service
+{
+public:
+	sync_service(weir::grpc_server server, weir::limiter_ref limiter, work &done)
+		: server_(std::move(server)), limiter_(limiter), done_(done)
+	{
+	}
+
+	grpc::Status Report(grpc::ServerContext *context, const Query *query, Answer *) override
+	{
+		const weir_call call = weir::grpc_call_by_metadata(limiter_, *context, "class");
+
+		return server_.serve(
+			context, [&] { return sleep(context, *query); }, call);
+	}
+
+	grpc::Status Watch(grpc::ServerContext *context, const Query *query,
+			   grpc::ServerWriter<Answer> *writer) override
+	{
+		return server_.serve_stream(context, [&] {
+			for (unsigned i = 0; i < query->count(); i++)
+				writer->Write(Answer());
+			return sleep(context, *query);
+		});
+	}
+
+private:
+	grpc::Status sleep(grpc::ServerContext *context, const Query &query)
+	{
+		const auto since = system_clock::now();
+
+		done_.enter();
+		wait_for([&] { return context->IsCancelled() || done_.is_over(query, since); });
+		done_.busy--;
+		return status_of(query);
+	}
+
+	weir::grpc_server server_;
+	weir::limiter_ref limiter_;
+	work &done_;
+};
+
+/* A stream that writes nothing, and ends as it is asked. */
+class watcher final : public grpc::ServerWriteReactor<Answer>
+{
+public:
+	watcher(const weir::grpc_server &server, grpc::CallbackServerContext *context,
+		const Query &query)
+		: server_(server), context_(context), permit_(server.admit_stream())
+	{
+		status_ = permit_ ? status_of(query) : server.refusal();
+		Finish(status_);
+	}
+
+	void OnDone() override
+	{
+		permit_.release(server_.outcome(*context_, status_));
+		delete this;
+	}
+
+private:
+	weir::grpc_server server_;
+	grpc::CallbackServerContext *context_;
+	weir::permit permit_;
+	grpc::Status status_{};
+};
+
+class callback_service final : public Lookup::CallbackService
+{
+public:
+	callback_service(weir::grpc_server server, weir::limiter_ref limiter, work &done)
+		: server_(std::move(server)), limiter_(limiter), done_(done)
+	{
+	}
+
+	grpc::ServerUnaryReactor *Report(grpc::CallbackServerContext *context, const Query *query,
+					 Answer *) override
+	{
+		const weir_call call = weir::grpc_call_by_metadata(limiter_, *context, "class");
+
+		return server_.serve(
+			context,
+			[this, context, query](weir::grpc_unary &unary) {
+				done_.enter();
+				sleep(context, *query, system_clock::now(), unary,
+				      std::make_shared<grpc::Alarm>());
+			},
+			call);
+	}
+
+	grpc::ServerWriteReactor<Answer> *Watch(grpc::CallbackServerContext *context,
+						const Query *query) override
+	{
+		return new watcher(server_, context, *query);
+	}
+
+private:
+	void sleep(grpc::CallbackServerContext *context, const Query &query,
+		   system_clock::time_point since, weir::grpc_unary &unary,
+		   std::shared_ptr<grpc::Alarm> alarm)
+	{
+		if (context->IsCancelled() || done_.is_over(query, since)) {
+			done_.busy--;
+			unary.Finish(status_of(query));
+			return;
+		}
+		auto next = std::make_shared<grpc::Alarm>();
+		next->Set(system_clock::now() + 1ms, [=, &query, &unary](bool) {
+			std::thread([=, &query, &unary] {
+				sleep(context, query, since, unary, next);
+			}).detach();
+		});
+		(void)alarm;
+	}
+
+	weir::grpc_server server_;
+	weir::limiter_ref limiter_;
+	work &done_;
+};
+
+/* A server of one of the two kinds, and a channel to it. */
+struct rig {
+	work done{};
+	std::unique_ptr<grpc::Service> service{};
+	std::unique_ptr<grpc::Server> server{};
+	std::shared_ptr<grpc::Channel> channel{};
+	std::unique_ptr<Lookup::Stub> stub{};
+	std::string target{};
+
+	rig(bool callbacks, weir::limiter_ref limiter, const weir::grpc_config &config = {})
+	{
+		const weir::grpc_server guard(limiter, config);
+		grpc::ServerBuilder builder;
+		int port = 0;
+
+		if (callbacks)
+			service = std::make_unique<callback_service>(guard, limiter, done);
+		else
+			service = std::make_unique<sync_service>(guard, limiter, done);
+		builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+		builder.RegisterService(service.get());
+		server = builder.BuildAndStart();
+		CHECK(server != nullptr && port != 0);
+		target = "127.0.0.1:" + std::to_string(port);
+		connect({});
+	}
+
+	~rig()
+	{
+		done.let_go = true;
+		server->Shutdown();
+	}
+
+	rig(const rig &) = delete;
+	rig &operator=(const rig &) = delete;
+
+	/* Without a limiter, or with one on the client's side. */
+	void connect(std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> limit)
+	{
+		std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
+			all;
+
+		if (limit != nullptr)
+			all.push_back(std::move(limit));
+		channel = grpc::experimental::CreateCustomChannelWithInterceptors(
+			target, grpc::InsecureChannelCredentials(), grpc::ChannelArguments(),
+			std::move(all));
+		stub = Lookup::NewStub(channel);
+	}
+};
+
+Query query_of(unsigned sleep_ms, grpc::StatusCode status = grpc::StatusCode::OK)
+{
+	Query query;
+
+	query.set_sleep_ms(sleep_ms);
+	query.set_status(status);
+	return query;
+}
+
+grpc::StatusCode ask(rig &r, const Query &query,
+		     const std::function<void(grpc::ClientContext &)> &prepare = {})
+{
+	grpc::ClientContext context;
+	Answer answer;
+
+	if (prepare)
+		prepare(context);
+	return r.stub->Report(&context, query, &answer).error_code();
+}
+
+grpc::StatusCode watch(rig &r, const Query &query)
+{
+	grpc::ClientContext context;
+	Answer answer;
+	const auto reader = r.stub->Watch(&context, query);
+
+	while (reader->Read(&answer))
+		;
+	return reader->Finish().error_code();
+}
+
+/* One that has a permit until it is let go. */
+class hanging
+{
+public:
+	explicit hanging(rig &r) : rig_(r)
+	{
+		const unsigned begun = rig_.done.begun;
+
+		thread_ = std::thread(
+			[this] { CHECK(ask(rig_, query_of(HANG)) == grpc::StatusCode::OK); });
+		wait_for([&] { return rig_.done.begun > begun; });
+	}
+
+	~hanging()
+	{
+		rig_.done.let_go = true;
+		thread_.join();
+		rig_.done.let_go = false;
+	}
+
+	hanging(const hanging &) = delete;
+	hanging &operator=(const hanging &) = delete;
+
+private:
+	rig &rig_;
+	std::thread thread_{};
+};
+
+/* So many at once, from a thread each; all are answered. */
+void crowd(rig &r, unsigned calls)
+{
+	std::vector<std::thread> threads;
+
+	for (unsigned i = 0; i < calls; i++)
+		threads.emplace_back([&] { CHECK(ask(r, query_of(2)) == grpc::StatusCode::OK); });
+	for (std::thread &thread : threads)
+		thread.join();
+}
+
+weir::grpc_config patient()
+{
+	weir::grpc_config config;
+
+	config.wait = 300s;
+	return config;
+}
+
+using grpc::StatusCode;
+
+const std::pair<StatusCode, unsigned> outcomes[] = {
+	{StatusCode::OK, 0},
+	{StatusCode::UNAVAILABLE, 1},
+	{StatusCode::RESOURCE_EXHAUSTED, 1},
+	{StatusCode::NOT_FOUND, 2},
+	{StatusCode::INTERNAL, 2},
+	{StatusCode::INVALID_ARGUMENT, 2},
+	{StatusCode::UNKNOWN, 2},
+	{StatusCode::DEADLINE_EXCEEDED, 3},
+	{StatusCode::CANCELLED, 4},
+};
+
+void check_outcomes(rig &r, const weir::limiter &limiter)
+{
+	for (const auto &outcome : outcomes)
+		CHECK(ask(r, query_of(0, outcome.first)) == outcome.first);
+	wait_for([&] { return limiter.inflight() == 0; });
+	const weir_snapshot now = limiter.snapshot();
+	CHECK(now.succeeded == 1);
+	CHECK(now.dropped == 2);
+	CHECK(now.ignored == 4);
+	CHECK(now.timed_out == 1);
+	CHECK(now.cancelled == 1);
+}
+
+void server_counts_outcomes(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(10, 0);
+	rig r(callbacks, limiter);
+
+	check_outcomes(r, limiter);
+}
+
+void server_refuses(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(1, 0);
+	weir::grpc_config config;
+
+	config.refusal = StatusCode::RESOURCE_EXHAUSTED;
+	{
+		rig r(callbacks, limiter);
+		hanging h(r);
+
+		CHECK(ask(r, query_of(0)) == StatusCode::UNAVAILABLE);
+		CHECK(watch(r, query_of(0)) == StatusCode::UNAVAILABLE);
+		CHECK(r.done.begun == 1);
+	}
+	{
+		rig r(callbacks, limiter, config);
+		hanging h(r);
+
+		CHECK(ask(r, query_of(0)) == StatusCode::RESOURCE_EXHAUSTED);
+	}
+	check_idle(limiter);
+}
+
+void server_lets_wait(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(3, 100);
+	rig r(callbacks, limiter, patient());
+
+	crowd(r, 40);
+	CHECK(r.done.most <= 3);
+	CHECK(limiter.snapshot().succeeded == 40);
+	check_idle(limiter);
+}
+
+void server_ends_waits(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(1, 100);
+	rig r(callbacks, limiter, patient());
+	hanging h(r);
+
+	CHECK(ask(r, query_of(0), [](grpc::ClientContext &context) {
+		      context.set_deadline(system_clock::now() + 50ms);
+	      }) == StatusCode::DEADLINE_EXCEEDED);
+	wait_for([&] { return limiter.waiting() == 0; });
+
+	grpc::ClientContext context;
+	Answer answer;
+	std::thread cancels([&] {
+		wait_for([&] { return limiter.waiting() == 1; });
+		context.TryCancel();
+	});
+	CHECK(r.stub->Report(&context, query_of(0), &answer).error_code() == StatusCode::CANCELLED);
+	cancels.join();
+	if (callbacks)
+		wait_for([&] { return limiter.waiting() == 0; });
+	CHECK(r.done.begun == 1);
+}
+
+void server_notices_who_goes(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(2, 0);
+	rig r(callbacks, limiter);
+	grpc::ClientContext context;
+	Answer answer;
+	std::thread cancels([&] {
+		wait_for([&] { return r.done.begun == 1; });
+		context.TryCancel();
+	});
+
+	CHECK(r.stub->Report(&context, query_of(HANG), &answer).error_code() ==
+	      StatusCode::CANCELLED);
+	cancels.join();
+	wait_for([&] { return limiter.snapshot().cancelled == 1; });
+	CHECK(ask(r, query_of(HANG), [](grpc::ClientContext &late) {
+		      late.set_deadline(system_clock::now() + 50ms);
+	      }) == StatusCode::DEADLINE_EXCEEDED);
+	wait_for([&] { return limiter.snapshot().timed_out + limiter.snapshot().cancelled == 2; });
+	check_idle(limiter);
+}
+
+void server_detaches_streams(bool callbacks)
+{
+	weir::limiter limiter = make_limiter(2, 0);
+	weir::grpc_config counted;
+
+	counted.count_streams = true;
+	{
+		rig r(callbacks, limiter);
+
+		CHECK(watch(r, query_of(0)) == StatusCode::OK);
+		wait_for([&] { return limiter.snapshot().succeeded == 1; });
+		CHECK(limiter.snapshot().detached == 1);
+	}
+	{
+		rig r(callbacks, limiter, counted);
+
+		CHECK(watch(r, query_of(0)) == StatusCode::OK);
+		wait_for([&] { return limiter.snapshot().succeeded == 2; });
+		CHECK(limiter.snapshot().detached == 1);
+	}
+	check_idle(limiter);
+}
+
+void server_has_partitions(bool callbacks)
+{
+	weir::config config;
+
+	CHECK(config.set_limit("fixed:limit=4"));
+	config.queue = 10;
+	config.set_partitions({{"live", 0.5, 0, 0, {}}, {"batch", 0.25, 0, 0, {}}});
+	weir::limiter limiter(config);
+	rig r(callbacks, limiter, patient());
+
+	for (const char *name : {"live", "live", "batch", "nothing"})
+		CHECK(ask(r, query_of(0), [&](grpc::ClientContext &context) {
+			      context.AddMetadata("class", name);
+		      }) == StatusCode::OK);
+	wait_for([&] { return limiter.inflight() == 0; });
+	CHECK(limiter.partition_snapshot(limiter.partition_find("live"))->succeeded == 2);
+	CHECK(limiter.partition_snapshot(limiter.partition_find("batch"))->succeeded == 1);
+	CHECK(limiter.partition_snapshot(0)->succeeded == 1);
+
+	/* Room that is kept for others lapses, and who waits for it is told. */
+	std::vector<std::thread> threads;
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([&] { CHECK(ask(r, query_of(HANG)) == StatusCode::OK); });
+	wait_for([&] { return r.done.busy == 4; });
+	r.done.let_go = true;
+	for (std::thread &thread : threads)
+		thread.join();
+	check_idle(limiter);
+}
+
+/* A server that admits all; and a limiter at the client. */
+struct client_rig {
+	weir::limiter limiter, all = make_limiter(1000, 0);
+	rig r;
+
+	client_rig(unsigned limit, unsigned queue, const weir::grpc_config &config = {})
+		: limiter(make_limiter(limit, queue)), r(true, all)
+	{
+		r.connect(weir::grpc_client_interceptor(limiter, config));
+	}
+};
+
+void client_counts_outcomes()
+{
+	client_rig c(10, 0);
+
+	check_outcomes(c.r, c.limiter);
+}
+
+void client_refuses()
+{
+	client_rig c(1, 0);
+	hanging h(c.r);
+
+	CHECK(ask(c.r, query_of(0)) == StatusCode::UNAVAILABLE);
+	CHECK(watch(c.r, query_of(0)) == StatusCode::UNAVAILABLE);
+	CHECK(c.r.done.begun == 1);
+	CHECK(c.all.snapshot().admitted == 1);
+}
+
+void client_lets_wait()
+{
+	client_rig c(3, 200, patient());
+	std::atomic<unsigned> ended{0};
+	std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+	const Query query = query_of(2);
+	Answer answers[100];
+
+	crowd(c.r, 40);
+	for (Answer &answer : answers) {
+		contexts.push_back(std::make_unique<grpc::ClientContext>());
+		c.r.stub->async()->Report(contexts.back().get(), &query, &answer,
+					  [&](const grpc::Status &status) {
+						  CHECK(status.ok());
+						  ended++;
+					  });
+	}
+	wait_for([&] { return ended == 100; });
+	CHECK(c.r.done.most <= 3);
+	CHECK(c.limiter.snapshot().succeeded == 140);
+	check_idle(c.limiter);
+}
+
+void client_ends_waits()
+{
+	client_rig c(1, 10, patient());
+	hanging h(c.r);
+	grpc::ClientContext context;
+	Answer answer;
+
+	CHECK(ask(c.r, query_of(0), [](grpc::ClientContext &late) {
+		      late.set_deadline(system_clock::now() + 50ms);
+	      }) == StatusCode::DEADLINE_EXCEEDED);
+	std::thread cancels([&] {
+		wait_for([&] { return c.limiter.waiting() == 1; });
+		context.TryCancel();
+	});
+	CHECK(c.r.stub->Report(&context, query_of(0), &answer).error_code() ==
+	      StatusCode::CANCELLED);
+	cancels.join();
+	CHECK(c.limiter.waiting() == 0);
+	CHECK(c.r.done.begun == 1);
+}
+
+/* Its first read goes below before the call is refused. */
+class reader final : public grpc::ClientReadReactor<Answer>
+{
+public:
+	void begin(rig &r)
+	{
+		r.stub->async()->Watch(&context_, &query_, this);
+		StartRead(&answer_);
+		StartCall();
+	}
+
+	void OnDone(const grpc::Status &status) override
+	{
+		code_ = status.error_code();
+		done_ = true;
+	}
+
+	StatusCode wait()
+	{
+		wait_for([this] { return done_.load(); });
+		return code_;
+	}
+
+	grpc::ClientContext context_{};
+
+private:
+	Query query_{};
+	Answer answer_{};
+	StatusCode code_ = StatusCode::OK;
+	std::atomic<bool> done_{false};
+};
+
+void client_limits_streams()
+{
+	weir::grpc_config config = patient();
+
+	config.wait = 50ms;
+	client_rig c(1, 10, config);
+	{
+		hanging h(c.r);
+		reader late, cancelled;
+
+		late.begin(c.r);
+		CHECK(late.wait() == StatusCode::UNAVAILABLE);
+		CHECK(watch(c.r, query_of(0)) == StatusCode::UNAVAILABLE);
+		cancelled.begin(c.r);
+		cancelled.context_.TryCancel();
+		CHECK(cancelled.wait() == StatusCode::CANCELLED);
+	}
+	reader good;
+	good.begin(c.r);
+	CHECK(good.wait() == StatusCode::OK);
+	CHECK(watch(c.r, query_of(0)) == StatusCode::OK);
+	CHECK(c.limiter.snapshot().detached == 2);
+	check_idle(c.limiter);
+}
+
+void client_asks_what_kind()
+{
+	weir::grpc_config config;
+	std::string seen;
+
+	config.classify = [&](const char *method,
+			      const std::multimap<std::string, std::string> &metadata) {
+		weir_call call{};
+
+		seen = method;
+		if (metadata.count("health") > 0)
+			call.flags = WEIR_CALL_BYPASS;
+		return call;
+	};
+	client_rig c(1, 0, config);
+	hanging h(c.r);
+
+	CHECK(ask(c.r, query_of(0)) == StatusCode::UNAVAILABLE);
+	CHECK(seen == "/weir.example.Lookup/Report");
+	CHECK(ask(c.r, query_of(0), [](grpc::ClientContext &context) {
+		      context.AddMetadata("health", "yes");
+	      }) == StatusCode::OK);
+}
+
+/* The server is in a process of its own, which is killed while calls are in flight and wait. */
+void client_survives_a_killed_server(int from_child, pid_t child)
+{
+	weir::limiter limiter = make_limiter(4, 100), all = make_limiter(1, 0);
+	rig r(true, all);
+	std::vector<std::thread> threads;
+	std::atomic<unsigned> unavailable{0};
+	int port = 0;
+
+	CHECK(read(from_child, &port, sizeof(port)) == sizeof(port));
+	r.target = "127.0.0.1:" + std::to_string(port);
+	r.connect(weir::grpc_client_interceptor(limiter, patient()));
+	CHECK(ask(r, query_of(0)) == StatusCode::OK);
+	for (int i = 0; i < 12; i++)
+		threads.emplace_back(
+			[&] { unavailable += ask(r, query_of(HANG)) == StatusCode::UNAVAILABLE; });
+	wait_for([&] { return limiter.inflight() == 4 && limiter.waiting() == 8; });
+	std::this_thread::sleep_for(50ms);
+	kill(child, SIGKILL);
+	waitpid(child, nullptr, 0);
+	for (std::thread &thread : threads)
+		thread.join();
+	CHECK(unavailable == 12);
+	CHECK(limiter.snapshot().dropped == 12);
+	check_idle(limiter);
+}
+
+void serve_until_killed(int to_parent)
+{
+	weir::limiter limiter = make_limiter(1000, 0);
+	rig r(true, limiter);
+	const int port = std::stoi(r.target.substr(r.target.find(':') + 1));
+
+	if (write(to_parent, &port, sizeof(port)) == sizeof(port))
+		pause();
+}
+
+/* Both ends limited, calls that end in every way, in no order. */
+void all_at_once(bool callbacks)
+{
+	weir::limiter at_server = make_limiter(3, 20), at_client = make_limiter(5, 20);
+	weir::grpc_config config;
+
+	config.wait = 20ms;
+	rig r(callbacks, at_server, config);
+	std::vector<std::thread> threads;
+	std::atomic<unsigned> good{0};
+
+	r.connect(weir::grpc_client_interceptor(at_client, config));
+	for (unsigned i = 0; i < 16; i++)
+		threads.emplace_back([&, i] {
+			std::uint64_t chance = i + 1;
+
+			for (int round = 0; round < 60; round++) {
+				grpc::ClientContext context;
+				Answer answer;
+				std::thread canceller;
+
+				if (draw(&chance) % 4 == 0)
+					context.set_deadline(
+						system_clock::now() +
+						std::chrono::microseconds(draw(&chance) % 8000));
+				if (draw(&chance) % 8 == 0)
+					canceller = std::thread([&] { context.TryCancel(); });
+				if (draw(&chance) % 8 == 0)
+					watch(r, query_of(0));
+				good += r.stub->Report(&context, query_of(2), &answer).ok();
+				if (canceller.joinable())
+					canceller.join();
+			}
+		});
+	for (std::thread &thread : threads)
+		thread.join();
+	CHECK(good > 0);
+	CHECK(r.done.most <= 3);
+	check_idle(at_client);
+	check_idle(at_server);
+}
+
+} // namespace
+
+int main()
+{
+	int pipes[2];
+	pid_t child;
+
+	CHECK(pipe(pipes) == 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		serve_until_killed(pipes[1]);
+	client_survives_a_killed_server(pipes[0], child);
+	for (const bool callbacks : {false, true}) {
+		server_counts_outcomes(callbacks);
+		server_refuses(callbacks);
+		server_lets_wait(callbacks);
+		server_ends_waits(callbacks);
+		server_notices_who_goes(callbacks);
+		server_detaches_streams(callbacks);
+		server_has_partitions(callbacks);
+		all_at_once(callbacks);
+	}
+	client_counts_outcomes();
+	client_refuses();
+	client_lets_wait();
+	client_ends_waits();
+	client_limits_streams();
+	client_asks_what_kind();
+}
