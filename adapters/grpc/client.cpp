@@ -82,11 +82,11 @@ private:
 		if (error != 0)
 			refuse(methods, error);
 		else if (handle != nullptr)
-			keep(std::move(handle));
+			keep(handle);
 	}
 
 	/* What has been cancelled by now does not wait either. */
-	void keep(std::shared_ptr<waiting> handle)
+	void keep(const std::shared_ptr<waiting> &handle)
 	{
 		bool stopped;
 		{

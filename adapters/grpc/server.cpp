@@ -12,13 +12,13 @@ namespace weir
 
 using grpc_detail::waiting;
 
-struct grpc_server::state {
+struct grpc_guard::state {
 	limiter_ref limiter;
 	grpc_config config;
 };
 
 struct grpc_unary::state {
-	std::shared_ptr<const grpc_server::state> common;
+	std::shared_ptr<const grpc_guard::state> common;
 	::grpc::CallbackServerContext *context;
 	work run;
 	permit got{};
@@ -85,13 +85,13 @@ void grpc_unary::OnCancel()
 		own_->wait->stop();
 }
 
-grpc_server::grpc_server(limiter_ref limiter, grpc_config config)
+grpc_guard::grpc_guard(limiter_ref limiter, grpc_config config)
 	: own_(std::make_shared<const state>(state{limiter, std::move(config)}))
 {
 }
 
-::grpc::ServerUnaryReactor *grpc_server::serve(::grpc::CallbackServerContext *context,
-					       grpc_unary::work work, const weir_call &call) const
+::grpc::ServerUnaryReactor *grpc_guard::serve(::grpc::CallbackServerContext *context,
+					      grpc_unary::work work, const weir_call &call) const
 {
 	auto own = std::make_unique<grpc_unary::state>(
 		grpc_unary::state{own_, context, std::move(work)});
@@ -115,12 +115,12 @@ grpc_server::grpc_server(limiter_ref limiter, grpc_config config)
 	return unary;
 }
 
-permit grpc_server::admit(const weir_call &call) const noexcept
+permit grpc_guard::admit(const weir_call &call) const noexcept
 {
 	return own_->limiter.try_acquire(call);
 }
 
-permit grpc_server::admit_stream(const weir_call &call) const noexcept
+permit grpc_guard::admit_stream(const weir_call &call) const noexcept
 {
 	permit got = admit(call);
 
@@ -128,19 +128,19 @@ permit grpc_server::admit_stream(const weir_call &call) const noexcept
 	return got;
 }
 
-::grpc::Status grpc_server::refusal() const
+::grpc::Status grpc_guard::refusal() const
 {
 	return grpc_detail::refused(own_->config, gpr_inf_future(GPR_CLOCK_MONOTONIC), -EAGAIN);
 }
 
-weir_outcome grpc_server::outcome(const ::grpc::ServerContextBase &context,
-				  const ::grpc::Status &status) const
+weir_outcome grpc_guard::outcome(const ::grpc::ServerContextBase &context,
+				 const ::grpc::Status &status) const
 {
 	return outcome_of(own_->config, context, status);
 }
 
-permit grpc_server::acquire(const ::grpc::ServerContextBase &context,
-			    const weir_call &call) const noexcept
+permit grpc_guard::acquire(const ::grpc::ServerContextBase &context,
+			   const weir_call &call) const noexcept
 {
 	const weir_time until = until_of(own_->config, context);
 
@@ -152,13 +152,13 @@ permit grpc_server::acquire(const ::grpc::ServerContextBase &context,
 		std::chrono::steady_clock::time_point(std::chrono::nanoseconds(until)), call);
 }
 
-void grpc_server::begin_stream(permit &got) const noexcept
+void grpc_guard::begin_stream(permit &got) const noexcept
 {
 	if (got && !own_->config.count_streams)
 		got.detach();
 }
 
-::grpc::Status grpc_server::refused(const ::grpc::ServerContextBase &context, int error) const
+::grpc::Status grpc_guard::refused(const ::grpc::ServerContextBase &context, int error) const
 {
 	return grpc_detail::refused(own_->config, context.raw_deadline(), error);
 }

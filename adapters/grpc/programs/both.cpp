@@ -15,42 +15,42 @@ using weir::example::Query;
 class lookup final : public Lookup::Service
 {
 public:
-	explicit lookup(weir::limiter_ref limiter) : server_(limiter)
+	explicit lookup(weir::limiter_ref limiter) : guard_(limiter)
 	{
 	}
 
 	grpc::Status Report(grpc::ServerContext *context, const Query *query,
 			    Answer *answer) override
 	{
-		return server_.serve(context, [&] {
+		return guard_.serve(context, [&] {
 			answer->set_text("shop " + std::to_string(query->shop()));
 			return grpc::Status::OK;
 		});
 	}
 
 private:
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 };
 
 /* The callback API: the work begins when there is a permit, which takes no thread. */
 class callback_lookup final : public Lookup::CallbackService
 {
 public:
-	explicit callback_lookup(weir::limiter_ref limiter) : server_(limiter)
+	explicit callback_lookup(weir::limiter_ref limiter) : guard_(limiter)
 	{
 	}
 
 	grpc::ServerUnaryReactor *Report(grpc::CallbackServerContext *context, const Query *query,
 					 Answer *answer) override
 	{
-		return server_.serve(context, [query, answer](weir::grpc_unary &call) {
+		return guard_.serve(context, [query, answer](weir::grpc_unary &call) {
 			answer->set_text("shop " + std::to_string(query->shop()));
 			call.Finish(grpc::Status::OK);
 		});
 	}
 
 private:
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 };
 
 /* A channel whose calls wait for a permit for 100 ms at most. */

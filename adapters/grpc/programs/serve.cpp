@@ -31,14 +31,14 @@ using weir::example::Query;
 class lookup final : public Lookup::Service
 {
 public:
-	lookup(weir::limiter_ref limiter, store *reports) : server_(limiter), reports_(reports)
+	lookup(weir::limiter_ref limiter, store *reports) : guard_(limiter), reports_(reports)
 	{
 	}
 
 	grpc::Status Report(grpc::ServerContext *context, const Query *query,
 			    Answer *answer) override
 	{
-		return server_.serve(context, [&] {
+		return guard_.serve(context, [&] {
 			char text[1024];
 			const int length = store_report(reports_, query->shop(), text,
 							sizeof(text));
@@ -51,7 +51,7 @@ public:
 	}
 
 private:
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 	store *reports_;
 };
 

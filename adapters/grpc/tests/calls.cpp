@@ -3,8 +3,6 @@
  */
 #include <weir/grpc.hpp>
 
-#include <grpcpp/alarm.h>
-
 #include <atomic>
 #include <csignal>
 #include <functional>
@@ -82,8 +80,8 @@ grpc::Status status_of(const Query &query)
 class sync_service final : public Lookup::Service
 {
 public:
-	sync_service(weir::grpc_server server, weir::limiter_ref limiter, work &done)
-		: server_(std::move(server)), limiter_(limiter), done_(done)
+	sync_service(weir::grpc_guard server, weir::limiter_ref limiter, work &done)
+		: guard_(std::move(server)), limiter_(limiter), done_(done)
 	{
 	}
 
@@ -91,14 +89,14 @@ public:
 	{
 		const weir_call call = weir::grpc_call_by_metadata(limiter_, *context, "class");
 
-		return server_.serve(
+		return guard_.serve(
 			context, [&] { return sleep(context, *query); }, call);
 	}
 
 	grpc::Status Watch(grpc::ServerContext *context, const Query *query,
 			   grpc::ServerWriter<Answer> *writer) override
 	{
-		return server_.serve_stream(context, [&] {
+		return guard_.serve_stream(context, [&] {
 			for (unsigned i = 0; i < query->count(); i++)
 				writer->Write(Answer());
 			return sleep(context, *query);
@@ -116,7 +114,7 @@ private:
 		return status_of(query);
 	}
 
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 	weir::limiter_ref limiter_;
 	work &done_;
 };
@@ -125,9 +123,9 @@ private:
 class watcher final : public grpc::ServerWriteReactor<Answer>
 {
 public:
-	watcher(const weir::grpc_server &server, grpc::CallbackServerContext *context,
+	watcher(const weir::grpc_guard &server, grpc::CallbackServerContext *context,
 		const Query &query)
-		: server_(server), context_(context), permit_(server.admit_stream())
+		: guard_(server), context_(context), permit_(server.admit_stream())
 	{
 		status_ = permit_ ? status_of(query) : server.refusal();
 		Finish(status_);
@@ -135,12 +133,12 @@ public:
 
 	void OnDone() override
 	{
-		permit_.release(server_.outcome(*context_, status_));
+		permit_.release(guard_.outcome(*context_, status_));
 		delete this;
 	}
 
 private:
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 	grpc::CallbackServerContext *context_;
 	weir::permit permit_;
 	grpc::Status status_{};
@@ -149,8 +147,8 @@ private:
 class callback_service final : public Lookup::CallbackService
 {
 public:
-	callback_service(weir::grpc_server server, weir::limiter_ref limiter, work &done)
-		: server_(std::move(server)), limiter_(limiter), done_(done)
+	callback_service(weir::grpc_guard server, weir::limiter_ref limiter, work &done)
+		: guard_(std::move(server)), limiter_(limiter), done_(done)
 	{
 	}
 
@@ -159,12 +157,13 @@ public:
 	{
 		const weir_call call = weir::grpc_call_by_metadata(limiter_, *context, "class");
 
-		return server_.serve(
+		return guard_.serve(
 			context,
 			[this, context, query](weir::grpc_unary &unary) {
 				done_.enter();
-				sleep(context, *query, system_clock::now(), unary,
-				      std::make_shared<grpc::Alarm>());
+				std::thread([this, context, query, &unary] {
+					sleep(context, *query, unary);
+				}).detach();
 			},
 			call);
 	}
@@ -172,29 +171,21 @@ public:
 	grpc::ServerWriteReactor<Answer> *Watch(grpc::CallbackServerContext *context,
 						const Query *query) override
 	{
-		return new watcher(server_, context, *query);
+		return new watcher(guard_, context, *query);
 	}
 
 private:
 	void sleep(grpc::CallbackServerContext *context, const Query &query,
-		   system_clock::time_point since, weir::grpc_unary &unary,
-		   std::shared_ptr<grpc::Alarm> alarm)
+		   weir::grpc_unary &unary)
 	{
-		if (context->IsCancelled() || done_.is_over(query, since)) {
-			done_.busy--;
-			unary.Finish(status_of(query));
-			return;
-		}
-		auto next = std::make_shared<grpc::Alarm>();
-		next->Set(system_clock::now() + 1ms, [=, &query, &unary](bool) {
-			std::thread([=, &query, &unary] {
-				sleep(context, query, since, unary, next);
-			}).detach();
-		});
-		(void)alarm;
+		const auto since = system_clock::now();
+
+		wait_for([&] { return context->IsCancelled() || done_.is_over(query, since); });
+		done_.busy--;
+		unary.Finish(status_of(query));
 	}
 
-	weir::grpc_server server_;
+	weir::grpc_guard guard_;
 	weir::limiter_ref limiter_;
 	work &done_;
 };
@@ -210,7 +201,7 @@ struct rig {
 
 	rig(bool callbacks, weir::limiter_ref limiter, const weir::grpc_config &config = {})
 	{
-		const weir::grpc_server guard(limiter, config);
+		const weir::grpc_guard guard(limiter, config);
 		grpc::ServerBuilder builder;
 		int port = 0;
 

@@ -6,7 +6,7 @@
  *
  *	grpc::Status Lookup(grpc::ServerContext *context, const Key *key, Value *value) override
  *	{
- *		return server_.serve(context, [&] { return lookup(*key, value); });
+ *		return guard_.serve(context, [&] { return lookup(*key, value); });
  *	}
  *
  * At the client an interceptor asks for a permit before a call is begun, in whichever API. A call
@@ -84,7 +84,7 @@ std::unique_ptr<::grpc::experimental::ClientInterceptorFactoryInterface> grpc_cl
 weir_call grpc_call_by_metadata(limiter_ref limiter, const ::grpc::ServerContextBase &context,
 				const std::string &name);
 
-class grpc_server;
+class grpc_guard;
 
 /*
  * A unary call of the callback API that has its permit. Finish() it, as any reactor, and through
@@ -103,7 +103,7 @@ public:
 	void Finish(::grpc::Status status);
 
 private:
-	friend class grpc_server;
+	friend class grpc_guard;
 	struct state;
 
 	explicit grpc_unary(std::unique_ptr<state> own);
@@ -115,10 +115,10 @@ private:
 };
 
 /* What a server's handlers ask. */
-class grpc_server
+class grpc_guard
 {
 public:
-	explicit grpc_server(limiter_ref limiter, grpc_config config = {});
+	explicit grpc_guard(limiter_ref limiter, grpc_config config = {});
 
 	/*
 	 * The synchronous API: acquire, work(), which returns a grpc::Status, release. What the
