@@ -1,15 +1,17 @@
 /*
  * A gRPC server on SQLite that admits as many calls at once as it can bear.
  *
- *	weir-grpc-serve [LIMIT [STATS]]
+ *	weir-grpc-serve [LIMIT [QUEUE [WAIT_MS [STATS]]]]
  *
- * LIMIT is a limit as text, or none; STATS is a file in which the limiter is shown.
+ * LIMIT is a limit as text, or none; QUEUE calls may wait for a permit (8), for so long (50); STATS is
+ * a file in which the limiter is shown.
  */
 #include <weir/grpc.hpp>
 
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "lookup.grpc.pb.h"
@@ -31,7 +33,8 @@ using weir::example::Query;
 class lookup final : public Lookup::Service
 {
 public:
-	lookup(weir::limiter_ref limiter, store *reports) : guard_(limiter), reports_(reports)
+	lookup(weir::limiter_ref limiter, weir::grpc_config config, store *reports)
+		: guard_(limiter, std::move(config)), reports_(reports)
 	{
 	}
 
@@ -85,9 +88,11 @@ int main(int argc, char **argv)
 	const std::string text = argc > 1 ? argv[1] : "elastic";
 	weir::config config;
 	weir::status how = config.set_limit(text == "none" ? "fixed:limit=8388607" : text);
+	config.queue = argc > 2 ? static_cast<std::uint32_t>(std::atoi(argv[2])) : 8;
 	weir::limiter limiter(config, how ? &how : nullptr);
 	store *reports = store_create(ROWS);
 	grpc::ServerBuilder builder;
+	weir::grpc_config admission;
 	int port = 0;
 
 	if (!how || !limiter || reports == nullptr) {
@@ -96,13 +101,14 @@ int main(int argc, char **argv)
 	}
 	std::signal(SIGTERM, end);
 	std::signal(SIGINT, end);
-	lookup service(limiter, reports);
+	admission.wait = std::chrono::milliseconds(argc > 3 ? std::atoi(argv[3]) : 50);
+	lookup service(limiter, admission, reports);
 	builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
 	builder.RegisterService(&service);
 	std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
 	std::printf("listening on 127.0.0.1:%d\n", port);
 	std::fflush(stdout);
-	show(limiter, argc > 2 ? argv[2] : nullptr);
+	show(limiter, argc > 4 ? argv[4] : nullptr);
 	server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
 	std::printf("in flight %u\n", limiter.inflight());
 	store_destroy(reports);
