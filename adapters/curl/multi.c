@@ -257,7 +257,8 @@ static void try_start(struct weir_curl_multi *m, struct transfer *t)
 	if (closed_until(m->guard, t->hold.limiter) != 0 ||
 	    weir_poll(t->hold.limiter, &t->wait, &t->hold.token) != 0)
 		return;
-	take_granted(m); /* it may have had to be told yet */
+	if (!t->ready)
+		take_granted(m); /* it has been told meanwhile */
 	error = start(m, t);
 	if (error != 0)
 		end(m, t, error, CURLE_OK);
@@ -316,6 +317,7 @@ static void admit(struct weir_curl_multi *m)
 	start_ready(m);
 	expire(m, now);
 	look_for_lapsed(m, now);
+	start_ready(m); /* those that the two have brought a permit */
 }
 
 /* What curl has finished. What was added behind our back is told like all else. */

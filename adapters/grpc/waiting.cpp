@@ -95,7 +95,7 @@ int waiting::begin(limiter_ref limiter, const weir_call &call, weir_time until, 
 	return 0;
 }
 
-/* A signal either finds the alarm, or is found here. An alarm that has gone off by now is not kept. */
+/* A signal either finds the alarm, or is found here. One that has gone off by now is not kept. */
 void waiting::arm(unsigned turn)
 {
 	const weir_time look = weir_now() + PARTITIONS_LOOK;

@@ -1,7 +1,7 @@
 /*
- * Waiting for a permit without a thread. What ends a wait is an alarm of gRPC's: set to the deadline,
- * and cancelled, which has it go off at once, by whoever brings the permit. So a wait ends once, in
- * one place, in a thread of gRPC's that may run what it likes.
+ * Waiting for a permit without a thread. What ends a wait is an alarm of gRPC's: set to the
+ * deadline, and cancelled, which has it go off at once, by whoever brings the permit. So a wait
+ * ends once, in one place, in a thread of gRPC's that may run what it likes.
  */
 #ifndef WEIR_ADAPTERS_GRPC_WAITING_HPP
 #define WEIR_ADAPTERS_GRPC_WAITING_HPP

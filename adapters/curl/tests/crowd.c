@@ -1,6 +1,6 @@
 /*
- * Threads, each with a loop of its own, and one guard: transfers that wait for each other's permits,
- * time out, are given up and end, at any moment. All permits are back, and never were too many out.
+ * Threads, each with a loop of its own, and one guard: transfers that wait for each other's
+ * permits, time out, are given up and end, at any moment. All permits are back at the end.
  *
  *	weir-curl-crowd TRANSFERS THREADS
  */

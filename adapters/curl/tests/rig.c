@@ -102,16 +102,17 @@ static int watch(CURL *easy, curl_socket_t socket, int what, void *arg, void *kn
 	struct epoll_event event = {.data.fd = socket};
 
 	(void)easy;
-	if (what == CURL_POLL_REMOVE)
-		return epoll_ctl(loop->epoll, EPOLL_CTL_DEL, socket, NULL);
 	if ((what & CURL_POLL_IN) != 0)
 		event.events |= EPOLLIN;
 	if ((what & CURL_POLL_OUT) != 0)
 		event.events |= EPOLLOUT;
-	if (known != NULL)
-		return epoll_ctl(loop->epoll, EPOLL_CTL_MOD, socket, &event);
-	CHECK(weir_curl_multi_assign(loop->multi, socket, loop) == CURLM_OK);
-	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, socket, &event);
+	if (what == CURL_POLL_REMOVE)
+		epoll_ctl(loop->epoll, EPOLL_CTL_DEL, socket, NULL);
+	else if (epoll_ctl(loop->epoll, EPOLL_CTL_MOD, socket, &event) != 0)
+		epoll_ctl(loop->epoll, EPOLL_CTL_ADD, socket, &event);
+	if (known == NULL)
+		weir_curl_multi_assign(loop->multi, socket, loop);
+	return 0; /* below 0 would end all transfers */
 }
 
 static int set_alarm(CURLM *curl, long timeout_ms, void *arg)

@@ -1,6 +1,6 @@
 /*
- * Calls a server by the clock, whatever becomes of the calls before; or, to find its capacity, with so
- * many calls at once. For the demo.
+ * Calls a server by the clock, whatever becomes of the calls before; or, to find its capacity, with
+ * so many calls at once. For the demo.
  *
  *	weir-grpc-caller TARGET PLAN REQUESTS PATIENCE_MS	phases by adapters/common/plan.h
  *	weir-grpc-caller TARGET CALLS SECONDS			prints answers a second

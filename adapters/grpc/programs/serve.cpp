@@ -3,8 +3,8 @@
  *
  *	weir-grpc-serve [LIMIT [QUEUE [WAIT_MS [STATS]]]]
  *
- * LIMIT is a limit as text, or none; QUEUE calls may wait for a permit (8), for so long (50); STATS is
- * a file in which the limiter is shown.
+ * LIMIT is a limit as text, or none; QUEUE calls may wait for a permit (8), for so long (50); the
+ * limiter is shown in STATS.
  */
 #include <weir/grpc.hpp>
 

@@ -19,8 +19,8 @@
  * Streams take a permit to begin, and are detached then (weir_detach()): they are no calls whose
  * latency counts. With grpc_config.count_streams they are calls like others.
  *
- * Errors. Nothing here throws. What the program's own functions throw counts as WEIR_FAILED, and goes
- * where gRPC lets it go.
+ * Errors. Nothing here throws. What the program's own functions throw counts as WEIR_FAILED, and
+ * goes where gRPC lets it go.
  *
  * Thread safety. All functions may be called by any thread at any time. The limiter outlives
  * channels, servers and their calls. What is set by a grpc_config is copied.
@@ -68,8 +68,9 @@ struct grpc_config {
 	/* In place of grpc_outcome(), which it may call. */
 	std::function<weir_outcome(const ::grpc::Status &status)> outcome{};
 	/*
-	 * What kind of call it is: partition, priority, bypass; by its method ("/package.Service/Method")
-	 * and the metadata that it is sent with. Clients only: a handler says so itself.
+	 * What kind of call it is: partition, priority, bypass; by its method, which is
+	 * "/package.Service/Method", and the metadata that it is sent with. Clients only: a
+	 * handler says so itself.
 	 */
 	std::function<weir_call(const char *method,
 				const std::multimap<std::string, std::string> &metadata)>
