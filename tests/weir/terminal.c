@@ -99,24 +99,40 @@ static _Noreturn void be_parent(int news, char *const *argv)
 	_exit(0);
 }
 
+/* As the kernel has it: asked of a terminal where no program can have changed it yet. */
+static struct termios terminal_settings(void)
+{
+	struct termios settings;
+	int master, slave;
+
+	if (openpty(&master, &slave, NULL, NULL, NULL) != 0 || tcgetattr(master, &settings) != 0)
+		fail("openpty");
+	close(master);
+	close(slave);
+	return settings;
+}
+
 void terminal_start(struct terminal *t, int columns, int rows, char *const *argv)
 {
 	const struct winsize size = {.ws_col = (unsigned short)columns,
 				     .ws_row = (unsigned short)rows};
 	int news[2];
 
-	*t = (struct terminal){.rows = rows, .columns = columns, .cursor = true, .ascii = true};
+	*t = (struct terminal){.rows = rows,
+			       .columns = columns,
+			       .cursor = true,
+			       .ascii = true,
+			       .before = terminal_settings()};
 	make_screen(t);
 	if (pipe(news) != 0)
 		fail("pipe");
-	t->parent = forkpty(&t->master, NULL, NULL, &size);
+	t->parent = forkpty(&t->master, NULL, &t->before, &size);
 	if (t->parent < 0)
 		fail("forkpty");
 	if (t->parent == 0)
 		be_parent(news[1], argv);
 	close(news[1]);
 	t->news = news[0];
-	tcgetattr(t->master, &t->before);
 	while (t->program == 0)
 		terminal_wait(t, 100);
 }
