@@ -229,9 +229,11 @@ void server_kill(struct server *s)
 	s->pid = 0;
 }
 
+/* Only when the last of its threads has stopped is it stopped. */
 void server_pause(const struct server *s)
 {
 	kill(s->pid, SIGSTOP);
+	CHECK(waitpid(s->pid, NULL, WUNTRACED) == s->pid);
 }
 
 void server_resume(const struct server *s)
