@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ struct client {
 	struct weir_token token;
 	weir_time deadline;
 	struct client *next, *prev; /* of those who wait; next of the dead ones too */
+	LIST_ENTRY(client) others;
 	size_t got;
 	char text[4096];
 };
@@ -58,6 +60,7 @@ struct loop {
 	bool ending;
 	struct client *oldest, *newest; /* who waits, in the order of deadlines */
 	struct client *dead;
+	LIST_HEAD(, client) clients; /* all of them */
 	pthread_t workers[WORKERS];
 };
 
@@ -98,6 +101,14 @@ static void unlist(struct loop *loop, struct client *client)
 {
 	*(client->prev ? &client->prev->next : &loop->oldest) = client->next;
 	*(client->next ? &client->next->prev : &loop->newest) = client->prev;
+}
+
+static void release(struct client *client)
+{
+	LIST_REMOVE(client, others);
+	if (!client->gone)
+		close(client->fd);
+	free(client);
 }
 
 /* Freed after this round: an event for it may be among those that are left. */
@@ -217,6 +228,7 @@ static void accept_client(struct loop *loop)
 		return;
 	}
 	client->fd = fd;
+	LIST_INSERT_HEAD(&loop->clients, client, others);
 	watch(loop, fd, client);
 }
 
@@ -293,7 +305,7 @@ static void run(struct loop *loop)
 			give_up(loop, loop->oldest);
 		while ((client = loop->dead)) {
 			loop->dead = client->next;
-			free(client);
+			release(client);
 		}
 	}
 }
@@ -344,6 +356,7 @@ static bool start(struct loop *loop, uint16_t port)
 int main(int argc, char **argv)
 {
 	struct loop loop = {.working = 0};
+	struct client *client;
 	struct weir_config config;
 
 	weir_config_init(&config);
@@ -352,6 +365,8 @@ int main(int argc, char **argv)
 	    !start(&loop, (uint16_t)(argc > 1 ? atoi(argv[1]) : 0)))
 		return EXIT_FAILURE;
 	run(&loop);
+	while ((client = LIST_FIRST(&loop.clients)))
+		release(client);
 	close(loop.jobs[1]); /* what ends the workers */
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(loop.workers[i], NULL);
