@@ -7,8 +7,8 @@ format = "svg"
 columns = 0
 load "plots/style.gp"
 
-# What chance does to it, with other seeds: two deviations.
-chance = 0.012
+# Two deviations of what chance does to the difference of two scores of one seed each.
+chance = 0.02
 
 is(name) = (strcol(1) eq name || strcol(1) eq "none") && strcol(4) eq "all"
 

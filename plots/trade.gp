@@ -34,6 +34,7 @@ set label 1 "What one may have more of, and what for" at screen from_left(70), s
 	font large textcolor rgb ink
 set label 2 "A line a constant, a point a value of it; the ring is the limit as it is." \
 	at screen from_left(70), screen from_top(40) font small textcolor rgb grey
+set yrange [0.93:]
 eval place(70, 60, right, 460)
 do for [i = 1:words(names)] {
 	set label 10 + i word(names, i) at screen from_left(right + 12), screen from_top(60 + 18 * i) \
