@@ -50,5 +50,5 @@ do for [i = 1:words(far)] {
 }
 plot for [i = 1:words(names)] sprintf("$line%d", i) using 1:2 smooth unique \
 		with lines linecolor rgb "#c4c4c4" linewidth 0.8 notitle, \
-	for [i = 1:words(far)] "$line".word(far, i) using 1:2 smooth unique \
+	for [i = 1:words(far)] "$line".(words(far) > 0 ? word(far, i) : "1") using 1:2 smooth unique \
 		with linespoints linetype i pointtype 7 pointsize 0.5 linewidth 1.5 notitle
