@@ -30,9 +30,3 @@ bool output_close(FILE *file, const char *path)
 	good &= fclose(file) == 0;
 	return good || complain(path);
 }
-
-bool output_end(void)
-{
-	errno = 0;
-	return (fflush(stdout) == 0 && ferror(stdout) == 0) || complain("standard output");
-}

@@ -21,11 +21,8 @@ FILE *output_open(const char *path);
 
 /*
  * False, after a message: not all of it was written. NULL is closed well; standard output stays
- * open, for output_end().
+ * open.
  */
 bool output_close(FILE *file, const char *path);
-
-/* The same of standard output, when all is done. */
-bool output_end(void);
 
 #endif
