@@ -252,6 +252,8 @@ static bool wait_until(weir_time next, const sigset_t *open)
 
 	if (ppoll(&input, 1, &timeout, open) <= 0)
 		return true;
+	/* A key that was there kept signals out: one that came before it goes first. */
+	ppoll(NULL, 0, &(struct timespec){0}, open);
 	return (input.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 

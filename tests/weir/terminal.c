@@ -18,7 +18,7 @@ struct news {
 	int number;
 };
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
 	fprintf(stderr, "weir-screen: %s: %s\n", what, strerror(errno));
 	exit(2);
