@@ -77,21 +77,20 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 	return answer(l, state, clock_monotonic(), &got, place, token);
 }
 
-static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_time deadline,
-		   const void *place, struct weir_token *token)
+/* A permit: 0. A place in the queue for one: -EINPROGRESS. */
+static inline int ask(struct weir_limiter *l, const struct weir_call *call, weir_time now,
+		      weir_time deadline, struct listener listener, const void *place,
+		      struct weir_wait *wait, struct weir_token *token)
 {
-	struct weir_wait wait;
 	struct demand demand;
 	struct permit permit;
-	weir_time now;
 	bool bypass;
 	int r;
 
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
 	r = limiter_demand(l, call, &demand, &bypass);
-	if (r != 0 || l->clock != NULL)
-		return r != 0 ? r : -EINVAL;
-	now = clock_monotonic();
+	if (r != 0)
+		return r;
 	if (bypass) {
 		limiter_pass(l, now, demand.part, TOTAL_BYPASSED, token);
 		return 0;
@@ -106,9 +105,23 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		limiter_abandon(l, demand.part);
 		return -ETIMEDOUT;
 	}
-	if (!queue_enter(&l->queueing, now, &demand, thread, &wait))
+	if (!queue_enter(&l->queueing, now, &demand, listener, wait))
 		return limiter_refuse(l, &demand, &now, token);
-	return park(l, &wait, deadline, place, token);
+	return -EINPROGRESS;
+}
+
+static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_time deadline,
+		   const void *place, struct weir_token *token)
+{
+	struct weir_wait wait;
+	int r;
+
+	if (l->clock != NULL) {
+		*token = (struct weir_token){.state = TOKEN_EMPTY};
+		return -EINVAL;
+	}
+	r = ask(l, call, clock_monotonic(), deadline, thread, place, &wait, token);
+	return r == -EINPROGRESS ? park(l, &wait, deadline, place, token) : r;
 }
 
 int weir_acquire(struct weir_limiter *l, weir_time deadline, struct weir_token *token)
@@ -120,6 +133,27 @@ int weir_acquire_for(struct weir_limiter *l, const struct weir_call *call, weir_
 		     struct weir_token *token)
 {
 	return acquire(l, call, deadline, __builtin_return_address(0), token);
+}
+
+int weir_acquire_or_enqueue_at(struct weir_limiter *l, const struct weir_call *call, weir_time now,
+			       weir_granted_fn *granted, void *arg, struct weir_wait *wait,
+			       struct weir_token *token)
+{
+	const struct listener listener = {.granted = granted, .arg = arg};
+
+	*wait = (struct weir_wait){.stamp = 0};
+	return ask(l, call, now, WEIR_FOREVER, listener, __builtin_return_address(0), wait, token);
+}
+
+int weir_acquire_or_enqueue(struct weir_limiter *l, const struct weir_call *call,
+			    weir_granted_fn *granted, void *arg, struct weir_wait *wait,
+			    struct weir_token *token)
+{
+	const struct listener listener = {.granted = granted, .arg = arg};
+
+	*wait = (struct weir_wait){.stamp = 0};
+	return ask(l, call, limiter_now(l), WEIR_FOREVER, listener, __builtin_return_address(0),
+		   wait, token);
 }
 
 /* A call whose priority is being shed does not wait: it gets its permit at once, or none. */

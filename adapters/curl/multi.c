@@ -506,12 +506,6 @@ CURLM *weir_curl_multi_handle(const struct weir_curl_multi *m)
 	return m->curl;
 }
 
-/* Who can have a permit at once is not made to stand in the queue, and need not have one. */
-static bool has_room(const struct weir_limiter *limiter)
-{
-	return weir_waiting(limiter) == 0 && weir_inflight(limiter) < weir_limit(limiter);
-}
-
 /* A permit now, a place in the queue, or neither. */
 static int ask(struct weir_curl_multi *m, struct transfer *t, const struct weir_call *call)
 {
@@ -523,12 +517,12 @@ static int ask(struct weir_curl_multi *m, struct transfer *t, const struct weir_
 
 	if (closed && (!waits || closed_for(m->guard, limiter, t->deadline)))
 		return -EBUSY;
-	if (!closed && (!waits || has_room(limiter))) {
-		error = weir_try_acquire_for(limiter, call, &t->hold.token);
-		if (error != -EAGAIN || !waits)
-			return error;
-	}
-	return weir_enqueue_for(limiter, call, granted, t, &t->wait);
+	if (closed)
+		return weir_enqueue_for(limiter, call, granted, t, &t->wait);
+	if (!waits)
+		return weir_try_acquire_for(limiter, call, &t->hold.token);
+	error = weir_acquire_or_enqueue(limiter, call, granted, t, &t->wait, &t->hold.token);
+	return error == -EINPROGRESS ? 0 : error;
 }
 
 static int make_transfer(struct weir_curl_multi *m, CURL *easy, const struct weir_curl_call *call,

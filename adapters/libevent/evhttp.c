@@ -206,15 +206,16 @@ static int enter(struct weir_evhttp *guard, struct evhttp_request *request,
 
 	if (!waiter)
 		return weir_try_acquire_for(guard->config.limiter, call, token);
-	error = weir_enqueue_for(guard->config.limiter, call, granted, waiter, &waiter->wait);
-	if (error == 0 &&
+	error = weir_acquire_or_enqueue(guard->config.limiter, call, granted, waiter, &waiter->wait,
+					token);
+	if (error == -EINPROGRESS &&
 	    atomic_compare_exchange_strong_explicit(&waiter->state, &entering, WAITING,
 						    memory_order_acquire, memory_order_acquire)) {
 		list(guard, waiter);
 		set_timer(guard);
 		return -EINPROGRESS;
 	}
-	if (error == 0)
+	if (error == -EINPROGRESS)
 		error = weir_poll(guard->config.limiter, &waiter->wait, token);
 	put_away(guard, waiter);
 	return error;

@@ -252,9 +252,9 @@ static int begin_to_wait(struct weir_microhttpd *guard, struct MHD_Connection *c
 	request->guard = guard;
 	request->connection = connection;
 	request->deadline = deadline_after(guard->config.wait);
-	error = weir_enqueue_for(guard->config.limiter, &request->call, wake, request,
-				 &request->wait);
-	if (error != 0)
+	error = weir_acquire_or_enqueue(guard->config.limiter, &request->call, wake, request,
+					&request->wait, &request->token);
+	if (error != -EINPROGRESS)
 		return error;
 	request->queued = true;
 	return wait_on(guard, request);

@@ -118,7 +118,6 @@ struct guarded {
 	uint16_t partition;
 	bool waiting;  /* in the limiter's queue */
 	bool delaying; /* refused, and not yet told so */
-	bool asking;   /* a poll follows: no need to ring; under the lock of waking */
 	bool queued;   /* in waking.granted; under the same */
 	bool detached;
 	bool released;

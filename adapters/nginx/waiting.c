@@ -47,11 +47,9 @@ static void granted(void *arg)
 	bool ring;
 
 	pthread_mutex_lock(&waking->lock);
-	ring = !guarded->asking && ngx_queue_empty(&waking->granted);
-	if (!guarded->asking) {
-		ngx_queue_insert_tail(&waking->granted, &guarded->link);
-		guarded->queued = true;
-	}
+	ring = ngx_queue_empty(&waking->granted);
+	ngx_queue_insert_tail(&waking->granted, &guarded->link);
+	guarded->queued = true;
 	pthread_mutex_unlock(&waking->lock);
 	if (ring)
 		(void)!write(waking->bell, &one, sizeof(one));
@@ -246,39 +244,22 @@ static void look(ngx_event_t *timer)
 	request_resume(guarded);
 }
 
-/*
- * Stand in the queue: 0. Mostly the permit is there at once, and a poll follows in any case, so
- * there is nothing to ring for until then. Whoever grants after the lock is taken here rings.
- */
-static int ask(struct guarded *guarded, const struct weir_call *call)
-{
-	struct waking *waking = guarded->zone->waking;
-	int r;
-
-	guarded->asking = true;
-	r = weir_enqueue_for_at(guarded->zone->limiter, call, guarded->asked, granted, guarded,
-				&guarded->wait);
-	pthread_mutex_lock(&waking->lock);
-	guarded->asking = false;
-	pthread_mutex_unlock(&waking->lock);
-	return r;
-}
-
 /* Take a permit, or stand in the queue for one. What the phase handler should answer. */
 ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call)
 {
-	struct weir_limiter *limiter = guarded->zone->limiter;
+	int r;
 
 	guarded->asked = weir_now();
-	if (ask(guarded, call) != 0) {
+	r = weir_acquire_or_enqueue_at(guarded->zone->limiter, call, guarded->asked, granted,
+				       guarded, &guarded->wait, &guarded->token);
+	if (r == 0) {
+		request_admitted(guarded, DECISION_PASSED);
+		return guarded->verdict;
+	}
+	if (r != -EINPROGRESS) {
 		if (waiting_delay(guarded))
 			return NGX_AGAIN;
 		request_refused(guarded, DECISION_REJECTED);
-		return guarded->verdict;
-	}
-	if (weir_poll_at(limiter, guarded->asked, &guarded->wait, &guarded->token) == 0) {
-		leave_list(guarded);
-		request_admitted(guarded, DECISION_PASSED);
 		return guarded->verdict;
 	}
 	guarded->waiting = true;

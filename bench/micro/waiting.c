@@ -186,8 +186,7 @@ static uint64_t free_loop(void *shared, struct worker *worker, uint64_t times)
 
 	(void)worker;
 	for (uint64_t i = 0; i < times; i++) {
-		if (weir_enqueue(shared, NULL, NULL, &wait) != 0 ||
-		    poll_for(shared, &wait, &token) != 0)
+		if (weir_acquire_or_enqueue(shared, NULL, NULL, NULL, &wait, &token) != 0)
 			refused++;
 		else
 			weir_release(shared, &token, WEIR_SUCCESS);
@@ -270,8 +269,8 @@ static const struct subject table[] = {
 	},
 	{
 		.group = "waiting",
-		.name = "enqueue-free",
-		.about = "weir_enqueue() where a permit is free, weir_poll(), release",
+		.name = "acquire-or-enqueue",
+		.about = "weir_acquire_or_enqueue() where a permit is free, release",
 		.make = loops_make,
 		.unmake = limiter_unmake,
 		.loop = free_loop,

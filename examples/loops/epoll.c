@@ -163,17 +163,19 @@ static void granted(void *arg)
 
 static void ask(struct loop *loop, struct client *client)
 {
-	if (loop->ending || weir_enqueue(loop->limiter, granted, loop, &client->wait) != 0) {
-		answer(loop, client, busy);
-		return;
-	}
-	if (weir_poll(loop->limiter, &client->wait, &client->token) == 0) {
+	int error = loop->ending ? -ESHUTDOWN
+				 : weir_acquire_or_enqueue(loop->limiter, NULL, granted, loop,
+							   &client->wait, &client->token);
+
+	if (error == 0) {
 		begin(loop, client);
-		return;
+	} else if (error == -EINPROGRESS) {
+		client->state = WAITING;
+		client->deadline = weir_now() + PATIENCE;
+		list(loop, client);
+	} else {
+		answer(loop, client, busy);
 	}
-	client->state = WAITING;
-	client->deadline = weir_now() + PATIENCE;
-	list(loop, client);
 }
 
 /* Who waits looks whether it was he. */

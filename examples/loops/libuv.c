@@ -166,17 +166,18 @@ static void give_up(uv_timer_t *deadline)
 static void ask(struct client *client)
 {
 	struct server *server = client->server;
+	int error = server->ended ? -ESHUTDOWN
+				  : weir_acquire_or_enqueue(server->limiter, NULL, granted, server,
+							    &client->wait, &client->token);
 
-	if (server->ended || weir_enqueue(server->limiter, granted, server, &client->wait) != 0) {
-		answer(client, busy);
-		return;
-	}
-	if (weir_poll(server->limiter, &client->wait, &client->token) == 0) {
+	if (error == 0) {
 		begin(client);
-		return;
+	} else if (error == -EINPROGRESS) {
+		client->state = WAITING;
+		uv_timer_start(&client->deadline, give_up, PATIENCE_MS, 0);
+	} else {
+		answer(client, busy);
 	}
-	client->state = WAITING;
-	uv_timer_start(&client->deadline, give_up, PATIENCE_MS, 0);
 }
 
 /* The loop. */

@@ -1,10 +1,14 @@
 /*
  * weir/wait.h - waiting for a permit without a thread, for event loops.
  *
- *	if (weir_enqueue(l, wake_loop, c, &c->wait) != 0)
- *		return reject(c);
- *	if (weir_poll(l, &c->wait, &c->token) == 0)
+ *	switch (weir_acquire_or_enqueue(l, NULL, wake_loop, c, &c->wait, &c->token)) {
+ *	case 0:
  *		return start(c);		a permit was free
+ *	case -EINPROGRESS:
+ *		return later(c);		c waits
+ *	default:
+ *		return reject(c);
+ *	}
  *
  *	... wake_loop() has written an eventfd, and the loop comes back to c:
  *	if (weir_poll(l, &c->wait, &c->token) == 0)
@@ -41,7 +45,7 @@ struct weir_wait {
 
 /*
  * Told once, when the permit is there: in whichever thread made room or noticed it, in any
- * function of this limiter that it was in, weir_enqueue() itself too. It should do no more
+ * function of this limiter that it was in, those that enqueue too. It should do no more
  * than wake the loop that polls. It may call the limiter, but neither destroy it, nor wait in
  * weir_acquire(), nor poll or cancel this waiter, nor save or load a memory. Once a poll or a
  * cancel has ended the waiter, it runs no more, and what arg points to may go.
@@ -49,7 +53,26 @@ struct weir_wait {
 typedef void weir_granted_fn(void *arg);
 
 /*
- * Stand in the queue. granted may be NULL for those who poll. 0; -EAGAIN: the queue
+ * A permit if there is one, and a place in the queue otherwise: what a loop asks of each call.
+ * 0: the permit is in *token, *wait is none, and granted() will not be called; -EINPROGRESS: it
+ * waits, for weir_poll() or weir_cancel(), and may have been granted already; -EAGAIN: it is
+ * refused: the queue is full, or there is none, or the call's priority is being shed; -EINVAL: as
+ * weir_try_acquire_for(). A call that waits in vain is counted as rejected once it is cancelled.
+ * call may be NULL: an ordinary one; a bypass gets through. granted may be NULL for those who poll.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue(struct weir_limiter *limiter,
+						     const struct weir_call *call,
+						     weir_granted_fn *granted, void *arg,
+						     struct weir_wait *wait,
+						     struct weir_token *token);
+WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue_at(struct weir_limiter *limiter,
+							const struct weir_call *call, weir_time now,
+							weir_granted_fn *granted, void *arg,
+							struct weir_wait *wait,
+							struct weir_token *token);
+
+/*
+ * Stand in the queue, whether there is a permit or not; a poll finds out. 0; -EAGAIN: the queue
  * is full, or there is none, or the call's priority is being shed; -EINVAL: as
  * weir_try_acquire_for(), or the call is a bypass, which waits for nothing, in the forms with
  * a call. The _at forms take the time, as everywhere.

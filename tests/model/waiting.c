@@ -84,25 +84,47 @@ static void twin_serve(struct rig *rig)
 	}
 }
 
-static void try_acquire(struct rig *rig)
+static void take(struct rig *rig, const struct weir_token *token)
 {
 	struct twin *t = &rig->twin;
+
+	t->inflight++;
+	t->admitted++;
+	cr_assert_eq(token->inflight, t->inflight);
+	rig->held[rig->holders++] = *token;
+}
+
+static bool has_room(const struct twin *t)
+{
+	return t->waiting == 0 && t->inflight < t->limit;
+}
+
+static void try_acquire(struct rig *rig)
+{
 	struct weir_token token;
-	bool expected = t->waiting == 0 && t->inflight < t->limit;
+	bool expected = has_room(&rig->twin);
 	int r = weir_try_acquire_at(rig->limiter, rig->now, &token);
 
 	cr_assert_eq(r, expected ? 0 : -EAGAIN, "seed %lu", (unsigned long)rig->seed);
-	t->rejected += !expected;
-	if (!expected)
-		return;
-	t->inflight++;
-	t->admitted++;
-	cr_assert_eq(token.inflight, t->inflight);
-	rig->held[rig->holders++] = token;
+	rig->twin.rejected += !expected;
+	if (expected)
+		take(rig, &token);
 }
 
-static void enter(struct rig *rig)
+/* In either form: with the other there is no room, or it would not have come to this. */
+static int enqueue(struct rig *rig, struct caller *c, struct weir_wait *wait, bool at_once)
 {
+	weir_granted_fn *granted = c != NULL && c->callback ? tell : NULL;
+	struct weir_token none;
+
+	if (!at_once)
+		return weir_enqueue_at(rig->limiter, rig->now, granted, c, wait);
+	return weir_acquire_or_enqueue_at(rig->limiter, NULL, rig->now, granted, c, wait, &none);
+}
+
+static void enter(struct rig *rig, bool at_once)
+{
+
 	struct twin *t = &rig->twin;
 	uint32_t i = 0, occupied = 0;
 	struct caller *c;
@@ -115,7 +137,7 @@ static void enter(struct rig *rig)
 	if (i == QUEUE) {
 		struct weir_wait wait;
 
-		r = weir_enqueue_at(rig->limiter, rig->now, NULL, NULL, &wait);
+		r = enqueue(rig, NULL, &wait, at_once);
 		cr_assert_eq(r, -EAGAIN, "seed %lu: %u in the queue", (unsigned long)rig->seed,
 			     occupied);
 		t->rejected++;
@@ -127,8 +149,24 @@ static void enter(struct rig *rig)
 		t->standing_since = rig->now;
 	t->line[t->waiting++] = i;
 	twin_serve(rig);
-	r = weir_enqueue_at(rig->limiter, rig->now, c->callback ? tell : NULL, c, &c->wait);
+	r = enqueue(rig, c, &c->wait, at_once);
+	cr_assert_eq(r, at_once ? -EINPROGRESS : 0, "seed %lu", (unsigned long)rig->seed);
+}
+
+static void acquire_or_enter(struct rig *rig)
+{
+	struct weir_token token;
+	struct weir_wait wait;
+	int r;
+
+	if (!has_room(&rig->twin)) {
+		enter(rig, true);
+		return;
+	}
+	r = weir_acquire_or_enqueue_at(rig->limiter, NULL, rig->now, NULL, NULL, &wait, &token);
 	cr_assert_eq(r, 0, "seed %lu", (unsigned long)rig->seed);
+	cr_assert_eq(weir_poll_at(rig->limiter, rig->now, &wait, &token), -EINVAL);
+	take(rig, &token);
 }
 
 static void keep(struct rig *rig, struct caller *c, const struct weir_token *token)
@@ -241,10 +279,13 @@ static void step(struct rig *rig)
 		break;
 	case 8:
 	case 9:
+		if (rig->holders < HOLDERS - QUEUE)
+			enter(rig, false);
+		break;
 	case 10:
 	case 11:
 		if (rig->holders < HOLDERS - QUEUE)
-			enter(rig);
+			acquire_or_enter(rig);
 		break;
 	default:
 		release(rig);

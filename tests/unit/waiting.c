@@ -155,6 +155,29 @@ Test(waiting, newcomers_do_not_overtake)
 	weir_limiter_destroy(l);
 }
 
+Test(waiting, a_permit_or_a_place)
+{
+	const struct weir_call special = {.flags = WEIR_CALL_BYPASS}, wrong = {.partition = 7};
+	struct weir_limiter *l = make(1, 1);
+	struct weir_token a, b, c;
+	struct weir_wait wait, none;
+
+	cr_assert_eq(weir_acquire_or_enqueue(l, NULL, NULL, NULL, &none, &a), 0);
+	cr_assert(none.stamp == 0 && a.inflight == 1);
+	cr_assert_eq(weir_acquire_or_enqueue(l, NULL, NULL, NULL, &wait, &b), -EINPROGRESS);
+	cr_assert_eq(b.state, 0);
+	cr_assert_eq(weir_acquire_or_enqueue(l, NULL, NULL, NULL, &none, &c), -EAGAIN);
+	cr_assert_eq(weir_acquire_or_enqueue(l, &wrong, NULL, NULL, &none, &c), -EINVAL);
+	cr_assert_eq(none.stamp, 0);
+	cr_assert_eq(weir_acquire_or_enqueue(l, &special, NULL, NULL, &none, &c), 0);
+	weir_release(l, &c, WEIR_SUCCESS);
+	weir_release(l, &a, WEIR_SUCCESS);
+	cr_assert_eq(weir_poll(l, &wait, &b), 0);
+	weir_release(l, &b, WEIR_SUCCESS);
+	cr_assert(rig_snapshot(l).rejected == 1 && rig_snapshot(l).bypassed == 1);
+	weir_limiter_destroy(l);
+}
+
 Test(waiting, those_who_left_make_room_in_the_queue)
 {
 	struct weir_limiter *l = make(1, 2);
