@@ -99,6 +99,27 @@ may_leave()
 	stat_is double_released 0 || fail "a permit was given back twice"
 }
 
+# Streams of one connection wait each by itself, and all are forgotten with it.
+streams_may_wait()
+{
+	command -v nghttp >/dev/null || { echo "nghttp is missing: no streams are tried"; return; }
+	hold
+	nghttp -n -t 60 "$url2/long/a" "$url2/long/b" "$url2/long/c" >/dev/null 2>&1 &
+	streams=$!
+	wait_for stat_is waiting 3
+	kill "$streams"
+	wait_for stat_is waiting 0
+	wait_for logged '^/long/c 499 WAITING zone=main'
+	nghttp -n -t 60 "$url2/long/d" "$url2/main/short/stream" "$url2/long/e" >/dev/null 2>&1 &
+	streams=$!
+	wait_for logged '^/main/short/stream 503 EXPIRED zone=main'
+	let_go
+	wait "$streams"
+	logged '^/long/d 200 WAITED zone=main' && logged '^/long/e 200 WAITED zone=main' ||
+		fail "a refused stream took others with it"
+	stat_is double_released 0 || fail "a permit was given back twice"
+}
+
 # A partition may wait for its share although what is kept for others lapses without a release.
 notices_what_lapses()
 {
@@ -126,12 +147,15 @@ delays_refusals()
 }
 
 start_origin
+second=$("$origin" --port)
+url2=http://127.0.0.1:$second
 start_nginx "
 weir_zone main limit=fixed:limit=1 queue=32 order=adaptive;
 weir_zone parts limit=fixed:limit=2 queue=32 partition=a:share=0.5 partition=b:share=0.5;
 weir_zone late limit=fixed:limit=1 partition=slow:delay=300ms;
 server {
 	listen 127.0.0.1:PORT reuseport;
+	listen 127.0.0.1:$second http2;
 	location /weir { weir_status_page; }
 	location /main/ { weir zone=main wait=60s; proxy_pass http://$upstream/; }
 	location /main/short { weir zone=main wait=100ms; proxy_pass http://$upstream/; }
@@ -148,6 +172,7 @@ is_told_by_others
 expires
 has_an_end
 may_leave
+streams_may_wait
 notices_what_lapses
 delays_refusals
 stop_nginx
