@@ -66,8 +66,8 @@ check()
 		$(sources lib) |
 		about "lib/ may not know a limit by name"
 
-	search "$include" lib/executor.c | grep -vE "<[a-z_/]+\.h>" |
-		about "lib/executor.c uses the limiter as everybody does: public headers only"
+	search "$include" lib/executor.[ch] lib/worker.c | grep -vE '<[a-z_/]+\.h>|"lib/executor.h"' |
+		about "the executor uses the limiter as everybody does: public headers only"
 
 	search "$include\"[^\"]*(lib|limits)/" $(sources $outside) |
 		about "only public headers here"
