@@ -77,7 +77,7 @@ if (gone_on > 0) {
 }
 do for [time in sprintf("%f %f %f %f", killed, again, stopped, gone_on)] {
 	if (time > 0) {
-		set arrow from first time, graph 0 to first time, graph 1 nohead linecolor rgb grey linewidth 1
+		set arrow from first time, graph 0 to first time, graph 1 nohead front linecolor rgb grey linewidth 1
 	}
 }
 say(label, time, height, text) = time == 0 ? "" : \
