@@ -58,7 +58,7 @@ field()
 }
 
 "$source/examples/ingest/demo" --no-build --build "$build" --out "$work/out" --short --store redis \
-	--records 400,200 --capacity 2000 --slow 3000 --lease 600 --idle 1000 --events 0.6 \
+	--records 400,200 --capacity 2000 --slow 3000 --lease 600 --idle 1000 --events 1 \
 	>"$work/demo.log" 2>&1 || fail "the demo ended with $?"
 
 naive='naive retry' shares='both types'
@@ -73,6 +73,20 @@ done
 # The database's own log: no second has more than there is.
 awk -F '\t' 'NR > 1 { units[$1] += $3 } END { for (s in units) if (units[s] > 3000) exit 1 }' \
 	"$work/out/mishaps-seconds.tsv" || fail "more was admitted than there is"
+
+# Both together never have more than is shared: whenever one looked while the other's did not change.
+awk -F '\t' 'FNR == 1 { file++; next }
+	file == 1 { time[++n] = $1; units[n] = $2; next }
+	{
+		while (i < n && time[i + 1] <= $1)
+			i++
+		if (i < 1 || i == n || units[i] != units[i + 1])
+			next
+		if (units[i] + $2 > 2850)
+			over = 1
+	}
+	END { exit over }' "$work/out/mishaps-one.tsv" "$work/out/mishaps-two.tsv" ||
+	fail "more is leased than there is"
 
 # What it had in hand a moment before it died, if it was more than can be written in that moment.
 had=$(tail -n 1 "$work/out/mishaps-one.tsv" | cut -f 3)
