@@ -90,7 +90,7 @@ awk -F '\t' 'FNR == 1 { file++; next }
 
 # What it had in hand a moment before it died, if it was more than can be written in that moment.
 had=$(tail -n 1 "$work/out/mishaps-one.tsv" | cut -f 3)
-claimed=$(sed -n 's/^The dead one had \([0-9]*\) records.*/\1/p' "$work/out/ingest.txt")
+claimed=$(sed -n 's/^\([0-9]*\) records were taken over.*/\1/p' "$work/out/ingest.txt")
 [ "$claimed" -gt 0 ] || [ "$had" -lt 1000 ] || fail "nobody has taken over what the dead one had"
 echo "naive retry: $(field "$naive" 3) refused; leased shares: $(field "$shares" 3) refused, $claimed" \
-	"of the dead one's records written by the other"
+	"records of the dead one taken over"
