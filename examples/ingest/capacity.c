@@ -1,0 +1,114 @@
+#include "capacity.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/*
+ * Twenty slots a second. Whatever second the database counts by, no more than 21 of them begin in
+ * it: so with a twentieth of its capacity left out, none is too much.
+ */
+#define SLOT (50 * WEIR_MS)
+
+/*
+ * What it has in hand, a processor wants to be rid of in a fifth of a second. If it wanted no more
+ * than is in hand, a second, it would go slower and slower as the queue gets empty.
+ */
+#define WANTS_TIMES 5
+
+/* The pace comes back soon after a refusal: what else uses the database is gone in a second. */
+#define RECOVERY WEIR_S
+
+static int complain(const char *why)
+{
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
+	return -1;
+}
+
+static int make_rate(struct capacity *capacity, const struct capacity_config *config)
+{
+	struct weir_rate_config rate;
+
+	weir_rate_config_init(&rate);
+	rate.quotas[0] = (struct weir_quota){.units = config->reserved, .period = WEIR_S};
+	rate.slot = SLOT;
+	rate.recovery = RECOVERY;
+	return weir_rate_create(&rate, &capacity->rate);
+}
+
+static int make_batcher(struct capacity *capacity, const struct capacity_config *config)
+{
+	struct weir_batcher_config batcher;
+
+	weir_batcher_config_init(&batcher);
+	batcher.rate = capacity->rate;
+	batcher.buffer = config->operations;
+	batcher.flush_interval = SLOT / 2;
+	return weir_batcher_create(&batcher, &capacity->batcher);
+}
+
+static uint64_t wants(void *arg)
+{
+	const struct weir_share_rate *link = arg;
+
+	return WANTS_TIMES * weir_batcher_needs(link->batcher).units[0];
+}
+
+static int join(struct capacity *capacity, const struct capacity_config *config)
+{
+	struct weir_fleet_config fleet;
+	struct weir_share_config share;
+	char why[256];
+
+	weir_fleet_config_init(&fleet);
+	fleet.address = config->fleet;
+	fleet.lease = config->lease;
+	if (weir_fleet_open(&fleet, &capacity->fleet, why, sizeof(why)) != 0)
+		return complain(why);
+	weir_share_config_init(&share);
+	share.name = config->limit;
+	share.capacity = config->units;
+	share.reserved = config->reserved;
+	share.members = config->members;
+	if (weir_share_of_rate(&share, &capacity->link, capacity->rate, 0, capacity->batcher) != 0)
+		return complain("there is no such quota");
+	share.wants = wants;
+	if (weir_share_join(capacity->fleet, &share, &capacity->share, why, sizeof(why)) != 0)
+		return complain(why);
+	return 0;
+}
+
+int capacity_open(struct capacity *capacity, const struct capacity_config *config)
+{
+	*capacity = (struct capacity){0};
+	if (make_rate(capacity, config) != 0 || make_batcher(capacity, config) != 0) {
+		capacity_close(capacity);
+		return complain("no rate, or no batcher");
+	}
+	if (join(capacity, config) == 0)
+		return 0;
+	capacity_close(capacity);
+	return -1;
+}
+
+/* The share first: it uses the others. */
+void capacity_close(struct capacity *capacity)
+{
+	weir_share_leave(capacity->share);
+	weir_fleet_close(capacity->fleet);
+	(void)weir_batcher_destroy(capacity->batcher);
+	weir_rate_destroy(capacity->rate);
+}
+
+void capacity_throttled(struct capacity *capacity, weir_dur retry_after)
+{
+	weir_rate_throttled(capacity->rate, retry_after);
+	weir_share_throttled(capacity->share);
+}
+
+void capacity_follow(struct capacity *capacity)
+{
+	struct weir_quota quota = capacity->link.value;
+
+	quota.units = weir_share_units(capacity->share);
+	(void)weir_rate_set(capacity->rate, 0, &quota);
+}

@@ -1,0 +1,38 @@
+/*
+ * A record on its way: a line of text, "A17 twenty degrees", which begins with its type, a letter,
+ * and its number. The two are its identity; the type says what it costs the database.
+ */
+#ifndef INGEST_RECORD_H
+#define INGEST_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of a line, with the 0 at its end. */
+#define RECORD_MAX 256
+
+enum { RECORD_TYPES = 2 };
+
+struct record_type {
+	char letter;
+	unsigned cost; /* request units, as the database counts them */
+	const char *stream;
+};
+
+extern const struct record_type record_types[RECORD_TYPES];
+
+/* A line of many. Not ended by a 0: it lies in the text that it was found in. */
+struct record_line {
+	const char *text;
+	size_t length;
+	size_t id_length;
+	const struct record_type *type;
+};
+
+/* The next line of a text that ends with a 0. 1; 0: there are no more; -1: it is no record. */
+int record_next(const char **text, struct record_line *line);
+
+/* All lines of a text are records. */
+bool records_are_valid(const char *text);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * The records, in SQLite. One that is there already is counted, and stays as it is: so whoever is
+ * not sure may write it again.
+ */
+#ifndef INGEST_TABLE_H
+#define INGEST_TABLE_H
+
+#include "record.h"
+
+#include <stdint.h>
+
+struct table;
+
+/* NULL after saying why not. */
+struct table *table_open(const char *path);
+void table_close(struct table *table);
+
+/* Between them, puts. 0; -1 after saying why not: nothing was written since table_begin(). */
+int table_begin(struct table *table);
+int table_commit(struct table *table);
+int table_put(struct table *table, const struct record_line *line);
+
+uint64_t table_records(const struct table *table);
+uint64_t table_duplicates(const struct table *table);
+
+#endif

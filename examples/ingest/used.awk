@@ -1,0 +1,35 @@
+# What each processor used in each second of a run, in units a second. The database's seconds are a
+# little apart, as each begins with a request: so what came in one is by the time to the next.
+#
+# Usage: awk -f used.awk EVENTS LOG
+
+BEGIN {
+	FS = OFS = "\t"
+}
+
+FNR == NR {
+	if ($2 == "begin")
+		began = $1
+	next
+}
+
+$1 != "time_ms" {
+	if ($1 != time[n])
+		time[++n] = $1
+	units[n, $2] = $3
+}
+
+# The last one is not whole. It goes on as the one before.
+END {
+	print "second", "one", "two"
+	for (i = 1; i <= n; i++) {
+		took = time[i + 1] - time[i]
+		if (took < 1000 || took > 1500)
+			took = 1000
+		if (i < n) {
+			one = units[i, "one"] * 1000 / took
+			two = units[i, "two"] * 1000 / took
+		}
+		printf "%.3f\t%.0f\t%.0f\n", (time[i] - began) / 1000, one, two
+	}
+}
