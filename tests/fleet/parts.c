@@ -1,6 +1,6 @@
 /*
- * Parts: the rule by itself, against what is published of other balancers, each case by its
- * number; and members in simulated time.
+ * parts [KIND]: the rule by itself, against what is published of other balancers, each case by its
+ * number; and members in simulated time, with a store in memory, or one of that kind.
  */
 
 #include <errno.h>
@@ -527,14 +527,17 @@ static void bad_input(void)
 	end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	uint64_t state = 88172645463325252u;
+	struct place place;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		check_rule(&rules[i]);
 	for (unsigned i = 0; i < 2000; i++)
 		any_beginning(&state);
+	place_begin(&place, argc == 2 ? argv[1] : "memory");
+	world_place(&place);
 	cold(WEIR_PARTS_GREEDY, 1);
 	cold(WEIR_PARTS_BALANCED, 4);
 	newcomers();
@@ -546,6 +549,8 @@ int main(void)
 	capacities();
 	competition();
 	bad_input();
-	printf("%zu rules, and parts do what they should\n", sizeof(rules) / sizeof(rules[0]));
+	place_end(&place);
+	printf("%zu rules, and parts do what they should, %s\n", sizeof(rules) / sizeof(rules[0]),
+	       place.kind);
 	return 0;
 }

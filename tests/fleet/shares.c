@@ -1,5 +1,6 @@
 /*
- * What a share does, case by case, in simulated time.
+ * shares [KIND]: what a share does, case by case, in simulated time; with a store in memory, or one
+ * of that kind.
  */
 
 #include <errno.h>
@@ -255,16 +256,10 @@ static void late_commit_unmoved(void)
  */
 static void learning(void)
 {
-	struct weir_store_config config;
-
 	begin(100);
 	enter(2, 100);
 	CHECK(world_sum(&w) == 100);
-	weir_store_close(w.store);
-	weir_store_config_init(&config);
-	config.clock = &w.clock;
-	CHECK(weir_store_open(&config, &w.store, NULL, 0) == 0);
-	w.proven = w.now;
+	world_forget(&w, w.now);
 	world_enter(&w, 2, 100);
 	CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
 	CHECK(world_units(&w, 2) == 0 && info_of(2).state == WEIR_SHARE_LEARNING);
@@ -567,8 +562,12 @@ static void many(void)
 	world_end(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	struct place place;
+
+	place_begin(&place, argc == 2 ? argv[1] : "memory");
+	world_place(&place);
 	death();
 	release();
 	cut();
@@ -589,6 +588,7 @@ int main(void)
 	bad_input();
 	damage();
 	many();
-	printf("shares do what they should\n");
+	place_end(&place);
+	printf("shares do what they should, %s\n", place.kind);
 	return 0;
 }
