@@ -42,6 +42,8 @@ static const struct rule rules[] = {
 	{"EG7 lots", {3, 1}, 2, 0, 0, false, 0, 0, 0},
 	{"EG7 little", {3, 1}, 2, 0, 1, false, 0, 1, 0},
 	{"EG9", {0}, 1, 3, 0, false, 3, 0, 0},
+	{"EG10", {1, 1}, 2, 1, 1, false, 1, 0, 0},
+	{"EG10 over", {2, 1}, 2, 0, 0, false, 0, 0, 0},
 	{"EN1", {0}, 1, 3, 0, false, 3, 0, 0},
 	{"EN2", {3}, 1, 0, 0, false, 0, 0, 0},
 	{"EN3", {4, 4, 0}, 3, 4, 2, false, 4, 0, 0},
@@ -59,6 +61,8 @@ static const struct rule rules[] = {
 	{"EN10 b", {2, 2, 3}, 3, 0, 0, false, 0, 0, 0},
 	{"EN10 c", {10, 10, 11}, 3, 0, 1, false, 0, 0, 0},
 	{"EJ1", {0}, 1, 3, 0, true, 1, 0, 0},
+	{"EJ1 second", {1}, 1, 2, 0, true, 1, 0, 0},
+	{"EJ1 third", {2}, 1, 1, 0, true, 1, 0, 0},
 	{"EJ2 first", {0, 0}, 2, 3, 0, true, 1, 0, 0},
 	{"EJ2 third", {1, 1}, 2, 1, 1, true, 1, 0, 0},
 	{"EJ3", {3, 0}, 2, 0, 1, true, 0, 1, 0},
@@ -293,7 +297,7 @@ static void leaving(void)
 	end();
 }
 
-/* Who does not give up is robbed of it in time; and cannot write what he has done since. */
+/* EN14: who does not give up is robbed of it in time; and cannot write what he has done since. */
 static void stubborn(void)
 {
 	uint64_t fence[PARTS], sequence;
