@@ -400,6 +400,7 @@ static void make_limiter(struct member *m, struct weir_share_config *share)
 	weir_config_init(&config);
 	config.limit = &weir_fixed;
 	config.limit_config = &fixed;
+	config.clock = &m->clock;
 	CHECK(weir_limiter_create(&config, &m->limiter) == 0);
 	weir_share_of_limiter(share, &m->limiter_link, m->limiter);
 }
@@ -828,7 +829,9 @@ static void calm_down(struct storm *s)
 	s->losses = 0;
 	s->down = 0;
 	memset(s->parcels, 0, sizeof(s->parcels));
-	CHECK(weir_fleet_change(s->store, "limit", CAPACITY) == 0);
+	/* It may have forgotten even that there is one. */
+	while (weir_fleet_change(s->store, "limit", CAPACITY) == -ENOENT)
+		pass(s, s->now + WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		s->members[i].cut = 0;
 		s->members[i].wants = 2 * CAPACITY;
