@@ -171,7 +171,8 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 {
 	struct tally *t = arg;
 
-	CHECK(t->fence[part] == 0 && fence > last_fence[part]);
+	/* The same again, where he lost it by the clock and nobody else has had it. */
+	CHECK(t->fence[part] == 0 && fence >= last_fence[part]);
 	t->fence[part] = last_fence[part] = fence;
 	t->gained++;
 	if (++owners[part] > highest_owners)
@@ -379,6 +380,23 @@ static void store_lost(void)
 	end();
 }
 
+/* Who keeps his session and cannot read has them for his lease, and no longer. */
+static void blind(void)
+{
+	begin();
+	enter(0, WEIR_PARTS_GREEDY);
+	enter(1, WEIR_PARTS_GREEDY);
+	world_run(&w, 3 * ROUND);
+	CHECK(owned(0) == 16);
+	w.actors[0].manner = BLIND;
+	world_run(&w, LEASE + ROUND);
+	CHECK(owned(0) == 0 && owned(1) == 16);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, 4 * ROUND);
+	CHECK(owned(0) == 16 && owned(1) == 16);
+	end();
+}
+
 /*
  * Commits that happen unheard of, and members that come and go: one owner at a time, and even in
  * the end.
@@ -549,6 +567,7 @@ int main(int argc, char **argv)
 	stubborn();
 	stopped();
 	store_lost();
+	blind();
 	rough();
 	capacities();
 	competition();

@@ -125,6 +125,24 @@ static void stopped(void)
 	end();
 }
 
+/* Who keeps his session and cannot read does not hear of a cut: he has his lease, and no longer. */
+static void blind(void)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = BLIND;
+	CHECK(weir_fleet_change(w.store, "limit", 60) == 0);
+	world_run(&w, REFRESH * 2);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) <= 10);
+	world_run(&w, LEASE);
+	CHECK(world_units(&w, 0) == 0);
+	w.capacity = 60;
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 30 && world_units(&w, 1) == 30);
+	end();
+}
+
 /* T4: without a store, it is held, and then as loss has it; a refresh brings it back. */
 static void store_lost(enum weir_loss loss, uint64_t reserved, uint64_t left)
 {
@@ -572,6 +590,7 @@ int main(int argc, char **argv)
 	release();
 	cut();
 	stopped();
+	blind();
 	losses();
 	reserved();
 	lost_replies();

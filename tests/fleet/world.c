@@ -151,7 +151,7 @@ static int act_read(struct weir_store *self, const char *const *prefixes, size_t
 	const struct actor *a = actor_of(self);
 	int r;
 
-	if (is_away(a))
+	if (is_away(a) || a->manner == BLIND)
 		return -EIO;
 	expire(a->world);
 	r = weir_store_read(a->world->store, prefixes, count, row, arg, view);

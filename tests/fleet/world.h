@@ -19,6 +19,7 @@
 enum manner {
 	ANSWERS,
 	UNREACHABLE, /* nothing happens, and nothing is heard */
+	BLIND,       /* sessions are kept, and nothing is read */
 	LOSES,       /* commits happen, and nothing is heard of them */
 	DELAYS,      /* commits happen when world_deliver() is called; nothing is heard */
 };
