@@ -1,5 +1,8 @@
 /*
- * A fleet's life: how it is opened, its thread, and its end.
+ * A fleet's life: how it is opened, its threads, and its end.
+ *
+ * One thread asks the store, and may wait for it for long. So there is another, which does nothing
+ * but tell those whose lease has ended meanwhile.
  */
 
 #include <errno.h>
@@ -131,19 +134,25 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	return r;
 }
 
-/* For so long, on a clock that a condition can wait by; a machine that slept is late by no more. */
-static void wait_for(struct weir_fleet *f, weir_dur time)
+/*
+ * Until then, on a clock that a condition can wait by, but no longer than a second: a machine that
+ * slept is late by no more. False: somebody signalled.
+ */
+static bool wait_until(struct weir_fleet *f, weir_time next, pthread_cond_t *signal,
+		       pthread_mutex_t *lock)
 {
+	const weir_time now = fleet_now(f);
 	struct timespec until;
 	weir_time end;
 
+	if (next <= now)
+		return true;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec + time;
+	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec;
+	end += next - now < WEIR_S ? next - now : WEIR_S;
 	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
 				  .tv_nsec = (long)(end % WEIR_S)};
-	while (!f->ending && !f->hurried)
-		if (pthread_cond_timedwait(&f->wake, &f->lock, &until) == ETIMEDOUT)
-			return;
+	return pthread_cond_timedwait(signal, lock, &until) == ETIMEDOUT;
 }
 
 static void *run(void *arg)
@@ -152,26 +161,78 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&f->lock);
 	while (!f->ending) {
-		const weir_time next = step(f), now = fleet_now(f);
+		const weir_time next = step(f);
 
-		if (next > now)
-			wait_for(f, next - now < WEIR_S ? next - now : WEIR_S);
+		while (!f->ending && !f->hurried)
+			if (wait_until(f, next, &f->wake, &f->lock))
+				break;
 	}
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
 
-/* No signal of the program's is for this thread. */
-static int start_thread(struct weir_fleet *f)
+/* Those whose lease has ended; when the next one does. */
+static weir_time tell_ended(const struct weir_fleet *f)
+{
+	const weir_time now = fleet_now(f);
+	weir_time next = WEIR_FOREVER;
+
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
+		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
+
+		if (deadline != 0 && now >= deadline)
+			share_tell(s);
+		else if (deadline != 0 && deadline < next)
+			next = deadline;
+	}
+	return next;
+}
+
+static void *tell_in_time(void *arg)
+{
+	struct weir_fleet *f = arg;
+
+	pthread_mutex_lock(&f->telling);
+	while (!f->told_all) {
+		f->told_next = tell_ended(f);
+		(void)wait_until(f, f->told_next, &f->sooner, &f->telling);
+	}
+	pthread_mutex_unlock(&f->telling);
+	return NULL;
+}
+
+/* No signal of the program's is for these. */
+static int start_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
 {
 	sigset_t all, before;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&f->thread, NULL, run, f);
+	r = pthread_create(thread, NULL, work, f);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
+}
+
+static void end_teller(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->telling);
+	f->told_all = true;
+	pthread_cond_signal(&f->sooner);
+	pthread_mutex_unlock(&f->telling);
+	pthread_join(f->teller, NULL);
+}
+
+static int start_threads(struct weir_fleet *f)
+{
+	int r = start_thread(f, &f->teller, tell_in_time);
+
+	if (r != 0)
+		return r;
+	r = start_thread(f, &f->thread, run);
+	if (r != 0)
+		end_teller(f);
+	return r;
 }
 
 static int open_store(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
@@ -246,6 +307,8 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&f->wake, &monotonic);
+	pthread_mutex_init(&f->telling, NULL);
+	pthread_cond_init(&f->sooner, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	return 0;
 }
@@ -262,7 +325,7 @@ static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet 
 		return store_say(-ENOMEM, why, "There is no memory.");
 	r = set_up(f, config, why);
 	if (r == 0 && !f->manual) {
-		r = start_thread(f);
+		r = start_threads(f);
 		if (r != 0)
 			(void)store_say(r, why, "There is no thread to be had.");
 	}
@@ -298,8 +361,10 @@ void weir_fleet_close(struct weir_fleet *f)
 	f->ending = true;
 	pthread_cond_signal(&f->wake);
 	pthread_mutex_unlock(&f->lock);
-	if (!f->manual)
+	if (!f->manual) {
 		pthread_join(f->thread, NULL);
+		end_teller(f);
+	}
 	for (struct weir_parts *p = f->parts, *next; p != NULL; p = next) {
 		next = p->next;
 		parts_drop(p);
@@ -314,6 +379,8 @@ void weir_fleet_close(struct weir_fleet *f)
 		share_free(s);
 	}
 	weir_store_close(f->own_store);
+	pthread_cond_destroy(&f->sooner);
+	pthread_mutex_destroy(&f->telling);
 	pthread_cond_destroy(&f->wake);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

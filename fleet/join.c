@@ -107,8 +107,10 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 	if (s == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
 	share_rename(s);
+	pthread_mutex_lock(&f->telling);
 	s->next = f->shares;
 	f->shares = s;
+	pthread_mutex_unlock(&f->telling);
 	f->count++;
 	share_publish(s);
 	f->hurried = true;
@@ -146,7 +148,9 @@ void weir_share_leave(struct weir_share *s)
 	pthread_mutex_lock(&f->lock);
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
+	pthread_mutex_lock(&f->telling);
 	*at = s->next;
+	pthread_mutex_unlock(&f->telling);
 	f->count--;
 	if (s->fence != 0) {
 		const struct weir_write erase = {s->own_key, WEIR_WRITE_ERASE, NULL, 0};

@@ -406,6 +406,9 @@ static int round_of(struct weir_parts *p, uint32_t room)
 {
 	int r = read_all(p);
 
+	/* Of nonsense nobody takes anything. */
+	if (r == -EPROTO && p->joined)
+		parts_keep(p);
 	if (r != 0)
 		return r;
 	if (p->own_made == 0) {

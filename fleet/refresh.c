@@ -7,7 +7,9 @@
  * has moved on: what it says then, is so.
  *
  * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
- * that differ, and 2 ms: so it has ended here before it has for the store.
+ * that differ, and 2 ms: so it has ended here before it has for the store. It is longer for a
+ * share only once the ledger was read after that: who keeps his session, and cannot read, would
+ * never hear that the capacity was cut.
  */
 
 #include <errno.h>
@@ -82,16 +84,6 @@ static int keep_session(struct weir_fleet *f)
 	if (r != 0)
 		return fail(f, r);
 	f->deadline = end_of(sent, granted);
-	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
-		/* Who has let go of a lease that ended here looks at the ledger first. */
-		if (s->fence == 0 || !share_is_leased(s))
-			continue;
-		s->until = f->deadline;
-		share_publish(s);
-	}
-	for (struct weir_parts *p = f->parts; p != NULL; p = p->next)
-		if (p->joined)
-			parts_keep(p);
 	return 0;
 }
 
@@ -178,12 +170,22 @@ static void hold(struct weir_share *s, uint64_t grant)
 	share_publish(s);
 }
 
+/* What is held is held on, by the lease as it is now. */
+static void extend(struct weir_share *s)
+{
+	if (s->fence == 0 || !share_is_leased(s))
+		return;
+	s->until = s->fleet->deadline;
+	share_publish(s);
+}
+
 static int plan_share(struct weir_share *s)
 {
 	const struct planner planner = planner_of(s);
 	int r;
 
 	if (s->view.strange) {
+		extend(s);
 		s->fleet->strange = true;
 		s->settled = true;
 		return 0;
@@ -202,6 +204,8 @@ static int plan_share(struct weir_share *s)
 	/* What is more is to be committed first. */
 	if (!s->plan.write || s->plan.grant < s->held)
 		hold(s, s->plan.grant);
+	else
+		extend(s);
 	s->settled = !s->plan.write && !s->plan.tell;
 	return 0;
 }

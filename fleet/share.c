@@ -64,7 +64,7 @@ static uint64_t lost_units(const struct weir_share *s)
 	}
 }
 
-static void tell(struct weir_share *s)
+void share_tell(struct weir_share *s)
 {
 	const uint64_t units = weir_share_units(s);
 
@@ -83,7 +83,11 @@ void share_publish(struct weir_share *s)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
 	atomic_store_explicit(&s->leased, s->limit.reserved + s->held, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
-	tell(s);
+	pthread_mutex_lock(&s->fleet->telling);
+	share_tell(s);
+	if (s->until != 0 && s->until < s->fleet->told_next)
+		pthread_cond_signal(&s->fleet->sooner);
+	pthread_mutex_unlock(&s->fleet->telling);
 }
 
 void share_drop(struct weir_share *s)

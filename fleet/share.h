@@ -51,8 +51,8 @@ struct weir_share {
 	bool unsettled;
 	uint64_t unsettled_version;
 	uint32_t throttle_seen;
-	uint64_t told; /* of wants, to the store */
-	uint64_t applied;
+	uint64_t told;    /* of wants, to the store */
+	uint64_t applied; /* as the next, wants telling */
 	bool has_applied;
 	uint64_t conflicts, refreshes;
 
@@ -75,6 +75,13 @@ struct weir_fleet {
 	pthread_t thread;
 	bool ending, hurried;
 
+	/* Taken after lock, and never held while the store is asked. */
+	pthread_mutex_t telling; /* of the list of shares, and what they have told */
+	pthread_cond_t sooner;
+	pthread_t teller;
+	weir_time told_next; /* when the teller looks again */
+	bool told_all;
+
 	struct weir_share *shares;
 	unsigned count;
 	struct weir_parts *parts; /* parts.h */
@@ -96,6 +103,9 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
 /* Make known what may be used, and until when; tell who wants to be told. */
 void share_publish(struct weir_share *share);
+
+/* Tell who wants to be told, if there is something new. telling is held. */
+void share_tell(struct weir_share *share);
 
 void share_free(struct weir_share *share);
 

@@ -27,13 +27,13 @@ struct scenario {
 };
 
 static const struct scenario scenarios[] = {
-	{"1", 5, 110, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
-	{"2", 5, 110, 0, 300, 120, 140, 0, 0, 1, CAPACITY},
-	{"3", 5, 110, 50, 300, 120, 190, 0, 0, 0.97, 250},
-	{"4", 5, 100, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
-	{"5", 45, 15, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
-	{"6", 45, 15, 0, 300, 0, 0, 150, 0, 0.99, 400},
-	{"7", 45, 15, 5, 3600, 0, 0, 0, 60, 0.93, 150},
+	{"scenario 1", 5, 110, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
+	{"scenario 2", 5, 110, 0, 300, 120, 140, 0, 0, 1, CAPACITY},
+	{"scenario 3", 5, 110, 50, 300, 120, 190, 0, 0, 0.97, 250},
+	{"scenario 4", 5, 100, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
+	{"scenario 5", 45, 15, 0, 300, 0, 0, 0, 0, 1, CAPACITY},
+	{"scenario 6", 45, 15, 0, 300, 0, 0, 150, 0, 0.99, 400},
+	{"scenario 7", 45, 15, 5, 3600, 0, 0, 0, 60, 0.93, 150},
 };
 
 /* As Doorman has them: a spike, a client that is gone for a while, a server that is. */
@@ -106,7 +106,7 @@ static void play(const struct scenario *s, uint64_t seed)
 		world_run(&w, WEIR_S);
 	}
 	used = (double)w.sum / w.samples / CAPACITY;
-	printf("scenario %s, seed %u: %.2f %% used, least %llu, most %llu, over in %u of %u, %u commits\n",
+	printf("%s, seed %u: %.2f %% used, least %llu, most %llu, over in %u of %u, %u commits\n",
 	       s->name, (unsigned)seed, 100 * used, (unsigned long long)w.least,
 	       (unsigned long long)w.most, w.over, w.samples, w.commits);
 	fflush(stdout);

@@ -1,6 +1,6 @@
 /*
- * Parts: the rule by itself, against what is published of other balancers, each case by its
- * number; and members in simulated time.
+ * parts [KIND]: the rule by itself, against what is published of other balancers, each case by its
+ * number; and members in simulated time, with a store in memory, or one of that kind.
  */
 
 #include <errno.h>
@@ -42,6 +42,8 @@ static const struct rule rules[] = {
 	{"EG7 lots", {3, 1}, 2, 0, 0, false, 0, 0, 0},
 	{"EG7 little", {3, 1}, 2, 0, 1, false, 0, 1, 0},
 	{"EG9", {0}, 1, 3, 0, false, 3, 0, 0},
+	{"EG10", {1, 1}, 2, 1, 1, false, 1, 0, 0},
+	{"EG10 over", {2, 1}, 2, 0, 0, false, 0, 0, 0},
 	{"EN1", {0}, 1, 3, 0, false, 3, 0, 0},
 	{"EN2", {3}, 1, 0, 0, false, 0, 0, 0},
 	{"EN3", {4, 4, 0}, 3, 4, 2, false, 4, 0, 0},
@@ -59,6 +61,8 @@ static const struct rule rules[] = {
 	{"EN10 b", {2, 2, 3}, 3, 0, 0, false, 0, 0, 0},
 	{"EN10 c", {10, 10, 11}, 3, 0, 1, false, 0, 0, 0},
 	{"EJ1", {0}, 1, 3, 0, true, 1, 0, 0},
+	{"EJ1 second", {1}, 1, 2, 0, true, 1, 0, 0},
+	{"EJ1 third", {2}, 1, 1, 0, true, 1, 0, 0},
 	{"EJ2 first", {0, 0}, 2, 3, 0, true, 1, 0, 0},
 	{"EJ2 third", {1, 1}, 2, 1, 1, true, 1, 0, 0},
 	{"EJ3", {3, 0}, 2, 0, 1, true, 0, 1, 0},
@@ -167,7 +171,8 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 {
 	struct tally *t = arg;
 
-	CHECK(t->fence[part] == 0 && fence > last_fence[part]);
+	/* The same again, where he lost it by the clock and nobody else has had it. */
+	CHECK(t->fence[part] == 0 && fence >= last_fence[part]);
 	t->fence[part] = last_fence[part] = fence;
 	t->gained++;
 	if (++owners[part] > highest_owners)
@@ -293,7 +298,7 @@ static void leaving(void)
 	end();
 }
 
-/* Who does not give up is robbed of it in time; and cannot write what he has done since. */
+/* EN14: who does not give up is robbed of it in time; and cannot write what he has done since. */
 static void stubborn(void)
 {
 	uint64_t fence[PARTS], sequence;
@@ -370,6 +375,23 @@ static void store_lost(void)
 	world_run(&w, LEASE);
 	CHECK(owned(0) == 0 && owned(1) == 0 && SUM(forced) == PARTS);
 	w.down = false;
+	world_run(&w, 4 * ROUND);
+	CHECK(owned(0) == 16 && owned(1) == 16);
+	end();
+}
+
+/* Who keeps his session and cannot read has them for his lease, and no longer. */
+static void blind(void)
+{
+	begin();
+	enter(0, WEIR_PARTS_GREEDY);
+	enter(1, WEIR_PARTS_GREEDY);
+	world_run(&w, 3 * ROUND);
+	CHECK(owned(0) == 16);
+	w.actors[0].manner = BLIND;
+	world_run(&w, LEASE + ROUND);
+	CHECK(owned(0) == 0 && owned(1) == 16);
+	w.actors[0].manner = ANSWERS;
 	world_run(&w, 4 * ROUND);
 	CHECK(owned(0) == 16 && owned(1) == 16);
 	end();
@@ -527,14 +549,17 @@ static void bad_input(void)
 	end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	uint64_t state = 88172645463325252u;
+	struct place place;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		check_rule(&rules[i]);
 	for (unsigned i = 0; i < 2000; i++)
 		any_beginning(&state);
+	place_begin(&place, argc == 2 ? argv[1] : "memory");
+	world_place(&place);
 	cold(WEIR_PARTS_GREEDY, 1);
 	cold(WEIR_PARTS_BALANCED, 4);
 	newcomers();
@@ -542,10 +567,13 @@ int main(void)
 	stubborn();
 	stopped();
 	store_lost();
+	blind();
 	rough();
 	capacities();
 	competition();
 	bad_input();
-	printf("%zu rules, and parts do what they should\n", sizeof(rules) / sizeof(rules[0]));
+	place_end(&place);
+	printf("%zu rules, and parts do what they should, %s\n", sizeof(rules) / sizeof(rules[0]),
+	       place.kind);
 	return 0;
 }

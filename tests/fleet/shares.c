@@ -1,5 +1,6 @@
 /*
- * What a share does, case by case, in simulated time.
+ * shares [KIND]: what a share does, case by case, in simulated time; with a store in memory, or one
+ * of that kind.
  */
 
 #include <errno.h>
@@ -121,6 +122,24 @@ static void stopped(void)
 	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
 	CHECK(weir_share_fence(w.actors[0].share, &later) == 0 && later.version > fence.version);
 	CHECK(weir_store_commit(w.store, 0, &later, 1, &guarded, 1, NULL) == 0);
+	end();
+}
+
+/* Who keeps his session and cannot read does not hear of a cut: he has his lease, and no longer. */
+static void blind(void)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = BLIND;
+	CHECK(weir_fleet_change(w.store, "limit", 60) == 0);
+	world_run(&w, REFRESH * 2);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) <= 10);
+	world_run(&w, LEASE);
+	CHECK(world_units(&w, 0) == 0);
+	w.capacity = 60;
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 30 && world_units(&w, 1) == 30);
 	end();
 }
 
@@ -255,16 +274,10 @@ static void late_commit_unmoved(void)
  */
 static void learning(void)
 {
-	struct weir_store_config config;
-
 	begin(100);
 	enter(2, 100);
 	CHECK(world_sum(&w) == 100);
-	weir_store_close(w.store);
-	weir_store_config_init(&config);
-	config.clock = &w.clock;
-	CHECK(weir_store_open(&config, &w.store, NULL, 0) == 0);
-	w.proven = w.now;
+	world_forget(&w, w.now);
 	world_enter(&w, 2, 100);
 	CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
 	CHECK(world_units(&w, 2) == 0 && info_of(2).state == WEIR_SHARE_LEARNING);
@@ -567,12 +580,17 @@ static void many(void)
 	world_end(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	struct place place;
+
+	place_begin(&place, argc == 2 ? argv[1] : "memory");
+	world_place(&place);
 	death();
 	release();
 	cut();
 	stopped();
+	blind();
 	losses();
 	reserved();
 	lost_replies();
@@ -589,6 +607,7 @@ int main(void)
 	bad_input();
 	damage();
 	many();
-	printf("shares do what they should\n");
+	place_end(&place);
+	printf("shares do what they should, %s\n", place.kind);
 	return 0;
 }

@@ -1,290 +1,215 @@
 /*
- * The arithmetic of sharing against what is published of Doorman, and what follows from it; each
- * case by its number. Numbers with fractions are in units of a ten-thousandth.
- *
- * Doorman's answers are to clients that ask one after the other; so are these: each sees what all
- * want, as far as they have said, and takes what is due to it of what nobody holds.
+ * vectors KIND: all cases that are played here, over a store of that kind.
+ * vectors list SOURCES [REFERENCE]: all cases, and where each is; that the tests which are named
+ * have them; and that no case of the document is missing. 77 without one.
  */
 
+#include "vectors.h"
+
+#include <ctype.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../stress/check.h"
-#include "allot.h"
 
-#define MEMBERS 9
-#define ASKS    12
-#define FINE    10000
+#define SKIPPED  77
+#define FAMILIES 4
 
-/* Who asks, for what, and what he gets. */
-struct ask {
-	unsigned member;
-	double wants, gets;
+struct table {
+	struct family families[FAMILIES];
 };
 
-struct vector {
-	const char *id;
-	enum weir_allotment how;
-	double capacity;
-	bool known;               /* what all want is known before the first asks */
-	double fine;              /* units of one; 0: 1 */
-	double held[MEMBERS];     /* before */
-	uint32_t weight[MEMBERS]; /* 0: 1 */
-	struct ask asks[ASKS];
-	unsigned count;
-};
-
-#define ASKED(...)                                                                                 \
-	.asks = {__VA_ARGS__}, .count = sizeof((struct ask[]){__VA_ARGS__}) / sizeof(struct ask)
-
-static const struct vector vectors[] = {
-	{"DM1", WEIR_ALLOT_NONE, 0, ASKED({0, 10, 10}, {1, 100, 100})},
-	{"DM2", WEIR_ALLOT_STATIC, 100, ASKED({0, 100, 100}, {1, 10, 10}, {2, 120, 100})},
-	{"DM3", WEIR_ALLOT_FAIR, 120, true, ASKED({0, 1000, 55}, {1, 60, 55}, {2, 10, 10})},
-	{"DM4", WEIR_ALLOT_FAIR, 120, true, ASKED({0, 1000, 60}, {1, 50, 50}, {2, 10, 10})},
-	{"DM5", WEIR_ALLOT_FAIR, 120, true, .weight = {6, 4, 2},
-	 ASKED({0, 1000, 60}, {1, 500, 40}, {2, 200, 20})},
-	{"DM6", WEIR_ALLOT_FAIR, 1000, true, .weight = {10, 10, 30},
-	 ASKED({0, 2000, 200}, {1, 500, 200}, {2, 700, 600})},
-	{"DM7", WEIR_ALLOT_PROPORTIONAL, 120, true, ASKED({0, 60, 55}, {1, 60, 55}, {2, 10, 10})},
-	{"DM8", WEIR_ALLOT_PROPORTIONAL, 120, ASKED({0, 60, 60}, {1, 75, 60}, {2, 10, 0})},
-	{"DM9", WEIR_ALLOT_PROPORTIONAL, 120, true, .weight = {3, 2, 1},
-	 ASKED({0, 65, 60}, {1, 45, 40}, {2, 20, 20})},
-	{"DM10", WEIR_ALLOT_PROPORTIONAL, 120, .weight = {3, 2, 1},
-	 ASKED({0, 65, 65}, {1, 45, 45}, {2, 20, 10})},
-	{"DM11", WEIR_ALLOT_PROPORTIONAL, 120, true, FINE,
-	 ASKED({0, 1000, 69.69072164948454}, {1, 50, 40.30927835051546}, {2, 10, 10})},
-	{"DM12", WEIR_ALLOT_FAIR, 120, true, ASKED({0, 1000, 60}, {1, 50, 50}, {2, 10, 10})},
-	{"DM13", WEIR_ALLOT_STATIC, 120, ASKED({0, 50, 50}, {1, 200, 120}, {2, 300, 120})},
-	{"DM14", WEIR_ALLOT_PROPORTIONAL, 100, false, FINE,
-	 ASKED({0, 10, 10}, {1, 10, 10}, {2, 10, 10}, {3, 10, 10}, {4, 500, 60}, {5, 1000, 0},
-	       {0, 10, 10}, {1, 10, 10}, {2, 10, 10}, {3, 10, 10}, {4, 500, 25.454545454545457},
-	       {5, 1000, 34.54545454545455})},
-	{"DM15", WEIR_ALLOT_FAIR, 1000,
-	 ASKED({0, 100, 100}, {1, 100, 100}, {2, 100, 100}, {3, 100, 100}, {4, 1000, 600},
-	       {5, 2000, 0}, {0, 100, 100}, {1, 100, 100}, {2, 100, 100}, {3, 100, 100},
-	       {4, 1000, 300}, {5, 2000, 300})},
-	{"DM17 proportional", WEIR_ALLOT_PROPORTIONAL, 100,
-	 ASKED({0, 80, 80}, {1, 80, 20}, {0, 80, 50}, {1, 80, 50}, {2, 10, 0}, {0, 80, 45},
-	       {1, 80, 45}, {2, 10, 10})},
-	{"DM17 fair", WEIR_ALLOT_FAIR, 100,
-	 ASKED({0, 80, 80}, {1, 80, 20}, {0, 80, 50}, {1, 80, 50}, {2, 10, 0}, {0, 80, 45},
-	       {1, 80, 45}, {2, 10, 10})},
-	{"DM18 proportional", WEIR_ALLOT_PROPORTIONAL, 120, .weight = {1, 3},
-	 ASKED({0, 200, 120}, {1, 200, 0}, {0, 200, 30}, {1, 200, 90})},
-	{"DM18 fair", WEIR_ALLOT_FAIR, 120, .weight = {1, 3},
-	 ASKED({0, 200, 120}, {1, 200, 0}, {0, 200, 30}, {1, 200, 90})},
-	{"DM19", WEIR_ALLOT_FAIR, 100, false, FINE,
-	 ASKED({0, 50, 50}, {1, 50, 50}, {2, 50, 0}, {0, 50, 33.333333333333336},
-	       {1, 50, 33.333333333333336}, {2, 50, 33.333333333333314})},
-	{"DM20 proportional", WEIR_ALLOT_PROPORTIONAL, 60, .held = {20, 100}, ASKED({0, 100, 0})},
-	{"DM20 fair", WEIR_ALLOT_FAIR, 60, .held = {20, 100}, ASKED({0, 100, 0})},
-	{"DM21 proportional", WEIR_ALLOT_PROPORTIONAL, 60, true, .held = {60, 60},
-	 ASKED({0, 100, 0}, {1, 100, 30}, {0, 100, 30}, {1, 100, 30})},
-	{"DM21 fair", WEIR_ALLOT_FAIR, 60, true, .held = {60, 60},
-	 ASKED({0, 100, 0}, {1, 100, 30}, {0, 100, 30}, {1, 100, 30})},
-	{"DM22", WEIR_ALLOT_FAIR, 120, true, ASKED({0, 5, 5}, {1, 45, 45}, {2, 60, 60})},
-	{"DM23", WEIR_ALLOT_FAIR, 100, true,
-	 ASKED({0, 47, 33}, {1, 3, 3}, {2, 14, 14}, {3, 5, 5}, {4, 16, 16}, {5, 25, 25},
-	       {6, 4, 4})},
-	{"DM24", WEIR_ALLOT_FAIR, 100, true, FINE, .weight = {5, 1, 1, 1, 2, 1, 1, 5, 1},
-	 ASKED({0, 55.5, 33.3462}, {1, 24.1, 6.6692}, {2, 11.2, 6.6692}, {3, 25, 6.6692},
-	       {4, 20.5, 13.3385}, {5, 40.6, 6.6692}, {6, 16.3, 6.6692}, {7, 13.3, 13.3},
-	       {8, 20.6, 6.6692})},
-	{"DM25", WEIR_ALLOT_PROPORTIONAL, 100, .held = {40},
-	 ASKED({1, 500, 60}, {0, 400, 40}, {1, 500, 50}, {0, 400, 50})},
-	{"DM26", WEIR_ALLOT_PROPORTIONAL, 100, ASKED({0, 800, 100})},
-	{"DM27 fair", WEIR_ALLOT_FAIR, 0, ASKED({0, 10, 0})},
-	{"DM27 proportional", WEIR_ALLOT_PROPORTIONAL, 0, ASKED({0, 10, 0})},
-	{"DM27 static", WEIR_ALLOT_STATIC, 0, ASKED({0, 10, 0})},
-};
-
-/* All members, in the order of their numbers. */
-struct world {
-	const struct vector *v;
-	uint64_t capacity;
-	uint64_t wants[MEMBERS], held[MEMBERS];
-	bool here[MEMBERS];
-};
-
-static double fine_of(const struct vector *v)
+static struct table all(void)
 {
-	return v->fine > 0 ? v->fine : 1;
+	return (struct table){
+		{vectors_allot(), vectors_doorman(), vectors_parts(), vectors_others()}};
 }
 
-static uint64_t units(const struct vector *v, double number)
+static const struct vector *find(const struct table *t, const char *id)
 {
-	return (uint64_t)(number * fine_of(v) + 0.5);
+	for (unsigned i = 0; i < FAMILIES; i++)
+		for (size_t j = 0; j < t->families[i].count; j++)
+			if (strcmp(t->families[i].rows[j].id, id) == 0)
+				return &t->families[i].rows[j];
+	return NULL;
 }
 
-static uint64_t grant(struct world *w, unsigned member)
+static int play_all(const char *kind)
 {
-	struct claim claims[MEMBERS];
-	uint64_t target = 0, others = 0;
-	size_t count = 0;
+	const struct table t = all();
+	struct place place;
+	unsigned played = 0;
 
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		if (!w->here[i])
-			continue;
-		claims[count++] = (struct claim){
-			.id = i,
-			.wants = w->wants[i],
-			.weight = w->v->weight[i] > 0 ? w->v->weight[i] : 1,
-		};
-		others += i != member ? w->held[i] : 0;
-	}
-	allot(w->v->how, w->capacity, claims, count);
-	for (size_t i = 0; i < count; i++)
-		if (claims[i].id == member)
-			target = claims[i].target;
-	return allot_step(w->v->how, w->capacity, target, others);
-}
+	place_begin(&place, kind);
+	for (unsigned i = 0; i < FAMILIES; i++) {
+		const struct family *f = &t.families[i];
 
-static void meet(struct world *w, unsigned member, double wants)
-{
-	w->here[member] = true;
-	w->wants[member] = units(w->v, wants);
-}
-
-static void check_sum(const struct world *w, uint64_t before, uint64_t after)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < MEMBERS; i++)
-		sum += w->held[i];
-	if (w->v->how == WEIR_ALLOT_FAIR || w->v->how == WEIR_ALLOT_PROPORTIONAL)
-		CHECK(sum <= w->capacity || after <= before);
-}
-
-static void play(const struct vector *v)
-{
-	struct world w = {.v = v, .capacity = units(v, v->capacity)};
-
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		w.held[i] = units(v, v->held[i]);
-		w.here[i] = w.held[i] > 0;
-		w.wants[i] = w.held[i];
-	}
-	for (unsigned i = 0; v->known && i < v->count; i++)
-		meet(&w, v->asks[i].member, v->asks[i].wants);
-	for (unsigned i = 0; i < v->count; i++) {
-		const struct ask *a = &v->asks[i];
-		const uint64_t before = w.held[a->member], due = units(v, a->gets);
-		uint64_t got;
-
-		meet(&w, a->member, a->wants);
-		got = grant(&w, a->member);
-		w.held[a->member] = got;
-		check_sum(&w, before, got);
-		/* Fractions of a unit go to one or the other. */
-		if (got > due + (v->fine > 0) || got + (v->fine > 0) < due) {
-			fprintf(stderr, "%s: ask %u gets %llu, not %llu\n", v->id, i,
-				(unsigned long long)got, (unsigned long long)due);
-			abort();
+		for (size_t j = 0; j < f->count; j++) {
+			if (f->rows[j].play == NULL)
+				continue;
+			printf("%s\n", f->rows[j].id);
+			fflush(stdout);
+			f->rows[j].play(f->rows[j].id, &place);
+			played++;
 		}
 	}
-}
-
-/* DX9: five bands of priority that want 200 each get all there is, the highest first. */
-static void bands(void)
-{
-	struct claim claims[5], two[2] = {{1, 70, 1, 0, 0}, {2, 60, 1, 9, 0}};
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < 5; i++)
-		claims[i] = (struct claim){i, 200, i + 1, 0, 0};
-	allot(WEIR_ALLOT_FAIR, 100, claims, 5);
-	for (unsigned i = 0; i < 5; i++)
-		sum += claims[i].target;
-	CHECK(sum == 100);
-	allot(WEIR_ALLOT_FAIR, 100, two, 2);
-	CHECK(two[0].id == 2 && two[0].target == 60 && two[1].target == 40);
-	allot(WEIR_ALLOT_PROPORTIONAL, 50, two, 2);
-	CHECK(two[0].id == 2 && two[0].target == 50 && two[1].target == 0);
-}
-
-/* DL6, and: nothing is nothing, and what is steady is itself. */
-static void estimates(void)
-{
-	uint64_t seconds[DEMAND_SECONDS] = {0};
-
-	CHECK(demand_estimate(seconds) == 0);
-	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
-		seconds[i] = 9;
-	CHECK(demand_estimate(seconds) == 9);
-	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
-		seconds[i] = UINT64_MAX;
-	CHECK(demand_estimate(seconds) == WEIR_SHARE_UNITS_MAX);
-	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
-		seconds[i] = i == 0 ? 110 : 0;
-	CHECK(demand_estimate(seconds) == 20);
-}
-
-/* The level by search, one unit after the other to whoever has least for his weight. */
-static void check_fair(const struct claim *claims, size_t count, uint64_t capacity)
-{
-	uint64_t sum = 0, wanted = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		sum += claims[i].target;
-		wanted += claims[i].wants;
-		CHECK(claims[i].target <= claims[i].wants);
-	}
-	CHECK(sum == (wanted < capacity ? wanted : capacity));
-	/* Nobody who lacks something has more than a unit less for his weight than another. */
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < count; j++)
-			CHECK(claims[i].target == claims[i].wants || claims[j].target == 0 ||
-			      (claims[i].target + 1) * claims[j].weight >=
-				      (claims[j].target - 1) * claims[i].weight);
-}
-
-static void random_cases(void)
-{
-	uint64_t state = 88172645463325252u;
-
-	for (unsigned i = 0; i < 20000; i++) {
-		struct claim claims[MEMBERS];
-		const size_t count = 1 + draw(&state) % MEMBERS;
-		const uint64_t capacity = draw(&state) % 300;
-		uint64_t sum = 0;
-
-		for (size_t j = 0; j < count; j++)
-			claims[j] = (struct claim){j, draw(&state) % 100,
-						   1 + (uint32_t)(draw(&state) % 7), 0, 0};
-		allot(WEIR_ALLOT_FAIR, capacity, claims, count);
-		check_fair(claims, count, capacity);
-		allot(WEIR_ALLOT_PROPORTIONAL, capacity, claims, count);
-		for (size_t j = 0; j < count; j++) {
-			CHECK(claims[j].target <= claims[j].wants);
-			sum += claims[j].target;
-		}
-		CHECK(sum <= capacity);
-	}
-}
-
-/* The largest there may be. */
-static void largest(void)
-{
-	struct claim claims[3];
-
-	for (unsigned i = 0; i < 3; i++)
-		claims[i] = (struct claim){i, WEIR_SHARE_UNITS_MAX, WEIR_SHARE_WEIGHT_MAX - i, 0,
-					   0};
-	allot(WEIR_ALLOT_FAIR, WEIR_SHARE_UNITS_MAX, claims, 3);
-	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
-	allot(WEIR_ALLOT_PROPORTIONAL, WEIR_SHARE_UNITS_MAX, claims, 3);
-	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
-}
-
-int main(void)
-{
-	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
-		play(&vectors[i]);
-	bands();
-	estimates();
-	random_cases();
-	largest();
-	printf("%zu vectors\n", sizeof(vectors) / sizeof(vectors[0]));
+	place_end(&place);
+	printf("%u cases, %s\n", played, kind);
 	return 0;
+}
+
+static char *read_all(const char *folder, const char *name)
+{
+	char path[512], *text = NULL;
+	size_t size = 0, some;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return NULL;
+	do {
+		text = realloc(text, size + 65537);
+		CHECK(text != NULL);
+		some = fread(text + size, 1, 65536, file);
+		size += some;
+	} while (some > 0);
+	text[size] = '\0';
+	(void)fclose(file);
+	return text;
+}
+
+/* The id by itself, not as the beginning of another. */
+static bool has_word(const char *text, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)) != NULL; at += length)
+		if (!isalnum((unsigned char)at[length]) &&
+		    (at == text || !isalnum((unsigned char)at[-1])))
+			return true;
+	return false;
+}
+
+/* A row says one thing; and where it names a test, that has the case. */
+static bool is_true(const struct vector *v, const char *sources)
+{
+	char *text;
+	bool found;
+
+	if (v->play != NULL)
+		return v->in == NULL;
+	if (v->in == NULL)
+		return v->note != NULL;
+	text = read_all(sources, v->in);
+	found = text != NULL && has_word(text, v->id);
+	free(text);
+	if (!found)
+		fprintf(stderr, "%s is not in %s\n", v->id, v->in);
+	return found;
+}
+
+static unsigned list_all(const struct table *t, const char *sources)
+{
+	unsigned played = 0, elsewhere = 0, wrong = 0;
+
+	for (unsigned i = 0; i < FAMILIES; i++) {
+		for (size_t j = 0; j < t->families[i].count; j++) {
+			const struct vector *v = &t->families[i].rows[j];
+
+			wrong += !is_true(v, sources) || find(t, v->id) != v;
+			played += v->play != NULL;
+			elsewhere += v->in != NULL;
+			printf("%-18s %s%s%s\n", v->id,
+			       v->play != NULL ? "here"
+			       : v->in != NULL ? v->in
+					       : "no meaning here",
+			       v->note != NULL ? ": " : "", v->note != NULL ? v->note : "");
+		}
+	}
+	printf("%u played here over each store, %u in other tests\n", played, elsewhere);
+	return wrong;
+}
+
+/* The first word of a line, or of a table's row; none where it is no id. */
+static bool id_of(const char *line, char section, unsigned row, char *id, size_t size)
+{
+	const bool in_table = line[0] == '|' && line[1] == ' ';
+	const char *from = in_table ? line + 2 : line;
+	const size_t length = strspn(from, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					   "0123456789_-");
+
+	if (section == '3' && in_table && isdigit((unsigned char)from[0]))
+		(void)snprintf(id, size, "scenario %.*s", (int)length, from);
+	else if (section == '5' && in_table && isdigit((unsigned char)from[0]))
+		(void)snprintf(id, size, "PR%u", row + 1);
+	else if (section == '7' && !in_table && length > 5 && isalpha((unsigned char)from[0]) &&
+		 strchr(" ,:", from[length]) != NULL)
+		(void)snprintf(id, size, "%.*s", (int)length, from);
+	else if (in_table && length > 2 && isupper((unsigned char)from[0]) &&
+		 isupper((unsigned char)from[1]) && isdigit((unsigned char)from[2]))
+		(void)snprintf(id, size, "%.*s", (int)length, from);
+	else
+		return false;
+	return true;
+}
+
+/* Scenario 5 has more rows than one. Words that begin no case: */
+static bool is_prose(const char *id)
+{
+	static const char *const words[] = {"gubernator", "at-most"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(id, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Of the document's section 7 alone. */
+static unsigned check_reference(const struct table *t, char *text)
+{
+	unsigned found = 0, missing = 0, row = 0;
+	char section = '\0';
+
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+		char id[64];
+
+		if (strncmp(line, "## ", 3) == 0 || strncmp(line, "### ", 4) == 0) {
+			section = strncmp(line, "### 7.", 6) == 0 ? line[6] : '\0';
+			row = 0;
+		}
+		if (section == '\0' || !id_of(line, section, row, id, sizeof(id)) || is_prose(id))
+			continue;
+		row++;
+		found++;
+		if (find(t, id) != NULL)
+			continue;
+		fprintf(stderr, "%s is in no table\n", id);
+		missing++;
+	}
+	printf("%u cases in the document, %u missing here\n", found, missing);
+	CHECK(found > 150);
+	return missing;
+}
+
+int main(int argc, char **argv)
+{
+	const struct table t = all();
+	char *text;
+	unsigned wrong;
+
+	CHECK(argc >= 2);
+	if (strcmp(argv[1], "list") != 0)
+		return play_all(argv[1]);
+	CHECK(argc >= 3);
+	wrong = list_all(&t, argv[2]);
+	text = argc > 3 ? read_all("", argv[3]) : NULL;
+	if (text == NULL) {
+		printf("skipped: no document to compare with\n");
+		return wrong == 0 ? SKIPPED : 1;
+	}
+	wrong += check_reference(&t, text);
+	free(text);
+	return wrong == 0 ? 0 : 1;
 }

@@ -6,6 +6,17 @@
 
 #define NOBODY WORLD_MEMBERS_MAX
 
+/* Longer than any test lasts: sessions of a store with a time of its own. */
+#define FOR_LONG (3600 * WEIR_S)
+
+static struct place in_memory = {.kind = "memory", .timed = true};
+static struct place *chosen;
+
+void world_place(struct place *place)
+{
+	chosen = place;
+}
+
 static weir_time tell_time(const struct weir_clock *clock)
 {
 	return ((const struct world *)clock)->now;
@@ -21,24 +32,64 @@ static bool is_away(const struct actor *a)
 	return a->world->down || a->manner == UNREACHABLE;
 }
 
+/* Sessions whose time is over end where they are. */
+static void expire(struct world *w)
+{
+	for (unsigned i = 0; i < w->session_count;) {
+		if (w->sessions[i].end > w->now) {
+			i++;
+			continue;
+		}
+		CHECK(weir_store_end(w->store, w->sessions[i].id) == 0);
+		w->sessions[i] = w->sessions[--w->session_count];
+	}
+}
+
 static int act_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
-	return is_away(actor_of(self))
-		       ? -EIO
-		       : weir_store_begin(actor_of(self)->world->store, ttl, session, granted);
+	struct world *w = actor_of(self)->world;
+	int r;
+
+	if (is_away(actor_of(self)))
+		return -EIO;
+	expire(w);
+	r = weir_store_begin(w->store, w->place->timed ? ttl : FOR_LONG, session, granted);
+	if (r != 0 || w->place->timed)
+		return r;
+	CHECK(w->session_count < WORLD_SESSIONS_MAX);
+	w->sessions[w->session_count++] = (struct session){*session, ttl, w->now + ttl};
+	*granted = ttl;
+	return 0;
 }
 
 static int act_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
-	return is_away(actor_of(self))
-		       ? -EIO
-		       : weir_store_keep(actor_of(self)->world->store, session, granted);
+	struct world *w = actor_of(self)->world;
+	int r;
+
+	if (is_away(actor_of(self)))
+		return -EIO;
+	expire(w);
+	r = weir_store_keep(w->store, session, granted);
+	for (unsigned i = 0; i < w->session_count && r == 0; i++) {
+		if (w->sessions[i].id != session)
+			continue;
+		*granted = w->sessions[i].ttl;
+		w->sessions[i].end = w->now + *granted;
+	}
+	return r;
 }
 
 static int act_end(struct weir_store *self, uint64_t session)
 {
-	return is_away(actor_of(self)) ? -EIO
-				       : weir_store_end(actor_of(self)->world->store, session);
+	struct world *w = actor_of(self)->world;
+
+	if (is_away(actor_of(self)))
+		return -EIO;
+	for (unsigned i = 0; i < w->session_count; i++)
+		if (w->sessions[i].id == session)
+			w->sessions[i--] = w->sessions[--w->session_count];
+	return weir_store_end(w->store, session);
 }
 
 static void put_in(struct parcel *p, uint64_t session, const struct weir_check *checks,
@@ -76,6 +127,7 @@ static int act_commit(struct weir_store *self, uint64_t session, const struct we
 		a->world->has_parcel = true;
 		return -EIO;
 	}
+	expire(a->world);
 	r = weir_store_commit(a->world->store, session, checks, check_count, writes, write_count,
 			      version);
 	a->world->commits += r == 0;
@@ -88,6 +140,7 @@ int world_deliver(struct world *w)
 
 	CHECK(w->has_parcel);
 	w->has_parcel = false;
+	expire(w);
 	return weir_store_commit(w->store, p->session, p->checks, p->check_count, p->writes,
 				 p->write_count, NULL);
 }
@@ -98,8 +151,9 @@ static int act_read(struct weir_store *self, const char *const *prefixes, size_t
 	const struct actor *a = actor_of(self);
 	int r;
 
-	if (is_away(a))
+	if (is_away(a) || a->manner == BLIND)
 		return -EIO;
+	expire(a->world);
 	r = weir_store_read(a->world->store, prefixes, count, row, arg, view);
 	view->proven = a->world->proven == WEIR_FOREVER ? WEIR_FOREVER
 							: a->world->now - a->world->proven;
@@ -131,12 +185,11 @@ static const struct weir_store_ops acts = {
 
 void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur refresh)
 {
-	struct weir_store_config config;
-
 	memset(w, 0, sizeof(*w));
 	*w = (struct world){
 		.clock = {tell_time},
 		.now = 1000 * WEIR_S,
+		.place = chosen != NULL ? chosen : &in_memory,
 		.proven = WEIR_FOREVER,
 		.lease = lease,
 		.refresh = refresh,
@@ -147,9 +200,15 @@ void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur re
 	weir_share_config_init(&w->limit);
 	w->limit.name = "limit";
 	w->limit.capacity = capacity;
-	weir_store_config_init(&config);
-	config.clock = &w->clock;
-	CHECK(weir_store_open(&config, &w->store, NULL, 0) == 0);
+	w->store = place_open(w->place, &w->clock);
+}
+
+void world_forget(struct world *w, weir_time proven)
+{
+	weir_store_close(w->store);
+	w->session_count = 0;
+	w->store = place_open(w->place, &w->clock);
+	w->proven = proven;
 }
 
 void world_enter(struct world *w, unsigned member, uint64_t wants)
@@ -249,6 +308,7 @@ void world_run_without(struct world *w, weir_dur time, unsigned member)
 		CHECK(first->next > w->now);
 	}
 	w->now = end;
+	expire(w);
 }
 
 void world_run(struct world *w, weir_dur time)

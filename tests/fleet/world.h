@@ -1,5 +1,8 @@
 /*
  * Members of a fleet in simulated time, and a store between them that can be made to fail.
+ *
+ * The store is one in memory, by the same time; or one of another kind, in which sessions live for
+ * long and are ended when their time is over here.
  */
 #ifndef WEIR_TESTS_FLEET_WORLD_H
 #define WEIR_TESTS_FLEET_WORLD_H
@@ -7,13 +10,16 @@
 #include <weir/fleet.h>
 
 #include "../stress/check.h"
+#include "place.h"
 
-#define WORLD_MEMBERS_MAX 64
+#define WORLD_MEMBERS_MAX  64
+#define WORLD_SESSIONS_MAX 1024
 
 /* How a store answers to one member. */
 enum manner {
 	ANSWERS,
 	UNREACHABLE, /* nothing happens, and nothing is heard */
+	BLIND,       /* sessions are kept, and nothing is read */
 	LOSES,       /* commits happen, and nothing is heard of them */
 	DELAYS,      /* commits happen when world_deliver() is called; nothing is heard */
 };
@@ -45,8 +51,9 @@ struct parcel {
 struct world {
 	struct weir_clock clock; /* first */
 	weir_time now;
-	struct weir_store *store; /* the real one, in memory */
-	weir_dur proven;          /* what it says of itself */
+	struct place *place;
+	struct weir_store *store; /* the real one */
+	weir_time proven;         /* since when it knows what it knows; WEIR_FOREVER: always */
 	bool down;                /* for all */
 	weir_dur lease, refresh;
 	struct weir_share_config limit;
@@ -57,15 +64,29 @@ struct world {
 	struct parcel parcel;
 	bool has_parcel;
 
+	/* Of stores with a time of their own. */
+	struct session {
+		uint64_t id;
+		weir_dur ttl;
+		weir_time end;
+	} sessions[WORLD_SESSIONS_MAX];
+	unsigned session_count;
+
 	/* What was seen. */
 	unsigned samples, over;
 	uint64_t most, sum, least;
 	unsigned commits;
 };
 
+/* Where all worlds are from now on, which is in memory otherwise; NULL: there again. */
+void world_place(struct place *place);
+
 /* The limit's capacity, and the rest as world.limit has it. */
 void world_begin(struct world *world, uint64_t capacity, weir_dur lease, weir_dur refresh);
 void world_end(struct world *world);
+
+/* The store forgets all, and says since when it knows what it knows. */
+void world_forget(struct world *world, weir_time proven);
 
 /* A member comes; or comes again. */
 void world_enter(struct world *world, unsigned member, uint64_t wants);

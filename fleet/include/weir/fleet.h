@@ -124,8 +124,10 @@ struct weir_share_config {
 	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
 
 	/*
-	 * Told of each change, by the fleet's thread, or by who calls weir_fleet_step() and the
-	 * like. Neither may call what may wait for the store. NULL: nobody is.
+	 * Told of each change, one after the other, by threads of the fleet, or by who calls
+	 * weir_fleet_step() and the like; of a lease's end when it ends, also while the store is
+	 * being waited for, but with a manual fleet. Neither may call what may wait for the store,
+	 * nor wait for who does. NULL: nobody is.
 	 */
 	void (*apply)(void *arg, uint64_t units);
 	/* Asked what is wanted, before the store is told. NULL: weir_share_want(), or demand. */

@@ -1,0 +1,619 @@
+/*
+ * What Doorman's store, server, client and limiter are tested for, in terms of shares. Simulated
+ * time, but where a session has to end by the store's own.
+ */
+
+#include "vectors.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <weir/pace.h>
+
+#include "world.h"
+
+#define LEASE   (20 * WEIR_S)
+#define REFRESH (5 * WEIR_S)
+#define ROUNDS  (3 * REFRESH)
+
+static struct world w;
+
+static void begin(struct place *place, uint64_t capacity)
+{
+	world_place(place);
+	world_begin(&w, capacity, LEASE, REFRESH);
+}
+
+static void ask(unsigned member, uint64_t wants, uint64_t gets)
+{
+	if (w.actors[member].fleet == NULL)
+		world_enter(&w, member, wants);
+	world_want(&w, member, wants);
+	CHECK(weir_fleet_refresh(w.actors[member].fleet) == 0);
+	CHECK(world_units(&w, member) == gets);
+}
+
+static struct weir_share_info info_of(unsigned member)
+{
+	struct weir_share_info info;
+
+	weir_share_info_init(&info);
+	weir_share_info_take(w.actors[member].share, &info);
+	return info;
+}
+
+/* What the store's rows come to. */
+struct totals {
+	uint64_t has, wants;
+	unsigned members;
+};
+
+static bool add_up(void *arg, const struct weir_fleet_member *member)
+{
+	struct totals *t = arg;
+
+	t->has += member->grant;
+	t->wants += member->wants;
+	t->members++;
+	return true;
+}
+
+static struct totals totals_of(struct weir_store *store)
+{
+	struct weir_fleet_limit limit;
+	struct totals t = {.members = 0};
+
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(store, "limit", &limit, add_up, &t) == 0);
+	CHECK(limit.granted == t.has && limit.members == t.members);
+	return t;
+}
+
+static void set_capacity(uint64_t capacity)
+{
+	w.capacity = capacity;
+	CHECK(weir_fleet_change(w.store, "limit", capacity) == 0);
+}
+
+/* The lease is as long as it was asked for, less what it ends early here; and so is the refresh. */
+static void dm16(const char *id, struct place *place)
+{
+	weir_time end;
+
+	(void)id;
+	world_place(place);
+	world_begin(&w, 100, 342 * WEIR_S, 5 * WEIR_S);
+	ask(0, 10, 10);
+	end = w.now + 342 * WEIR_S;
+	CHECK(info_of(0).deadline == end - 342 * WEIR_S / 100 - 2 * WEIR_MS);
+	world_run(&w, 65 * WEIR_S);
+	CHECK(info_of(0).refreshes >= 65 / 7 && info_of(0).refreshes <= 1 + 65 / 4);
+	world_end(&w);
+}
+
+/* Three in one store; two of them end by its own time, and the third leaves. */
+struct guest {
+	struct weir_fleet *fleet;
+	struct weir_share *share;
+};
+
+static void enter_guest(struct guest *g, struct weir_store *store, weir_dur lease, uint64_t wants,
+			int32_t priority)
+{
+	struct weir_fleet_config config;
+	struct weir_share_config share;
+	char why[256];
+
+	weir_fleet_config_init(&config);
+	config.store = store;
+	config.lease = lease;
+	config.manual = 1;
+	CHECK(weir_fleet_open(&config, &g->fleet, why, sizeof(why)) == 0);
+	weir_share_config_init(&share);
+	share.name = "limit";
+	share.capacity = 10;
+	share.priority = priority;
+	CHECK(weir_share_join(g->fleet, &share, &g->share, why, sizeof(why)) == 0);
+	CHECK(weir_share_want(g->share, wants) == 0);
+	CHECK(weir_fleet_refresh(g->fleet) == 0);
+}
+
+/* 35 of 35 are held, of 44 that are wanted. */
+static void enter_guests(struct guest *g, struct weir_store *store, weir_dur brief)
+{
+	enter_guest(&g[0], store, brief, 12, 0);
+	CHECK(weir_fleet_change(store, "limit", 20) == 0);
+	enter_guest(&g[1], store, brief, 12, 0);
+	CHECK(weir_fleet_change(store, "limit", 35) == 0);
+	enter_guest(&g[2], store, 60 * WEIR_S, 20, 1);
+}
+
+static void close_guests(struct guest *g, struct weir_store *store)
+{
+	for (unsigned i = 0; i < 3; i++)
+		weir_fleet_close(g[i].fleet);
+	weir_store_close(store);
+}
+
+static void ds1(const char *id, struct place *place)
+{
+	struct weir_store *store = place_open(place, NULL);
+	struct guest g[3];
+	struct totals t;
+
+	(void)id;
+	enter_guests(g, store, 60 * WEIR_S);
+	t = totals_of(store);
+	CHECK(t.has == 35 && t.wants == 44 && t.members == 3);
+	CHECK(weir_share_units(g[0].share) == 10);
+	close_guests(g, store);
+}
+
+static void ds2_3(const char *id, struct place *place)
+{
+	const weir_dur brief = strcmp(place->kind, "etcd") == 0 ? 2 * WEIR_S : 300 * WEIR_MS;
+	struct weir_store *store = place_open(place, NULL);
+	struct guest g[3];
+	struct totals t;
+	unsigned tries = 0;
+
+	(void)id;
+	enter_guests(g, store, brief);
+	while (totals_of(store).members > 1) {
+		CHECK(++tries < 3000);
+		sleep_ms(5);
+	}
+	t = totals_of(store);
+	CHECK(t.has == weir_share_units(g[2].share) && t.wants == 20);
+	CHECK(weir_share_units(g[0].share) == 0 && weir_share_units(g[1].share) == 0);
+	weir_share_leave(g[2].share);
+	t = totals_of(store);
+	CHECK(t.has == 0 && t.wants == 0 && t.members == 0);
+	close_guests(g, store);
+}
+
+/* No name, one that is none, nothing negative; and what was there stays as it was. */
+static void dv(const char *id, struct place *place)
+{
+	static const char *const names[] = {"", "*", "[*-]", "foo*"};
+	const struct weir_write odd = {"limit/cfg", WEIR_WRITE_PUT, "", 0};
+	struct weir_share_config config;
+	struct weir_share *share;
+	char why[256];
+
+	(void)id;
+	begin(place, 100);
+	ask(0, 60, 60);
+	config = w.limit;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		config.name = names[i];
+		why[0] = '\0';
+		CHECK(weir_share_join(w.actors[0].fleet, &config, &share, why, sizeof(why)) ==
+		      -EINVAL);
+		CHECK(share == NULL && why[0] != '\0');
+		CHECK(weir_fleet_change(w.store, names[i], 10) == -EINVAL);
+	}
+	config.name = "other";
+	config.allotment = (enum weir_allotment)(WEIR_ALLOT_NONE + 1);
+	CHECK(weir_share_join(w.actors[0].fleet, &config, &share, NULL, 0) == -EINVAL);
+	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-10) == -EINVAL);
+	CHECK(weir_fleet_change(w.store, "limit", WEIR_SHARE_UNITS_MAX + 1) == -EINVAL);
+	ask(0, 60, 60);
+	CHECK(info_of(0).capacity == 100);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &odd, 1, NULL) == 0);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
+	CHECK(world_units(&w, 0) == 60 && info_of(0).capacity == 100);
+	world_end(&w);
+}
+
+/* A limit is one, however often it is asked for; and no other has anything to do with it. */
+static void dr1(const char *id, struct place *place)
+{
+	struct weir_share_config config;
+	struct weir_share *foo, *again;
+
+	(void)id;
+	begin(place, 100);
+	ask(0, 60, 60);
+	config = w.limit;
+	config.name = "foo";
+	config.capacity = 7;
+	CHECK(weir_share_join(w.actors[0].fleet, &config, &foo, NULL, 0) == 0);
+	CHECK(weir_share_join(w.actors[0].fleet, &config, &again, NULL, 0) == -EEXIST);
+	CHECK(again == NULL && weir_share_want(foo, 100) == 0);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(weir_share_units(foo) == 7 && world_units(&w, 0) == 60);
+	world_end(&w);
+}
+
+/* Two, and no store any more: what each has then. */
+static void dr(const char *id, struct place *place)
+{
+	const bool said = strcmp(id, "DR2") == 0;
+
+	begin(place, 100);
+	w.limit.loss = said ? WEIR_LOSS_RESERVED : WEIR_LOSS_EVEN;
+	w.limit.reserved = said ? 10 : 0;
+	w.limit.members = said ? 2 : 0;
+	world_enter(&w, 0, 100);
+	world_enter(&w, 1, 100);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 0) == (said ? 10 : 50) && world_units(&w, 1) == (said ? 10 : 50));
+	w.down = false;
+	world_end(&w);
+}
+
+/* The store forgets, and a member without any wants makes the limit anew. */
+static void forget(weir_time proven, uint64_t capacity, enum weir_allotment how)
+{
+	world_forget(&w, proven);
+	w.limit.capacity = capacity;
+	w.limit.allotment = how;
+	ask(9, 0, 0);
+}
+
+static void dx_learning(const char *id, struct place *place)
+{
+	begin(place, 110);
+	if (strcmp(id, "DX1") == 0) {
+		ask(0, 20, 20);
+		forget(w.now, 110, WEIR_ALLOT_FAIR);
+		ask(0, 30, 20);
+	} else if (strcmp(id, "DX2") == 0) {
+		ask(0, 20, 20);
+		ask(1, 90, 90);
+		forget(w.now, 100, WEIR_ALLOT_FAIR);
+		ask(0, 20, 20);
+		ask(1, 90, 80);
+	} else {
+		ask(0, 20, 20);
+		forget(w.now, 110, WEIR_ALLOT_NONE);
+		ask(0, 2000, 20);
+	}
+	CHECK(info_of(0).state == WEIR_SHARE_LEARNING);
+	world_end(&w);
+}
+
+static void dx3(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place, 120);
+	ask(0, 120, 120);
+	forget(WEIR_FOREVER, 100, WEIR_ALLOT_PROPORTIONAL);
+	ask(0, 120, 100);
+	world_end(&w);
+}
+
+/* The first of the hosts is none; who is there is asked at once. */
+static void other_host(const char *id, struct place *place)
+{
+	struct weir_fleet_config config;
+	struct weir_share_config share_config;
+	struct weir_fleet *fleet;
+	struct weir_share *share;
+	char address[128], why[256];
+
+	(void)id;
+	if (strcmp(place->kind, "etcd") != 0)
+		return; /* of the others there is one */
+	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
+		       place->server.port);
+	weir_fleet_config_init(&config);
+	config.address = address;
+	config.manual = 1;
+	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
+	weir_share_config_init(&share_config);
+	share_config.name = "elsewhere";
+	share_config.capacity = 5;
+	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
+	CHECK(weir_share_want(share, 10) == 0);
+	CHECK(weir_fleet_refresh(fleet) == 0 && weir_share_units(share) == 5);
+	weir_fleet_close(fleet);
+}
+
+/* A fleet in no limit asks for nothing, and that is all right. */
+static void dx5(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place, 100);
+	world_enter(&w, 0, 100);
+	weir_share_leave(w.actors[0].share);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	world_end(&w);
+}
+
+static void dx6(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place, 100);
+	ask(0, 100, 100);
+	CHECK(totals_of(w.store).has == 100);
+	weir_share_leave(w.actors[0].share);
+	weir_share_leave(NULL);
+	CHECK(weir_store_end(w.store, UINT64_C(0x123456789)) == 0);
+	CHECK(totals_of(w.store).has == 0 && totals_of(w.store).members == 0);
+	world_end(&w);
+}
+
+/* How many there are is counted; where it has to be said, nobody is none. */
+static void dx8(const char *id, struct place *place)
+{
+	struct weir_share_config config;
+	struct weir_share *share;
+
+	(void)id;
+	begin(place, 100);
+	ask(0, 100, 100);
+	config = w.limit;
+	config.name = "other";
+	config.reserved = 10;
+	config.members = 0;
+	CHECK(weir_share_join(w.actors[0].fleet, &config, &share, NULL, 0) == -EINVAL);
+	world_end(&w);
+}
+
+/* Five who want 200 each, of weights 1 to 5; of one priority, and of five. */
+static void dx9(const char *id, struct place *place)
+{
+	(void)id;
+	for (unsigned bands = 0; bands < 2; bands++) {
+		begin(place, 100);
+		for (unsigned i = 0; i < 5; i++) {
+			w.actors[i].weight = i + 1;
+			w.limit.priority = bands == 1 ? (int32_t)i : 0;
+			world_enter(&w, i, 200);
+		}
+		world_run(&w, ROUNDS);
+		CHECK(world_sum(&w) == 100 && totals_of(w.store).has == 100);
+		CHECK(world_units(&w, 4) == (bands == 1 ? 100 : 33));
+		world_end(&w);
+	}
+}
+
+/* Here one level: nothing before it is asked, and then all of it at once. */
+static void dx10(const char *id, struct place *place)
+{
+	(void)id;
+	world_place(place);
+	world_begin(&w, 100, LEASE, WEIR_S);
+	for (unsigned i = 0; i < 10; i++)
+		world_enter(&w, i, 100);
+	CHECK(world_sum(&w) == 0);
+	world_run(&w, WEIR_MS);
+	CHECK(world_sum(&w) == 100);
+	world_run(&w, 4 * WEIR_S);
+	for (unsigned i = 0; i < 10; i++)
+		CHECK(world_units(&w, i) == 10);
+	world_end(&w);
+}
+
+static void dc1(const char *id, struct place *place)
+{
+	struct weir_share *share;
+
+	(void)id;
+	begin(place, 100);
+	ask(0, 60, 60);
+	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == -EEXIST);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
+	world_end(&w);
+}
+
+static void dc3(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place, 100);
+	ask(0, 60, 60);
+	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-1) == -EINVAL);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
+	ask(0, 0, 0);
+	world_end(&w);
+}
+
+static unsigned told;
+
+static void tell(void *arg, uint64_t units)
+{
+	(void)arg;
+	(void)units;
+	told++;
+}
+
+/* Who has left is told of nothing any more. */
+static void dc4(const char *id, struct place *place)
+{
+	unsigned before;
+
+	(void)id;
+	begin(place, 100);
+	w.limit.apply = tell;
+	ask(0, 60, 60);
+	weir_share_leave(w.actors[0].share);
+	before = told;
+	weir_share_leave(NULL);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	weir_fleet_close(w.actors[0].fleet);
+	weir_fleet_close(NULL);
+	w.actors[0].fleet = NULL;
+	CHECK(told == before);
+	world_end(&w);
+}
+
+static struct weir_rate *rate_of(uint64_t units, uint32_t flags)
+{
+	struct weir_rate_config config;
+	struct weir_rate *rate;
+
+	weir_rate_config_init(&config);
+	config.quotas[0] = (struct weir_quota){.units = units, .flags = flags};
+	config.queue = 1;
+	config.clock = &w.clock;
+	CHECK(weir_rate_create(&config, &rate) == 0);
+	return rate;
+}
+
+/* Who waits for a rate of nothing waits; until its share is something. */
+static void dl1(const char *id, struct place *place)
+{
+	const struct weir_cost one = {{1}};
+	struct weir_share_rate link;
+	struct weir_wait wait;
+	struct weir_rate *rate;
+
+	(void)id;
+	begin(place, 0);
+	rate = rate_of(5, 0);
+	CHECK(weir_share_of_rate(&w.limit, &link, rate, 0, NULL) == 0);
+	ask(0, 10, 0);
+	CHECK(weir_rate_enqueue(rate, &one, NULL, NULL, &wait) == 0);
+	world_run(&w, 50 * WEIR_MS);
+	CHECK(weir_rate_serve(rate) == WEIR_FOREVER && weir_rate_poll(rate, &wait) == -EAGAIN);
+	set_capacity(1);
+	ask(0, 10, 1);
+	world_run(&w, 1200 * WEIR_MS);
+	(void)weir_rate_serve(rate);
+	CHECK(weir_rate_poll(rate, &wait) == 0);
+	world_end(&w);
+	weir_rate_destroy(rate);
+}
+
+static void dl2(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place, 100);
+	for (unsigned i = 0; i < 10; i++) {
+		struct weir_rate *rate = rate_of(10, 0);
+
+		while (weir_rate_try(rate, 1) == 0)
+			;
+		w.now += 200 * WEIR_MS;
+		CHECK(weir_rate_try(rate, 1) == 0);
+		weir_rate_destroy(rate);
+	}
+	world_end(&w);
+}
+
+/* Unlimited is a flag, and no number. */
+static void dl3(const char *id, struct place *place)
+{
+	struct weir_rate *rate;
+
+	(void)id;
+	begin(place, 100);
+	rate = rate_of(0, WEIR_QUOTA_UNLIMITED);
+	for (unsigned i = 0; i < 500; i++)
+		CHECK(weir_rate_try(rate, 1) == 0);
+	CHECK(weir_rate_set(rate, 0, &(const struct weir_quota){.units = (uint64_t)-1}) == -EINVAL);
+	weir_rate_destroy(rate);
+	world_end(&w);
+}
+
+static void dl4(const char *id, struct place *place)
+{
+	const struct weir_cost one = {{1}};
+	struct weir_wait wait;
+	struct weir_rate *rate;
+
+	(void)id;
+	begin(place, 100);
+	rate = rate_of(0, 0);
+	CHECK(weir_rate_enqueue(rate, &one, NULL, NULL, &wait) == 0);
+	CHECK(weir_rate_cancel(rate, &wait) == 0);
+	CHECK(weir_rate_poll(rate, &wait) == -EINVAL);
+	weir_rate_destroy(rate);
+	world_end(&w);
+}
+
+/* Of twenty long ago and one now, one is left; and of nothing, nothing. */
+static void dl5(const char *id, struct place *place)
+{
+	struct weir_share *share;
+
+	(void)id;
+	begin(place, 100);
+	world_enter(&w, 0, 0);
+	weir_share_leave(w.actors[0].share);
+	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == 0);
+	w.actors[0].share = share;
+	world_run(&w, WEIR_S);
+	CHECK(info_of(0).wants == 0);
+	weir_share_demand(share, 20);
+	world_run(&w, 11 * WEIR_S);
+	weir_share_demand(share, 1);
+	world_run(&w, 1100 * WEIR_MS);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && info_of(0).wants == 1);
+	world_end(&w);
+}
+
+/* What a source is: of these, none is one here. */
+static void dp1(const char *id, struct place *place)
+{
+	static const char *const sources[] = {
+		"config.yml",
+		"file:config.yml",
+		"colons:in:name:good:idea:config.yml",
+		"etcd:/config.yml",
+	};
+	struct weir_store_config config;
+	struct weir_store *store;
+	char why[256];
+
+	(void)id;
+	(void)place;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		weir_store_config_init(&config);
+		config.address = sources[i];
+		why[0] = '\0';
+		CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EINVAL);
+		CHECK(store == NULL && why[0] != '\0');
+	}
+}
+
+static const struct vector rows[] = {
+	{"DM16", dm16, NULL, "a holder ends a hundredth and 2 ms early"},
+	{"DS1", ds1, NULL, NULL},
+	{"DS2", ds2_3, NULL, "the sessions of the first two end by the store's own time; and DS3"},
+	{"DS3", NULL, "vectors_doorman.c", "with DS2"},
+	{"DV1", dv, NULL, "members draw their numbers, so none has an empty one"},
+	{"DV2", dv, NULL, "a limit has a name and no pattern"},
+	{"DV3", dv, NULL, "and so where nonsense is written in the store"},
+	{"DR1", dr1, NULL, "names are exact"},
+	{"DR2", dr, NULL, "what is reserved is the safe capacity"},
+	{"DR3", dr, NULL, "WEIR_LOSS_EVEN"},
+	{"DX1", dx_learning, NULL, NULL},
+	{"DX2", dx_learning, NULL, "80, where Doorman gives away more than there is"},
+	{"DX3", dx3, NULL, NULL},
+	{"DX4", other_host, NULL, "there are no masters: of several hosts, any that answers"},
+	{"DX5", dx5, NULL, NULL},
+	{"DX6", dx6, NULL, NULL},
+	{"DX7", dx_learning, NULL, NULL},
+	{"DX8", dx8, NULL, "members are counted; of what is reserved, their number is said"},
+	{"DX9", dx9, NULL, "of one priority, and of five, where the highest has it"},
+	{"DX10", dx10, NULL, "one level"},
+	{"DC1", dc1, NULL, NULL},
+	{"DC2", other_host, NULL, "at once"},
+	{"DC3", dc3, NULL, "to want nothing is no mistake"},
+	{"DC4", dc4, NULL, NULL},
+	{"DL1", dl1, NULL, NULL},
+	{"DL2", dl2, NULL, NULL},
+	{"DL3", dl3, NULL, "unlimited is a flag; what would be -1 is refused"},
+	{"DL4", dl4, NULL, NULL},
+	{"DL5", dl5, NULL, NULL},
+	{"DP1", dp1, NULL, "limits are in the store: a file is none, and refused"},
+	{"scenario 1", NULL, "doorman.c", "all of it, once each has asked twice"},
+	{"scenario 2", NULL, "doorman.c", "all of it"},
+	{"scenario 3", NULL, "doorman.c", "no phase without any"},
+	{"scenario 4", NULL, "doorman.c", "one level"},
+	{"scenario 5", NULL, "doorman.c", "all of it"},
+	{"scenario 6", NULL, "doorman.c", "never above the capacity"},
+	{"scenario 7", NULL, "doorman.c", "never above the capacity"},
+};
+
+struct family vectors_doorman(void)
+{
+	return (struct family){rows, sizeof(rows) / sizeof(rows[0])};
+}

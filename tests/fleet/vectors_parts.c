@@ -1,0 +1,342 @@
+/*
+ * What is published of parts: of capacity (Azure's pattern, go-batcher) and of work (Event Hubs).
+ * Most of it has a test of its own, over every store; here is what has not.
+ */
+
+#include "vectors.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <weir/parts.h>
+
+#include "world.h"
+
+#define LEASE   (20 * WEIR_S)
+#define REFRESH (5 * WEIR_S)
+#define ROUND   (REFRESH * 13 / 10)
+
+/* A member's parts, and what it was told. */
+struct worker {
+	struct weir_parts *parts;
+	unsigned gained, lost;
+	uint64_t fence; /* of the part that was gained last */
+	uint32_t part;
+};
+
+static struct world w;
+static struct worker workers[2];
+
+static void gain(void *arg, uint32_t part, uint64_t fence)
+{
+	struct worker *worker = arg;
+
+	worker->gained++;
+	worker->part = part;
+	worker->fence = fence;
+}
+
+static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+{
+	(void)part;
+	(void)fence;
+	(void)forced;
+	((struct worker *)arg)->lost++;
+}
+
+static void begin(struct place *place)
+{
+	world_place(place);
+	world_begin(&w, 100, LEASE, REFRESH);
+	memset(workers, 0, sizeof(workers));
+}
+
+static int open_capacity(unsigned member, uint64_t capacity, uint64_t factor)
+{
+	struct weir_parts_config config;
+	struct worker *worker = &workers[member];
+
+	if (w.actors[member].fleet == NULL)
+		world_enter(&w, member, 0);
+	weir_parts_config_init(&config);
+	config.name = "rate";
+	config.strategy = WEIR_PARTS_WANTED;
+	config.capacity = capacity;
+	config.factor = factor;
+	config.reserved = 0;
+	config.on_gain = gain;
+	config.on_lost = lose;
+	config.arg = worker;
+	*worker = (struct worker){.parts = NULL};
+	return weir_parts_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+}
+
+static int open_work(unsigned member, uint32_t count)
+{
+	struct weir_parts_config config;
+	struct worker *worker = &workers[member];
+
+	world_enter(&w, member, 0);
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = count;
+	config.on_gain = gain;
+	config.on_lost = lose;
+	config.arg = worker;
+	*worker = (struct worker){.parts = NULL};
+	return weir_parts_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+}
+
+/* What it has, once it has asked often enough. */
+static uint64_t get(unsigned member, uint64_t want)
+{
+	CHECK(weir_parts_want(workers[member].parts, want) == 0);
+	world_run(&w, 3 * ROUND);
+	return weir_parts_units(workers[member].parts);
+}
+
+/* So many parts are refused, in place of so many fewer. */
+static void too_many(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place);
+	CHECK(open_capacity(0, 10000, 1) == -EINVAL && workers[0].parts == NULL);
+	world_end(&w);
+}
+
+/* The last part is worth what is left over: 676. */
+static void gb10(const char *id, struct place *place)
+{
+	uint64_t units;
+
+	(void)id;
+	begin(place);
+	CHECK(open_capacity(0, 10000, 777) == 0);
+	units = get(0, 1800);
+	CHECK(weir_parts_owned(workers[0].parts) == 3);
+	CHECK(units == 2331 || units == 2 * 777 + 676);
+	world_end(&w);
+}
+
+static void gb12(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place);
+	CHECK(open_capacity(0, 10000, 1000) == 0);
+	CHECK(get(0, 1800) == 2000 && workers[0].gained == 2 && workers[0].lost == 0);
+	CHECK(get(0, 0) == 0 && workers[0].gained == 2 && workers[0].lost == 2);
+	world_end(&w);
+}
+
+/* A store that does not answer grants nothing, and nobody is told of anything. */
+static void gb13(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place);
+	CHECK(open_capacity(0, 10000, 1000) == 0);
+	w.down = true;
+	CHECK(get(0, 1800) == 0 && workers[0].gained == 0 && workers[0].lost == 0);
+	w.down = false;
+	world_end(&w);
+}
+
+/* What cannot be opened is not begun, for the same reason. */
+static void gb14(const char *id, struct place *place)
+{
+	struct weir_store_config store_config;
+	struct weir_fleet_config config;
+	struct weir_store *store;
+	struct weir_fleet *fleet;
+	char why[256] = "", same[256] = "";
+
+	(void)id;
+	(void)place;
+	weir_store_config_init(&store_config);
+	store_config.address = "shm:/a/b";
+	weir_fleet_config_init(&config);
+	config.address = "shm:/a/b";
+	CHECK(weir_store_open(&store_config, &store, why, sizeof(why)) ==
+	      weir_fleet_open(&config, &fleet, same, sizeof(same)));
+	CHECK(store == NULL && fleet == NULL && why[0] != '\0' && strcmp(why, same) == 0);
+}
+
+/* Of another capacity they are opened anew: what is held is what is wanted and there. */
+static void resized(const char *id, struct place *place)
+{
+	static const uint64_t capacities[] = {5000, 12000, 3000, 20000};
+	static const uint64_t wants[] = {5000, 5000, 5000, 80000};
+	static const uint64_t units[] = {5000, 5000, 3000, 20000};
+
+	(void)id;
+	begin(place);
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK(open_capacity(0, capacities[i], 1000) == 0);
+		CHECK(get(0, wants[i]) == units[i]);
+		weir_parts_close(workers[0].parts);
+	}
+	world_end(&w);
+}
+
+static void gb17(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place);
+	CHECK(weir_fleet_change(w.store, "limit", 20000) == -ENOENT);
+	world_end(&w);
+}
+
+static void gb18(const char *id, struct place *place)
+{
+	struct worker first;
+
+	(void)id;
+	begin(place);
+	CHECK(open_capacity(0, 10000, 1000) == 0);
+	first = workers[0];
+	CHECK(open_capacity(0, 20000, 1000) == -EEXIST && workers[0].parts == NULL);
+	workers[0] = first;
+	CHECK(get(0, 80000) == 10000);
+	world_end(&w);
+}
+
+/* The sequence that is read is the one that was written down last. */
+static void eg11(const char *id, struct place *place)
+{
+	static const uint64_t sequences[] = {202, 405};
+	struct worker *worker = &workers[0];
+	uint64_t sequence;
+	size_t size = 0;
+
+	(void)id;
+	begin(place);
+	CHECK(open_work(0, 1) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(worker->gained == 1);
+	CHECK(weir_parts_load(worker->parts, 0, &sequence, NULL, &size) == -ENOENT);
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(weir_parts_checkpoint(worker->parts, 0, worker->fence, sequences[i], NULL,
+					    0) == 0);
+		size = 0;
+		CHECK(weir_parts_load(worker->parts, 0, &sequence, NULL, &size) == 0);
+		CHECK(sequence == sequences[i]);
+	}
+	world_end(&w);
+}
+
+/* Who comes again is another, and has what he had when his old lease has ended, and what is free. */
+static void en11(const char *id, struct place *place)
+{
+	(void)id;
+	begin(place);
+	CHECK(open_work(0, 5) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_parts_owned(workers[0].parts) == 5);
+	CHECK(weir_parts_release(workers[0].parts, workers[0].part, workers[0].fence) == 0);
+	world_kill(&w, 0);
+	CHECK(open_work(0, 5) == 0);
+	world_run(&w, LEASE + 3 * ROUND);
+	CHECK(weir_parts_owned(workers[0].parts) == 5 && workers[0].gained == 5);
+	world_end(&w);
+}
+
+/* One write to be there and one for what it takes; and none as long as nothing changes. */
+static void en13(const char *id, struct place *place)
+{
+	unsigned commits;
+
+	(void)id;
+	begin(place);
+	CHECK(open_work(0, 4) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_parts_owned(workers[0].parts) == 4);
+	commits = w.commits;
+	CHECK(commits <= 6);
+	world_run(&w, 3 * LEASE);
+	CHECK(w.commits == commits && weir_parts_owned(workers[0].parts) == 4);
+	world_end(&w);
+}
+
+static const struct vector rows[] = {
+	{"AZ1", NULL, "batcher.c", NULL},
+	{"AZ2", NULL, "batcher.c", NULL},
+	{"AZ3", NULL, "batcher.c", NULL},
+	{"GB1", NULL, "parts.c", NULL},
+	{"GB2", too_many, NULL, "10,000 parts are refused"},
+	{"GB3", NULL, "parts.c", "the last part is worth the rest"},
+	{"GB4", NULL, "parts.c", NULL},
+	{"GB5", too_many, NULL, "10,000 parts are refused"},
+	{"GB6", NULL, "parts.c", NULL},
+	{"GB7", NULL, "parts.c", NULL},
+	{"GB8", NULL, "parts.c", NULL},
+	{"GB9", NULL, "parts.c", NULL},
+	{"GB10", gb10, NULL, "the last part is worth the rest"},
+	{"GB11", NULL, "parts.c", NULL},
+	{"GB12", gb12, NULL, NULL},
+	{"GB13", gb13, NULL, NULL},
+	{"GB14", gb14, NULL, NULL},
+	{"GB15", resized, NULL, "by opening them anew"},
+	{"GB16", resized, NULL, "by opening them anew"},
+	{"GB17", gb17, NULL, NULL},
+	{"GB18", gb18, NULL, "what is configured is copied, so there is nothing to set later"},
+	{"GB19", NULL, "batcher.c", NULL},
+	{"BT1", NULL, "batcher.c", NULL},
+	{"BT2", NULL, "batcher.c", NULL},
+	{"BT3", NULL, "batcher.c", NULL},
+	{"BT4", NULL, "batcher.c", "one, not two: what it cost is paid in time"},
+	{"BT5", NULL, "batcher.c", NULL},
+	{"BT6", NULL, "batcher.c", NULL},
+	{"BT7", NULL, "batcher.c", NULL},
+	{"BT8", NULL, "batcher.c", NULL},
+	{"BT9", NULL, "batcher.c", NULL},
+	{"BT10", NULL, "batcher.c", NULL},
+	{"BT11", NULL, "batcher.c", NULL},
+	{"BT12", NULL, "batcher.c", NULL},
+	{"BT13", NULL, "batcher.c", "as go-batcher's arithmetic alone"},
+	{"BT14", NULL, "batcher.c", NULL},
+	{"PR1", NULL, "../unit/rate.c", NULL},
+	{"PR2", NULL, "../unit/rate.c", NULL},
+	{"PR3", NULL, "../unit/rate.c", NULL},
+	{"PR4", NULL, "../unit/rate.c", NULL},
+	{"PR5", NULL, "../unit/rate.c", NULL},
+	{"PR6", NULL, "../unit/rate.c", NULL},
+	{"PR7", NULL, "../unit/rate.c", NULL},
+	{"PR8", NULL, "../unit/rate.c", NULL},
+	{"PR9", NULL, "../unit/rate.c", NULL},
+	{"EG1", NULL, "parts.c", NULL},
+	{"EG2", NULL, "parts.c", NULL},
+	{"EG3", NULL, "parts.c", "it asks for two, and owns them when they are given up"},
+	{"EG4", NULL, "parts.c", NULL},
+	{"EG5", NULL, "parts.c", NULL},
+	{"EG5b", NULL, "parts.c", NULL},
+	{"EG6", NULL, "parts.c", NULL},
+	{"EG7", NULL, "parts.c", NULL},
+	{"EG8", NULL, "parts.c", NULL},
+	{"EG9", NULL, "parts.c", NULL},
+	{"EG10", NULL, "parts.c", NULL},
+	{"EG11", eg11, NULL, NULL},
+	{"EN1", NULL, "parts.c", NULL},
+	{"EN2", NULL, "parts.c", NULL},
+	{"EN3", NULL, "parts.c", NULL},
+	{"EN4", NULL, "parts.c", NULL},
+	{"EN5", NULL, "parts.c", NULL},
+	{"EN6", NULL, "parts.c", NULL},
+	{"EN7", NULL, "parts.c", NULL},
+	{"EN8", NULL, "parts.c", NULL},
+	{"EN9", NULL, "parts.c", NULL},
+	{"EN10", NULL, "parts.c", NULL},
+	{"EN11", en11, NULL, "a number is drawn anew, so it waits for its old lease's end"},
+	{"EN12", NULL, "parts.c", NULL},
+	{"EN13", en13, NULL, "no write for keeping: the session is kept, not each part"},
+	{"EN14", NULL, "parts.c", NULL},
+	{"EJ1", NULL, "parts.c", NULL},
+	{"EJ2", NULL, "parts.c", NULL},
+	{"EJ3", NULL, "parts.c", NULL},
+	{"EJ4", NULL, "parts.c", NULL},
+	{"EJ5", NULL, "parts.c", NULL},
+	{"EJ6", NULL, "parts.c", NULL},
+};
+
+struct family vectors_parts(void)
+{
+	return (struct family){rows, sizeof(rows) / sizeof(rows[0])};
+}
