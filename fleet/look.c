@@ -59,8 +59,10 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.version = v->limit_version,
 	};
 
-	for (size_t i = 0; i < v->count; i++)
+	for (size_t i = 0; i < v->count; i++) {
 		full.granted += view_grant(v, &v->members[i]);
+		full.wanted += v->members[i].record.wants;
+	}
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }
 

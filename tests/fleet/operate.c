@@ -181,7 +181,7 @@ static void configured(void)
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == 0);
 	CHECK(weir_fleet_configure(w.store, "limit", &old, why, sizeof(why)) == -EAGAIN);
 	world_run(&w, ROUNDS);
-	CHECK(world_sum(&w) == 50 && limit_now().granted == 20);
+	CHECK(world_sum(&w) == 50 && limit_now().granted == 20 && limit_now().wanted == 300);
 	limit = limit_now();
 	limit.allotment = WEIR_ALLOT_STATIC;
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);

@@ -267,6 +267,7 @@ struct weir_fleet_limit {
 	uint64_t granted;     /* to all of them, of what is shared */
 	weir_dur lease;
 	uint64_t version; /* of how it is configured; 0: there is no such limit */
+	uint64_t wanted;  /* by all of them together */
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
