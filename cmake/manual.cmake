@@ -28,22 +28,33 @@ function(weir_page page component)
   install(FILES ${file} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
 endfunction()
 
-# All headers together, as their pages refer to each other.
+# All headers together, as their pages refer to each other. Those of libweir-fleet are in a folder of
+# their own, fleet/, and go with it.
 function(weir_pages_of_headers)
   file(GLOB headers CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/include/weir/*.hpp)
+  set(man3 ${weir_man}/man3)
+  set(fleet_man3 ${weir_man}/fleet/man3)
+  set(fleet_headers)
+  if(WEIR_FLEET)
+    file(GLOB fleet_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fleet/include/weir/*.h)
+  endif()
   file(GLOB scripts CONFIGURE_DEPENDS ${weir_man_source}/section3/*.awk)
   list(TRANSFORM scripts PREPEND -f OUTPUT_VARIABLE options)
   add_custom_command(OUTPUT ${weir_man}/man3.stamp
-    COMMAND ${CMAKE_COMMAND} -E rm -rf ${weir_man}/man3
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${weir_man}/man3
-    COMMAND awk -v out=${weir_man}/man3 -v version=${PROJECT_VERSION} -v date=${weir_release}
-            ${options} ${headers}
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${man3} ${fleet_man3}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${man3} ${fleet_man3}
+    COMMAND awk -v version=${PROJECT_VERSION} -v date=${weir_release} ${options}
+            out=${man3} ${headers} library=weir-fleet out=${fleet_man3} ${fleet_headers}
     COMMAND ${CMAKE_COMMAND} -E touch ${weir_man}/man3.stamp
-    DEPENDS ${headers} ${scripts} ${PROJECT_SOURCE_DIR}/packaging/changelog
+    DEPENDS ${headers} ${fleet_headers} ${scripts} ${PROJECT_SOURCE_DIR}/packaging/changelog
     VERBATIM)
   add_custom_target(man-3 ALL DEPENDS ${weir_man}/man3.stamp)
-  install(DIRECTORY ${weir_man}/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT weir_development)
+  install(DIRECTORY ${man3} DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT weir_development)
+  if(WEIR_FLEET)
+    install(DIRECTORY ${fleet_man3} DESTINATION ${CMAKE_INSTALL_MANDIR}
+      COMPONENT weir_fleet_development)
+  endif()
 endfunction()
 
 function(weir_pages_of_markdown)

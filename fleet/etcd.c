@@ -311,8 +311,8 @@ static int show_row(struct etcd *e, const json_t *kv, weir_row_fn *row, void *ar
 		return store_say(-ENOMEM, e->why, "There is no memory.");
 	if (!row_of(e, kv, room, &shown))
 		r = etcd_senseless(e->link);
-	else
-		r = row(arg, &shown) ? 0 : 1;
+	else /* a session begins with a / */
+		r = shown.key[0] == '/' || row(arg, &shown) ? 0 : 1;
 	free(room);
 	return r;
 }

@@ -16,9 +16,6 @@
 #include "parts.h"
 #include "store.h"
 
-#define LEASE_DEFAULT (15 * WEIR_S)
-#define LEASE_MAX     (3600 * WEIR_S)
-
 /* A lease has to survive two refreshes that are late, and one that is lost. */
 #define REFRESHES_MIN 2
 

@@ -41,25 +41,20 @@ bool fleet_is_name(const char *name)
 
 static int check_share(const struct weir_share_config *c, char *why)
 {
-	__extension__ const unsigned __int128 aside = (unsigned __int128)c->reserved * c->members;
-
 	if (c->size != sizeof(*c))
 		return store_say(-EINVAL, why, "The configuration is of another version.");
 	if (!fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
-	if (c->capacity > WEIR_SHARE_UNITS_MAX)
-		return store_say(-EINVAL, why, "capacity is above 2^53.");
-	if ((unsigned)c->allotment > WEIR_ALLOT_NONE || (unsigned)c->loss > WEIR_LOSS_OPEN)
-		return store_say(-EINVAL, why, "allotment or loss is none of theirs.");
+	if ((unsigned)c->loss > WEIR_LOSS_OPEN)
+		return store_say(-EINVAL, why, "loss is none of them.");
 	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
 		return store_say(-EINVAL, why, "weight is above 2^20.");
-	if ((c->reserved == 0) != (c->members == 0))
-		return store_say(-EINVAL, why, "reserved and members belong together.");
-	if (aside > c->capacity)
-		return store_say(-EINVAL, why,
-				 "What is reserved for all members is above the capacity.");
-	return 0;
+	return limit_check(&(const struct limit_record){.capacity = c->capacity,
+							.allotment = c->allotment,
+							.reserved = c->reserved,
+							.members = c->members},
+			   why);
 }
 
 static struct weir_share *make_share(struct weir_fleet *f, const struct weir_share_config *c)
@@ -163,6 +158,8 @@ void weir_share_leave(struct weir_share *s)
 
 static enum weir_share_state state_of(const struct weir_share *s)
 {
+	if (s->drained_as != 0)
+		return WEIR_SHARE_DRAINED;
 	if (!share_is_leased(s))
 		return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
 	if (!s->fleet->reachable)

@@ -13,6 +13,11 @@
 
 #define LINE_SIZE 72 /* of a ledger, at most */
 
+void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM])
+{
+	(void)snprintf(key, KEY_ROOM, "%s/%s/%016" PRIx64, limit, kind, id);
+}
+
 /* What is left of a text. */
 struct reader {
 	const char *at, *end;

@@ -1,10 +1,11 @@
 /*
  * What a fleet writes down of a limit, as text that operators can read too.
  *
- * LIMIT/cfg   what the limit is: stays
- * LIMIT/m/ID  a member, what it wants, and with what weight: gone with its session
- * LIMIT/led   who holds how much: stays. A line counts as long as the member's row is there, made
- *             by the commit that the line names as its fence
+ * LIMIT/cfg       what the limit is: stays
+ * LIMIT/m/ID      a member, what it wants, and with what weight: gone with its session
+ * LIMIT/led       who holds how much: stays. A line counts as long as the member's row is there,
+ *                 made by the commit that the line names as its fence
+ * LIMIT/drain/ID  that member is to hold nothing: stays (drain.h)
  */
 #ifndef WEIR_FLEET_LEDGER_H
 #define WEIR_FLEET_LEDGER_H
@@ -38,6 +39,10 @@ struct ledger {
 };
 
 #define RECORD_SIZE 160 /* of the text of a limit or a member */
+#define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
+
+/* The key of a row of a member: of kind "m" or "drain". */
+void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM]);
 
 /* The length of the text. */
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);

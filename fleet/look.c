@@ -1,14 +1,14 @@
 /*
- * A limit from outside: what the store says of it, and changing it.
+ * A limit from outside: what the store says of it.
  */
+
+#include "look.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "share.h"
-
-#define CHANGES_MAX 8 /* whoever is in between, is not so often */
 
 void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size)
 {
@@ -26,8 +26,7 @@ static bool take(void *arg, const struct weir_row *row)
 	return view_take(arg, strchr(row->key, '/') + 1, row);
 }
 
-/* All of it; -ENOENT, -EPROTO. */
-static int read_limit(struct weir_store *store, const char *name, struct limit_view *v)
+int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 {
 	char prefix[WEIR_SHARE_NAME_MAX + 2];
 	const char *prefixes[] = {prefix};
@@ -45,7 +44,7 @@ static int read_limit(struct weir_store *store, const char *name, struct limit_v
 	return v->has_limit ? 0 : -ENOENT;
 }
 
-static void fill(const struct limit_view *v, struct weir_fleet_limit *limit)
+void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 {
 	const size_t size = limit->size;
 	struct weir_fleet_limit full = {
@@ -57,15 +56,20 @@ static void fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.members_max = v->limit.members,
 		.members = (uint32_t)v->count,
 		.lease = v->limit.lease * WEIR_MS,
+		.version = v->limit_version,
 	};
 
-	for (size_t i = 0; i < v->count; i++)
+	for (size_t i = 0; i < v->count; i++) {
 		full.granted += view_grant(v, &v->members[i]);
+		full.wanted += v->members[i].record.wants;
+	}
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
-static void show(const struct limit_view *v,
-		 bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+/* True: that was enough. */
+static bool show_members(const struct limit_view *v,
+			 bool (*visit)(void *arg, const struct weir_fleet_member *member),
+			 void *arg)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct seen_member *m = &v->members[i];
@@ -76,9 +80,22 @@ static void show(const struct limit_view *v,
 			.grant = view_grant(v, m),
 			.weight = m->record.weight,
 			.priority = m->record.priority,
+			.drained = drains_have(&v->drains, m->id),
 		};
 
 		if (!visit(arg, &member))
+			return true;
+	}
+	return false;
+}
+
+static void show_absent(const struct limit_view *v,
+			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+{
+	for (size_t i = 0; i < v->drains.count; i++) {
+		const struct weir_fleet_member member = {.id = v->drains.ids[i], .drained = 1};
+
+		if (view_member(v, member.id) == NULL && !visit(arg, &member))
 			return;
 	}
 }
@@ -87,45 +104,14 @@ int weir_fleet_look(struct weir_store *store, const char *name, struct weir_flee
 		    bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
 {
 	struct limit_view v = {.count = 0};
-	int r = read_limit(store, name, &v);
+	int r = view_read(store, name, &v);
 
 	if (r == 0) {
 		view_sort(&v);
-		fill(&v, limit);
-		if (visit != NULL)
-			show(&v, visit, arg);
+		view_fill(&v, limit);
+		if (visit != NULL && !show_members(&v, visit, arg))
+			show_absent(&v, visit, arg);
 	}
 	view_free(&v);
-	return r;
-}
-
-static int change(struct weir_store *store, const char *name, uint64_t capacity)
-{
-	char key[WEIR_SHARE_NAME_MAX + 8], text[RECORD_SIZE];
-	struct limit_view v = {.count = 0};
-	struct weir_check check = {key, WEIR_CHECK_VERSION, 0};
-	struct weir_write write = {key, WEIR_WRITE_PUT, text, 0};
-	int r = read_limit(store, name, &v);
-
-	view_free(&v);
-	if (r != 0)
-		return r;
-	if (v.limit.members > 0 && v.limit.reserved > capacity / v.limit.members)
-		return -EINVAL;
-	(void)snprintf(key, sizeof(key), "%s/cfg", name);
-	v.limit.capacity = capacity;
-	check.version = v.limit_version;
-	write.size = limit_print(&v.limit, text);
-	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
-}
-
-int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capacity)
-{
-	int r = -EAGAIN;
-
-	if (capacity > WEIR_SHARE_UNITS_MAX)
-		return -EINVAL;
-	for (unsigned i = 0; i < CHANGES_MAX && r == -EAGAIN; i++)
-		r = change(store, name, capacity);
 	return r;
 }

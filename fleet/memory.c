@@ -238,7 +238,8 @@ static int make_file(struct memory *m, int fd, size_t bytes, const char *name, c
  * The block of the file; made, where there is none, where its maker died in the middle, or where
  * it is of another run of the machine.
  */
-static int map_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
+static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const char *name,
+		    char *why)
 {
 	struct stat file;
 
@@ -251,7 +252,8 @@ static int map_file(struct memory *m, int fd, size_t bytes, const char *name, ch
 			    (m->block->magic != 0 && !block_is_ours(m->block, m->size))))
 		return store_say(-EPROTO, why, "%s: this is no store of this version.", name);
 	if (m->block == NULL || !is_ready(m) || m->block->run != run_signature())
-		return make_file(m, fd, bytes, name, why);
+		return existing ? store_say(-EPROTO, why, "%s: there is no store in it.", name)
+				: make_file(m, fd, bytes, name, why);
 	if (m->block->clock != clock_signature())
 		return store_say(-EPROTO, why, "%s: its times are of another time namespace.",
 				 name);
@@ -270,17 +272,22 @@ static int check_block(struct memory *m, const char *name, char *why)
 	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", name);
 }
 
-static int open_file(struct memory *m, const char *name, size_t bytes, mode_t mode, char *why)
+static int open_file(struct memory *m, const char *name, size_t bytes,
+		     const struct weir_store_config *config, char *why)
 {
-	const int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+	const mode_t mode = config->shm_mode != 0 ? (mode_t)config->shm_mode : MODE_DEFAULT;
+	const int fd = shm_open(name, O_RDWR | O_CLOEXEC | (config->existing != 0 ? 0 : O_CREAT),
+				mode);
 	int r;
 
+	if (fd < 0 && errno == ENOENT)
+		return store_say(-ENOENT, why, "%s: there is no such store.", name);
 	if (fd < 0)
 		return store_say(-errno, why, "%s: cannot be opened.", name);
 	do {
 		r = flock(fd, LOCK_EX);
 	} while (r != 0 && errno == EINTR);
-	r = r == 0 ? map_file(m, fd, bytes, name, why)
+	r = r == 0 ? map_file(m, fd, bytes, config->existing != 0, name, why)
 		   : store_say(-errno, why, "%s: cannot be locked.", name);
 	/* Closing is not enough: the mapping holds on to the file that was locked. */
 	(void)flock(fd, LOCK_UN);
@@ -319,8 +326,7 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 	else if (m->shared && c->clock != NULL)
 		r = store_say(-EINVAL, why, "What processes share has no clock of its own.");
 	else if (m->shared)
-		r = open_file(m, setup->address.path, bytes,
-			      c->shm_mode != 0 ? (mode_t)c->shm_mode : MODE_DEFAULT, why);
+		r = open_file(m, setup->address.path, bytes, c, why);
 	else
 		r = open_private(m, bytes, why);
 	if (r != 0) {

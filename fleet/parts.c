@@ -130,25 +130,36 @@ struct loading {
 
 #define CHECKPOINT_HEAD "weir-checkpoint 1 "
 
-static bool load_row(void *arg, const struct weir_row *row)
+bool checkpoint_read(const struct weir_row *row, uint64_t *sequence, const char **value,
+		     size_t *size)
 {
 	const size_t head = strlen(CHECKPOINT_HEAD);
 	const char *text = row->value, *line = memchr(text, '\n', row->size);
-	struct loading *l = arg;
 	char *end;
 
-	l->result = -EPROTO;
 	if (line == NULL || row->size <= head || memcmp(text, CHECKPOINT_HEAD, head) != 0 ||
 	    text[head] < '0' || text[head] > '9')
-		return true;
+		return false;
 	errno = 0;
-	l->sequence = strtoull(text + head, &end, 10);
+	*sequence = strtoull(text + head, &end, 10);
 	if (errno != 0 || end != line)
+		return false;
+	*value = line + 1;
+	*size = row->size - (size_t)(line + 1 - text);
+	return true;
+}
+
+static bool load_row(void *arg, const struct weir_row *row)
+{
+	struct loading *l = arg;
+	const char *value;
+
+	l->result = -EPROTO;
+	if (!checkpoint_read(row, &l->sequence, &value, &l->size))
 		return true;
-	l->size = row->size - (size_t)(line + 1 - text);
 	l->result = l->size <= l->room ? 0 : -EMSGSIZE;
 	if (l->result == 0 && l->size > 0)
-		memcpy(l->value, line + 1, l->size);
+		memcpy(l->value, value, l->size);
 	return true;
 }
 

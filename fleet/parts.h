@@ -69,4 +69,11 @@ void part_key(const struct weir_parts *parts, const char *what, uint32_t part, c
 
 void part_lose(struct weir_parts *p, uint32_t i, bool forced);
 
+/* The number of a member, as rows have it, and nothing after it but that character. */
+bool part_read_id(const char *text, size_t size, char after, uint64_t *id);
+
+/* The number of a checkpoint, and what follows it. False: it is none. */
+bool checkpoint_read(const struct weir_row *row, uint64_t *sequence, const char **value,
+		     size_t *size);
+
 #endif

@@ -45,8 +45,7 @@ static bool add_member(struct weir_parts *p, uint64_t id)
 	return true;
 }
 
-/* A number in base 16, and nothing after it but one character. False: it is none. */
-static bool read_id(const char *text, size_t size, char after, uint64_t *id)
+bool part_read_id(const char *text, size_t size, char after, uint64_t *id)
 {
 	char copy[20], *end;
 
@@ -72,7 +71,7 @@ static bool take_part(struct reading *r, const char *number, const struct weir_r
 	const unsigned long i = strtoul(number, &end, 10);
 	uint64_t id;
 
-	if (*end != '\0' || end == number || !read_id(row->value, row->size, '\n', &id)) {
+	if (*end != '\0' || end == number || !part_read_id(row->value, row->size, '\n', &id)) {
 		r->result = -EPROTO;
 		return false;
 	}
@@ -98,7 +97,7 @@ static bool take_row(void *arg, const struct weir_row *row)
 		return take_part(r, rest + 5, row, false);
 	if (strncmp(rest, "wish/", 5) == 0)
 		return take_part(r, rest + 5, row, true);
-	if (!read_id(rest + 7, strlen(rest + 7), '\0', &id)) {
+	if (!part_read_id(rest + 7, strlen(rest + 7), '\0', &id)) {
 		r->result = -EPROTO;
 		return false;
 	}

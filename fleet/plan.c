@@ -25,12 +25,14 @@ void view_clear(struct limit_view *v)
 	v->ledger_version = 0;
 	v->strange = false;
 	ledger_clear(&v->ledger);
+	drains_clear(&v->drains);
 }
 
 void view_free(struct limit_view *v)
 {
 	free(v->members);
 	ledger_free(&v->ledger);
+	drains_free(&v->drains);
 }
 
 static bool add_member(struct limit_view *v, const struct seen_member *member)
@@ -48,19 +50,35 @@ static bool add_member(struct limit_view *v, const struct seen_member *member)
 	return true;
 }
 
-static bool take_member(struct limit_view *v, const char *name, const struct weir_row *row)
+/* Of a member, as keys have it. */
+static bool is_id(const char *name, uint64_t *id)
 {
-	struct seen_member member = {.made = row->made};
 	char *end;
 
 	errno = 0;
-	member.id = strtoull(name, &end, 16);
-	if (errno != 0 || *end != '\0' || end == name ||
-	    !member_parse(row->value, row->size, &member.record)) {
+	*id = strtoull(name, &end, 16);
+	return errno == 0 && *end == '\0' && end != name;
+}
+
+static bool take_member(struct limit_view *v, const char *name, const struct weir_row *row)
+{
+	struct seen_member member = {.made = row->made};
+
+	if (!is_id(name, &member.id) || !member_parse(row->value, row->size, &member.record)) {
 		v->strange = true;
 		return true;
 	}
 	return add_member(v, &member);
+}
+
+static bool take_drain(struct limit_view *v, const char *name)
+{
+	uint64_t id;
+
+	if (is_id(name, &id))
+		return drains_add(&v->drains, id);
+	v->strange = true;
+	return true;
 }
 
 bool view_take(struct limit_view *v, const char *rest, const struct weir_row *row)
@@ -69,6 +87,8 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_row *ro
 
 	if (strncmp(rest, "m/", 2) == 0)
 		return take_member(v, rest + 2, row);
+	if (strncmp(rest, "drain/", 6) == 0)
+		return take_drain(v, rest + 6);
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
@@ -122,7 +142,7 @@ static bool counts(const struct limit_view *v, const struct ledger_line *line)
 	return member != NULL && member->made == line->fence;
 }
 
-static const struct seen_member *find_member(const struct limit_view *v, uint64_t id)
+const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
 {
 	for (size_t i = 0; i < v->count; i++)
 		if (v->members[i].id == id)
@@ -155,7 +175,8 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 
 		claims[i] = (struct claim){
 			.id = m->id,
-			.wants = beyond(&v->limit, record->wants),
+			.wants = drains_have(&v->drains, m->id) ? 0
+								: beyond(&v->limit, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
@@ -232,7 +253,7 @@ static bool must_move(const struct limit_view *v, const struct planner *p)
 
 int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
-	const struct seen_member *own = find_member(v, p->id);
+	const struct seen_member *own = view_member(v, p->id);
 	uint64_t mine, others, target;
 	struct ledger_line line;
 	int r;
@@ -241,6 +262,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	*plan = (struct plan){.ledger = plan->ledger, .members = (uint32_t)v->count};
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->drained_as);
 	if (plan->join)
 		return 0;
 	plan->tell = differ(&own->record, &p->record);
@@ -254,7 +276,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	if (r != 0)
 		return r;
 	/* What newcomers want is for later. */
-	if (p->learning)
+	if (p->learning && !plan->drained)
 		target = least(beyond(&v->limit, p->record.wants), p->held);
 	plan->grant = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||

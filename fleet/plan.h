@@ -4,6 +4,7 @@
 #ifndef WEIR_FLEET_PLAN_H
 #define WEIR_FLEET_PLAN_H
 
+#include "drain.h"
 #include "ledger.h"
 
 /* A member's row, as read. */
@@ -21,6 +22,7 @@ struct limit_view {
 	size_t count, room;
 	uint64_t ledger_version; /* 0: there is none */
 	struct ledger ledger;
+	struct drains drains;
 	bool strange; /* something of it is of no version that is known here */
 };
 
@@ -32,6 +34,9 @@ bool view_take(struct limit_view *view, const char *rest, const struct weir_row 
 
 /* Put members in the order of their numbers. */
 void view_sort(struct limit_view *view);
+
+/* NULL: it is not there. */
+const struct seen_member *view_member(const struct limit_view *view, uint64_t id);
 
 /* What the ledger grants a member; 0 where its line is of another lease, or there is none. */
 uint64_t view_grant(const struct limit_view *view, const struct seen_member *member);
@@ -49,10 +54,12 @@ struct planner {
 	uint64_t unsettled_version;
 	bool throttled;         /* the service has complained since */
 	uint32_t throttle_seen; /* in the ledger, at the last refresh; 0: none yet */
+	uint64_t drained_as;    /* the number it was drained under last; 0: it is not */
 };
 
 struct plan {
 	bool join;       /* there is no row of its own: make it, and plan again */
+	bool drained;    /* it is to hold nothing; with join: as it was under its last number */
 	bool tell;       /* its row says something else than what is wanted */
 	bool write;      /* the ledger below */
 	uint64_t fence;  /* of its own row; 0: there is none */

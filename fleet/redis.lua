@@ -3,6 +3,7 @@
 -- KEYS[1]  {name}:store, a hash: version, of the last commit; run, the server's run that wrote it;
 --          since, when that run was first seen, in microseconds
 -- {name}:s:ID      a session: there as long as it lives
+-- {name}:folders   a set of the FIRST of all rows
 -- {name}:d:FIRST   a hash of the rows whose keys begin with that part: "version made session value"
 --
 -- ARGV: the server's run, what to do, and more. Answers begin with a status: "ok", "again",
@@ -25,8 +26,12 @@ if state[2] ~= ARGV[1] then
 		'since', string.format('%.0f', since))
 end
 
+local function first(key)
+	return key:match('^[^/]*')
+end
+
 local function folder(key)
-	return base .. 'd:' .. key:match('^[^/]*')
+	return base .. 'd:' .. first(key)
 end
 
 local living = {}
@@ -100,6 +105,7 @@ local function commit(session)
 		else
 			call('HSET', hash, key, text .. ' ' .. (made or text) .. ' '
 				.. (kind == 'bind' and session or '0') .. ' ' .. ARGV[i + 2])
+			call('SADD', base .. 'folders', first(key))
 		end
 	end
 	call('HSET', KEYS[1], 'version', text)
@@ -121,10 +127,23 @@ local function gather(rows, prefix)
 	end
 end
 
+local function gather_all(rows)
+	for _, name in ipairs(call('SMEMBERS', base .. 'folders')) do
+		gather(rows, name .. '/')
+		if call('EXISTS', base .. 'd:' .. name) == 0 then
+			call('SREM', base .. 'folders', name)
+		end
+	end
+end
+
 local function read()
 	local rows = {}
 	for i = 3, #ARGV do
-		gather(rows, ARGV[i])
+		if ARGV[i] == '' then
+			gather_all(rows)
+		else
+			gather(rows, ARGV[i])
+		end
 	end
 	return {'ok', string.format('%.0f', version), string.format('%.0f', math.max(now - since, 0)),
 		rows}

@@ -159,6 +159,7 @@ static struct planner planner_of(const struct weir_share *s)
 		.unsettled_version = s->unsettled_version,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->throttle_seen,
+		.drained_as = s->drained_as,
 	};
 }
 
@@ -179,6 +180,12 @@ static void extend(struct weir_share *s)
 	share_publish(s);
 }
 
+static void note_drain(struct weir_share *s)
+{
+	s->drained_as = s->plan.drained ? s->id : 0;
+	(void)snprintf(s->drained_key, sizeof(s->drained_key), "%s", s->drain_key);
+}
+
 static int plan_share(struct weir_share *s)
 {
 	const struct planner planner = planner_of(s);
@@ -197,12 +204,13 @@ static int plan_share(struct weir_share *s)
 	s->told = planner.record.wants;
 	if (s->plan.join)
 		return 0;
+	note_drain(s);
 	s->members = s->plan.members;
 	s->effective = s->plan.effective;
 	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
 		s->unsettled = false;
 	/* What is more is to be committed first. */
-	if (!s->plan.write || s->plan.grant < s->held)
+	if (!s->plan.write || s->plan.grant < s->held || s->plan.drained)
 		hold(s, s->plan.grant);
 	else
 		extend(s);
@@ -255,6 +263,15 @@ static void write_member(struct writing *w, const struct weir_share *s)
 	write_row(w, s->own_key, WEIR_WRITE_BIND, text, member_print(&record, text));
 }
 
+/* Whoever comes back under another number is drained as before. */
+static void move_drain(struct writing *w, const struct weir_share *s)
+{
+	if (s->drained_as == s->id)
+		return;
+	write_row(w, s->drain_key, WEIR_WRITE_PUT, DRAIN_TEXT, strlen(DRAIN_TEXT));
+	write_row(w, s->drained_key, WEIR_WRITE_ERASE, NULL, 0);
+}
+
 static int write_ledger(struct writing *w, const struct weir_share *s)
 {
 	size_t size;
@@ -276,6 +293,8 @@ static int write_share(struct writing *w, struct weir_share *s)
 	if (s->plan.join) {
 		if (!s->view.has_limit)
 			write_limit(w, s);
+		else if (s->plan.drained)
+			move_drain(w, s);
 		write_member(w, s);
 		return 0;
 	}

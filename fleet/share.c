@@ -5,8 +5,6 @@
 #include "share.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -36,7 +34,8 @@ uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
 void share_rename(struct weir_share *s)
 {
 	s->id = fleet_draw(s->fleet, 0);
-	(void)snprintf(s->own_key, sizeof(s->own_key), "%s/m/%016" PRIx64, s->name, s->id);
+	member_key(s->name, "m", s->id, s->own_key);
+	member_key(s->name, "drain", s->id, s->drain_key);
 }
 
 bool share_is_leased(const struct weir_share *s)
@@ -49,6 +48,8 @@ static uint64_t lost_units(const struct weir_share *s)
 {
 	const struct limit_record *l = &s->limit;
 
+	if (s->drained_as != 0)
+		return 0;
 	if (s->members == 0)
 		return l->reserved; /* it never had one */
 	switch (s->config.loss) {
@@ -81,7 +82,8 @@ void share_publish(struct weir_share *s)
 	/* What is held without a lease any more is only remembered, for who holds on. */
 	if (s->until != 0)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
-	atomic_store_explicit(&s->leased, s->limit.reserved + s->held, RELAXED);
+	atomic_store_explicit(&s->leased, s->drained_as == 0 ? s->limit.reserved + s->held : 0,
+			      RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
 	pthread_mutex_lock(&s->fleet->telling);
 	share_tell(s);

@@ -22,6 +22,9 @@
 
 #include "plan.h"
 
+#define LEASE_DEFAULT (15 * WEIR_S)
+#define LEASE_MAX     (3600 * WEIR_S)
+
 #define WANT_UNSAID UINT64_MAX /* of the word want: it is made of the demand */
 
 struct weir_share {
@@ -29,9 +32,10 @@ struct weir_share {
 	struct weir_share *next;
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
-	char own_key[WEIR_SHARE_NAME_MAX + 32], limit_key[WEIR_SHARE_NAME_MAX + 8],
-		ledger_key[WEIR_SHARE_NAME_MAX + 8];
+	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM];
+	char drain_key[KEY_ROOM], drained_key[KEY_ROOM]; /* of id, of drained_as */
 	uint64_t id;
+	uint64_t drained_as; /* nothing may be used; 0: it may */
 
 	_Atomic uint64_t leased, lost, deadline;
 	_Atomic uint64_t want, demand;
@@ -97,6 +101,9 @@ struct weir_fleet {
 weir_time fleet_now(const struct weir_fleet *fleet);
 
 bool fleet_is_name(const char *name);
+
+/* Whether a limit can be like that: 0; -EINVAL and a sentence. */
+int limit_check(const struct limit_record *limit, char *why);
 
 /* A number below most; any, if that is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);

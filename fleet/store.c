@@ -402,7 +402,7 @@ int weir_store_read(struct weir_store *store, const char *const *prefixes, size_
 	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < count; i++)
-		if (!is_prefix(prefixes[i]) || is_covered(prefixes, i))
+		if ((prefixes[i][0] != '\0' && !is_prefix(prefixes[i])) || is_covered(prefixes, i))
 			return -EINVAL;
 	return store->ops->read(store, prefixes, count, row, arg, view != NULL ? view : &unused);
 }

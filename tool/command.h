@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+int command_fleet(int argc, char **argv);
 int command_reap(int argc, char **argv);
 int command_set(int argc, char **argv);
 int command_stat(int argc, char **argv);

@@ -1,6 +1,5 @@
 #include "commands.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -80,6 +79,7 @@ void program_run(const struct program *program, int argc, char **argv)
 		.parser = option,
 		.args_doc = "COMMAND [OPTION...]",
 		.doc = program->about,
+		.children = program->options,
 		.help_filter = help_filter,
 	};
 

@@ -5,6 +5,7 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
+#include <argp.h>
 #include <stddef.h>
 
 /* Takes its own arguments, argv[0] being its name for messages; answers an exit status. */
@@ -17,6 +18,7 @@ struct command {
 struct program {
 	const char *name;
 	const char *about;
+	const struct argp_child *options; /* of all commands; NULL: none */
 	const struct command *commands;
 	size_t count;
 };

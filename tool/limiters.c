@@ -13,7 +13,7 @@ static void forget(struct watched *w)
 	free(w->part_past);
 }
 
-static void remember(struct past *past, const struct point *point)
+void past_add(struct past *past, const struct point *point)
 {
 	past->at[past->count++ % PAST] = *point;
 }
@@ -43,7 +43,7 @@ static void remember_parts(struct watched *w)
 	for (size_t i = 0; i < now->part_count && w->part_past != NULL; i++) {
 		const struct part_reading *part = &now->parts[i];
 
-		remember(&w->part_past[i],
+		past_add(&w->part_past[i],
 			 &(struct point){
 				 .limit = reading_part_most(now, part),
 				 .inflight = part->s.inflight,
@@ -61,7 +61,7 @@ static void take_over(struct watched *w, const struct reading *reading)
 	w->now = *reading;
 	w->seen = true;
 	w->rates = reading_rates(watched_before(w), &w->now);
-	remember(&w->past, &(struct point){
+	past_add(&w->past, &(struct point){
 				   .limit = w->now.s.limit,
 				   .inflight = w->now.s.inflight,
 				   .waiting = w->now.s.waiting,

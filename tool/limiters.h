@@ -11,8 +11,8 @@
 #define PAST 60
 
 struct point {
-	uint32_t limit; /* of a partition: the most it may have */
-	uint32_t inflight, waiting;
+	uint64_t limit; /* of a partition: the most it may have */
+	uint64_t inflight, waiting;
 	double rtt; /* nanoseconds; 0: none, or a partition's */
 	struct rates rates;
 };
@@ -22,6 +22,8 @@ struct past {
 	struct point at[PAST];
 	unsigned count;
 };
+
+void past_add(struct past *past, const struct point *point);
 
 struct watched {
 	char name[NAME_ROOM];

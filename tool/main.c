@@ -1,5 +1,5 @@
 /*
- * main.c - weir: the shared limiters of this machine.
+ * main.c - weir: the shared limiters of this machine, and the limits of fleets.
  */
 #include "command.h"
 #include "commands.h"
@@ -11,6 +11,7 @@ static const struct command commands[] = {
 	{"stat", command_stat, "print their numbers, for people and for programs"},
 	{"set", command_set, "change a limit, shares, shadow mode"},
 	{"reap", command_reap, "give back what dead processes held"},
+	{"fleet", command_fleet, "look after limits that machines share"},
 };
 
 /* Characters are the terminal's; numbers are not the locale's, as scripts read them. */
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
 {
 	static const struct program program = {
 		.name = "weir",
-		.about = "Look after the concurrency limits that processes of this machine share.",
+		.about = "Look after the concurrency limits that processes and machines share.",
 		.commands = commands,
 		.count = sizeof(commands) / sizeof(commands[0]),
 	};

@@ -118,7 +118,7 @@ void name_complain(const char *name, const char *why)
 	const bool named = strncmp(why, name, length) == 0 && why[length] == ':';
 	char shown[2 * SHOWN_ROOM];
 
-	if (!named)
+	if (!named && length > 0)
 		fprintf(stderr, "weir: %s: ", name_shown(name, shown, sizeof(shown)));
 	else
 		fputs("weir: ", stderr);

@@ -1,9 +1,9 @@
 #include "stat.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
-#include <time.h>
+
+#include "json.h"
 
 /*
  * As it is if it is UTF-8, else as it is shown. jansson takes NULL for a value and then fails, so
@@ -15,11 +15,6 @@ static json_t *text(const char *raw)
 	json_t *json = json_string(raw);
 
 	return json != NULL ? json : json_string(name_shown(raw, shown, sizeof(shown)));
-}
-
-static json_t *count(uint64_t n)
-{
-	return json_integer((json_int_t)n);
 }
 
 /* JSON has no infinity and nothing that is no number. */
@@ -52,18 +47,20 @@ static json_t *part_of(const struct watched *w, const struct part_reading *part)
 {
 	const struct weir_partition_snapshot *s = &part->s;
 	const struct rates rates = reading_part_rates(watched_before(w), &w->now, part);
-	json_t *json = json_pack(
-		"{s:o,s:f,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", text(part->name), "share",
-		s->share, "cap_share", s->cap_share, "max", count(s->max), "guarantee",
-		count(s->guarantee), "cap", count(s->cap), "inflight", count(s->inflight),
-		"waiting", count(s->waiting), "kept", count(s->kept), "delayed", count(s->delayed));
+	json_t *json = json_pack("{s:o,s:f,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name",
+				 text(part->name), "share", s->share, "cap_share", s->cap_share,
+				 "max", json_count(s->max), "guarantee", json_count(s->guarantee),
+				 "cap", json_count(s->cap), "inflight", json_count(s->inflight),
+				 "waiting", json_count(s->waiting), "kept", json_count(s->kept),
+				 "delayed", json_count(s->delayed));
 
 	json_object_update_new(
-		json, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f}", "admitted", count(s->admitted),
-				"rejected", count(s->rejected), "shed", count(s->shed), "abandoned",
-				count(s->abandoned), "succeeded", count(s->succeeded), "dropped",
-				count(s->dropped), "other", count(s->other), "reject_delay_seconds",
-				(double)s->delay / (double)WEIR_S));
+		json, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f}", "admitted",
+				json_count(s->admitted), "rejected", json_count(s->rejected),
+				"shed", json_count(s->shed), "abandoned", json_count(s->abandoned),
+				"succeeded", json_count(s->succeeded), "dropped",
+				json_count(s->dropped), "other", json_count(s->other),
+				"reject_delay_seconds", (double)s->delay / (double)WEIR_S));
 	if (w->twice)
 		json_object_set_new(json, "rates", rates_of(&rates));
 	return json;
@@ -90,11 +87,12 @@ static json_t *members_of(const struct reading *r)
 	for (size_t i = 0; i < r->member_count; i++) {
 		const struct weir_shm_member *m = &r->members[i];
 
-		json_array_append_new(
-			members,
-			json_pack("{s:o,s:i,s:s,s:o,s:o,s:o}", "number", count(m->number), "pid",
-				  m->pid, "life", lives[m->life], "permits", count(m->permits),
-				  "calls", count(m->calls), "detached", count(m->detached)));
+		json_array_append_new(members,
+				      json_pack("{s:o,s:i,s:s,s:o,s:o,s:o}", "number",
+						json_count(m->number), "pid", m->pid, "life",
+						lives[m->life], "permits", json_count(m->permits),
+						"calls", json_count(m->calls), "detached",
+						json_count(m->detached)));
 	}
 	return members;
 }
@@ -102,24 +100,25 @@ static json_t *members_of(const struct reading *r)
 static json_t *totals_of(const struct weir_snapshot *s)
 {
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "admitted",
-			 count(s->admitted), "rejected", count(s->rejected), "shed", count(s->shed),
-			 "abandoned", count(s->abandoned), "bypassed", count(s->bypassed),
-			 "would_reject", count(s->would_reject), "succeeded", count(s->succeeded),
-			 "ignored", count(s->ignored), "dropped", count(s->dropped), "timed_out",
-			 count(s->timed_out), "cancelled", count(s->cancelled), "failed",
-			 count(s->failed), "detached", count(s->detached), "double_released",
-			 count(s->double_released));
+			 json_count(s->admitted), "rejected", json_count(s->rejected), "shed",
+			 json_count(s->shed), "abandoned", json_count(s->abandoned), "bypassed",
+			 json_count(s->bypassed), "would_reject", json_count(s->would_reject),
+			 "succeeded", json_count(s->succeeded), "ignored", json_count(s->ignored),
+			 "dropped", json_count(s->dropped), "timed_out", json_count(s->timed_out),
+			 "cancelled", json_count(s->cancelled), "failed", json_count(s->failed),
+			 "detached", json_count(s->detached), "double_released",
+			 json_count(s->double_released));
 }
 
 static json_t *state_of(const struct reading *r)
 {
 	const struct weir_snapshot *s = &r->s;
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o}", "limit", count(s->limit), "burst",
-			 count(s->burst), "inflight", count(s->inflight), "waiting",
-			 count(s->waiting), "passing", count(s->passing), "shadow", (int)s->shadow,
-			 "windows", count(s->windows), "rtt_seconds", seconds(s->last.window.rtt),
-			 "numbers", numbers_of(&s->last));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o}", "limit", json_count(s->limit),
+			 "burst", json_count(s->burst), "inflight", json_count(s->inflight),
+			 "waiting", json_count(s->waiting), "passing", json_count(s->passing),
+			 "shadow", (int)s->shadow, "windows", json_count(s->windows), "rtt_seconds",
+			 seconds(s->last.window.rtt), "numbers", numbers_of(&s->last));
 }
 
 /* What it was made with. */
@@ -134,20 +133,20 @@ static json_t *making_of(const struct reading *r)
 
 	return json_pack("{s:s,s:o,s:b,s:o,s:o,s:o,s:s,s:b,s:o,s:f,s:f,s:o,s:o}", "limit", i->limit,
 			 "algorithm", text(r->algorithm), "settable", (int)i->settable, "limit_min",
-			 count(i->limit_min), "limit_max", count(i->limit_max), "queue",
-			 count(i->queue), "order",
+			 json_count(i->limit_min), "limit_max", json_count(i->limit_max), "queue",
+			 json_count(i->queue), "order",
 			 i->order <= WEIR_ADAPTIVE ? orders[i->order] : "", "shed", (int)i->shed,
-			 "burst", count(i->burst), "window_min_seconds",
+			 "burst", json_count(i->burst), "window_min_seconds",
 			 (double)i->window_min / (double)WEIR_S, "window_max_seconds",
-			 (double)i->window_max / (double)WEIR_S, "members", count(i->members),
-			 "bytes", count(i->bytes));
+			 (double)i->window_max / (double)WEIR_S, "members", json_count(i->members),
+			 "bytes", json_count(i->bytes));
 }
 
 static json_t *reaping_of(const struct weir_shm_info *i)
 {
-	return json_pack("{s:o,s:o,s:o,s:o}", "deaths", count(i->deaths), "permits",
-			 count(i->reaped), "found", count(i->found), "overdrawn",
-			 count(i->overdrawn));
+	return json_pack("{s:o,s:o,s:o,s:o}", "deaths", json_count(i->deaths), "permits",
+			 json_count(i->reaped), "found", json_count(i->found), "overdrawn",
+			 json_count(i->overdrawn));
 }
 
 static json_t *limiter_of(const struct watched *w)
@@ -164,27 +163,12 @@ static json_t *limiter_of(const struct watched *w)
 	return json;
 }
 
-static double wall_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / (double)WEIR_S;
-}
-
 bool stat_json(FILE *out, const struct limiters *l, bool one_line)
 {
-	json_t *all = json_array(), *root;
+	json_t *all = json_array();
 	bool good = true;
 
 	for (size_t i = 0; i < l->count && good; i++)
 		good = json_array_append_new(all, limiter_of(&l->at[i])) == 0;
-	root = json_pack("{s:f,s:o}", "time", wall_clock(), "limiters", all);
-	good = good && root != NULL &&
-	       json_dumpf(root, out,
-			  JSON_REAL_PRECISION(15) | (one_line ? JSON_COMPACT : JSON_INDENT(2))) ==
-		       0;
-	json_decref(root);
-	fputc('\n', out);
-	return good;
+	return json_print(out, "limiters", all, one_line) && good;
 }

@@ -1,36 +1,15 @@
 /*
  * top.c - weir top: the shared limiters of this machine, on a terminal.
- *
- * All happens between two waits for a key, a signal or the next reading. Signals are blocked but in
- * that wait, so that no handler, ncurses' neither, meets a screen that is being drawn.
  */
 #include "top.h"
 
-#include <inttypes.h>
-#include <ncurses.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bars.h"
 #include "command.h"
+#include "live.h"
 #include "repeat.h"
-
-static volatile sig_atomic_t ended_by, continued;
-
-static void end_by(int number)
-{
-	ended_by = number;
-}
-
-static void go_on(int number)
-{
-	(void)number;
-	continued = 1;
-}
 
 /* What is shown. */
 
@@ -55,30 +34,13 @@ const struct watched *top_chosen(const struct top *top)
 
 static void draw_title(const struct top *top, enum view view)
 {
-	const time_t now = time(NULL);
-	struct tm local;
-	char clock[16] = "";
+	const bool filtered = top->filter[0] != '\0' && view == LIST;
+	char count[64 + sizeof(top->filter)];
 
-	if (localtime_r(&now, &local) != NULL)
-		strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-	attrset(A_BOLD);
-	mvaddstr(0, 0, "weir top");
-	attrset(A_NORMAL);
-	if (view == DETAIL) {
-		char shown[SHOWN_ROOM];
-
-		printw("  %.*s", COLS > 30 ? COLS - 30 : 0,
-		       name_shown(top->chosen, shown, sizeof(shown)));
-	} else {
-		printw("  %zu shared limiter%s", top->limiters.count,
-		       top->limiters.count == 1 ? "" : "s");
-	}
-	if (top->filter[0] != '\0' && view == LIST)
-		printw(", with \"%s\"", top->filter);
-	if (top->paused)
-		mvaddstr(0, COLS > 20 ? COLS - 18 : 0, " paused");
-	mvaddstr(0, COLS > 9 ? COLS - 9 : 0, " ");
-	addstr(clock);
+	snprintf(count, sizeof(count), "%zu shared limiter%s%s%s%s", top->limiters.count,
+		 top->limiters.count == 1 ? "" : "s", filtered ? ", with \"" : "",
+		 filtered ? top->filter : "", filtered ? "\"" : "");
+	live_title("weir top", view == DETAIL ? top->chosen : count, top->paused);
 }
 
 static void draw_keys(const struct top *top, enum view view)
@@ -89,10 +51,7 @@ static void draw_keys(const struct top *top, enum view view)
 		[HELP] = "any key: back",
 	};
 
-	attrset(A_REVERSE);
-	mvhline(LINES - 1, 0, ' ' | A_REVERSE, COLS);
-	mvaddnstr(LINES - 1, 0, top->why[0] != '\0' && view != HELP ? top->why : keys[view], COLS);
-	attrset(A_NORMAL);
+	live_keys(top->why[0] != '\0' && view != HELP ? top->why : keys[view]);
 }
 
 static void draw_help(void)
@@ -117,23 +76,17 @@ static void draw_help(void)
 		"",
 		"In the details, up and down scroll, and q goes back.",
 	};
-	struct page page = {.row = 0};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		page_line(&page, PLAIN);
-		page_text(&page, "%s", lines[i]);
-		page_end(&page);
-	}
+	live_help(lines, sizeof(lines) / sizeof(lines[0]));
 }
 
 static void draw_filter(const struct top *top)
 {
-	char shown[SHOWN_ROOM];
+	char shown[SHOWN_ROOM], text[SHOWN_ROOM + 16];
 
-	attrset(A_REVERSE);
-	mvhline(LINES - 1, 0, ' ' | A_REVERSE, COLS);
-	mvprintw(LINES - 1, 0, "Names with: %s_", name_shown(top->filter, shown, sizeof(shown)));
-	attrset(A_NORMAL);
+	snprintf(text, sizeof(text), "Names with: %s_",
+		 name_shown(top->filter, shown, sizeof(shown)));
+	live_keys(text);
 }
 
 static void draw(struct top *top, const struct screen *screen)
@@ -170,100 +123,13 @@ static void look(struct top *top)
 	limiters_look(&top->limiters, note, top);
 }
 
-/* The terminal, and signals. */
-
-/* Those that end it, and those that ncurses catches, come in the wait alone. */
-static void catch_signals(sigset_t *open)
-{
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction action = {.sa_handler = end_by};
-	sigset_t held;
-
-	sigemptyset(&held);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		sigaddset(&held, ends[i]);
-		sigaction(ends[i], &action, NULL);
-	}
-	action.sa_handler = go_on;
-	sigaction(SIGCONT, &action, NULL);
-	sigaddset(&held, SIGCONT);
-	sigaddset(&held, SIGTSTP);
-	sigaddset(&held, SIGWINCH);
-	sigprocmask(SIG_BLOCK, &held, open);
-}
-
-static bool is_capable(SCREEN *screen)
-{
-	if (screen == NULL)
-		return false;
-	if (tigetstr("cup") != NULL && tigetstr("cup") != (char *)-1)
-		return true;
-	endwin();
-	delscreen(screen);
-	return false;
-}
-
-static void set_up_screen(void)
-{
-	cbreak();
-	noecho();
-	nonl();
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	set_escdelay(25);
-	curs_set(0);
-	if (getenv("NO_COLOR") == NULL && has_colors() && start_color() == OK &&
-	    use_default_colors() == OK)
-		init_pair(1, COLOR_RED, -1);
-}
-
-/* NULL: it has no use for a screen, and that has been said. */
-static SCREEN *open_terminal(void)
-{
-	const char *type = getenv("TERM");
-	SCREEN *screen;
-
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		fputs("weir top: Standard input and output are no terminal; for programs there is "
-		      "weir stat.\n",
-		      stderr);
-		return NULL;
-	}
-	screen = newterm(NULL, stdout, stdin);
-	if (!is_capable(screen)) {
-		fprintf(stderr, "weir top: A terminal of type %s cannot show it.\n",
-			type != NULL ? type : "\"\"");
-		return NULL;
-	}
-	set_up_screen();
-	return screen;
-}
-
-/* Until there is a key or a signal, or it is time. False: the terminal is gone. */
-static bool wait_until(weir_time next, const sigset_t *open)
-{
-	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-	const weir_time now = weir_now();
-	const weir_dur left = next > now ? next - now : 0;
-	const struct timespec timeout = {
-		.tv_sec = (time_t)(left / WEIR_S),
-		.tv_nsec = (long)(left % WEIR_S),
-	};
-
-	if (ppoll(&input, 1, &timeout, open) <= 0)
-		return true;
-	/* A key that was there kept signals out: one that came before it goes first. */
-	ppoll(NULL, 0, &(struct timespec){0}, open);
-	return (input.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
-}
-
-static void run(struct top *top, const sigset_t *open)
+static void run(struct top *top, const struct live *live)
 {
 	weir_time next = weir_now();
 	struct screen screen = {.view = top->chosen[0] != '\0' ? DETAIL : LIST};
 	int key;
 
-	while (ended_by == 0) {
+	for (;;) {
 		if (weir_now() >= next) {
 			if (!top->paused)
 				look(top);
@@ -272,27 +138,12 @@ static void run(struct top *top, const sigset_t *open)
 		if (screen.view == LIST)
 			top_choose_again(top);
 		draw(top, &screen);
-		if (!wait_until(next, open))
+		if (!live_wait(live, next))
 			return;
 		while ((key = getch()) != ERR)
 			if (!top_press(top, &screen, key))
 				return;
-		if (continued) {
-			continued = 0;
-			reset_prog_mode();
-			clearok(curscr, TRUE);
-		}
 	}
-}
-
-/* As if the signal had ended it: whoever waits for it is told. */
-static void end_as_told(const sigset_t *open)
-{
-	if (ended_by == 0)
-		return;
-	signal(ended_by, SIG_DFL);
-	raise(ended_by);
-	sigprocmask(SIG_SETMASK, open, NULL);
 }
 
 struct wanted {
@@ -380,21 +231,14 @@ int command_top(int argc, char **argv)
 		       "The key h shows what keys do.",
 	};
 	struct wanted wanted = {.top = {.interval = WEIR_S}};
-	SCREEN *screen = NULL;
-	sigset_t open;
+	struct live live = {.screen = NULL};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
 	wanted.top.unicode = !wanted.ascii && bars_unicode();
-	if (begin(&wanted.top)) {
-		catch_signals(&open);
-		screen = open_terminal();
-	}
-	if (screen != NULL) {
-		run(&wanted.top, &open);
-		endwin();
-		delscreen(screen);
-		end_as_told(&open);
+	if (begin(&wanted.top) && live_begin(&live, "weir top", "weir stat")) {
+		run(&wanted.top, &live);
+		live_end(&live);
 	}
 	limiters_free(&wanted.top.limiters);
-	return screen != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+	return live.screen != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -11,17 +11,17 @@
 
 static double limit_of(const struct point *p)
 {
-	return p->limit;
+	return (double)p->limit;
 }
 
 static double inflight_of(const struct point *p)
 {
-	return p->inflight;
+	return (double)p->inflight;
 }
 
 static double waiting_of(const struct point *p)
 {
-	return p->waiting;
+	return (double)p->waiting;
 }
 
 static double rtt_of(const struct point *p)
@@ -46,7 +46,7 @@ static double dropped_of(const struct point *p)
 
 static double used(const struct point *p)
 {
-	return p->limit > 0 ? (double)p->inflight / p->limit : 0;
+	return p->limit > 0 ? (double)p->inflight / (double)p->limit : 0;
 }
 
 static double highest(const struct past *past, double (*of)(const struct point *))

@@ -17,7 +17,7 @@
 
 static double used(const struct point *point)
 {
-	return point->limit > 0 ? (double)point->inflight / point->limit : 0;
+	return point->limit > 0 ? (double)point->inflight / (double)point->limit : 0;
 }
 
 static double key_of(const struct watched *w, enum sort sort)

@@ -263,7 +263,7 @@ static void disturb_answers(struct gale *g, weir_time until)
 static void disturb(struct gale *g)
 {
 	static const char *const offsets[] = {"+1h", "-1h", "+0", "+400d"};
-	const unsigned i = draw(&g->chance) % MEMBERS;
+	const unsigned i = (unsigned)(draw(&g->chance) % MEMBERS);
 	const weir_time until = now() + draw(&g->chance) % (2 * LEASE);
 
 	switch (draw(&g->chance) % 9) {

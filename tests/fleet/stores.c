@@ -57,6 +57,11 @@ static struct weir_write put(const char *key, const char *value)
 	return (struct weir_write){key, WEIR_WRITE_PUT, value, strlen(value)};
 }
 
+static struct weir_write erase(const char *key)
+{
+	return (struct weir_write){key, WEIR_WRITE_ERASE, NULL, 0};
+}
+
 static struct weir_write bind_to(const char *key, const char *value)
 {
 	return (struct weir_write){key, WEIR_WRITE_BIND, value, strlen(value)};
@@ -189,6 +194,25 @@ static void batches(struct rig *rig)
 	CHECK(weir_store_read(s, prefixes, 2, stop_at_first, &seen, NULL) == 0 && seen == 1);
 	CHECK(weir_store_commit(s, 0, NULL, 0, twice, 2, NULL) == -EINVAL);
 	CHECK(weir_store_read(s, within, 2, find, &f, NULL) == -EINVAL);
+}
+
+/* All rows there are, whatever they begin with, and no session. */
+static void everything(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const struct weir_write both[] = {put("all-a/1", "x"), put("all-b/1", "y")},
+				gone[] = {erase("all-b/1")};
+	const char *all[] = {""}, *more[] = {"", "b/"};
+	struct found f = {.key = "all-a/1"};
+	unsigned before;
+
+	before = look(s, "", "").rows;
+	CHECK(weir_store_commit(s, 0, NULL, 0, both, 2, NULL) == 0);
+	CHECK(weir_store_read(s, all, 1, find, &f, NULL) == 0);
+	CHECK(f.rows == before + 2 && strcmp(f.value, "x") == 0);
+	CHECK(weir_store_commit(s, 0, NULL, 0, gone, 1, NULL) == 0);
+	CHECK(look(s, "", "").rows == before + 1 && look(s, "", "").rows == before + 1);
+	CHECK(weir_store_read(s, more, 2, find, &f, NULL) == -EINVAL);
 }
 
 /* A row of any bytes, of none, and of many. */
@@ -662,6 +686,7 @@ static void do_all(struct rig *rig)
 {
 	rows(rig);
 	batches(rig);
+	everything(rig);
 	values(rig);
 	bad_input(rig);
 	sessions(rig);

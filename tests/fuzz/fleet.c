@@ -98,11 +98,29 @@ static void join(struct weir_fleet *fleet)
 	must(weir_share_units(share) <= WEIR_SHARE_UNITS_MAX);
 }
 
+static bool pass(void *arg, const struct weir_fleet_entry *entry)
+{
+	(void)arg;
+	must(entry->name[0] != '\0');
+	return true;
+}
+
+/* As who operates it sees it. */
+static void watch(struct weir_store *store)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	must(weir_fleet_list(store, pass, NULL) == 0);
+	(void)weir_fleet_look(store, "limit", &limit, NULL, NULL);
+	(void)weir_parts_look(store, "work", NULL, NULL, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const keys[] = {
 		"limit/led",   "limit/cfg",   "limit/m/1",          "work/worker/1",
-		"work/part/0", "work/wish/1", "work.checkpoints/0",
+		"work/part/0", "work/wish/1", "work.checkpoints/0", "limit/drain/1",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};
@@ -129,6 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	config.seed = 1;
 	must(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
 	join(fleet);
+	watch(store);
 	weir_fleet_close(fleet);
 	weir_store_close(store);
 	return 0;

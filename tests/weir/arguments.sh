@@ -42,6 +42,47 @@ for process in x 0 -1 '#' '#0' 4294967296; do
 	one_line 64 'is neither a pid nor the number' reap --evict="$process" "$base"
 done
 
+# Of a fleet: the address may be said in front, behind, or in the environment.
+fleet_arguments()
+{
+	one_line 64 'there is no command nonsense' fleet nonsense
+	expect 64 'Usage: weir fleet' fleet
+	for command in list show top make set remove drain undrain; do
+		expect 0 "^Usage: weir fleet $command" fleet $command --help
+		one_line 64 'unrecognized option' fleet $command --nonsense
+	done
+	one_line 1 'Where is the store\? Say it by --address, or in \$WEIR_FLEET' fleet list
+	one_line 1 'The address begins with none of' fleet -a nonsense list
+	one_line 1 'The address begins with none of' fleet list --address=nonsense
+	one_line 1 "$base: there is no such store" fleet -a "shm:$base" list
+	one_line 1 'name is not of letters' fleet -a redis://localhost -n a/b list
+	one_line 64 'for one there is weir fleet show' fleet list payments
+	one_line 64 'Which limit\?' fleet show
+	one_line 64 'Which limit\?' fleet remove
+	one_line 64 'One limit at a time' fleet remove a b
+	one_line 64 'It shows one limit, or all' fleet top a b
+	one_line 64 'is no number of seconds' fleet top -i 0
+	one_line 64 'A name and what is to be set' fleet set a
+	one_line 64 'A name and capacity=N are needed' fleet make a reserved=1
+	one_line 64 'A limit and a member are needed' fleet drain a
+	one_line 64 'there is no such setting' fleet set a colour=red
+	one_line 64 'is not SETTING=VALUE' fleet set a capacity
+	one_line 64 'a lease is what members are configured with' fleet set a lease=3
+	one_line 64 'it is a number of seconds from 0.02 to 3600' fleet make a capacity=1 lease=0
+	one_line 64 'it is fair, proportional, static or none' fleet set a allotment=unfair
+	for capacity in '' -1 1.5 x 9007199254740993 99999999999999999999; do
+		one_line 64 'it is a whole number up to 9007199254740992' fleet set a capacity=$capacity
+	done
+	for member in x 0A 12345678901234567 ''; do
+		one_line 64 'is no number of a member' fleet drain a "$member"
+	done
+}
+if "$weir" fleet list 2>&1 | grep -q 'built without'; then
+	one_line 1 '^weir fleet: This program was built without libweir-fleet' fleet list
+else
+	fleet_arguments
+fi
+
 # Names that are none.
 long=$(printf '%0300d' 0)
 for command in stat reap 'set' top; do

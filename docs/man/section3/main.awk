@@ -1,6 +1,9 @@
 # The manual pages of section 3, from the public headers alone.
 #
-#	awk -v out=DIR -v version=0.1.0 -v date=2026-11-21 -f main.awk -f read.awk ... HEADER...
+#	awk -v version=0.1.0 -v date=2026-11-21 -f main.awk -f read.awk ... \
+#		out=DIR HEADER... [library=weir-fleet out=DIR HEADER...]
+#
+# Pages go to the folder that is said before their header, and are of the library that is.
 #
 # What it makes of a header:
 #
@@ -34,6 +37,7 @@
 
 BEGIN {
 	width = 72 # of text, in columns
+	library = "weir"
 	header_count = unit_count = decl_count = page_count = 0
 }
 

@@ -6,6 +6,8 @@ function begin_header(path,    name)
 	sub(/^.*include\//, "", name)
 	header_count++
 	header_include[header_count] = name
+	header_library[header_count] = library
+	header_out[header_count] = out
 	header_cpp[header_count] = name ~ /\.hpp$/
 	gsub(/\//, "_", name)
 	sub(/^weir_weir\./, "weir.", name)

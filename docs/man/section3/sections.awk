@@ -125,7 +125,7 @@ function see_also(p,    q, i, n, d, names, words, m)
 		if (q != p && page_header[q] == header && first_kind(q) ~ /^(function|macro|variable)$/)
 			see_page(q)
 	for (q = 1; p == 0 && q <= header_count; q++)
-		if (q != header && has_own_page(q))
+		if (q != header && has_own_page(q) && is_near(q))
 			seen[header_page[q]] = 1
 	for (i = 1; p > 0 && i <= page_decls[p]; i++) {
 		m = split(decl_text[page_decl[p, i]], words, /[^a-z0-9_]+/)
@@ -141,6 +141,12 @@ function see_also(p,    q, i, n, d, names, words, m)
 	for (i = 1; i <= n; i++)
 		put(".BR \\%" names[i] " (3),")
 	put(".BR weir (7)")
+}
+
+# Of the same library, or of the one that all others need.
+function is_near(h)
+{
+	return header_library[h] == header_library[header] || header_library[h] == "weir"
 }
 
 function see_page(p,    i, n, names)

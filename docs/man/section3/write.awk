@@ -2,7 +2,7 @@
 
 function begin_page(name)
 {
-	file = out "/" name ".3"
+	file = header_out[header] "/" name ".3"
 	printf ".\\\" Made from %s.\n", header_include[header] >file
 	put(".TH " name " 3 " date " \"weir " version "\" \"weir manual\"")
 }
@@ -69,7 +69,7 @@ function make_links(p,    i, n, names)
 {
 	n = split(names_of_page(p, " "), names, " ")
 	for (i = 2; i <= n; i++)
-		print "ln -sf " page_name[p] ".3 " out "/" names[i] ".3" | "sh"
+		print "ln -sf " page_name[p] ".3 " header_out[header] "/" names[i] ".3" | "sh"
 }
 
 function name_section(names, text)
@@ -78,7 +78,14 @@ function name_section(names, text)
 	put(names " \\- " escaped(text))
 	heading("LIBRARY")
 	put("Adaptive concurrency limits")
-	put(".RI ( libweir \", \" \\-lweir )")
+	put(".RI ( lib" library_name() " \", \" \\-l" library_name() " )")
+}
+
+function library_name(    name)
+{
+	name = header_library[header]
+	gsub(/-/, "\\-", name)
+	return name
 }
 
 # A header's own page: what holds for all of it, and what has no page of its own.

@@ -79,6 +79,7 @@ enum weir_share_state {
 	WEIR_SHARE_HOLDING,  /* a lease; the store did not answer when it was asked last */
 	WEIR_SHARE_LEARNING, /* a lease; the store has lost its memory, and old leases end first */
 	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
+	WEIR_SHARE_DRAINED,  /* nothing, whatever is reserved: see weir_fleet_drain() */
 };
 
 struct weir_fleet_config {
@@ -250,6 +251,11 @@ struct weir_fleet_member {
 	uint64_t grant; /* of what is shared; what is reserved comes on top */
 	uint32_t weight;
 	int32_t priority;
+	/*
+	 * 1: it is to hold nothing. Of one that is not there just now, fence is 0: it is drained
+	 * when it comes back, under another number.
+	 */
+	uint32_t drained;
 };
 
 /* A limit, as the store has it. */
@@ -262,6 +268,8 @@ struct weir_fleet_limit {
 	uint32_t members;     /* that are there */
 	uint64_t granted;     /* to all of them, of what is shared */
 	weir_dur lease;
+	uint64_t version; /* of how it is configured; 0: there is no such limit */
+	uint64_t wanted;  /* by all of them together */
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -269,7 +277,8 @@ WEIR_API void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t
 
 /*
  * Look at a limit from outside, without joining it: fill *limit, and visit its members, in the
- * order of their numbers, until visit() (may be NULL) answers false. 0; -EINVAL: the name; -ENOENT:
+ * order of their numbers, those that are drained and not there last, until visit() (may be NULL)
+ * answers false. 0; -EINVAL: the name; -ENOENT:
  * there is no such limit; -EPROTO: it is of another version; or as weir_store_read().
  */
 WEIR_API int weir_fleet_look(struct weir_store *store, const char *name,
@@ -284,7 +293,53 @@ WEIR_API int weir_fleet_look(struct weir_store *store, const char *name,
  */
 WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capacity);
 
-/* The store that a fleet is in: for the two above, and for what fences guard. */
+/*
+ * Make a limit that nobody has joined yet (version 0), or change one for all (version as
+ * weir_fleet_look() has filled it): capacity, allotment, reserved, members_max. The lease is what
+ * its members have, and stays; of one that is made, 0 is 15 s. Other fields are not looked at.
+ * While a change goes round, for a refresh of each member, some have what was reserved before and
+ * some what is now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size; -EAGAIN: it
+ * is there already, or has changed since; or as weir_store_commit().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
+						  const struct weir_fleet_limit *limit, char *why,
+						  size_t why_size);
+
+/*
+ * Remove a limit that has no members. Who joins it later, makes it as he is configured. 0;
+ * -EINVAL: the name; -ENOENT: there is no such limit; -EBUSY: it has members; -EPROTO; or as the
+ * store has it.
+ */
+WEIR_API int weir_fleet_remove(struct weir_store *store, const char *name);
+
+/*
+ * Drain a member: with its next refresh it gives back all that it holds, and may use nothing, what
+ * is reserved neither, until it is undrained. What it told to want is for the others, within a
+ * refresh of each. It stays drained when its session ends, and when it comes back under another
+ * number; not when its process begins anew. 0; -EINVAL: the name; -ENOENT: there is no such limit;
+ * -ESRCH: it has no such member; -EPROTO; or as the store has it.
+ */
+WEIR_API int weir_fleet_drain(struct weir_store *store, const char *name, uint64_t member,
+			      bool drained);
+
+/* What there is in a store under a name. */
+struct weir_fleet_entry {
+	const char *name;
+	const struct weir_fleet_limit *limit; /* NULL: none, or one of another version */
+	uint32_t strange;                     /* 1: one of another version */
+	/* Of weir/parts.h, members, parts with an owner, and parts with a checkpoint. */
+	uint32_t workers, owned, checkpoints;
+};
+
+/*
+ * Visit all names of limits and of parts in a store, in their order, until visit() answers false.
+ * 0; -ENOMEM; or as weir_store_read().
+ */
+WEIR_API int weir_fleet_list(struct weir_store *store,
+			     bool (*visit)(void *arg, const struct weir_fleet_entry *entry),
+			     void *arg);
+
+/* The store that a fleet is in: for those above, and for what fences guard. */
 WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
 
 #ifdef __cplusplus

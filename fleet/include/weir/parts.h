@@ -129,6 +129,27 @@ WEIR_API WEIR_MUST_CHECK int weir_parts_checkpoint(struct weir_parts *parts, uin
 WEIR_API WEIR_MUST_CHECK int weir_parts_load(struct weir_parts *parts, uint32_t part,
 					     uint64_t *sequence, void *value, size_t *size);
 
+/* A part, as anybody sees it who can read the store. */
+struct weir_parts_part {
+	uint32_t part;
+	uint32_t checkpoints; /* 1: there is one, of so many bytes, by that number */
+	uint64_t sequence;
+	size_t size;
+	uint64_t owner;  /* the number of a member; 0: nobody */
+	uint64_t fence;  /* 0: nobody has it */
+	uint64_t wisher; /* who asks for it; 0: nobody */
+};
+
+/*
+ * Look at parts from outside: visit those that have an owner, a checkpoint, or somebody who asks
+ * for them, in their order, until visit() (may be NULL) answers false. *workers: members that take
+ * part, owners or not (may be NULL). 0; -EINVAL: the name; -ENOENT: there is nothing of that name;
+ * -EPROTO; -ENOMEM; or as weir_store_read().
+ */
+WEIR_API int weir_parts_look(struct weir_store *store, const char *name, uint32_t *workers,
+			     bool (*visit)(void *arg, const struct weir_parts_part *part),
+			     void *arg);
+
 #ifdef __cplusplus
 }
 #endif

@@ -143,8 +143,9 @@ struct weir_store_config {
 	const char *address;
 	const char *
 		name; /* "weir"; of servers: keys of different names do not meet. A part of a key */
-	weir_dur timeout; /* 2 s; how long a server may take to answer */
-	uint32_t lazy;    /* 1: a server need not be there yet: calls answer -EIO until it is */
+	weir_dur timeout;  /* 2 s; how long a server may take to answer */
+	uint32_t lazy;     /* 1: a server need not be there yet: calls answer -EIO until it is */
+	uint32_t existing; /* 1: no file is made: -ENOENT where there is none */
 
 	/* Files in PEM format, for "etcds://". */
 	const char *tls_ca;   /* whom to believe; NULL: whom the system believes */
@@ -196,8 +197,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 
 /*
  * Visit all rows whose keys begin with any of so many prefixes, in no order, as they were at one
- * instant. A prefix has a / in it, and none begins with another. row() must not call the store.
- * *view may be NULL.
+ * instant. A prefix has a / in it, and none begins with another; or it is "" alone, which all rows
+ * begin with. row() must not call the store. *view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_row_fn *row, void *arg,

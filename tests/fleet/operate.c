@@ -1,0 +1,349 @@
+/*
+ * What operators do to a limit from outside, case by case, in simulated time.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <weir/parts.h>
+
+#include "world.h"
+
+#define LEASE   (20 * WEIR_S)
+#define REFRESH (5 * WEIR_S)
+#define ROUNDS  (3 * REFRESH) /* each has refreshed twice */
+
+static struct world w;
+
+static void begin(unsigned count, uint64_t reserved)
+{
+	world_begin(&w, 100, LEASE, REFRESH);
+	w.limit.reserved = reserved;
+	w.limit.members = reserved > 0 ? 4 : 0;
+	for (unsigned i = 0; i < count; i++)
+		world_enter(&w, i, 100);
+	world_run(&w, ROUNDS);
+}
+
+static void end(void)
+{
+	CHECK(w.over == 0);
+	world_end(&w);
+}
+
+static struct weir_share_info info_of(unsigned member)
+{
+	struct weir_share_info info;
+
+	weir_share_info_init(&info);
+	weir_share_info_take(w.actors[member].share, &info);
+	return info;
+}
+
+/* What is looked for, and what was seen. */
+struct seen {
+	uint64_t fence, id;
+	unsigned drained, absent;
+};
+
+static bool see(void *arg, const struct weir_fleet_member *m)
+{
+	struct seen *s = arg;
+
+	if (m->fence == s->fence)
+		s->id = m->id;
+	s->drained += m->drained;
+	s->absent += m->fence == 0;
+	CHECK(m->drained == 0 || m->grant == 0 || m->wants > 0);
+	return true;
+}
+
+static struct seen look(uint64_t fence)
+{
+	struct weir_fleet_limit limit;
+	struct seen s = {.fence = fence};
+
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, see, &s) == 0);
+	return s;
+}
+
+static uint64_t id_of(unsigned member)
+{
+	return look(info_of(member).fence).id;
+}
+
+/* It gives back what it holds, and what is reserved; others get that, and it gets it again. */
+static void drained(uint64_t reserved)
+{
+	uint64_t id;
+
+	begin(2, reserved);
+	CHECK(world_units(&w, 0) > 0 && world_sum(&w) == 100 - 2 * reserved);
+	id = id_of(0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 0 && info_of(0).state == WEIR_SHARE_DRAINED);
+	CHECK(world_units(&w, 1) == 100 - 3 * reserved && look(0).drained == 1);
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 0) == 0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 - reserved && world_units(&w, 1) == 50 - reserved);
+	CHECK(info_of(0).state == WEIR_SHARE_LEASED && look(0).drained == 0);
+	end();
+}
+
+/* Its session ends, and it comes back under another number: it is drained as before. */
+static void comes_back(bool undrained)
+{
+	uint64_t id;
+
+	begin(2, 5);
+	id = id_of(0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
+	world_run(&w, ROUNDS);
+	w.actors[0].manner = UNREACHABLE;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 0) == 0 && look(1).absent == 1);
+	CHECK(world_units(&w, 1) == 85);
+	if (undrained)
+		CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(id_of(0) != id && look(1).absent == 0);
+	CHECK(look(0).drained == !undrained);
+	CHECK(world_units(&w, 0) == (undrained ? 45 : 0));
+	CHECK(weir_fleet_drain(w.store, "limit", id, false) == -ESRCH);
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), false) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 45);
+	end();
+}
+
+/* Without a store it uses nothing, whatever it would have then. */
+static void drained_and_lost(enum weir_loss loss)
+{
+	world_begin(&w, 100, LEASE, REFRESH);
+	w.limit.loss = loss;
+	world_enter(&w, 0, 100);
+	world_run(&w, ROUNDS);
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), true) == 0);
+	world_run(&w, ROUNDS);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 0) == 0);
+	w.down = false;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 0);
+	end();
+}
+
+static struct weir_fleet_limit limit_now(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0);
+	return limit;
+}
+
+static void refused(const struct weir_fleet_limit *limit)
+{
+	char why[256] = "";
+
+	CHECK(weir_fleet_configure(w.store, "limit", limit, why, sizeof(why)) == -EINVAL);
+	CHECK(why[0] >= 'A' && why[0] <= 'z' && why[strlen(why) - 1] == '.');
+}
+
+/* A limit is there before its members are, and is theirs; then it is changed for all. */
+static void configured(void)
+{
+	struct weir_fleet_limit limit, old;
+	char why[256];
+
+	begin(0, 0);
+	weir_fleet_limit_init(&limit);
+	limit.capacity = 60;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == 0);
+	CHECK(limit_now().capacity == 60 && limit_now().lease == 15 * WEIR_S);
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == -EAGAIN);
+	for (unsigned i = 0; i < 3; i++)
+		world_enter(&w, i, 100);
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 60);
+	limit = old = limit_now();
+	limit.reserved = 10;
+	limit.members_max = 4;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == 0);
+	CHECK(weir_fleet_configure(w.store, "limit", &old, why, sizeof(why)) == -EAGAIN);
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 50 && limit_now().granted == 20 && limit_now().wanted == 300);
+	limit = limit_now();
+	limit.allotment = WEIR_ALLOT_STATIC;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	CHECK(limit_now().allotment == WEIR_ALLOT_STATIC && limit_now().lease == 15 * WEIR_S);
+	w.over = 0; /* static is to each */
+	end();
+}
+
+static void bad_input(void)
+{
+	struct weir_fleet_limit limit;
+
+	begin(1, 0);
+	limit = limit_now();
+	limit.reserved = 5;
+	refused(&limit);
+	limit.members_max = 21;
+	refused(&limit);
+	limit = limit_now();
+	limit.capacity = WEIR_SHARE_UNITS_MAX + 1;
+	refused(&limit);
+	limit = limit_now();
+	limit.allotment = (enum weir_allotment)4;
+	refused(&limit);
+	limit = limit_now();
+	limit.lease = 7200 * WEIR_S;
+	refused(&limit);
+	limit = limit_now();
+	limit.size--;
+	refused(&limit);
+	limit = limit_now();
+	CHECK(weir_fleet_configure(w.store, "a/b", &limit, NULL, 0) == -EINVAL);
+	CHECK(weir_fleet_drain(w.store, "a/b", 1, true) == -EINVAL);
+	CHECK(weir_fleet_drain(w.store, "other", 1, true) == -ENOENT);
+	CHECK(weir_fleet_drain(w.store, "limit", 1, true) == -ESRCH);
+	CHECK(weir_fleet_drain(w.store, "limit", 1, false) == -ESRCH);
+	CHECK(weir_fleet_remove(w.store, "") == -EINVAL);
+	CHECK(weir_fleet_remove(w.store, "other") == -ENOENT);
+	end();
+}
+
+/* A member that is gone leaves nothing of its drain when the limit goes. */
+static void removed(void)
+{
+	begin(1, 0);
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), true) == 0);
+	CHECK(weir_fleet_remove(w.store, "limit") == -EBUSY);
+	world_kill(&w, 0);
+	world_run(&w, 2 * LEASE);
+	CHECK(look(1).absent == 1);
+	CHECK(weir_fleet_remove(w.store, "limit") == 0);
+	CHECK(weir_fleet_remove(w.store, "limit") == -ENOENT);
+	world_enter(&w, 0, 100);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 100 && look(1).absent == 0);
+	end();
+}
+
+static void write_row(const char *key, const char *value)
+{
+	const struct weir_write write = {key, WEIR_WRITE_PUT, value, strlen(value)};
+
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
+}
+
+struct listed {
+	char names[200];
+	unsigned most;
+};
+
+static bool list(void *arg, const struct weir_fleet_entry *e)
+{
+	struct listed *l = arg;
+	char text[80];
+
+	(void)snprintf(text, sizeof(text), "%s:%d:%u:%u%u%u ", e->name,
+		       e->limit != NULL ? (int)e->limit->members : -1, e->strange, e->workers,
+		       e->owned, e->checkpoints);
+	strcat(l->names, text);
+	return --l->most > 0;
+}
+
+static struct listed list_all(unsigned most)
+{
+	struct listed l = {.most = most};
+
+	CHECK(weir_fleet_list(w.store, list, &l) == 0);
+	return l;
+}
+
+/* Limits, parts, both by one name, and what somebody else has written. */
+static void listed(void)
+{
+	begin(0, 0);
+	CHECK(strcmp(list_all(9).names, "") == 0);
+	world_end(&w);
+	begin(2, 0);
+	write_row("work/worker/1", "weir-worker 1\n");
+	write_row("work/part/0", "0000000000000001\n");
+	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nx");
+	write_row("work.checkpoints/1", "weir-checkpoint 1 8\n");
+	write_row("limit/part/0", "0000000000000001\n");
+	write_row("a.checkpoints/cfg", "weir-limit 1 5 0 0 0 1000\n");
+	write_row("later/cfg", "weir-limit 2\n");
+	write_row("some/thing", "else");
+	CHECK(strcmp(list_all(9).names, "a.checkpoints:0:0:000 later:-1:1:000 limit:2:0:010 "
+					"work:-1:0:112 ") == 0);
+	CHECK(strcmp(list_all(1).names, "a.checkpoints:0:0:000 ") == 0);
+	end();
+}
+
+static bool part(void *arg, const struct weir_parts_part *p)
+{
+	struct listed *l = arg;
+	char text[80];
+
+	(void)snprintf(text, sizeof(text), "%u:%d:%d:%d:%u:%llu:%zu ", p->part, (int)p->owner,
+		       p->fence != 0, (int)p->wisher, p->checkpoints,
+		       (unsigned long long)p->sequence, p->size);
+	strcat(l->names, text);
+	return --l->most > 0;
+}
+
+static void parts_seen(void)
+{
+	struct listed l = {.most = 9};
+	uint32_t workers = 0;
+
+	begin(0, 0);
+	CHECK(weir_parts_look(w.store, "a/b", NULL, NULL, NULL) == -EINVAL);
+	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -ENOENT);
+	write_row("work/worker/1", "weir-worker 1\n");
+	write_row("work/worker/2", "weir-worker 1\n");
+	write_row("work/part/0", "0000000000000001\n");
+	write_row("work/wish/0", "0000000000000002\n");
+	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nabc");
+	write_row("work.checkpoints/12", "weir-checkpoint 1 8\n");
+	CHECK(weir_parts_look(w.store, "work", &workers, part, &l) == 0 && workers == 2);
+	CHECK(strcmp(l.names, "0:1:1:2:1:7:3 12:0:0:0:1:8:0 ") == 0);
+	l = (struct listed){.most = 1};
+	CHECK(weir_parts_look(w.store, "work", NULL, part, &l) == 0 && l.names[14] == '\0');
+	write_row("work/part/4000", "0000000000000001\n");
+	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -EPROTO);
+	write_row("odd/part/1", "x\n");
+	CHECK(weir_parts_look(w.store, "odd", NULL, NULL, NULL) == -EPROTO);
+	end();
+}
+
+int main(void)
+{
+	drained(0);
+	drained(5);
+	comes_back(false);
+	comes_back(true);
+	drained_and_lost(WEIR_LOSS_EVEN);
+	drained_and_lost(WEIR_LOSS_HOLD);
+	drained_and_lost(WEIR_LOSS_OPEN);
+	configured();
+	bad_input();
+	removed();
+	listed();
+	parts_seen();
+	printf("operators are obeyed\n");
+	return 0;
+}

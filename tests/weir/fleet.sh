@@ -1,0 +1,257 @@
+#!/bin/sh
+# fleet.sh WEIR SHARER SCREEN STORE - weir fleet with members that share a limit over that store:
+# shm, redis or etcd, which is started for it.
+set -u
+. "$(dirname "$0")/common.sh"
+
+store=$4
+server=''
+name=limit-$$
+
+end_server()
+{
+	[ -z "$server" ] || kill -9 "$server" 2>/dev/null
+	clean_up
+}
+trap end_server EXIT
+
+need()
+{
+	command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
+}
+
+# free_port: one of the loopback that nobody has, as seen a moment ago.
+free_port()
+{
+	while :; do
+		port=$(od -An -N2 -tu2 /dev/urandom)
+		port=$((1024 + port % 31000))
+		grep -q "$(printf ':%04X ' $port)" /proc/net/tcp /proc/net/tcp6 2>/dev/null || break
+	done
+	echo "$port"
+}
+
+is_up()
+{
+	"$weir" fleet list >/dev/null 2>&1 || ! kill -0 "$server" 2>/dev/null
+}
+
+# Another may have taken the port in the meantime: then it ends at once.
+start_server()
+{
+	for try in 1 2 3 4 5; do
+		port=$(free_port)
+		export WEIR_FLEET="$store://127.0.0.1:$port"
+		if [ "$store" = redis ]; then
+			need redis-server
+			redis-server --port "$port" --dir "$work" --bind 127.0.0.1 --save '' \
+				--appendonly yes --appendfsync always >"$work/server" 2>&1 &
+		else
+			need etcd
+			peer=http://127.0.0.1:$(free_port)
+			etcd --data-dir "$work/etcd$try" --logger zap --log-outputs stderr \
+				--listen-client-urls "http://127.0.0.1:$port" \
+				--advertise-client-urls "http://127.0.0.1:$port" \
+				--listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" \
+				--initial-cluster "default=$peer" >"$work/server" 2>&1 &
+		fi
+		server=$!
+		wait_for is_up
+		! kill -0 "$server" 2>/dev/null || return
+	done
+	fail "no server: $(cat "$work/server")"
+}
+
+# member LINE: the number of the member in that line of the list
+member()
+{
+	"$weir" fleet show "$name" | awk -v line="$1" '/^  MEMBER/ { n = NR } n && NR == n + line { print $1 }'
+}
+
+# shows PATTERN
+shows()
+{
+	"$weir" fleet show "$name" 2>&1 | grep -qE -e "$1"
+}
+
+# share_of MEMBER
+share_of()
+{
+	"$weir" fleet show "$name" | awk -v member="$1" '$1 == member { print $4; exit }'
+}
+
+has()
+{
+	[ "$(share_of "$1")" = "$2" ]
+}
+
+nothing_there()
+{
+	expect 0 '^NAME +CAPACITY +EFFECTIVE +GRANTED +WANTED +MEMBERS +ALLOTMENT +PARTS$' fleet list
+	[ "$(wc -l <"$work/out")" = 1 ] || complain "an empty store: $(cat "$work/out")"
+	expect 0 '"limits": \[\]' fleet list --json
+	one_line 1 "^weir: $name: There is nothing of that name" fleet show "$name"
+	one_line 1 "^weir: $name: There is nothing of that name" fleet top "$name"
+	one_line 1 "^weir: $name: There is nothing of that name" fleet set "$name" capacity=7
+	one_line 1 "^weir: $name: There is nothing of that name" fleet remove "$name"
+	one_line 1 "^weir: $name: There is nothing of that name" fleet drain "$name" 0a
+	odd=$(printf 'a\033[2J\377/b')
+	for command in show remove top; do
+		one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to 200 letters' fleet $command "$odd"
+	done
+	one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to' fleet make "$odd" capacity=1
+}
+
+# A limit that is made before anybody joins is the members', whatever they are configured as.
+make_and_set()
+{
+	expect 0 '' fleet make "$name" capacity=60 lease=1.5
+	one_line 1 "^weir: $name: It is there already" fleet make "$name" capacity=60
+	expect 0 "^$name +60 +60 +0 +0 +0 fair +0\$" fleet list
+	expect 0 "^$name: capacity 60, effective 60, granted 0, wanted 0\$" fleet show "$name"
+	expect 0 'allotment fair, lease 1.50s, 0 members' fleet show "$name"
+	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
+		fleet set "$name" reserved=10 members=7
+	one_line 1 "^weir: $name: reserved and members belong together" fleet set "$name" members=7
+	expect 0 '' fleet set "$name" reserved=5 members=2 allotment=proportional
+	expect 0 'allotment proportional, lease 1.50s, 5 reserved for each of 2 members' \
+		fleet show "$name"
+	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
+		fleet set "$name" capacity=9
+	expect 0 '' fleet set "$name" reserved=0 allotment=fair
+	expect 0 '' fleet remove "$name"
+	expect 0 '' fleet make "$name" capacity=60
+}
+
+members()
+{
+	hold a 3 "$WEIR_FLEET" "$name" 500 100
+	hold b 4 "$WEIR_FLEET" "$name" 500 100
+	tell a 3 until 30
+	tell b 4 until 30
+	expect 0 "^$name +60 +60 +60 +200 +2 fair +[0-4]\$" fleet list
+	tell a 3 owns 2
+	tell b 4 owns 2
+	expect 0 "^$name: 4 parts with an owner, 2 members\$" fleet show "$name"
+	for number in 0 1 2 3; do
+		wait_for shows "^  [0-9a-f]{16} +$number - +4$number|^  [0-9a-f]{16} +$number - +$((41 + number)) +4 [0-9]+\$"
+	done
+	first=$(member 1)
+	second=$(member 2)
+	expect 0 "^  $first +100 +30 +30 +1 +0 [0-9]+\$" fleet show "$name"
+	expect 0 '' fleet set "$name" capacity=40
+	wait_for has "$first" 20
+	wait_for has "$second" 20
+}
+
+json()
+{
+	"$weir" fleet show --json "$name" >"$work/json" || complain "JSON: $(cat "$work/json")"
+	"$weir" fleet list --json --count=2 --interval=0.1 >"$work/lines" || complain 'JSON by lines'
+	[ "$(wc -l <"$work/lines")" = 2 ] || complain "not two lines: $(cat "$work/lines")"
+	command -v jq >/dev/null || return
+	jq -e --arg name "$name" '.limits[0] | .name == $name and .capacity == 40 and
+		.granted == 40 and .wanted == 200 and .member_count == 2 and
+		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
+		.parts.owned == 4 and .parts.parts[3].checkpoint.sequence == 44' \
+		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
+	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||
+		complain "JSON by lines: $(cat "$work/lines")"
+}
+
+# What it holds goes to the others, and comes back.
+drain()
+{
+	one_line 64 'is no number of a member' fleet drain "$name" "$second-"
+	one_line 1 'ffffffffffffffff: it has no such member' fleet drain "$name" ffffffffffffffff
+	expect 0 '' fleet drain "$name" "$second"
+	wait_for has "$first" 40
+	wait_for has "$second" 0
+	expect 0 "^  $second +100 +0 +0 +1 +0 [0-9]+  drained\$" fleet show "$name"
+	one_line 1 "^weir: $name: It has members" fleet remove "$name"
+	expect 0 '' fleet undrain "$name" "$second"
+	wait_for has "$second" 20
+	wait_for has "$first" 20
+}
+
+live()
+{
+	TERM=xterm-256color "$screen" 100x12 "$weir" fleet top -i 0.1 <<-END || complain 'live'
+		expect ^weir fleet top  1 limit .*[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\$
+		expect ^NAME +CAPACITY +GRANTED +WANTED +MEMBERS  GRANTED, 6.00s
+		expect ^$name +40 +40 +200 +2  +█████
+		key enter
+		expect ^weir fleet top  $name
+		expect ^capacity 40, effective 40, fair, lease
+		expect ^all +200 +40 +█████
+		expect ^$first +100 +20 +1 +0  +█████
+		bold █████
+		key down
+		absent ^$first
+		expect ^$second
+		key up
+		expect ^$first
+		type h
+		expect ^In the list
+		type x
+		size 100x5
+		expect ^all
+		size 30x3
+		expect ^weir
+		size 100x12
+		type q
+		expect ^NAME
+		type q
+		exited 0
+		restored
+	END
+	TERM=xterm "$screen" 100x12 "$weir" fleet top --ascii -i 0.1 "$name" <<-END || complain 'live, of one'
+		expect ^$second +100 +20 +1 +0  +#####
+		type q
+		exited 0
+		ascii
+		restored
+	END
+}
+
+# It goes while it is watched; what a dead member leaves is told from what others hold.
+leave()
+{
+	one_line 1 'no terminal; for programs there is weir fleet show' fleet top
+	exec 3>&-
+	wait "$a" || complain 'a sharer failed'
+	wait_for shows "^  [0-9a-f]{16} +100 +40 +40 "
+	exec 4>&-
+	wait "$b" || complain 'a sharer failed'
+	expect 0 '' fleet remove "$name"
+	expect 0 "^$name +- +- +- +- +0 - +0\$" fleet list # checkpoints stay
+}
+
+if [ "$store" = shm ]; then
+	export WEIR_FLEET="shm:$base"
+	one_line 1 "^weir: $base: there is no such store" fleet list
+	[ ! -e "/dev/shm$base" ] || complain 'a store was made by looking at it'
+	: >"/dev/shm$base"
+	one_line 1 "^weir: $base: there is no store in it" fleet list
+	head -c 100000 /dev/urandom >"/dev/shm$base"
+	one_line 1 "^weir: $base: this is no store of this version" fleet list
+	rm "/dev/shm$base"
+	hold c 5 "$WEIR_FLEET" other 1 1
+	expect 0 '^other +1 ' fleet list
+	exec 5>&-
+	wait "$c"
+	expect 0 '' fleet remove other
+	make_and_set
+else
+	port=$(free_port)
+	one_line 1 '^weir: ' fleet list -a "$store://127.0.0.1:$port"
+	start_server
+	nothing_there
+	make_and_set
+fi
+members
+json
+drain
+[ "$store" != shm ] || live
+leave
+exit $failed

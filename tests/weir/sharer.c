@@ -1,0 +1,132 @@
+/*
+ * sharer.c - a member of a fleet that does what it is told, line by line.
+ *
+ *	weir-sharer ADDRESS LIMIT CAPACITY WANTS [RESERVED MEMBERS]
+ *
+ * It joins LIMIT, and parts of that name, four of them. A line is
+ *
+ *	want N		from now on
+ *	until N		wait until it may use so many units
+ *	owns N		wait until it owns so many parts; then write a checkpoint of each
+ *
+ * and is answered with "done" when it is. It leaves at the end of the input.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <weir/parts.h>
+
+#define PARTS 4
+
+static void die(const char *why)
+{
+	fprintf(stderr, "weir-sharer: %s\n", why);
+	exit(EXIT_FAILURE);
+}
+
+static void wait_a_moment(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
+static struct weir_fleet *open_fleet(const char *address)
+{
+	const int etcd = strncmp(address, "etcd", 4) == 0;
+	struct weir_fleet_config config;
+	struct weir_fleet *fleet;
+	char why[256];
+
+	weir_fleet_config_init(&config);
+	config.address = address;
+	config.lease = etcd ? 3 * WEIR_S : WEIR_S;
+	config.refresh = 50 * WEIR_MS;
+	if (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0)
+		die(why);
+	return fleet;
+}
+
+static struct weir_share *join(struct weir_fleet *fleet, int argc, char **argv)
+{
+	struct weir_share_config config;
+	struct weir_share *share;
+	char why[256];
+
+	weir_share_config_init(&config);
+	config.name = argv[2];
+	config.capacity = strtoull(argv[3], NULL, 10);
+	if (argc > 6) {
+		config.reserved = strtoull(argv[5], NULL, 10);
+		config.members = (uint32_t)strtoul(argv[6], NULL, 10);
+	}
+	if (weir_share_join(fleet, &config, &share, why, sizeof(why)) != 0)
+		die(why);
+	if (weir_share_want(share, strtoull(argv[4], NULL, 10)) != 0)
+		die("WANTS is too much");
+	return share;
+}
+
+static struct weir_parts *open_parts(struct weir_fleet *fleet, const char *name)
+{
+	struct weir_parts_config config;
+	struct weir_parts *parts;
+	char why[256];
+
+	weir_parts_config_init(&config);
+	config.name = name;
+	config.count = PARTS;
+	if (weir_parts_open(fleet, &config, &parts, why, sizeof(why)) != 0)
+		die(why);
+	return parts;
+}
+
+static void own(struct weir_parts *parts, unsigned count)
+{
+	while (weir_parts_owned(parts) != count)
+		wait_a_moment();
+	for (uint32_t i = 0; i < PARTS; i++) {
+		const uint64_t fence = weir_parts_fence(parts, i);
+
+		if (fence != 0 && weir_parts_checkpoint(parts, i, fence, 41 + i, "seen", 4) != 0)
+			die("a checkpoint failed");
+	}
+}
+
+static void obey(struct weir_share *share, struct weir_parts *parts, const char *line)
+{
+	char what[16] = "";
+	unsigned count = 0;
+
+	sscanf(line, "%15s %u", what, &count);
+	if (strcmp(what, "want") == 0 && weir_share_want(share, count) != 0)
+		die("that is too much");
+	while (strcmp(what, "until") == 0 && weir_share_units(share) != count)
+		wait_a_moment();
+	if (strcmp(what, "owns") == 0)
+		own(parts, count);
+	puts("done");
+}
+
+int main(int argc, char **argv)
+{
+	struct weir_fleet *fleet;
+	struct weir_parts *parts;
+	struct weir_share *share;
+	char line[200];
+
+	if (argc < 5)
+		die("usage: weir-sharer ADDRESS LIMIT CAPACITY WANTS [RESERVED MEMBERS]");
+	setvbuf(stdin, NULL, _IONBF, 0);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	fleet = open_fleet(argv[1]);
+	share = join(fleet, argc, argv);
+	parts = open_parts(fleet, argv[2]);
+	puts("done");
+	while (fgets(line, sizeof(line), stdin) != NULL)
+		obey(share, parts, line);
+	weir_parts_close(parts);
+	weir_share_leave(share);
+	weir_fleet_close(fleet);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,136 @@
+/*
+ * fleet_drain.c - weir fleet drain and undrain: takes a member out of a limit, and lets it back.
+ */
+#include "fleet.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+struct wanted {
+	const char *name;
+	char *const *members;
+	size_t count;
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (wanted->name == NULL) {
+			wanted->name = arg;
+			return 0;
+		}
+		wanted->members = &state->argv[state->next - 1];
+		wanted->count = (size_t)(state->argc - state->next + 1);
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		if (wanted->count == 0)
+			argp_error(state, "A limit and a member are needed");
+		for (size_t i = 0; i < wanted->count; i++) {
+			const char *id = wanted->members[i];
+
+			if (id[0] == '\0' || strlen(id) > 16 ||
+			    strspn(id, "0123456789abcdef") != strlen(id))
+				argp_error(state,
+					   "%s is no number of a member, as weir fleet show has "
+					   "it, nor the beginning of one",
+					   id);
+		}
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* 0: there is none, or there are several. */
+static uint64_t member_of(const struct fleet_reading *r, const char *text, char *why, size_t size)
+{
+	unsigned matches = 0;
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < r->member_count; i++) {
+		char id[20];
+
+		snprintf(id, sizeof(id), "%016" PRIx64, r->members[i].id);
+		if (strncmp(id, text, strlen(text)) != 0)
+			continue;
+		found = r->members[i].id;
+		matches++;
+	}
+	if (matches == 1)
+		return found;
+	snprintf(why, size, "%s: %s.", text,
+		 matches == 0 ? "it has no such member" : "several members begin so");
+	return 0;
+}
+
+static int change(struct weir_store *store, const struct wanted *wanted, bool drained)
+{
+	struct fleet_readings readings = {.count = 0};
+	int status = EXIT_SUCCESS;
+	int r = fleet_read(store, wanted->name, &readings);
+	char why[512];
+
+	if (r != 0)
+		return fleet_complain(store, wanted->name, r);
+	for (size_t i = 0; i < wanted->count; i++) {
+		const uint64_t id = member_of(&readings.at[0], wanted->members[i], why,
+					      sizeof(why));
+
+		r = id != 0 ? weir_fleet_drain(store, wanted->name, id, drained) : -ESRCH;
+		if (r == 0)
+			continue;
+		if (id != 0 && r == -ESRCH)
+			snprintf(why, sizeof(why), "%s: it has left.", wanted->members[i]);
+		else if (id != 0)
+			fleet_why(store, r, why, sizeof(why));
+		name_complain(wanted->name, why);
+		status = EXIT_FAILURE;
+	}
+	fleet_forget(&readings);
+	return status;
+}
+
+static int command(int argc, char **argv, bool drained, const char *doc)
+{
+	static const struct argp_child children[] = FLEET_CHILDREN;
+	const struct argp argp = {
+		.parser = option,
+		.args_doc = "LIMIT MEMBER...",
+		.doc = doc,
+		.children = children,
+	};
+	struct wanted wanted = {.count = 0};
+	struct weir_store *store;
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	store = fleet_store();
+	if (store == NULL)
+		return EXIT_FAILURE;
+	status = change(store, &wanted, drained);
+	weir_store_close(store);
+	return status;
+}
+
+int fleet_drain(int argc, char **argv)
+{
+	return command(argc, argv, true,
+		       "Let members give back all they hold of a limit, with their next refresh, "
+		       "and get nothing until they are undrained.\v"
+		       "MEMBER is a number as weir fleet show has it, or how it begins.");
+}
+
+int fleet_undrain(int argc, char **argv)
+{
+	return command(argc, argv, false,
+		       "Let members have their share of a limit again.\v"
+		       "MEMBER is a number as weir fleet show has it, or how it begins.");
+}

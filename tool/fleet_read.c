@@ -1,0 +1,127 @@
+#include "fleet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fleet_reading *add(struct fleet_readings *readings, const char *name)
+{
+	struct fleet_reading *larger = realloc(readings->at,
+					       (readings->count + 1) * sizeof(*readings->at));
+
+	if (larger == NULL)
+		return NULL;
+	readings->at = larger;
+	larger[readings->count] = (struct fleet_reading){.strange = false};
+	weir_fleet_limit_init(&larger[readings->count].limit);
+	snprintf(larger[readings->count].name, sizeof(larger->name), "%s", name);
+	return &larger[readings->count++];
+}
+
+/* A list that grows, for those who visit; false once there was no memory for it. */
+static bool append(void **list, size_t *count, const void *item, size_t size)
+{
+	char *larger = realloc(*list, (*count + 1) * size);
+
+	if (larger == NULL) {
+		free(*list);
+		*list = NULL;
+		*count = SIZE_MAX;
+		return false;
+	}
+	memcpy(larger + *count * size, item, size);
+	*list = larger;
+	++*count;
+	return true;
+}
+
+static bool add_member(void *arg, const struct weir_fleet_member *member)
+{
+	struct fleet_reading *r = arg;
+	void *list = r->members;
+	const bool good = append(&list, &r->member_count, member, sizeof(*member));
+
+	r->members = list;
+	return good;
+}
+
+static bool add_part(void *arg, const struct weir_parts_part *part)
+{
+	struct fleet_reading *r = arg;
+	void *list = r->parts;
+	const bool good = append(&list, &r->part_count, part, sizeof(*part));
+
+	r->parts = list;
+	r->owned += part->owner != 0;
+	r->checkpoints += part->checkpoints;
+	return good;
+}
+
+int fleet_read(struct weir_store *store, const char *name, struct fleet_readings *readings)
+{
+	struct fleet_reading *reading = add(readings, name);
+	int r = -ENOMEM, parts = 0;
+
+	if (reading == NULL)
+		return r;
+	r = weir_fleet_look(store, name, &reading->limit, add_member, reading);
+	if (r == 0 || r == -ENOENT)
+		parts = weir_parts_look(store, name, &reading->workers, add_part, reading);
+	if (r == -ENOENT || (parts != 0 && parts != -ENOENT))
+		r = parts;
+	if (reading->member_count == SIZE_MAX || reading->part_count == SIZE_MAX) {
+		reading->member_count = reading->part_count = 0;
+		r = -ENOMEM;
+	}
+	if (r != 0) {
+		free(reading->members);
+		free(reading->parts);
+		readings->count--;
+	}
+	return r;
+}
+
+struct all {
+	struct fleet_readings *readings;
+	bool full;
+};
+
+static bool add_entry(void *arg, const struct weir_fleet_entry *entry)
+{
+	struct all *all = arg;
+	struct fleet_reading *reading = add(all->readings, entry->name);
+
+	all->full = reading == NULL;
+	if (all->full)
+		return false;
+	if (entry->limit != NULL)
+		reading->limit = *entry->limit;
+	reading->strange = entry->strange != 0;
+	reading->workers = entry->workers;
+	reading->owned = entry->owned;
+	reading->checkpoints = entry->checkpoints;
+	return true;
+}
+
+int fleet_read_all(struct weir_store *store, struct fleet_readings *readings)
+{
+	struct all all = {.readings = readings};
+	int r = weir_fleet_list(store, add_entry, &all);
+
+	return all.full ? -ENOMEM : r;
+}
+
+void fleet_forget(struct fleet_readings *readings)
+{
+	for (size_t i = 0; i < readings->count; i++) {
+		free(readings->at[i].members);
+		free(readings->at[i].parts);
+	}
+	free(readings->at);
+	*readings = (struct fleet_readings){.count = 0};
+}
+
+uint64_t fleet_share(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member)
+{
+	return member->drained == 0 ? limit->reserved + member->grant : member->grant;
+}

@@ -1,0 +1,30 @@
+#include "json.h"
+
+#include <time.h>
+#include <weir/base.h>
+
+json_t *json_count(uint64_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+static double wall_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / (double)WEIR_S;
+}
+
+bool json_print(FILE *out, const char *name, json_t *all, bool one_line)
+{
+	json_t *root = json_pack("{s:f,s:o}", "time", wall_clock(), name, all);
+	const bool good = root != NULL &&
+			  json_dumpf(root, out,
+				     JSON_REAL_PRECISION(15) |
+					     (one_line ? JSON_COMPACT : JSON_INDENT(2))) == 0;
+
+	json_decref(root);
+	fputc('\n', out);
+	return good;
+}

@@ -1,0 +1,165 @@
+#include "live.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "name.h"
+#include "page.h"
+
+static volatile sig_atomic_t ended_by, continued;
+
+static void end_by(int number)
+{
+	ended_by = number;
+}
+
+static void go_on(int number)
+{
+	(void)number;
+	continued = 1;
+}
+
+/* Those that end it, and those that ncurses catches, come in the wait alone. */
+static void catch_signals(sigset_t *open)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction action = {.sa_handler = end_by};
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		sigaddset(&held, ends[i]);
+		sigaction(ends[i], &action, NULL);
+	}
+	action.sa_handler = go_on;
+	sigaction(SIGCONT, &action, NULL);
+	sigaddset(&held, SIGCONT);
+	sigaddset(&held, SIGTSTP);
+	sigaddset(&held, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &held, open);
+}
+
+static bool is_capable(SCREEN *screen)
+{
+	if (screen == NULL)
+		return false;
+	if (tigetstr("cup") != NULL && tigetstr("cup") != (char *)-1)
+		return true;
+	endwin();
+	delscreen(screen);
+	return false;
+}
+
+static void set_up_screen(void)
+{
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	set_escdelay(25);
+	curs_set(0);
+	if (getenv("NO_COLOR") == NULL && has_colors() && start_color() == OK &&
+	    use_default_colors() == OK)
+		init_pair(1, COLOR_RED, -1);
+}
+
+bool live_begin(struct live *live, const char *command, const char *instead)
+{
+	const char *type = getenv("TERM");
+	SCREEN *screen;
+
+	catch_signals(&live->open);
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		fprintf(stderr,
+			"%s: Standard input and output are no terminal; for programs there is %s.\n",
+			command, instead);
+		return false;
+	}
+	screen = newterm(NULL, stdout, stdin);
+	if (!is_capable(screen)) {
+		fprintf(stderr, "%s: A terminal of type %s cannot show it.\n", command,
+			type != NULL ? type : "\"\"");
+		return false;
+	}
+	live->screen = screen;
+	set_up_screen();
+	return true;
+}
+
+/* As if the signal had ended it: whoever waits for it is told. */
+void live_end(struct live *live)
+{
+	endwin();
+	delscreen(live->screen);
+	if (ended_by == 0)
+		return;
+	signal(ended_by, SIG_DFL);
+	raise(ended_by);
+	sigprocmask(SIG_SETMASK, &live->open, NULL);
+}
+
+bool live_wait(const struct live *live, weir_time next)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	const weir_time now = weir_now();
+	const weir_dur left = next > now ? next - now : 0;
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left / WEIR_S),
+		.tv_nsec = (long)(left % WEIR_S),
+	};
+
+	if (ppoll(&input, 1, &timeout, &live->open) > 0) {
+		/* A key that was there kept signals out: one that came before it goes first. */
+		ppoll(NULL, 0, &(struct timespec){0}, &live->open);
+		if ((input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+			return false;
+	}
+	if (continued) {
+		continued = 0;
+		reset_prog_mode();
+		clearok(curscr, TRUE);
+	}
+	return ended_by == 0;
+}
+
+void live_title(const char *command, const char *what, bool paused)
+{
+	const time_t now = time(NULL);
+	struct tm local;
+	char clock[16] = "", shown[SHOWN_ROOM];
+
+	if (localtime_r(&now, &local) != NULL)
+		strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	attrset(A_BOLD);
+	mvaddstr(0, 0, command);
+	attrset(A_NORMAL);
+	printw("  %.*s", COLS > 30 ? COLS - 30 : 0, name_shown(what, shown, sizeof(shown)));
+	if (paused)
+		mvaddstr(0, COLS > 20 ? COLS - 18 : 0, " paused");
+	mvaddstr(0, COLS > 9 ? COLS - 9 : 0, " ");
+	addstr(clock);
+}
+
+void live_keys(const char *text)
+{
+	attrset(A_REVERSE);
+	mvhline(LINES - 1, 0, ' ' | A_REVERSE, COLS);
+	mvaddnstr(LINES - 1, 0, text, COLS);
+	attrset(A_NORMAL);
+}
+
+void live_help(const char *const *lines, size_t count)
+{
+	struct page page = {.row = 0};
+
+	for (size_t i = 0; i < count; i++) {
+		page_line(&page, PLAIN);
+		page_text(&page, "%s", lines[i]);
+		page_end(&page);
+	}
+}

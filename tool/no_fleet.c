@@ -1,0 +1,14 @@
+/*
+ * no_fleet.c - weir fleet, where there is no libweir-fleet.
+ */
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int command_fleet(int argc, char **argv)
+{
+	(void)argc;
+	fprintf(stderr, "%s: This program was built without libweir-fleet.\n", argv[0]);
+	return EXIT_FAILURE;
+}
