@@ -3,9 +3,9 @@
 #
 # Reads naive, shares (second, admitted, refused: records), used (second, one, two: units), granted
 # (second, one, two, all) and events (second, name). Set on the command line: from (the folder of
-# these), capacity and slow (units a second of the database, in the first runs and in the last),
-# shared (of the latter, what is shared), cost (units of a record of the first two), total (records
-# of the last), store (its name), and what style.gp wants.
+# these), capacity and slow (units a second of the database, in the first runs and in the last), cost
+# (units of a record of the first two), total (records of the last), store (its name), and what
+# style.gp wants.
 
 load "style.gp"
 

@@ -60,6 +60,7 @@ field()
 "$source/examples/ingest/demo" --no-build --build "$build" --out "$work/out" --short --store redis \
 	--records 400,200 --capacity 2000 --slow 3000 --lease 600 --idle 1000 --events 1 \
 	>"$work/demo.log" 2>&1 || fail "the demo ended with $?"
+! grep -q '^warning' "$work/demo.log" || fail "something did not end well"
 
 naive='naive retry' shares='both types'
 [ "$(field "$naive" 5)" = 400 ] && [ "$(field "$shares" 5)" = 600 ] || fail "records are missing"
