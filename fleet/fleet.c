@@ -149,7 +149,7 @@ static bool wait_until(struct weir_fleet *f, weir_time next, pthread_cond_t *sig
 	end += next - now < WEIR_S ? next - now : WEIR_S;
 	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
 				  .tv_nsec = (long)(end % WEIR_S)};
-	return pthread_cond_timedwait(signal, lock, &until) == ETIMEDOUT;
+	return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
 }
 
 static void *run(void *arg)
@@ -286,7 +286,6 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
 {
-	pthread_condattr_t monotonic;
 	int r = open_store(f, config, why);
 
 	if (r == 0)
@@ -301,12 +300,9 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->wake, &monotonic);
+	pthread_cond_init(&f->wake, NULL);
 	pthread_mutex_init(&f->telling, NULL);
-	pthread_cond_init(&f->sooner, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&f->sooner, NULL);
 	return 0;
 }
 

@@ -62,7 +62,7 @@ struct gale {
 	struct weir_store *store;
 	pid_t members[MEMBERS];
 	weir_time stopped[MEMBERS], back[MEMBERS]; /* until then; 0: it runs */
-	weir_time calm[2], server_back;
+	weir_time calm[2], server_back, clock_back;
 	bool server_dead;
 	uint64_t capacity, capacities[HISTORY];
 	uint64_t most, worst, allowed, worst_late;
@@ -262,7 +262,7 @@ static void disturb_answers(struct gale *g, weir_time until)
 
 static void disturb(struct gale *g)
 {
-	static const char *const offsets[] = {"+1h", "-1h", "+0", "+400d"};
+	static const char *const offsets[] = {"+1h", "-1h", "+400d"};
 	const unsigned i = (unsigned)(draw(&g->chance) % MEMBERS);
 	const weir_time until = now() + draw(&g->chance) % (2 * LEASE);
 
@@ -293,7 +293,8 @@ static void disturb(struct gale *g)
 	case 7:
 		if (g->clock[0] == '\0')
 			return;
-		set_clock(g, offsets[draw(&g->chance) % 4]);
+		set_clock(g, offsets[draw(&g->chance) % 3]);
+		g->clock_back = now() + WEIR_S;
 		g->clocks++;
 		return;
 	default:
@@ -321,6 +322,10 @@ static void recover(struct gale *g, int fd)
 			atomic_store(&g->proxies[i].mode, PROXY_PASS);
 			g->calm[i] = 0;
 		}
+	if (g->clock_back != 0 && t >= g->clock_back) {
+		set_clock(g, "+0");
+		g->clock_back = 0;
+	}
 	if (g->server_back == 0 || t < g->server_back)
 		return;
 	if (g->server_dead)

@@ -12,7 +12,8 @@ enum server_kind {
 	SERVER_REDIS_DURABLE, /* appended to its file, always */
 	SERVER_REDIS_GUARDED, /* with a password */
 	SERVER_ETCD,
-	SERVER_ETCD_TLS, /* with certificates for both sides */
+	SERVER_ETCD_TLS,     /* with certificates for both sides */
+	SERVER_ETCD_GUARDED, /* with a user and a password */
 };
 
 struct server {

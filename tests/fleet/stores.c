@@ -1,7 +1,7 @@
 /*
  * What every store must do, done with one of them: stores KIND.
  *
- * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls. Servers are started, killed,
+ * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls, etcd-guarded. Servers are started, killed,
  * stopped and cut off; nothing here depends on how long anything takes, but on what a time to live
  * promises: a session is there until it is over, and not for ever.
  */
@@ -573,18 +573,31 @@ static void killed(struct rig *rig)
 	CHECK(commit(s, NULL, &again, 0) > version);
 }
 
-/* The wrong password, and none. */
-static void guarded(struct rig *rig)
+static void refused_at(struct rig *rig, const char *user)
 {
 	struct weir_store_config config = rig->config;
 	struct weir_store *store;
-	char address[96];
+	char address[96], why[256] = "";
 
 	config.address = address;
-	(void)snprintf(address, sizeof(address), "redis://127.0.0.1:%u", rig->server.port);
-	CHECK(weir_store_open(&config, &store, NULL, 0) == -EACCES);
-	(void)snprintf(address, sizeof(address), "redis://:wrong@127.0.0.1:%u", rig->server.port);
-	CHECK(weir_store_open(&config, &store, NULL, 0) == -EACCES);
+	(void)snprintf(address, sizeof(address), "%.*s://%s127.0.0.1:%u",
+		       rig->kind[0] == 'e' ? 4 : 5, rig->kind, user, rig->server.port);
+	CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EACCES);
+	CHECK(store == NULL && why[0] != '\0');
+}
+
+/* The wrong password, and none. */
+static void guarded(struct rig *rig)
+{
+	char address[96];
+
+	refused_at(rig, "");
+	if (rig->kind[0] == 'e') {
+		refused_at(rig, "root:wrong@");
+		refused_at(rig, "nobody:se%20cret@");
+		return;
+	}
+	refused_at(rig, ":wrong@");
 	(void)snprintf(address, sizeof(address), "redis://default:se%%20cret@127.0.0.1:%u/3",
 		       rig->server.port);
 	weir_store_close(open_at(rig, address));
@@ -626,11 +639,13 @@ static const struct {
 	{"redis-guarded", SERVER_REDIS_GUARDED},
 	{"etcd", SERVER_ETCD},
 	{"etcd-tls", SERVER_ETCD_TLS},
+	{"etcd-guarded", SERVER_ETCD_GUARDED},
 };
 
 static void set_up_server(struct rig *rig, enum server_kind kind)
 {
 	const char *scheme = kind == SERVER_ETCD_TLS        ? "etcds://"
+			     : kind == SERVER_ETCD_GUARDED  ? "etcd://root:se%20cret@"
 			     : kind == SERVER_ETCD          ? "etcd://"
 			     : kind == SERVER_REDIS_GUARDED ? "redis://:se%20cret@"
 							    : "redis://";
@@ -718,6 +733,12 @@ int main(int argc, char **argv)
 	} else if (rig.server.kind == SERVER_REDIS_GUARDED) {
 		rows(&rig);
 		guarded(&rig);
+	} else if (rig.server.kind == SERVER_ETCD_GUARDED) {
+		rows(&rig);
+		sessions(&rig);
+		guarded(&rig);
+		/* What it was let in with is forgotten: it says who it is again. */
+		killed(&rig);
 	} else if (rig.server.kind == SERVER_ETCD_TLS) {
 		do_all(&rig);
 		certified(&rig);
