@@ -104,11 +104,3 @@ void capacity_throttled(struct capacity *capacity, weir_dur retry_after)
 	weir_rate_throttled(capacity->rate, retry_after);
 	weir_share_throttled(capacity->share);
 }
-
-void capacity_follow(struct capacity *capacity)
-{
-	struct weir_quota quota = capacity->link.value;
-
-	quota.units = weir_share_units(capacity->share);
-	(void)weir_rate_set(capacity->rate, 0, &quota);
-}

@@ -31,12 +31,6 @@ int capacity_open(struct capacity *capacity, const struct capacity_config *confi
 /* Nothing may be in the batcher: what others get from now on must not be used here. */
 void capacity_close(struct capacity *capacity);
 
-/*
- * Set the pace to what the lease allows now. The fleet tells of changes too, but late where the
- * store hangs; this is exact. Any thread.
- */
-void capacity_follow(struct capacity *capacity);
-
 /* The database has refused something: less, for all processors. */
 void capacity_throttled(struct capacity *capacity, weir_dur retry_after);
 

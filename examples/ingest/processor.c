@@ -44,7 +44,6 @@ static void write_batch(void *arg, struct weir_batch batch, struct weir_operatio
 	struct weir_operation *next;
 	struct writer_answer answer;
 
-	capacity_follow(&p->capacity);
 	send_batch(p, first, &answer);
 	if (answer.throttled)
 		atomic_fetch_add(&p->refused, count - answer.committed);
@@ -200,7 +199,6 @@ void processor_turn(struct processor *p)
 {
 	const weir_time now = weir_now();
 
-	capacity_follow(&p->capacity);
 	acknowledge(p);
 	keep(p, now);
 	take_more(p, now);
