@@ -160,7 +160,8 @@ static int be_member(char **argv)
 	for (uint64_t loop = 0;; loop++) {
 		/* What is wanted is something else each few seconds. */
 		if (loop % 4096 == 0)
-			want = draw(&chance) % 4 == 0 ? draw(&chance) % 20 : draw(&chance) % 800;
+			want = draw(&chance) % 8 == 0 ? draw(&chance) % 50
+						      : CAPACITY / 2 + draw(&chance) % CAPACITY;
 		(void)weir_share_want(s.share, want);
 		for (unsigned i = 0; i < want && weir_rate_try(s.rate, 1) == 0; i++) {
 			count(board->admitted, 1);

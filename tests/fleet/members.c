@@ -37,6 +37,9 @@
 /* What a member shows of itself. */
 struct slot {
 	_Atomic uint64_t units, loops;
+	/* Of its lease: read while it is stopped. */
+	struct weir_check fence;
+	char key[WEIR_STORE_KEY_MAX + 1];
 };
 
 static struct slot *slots;
@@ -94,6 +97,9 @@ static int be_member(char **argv)
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
 	CHECK(weir_share_want(share, 1000) == 0);
 	for (;;) {
+		/* Of the first lease alone: it may wait for the store. */
+		if (slot->fence.version == 0 && weir_share_fence(share, &slot->fence) == 0)
+			(void)snprintf(slot->key, sizeof(slot->key), "%s", slot->fence.key);
 		atomic_store_explicit(&slot->units, weir_share_units(share), memory_order_relaxed);
 		atomic_fetch_add_explicit(&slot->loops, 1, memory_order_relaxed);
 		sleep_ms(1);
@@ -108,6 +114,7 @@ static void spawn_member(struct rig *rig, unsigned index)
 	(void)snprintf(number, sizeof(number), "%u", index);
 	(void)snprintf(fd, sizeof(fd), "%d", slots_fd);
 	atomic_store_explicit(&slots[index].units, 0, memory_order_relaxed);
+	slots[index].fence.version = 0;
 	rig->members[index] = fork();
 	CHECK(rig->members[index] >= 0);
 	if (rig->members[index] == 0) {
@@ -205,11 +212,31 @@ static void death(struct rig *rig)
 	wait_for(0, 2, EACH, "it came back");
 }
 
-/* T2: nothing is left to it when it goes on, and cannot be as long as it cannot ask. */
+/* What it wanted to write when it was stopped, by its fence, arrives now. */
+static int write_late(const struct rig *rig)
+{
+	const struct weir_write write = {"guarded/row", WEIR_WRITE_PUT, "x", 1};
+	struct weir_check fence = slots[0].fence;
+
+	fence.key = slots[0].key;
+	return weir_store_commit(rig->store, 0, &fence, 1, &write, 1, NULL);
+}
+
+static void stop_member(const struct rig *rig, unsigned index)
+{
+	kill(rig->members[index], SIGSTOP);
+	CHECK(waitpid(rig->members[index], NULL, WUNTRACED) == rig->members[index]);
+}
+
+/*
+ * T2: nothing is left to it when it goes on, and cannot be as long as it cannot ask; and what is
+ * guarded is refused.
+ */
 static void stop(struct rig *rig)
 {
-	kill(rig->members[0], SIGSTOP);
+	stop_member(rig, 0);
 	wait_for(1, 2, CAPACITY / 2, "a member was stopped: the others have what it had");
+	CHECK(slots[0].fence.version != 0 && write_late(rig) == -EAGAIN);
 	if (rig->remote)
 		server_pause(&rig->server);
 	atomic_store_explicit(&slots[0].units, 0, memory_order_relaxed);

@@ -60,8 +60,10 @@ struct member {
 	struct weir_limiter *limiter;
 	struct weir_share_rate rate_link;
 	struct weir_share_limiter limiter_link;
-	void (*apply)(void *arg, uint64_t units);
+	void (*apply)(void *arg, uint64_t units); /* of the link, as the next two */
+	uint64_t (*wanted)(void *arg);
 	void *arg;
+	uint64_t applied;
 	weir_time offset, next;
 	int64_t millionths;
 	bool busy;             /* its thread is waiting for the store */
@@ -405,6 +407,21 @@ static void make_limiter(struct member *m, struct weir_share_config *share)
 	weir_share_of_limiter(share, &m->limiter_link, m->limiter);
 }
 
+static void apply(void *arg, uint64_t units)
+{
+	struct member *m = arg;
+
+	m->applied = units;
+	m->apply(m->arg, units);
+}
+
+static uint64_t wanted(void *arg)
+{
+	const struct member *m = arg;
+
+	return m->wanted(m->arg);
+}
+
 static void enter(struct storm *s, struct member *m)
 {
 	struct weir_fleet_config config;
@@ -430,6 +447,11 @@ static void enter(struct storm *s, struct member *m)
 		make_rate(m, &share);
 	m->apply = share.apply;
 	m->arg = share.arg;
+	m->wanted = share.wants;
+	share.apply = apply;
+	share.wants = m->wanted != NULL ? wanted : NULL;
+	share.arg = m;
+	m->applied = 0;
 	weir_fleet_config_init(&config);
 	config.store = &m->store;
 	config.lease = LEASE;
@@ -511,11 +533,11 @@ static void note_units(struct storm *s, struct member *m)
 
 	if (units > m->units)
 		s->changed_now += units - m->units;
-	/* A fleet with threads tells by itself, when one of them waits for the store. */
-	if (units < m->units) {
+	if (units < m->units || units < m->applied)
 		m->excused = s->now + CALL_MAX + 2 * TICK;
-		m->apply(m->arg, units);
-	}
+	/* A fleet with threads tells by itself, when one of them waits for the store. */
+	if (units < m->applied)
+		apply(m, units);
 	m->units = units;
 }
 
