@@ -11,7 +11,7 @@
 #include "command.h"
 
 struct wanted {
-	const char *name;
+	char *name;
 	char *const *members;
 	size_t count;
 };
@@ -27,7 +27,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 			return 0;
 		}
 		wanted->members = &state->argv[state->next - 1];
-		wanted->count = (size_t)(state->argc - state->next + 1);
+		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:

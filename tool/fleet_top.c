@@ -401,7 +401,8 @@ static void move_choice(struct top *top, int by)
 	if (at >= (int)top->limits.count)
 		at = (int)top->limits.count - 1;
 	if (top->limits.count > 0)
-		strcpy(top->chosen, top->limits.at[at > 0 ? at : 0].name);
+		snprintf(top->chosen, sizeof(top->chosen), "%s",
+			 top->limits.at[at > 0 ? at : 0].name);
 }
 
 static void show_detail(struct top *top)
