@@ -79,8 +79,8 @@ static int change(struct weir_store *store, const struct wanted *wanted, bool dr
 	char why[512];
 
 	if (r != 0)
-		return fleet_complain(store, wanted->name, r);
-	for (size_t i = 0; i < wanted->count; i++) {
+		status = fleet_complain(store, wanted->name, r);
+	for (size_t i = 0; readings.count > 0 && i < wanted->count; i++) {
 		const uint64_t id = member_of(&readings.at[0], wanted->members[i], why,
 					      sizeof(why));
 

@@ -565,11 +565,10 @@ int fleet_top(int argc, char **argv)
 	top->store = fleet_store();
 	if (top->store == NULL)
 		return EXIT_FAILURE;
-	if (begin(top) && live_begin(&live, "weir fleet top", "weir fleet show")) {
+	if (begin(top) && live_begin(&live, "weir fleet top", "weir fleet show"))
 		run(top, &live);
-		fleet_forget(&top->limits);
-		fleet_forget(&top->detail);
-	}
+	fleet_forget(&top->limits);
+	fleet_forget(&top->detail);
 	lines_clear(&top->limit_lines);
 	lines_clear(&top->member_lines);
 	weir_store_close(top->store);
