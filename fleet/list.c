@@ -58,7 +58,7 @@ static struct found *found_of(struct list *l, const char *name)
 	memmove(&l->at[place + 1], &l->at[place], (l->count - place) * sizeof(l->at[0]));
 	l->count++;
 	l->at[place] = (struct found){.workers = 0};
-	strcpy(l->at[place].name, name);
+	memcpy(l->at[place].name, name, strlen(name) + 1);
 	view_clear(&l->at[place].view);
 	return &l->at[place];
 }

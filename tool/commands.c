@@ -48,8 +48,10 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	command = command_named(p, arg);
-	if (command == NULL)
+	if (command == NULL) {
 		argp_error(state, "there is no command %s", arg);
+		return EINVAL;
+	}
 	exit(run_command(p, command, state->argc - first, state->argv + first));
 }
 

@@ -11,7 +11,7 @@
 #include "command.h"
 
 struct wanted {
-	const char *name;
+	char *name;
 	char *const *members;
 	size_t count;
 };
@@ -27,7 +27,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 			return 0;
 		}
 		wanted->members = &state->argv[state->next - 1];
-		wanted->count = (size_t)(state->argc - state->next + 1);
+		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
@@ -79,8 +79,8 @@ static int change(struct weir_store *store, const struct wanted *wanted, bool dr
 	char why[512];
 
 	if (r != 0)
-		return fleet_complain(store, wanted->name, r);
-	for (size_t i = 0; i < wanted->count; i++) {
+		status = fleet_complain(store, wanted->name, r);
+	for (size_t i = 0; readings.count > 0 && i < wanted->count; i++) {
 		const uint64_t id = member_of(&readings.at[0], wanted->members[i], why,
 					      sizeof(why));
 

@@ -199,7 +199,7 @@ int fleet_set(int argc, char **argv)
 
 static error_t remove_option(int key, char *arg, struct argp_state *state)
 {
-	const char **name = state->input;
+	char **name = state->input;
 
 	if (key == ARGP_KEY_ARG && *name == NULL) {
 		*name = arg;
@@ -221,7 +221,7 @@ int fleet_remove(int argc, char **argv)
 		.doc = "Remove a limit that has no members.",
 		.children = children,
 	};
-	const char *name = NULL;
+	char *name = NULL;
 	struct weir_store *store;
 	int r;
 

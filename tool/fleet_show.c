@@ -31,7 +31,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		if (!wanted->details)
 			argp_error(state, "It lists all: for one there is weir fleet show");
 		wanted->names = &state->argv[state->next - 1];
-		wanted->count = (size_t)(state->argc - state->next + 1);
+		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:

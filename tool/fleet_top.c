@@ -401,7 +401,8 @@ static void move_choice(struct top *top, int by)
 	if (at >= (int)top->limits.count)
 		at = (int)top->limits.count - 1;
 	if (top->limits.count > 0)
-		strcpy(top->chosen, top->limits.at[at > 0 ? at : 0].name);
+		snprintf(top->chosen, sizeof(top->chosen), "%s",
+			 top->limits.at[at > 0 ? at : 0].name);
 }
 
 static void show_detail(struct top *top)
@@ -564,11 +565,10 @@ int fleet_top(int argc, char **argv)
 	top->store = fleet_store();
 	if (top->store == NULL)
 		return EXIT_FAILURE;
-	if (begin(top) && live_begin(&live, "weir fleet top", "weir fleet show")) {
+	if (begin(top) && live_begin(&live, "weir fleet top", "weir fleet show"))
 		run(top, &live);
-		fleet_forget(&top->limits);
-		fleet_forget(&top->detail);
-	}
+	fleet_forget(&top->limits);
+	fleet_forget(&top->detail);
 	lines_clear(&top->limit_lines);
 	lines_clear(&top->member_lines);
 	weir_store_close(top->store);

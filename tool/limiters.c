@@ -1,6 +1,7 @@
 #include "limiters.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ static struct watched *add(struct limiters *l, const char *name)
 		return NULL;
 	l->at = larger;
 	l->at[l->count] = (struct watched){.twice = false};
-	strcpy(l->at[l->count].name, name);
+	snprintf(l->at[l->count].name, sizeof(l->at[0].name), "%s", name);
 	return &l->at[l->count++];
 }
 
@@ -103,7 +104,7 @@ static int read_one(struct limiters *l, const char *name, char *why, size_t why_
 	w = w != NULL ? w : add(l, name);
 	if (w == NULL) {
 		reading_free(&reading);
-		strcpy(why, "There is no memory.");
+		snprintf(why, why_size, "There is no memory.");
 		return -ENOMEM;
 	}
 	take_over(w, &reading);

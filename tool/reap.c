@@ -44,7 +44,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		wanted->asked = &state->argv[state->next - 1];
-		wanted->count = (size_t)(state->argc - state->next + 1);
+		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:

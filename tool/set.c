@@ -96,6 +96,7 @@ static void check_word(struct wanted *wanted, const char *word, struct argp_stat
 		argp_error(state, "%s: there is no such setting", word);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as argp has it */
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;

@@ -27,7 +27,7 @@ struct wanted {
 static void add_name(struct wanted *wanted, struct argp_state *state)
 {
 	wanted->limiters.asked = &state->argv[state->next - 1];
-	wanted->limiters.asked_count = (size_t)(state->argc - state->next + 1);
+	wanted->limiters.asked_count = (size_t)state->argc - (size_t)state->next + 1;
 	state->next = state->argc;
 }
 

@@ -189,7 +189,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		top->limiters.asked = &state->argv[state->next - 1];
-		top->limiters.asked_count = (size_t)(state->argc - state->next + 1);
+		top->limiters.asked_count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
 		return 0;
 	default:
@@ -208,7 +208,7 @@ static bool begin(struct top *top)
 		return false;
 	}
 	if (top->limiters.asked_count == 1)
-		strcpy(top->chosen, top->limiters.at[0].name);
+		snprintf(top->chosen, sizeof(top->chosen), "%s", top->limiters.at[0].name);
 	return true;
 }
 

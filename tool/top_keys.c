@@ -20,7 +20,7 @@ void top_choose_again(struct top *top)
 	for (size_t i = 0; i < count; i++)
 		there |= strcmp(listed[i]->name, top->chosen) == 0;
 	if (!there && count > 0)
-		strcpy(top->chosen, listed[0]->name);
+		snprintf(top->chosen, sizeof(top->chosen), "%s", listed[0]->name);
 	free(listed);
 }
 
@@ -37,7 +37,7 @@ static void move_choice(struct top *top, long by)
 	if (at >= (long)count)
 		at = (long)count - 1;
 	if (count > 0)
-		strcpy(top->chosen, listed[at > 0 ? at : 0]->name);
+		snprintf(top->chosen, sizeof(top->chosen), "%s", listed[at > 0 ? at : 0]->name);
 	free(listed);
 }
 

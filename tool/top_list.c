@@ -58,14 +58,16 @@ static int compare(const void *a, const void *b, void *arg)
 
 const struct watched **top_listed(const struct top *top, size_t *count)
 {
-	const struct watched **listed = calloc(top->limiters.count + 1, sizeof(*listed));
+	const struct watched **listed = calloc(top->limiters.count + 1,
+					       sizeof(const struct watched *));
 
 	*count = 0;
 	for (size_t i = 0; listed != NULL && i < top->limiters.count; i++)
 		if (strstr(top->limiters.at[i].name, top->filter) != NULL)
 			listed[(*count)++] = &top->limiters.at[i];
 	if (*count > 0)
-		qsort_r(listed, *count, sizeof(*listed), compare, (void *)(uintptr_t)top);
+		qsort_r(listed, *count, sizeof(const struct watched *), compare,
+			(void *)(uintptr_t)top);
 	return listed;
 }
 
@@ -194,7 +196,7 @@ void top_draw_list(const struct top *top)
 	}
 	/* The header stays. */
 	page.row -= listed != NULL ? (int)scrolled(top, listed, count) : 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; listed != NULL && i < count; i++) {
 		if (page.row >= 1)
 			draw_one(top, listed[i], &page);
 		else

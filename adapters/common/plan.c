@@ -31,10 +31,18 @@ uint64_t plan_now(void)
 
 static bool read_phase(FILE *file, struct phase *phase)
 {
+	char line[200], *after_start, *after_seconds, *after_rate;
 	double seconds, rate;
+	int name = 0;
 
-	if (fscanf(file, "%31s %" SCNu64 " %lf %lf", phase->name, &phase->start, &seconds, &rate) !=
-	    4)
+	if (fgets(line, sizeof(line), file) == NULL ||
+	    sscanf(line, "%31s%n", phase->name, &name) != 1)
+		return false;
+	phase->start = strtoull(line + name, &after_start, 10);
+	seconds = strtod(after_start, &after_seconds);
+	rate = strtod(after_seconds, &after_rate);
+	if (after_start == line + name || after_seconds == after_start ||
+	    after_rate == after_seconds)
 		return false;
 	phase->end = phase->start + (uint64_t)(seconds * 1e6);
 	phase->rate = rate / 1e6;

@@ -11,7 +11,8 @@ cpack=$4
 rm -rf "$work"
 mkdir -p "$debs"
 "$cmake" -S "$source" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr \
-	-DCMAKE_BUILD_TYPE=Release -DWEIR_TESTS=OFF -DWEIR_EXAMPLES=OFF -DWEIR_ADAPTERS=OFF
+	-DCMAKE_BUILD_TYPE=Release -DWEIR_TESTS=OFF -DWEIR_EXAMPLES=OFF \
+	"-DWEIR_ADAPTERS=curl;libevent;microhttpd" # the others take long
 "$cmake" --build "$work/build" --parallel 2
 cd "$work/build"
 "$cpack" -B "$debs"

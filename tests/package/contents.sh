@@ -47,18 +47,50 @@ holds()
 		complain "$1 is not what it should be: $(cat "$work/difference")"
 }
 
-# pages SECTION...: of those that were made
+# pages FOLDER...: of those that were made
 pages()
 {
-	for section; do
-		(cd "$work/build/man" && find "man$section" -name '*.[1-8]') |
+	for folder; do
+		(cd "$work/build/man" && find "$folder" -name '*.[1-8]') |
 			sed 's|.*|./usr/share/man/&.gz|'
+	done
+}
+
+# adapters: those that were built
+adapters()
+{
+	(cd "$debs" && ls) | sed -n -E "s/^libweir-(.*)-dev_.*/\\1/p" | grep -vx fleet
+}
+
+# libraries: all, each by the name that files have
+libraries()
+{
+	printf '%s\n' libweir libweir-fleet
+	adapters | sed 's/^/libweir-/'
+}
+
+library_fields()
+{
+	for name in $(libraries); do
+		package=$name${version%%.*}
+		expect "$package" Multi-Arch '^same$'
+		expect "$package" Depends 'libc6 \(>= '
+		expect "$name-dev" Multi-Arch '^same$'
+		expect "$name-dev" Depends "$package \\(= $version\\)"
+		[ "$(dpkg-deb -I "$(deb "$package")" triggers)" = 'activate-noawait ldconfig' ] ||
+			complain "$package does not call for ldconfig"
+		dpkg-deb -I "$(deb "$package")" shlibs |
+			grep -q "^$name ${version%%.*} $package (>= $version)" ||
+			complain "$package does not say who provides it"
+		[ "$name" = libweir ] && continue
+		expect "$package" Depends "$library \\(>= $version\\), $library \\(<< "
+		expect "$name-dev" Depends "libweir-dev \\(= $version\\)"
 	done
 }
 
 fields()
 {
-	for package in "$library" libweir-dev weir-tools; do
+	for package in weir-tools $(libraries | sed "s/.*/&-dev &${version%%.*}/"); do
 		[ -e "$(deb "$package")" ] || { complain "there is no $package"; exit 1; }
 		expect "$package" Source '^weir$'
 		expect "$package" Maintainer '^.* <.*@.*>$'
@@ -66,17 +98,10 @@ fields()
 		[ -z "$(dpkg-deb --ctrl-tarfile "$(deb "$package")" | tar -t | grep -E '(inst|rm)$')" ] ||
 			complain "$package has scripts"
 	done
-	expect "$library" Multi-Arch '^same$'
-	expect "$library" Depends 'libc6 \(>= .*libck0 \(>= '
-	expect libweir-dev Multi-Arch '^same$'
-	expect libweir-dev Depends "$library \\(= $version\\)"
+	library_fields
+	expect "$library" Depends 'libck0 \(>= '
 	expect libweir-dev Depends 'libck-dev \(>= '
 	expect weir-tools Depends 'libc6 \(>= '
-	[ "$(dpkg-deb -I "$(deb "$library")" triggers)" = 'activate-noawait ldconfig' ] ||
-		complain "$library does not call for ldconfig"
-	dpkg-deb -I "$(deb "$library")" shlibs |
-		grep -q "^libweir ${version%%.*} $library (>= $version)" ||
-		complain "$library does not say who provides it"
 	[ "$(dpkg-parsechangelog -l "$source/packaging/changelog" -S Version)" = "$version" ] ||
 		complain "packaging/changelog does not begin with version $version"
 }
@@ -100,17 +125,53 @@ contents()
 		./usr/share/doc/libweir-dev/writing-a-limit.md
 		$(cd "$source" && find examples -name '*.[ch]' -o -name '*.cpp' |
 			sed 's|^|./usr/share/doc/libweir-dev/|')
-		$(pages 3 7)
+		$(pages man3 man7)
 	END
 	# Each program has its page, and its plots but for those of scripts.
 	holds weir-tools <<-END
 		$(cd "$source" && find plots -name '*.gp' | grep -vE '/(demo|micro)\.gp$' |
 			sed 's|^|./usr/share/weir/|')
-		$(pages 1)
-		$(pages 1 | sed 's|share/man/man1|bin|; s|\.1\.gz$||')
+		$(pages man1)
+		$(pages man1 | sed 's|share/man/man1|bin|; s|\.1\.gz$||')
 	END
+}
+
+fleet_contents()
+{
+	holds "libweir-fleet${version%%.*}" <<-END
+		$libdir/libweir-fleet.so.${version%%.*}
+		$libdir/libweir-fleet.so.$version
+	END
+	holds libweir-fleet-dev <<-END
+		$(cd "$source/fleet" && find include/weir -name '*.h' | sed 's|^|./usr/|')
+		$libdir/libweir-fleet.so
+		$libdir/cmake/weir/weir-fleet-targets-release.cmake
+		$libdir/cmake/weir/weir-fleet-targets.cmake
+		$libdir/pkgconfig/weir-fleet.pc
+		./usr/share/doc/libweir-fleet-dev/fleet.md
+		$(pages fleet/man3 | sed 's|man/fleet/|man/|')
+	END
+}
+
+adapter_contents()
+{
+	for name in $(adapters); do
+		holds "libweir-$name${version%%.*}" <<-END
+			$libdir/libweir-$name.so.${version%%.*}
+			$libdir/libweir-$name.so.$version
+		END
+		holds "libweir-$name-dev" <<-END
+			$(cd "$source/adapters/$name" && find include/weir -name '*.h*' | sed 's|^|./usr/|')
+			$libdir/libweir-$name.a
+			$libdir/libweir-$name.so
+			$libdir/pkgconfig/weir-$name.pc
+			./usr/share/doc/libweir-$name-dev/README.md
+		END
+	done
 }
 
 fields
 contents
+fleet_contents
+adapter_contents
 exit "$failed"

@@ -6,7 +6,8 @@ work=$1
 . "$(dirname "$0")/common.sh"
 
 found=0
-for name in $(nm -D --defined-only "$root/usr/lib/$multiarch/libweir.so" | awk '{ print $3 }') \
+for name in $(nm -D --defined-only "$root/usr/lib/$multiarch/libweir.so" \
+	"$root/usr/lib/$multiarch/libweir-fleet.so" | awk 'NF == 3 { print $3 }') \
 	$(ls "$root/usr/bin") weir; do
 	found=$((found + 1))
 	man -M "$root/usr/share/man" "$name" 2>&1 | grep -qw "$name" || complain "man $name: nothing"
