@@ -33,22 +33,15 @@ about()
 	[ -z "$lines" ] || printf '%s:\n%s\n' "$1" "$lines"
 }
 
-# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text. The
-# simulator's own, which its tool finds so, may have the same name.
-# shellcheck disable=SC2086
+# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text; but those
+# of a name that there is outside, too.
+# shellcheck disable=SC2046,SC2086
 private_headers()
 {
 	theirs=$(sources $outside | sed 's|.*/||')
 	for header in $(sources lib limits | grep '\.h$'); do
 		name=$(basename "$header")
-		! echo "$theirs" | grep -qx "$name" || continue
-		for user in $(sources $outside); do
-			[ ! -e "$(dirname "$user")/$name" ] || continue
-			case $user in
-			bench/tool/*) [ ! -e "bench/sim/$name" ] || continue ;;
-			esac
-			search "${include}[\"<]${name}[\">]" "$user"
-		done
+		echo "$theirs" | grep -qx "$name" || search "${include}[\"<]${name}[\">]" $(sources $outside)
 	done
 }
 
