@@ -2,7 +2,7 @@
  * An executor, as programs have it.
  */
 
-#include "lib/executor.h"
+#include "lib/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

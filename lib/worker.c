@@ -2,7 +2,7 @@
  * What an executor's threads do: stand by, lead, run tasks, and leave.
  */
 
-#include "lib/executor.h"
+#include "lib/worker.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -59,7 +59,7 @@ check()
 		$(sources lib) |
 		about "lib/ may not know a limit by name"
 
-	search "$include" lib/executor.[ch] lib/worker.c | grep -vE '<[a-z_/]+\.h>|"lib/executor.h"' |
+	search "$include" lib/executor.c lib/worker.[ch] | grep -vE '<[a-z_/]+\.h>|"lib/worker.h"' |
 		about "the executor uses the limiter as everybody does: public headers only"
 
 	search "$include\"[^\"]*(lib|limits)/" $(sources $outside) |

@@ -30,8 +30,8 @@
  * its permit back.
  */
 
-#ifndef WEIR_LIB_EXECUTOR_H
-#define WEIR_LIB_EXECUTOR_H
+#ifndef WEIR_LIB_WORKER_H
+#define WEIR_LIB_WORKER_H
 
 #include <errno.h>
 #include <pthread.h>
