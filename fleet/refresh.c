@@ -1,10 +1,10 @@
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *
- * One question each for all limits of the process, up to twenty. What is to shrink, shrinks before
- * the commit; what is to grow, grows when it has been acknowledged. Where another was quicker, all
- * is read again. Where nothing was heard of a commit, the lesser of both is used until the ledger
- * has moved on: what it says then, is so.
+ * One question for all limits of the process, up to 128, and a commit for 42. What is to shrink,
+ * shrinks before the commit; what is to grow, grows when it has been acknowledged. Where another
+ * was quicker, all is read again. Where nothing was heard of a commit, the lesser of both is used
+ * until the ledger has moved on: what it says then, is so.
  *
  * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
  * that differ, and 2 ms: so it has ended here before it has for the store. It is longer for a
@@ -20,10 +20,9 @@
 
 #include "parts.h"
 
-#define AT_ONCE  20 /* limits of a commit: a row each of limit, member and ledger */
+#define READ_MAX WEIR_STORE_ROWS_MAX       /* limits of a reading: a prefix each */
+#define AT_ONCE  (WEIR_STORE_ROWS_MAX / 3) /* of a commit: a row each of limit, member and ledger */
 #define ATTEMPTS 8
-
-_Static_assert(3 * AT_ONCE <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
 
 static int fail(struct weir_fleet *f, int r)
 {
@@ -97,7 +96,7 @@ static int keep_session(struct weir_fleet *f)
 
 /* The shares that are being looked at, and what there is no memory for. */
 struct batch {
-	struct weir_share *shares[AT_ONCE];
+	struct weir_share *shares[READ_MAX];
 	size_t count;
 	weir_time asked;
 	bool full;
@@ -120,8 +119,8 @@ static bool take(void *arg, const struct weir_row *row)
 
 static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_view *view)
 {
-	char prefix[AT_ONCE][WEIR_SHARE_NAME_MAX + 2];
-	const char *prefixes[AT_ONCE];
+	char prefix[READ_MAX][WEIR_SHARE_NAME_MAX + 2];
+	const char *prefixes[READ_MAX];
 	int r;
 
 	for (size_t i = 0; i < b->count; i++) {
@@ -428,10 +427,12 @@ static int commit(struct weir_fleet *f, struct writing *w)
 }
 
 /*
- * All that is to be written of a batch, at once; later each by itself, as they hinder each other.
+ * All that is to be written of a batch, many at once; later each by itself, as they hinder each
+ * other.
  */
 static int commit_batch(struct weir_fleet *f, struct batch *b, bool together)
 {
+	const size_t most = together ? AT_ONCE : 1;
 	size_t i = 0;
 	int r = 0;
 
@@ -442,7 +443,7 @@ static int commit_batch(struct weir_fleet *f, struct batch *b, bool together)
 			if (!b->shares[i]->settled)
 				r = write_share(&w, b->shares[i]);
 			i++;
-		} while (r == 0 && i < b->count && (together || w.count == 0));
+		} while (r == 0 && i < b->count && w.count < most);
 		if (r == 0 && w.count > 0)
 			r = commit(f, &w);
 		end_writing(&w);
@@ -521,7 +522,7 @@ static int refresh_shares(struct weir_fleet *f)
 	while (next != NULL && goes_on(r)) {
 		struct batch b = {.count = 0};
 
-		for (; next != NULL && b.count < AT_ONCE; next = next->next) {
+		for (; next != NULL && b.count < READ_MAX; next = next->next) {
 			next->settled = false;
 			b.shares[b.count++] = next;
 		}

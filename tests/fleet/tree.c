@@ -1,7 +1,8 @@
 /*
- * Regions, in simulated time: stores above stores, carriers between them, and members in those below.
- * What members may use all together is added up each second, and is never above what the limit at the
- * root is or was within the longest lease; and when all is well again, each has what it is due.
+ * Regions, in simulated time: stores above stores, carriers between them, and members in those
+ * below. What members may use all together is added up each second, and is never above what the
+ * limit at the root is or was within the longest lease; and when all is well again, each has what
+ * it is due.
  *
  * tree [SEEDS]: so many wild runs of each kind of tree.
  */
