@@ -353,7 +353,7 @@ void fleet_stop(struct weir_fleet *f)
 
 static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
 {
-	struct weir_fleet *f;
+	struct weir_fleet *f = NULL;
 	int r = fleet_make(config, &f, why);
 
 	if (r != 0)

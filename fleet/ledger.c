@@ -104,12 +104,12 @@ bool member_parse(const char *text, size_t size, struct member_record *m)
 	return is_over(&r) && m->weight > 0;
 }
 
-size_t up_print(const struct up_record *u, char text[RECORD_SIZE])
+size_t up_print(const struct up_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-up 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64
-				"\n",
-				u->carried, u->tick, u->left, u->id, u->session);
+	return (size_t)snprintf(
+		text, RECORD_SIZE,
+		"weir-up 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 "\n",
+		record->carried, record->tick, record->left, record->id, record->session);
 }
 
 bool up_parse(const char *text, size_t size, struct up_record *u)

@@ -165,12 +165,14 @@ static void send_later(struct place *to, uint64_t session, const struct weir_che
 	};
 	for (size_t i = 0; i < check_count; i++) {
 		p->checks[i] = checks[i];
-		p->checks[i].key = strcpy(p->keys[i], checks[i].key);
+		p->checks[i].key = p->keys[i];
+		(void)snprintf(p->keys[i], sizeof(p->keys[i]), "%s", checks[i].key);
 	}
 	for (size_t i = 0; i < write_count; i++) {
 		CHECK(writes[i].size <= sizeof(p->values[i]));
 		p->writes[i] = writes[i];
-		p->writes[i].key = strcpy(p->keys[8 + i], writes[i].key);
+		p->writes[i].key = p->keys[8 + i];
+		(void)snprintf(p->keys[8 + i], sizeof(p->keys[8 + i]), "%s", writes[i].key);
 		if (writes[i].size > 0)
 			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
 	}
@@ -492,9 +494,25 @@ static struct claim claim_of(const struct place *p)
 	return all;
 }
 
+/* What a place has, and by how much that may be off. */
+struct part {
+	uint64_t capacity, slack;
+};
+
 /* Whose the last unit of a level is depends on numbers that are drawn: so many may be off. */
-static void check_fair(const struct place *p, uint64_t capacity, uint64_t slack)
+static void check_leaf(unsigned leaf, uint64_t target, uint64_t slack)
 {
+	const uint64_t units = weir_share_units(t.leaves[leaf].share);
+
+	if (units + slack < target || units > target + slack)
+		fprintf(stderr, "leaf %u has %llu and not %llu\n", leaf, (unsigned long long)units,
+			(unsigned long long)target);
+	CHECK(units + slack >= target && units <= target + slack);
+}
+
+static void check_place(const struct place *p, struct part *parts)
+{
+	const struct part mine = parts[p - t.places];
 	struct claim claims[LEAVES_MAX + PLACES_MAX];
 	size_t count = 0;
 
@@ -505,22 +523,22 @@ static void check_fair(const struct place *p, uint64_t capacity, uint64_t slack)
 	for (unsigned i = 0; i < t.place_count; i++)
 		if (t.places[i].above == p && claim_of(&t.places[i]).weight > 0)
 			claims[count++] = claim_of(&t.places[i]);
-	allot(WEIR_ALLOT_FAIR, capacity, claims, count);
+	allot(WEIR_ALLOT_FAIR, mine.capacity, claims, count);
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t target = claims[i].target;
-		uint64_t units;
-
-		if (claims[i].id < 1000) {
-			check_fair(&t.places[claims[i].id], target, slack + 1);
-			continue;
-		}
-		units = weir_share_units(t.leaves[claims[i].id - 1000].share);
-		if (units + slack + 1 < target || units > target + slack + 1)
-			fprintf(stderr, "leaf %u has %llu and not %llu\n",
-				(unsigned)claims[i].id - 1000, (unsigned long long)units,
-				(unsigned long long)target);
-		CHECK(units + slack + 1 >= target && units <= target + slack + 1);
+		if (claims[i].id < 1000)
+			parts[claims[i].id] = (struct part){claims[i].target, mine.slack + 1};
+		else
+			check_leaf((unsigned)claims[i].id - 1000, claims[i].target, mine.slack + 1);
 	}
+}
+
+/* Each has what it is due. Who is above comes first in the list. */
+static void check_fair(uint64_t capacity)
+{
+	struct part parts[PLACES_MAX] = {{capacity, 0}};
+
+	for (unsigned i = 0; i < t.place_count; i++)
+		check_place(&t.places[i], parts);
 }
 
 /* Two regions, of unequal weights and wants, and one member at the root itself. */
@@ -559,7 +577,7 @@ static void fair(void)
 {
 	plant_two(0);
 	run(120);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	CHECK(sum_in(NULL) == CAPACITY);
 	/* What one region leaves, the other has. */
 	for (unsigned i = 1; i < 5; i++) {
@@ -567,12 +585,12 @@ static void fair(void)
 		CHECK(weir_share_want(t.leaves[i].share, 10) == 0);
 	}
 	run(120);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	CHECK(sum_in(NULL) == 990);
 	end();
 	plant_three();
 	run(200);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	CHECK(sum_in(NULL) == CAPACITY);
 	end();
 }
@@ -614,7 +632,7 @@ static void carrier_dies(void)
 	CHECK(sum_in(east) == 0 && sum_in(NULL) == 950);
 	open_carrier(east, &east->carriers[0]);
 	run(120);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	end();
 }
 
@@ -633,7 +651,7 @@ static void carrier_stops(void)
 	CHECK(weir_share_want(t.leaves[5].share, 700) == 0);
 	run(300);
 	CHECK(acting(&t.places[1]) != first);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	end();
 }
 
@@ -668,7 +686,7 @@ static void below_is_lost(void)
 	CHECK(sum_in(NULL) == 950);
 	t.places[1].down = false;
 	run(200);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	end();
 }
 
@@ -680,10 +698,10 @@ static void cut(void)
 	run(100);
 	CHECK(sum_in(NULL) <= 300);
 	run(100);
-	check_fair(&t.places[0], 300, 0);
+	check_fair(300);
 	set_capacity(900);
 	run(200);
-	check_fair(&t.places[0], 900, 0);
+	check_fair(900);
 	end();
 }
 
@@ -760,7 +778,7 @@ static void late_shrinking(void)
 	CHECK(sum_in(NULL) == CAPACITY);
 	first->next = t.now;
 	run(200);
-	check_fair(&t.places[0], CAPACITY, 0);
+	check_fair(CAPACITY);
 	end();
 }
 
@@ -917,7 +935,7 @@ static void wild(unsigned seed, bool three)
 	heal();
 	set_capacity(1000);
 	run(400);
-	check_fair(&t.places[0], 1000, 0);
+	check_fair(1000);
 	end();
 }
 
@@ -955,7 +973,7 @@ static void configurations(void)
 
 int main(int argc, char **argv)
 {
-	const unsigned seeds = argc > 1 ? (unsigned)atoi(argv[1]) : 10;
+	const unsigned seeds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10;
 
 	configurations();
 	fair();
