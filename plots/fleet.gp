@@ -44,7 +44,7 @@ plot simulated using (in_one(0) ? column("members") : NaN):(column("attempts")) 
 	for [i = 1:3] load_table using (is(word(stores, i)) ? column("members") : NaN):(column("attempts")) \
 		with linespoints linecolor rgb word(colours, i) linewidth 1 pointtype 6 pointsize 0.8
 do for [i = 2:7] { unset label i }
-set label 1 at screen from_left(560), screen from_top(22) "bytes a second, of the busiest store" \
+set label 1 at screen from_left(560), screen from_top(22) "bytes a second, of the one store or the root" \
 	font large textcolor rgb ink
 set label 2 at screen from_left(560), screen from_top(40) \
 	"keys and values, read and written" font small textcolor rgb grey
