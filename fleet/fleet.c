@@ -232,24 +232,26 @@ static int start_threads(struct weir_fleet *f)
 	return r;
 }
 
-static int open_store(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+int fleet_open_store(const struct weir_fleet_config *config, struct weir_store **store,
+		     struct weir_store **own, char *why)
 {
-	struct weir_store_config store;
+	struct weir_store_config how;
 	int r;
 
-	f->store = config->store;
-	if (f->store != NULL)
+	*store = config->store;
+	*own = NULL;
+	if (*store != NULL)
 		return 0;
-	if (config->store_config != NULL && config->store_config->size != sizeof(store))
+	if (config->store_config != NULL && config->store_config->size != sizeof(how))
 		return store_say(-EINVAL, why, "The store's configuration is of another version.");
-	weir_store_config_init(&store);
+	weir_store_config_init(&how);
 	if (config->store_config != NULL)
-		store = *config->store_config;
+		how = *config->store_config;
 	if (config->address != NULL)
-		store.address = config->address;
-	store.lazy = 1;
-	r = weir_store_open(&store, &f->own_store, why, WHY_SIZE);
-	f->store = f->own_store;
+		how.address = config->address;
+	how.lazy = 1;
+	r = weir_store_open(&how, own, why, WHY_SIZE);
+	*store = *own;
 	return r;
 }
 
@@ -286,7 +288,7 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
 {
-	int r = open_store(f, config, why);
+	int r = fleet_open_store(config, &f->store, &f->own_store, why);
 
 	if (r == 0)
 		r = set_times(f, config, why);
@@ -306,7 +308,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	return 0;
 }
 
-static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+int fleet_make(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
 {
 	struct weir_fleet *f;
 	int r = check_config(config, why);
@@ -317,11 +319,6 @@ static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet 
 	if (f == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
 	r = set_up(f, config, why);
-	if (r == 0 && !f->manual) {
-		r = start_threads(f);
-		if (r != 0)
-			(void)store_say(r, why, "There is no thread to be had.");
-	}
 	if (r != 0) {
 		weir_store_close(f->own_store);
 		free(f);
@@ -329,6 +326,44 @@ static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet 
 	}
 	*fleet = f;
 	return 0;
+}
+
+int fleet_start(struct weir_fleet *f, char *why)
+{
+	const int r = f->manual ? 0 : start_threads(f);
+
+	if (r != 0)
+		return store_say(r, why, "There is no thread to be had.");
+	f->runs = !f->manual;
+	return 0;
+}
+
+void fleet_stop(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->ending = true;
+	pthread_cond_signal(&f->wake);
+	pthread_mutex_unlock(&f->lock);
+	if (f->runs) {
+		pthread_join(f->thread, NULL);
+		end_teller(f);
+	}
+	f->runs = false;
+}
+
+static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+{
+	struct weir_fleet *f = NULL;
+	int r = fleet_make(config, &f, why);
+
+	if (r != 0)
+		return r;
+	r = fleet_start(f, why);
+	if (r == 0)
+		*fleet = f;
+	else
+		weir_fleet_close(f);
+	return r;
 }
 
 int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why,
@@ -350,14 +385,7 @@ void weir_fleet_close(struct weir_fleet *f)
 {
 	if (f == NULL)
 		return;
-	pthread_mutex_lock(&f->lock);
-	f->ending = true;
-	pthread_cond_signal(&f->wake);
-	pthread_mutex_unlock(&f->lock);
-	if (!f->manual) {
-		pthread_join(f->thread, NULL);
-		end_teller(f);
-	}
+	fleet_stop(f);
 	for (struct weir_parts *p = f->parts, *next; p != NULL; p = next) {
 		next = p->next;
 		parts_drop(p);

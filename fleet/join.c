@@ -73,6 +73,8 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		s->config.period = WEIR_S;
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
+	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
+	s->bound = WEIR_FOREVER;
 	s->limit = (struct limit_record){
 		.capacity = c->capacity,
 		.allotment = c->allotment,
@@ -178,7 +180,7 @@ void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 		.state = state_of(s),
 		.units = weir_share_units(s),
 		.wants = s->told,
-		.capacity = s->limit.capacity,
+		.capacity = s->limit.capacity + s->carried,
 		.effective = s->effective,
 		.fence = s->fence,
 		.members = s->members,

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_SIZE 72 /* of a ledger, at most */
+#define LINE_SIZE 72                         /* of a ledger, at most */
+#define LEFT_MAX  (UINT64_C(7200) * 1000000) /* no lease is longer */
 
 void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM])
 {
@@ -101,6 +102,26 @@ bool member_parse(const char *text, size_t size, struct member_record *m)
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
 	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, '\n');
 	return is_over(&r) && m->weight > 0;
+}
+
+size_t up_print(const struct up_record *record, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(
+		text, RECORD_SIZE,
+		"weir-up 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 "\n",
+		record->carried, record->tick, record->left, record->id, record->session);
+}
+
+bool up_parse(const char *text, size_t size, struct up_record *u)
+{
+	struct reader r = reader_of(text, size, "weir-up 1 ");
+
+	u->carried = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	u->tick = number(&r, 10, UINT64_MAX, ' ');
+	u->left = number(&r, 10, LEFT_MAX, ' ');
+	u->id = number(&r, 16, UINT64_MAX, ' ');
+	u->session = number(&r, 10, UINT64_MAX, '\n');
+	return is_over(&r);
 }
 
 char *ledger_print(const struct ledger *l, size_t *size)

@@ -6,6 +6,8 @@
  * LIMIT/led       who holds how much: stays. A line counts as long as the member's row is there,
  *                 made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member is to hold nothing: stays (drain.h)
+ * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
+ * LIMIT/carrier   of a region: who writes that: gone with its session
  */
 #ifndef WEIR_FLEET_LEDGER_H
 #define WEIR_FLEET_LEDGER_H
@@ -28,6 +30,17 @@ struct member_record {
 	int32_t priority;
 };
 
+/*
+ * What a region holds above (region.c). It is sure for so long from a moment on that was not before
+ * the commit of that number.
+ */
+struct up_record {
+	uint64_t carried;
+	uint64_t tick;
+	uint64_t left;        /* microseconds */
+	uint64_t id, session; /* of the region above, for whoever carries it next */
+};
+
 struct ledger_line {
 	uint64_t id, fence, grant;
 };
@@ -47,10 +60,12 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 /* The length of the text. */
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
+size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 
 /* False: it is no such text. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
+bool up_parse(const char *text, size_t size, struct up_record *record);
 
 /* The text is freed by the caller; NULL: no memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

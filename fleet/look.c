@@ -49,7 +49,7 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 	const size_t size = limit->size;
 	struct weir_fleet_limit full = {
 		.size = size,
-		.capacity = v->limit.capacity,
+		.capacity = v->limit.capacity + v->carried,
 		.effective = view_effective(v, v->ledger.throttle),
 		.allotment = v->limit.allotment,
 		.reserved = v->limit.reserved,

@@ -23,6 +23,8 @@ void view_clear(struct limit_view *v)
 	v->has_limit = false;
 	v->count = 0;
 	v->ledger_version = 0;
+	v->up_version = 0;
+	v->carried = 0;
 	v->strange = false;
 	ledger_clear(&v->ledger);
 	drains_clear(&v->drains);
@@ -100,6 +102,11 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_row *ro
 		v->has_limit = limit_parse(row->value, row->size, &v->limit);
 		v->strange |= !v->has_limit;
 	}
+	if (strcmp(rest, "up") == 0) {
+		v->up_version = row->version;
+		v->strange |= !up_parse(row->value, row->size, &v->up);
+		v->carried = v->up.carried;
+	}
 	return true;
 }
 
@@ -126,7 +133,7 @@ uint64_t view_grant(const struct limit_view *v, const struct seen_member *member
 
 uint64_t view_effective(const struct limit_view *v, uint32_t throttle)
 {
-	__extension__ const unsigned __int128 full = v->limit.capacity;
+	__extension__ const unsigned __int128 full = v->limit.capacity + v->carried;
 
 	return (uint64_t)(full * throttle / THROTTLE_NONE);
 }
@@ -140,6 +147,16 @@ static bool counts(const struct limit_view *v, const struct ledger_line *line)
 							: NULL;
 
 	return member != NULL && member->made == line->fence;
+}
+
+uint64_t view_granted(const struct limit_view *v)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < v->ledger.count; i++)
+		if (counts(v, &v->ledger.lines[i]))
+			sum += v->ledger.lines[i].grant;
+	return sum;
 }
 
 const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
@@ -159,6 +176,11 @@ static uint64_t beyond(const struct limit_record *limit, uint64_t wants)
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t greatest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* What this one is due, with what it wants now. */
@@ -278,7 +300,8 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	/* What newcomers want is for later. */
 	if (p->learning && !plan->drained)
 		target = least(beyond(&v->limit, p->record.wants), p->held);
-	plan->grant = allot_step(v->limit.allotment, plan->shared, target, others);
+	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
+	plan->grant = greatest(plan->due, least(p->floor, mine));
 	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
 		      must_move(v, p);
 	line = (struct ledger_line){p->id, plan->fence, plan->grant};

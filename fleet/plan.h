@@ -21,6 +21,9 @@ struct limit_view {
 	struct seen_member *members;
 	size_t count, room;
 	uint64_t ledger_version; /* 0: there is none */
+	uint64_t up_version;     /* 0: it is no region's */
+	struct up_record up;
+	uint64_t carried; /* of that, what counts */
 	struct ledger ledger;
 	struct drains drains;
 	bool strange; /* something of it is of no version that is known here */
@@ -41,7 +44,10 @@ const struct seen_member *view_member(const struct limit_view *view, uint64_t id
 /* What the ledger grants a member; 0 where its line is of another lease, or there is none. */
 uint64_t view_grant(const struct limit_view *view, const struct seen_member *member);
 
-/* The capacity, as far as throttling leaves it. */
+/* What the ledger grants to all who are there. Of a view that is sorted. */
+uint64_t view_granted(const struct limit_view *view);
+
+/* The capacity, with what is carried, as far as throttling leaves it. */
 uint64_t view_effective(const struct limit_view *view, uint32_t throttle);
 
 /* Who plans. */
@@ -49,6 +55,7 @@ struct planner {
 	uint64_t id;
 	struct member_record record; /* as it is to be */
 	uint64_t held;               /* used now, by a lease that has not ended */
+	uint64_t floor;              /* of its line, what it cannot give back yet */
 	bool learning;               /* the store has forgotten: what is held is claimed, no more */
 	bool unsettled; /* a commit that checked this version of the ledger may yet come */
 	uint64_t unsettled_version;
@@ -64,6 +71,7 @@ struct plan {
 	bool write;      /* the ledger below */
 	uint64_t fence;  /* of its own row; 0: there is none */
 	uint64_t grant;  /* to be used, at once if it is less, after the commit if it is more */
+	uint64_t due;    /* the same, if there were no floor */
 	uint64_t shared; /* capacity that is shared out */
 	uint64_t effective;
 	uint32_t members;

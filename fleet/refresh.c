@@ -1,10 +1,10 @@
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *
- * One question each for all limits of the process, up to twenty. What is to shrink, shrinks before
- * the commit; what is to grow, grows when it has been acknowledged. Where another was quicker, all
- * is read again. Where nothing was heard of a commit, the lesser of both is used until the ledger
- * has moved on: what it says then, is so.
+ * One question for all limits of the process, up to 128, and a commit for 42. What is to shrink,
+ * shrinks before the commit; what is to grow, grows when it has been acknowledged. Where another
+ * was quicker, all is read again. Where nothing was heard of a commit, the lesser of both is used
+ * until the ledger has moved on: what it says then, is so.
  *
  * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
  * that differ, and 2 ms: so it has ended here before it has for the store. It is longer for a
@@ -20,10 +20,9 @@
 
 #include "parts.h"
 
-#define AT_ONCE  20 /* limits of a commit: a row each of limit, member and ledger */
+#define READ_MAX WEIR_STORE_ROWS_MAX       /* limits of a reading: a prefix each */
+#define AT_ONCE  (WEIR_STORE_ROWS_MAX / 3) /* of a commit: a row each of limit, member and ledger */
 #define ATTEMPTS 8
-
-_Static_assert(3 * AT_ONCE <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
 
 static int fail(struct weir_fleet *f, int r)
 {
@@ -31,8 +30,7 @@ static int fail(struct weir_fleet *f, int r)
 	return r;
 }
 
-/* The lease as it counts here. */
-static weir_time end_of(weir_time sent, weir_dur granted)
+weir_time fleet_lease_end(weir_time sent, weir_dur granted)
 {
 	const weir_dur margin = granted / 100 + 2 * WEIR_MS;
 
@@ -57,6 +55,15 @@ static void forget_session(struct weir_fleet *f)
 	}
 }
 
+/* It is leased for as long as the session is, and what is carried from above. */
+static void lease(struct weir_share *s)
+{
+	const weir_time deadline = s->fleet->deadline;
+
+	s->until = deadline < s->bound ? deadline : s->bound;
+	share_publish(s);
+}
+
 static int begin_session(struct weir_fleet *f)
 {
 	const weir_time sent = fleet_now(f);
@@ -67,7 +74,7 @@ static int begin_session(struct weir_fleet *f)
 		f->session = 0;
 		return fail(f, r);
 	}
-	f->deadline = end_of(sent, granted);
+	f->deadline = fleet_lease_end(sent, granted);
 	return 0;
 }
 
@@ -83,14 +90,15 @@ static int keep_session(struct weir_fleet *f)
 	}
 	if (r != 0)
 		return fail(f, r);
-	f->deadline = end_of(sent, granted);
+	f->deadline = fleet_lease_end(sent, granted);
 	return 0;
 }
 
 /* The shares that are being looked at, and what there is no memory for. */
 struct batch {
-	struct weir_share *shares[AT_ONCE];
+	struct weir_share *shares[READ_MAX];
 	size_t count;
+	weir_time asked;
 	bool full;
 };
 
@@ -111,8 +119,8 @@ static bool take(void *arg, const struct weir_row *row)
 
 static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_view *view)
 {
-	char prefix[AT_ONCE][WEIR_SHARE_NAME_MAX + 2];
-	const char *prefixes[AT_ONCE];
+	char prefix[READ_MAX][WEIR_SHARE_NAME_MAX + 2];
+	const char *prefixes[READ_MAX];
 	int r;
 
 	for (size_t i = 0; i < b->count; i++) {
@@ -120,6 +128,7 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_view *v
 		prefixes[i] = prefix[i];
 		view_clear(&b->shares[i]->view);
 	}
+	b->asked = fleet_now(f);
 	r = weir_store_read(f->store, prefixes, b->count, take, b, view);
 	if (r != 0)
 		return fail(f, r);
@@ -146,6 +155,43 @@ static void note_view(struct weir_share *s, const struct weir_view *view)
 	settle_claims(s, view);
 }
 
+/* The first of each refresh is remembered. */
+static void note_look(struct weir_share *s, weir_time asked, uint64_t version)
+{
+	memmove(s->looks + 1, s->looks, sizeof(s->looks) - sizeof(s->looks[0]));
+	s->looks[0] = (struct look){asked, version};
+}
+
+/*
+ * Until when what is carried is sure. The tick came after what was seen before it, and it is sure
+ * for so long from a moment on that was not before the tick: no clock but our own is asked.
+ */
+static weir_time sure_until(const struct weir_share *s)
+{
+	const struct up_record *up = &s->view.up;
+	const weir_dur left = up->left * WEIR_US;
+
+	for (unsigned i = 0; i < LOOKS && s->looks[i].asked != 0; i++)
+		if (s->looks[i].version < up->tick) {
+			const weir_time end = s->looks[i].asked + left - left / 100;
+
+			return end > s->above ? end : s->above;
+		}
+	return s->above;
+}
+
+/* What is carried counts as long as it is sure; where the store has forgotten it, as before. */
+static weir_time weigh_above(struct weir_share *s)
+{
+	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->above;
+
+	if (s->view.up_version == 0 && s->learning)
+		s->view.carried = s->carried;
+	if (end <= fleet_now(s->fleet))
+		s->view.carried = 0;
+	return end;
+}
+
 static struct planner planner_of(const struct weir_share *s)
 {
 	return (struct planner){
@@ -154,6 +200,7 @@ static struct planner planner_of(const struct weir_share *s)
 			   .weight = s->config.weight,
 			   .priority = s->config.priority},
 		.held = share_is_leased(s) ? s->held : 0,
+		.floor = s->floor,
 		.learning = s->learning,
 		.unsettled = s->unsettled,
 		.unsettled_version = s->unsettled_version,
@@ -167,8 +214,7 @@ static struct planner planner_of(const struct weir_share *s)
 static void hold(struct weir_share *s, uint64_t grant)
 {
 	s->held = grant;
-	s->until = s->fleet->deadline;
-	share_publish(s);
+	lease(s);
 }
 
 /* What is held is held on, by the lease as it is now. */
@@ -176,8 +222,7 @@ static void extend(struct weir_share *s)
 {
 	if (s->fence == 0 || !share_is_leased(s))
 		return;
-	s->until = s->fleet->deadline;
-	share_publish(s);
+	lease(s);
 }
 
 static void note_drain(struct weir_share *s)
@@ -186,20 +231,31 @@ static void note_drain(struct weir_share *s)
 	(void)snprintf(s->drained_key, sizeof(s->drained_key), "%s", s->drain_key);
 }
 
-static int plan_share(struct weir_share *s)
+/* Whoever wrote for it before may do so yet, until the ledger has moved on. */
+static void take_over(struct weir_share *s)
 {
-	const struct planner planner = planner_of(s);
+	if (!s->adopted)
+		return;
+	s->adopted = false;
+	s->unsettled = true;
+	s->unsettled_version = s->view.ledger_version;
+}
+
+/* All but what is strange. */
+static int plan_known(struct weir_share *s)
+{
+	const weir_time above = weigh_above(s);
+	struct planner planner;
 	int r;
 
-	if (s->view.strange) {
-		extend(s);
-		s->fleet->strange = true;
-		s->settled = true;
-		return 0;
-	}
+	take_over(s);
+	planner = planner_of(s);
 	r = plan_make(&s->view, &planner, &s->plan);
 	if (r != 0)
 		return r;
+	s->above = above;
+	s->carried = s->view.carried;
+	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	s->told = planner.record.wants;
 	if (s->plan.join)
@@ -215,6 +271,20 @@ static int plan_share(struct weir_share *s)
 	else
 		extend(s);
 	s->settled = !s->plan.write && !s->plan.tell;
+	return 0;
+}
+
+static int plan_share(struct weir_share *s)
+{
+	int r = s->fleet->region != NULL ? region_survey(s->fleet->region) : 0;
+
+	if (r != 0)
+		return r;
+	if (!s->view.strange)
+		return plan_known(s);
+	extend(s);
+	s->fleet->strange = true;
+	s->settled = true;
 	return 0;
 }
 
@@ -281,6 +351,9 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 		return -ENOMEM;
 	w->ledgers[w->ledger_count++] = text;
 	check_row(w, s->ledger_key, WEIR_CHECK_VERSION, s->view.ledger_version);
+	/* What is carried must be what was reckoned with. */
+	if (s->view.up_version != 0)
+		check_row(w, s->up_key, WEIR_CHECK_VERSION, s->view.up_version);
 	write_row(w, s->ledger_key, WEIR_WRITE_PUT, text, size);
 	return 0;
 }
@@ -354,10 +427,12 @@ static int commit(struct weir_fleet *f, struct writing *w)
 }
 
 /*
- * All that is to be written of a batch, at once; later each by itself, as they hinder each other.
+ * All that is to be written of a batch, many at once; later each by itself, as they hinder each
+ * other.
  */
 static int commit_batch(struct weir_fleet *f, struct batch *b, bool together)
 {
+	const size_t most = together ? AT_ONCE : 1;
 	size_t i = 0;
 	int r = 0;
 
@@ -368,7 +443,7 @@ static int commit_batch(struct weir_fleet *f, struct batch *b, bool together)
 			if (!b->shares[i]->settled)
 				r = write_share(&w, b->shares[i]);
 			i++;
-		} while (r == 0 && i < b->count && (together || w.count == 0));
+		} while (r == 0 && i < b->count && w.count < most);
 		if (r == 0 && w.count > 0)
 			r = commit(f, &w);
 		end_writing(&w);
@@ -406,6 +481,8 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 		for (size_t i = 0; i < b->count && r == 0; i++) {
 			note_view(b->shares[i], &view);
 			r = plan_share(b->shares[i]);
+			if (r == 0 && attempt == 0)
+				note_look(b->shares[i], b->asked, view.version);
 		}
 		if (r == 0)
 			r = commit_batch(f, b, attempt == 0);
@@ -434,7 +511,7 @@ static void end_refresh(struct weir_share *s, int r)
  */
 static bool goes_on(int r)
 {
-	return r != -EIO && r != -ESTALE;
+	return r != -EIO && r != -ESTALE && r != -ECANCELED;
 }
 
 static int refresh_shares(struct weir_fleet *f)
@@ -445,7 +522,7 @@ static int refresh_shares(struct weir_fleet *f)
 	while (next != NULL && goes_on(r)) {
 		struct batch b = {.count = 0};
 
-		for (; next != NULL && b.count < AT_ONCE; next = next->next) {
+		for (; next != NULL && b.count < READ_MAX; next = next->next) {
 			next->settled = false;
 			b.shares[b.count++] = next;
 		}
@@ -474,7 +551,7 @@ static int refresh_parts(struct weir_fleet *f)
 	return first;
 }
 
-static int refresh_all(struct weir_fleet *f)
+int fleet_refresh_own(struct weir_fleet *f)
 {
 	int r = keep_session(f), parts = 0;
 
@@ -483,6 +560,11 @@ static int refresh_all(struct weir_fleet *f)
 	if (f->session != 0 && goes_on(r))
 		parts = refresh_parts(f);
 	return r != 0 ? r : parts;
+}
+
+static int refresh_all(struct weir_fleet *f)
+{
+	return f->region != NULL ? region_refresh(f->region) : fleet_refresh_own(f);
 }
 
 int fleet_refresh(struct weir_fleet *f)

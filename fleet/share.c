@@ -31,11 +31,16 @@ uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
 	return most > 0 ? z % most : z;
 }
 
+void share_name_as(struct weir_share *s, uint64_t id)
+{
+	s->id = id;
+	member_key(s->name, "m", id, s->own_key);
+	member_key(s->name, "drain", id, s->drain_key);
+}
+
 void share_rename(struct weir_share *s)
 {
-	s->id = fleet_draw(s->fleet, 0);
-	member_key(s->name, "m", s->id, s->own_key);
-	member_key(s->name, "drain", s->id, s->drain_key);
+	share_name_as(s, fleet_draw(s->fleet, 0));
 }
 
 bool share_is_leased(const struct weir_share *s)

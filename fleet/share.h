@@ -27,12 +27,20 @@
 
 #define WANT_UNSAID UINT64_MAX /* of the word want: it is made of the demand */
 
+/* A limit as it was read: what is of a later commit has happened after that was asked. */
+struct look {
+	weir_time asked;
+	uint64_t version;
+};
+
+#define LOOKS 4 /* refreshes that a region's carrier may take for one */
+
 struct weir_share {
 	struct weir_fleet *fleet;
 	struct weir_share *next;
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
-	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM];
+	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM], up_key[KEY_ROOM];
 	char drain_key[KEY_ROOM], drained_key[KEY_ROOM]; /* of id, of drained_as */
 	uint64_t id;
 	uint64_t drained_as; /* nothing may be used; 0: it may */
@@ -49,9 +57,15 @@ struct weir_share {
 	uint64_t fence;            /* of its row in this session; 0: none */
 	uint64_t held;             /* of what is shared, used now */
 	weir_time until;           /* of the lease that it is held by */
+	weir_time bound;           /* no lease is longer: of what is carried from above, that is */
+	weir_time above;           /* so long what is carried is sure */
+	uint64_t carried;          /* of the capacity, if it is */
+	struct look looks[LOOKS];  /* the last one first */
 	uint64_t effective;
 	uint32_t members;
 	bool learning;
+	bool adopted;   /* of a region: another may have written for it */
+	uint64_t floor; /* of a region: what is handed out below */
 	bool unsettled;
 	uint64_t unsettled_version;
 	uint32_t throttle_seen;
@@ -77,7 +91,7 @@ struct weir_fleet {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
-	bool ending, hurried;
+	bool runs, ending, hurried;
 
 	/* Taken after lock, and never held while the store is asked. */
 	pthread_mutex_t telling; /* of the list of shares, and what they have told */
@@ -88,7 +102,8 @@ struct weir_fleet {
 
 	struct weir_share *shares;
 	unsigned count;
-	struct weir_parts *parts; /* parts.h */
+	struct weir_region *region; /* whose way to the store above this is; or NULL */
+	struct weir_parts *parts;   /* parts.h */
 	unsigned parts_count;
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, for us */
@@ -104,6 +119,18 @@ bool fleet_is_name(const char *name);
 
 /* Whether a limit can be like that: 0; -EINVAL and a sentence. */
 int limit_check(const struct limit_record *limit, char *why);
+
+/* Open the store that a configuration means; *own is closed by who opens it. */
+int fleet_open_store(const struct weir_fleet_config *config, struct weir_store **store,
+		     struct weir_store **own, char *why);
+
+/* A fleet that does nothing yet; and what begins and ends its doing. */
+int fleet_make(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why);
+int fleet_start(struct weir_fleet *fleet, char *why);
+void fleet_stop(struct weir_fleet *fleet);
+
+/* How long a session counts here that was granted when this was sent. */
+weir_time fleet_lease_end(weir_time sent, weir_dur granted);
 
 /* A number below most; any, if that is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
@@ -122,6 +149,9 @@ void share_drop(struct weir_share *share);
 /* Another number, under which nobody has written anything. */
 void share_rename(struct weir_share *share);
 
+/* Another's number, and what goes with it. */
+void share_name_as(struct weir_share *share, uint64_t id);
+
 /* Whether it has a lease that has not ended. */
 bool share_is_leased(const struct weir_share *share);
 
@@ -129,5 +159,15 @@ uint64_t share_wants(const struct weir_share *share);
 
 /* Keep the session, look at all shares, and take what is due. The lock is held. */
 int fleet_refresh(struct weir_fleet *fleet);
+
+/* The same, for a region that may. */
+int fleet_refresh_own(struct weir_fleet *fleet);
+
+/*
+ * Of a region (region.c): a refresh; and, within one, what is to be known of below between reading
+ * above and writing there. -ECANCELED: another carries it.
+ */
+int region_refresh(struct weir_region *region);
+int region_survey(struct weir_region *region);
 
 #endif

@@ -342,6 +342,65 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
 /* The store that a fleet is in: for those above, and for what fences guard. */
 WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
 
+/*
+ * A region: the members of a limit in one store, below, are together one member of a limit in
+ * another, above. What it holds there they share, by leases that end before its own. Its members
+ * join the limit below as any other, with a capacity that is no more than what is reserved for the
+ * region above: 0, where nothing is. What is carried comes on top.
+ *
+ * Any process that reaches both stores may open it, and several should: one of them carries, and
+ * another goes on with what the region holds when that one is gone. A region may be above others.
+ */
+struct weir_region;
+
+struct weir_region_config {
+	size_t size; /* set by weir_region_config_init() */
+
+	/*
+	 * The fleet above: its store and its times. Here the lease is 30 s, and a refresh a sixth of
+	 * it, if nothing is said; let it be twice as long as the members' leases, or more.
+	 */
+	const struct weir_fleet_config *above;
+	/*
+	 * The limit above, and the region as a member of it. weight 0: that of all its members. What
+	 * it wants is what they want: wants is of no use; nor is loss: without the store above, the
+	 * region has what is reserved.
+	 */
+	const struct weir_share_config *limit;
+	/*
+	 * The store below; and as lease, how long a carrier may be silent before another takes over: a
+	 * third of the lease above. The rest is of no use.
+	 */
+	const struct weir_fleet_config *below;
+	const char *name; /* of the limit below; NULL: as above */
+};
+
+#define weir_region_config_init(config) weir_region_config_init_sized((config), sizeof(*(config)))
+WEIR_API void weir_region_config_init_sized(struct weir_region_config *config, size_t size);
+
+/*
+ * Take part in carrying a region. What config points to need not live longer than the call, but
+ * stores. 0; -EINVAL with a sentence; or as weir_fleet_open() and weir_share_join().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_region_open(const struct weir_region_config *config,
+					      struct weir_region **region, char *why,
+					      size_t why_size);
+
+/*
+ * End it. What the region holds stays as it is until its lease ends, for another to carry. NULL is
+ * allowed.
+ */
+WEIR_API void weir_region_close(struct weir_region *region);
+
+/*
+ * Its fleet above: for weir_fleet_step(), where it is manual, weir_fleet_refresh() and
+ * weir_fleet_error(). Nothing else is to be joined in it. And its share there, for
+ * weir_share_info_take(): WEIR_SHARE_LOCAL or WEIR_SHARE_LOST where another carries it. Both are
+ * the region's.
+ */
+WEIR_API struct weir_fleet *weir_region_fleet(struct weir_region *region);
+WEIR_API struct weir_share *weir_region_share(struct weir_region *region);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,8 +46,8 @@ extern "C" {
 /* Bytes of a value. */
 #define WEIR_STORE_VALUE_MAX ((size_t)1 << 20)
 
-/* Of one commit or reading. */
-#define WEIR_STORE_ROWS_MAX 64
+/* Of one commit or reading; as many as etcd takes. */
+#define WEIR_STORE_ROWS_MAX 128
 
 /* A row as it is read. Key and value are the store's, for as long as the call lasts. */
 struct weir_row {
