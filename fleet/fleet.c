@@ -356,7 +356,7 @@ static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet 
 	struct weir_fleet *f = NULL;
 	int r = fleet_make(config, &f, why);
 
-	if (r != 0)
+	if (f == NULL)
 		return r;
 	r = fleet_start(f, why);
 	if (r == 0)

@@ -124,7 +124,7 @@ int limit_check(const struct limit_record *limit, char *why);
 int fleet_open_store(const struct weir_fleet_config *config, struct weir_store **store,
 		     struct weir_store **own, char *why);
 
-/* A fleet that does nothing yet; and what begins and ends its doing. */
+/* A fleet that does nothing yet, NULL where it fails; and what begins and ends its doing. */
 int fleet_make(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why);
 int fleet_start(struct weir_fleet *fleet, char *why);
 void fleet_stop(struct weir_fleet *fleet);
