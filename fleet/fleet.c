@@ -308,7 +308,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	return 0;
 }
 
-int fleet_make(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
 {
 	struct weir_fleet *f;
 	int r = check_config(config, why);
@@ -354,7 +354,7 @@ void fleet_stop(struct weir_fleet *f)
 static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
 {
 	struct weir_fleet *f = NULL;
-	int r = fleet_make(config, &f, why);
+	int r = fleet_prepare(config, &f, why);
 
 	if (f == NULL)
 		return r;

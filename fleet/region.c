@@ -402,7 +402,7 @@ static int open_above(struct weir_region *r, const struct weir_region_config *c,
 		above.lease = REGION_LEASE;
 	if (above.refresh == 0)
 		above.refresh = above.lease / REFRESHES;
-	error = fleet_make(&above, &r->fleet, why);
+	error = fleet_prepare(&above, &r->fleet, why);
 	if (error != 0)
 		return error;
 	limit.wants = NULL;

@@ -125,7 +125,7 @@ int fleet_open_store(const struct weir_fleet_config *config, struct weir_store *
 		     struct weir_store **own, char *why);
 
 /* A fleet that does nothing yet, NULL where it fails; and what begins and ends its doing. */
-int fleet_make(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why);
+int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why);
 int fleet_start(struct weir_fleet *fleet, char *why);
 void fleet_stop(struct weir_fleet *fleet);
 
