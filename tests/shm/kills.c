@@ -24,6 +24,9 @@
 #define WORKERS 8
 #define LIMIT   5
 
+#define WHO  UINT64_C(0xff)
+#define NEXT UINT64_C(0x100)
+
 /* Rounds that each worker must do after the last kill, and the seconds that this may take. */
 #define GOES_ON  50
 #define PATIENCE 60
@@ -35,9 +38,10 @@ struct worker {
 
 /* Shared, beside the limiter: what tells whether it is right. */
 struct table {
-	_Atomic uint32_t seat[LIMIT]; /* who sits there: a worker's number from 1; 0: nobody */
-	_Atomic uint32_t standing;    /* times that somebody had a permit and no seat */
-	_Atomic uint32_t over;        /* the workers are to end */
+	/* Who sits there, a worker's number from 1 or nobody, and above that how many have sat. */
+	_Atomic uint64_t seat[LIMIT];
+	_Atomic uint32_t standing; /* times that somebody had a permit and no seat */
+	_Atomic uint32_t over;     /* the workers are to end */
 	struct worker worker[WORKERS];
 };
 
@@ -76,21 +80,50 @@ static void *share(size_t size)
 	return at;
 }
 
-static void sit(uint32_t number, uint64_t *random)
+static bool take_seat(uint32_t number, unsigned *seat)
 {
 	for (unsigned i = 0; i < LIMIT; i++) {
-		uint32_t nobody = 0;
+		uint64_t word = atomic_load(&table->seat[i]);
 
-		if (!atomic_compare_exchange_strong(&table->seat[i], &nobody, number))
+		*seat = i;
+		if ((word & WHO) == 0 &&
+		    atomic_compare_exchange_strong(&table->seat[i], &word, word + NEXT + number))
+			return true;
+	}
+	return false;
+}
+
+/* All at once, and not one after the other: nobody came or went between two looks. */
+static bool all_taken(void)
+{
+	uint64_t seen[LIMIT];
+
+	for (unsigned i = 0; i < LIMIT; i++) {
+		seen[i] = atomic_load(&table->seat[i]);
+		if ((seen[i] & WHO) == 0)
+			return false;
+	}
+	for (unsigned i = 0; i < LIMIT; i++)
+		if (atomic_load(&table->seat[i]) != seen[i])
+			return false;
+	return true;
+}
+
+static void sit(uint32_t number, uint64_t *random)
+{
+	unsigned seat;
+
+	while (!take_seat(number, &seat)) {
+		if (!all_taken())
 			continue;
-		for (uint64_t n = draw(random) % 3000; n > 0; n--)
-			atomic_signal_fence(memory_order_acq_rel);
-		if (draw(random) % 4 == 0)
-			usleep((useconds_t)(draw(random) % 1000));
-		atomic_store(&table->seat[i], 0);
+		atomic_fetch_add(&table->standing, 1);
 		return;
 	}
-	atomic_fetch_add(&table->standing, 1);
+	for (uint64_t n = draw(random) % 3000; n > 0; n--)
+		atomic_signal_fence(memory_order_acq_rel);
+	if (draw(random) % 4 == 0)
+		usleep((useconds_t)(draw(random) % 1000));
+	atomic_fetch_and(&table->seat[seat], ~WHO);
 }
 
 static int queue_up(struct weir_limiter *limiter, uint64_t *random, struct weir_token *token)
@@ -165,11 +198,9 @@ static void dismiss(uint32_t number)
 
 	CHECK(kill(pid, SIGKILL) == 0);
 	CHECK(waitpid(pid, NULL, 0) == pid);
-	for (unsigned i = 0; i < LIMIT; i++) {
-		uint32_t who = number;
-
-		atomic_compare_exchange_strong(&table->seat[i], &who, 0);
-	}
+	for (unsigned i = 0; i < LIMIT; i++)
+		if ((atomic_load(&table->seat[i]) & WHO) == number)
+			atomic_fetch_and(&table->seat[i], ~WHO);
 }
 
 static void reap(struct weir_limiter *limiter)

@@ -27,7 +27,7 @@ expect 0 "^$base-a +10 +6 " stat "$base-a"
 kill -9 "$c"
 wait "$c" 2>/dev/null
 one_line 0 "^$base-a: 1 dead process, 4 permits given back\$" reap --evict="$c" "$base-a"
-expect 0 "^$base-a +10 +2 .* 1\$" stat "$base-a"
+expect 0 "^$base-a +10 +2 .* [1-9]\$" stat "$base-a"
 
 # Again and again, and it tells of what is new.
 hold d 4 "$base-a" -

@@ -18,7 +18,8 @@ fail()
 rm -rf "$work"
 mkdir -p "$work/root"
 "$cmake" -S "$source" -B "$work/build" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release \
-	-DWEIR_TESTS=OFF -DWEIR_EXAMPLES=OFF -DWEIR_BENCH=OFF -DWEIR_MAN=OFF \
+	-DWEIR_TESTS=OFF -DWEIR_EXAMPLES=OFF -DWEIR_BENCH=OFF -DWEIR_MAN=OFF -DWEIR_TOOL=OFF \
+	-DWEIR_FLEET=OFF -DWEIR_ADAPTERS=nginx \
 	-DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON || exit 1
 "$cmake" --build "$work/build" --parallel 2 --target weir nginx-module || exit 1
 (cd "$work/build" && "$cpack" -D CPACK_COMPONENTS_ALL=weir_nginx -B "$work/debs") || exit 1
