@@ -238,11 +238,12 @@ static void stop(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(server->base);
 }
 
+/* Also while no client is there, and a thread is at the report of one who left. */
 static void *run_loop(void *arg)
 {
 	const struct server *server = arg;
 
-	event_base_dispatch(server->base);
+	event_base_loop(server->base, EVLOOP_NO_EXIT_ON_EMPTY);
 	return NULL;
 }
 
