@@ -123,7 +123,7 @@ cut_while_read()
 {
 	size=$(wc -c <"/dev/shm$base-a")
 	cp "/dev/shm$base-a" "/dev/shm$base-d"
-	while [ ! -e "$work/enough" ]; do
+	while kill -0 $$ 2>/dev/null && [ ! -e "$work/enough" ]; do
 		truncate -s 4096 "/dev/shm$base-d"
 		truncate -s "$size" "/dev/shm$base-d"
 		dd if="/dev/shm$base-a" of="/dev/shm$base-d" conv=notrunc bs=65536 2>/dev/null
