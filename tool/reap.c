@@ -127,40 +127,41 @@ static void tell(const char *name, const struct weir_shm_reaped *reaped, bool ag
 	fflush(stdout);
 }
 
-static int reap(const struct wanted *wanted, const char *name, struct weir_limiter *limiter,
-		char *why, size_t why_size)
+static int reap(const struct wanted *wanted, struct weir_limiter *limiter,
+		struct weir_shm_reaped *reaped, char *why, size_t why_size)
 {
 	const bool evict = wanted->pid != 0 || wanted->number != 0;
-	struct weir_shm_reaped reaped;
 	uint32_t number = 0;
 	char text[128];
 	int r = evict ? find_dead(wanted, limiter, &number, why, why_size) : 0;
 
 	if (r != 0)
 		return r;
-	r = evict ? weir_shm_evict(limiter, number, &reaped) : weir_shm_reap(limiter, &reaped);
-	if (r == 0)
-		tell(name, &reaped, wanted->repeat.interval > 0);
-	else if (r == -EAGAIN)
+	r = evict ? weir_shm_evict(limiter, number, reaped) : weir_shm_reap(limiter, reaped);
+	if (r == -EAGAIN)
 		snprintf(why, why_size, "Another process is reaping it.");
-	else
+	else if (r != 0)
 		snprintf(why, why_size, "It cannot be reaped: %s.",
 			 strerror_r(-r, text, sizeof(text)));
 	return r;
 }
 
+/* It has left by the time it tells: who reads that may end it by a closed pipe. */
 static int reap_named(const struct wanted *wanted, const char *name)
 {
 	struct weir_limiter *limiter;
+	struct weir_shm_reaped reaped;
 	char why[512];
 	int r = weir_shm_open(name, 0, NULL, 0, &limiter, why, sizeof(why));
 
 	if (r == -ENOENT && wanted->count == 0)
 		return 0;
 	if (r == 0) {
-		r = reap(wanted, name, limiter, why, sizeof(why));
+		r = reap(wanted, limiter, &reaped, why, sizeof(why));
 		weir_shm_detach(limiter);
 	}
+	if (r == 0)
+		tell(name, &reaped, wanted->repeat.interval > 0);
 	/* Who reaps again and again need not be the only one. */
 	if (r == 0 || (r == -EAGAIN && wanted->repeat.interval > 0))
 		return 0;

@@ -43,7 +43,12 @@ wait "$reaper" 2>/dev/null
 
 # All there are: this one among them.
 expect 0 "^$base-a: nobody has died\$" reap -- "$base-a"
-"$weir" reap 2>/dev/null | grep -q "^$base-a: nobody has died\$" || complain 'not among all'
+"$weir" reap >"$work/all" 2>/dev/null
+grep -q "^$base-a: nobody has died\$" "$work/all" || complain 'not among all'
+
+# Whom nobody listens to has left before a closed pipe ends it.
+(sleep 0.2 && exec "$weir" reap "$base-a") | :
+! "$weir" stat -m "$base-a" | grep -q " dead " || complain 'a reaper died at its seat'
 exec 3>&-
 wait "$a" || complain 'the holder failed'
 exit $failed

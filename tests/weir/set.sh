@@ -47,10 +47,10 @@ capped=$("$weir" stat -p "$base-a" | awk '$1 == "live" { print $2 }')
 expect 0 '' set "$base-a" live.share=0.5
 is 2 "$capped" live
 
-# Who changes it is there for a moment, and so are others, who look at all limiters of the machine.
+# Who changes it is there for a moment, and so are others, who reap all limiters of the machine.
 is_alone()
 {
-	"$weir" stat -m "$base-a" | grep -c '^  #' | grep -qx 1
+	"$weir" stat -m "$base-a" | grep -c "^  #.* alive " | grep -qx 1
 }
 wait_for is_alone
 exec 3>&- 4>&-
