@@ -10,6 +10,8 @@
 #include "share.h"
 #include "store.h"
 
+#define OWN_ROWS 3 /* of a limit, whoever its members are */
+
 int limit_check(const struct limit_record *l, char *why)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
@@ -39,16 +41,21 @@ static int write_limit(struct weir_store *store, const char *name, const struct 
 	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
 }
 
-static int configure(struct weir_store *store, const char *name,
-		     const struct weir_fleet_limit *limit, char *why)
+static struct limit_record record_of(const struct weir_fleet_limit *limit)
 {
-	const struct limit_record record = {
+	return (struct limit_record){
 		.capacity = limit->capacity,
 		.allotment = limit->allotment,
 		.reserved = limit->reserved,
 		.members = limit->members_max,
 		.lease = (limit->lease != 0 ? limit->lease : LEASE_DEFAULT) / WEIR_MS,
 	};
+}
+
+static int configure(struct weir_store *store, const char *name,
+		     const struct weir_fleet_limit *limit, char *why)
+{
+	struct limit_record record;
 	int r;
 
 	if (limit->size != sizeof(*limit))
@@ -58,6 +65,7 @@ static int configure(struct weir_store *store, const char *name,
 				 WEIR_SHARE_NAME_MAX);
 	if (limit->lease > LEASE_MAX)
 		return store_say(-EINVAL, why, "lease is above an hour.");
+	record = record_of(limit);
 	r = limit_check(&record, why);
 	if (r == 0)
 		r = write_limit(store, name, &record, limit->version);
@@ -97,22 +105,24 @@ int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capac
 	return r;
 }
 
-/* Its ledger, and what is drained of it, too. */
+/* Its ledger, what a region has carried for it, and what is drained of it, too. */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {
-	char key[2][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - 2][KEY_ROOM];
+	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up"};
+	char key[OWN_ROWS][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - OWN_ROWS][KEY_ROOM];
 	const struct weir_check check = {key[0], WEIR_CHECK_VERSION, v->limit_version};
-	struct weir_write writes[WEIR_STORE_ROWS_MAX] = {
-		{key[0], WEIR_WRITE_ERASE, NULL, 0},
-		{key[1], WEIR_WRITE_ERASE, NULL, 0},
-	};
-	size_t count = 2;
+	struct weir_write writes[WEIR_STORE_ROWS_MAX];
+	size_t count = 0;
 
-	(void)snprintf(key[0], KEY_ROOM, "%s/cfg", name);
-	(void)snprintf(key[1], KEY_ROOM, "%s/led", name);
-	for (; count < WEIR_STORE_ROWS_MAX && count - 2 < v->drains.count; count++) {
-		member_key(name, "drain", v->drains.ids[count - 2], drains[count - 2]);
-		writes[count] = (struct weir_write){drains[count - 2], WEIR_WRITE_ERASE, NULL, 0};
+	for (; count < OWN_ROWS; count++) {
+		(void)snprintf(key[count], KEY_ROOM, "%s/%s", name, rows[count]);
+		writes[count] = (struct weir_write){key[count], WEIR_WRITE_ERASE, NULL, 0};
+	}
+	for (; count < WEIR_STORE_ROWS_MAX && count - OWN_ROWS < v->drains.count; count++) {
+		member_key(name, "drain", v->drains.ids[count - OWN_ROWS],
+			   drains[count - OWN_ROWS]);
+		writes[count] = (struct weir_write){drains[count - OWN_ROWS], WEIR_WRITE_ERASE,
+						    NULL, 0};
 	}
 	return weir_store_commit(store, 0, &check, 1, writes, count, NULL);
 }

@@ -57,8 +57,8 @@ typedef void weir_granted_fn(void *arg);
  * 0: the permit is in *token, *wait is none, and granted() will not be called; -EINPROGRESS: it
  * waits, for weir_poll() or weir_cancel(), and may have been granted already; -EAGAIN: it is
  * refused: the queue is full, or there is none, or the call's priority is being shed; -EINVAL: as
- * weir_try_acquire_for(). A call that waits in vain is counted as rejected once it is cancelled.
- * call may be NULL: an ordinary one; a bypass gets through. granted may be NULL for those who poll.
+ * weir_try_acquire_for(). In shadow mode nobody is refused, and nobody waits. call may be NULL:
+ * an ordinary one; a bypass gets through. granted may be NULL for those who poll.
  */
 WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue(struct weir_limiter *limiter,
 						     const struct weir_call *call,

@@ -28,6 +28,7 @@
 #include "../stress/check.h"
 #include "proxy.h"
 #include "server.h"
+#include "wall.h"
 
 #define MEMBERS  6
 #define CAPACITY 600
@@ -38,12 +39,6 @@
 #define BUCKETS  1024
 #define SECOND   (WEIR_S / BUCKET)
 #define HISTORY  (5 * WEIR_S / BUCKET) /* a lease, and what a server may be late */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FAKETIME ""
-#else
-#define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-#endif
 
 /* The service, and what it cannot see. By buckets of time. */
 struct board {
@@ -58,7 +53,8 @@ struct gale {
 	uint64_t chance, seed;
 	struct server server;
 	struct proxy proxies[2];
-	char direct[128], clock[64];
+	char direct[128];
+	struct wall wall;
 	struct weir_store *store;
 	pid_t members[MEMBERS];
 	weir_time stopped[MEMBERS], back[MEMBERS]; /* until then; 0: it runs */
@@ -194,13 +190,8 @@ static void start_member(struct gale *g, unsigned index, int fd)
 	CHECK(g->members[index] >= 0);
 	if (g->members[index] != 0)
 		return;
-	if (index == MEMBERS - 1 && g->clock[0] != '\0') {
-		setenv("LD_PRELOAD", FAKETIME, 1);
-		setenv("FAKETIME_TIMESTAMP_FILE", g->clock, 1);
-		setenv("FAKETIME_NO_CACHE", "1", 1);
-		setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
-		setenv("DONT_FAKE_MONOTONIC", "1", 1);
-	}
+	if (index == MEMBERS - 1)
+		wall_follow(&g->wall);
 	execv("/proc/self/exe", argv);
 	_exit(127);
 }
@@ -211,17 +202,6 @@ static void kill_member(struct gale *g, unsigned index)
 	CHECK(waitpid(g->members[index], NULL, 0) == g->members[index]);
 	g->members[index] = 0;
 	g->stopped[index] = 0;
-}
-
-static void set_clock(const struct gale *g, const char *offset)
-{
-	char temporary[80];
-	FILE *file;
-
-	(void)snprintf(temporary, sizeof(temporary), "%s.new", g->clock);
-	file = fopen(temporary, "w");
-	CHECK(file != NULL && fputs(offset, file) >= 0 && fclose(file) == 0);
-	CHECK(rename(temporary, g->clock) == 0);
 }
 
 /* As soon as the server answers; so long the old capacity holds. */
@@ -292,9 +272,9 @@ static void disturb(struct gale *g)
 		disturb_server(g, until);
 		return;
 	case 7:
-		if (g->clock[0] == '\0')
+		if (!wall_can(&g->wall))
 			return;
-		set_clock(g, offsets[draw(&g->chance) % 3]);
+		wall_set(&g->wall, offsets[draw(&g->chance) % 3]);
 		g->clock_back = now() + WEIR_S;
 		g->clocks++;
 		return;
@@ -324,7 +304,7 @@ static void recover(struct gale *g, int fd)
 			g->calm[i] = 0;
 		}
 	if (g->clock_back != 0 && t >= g->clock_back) {
-		set_clock(g, "+0");
+		wall_set(&g->wall, "+0");
 		g->clock_back = 0;
 	}
 	if (g->server_back == 0 || t < g->server_back)
@@ -469,12 +449,7 @@ static void set_up(struct gale *g)
 			       g->kind[0] == 'e' ? "etcd" : "redis", g->server.port);
 	}
 	open_direct(g);
-	if (access(FAKETIME, R_OK) == 0) {
-		(void)snprintf(g->clock, sizeof(g->clock), "/tmp/weir-gale-%d", (int)getpid());
-		set_clock(g, "+0");
-	} else {
-		printf("no libfaketime: no clock is set\n");
-	}
+	wall_begin(&g->wall);
 }
 
 static void tear_down(struct gale *g)
@@ -490,8 +465,7 @@ static void tear_down(struct gale *g)
 	} else {
 		CHECK(shm_unlink(g->direct + 4) == 0);
 	}
-	if (g->clock[0] != '\0')
-		(void)unlink(g->clock);
+	wall_end(&g->wall);
 }
 
 int main(int argc, char **argv)

@@ -23,17 +23,11 @@
 #include "../stress/check.h"
 #include "plan.h"
 #include "server.h"
+#include "wall.h"
 
 #define MEMBERS  3
 #define CAPACITY 120
 #define EACH     (CAPACITY / MEMBERS)
-/* Sanitizers must come first among what is loaded. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FAKETIME ""
-#else
-#define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-#endif
-
 /* What a member shows of itself. */
 struct slot {
 	_Atomic uint64_t units, loops;
@@ -48,7 +42,8 @@ static int slots_fd;
 struct rig {
 	bool remote;
 	struct server server;
-	char address[128], clock[64], lease[16];
+	char address[128], lease[16];
+	struct wall wall;
 	pid_t members[MEMBERS];
 	pthread_t sniffer;
 	_Atomic bool ending;
@@ -119,13 +114,8 @@ static void spawn_member(struct rig *rig, unsigned index)
 	CHECK(rig->members[index] >= 0);
 	if (rig->members[index] == 0) {
 		/* The last one's wall clock is set while it runs. */
-		if (index == MEMBERS - 1 && rig->clock[0] != '\0') {
-			setenv("LD_PRELOAD", FAKETIME, 1);
-			setenv("FAKETIME_TIMESTAMP_FILE", rig->clock, 1);
-			setenv("FAKETIME_NO_CACHE", "1", 1);
-			setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
-			setenv("DONT_FAKE_MONOTONIC", "1", 1);
-		}
+		if (index == MEMBERS - 1)
+			wall_follow(&rig->wall);
 		execv("/proc/self/exe", argv);
 		_exit(127);
 	}
@@ -251,21 +241,10 @@ static void stop(struct rig *rig)
 	wait_for(0, 2, EACH, "it went on with nothing, and asked");
 }
 
-static void set_clock(const struct rig *rig, const char *offset)
-{
-	char temporary[80];
-	FILE *file;
-
-	(void)snprintf(temporary, sizeof(temporary), "%s.new", rig->clock);
-	file = fopen(temporary, "w");
-	CHECK(file != NULL && fputs(offset, file) >= 0 && fclose(file) == 0);
-	CHECK(rename(temporary, rig->clock) == 0);
-}
-
 /* Whether all have what they had, for a lease from when the clock is set. */
 static bool stands(const struct rig *rig, const char *offset)
 {
-	set_clock(rig, offset);
+	wall_set(&rig->wall, offset);
 	for (unsigned i = 0; i < 40; i++) {
 		sleep_ms((unsigned)atoi(rig->lease) / 40);
 		for (unsigned j = 0; j < MEMBERS; j++)
@@ -283,14 +262,14 @@ static void clocks(struct rig *rig)
 {
 	static const char *const offsets[] = {"+1h", "-1h"};
 
-	if (rig->clock[0] == '\0')
+	if (!wall_can(&rig->wall))
 		return;
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned tries = 0;
 
 		while (!stands(rig, offsets[i])) {
 			CHECK(++tries < 5);
-			set_clock(rig, "+0");
+			wall_set(&rig->wall, "+0");
 			wait_for(0, 2, EACH, "once more");
 		}
 	}
@@ -356,12 +335,7 @@ static void set_up(struct rig *rig, const char *kind)
 	slots_fd = memfd_create("slots", 0);
 	CHECK(slots_fd >= 0 && ftruncate(slots_fd, sizeof(*slots) * MEMBERS) == 0);
 	map_slots(slots_fd);
-	if (access(FAKETIME, R_OK) == 0) {
-		(void)snprintf(rig->clock, sizeof(rig->clock), "/tmp/weir-clock-%d", (int)getpid());
-		set_clock(rig, "+0");
-	} else {
-		printf("no libfaketime: no clock is set\n");
-	}
+	wall_begin(&rig->wall);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		spawn_member(rig, i);
 	CHECK(pthread_create(&rig->sniffer, NULL, sniff, rig) == 0);
@@ -379,8 +353,7 @@ static void tear_down(struct rig *rig)
 		server_end(&rig->server);
 	else
 		CHECK(shm_unlink(rig->address + 4) == 0);
-	if (rig->clock[0] != '\0')
-		(void)unlink(rig->clock);
+	wall_end(&rig->wall);
 	CHECK(rig->looks > 100);
 	printf("never above the capacity, in %u looks at the ledger\n", rig->looks);
 }

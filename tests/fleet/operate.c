@@ -223,7 +223,30 @@ static void bad_input(void)
 	end();
 }
 
-/* A member that is gone leaves nothing of its drain when the limit goes. */
+static void write_row(const char *key, const char *value)
+{
+	const struct weir_write write = {key, WEIR_WRITE_PUT, value, strlen(value)};
+
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
+}
+
+static bool count_row(void *arg, const struct weir_row *row)
+{
+	(void)row;
+	++*(unsigned *)arg;
+	return true;
+}
+
+static unsigned rows_left(void)
+{
+	static const char *const all[] = {""};
+	unsigned count = 0;
+
+	CHECK(weir_store_read(w.store, all, 1, count_row, &count, NULL) == 0);
+	return count;
+}
+
+/* Nothing is left of it: no drain of a member that is gone, nor what a region has carried. */
 static void removed(void)
 {
 	begin(1, 0);
@@ -232,19 +255,14 @@ static void removed(void)
 	world_kill(&w, 0);
 	world_run(&w, 2 * LEASE);
 	CHECK(look(1).absent == 1);
+	write_row("limit/up", "weir-up 1 0 1 0 1 1\n");
 	CHECK(weir_fleet_remove(w.store, "limit") == 0);
+	CHECK(rows_left() == 0);
 	CHECK(weir_fleet_remove(w.store, "limit") == -ENOENT);
 	world_enter(&w, 0, 100);
 	world_run(&w, ROUNDS);
 	CHECK(world_units(&w, 0) == 100 && look(1).absent == 0);
 	end();
-}
-
-static void write_row(const char *key, const char *value)
-{
-	const struct weir_write write = {key, WEIR_WRITE_PUT, value, strlen(value)};
-
-	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
 
 struct listed {

@@ -278,8 +278,8 @@ WEIR_API void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t
 /*
  * Look at a limit from outside, without joining it: fill *limit, and visit its members, in the
  * order of their numbers, those that are drained and not there last, until visit() (may be NULL)
- * answers false. 0; -EINVAL: the name; -ENOENT:
- * there is no such limit; -EPROTO: it is of another version; or as weir_store_read().
+ * answers false. 0; -EINVAL: the name; -ENOENT: there is no such limit; -EPROTO: it is of another
+ * version; or as weir_store_read().
  */
 WEIR_API int weir_fleet_look(struct weir_store *store, const char *name,
 			     struct weir_fleet_limit *limit,
