@@ -21,6 +21,8 @@
 #define TTL_MIN  (2 * WEIR_S) /* it grants no less */
 #define LATE     WEIR_S       /* it looks for what is over each half second */
 #define KEY_SIZE (2 * WEIR_STORE_KEY_MAX + 4)
+#define TRANSACT "/v3/kv/txn"
+#define KEEP     "/v3/lease/keepalive"
 
 struct etcd {
 	struct weir_store store;
@@ -86,13 +88,18 @@ static int look_at_header(struct etcd *e, const json_t *answer, uint64_t *versio
 	return 0;
 }
 
+static json_t *transaction(json_t *compare, json_t *success, json_t *failure)
+{
+	return json_pack("{s:o*, s:o*, s:o*}", "compare", compare, "success", success, "failure",
+			 failure);
+}
+
 /* A transaction, whose three parts it takes. 0: it answered, and *succeeded or not. */
 static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *failure,
 		    bool harmless, uint64_t *version, json_t **answer)
 {
-	json_t *request = json_pack("{s:o*, s:o*, s:o*}", "compare", compare, "success", success,
-				    "failure", failure);
-	int r = etcd_ask(e->link, "/v3/kv/txn", request, harmless, answer);
+	int r = etcd_ask(e->link, TRANSACT, transaction(compare, success, failure), harmless,
+			 answer);
 
 	if (r == 0)
 		r = look_at_header(e, *answer, version);
@@ -173,25 +180,28 @@ static int etcd_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, 
 }
 
 /* It answers for a lease that is over too, without a time. */
+static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
+{
+	const json_t *result = json_object_get(answer, "result");
+	uint64_t seconds;
+
+	if (!etcd_number(result, "TTL", &seconds) || seconds > 1000000000 ||
+	    json_object_get(result, "ID") == NULL)
+		return etcd_senseless(e->link);
+	if (seconds == 0)
+		return store_say(-ESTALE, e->why, "The session is over.");
+	*granted = seconds * WEIR_S;
+	return 0;
+}
+
 static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
 	struct etcd *e = (struct etcd *)self;
 	json_t *answer;
-	const json_t *result;
-	uint64_t seconds;
-	int r = etcd_ask(e->link, "/v3/lease/keepalive", json_pack("{s:o}", "ID", number(session)),
-			 true, &answer);
+	int r = etcd_ask(e->link, KEEP, json_pack("{s:o}", "ID", number(session)), true, &answer);
 
-	if (r != 0)
-		return r;
-	result = json_object_get(answer, "result");
-	if (!etcd_number(result, "TTL", &seconds) || seconds > 1000000000 ||
-	    json_object_get(result, "ID") == NULL)
-		r = etcd_senseless(e->link);
-	else if (seconds == 0)
-		r = store_say(-ESTALE, e->why, "The session is over.");
-	else
-		*granted = seconds * WEIR_S;
+	if (r == 0)
+		r = take_granted(e, answer, granted);
 	json_decref(answer);
 	return r;
 }
@@ -341,23 +351,55 @@ static int show(struct etcd *e, const json_t *answer, size_t count, weir_row_fn 
 	return 0;
 }
 
+static json_t *ranges(const struct etcd *e, const char *const *prefixes, size_t count)
+{
+	json_t *ranges = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(ranges, json_pack("{s:{s:o, s:o}}", "request_range", "key",
+							encoded_key(e, prefixes[i]), "range_end",
+							encoded_end(e, prefixes[i])));
+	return ranges;
+}
+
 static int etcd_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		     weir_row_fn *row, void *arg, struct weir_view *view)
 {
 	struct etcd *e = (struct etcd *)self;
-	json_t *success = json_array(), *answer;
-	int r;
+	json_t *answer;
+	int r = transact(e, NULL, ranges(e, prefixes, count), NULL, true, &view->version, &answer);
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(success, json_pack("{s:{s:o, s:o}}", "request_range", "key",
-							 encoded_key(e, prefixes[i]), "range_end",
-							 encoded_end(e, prefixes[i])));
-	r = transact(e, NULL, success, NULL, true, &view->version, &answer);
 	if (r != 0)
 		return r;
 	view->proven = WEIR_FOREVER;
 	r = show(e, answer, count, row, arg);
 	json_decref(answer);
+	return r < 0 ? r : 0;
+}
+
+/* Nothing is shown to whoever has no session any more. */
+static int etcd_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			      const char *const *prefixes, size_t count, weir_row_fn *row,
+			      void *arg, struct weir_view *view)
+{
+	static const char *const paths[] = {KEEP, TRANSACT};
+	struct etcd *e = (struct etcd *)self;
+	json_t *const requests[] = {
+		json_pack("{s:o}", "ID", number(session)),
+		transaction(NULL, ranges(e, prefixes, count), NULL),
+	};
+	json_t *answers[2];
+	int r = etcd_ask_both(e->link, paths, requests, answers);
+
+	if (r == 0)
+		r = take_granted(e, answers[0], granted);
+	if (r == 0)
+		r = look_at_header(e, answers[1], &view->version);
+	view->proven = WEIR_FOREVER;
+	if (r == 0)
+		r = show(e, answers[1], count, row, arg);
+	json_decref(answers[0]);
+	json_decref(answers[1]);
 	return r < 0 ? r : 0;
 }
 
@@ -393,6 +435,7 @@ static const struct weir_store_ops etcd_ops = {
 	.end = etcd_end,
 	.commit = etcd_commit,
 	.read = etcd_read,
+	.keep_and_read = etcd_keep_and_read,
 	.caps = etcd_caps,
 	.error = etcd_error,
 	.close = etcd_close,

@@ -22,6 +22,13 @@ void etcd_link_close(struct etcd_link *link);
 int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool harmless,
 	     json_t **answer);
 
+/*
+ * Ask two that are harmless at once: neither waits for the other's answer. The requests are taken
+ * away. 0, and two answers to be freed; or what went wrong first.
+ */
+int etcd_ask_both(struct etcd_link *link, const char *const *paths, json_t *const *requests,
+		  json_t **answers);
+
 /* A whole number, which is text in this JSON, and left out where it is 0. False: it is none. */
 bool etcd_number(const json_t *object, const char *name, uint64_t *number);
 

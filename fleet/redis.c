@@ -48,28 +48,60 @@ static int status_of(struct redis *r, const redisReply *reply, size_t elements)
 	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
 }
 
+/* An answer of so many elements; or it is freed, and what its status says. */
+static int checked(struct redis *r, redisReply **reply, size_t elements)
+{
+	int error = status_of(r, *reply, elements);
+
+	if (error == 0)
+		return 0;
+	freeReplyObject(*reply);
+	*reply = NULL;
+	return error;
+}
+
 /* Run the script. 0, and an answer of so many elements to free. */
 static int run(struct redis *r, const struct redis_command *c, size_t elements, redisReply **reply)
 {
 	int error = redis_ask(r, c, reply);
 
-	if (error != 0)
-		return error;
-	error = status_of(r, *reply, elements);
-	if (error != 0) {
-		freeReplyObject(*reply);
-		*reply = NULL;
-	}
-	return error;
+	return error != 0 ? error : checked(r, reply, elements);
 }
+
+/* What is asked, and what came of it. */
+struct question {
+	uint64_t session;
+	weir_dur ttl;
+	const struct weir_check *checks;
+	size_t check_count;
+	const struct weir_write *writes;
+	size_t write_count;
+	const char *const *prefixes;
+	size_t count;
+
+	weir_dur granted;
+	uint64_t version;
+	redisReply *rows; /* to be freed */
+};
+
+typedef int attempt_fn(struct redis *r, struct question *q);
 
 /*
  * Once more, on a new connection: where nothing has come of it because the script was not there,
  * or where it does not matter whether it was done twice.
  */
-static bool worth_again(int error, bool harmless, unsigned attempt)
+static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool harmless)
 {
-	return attempt == 0 && (error == -ENOENT || (error == -EIO && harmless));
+	int error = redis_connect(r);
+
+	if (error == 0)
+		error = attempt(r, q);
+	if (error == -ENOENT || (error == -EIO && harmless)) {
+		error = redis_connect(r);
+		if (error == 0)
+			error = attempt(r, q);
+	}
+	return error == -ENOENT ? -EIO : error;
 }
 
 /* A whole number of text. */
@@ -90,83 +122,81 @@ static int senseless(struct redis *r)
 	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
 }
 
-static int try_begin(struct redis *r, uint64_t session, weir_dur ttl)
+/* Its number is drawn: one that the server counts might come twice, once it forgets. */
+static int try_begin(struct redis *r, struct question *q)
 {
 	struct redis_command c = command_of(r, "begin");
 	redisReply *reply;
 	int error;
 
-	redis_add_number(&c, "%llx", session);
-	redis_add_number(&c, "%llu", ttl / WEIR_MS);
+	if (getrandom(&q->session, sizeof(q->session), 0) != sizeof(q->session))
+		return store_say(-ECANCELED, r->why, "There is no chance to draw from.");
+	q->session |= 1;
+	redis_add_number(&c, "%llx", q->session);
+	redis_add_number(&c, "%llu", q->ttl / WEIR_MS);
 	error = run(r, &c, 1, &reply);
 	if (error == 0)
 		freeReplyObject(reply);
 	return error;
 }
 
-/* Its number is drawn: one that the server counts might come twice, once it forgets. */
 static int redis_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
-	struct redis *r = (struct redis *)self;
-	int error = -EIO;
+	struct question q = {.ttl = ttl};
+	int error = ask((struct redis *)self, &q, try_begin, true);
 
 	*granted = ttl / WEIR_MS * WEIR_MS;
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
-			return store_say(-EIO, r->why, "There is no chance to draw from.");
-		*session |= 1;
-		error = redis_connect(r);
-		if (error == 0)
-			error = try_begin(r, *session, ttl);
-		if (!worth_again(error, true, attempt))
-			break;
-	}
-	if (error != 0)
-		*session = 0;
-	return error == -ENOENT ? -EIO : error;
+	*session = error == 0 ? q.session : 0;
+	return error == -ECANCELED ? -EIO : error;
 }
 
-static int try_keep(struct redis *r, uint64_t session, weir_dur *granted)
+static void put_keep(struct redis *r, const struct question *q, struct redis_command *c)
 {
-	struct redis_command c = command_of(r, "keep");
-	redisReply *reply;
-	uint64_t ms;
-	int error;
+	*c = command_of(r, "keep");
+	redis_add_number(c, "%llx", q->session);
+}
 
-	redis_add_number(&c, "%llx", session);
-	error = run(r, &c, 2, &reply);
-	if (error != 0)
-		return error;
+/* And the answer is freed. */
+static int take_granted(struct redis *r, redisReply *reply, struct question *q)
+{
+	uint64_t ms;
+	int error = 0;
+
 	if (number_of(reply->element[1], &ms) && ms < UINT64_MAX / WEIR_MS)
-		*granted = ms * WEIR_MS;
+		q->granted = ms * WEIR_MS;
 	else
 		error = senseless(r);
 	freeReplyObject(reply);
 	return error;
 }
 
-static int redis_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+static int try_keep(struct redis *r, struct question *q)
 {
-	struct redis *r = (struct redis *)self;
-	int error = -EIO;
+	struct redis_command c;
+	redisReply *reply;
+	int error;
 
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		error = redis_connect(r);
-		if (error == 0)
-			error = try_keep(r, session, granted);
-		if (!worth_again(error, true, attempt))
-			break;
-	}
-	return error == -ENOENT ? -EIO : error;
+	put_keep(r, q, &c);
+	error = run(r, &c, 2, &reply);
+	return error != 0 ? error : take_granted(r, reply, q);
 }
 
-static int try_end(struct redis *r, uint64_t session)
+static int redis_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct question q = {.session = session};
+	int error = ask((struct redis *)self, &q, try_keep, true);
+
+	*granted = q.granted;
+	return error;
+}
+
+static int try_end(struct redis *r, struct question *q)
 {
 	struct redis_command c = command_of(r, "end");
 	redisReply *reply;
 	int error;
 
-	redis_add_number(&c, "%llx", session);
+	redis_add_number(&c, "%llx", q->session);
 	error = run(r, &c, 1, &reply);
 	if (error == 0)
 		freeReplyObject(reply);
@@ -175,58 +205,35 @@ static int try_end(struct redis *r, uint64_t session)
 
 static int redis_end(struct weir_store *self, uint64_t session)
 {
-	struct redis *r = (struct redis *)self;
-	int error = -EIO;
+	struct question q = {.session = session};
 
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		error = redis_connect(r);
-		if (error == 0)
-			error = try_end(r, session);
-		if (!worth_again(error, true, attempt))
-			break;
-	}
-	return error == -ENOENT ? -EIO : error;
+	return ask((struct redis *)self, &q, try_end, true);
 }
 
-/* What is to be committed. */
-struct batch {
-	uint64_t session;
-	const struct weir_check *checks;
-	size_t check_count;
-	const struct weir_write *writes;
-	size_t write_count;
-};
-
-static void add_batch(struct redis_command *c, const struct batch *b)
+static int try_commit(struct redis *r, struct question *q)
 {
 	static const char *const kinds[] = {"absent", "version", "made"};
 	static const char *const writes[] = {"put", "bind", "erase"};
-
-	redis_add_number(c, "%llx", b->session);
-	redis_add_number(c, "%llu", b->check_count);
-	for (size_t i = 0; i < b->check_count; i++) {
-		redis_add(c, b->checks[i].key);
-		redis_add(c, kinds[b->checks[i].kind]);
-		redis_add_number(c, "%llu", b->checks[i].version);
-	}
-	for (size_t i = 0; i < b->write_count; i++) {
-		redis_add(c, b->writes[i].key);
-		redis_add(c, writes[b->writes[i].kind]);
-		redis_add_bytes(c, b->writes[i].value, b->writes[i].size);
-	}
-}
-
-static int try_commit(struct redis *r, const struct batch *b, uint64_t *version)
-{
 	struct redis_command c = command_of(r, "commit");
 	redisReply *reply;
 	int error;
 
-	add_batch(&c, b);
+	redis_add_number(&c, "%llx", q->session);
+	redis_add_number(&c, "%llu", q->check_count);
+	for (size_t i = 0; i < q->check_count; i++) {
+		redis_add(&c, q->checks[i].key);
+		redis_add(&c, kinds[q->checks[i].kind]);
+		redis_add_number(&c, "%llu", q->checks[i].version);
+	}
+	for (size_t i = 0; i < q->write_count; i++) {
+		redis_add(&c, q->writes[i].key);
+		redis_add(&c, writes[q->writes[i].kind]);
+		redis_add_bytes(&c, q->writes[i].value, q->writes[i].size);
+	}
 	error = run(r, &c, 2, &reply);
 	if (error != 0)
 		return error;
-	if (!number_of(reply->element[1], version))
+	if (!number_of(reply->element[1], &q->version))
 		error = senseless(r);
 	freeReplyObject(reply);
 	return error;
@@ -236,18 +243,17 @@ static int redis_commit(struct weir_store *self, uint64_t session, const struct 
 			size_t check_count, const struct weir_write *writes, size_t write_count,
 			uint64_t *version)
 {
-	struct redis *r = (struct redis *)self;
-	const struct batch batch = {session, checks, check_count, writes, write_count};
-	int error = -EIO;
+	struct question q = {
+		.session = session,
+		.checks = checks,
+		.check_count = check_count,
+		.writes = writes,
+		.write_count = write_count,
+	};
+	int error = ask((struct redis *)self, &q, try_commit, false);
 
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		error = redis_connect(r);
-		if (error == 0)
-			error = try_commit(r, &batch, version);
-		if (!worth_again(error, false, attempt))
-			break;
-	}
-	return error == -ENOENT ? -EIO : error;
+	*version = q.version;
+	return error;
 }
 
 static bool row_of(const redisReply *reply, struct weir_row *row)
@@ -285,33 +291,72 @@ static int show(struct redis *r, const redisReply *reply, weir_row_fn *show_row,
 	return 0;
 }
 
-static int try_read(struct redis *r, const char *const *prefixes, size_t count, redisReply **reply)
+static void put_read(struct redis *r, const struct question *q, struct redis_command *c)
 {
-	struct redis_command c = command_of(r, "read");
+	*c = command_of(r, "read");
+	for (size_t i = 0; i < q->count; i++)
+		redis_add(c, q->prefixes[i]);
+}
 
-	for (size_t i = 0; i < count; i++)
-		redis_add(&c, prefixes[i]);
-	return run(r, &c, 4, reply);
+static int try_read(struct redis *r, struct question *q)
+{
+	struct redis_command c;
+
+	put_read(r, q, &c);
+	return run(r, &c, 4, &q->rows);
+}
+
+/* Nothing is shown to whoever has no session any more. */
+static int try_keep_and_read(struct redis *r, struct question *q)
+{
+	struct redis_command c[2];
+	redisReply *replies[2];
+	int error;
+
+	put_keep(r, q, &c[0]);
+	put_read(r, q, &c[1]);
+	error = redis_ask_both(r, c, replies);
+	if (error != 0)
+		return error;
+	error = checked(r, &replies[0], 2);
+	if (error == 0)
+		error = take_granted(r, replies[0], q);
+	if (error != 0) {
+		freeReplyObject(replies[1]);
+		return error;
+	}
+	q->rows = replies[1];
+	return checked(r, &q->rows, 4);
+}
+
+static int read_by(struct redis *r, struct question *q, attempt_fn *attempt, weir_row_fn *row,
+		   void *arg, struct weir_view *view)
+{
+	int error = ask(r, q, attempt, true);
+
+	if (error != 0)
+		return error;
+	error = show(r, q->rows, row, arg, view);
+	freeReplyObject(q->rows);
+	return error;
 }
 
 static int redis_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		      weir_row_fn *row, void *arg, struct weir_view *view)
 {
-	struct redis *r = (struct redis *)self;
-	redisReply *reply = NULL;
-	int error = -EIO;
+	struct question q = {.prefixes = prefixes, .count = count};
 
-	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		error = redis_connect(r);
-		if (error == 0)
-			error = try_read(r, prefixes, count, &reply);
-		if (!worth_again(error, true, attempt))
-			break;
-	}
-	if (error != 0)
-		return error == -ENOENT ? -EIO : error;
-	error = show(r, reply, row, arg, view);
-	freeReplyObject(reply);
+	return read_by((struct redis *)self, &q, try_read, row, arg, view);
+}
+
+static int redis_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			       const char *const *prefixes, size_t count, weir_row_fn *row,
+			       void *arg, struct weir_view *view)
+{
+	struct question q = {.session = session, .prefixes = prefixes, .count = count};
+	int error = read_by((struct redis *)self, &q, try_keep_and_read, row, arg, view);
+
+	*granted = q.granted;
 	return error;
 }
 
@@ -345,6 +390,7 @@ static const struct weir_store_ops redis_ops = {
 	.end = redis_end,
 	.commit = redis_commit,
 	.read = redis_read,
+	.keep_and_read = redis_keep_and_read,
 	.caps = redis_caps,
 	.error = redis_error,
 	.close = redis_close,

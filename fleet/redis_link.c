@@ -72,25 +72,76 @@ static int denied(struct redis *r, const redisReply *reply)
 	return begins(reply->str, "NOSCRIPT") ? -ENOENT : -EIO;
 }
 
-int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply)
+static int unanswered(struct redis *r)
 {
+	(void)store_say(-EIO, r->why, "Redis does not answer: %.128s", r->context->errstr);
+	redis_drop(r);
+	return -EIO;
+}
+
+static int send(struct redis *r, const struct redis_command *c)
+{
+	if (redisAppendCommandArgv(r->context, c->words, (const char **)(uintptr_t)c->word,
+				   c->size) == REDIS_OK)
+		return 0;
+	return unanswered(r);
+}
+
+/* 0, or *reply is NULL. An error that was answered leaves the connection as it is. */
+static int receive(struct redis *r, redisReply **reply)
+{
+	void *received = NULL;
 	int error;
 
-	*reply = redisCommandArgv(r->context, c->words, (const char **)(uintptr_t)c->word, c->size);
-	if (*reply == NULL) {
-		(void)store_say(-EIO, r->why, "Redis does not answer: %.128s", r->context->errstr);
-		redis_drop(r);
-		return -EIO;
-	}
+	*reply = NULL;
+	if (redisGetReply(r->context, &received) != REDIS_OK)
+		return unanswered(r);
+	*reply = received;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
 	error = denied(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
-	if (error == -EACCES || error == -ENOSPC)
-		return error;
-	redis_drop(r);
-	return error == -ENOENT ? -ENOENT : -EIO;
+	return error;
+}
+
+/* What it is after an error: only what is refused for good goes on as before. */
+static int settle(struct redis *r, int error)
+{
+	if (error != 0 && error != -EACCES && error != -ENOSPC)
+		redis_drop(r);
+	return error;
+}
+
+int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply)
+{
+	int error = send(r, c);
+
+	*reply = NULL;
+	return settle(r, error != 0 ? error : receive(r, reply));
+}
+
+int redis_ask_both(struct redis *r, const struct redis_command *c, redisReply **replies)
+{
+	int first, second;
+
+	replies[0] = replies[1] = NULL;
+	first = send(r, &c[0]);
+	if (first == 0)
+		first = send(r, &c[1]);
+	if (first == 0)
+		first = receive(r, &replies[0]);
+	if (r->context == NULL)
+		return first;
+	second = receive(r, &replies[1]);
+	if (first == 0 && second == 0)
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		if (replies[i] != NULL)
+			freeReplyObject(replies[i]);
+		replies[i] = NULL;
+	}
+	return settle(r, first != 0 ? first : second);
 }
 
 /* Ask in plain words, for an answer that nobody needs. */

@@ -51,6 +51,9 @@ void redis_drop(struct redis *redis);
  */
 int redis_ask(struct redis *redis, const struct redis_command *command, redisReply **reply);
 
+/* Ask two at once: both have such an answer, or the first error of theirs. */
+int redis_ask_both(struct redis *redis, const struct redis_command *commands, redisReply **replies);
+
 /* Whether it is text that C can read. */
 bool redis_is_text(const redisReply *reply);
 

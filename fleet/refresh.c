@@ -1,7 +1,8 @@
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *
- * One question for all limits of the process, up to 128, and a commit for 42. What is to shrink,
+ * One question for all limits of the process, up to 128, which keeps the session too, and a commit
+ * for 42. What is to shrink,
  * shrinks before the commit; what is to grow, grows when it has been acknowledged. Where another
  * was quicker, all is read again. Where nothing was heard of a commit, the lesser of both is used
  * until the ledger has moved on: what it says then, is so.
@@ -64,6 +65,12 @@ static void lease(struct weir_share *s)
 	share_publish(s);
 }
 
+static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
+{
+	f->deadline = fleet_lease_end(sent, granted);
+	f->kept = true;
+}
+
 static int begin_session(struct weir_fleet *f)
 {
 	const weir_time sent = fleet_now(f);
@@ -74,7 +81,7 @@ static int begin_session(struct weir_fleet *f)
 		f->session = 0;
 		return fail(f, r);
 	}
-	f->deadline = fleet_lease_end(sent, granted);
+	note_kept(f, sent, granted);
 	return 0;
 }
 
@@ -82,7 +89,7 @@ static int keep_session(struct weir_fleet *f)
 {
 	const weir_time sent = fleet_now(f);
 	weir_dur granted;
-	int r = f->session != 0 ? weir_store_keep(f->store, f->session, &granted) : -ESTALE;
+	int r = weir_store_keep(f->store, f->session, &granted);
 
 	if (r == -ESTALE) {
 		forget_session(f);
@@ -90,8 +97,29 @@ static int keep_session(struct weir_fleet *f)
 	}
 	if (r != 0)
 		return fail(f, r);
-	f->deadline = fleet_lease_end(sent, granted);
+	note_kept(f, sent, granted);
 	return 0;
+}
+
+/* What is read first keeps the session. */
+static int ask(struct weir_fleet *f, const char *const *prefixes, size_t count, weir_row_fn *row,
+	       void *arg, struct weir_view *view)
+{
+	const weir_time sent = fleet_now(f);
+	weir_dur granted;
+	int r;
+
+	if (f->kept)
+		return weir_store_read(f->store, prefixes, count, row, arg, view);
+	r = weir_store_keep_and_read(f->store, f->session, &granted, prefixes, count, row, arg,
+				     view);
+	if (r == 0)
+		note_kept(f, sent, granted);
+	if (r != -ESTALE)
+		return r;
+	forget_session(f);
+	r = begin_session(f);
+	return r == 0 ? weir_store_read(f->store, prefixes, count, row, arg, view) : r;
 }
 
 /* The shares that are being looked at, and what there is no memory for. */
@@ -129,7 +157,7 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_view *v
 		view_clear(&b->shares[i]->view);
 	}
 	b->asked = fleet_now(f);
-	r = weir_store_read(f->store, prefixes, b->count, take, b, view);
+	r = ask(f, prefixes, b->count, take, b, view);
 	if (r != 0)
 		return fail(f, r);
 	return b->full ? -ENOMEM : 0;
@@ -553,8 +581,15 @@ static int refresh_parts(struct weir_fleet *f)
 
 int fleet_refresh_own(struct weir_fleet *f)
 {
-	int r = keep_session(f), parts = 0;
+	int r = 0, parts = 0;
 
+	f->kept = false;
+	if (f->session == 0) {
+		forget_session(f);
+		r = begin_session(f);
+	} else if (f->shares == NULL) {
+		r = keep_session(f);
+	}
 	if (r == 0)
 		r = refresh_shares(f);
 	if (f->session != 0 && goes_on(r))

@@ -107,6 +107,7 @@ struct weir_fleet {
 	unsigned parts_count;
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, for us */
+	bool kept;          /* in this refresh */
 	weir_time next_refresh, next_second;
 	bool reachable;
 	bool strange; /* a limit in the store is of no version that is known here */

@@ -125,6 +125,31 @@ static int gated_read(struct weir_store *self, const char *const *prefixes, size
 	return leave(g, &quiet, g->inner->ops->read(g->inner, prefixes, count, row, arg, view));
 }
 
+/* Of a store that cannot be asked both at once. */
+static int keep_and_read(struct weir_store *store, uint64_t session, weir_dur *granted,
+			 const char *const *prefixes, size_t count, weir_row_fn *row, void *arg,
+			 struct weir_view *view)
+{
+	const struct weir_store_ops *ops = store->ops;
+	int r;
+
+	if (ops->keep_and_read != NULL)
+		return ops->keep_and_read(store, session, granted, prefixes, count, row, arg, view);
+	r = ops->keep(store, session, granted);
+	return r != 0 ? r : ops->read(store, prefixes, count, row, arg, view);
+}
+
+static int gated_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			       const char *const *prefixes, size_t count, weir_row_fn *row,
+			       void *arg, struct weir_view *view)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet,
+		     keep_and_read(g->inner, session, granted, prefixes, count, row, arg, view));
+}
+
 static void gated_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
 	struct gated *g = gated_of(self);
@@ -162,6 +187,7 @@ static const struct weir_store_ops gated_ops = {
 	.end = gated_end,
 	.commit = gated_commit,
 	.read = gated_read,
+	.keep_and_read = gated_keep_and_read,
 	.caps = gated_caps,
 	.error = gated_error,
 	.close = gated_close,
@@ -394,17 +420,41 @@ static bool is_covered(const char *const *prefixes, size_t index)
 	return false;
 }
 
+static bool are_prefixes(const char *const *prefixes, size_t count)
+{
+	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if ((prefixes[i][0] != '\0' && !is_prefix(prefixes[i])) || is_covered(prefixes, i))
+			return false;
+	return true;
+}
+
 int weir_store_read(struct weir_store *store, const char *const *prefixes, size_t count,
 		    weir_row_fn *row, void *arg, struct weir_view *view)
 {
 	struct weir_view unused;
 
-	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
+	if (!are_prefixes(prefixes, count))
 		return -EINVAL;
-	for (size_t i = 0; i < count; i++)
-		if ((prefixes[i][0] != '\0' && !is_prefix(prefixes[i])) || is_covered(prefixes, i))
-			return -EINVAL;
 	return store->ops->read(store, prefixes, count, row, arg, view != NULL ? view : &unused);
+}
+
+int weir_store_keep_and_read(struct weir_store *store, uint64_t session, weir_dur *granted,
+			     const char *const *prefixes, size_t count, weir_row_fn *row, void *arg,
+			     struct weir_view *view)
+{
+	struct weir_view unused;
+	int r;
+
+	*granted = 0;
+	if (session == 0 || !are_prefixes(prefixes, count))
+		return -EINVAL;
+	r = keep_and_read(store, session, granted, prefixes, count, row, arg,
+			  view != NULL ? view : &unused);
+	if (r != 0)
+		*granted = 0;
+	return r;
 }
 
 void weir_store_error(struct weir_store *store, char *text, size_t size)

@@ -1,6 +1,6 @@
 /*
  * load.c - what members of a limit ask of a store, in real time: each refreshes each 5 s, as by
- * default, first while each wants something else each time, which is the most that they can write,
+ * default, or as is said, first while each wants something else each time, which is the most that they can write,
  * and then while nothing changes. They are of one process, whose threads have a connection each.
  */
 #include "commands.h"
@@ -14,9 +14,11 @@
 #include <time.h>
 
 #define THREADS   16
-#define REFRESH   (5 * WEIR_S)
+#define REFRESH   5 /* seconds */
+#define LEASE     6 /* refreshes, as by default */
 #define WANTS_MAX 20
-#define WARM_UP   7.5 /* seconds: all have come once */
+#define WARM_UP   1.5 /* refreshes: all have come once */
+#define CALM_MAX  20  /* of those, until nothing is written any more */
 
 struct member {
 	struct weir_fleet *fleet;
@@ -39,6 +41,7 @@ struct worker {
 static struct load {
 	struct count count;
 	unsigned members;
+	weir_dur refresh;
 	char name[32]; /* of the limit: one that stays in the store is of as many */
 	bool changing;
 	weir_time end;
@@ -57,7 +60,7 @@ static uint64_t draw(uint64_t *state)
 
 static weir_dur pause_of(struct worker *w)
 {
-	return REFRESH / 10 * 8 + draw(&w->chance) % (REFRESH / 2);
+	return load.refresh / 10 * 8 + draw(&w->chance) % (load.refresh / 2);
 }
 
 static void sleep_until(weir_time time)
@@ -115,6 +118,8 @@ static void enter(struct worker *w, struct member *m)
 
 	weir_fleet_config_init(&fleet);
 	fleet.store = &w->meter.store;
+	fleet.lease = LEASE * load.refresh;
+	fleet.refresh = load.refresh;
 	fleet.manual = 1;
 	must_do(weir_fleet_open(&fleet, &m->fleet, why, sizeof(why)), "weir_fleet_open", why);
 	weir_share_config_init(&share);
@@ -123,7 +128,7 @@ static void enter(struct worker *w, struct member *m)
 	must_do(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)), "weir_share_join",
 		why);
 	must_do(weir_share_want(m->share, 1), "weir_share_want", "");
-	m->due = weir_now() + draw(&w->chance) % REFRESH;
+	m->due = weir_now() + draw(&w->chance) % load.refresh;
 }
 
 static void open_store(const char *address, struct weir_store **store)
@@ -197,8 +202,9 @@ static void run(const char *store, double seconds, bool said)
 	real = (double)(weir_now() - begin) / (double)WEIR_S;
 	if (!said || refreshes == 0)
 		return;
-	printf("%s\t%s\t%u\t%.2f\t%.3f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%llu\n", store,
-	       load.changing ? "changing" : "steady", load.members, (double)refreshes / real,
+	printf("%s\t%s\t%u\t%.0f\t%.2f\t%.3f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%llu\n", store,
+	       load.changing ? "changing" : "steady", load.members,
+	       (double)load.refresh / (double)WEIR_S, (double)refreshes / real,
 	       (double)load.count.reads / (double)refreshes,
 	       (double)(load.count.keeps + load.count.reads + load.count.commits) / real,
 	       (double)load.count.commits / real, (double)load.count.sent / 1e3 / real,
@@ -217,25 +223,53 @@ static void check_sum(void)
 		must_do(-ERANGE, "more is granted than there is", "");
 }
 
+/* MEMBERS[@SECONDS]: so many, who refresh each so many. */
+static void take_members(const char *text)
+{
+	char *end;
+	double seconds = REFRESH;
+
+	load.members = (unsigned)strtoul(text, &end, 10);
+	if (*end == '@')
+		seconds = strtod(end + 1, &end);
+	if (*end != '\0' || load.members == 0 || !(seconds >= 1))
+		must_do(-EINVAL, text, "is not MEMBERS or MEMBERS@SECONDS");
+	load.refresh = (weir_dur)(seconds * (double)WEIR_S);
+	(void)snprintf(load.name, sizeof(load.name), "limit-%u", load.members);
+}
+
+/* Until all have what they want. */
+static void calm_down(const char *store, double warm_up)
+{
+	load.changing = false;
+	for (unsigned i = 0; i < CALM_MAX; i++) {
+		run(store, warm_up, false);
+		if (atomic_load(&load.count.commits) == 0)
+			return;
+	}
+}
+
 int load_command(int argc, char **argv)
 {
 	const double seconds = strtod(argv[1], NULL);
-	const double warm_up = seconds < WARM_UP ? seconds : WARM_UP;
 	char store[16] = "";
 
 	(void)sscanf(argv[0], "%15[a-z]", store);
-	printf("store\twants\tmembers\trefreshes_s\tattempts\trequests_s\tcommits_s\tsent_kB_s\t"
+	printf("store\twants\tmembers\teach_s\trefreshes_s\tattempts\trequests_s\tcommits_s\tsent_kB_s\t"
 	       "got_kB_s\trefresh_ms\tfailures\n");
 	for (int i = 2; i < argc; i++) {
-		load.members = (unsigned)strtoul(argv[i], NULL, 10);
-		(void)snprintf(load.name, sizeof(load.name), "limit-%u", load.members);
+		double warm_up;
+
+		take_members(argv[i]);
+		warm_up = WARM_UP * (double)load.refresh / (double)WEIR_S;
+		if (warm_up > seconds)
+			warm_up = seconds;
 		set_up(argv[0]);
 		load.changing = true;
 		run(store, warm_up, false);
 		run(store, seconds, true);
 		check_sum();
-		load.changing = false;
-		run(store, warm_up, false);
+		calm_down(store, warm_up);
 		run(store, seconds, true);
 		tear_down(argv[0]);
 	}

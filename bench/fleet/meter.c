@@ -82,6 +82,20 @@ static int meter_read(struct weir_store *self, const char *const *prefixes, size
 	return r;
 }
 
+/* One question: nobody waits twice. */
+static int meter_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			       const char *const *prefixes, size_t count, weir_row_fn *row,
+			       void *arg, struct weir_view *view)
+{
+	struct meter *m = meter_at(self);
+	struct passing p = {row, arg, 0};
+	int r = weir_store_keep_and_read(m->to, session, granted, prefixes, count, pass, &p, view);
+
+	add(&m->count->reads, 1);
+	add(&m->count->got, p.bytes);
+	return r;
+}
+
 static void meter_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
 	weir_store_caps_take(((struct meter *)self)->to, caps);
@@ -100,6 +114,7 @@ static const struct weir_store_ops meter_ops = {
 	.end = meter_end,
 	.commit = meter_commit,
 	.read = meter_read,
+	.keep_and_read = meter_keep_and_read,
 	.caps = meter_caps,
 	.error = meter_error,
 };

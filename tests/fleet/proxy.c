@@ -38,6 +38,8 @@ static bool bring_answer(const struct pair *p, const char *bytes, ssize_t size)
 {
 	static const char garbage[] = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"]}[:,\"";
 
+	while (mode_of(p->proxy) == PROXY_HOLD)
+		sleep_ms(5);
 	switch (mode_of(p->proxy)) {
 	case PROXY_LOSE:
 		return false;

@@ -14,6 +14,7 @@ enum proxy_mode {
 	PROXY_GARBAGE,  /* something else in place of the answer */
 	PROXY_SWALLOW,  /* the question goes through, and there is never an answer */
 	PROXY_DELAY, /* the question waits until the mode is another one; then its client is gone */
+	PROXY_HOLD,  /* an answer waits until the mode is another one */
 };
 
 struct proxy {

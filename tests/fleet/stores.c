@@ -240,6 +240,25 @@ static void values(struct rig *rig)
 	commit(s, NULL, &more, -EMSGSIZE);
 }
 
+static bool count_row(void *arg, const struct weir_row *row)
+{
+	CHECK(strncmp(row->key, "s/", 2) == 0);
+	++*(int *)arg;
+	return true;
+}
+
+/* Rows; or an error, without one. */
+static int keep_and_count(struct weir_store *s, uint64_t session, weir_dur *granted)
+{
+	static const char *const prefix = "s/";
+	struct weir_view view = {.version = 0};
+	int rows = 0;
+	int r = weir_store_keep_and_read(s, session, granted, &prefix, 1, count_row, &rows, &view);
+
+	CHECK(r == 0 ? view.version != 0 && view.proven != 0 : rows == 0);
+	return r == 0 ? rows : r;
+}
+
 static void bad_input(struct rig *rig)
 {
 	static const char *const keys[] = {
@@ -270,6 +289,7 @@ static void bad_input(struct rig *rig)
 	CHECK(weir_store_begin(s, 0, &session, &granted) == -EINVAL);
 	CHECK(weir_store_begin(s, UINT64_MAX, &session, &granted) == -EINVAL);
 	CHECK(weir_store_keep(s, 0, &granted) == -EINVAL);
+	CHECK(keep_and_count(s, 0, &granted) == -EINVAL);
 	CHECK(weir_store_commit(s, 0, NULL, 0, NULL, 0, NULL) == -EINVAL);
 }
 
@@ -302,8 +322,10 @@ static void sessions(struct rig *rig)
 	CHECK(commit_in(rig, a, &loose) == 0);
 	made = look(s, "s/", "s/a").made;
 	CHECK(weir_store_keep(s, a, &granted) == 0 && granted >= 60 * WEIR_S);
+	CHECK(keep_and_count(s, a, &granted) == 3 && granted >= 60 * WEIR_S);
 	CHECK(weir_store_end(s, a) == 0 && weir_store_end(s, a) == 0);
 	CHECK(look(s, "s/", "s/b").rows == 2 && look(s, "s/a", "s/a").rows == 0);
+	CHECK(keep_and_count(s, a, &granted) == -ESTALE && granted == 0);
 	CHECK(weir_store_keep(s, a, &granted) == -ESTALE);
 	CHECK(commit_in(rig, a, &loose) == -ESTALE && commit_in(rig, a, &mine) == -ESTALE);
 	/* Whoever makes it again is told from who had it. */
@@ -330,6 +352,7 @@ static void expiry(struct rig *rig)
 		CHECK(++tries < 3000);
 		sleep_ms(10);
 	}
+	CHECK(keep_and_count(s, session, &granted) == -ESTALE);
 	CHECK(weir_store_keep(s, session, &granted) == -ESTALE);
 	CHECK(commit_in(rig, session, &mine) == -ESTALE);
 }
@@ -474,10 +497,12 @@ static void lost_replies(struct rig *rig)
 		weir_store_error(s, why, sizeof(why));
 		CHECK(why[0] != '\0');
 		CHECK(weir_store_keep(s, session, &granted) == -EIO);
+		CHECK(keep_and_count(s, session, &granted) == -EIO);
 		set_mode(rig, PROXY_PASS);
 		after = look(s, "l/", "l/row");
 		/* It did happen, and once. */
 		CHECK(after.rows == 1 && after.version > before.version);
+		CHECK(keep_and_count(s, session, &granted) >= 0);
 		CHECK(weir_store_keep(s, session, &granted) == 0);
 		commit(s, &check, &w, -EAGAIN);
 	}

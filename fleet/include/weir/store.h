@@ -125,6 +125,10 @@ struct weir_store_ops {
 		      uint64_t *version);
 	int (*read)(struct weir_store *self, const char *const *prefixes, size_t count,
 		    weir_row_fn *row, void *arg, struct weir_view *view);
+	/* keep, and read if that is done, in one question. NULL: it is asked in two. */
+	int (*keep_and_read)(struct weir_store *self, uint64_t session, weir_dur *granted,
+			     const char *const *prefixes, size_t count, weir_row_fn *row, void *arg,
+			     struct weir_view *view);
 	void (*caps)(struct weir_store *self, struct weir_store_caps *caps);
 	void (*error)(struct weir_store *self, char *text, size_t size);
 	void (*close)(struct weir_store *self);
@@ -203,6 +207,17 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_row_fn *row, void *arg,
 					     struct weir_view *view);
+
+/*
+ * weir_store_keep() and weir_store_read(), for which a server is asked at once: neither waits for
+ * the other's answer. What is read is no older than the sending of this. Where it is not 0,
+ * *granted is 0, and the session may have been kept.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_keep_and_read(struct weir_store *store, uint64_t session,
+						      weir_dur *granted,
+						      const char *const *prefixes, size_t count,
+						      weir_row_fn *row, void *arg,
+						      struct weir_view *view);
 
 /* A sentence about the last call that failed; "" if none did. Never fails. */
 WEIR_API void weir_store_error(struct weir_store *store, char *text, size_t size);
