@@ -97,6 +97,20 @@ void share_publish(struct weir_share *s)
 	pthread_mutex_unlock(&s->fleet->telling);
 }
 
+void share_lease(struct weir_share *s)
+{
+	const weir_time deadline = s->fleet->deadline;
+
+	s->until = deadline < s->bound ? deadline : s->bound;
+	share_publish(s);
+}
+
+void share_hold(struct weir_share *s, uint64_t grant)
+{
+	s->held = grant;
+	share_lease(s);
+}
+
 void share_drop(struct weir_share *s)
 {
 	atomic_store_explicit(&s->lost, lost_units(s), RELAXED);

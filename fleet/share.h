@@ -130,9 +130,6 @@ int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fl
 int fleet_start(struct weir_fleet *fleet, char *why);
 void fleet_stop(struct weir_fleet *fleet);
 
-/* How long a session counts here that was granted when this was sent. */
-weir_time fleet_lease_end(weir_time sent, weir_dur granted);
-
 /* A number below most; any, if that is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
@@ -143,6 +140,12 @@ void share_publish(struct weir_share *share);
 void share_tell(struct weir_share *share);
 
 void share_free(struct weir_share *share);
+
+/* It is leased for as long as the session is, and what is carried from above. */
+void share_lease(struct weir_share *share);
+
+/* So much is held, as the ledger has it, which is acknowledged. */
+void share_hold(struct weir_share *share, uint64_t grant);
 
 /* Nothing is held any more. */
 void share_drop(struct weir_share *share);

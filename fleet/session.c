@@ -1,0 +1,95 @@
+/*
+ * The session of a fleet: begun, kept, and lost.
+ *
+ * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
+ * that differ, and 2 ms: so it has ended here before it has for the store.
+ */
+
+#include "refresh.h"
+
+#include <errno.h>
+
+#include "parts.h"
+
+int fleet_fail(struct weir_fleet *f, int r)
+{
+	weir_store_error(f->store, f->why, sizeof(f->why));
+	return r;
+}
+
+static weir_time lease_end(weir_time sent, weir_dur granted)
+{
+	const weir_dur margin = granted / 100 + 2 * WEIR_MS;
+
+	return granted > margin ? sent + granted - margin : sent;
+}
+
+void session_forget(struct weir_fleet *f)
+{
+	f->session = 0;
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
+		s->fence = 0;
+		s->unsettled = false;
+		share_rename(s);
+	}
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		parts_drop(p);
+		parts_rename(p);
+	}
+}
+
+static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
+{
+	f->deadline = lease_end(sent, granted);
+	f->kept = true;
+}
+
+int session_begin(struct weir_fleet *f)
+{
+	const weir_time sent = fleet_now(f);
+	weir_dur granted;
+	int r = weir_store_begin(f->store, f->lease, &f->session, &granted);
+
+	if (r != 0) {
+		f->session = 0;
+		return fleet_fail(f, r);
+	}
+	note_kept(f, sent, granted);
+	return 0;
+}
+
+int session_keep(struct weir_fleet *f)
+{
+	const weir_time sent = fleet_now(f);
+	weir_dur granted;
+	int r = weir_store_keep(f->store, f->session, &granted);
+
+	if (r == -ESTALE) {
+		session_forget(f);
+		return session_begin(f);
+	}
+	if (r != 0)
+		return fleet_fail(f, r);
+	note_kept(f, sent, granted);
+	return 0;
+}
+
+int session_read(struct weir_fleet *f, const char *const *prefixes, size_t count, weir_row_fn *row,
+		 void *arg, struct weir_view *view)
+{
+	const weir_time sent = fleet_now(f);
+	weir_dur granted;
+	int r;
+
+	if (f->kept)
+		return weir_store_read(f->store, prefixes, count, row, arg, view);
+	r = weir_store_keep_and_read(f->store, f->session, &granted, prefixes, count, row, arg,
+				     view);
+	if (r == 0)
+		note_kept(f, sent, granted);
+	if (r != -ESTALE)
+		return r;
+	session_forget(f);
+	r = session_begin(f);
+	return r == 0 ? weir_store_read(f->store, prefixes, count, row, arg, view) : r;
+}
