@@ -1,10 +1,13 @@
 /*
  * parts [KIND]: the rule by itself, against what is published of other balancers, each case by its
- * number; and members in simulated time, with a store in memory, or one of that kind.
+ * number; the same cases as a member finds them in a store; and members in simulated time. The store
+ * is one in memory, or of that kind.
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/parts.h>
@@ -224,6 +227,113 @@ static void enter(unsigned member, enum weir_parts_strategy strategy)
 	tallies[member] = (struct tally){.parts = NULL};
 	CHECK(weir_parts_open(w.actors[member].fleet, &config, &tallies[member].parts, NULL, 0) ==
 	      0);
+}
+
+/* Who is there besides, and has what a case says, as the store shows it; and what the member did. */
+struct scene {
+	const struct rule *rule;
+	uint64_t self;
+	char worker[128]; /* the member's row; others have the same */
+	uint32_t has, wishes;
+};
+
+static bool see_worker(void *arg, const struct weir_row *row)
+{
+	struct scene *s = arg;
+
+	CHECK(row->size < sizeof(s->worker) && s->self == 0);
+	memcpy(s->worker, row->value, row->size);
+	s->self = strtoull(strrchr(row->key, '/') + 1, NULL, 16);
+	return true;
+}
+
+static uint64_t id_of(const struct scene *s, size_t member)
+{
+	return member == s->rule->me ? s->self : member + 1;
+}
+
+static void set_up(const struct scene *s)
+{
+	char keys[64][32], values[64][24];
+	struct weir_write writes[64];
+	uint64_t session;
+	weir_dur granted;
+	size_t count = 0;
+	uint32_t part = 0;
+
+	CHECK(weir_store_begin(w.store, 600 * WEIR_S, &session, &granted) == 0);
+	for (size_t i = 0; i < s->rule->members; i++) {
+		if (i != s->rule->me) {
+			(void)snprintf(keys[count], 32, "work/worker/%016" PRIx64, id_of(s, i));
+			writes[count] = (struct weir_write){keys[count], WEIR_WRITE_BIND, s->worker,
+							    strlen(s->worker)};
+			count++;
+		}
+		for (uint32_t j = 0; j < s->rule->has[i]; j++, count++) {
+			(void)snprintf(keys[count], 32, "work/part/%" PRIu32, part++);
+			(void)snprintf(values[count], 24, "%016" PRIx64 "\n", id_of(s, i));
+			writes[count] = (struct weir_write){keys[count], WEIR_WRITE_BIND,
+							    values[count], strlen(values[count])};
+		}
+	}
+	CHECK(count == 0 || weir_store_commit(w.store, session, NULL, 0, writes, count, NULL) == 0);
+}
+
+static bool see_part(void *arg, const struct weir_row *row)
+{
+	struct scene *s = arg;
+
+	s->has += strtoull(row->value, NULL, 16) == s->self;
+	return true;
+}
+
+/* It asks for one of whom it should, who has those before the next one's. */
+static bool see_wish(void *arg, const struct weir_row *row)
+{
+	struct scene *s = arg;
+	const unsigned long part = strtoul(strrchr(row->key, '/') + 1, NULL, 10);
+	unsigned long first = 0;
+
+	for (size_t i = 0; i < s->rule->from; i++)
+		first += s->rule->has[i];
+	CHECK(strtoull(row->value, NULL, 16) == s->self);
+	CHECK(part >= first && part < first + s->rule->has[s->rule->from]);
+	s->wishes++;
+	return true;
+}
+
+static void look(const char *prefix, weir_row_fn *see, struct scene *s)
+{
+	CHECK(weir_store_read(w.store, &prefix, 1, see, s, NULL) == 0);
+}
+
+/* A member that has just come finds it like that, and decides once. */
+static void play_rule(const struct rule *r)
+{
+	struct scene s = {.rule = r};
+	struct weir_parts_config config;
+	struct weir_parts *parts;
+
+	begin();
+	world_enter(&w, 0, 0);
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = r->unowned;
+	for (size_t i = 0; i < r->members; i++)
+		config.count += r->has[i];
+	config.strategy = r->balanced ? WEIR_PARTS_BALANCED : WEIR_PARTS_GREEDY;
+	CHECK(weir_parts_open(w.actors[0].fleet, &config, &parts, NULL, 0) == 0);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	look("work/worker/", see_worker, &s);
+	set_up(&s);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	look("work/part/", see_part, &s);
+	look("work/wish/", see_wish, &s);
+	if (s.has != r->has[r->me] + r->takes || s.wishes != r->wishes) {
+		fprintf(stderr, "%s: has %u, asks for %u\n", r->id, s.has, s.wishes);
+		abort();
+	}
+	world_end(&w);
 }
 
 static unsigned owned(unsigned member)
@@ -560,6 +670,8 @@ int main(int argc, char **argv)
 		any_beginning(&state);
 	place_begin(&place, argc == 2 ? argv[1] : "memory");
 	world_place(&place);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		play_rule(&rules[i]);
 	cold(WEIR_PARTS_GREEDY, 1);
 	cold(WEIR_PARTS_BALANCED, 4);
 	newcomers();
