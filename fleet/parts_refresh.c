@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "refresh.h"
+
 #define RELAXED memory_order_relaxed
 
 /*
@@ -138,7 +140,7 @@ static int read_all(struct weir_parts *p)
 		part->owner = part->made = part->wisher = 0;
 		part->wish_row = false;
 	}
-	r = weir_store_read(p->fleet->store, prefixes, 3, take_row, &reading, NULL);
+	r = session_read(p->fleet, prefixes, 3, take_row, &reading, NULL);
 	if (r != 0 || reading.result != 0)
 		return r != 0 ? r : reading.result;
 	if (p->count > 0)

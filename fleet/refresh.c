@@ -309,7 +309,7 @@ int fleet_refresh_own(struct weir_fleet *f)
 	if (f->session == 0) {
 		session_forget(f);
 		r = session_begin(f);
-	} else if (f->shares == NULL) {
+	} else if (f->shares == NULL && f->parts == NULL) {
 		r = session_keep(f);
 	}
 	if (r == 0)

@@ -1,6 +1,6 @@
 /*
- * trips redis|etcd: how often a process with a hundred limits waits for its store each refresh, seen
- * at a proxy in between: once. Its session is kept, and all limits are read, by what is sent before
+ * trips redis|etcd: how often a process with a hundred limits, or with parts, waits for its store each
+ * refresh, seen at a proxy in between: once. Its session is kept, and all of it is read, by what is sent before
  * anything is answered: by one packet to Redis, two to etcd. Only what has changed is more: a commit
  * of up to 42 limits.
  */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/fleet.h>
+#include <weir/parts.h>
 
 #include "../stress/check.h"
 #include "proxy.h"
@@ -63,39 +63,76 @@ static void join(struct weir_fleet *fleet, unsigned index)
 	CHECK(weir_share_want(shares[index], 10) == 0);
 }
 
+static void open_at(const char *address, struct weir_fleet **fleet)
+{
+	struct weir_fleet_config config;
+
+	weir_fleet_config_init(&config);
+	config.address = address;
+	config.lease = 600 * WEIR_S;
+	config.manual = 1;
+	CHECK(weir_fleet_open(&config, fleet, NULL, 0) == 0);
+}
+
+/* A server that listens need not be ready. */
+static void settle(struct weir_fleet *fleet)
+{
+	unsigned tries = 0;
+
+	while (weir_fleet_refresh(fleet) != 0) {
+		CHECK(++tries < 100);
+		sleep_ms(100);
+	}
+}
+
+static void with_limits(struct proxy *proxy, const char *address, unsigned packets)
+{
+	struct weir_fleet *fleet;
+
+	open_at(address, &fleet);
+	for (unsigned i = 0; i < LIMITS; i++)
+		join(fleet, i);
+	settle(fleet);
+	for (unsigned i = 0; i < 3; i++)
+		check_trip(proxy, fleet, packets);
+	for (unsigned i = 0; i < 42; i++)
+		CHECK(weir_share_want(shares[i], 20) == 0);
+	CHECK(asked(proxy, fleet) <= packets + 2);
+	check_trip(proxy, fleet, packets);
+	weir_fleet_close(fleet);
+}
+
+static void with_parts(struct proxy *proxy, const char *address, unsigned packets)
+{
+	struct weir_parts_config config;
+	struct weir_parts *parts;
+	struct weir_fleet *fleet;
+
+	open_at(address, &fleet);
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = 8;
+	CHECK(weir_parts_open(fleet, &config, &parts, NULL, 0) == 0);
+	while (weir_parts_owned(parts) < 8)
+		settle(fleet);
+	check_trip(proxy, fleet, packets);
+	weir_fleet_close(fleet);
+}
+
 int main(int argc, char **argv)
 {
 	struct server server;
 	struct proxy proxy;
-	struct weir_fleet_config config;
-	struct weir_fleet *fleet;
+	unsigned packets;
 	char address[64];
-	unsigned tries = 0, packets;
 
 	CHECK(argc == 2);
 	packets = strcmp(argv[1], "etcd") == 0 ? 2 : 1;
 	server_start(&server, packets == 2 ? SERVER_ETCD : SERVER_REDIS);
 	proxy_start(&proxy, server.port);
 	(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", argv[1], proxy.port);
-	weir_fleet_config_init(&config);
-	config.address = address;
-	config.lease = 600 * WEIR_S;
-	config.manual = 1;
-	CHECK(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
-	for (unsigned i = 0; i < LIMITS; i++)
-		join(fleet, i);
-	/* A server that listens need not be ready. */
-	while (weir_fleet_refresh(fleet) != 0) {
-		CHECK(++tries < 100);
-		sleep_ms(100);
-	}
-	for (unsigned i = 0; i < 3; i++)
-		check_trip(&proxy, fleet, packets);
-	for (unsigned i = 0; i < 42; i++)
-		CHECK(weir_share_want(shares[i], 20) == 0);
-	CHECK(asked(&proxy, fleet) <= packets + 2);
-	check_trip(&proxy, fleet, packets);
-	weir_fleet_close(fleet);
+	with_limits(&proxy, address, packets);
+	with_parts(&proxy, address, packets);
 	proxy_end(&proxy);
 	server_end(&server);
 	return 0;
