@@ -45,11 +45,7 @@ static void write_limit(struct writing *w, const struct weir_share *s)
 
 static void write_member(struct writing *w, const struct weir_share *s)
 {
-	const struct member_record record = {
-		.wants = s->told,
-		.weight = s->config.weight,
-		.priority = s->config.priority,
-	};
+	const struct member_record record = share_record(s, s->told);
 	char *text = w->texts[w->text_count++];
 
 	write_row(w, s->own_key, WEIR_WRITE_BIND, text, member_print(&record, text));

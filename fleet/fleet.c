@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "parts.h"
 #include "store.h"
@@ -283,7 +284,23 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 		return store_say(-EINVAL, why, "With a clock of its own a fleet is manual.");
 	if (config->store != NULL && (config->address != NULL || config->store_config != NULL))
 		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+	if (config->label != NULL && !is_word(config->label, WEIR_FLEET_LABEL_MAX))
+		return store_say(-EINVAL, why, "label is not 1 to %d letters, digits and -_.:@.",
+				 WEIR_FLEET_LABEL_MAX);
 	return 0;
+}
+
+static void set_label(struct weir_fleet *f, const char *label)
+{
+	char host[256] = "";
+
+	if (label != NULL) {
+		(void)snprintf(f->label, sizeof(f->label), "%s", label);
+		return;
+	}
+	/* One that is cut may have no end. */
+	(void)!gethostname(host, sizeof(host) - 1);
+	label_of_process(host, (long)getpid(), f->label);
 }
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
@@ -296,6 +313,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 		return r;
 	f->clock = config->clock;
 	f->manual = config->manual != 0;
+	set_label(f, config->label);
 	f->random = config->seed;
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
 		return store_say(-EIO, why, "There is no chance to draw from.");

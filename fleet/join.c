@@ -31,12 +31,7 @@ void share_free(struct weir_share *s)
 
 bool fleet_is_name(const char *name)
 {
-	const size_t length = name != NULL ? strnlen(name, WEIR_SHARE_NAME_MAX + 1) : 0;
-
-	return length > 0 && length <= WEIR_SHARE_NAME_MAX &&
-	       strspn(name,
-		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
-		       length;
+	return is_word(name, WEIR_SHARE_NAME_MAX);
 }
 
 static int check_share(const struct weir_share_config *c, char *why)

@@ -1,6 +1,6 @@
 /*
- * Printing and reading the records. A line of numbers each, behind a word and a version: whoever
- * meets another version does not guess.
+ * Printing and reading the records. A line of numbers each, and a label, behind a word and a
+ * version: whoever meets another version does not guess.
  */
 
 #include "ledger.h"
@@ -13,6 +13,28 @@
 
 #define LINE_SIZE 72                         /* of a ledger, at most */
 #define LEFT_MAX  (UINT64_C(7200) * 1000000) /* no lease is longer */
+
+static const char word_characters[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@";
+
+bool is_word(const char *text, size_t most)
+{
+	const size_t length = text != NULL ? strnlen(text, most + 1) : 0;
+
+	return length > 0 && length <= most && strspn(text, word_characters) == length;
+}
+
+/* Of processes on one machine the end says which: so it stays. */
+void label_of_process(const char *host, long pid, char label[LABEL_ROOM])
+{
+	char end[24];
+	const int length = snprintf(end, sizeof(end), ":%ld", pid);
+
+	(void)snprintf(label, LABEL_ROOM, "%.*s%s", WEIR_FLEET_LABEL_MAX - length, host, end);
+	for (char *at = label; *at != '\0'; at++)
+		if (strchr(word_characters, *at) == NULL)
+			*at = '-';
+}
 
 void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM])
 {
@@ -62,6 +84,21 @@ static uint64_t number(struct reader *r, unsigned base, uint64_t most, char afte
 	return r->good ? value : 0;
 }
 
+/* A label, and the one character after it. */
+static void label(struct reader *r, char text[LABEL_ROOM], char after)
+{
+	const char *end = r->good ? memchr(r->at, after, (size_t)(r->end - r->at)) : NULL;
+	const size_t length = end != NULL ? (size_t)(end - r->at) : LABEL_ROOM;
+
+	r->good = length < LABEL_ROOM;
+	if (!r->good)
+		return;
+	memcpy(text, r->at, length);
+	text[length] = '\0';
+	r->good = is_word(text, WEIR_FLEET_LABEL_MAX) && strlen(text) == length;
+	r->at = end + 1;
+}
+
 static bool is_over(const struct reader *r)
 {
 	return r->good && r->at == r->end;
@@ -89,9 +126,9 @@ bool limit_parse(const char *text, size_t size, struct limit_record *l)
 
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 "\n",
-				record->wants, record->weight, (uint32_t)record->priority);
+	return (size_t)snprintf(
+		text, RECORD_SIZE, "weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s\n",
+		record->wants, record->weight, (uint32_t)record->priority, record->label);
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)
@@ -100,7 +137,8 @@ bool member_parse(const char *text, size_t size, struct member_record *m)
 
 	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
-	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, '\n');
+	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	label(&r, m->label, '\n');
 	return is_over(&r) && m->weight > 0;
 }
 
@@ -121,6 +159,19 @@ bool up_parse(const char *text, size_t size, struct up_record *u)
 	u->left = number(&r, 10, LEFT_MAX, ' ');
 	u->id = number(&r, 16, UINT64_MAX, ' ');
 	u->session = number(&r, 10, UINT64_MAX, '\n');
+	return is_over(&r);
+}
+
+size_t worker_print(const char *who, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", who);
+}
+
+bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
+{
+	struct reader r = reader_of(text, size, "weir-worker 1 ");
+
+	label(&r, who, '\n');
 	return is_over(&r);
 }
 

@@ -2,7 +2,7 @@
  * What a fleet writes down of a limit, as text that operators can read too.
  *
  * LIMIT/cfg       what the limit is: stays
- * LIMIT/m/ID      a member, what it wants, and with what weight: gone with its session
+ * LIMIT/m/ID      a member, what it wants, with what weight, and who it is: gone with its session
  * LIMIT/led       who holds how much: stays. A line counts as long as the member's row is there,
  *                 made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member is to hold nothing: stays (drain.h)
@@ -13,6 +13,8 @@
 #define WEIR_FLEET_LEDGER_H
 
 #include "allot.h"
+
+#define LABEL_ROOM (WEIR_FLEET_LABEL_MAX + 1)
 
 #define THROTTLE_NONE 1000000u /* parts of a million of the capacity that are used */
 
@@ -28,6 +30,7 @@ struct member_record {
 	uint64_t wants;
 	uint32_t weight;
 	int32_t priority;
+	char label[LABEL_ROOM];
 };
 
 /*
@@ -54,6 +57,12 @@ struct ledger {
 #define RECORD_SIZE 160 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
 
+/* Whether it is 1 to most letters, digits and -_.:@. NULL is not. */
+bool is_word(const char *text, size_t most);
+
+/* HOST:PID. What no label has of the host becomes -, and what is too long of it is left out. */
+void label_of_process(const char *host, long pid, char label[LABEL_ROOM]);
+
 /* The key of a row of a member: of kind "m" or "drain". */
 void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM]);
 
@@ -61,11 +70,13 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
+size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of parts */
 
 /* False: it is no such text. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
+bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
 
 /* The text is freed by the caller; NULL: no memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

@@ -81,6 +81,7 @@ static bool show_members(const struct limit_view *v,
 			.weight = m->record.weight,
 			.priority = m->record.priority,
 			.drained = drains_have(&v->drains, m->id),
+			.label = m->record.label,
 		};
 
 		if (!visit(arg, &member))
@@ -93,7 +94,11 @@ static void show_absent(const struct limit_view *v,
 			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
 {
 	for (size_t i = 0; i < v->drains.count; i++) {
-		const struct weir_fleet_member member = {.id = v->drains.ids[i], .drained = 1};
+		const struct weir_fleet_member member = {
+			.id = v->drains.ids[i],
+			.drained = 1,
+			.label = "",
+		};
 
 		if (view_member(v, member.id) == NULL && !visit(arg, &member))
 			return;

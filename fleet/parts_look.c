@@ -9,10 +9,16 @@
 
 #include "parts.h"
 
+struct worker {
+	uint64_t id;
+	char label[LABEL_ROOM];
+};
+
 struct looking {
 	struct weir_parts_part *parts; /* WEIR_PARTS_MAX of them */
 	const char *name;
-	uint32_t workers;
+	struct worker *workers;
+	size_t count, room;
 	uint32_t rows;
 	int result;
 };
@@ -41,6 +47,26 @@ static bool take_owner(struct looking *l, uint32_t i, const struct weir_row *row
 	return part_read_id(row->value, row->size, '\n', &l->parts[i].owner);
 }
 
+static int take_worker(struct looking *l, const char *number, const struct weir_row *row)
+{
+	struct worker worker;
+
+	if (!part_read_id(number, strlen(number), '\0', &worker.id) ||
+	    !worker_parse(row->value, row->size, worker.label))
+		return -EPROTO;
+	if (l->count == l->room) {
+		const size_t room = l->room > 0 ? 2 * l->room : 16;
+		struct worker *workers = realloc(l->workers, room * sizeof(*workers));
+
+		if (workers == NULL)
+			return -ENOMEM;
+		l->workers = workers;
+		l->room = room;
+	}
+	l->workers[l->count++] = worker;
+	return 0;
+}
+
 static bool take(void *arg, const struct weir_row *row)
 {
 	struct looking *l = arg;
@@ -50,8 +76,8 @@ static bool take(void *arg, const struct weir_row *row)
 
 	l->rows++;
 	if (strncmp(rest, "/worker/", 8) == 0) {
-		l->workers++;
-		return true;
+		l->result = take_worker(l, rest + 8, row);
+		return l->result == 0;
 	}
 	if (!number_of(strrchr(row->key, '/') + 1, &i))
 		good = false;
@@ -83,6 +109,14 @@ static int read_parts(struct weir_store *store, struct looking *l)
 	return l->rows > 0 ? 0 : -ENOENT;
 }
 
+static const char *label_of(const struct looking *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->workers[i].id == id)
+			return l->workers[i].label;
+	return "";
+}
+
 static void show(const struct looking *l,
 		 bool (*visit)(void *arg, const struct weir_parts_part *part), void *arg)
 {
@@ -90,6 +124,8 @@ static void show(const struct looking *l,
 		struct weir_parts_part *part = &l->parts[i];
 
 		part->part = i;
+		part->owner_label = label_of(l, part->owner);
+		part->wisher_label = label_of(l, part->wisher);
 		if ((part->fence != 0 || part->wisher != 0 || part->checkpoints != 0) &&
 		    !visit(arg, part))
 			return;
@@ -109,9 +145,10 @@ int weir_parts_look(struct weir_store *store, const char *name, uint32_t *worker
 		return -ENOMEM;
 	r = read_parts(store, &l);
 	if (r == 0 && workers != NULL)
-		*workers = l.workers;
+		*workers = (uint32_t)l.count;
 	if (r == 0 && visit != NULL)
 		show(&l, visit, arg);
+	free(l.workers);
 	free(l.parts);
 	return r;
 }

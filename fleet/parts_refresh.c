@@ -93,13 +93,15 @@ static bool take_row(void *arg, const struct weir_row *row)
 {
 	struct reading *r = arg;
 	const char *rest = row->key + strlen(r->parts->name) + 1;
+	char label[LABEL_ROOM];
 	uint64_t id;
 
 	if (strncmp(rest, "part/", 5) == 0)
 		return take_part(r, rest + 5, row, false);
 	if (strncmp(rest, "wish/", 5) == 0)
 		return take_part(r, rest + 5, row, true);
-	if (!part_read_id(rest + 7, strlen(rest + 7), '\0', &id)) {
+	if (!part_read_id(rest + 7, strlen(rest + 7), '\0', &id) ||
+	    !worker_parse(row->value, row->size, label)) {
 		r->result = -EPROTO;
 		return false;
 	}
@@ -154,9 +156,10 @@ static int read_all(struct weir_parts *p)
 
 static int join(struct weir_parts *p)
 {
-	static const char text[] = "weir-worker 1\n";
+	char text[RECORD_SIZE];
 	const struct weir_check absent = {p->own_key, WEIR_CHECK_ABSENT, 0};
-	const struct weir_write write = {p->own_key, WEIR_WRITE_BIND, text, sizeof(text) - 1};
+	const struct weir_write write = {p->own_key, WEIR_WRITE_BIND, text,
+					 worker_print(p->fleet->label, text)};
 	int r = weir_store_commit(p->fleet->store, p->fleet->session, &absent, 1, &write, 1, NULL);
 
 	p->refreshes = 0;

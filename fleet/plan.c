@@ -264,7 +264,8 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 
 static bool differ(const struct member_record *a, const struct member_record *b)
 {
-	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority;
+	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
+	       strcmp(a->label, b->label) != 0;
 }
 
 /* Until the ledger moves on, a commit of which nothing was heard may still come. */

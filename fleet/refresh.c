@@ -116,9 +116,7 @@ static struct planner planner_of(const struct weir_share *s)
 {
 	return (struct planner){
 		.id = s->id,
-		.record = {.wants = share_wants(s),
-			   .weight = s->config.weight,
-			   .priority = s->config.priority},
+		.record = share_record(s, share_wants(s)),
 		.held = share_is_leased(s) ? s->held : 0,
 		.floor = s->floor,
 		.learning = s->learning,

@@ -146,6 +146,18 @@ uint64_t share_wants(const struct weir_share *s)
 	return wants < WEIR_SHARE_UNITS_MAX ? wants : WEIR_SHARE_UNITS_MAX;
 }
 
+struct member_record share_record(const struct weir_share *s, uint64_t wants)
+{
+	struct member_record record = {
+		.wants = wants,
+		.weight = s->config.weight,
+		.priority = s->config.priority,
+	};
+
+	memcpy(record.label, s->fleet->label, sizeof(record.label));
+	return record;
+}
+
 int weir_share_want(struct weir_share *s, uint64_t units)
 {
 	if (units > WEIR_SHARE_UNITS_MAX)

@@ -87,6 +87,7 @@ struct weir_fleet {
 	weir_dur lease, refresh;
 	bool manual;
 	uint64_t random;
+	char label[LABEL_ROOM];
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -160,6 +161,9 @@ void share_name_as(struct weir_share *share, uint64_t id);
 bool share_is_leased(const struct weir_share *share);
 
 uint64_t share_wants(const struct weir_share *share);
+
+/* Its row, when it wants that. */
+struct member_record share_record(const struct weir_share *share, uint64_t wants);
 
 /* Keep the session, look at all shares, and take what is due. The lock is held. */
 int fleet_refresh(struct weir_fleet *fleet);

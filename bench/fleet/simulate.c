@@ -242,6 +242,7 @@ static struct weir_fleet_config fleet_at(struct meter *meter, weir_dur lease)
 	config.manual = 1;
 	config.clock = &sim.clock;
 	config.seed = 1 + draw(UINT64_MAX);
+	config.label = "payments-1.example:12345"; /* bytes are counted: as any host has it */
 	return config;
 }
 

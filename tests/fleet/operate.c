@@ -297,7 +297,7 @@ static void listed(void)
 	CHECK(strcmp(list_all(9).names, "") == 0);
 	world_end(&w);
 	begin(2, 0);
-	write_row("work/worker/1", "weir-worker 1\n");
+	write_row("work/worker/1", "weir-worker 1 worker\n");
 	write_row("work/part/0", "0000000000000001\n");
 	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nx");
 	write_row("work.checkpoints/1", "weir-checkpoint 1 8\n");
@@ -331,8 +331,8 @@ static void parts_seen(void)
 	begin(0, 0);
 	CHECK(weir_parts_look(w.store, "a/b", NULL, NULL, NULL) == -EINVAL);
 	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -ENOENT);
-	write_row("work/worker/1", "weir-worker 1\n");
-	write_row("work/worker/2", "weir-worker 1\n");
+	write_row("work/worker/1", "weir-worker 1 worker\n");
+	write_row("work/worker/2", "weir-worker 1 worker\n");
 	write_row("work/part/0", "0000000000000001\n");
 	write_row("work/wish/0", "0000000000000002\n");
 	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nabc");

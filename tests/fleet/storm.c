@@ -459,6 +459,7 @@ static void enter(struct storm *s, struct member *m)
 	config.manual = 1;
 	config.clock = &m->clock;
 	config.seed = draw(&s->chance);
+	config.label = "member";
 	CHECK(weir_fleet_open(&config, &m->fleet, why, sizeof(why)) == 0);
 	CHECK(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)) == 0);
 }

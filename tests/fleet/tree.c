@@ -271,6 +271,7 @@ static struct weir_fleet_config fleet_at(struct way *way)
 	config.manual = 1;
 	config.clock = &t.clock;
 	config.seed = draw(&t.chance);
+	config.label = "member";
 	return config;
 }
 

@@ -231,6 +231,7 @@ void world_enter(struct world *w, unsigned member, uint64_t wants)
 	config.manual = 1;
 	config.clock = &w->clock;
 	config.seed = draw(&w->chance);
+	config.label = a->label != NULL ? a->label : "member";
 	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
 	limit.weight = a->weight;
 	CHECK(weir_share_join(a->fleet, &limit, &a->share, why, sizeof(why)) == 0);

@@ -36,6 +36,7 @@ struct actor {
 	weir_time next;
 	uint64_t wants;
 	unsigned weight;
+	const char *label; /* NULL: the same for all */
 };
 
 /* A commit that is on its way. */

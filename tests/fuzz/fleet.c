@@ -105,6 +105,26 @@ static bool pass(void *arg, const struct weir_fleet_entry *entry)
 	return true;
 }
 
+static void read_label(const char *label)
+{
+	must(strlen(label) <= WEIR_FLEET_LABEL_MAX && strchr(label, '\n') == NULL);
+}
+
+static bool pass_member(void *arg, const struct weir_fleet_member *member)
+{
+	(void)arg;
+	read_label(member->label);
+	return true;
+}
+
+static bool pass_part(void *arg, const struct weir_parts_part *part)
+{
+	(void)arg;
+	read_label(part->owner_label);
+	read_label(part->wisher_label);
+	return true;
+}
+
 /* As who operates it sees it. */
 static void watch(struct weir_store *store)
 {
@@ -112,8 +132,8 @@ static void watch(struct weir_store *store)
 
 	weir_fleet_limit_init(&limit);
 	must(weir_fleet_list(store, pass, NULL) == 0);
-	(void)weir_fleet_look(store, "limit", &limit, NULL, NULL);
-	(void)weir_parts_look(store, "work", NULL, NULL, NULL);
+	(void)weir_fleet_look(store, "limit", &limit, pass_member, NULL);
+	(void)weir_parts_look(store, "work", NULL, pass_part, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -145,6 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	config.manual = 1;
 	config.clock = &clock;
 	config.seed = 1;
+	config.label = "fuzz";
 	must(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
 	join(fleet);
 	watch(store);

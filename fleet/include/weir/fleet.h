@@ -51,6 +51,7 @@ struct weir_share;
 #define WEIR_SHARE_WEIGHT_MAX (UINT32_C(1) << 20)
 #define WEIR_SHARE_NAME_MAX   200
 #define WEIR_FLEET_SHARES_MAX 256 /* of one process */
+#define WEIR_FLEET_LABEL_MAX  63
 
 /* How a capacity is shared out. Nobody gets more than it wants. */
 enum weir_allotment {
@@ -103,6 +104,14 @@ struct weir_fleet_config {
 	uint32_t manual; /* 1: there is no thread: the caller calls weir_fleet_step() */
 	uint64_t seed;   /* of the jitter; 0: of the kernel's */
 	const struct weir_clock *clock; /* CLOCK_BOOTTIME; with another, manual */
+
+	/*
+	 * Who this process is, for whoever looks: 1 to WEIR_FLEET_LABEL_MAX letters, digits and
+	 * -_.:@. All its shares and parts have it. It means nothing to the fleet, and others may
+	 * have the same. Copied. NULL: HOST:PID, where what is none of these is -, and a long HOST
+	 * is cut.
+	 */
+	const char *label;
 };
 
 /* A share of a limit. What says (limit) counts for who makes the limit in the store first. */
@@ -256,6 +265,8 @@ struct weir_fleet_member {
 	 * when it comes back, under another number.
 	 */
 	uint32_t drained;
+	/* weir_fleet_config.label, while this is visited; "" of one that is not there. */
+	const char *label;
 };
 
 /* A limit, as the store has it. */

@@ -138,6 +138,8 @@ struct weir_parts_part {
 	uint64_t owner;  /* the number of a member; 0: nobody */
 	uint64_t fence;  /* 0: nobody has it */
 	uint64_t wisher; /* who asks for it; 0: nobody */
+	/* weir_fleet_config.label of both, while this is visited; "": nobody, or he has gone. */
+	const char *owner_label, *wisher_label;
 };
 
 /*
