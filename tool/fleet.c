@@ -125,6 +125,19 @@ const char *fleet_allotment(enum weir_allotment allotment)
 	return (unsigned)allotment <= WEIR_ALLOT_NONE ? names[allotment] : "";
 }
 
+const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
+{
+	const size_t length = strlen(label), half = LABEL_WIDTH / 2;
+
+	if (length == 0)
+		label = "-";
+	if (length <= LABEL_WIDTH)
+		snprintf(text, LABEL_WIDTH + 1, "%s", label);
+	else
+		snprintf(text, LABEL_WIDTH + 1, "%.*s~%s", (int)half, label, label + length - half);
+	return text;
+}
+
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {

@@ -40,6 +40,16 @@ int fleet_complain(struct weir_store *store, const char *name, int error);
 
 const char *fleet_allotment(enum weir_allotment allotment);
 
+/* A label as tables show it: of one that is longer, how it begins and how it ends. */
+#define LABEL_WIDTH 15
+const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1]);
+
+/* A label that is kept for as long as the reading. */
+struct kept {
+	struct kept *next;
+	char text[];
+};
+
 /* All there is under a name. */
 struct fleet_reading {
 	char name[WEIR_SHARE_NAME_MAX + 1];
@@ -50,6 +60,8 @@ struct fleet_reading {
 	uint32_t workers, owned, checkpoints;
 	struct weir_parts_part *parts;
 	size_t part_count;
+	struct kept *labels; /* of members and parts */
+	bool full;           /* there was no memory for all of it */
 };
 
 struct fleet_readings {

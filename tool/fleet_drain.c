@@ -16,6 +16,17 @@ struct wanted {
 	size_t count;
 };
 
+/* So is a number, and how one begins. */
+static bool is_label(const char *text)
+{
+	const size_t length = strlen(text);
+
+	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
+	       strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
+		       length;
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
@@ -34,14 +45,13 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		if (wanted->count == 0)
 			argp_error(state, "A limit and a member are needed");
 		for (size_t i = 0; i < wanted->count; i++) {
-			const char *id = wanted->members[i];
+			const char *member = wanted->members[i];
 
-			if (id[0] == '\0' || strlen(id) > 16 ||
-			    strspn(id, "0123456789abcdef") != strlen(id))
+			if (!is_label(member))
 				argp_error(state,
-					   "%s is no number of a member, as weir fleet show has "
-					   "it, nor the beginning of one",
-					   id);
+					   "%s is neither a member's number, as weir fleet show "
+					   "has it, nor a label",
+					   member);
 		}
 		return 0;
 	default:
@@ -49,25 +59,34 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* 0: there is none, or there are several. */
+/*
+ * 0: there is none, or there are several. A whole number is that member's, whatever others have as
+ * their label.
+ */
 static uint64_t member_of(const struct fleet_reading *r, const char *text, char *why, size_t size)
 {
 	unsigned matches = 0;
 	uint64_t found = 0;
 
 	for (size_t i = 0; i < r->member_count; i++) {
+		const struct weir_fleet_member *m = &r->members[i];
 		char id[20];
 
-		snprintf(id, sizeof(id), "%016" PRIx64, r->members[i].id);
-		if (strncmp(id, text, strlen(text)) != 0)
+		snprintf(id, sizeof(id), "%016" PRIx64, m->id);
+		if (strcmp(id, text) == 0)
+			return m->id;
+		if (strncmp(id, text, strlen(text)) != 0 && strcmp(m->label, text) != 0)
 			continue;
-		found = r->members[i].id;
+		found = m->id;
 		matches++;
 	}
 	if (matches == 1)
 		return found;
 	snprintf(why, size, "%s: %s.", text,
-		 matches == 0 ? "it has no such member" : "several members begin so");
+		 matches == 0
+			 ? "it has no such member"
+			 : "several members are labelled so, or their numbers begin so: say which "
+			   "by its number");
 	return 0;
 }
 
@@ -122,15 +141,19 @@ static int command(int argc, char **argv, bool drained, const char *doc)
 
 int fleet_drain(int argc, char **argv)
 {
-	return command(argc, argv, true,
-		       "Let members give back all they hold of a limit, with their next refresh, "
-		       "and get nothing until they are undrained.\v"
-		       "MEMBER is a number as weir fleet show has it, or how it begins.");
+	return command(
+		argc, argv, true,
+		"Let members give back all they hold of a limit, with their next refresh, "
+		"and get nothing until they are undrained.\v"
+		"MEMBER is a number as weir fleet show has it, how it begins, or a label that "
+		"no other member has.");
 }
 
 int fleet_undrain(int argc, char **argv)
 {
-	return command(argc, argv, false,
-		       "Let members have their share of a limit again.\v"
-		       "MEMBER is a number as weir fleet show has it, or how it begins.");
+	return command(
+		argc, argv, false,
+		"Let members have their share of a limit again.\v"
+		"MEMBER is a number as weir fleet show has it, how it begins, or a label that "
+		"no other member has.");
 }

@@ -10,6 +10,12 @@ static json_t *member_id(uint64_t id)
 	return id != 0 ? json_sprintf("%016" PRIx64, id) : json_null();
 }
 
+/* Of nobody there is none. */
+static json_t *label(const char *text)
+{
+	return text[0] != '\0' ? json_string(text) : json_null();
+}
+
 static json_t *fence(uint64_t n)
 {
 	return n != 0 ? json_count(n) : json_null();
@@ -24,9 +30,9 @@ static json_t *members_of(const struct fleet_reading *r)
 
 		json_array_append_new(
 			members,
-			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b}", "id", member_id(m->id),
-				  "fence", fence(m->fence), "wants", json_count(m->wants), "grant",
-				  json_count(m->grant), "share",
+			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b}", "id", member_id(m->id),
+				  "label", label(m->label), "fence", fence(m->fence), "wants",
+				  json_count(m->wants), "grant", json_count(m->grant), "share",
 				  json_count(m->fence != 0 ? fleet_share(&r->limit, m) : 0),
 				  "weight", json_count(m->weight), "priority", (int)m->priority,
 				  "drained", (int)m->drained));
@@ -41,9 +47,10 @@ static json_t *part_of(const struct weir_parts_part *p)
 						 "bytes", json_count(p->size))
 				     : json_null();
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "part", json_count(p->part), "owner",
-			 member_id(p->owner), "fence", fence(p->fence), "asked_by",
-			 member_id(p->wisher), "checkpoint", checkpoint);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "part", json_count(p->part), "owner",
+			 member_id(p->owner), "label", label(p->owner_label), "fence",
+			 fence(p->fence), "asked_by", member_id(p->wisher), "asked_by_label",
+			 label(p->wisher_label), "checkpoint", checkpoint);
 }
 
 static json_t *parts_of(const struct fleet_reading *r, bool details)

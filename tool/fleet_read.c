@@ -18,43 +18,69 @@ static struct fleet_reading *add(struct fleet_readings *readings, const char *na
 	return &larger[readings->count++];
 }
 
-/* A list that grows, for those who visit; false once there was no memory for it. */
+/* A list that grows, for those who visit; false: there is no memory. */
 static bool append(void **list, size_t *count, const void *item, size_t size)
 {
 	char *larger = realloc(*list, (*count + 1) * size);
 
-	if (larger == NULL) {
-		free(*list);
-		*list = NULL;
-		*count = SIZE_MAX;
+	if (larger == NULL)
 		return false;
-	}
 	memcpy(larger + *count * size, item, size);
 	*list = larger;
 	++*count;
 	return true;
 }
 
+/* What is visited is gone afterwards. NULL: no memory. */
+static const char *keep(struct fleet_reading *r, const char *text)
+{
+	const size_t size = strlen(text) + 1;
+	struct kept *kept = malloc(sizeof(*kept) + size);
+
+	if (kept == NULL)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->next = r->labels;
+	r->labels = kept;
+	return kept->text;
+}
+
 static bool add_member(void *arg, const struct weir_fleet_member *member)
 {
 	struct fleet_reading *r = arg;
+	struct weir_fleet_member own = *member;
 	void *list = r->members;
-	const bool good = append(&list, &r->member_count, member, sizeof(*member));
 
+	own.label = keep(r, member->label);
+	r->full = own.label == NULL || !append(&list, &r->member_count, &own, sizeof(own));
 	r->members = list;
-	return good;
+	return !r->full;
 }
 
 static bool add_part(void *arg, const struct weir_parts_part *part)
 {
 	struct fleet_reading *r = arg;
+	struct weir_parts_part own = *part;
 	void *list = r->parts;
-	const bool good = append(&list, &r->part_count, part, sizeof(*part));
 
+	own.owner_label = keep(r, part->owner_label);
+	own.wisher_label = keep(r, part->wisher_label);
+	r->full = own.owner_label == NULL || own.wisher_label == NULL ||
+		  !append(&list, &r->part_count, &own, sizeof(own));
 	r->parts = list;
 	r->owned += part->owner != 0;
 	r->checkpoints += part->checkpoints;
-	return good;
+	return !r->full;
+}
+
+static void forget(struct fleet_reading *r)
+{
+	for (struct kept *kept = r->labels, *next; kept != NULL; kept = next) {
+		next = kept->next;
+		free(kept);
+	}
+	free(r->members);
+	free(r->parts);
 }
 
 int fleet_read(struct weir_store *store, const char *name, struct fleet_readings *readings)
@@ -65,17 +91,14 @@ int fleet_read(struct weir_store *store, const char *name, struct fleet_readings
 	if (reading == NULL)
 		return r;
 	r = weir_fleet_look(store, name, &reading->limit, add_member, reading);
-	if (r == 0 || r == -ENOENT)
+	if ((r == 0 && !reading->full) || r == -ENOENT)
 		parts = weir_parts_look(store, name, &reading->workers, add_part, reading);
 	if (r == -ENOENT || (parts != 0 && parts != -ENOENT))
 		r = parts;
-	if (reading->member_count == SIZE_MAX || reading->part_count == SIZE_MAX) {
-		reading->member_count = reading->part_count = 0;
+	if (reading->full)
 		r = -ENOMEM;
-	}
 	if (r != 0) {
-		free(reading->members);
-		free(reading->parts);
+		forget(reading);
 		readings->count--;
 	}
 	return r;
@@ -113,10 +136,8 @@ int fleet_read_all(struct weir_store *store, struct fleet_readings *readings)
 
 void fleet_forget(struct fleet_readings *readings)
 {
-	for (size_t i = 0; i < readings->count; i++) {
-		free(readings->at[i].members);
-		free(readings->at[i].parts);
-	}
+	for (size_t i = 0; i < readings->count; i++)
+		forget(&readings->at[i]);
 	free(readings->at);
 	*readings = (struct fleet_readings){.count = 0};
 }

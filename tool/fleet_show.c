@@ -89,20 +89,22 @@ static const char *state_of(const struct weir_fleet_member *m)
 
 static void print_members(const struct fleet_reading *r)
 {
+	char label[LABEL_WIDTH + 1];
+
 	if (r->member_count > 0)
-		printf("  %-16s %12s %12s %12s %7s %8s %s\n", "MEMBER", "WANTS", "GRANT", "SHARE",
-		       "WEIGHT", "PRIORITY", "FENCE");
+		printf("  %-16s %-*s %8s %8s %8s %6s %5s %s\n", "MEMBER", LABEL_WIDTH, "LABEL",
+		       "WANTS", "GRANT", "SHARE", "WEIGHT", "PRIO", "FENCE");
 	for (size_t i = 0; i < r->member_count; i++) {
 		const struct weir_fleet_member *m = &r->members[i];
 
+		printf("  %016" PRIx64 " %-*s", m->id, LABEL_WIDTH, fleet_label(m->label, label));
 		if (m->fence != 0)
-			printf("  %016" PRIx64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
-			       " %7" PRIu32 " %8" PRId32 " %" PRIu64 "%s\n",
-			       m->id, m->wants, m->grant, fleet_share(&r->limit, m), m->weight,
+			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
+			       " %" PRIu64 "%s\n",
+			       m->wants, m->grant, fleet_share(&r->limit, m), m->weight,
 			       m->priority, m->fence, state_of(m));
 		else
-			printf("  %016" PRIx64 " %12s %12s %12s %7s %8s -%s\n", m->id, "-", "-",
-			       "-", "-", "-", state_of(m));
+			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-", state_of(m));
 	}
 }
 
@@ -118,24 +120,26 @@ static const char *member_text(uint64_t id, char *text, size_t size)
 
 static void print_parts(const struct fleet_reading *r)
 {
-	char owner[20], wisher[20];
+	char owner[20], wisher[20], label[LABEL_WIDTH + 1];
 
 	if (r->workers == 0 && r->part_count == 0)
 		return;
 	printf("%s: %" PRIu32 " part%s with an owner, %" PRIu32 " member%s\n", r->name, r->owned,
 	       r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
 	if (r->part_count > 0)
-		printf("  %-16s %5s %-16s %20s %6s %s\n", "OWNER", "PART", "ASKED BY", "SEQUENCE",
-		       "BYTES", "FENCE");
+		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
+		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");
 	for (size_t i = 0; i < r->part_count; i++) {
 		const struct weir_parts_part *p = &r->parts[i];
 
-		printf("  %-16s %5" PRIu32 " %-16s ", member_text(p->owner, owner, sizeof(owner)),
-		       p->part, member_text(p->wisher, wisher, sizeof(wisher)));
+		printf("  %-16s %-*s %4" PRIu32 " %-16s ",
+		       member_text(p->owner, owner, sizeof(owner)), LABEL_WIDTH,
+		       fleet_label(p->owner_label, label), p->part,
+		       member_text(p->wisher, wisher, sizeof(wisher)));
 		if (p->checkpoints != 0)
-			printf("%20" PRIu64 " %6zu", p->sequence, p->size);
+			printf("%11" PRIu64 " %5zu", p->sequence, p->size);
 		else
-			printf("%20s %6s", "-", "-");
+			printf("%11s %5s", "-", "-");
 		if (p->fence != 0)
 			printf(" %" PRIu64 "\n", p->fence);
 		else
@@ -247,5 +251,6 @@ int fleet_show(int argc, char **argv)
 	return command(argc, argv, true, "LIMIT...",
 		       "Print limits of a store, their members, and parts of that name.\v"
 		       "GRANT is of what is shared; SHARE has what is reserved on top. A member's "
-		       "number is another one once its session has ended.");
+		       "number is another one once its session has ended; its label stays. Of one "
+		       "that is long the middle is left out, but not as JSON.");
 }

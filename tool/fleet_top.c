@@ -285,10 +285,11 @@ static void draw_member(const struct top *top, const struct fleet_reading *r, si
 			struct page *page)
 {
 	const struct weir_fleet_member *m = &r->members[index];
-	char text[2][16], name[20];
+	char text[2][16], name[20], label[LABEL_WIDTH + 1];
 
 	page_line(page, PLAIN);
-	page_text(page, "%-16s", member_name(m, name, sizeof(name)));
+	page_text(page, "%-16s %-*s", member_name(m, name, sizeof(name)), LABEL_WIDTH,
+		  fleet_label(m->label, label));
 	if (m->fence == 0) {
 		page_text(page, "  drained, not there");
 		page_end(page);
@@ -320,11 +321,12 @@ static void draw_sum(const struct top *top, const struct fleet_reading *r, struc
 			  l->members_max);
 	page_end(page);
 	page_line(page, HEADER);
-	page_text(page, "%-16s %8s %8s %6s %5s  SHARE, %s", "MEMBER", "WANTS", "SHARE", "WEIGHT",
-		  "PRIO", span(top, text[0], sizeof(text[0])));
+	page_text(page, "%-16s %-*s %8s %8s %6s %5s  SHARE, %s", "MEMBER", LABEL_WIDTH, "LABEL",
+		  "WANTS", "SHARE", "WEIGHT", "PRIO", span(top, text[0], sizeof(text[0])));
 	page_end(page);
 	page_line(page, BOLD);
-	page_text(page, "%-16s %8s %8s %12s", "all", number(l->wanted, text[1], sizeof(text[1])),
+	page_text(page, "%-16s %*s %8s %8s %12s", "all", LABEL_WIDTH, "",
+		  number(l->wanted, text[1], sizeof(text[1])),
 		  number(shares_of(r), text[2], sizeof(text[2])), "");
 	draw_bars(top, page, &top->member_lines, "all", (double)l->effective);
 }

@@ -73,8 +73,9 @@ fleet_arguments()
 	for capacity in '' -1 1.5 x 9007199254740993 99999999999999999999; do
 		one_line 64 'it is a whole number up to 9007199254740992' fleet set a capacity=$capacity
 	done
-	for member in x 0A 12345678901234567 ''; do
-		one_line 64 'is no number of a member' fleet drain a "$member"
+	for member in '' a/b 'a b' "$(printf '\303\244')" "$(printf '%064d' 0)"; do
+		one_line 64 'is neither a member.s number' fleet drain a "$member"
+		one_line 64 'is neither a member.s number' fleet undrain a b "$member"
 	done
 }
 if "$weir" fleet list 2>&1 | grep -q 'built without'; then

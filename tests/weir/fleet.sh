@@ -7,6 +7,9 @@ set -u
 store=$4
 server=''
 name=limit-$$
+long=payments-7d9f8b6c4-x2x7q:1 # a label, and how tables have it
+cut='payment~x2x7q:1'
+e='' # of one more holder
 
 end_server()
 {
@@ -77,12 +80,25 @@ shows()
 # share_of MEMBER
 share_of()
 {
-	"$weir" fleet show "$name" | awk -v member="$1" '$1 == member { print $4; exit }'
+	"$weir" fleet show "$name" | awk -v member="$1" '$1 == member { print $5; exit }'
 }
 
 has()
 {
 	[ "$(share_of "$1")" = "$2" ]
+}
+
+# number_of LABEL: as it is shown
+number_of()
+{
+	"$weir" fleet show "$name" | awk -v label="$1" '$2 == label { print $1; exit }'
+}
+
+# Of a process that has said nothing.
+label_of()
+{
+	host=$(uname -n | tr -d '\n' | tr -c '[:alnum:]_.:@-' - | cut -c 1-$((62 - ${#1})))
+	echo "$host:$1"
 }
 
 nothing_there()
@@ -125,7 +141,7 @@ make_and_set()
 
 members()
 {
-	hold a 3 "$WEIR_FLEET" "$name" 500 100
+	hold a 3 "$WEIR_FLEET" "$name" 500 100 "$long"
 	hold b 4 "$WEIR_FLEET" "$name" 500 100
 	tell a 3 until 30
 	tell b 4 until 30
@@ -134,11 +150,16 @@ members()
 	tell b 4 owns 2
 	expect 0 "^$name: 4 parts with an owner, 2 members\$" fleet show "$name"
 	for number in 0 1 2 3; do
-		wait_for shows "^  [0-9a-f]{16} +$number - +4$number|^  [0-9a-f]{16} +$number - +$((41 + number)) +4 [0-9]+\$"
+		wait_for shows "^  [0-9a-f]{16} [^ ]+ +$number - +4$number|^  [0-9a-f]{16} [^ ]+ +$number - +$((41 + number)) +4 [0-9]+\$"
 	done
 	first=$(member 1)
 	second=$(member 2)
-	expect 0 "^  $first +100 +30 +30 +1 +0 [0-9]+\$" fleet show "$name"
+	labelled=$(number_of "$cut")
+	expect 0 "^  $first [^ ]+ +100 +30 +30 +1 +0 [0-9]+\$" fleet show "$name"
+	expect 0 "^  $labelled $cut +100 +30 +30 +1 +0 [0-9]+\$" fleet show "$name"
+	expect 0 "^  [0-9a-f]{16} $cut +[0-3] - +4[1-4] +4 [0-9]+\$" fleet show "$name"
+	[ "$(awk '/^  (MEMBER|OWNER) +LABEL / && length <= 80' "$work/out" | wc -l)" = 2 ] ||
+		complain "too wide: $(cat "$work/out")"
 	expect 0 '' fleet set "$name" capacity=40
 	wait_for has "$first" 20
 	wait_for has "$second" 20
@@ -150,10 +171,12 @@ json()
 	"$weir" fleet list --json --count=2 --interval=0.1 >"$work/lines" || complain 'JSON by lines'
 	[ "$(wc -l <"$work/lines")" = 2 ] || complain "not two lines: $(cat "$work/lines")"
 	command -v jq >/dev/null || return
-	jq -e --arg name "$name" '.limits[0] | .name == $name and .capacity == 40 and
+	jq -e --arg name "$name" --arg long "$long" --arg other "$(label_of "$b")" '.limits[0] | .name == $name and .capacity == 40 and
 		.granted == 40 and .wanted == 200 and .member_count == 2 and
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
-		.parts.owned == 4 and .parts.parts[3].checkpoint.sequence == 44' \
+		([.members[].label] | sort) == ([$long, $other] | sort) and
+		.parts.owned == 4 and .parts.parts[3].checkpoint.sequence == 44 and
+		([.parts.parts[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
 		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
 	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||
 		complain "JSON by lines: $(cat "$work/lines")"
@@ -162,16 +185,57 @@ json()
 # What it holds goes to the others, and comes back.
 drain()
 {
-	one_line 64 'is no number of a member' fleet drain "$name" "$second-"
+	one_line 64 'a/b is neither a member.s number, as weir fleet show has it, nor a label' \
+		fleet drain "$name" a/b
+	one_line 64 'is neither a member.s number' fleet drain "$name" ''
+	one_line 1 "$second-: it has no such member" fleet drain "$name" "$second-"
 	one_line 1 'ffffffffffffffff: it has no such member' fleet drain "$name" ffffffffffffffff
 	expect 0 '' fleet drain "$name" "$second"
 	wait_for has "$first" 40
 	wait_for has "$second" 0
-	expect 0 "^  $second +100 +0 +0 +1 +0 [0-9]+  drained\$" fleet show "$name"
+	expect 0 "^  $second [^ ]+ +100 +0 +0 +1 +0 [0-9]+  drained\$" fleet show "$name"
 	one_line 1 "^weir: $name: It has members" fleet remove "$name"
 	expect 0 '' fleet undrain "$name" "$second"
 	wait_for has "$second" 20
 	wait_for has "$first" 20
+}
+
+# By what it says it is, if nobody else says so.
+drain_labelled()
+{
+	one_line 1 "payments: it has no such member" fleet drain "$name" payments
+	one_line 64 "$cut is neither" fleet drain "$name" "$cut"
+	expect 0 '' fleet drain "$name" "$long"
+	wait_for has "$labelled" 0
+	expect 0 "^  $labelled $cut .*  drained\$" fleet show "$name"
+	expect 0 '' fleet undrain "$name" "$long"
+	wait_for has "$labelled" 20
+	other=$(label_of "$b")
+	expect 0 '' fleet drain "$name" "$other" "$long"
+	expect 0 '' fleet undrain "$name" "$labelled" "$other"
+	wait_for has "$first" 20
+	wait_for has "$second" 20
+	hold d 5 "$WEIR_FLEET" "$name" 500 0 "$long"
+	wait_for shows ', 3 members$'
+	for command in drain undrain; do
+		one_line 1 "^weir: $name: $long: several members are labelled so" \
+			fleet $command "$name" "$long"
+	done
+	expect 0 '' fleet drain "$name" "$labelled"
+	wait_for has "$labelled" 0
+	expect 0 '' fleet undrain "$name" "$labelled"
+	exec 5>&-
+	wait "$d" || complain 'a sharer failed'
+	wait_for has "$labelled" 20
+	# A label that is another's number takes nothing from that.
+	hold e 5 "$WEIR_FLEET" "$name" 500 0 "$labelled"
+	wait_for shows ', 3 members$'
+	expect 0 '' fleet drain "$name" "$labelled"
+	wait_for has "$labelled" 0
+	expect 0 '' fleet undrain "$name" "$labelled"
+	exec 5>&-
+	wait "$e" || complain 'a sharer failed'
+	wait_for has "$labelled" 20
 }
 
 live()
@@ -184,7 +248,9 @@ live()
 		expect ^weir fleet top  $name
 		expect ^capacity 40, effective 40, fair, lease
 		expect ^all +200 +40 +█████
-		expect ^$first +100 +20 +1 +0  +█████
+		expect ^MEMBER +LABEL +WANTS
+		expect ^$first [^ ]+ +100 +20 +1 +0  +█████
+		expect ^$labelled $cut +100 +20 +1 +0  +█████
 		bold █████
 		key down
 		absent ^$first
@@ -206,7 +272,7 @@ live()
 		restored
 	END
 	TERM=xterm "$screen" 100x12 "$weir" fleet top --ascii -i 0.1 "$name" <<-END || complain 'live, of one'
-		expect ^$second +100 +20 +1 +0  +#####
+		expect ^$second [^ ]+ +100 +20 +1 +0  +#####
 		type q
 		exited 0
 		ascii
@@ -220,7 +286,7 @@ leave()
 	one_line 1 'no terminal; for programs there is weir fleet show' fleet top
 	exec 3>&-
 	wait "$a" || complain 'a sharer failed'
-	wait_for shows "^  [0-9a-f]{16} +100 +40 +40 "
+	wait_for shows "^  [0-9a-f]{16} [^ ]+ +100 +40 +40 "
 	exec 4>&-
 	wait "$b" || complain 'a sharer failed'
 	expect 0 '' fleet remove "$name"
@@ -252,6 +318,7 @@ fi
 members
 json
 drain
+drain_labelled
 [ "$store" != shm ] || live
 leave
 exit $failed

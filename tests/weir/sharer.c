@@ -1,7 +1,7 @@
 /*
  * sharer.c - a member of a fleet that does what it is told, line by line.
  *
- *	weir-sharer ADDRESS LIMIT CAPACITY WANTS [RESERVED MEMBERS]
+ *	weir-sharer ADDRESS LIMIT CAPACITY WANTS [LABEL]
  *
  * It joins LIMIT, and parts of that name, four of them. A line is
  *
@@ -31,7 +31,7 @@ static void wait_a_moment(void)
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 }
 
-static struct weir_fleet *open_fleet(const char *address)
+static struct weir_fleet *open_fleet(const char *address, const char *label)
 {
 	const int etcd = strncmp(address, "etcd", 4) == 0;
 	struct weir_fleet_config config;
@@ -42,12 +42,13 @@ static struct weir_fleet *open_fleet(const char *address)
 	config.address = address;
 	config.lease = etcd ? 3 * WEIR_S : WEIR_S;
 	config.refresh = 50 * WEIR_MS;
+	config.label = label;
 	if (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0)
 		die(why);
 	return fleet;
 }
 
-static struct weir_share *join(struct weir_fleet *fleet, int argc, char **argv)
+static struct weir_share *join(struct weir_fleet *fleet, char **argv)
 {
 	struct weir_share_config config;
 	struct weir_share *share;
@@ -56,10 +57,6 @@ static struct weir_share *join(struct weir_fleet *fleet, int argc, char **argv)
 	weir_share_config_init(&config);
 	config.name = argv[2];
 	config.capacity = strtoull(argv[3], NULL, 10);
-	if (argc > 6) {
-		config.reserved = strtoull(argv[5], NULL, 10);
-		config.members = (uint32_t)strtoul(argv[6], NULL, 10);
-	}
 	if (weir_share_join(fleet, &config, &share, why, sizeof(why)) != 0)
 		die(why);
 	if (weir_share_want(share, strtoull(argv[4], NULL, 10)) != 0)
@@ -116,11 +113,11 @@ int main(int argc, char **argv)
 	char line[200];
 
 	if (argc < 5)
-		die("usage: weir-sharer ADDRESS LIMIT CAPACITY WANTS [RESERVED MEMBERS]");
+		die("usage: weir-sharer ADDRESS LIMIT CAPACITY WANTS [LABEL]");
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	fleet = open_fleet(argv[1]);
-	share = join(fleet, argc, argv);
+	fleet = open_fleet(argv[1], argv[5]); /* NULL, where there is none */
+	share = join(fleet, argv);
 	parts = open_parts(fleet, argv[2]);
 	puts("done");
 	while (fgets(line, sizeof(line), stdin) != NULL)
