@@ -54,10 +54,10 @@ static void write_member(struct writing *w, const struct weir_share *s)
 /* Whoever comes back under another number is drained as before. */
 static void move_drain(struct writing *w, const struct weir_share *s)
 {
-	if (s->drained_as == s->id)
+	if (s->last_id == s->id)
 		return;
 	write_row(w, s->drain_key, WEIR_WRITE_PUT, DRAIN_TEXT, strlen(DRAIN_TEXT));
-	write_row(w, s->drained_key, WEIR_WRITE_ERASE, NULL, 0);
+	write_row(w, s->last_key, WEIR_WRITE_ERASE, NULL, 0);
 }
 
 static int write_ledger(struct writing *w, const struct weir_share *s)

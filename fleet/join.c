@@ -155,7 +155,7 @@ void weir_share_leave(struct weir_share *s)
 
 static enum weir_share_state state_of(const struct weir_share *s)
 {
-	if (s->drained_as != 0)
+	if (s->drained)
 		return WEIR_SHARE_DRAINED;
 	if (!share_is_leased(s))
 		return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;

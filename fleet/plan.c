@@ -285,7 +285,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	*plan = (struct plan){.ledger = plan->ledger, .members = (uint32_t)v->count};
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
-	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->drained_as);
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
 	if (plan->join)
 		return 0;
 	plan->tell = differ(&own->record, &p->record);

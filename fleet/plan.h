@@ -61,7 +61,7 @@ struct planner {
 	uint64_t unsettled_version;
 	bool throttled;         /* the service has complained since */
 	uint32_t throttle_seen; /* in the ledger, at the last refresh; 0: none yet */
-	uint64_t drained_as;    /* the number it was drained under last; 0: it is not */
+	uint64_t last_id;       /* the number under which it was there last; 0: it never was */
 };
 
 struct plan {

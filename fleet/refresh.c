@@ -124,7 +124,7 @@ static struct planner planner_of(const struct weir_share *s)
 		.unsettled_version = s->unsettled_version,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->throttle_seen,
-		.drained_as = s->drained_as,
+		.last_id = s->last_id,
 	};
 }
 
@@ -138,8 +138,9 @@ static void extend(struct weir_share *s)
 
 static void note_drain(struct weir_share *s)
 {
-	s->drained_as = s->plan.drained ? s->id : 0;
-	(void)snprintf(s->drained_key, sizeof(s->drained_key), "%s", s->drain_key);
+	s->drained = s->plan.drained;
+	s->last_id = s->id;
+	(void)snprintf(s->last_key, sizeof(s->last_key), "%s", s->drain_key);
 }
 
 /* Whoever wrote for it before may do so yet, until the ledger has moved on. */

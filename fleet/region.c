@@ -304,7 +304,7 @@ int region_survey(struct weir_region *r)
 static uint64_t carried_now(const struct weir_region *r)
 {
 	const struct weir_share *s = r->share;
-	const uint64_t reserved = s->drained_as == 0 ? s->limit.reserved : 0;
+	const uint64_t reserved = !s->drained ? s->limit.reserved : 0;
 	uint64_t units = less(reserved + s->held, r->view.limit.capacity);
 
 	if (s->settled)

@@ -53,7 +53,7 @@ static uint64_t lost_units(const struct weir_share *s)
 {
 	const struct limit_record *l = &s->limit;
 
-	if (s->drained_as != 0)
+	if (s->drained)
 		return 0;
 	if (s->members == 0)
 		return l->reserved; /* it never had one */
@@ -87,8 +87,7 @@ void share_publish(struct weir_share *s)
 	/* What is held without a lease any more is only remembered, for who holds on. */
 	if (s->until != 0)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
-	atomic_store_explicit(&s->leased, s->drained_as == 0 ? s->limit.reserved + s->held : 0,
-			      RELAXED);
+	atomic_store_explicit(&s->leased, !s->drained ? s->limit.reserved + s->held : 0, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
 	pthread_mutex_lock(&s->fleet->telling);
 	share_tell(s);

@@ -41,9 +41,10 @@ struct weir_share {
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM], up_key[KEY_ROOM];
-	char drain_key[KEY_ROOM], drained_key[KEY_ROOM]; /* of id, of drained_as */
+	char drain_key[KEY_ROOM], last_key[KEY_ROOM]; /* of a drain: of id, of last_id */
 	uint64_t id;
-	uint64_t drained_as; /* nothing may be used; 0: it may */
+	uint64_t last_id; /* the number under which it was there last; 0: it never was */
+	bool drained;     /* nothing may be used */
 
 	_Atomic uint64_t leased, lost, deadline;
 	_Atomic uint64_t want, demand;

@@ -97,18 +97,23 @@ static void drained(uint64_t reserved)
 	end();
 }
 
-/* Its session ends, and it comes back under another number: it is drained as before. */
-static void comes_back(bool undrained)
+/*
+ * Its session ends, and it comes back under another number: it is drained as before, also if it was
+ * cut off before it had read of that.
+ */
+static void comes_back(bool told, bool undrained)
 {
 	uint64_t id;
 
 	begin(2, 5);
 	id = id_of(0);
+	if (!told)
+		w.actors[0].manner = UNREACHABLE;
 	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
 	world_run(&w, ROUNDS);
 	w.actors[0].manner = UNREACHABLE;
 	world_run(&w, 2 * LEASE);
-	CHECK(world_units(&w, 0) == 0 && look(1).absent == 1);
+	CHECK(world_units(&w, 0) == (told ? 0 : 5) && look(1).absent == 1);
 	CHECK(world_units(&w, 1) == 85);
 	if (undrained)
 		CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
@@ -352,8 +357,8 @@ int main(void)
 {
 	drained(0);
 	drained(5);
-	comes_back(false);
-	comes_back(true);
+	for (unsigned i = 0; i < 4; i++)
+		comes_back(i % 2 == 0, i / 2 == 0);
 	drained_and_lost(WEIR_LOSS_EVEN);
 	drained_and_lost(WEIR_LOSS_HOLD);
 	drained_and_lost(WEIR_LOSS_OPEN);
