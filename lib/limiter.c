@@ -632,3 +632,8 @@ uint32_t weir_waiting(const struct weir_limiter *l)
 {
 	return l->ops != NULL ? admission_waiting(&l->admission) : 0;
 }
+
+uint32_t weir_queue_size(const struct weir_limiter *l)
+{
+	return l->ops != NULL ? l->queueing.config.slots : 0;
+}

@@ -321,11 +321,12 @@ WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
 
 /*
  * How it stands: the present limit without any burst, but with what detached calls raise it by;
- * permits in flight; calls waiting.
+ * permits in flight; calls waiting; how many may wait at once (weir_config.queue).
  */
 WEIR_API uint32_t weir_limit(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_inflight(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_waiting(const struct weir_limiter *limiter);
+WEIR_API uint32_t weir_queue_size(const struct weir_limiter *limiter);
 
 #ifdef __cplusplus
 }

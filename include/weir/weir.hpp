@@ -448,7 +448,7 @@ public:
 		return limiter_ != nullptr ? weir_partition_find(limiter_, name) : std::uint16_t{0};
 	}
 
-	/* The present limit without any burst, permits in flight, and calls waiting. */
+	/* The present limit without any burst, permits in flight, calls waiting, and how many may wait. */
 	std::uint32_t limit() const noexcept
 	{
 		return limiter_ != nullptr ? weir_limit(limiter_) : 0;
@@ -462,6 +462,11 @@ public:
 	std::uint32_t waiting() const noexcept
 	{
 		return limiter_ != nullptr ? weir_waiting(limiter_) : 0;
+	}
+
+	std::uint32_t queue_size() const noexcept
+	{
+		return limiter_ != nullptr ? weir_queue_size(limiter_) : 0;
 	}
 
 	/* As weir_snapshot_take(). */

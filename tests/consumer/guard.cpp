@@ -175,7 +175,8 @@ static void be_empty()
 	CHECK(limiter.try_acquire().error() == -EINVAL);
 	CHECK(view.try_acquire(weir_call()).error() == -EINVAL);
 	CHECK(limiter.acquire(1h).error() == -EINVAL);
-	CHECK(limiter.limit() == 0 && limiter.inflight() == 0 && limiter.waiting() == 0);
+	CHECK(limiter.limit() == 0 && limiter.inflight() == 0 && limiter.waiting() == 0 &&
+	      limiter.queue_size() == 0);
 	CHECK(limiter.partition_find("live") == 0 && !limiter.partition_snapshot(0));
 	CHECK(limiter.snapshot().admitted == 0);
 	CHECK(limiter.snapshot().size == sizeof(weir_snapshot));

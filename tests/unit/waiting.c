@@ -31,6 +31,7 @@ Test(waiting, without_a_queue_nobody_waits)
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &a), 0);
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &b), -EAGAIN);
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), -EAGAIN);
+	cr_assert_eq(weir_queue_size(l), 0);
 	cr_assert_eq(rig_snapshot(l).rejected, 2);
 	weir_release(l, &a, WEIR_SUCCESS);
 	weir_limiter_destroy(l);
@@ -41,6 +42,7 @@ Test(waiting, a_deadline_that_is_past_still_gets_a_free_permit)
 	struct weir_limiter *l = make(1, 4);
 	struct weir_token a, b;
 
+	cr_assert_eq(weir_queue_size(l), 4);
 	cr_assert_eq(weir_acquire(l, 0, &a), 0);
 	cr_assert_eq(weir_acquire(l, 0, &b), -ETIMEDOUT);
 	cr_assert_eq(weir_acquire(l, weir_now() + WEIR_MS, &b), -ETIMEDOUT);
