@@ -31,6 +31,7 @@
 
 #include <weir/wait.h>
 
+#include "complain.h"
 #include "deadline.h"
 #include "gone.h"
 #include "outcome.h"
@@ -339,6 +340,22 @@ void weir_evhttp_config_init_sized(struct weir_evhttp_config *config, size_t siz
 	config->size = size;
 }
 
+int weir_evhttp_config_check(const struct weir_evhttp_config *config, char *why, size_t why_size)
+{
+	if (why != NULL && why_size > 0)
+		why[0] = '\0';
+	if (config->size != sizeof(*config))
+		return complain(why, why_size,
+				"size is not a known one: weir_evhttp_config_init() sets it.");
+	if (!config->limiter)
+		return complain(why, why_size, "limiter is required.");
+	if (!config->base)
+		return complain(why, why_size, "base is required.");
+	if (!config->callback)
+		return complain(why, why_size, "callback is required.");
+	return check_wait(config->limiter, config->wait, why, why_size);
+}
+
 static int start(struct weir_evhttp *guard)
 {
 	guard->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -355,12 +372,11 @@ static int start(struct weir_evhttp *guard)
 int weir_evhttp_create(const struct weir_evhttp_config *config, struct weir_evhttp **made)
 {
 	struct weir_evhttp *guard;
-	int error;
+	int error = weir_evhttp_config_check(config, NULL, 0);
 
 	*made = NULL;
-	if (config->size != sizeof(*config) || !config->limiter || !config->base ||
-	    !config->callback)
-		return -EINVAL;
+	if (error != 0)
+		return error;
 	guard = calloc(1, sizeof(*guard));
 	if (!guard)
 		return -ENOMEM;

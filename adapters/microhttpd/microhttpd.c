@@ -29,6 +29,7 @@
 
 #include <weir/wait.h>
 
+#include "complain.h"
 #include "deadline.h"
 #include "gone.h"
 #include "outcome.h"
@@ -400,6 +401,21 @@ void weir_microhttpd_config_init_sized(struct weir_microhttpd_config *config, si
 	config->size = size;
 }
 
+int weir_microhttpd_config_check(const struct weir_microhttpd_config *config, char *why,
+				 size_t why_size)
+{
+	if (why != NULL && why_size > 0)
+		why[0] = '\0';
+	if (config->size != sizeof(*config))
+		return complain(why, why_size,
+				"size is not a known one: weir_microhttpd_config_init() sets it.");
+	if (!config->limiter)
+		return complain(why, why_size, "limiter is required.");
+	if (!config->handler)
+		return complain(why, why_size, "handler is required.");
+	return check_wait(config->limiter, config->wait, why, why_size);
+}
+
 static struct MHD_Response *text_response(const char *text)
 {
 	return MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
@@ -448,11 +464,11 @@ int weir_microhttpd_create(const struct weir_microhttpd_config *config,
 			   struct weir_microhttpd **made)
 {
 	struct weir_microhttpd *guard;
-	int error;
+	int error = weir_microhttpd_config_check(config, NULL, 0);
 
 	*made = NULL;
-	if (config->size != sizeof(*config) || !config->limiter || !config->handler)
-		return -EINVAL;
+	if (error != 0)
+		return error;
 	guard = calloc(1, sizeof(*guard));
 	if (!guard)
 		return -ENOMEM;

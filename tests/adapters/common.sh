@@ -97,6 +97,16 @@ lets_wait()
 	balance
 }
 
+# complains SENTENCE [ARGUMENT]...: the server does not start, and says why
+complains()
+{
+	sentence=$1
+	shift
+	! timeout 20 "$server_program" "$@" >"$work/server.log" 2>"$work/errors.log" ||
+		fail "it starts with $*"
+	grep -q "^$sentence\$" "$work/errors.log" || fail "it does not say why"
+}
+
 # More clients than there are permits and places.
 refuses()
 {

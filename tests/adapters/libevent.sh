@@ -30,6 +30,7 @@ tells_outcomes()
 	balance
 }
 
+complains 'wait needs a limiter with a queue .*' 0 20 fixed:limit=1
 tells_outcomes 0
 tells_outcomes 1000
 lets_wait 64 60000

@@ -224,6 +224,8 @@ int main(int argc, char **argv)
 	config.callback_arg = &server;
 	config.classify = classify;
 	config.wait = (weir_dur)atoi(argv[2]) * WEIR_MS;
+	if (weir_evhttp_config_check(&config, text, sizeof(text)) != 0)
+		fprintf(stderr, "%s\n", text);
 	if (weir_evhttp_create(&config, &server.guard) != 0)
 		return 1;
 	serve(&server, evhttp_new(server.base));

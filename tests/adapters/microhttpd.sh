@@ -85,6 +85,7 @@ ends_waits()
 	balance
 }
 
+complains 'wait needs a limiter with a queue .*' epoll 0 20 fixed:limit=1
 for mode in connection pool select poll epoll external; do
 	tells_outcomes $mode
 	lets_wait $mode 64 60000

@@ -317,6 +317,8 @@ int main(int argc, char **argv)
 	config.resumed = ring;
 	config.resumed_arg = &server;
 	config.wait = (weir_dur)atoi(argv[3]) * WEIR_MS;
+	if (weir_microhttpd_config_check(&config, text, sizeof(text)) != 0)
+		fprintf(stderr, "%s\n", text);
 	if (weir_microhttpd_create(&config, &guard) != 0)
 		return 1;
 	daemon = start(server.mode, guard, argc > 5 ? (unsigned)atoi(argv[5]) : 60);

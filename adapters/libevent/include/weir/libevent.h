@@ -25,9 +25,13 @@
  * is never more than one in flight, nor anything that a limit could do about it. Limit what is
  * answered later.
  *
- * Waiting. With weir_evhttp_config.wait, and a limiter that has a queue, a request may wait for a
- * permit; the loop goes on meanwhile. Whichever thread makes room, the loop is woken. A request
- * whose client has closed its end when the permit comes is not served.
+ * Waiting. With weir_evhttp_config.wait a request may wait for a permit in the queue of the limiter;
+ * the loop goes on meanwhile. Whichever thread makes room, the loop is woken. A limiter without a
+ * queue lets nobody wait: no guard is made with both.
+ *
+ * A request whose client has closed its end when the permit comes is not served. Over TCP that is
+ * also a client who has only said that it will send no more, by shutdown(), since it cannot be told
+ * from one who left; over a local socket it can, and is served.
  *
  * Thread safety. A guard belongs to the thread of its event base, and all functions here with it. A
  * server with several loops has a guard in each, with one limiter for all.
@@ -66,7 +70,8 @@ struct weir_evhttp_config {
 	weir_evhttp_fn *callback;     /* required */
 	void *callback_arg;           /* for callback */
 
-	weir_dur wait; /* how long a request may wait for a permit. 0: not at all */
+	/* How long a request may wait for a permit; the limiter needs a queue. 0: not at all. */
+	weir_dur wait;
 	weir_evhttp_classify_fn *classify; /* all are ordinary calls */
 	void *classify_arg;                /* for classify */
 
@@ -81,8 +86,14 @@ struct weir_evhttp_config {
 WEIR_API void weir_evhttp_config_init_sized(struct weir_evhttp_config *config, size_t size);
 
 /*
- * Make a guard. The configuration is copied. 0; -EINVAL: something required is missing, or the size
- * is not a known one; -ENOMEM; or what eventfd() says.
+ * Check a configuration. 0 if a guard can be made of it, else -EINVAL and one sentence in why (may
+ * be NULL), cut at why_size.
+ */
+WEIR_API int weir_evhttp_config_check(const struct weir_evhttp_config *config, char *why,
+				      size_t why_size);
+
+/*
+ * Make a guard. The configuration is copied. 0; -EINVAL, as above; -ENOMEM; or what eventfd() says.
  */
 WEIR_API WEIR_MUST_CHECK int weir_evhttp_create(const struct weir_evhttp_config *config,
 						struct weir_evhttp **guard);

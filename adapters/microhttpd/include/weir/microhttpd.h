@@ -20,12 +20,16 @@
  * handler does not hear of it. The permit is given back when libmicrohttpd has done with the
  * request, however that came about: answered, broken off, timed out, or the daemon was stopped.
  *
- * Waiting. With weir_microhttpd_config.wait, and a limiter that has a queue, a request may wait:
+ * Waiting. With weir_microhttpd_config.wait a request may wait in the queue of the limiter:
  *   - in a daemon started with MHD_ALLOW_SUSPEND_RESUME it is suspended, and no thread waits,
  *     however the daemon runs: a thread or a pool, by select, poll or epoll, or in your own loop;
  *   - with MHD_USE_THREAD_PER_CONNECTION its thread sleeps;
  *   - in any other daemon it does not wait: there is nobody who could.
- * A suspended request whose client has closed its end when the permit comes is not served.
+ * A limiter without a queue lets nobody wait: no guard is made with both.
+ *
+ * A suspended request whose client has closed its end when the permit comes is not served. Over TCP
+ * that is also a client who has only said that it will send no more, by shutdown(), since it cannot
+ * be told from one who left; over a local socket it can, and is served.
  *
  * Thread safety. weir_microhttpd_handle(), weir_microhttpd_completed() and weir_microhttpd_token()
  * are called by libmicrohttpd's threads, or in its callbacks; weir_microhttpd_stop() by any thread.
@@ -64,7 +68,8 @@ struct weir_microhttpd_config {
 	MHD_RequestCompletedCallback completed; /* none */
 	void *completed_arg;                    /* for completed */
 
-	weir_dur wait; /* how long a request may wait for a permit. 0: not at all */
+	/* How long a request may wait for a permit; the limiter needs a queue. 0: not at all. */
+	weir_dur wait;
 	weir_microhttpd_classify_fn *classify; /* all are ordinary calls */
 	void *classify_arg;                    /* for classify */
 
@@ -89,9 +94,15 @@ struct weir_microhttpd_config {
 WEIR_API void weir_microhttpd_config_init_sized(struct weir_microhttpd_config *config, size_t size);
 
 /*
- * Make a guard. The configuration is copied. 0; -EINVAL: there is no limiter or no handler, or
- * the size is not a known one; -ENOMEM; -EAGAIN: a thread could not be started (there is one, which
- * sleeps, if requests may wait).
+ * Check a configuration. 0 if a guard can be made of it, else -EINVAL and one sentence in why (may
+ * be NULL), cut at why_size.
+ */
+WEIR_API int weir_microhttpd_config_check(const struct weir_microhttpd_config *config, char *why,
+					  size_t why_size);
+
+/*
+ * Make a guard. The configuration is copied. 0; -EINVAL, as above; -ENOMEM; -EAGAIN: a thread could
+ * not be started (there is one, which sleeps, if requests may wait).
  */
 WEIR_API WEIR_MUST_CHECK int weir_microhttpd_create(const struct weir_microhttpd_config *config,
 						    struct weir_microhttpd **guard);
