@@ -33,7 +33,7 @@ int weir_curl_perform(struct weir_curl *guard, CURL *easy, const struct weir_cur
 	*result = CURLE_OK;
 	if (call == NULL)
 		call = &ordinary;
-	error = hold_find(guard, easy, call->key, &hold);
+	error = hold_find(guard, easy, call, &hold);
 	if (error != 0)
 		return error;
 	error = acquire(guard, call, &hold);

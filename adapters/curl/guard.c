@@ -170,27 +170,33 @@ static int write_key(CURL *easy, const char *wanted, struct hold *hold)
 	return write_origin(url, hold->key);
 }
 
-int hold_find(struct weir_curl *guard, CURL *easy, const char *key, struct hold *hold)
-{
-	int error;
-
-	hold->limiter = NULL;
-	hold->token = (struct weir_token){.state = 0};
-	error = write_key(easy, key, hold);
-	if (error == 0)
-		error = weir_registry_get(guard->registry, hold->key, strlen(hold->key),
-					  &hold->limiter);
-	if (error == 0)
-		atomic_fetch_add_explicit(&guard->users, 1, memory_order_relaxed);
-	return error;
-}
-
 static void unpin(struct weir_curl *guard, struct hold *hold, bool kept)
 {
 	if (!kept)
 		weir_registry_put(guard->registry, hold->limiter);
 	hold->limiter = NULL;
 	atomic_fetch_sub_explicit(&guard->users, 1, memory_order_release);
+}
+
+int hold_find(struct weir_curl *guard, CURL *easy, const struct weir_curl_call *call,
+	      struct hold *hold)
+{
+	int error;
+
+	hold->limiter = NULL;
+	hold->token = (struct weir_token){.state = 0};
+	error = write_key(easy, call->key, hold);
+	if (error == 0)
+		error = weir_registry_get(guard->registry, hold->key, strlen(hold->key),
+					  &hold->limiter);
+	if (error != 0)
+		return error;
+	atomic_fetch_add_explicit(&guard->users, 1, memory_order_relaxed);
+	if (call->deadline != 0 && weir_queue_size(hold->limiter) == 0) {
+		unpin(guard, hold, false);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 void hold_drop(struct weir_curl *guard, struct hold *hold, enum weir_outcome outcome)

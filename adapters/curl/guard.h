@@ -37,7 +37,8 @@ struct hold {
 };
 
 /* Pin the limiter of a transfer. 0, or as weir_curl_perform() says. */
-int hold_find(struct weir_curl *guard, CURL *easy, const char *key, struct hold *hold);
+int hold_find(struct weir_curl *guard, CURL *easy, const struct weir_curl_call *call,
+	      struct hold *hold);
 
 /* Give back permit, if there is one, and pin: of a transfer that was not performed, */
 void hold_drop(struct weir_curl *guard, struct hold *hold, enum weir_outcome outcome);

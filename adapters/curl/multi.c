@@ -45,6 +45,7 @@ struct transfer {
 	enum state state;
 	bool ready;  /* in multi->ready: its permit is there */
 	bool parted; /* its limiter has partitions */
+	bool seen;   /* in curl's handle */
 	struct hold hold;
 	struct weir_wait wait;
 	weir_time deadline;
@@ -65,6 +66,9 @@ struct weir_curl_multi {
 	struct transfers waiting, flying, ended, ready;
 	unsigned waiting_count, flying_count, parted_count;
 	weir_time looked; /* for room that lapsed */
+
+	uint64_t lost;    /* taken out behind our back, and given up */
+	unsigned missing; /* taken out so, and not given up yet */
 
 	_Atomic(struct transfer *) granted;
 	struct transfer asleep; /* its address is the mark */
@@ -339,6 +343,7 @@ static struct transfer *finished(struct weir_curl_multi *m, CURL *easy)
 	return t;
 }
 
+/* What outcome() adds would look as if curl had lost it. */
 static void collect(struct weir_curl_multi *m)
 {
 	struct transfer *t;
@@ -346,6 +351,7 @@ static void collect(struct weir_curl_multi *m)
 	CURLMsg *message;
 	int left;
 
+	m->inside = true;
 	while ((message = curl_multi_info_read(m->curl, &left)) != NULL) {
 		result = message->data.result;
 		t = finished(m, message->easy_handle);
@@ -356,25 +362,74 @@ static void collect(struct weir_curl_multi *m)
 			hold_finish(m->guard, &t->hold, t->easy, result);
 		end(m, t, 0, result);
 	}
+	m->inside = false;
 }
 
-/* Curl has nothing left, and its messages are read: these were taken out behind our back. */
-static void give_up_lost(struct weir_curl_multi *m)
+/* Of one that was removed, or cleaned up, by curl's own functions. */
+static void give_up(struct weir_curl_multi *m, struct transfer *t)
+{
+	m->lost++;
+	hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
+	forget(m, t);
+}
+
+static void give_up_all(struct weir_curl_multi *m)
 {
 	struct transfer *t;
 
-	while ((t = TAILQ_FIRST(&m->flying)) != NULL) {
-		hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
-		forget(m, t);
+	while ((t = TAILQ_FIRST(&m->flying)) != NULL)
+		give_up(m, t);
+	m->missing = 0;
+}
+
+#if LIBCURL_VERSION_NUM >= 0x080400
+/* Without memory they are given up another time. */
+static void give_up_lost(struct weir_curl_multi *m)
+{
+	CURL **there = curl_multi_get_handles(m->curl);
+	struct transfer *t, *next;
+
+	if (there == NULL)
+		return;
+	for (size_t i = 0; there[i] != NULL; i++) {
+		t = find(m, there[i]);
+		if (t != NULL && t->state == FLYING)
+			t->seen = true;
 	}
+	curl_free(there);
+	for (t = TAILQ_FIRST(&m->flying); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (!t->seen)
+			give_up(m, t);
+		else
+			t->seen = false;
+	}
+	m->missing = 0;
+}
+#else
+/* How many there are is known, and not which: to touch one that was cleaned up would be an error. */
+static void give_up_lost(struct weir_curl_multi *m)
+{
+	(void)m;
+}
+#endif
+
+/* Curl has run, and its messages are read: what flies here should be there. */
+static void look_for_lost(struct weir_curl_multi *m, unsigned curl_running)
+{
+	m->missing = m->flying_count > curl_running ? m->flying_count - curl_running : 0;
+	if (curl_running == 0)
+		give_up_all(m);
+	else if (m->missing > 0)
+		give_up_lost(m);
 }
 
 /* After curl has run: until nothing more can begin. */
 static void settle(struct weir_curl_multi *m, int curl_running)
 {
 	collect(m);
-	if (curl_running == 0)
-		give_up_lost(m);
+	if (curl_running >= 0)
+		look_for_lost(m, (unsigned)curl_running);
 	do {
 		collect(m);
 		admit(m);
@@ -493,7 +548,7 @@ void weir_curl_multi_destroy(struct weir_curl_multi *m)
 		forget(m, t);
 	}
 	curl_multi_cleanup(m->curl);
-	give_up_lost(m);
+	give_up_all(m);
 	while ((t = TAILQ_FIRST(&m->ended)) != NULL)
 		forget(m, t);
 	close_fd(m);
@@ -537,7 +592,7 @@ static int make_transfer(struct weir_curl_multi *m, CURL *easy, const struct wei
 	t->easy = easy;
 	t->multi = m;
 	t->deadline = call->deadline;
-	error = hold_find(m->guard, easy, call->key, &t->hold);
+	error = hold_find(m->guard, easy, call, &t->hold);
 	if (error == 0 && tsearch(t, &m->tree, compare) == NULL) {
 		hold_drop(m->guard, &t->hold, WEIR_IGNORE);
 		error = -ENOMEM;
@@ -560,8 +615,9 @@ static int replace(struct weir_curl_multi *m, struct transfer *t)
 	if (t->state != FLYING || curl_multi_add_handle(m->curl, t->easy) != CURLM_OK)
 		return -EEXIST;
 	curl_multi_remove_handle(m->curl, t->easy);
-	hold_drop(m->guard, &t->hold, WEIR_CANCELLED);
-	forget(m, t);
+	if (m->missing > 0)
+		m->missing--;
+	give_up(m, t);
 	return 0;
 }
 
@@ -620,6 +676,11 @@ int weir_curl_multi_remove(struct weir_curl_multi *m, CURL *easy)
 	leave(m);
 	set_timer(m);
 	return 0;
+}
+
+uint64_t weir_curl_multi_lost(const struct weir_curl_multi *m)
+{
+	return m->lost + m->missing;
 }
 
 bool weir_curl_multi_done(struct weir_curl_multi *m, struct weir_curl_done *done)

@@ -121,7 +121,9 @@ static void tell(struct caller *c, CURL *easy, int error, CURLcode result)
 
 static void begin(struct caller *c)
 {
-	const struct weir_curl_call wanted = {.deadline = weir_now() + c->options.wait};
+	const struct weir_curl_call wanted = {
+		.deadline = c->options.queue > 0 ? weir_now() + c->options.wait : 0,
+	};
 	CURL *easy = curl_easy_init();
 	struct plan_call *call = malloc(sizeof(*call));
 	int error;

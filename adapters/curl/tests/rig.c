@@ -201,6 +201,7 @@ unsigned loop_run(struct loop *loop, unsigned enough, void (*told)(struct weir_c
 		if (loop->epoll < 0 && running > 0 && ended < enough)
 			CHECK(weir_curl_multi_poll(loop->multi, NULL, 0, 300000, NULL) == CURLM_OK);
 	}
+	CHECK(weir_curl_multi_lost(loop->multi) == 0);
 	return ended;
 }
 

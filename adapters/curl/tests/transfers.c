@@ -235,6 +235,25 @@ static void refuses_bad_input(struct server *server)
 	weir_curl_multi_destroy(NULL);
 }
 
+/* Who would wait is not refused by and by, but told at once, whether there is a permit or not. */
+static void wants_a_queue_for_a_deadline(struct server *server)
+{
+	struct weir_curl *guard = make_guard(10, 0);
+	const struct weir_curl_call call = patient();
+	CURL *easy = make_easy(server_port(server), "/ok");
+	struct loop loop;
+	CURLcode result;
+
+	CHECK(weir_curl_perform(guard, easy, &call, &result) == -EINVAL);
+	loop_open(&loop, guard, false);
+	CHECK(weir_curl_multi_add(loop.multi, easy, &call) == -EINVAL);
+	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == 0);
+	CHECK(loop_run(&loop, 9, told_well) == 1);
+	loop_close(&loop);
+	check_idle(guard);
+	CHECK(weir_curl_destroy(guard) == 0);
+}
+
 struct hanging {
 	struct weir_curl *guard;
 	uint16_t port;
@@ -408,6 +427,9 @@ static void gives_up(struct server *server, bool events)
 	server_hold_again(server);
 }
 
+/* Which handles libcurl still has is known. */
+#define KNOWS_LOST (LIBCURL_VERSION_NUM >= 0x080400)
+
 /* Handles cleaned up or removed by curl's functions, which tell nobody. */
 static void notices_what_is_lost(struct server *server)
 {
@@ -426,13 +448,18 @@ static void notices_what_is_lost(struct server *server)
 	while (server_busy(server) < 4)
 		weir_curl_multi_perform(loop.multi, &running);
 	curl_easy_cleanup(easy[0]);
+	weir_curl_multi_perform(loop.multi, &running);
+	CHECK(weir_curl_multi_lost(loop.multi) == 1);
+	CHECK(snapshot_of(guard, port).inflight == (KNOWS_LOST ? 3 : 4));
 	curl_multi_remove_handle(weir_curl_multi_handle(loop.multi), easy[1]);
 	CHECK(weir_curl_multi_add(loop.multi, easy[1], &call) == 0); /* its old permit is back */
-	CHECK(snapshot_of(guard, port).inflight == 4);
+	CHECK(snapshot_of(guard, port).inflight == (KNOWS_LOST ? 3 : 4));
+	CHECK(weir_curl_multi_lost(loop.multi) >= 1);
 	for (int i = 1; i < 4; i++)
 		curl_easy_cleanup(easy[i]);
 	weir_curl_multi_perform(loop.multi, &running);
 	CHECK(running == 0);
+	CHECK(weir_curl_multi_lost(loop.multi) == 5);
 	check_idle(guard);
 
 	for (int i = 0; i < 4; i++) {
@@ -506,6 +533,35 @@ static void refuses_to_recurse(struct server *server)
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, add_from_within);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, &loop);
 	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == 0);
+	CHECK(loop_run(&loop, 9, told_well) == 1);
+	loop_close(&loop);
+	check_idle(guard);
+	CHECK(weir_curl_destroy(guard) == 0);
+}
+
+static enum weir_outcome add_another(void *arg, CURL *easy, CURLcode result)
+{
+	struct weir_curl_multi **multi = arg;
+	CURL *other = curl_easy_init();
+
+	CHECK(weir_curl_multi_add(*multi, other, NULL) == -EDEADLK);
+	CHECK(weir_curl_multi_remove(*multi, easy) == -EDEADLK);
+	curl_easy_cleanup(other);
+	return weir_curl_outcome(easy, result);
+}
+
+static void refuses_to_recurse_in_outcome(struct server *server)
+{
+	struct weir_curl_config config;
+	struct weir_curl *guard;
+	struct loop loop;
+
+	weir_curl_config_init(&config);
+	config.outcome = add_another;
+	config.arg = &loop.multi;
+	CHECK(weir_curl_create(&config, &guard) == 0);
+	loop_open(&loop, guard, false);
+	CHECK(weir_curl_multi_add(loop.multi, make_easy(server_port(server), "/ok"), NULL) == 0);
 	CHECK(loop_run(&loop, 9, told_well) == 1);
 	loop_close(&loop);
 	check_idle(guard);
@@ -747,6 +803,7 @@ int main(void)
 	counts_timeouts(server);
 	counts_refused_connections();
 	refuses_bad_input(server);
+	wants_a_queue_for_a_deadline(server);
 	bounds_easy_transfers(server);
 	is_woken_by_another_thread(server, false);
 	is_woken_by_another_thread(server, true);
@@ -757,6 +814,7 @@ int main(void)
 	notices_what_is_lost(server);
 	takes_handles_again(server);
 	refuses_to_recurse(server);
+	refuses_to_recurse_in_outcome(server);
 	counts_redirects_where_they_began(server);
 	names_origins();
 	obeys_retry_after(server);

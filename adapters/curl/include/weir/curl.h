@@ -121,15 +121,19 @@ struct weir_curl_call {
 	 * and is used again wants its URL set again; one with CURLOPT_CURLU wants a key.
 	 */
 	const char *key;
-	weir_time deadline; /* on weir_now()'s clock: to wait for a permit until then */
+	/*
+	 * To wait for a permit until then, on weir_now()'s clock; the limiter needs a queue. 0: not at
+	 * all.
+	 */
+	weir_time deadline;
 };
 
 /*
  * Acquire, curl_easy_perform(), release. 0: it was performed, and *result is what that answered.
  * Else it was not: -EAGAIN: the limit is reached, and nobody may wait, or too many do, or its
  * priority is being shed; -ETIMEDOUT: no permit by the deadline; -EBUSY: the origin is closed by
- * Retry-After until after the deadline; -EINVAL: there is no URL, or the call is not well-formed;
- * -ENAMETOOLONG; -ENOSPC: the registry is full; -ENOMEM. The wait is not bounded by the handle's
+ * Retry-After until after the deadline; -EINVAL: there is no URL, or the call is not well-formed, or
+ * it has a deadline where the limiter has no queue; -ENAMETOOLONG; -ENOSPC: the registry is full; -ENOMEM. The wait is not bounded by the handle's
  * own timeouts, which begin with the transfer.
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_perform(struct weir_curl *guard, CURL *easy,
@@ -160,7 +164,8 @@ WEIR_API CURLM *weir_curl_multi_handle(const struct weir_curl_multi *multi);
 /*
  * Begin a transfer, or let it wait. 0: weir_curl_multi_done() will tell how it ended. Else it was
  * not added: -EAGAIN, -EBUSY, -EINVAL, -ENAMETOOLONG, -ENOSPC, -ENOMEM, as for weir_curl_perform();
- * -EEXIST: it is in a multi handle already; -EDEADLK: this is a callback of curl's.
+ * -EEXIST: it is in a multi handle already; -EDEADLK: this is a callback of curl's or
+ * outcome().
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_multi_add(struct weir_curl_multi *multi, CURL *easy,
 						 const struct weir_curl_call *call);
@@ -168,12 +173,18 @@ WEIR_API WEIR_MUST_CHECK int weir_curl_multi_add(struct weir_curl_multi *multi, 
 /*
  * Give up a transfer, wherever it is; do so before its handle is cleaned up. Its permit goes back
  * as WEIR_CANCELLED, and it will not be told. 0; -ENOENT: it is not here; -EDEADLK: this is a
- * callback of curl's, and nothing was done.
- *
- * A handle that was cleaned up or removed by curl's own functions is noticed when its address
- * comes again, or nothing is left in the handle: its permit goes back then.
+ * callback of curl's or outcome(), and nothing was done.
  */
 WEIR_API int weir_curl_multi_remove(struct weir_curl_multi *multi, CURL *easy);
+
+/*
+ * How many transfers were cleaned up, or removed, by curl's own functions in place of the one above:
+ * bugs of the program, caught. Since the multi was made, and as of when curl ran last. From libcurl
+ * 8.4 on their permits go back when curl runs next. An older one says how many are missing, but not
+ * which: there they go back when the address of the handle is added again, when nothing is left in
+ * curl's handle, or with the multi. Handles added by curl_multi_add_handle() may hide some.
+ */
+WEIR_API uint64_t weir_curl_multi_lost(const struct weir_curl_multi *multi);
 
 /* How a transfer ended. Its handle is out of the multi, and the caller's again. */
 struct weir_curl_done {
