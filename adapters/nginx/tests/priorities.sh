@@ -28,7 +28,7 @@ answers()
 
 enough()
 {
-	[ "$(answers /high '[0-9]*')" -ge 300 ] && [ "$(answers /low '[0-9]*')" -ge 300 ]
+	[ "$(answers /high '[0-9]*')" -ge 150 ] && [ "$(answers /low '[0-9]*')" -ge 150 ]
 }
 
 clients=''
