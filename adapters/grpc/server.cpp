@@ -22,7 +22,7 @@ struct grpc_unary::state {
 	::grpc::CallbackServerContext *context;
 	work run;
 	permit got{};
-	std::shared_ptr<waiting> wait{};
+	grpc_wait wait{};
 };
 
 namespace
@@ -60,6 +60,12 @@ weir_call grpc_call_by_metadata(limiter_ref limiter, const ::grpc::ServerContext
 	return call;
 }
 
+void grpc_wait::cancel() noexcept
+{
+	if (own_ != nullptr)
+		own_->stop();
+}
+
 grpc_unary::grpc_unary(std::unique_ptr<state> own) : own_(std::move(own))
 {
 }
@@ -81,8 +87,7 @@ void grpc_unary::OnDone()
 /* The handler has returned when this comes, and own_->wait is no longer written. */
 void grpc_unary::OnCancel()
 {
-	if (own_->wait != nullptr)
-		own_->wait->stop();
+	own_->wait.cancel();
 }
 
 grpc_guard::grpc_guard(limiter_ref limiter, grpc_config config)
@@ -96,23 +101,50 @@ grpc_guard::grpc_guard(limiter_ref limiter, grpc_config config)
 	auto own = std::make_unique<grpc_unary::state>(
 		grpc_unary::state{own_, context, std::move(work)});
 	auto *unary = new grpc_unary(std::move(own));
-	const auto begin = [unary](int error, permit got) {
-		grpc_unary::state &s = *unary->own_;
 
-		if (error != 0) {
-			unary->Finish(grpc_detail::refused(s.common->config,
-							   s.context->raw_deadline(), error));
-			return;
-		}
-		s.got = std::move(got);
-		s.run(*unary);
+	unary->own_->wait = wait(
+		*context,
+		[unary](permit got, const ::grpc::Status &refusal) {
+			if (!got) {
+				unary->Finish(refusal);
+				return;
+			}
+			unary->own_->got = std::move(got);
+			unary->own_->run(*unary);
+		},
+		call);
+	return unary;
+}
+
+/* Nothing of the context is kept: who cancels need not keep it until the wait has ended. */
+grpc_wait grpc_guard::wait(const ::grpc::ServerContextBase &context, grpc_wait::told done,
+			   const weir_call &call) const
+{
+	const auto told = [common = own_, deadline = context.raw_deadline(),
+			   done = std::move(done)](int error, permit got) {
+		done(std::move(got), error != 0
+					     ? grpc_detail::refused(common->config, deadline, error)
+					     : ::grpc::Status::OK);
 	};
-	const int error = waiting::begin(own_->limiter, call, until_of(own_->config, *context),
-					 begin, unary->own_->wait);
+	grpc_wait handle;
+	const int error = waiting::begin(own_->limiter, call, until_of(own_->config, context), told,
+					 handle.own_);
 
 	if (error != 0)
-		begin(error, permit());
-	return unary;
+		told(error, permit());
+	return handle;
+}
+
+grpc_wait grpc_guard::wait_stream(const ::grpc::ServerContextBase &context, grpc_wait::told done,
+				  const weir_call &call) const
+{
+	return wait(
+		context,
+		[self = *this, done = std::move(done)](permit got, const ::grpc::Status &refusal) {
+			self.begin_stream(got);
+			done(std::move(got), refusal);
+		},
+		call);
 }
 
 permit grpc_guard::admit(const weir_call &call) const noexcept

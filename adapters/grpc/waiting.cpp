@@ -157,8 +157,7 @@ void waiting::alarmed()
 	if (signalled || weir_now() >= until_) {
 		end(stopped);
 	} else if (weir_poll(limiter_.get(), &wait_, &token) == 0) {
-		self_.reset();
-		done_(0, permit::adopt(limiter_.get(), token));
+		tell(0, permit::adopt(limiter_.get(), token));
 	} else {
 		arm(turn);
 	}
@@ -170,15 +169,46 @@ void waiting::end(bool stopped)
 	const bool came = weir_cancel(limiter_.get(), &wait_, &token) == -EALREADY;
 	permit got = permit::adopt(limiter_.get(), token);
 
-	self_.reset();
 	if (stopped) {
 		got.cancelled();
-		done_(-ECANCELED, permit());
+		tell(-ECANCELED, permit());
 	} else if (came) {
-		done_(0, std::move(got));
+		tell(0, std::move(got));
 	} else {
-		done_(-ETIMEDOUT, permit());
+		tell(-ETIMEDOUT, permit());
 	}
 }
 
+/* What done() keeps may keep this: it goes as it is told. */
+void waiting::tell(int error, permit got)
+{
+	const told done = std::move(done_);
+
+	self_.reset();
+	done(error, std::move(got));
+}
+
 } // namespace weir::grpc_detail
+
+namespace weir
+{
+
+status grpc_config::check(limiter_ref limiter) const noexcept
+{
+	status how;
+	const char *why = nullptr;
+
+	if (limiter.get() == nullptr)
+		why = "there is no limiter.";
+	else if (wait.count() > 0 && limiter.queue_size() == 0)
+		why = "wait needs a limiter with a queue (weir_config.queue).";
+	else if (refusal == ::grpc::StatusCode::OK)
+		why = "refusal cannot be OK: who is refused would take it for an answer.";
+	if (why != nullptr) {
+		how.error = -EINVAL;
+		std::snprintf(how.why, sizeof(how.why), "%s", why);
+	}
+	return how;
+}
+
+} // namespace weir

@@ -48,6 +48,7 @@ private:
 	void signal(bool stop) noexcept;
 	void alarmed();
 	void end(bool stopped);
+	void tell(int error, permit got);
 
 	limiter_ref limiter_;
 	weir_time until_;

@@ -119,16 +119,25 @@ private:
 	work &done_;
 };
 
-/* A stream that writes nothing, and ends as it is asked. */
+/* A stream that writes nothing, and ends as it is asked, once it has its permit. */
 class watcher final : public grpc::ServerWriteReactor<Answer>
 {
 public:
 	watcher(const weir::grpc_guard &server, grpc::CallbackServerContext *context,
 		const Query &query)
-		: guard_(server), context_(context), permit_(server.admit_stream())
+		: guard_(server), context_(context)
 	{
-		status_ = permit_ ? status_of(query) : server.refusal();
-		Finish(status_);
+		wait_ = guard_.wait_stream(
+			*context, [this, &query](weir::permit got, const grpc::Status &refusal) {
+				permit_ = std::move(got);
+				status_ = permit_ ? status_of(query) : refusal;
+				Finish(status_);
+			});
+	}
+
+	void OnCancel() override
+	{
+		wait_.cancel();
 	}
 
 	void OnDone() override
@@ -140,7 +149,8 @@ public:
 private:
 	weir::grpc_guard guard_;
 	grpc::CallbackServerContext *context_;
-	weir::permit permit_;
+	weir::permit permit_{};
+	weir::grpc_wait wait_{};
 	grpc::Status status_{};
 };
 
@@ -190,7 +200,129 @@ private:
 	work &done_;
 };
 
-/* A server of one of the two kinds, and a channel to it. */
+/* The same by completion queues: unary calls only, streams are those of the callback API. */
+class queue_service final
+	: public Lookup::WithAsyncMethod_Report<Lookup::WithCallbackMethod_Watch<Lookup::Service>>
+{
+public:
+	queue_service(weir::grpc_guard server, weir::limiter_ref limiter, work &done)
+		: guard_(std::move(server)), limiter_(limiter), done_(done)
+	{
+	}
+
+	void start(std::unique_ptr<grpc::ServerCompletionQueue> queue)
+	{
+		queue_ = std::move(queue);
+		new call(*this);
+		loop_ = std::thread([this] {
+			void *tag;
+			bool ok;
+
+			while (queue_->Next(&tag, &ok))
+				(*static_cast<event *>(tag))(ok);
+		});
+	}
+
+	void stop()
+	{
+		queue_->Shutdown();
+		loop_.join();
+	}
+
+	grpc::ServerWriteReactor<Answer> *Watch(grpc::CallbackServerContext *context,
+						const Query *query) override
+	{
+		return new watcher(guard_, context, *query);
+	}
+
+private:
+	using event = std::function<void(bool ok)>;
+
+	class call
+	{
+	public:
+		explicit call(queue_service &service) : service_(service)
+		{
+			context_.AsyncNotifyWhenDone(&over_);
+			service_.RequestReport(&context_, &query_, &writer_, service_.queue_.get(),
+					       service_.queue_.get(), &arrived_);
+		}
+
+	private:
+		void arrive(bool ok)
+		{
+			if (!ok) {
+				delete this;
+				return;
+			}
+			new call(service_);
+			wait_ = service_.guard_.wait(
+				context_,
+				[this](weir::permit got, const grpc::Status &refusal) {
+					permit_ = std::move(got);
+					if (permit_)
+						work_later();
+					else
+						finish(refusal);
+				},
+				weir::grpc_call_by_metadata(service_.limiter_, context_, "class"));
+		}
+
+		void work_later()
+		{
+			service_.done_.enter();
+			std::thread([this] {
+				const auto since = system_clock::now();
+
+				wait_for([&] {
+					return context_.IsCancelled() ||
+					       service_.done_.is_over(query_, since);
+				});
+				service_.done_.busy--;
+				finish(status_of(query_));
+			}).detach();
+		}
+
+		void finish(const grpc::Status &status)
+		{
+			permit_.release(service_.guard_.outcome(context_, status));
+			writer_.Finish(answer_, status, &finished_);
+		}
+
+		void end()
+		{
+			if (--ends_ == 0)
+				delete this;
+		}
+
+		queue_service &service_;
+		grpc::ServerContext context_{};
+		grpc::ServerAsyncResponseWriter<Answer> writer_{&context_};
+		Query query_{};
+		Answer answer_{};
+		weir::permit permit_{};
+		weir::grpc_wait wait_{};
+		int ends_ = 2;
+		event arrived_ = [this](bool ok) { arrive(ok); };
+		event finished_ = [this](bool) { end(); };
+		event over_ = [this](bool) {
+			if (context_.IsCancelled())
+				wait_.cancel();
+			end();
+		};
+	};
+
+	weir::grpc_guard guard_;
+	weir::limiter_ref limiter_;
+	work &done_;
+	std::unique_ptr<grpc::ServerCompletionQueue> queue_{};
+	std::thread loop_{};
+};
+
+/* Which of gRPC's APIs a server is written in. */
+enum class api { sync, callback, queue };
+
+/* A server in one of them, and a channel to it. */
 struct rig {
 	work done{};
 	std::unique_ptr<grpc::Service> service{};
@@ -199,20 +331,25 @@ struct rig {
 	std::unique_ptr<Lookup::Stub> stub{};
 	std::string target{};
 
-	rig(bool callbacks, weir::limiter_ref limiter, const weir::grpc_config &config = {})
+	rig(api kind, weir::limiter_ref limiter, const weir::grpc_config &config = {})
 	{
 		const weir::grpc_guard guard(limiter, config);
 		grpc::ServerBuilder builder;
 		int port = 0;
 
-		if (callbacks)
+		if (kind == api::queue)
+			service = std::make_unique<queue_service>(guard, limiter, done);
+		else if (kind == api::callback)
 			service = std::make_unique<callback_service>(guard, limiter, done);
 		else
 			service = std::make_unique<sync_service>(guard, limiter, done);
 		builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
 		builder.RegisterService(service.get());
+		auto queue = kind == api::queue ? builder.AddCompletionQueue() : nullptr;
 		server = builder.BuildAndStart();
 		CHECK(server != nullptr && port != 0);
+		if (queue != nullptr)
+			by_queue()->start(std::move(queue));
 		target = "127.0.0.1:" + std::to_string(port);
 		connect({});
 	}
@@ -221,10 +358,17 @@ struct rig {
 	{
 		done.let_go = true;
 		server->Shutdown();
+		if (by_queue() != nullptr)
+			by_queue()->stop();
 	}
 
 	rig(const rig &) = delete;
 	rig &operator=(const rig &) = delete;
+
+	queue_service *by_queue() const
+	{
+		return dynamic_cast<queue_service *>(service.get());
+	}
 
 	/* Without a limiter, or with one on the client's side. */
 	void connect(std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> limit)
@@ -346,22 +490,54 @@ void check_outcomes(rig &r, const weir::limiter &limiter)
 	CHECK(now.cancelled == 1);
 }
 
-void server_counts_outcomes(bool callbacks)
+void server_counts_outcomes(api kind)
 {
 	weir::limiter limiter = make_limiter(10, 0);
-	rig r(callbacks, limiter);
+	rig r(kind, limiter);
 
 	check_outcomes(r, limiter);
 }
 
-void server_refuses(bool callbacks)
+/* Its first read goes below before the call is refused. */
+class reader final : public grpc::ClientReadReactor<Answer>
+{
+public:
+	void begin(rig &r)
+	{
+		r.stub->async()->Watch(&context_, &query_, this);
+		StartRead(&answer_);
+		StartCall();
+	}
+
+	void OnDone(const grpc::Status &status) override
+	{
+		code_ = status.error_code();
+		done_ = true;
+	}
+
+	StatusCode wait()
+	{
+		wait_for([this] { return done_.load(); });
+		return code_;
+	}
+
+	grpc::ClientContext context_{};
+
+private:
+	Query query_{};
+	Answer answer_{};
+	StatusCode code_ = StatusCode::OK;
+	std::atomic<bool> done_{false};
+};
+
+void server_refuses(api kind)
 {
 	weir::limiter limiter = make_limiter(1, 0);
 	weir::grpc_config config;
 
 	config.refusal = StatusCode::RESOURCE_EXHAUSTED;
 	{
-		rig r(callbacks, limiter);
+		rig r(kind, limiter);
 		hanging h(r);
 
 		CHECK(ask(r, query_of(0)) == StatusCode::UNAVAILABLE);
@@ -369,7 +545,7 @@ void server_refuses(bool callbacks)
 		CHECK(r.done.begun == 1);
 	}
 	{
-		rig r(callbacks, limiter, config);
+		rig r(kind, limiter, config);
 		hanging h(r);
 
 		CHECK(ask(r, query_of(0)) == StatusCode::RESOURCE_EXHAUSTED);
@@ -377,10 +553,10 @@ void server_refuses(bool callbacks)
 	check_idle(limiter);
 }
 
-void server_lets_wait(bool callbacks)
+void server_lets_wait(api kind)
 {
 	weir::limiter limiter = make_limiter(3, 100);
-	rig r(callbacks, limiter, patient());
+	rig r(kind, limiter, patient());
 
 	crowd(r, 40);
 	CHECK(r.done.most <= 3);
@@ -388,10 +564,67 @@ void server_lets_wait(bool callbacks)
 	check_idle(limiter);
 }
 
-void server_ends_waits(bool callbacks)
+void server_lets_streams_wait(api kind)
 {
 	weir::limiter limiter = make_limiter(1, 100);
-	rig r(callbacks, limiter, patient());
+	rig r(kind, limiter, patient());
+	std::thread waits;
+	{
+		hanging h(r);
+
+		if (kind != api::sync) {
+			reader cancelled;
+
+			cancelled.begin(r);
+			wait_for([&] { return limiter.waiting() == 1; });
+			cancelled.context_.TryCancel();
+			CHECK(cancelled.wait() == StatusCode::CANCELLED);
+			wait_for([&] { return limiter.waiting() == 0; });
+		}
+		waits = std::thread([&] { CHECK(watch(r, query_of(0)) == StatusCode::OK); });
+		wait_for([&] { return limiter.waiting() == 1; });
+	}
+	waits.join();
+	check_idle(limiter);
+	CHECK(limiter.snapshot().detached == 1);
+}
+
+/* By hand, without a wait. */
+void server_admits_by_hand()
+{
+	weir::limiter limiter = make_limiter(1, 0);
+	const weir::grpc_guard guard(limiter);
+	weir::permit stream = guard.admit_stream();
+
+	CHECK(stream && limiter.snapshot().detached == 1);
+	CHECK(!guard.admit() && !guard.admit_stream());
+	CHECK(guard.refusal().error_code() == StatusCode::UNAVAILABLE);
+	stream.success();
+	CHECK(guard.admit());
+	check_idle(limiter);
+}
+
+/* What can be wrong between a configuration and a limiter is told before a call is made. */
+void configurations_are_checked()
+{
+	weir::limiter queue = make_limiter(1, 1), none = make_limiter(1, 0);
+	weir::grpc_config config = patient();
+
+	CHECK(config.check(queue));
+	CHECK(config.check(none).error == -EINVAL);
+	CHECK(std::string(config.check(none).why).find("needs a limiter with a queue") !=
+	      std::string::npos);
+	CHECK(config.check(weir::limiter_ref()).error == -EINVAL);
+	config.wait = 0s;
+	CHECK(config.check(none));
+	config.refusal = StatusCode::OK;
+	CHECK(config.check(none).error == -EINVAL);
+}
+
+void server_ends_waits(api kind)
+{
+	weir::limiter limiter = make_limiter(1, 100);
+	rig r(kind, limiter, patient());
 	hanging h(r);
 
 	CHECK(ask(r, query_of(0), [](grpc::ClientContext &context) {
@@ -407,15 +640,15 @@ void server_ends_waits(bool callbacks)
 	});
 	CHECK(r.stub->Report(&context, query_of(0), &answer).error_code() == StatusCode::CANCELLED);
 	cancels.join();
-	if (callbacks)
+	if (kind != api::sync)
 		wait_for([&] { return limiter.waiting() == 0; });
 	CHECK(r.done.begun == 1);
 }
 
-void server_notices_who_goes(bool callbacks)
+void server_notices_who_goes(api kind)
 {
 	weir::limiter limiter = make_limiter(2, 0);
-	rig r(callbacks, limiter);
+	rig r(kind, limiter);
 	grpc::ClientContext context;
 	Answer answer;
 	std::thread cancels([&] {
@@ -436,21 +669,21 @@ void server_notices_who_goes(bool callbacks)
 	check_idle(limiter);
 }
 
-void server_detaches_streams(bool callbacks)
+void server_detaches_streams(api kind)
 {
 	weir::limiter limiter = make_limiter(2, 0);
 	weir::grpc_config counted;
 
 	counted.count_streams = true;
 	{
-		rig r(callbacks, limiter);
+		rig r(kind, limiter);
 
 		CHECK(watch(r, query_of(0)) == StatusCode::OK);
 		wait_for([&] { return limiter.snapshot().succeeded == 1; });
 		CHECK(limiter.snapshot().detached == 1);
 	}
 	{
-		rig r(callbacks, limiter, counted);
+		rig r(kind, limiter, counted);
 
 		CHECK(watch(r, query_of(0)) == StatusCode::OK);
 		wait_for([&] { return limiter.snapshot().succeeded == 2; });
@@ -459,7 +692,7 @@ void server_detaches_streams(bool callbacks)
 	check_idle(limiter);
 }
 
-void server_has_partitions(bool callbacks)
+void server_has_partitions(api kind)
 {
 	weir::config config;
 
@@ -467,7 +700,7 @@ void server_has_partitions(bool callbacks)
 	config.queue = 10;
 	config.set_partitions({{"live", 0.5, 0, 0, {}}, {"batch", 0.25, 0, 0, {}}});
 	weir::limiter limiter(config);
-	rig r(callbacks, limiter, patient());
+	rig r(kind, limiter, patient());
 
 	for (const char *name : {"live", "live", "batch", "nothing"})
 		CHECK(ask(r, query_of(0), [&](grpc::ClientContext &context) {
@@ -495,7 +728,7 @@ struct client_rig {
 	rig r;
 
 	client_rig(unsigned limit, unsigned queue, const weir::grpc_config &config = {})
-		: limiter(make_limiter(limit, queue)), r(true, all)
+		: limiter(make_limiter(limit, queue)), r(api::callback, all)
 	{
 		r.connect(weir::grpc_client_interceptor(limiter, config));
 	}
@@ -563,38 +796,6 @@ void client_ends_waits()
 	CHECK(c.r.done.begun == 1);
 }
 
-/* Its first read goes below before the call is refused. */
-class reader final : public grpc::ClientReadReactor<Answer>
-{
-public:
-	void begin(rig &r)
-	{
-		r.stub->async()->Watch(&context_, &query_, this);
-		StartRead(&answer_);
-		StartCall();
-	}
-
-	void OnDone(const grpc::Status &status) override
-	{
-		code_ = status.error_code();
-		done_ = true;
-	}
-
-	StatusCode wait()
-	{
-		wait_for([this] { return done_.load(); });
-		return code_;
-	}
-
-	grpc::ClientContext context_{};
-
-private:
-	Query query_{};
-	Answer answer_{};
-	StatusCode code_ = StatusCode::OK;
-	std::atomic<bool> done_{false};
-};
-
 void client_limits_streams()
 {
 	weir::grpc_config config = patient();
@@ -648,7 +849,7 @@ void client_asks_what_kind()
 void client_survives_a_killed_server(int from_child, pid_t child)
 {
 	weir::limiter limiter = make_limiter(4, 100), all = make_limiter(1, 0);
-	rig r(true, all);
+	rig r(api::callback, all);
 	std::vector<std::thread> threads;
 	std::atomic<unsigned> unavailable{0};
 	int port = 0;
@@ -674,7 +875,7 @@ void client_survives_a_killed_server(int from_child, pid_t child)
 void serve_until_killed(int to_parent)
 {
 	weir::limiter limiter = make_limiter(1000, 0);
-	rig r(true, limiter);
+	rig r(api::callback, limiter);
 	const int port = std::stoi(r.target.substr(r.target.find(':') + 1));
 
 	if (write(to_parent, &port, sizeof(port)) == sizeof(port))
@@ -682,13 +883,13 @@ void serve_until_killed(int to_parent)
 }
 
 /* Both ends limited, calls that end in every way, in no order. */
-void all_at_once(bool callbacks)
+void all_at_once(api kind)
 {
 	weir::limiter at_server = make_limiter(3, 20), at_client = make_limiter(5, 20);
 	weir::grpc_config config;
 
 	config.wait = 20ms;
-	rig r(callbacks, at_server, config);
+	rig r(kind, at_server, config);
 	std::vector<std::thread> threads;
 	std::atomic<unsigned> good{0};
 
@@ -736,16 +937,19 @@ int main()
 	if (child == 0)
 		serve_until_killed(pipes[1]);
 	client_survives_a_killed_server(pipes[0], child);
-	for (const bool callbacks : {false, true}) {
-		server_counts_outcomes(callbacks);
-		server_refuses(callbacks);
-		server_lets_wait(callbacks);
-		server_ends_waits(callbacks);
-		server_notices_who_goes(callbacks);
-		server_detaches_streams(callbacks);
-		server_has_partitions(callbacks);
-		all_at_once(callbacks);
+	for (const api kind : {api::sync, api::callback, api::queue}) {
+		server_counts_outcomes(kind);
+		server_refuses(kind);
+		server_lets_wait(kind);
+		server_lets_streams_wait(kind);
+		server_ends_waits(kind);
+		server_notices_who_goes(kind);
+		server_detaches_streams(kind);
+		server_has_partitions(kind);
+		all_at_once(kind);
 	}
+	server_admits_by_hand();
+	configurations_are_checked();
 	client_counts_outcomes();
 	client_refuses();
 	client_lets_wait();

@@ -43,6 +43,11 @@
 namespace weir
 {
 
+namespace grpc_detail
+{
+class waiting;
+}
+
 /*
  * How a call went, by the status that it ended with:
  *
@@ -56,7 +61,10 @@ weir_outcome grpc_outcome(const ::grpc::Status &status) noexcept;
 
 /* How calls are admitted. */
 struct grpc_config {
-	/* So long a call may wait for a permit, and not beyond its own deadline. 0: not at all. */
+	/*
+	 * So long a call may wait for a permit, and not beyond its own deadline; the limiter needs a
+	 * queue. 0: not at all.
+	 */
 	std::chrono::nanoseconds wait{};
 	/*
 	 * What who is refused is told. UNAVAILABLE is what clients try again, at another server
@@ -75,6 +83,12 @@ struct grpc_config {
 	std::function<weir_call(const char *method,
 				const std::multimap<std::string, std::string> &metadata)>
 		classify{};
+
+	/*
+	 * Whether calls can be admitted so by this limiter. -EINVAL: it is empty, or there is a wait and
+	 * it has no queue, so that all who would wait are refused; or the refusal is OK.
+	 */
+	status check(limiter_ref limiter) const noexcept;
 };
 
 /* For a channel's list of interceptors: its calls take permits of this limiter. */
@@ -86,6 +100,28 @@ weir_call grpc_call_by_metadata(limiter_ref limiter, const ::grpc::ServerContext
 				const std::string &name);
 
 class grpc_guard;
+
+/*
+ * A wait for a permit that takes no thread, for who does by hand what grpc_guard::serve() does.
+ * Copies are of the same wait.
+ */
+class grpc_wait
+{
+public:
+	/*
+	 * Called once: with the permit, or with none and the status to finish the call with. By the
+	 * function that begins the wait, if it need not wait, else in a thread of gRPC's.
+	 */
+	using told = std::function<void(permit got, const ::grpc::Status &refusal)>;
+
+	/* End it now, if it has not ended: there is no permit, and the status is CANCELLED. */
+	void cancel() noexcept;
+
+private:
+	friend class grpc_guard;
+
+	std::shared_ptr<grpc_detail::waiting> own_{};
+};
 
 /*
  * A unary call of the callback API that has its permit. Finish() it, as any reactor, and through
@@ -160,7 +196,20 @@ public:
 	[[nodiscard]] permit admit(const weir_call &call = {}) const noexcept;
 	[[nodiscard]] ::grpc::Status refusal() const;
 
-	/* The outcome that such a permit is released with. */
+	/*
+	 * The same, but who finds no permit waits for one as grpc_config.wait says. Whoever is told
+	 * that the client has left cancels it: OnCancel(), or the tag of AsyncNotifyWhenDone().
+	 */
+	[[nodiscard]] grpc_wait wait_stream(const ::grpc::ServerContextBase &context,
+					    grpc_wait::told done, const weir_call &call = {}) const;
+	[[nodiscard]] grpc_wait wait(const ::grpc::ServerContextBase &context, grpc_wait::told done,
+				     const weir_call &call = {}) const;
+
+	/*
+	 * The outcome that such a permit is released with, before the call is finished or after. A
+	 * context of a completion queue must have been given AsyncNotifyWhenDone(), before the call was
+	 * requested: gRPC cannot tell otherwise if the client has left, and ends the program.
+	 */
 	weir_outcome outcome(const ::grpc::ServerContextBase &context,
 			     const ::grpc::Status &status) const;
 
