@@ -1,13 +1,20 @@
 #!/bin/sh
-# Usage: readme.sh README SOURCE PROGRAM - the program in the README is the one that is built, and it
-# does what it should.
+# Usage: readme.sh README BOTH_SOURCE BOTH_PROGRAM QUEUE_SOURCE QUEUE_PROGRAM - the programs in the
+# README are those that are built, and they do what they should.
 set -u
-readme=$1 source=$2 program=$3
+readme=$1
 # shellcheck source-path=SCRIPTDIR source=../../../tests/e2e/common.sh
 . "$(dirname "$0")/../../../tests/e2e/common.sh"
 
-awk '/^```/ { fence++; next } fence == 1' "$readme" >"$work/source.cpp"
-diff "$work/source.cpp" "$source" >"$work/diff.log" || fail "the README shows another program"
-"$program" >"$work/said.log" || fail "it failed"
-printf 'shop 3\nshop 3\nin flight 0 and 0\n' | diff - "$work/said.log" || fail "it says something else"
-echo "the README's program asks and answers"
+# shows NUMBER SOURCE PROGRAM OUTPUT: the text between those fences
+shows()
+{
+	awk -v n="$1" '/^```/ { fence++; next } fence == n' "$readme" >"$work/source.cpp"
+	diff "$work/source.cpp" "$2" >"$work/diff.log" || fail "the README shows another program"
+	"$3" >"$work/said.log" || fail "$3 failed"
+	printf '%b' "$4" | diff - "$work/said.log" || fail "$3 says something else"
+}
+
+shows 1 "$2" "$3" 'shop 3\nshop 3\nin flight 0 and 0\n'
+shows 3 "$4" "$5" 'shop 3\nin flight 0\n'
+echo "the README's programs ask and answer"

@@ -19,6 +19,9 @@
  * Streams take a permit to begin, and are detached then (weir_detach()): they are no calls whose
  * latency counts. With grpc_config.count_streams they are calls like others.
  *
+ * Waiting. A wait needs a limiter with a queue: without one everybody who would wait is refused.
+ * grpc_config::check() tells before that happens.
+ *
  * Errors. Nothing here throws. What the program's own functions throw counts as WEIR_FAILED, and
  * goes where gRPC lets it go.
  *
@@ -208,7 +211,7 @@ public:
 	/*
 	 * The outcome that such a permit is released with, before the call is finished or after. A
 	 * context of a completion queue must have been given AsyncNotifyWhenDone(), before the call was
-	 * requested: gRPC cannot tell otherwise if the client has left, and ends the program.
+	 * requested: without it gRPC crashes when it is asked if the client has left.
 	 */
 	weir_outcome outcome(const ::grpc::ServerContextBase &context,
 			     const ::grpc::Status &status) const;
