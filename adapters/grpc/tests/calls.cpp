@@ -821,6 +821,58 @@ void client_limits_streams()
 	check_idle(c.limiter);
 }
 
+/* A call by a completion queue. */
+class queued_call
+{
+public:
+	explicit queued_call(rig &r)
+	{
+		reader_ = r.stub->PrepareAsyncReport(&context_, query_of(0), &queue_);
+		reader_->StartCall();
+		reader_->Finish(&answer_, &status_, this);
+	}
+
+	StatusCode wait()
+	{
+		void *tag;
+		bool ok;
+
+		CHECK(queue_.Next(&tag, &ok) && tag == this && ok);
+		queue_.Shutdown();
+		CHECK(!queue_.Next(&tag, &ok));
+		return status_.error_code();
+	}
+
+	grpc::ClientContext context_{};
+
+private:
+	grpc::CompletionQueue queue_{};
+	Answer answer_{};
+	grpc::Status status_{};
+	std::unique_ptr<grpc::ClientAsyncResponseReader<Answer>> reader_{};
+};
+
+void client_limits_queued_calls()
+{
+	client_rig c(1, 1, patient());
+	std::unique_ptr<queued_call> waits;
+	{
+		hanging h(c.r);
+		queued_call cancelled(c.r);
+
+		wait_for([&] { return c.limiter.waiting() == 1; });
+		CHECK(queued_call(c.r).wait() == StatusCode::UNAVAILABLE); /* the queue is full */
+		cancelled.context_.TryCancel();
+		CHECK(cancelled.wait() == StatusCode::CANCELLED);
+		waits = std::make_unique<queued_call>(c.r);
+		wait_for([&] { return c.limiter.waiting() == 1; });
+		CHECK(c.r.done.begun == 1);
+	}
+	CHECK(waits->wait() == StatusCode::OK);
+	CHECK(c.limiter.snapshot().succeeded == 2);
+	check_idle(c.limiter);
+}
+
 void client_asks_what_kind()
 {
 	weir::grpc_config config;
@@ -955,5 +1007,6 @@ int main()
 	client_lets_wait();
 	client_ends_waits();
 	client_limits_streams();
+	client_limits_queued_calls();
 	client_asks_what_kind();
 }
