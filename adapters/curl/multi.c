@@ -407,7 +407,7 @@ static void give_up_lost(struct weir_curl_multi *m)
 	m->missing = 0;
 }
 #else
-/* How many there are is known, and not which: to touch one that was cleaned up would be an error. */
+/* How many there are is known, not which: one that was cleaned up must not be touched. */
 static void give_up_lost(struct weir_curl_multi *m)
 {
 	(void)m;

@@ -448,7 +448,7 @@ public:
 		return limiter_ != nullptr ? weir_partition_find(limiter_, name) : std::uint16_t{0};
 	}
 
-	/* The present limit without any burst, permits in flight, calls waiting, and how many may wait. */
+	/* The present limit without any burst, permits in flight, calls waiting, and how many may. */
 	std::uint32_t limit() const noexcept
 	{
 		return limiter_ != nullptr ? weir_limit(limiter_) : 0;

@@ -122,8 +122,8 @@ struct weir_curl_call {
 	 */
 	const char *key;
 	/*
-	 * To wait for a permit until then, on weir_now()'s clock; the limiter needs a queue. 0: not at
-	 * all.
+	 * To wait for a permit until then, on weir_now()'s clock; the limiter needs a queue. 0:
+	 * not at all.
 	 */
 	weir_time deadline;
 };
@@ -132,9 +132,10 @@ struct weir_curl_call {
  * Acquire, curl_easy_perform(), release. 0: it was performed, and *result is what that answered.
  * Else it was not: -EAGAIN: the limit is reached, and nobody may wait, or too many do, or its
  * priority is being shed; -ETIMEDOUT: no permit by the deadline; -EBUSY: the origin is closed by
- * Retry-After until after the deadline; -EINVAL: there is no URL, or the call is not well-formed, or
- * it has a deadline where the limiter has no queue; -ENAMETOOLONG; -ENOSPC: the registry is full; -ENOMEM. The wait is not bounded by the handle's
- * own timeouts, which begin with the transfer.
+ * Retry-After until after the deadline; -EINVAL: there is no URL, or the call is not well-formed,
+ * or it has a deadline where the limiter has no queue; -ENAMETOOLONG; -ENOSPC: the registry is
+ * full; -ENOMEM. The wait is not bounded by the handle's own timeouts, which begin with the
+ * transfer.
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_perform(struct weir_curl *guard, CURL *easy,
 					       const struct weir_curl_call *call, CURLcode *result);
@@ -178,11 +179,11 @@ WEIR_API WEIR_MUST_CHECK int weir_curl_multi_add(struct weir_curl_multi *multi, 
 WEIR_API int weir_curl_multi_remove(struct weir_curl_multi *multi, CURL *easy);
 
 /*
- * How many transfers were cleaned up, or removed, by curl's own functions in place of the one above:
- * bugs of the program, caught. Since the multi was made, and as of when curl ran last. From libcurl
- * 8.4 on their permits go back when curl runs next. An older one says how many are missing, but not
- * which: there they go back when the address of the handle is added again, when nothing is left in
- * curl's handle, or with the multi. Handles added by curl_multi_add_handle() may hide some.
+ * How many transfers were cleaned up, or removed, by curl's own functions in place of the one
+ * above: bugs of the program, caught. Since the multi was made, and as of when curl ran last. From
+ * libcurl 8.4 on their permits go back when curl runs next. An older one says how many are missing,
+ * but not which: there they go back when the address of the handle is added again, when nothing is
+ * left in curl's handle, or with the multi. Handles added by curl_multi_add_handle() may hide some.
  */
 WEIR_API uint64_t weir_curl_multi_lost(const struct weir_curl_multi *multi);
 

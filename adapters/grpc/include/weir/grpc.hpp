@@ -65,8 +65,8 @@ weir_outcome grpc_outcome(const ::grpc::Status &status) noexcept;
 /* How calls are admitted. */
 struct grpc_config {
 	/*
-	 * So long a call may wait for a permit, and not beyond its own deadline; the limiter needs a
-	 * queue. 0: not at all.
+	 * So long a call may wait for a permit, and not beyond its own deadline; the limiter needs
+	 * a queue. 0: not at all.
 	 */
 	std::chrono::nanoseconds wait{};
 	/*
@@ -88,8 +88,8 @@ struct grpc_config {
 		classify{};
 
 	/*
-	 * Whether calls can be admitted so by this limiter. -EINVAL: it is empty, or there is a wait and
-	 * it has no queue, so that all who would wait are refused; or the refusal is OK.
+	 * Whether calls can be admitted so by this limiter. -EINVAL: it is empty, or there is a
+	 * wait and it has no queue, so that all who would wait are refused; or the refusal is OK.
 	 */
 	status check(limiter_ref limiter) const noexcept;
 };
@@ -210,8 +210,8 @@ public:
 
 	/*
 	 * The outcome that such a permit is released with, before the call is finished or after. A
-	 * context of a completion queue must have been given AsyncNotifyWhenDone(), before the call was
-	 * requested: without it gRPC crashes when it is asked if the client has left.
+	 * context of a completion queue must have been given AsyncNotifyWhenDone() before the call
+	 * was requested: without it gRPC crashes when it is asked if the client has left.
 	 */
 	weir_outcome outcome(const ::grpc::ServerContextBase &context,
 			     const ::grpc::Status &status) const;

@@ -25,8 +25,8 @@
  * is never more than one in flight, nor anything that a limit could do about it. Limit what is
  * answered later.
  *
- * Waiting. With weir_evhttp_config.wait a request may wait for a permit in the queue of the limiter;
- * the loop goes on meanwhile. Whichever thread makes room, the loop is woken. A limiter without a
+ * Waiting. With weir_evhttp_config.wait a request may wait for a permit in the limiter's queue; the
+ * loop goes on meanwhile. Whichever thread makes room, the loop is woken. A limiter without a
  * queue lets nobody wait: no guard is made with both.
  *
  * A request whose client has closed its end when the permit comes is not served. Over TCP that is
