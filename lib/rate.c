@@ -55,7 +55,7 @@ static bool take(struct weir_rate *r, unsigned i, const struct quota *q, uint64_
 		if (!quota_take(q, worth, taken, units, &after))
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&r->taken[i], &taken, after, memory_order_relaxed, memory_order_relaxed));
+		&r->taken[i], &taken, after, memory_order_release, memory_order_relaxed));
 	return true;
 }
 
@@ -78,22 +78,34 @@ static bool asks(const struct terms *terms, const struct weir_cost *cost, unsign
 	return cost->units[i] > 0 && terms->quota[i].limited;
 }
 
+enum answer { ADMITTED, NOTHING_LEFT, GIVEN_BACK };
+
+/* Give back what was taken of the quotas before that one. */
+static enum answer retreat(struct weir_rate *r, const struct terms *terms,
+			   const struct weir_cost *cost, unsigned end)
+{
+	enum answer answer = NOTHING_LEFT;
+
+	for (unsigned i = 0; i < end; i++) {
+		if (!asks(terms, cost, i))
+			continue;
+		give_back(r, i, cost->units[i]);
+		answer = GIVEN_BACK;
+	}
+	return answer;
+}
+
 /* Of each quota, or of none: they are taken in their order, and given back if one fails. */
-static bool take_all(struct weir_rate *r, const struct terms *terms, uint64_t worth,
-		     const struct weir_cost *cost)
+static enum answer take_all(struct weir_rate *r, const struct terms *terms, uint64_t worth,
+			    const struct weir_cost *cost)
 {
 	for (unsigned i = 1; i < r->quotas; i++)
 		if (asks(terms, cost, i) && !has(r, i, &terms->quota[i], worth))
-			return false;
-	for (unsigned i = 0; i < r->quotas; i++) {
-		if (!asks(terms, cost, i) || take(r, i, &terms->quota[i], worth, cost->units[i]))
-			continue;
-		while (i-- > 0)
-			if (asks(terms, cost, i))
-				give_back(r, i, cost->units[i]);
-		return false;
-	}
-	return true;
+			return NOTHING_LEFT;
+	for (unsigned i = 0; i < r->quotas; i++)
+		if (asks(terms, cost, i) && !take(r, i, &terms->quota[i], worth, cost->units[i]))
+			return retreat(r, terms, cost, i);
+	return ADMITTED;
 }
 
 /*
@@ -133,22 +145,55 @@ static void try_to_renew(struct weir_rate *r, weir_time now)
 	pthread_mutex_unlock(&r->lock);
 }
 
-bool rate_admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
+/* By what has fallen due at that time. */
+static enum answer admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
 {
 	struct terms terms;
-	uint64_t worth;
+	enum answer answer;
 
 	read_terms(r, &terms);
-	worth = pace_worth(&terms.pace, pace_slots(&terms.pace, now));
-	if (!take_all(r, &terms, worth, cost))
-		return false;
+	answer = take_all(r, &terms, pace_worth(&terms.pace, pace_slots(&terms.pace, now)), cost);
+	if (answer != ADMITTED)
+		return answer;
 	rate_count(r, RATE_ADMITTED, 1);
 	for (unsigned i = 0; i < r->quotas; i++)
 		if (cost->units[i] > 0)
 			rate_count(r, (enum rate_total)(RATE_TAKEN + i), cost->units[i]);
 	if (UNLIKELY(is_far(&terms.pace, now)))
 		try_to_renew(r, now);
-	return true;
+	return ADMITTED;
+}
+
+/*
+ * Whether there was nothing left of something that the call asks for. If it does not seem so by
+ * the time that is read here, the call is worth another try.
+ */
+static bool is_used_up(struct weir_rate *r, const struct weir_cost *cost, weir_time *now)
+{
+	uint64_t taken[WEIR_QUOTAS_MAX] = {0}, worth, after;
+	struct terms terms;
+
+	for (unsigned i = 0; i < r->quotas; i++)
+		taken[i] = atomic_load_explicit(&r->taken[i], memory_order_acquire);
+	*now = rate_now(r);
+	read_terms(r, &terms);
+	if (UNLIKELY(is_far(&terms.pace, *now)))
+		try_to_renew(r, *now);
+	worth = pace_worth(&terms.pace, pace_slots(&terms.pace, *now));
+	for (unsigned i = 0; i < r->quotas; i++)
+		if (asks(&terms, cost, i) &&
+		    !quota_take(&terms.quota[i], worth, taken[i], 0, &after))
+			return true;
+	return false;
+}
+
+bool rate_admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
+{
+	do {
+		if (admit(r, now, cost) == ADMITTED)
+			return true;
+	} while (!is_used_up(r, cost, &now));
+	return false;
 }
 
 bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
@@ -159,10 +204,33 @@ bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
 	return true;
 }
 
+static bool somebody_waits(const struct weir_rate *r)
+{
+	return atomic_load_explicit(&r->waiting, memory_order_relaxed) > 0;
+}
+
+/* Units were given back: they are for who waits. */
+static void serve_with_these(struct weir_rate *r)
+{
+	if (LIKELY(!somebody_waits(r)))
+		return;
+	pthread_mutex_lock(&r->lock);
+	line_serve(r, rate_now(r), true);
+}
+
 bool rate_try(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
 {
-	return atomic_load_explicit(&r->waiting, memory_order_relaxed) == 0 &&
-	       rate_admit(r, now, cost);
+	while (!somebody_waits(r)) {
+		const enum answer answer = admit(r, now, cost);
+
+		if (LIKELY(answer == ADMITTED))
+			return true;
+		if (answer == GIVEN_BACK)
+			serve_with_these(r);
+		if (is_used_up(r, cost, &now))
+			return false;
+	}
+	return false;
 }
 
 int weir_rate_try_for(struct weir_rate *r, const struct weir_cost *cost)
@@ -213,7 +281,7 @@ static void lapse(struct weir_rate *r, unsigned i, uint64_t but)
 
 	while ((int64_t)(quota_due(q, 0) - but - taken) > 0 &&
 	       !atomic_compare_exchange_weak_explicit(&r->taken[i], &taken, quota_due(q, 0) - but,
-						      memory_order_relaxed, memory_order_relaxed))
+						      memory_order_release, memory_order_relaxed))
 		;
 }
 
@@ -274,7 +342,7 @@ static void charge(struct weir_rate *r, unsigned i, const struct terms *terms, u
 			return;
 		after = quota_lapsed(q, worth, taken) + units;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&r->taken[i], &taken, after, memory_order_relaxed, memory_order_relaxed));
+		&r->taken[i], &taken, after, memory_order_release, memory_order_relaxed));
 }
 
 int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64_t actual)
@@ -291,10 +359,7 @@ int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64
 		return 0;
 	}
 	give_back(r, quota, taken - actual);
-	if (LIKELY(atomic_load_explicit(&r->waiting, memory_order_relaxed) == 0))
-		return 0;
-	pthread_mutex_lock(&r->lock);
-	line_serve(r, rate_now(r), true);
+	serve_with_these(r);
 	return 0;
 }
 

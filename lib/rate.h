@@ -3,7 +3,7 @@
  *
  * word      written by                      order    pairs with
  * --------  ------------------------------  -------  ------------------------------------------
- * taken[i]  take, charge, lapse: CAS        relaxed  nothing: a number
+ * taken[i]  take, charge, lapse: CAS        release  second look: terms it was counted by
  * taken[i]  give back: -units               acq_rel  touch: what was announced before it
  * taken[i]  touch: add 0                    acq_rel  give back: units it gave before
  * waiting   stand, leave: store, locked     relaxed  nothing: taken carries it
@@ -24,13 +24,21 @@
  * the same count. A change goes on from what had fallen due when it was made. So who takes by old
  * terms, at a time that he read before them, takes what had fallen due before the change.
  *
+ * Why a refusal is right. Who reads the clock, is stopped, and goes on in a later slot finds in
+ * taken what others have counted there: what was left of the earlier slots has lapsed, and by his
+ * time there is nothing, though there was something in each slot. So who finds nothing looks a
+ * second time: at taken, then at the clock, then at the terms. What was in taken then was counted
+ * at times no later than this, by terms no newer than these. If by these too nothing is left,
+ * there was nothing when taken was read. If not, he tries again: then others have taken
+ * something meanwhile, or a slot has begun, so that it ends.
+ *
  * Why no waiter is forgotten. Units come by time, and whoever waits knows when; they come sooner
  * when a quota is set, which is done under the lock by somebody who then serves; or when some are
- * given back. A waiter (1) announces itself in waiting, (2) touches taken, (3) looks what is left;
- * who gives back (a) changes taken, (b) looks at waiting, and serves if it is not zero. (2) and
- * (a) modify one word. If (a) is first, (3) sees the units; if (2) is first, (b) sees the waiter.
- * All modifications of taken are read-modify-writes, so those between do not end the release
- * sequence of either.
+ * given back, by a settlement or by a call that got units of some of its quotas only. A waiter (1)
+ * announces itself in waiting, (2) touches taken, (3) looks what is left; who gives back (a)
+ * changes taken, (b) looks at waiting, and serves if it is not zero. (2) and (a) modify one word.
+ * If (a) is first, (3) sees the units; if (2) is first, (b) sees the waiter. All modifications of
+ * taken are read-modify-writes, so those between do not end the release sequence of either.
  */
 #ifndef WEIR_LIB_RATE_H
 #define WEIR_LIB_RATE_H

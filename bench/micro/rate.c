@@ -1,13 +1,16 @@
 /*
  * rate.c - a call that a rate admits at once, or refuses, and the bucket that one writes by hand.
- * Each reads the clock once.
+ * Each reads the clock once, and where it is refused twice.
  */
 #include "rig.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Nobody exceeds it: as many units a nanosecond as there may be. */
+/*
+ * As many units a nanosecond as there may be: a slot is worth thousands of times what all threads
+ * can take in it, so a refusal is a fault of the library.
+ */
 #define PLENTY (UINT64_C(64) * WEIR_S)
 
 struct bucket {

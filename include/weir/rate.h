@@ -37,8 +37,10 @@
  *
  * Thread safety. Every function may be called from any thread at any time, except
  * weir_rate_destroy(). A call that is admitted at once takes no lock, allocates nothing and makes
- * no system call beside reading the clock; nor does a refusal. All else may take a lock, for some
- * instants. weir_rate_try() may be called from a signal handler.
+ * no system call beside reading the clock; nor does a refusal, unless the call gives back what it
+ * got of some of its quotas while somebody waits. A refusal reads the clock twice: nobody is
+ * refused because a slot began since the first look. All else may take a lock, for some instants.
+ * weir_rate_try() may be called from a signal handler.
  *
  * Fork. A rate belongs to the process that made it.
  *
@@ -100,9 +102,10 @@ struct weir_rate_config {
 
 	/*
 	 * Told when somebody who waits may be served sooner than weir_rate_serve() said last, by
-	 * weir_rate_set(), weir_rate_settle() or who leaves the queue, in the thread that did it:
-	 * for an event loop, which serves again. It may call the rate, but neither destroy it nor
-	 * wait in weir_rate_take(). NULL: nobody is.
+	 * weir_rate_set(), weir_rate_settle(), who leaves the queue, or a refused call that gives
+	 * back what it got of some of its quotas, in the thread that did it: for an event loop, which
+	 * serves again. It may call the rate, but neither destroy it nor wait in weir_rate_take().
+	 * NULL: nobody is.
 	 */
 	void (*sooner)(void *arg);
 	void *sooner_arg;

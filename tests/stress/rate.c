@@ -8,7 +8,11 @@
  * was taken by then is what has fallen due, to the unit. Then with two quotas, of which each call
  * takes both or none, and slots that begin as soon as anybody is refused: both accounts are right.
  *
- * Then in real time: threads wait for their turns, leave at short deadlines, or give back what they
+ * Then in real time, a rate that nobody can exceed: it refuses nobody, however many slots begin
+ * between a call's look at the clock and its end. Then with two quotas, of which some calls take
+ * one and some both, and one waits: nobody is forgotten by who gives back what he got of one only.
+ *
+ * Then in real time too: threads wait for their turns, leave at short deadlines, or give back what they
  * took, and the rate is closed and opened meanwhile. Checked: all have their turns in the
  * end, nobody is left, and no more was taken than can have fallen due.
  */
@@ -193,6 +197,133 @@ static void in_a_rush(unsigned rounds, unsigned threads)
 	close_scene(scene);
 }
 
+#define PLENTY (UINT64_C(64) * WEIR_S) /* a second: as many as there may be */
+
+struct open_house {
+	struct weir_rate *rate;
+	uint64_t calls;
+};
+
+static void *take_of_plenty(void *arg)
+{
+	const struct open_house *house = *(struct open_house **)arg;
+	const struct weir_cost both = {.units = {1, 1}};
+
+	for (uint64_t i = 0; i < house->calls; i++) {
+		CHECK(weir_rate_try(house->rate, 1) == 0);
+		CHECK(weir_rate_try_for(house->rate, &both) == 0);
+		CHECK(weir_rate_take(house->rate, 1, 0) == 0);
+	}
+	return NULL;
+}
+
+/* Each slot is worth more than all threads can take in it, and nothing is saved up. */
+static void in_plenty(uint64_t calls, unsigned threads)
+{
+	struct open_house house = {.calls = calls}, *houses[THREADS_MAX];
+	struct weir_rate_config config;
+	struct crew takers;
+
+	weir_rate_config_init(&config);
+	config.quotas[0] = config.quotas[1] = (struct weir_quota){.units = PLENTY};
+	config.quota_count = 2;
+	config.slot = WEIR_MS / 10;
+	CHECK(weir_rate_create(&config, &house.rate) == 0);
+	for (unsigned i = 0; i < threads; i++)
+		houses[i] = &house;
+	crew_start(&takers, threads, take_of_plenty, (char *)houses, sizeof(houses[0]));
+	crew_join(&takers);
+	CHECK(look(house.rate).refused == 0);
+	CHECK(look(house.rate).admitted == 3 * calls * threads);
+	weir_rate_destroy(house.rate);
+}
+
+#define BIG (UINT64_C(1) << 40)
+
+/* One unit of the second quota, which all want; of the first there is enough but for BIG. */
+struct crossing {
+	struct weir_rate *rate;
+	struct weir_cost cost;
+	const atomic_bool *over;
+	_Atomic uint64_t turns;
+};
+
+static void settle_all(struct weir_rate *rate, const struct weir_cost *cost)
+{
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(weir_rate_settle(rate, i, cost->units[i], 0) == 0);
+}
+
+static void *take_and_give_back(void *arg)
+{
+	struct crossing *crossing = arg;
+
+	for (; !atomic_load(crossing->over); atomic_fetch_add(&crossing->turns, 1))
+		if (weir_rate_try_for(crossing->rate, &crossing->cost) == 0)
+			settle_all(crossing->rate, &crossing->cost);
+	return NULL;
+}
+
+/* Whether each has ended the calls that it was in, when turns were these, and another. */
+static bool have_turned(struct crossing *crossing, const uint64_t *turns, unsigned threads)
+{
+	for (unsigned i = 0; i < threads; i++)
+		if (atomic_load(&crossing[i].turns) < turns[i] + 2)
+			return false;
+	return true;
+}
+
+/* Who waits for what others hold for an instant has it once they are done. */
+static void wait_once(struct weir_rate *rate, struct crossing *crossing, unsigned threads)
+{
+	static const struct weir_cost cost = {.units = {1}};
+	uint64_t turns[THREADS_MAX];
+	struct weir_wait wait;
+	int status;
+
+	CHECK(weir_rate_enqueue(rate, &cost, NULL, NULL, &wait) == 0);
+	for (unsigned i = 0; i < threads; i++)
+		turns[i] = atomic_load(&crossing[i].turns);
+	while ((status = weir_rate_poll(rate, &wait)) == -EAGAIN &&
+	       !have_turned(crossing, turns, threads))
+		sched_yield();
+	CHECK(status == 0 || weir_rate_poll(rate, &wait) == 0);
+	settle_all(rate, &cost);
+}
+
+static void in_passing(unsigned rounds, unsigned threads)
+{
+	struct crossing *const crossing = calloc(threads, sizeof(*crossing));
+	struct weir_rate_config config;
+	struct weir_rate *rate;
+	struct crew takers;
+	atomic_bool over = false;
+
+	CHECK(crossing != NULL);
+	weir_rate_config_init(&config);
+	config.quotas[0] = (struct weir_quota){.units = FEW};
+	config.quotas[1] = (struct weir_quota){.units = 1};
+	config.quota_count = 2;
+	config.slot = WEIR_S;
+	config.queue = 1;
+	config.clock = &given_clock;
+	CHECK(weir_rate_create(&config, &rate) == 0);
+	for (unsigned i = 0; i < threads; i++) {
+		crossing[i].rate = rate;
+		crossing[i].over = &over;
+		crossing[i].cost = (struct weir_cost){.units = {i % 2 == 0 ? BIG : 0, 1}};
+	}
+	crew_start(&takers, threads, take_and_give_back, (char *)crossing, sizeof(*crossing));
+	for (unsigned i = 0; i < rounds; i++)
+		wait_once(rate, crossing, threads);
+	atomic_store(&over, true);
+	crew_join(&takers);
+	CHECK(look(rate).quotas[0].available == FEW);
+	CHECK(look(rate).quotas[1].available == 1);
+	weir_rate_destroy(rate);
+	free(crossing);
+}
+
 #define FAST 400000 /* a second */
 
 struct crowd {
@@ -323,6 +454,8 @@ int main(int argc, char **argv)
 
 	in_rounds((unsigned)(calls / 3000), threads / 2);
 	in_a_rush((unsigned)calls, threads / 2);
+	in_plenty(calls / 2, threads);
+	in_passing((unsigned)calls, threads / 2);
 	in_real_time(calls / threads / 2, threads);
 	return 0;
 }

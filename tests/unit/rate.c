@@ -14,10 +14,16 @@
 
 static weir_time clock_time;
 
+/* What others do while a call reads the clock, and what it reads. NULL: nothing, and the time. */
+static weir_time (*meanwhile)(void);
+
 static weir_time read_clock(const struct weir_clock *clock)
 {
+	weir_time (*const others)(void) = meanwhile;
+
 	(void)clock;
-	return clock_time;
+	meanwhile = NULL;
+	return others != NULL ? others() : clock_time;
 }
 
 static const struct weir_clock given_clock = {.now = read_clock};
@@ -773,5 +779,110 @@ Test(rate, without_a_queue_nobody_waits)
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), -EAGAIN);
 	cr_assert_eq(weir_rate_poll(rate, &wait), -EINVAL);
 	cr_assert_eq(look(rate).refused, 2);
+	weir_rate_destroy(rate);
+}
+
+/*
+ * Between a call's look at the clock and what follows from it, anything may happen. Here it happens
+ * in the clock, so each time in the same way.
+ */
+
+#define TENTH (100 * WEIR_MS)
+
+static struct weir_rate *crossed;
+
+/* 10 in each slot. */
+static struct weir_rate *crossed_rate(void)
+{
+	struct weir_rate_config config = plan(100, WEIR_S, TENTH);
+
+	config.quotas[1] = config.quotas[0];
+	config.quota_count = 2;
+	config.queue = 1;
+	return crossed = make(&config);
+}
+
+static weir_time a_slot_begins(void)
+{
+	const weir_time read = clock_time;
+
+	clock_time += TENTH;
+	cr_assert_eq(weir_rate_try_for(crossed, &(struct weir_cost){.units = {1, 1}}), 0);
+	return read;
+}
+
+/* The same while somebody waits: who takes anything now must have begun before. */
+static weir_time a_slot_is_charged(void)
+{
+	const weir_time read = clock_time;
+
+	clock_time += TENTH;
+	cr_assert_eq(weir_rate_settle(crossed, 0, 0, 1), 0);
+	return read;
+}
+
+static unsigned slots_to_begin;
+
+static weir_time slot_after_slot_begins(void)
+{
+	const weir_time read = a_slot_begins();
+
+	meanwhile = --slots_to_begin > 0 ? slot_after_slot_begins : NULL;
+	return read;
+}
+
+Test(rate, a_slot_that_begins_meanwhile_refuses_nobody)
+{
+	struct weir_rate *rate = crossed_rate();
+	const struct weir_cost both = {.units = {1, 1}};
+	struct weir_wait wait;
+
+	meanwhile = a_slot_begins;
+	cr_assert_eq(weir_rate_try(rate, 1), 0);
+	meanwhile = a_slot_begins;
+	cr_assert_eq(weir_rate_try_for(rate, &both), 0);
+	meanwhile = a_slot_is_charged;
+	cr_assert_eq(weir_rate_enqueue(rate, &both, NULL, NULL, &wait), 0);
+	cr_assert_eq(weir_rate_poll(rate, &wait), 0);
+	slots_to_begin = 5;
+	meanwhile = slot_after_slot_begins;
+	cr_assert_eq(weir_rate_try(rate, 1), 0, "nor do several");
+	cr_assert_eq(look(rate).quotas[0].available, 8, "and it counts in the last of them");
+	cr_assert_eq(look(rate).quotas[1].available, 9);
+	cr_assert_eq(look(rate).refused, 0);
+	weir_rate_destroy(rate);
+}
+
+static weir_time a_slot_is_used_up(void)
+{
+	const weir_time read = clock_time;
+
+	clock_time += TENTH;
+	cr_assert_eq(drain(crossed, 1), 10);
+	return read;
+}
+
+Test(rate, a_slot_that_is_used_up_meanwhile_refuses)
+{
+	struct weir_rate *rate = crossed_rate();
+
+	meanwhile = a_slot_is_used_up;
+	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN);
+	clock_time += TENTH;
+	cr_assert_eq(drain(rate, 1), 10);
+	weir_rate_destroy(rate);
+}
+
+Test(rate, refusals_for_years_come_to_an_end)
+{
+	struct weir_rate *rate = crossed_rate();
+
+	weir_rate_throttled(rate, 5 * 365 * DAY);
+	for (unsigned week = 0; week < 5 * 52; week++) {
+		cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "week %u", week);
+		clock_time += 7 * DAY;
+	}
+	clock_time += 6 * DAY;
+	cr_assert_eq(weir_rate_try(rate, 1), 0);
 	weir_rate_destroy(rate);
 }
