@@ -87,6 +87,12 @@ static inline bool quota_covers(const struct quota *q, uint64_t worth, int64_t a
 	       (signed_wide)((wide)worth * q->units + q->rest);
 }
 
+/* Whether less of it falls due in any time than of the other. */
+static inline bool quota_is_slower(const struct quota *q, const struct quota *than)
+{
+	return (wide)q->units * than->span < (wide)than->units * q->span;
+}
+
 /* Units due in all. */
 static inline uint64_t quota_due(const struct quota *q, uint64_t worth)
 {

@@ -285,42 +285,86 @@ static void lapse(struct weir_rate *r, unsigned i, uint64_t but)
 		;
 }
 
+/*
+ * Whether a slot has begun since the origin: then others may have counted it by the terms before.
+ * The lock's owner's, once it has published.
+ */
+static bool is_late(const struct weir_rate *r, weir_time *now)
+{
+	*now = rate_now(r);
+	return pace_slots(&r->terms.pace, *now) > 0;
+}
+
+/* From that time on. The lock's owner's. */
+static void change_quota(struct weir_rate *r, weir_time now, unsigned i,
+			 const struct weir_quota *value)
+{
+	struct quota *q = &r->terms.quota[i];
+
+	move_origin(r, now);
+	if (q->limited)
+		lapse(r, i, q->depth); /* a greater depth brings none of it back */
+	*q = quota_with(q, value, r->slot);
+	rate_publish(r);
+}
+
 int weir_rate_set(struct weir_rate *r, unsigned quota, const struct weir_quota *value)
 {
-	const weir_time now = rate_now(r);
+	weir_time now = rate_now(r);
 	struct quota *q;
+	struct terms before;
 
 	if (quota >= r->quotas || rate_check_quota(value, quota, NULL, 0) != 0 ||
 	    (value->period != 0 ? value->period : WEIR_S) < r->slot)
 		return -EINVAL;
 	pthread_mutex_lock(&r->lock);
-	move_origin(r, now);
 	q = &r->terms.quota[quota];
-	if (q->limited)
-		lapse(r, quota, q->depth); /* a greater depth brings none of it back */
-	*q = quota_with(q, value, r->slot);
+	before = r->terms;
+	change_quota(r, now, quota, value);
+	if (quota_is_slower(q, &before.quota[quota]) && is_late(r, &now)) {
+		r->terms = before;
+		change_quota(r, now, quota, value);
+	}
 	r->value[quota] = *value;
-	rate_publish(r);
 	if (q->limited)
 		lapse(r, quota, q->depth);
 	line_serve(r, now, true);
 	return 0;
 }
 
+/* From that time on. The lock's owner's. */
+static void change_pace(struct weir_rate *r, weir_time now, weir_dur retry_after, bool lower)
+{
+	move_origin(r, now);
+	pace_throttle(&r->terms.pace, now, retry_after, lower);
+	rate_publish(r);
+}
+
+/* Whether a complaint lowers the pace. Somebody who read the clock later may have done so. */
+static bool lowers(const struct weir_rate *r, weir_time now)
+{
+	return r->terms.pace.percent == FULL_PACE ||
+	       (int64_t)(now - r->lowered) >= (int64_t)r->recovery;
+}
+
 void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
 {
-	const weir_time now = rate_now(r);
-	struct pace *pace = &r->terms.pace;
+	weir_time now = rate_now(r);
+	struct terms before;
 	bool lower;
 
 	rate_count(r, RATE_THROTTLED, 1);
 	pthread_mutex_lock(&r->lock);
 	move_origin(r, now);
-	lower = pace->percent == FULL_PACE || now - r->lowered >= r->recovery;
+	lower = lowers(r, now);
 	if (lower)
 		r->lowered = now;
-	pace_throttle(pace, now, retry_after, lower);
-	rate_publish(r);
+	before = r->terms;
+	change_pace(r, now, retry_after, lower);
+	if (is_late(r, &now)) {
+		r->terms = before;
+		change_pace(r, now, retry_after, lower);
+	}
 	for (unsigned i = 0; i < r->quotas; i++)
 		if (r->terms.quota[i].limited)
 			lapse(r, i, 0);
@@ -331,12 +375,18 @@ void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
  * Charge units, as if they were taken now: to what is left, not to what has lapsed. Up to a debt
  * that is out of all proportion.
  */
-static void charge(struct weir_rate *r, unsigned i, const struct terms *terms, uint64_t units)
+static void charge(struct weir_rate *r, unsigned i, uint64_t units)
 {
-	const uint64_t worth = pace_worth(&terms->pace, pace_slots(&terms->pace, rate_now(r)));
-	const struct quota *q = &terms->quota[i];
-	uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed), after;
+	const weir_time now = rate_now(r); /* before the terms: they may say less of a later time */
+	struct terms terms;
+	const struct quota *q = &terms.quota[i];
+	uint64_t worth, taken, after;
 
+	read_terms(r, &terms);
+	if (!q->limited)
+		return;
+	worth = pace_worth(&terms.pace, pace_slots(&terms.pace, now));
+	taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
 	do {
 		if (quota_debt(q, worth, taken) > DEBT_MAX - units)
 			return;
@@ -345,21 +395,25 @@ static void charge(struct weir_rate *r, unsigned i, const struct terms *terms, u
 		&r->taken[i], &taken, after, memory_order_release, memory_order_relaxed));
 }
 
-int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64_t actual)
+static void refund(struct weir_rate *r, unsigned i, uint64_t units)
 {
 	struct terms terms;
 
+	read_terms(r, &terms);
+	if (!terms.quota[i].limited)
+		return;
+	give_back(r, i, units);
+	serve_with_these(r);
+}
+
+int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64_t actual)
+{
 	if (quota >= r->quotas || taken > WEIR_UNITS_MAX || actual > WEIR_UNITS_MAX)
 		return -EINVAL;
-	read_terms(r, &terms);
-	if (terms.quota[quota].limited == 0)
-		return 0;
-	if (actual >= taken) {
-		charge(r, quota, &terms, actual - taken);
-		return 0;
-	}
-	give_back(r, quota, taken - actual);
-	serve_with_these(r);
+	if (actual >= taken)
+		charge(r, quota, actual - taken);
+	else
+		refund(r, quota, taken - actual);
 	return 0;
 }
 

@@ -22,7 +22,11 @@
  *
  * Why terms and taken may be apart. taken only counts, and terms only say what has fallen due, in
  * the same count. A change goes on from what had fallen due when it was made. So who takes by old
- * terms, at a time that he read before them, takes what had fallen due before the change.
+ * terms, at a time that he read before them, takes what had fallen due before the change. But if
+ * the writer is stopped between its look at the clock and the publication, others count slots by
+ * the old terms that the change is not to know of, and where less falls due by the new ones, what
+ * lapsed in them would be debt. So it looks at the clock again, and if a slot has begun, makes the
+ * change from there: all who have read the old terms read the clock before that.
  *
  * Why a refusal is right. Who reads the clock, is stopped, and goes on in a later slot finds in
  * taken what others have counted there: what was left of the earlier slots has lapsed, and by his

@@ -873,6 +873,84 @@ Test(rate, a_slot_that_is_used_up_meanwhile_refuses)
 	weir_rate_destroy(rate);
 }
 
+static weir_time somebody_complains(void)
+{
+	const weir_time read = clock_time++;
+
+	weir_rate_throttled(crossed, 0);
+	return read;
+}
+
+Test(rate, complaints_that_cross_lower_the_pace_once)
+{
+	struct weir_rate *rate = crossed_rate();
+
+	meanwhile = somebody_complains;
+	weir_rate_throttled(rate, 0);
+	cr_assert_eq(look(rate).throttled, 2);
+	cr_assert_eq(look(rate).percent, 70);
+	weir_rate_destroy(rate);
+}
+
+/* A call counts slots by the old terms that a late change is not to know of. */
+static weir_time many_slots_begin(void)
+{
+	const weir_time read = clock_time;
+
+	clock_time += 50 * TENTH;
+	cr_assert_eq(weir_rate_try(crossed, 1), 0);
+	return read;
+}
+
+Test(rate, a_change_that_is_late_leaves_no_debt)
+{
+	struct weir_rate *rate = crossed_rate();
+	const struct weir_quota lower = {.units = 20};
+
+	meanwhile = many_slots_begin;
+	cr_assert_eq(weir_rate_set(rate, 0, &lower), 0);
+	cr_assert_eq(look(rate).quotas[0].debt, 0);
+	cr_assert_eq(drain(rate, 1), 2);
+	clock_time += TENTH;
+	cr_assert_eq(drain(rate, 1), 2);
+	cr_assert_eq(look(rate).quotas[1].available, 10);
+	weir_rate_destroy(rate);
+}
+
+Test(rate, a_complaint_that_is_late_leaves_no_debt)
+{
+	struct weir_rate *rate = crossed_rate();
+
+	meanwhile = many_slots_begin;
+	weir_rate_throttled(rate, WEIR_S);
+	cr_assert_eq(look(rate).percent, 0);
+	cr_assert_eq(look(rate).quotas[0].debt, 0);
+	cr_assert_eq(look(rate).next, clock_time + WEIR_S);
+	clock_time += WEIR_S;
+	cr_assert_eq(drain(rate, 1), 7);
+	weir_rate_destroy(rate);
+}
+
+static weir_time the_quota_falls_and_time_passes(void)
+{
+	const struct weir_quota lower = {.units = 10};
+
+	cr_assert_eq(weir_rate_set(crossed, 0, &lower), 0);
+	return clock_time += 50 * TENTH;
+}
+
+Test(rate, a_charge_is_made_by_the_terms_of_its_time)
+{
+	struct weir_rate *rate = crossed_rate();
+
+	meanwhile = the_quota_falls_and_time_passes;
+	cr_assert_eq(weir_rate_settle(rate, 0, 0, 1), 0);
+	cr_assert_eq(look(rate).quotas[0].debt, 0);
+	clock_time += TENTH;
+	cr_assert_eq(drain(rate, 1), 1);
+	weir_rate_destroy(rate);
+}
+
 Test(rate, refusals_for_years_come_to_an_end)
 {
 	struct weir_rate *rate = crossed_rate();
