@@ -45,13 +45,13 @@ weir_time pace_time_of(const struct pace *p, uint64_t worth)
 
 	if (worth == 0)
 		return p->origin;
-	while (percent < FULL_PACE && left > length * percent) {
+	while (percent < FULL_PACE && (left - 1) / percent >= length) {
 		left -= length * percent;
 		slots += length;
 		length = p->step;
 		percent = step_up(percent);
 	}
-	slots += (left + percent - 1) / percent;
+	slots += (left - 1) / percent + 1;
 	if (worth == UINT64_MAX)
 		return WEIR_FOREVER;
 	return p->origin + (slots < SPAN / p->slot ? slots : SPAN / p->slot) * p->slot;

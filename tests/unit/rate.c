@@ -964,3 +964,18 @@ Test(rate, refusals_for_years_come_to_an_end)
 	cr_assert_eq(weir_rate_try(rate, 1), 0);
 	weir_rate_destroy(rate);
 }
+
+Test(rate, a_turn_that_no_number_of_slots_can_tell)
+{
+	struct weir_rate_config config = plan(1, 52 * DAY, 1);
+	struct weir_rate *rate;
+	struct weir_wait wait;
+
+	config.queue = 1;
+	rate = make(&config);
+	cr_assert_eq(weir_rate_settle(rate, 0, 0, WEIR_UNITS_MAX), 0);
+	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), 0);
+	cr_assert_gt((int64_t)(weir_rate_serve(rate) - clock_time), (int64_t)(365 * DAY));
+	cr_assert_eq(weir_rate_cancel(rate, &wait), 0);
+	weir_rate_destroy(rate);
+}
