@@ -94,7 +94,7 @@ static int receive(struct redis *r, redisReply **reply)
 	int error;
 
 	*reply = NULL;
-	if (redisGetReply(r->context, &received) != REDIS_OK)
+	if (redisGetReply(r->context, &received) != REDIS_OK || received == NULL)
 		return unanswered(r);
 	*reply = received;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
@@ -105,12 +105,11 @@ static int receive(struct redis *r, redisReply **reply)
 	return error;
 }
 
-/* What it is after an error: only what is refused for good goes on as before. */
-static int settle(struct redis *r, int error)
+/* After an error: only where something is refused for good, the connection goes on. */
+static void settle(struct redis *r, int error)
 {
-	if (error != 0 && error != -EACCES && error != -ENOSPC)
+	if (error != -EACCES && error != -ENOSPC)
 		redis_drop(r);
-	return error;
 }
 
 int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply)
@@ -118,7 +117,12 @@ int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply
 	int error = send(r, c);
 
 	*reply = NULL;
-	return settle(r, error != 0 ? error : receive(r, reply));
+	if (error == 0)
+		error = receive(r, reply);
+	if (*reply != NULL)
+		return 0;
+	settle(r, error);
+	return error != 0 ? error : -EIO;
 }
 
 int redis_ask_both(struct redis *r, const struct redis_command *c, redisReply **replies)
@@ -132,16 +136,18 @@ int redis_ask_both(struct redis *r, const struct redis_command *c, redisReply **
 	if (first == 0)
 		first = receive(r, &replies[0]);
 	if (r->context == NULL)
-		return first;
+		return -EIO;
 	second = receive(r, &replies[1]);
-	if (first == 0 && second == 0)
+	if (replies[0] != NULL && replies[1] != NULL)
 		return 0;
 	for (unsigned i = 0; i < 2; i++) {
 		if (replies[i] != NULL)
 			freeReplyObject(replies[i]);
 		replies[i] = NULL;
 	}
-	return settle(r, first != 0 ? first : second);
+	first = first != 0 ? first : second;
+	settle(r, first);
+	return first;
 }
 
 /* Ask in plain words, for an answer that nobody needs. */
