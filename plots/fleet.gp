@@ -11,7 +11,8 @@ load "plots/style.gp"
 
 stores = "shm redis etcd"
 colours = "#0072b2 #d55e00 #009e73"
-is(name) = strcol("store") eq name && strcol("wants") eq "changing"
+is(name) = strcol("store") eq name && strcol("wants") eq "changing" && column("each_s") == 5
+rarely(name) = strcol("store") eq name && strcol("wants") eq "changing" && column("each_s") > 5
 one = "#222222"
 regions = "#cc79a7"
 in_one(dummy) = column("regions") == 0
@@ -37,13 +38,17 @@ do for [i = 1:3] {
 	set label 4 + i at graph 0.04, graph 0.88 - 0.06 * i "in one store: ".word(stores, i) \
 		textcolor rgb word(colours, i) font small
 }
+set label 8 at graph 0.04, graph 0.64 "squares: a member refreshes each 20 s, not each 5 s" \
+	textcolor rgb grey font small
 plot simulated using (in_one(0) ? column("members") : NaN):(column("attempts")) \
 		with linespoints linecolor rgb one linewidth 2 pointtype 7 pointsize 0.5, \
 	simulated using (in_regions(0) ? column("members") : NaN):(column("attempts")) \
 		with linespoints linecolor rgb regions linewidth 2 pointtype 7 pointsize 0.5, \
 	for [i = 1:3] load_table using (is(word(stores, i)) ? column("members") : NaN):(column("attempts")) \
-		with linespoints linecolor rgb word(colours, i) linewidth 1 pointtype 6 pointsize 0.8
-do for [i = 2:7] { unset label i }
+		with linespoints linecolor rgb word(colours, i) linewidth 1 pointtype 6 pointsize 0.8, \
+	for [i = 1:3] load_table using (rarely(word(stores, i)) ? column("members") : NaN):(column("attempts")) \
+		with points linecolor rgb word(colours, i) pointtype 4 pointsize 0.8
+do for [i = 2:8] { unset label i }
 set label 1 at screen from_left(560), screen from_top(22) "bytes a second, of the one store or the root" \
 	font large textcolor rgb ink
 set label 2 at screen from_left(560), screen from_top(40) \
@@ -58,5 +63,7 @@ plot simulated using (in_one(0) ? column("members") : NaN):(1e3 * (column("sent_
 	simulated using (in_regions(0) ? column("members") : NaN):(1e3 * (column("sent_kB_s") + column("got_kB_s"))) \
 		with linespoints linecolor rgb regions linewidth 2 pointtype 7 pointsize 0.5, \
 	for [i = 1:3] load_table using (is(word(stores, i)) ? column("members") : NaN):(1e3 * (column("sent_kB_s") + column("got_kB_s"))) \
-		with linespoints linecolor rgb word(colours, i) linewidth 1 pointtype 6 pointsize 0.8
+		with linespoints linecolor rgb word(colours, i) linewidth 1 pointtype 6 pointsize 0.8, \
+	for [i = 1:3] load_table using (rarely(word(stores, i)) ? column("members") : NaN):(1e3 * (column("sent_kB_s") + column("got_kB_s"))) \
+		with points linecolor rgb word(colours, i) pointtype 4 pointsize 0.8
 unset multiplot
