@@ -301,6 +301,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	/* What newcomers want is for later. */
 	if (p->learning && !plan->drained)
 		target = least(beyond(&v->limit, p->record.wants), p->held);
+	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->grant = greatest(plan->due, least(p->floor, mine));
 	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||

@@ -70,6 +70,7 @@ struct plan {
 	bool tell;       /* its row says something else than what is wanted */
 	bool write;      /* the ledger below */
 	uint64_t fence;  /* of its own row; 0: there is none */
+	uint64_t mine;   /* its line in the ledger as it is now */
 	uint64_t grant;  /* to be used, at once if it is less, after the commit if it is more */
 	uint64_t due;    /* the same, if there were no floor */
 	uint64_t shared; /* capacity that is shared out */

@@ -153,6 +153,27 @@ static void take_over(struct weir_share *s)
 	s->unsettled_version = s->view.ledger_version;
 }
 
+/*
+ * What is less is used at once, and what is more once it is committed. What is held, and not in the
+ * ledger, as the store has forgotten it, is held no longer than before: once the others have
+ * learned, nobody knows of it.
+ */
+static void use_plan(struct weir_share *s)
+{
+	const struct plan *p = &s->plan;
+
+	if (p->grant <= p->mine && (!p->write || p->grant < s->held || p->drained)) {
+		share_hold(s, p->grant);
+		return;
+	}
+	if (p->grant < s->held)
+		s->held = p->grant;
+	if (s->held <= p->mine)
+		extend(s);
+	else
+		share_publish(s);
+}
+
 /* All but what is strange. */
 static int plan_known(struct weir_share *s)
 {
@@ -177,11 +198,7 @@ static int plan_known(struct weir_share *s)
 	s->effective = s->plan.effective;
 	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
 		s->unsettled = false;
-	/* What is more is to be committed first. */
-	if (!s->plan.write || s->plan.grant < s->held || s->plan.drained)
-		share_hold(s, s->plan.grant);
-	else
-		extend(s);
+	use_plan(s);
 	s->settled = !s->plan.write && !s->plan.tell;
 	return 0;
 }
