@@ -49,7 +49,9 @@ struct weir_region {
 
 	/* As seen below last. */
 	struct limit_view view;
-	uint64_t made; /* the carrier's row; 0: there is none */
+	uint64_t known_id,
+		known_session; /* of the region above, as written down last; 0: not yet */
+	uint64_t made;         /* the carrier's row; 0: there is none */
 	bool is_mine;
 	bool surveyed;
 	bool learning;
@@ -139,6 +141,10 @@ static int look(struct weir_region *r)
 	if (error != 0)
 		return fail(r, error);
 	view_sort(&r->view);
+	if (r->view.up_version != 0 && !r->view.strange) {
+		r->known_id = r->view.up.id;
+		r->known_session = r->view.up.session;
+	}
 	if (r->view.has_limit)
 		lease = greatest(lease, r->view.limit.lease * WEIR_MS);
 	/* Whoever held something then has said so by now, or holds it no more. */
@@ -148,9 +154,49 @@ static int look(struct weir_region *r)
 	return 0;
 }
 
+/* What is reserved below, of all who are there and are to come; none, where nobody is. */
+static uint64_t set_aside(const struct limit_view *v)
+{
+	const uint64_t members = greatest(v->limit.members, v->count);
+	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
+						      members;
+
+	if (v->count == 0)
+		return 0;
+	return aside < WEIR_SHARE_UNITS_MAX ? (uint64_t)aside : WEIR_SHARE_UNITS_MAX;
+}
+
+/* As one member: weights and wants of all. */
+static void sum_up(struct weir_region *r)
+{
+	const struct limit_view *v = &r->view;
+	struct weir_share *s = r->share;
+	uint64_t weight = 0, wants = set_aside(v);
+
+	for (size_t i = 0; i < v->count; i++) {
+		const struct member_record *m = &v->members[i].record;
+
+		weight += m->weight;
+		if (!drains_have(&v->drains, v->members[i].id))
+			wants = least(wants + less(m->wants, v->limit.reserved),
+				      WEIR_SHARE_UNITS_MAX);
+	}
+	wants = less(wants, v->limit.capacity);
+	if (wants > 0)
+		wants = least(wants + s->limit.reserved, WEIR_SHARE_UNITS_MAX);
+	/* Who has not come back yet wants what he wanted. */
+	if (r->learning) {
+		wants = greatest(wants, share_wants(s));
+		weight = greatest(weight, s->config.weight);
+	}
+	atomic_store_explicit(&s->want, wants, memory_order_relaxed);
+	if (!r->own_weight)
+		s->config.weight = (uint32_t)least(greatest(weight, 1), WEIR_SHARE_WEIGHT_MAX);
+}
+
 /*
- * Go on as the region above: with the session that is written down, if there is one. What it holds
- * there is known when the ledger has been moved.
+ * Go on as the region above: with the session that is written down, or was before the store forgot
+ * it. What it holds there is known when the ledger has been moved.
  */
 static void adopt(struct weir_region *r, uint64_t office)
 {
@@ -163,10 +209,10 @@ static void adopt(struct weir_region *r, uint64_t office)
 	s->fence = 0;
 	s->unsettled = false;
 	s->adopted = true;
-	if (r->view.up_version == 0 || r->view.strange)
+	if (r->known_session == 0)
 		return;
-	r->fleet->session = r->view.up.session;
-	share_name_as(s, r->view.up.id);
+	r->fleet->session = r->known_session;
+	share_name_as(s, r->known_id);
 }
 
 /* Be the carrier, if there is none. */
@@ -179,6 +225,8 @@ static int stand(struct weir_region *r)
 
 	if (error != 0)
 		return error;
+	if (!r->view.strange)
+		sum_up(r);
 	if (r->made != 0) {
 		if (r->is_mine)
 			adopt(r, r->made);
@@ -229,41 +277,6 @@ static int tick(struct weir_region *r)
 		return fail(r, error);
 	r->office = 0;
 	return -ECANCELED;
-}
-
-/* What is reserved below, of all who are there and are to come; none, where nobody is. */
-static uint64_t set_aside(const struct limit_view *v)
-{
-	const uint64_t members = greatest(v->limit.members, v->count);
-	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
-						      members;
-
-	if (v->count == 0)
-		return 0;
-	return aside < WEIR_SHARE_UNITS_MAX ? (uint64_t)aside : WEIR_SHARE_UNITS_MAX;
-}
-
-/* As one member: weights and wants of all. */
-static void sum_up(struct weir_region *r)
-{
-	const struct limit_view *v = &r->view;
-	struct weir_share *s = r->share;
-	uint64_t weight = 0, wants = set_aside(v);
-
-	for (size_t i = 0; i < v->count; i++) {
-		const struct member_record *m = &v->members[i].record;
-
-		weight += m->weight;
-		if (!drains_have(&v->drains, v->members[i].id))
-			wants = least(wants + less(m->wants, v->limit.reserved),
-				      WEIR_SHARE_UNITS_MAX);
-	}
-	wants = less(wants, v->limit.capacity);
-	if (wants > 0)
-		wants = least(wants + s->limit.reserved, WEIR_SHARE_UNITS_MAX);
-	atomic_store_explicit(&s->want, wants, memory_order_relaxed);
-	if (!r->own_weight)
-		s->config.weight = (uint32_t)least(greatest(weight, 1), WEIR_SHARE_WEIGHT_MAX);
 }
 
 /* What somebody may have below, by what is written there, or may come to be. */
@@ -358,7 +371,8 @@ static int carry(struct weir_region *r)
 		return error;
 	}
 	r->sure |= s->settled && !s->unsettled && !s->adopted;
-	return r->sure && r->surveyed && !s->view.strange ? publish(r) : 0;
+	/* Without a limit below, nobody knows what it has of its own. */
+	return r->sure && r->surveyed && r->view.has_limit && !s->view.strange ? publish(r) : 0;
 }
 
 int region_refresh(struct weir_region *r)
@@ -407,8 +421,11 @@ static int open_above(struct weir_region *r, const struct weir_region_config *c,
 		return error;
 	limit.wants = NULL;
 	error = weir_share_join(r->fleet, &limit, &r->share, why, WHY_SIZE);
+	if (error != 0)
+		return error;
+	atomic_store_explicit(&r->share->want, 0, memory_order_relaxed);
 	r->own_weight = limit.weight != 0;
-	return error;
+	return 0;
 }
 
 static int open_below(struct weir_region *r, const struct weir_region_config *c, char *why)

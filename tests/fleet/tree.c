@@ -62,6 +62,7 @@ struct carrier {
 struct place {
 	struct weir_store *store;
 	bool down;
+	weir_time proven;    /* since when it knows what it knows; WEIR_FOREVER: always */
 	struct place *above; /* NULL: the root */
 	unsigned level;
 	struct carrier carriers[PER_PLACE];
@@ -94,6 +95,7 @@ static struct tree {
 	uint64_t least; /* of what was used */
 	unsigned depth; /* of those who are stopped in the middle of something */
 	bool stops;     /* some are */
+	bool made_anew; /* the limit at the root, by whoever came first */
 } t;
 
 static void run(unsigned seconds);
@@ -228,8 +230,15 @@ static int way_read(struct weir_store *self, const char *const *prefixes, size_t
 {
 	const struct way *w = way_of(self);
 
+	int r;
+
 	stop_here();
-	return is_away(w) ? -EIO : weir_store_read(w->to->store, prefixes, count, row, arg, view);
+	if (is_away(w))
+		return -EIO;
+	r = weir_store_read(w->to->store, prefixes, count, row, arg, view);
+	if (w->to->proven != WEIR_FOREVER)
+		view->proven = t.now - w->to->proven;
+	return r;
 }
 
 static void way_caps(struct weir_store *self, struct weir_store_caps *caps)
@@ -341,17 +350,57 @@ static void kill_carrier(struct carrier *c)
 	c->region = NULL;
 }
 
-static struct place *add_place(struct place *above)
+static bool see_nothing(void *arg, const struct weir_row *row)
 {
-	struct place *p = &t.places[t.place_count++];
+	(void)arg;
+	(void)row;
+	return false;
+}
+
+static void open_store(struct place *p)
+{
 	struct weir_store_config config;
 
-	CHECK(t.place_count <= PLACES_MAX);
-	*p = (struct place){.above = above, .level = above != NULL ? above->level + 1 : 0};
 	weir_store_config_init(&config);
 	config.clock = &t.clock;
 	config.shm_bytes = 256 << 10;
 	CHECK(weir_store_open(&config, &p->store, NULL, 0) == 0);
+}
+
+static uint64_t version_of(const struct place *p)
+{
+	const char *prefix = "limit/";
+	struct weir_view view;
+
+	CHECK(weir_store_read(p->store, &prefix, 1, see_nothing, NULL, &view) == 0);
+	return view.version;
+}
+
+/* It begins again with nothing; as in Redis, its versions go on rising. */
+static void forget(struct place *p)
+{
+	const struct weir_write write = {"scratch/row", WEIR_WRITE_PUT, "x", 1};
+	const uint64_t version = version_of(p);
+
+	weir_store_close(p->store);
+	open_store(p);
+	while (version_of(p) <= version)
+		CHECK(weir_store_commit(p->store, 0, NULL, 0, &write, 1, NULL) == 0);
+	p->proven = t.now;
+	t.made_anew |= p->above == NULL;
+}
+
+static struct place *add_place(struct place *above)
+{
+	struct place *p = &t.places[t.place_count++];
+
+	CHECK(t.place_count <= PLACES_MAX);
+	*p = (struct place){
+		.proven = WEIR_FOREVER,
+		.above = above,
+		.level = above != NULL ? above->level + 1 : 0,
+	};
+	open_store(p);
 	for (unsigned i = 0; above != NULL && i < PER_PLACE; i++)
 		open_carrier(p, &p->carriers[i]);
 	return p;
@@ -410,12 +459,23 @@ static uint64_t sum_in(const struct place *p)
 	return sum;
 }
 
+/* Of a limit that was made anew: as the store has it, and as it was where there is none yet. */
+static void note_capacity(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	if (t.made_anew && weir_fleet_look(t.places[0].store, "limit", &limit, NULL, NULL) == 0)
+		t.capacity[0] = limit.capacity;
+}
+
 static void sample(void)
 {
 	const uint64_t sum = sum_in(NULL);
 	uint64_t most = 0;
 
 	memmove(t.capacity + 1, t.capacity, sizeof(t.capacity) - sizeof(t.capacity[0]));
+	note_capacity();
 	for (unsigned i = 0; i < CUT_SECONDS; i++)
 		most = t.capacity[i] > most ? t.capacity[i] : most;
 	if (sum > most)
@@ -473,8 +533,11 @@ static void run(unsigned seconds)
 
 static void set_capacity(uint64_t capacity)
 {
-	CHECK(weir_fleet_change(t.places[0].store, "limit", capacity) == 0);
-	t.capacity[0] = capacity;
+	const int r = weir_fleet_change(t.places[0].store, "limit", capacity);
+
+	CHECK(r == 0 || (r == -ENOENT && t.made_anew));
+	if (r == 0)
+		t.capacity[0] = capacity;
 }
 
 /* What all of a place weigh and want. */
@@ -675,6 +738,30 @@ static void above_is_lost(void)
 	end();
 }
 
+static void carry_meanwhile(void)
+{
+	for (unsigned i = PER_PLACE; i < t.place_count * PER_PLACE; i++)
+		(void)weir_fleet_refresh(
+			weir_region_fleet(t.places[i / PER_PLACE].carriers[i % PER_PLACE].region));
+}
+
+/* Who carries comes between a member's reading and its making the limit: nothing counts twice. */
+static void carriers_first(void)
+{
+	begin(3, 100);
+	(void)add_place(add_place(NULL));
+	(void)add_place(&t.places[0]);
+	add_leaf(&t.places[0], CAPACITY, 1);
+	run(60);
+	CHECK(sum_in(NULL) == CAPACITY - 300);
+	add_leaf(&t.places[1], CAPACITY, 1);
+	add_leaf(&t.places[2], CAPACITY, 1);
+	t.leaves[1].way.meanwhile = t.leaves[2].way.meanwhile = carry_meanwhile;
+	run(120);
+	check_fair(CAPACITY - 100);
+	end();
+}
+
 /* Without the store below, its members' leases end, and then the region's: others have it. */
 static void below_is_lost(void)
 {
@@ -824,6 +911,118 @@ static void late_carrying(void)
 	end();
 }
 
+/* For so long a place has all that it has now. */
+static void run_steady(struct place *p, unsigned seconds)
+{
+	const uint64_t had = sum_in(p);
+
+	for (unsigned i = 0; i < seconds; i++) {
+		run(1);
+		CHECK(sum_in(p) == had);
+	}
+}
+
+static void want_of(struct place *p, uint64_t units)
+{
+	for (unsigned i = 0; i < t.leaf_count; i++)
+		if (t.leaves[i].in == p) {
+			t.leaves[i].wants = units;
+			CHECK(weir_share_want(t.leaves[i].share, units) == 0);
+		}
+}
+
+/*
+ * A region's store begins again with nothing. Whoever comes first then, the one who carried or
+ * another, the region goes on with what it holds, and so do its members; nothing of it is given
+ * back before the lease above is over.
+ */
+static void below_forgets(bool another)
+{
+	struct place *east;
+	struct carrier *first;
+	uint64_t had;
+
+	plant_two(0);
+	run(120);
+	east = &t.places[1];
+	first = acting(east);
+	CHECK(first != NULL);
+	had = sum_in(east);
+	forget(east);
+	if (another)
+		first->next = t.now + 25 * WEIR_S;
+	add_leaf(east, 300, 1);
+	run_steady(east, 25);
+	CHECK(weir_share_units(t.leaves[7].share) == 0);
+	want_of(east, 10);
+	run(25);
+	CHECK(sum_in(east) == 50 && sum_in(NULL) <= CAPACITY - had + 50);
+	run(150);
+	check_fair(CAPACITY);
+	CHECK((acting(east) == first) != another);
+	end();
+}
+
+/* The root begins again with nothing: who holds something goes on with it, and nobody gets more. */
+static void above_forgets(void)
+{
+	plant_two(0);
+	run(120);
+	forget(&t.places[0]);
+	add_leaf(&t.places[0], 400, 1);
+	t.least = UINT64_MAX;
+	run(55);
+	CHECK(t.least == CAPACITY && weir_share_units(t.leaves[7].share) == 0);
+	run(150);
+	check_fair(CAPACITY);
+	end();
+}
+
+/* And who carries dies with it: what his region held is over with its lease. */
+static void above_forgets_carrier_dies(void)
+{
+	plant_two(0);
+	run(120);
+	kill_carrier(acting(&t.places[1]));
+	forget(&t.places[0]);
+	run(300);
+	check_fair(CAPACITY);
+	end();
+}
+
+static void cut_off(void)
+{
+	t.leaves[0].way.manner = AWAY;
+}
+
+/*
+ * Somebody comes late to a root that has forgotten, and what he claims is not written down: he has
+ * it no longer than he had it before.
+ */
+static void late_claim(uint64_t wants)
+{
+	struct leaf *l = &t.leaves[0];
+
+	(void)plant_one();
+	want(1, 0);
+	run(100);
+	want(0, CAPACITY);
+	CHECK(sum_in(&t.places[0]) == CAPACITY);
+	forget(&t.places[0]);
+	want(1, CAPACITY);
+	l->wants = wants;
+	CHECK(weir_share_want(l->share, wants) == 0);
+	l->way.meanwhile = cut_off;
+	l->way.skips = 1;
+	l->next = t.now + 58 * WEIR_S;
+	run(150);
+	CHECK(l->way.manner == AWAY && sum_in(&t.places[1]) == CAPACITY);
+	l->way.manner = ANSWERS;
+	run(200);
+	check_fair(CAPACITY);
+	end();
+}
+
 static enum manner some_manner(void)
 {
 	static const enum manner manners[] = {AWAY, AWAY, LOSES, LATE};
@@ -885,7 +1084,9 @@ static void disturb(void)
 		p->down = !p->down;
 		break;
 	case 1:
-		if (!t.places[0].down)
+		if (below(2) == 0)
+			forget(p);
+		else if (!t.places[0].down)
 			set_capacity(600 + below(CAPACITY));
 		break;
 	case 2:
@@ -934,6 +1135,7 @@ static void wild(unsigned seed, bool three)
 	}
 	t.stops = false;
 	heal();
+	run(100); /* whoever comes first to a root that has forgotten makes the limit */
 	set_capacity(1000);
 	run(400);
 	check_fair(1000);
@@ -981,8 +1183,15 @@ int main(int argc, char **argv)
 	carrier_dies();
 	carrier_stops();
 	above_is_lost();
+	carriers_first();
 	below_is_lost();
 	cut();
+	below_forgets(false);
+	below_forgets(true);
+	above_forgets();
+	above_forgets_carrier_dies();
+	late_claim(CAPACITY);
+	late_claim(CAPACITY / 2 + 100);
 	late_growth();
 	late_shrinking();
 	late_carrying();
