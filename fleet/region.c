@@ -49,9 +49,8 @@ struct weir_region {
 
 	/* As seen below last. */
 	struct limit_view view;
-	uint64_t known_id,
-		known_session; /* of the region above, as written down last; 0: not yet */
-	uint64_t made;         /* the carrier's row; 0: there is none */
+	uint64_t known_id, known_session; /* above, as written down last; 0: not yet */
+	uint64_t made;                    /* the carrier's row; 0: there is none */
 	bool is_mine;
 	bool surveyed;
 	bool learning;

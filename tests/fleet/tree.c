@@ -700,6 +700,25 @@ static void carrier_dies(void)
 	end();
 }
 
+/* Nobody carries, and members are stopped: what they have is over with the region's lease. */
+static void members_stop(void)
+{
+	struct place *east;
+
+	plant_two(0);
+	run(120);
+	east = &t.places[1];
+	for (unsigned i = 0; i < PER_PLACE; i++)
+		kill_carrier(&east->carriers[i]);
+	run(40);
+	for (unsigned i = 0; i < t.leaf_count; i++)
+		if (t.leaves[i].in == east)
+			t.leaves[i].next = t.now + 100 * WEIR_S;
+	run(50);
+	CHECK(sum_in(east) == 0 && sum_in(NULL) == 950);
+	end();
+}
+
 /* Who was stopped while it carried finds that it does not any more. */
 static void carrier_stops(void)
 {
@@ -1181,6 +1200,7 @@ int main(int argc, char **argv)
 	configurations();
 	fair();
 	carrier_dies();
+	members_stop();
 	carrier_stops();
 	above_is_lost();
 	carriers_first();
