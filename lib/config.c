@@ -306,7 +306,7 @@ static size_t lay_out_own(struct weir_limiter *l, char *mem, const struct settin
 	l->shown = part(mem, &end, sizeof(*l->shown));
 	l->sampling.closing = mem != NULL ? &l->shown->closing : NULL;
 	l->admission.names = part(mem, &end, s->admission.count * sizeof(*l->admission.names));
-	l->queueing.listeners = part(mem, &end, s->queue.slots * sizeof(*l->queueing.listeners));
+	l->queueing.callbacks = part(mem, &end, s->queue.slots * sizeof(*l->queueing.callbacks));
 	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
 	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
 	l->tracking.count = s->track;
@@ -377,6 +377,8 @@ static void set_up_own(struct weir_limiter *l, const struct settings *s)
 	memset(l->shown, 0, sizeof(*l->shown));
 	for (uint32_t i = 0; i < s->admission.count; i++)
 		memcpy(names[i], s->partitions[i].name, strlen(s->partitions[i].name) + 1);
+	for (uint32_t i = 0; i < s->queue.slots; i++)
+		callback_init(&l->queueing.callbacks[i]);
 	track_init(&l->tracking);
 }
 

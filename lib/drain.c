@@ -143,7 +143,7 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 						     memory_order_release, memory_order_relaxed))
 		return false;
 	if (to == TELLING)
-		slot_tell(q, i);
+		slot_tell(q, i, word_with(word, TELLING));
 	else if (to == PROMISED)
 		lease_ring(q->leases, owner);
 	park_wake(&slot->park);

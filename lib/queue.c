@@ -101,8 +101,12 @@ static uint32_t take_slot(const struct queueing *q, const struct demand *demand,
 	slot->sleeps = listener.sleeps;
 	slot->tells = listener.granted != NULL;
 	atomic_store_explicit(&slot->watches, 0, memory_order_relaxed);
-	q->listeners[i] = listener;
-	return i;
+	if (listener.granted == NULL ||
+	    callback_set(&q->callbacks[i], wait->stamp, listener.granted, listener.arg))
+		return i;
+	/* The block has given a slot away that a waiter of this process still stands in. */
+	slot_free(q, i);
+	return NO_PLACE;
 }
 
 bool queue_enter(const struct queueing *q, weir_time now, const struct demand *demand,
@@ -137,7 +141,7 @@ bool queue_place(const struct queueing *q, const struct demand *demand, const st
 	return true;
 }
 
-/* A promise is kept if its waiter comes for it: nobody need tell him. True: word is what is so. */
+/* Its waiter has come for the permit, and need not be told. True: word is what is so. */
 static bool keep(struct slot *slot, uint64_t *word)
 {
 	const uint64_t kept = word_with(*word, GRANTED);
@@ -147,6 +151,13 @@ static bool keep(struct slot *slot, uint64_t *word)
 		return false;
 	*word = kept;
 	return true;
+}
+
+/* Nothing is told to this waiter any more. */
+static void end_callback(const struct queueing *q, const struct weir_wait *wait)
+{
+	if (wait->stamp != 0 && wait->slot < q->config.slots)
+		callback_end(&q->callbacks[wait->slot], wait->stamp);
 }
 
 /* The waiter's state, once its callback, if it is running, has returned. */
@@ -166,7 +177,10 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait)
 			continue;
 		if (word_state(word) != TELLING)
 			return word_state(word);
-		if (spins >= SPINS)
+		if (q->leases != NULL) {
+			end_callback(q, wait);
+			(void)keep(slot, &word);
+		} else if (spins >= SPINS)
 			sched_yield();
 	}
 }
@@ -174,29 +188,44 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait)
 enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wait,
 			    struct waited *got)
 {
-	switch (settled(q, wait)) {
-	case WAITING:
+	const uint32_t state = settled(q, wait);
+
+	if (state == WAITING) {
 		*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
 		return QUEUE_WAITING;
-	case GRANTED:
-		*got = slot_got(&q->slots[wait->slot]);
-		slot_free(q, wait->slot);
-		return QUEUE_GRANTED;
-	default:
-		return QUEUE_NONE;
 	}
+	end_callback(q, wait);
+	if (state != GRANTED)
+		return QUEUE_NONE;
+	*got = slot_got(&q->slots[wait->slot]);
+	slot_free(q, wait->slot);
+	return QUEUE_GRANTED;
+}
+
+/* The waiter is over, and was not waiting when this was asked. */
+static enum queue_state poll_last(const struct queueing *q, const struct weir_wait *wait,
+				  struct waited *got)
+{
+	const enum queue_state state = queue_poll(q, wait, got);
+
+	if (state != QUEUE_WAITING)
+		return state;
+	/* No process that keeps to the rules puts a slot back into that state. */
+	end_callback(q, wait);
+	return QUEUE_NONE;
 }
 
 enum queue_state queue_leave(const struct queueing *q, weir_time now, const struct weir_wait *wait,
 			     struct waited *got)
 {
-	const uint32_t state = settled(q, wait);
+	const uint64_t waiting = slot_word(q->owner, wait->stamp, WAITING);
 
-	if (state != WAITING && state != GRANTED)
-		return QUEUE_NONE;
+	if (settled(q, wait) != WAITING)
+		return poll_last(q, wait, got);
 	*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
-	if (!slot_abandon(q, wait->slot, slot_word(q->owner, wait->stamp, WAITING)))
-		return queue_poll(q, wait, got);
+	if (!slot_abandon(q, wait->slot, waiting))
+		return poll_last(q, wait, got);
+	end_callback(q, wait);
 	/* So that the slot is free again, and others know that one waits less. */
 	queue_drain(q, now);
 	return QUEUE_GONE;
@@ -214,7 +243,7 @@ bool queue_tell(const struct queueing *q)
 		    atomic_compare_exchange_strong_explicit(
 			    &slot->state, &word, word_with(word, TELLING), memory_order_acquire,
 			    memory_order_relaxed)) {
-			slot_tell(q, i);
+			slot_tell(q, i, word_with(word, TELLING));
 			any = true;
 		}
 	}

@@ -10,6 +10,7 @@
 #include <weir/wait.h>
 
 #include "lib/admission.h"
+#include "lib/callback.h"
 #include "lib/park.h"
 
 #define QUEUE_MAX GATE_WAITERS_MAX
@@ -29,7 +30,7 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == LINE, "a slot is one line");
 
-/* Whom to tell. Pointers of one process, hence not in the slot. */
+/* Whom to tell: pointers of one process, hence not in the slot (lib/callback.h). */
 struct listener {
 	weir_granted_fn *granted;
 	void *arg;
@@ -68,11 +69,11 @@ struct queueing {
 	uint32_t owner; /* this process's number (lib/layout.h) */
 	struct queue *queue;
 	struct slot *slots;
-	struct row *rows;        /* one a partition, or one */
-	_Atomic uint64_t *free;  /* slots that may be free */
-	_Atomic uint64_t *fresh; /* slots that have news for the drainer */
-	struct listener *listeners;
-	struct lease *leases; /* of the processes that share it; NULL: it is one's own */
+	struct row *rows;           /* one a partition, or one */
+	_Atomic uint64_t *free;     /* slots that may be free */
+	_Atomic uint64_t *fresh;    /* slots that have news for the drainer */
+	struct callback *callbacks; /* this process's, one for each slot */
+	struct lease *leases;       /* of the processes that share it; NULL: it is one's own */
 	struct admission admission;
 };
 

@@ -16,15 +16,19 @@
  * lasts while the waiter's callback runs; poll and leave wait for its end, so
  * that what the callback uses may go away after them. A callback is of one process. If
  * another hands the permit over, the waiter is PROMISED until its process tells it, or it looks.
+ * The states are for all processes. Whether a callback runs is decided by a word of its own process
+ * (lib/callback.h): in a shared limiter poll and leave ask that one alone, and go on where the state
+ * says TELLING and nothing runs.
  *
  * word     written by                       order    pairs with
  * -------  -------------------------------  -------  --------------------------------------
  * state    claim: CAS from FREE             acquire  slot_free
  * state    enter: store WAITING             release  drain, at its look: the slot's plain fields
  * state    drain: CAS from WAITING          release  poll, leave: slot.inflight
- * state    drain, tell: store GRANTED       release  poll, leave: what the callback did
+ * state    drain, tell: store GRANTED       release  poll, leave: slot.inflight
+ * state    drain, tell: CAS from TELLING    release  poll, leave: what the callback did
  * state    tell: CAS from PROMISED          acquire  poll, leave, if one of them came first
- * state    poll: CAS from PROMISED          acquire  drain's CAS
+ * state    poll: CAS from PROMISED, TELLING acquire  drain's CAS
  * state    leave: CAS to ABANDONED          acq_rel  drain's CAS, if that came first; drain, at its
  *                                                    look
  * state    slot_free: store FREE            release  claim
@@ -173,14 +177,13 @@ static inline bool slot_abandon(const struct queueing *q, uint32_t i, uint64_t w
 	return true;
 }
 
-/* Run the callback of slot i, which is being told and of this process. */
-static inline void slot_tell(const struct queueing *q, uint32_t i)
+/* Run the callback of slot i, which this process has just put into the state TELLING by that word. */
+static inline void slot_tell(const struct queueing *q, uint32_t i, uint64_t word)
 {
-	struct slot *slot = &q->slots[i];
-	const uint64_t word = slot_read(slot);
-
-	q->listeners[i].granted(q->listeners[i].arg);
-	atomic_store_explicit(&slot->state, word_with(word, GRANTED), memory_order_release);
+	callback_run(&q->callbacks[i], word_stamp(word));
+	(void)atomic_compare_exchange_strong_explicit(&q->slots[i].state, &word,
+						      word_with(word, GRANTED),
+						      memory_order_release, memory_order_relaxed);
 }
 
 /* A slot has news: somebody came, or left. The drainer's. */

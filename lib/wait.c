@@ -229,8 +229,12 @@ static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, c
 		struct weir_token *token)
 {
 	struct waited got = {.cost = 0};
-	int r = answer(l, look(l, now, wait, &got), now, &got, place, token);
+	int r;
 
+	/* A handle that only looks on has no waiter, and may not write to what its block says. */
+	if (UNLIKELY(!l->serves))
+		return -EINVAL;
+	r = answer(l, look(l, now, wait, &got), now, &got, place, token);
 	if (r == 0)
 		*wait = (struct weir_wait){.stamp = 0};
 	return r;
@@ -251,7 +255,8 @@ static int cancel(struct weir_limiter *l, weir_time now, struct weir_wait *wait,
 		  struct weir_token *token)
 {
 	struct waited got = {.cost = 0};
-	enum queue_state state = queue_leave(&l->queueing, now, wait, &got);
+	enum queue_state state = l->serves ? queue_leave(&l->queueing, now, wait, &got)
+					   : QUEUE_NONE;
 	int r = answer(l, state, now, &got, place, token);
 
 	*wait = (struct weir_wait){.stamp = 0};

@@ -1,0 +1,84 @@
+/*
+ * Callbacks of waiters. They lie with the handle, one for each slot of the queue, since a pointer
+ * is of one process.
+ *
+ * In a shared limiter the word of a slot may say anything: whoever can write to the block can say
+ * that a slot is this process's, and granted. So a callback has a word of its own, which no other
+ * process sees, and that word decides. It is set for one use of the slot, known by its stamp; it
+ * runs at most once; and it is over when the waiter is, whatever the block says.
+ *
+ * use  bits  0..1   what of it: below; 0 with all other bits: the callback is free
+ *      bits  2..30  the stamp
+ *
+ * word  written by                       order    pairs with
+ * ----  -------------------------------  -------  -----------------------------------------
+ * use   set: CAS from 0 to SETTING       acquire  run, end: the use before is over
+ * use   set: store SET                   release  run: granted and arg
+ * use   run: CAS from SET to RUNNING     acquire  set
+ * use   run: store 0                     release  end: what the callback did; set
+ * use   end: CAS from SET to 0           relaxed  nothing: set's store goes on in it
+ */
+#ifndef WEIR_LIB_CALLBACK_H
+#define WEIR_LIB_CALLBACK_H
+
+#include <sched.h>
+#include <stdbool.h>
+
+#include <weir/wait.h>
+
+#include "lib/layout.h"
+
+enum { CALLBACK_SETTING = 1, CALLBACK_SET, CALLBACK_RUNNING };
+
+struct callback {
+	_Atomic uint32_t use;
+	weir_granted_fn *granted;
+	void *arg;
+};
+
+static inline void callback_init(struct callback *c)
+{
+	atomic_init(&c->use, 0);
+}
+
+/* Have it run for that use of the slot. False: another waiter of this process is not over. */
+static inline bool callback_set(struct callback *c, uint32_t stamp, weir_granted_fn *granted,
+				void *arg)
+{
+	uint32_t none = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(&c->use, &none, stamp << 2 | CALLBACK_SETTING,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	c->granted = granted;
+	c->arg = arg;
+	atomic_store_explicit(&c->use, stamp << 2 | CALLBACK_SET, memory_order_release);
+	return true;
+}
+
+/* Run it, if it is set for that use and nothing has run or ended it. */
+static inline void callback_run(struct callback *c, uint32_t stamp)
+{
+	uint32_t set = stamp << 2 | CALLBACK_SET;
+
+	if (!atomic_compare_exchange_strong_explicit(&c->use, &set, stamp << 2 | CALLBACK_RUNNING,
+						     memory_order_acquire, memory_order_relaxed))
+		return;
+	c->granted(c->arg);
+	atomic_store_explicit(&c->use, 0, memory_order_release);
+}
+
+/* It does not run for that use any more: if it is running, this waits for its end. */
+static inline void callback_end(struct callback *c, uint32_t stamp)
+{
+	uint32_t set = stamp << 2 | CALLBACK_SET;
+
+	while (atomic_load_explicit(&c->use, memory_order_acquire) >> 2 == stamp &&
+	       !atomic_compare_exchange_strong_explicit(&c->use, &set, 0, memory_order_relaxed,
+							memory_order_relaxed)) {
+		set = stamp << 2 | CALLBACK_SET;
+		sched_yield();
+	}
+}
+
+#endif
