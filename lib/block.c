@@ -48,7 +48,8 @@ static uint64_t layout_signature(void)
 	const size_t sizes[] = {
 		LINE,
 		sizeof(struct shm_head),
-		sizeof(struct settings),
+		sizeof(struct shm_constants),
+		offsetof(struct shm_constants, sampler),
 		sizeof(struct lease),
 		offsetof(struct lease, detached),
 		offsetof(struct lease, bell),
@@ -147,7 +148,21 @@ size_t weir_shm_size(const struct weir_config *config, uint32_t members)
 	return places_in(&settings).size;
 }
 
-/* Without what is one process's, and with names in place. */
+static void set_partitions(struct shm_constants *c, const struct settings *s)
+{
+	for (uint32_t i = 0; i < s->parts; i++) {
+		const struct weir_partition *p = &s->partitions[i];
+		struct shm_partition *to = &c->partitions[i];
+
+		memcpy(to->name, p->name, strlen(p->name) + 1);
+		to->share = p->share;
+		to->cap = p->cap;
+		to->reject_delay = p->reject_delay;
+		to->max = p->max;
+	}
+}
+
+/* Field by field into zeros, so that the checksum has no padding that anything may change. */
 static void set_constants(struct shm_constants *c, const struct settings *s, size_t size)
 {
 	memset(c, 0, sizeof(*c));
@@ -156,20 +171,58 @@ static void set_constants(struct shm_constants *c, const struct settings *s, siz
 	c->clock = clock_signature();
 	c->size = size;
 	c->version = s->ops->version;
+	c->state_size = s->state_size;
 	c->config_size = s->ops->config_size;
 	c->flags = s->ops->flags;
 	memcpy(c->limit, s->ops->name, strlen(s->ops->name));
-	c->settings = *s;
-	c->settings.ops = NULL;
-	c->settings.clock = NULL;
-	c->settings.random = NULL;
-	c->settings.cpu = NULL;
-	c->settings.observer = (struct weir_observer){.window = NULL};
-	c->settings.track = 0;
-	c->settings.admission.partitions = NULL;
-	for (uint32_t i = 0; i < s->parts; i++) {
-		memcpy(c->names[i], s->partitions[i].name, strlen(s->partitions[i].name) + 1);
-		c->settings.partitions[i].name = NULL;
+	memcpy(c->limit_config, s->limit_config, sizeof(c->limit_config));
+	c->limit_min = s->limit_min;
+	c->limit_max = s->limit_max;
+	c->members = s->members;
+	c->shed = s->shed;
+	c->burst = s->burst;
+	c->parts = s->parts;
+	c->admission_count = s->admission.count;
+	c->delayed_max = s->admission.delayed_max;
+	c->hold = s->admission.hold;
+	c->shed_floor = s->shed_floor;
+	c->seed = s->seed;
+	c->sampler = s->sampler;
+	c->queue = s->queue;
+	set_partitions(c, s);
+}
+
+/* Settings of a block's constants: those are checked afterwards. All pointers are ours, or NULL. */
+static void make_settings(struct settings *s, const struct shm_constants *c)
+{
+	*s = (struct settings){
+		.state_size = c->state_size,
+		.limit_min = c->limit_min,
+		.limit_max = c->limit_max,
+		.sampler = c->sampler,
+		.queue = c->queue,
+		.admission = {.partitions = s->partitions,
+			      .count = c->admission_count,
+			      .delayed_max = c->delayed_max,
+			      .hold = c->hold},
+		.parts = c->parts,
+		.members = c->members,
+		.shed = c->shed,
+		.shed_floor = c->shed_floor,
+		.burst = c->burst,
+		.seed = c->seed,
+	};
+	memcpy(s->limit_config, c->limit_config, sizeof(s->limit_config));
+	for (uint32_t i = 0; i < WEIR_PARTITIONS_MAX + 1; i++) {
+		const struct shm_partition *p = &c->partitions[i];
+
+		s->partitions[i] = (struct weir_partition){
+			.name = p->name,
+			.share = p->share,
+			.cap = p->cap,
+			.max = p->max,
+			.reject_delay = p->reject_delay,
+		};
 	}
 }
 
@@ -264,24 +317,25 @@ static int check_head(const struct shm_head *head, size_t size, struct shm_const
 }
 
 /* Whether all numbers are such as a configuration comes to, so that they lead nowhere else. */
-static bool is_sound(const struct shm_constants *c)
+static bool is_sound(const struct shm_constants *c, const struct settings *s)
 {
-	const struct settings *s = &c->settings;
 	bool sound = memchr(c->limit, '\0', sizeof(c->limit)) != NULL &&
 		     c->config_size <= WEIR_LIMIT_CONFIG_MAX && settings_are_sound(s) &&
-		     s->members >= 1 && s->members <= LEASES_MAX && s->track == 0;
+		     s->members >= 1 && s->members <= LEASES_MAX;
 
 	for (uint32_t i = 0; sound && i < s->parts; i++)
-		sound = memchr(c->names[i], '\0', sizeof(c->names[i])) != NULL;
+		sound = memchr(c->partitions[i].name, '\0', sizeof(part_name)) != NULL;
 	return sound;
 }
 
-static int check_numbers(const struct shm_constants *c, size_t size, char *why, size_t why_size)
+static int check_numbers(const struct shm_copy *copy, size_t size, char *why, size_t why_size)
 {
-	if (!is_sound(c))
+	const struct shm_constants *c = &copy->constants;
+
+	if (!is_sound(c, &copy->settings))
 		return fault(why, why_size,
 			     "The shared limiter is damaged: its numbers make no sense.");
-	if (c->size != places_in(&c->settings).size)
+	if (c->size != places_in(&copy->settings).size)
 		return fault(why, why_size,
 			     "The shared limiter is damaged: its size makes no sense.");
 	if (c->size > size)
@@ -290,16 +344,11 @@ static int check_numbers(const struct shm_constants *c, size_t size, char *why, 
 	return 0;
 }
 
-/* With this process's pointers in it. */
-static void complete(struct shm_constants *c, const struct weir_limit_ops *ops,
+/* With this process's pointers. */
+static void complete(struct settings *s, const struct weir_limit_ops *ops,
 		     const struct settings *mine)
 {
-	struct settings *s = &c->settings;
-
 	s->ops = ops;
-	for (uint32_t i = 0; i < s->parts; i++)
-		s->partitions[i].name = c->names[i];
-	s->admission.partitions = s->partitions;
 	if (mine == NULL)
 		return;
 	s->random = mine->random;
@@ -309,10 +358,10 @@ static void complete(struct shm_constants *c, const struct weir_limit_ops *ops,
 }
 
 /* The algorithm is the one that the block was made with. */
-static int check_limit(struct shm_constants *c, const struct weir_limit_ops *ops, char *why,
+static int check_limit(struct shm_copy *copy, const struct weir_limit_ops *ops, char *why,
 		       size_t why_size)
 {
-	unsigned char given[WEIR_LIMIT_CONFIG_MAX];
+	const struct shm_constants *c = &copy->constants;
 
 	if (ops == NULL)
 		return fault(why, why_size, "The shared limiter's algorithm, %s, is not known.",
@@ -320,13 +369,12 @@ static int check_limit(struct shm_constants *c, const struct weir_limit_ops *ops
 	if (strcmp(c->limit, ops->name) != 0)
 		return fault(why, why_size, "The shared limiter is of %s, and the limit is %s.",
 			     c->limit, ops->name);
-	if (c->version != ops->version || c->settings.state_size != ops->state_size ||
+	if (c->version != ops->version || c->state_size != ops->state_size ||
 	    c->config_size != ops->config_size || c->flags != ops->flags)
 		return fault(why, why_size, "The shared limiter is of another version of %s.",
 			     ops->name);
-	memcpy(given, c->settings.limit_config, sizeof(given));
-	if (weir_limit_complete(ops, given, ops->config_size, c->settings.limit_config, why,
-				why_size) != 0)
+	if (weir_limit_complete(ops, c->limit_config, ops->config_size, copy->settings.limit_config,
+				why, why_size) != 0)
 		return -EPROTO;
 	return 0;
 }
@@ -359,50 +407,55 @@ static bool same_settings(const struct settings *a, const struct settings *b)
 }
 
 /* A head that is one, and whose numbers lead nowhere else. */
-static int check_block(const struct shm_head *head, size_t size, struct shm_constants *c, char *why,
+static int check_block(const struct shm_head *head, size_t size, struct shm_copy *copy, char *why,
 		       size_t why_size)
 {
 	int r;
 
 	if (head == NULL || (uintptr_t)head % LINE != 0)
 		return refuse(why, why_size, "The block is not aligned to %d bytes.", LINE);
-	r = check_head(head, size, c, why, why_size);
-	if (r == 0)
-		r = check_numbers(c, size, why, why_size);
-	return r;
+	r = check_head(head, size, &copy->constants, why, why_size);
+	if (r != 0)
+		return r;
+	make_settings(&copy->settings, &copy->constants);
+	return check_numbers(copy, size, why, why_size);
 }
 
 int read_block(const struct shm_head *head, size_t size, const struct weir_config *config,
-	       struct shm_constants *c, char *why, size_t why_size)
+	       struct shm_copy *copy, char *why, size_t why_size)
 {
 	const struct weir_limit_ops *ops;
 	struct settings mine;
 	int r = config != NULL ? settings_for(&mine, config, 1, why, why_size) : 0;
 
 	if (r == 0)
-		r = check_block(head, size, c, why, why_size);
+		r = check_block(head, size, copy, why, why_size);
 	if (r != 0)
 		return r;
-	ops = config != NULL ? mine.ops : weir_limit_by_name(c->limit);
-	r = check_limit(c, ops, why, why_size);
+	ops = config != NULL ? mine.ops : weir_limit_by_name(copy->constants.limit);
+	r = check_limit(copy, ops, why, why_size);
 	if (r != 0)
 		return r;
-	complete(c, ops, config != NULL ? &mine : NULL);
-	if (config != NULL && !same_settings(&c->settings, &mine))
+	complete(&copy->settings, ops, config != NULL ? &mine : NULL);
+	if (config == NULL)
+		return 0;
+	if (!same_settings(&copy->settings, &mine))
 		return fault(why, why_size,
 			     "The shared limiter was made with another configuration.");
+	/* An algorithm of the program's own may have more in it than parameters: pointers, say. */
+	memcpy(copy->settings.limit_config, mine.limit_config, sizeof(mine.limit_config));
 	return 0;
 }
 
-int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_constants *c,
+int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_copy *copy,
 			  char *why, size_t why_size)
 {
 	const struct weir_limit_ops *ops;
-	int r = check_block(head, size, c, why, why_size);
+	int r = check_block(head, size, copy, why, why_size);
 
 	if (r != 0)
 		return r;
-	ops = weir_limit_by_name(c->limit);
-	complete(c, check_limit(c, ops, NULL, 0) == 0 ? ops : &unknown, NULL);
+	ops = weir_limit_by_name(copy->constants.limit);
+	complete(&copy->settings, check_limit(copy, ops, NULL, 0) == 0 ? ops : &unknown, NULL);
 	return 0;
 }

@@ -28,10 +28,11 @@ static size_t whole_pages(size_t size)
 }
 
 /* A handle on the block, in pages of its own. 0, or a negative errno and a sentence. */
-static int make_handle(void *block, const struct shm_constants *c, struct weir_limiter **limiter,
+static int make_handle(void *block, const struct shm_copy *copy, struct weir_limiter **limiter,
 		       char *why, size_t why_size)
 {
-	const size_t size = whole_pages(limiter_own_size(&c->settings));
+	const struct shm_constants *c = &copy->constants;
+	const size_t size = whole_pages(limiter_own_size(&copy->settings));
 	struct weir_limiter *l;
 	void *own = pages(size);
 
@@ -45,8 +46,9 @@ static int make_handle(void *block, const struct shm_constants *c, struct weir_l
 			"This kernel has no memory that a child of fork() finds wiped.");
 		return -ENOTSUP;
 	}
-	l = limiter_set_up(own, (char *)block + places_in(&c->settings).limiter, &c->settings);
-	find_leases(l, block, &c->settings);
+	l = limiter_set_up(own, (char *)block + places_in(&copy->settings).limiter,
+			   &copy->settings);
+	find_leases(l, block, &copy->settings);
 	l->leasing.self = lease_identify();
 	l->leasing.own_size = size;
 	l->leasing.block_size = c->size;
@@ -84,12 +86,12 @@ static bool join(struct weir_limiter *l)
 static int attach(void *block, size_t size, const struct weir_config *config,
 		  struct weir_limiter **limiter, char *why, size_t why_size)
 {
-	struct shm_constants c;
+	struct shm_copy copy;
 	struct weir_limiter *l;
-	int r = read_block(block, size, config, &c, why, why_size);
+	int r = read_block(block, size, config, &copy, why, why_size);
 
 	if (r == 0)
-		r = make_handle(block, &c, &l, why, why_size);
+		r = make_handle(block, &copy, &l, why, why_size);
 	if (r != 0)
 		return r;
 	if (!queue_is_sound(&l->queueing)) {
@@ -99,7 +101,7 @@ static int attach(void *block, size_t size, const struct weir_config *config,
 	if (!join(l)) {
 		munmap(l, l->leasing.own_size);
 		explain(why, why_size, "As many processes as may be, %u, are attached.",
-			(unsigned)c.settings.members);
+			(unsigned)copy.settings.members);
 		return -ENOSPC;
 	}
 	*limiter = l;
@@ -116,13 +118,13 @@ int weir_shm_attach(void *block, size_t size, const struct weir_config *config,
 static int observe(const void *block, size_t size, struct weir_limiter **limiter, char *why,
 		   size_t why_size)
 {
-	struct shm_constants c;
-	int r = read_block_to_observe(block, size, &c, why, why_size);
+	struct shm_copy copy;
+	int r = read_block_to_observe(block, size, &copy, why, why_size);
 
 	if (r != 0)
 		return r;
 	/* The handle's pointers are not to constants, but who looks on writes nothing. */
-	r = make_handle((void *)(uintptr_t)block, &c, limiter, why, why_size);
+	r = make_handle((void *)(uintptr_t)block, &copy, limiter, why, why_size);
 	if (r != 0)
 		return r;
 	(*limiter)->plain = false;

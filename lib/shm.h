@@ -23,23 +23,48 @@
 #define SHM_MAGIC "weirshm" /* with its zero, eight bytes */
 #define SHM_READY UINT64_C(0x7265616479217765)
 
-/* What a block is, and of what. Pointers in settings are NULL. */
+/* A partition as the block was made with it: struct weir_partition, with the name itself. */
+struct shm_partition {
+	part_name name;
+	double share, cap;
+	weir_dur reject_delay;
+	uint32_t max;
+};
+
+/*
+ * What a block is, and of what: numbers and text. There is no place for a pointer in here, so none
+ * that was written into a block is ever used. A process that attaches makes settings of this, and
+ * adds pointers of its own.
+ */
 struct shm_constants {
 	char magic[8];
 	uint64_t layout; /* of all shared structures */
 	uint64_t clock;  /* of this run of the machine, and of its time namespace */
 	uint64_t size;   /* of the block */
-	uint32_t version, state_size, config_size;
-	uint32_t flags;
-	char limit[16];
-	struct settings settings;
-	part_name names[WEIR_PARTITIONS_MAX + 1];
+	uint32_t version, state_size, config_size, flags; /* the algorithm's */
+	char limit[16];                                   /* its name */
+	_Alignas(16) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
+	uint32_t limit_min, limit_max;
+	uint32_t members, shed, burst;
+	uint32_t parts, admission_count, delayed_max;
+	weir_dur hold;
+	double shed_floor;
+	uint64_t seed;
+	struct sampler_config sampler;
+	struct queue_config queue;
+	struct shm_partition partitions[WEIR_PARTITIONS_MAX + 1];
 };
 
 struct shm_head {
 	_Alignas(LINE) _Atomic uint64_t ready; /* SHM_READY, or the block is not ready */
 	uint64_t check;                        /* memory_hash() of the constants */
 	struct shm_constants constants;
+};
+
+/* A block's constants as a process has copied them, and settings of them with its own pointers. */
+struct shm_copy {
+	struct shm_constants constants;
+	struct settings settings;
 };
 
 /* Where in a block things are. */
@@ -68,10 +93,10 @@ void *pages(size_t size);
  * errno and a sentence.
  */
 int read_block(const struct shm_head *head, size_t size, const struct weir_config *config,
-	       struct shm_constants *constants, char *why, size_t why_size);
+	       struct shm_copy *copy, char *why, size_t why_size);
 
 /* The same to look on: any algorithm will do. */
-int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_constants *constants,
+int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_copy *copy,
 			  char *why, size_t why_size);
 
 #endif
