@@ -1,6 +1,6 @@
 /*
- * Handles on blocks that processes share: to attach to one, by its place or by its name, and to
- * leave it.
+ * Handles on blocks that processes share: to attach to one, and to leave it. lib/open.c finds blocks
+ * by their names.
  *
  * The handle lies in pages of its own that a child of fork() finds full of zeros: there is no lease
  * in it, and no limiter. All functions look for that where they have to look for something anyway.
@@ -9,11 +9,8 @@
 #include "lib/shm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/params.h"
@@ -137,162 +134,6 @@ int weir_shm_observe(const void *block, size_t size, struct weir_limiter **limit
 {
 	*limiter = NULL;
 	return observe(block, size, limiter, why, why_size);
-}
-
-/* A negative errno of opening or mapping, and a sentence. */
-static int fail(const char *what, const char *name, int error, char *why, size_t why_size)
-{
-	char text[128];
-
-	explain(why, why_size, "%s: %s: %s.", name, what, strerror_r(error, text, sizeof(text)));
-	return -error;
-}
-
-/* All of the file; NULL, and errno. */
-static void *map(int fd, int protection, size_t *size)
-{
-	struct stat file;
-	void *at;
-
-	*size = 0;
-	if (fstat(fd, &file) != 0)
-		return NULL;
-	*size = (size_t)file.st_size;
-	at = mmap(NULL, *size, protection, MAP_SHARED, fd, 0);
-	return at != MAP_FAILED ? at : NULL;
-}
-
-static bool is_ready(const void *block, size_t size)
-{
-	const struct shm_head *head = block;
-
-	return size >= sizeof(*head) &&
-	       atomic_load_explicit(&head->ready, memory_order_acquire) != 0;
-}
-
-/*
- * Make what is in the file, unless somebody has: the caller has its lock. Its maker may have
- * died in the middle; then nobody was ever attached, and it is made anew.
- */
-static int make(int fd, const struct weir_config *config, uint32_t members, const char *name,
-		char *why, size_t why_size)
-{
-	struct settings settings;
-	size_t size, needed;
-	void *block;
-	int r = settings_for(&settings, config, members, why, why_size);
-
-	if (r != 0)
-		return r;
-	block = map(fd, PROT_READ | PROT_WRITE, &size);
-	if (block != NULL) {
-		const bool ready = is_ready(block, size);
-
-		munmap(block, size);
-		if (ready)
-			return 0;
-	}
-	needed = places_in(&settings).size;
-	r = posix_fallocate(fd, 0, (off_t)needed);
-	if (r != 0)
-		return fail("there is no room", name, r, why, why_size);
-	block = map(fd, PROT_READ | PROT_WRITE, &size);
-	if (block == NULL)
-		return fail("cannot be mapped", name, errno, why, why_size);
-	r = weir_shm_init(block, size, config, members, why, why_size);
-	munmap(block, size);
-	return r;
-}
-
-static int lock_file(int fd)
-{
-	int r;
-
-	do {
-		r = flock(fd, LOCK_EX);
-	} while (r != 0 && errno == EINTR);
-	return r;
-}
-
-/* The file of that name, with a limiter in it; or a negative errno and a sentence. */
-static int open_made(const char *name, unsigned mode, const struct weir_config *config,
-		     uint32_t members, char *why, size_t why_size)
-{
-	const int how = O_RDWR | O_CLOEXEC | (config != NULL ? O_CREAT : 0);
-	int fd = shm_open(name, how, (mode_t)mode), r = 0;
-
-	if (fd < 0)
-		return fail("cannot be opened", name, errno, why, why_size);
-	if (config != NULL) {
-		if (lock_file(fd) != 0)
-			r = fail("cannot be locked", name, errno, why, why_size);
-		else
-			r = make(fd, config, members, name, why, why_size);
-		(void)flock(fd, LOCK_UN);
-	}
-	if (r == 0)
-		return fd;
-	close(fd);
-	return r;
-}
-
-/* Map the file, and close it. */
-static int map_and_close(int fd, int protection, const char *name, void **block, size_t *size,
-			 char *why, size_t why_size)
-{
-	int error;
-
-	*block = map(fd, protection, size);
-	error = errno;
-	close(fd);
-	if (*block == NULL && *size == 0)
-		return fault(why, why_size, "%s: there is no shared limiter.", name);
-	return *block != NULL ? 0 : fail("cannot be mapped", name, error, why, why_size);
-}
-
-/* The block goes with the handle, or at once. */
-static int keep_mapping(int r, void *block, size_t size, struct weir_limiter *limiter)
-{
-	if (r != 0) {
-		munmap(block, size);
-		return r;
-	}
-	limiter->leasing.mapped = block;
-	limiter->leasing.mapped_size = size;
-	return 0;
-}
-
-int weir_shm_open(const char *name, unsigned mode, const struct weir_config *config,
-		  uint32_t members, struct weir_limiter **limiter, char *why, size_t why_size)
-{
-	void *block;
-	size_t size;
-	int fd = open_made(name, mode, config, members, why, why_size), r;
-
-	*limiter = NULL;
-	if (fd < 0)
-		return fd;
-	r = map_and_close(fd, PROT_READ | PROT_WRITE, name, &block, &size, why, why_size);
-	if (r != 0)
-		return r;
-	r = attach(block, size, config, limiter, why, why_size);
-	return keep_mapping(r, block, size, *limiter);
-}
-
-int weir_shm_look(const char *name, struct weir_limiter **limiter, char *why, size_t why_size)
-{
-	void *block;
-	size_t size;
-	int fd = shm_open(name, O_RDONLY | O_CLOEXEC, 0), r;
-
-	*limiter = NULL;
-	if (fd < 0)
-		return fail("cannot be opened", name, errno, why, why_size);
-	r = map_and_close(fd, PROT_READ, name, &block, &size, why, why_size);
-	if (r != 0)
-		return r;
-	r = observe(block, size, limiter, why, why_size);
-	return keep_mapping(r, block, size, *limiter);
 }
 
 void weir_shm_detach(struct weir_limiter *l)

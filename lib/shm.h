@@ -67,6 +67,22 @@ struct shm_copy {
 	struct settings settings;
 };
 
+/* The folder in which shm_open() keeps files. */
+#define SHM_FOLDER "/dev/shm"
+
+/* What a block begins with. */
+struct shm_beginning {
+	uint64_t ready, check;
+	char magic[8];
+	uint64_t layout, clock, size;
+};
+
+/*
+ * Read the first bytes of a file, which it may not have: nothing is mapped, so a file that is cut
+ * meanwhile does no harm. False: it begins as no limiter does.
+ */
+bool shm_read_beginning(int fd, struct shm_beginning *b);
+
 /* Where in a block things are. */
 struct places {
 	size_t leases, holdings, audit, limiter, size;

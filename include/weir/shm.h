@@ -12,8 +12,23 @@
  * one: its permits, its partitions, its queue, and what it learns from the calls of all. It lies in
  * a block of memory that each maps where it likes: by name (weir_shm_open()), or in any shared
  * mapping of the caller's, a memfd or an anonymous one that children inherit (weir_shm_init(),
- * weir_shm_attach()). Who may map it may do anything to it: permissions are the file's, and all who
- * have them must trust each other. Who has truncated the file under the others ends them by SIGBUS.
+ * weir_shm_attach()).
+ *
+ * Trust. A process that can write to a block can disturb all that share it: take every permit, set
+ * the limit, keep others waiting. It cannot have them run code of its choice: a block holds no
+ * pointer, and a process takes pointers from nowhere but itself. (So the state of a limit of the
+ * program's own, struct weir_limit_ops, must hold none either.) A process that can write to the
+ * file can also truncate it, which ends those that have it mapped by SIGBUS. So a name is opened
+ * only if the file is trusted:
+ * - It is a regular file, and no link.
+ * - Its owner is the effective user of this process or root. weir_shm_open_of() and
+ *   weir_shm_look_of() trust one user more, or any.
+ * - No others can write to it, unless the caller trusts them. Its mode says so: with 0020 it trusts
+ *   the group of the file, and any owner whose file is of this process's effective group; with 0002
+ *   it trusts every user of the machine. To look on, a group that can write is no obstacle.
+ * Any other file is refused with -EPERM, and neither mapped nor written to: a file that another
+ * user has put under the name, say. What is inherited or mapped by the program itself
+ * (weir_shm_attach()) is the program's to judge.
  *
  * What is a process's own: the handle; observer, gauge, source of chance and tracked tokens
  * (weir_config), of which those of the process that closes a window count; and tokens, which only
@@ -113,19 +128,44 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_observe(const void *block, size_t size,
 					      size_t why_size);
 
 /*
- * Attach to the limiter of that name, as shm_open() has names; whoever comes first makes it. mode
- * is the file's, less the umask, and members as above; both count for the maker only. config may
- * be NULL where it is known to be there. As weir_shm_attach(); or the negative errno of opening
- * and mapping the file: -ENOENT, -EACCES, -ENOSPC and others. shm_unlink() removes the name.
+ * Attach to the limiter of that name, as shm_open() has names; the process that comes first makes
+ * it. mode is that of a file which is made, less the umask, and says whom the caller trusts
+ * (above). members, as above, counts for the maker only. config may be NULL where the limiter is
+ * known to be there. A limiter comes to its name complete, and nothing waits for its maker; one
+ * that is there is never made again, nor is a file that is something else.
+ *
+ * As weir_shm_attach(); -EPERM: the file belongs to a user who is not trusted, or such users can
+ * write to it, and why says which; -EPROTO: it is empty, cut or no regular file; -EAGAIN: the name
+ * is made and removed all the time; or the negative errno of opening, making and mapping the file:
+ * -ENOENT, -EACCES, -ENOSPC, -ENOMEM and others. shm_unlink() removes the name. Where the system
+ * has no files without a name (O_TMPFILE), a maker that dies can leave a file that begins with
+ * ".weir-" beside it.
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_open(const char *name, unsigned mode,
 					   const struct weir_config *config, uint32_t members,
 					   struct weir_limiter **limiter, char *why,
 					   size_t why_size);
 
-/* The same to look on only: who may read the file may. */
+/* The same to look on only: the file must be readable, and its owner trusted. */
 WEIR_API WEIR_MUST_CHECK int weir_shm_look(const char *name, struct weir_limiter **limiter,
 					   char *why, size_t why_size);
+
+/* As an owner: any user of the machine. To look on, also with a file that every user can write. */
+#define WEIR_SHM_ANY_USER UINT32_MAX
+
+/*
+ * As weir_shm_open() and weir_shm_look(), where the file may belong to another user: owner is the
+ * number of the one that is trusted beside the effective user and root (0: no other), or
+ * WEIR_SHM_ANY_USER. So does a parent that runs as root open what its workers have made, or an
+ * administrator what belongs to a service.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
+					      const struct weir_config *config, uint32_t members,
+					      struct weir_limiter **limiter, char *why,
+					      size_t why_size);
+WEIR_API WEIR_MUST_CHECK int weir_shm_look_of(const char *name, uint32_t owner,
+					      struct weir_limiter **limiter, char *why,
+					      size_t why_size);
 
 /*
  * Visit the names of the shared limiters of this machine that this process may read, in no order:
@@ -135,6 +175,18 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_look(const char *name, struct weir_limiter
  * of reading the folder.
  */
 WEIR_API int weir_shm_names_visit(bool (*visit)(void *arg, const char *name), void *arg);
+
+/* A shared limiter that lies under a name; fields may come behind these. */
+struct weir_shm_file {
+	const char *name; /* as long as the visit lasts */
+	uint32_t owner;   /* the user it belongs to */
+	uint32_t group;   /* and the group */
+	uint32_t mode;    /* as chmod() has modes */
+};
+
+/* The same, with whose they are: those of users who are not trusted are among them. */
+WEIR_API int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file),
+				  void *arg);
 
 /*
  * Leave: waiters and permits of this process are given back, the handle is no more, nor is what

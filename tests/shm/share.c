@@ -241,9 +241,11 @@ static void found_by_name(void)
 	fd = shm_open(name, O_RDWR | O_CREAT, 0600);
 	CHECK(fd >= 0 && times_found() == 0);
 	CHECK(ftruncate(fd, 100000) == 0 && times_found() == 0);
-	CHECK(ftruncate(fd, 0) == 0);
+	CHECK(close(fd) == 0 && shm_unlink(name) == 0);
 	CHECK(weir_shm_open(name, 0600, &config, MEMBERS, &limiter, NULL, 0) == 0);
 	CHECK(times_found() == 1);
+	fd = shm_open(name, O_RDWR, 0);
+	CHECK(fd >= 0);
 	CHECK(weir_shm_names_visit(stop_at_once, &stopped) == 1 && stopped == 1);
 	weir_shm_info_init(&info);
 	CHECK(weir_shm_info_take(limiter, &info) == 0);

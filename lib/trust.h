@@ -1,0 +1,33 @@
+/*
+ * Whose files are believed to be shared limiters.
+ */
+#ifndef WEIR_LIB_TRUST_H
+#define WEIR_LIB_TRUST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* Beside this process's user and root, which are always trusted. */
+struct trust {
+	uint32_t owner; /* of the file: a user, or WEIR_SHM_ANY_USER */
+	mode_t writers; /* S_IWGRP, S_IWOTH: these may write, if the owner lets them */
+	bool group;     /* any owner will do whose file is of this process's group */
+};
+
+/* What a caller trusts who would make the file with that mode. */
+struct trust trust_of_mode(uint32_t owner, mode_t mode);
+
+/* What a caller trusts who only looks on. */
+struct trust trust_to_look(uint32_t owner);
+
+/*
+ * Whether the file behind a descriptor is a regular one that only trusted users can write to. 0, and
+ * *file is what fstat() says; else a negative errno and a sentence, and nothing of the file may be
+ * used.
+ */
+int trust_check(const struct trust *trust, int fd, const char *name, struct stat *file, char *why,
+		size_t why_size);
+
+#endif

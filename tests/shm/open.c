@@ -1,0 +1,439 @@
+/*
+ * What may lie under a name, whose it may be, and what may fail on the way to a shared limiter. As
+ * root with a second user; else without what needs one.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "../stress/check.h"
+
+#define STRANGER 65534u
+#define MEMBERS  4
+
+/* System calls of the library's that fail, with that error, when left has come to 1. */
+static struct {
+	int map, reserve, link;
+	int error;
+	bool unnamed;   /* there are no files without names */
+	bool dies;      /* in place of the link */
+	bool interrupt; /* all that reserves more than a page */
+} fault;
+
+static bool fails(int *left)
+{
+	if (*left == 0 || --*left > 0)
+		return false;
+	errno = fault.error;
+	return true;
+}
+
+/* The linker's names. NOLINTBEGIN(bugprone-reserved-identifier) */
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int __real_posix_fallocate(int fd, off_t offset, off_t size);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t size);
+int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (fd >= 0 && fails(&fault.map))
+		return MAP_FAILED;
+	return __real_mmap(at, size, protection, flags, fd, offset);
+}
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t size)
+{
+	if (fails(&fault.reserve))
+		return fault.error;
+	if (fault.interrupt && size > 4096)
+		return EINTR;
+	return __real_posix_fallocate(fd, offset, size);
+}
+
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+	if (fault.dies)
+		_exit(0);
+	if (fails(&fault.link))
+		return -1;
+	return __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	if (fault.unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_open(path, flags, mode);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* Of this run, so that several may run at once. */
+static char name[32], path[64];
+static struct weir_config config;
+static char why[300];
+
+static int open_it(unsigned mode)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_open(name, mode, &config, MEMBERS, &limiter, why, sizeof(why));
+
+	CHECK((r == 0) == (limiter != NULL));
+	weir_shm_detach(limiter);
+	return r;
+}
+
+static int open_of(uint32_t owner, unsigned mode)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_open_of(name, owner, mode, &config, MEMBERS, &limiter, why,
+				       sizeof(why));
+
+	weir_shm_detach(limiter);
+	return r;
+}
+
+static int look_of(uint32_t owner)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_look_of(name, owner, &limiter, why, sizeof(why));
+
+	weir_shm_detach(limiter);
+	return r;
+}
+
+static int look(void)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_look(name, &limiter, why, sizeof(why));
+
+	CHECK((r == 0) == (limiter != NULL));
+	weir_shm_detach(limiter);
+	return r;
+}
+
+/* Both refuse it so, in a sentence that begins with the name and has that in it. */
+static void refused(int error, const char *what)
+{
+	CHECK(open_it(0600) == error && strncmp(why, name, strlen(name)) == 0);
+	CHECK(strstr(why, what) != NULL && why[strlen(why) - 1] == '.');
+	CHECK(look() == error && strstr(why, what) != NULL);
+}
+
+static void write_file(const char *bytes, off_t size, mode_t mode)
+{
+	const int fd = open(path, O_RDWR | O_CREAT | O_EXCL, mode);
+
+	CHECK(fd >= 0 && ftruncate(fd, size) == 0);
+	CHECK(pwrite(fd, bytes, strlen(bytes), 0) == (ssize_t)strlen(bytes));
+	close(fd);
+}
+
+/* What is no limiter is refused, and stays as it is; nothing is waited for. */
+static void odd_files(void)
+{
+	struct stat file;
+
+	write_file("", 0, 0600);
+	refused(-EPROTO, "the file is empty");
+	CHECK(stat(path, &file) == 0 && file.st_size == 0 && unlink(path) == 0);
+	write_file("hello", 5, 0600);
+	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(stat(path, &file) == 0 && file.st_size == 5 && unlink(path) == 0);
+	write_file("", 100000, 0600);
+	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO && unlink(path) == 0);
+	write_file("", (off_t)1 << 40, 0600);
+	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(stat(path, &file) == 0 && file.st_blocks < 100 && unlink(path) == 0);
+	CHECK(mkfifo(path, 0600) == 0);
+	refused(-EPROTO, "no regular file");
+	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
+	CHECK(open_it(0600) == -EISDIR && look() == -EPROTO && rmdir(path) == 0);
+	CHECK(symlink("/dev/zero", path) == 0);
+	refused(-ELOOP, "cannot be opened");
+	CHECK(unlink(path) == 0);
+	CHECK(weir_shm_look("", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_look("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
+}
+
+/* Cut at any length, and made longer: a block is mapped as far as it goes, and no further. */
+static void cut_files(void)
+{
+	struct stat file;
+	struct weir_limiter *limiter;
+
+	CHECK(open_it(0600) == 0 && stat(path, &file) == 0);
+	CHECK(truncate(path, file.st_size + 1000000) == 0 && open_it(0600) == 0 && look() == 0);
+	CHECK(truncate(path, file.st_size - 1) == 0);
+	refused(-EPROTO, "is cut");
+	CHECK(truncate(path, 60) == 0 && open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(truncate(path, 20) == 0 && open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(shm_unlink(name) == 0 && look() == -ENOENT);
+	CHECK(weir_shm_open(name, 0600, NULL, 0, &limiter, why, sizeof(why)) == -ENOENT);
+}
+
+static unsigned drafts(void)
+{
+	return (unsigned)system("ls -A /dev/shm | grep -q '^\\.weir-'");
+}
+
+/* Whatever fails, a limiter in use goes on as it was, and there is never half of one. */
+static void failing_calls(void)
+{
+	struct weir_limiter *limiter;
+	struct weir_token token;
+
+	fault.error = ENOMEM;
+	for (unsigned i = 0; i < 2; i++) {
+		fault.map = (int)i + 1; /* of the maker, of the one who attaches */
+		CHECK(open_it(0600) == -ENOMEM && strstr(why, "cannot be mapped") != NULL);
+		CHECK(look() == (i == 0 ? -ENOENT : 0));
+	}
+	CHECK(shm_unlink(name) == 0);
+	fault.error = ENOSPC;
+	fault.reserve = 1;
+	CHECK(open_it(0600) == -ENOSPC && strstr(why, "no room") != NULL && look() == -ENOENT);
+	fault.error = EIO;
+	fault.link = 1;
+	CHECK(open_it(0600) == -EIO && look() == -ENOENT);
+
+	CHECK(weir_shm_open(name, 0600, &config, MEMBERS, &limiter, NULL, 0) == 0);
+	CHECK(weir_try_acquire(limiter, &token) == 0);
+	fault.error = ENOMEM;
+	fault.map = 1;
+	CHECK(open_it(0600) == -ENOMEM);
+	CHECK(weir_inflight(limiter) == 1);
+	CHECK(open_it(0600) == 0 && weir_inflight(limiter) == 1);
+	weir_release(limiter, &token, WEIR_SUCCESS);
+	CHECK(weir_inflight(limiter) == 0);
+	weir_shm_detach(limiter);
+	CHECK(shm_unlink(name) == 0);
+}
+
+/* Signals come more often than a large block is reserved in one piece. */
+static void interrupted(void)
+{
+	fault.interrupt = true;
+	CHECK(open_it(0600) == 0 && look() == 0 && shm_unlink(name) == 0);
+	fault.interrupt = false;
+	fault.error = EINTR;
+	fault.reserve = 1;
+	CHECK(open_it(0600) == 0 && shm_unlink(name) == 0);
+}
+
+static pid_t start(void (*child)(void))
+{
+	const pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		child();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void run(void (*child)(void))
+{
+	const pid_t pid = start(child);
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void die_before_the_link(void)
+{
+	fault.dies = true;
+	(void)open_it(0600);
+	_exit(1);
+}
+
+/* A maker that dies leaves nothing, and the next one makes it. */
+static void makers_die(void)
+{
+	run(die_before_the_link);
+	CHECK(look() == -ENOENT && open_it(0600) == 0 && look() == 0);
+	CHECK(shm_unlink(name) == 0);
+}
+
+static void hold_and_leave(void)
+{
+	struct weir_limiter *limiter;
+	struct weir_token token;
+
+	for (unsigned i = 0; i < 50; i++) {
+		CHECK(weir_shm_open(name, 0600, &config, 64, &limiter, why, sizeof(why)) == 0);
+		CHECK(weir_try_acquire(limiter, &token) == 0);
+		weir_release(limiter, &token, WEIR_SUCCESS);
+		weir_shm_detach(limiter);
+		(void)shm_unlink(name);
+	}
+}
+
+/* Made by one, opened by others and removed by any of them, at the same time. */
+static void all_at_once(void)
+{
+	pid_t child[8];
+	int status;
+
+	for (unsigned i = 0; i < 8; i++)
+		child[i] = start(hold_and_leave);
+	for (unsigned i = 0; i < 8; i++) {
+		CHECK(waitpid(child[i], &status, 0) == child[i]);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	(void)shm_unlink(name);
+}
+
+/* Where files cannot do without a name. */
+static void without_unnamed_files(void)
+{
+	fault.unnamed = true;
+	CHECK(open_it(0600) == 0 && look() == 0 && drafts() != 0);
+	CHECK(shm_unlink(name) == 0);
+	all_at_once();
+	CHECK(drafts() != 0);
+	fault.unnamed = false;
+}
+
+static void become_a_stranger(void)
+{
+	CHECK(setresgid(STRANGER, STRANGER, STRANGER) == 0);
+	CHECK(setresuid(STRANGER, STRANGER, STRANGER) == 0);
+}
+
+static mode_t strangers_mode;
+
+static void make_as_a_stranger(void)
+{
+	become_a_stranger();
+	umask(0);
+	CHECK(open_it(strangers_mode) == 0);
+}
+
+static void squat_as_a_stranger(void)
+{
+	become_a_stranger();
+	umask(0);
+	write_file("", 0, strangers_mode);
+}
+
+static void open_as_a_stranger(void)
+{
+	become_a_stranger();
+	CHECK(look() == 0 && look_of(1) == 0);
+	CHECK(open_it(0600) == -EACCES && strstr(why, "it belongs to user 0") != NULL);
+}
+
+static int locked[2]; /* a pipe: told when the lock is held */
+
+static void lock_as_a_stranger(void)
+{
+	int fd;
+
+	become_a_stranger();
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	CHECK(write(locked[1], "", 1) == 1);
+	pause();
+}
+
+static bool see_owner(void *arg, const struct weir_shm_file *file)
+{
+	if (strcmp(file->name, name) == 0)
+		*(struct weir_shm_file *)arg = *file;
+	return true;
+}
+
+/* The mode that a caller would give the file says whom it trusts. */
+static void strangers(void)
+{
+	struct weir_shm_file seen = {.owner = 0};
+	struct stat file;
+
+	strangers_mode = 0600;
+	run(make_as_a_stranger);
+	CHECK(weir_shm_files_visit(see_owner, &seen) > 0);
+	CHECK(seen.owner == STRANGER && seen.group == STRANGER && seen.mode == 0600);
+	refused(-EPERM, "belongs to user 65534");
+	CHECK(open_it(0660) == -EPERM && look_of(1) == -EPERM && open_of(1, 0600) == -EPERM);
+	CHECK(look_of(STRANGER) == 0 && open_of(STRANGER, 0600) == 0);
+	CHECK(look_of(WEIR_SHM_ANY_USER) == 0 && open_of(WEIR_SHM_ANY_USER, 0600) == 0);
+	CHECK(open_it(0666) == 0 && shm_unlink(name) == 0);
+
+	strangers_mode = 0660;
+	run(make_as_a_stranger);
+	CHECK(look_of(STRANGER) == 0 && open_of(STRANGER, 0660) == 0);
+	CHECK(open_of(STRANGER, 0600) == -EPERM && strstr(why, "group 65534") != NULL);
+	CHECK(setegid(STRANGER) == 0 && open_it(0600) == -EPERM && open_it(0660) == 0);
+	CHECK(look() == -EPERM && setegid(0) == 0 && shm_unlink(name) == 0);
+
+	strangers_mode = 0666;
+	run(make_as_a_stranger);
+	CHECK(look_of(STRANGER) == -EPERM && strstr(why, "lets every user") != NULL);
+	CHECK(open_of(STRANGER, 0660) == -EPERM && open_it(0666) == 0);
+	CHECK(look_of(WEIR_SHM_ANY_USER) == 0 && shm_unlink(name) == 0);
+
+	/* A name that is taken stays as it is, even where root could write to it. */
+	run(squat_as_a_stranger);
+	refused(-EPERM, "belongs to user 65534");
+	CHECK(stat(path, &file) == 0 && file.st_size == 0 && unlink(path) == 0);
+}
+
+/* What root owns is trusted by others, as far as they may read it. */
+static void roots(void)
+{
+	const mode_t before = umask(022);
+	pid_t child;
+	char byte;
+
+	CHECK(open_it(0644) == 0);
+	run(open_as_a_stranger);
+	/* The lock of a user who may only read is in nobody's way. */
+	CHECK(pipe(locked) == 0);
+	child = start(lock_as_a_stranger);
+	CHECK(read(locked[0], &byte, 1) == 1);
+	CHECK(open_it(0644) == 0);
+	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	CHECK(chmod(path, 0666) == 0 && look() == -EPERM && open_it(0644) == -EPERM);
+	CHECK(shm_unlink(name) == 0);
+	umask(before);
+}
+
+int main(void)
+{
+	snprintf(name, sizeof(name), "/weir-open-%d", (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm%s", name);
+	weir_config_init(&config);
+	config.queue = 500; /* so that the block is of several pages */
+	odd_files();
+	cut_files();
+	failing_calls();
+	interrupted();
+	makers_die();
+	all_at_once();
+	without_unnamed_files();
+	if (geteuid() != 0) {
+		puts("there is no second user to be: half of it is skipped");
+		return 0;
+	}
+	strangers();
+	roots();
+	return 0;
+}

@@ -1,0 +1,220 @@
+/*
+ * No pointer of a block is ever followed: whatever is written there, with a checksum that is right,
+ * a process that attaches or looks on refuses it or goes on.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "lib/memory.h"
+#include "lib/shm.h"
+#include "lib/slots.h"
+
+#include "../stress/check.h"
+
+#define MEMBERS 4
+
+/* No address that a process can have. */
+#define NOWHERE UINT64_C(0x00c10cc10cc10cc1)
+
+/* Words of the head that are tried in one process. */
+#define TRIED 64
+
+static const struct weir_partition partitions[] = {{.name = "a", .share = 0.5}, {.name = "b"}};
+
+struct rig {
+	struct weir_config config;
+	size_t size;
+	struct shm_head *head;
+	struct shm_constants good;
+};
+
+static struct rig make(void)
+{
+	struct rig rig;
+
+	weir_config_init(&rig.config);
+	rig.config.queue = 4;
+	rig.config.stripes = 1;
+	rig.config.partitions = partitions;
+	rig.config.partition_count = 2;
+	rig.config.windowing = WEIR_WINDOW_SAMPLE;
+	rig.size = weir_shm_size(&rig.config, MEMBERS);
+	rig.head = mmap(NULL, rig.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(rig.head != MAP_FAILED);
+	CHECK(weir_shm_init(rig.head, rig.size, &rig.config, MEMBERS, NULL, 0) == 0);
+	rig.good = rig.head->constants;
+	return rig;
+}
+
+/* All that may call something: a clock, chance, a gauge, an observer, an algorithm. */
+static void use(struct weir_limiter *limiter)
+{
+	struct weir_snapshot snapshot;
+	struct weir_token token = {.state = 0};
+	struct weir_wait wait = {.slot = 0, .stamp = 1};
+	char text[1024];
+
+	if (weir_try_acquire(limiter, &token) == 0)
+		weir_release_at(limiter, weir_now() + WEIR_S, &token, WEIR_SUCCESS);
+	(void)!weir_poll(limiter, &wait, &token);
+	(void)!weir_cancel(limiter, &wait, &token);
+	(void)weir_partition_find(limiter, "b");
+	(void)weir_limiter_describe(limiter, text, sizeof(text));
+	weir_snapshot_init(&snapshot);
+	weir_snapshot_take(limiter, &snapshot);
+	(void)weir_shm_reap(limiter, NULL);
+}
+
+/* As the process of number leaves it that dies while it closes a window: the reaper begins anew. */
+static void tear(struct weir_limiter *limiter)
+{
+	atomic_store(&limiter->sampling.sampler->due, (uint64_t)MEMBERS << 1 | DUE_BUSY);
+	limiter->brain->torn = 1;
+	limiter->leasing.leases[MEMBERS - 1].identity = UINT64_C(0x3fffff) << 41 |
+							(limiter->leasing.self & 0x1ffffffffff);
+}
+
+static void join_and_use(const struct rig *rig, const struct weir_config *config)
+{
+	struct weir_limiter *limiter;
+
+	if (weir_shm_attach(rig->head, rig->size, config, &limiter, NULL, 0) != 0)
+		return;
+	tear(limiter);
+	use(limiter);
+	weir_shm_detach(limiter);
+}
+
+static void look_and_use(const struct rig *rig)
+{
+	struct weir_limiter *limiter;
+
+	CHECK(mprotect(rig->head, rig->size, PROT_READ) == 0);
+	if (weir_shm_observe(rig->head, rig->size, &limiter, NULL, 0) == 0) {
+		use(limiter);
+		weir_shm_detach(limiter);
+	}
+	CHECK(mprotect(rig->head, rig->size, PROT_READ | PROT_WRITE) == 0);
+}
+
+static void check_sum(struct shm_head *head)
+{
+	head->check = memory_hash(MEMORY_HASH_BEGIN, &head->constants, sizeof(head->constants));
+}
+
+/* An address in that word of the head, which is otherwise as it was. */
+static void try_word(const struct rig *rig, size_t at)
+{
+	const uint64_t nowhere = NOWHERE;
+
+	rig->head->constants = rig->good;
+	memcpy((char *)&rig->head->constants + at, &nowhere, sizeof(nowhere));
+	check_sum(rig->head);
+	join_and_use(rig, NULL);
+	join_and_use(rig, &rig->config);
+	look_and_use(rig);
+}
+
+static void await(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void forged_heads(void)
+{
+	const struct rig rig = make();
+	const size_t step = sizeof(uint64_t), end = sizeof(rig.good);
+
+	for (size_t from = 0; from < end; from += TRIED * step) {
+		const pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (pid > 0) {
+			await(pid);
+			continue;
+		}
+		for (size_t at = from; at < from + TRIED * step && at < end; at += step)
+			try_word(&rig, at);
+		_exit(0);
+	}
+	munmap(rig.head, rig.size);
+}
+
+static void tell(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+static uint64_t promised(const struct weir_limiter *limiter, uint32_t stamp)
+{
+	return slot_word(limiter->leasing.number, stamp, PROMISED);
+}
+
+/* What a slot says of this process's callbacks counts only if one is set for that very use. */
+static void forged_promises(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	struct weir_token token;
+	struct weir_wait wait;
+	unsigned told = 0;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	/* A slot that nothing waits in. */
+	for (uint32_t i = 0; i < rig.config.queue; i++)
+		atomic_store(&limiter->queueing.slots[i].state, promised(limiter, 1));
+	(void)weir_shm_listen(limiter, 0);
+	for (uint32_t i = 0; i < rig.config.queue; i++)
+		atomic_store(&limiter->queueing.slots[i].state, slot_word(0, 1, FREE));
+
+	/* A slot whose waiter has got its permit, and whose callback may be gone. */
+	CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 1);
+	const struct weir_wait over = wait;
+	CHECK(weir_poll(limiter, &wait, &token) == 0);
+	weir_release(limiter, &token, WEIR_SUCCESS);
+	atomic_store(&limiter->queueing.slots[over.slot].state, promised(limiter, over.stamp));
+	(void)weir_shm_listen(limiter, 0);
+	CHECK(told == 1);
+	atomic_store(&limiter->queueing.slots[over.slot].state, slot_word(0, over.stamp, FREE));
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
+/* A waiter that is told to wait for its callback, which runs nowhere, waits for nothing. */
+static void forged_telling(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	struct weir_token token[1000];
+	struct weir_wait wait;
+	unsigned told = 0, held = 0;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	while (weir_try_acquire(limiter, &token[held]) == 0)
+		CHECK(++held < 1000);
+	CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 0);
+	atomic_store(&limiter->queueing.slots[wait.slot].granted, 0);
+	atomic_store(&limiter->queueing.slots[wait.slot].state,
+		     slot_word(limiter->leasing.number, wait.stamp, TELLING));
+	CHECK(weir_poll(limiter, &wait, &token[held]) == 0 && told == 0);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
+int main(void)
+{
+	forged_heads();
+	forged_promises();
+	forged_telling();
+	return 0;
+}
