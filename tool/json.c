@@ -16,13 +16,24 @@ static double wall_clock(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / (double)WEIR_S;
 }
 
+/* Of what is escaped, DEL is left out by jansson; it is in strings alone. */
+static int write_piece(const char *piece, size_t size, void *out)
+{
+	for (size_t i = 0; i < size; i++)
+		if ((piece[i] == 0x7f ? fputs("\\u007f", out) : fputc(piece[i], out)) == EOF)
+			return -1;
+	return 0;
+}
+
+/* In ASCII: a name may have anything in it that commands a terminal. */
 bool json_print(FILE *out, const char *name, json_t *all, bool one_line)
 {
 	json_t *root = json_pack("{s:f,s:o}", "time", wall_clock(), name, all);
 	const bool good = root != NULL &&
-			  json_dumpf(root, out,
-				     JSON_REAL_PRECISION(15) |
-					     (one_line ? JSON_COMPACT : JSON_INDENT(2))) == 0;
+			  json_dump_callback(root, write_piece, out,
+					     JSON_REAL_PRECISION(15) | JSON_ENSURE_ASCII |
+						     (one_line ? JSON_COMPACT : JSON_INDENT(2))) ==
+				  0;
 
 	json_decref(root);
 	fputc('\n', out);

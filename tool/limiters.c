@@ -93,15 +93,15 @@ static struct watched *add(struct limiters *l, const char *name)
 	return &l->at[l->count++];
 }
 
-static int read_one(struct limiters *l, const char *name, char *why, size_t why_size)
+static int read_one(struct limiters *l, const struct name *name, char *why, size_t why_size)
 {
-	struct watched *w = watched_named(l, name);
+	struct watched *w = watched_named(l, name->text);
 	struct reading reading;
 	int error = reading_take(&reading, name, why, why_size);
 
 	if (error != 0)
 		return error;
-	w = w != NULL ? w : add(l, name);
+	w = w != NULL ? w : add(l, name->text);
 	if (w == NULL) {
 		reading_free(&reading);
 		snprintf(why, why_size, "There is no memory.");
@@ -141,19 +141,20 @@ int limiters_look(struct limiters *l,
 
 	for (size_t i = 0; i < l->count; i++)
 		l->at[i].seen = false;
-	if (names_find(&names, l->asked, l->asked_count, why, sizeof(why)) != 0) {
+	if (names_find(&names, &l->choice, why, sizeof(why)) != 0) {
 		complain(arg, "", why);
 		complaints = 1;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		int error = read_one(l, names.at[i], why, sizeof(why));
+		int error = read_one(l, &names.at[i], why, sizeof(why));
 
 		/* Of those that there are, one may go at any time. */
-		if (error == 0 || (error == -ENOENT && l->asked_count == 0))
+		if (error == 0 || (error == -ENOENT && l->choice.count == 0))
 			continue;
-		complain(arg, names.at[i], why);
-		complaints |= l->asked_count > 0;
+		complain(arg, names.at[i].text, why);
+		complaints |= l->choice.count > 0;
 	}
+	l->left_out = names.left_out;
 	names_free(&names);
 	forget_the_gone(l);
 	return complaints;

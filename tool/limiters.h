@@ -37,10 +37,10 @@ struct watched {
 };
 
 struct limiters {
-	char *const *asked; /* names; the caller's */
-	size_t asked_count; /* 0: all there are */
+	struct choice choice;
 	struct watched *at; /* by their names */
 	size_t count;
+	struct left_out left_out; /* at the last look */
 };
 
 /*

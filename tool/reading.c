@@ -69,12 +69,13 @@ static int take(void *arg, const struct weir_limiter *limiter)
 	return 0;
 }
 
-static int look_and_use(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
-			void *arg, char *why, size_t why_size)
+static int look_and_use(const struct name *name,
+			int (*use)(void *arg, const struct weir_limiter *limiter), void *arg,
+			char *why, size_t why_size)
 {
 	struct weir_limiter *limiter;
 	char text[128];
-	int error = weir_shm_look(name, &limiter, why, why_size);
+	int error = weir_shm_look_of(name->text, name->owner, &limiter, why, why_size);
 
 	if (error != 0)
 		return error;
@@ -86,7 +87,7 @@ static int look_and_use(const char *name, int (*use)(void *arg, const struct wei
 	return error;
 }
 
-int reading_look(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+int reading_look(const struct name *name, int (*use)(void *arg, const struct weir_limiter *limiter),
 		 void *arg, char *why, size_t why_size)
 {
 	const struct sigaction jumps = {.sa_handler = jump};
@@ -105,7 +106,7 @@ int reading_look(const char *name, int (*use)(void *arg, const struct weir_limit
 	return error;
 }
 
-int reading_take(struct reading *r, const char *name, char *why, size_t why_size)
+int reading_take(struct reading *r, const struct name *name, char *why, size_t why_size)
 {
 	int error;
 

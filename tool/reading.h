@@ -7,6 +7,8 @@
 #ifndef READING_H
 #define READING_H
 
+#include "name.h"
+
 #include <weir/weir.h>
 
 struct part_reading {
@@ -29,11 +31,11 @@ struct reading {
  * Look at the limiter of that name for as long as use() does, whose failure is a negative errno. 0, or
  * that of either, and a sentence.
  */
-int reading_look(const char *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+int reading_look(const struct name *name, int (*use)(void *arg, const struct weir_limiter *limiter),
 		 void *arg, char *why, size_t why_size);
 
 /* Of the limiter of that name. 0, or a negative errno and a sentence; then *r is empty. */
-int reading_take(struct reading *r, const char *name, char *why, size_t why_size);
+int reading_take(struct reading *r, const struct name *name, char *why, size_t why_size);
 void reading_free(struct reading *r);
 
 /* The partition of that name; NULL: there is none, or r is NULL. */

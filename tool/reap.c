@@ -13,9 +13,9 @@
 #include <weir/weir.h>
 
 struct wanted {
-	char *const *asked;
-	size_t count;
+	struct choice choice;
 	struct repeat repeat;
+	bool told;            /* what is left out */
 	uint32_t pid, number; /* to evict; 0: nobody */
 };
 
@@ -42,14 +42,12 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		else
 			wanted->pid = parse_number(arg, arg, state);
 		return 0;
+	case 'u':
 	case ARGP_KEY_ARG:
-		wanted->asked = &state->argv[state->next - 1];
-		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
-		state->next = state->argc;
-		return 0;
+		return choice_option(&wanted->choice, key, arg, state);
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
-		if ((wanted->pid != 0 || wanted->number != 0) && wanted->count != 1)
+		if ((wanted->pid != 0 || wanted->number != 0) && wanted->choice.count != 1)
 			argp_error(state, "--evict is for one limiter: name it");
 		if ((wanted->pid != 0 || wanted->number != 0) && wanted->repeat.interval > 0)
 			argp_error(state, "--evict is done once: leave out --interval and --count");
@@ -146,15 +144,20 @@ static int reap(const struct wanted *wanted, struct weir_limiter *limiter,
 	return r;
 }
 
-/* It has left by the time it tells: who reads that may end it by a closed pipe. */
-static int reap_named(const struct wanted *wanted, const char *name)
+/*
+ * It has left by the time it tells: who reads that may end it by a closed pipe. Whoever can write to
+ * a limiter that was named, the operator has named it.
+ */
+static int reap_named(const struct wanted *wanted, const struct name *named)
 {
+	const unsigned trusted = wanted->choice.count > 0 ? 0666 : 0660;
+	const char *name = named->text;
 	struct weir_limiter *limiter;
 	struct weir_shm_reaped reaped;
 	char why[512];
-	int r = weir_shm_open(name, 0, NULL, 0, &limiter, why, sizeof(why));
+	int r = weir_shm_open_of(name, named->owner, trusted, NULL, 0, &limiter, why, sizeof(why));
 
-	if (r == -ENOENT && wanted->count == 0)
+	if (r == -ENOENT && wanted->choice.count == 0)
 		return 0;
 	if (r == 0) {
 		r = reap(wanted, limiter, &reaped, why, sizeof(why));
@@ -169,18 +172,21 @@ static int reap_named(const struct wanted *wanted, const char *name)
 	return EXIT_FAILURE;
 }
 
-static int reap_all(const struct wanted *wanted)
+static int reap_all(struct wanted *wanted)
 {
 	struct names names;
 	char why[512];
 	int status = EXIT_SUCCESS;
 
-	if (names_find(&names, wanted->asked, wanted->count, why, sizeof(why)) != 0) {
+	if (names_find(&names, &wanted->choice, why, sizeof(why)) != 0) {
 		name_complain("", why);
 		status = EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < names.count; i++)
-		status |= reap_named(wanted, names.at[i]);
+		status |= reap_named(wanted, &names.at[i]);
+	if (!wanted->told)
+		left_out_tell(&names.left_out);
+	wanted->told = true;
 	names_free(&names);
 	return status;
 }
@@ -190,6 +196,7 @@ int command_reap(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"evict", 'e', "PID|#NUMBER", 0,
 		 "Reap this process on your word that it is dead: one of another pid namespace", 0},
+		CHOICE_OPTIONS,
 		REPEAT_OPTIONS,
 		{0},
 	};
@@ -198,11 +205,11 @@ int command_reap(int argc, char **argv)
 		.parser = option,
 		.args_doc = "[NAME...]",
 		.doc = "Give back what dead processes held of the shared limiters of those names, or "
-		       "of all.\v"
+		       "of all that belong to you or root.\v"
 		       "A permit that was on its way when its process died is found by comparing "
 		       "for a second: --interval=0.5 --count=4 finds it.",
 	};
-	struct wanted wanted = {.count = 0};
+	struct wanted wanted = {.told = false};
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);

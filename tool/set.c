@@ -270,21 +270,25 @@ int command_set(int argc, char **argv)
 		       "Those of partitions are changed together or not at all.",
 	};
 	struct wanted wanted = {.shadow = -1};
+	struct choice choice = {.count = 1};
 	struct weir_limiter *limiter;
 	struct names names;
 	char why[512];
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	r = names_find(&names, wanted.words, 1, why, sizeof(why));
+	choice.asked = wanted.words;
+	r = names_find(&names, &choice, why, sizeof(why));
+	/* The operator has named it, whoever can write to it. */
 	if (r == 0)
-		r = weir_shm_open(names.at[0], 0, NULL, 0, &limiter, why, sizeof(why));
+		r = weir_shm_open_of(names.at[0].text, names.at[0].owner, 0666, NULL, 0, &limiter,
+				     why, sizeof(why));
 	if (r == 0) {
 		r = change(&wanted, limiter, why, sizeof(why));
 		weir_shm_detach(limiter);
 	}
 	if (r != 0)
-		name_complain(names.count > 0 ? names.at[0] : "", why);
+		name_complain(names.count > 0 ? names.at[0].text : "", why);
 	names_free(&names);
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -24,13 +24,6 @@ struct wanted {
 	bool partitions, members;
 };
 
-static void add_name(struct wanted *wanted, struct argp_state *state)
-{
-	wanted->limiters.asked = &state->argv[state->next - 1];
-	wanted->limiters.asked_count = (size_t)state->argc - (size_t)state->next + 1;
-	state->next = state->argc;
-}
-
 static void check(const struct wanted *wanted, struct argp_state *state)
 {
 	if (wanted->format == OPENMETRICS && wanted->repeat.interval > 0)
@@ -58,9 +51,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'm':
 		wanted->members = true;
 		return 0;
+	case 'u':
 	case ARGP_KEY_ARG:
-		add_name(wanted, state);
-		return 0;
+		return choice_option(&wanted->limiters.choice, key, arg, state);
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
 		check(wanted, state);
@@ -173,7 +166,7 @@ static void print_one(const struct wanted *wanted, const struct watched *w)
 
 static void print_table(const struct wanted *wanted)
 {
-	if (wanted->limiters.count > 0 || wanted->limiters.asked_count == 0)
+	if (wanted->limiters.count > 0 || wanted->limiters.choice.count == 0)
 		print_header(wanted->repeat.interval > 0);
 	for (size_t i = 0; i < wanted->limiters.count; i++)
 		print_one(wanted, &wanted->limiters.at[i]);
@@ -182,6 +175,24 @@ static void print_table(const struct wanted *wanted)
 static int write_piece(void *arg, const char *piece, size_t size)
 {
 	return fwrite(piece, 1, size, arg) == size ? 0 : -EIO;
+}
+
+/* All of it at once: a character may lie in two pieces. */
+static bool write_metrics(const struct weir_metrics *metrics)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	bool good;
+
+	if (memory == NULL)
+		return false;
+	good = weir_metrics_write(metrics, WEIR_OPENMETRICS, write_piece, memory) == 0;
+	good = fclose(memory) == 0 && good;
+	if (good)
+		labels_print(stdout, text, size);
+	free(text);
+	return good;
 }
 
 struct addition {
@@ -215,22 +226,25 @@ static int print_metrics(const struct wanted *wanted)
 		name_complain("", "There is no memory.");
 		return EXIT_FAILURE;
 	}
-	if (names_find(&names, wanted->limiters.asked, wanted->limiters.asked_count, why,
-		       sizeof(why)) != 0) {
+	if (names_find(&names, &wanted->limiters.choice, why, sizeof(why)) != 0) {
 		name_complain("", why);
 		status = EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < names.count; i++) {
-		struct addition addition = {.metrics = metrics, .name = names.at[i]};
-		int error = reading_look(addition.name, add_metrics, &addition, why, sizeof(why));
+		struct addition addition = {.metrics = metrics, .name = names.at[i].text};
+		int error = reading_look(&names.at[i], add_metrics, &addition, why, sizeof(why));
 
-		if (error == 0 || (error == -ENOENT && wanted->limiters.asked_count == 0))
+		if (error == 0 || (error == -ENOENT && wanted->limiters.choice.count == 0))
 			continue;
-		name_complain(names.at[i], why);
-		status = wanted->limiters.asked_count > 0 ? EXIT_FAILURE : status;
+		name_complain(addition.name, why);
+		status = wanted->limiters.choice.count > 0 ? EXIT_FAILURE : status;
 	}
+	left_out_tell(&names.left_out);
 	names_free(&names);
-	weir_metrics_write(metrics, WEIR_OPENMETRICS, write_piece, stdout);
+	if (!write_metrics(metrics)) {
+		name_complain("", "There is no memory.");
+		status = EXIT_FAILURE;
+	}
 	weir_metrics_destroy(metrics);
 	return status;
 }
@@ -253,6 +267,7 @@ static int print_again_and_again(struct wanted *wanted)
 	struct repeat *repeat = &wanted->repeat;
 	int status = limiters_look(&wanted->limiters, complain, NULL);
 
+	left_out_tell(&wanted->limiters.left_out);
 	/* Rates need a reading to begin with. */
 	if (repeat->interval > 0) {
 		repeat_again(repeat);
@@ -277,6 +292,7 @@ int command_stat(int argc, char **argv)
 		 "Each limiter's partitions below it; LIMIT is the most that they may have", 0},
 		{"members", 'm', NULL, 0, "Each limiter's processes below it, and what they hold",
 		 0},
+		CHOICE_OPTIONS,
 		REPEAT_OPTIONS,
 		{0},
 	};
@@ -284,7 +300,8 @@ int command_stat(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.args_doc = "[NAME...]",
-		.doc = "Print the numbers of the shared limiters of those names, or of all.\n\n"
+		.doc = "Print the numbers of the shared limiters of those names, or of all that "
+		       "belong to you or root.\n\n"
 		       "Totals are since the limiter was made; with --interval there are rates in "
 		       "their place, in calls a second. Rejected are also those who waited in vain, "
 		       "dropped also those that timed out.",

@@ -35,10 +35,13 @@ const struct watched *top_chosen(const struct top *top)
 static void draw_title(const struct top *top, enum view view)
 {
 	const bool filtered = top->filter[0] != '\0' && view == LIST;
-	char count[64 + sizeof(top->filter)];
+	const unsigned left_out = top->limiters.left_out.of_others + top->limiters.left_out.open;
+	char count[64 + sizeof(top->filter)], others[32] = "";
 
-	snprintf(count, sizeof(count), "%zu shared limiter%s%s%s%s", top->limiters.count,
-		 top->limiters.count == 1 ? "" : "s", filtered ? ", with \"" : "",
+	if (left_out > 0)
+		snprintf(others, sizeof(others), ", %u left out (h)", left_out);
+	snprintf(count, sizeof(count), "%zu shared limiter%s%s%s%s%s", top->limiters.count,
+		 top->limiters.count == 1 ? "" : "s", others, filtered ? ", with \"" : "",
 		 filtered ? top->filter : "", filtered ? "\"" : "");
 	live_title("weir top", view == DETAIL ? top->chosen : count, top->paused);
 }
@@ -75,6 +78,9 @@ static void draw_help(void)
 		"permits in flight, as a part of the limit; bold where calls were refused.",
 		"",
 		"In the details, up and down scroll, and q goes back.",
+		"",
+		"Left out are limiters of other users, which --user=USER includes, and those",
+		"that every user can write to: name them on the command line.",
 	};
 
 	live_help(lines, sizeof(lines) / sizeof(lines[0]));
@@ -187,11 +193,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'a':
 		wanted->ascii = true;
 		return 0;
+	case 'u':
 	case ARGP_KEY_ARG:
-		top->limiters.asked = &state->argv[state->next - 1];
-		top->limiters.asked_count = (size_t)state->argc - (size_t)state->next + 1;
-		state->next = state->argc;
-		return 0;
+		return choice_option(&top->limiters.choice, key, arg, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -200,14 +204,14 @@ static error_t option(int key, char *arg, struct argp_state *state)
 /* A single one that was asked for must be there, and its details are shown. */
 static bool begin(struct top *top)
 {
-	if (top->limiters.asked_count == 0)
+	if (top->limiters.choice.count == 0)
 		return true;
 	look(top);
 	if (top->why[0] != '\0') {
 		fprintf(stderr, "weir top: %s\n", top->why);
 		return false;
 	}
-	if (top->limiters.asked_count == 1)
+	if (top->limiters.choice.count == 1)
 		snprintf(top->chosen, sizeof(top->chosen), "%s", top->limiters.at[0].name);
 	return true;
 }
@@ -220,14 +224,15 @@ int command_top(int argc, char **argv)
 		 "name, limit, inflight, waiting, rtt, admit, reject or drop", 0},
 		{"partitions", 'p', NULL, 0, "Show partitions", 0},
 		{"ascii", 'a', NULL, 0, "Draw bars in ASCII, whatever the locale has", 0},
+		CHOICE_OPTIONS,
 		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
 		.args_doc = "[NAME...]",
-		.doc = "Watch the shared limiters of those names, or all; of a single name the "
-		       "details.\v"
+		.doc = "Watch the shared limiters of those names, or all that belong to you or "
+		       "root; of a single name the details.\v"
 		       "The key h shows what keys do.",
 	};
 	struct wanted wanted = {.top = {.interval = WEIR_S}};

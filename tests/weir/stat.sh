@@ -74,7 +74,7 @@ no_limiters()
 	for bad in text empty noise cut fifo folder link; do
 		expect 0 "^$base-a " stat
 		! grep -q -e "$base-$bad" "$work/out" || complain "$bad is in the list"
-		[ $bad = fifo ] || [ $bad = link ] || one_line 1 "^weir: $base-$bad: " stat "$base-$bad"
+		one_line 1 "^weir: $base-$bad: " stat "$base-$bad"
 	done
 	one_line 1 "^weir: $base-damaged: The shared limiter is damaged" stat "$base-damaged"
 	expect 0 "^weir: $base-damaged: The shared limiter is damaged" stat
@@ -98,6 +98,33 @@ odd_names()
 	exec 4>&-
 	wait "$b"
 	one_line 1 'No such file' stat "$odd"
+}
+
+# unsafe FILE: whether there are controls in it, or characters that turn text around
+unsafe()
+{
+	LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]\|\302\233\|\342\200\256')" "$1"
+}
+
+# The same goes for what is in a limiter.
+odd_partitions()
+{
+	hold b 4 "$base-odd" fixed "$(printf 'a\033[31mred')=0.1" "$(printf '\302\23331m')=0.1" \
+		"$(printf '\342\200\256evil\177')=0.1" "$(printf '\303\251t\303\251')=0.1"
+	for format in -p --json --openmetrics; do
+		"$weir" stat $format "$base-odd" >"$work/odd" 2>&1 || complain "$format: $(cat "$work/odd")"
+		! unsafe "$work/odd" || complain "$format commands the terminal: $(od -c "$work/odd")"
+	done
+	grep -qF 'partition="a\\x1b[31mred"' "$work/odd" || complain "a label: $(cat "$work/odd")"
+	grep -qF "partition=\"$(printf '\303\251t\303\251')\"" "$work/odd" || complain "no letters: $(cat "$work/odd")"
+	"$weir" stat --json "$base-odd" >"$work/json"
+	! command -v jq >/dev/null || jq -e --arg esc "$(printf '\033')" --arg del "$(printf '\177')" \
+		'.limiters[0].partitions | .[1].name == "a\($esc)[31mred" and (.[3].name | endswith("evil\($del)"))' \
+		"$work/json" >/dev/null || complain "names in JSON: $(cat "$work/json")"
+	one_line 1 'There is no partition|there is no such partition' set "$base-odd" "$(printf 'x\033[2Jy').share=0.1"
+	! unsafe "$work/out" || complain "set commands the terminal: $(od -c "$work/out")"
+	exec 4>&-
+	wait "$b"
 }
 
 # A limiter that is made anew under its name is another one: no rate is made of both.
@@ -157,6 +184,7 @@ json
 openmetrics
 no_limiters
 odd_names
+odd_partitions
 made_again
 cut_while_read
 full_disk
