@@ -9,7 +9,7 @@
  *
  * What never changes has a checksum; each process copies it when it attaches, and reads it there no
  * more. So what is done to a block afterwards cannot lead a process that only looks on astray; one
- * that takes part trusts the others.
+ * that takes part trusts the others with the limiter. None of it is a pointer.
  *
  * word     written by        order    pairs with
  * -------  ----------------  -------  -----------------------------------------

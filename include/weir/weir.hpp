@@ -548,28 +548,32 @@ public:
 	/*
 	 * As weir_shm_open(): one that processes share, under that name. To end it is to leave it.
 	 * Each process opens it for itself, after fork(): one from before refuses every call in the
-	 * child, permits from before are nothing there, and both may be ended.
+	 * child, permits from before are nothing there, and both may be ended. owner is another
+	 * user to whom the file may belong, as for weir_shm_open_of().
 	 */
 	static limiter shm_open(const char *name, unsigned mode, const weir_config &config,
-				std::uint32_t members, status *how = nullptr) noexcept
+				std::uint32_t members, status *how = nullptr,
+				std::uint32_t owner = 0) noexcept
 	{
 		limiter shared;
 		status went;
 
-		went.error = weir_shm_open(name, mode, &config, members, &shared.limiter_, went.why,
-					   sizeof(went.why));
+		went.error = weir_shm_open_of(name, owner, mode, &config, members, &shared.limiter_,
+					      went.why, sizeof(went.why));
 		if (how != nullptr)
 			*how = went;
 		return shared;
 	}
 
-	/* As weir_shm_look(): the same to look on only. */
-	static limiter shm_look(const char *name, status *how = nullptr) noexcept
+	/* As weir_shm_look(): the same to look on only. owner as above. */
+	static limiter shm_look(const char *name, status *how = nullptr,
+				std::uint32_t owner = 0) noexcept
 	{
 		limiter shared;
 		status went;
 
-		went.error = weir_shm_look(name, &shared.limiter_, went.why, sizeof(went.why));
+		went.error = weir_shm_look_of(name, owner, &shared.limiter_, went.why,
+					      sizeof(went.why));
 		if (how != nullptr)
 			*how = went;
 		return shared;

@@ -700,6 +700,7 @@ static void share_with_a_child()
 		CHECK(weir_shm_reap(shared.get(), nullptr) == 0);
 	}
 	CHECK(weir::limiter::shm_look(name.c_str()).inflight() == 0);
+	CHECK(weir::limiter::shm_look(name.c_str(), &how, WEIR_SHM_ANY_USER) && how);
 	CHECK(shm_unlink(name.c_str()) == 0);
 }
 
