@@ -176,13 +176,21 @@ static int make(const char *path, const char *name, mode_t mode, size_t size,
 	return r;
 }
 
+/* An answer at last. What was said of tries before it does not count. */
+static int answer(int fd, const char *said, char *why, size_t why_size)
+{
+	if (fd < 0)
+		explain(why, why_size, "%s", said);
+	return fd;
+}
+
 /* What is there, or what is made there: a file; or a negative errno and a sentence. */
 static int open_or_make(const char *name, const struct trust *trust, mode_t mode,
 			const struct weir_config *config, uint32_t members, char *why,
 			size_t why_size)
 {
+	char path[PATH_ROOM], said[512] = "";
 	struct settings settings;
-	char path[PATH_ROOM];
 	int fd = config != NULL ? settings_for(&settings, config, members, why, why_size) : 0;
 
 	if (fd != 0)
@@ -190,13 +198,13 @@ static int open_or_make(const char *name, const struct trust *trust, mode_t mode
 	if (!find_path(name, path))
 		return fail("cannot be opened", name, EINVAL, why, why_size);
 	for (int i = 0; i < TRIES; i++) {
-		fd = open_file(path, name, O_RDWR, trust, why, why_size);
+		fd = open_file(path, name, O_RDWR, trust, said, sizeof(said));
 		if (fd != -ENOENT || config == NULL)
-			return fd;
-		fd = make(path, name, mode, places_in(&settings).size, config, members, why,
-			  why_size);
+			return answer(fd, said, why, why_size);
+		fd = make(path, name, mode, places_in(&settings).size, config, members, said,
+			  sizeof(said));
 		if (fd != -EEXIST)
-			return fd;
+			return answer(fd, said, why, why_size);
 	}
 	explain(why, why_size, "%s: it is made and removed all the time.", name);
 	return -EAGAIN;

@@ -91,9 +91,11 @@ static char why[300];
 static int open_it(unsigned mode)
 {
 	struct weir_limiter *limiter;
-	const int r = weir_shm_open(name, mode, &config, MEMBERS, &limiter, why, sizeof(why));
+	int r;
 
-	CHECK((r == 0) == (limiter != NULL));
+	why[0] = '\0';
+	r = weir_shm_open(name, mode, &config, MEMBERS, &limiter, why, sizeof(why));
+	CHECK((r == 0) == (limiter != NULL) && (r == 0) == (why[0] == '\0'));
 	weir_shm_detach(limiter);
 	return r;
 }

@@ -190,6 +190,34 @@ static void forged_promises(void)
 	munmap(rig.head, rig.size);
 }
 
+/* A waiter that the block knows no more is over for good: its callback may be gone. */
+static void forged_end(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	struct weir_token token[1000];
+	struct weir_wait wait, over;
+	unsigned told = 0, held = 0;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	while (weir_try_acquire(limiter, &token[held]) == 0)
+		CHECK(++held < 1000);
+	for (unsigned cancels = 0; cancels < 2; cancels++) {
+		CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 0);
+		over = wait;
+		atomic_store(&limiter->queueing.slots[over.slot].state,
+			     slot_word(0, over.stamp, FREE));
+		CHECK((cancels ? weir_cancel(limiter, &wait, &token[held])
+			       : weir_poll(limiter, &wait, &token[held])) == -EINVAL);
+		atomic_store(&limiter->queueing.slots[over.slot].state,
+			     promised(limiter, over.stamp));
+		(void)weir_shm_listen(limiter, 0);
+		CHECK(told == 0);
+	}
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
 /* A waiter that is told to wait for its callback, which runs nowhere, waits for nothing. */
 static void forged_telling(void)
 {
@@ -215,6 +243,7 @@ int main(void)
 {
 	forged_heads();
 	forged_promises();
+	forged_end();
 	forged_telling();
 	return 0;
 }
