@@ -298,32 +298,30 @@ static void retune(const struct admission *a)
 	}
 }
 
-static void retune_all(const struct admission *a, uint32_t asked)
+static void retune_all(const struct admission *a)
 {
 	do {
 		retune(a);
-	} while (!errand_done(&a->room->retuning, &asked));
+	} while (!errand_done(&a->room->retuning));
 }
 
 void admission_retune(const struct admission *a, bool wait)
 {
-	uint32_t asked;
-
-	if (errand_begin(&a->room->retuning, a->owner, &asked))
-		retune_all(a, asked);
+	if (errand_begin(&a->room->retuning, a->owner))
+		retune_all(a);
 	while (wait && errand_pending(&a->room->retuning))
 		sched_yield();
 }
 
 void admission_inherit(const struct admission *a, uint32_t dead)
 {
-	uint32_t setter = dead + 1, asked;
+	uint32_t setter = dead + 1;
 
 	/* Each setting is a word: those of a caller who has died are half his, half as they were. */
 	(void)atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, 0,
 						      memory_order_acq_rel, RELAXED);
-	if (errand_inherit(&a->room->retuning, dead, a->owner, &asked))
-		retune_all(a, asked);
+	if (errand_inherit(&a->room->retuning, dead, a->owner))
+		retune_all(a);
 }
 
 void admission_detach(const struct admission *a, uint32_t cost)

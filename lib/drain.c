@@ -342,17 +342,15 @@ static void drain_once(const struct queueing *q, weir_time now)
 			;
 }
 
-void drain_to_the_end(const struct queueing *q, weir_time now, uint32_t asked)
+void drain_to_the_end(const struct queueing *q, weir_time now)
 {
 	do {
 		drain_once(q, now);
-	} while (!errand_done(&q->queue->pending, &asked));
+	} while (!errand_done(&q->queue->pending));
 }
 
 void queue_drain(const struct queueing *q, weir_time now)
 {
-	uint32_t asked;
-
-	if (errand_begin(&q->queue->pending, q->owner, &asked))
-		drain_to_the_end(q, now, asked);
+	if (errand_begin(&q->queue->pending, q->owner))
+		drain_to_the_end(q, now);
 }

@@ -2,20 +2,22 @@
  * An errand: work that many threads may ask for and one at a time does, with
  * nobody waiting for it.
  *
- *   bits  0..31  askings that have not been answered; 0: nobody is at it
+ *   bits  0..31  0: nobody is at it; 1: a run is going on; 2 or 3: and another was asked for
  *   bits 32..63  whose process is at it (lib/layout.h)
  *
  * word     written by         order    pairs with
  * -------  -----------------  -------  ------------------------------------------
- * pending  begin: CAS, +1     acq_rel  each other: what one who does it leaves
- * pending  end: -n            acq_rel  behind, and what was done before each asking,
- *                                      passes on to whoever does it next
+ * pending  begin: CAS         acq_rel  each other: what a run leaves behind, and what
+ * pending  done: CAS          acq_rel  was done before each asking, passes on to the next run
  * pending  inherit: CAS       acq_rel  the same, but for what its dead owner had in hand
  *
- * The thread that raises pending from zero does the errand, and goes on until it has
- * brought pending back to zero; all others leave at once. So what was done before an
- * asking is seen by a run that begins after it. Its process may die in the middle: then who finds
- * that out inherits the errand, with all that was asked, and mends what lies about first.
+ * The thread that raises pending from zero does the errand, and runs it again as long as that was
+ * asked for meanwhile; all others leave at once. Askings are not counted: however many there are
+ * during a run, one more run answers them. But each of them changes the word, as all that come
+ * after the first flip 2 and 3. So each is a modification of pending that the owner's next one
+ * comes after, and what was done before an asking is seen by a run that begins after it. Its
+ * process may die in the middle: then the process that finds that out inherits the errand, with
+ * all that was asked, and mends what lies about first.
  */
 #ifndef WEIR_LIB_ERRAND_H
 #define WEIR_LIB_ERRAND_H
@@ -25,6 +27,8 @@
 #include "lib/layout.h"
 
 #define ERRAND_OWNER_SHIFT 32
+
+#define ERRAND_AGAIN 2 /* asked for while a run is going on; ^ 1 with each asking more */
 
 static inline uint32_t errand_asked(uint64_t word)
 {
@@ -36,30 +40,42 @@ static inline uint32_t errand_owner(uint64_t word)
 	return (uint32_t)(word >> ERRAND_OWNER_SHIFT);
 }
 
-/* Ask. True: it is for the caller to do; *asked is for errand_done(). */
-static inline bool errand_begin(_Atomic uint64_t *pending, uint32_t owner, uint32_t *asked)
+/* The word while that owner's run goes on, and no other was asked for. */
+static inline uint64_t errand_run(uint32_t owner)
 {
-	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed), next;
+	return (uint64_t)owner << ERRAND_OWNER_SHIFT | 1;
+}
 
-	*asked = 1;
-	do {
-		next = errand_asked(word) == 0 ? (uint64_t)owner << ERRAND_OWNER_SHIFT | 1
-					       : word + 1;
-	} while (!atomic_compare_exchange_weak_explicit(pending, &word, next, memory_order_acq_rel,
-							memory_order_relaxed));
+static inline uint64_t errand_ask(uint64_t word, uint32_t owner)
+{
+	if (errand_asked(word) == 0)
+		return errand_run(owner);
+	return errand_asked(word) < ERRAND_AGAIN ? word + 1 : word ^ 1;
+}
+
+/* Ask. True: it is for the caller to do, until errand_done(). */
+static inline bool errand_begin(_Atomic uint64_t *pending, uint32_t owner)
+{
+	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed);
+
+	while (!atomic_compare_exchange_weak_explicit(pending, &word, errand_ask(word, owner),
+						      memory_order_acq_rel, memory_order_relaxed))
+		;
 	return errand_asked(word) == 0;
 }
 
-/* It has been done. False: others have asked meanwhile, so do it again. */
-static inline bool errand_done(_Atomic uint64_t *pending, uint32_t *asked)
+/* A run is over. False: others have asked meanwhile, so do it again. */
+static inline bool errand_done(_Atomic uint64_t *pending)
 {
-	uint32_t before = errand_asked(
-		atomic_fetch_sub_explicit(pending, *asked, memory_order_acq_rel));
+	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed);
+	bool again;
 
-	if (before == *asked)
-		return true;
-	*asked = before - *asked;
-	return false;
+	do {
+		again = errand_asked(word) >= ERRAND_AGAIN;
+	} while (!atomic_compare_exchange_weak_explicit(
+		pending, &word, again ? errand_run(errand_owner(word)) : 0, memory_order_acq_rel,
+		memory_order_relaxed));
+	return !again;
 }
 
 /* Whether somebody is at it. Acquire: what he has done, if not. */
@@ -69,8 +85,7 @@ static inline bool errand_pending(const _Atomic uint64_t *pending)
 }
 
 /* If it is that owner's, who is dead, it is the caller's from now on: as errand_begin(). */
-static inline bool errand_inherit(_Atomic uint64_t *pending, uint32_t dead, uint32_t owner,
-				  uint32_t *asked)
+static inline bool errand_inherit(_Atomic uint64_t *pending, uint32_t dead, uint32_t owner)
 {
 	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed);
 
@@ -78,9 +93,7 @@ static inline bool errand_inherit(_Atomic uint64_t *pending, uint32_t dead, uint
 		if (errand_asked(word) == 0 || errand_owner(word) != dead)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
-		pending, &word, (uint64_t)owner << ERRAND_OWNER_SHIFT | errand_asked(word),
-		memory_order_acq_rel, memory_order_relaxed));
-	*asked = errand_asked(word);
+		pending, &word, errand_run(owner), memory_order_acq_rel, memory_order_relaxed));
 	return true;
 }
 

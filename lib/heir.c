@@ -124,13 +124,12 @@ static bool recount(const struct queueing *q)
 
 bool queue_recount(const struct queueing *q, weir_time now)
 {
-	uint32_t asked;
 	bool known;
 
-	if (!errand_begin(&q->queue->pending, q->owner, &asked))
+	if (!errand_begin(&q->queue->pending, q->owner))
 		return false;
 	known = recount(q);
-	drain_to_the_end(q, now, asked);
+	drain_to_the_end(q, now);
 	return known;
 }
 
@@ -148,9 +147,7 @@ static void mend(const struct queueing *q, uint32_t i)
 
 void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
 {
-	uint32_t asked;
-
-	if (!errand_inherit(&q->queue->pending, dead, q->owner, &asked))
+	if (!errand_inherit(&q->queue->pending, dead, q->owner))
 		return;
 	for (uint32_t i = 0; i < q->config.rows; i++)
 		q->rows[i] = (struct row){.head = NIL, .tail = NIL};
@@ -160,7 +157,7 @@ void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
 	(void)recount(q);
 	for (uint32_t i = 0; i < q->config.slots; i++)
 		mend(q, i);
-	drain_to_the_end(q, now, asked);
+	drain_to_the_end(q, now);
 }
 
 uint32_t queue_granted(const struct queueing *q, uint16_t part)

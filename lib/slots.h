@@ -190,6 +190,6 @@ static inline void slot_tell(const struct queueing *q, uint32_t i, uint64_t word
 void drain_look_at(const struct queueing *q, uint32_t i);
 
 /* Drain, as errand_begin() has asked for it, until nobody has asked again. The drainer's. */
-void drain_to_the_end(const struct queueing *q, weir_time now, uint32_t asked);
+void drain_to_the_end(const struct queueing *q, weir_time now);
 
 #endif
