@@ -85,7 +85,7 @@ static uint64_t layout_signature(void)
 		PART_TOTALS,
 		NEWS_PART,
 	};
-	static const char order[] = "1";
+	static const char order[] = "2";
 
 	return memory_hash(memory_hash(MEMORY_HASH_BEGIN, sizes, sizeof(sizes)), order, 2) ^
 	       WEIR_VERSION_HEX;

@@ -70,7 +70,7 @@ static bool has(const struct weir_rate *r, unsigned i, const struct quota *q, ui
 
 static void give_back(struct weir_rate *r, unsigned i, uint64_t units)
 {
-	atomic_fetch_sub_explicit(&r->taken[i], units, memory_order_acq_rel);
+	atomic_fetch_sub_explicit(&r->taken[i], units, memory_order_release);
 }
 
 static bool asks(const struct terms *terms, const struct weir_cost *cost, unsigned i)
@@ -204,15 +204,12 @@ bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
 	return true;
 }
 
-static bool somebody_waits(const struct weir_rate *r)
-{
-	return atomic_load_explicit(&r->waiting, memory_order_relaxed) > 0;
-}
-
-/* Units were given back: they are for who waits. */
+/* Units were given back: they are for those who wait. */
 static void serve_with_these(struct weir_rate *r)
 {
-	if (LIKELY(!somebody_waits(r)))
+	const uint64_t before = atomic_fetch_add_explicit(&r->waiting, GIVEN, memory_order_acq_rel);
+
+	if (LIKELY((uint32_t)before == 0))
 		return;
 	pthread_mutex_lock(&r->lock);
 	line_serve(r, rate_now(r), true);
@@ -220,7 +217,7 @@ static void serve_with_these(struct weir_rate *r)
 
 bool rate_try(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
 {
-	while (!somebody_waits(r)) {
+	while (rate_waiting(r) == 0) {
 		const enum answer answer = admit(r, now, cost);
 
 		if (LIKELY(answer == ADMITTED))
@@ -466,7 +463,7 @@ void weir_rate_snapshot_take(struct weir_rate *r, struct weir_rate_snapshot *sna
 	worth = pace_worth(&pace, pace_slots(&pace, now));
 	pace_move(&pace, pace_slots(&pace, now));
 	first = line_first(r);
-	s.waiting = atomic_load_explicit(&r->waiting, memory_order_relaxed);
+	s.waiting = rate_waiting(r);
 	s.percent = pace.pause > 0 ? 0 : (uint32_t)pace.percent;
 	s.slot = r->slot;
 	s.next = rate_turn(r, first != NULL ? first : &one);

@@ -4,9 +4,10 @@
  * word      written by                      order    pairs with
  * --------  ------------------------------  -------  ------------------------------------------
  * taken[i]  take, charge, lapse: CAS        release  second look: terms it was counted by
- * taken[i]  give back: -units               acq_rel  touch: what was announced before it
- * taken[i]  touch: add 0                    acq_rel  give back: units it gave before
- * waiting   stand, leave: store, locked     relaxed  nothing: taken carries it
+ * taken[i]  give back: -units               release  second look, as above
+ * waiting   stand: +1, locked               acq_rel  given: the units that it gave before
+ * waiting   given: +GIVEN                   acq_rel  stand: it sees the waiter in what it adds to
+ * waiting   leave: -1, locked               relaxed  nothing: a number
  * version   publish: store, locked          release  read_terms: the words of the new terms
  * word[j]   publish: store, locked          release  read_terms: who sees a word of terms yet to
  *                                                    come sees that the version has gone on
@@ -36,13 +37,15 @@
  * there was nothing when taken was read. If not, he tries again: then others have taken
  * something meanwhile, or a slot has begun, so that it ends.
  *
- * Why no waiter is forgotten. Units come by time, and whoever waits knows when; they come sooner
- * when a quota is set, which is done under the lock by somebody who then serves; or when some are
- * given back, by a settlement or by a call that got units of some of its quotas only. A waiter (1)
- * announces itself in waiting, (2) touches taken, (3) looks what is left; who gives back (a)
- * changes taken, (b) looks at waiting, and serves if it is not zero. (2) and (a) modify one word.
- * If (a) is first, (3) sees the units; if (2) is first, (b) sees the waiter. All modifications of
- * taken are read-modify-writes, so those between do not end the release sequence of either.
+ * Why no waiter is forgotten. Units come by time, and a waiter knows when. They come sooner when a
+ * quota is set, which is done under the lock by a thread that then serves; or when some are given
+ * back, by a settlement or by a call that got units of some of its quotas only. A waiter (1) adds
+ * itself to waiting, (2) looks what is left. A thread that gives back (a) takes the units off
+ * taken, (b) adds GIVEN to waiting, and serves if what it added to has waiters in it. (1) and (b)
+ * modify one word, so one is first. If it is (1), (b) finds the waiter. If it is (b), (1) acquires
+ * what (b) released, so (2) sees taken without the units. All modifications of waiting are
+ * read-modify-writes, so those between do not end a release sequence, and each of them changes the
+ * word: an addition of nothing would order nothing once a compiler has left it out.
  */
 #ifndef WEIR_LIB_RATE_H
 #define WEIR_LIB_RATE_H
@@ -105,7 +108,7 @@ struct line {
 
 struct weir_rate {
 	_Alignas(LINE) _Atomic uint64_t taken[WEIR_QUOTAS_MAX];
-	_Atomic uint32_t waiting;
+	_Atomic uint64_t waiting; /* so many; and above that, how often units were given back */
 
 	_Alignas(LINE) _Atomic uint64_t version; /* its last bit: which of the two is in force */
 	uint32_t quotas;
@@ -126,6 +129,14 @@ struct weir_rate {
 	struct tally tally[TALLIES];
 	struct seat seat[];
 };
+
+/* Units were given back once: an addition to the upper half of waiting, where it wraps. */
+#define GIVEN (UINT64_C(1) << 32)
+
+static inline uint32_t rate_waiting(const struct weir_rate *r)
+{
+	return (uint32_t)atomic_load_explicit(&r->waiting, memory_order_relaxed);
+}
 
 static inline weir_time rate_now(const struct weir_rate *r)
 {

@@ -35,13 +35,6 @@ const struct weir_cost *line_first(const struct weir_rate *r)
 	return r->line.head != NIL ? &r->seat[r->line.head].cost : NULL;
 }
 
-static void count_waiting(struct weir_rate *r, int32_t change)
-{
-	const uint32_t waiting = atomic_load_explicit(&r->waiting, memory_order_relaxed);
-
-	atomic_store_explicit(&r->waiting, waiting + (uint32_t)change, memory_order_relaxed);
-}
-
 /* The last in the line, announced. */
 static void append(struct weir_rate *r, uint32_t i)
 {
@@ -55,9 +48,7 @@ static void append(struct weir_rate *r, uint32_t i)
 	else
 		r->seat[r->line.tail].next = i;
 	r->line.tail = i;
-	count_waiting(r, 1);
-	for (unsigned k = 0; k < r->quotas; k++)
-		atomic_fetch_add_explicit(&r->taken[k], 0, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&r->waiting, 1, memory_order_acq_rel);
 }
 
 static void take_out(struct weir_rate *r, uint32_t i)
@@ -72,7 +63,7 @@ static void take_out(struct weir_rate *r, uint32_t i)
 		r->line.tail = seat->prev;
 	else
 		r->seat[seat->next].prev = seat->prev;
-	count_waiting(r, -1);
+	atomic_fetch_sub_explicit(&r->waiting, 1, memory_order_relaxed);
 }
 
 static void free_seat(struct weir_rate *r, uint32_t i)

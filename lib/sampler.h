@@ -11,8 +11,8 @@
  * due           open, extend, let go: busy bit      release  close, hold, inherit
  *               cleared
  * due           inherit: CAS of the owner           acquire  open, let go
- * left          leave: exchange 1, after what it      release  take one: who sees it sees what was left
- *               is about                                     in the stripes
+ * left          leave: or 1, after what it is       release  take one: a thread that sees it sees
+ *               about                                        what was left in the stripes
  * left          take one: exchange 0                acquire  leave
  * closing       close, hold: store; open, let go:   relaxed  nothing: a thread looks for
  *               0                                            itself only
@@ -50,9 +50,10 @@
  * some has the lowest of just these. They belong to no sample, and close no window.
  *
  * Why windows of one sample need not look at the stripes: who gets such a window has its sample
- * in hand. Only who finds it taken records his, and then says so in left, as does whoever else
- * has something for the next window. Both are exchanges of one word. If his comes before the
- * owner's, the owner sees what he left; if after, left stays set for the next one.
+ * in hand. Only a thread that finds it taken records its sample, and then says so in left, as does
+ * each that has something else for the next window. To say so and to take it are
+ * read-modify-writes of one word, so several who say so continue one release sequence. What comes
+ * before the owner's is seen by it; after that, left stays set for the next owner.
  *
  * Why nobody waits: the window is owned through a bit in its deadline. Who finds
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
@@ -206,7 +207,7 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 static inline void sampler_leave(const struct sampling *s)
 {
 	if (UNLIKELY(s->config.each_sample))
-		(void)atomic_exchange_explicit(&s->sampler->left, 1, memory_order_release);
+		atomic_fetch_or_explicit(&s->sampler->left, 1, memory_order_release);
 }
 
 /* Count a delay of the callee's queue, of a call that is still in flight. */
