@@ -49,30 +49,28 @@ uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank)
 	return margin < most ? margin : most;
 }
 
-uint32_t admission_take_again(const struct admission *a, uint32_t cost, uint32_t leave,
-			      bool overtake, bool *wake)
+uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
+			      bool overtake, uint32_t *inflight, bool *wake)
 {
-	uint32_t mode, inflight;
+	uint32_t mode, cost;
 
+	*inflight = 0;
 	do {
 		*wake |= credits_close(&a->crediting);
 		mode = credits_mode(&a->crediting);
-		if (gate_reserve(a->gate, cost, leave, overtake, &inflight))
-			return inflight;
-	} while (!credits_none(&a->crediting, mode));
-	return 0;
+		cost = gate_reserve(a->gate, want, leave, overtake, inflight);
+	} while (cost == 0 && !credits_none(&a->crediting, mode));
+	return cost;
 }
 
-/* As many permits as the call asks for, or as there can be at all. */
-static uint32_t affordable(const struct admission *a, const struct part *part, uint32_t cost)
+/* As many permits as the call asks for, or as there can be for it at all, as it looks. */
+static uint32_t affordable(const struct admission *a, const struct part *part, uint32_t want)
 {
-	uint32_t limit = gate_limit(gate_read(a->gate)), cap;
+	const uint64_t word = gate_read(a->gate);
 
-	if (LIKELY(cost == 1))
-		return 1;
-	cap = gate_limit(gate_read(&part->own));
-	limit = limit < cap ? limit : cap;
-	return cost < limit ? cost : limit;
+	if (UNLIKELY(gate_limit(word) == 0))
+		return 0;
+	return gate_cost(gate_read(&part->own), gate_cost(word, want));
 }
 
 /* Whether so many permits, of them cost for this call, are within the guarantee. */
@@ -137,6 +135,7 @@ static enum verdict borrow(const struct admission *a, const struct demand *d, ui
 	if (kept == 0)
 		return REFUSED;
 	word = gate_read(a->gate);
+	cost = gate_cost(word, cost);
 	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
 }
 
@@ -148,30 +147,38 @@ static enum verdict refused_by_own(const struct admission *a, const struct part 
 	return waited && admission_keeps(a) ? REFUSED_KEPT : REFUSED;
 }
 
+/* Of the gate, for a call that has so many of its partition, which has busy with them. */
+static enum verdict take_with_own(const struct admission *a, const struct demand *d, uint32_t cost,
+				  uint32_t busy, struct permit *permit)
+{
+	struct part *part = &a->parts[d->part];
+
+	if (!within(part, busy, cost, d->rank))
+		return borrow(a, d, cost, permit);
+	if (admission_take(a, cost, 0, true, permit)) {
+		raise_peak(part, busy - (cost - permit->cost));
+		return ADMITTED;
+	}
+	return d->rank > 0 ? REFUSED : REFUSED_OWED;
+}
+
 enum verdict admission_reserve_part(const struct admission *a, const struct demand *d,
 				    struct permit *permit)
 {
 	struct part *part = &a->parts[d->part];
-	const uint32_t cost = affordable(a, part, d->cost);
+	const uint32_t want = affordable(a, part, d->cost);
 	enum verdict verdict;
-	uint32_t busy;
+	uint32_t busy, cost = 0;
 
-	*permit = (struct permit){.cost = cost};
-	if (!gate_reserve(&part->own, cost, 0, d->overtake, &busy))
+	*permit = (struct permit){.cost = 0};
+	if (LIKELY(want > 0))
+		cost = gate_reserve(&part->own, want, 0, d->overtake, &busy);
+	if (cost == 0)
 		return refused_by_own(a, part);
-	if (within(part, busy, cost, d->rank)) {
-		if (admission_take(a, cost, 0, true, permit)) {
-			raise_peak(part, busy);
-			return ADMITTED;
-		}
-		verdict = d->rank > 0 ? REFUSED : REFUSED_OWED;
-	} else {
-		verdict = borrow(a, d, cost, permit);
-		if (verdict == ADMITTED)
-			return ADMITTED;
-	}
+	verdict = take_with_own(a, d, cost, busy, permit);
 	/* They are this call's own, whatever a copy may have taken of them for an instant. */
-	permit->wake = gate_waiters(gate_subtract(&part->own, cost)) != 0;
+	if (permit->cost < cost)
+		permit->wake |= gate_waiters(gate_subtract(&part->own, cost - permit->cost)) != 0;
 	return verdict;
 }
 
@@ -180,7 +187,7 @@ bool admission_entitled(const struct admission *a, const struct demand *d)
 	struct part *part = &a->parts[d->part];
 	uint32_t cost = affordable(a, part, d->cost);
 
-	return within(part, gate_inflight(gate_read(&part->own)) + cost, cost, d->rank);
+	return cost > 0 && within(part, gate_inflight(gate_read(&part->own)) + cost, cost, d->rank);
 }
 
 /* Begin a new interval if one is over. True if less is kept afterwards. */

@@ -20,7 +20,7 @@
  * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
  *                                                        the gate's word carries it
  * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
- *             vain reserve: add                          gate by then
+ *             reserve, what was vain: add                gate by then
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
@@ -35,6 +35,11 @@
  * an instant another call of that partition found it fuller than it was. That can
  * cost the other its guarantee, but only while the gate is full, when it would have been
  * refused as well.
+ *
+ * A call that asks for more than there are takes all: of the gate's limit as it finds it, of the
+ * partition's cap at the swap of that word, and of what it has then, the gate's limit at the swap
+ * of that. What the partition gave beyond what the gate did goes back to it, so both hold the same,
+ * which is what the token says: one at least.
  *
  * What a partition has lately used of its guarantee, or has been refused of it, is its level:
  * the peak of this interval or of the one before. Room up to the level is kept from all who
@@ -167,42 +172,45 @@ void admission_detach(const struct admission *a, uint32_t cost);
 void admission_end_detached(const struct admission *a, uint32_t cost);
 
 /*
- * Of the gate, once more, with all idle permits called back: how many are in flight with those
- * that were asked for, or 0. *wake: drain the queue.
+ * Of the gate, once more, with all idle permits called back: as gate_reserve(). *wake: drain the
+ * queue.
  */
-uint32_t admission_take_again(const struct admission *a, uint32_t cost, uint32_t leave,
-			      bool overtake, bool *wake);
+uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
+			      bool overtake, uint32_t *inflight, bool *wake);
 
 /* Of the gate; with what the mode of credits was before. */
-static inline bool admission_take_gate(const struct admission *a, uint32_t mode, uint32_t cost,
+static inline bool admission_take_gate(const struct admission *a, uint32_t mode, uint32_t want,
 				       uint32_t leave, bool overtake, struct permit *permit)
 {
-	uint32_t inflight = 0;
+	uint32_t inflight = 0, cost = gate_reserve(a->gate, want, leave, overtake, &inflight);
 	bool wake = false;
 
-	if (UNLIKELY(!gate_reserve(a->gate, cost, leave, overtake, &inflight)) &&
-	    UNLIKELY(!credits_none(&a->crediting, mode)))
-		inflight = admission_take_again(a, cost, leave, overtake, &wake);
+	/* A call with a permit is in flight: compilers need not carry along that its cost is 1. */
+	if (UNLIKELY(inflight == 0) && UNLIKELY(!credits_none(&a->crediting, mode)))
+		cost = admission_take_again(a, want, leave, overtake, &inflight, &wake);
 	if (UNLIKELY(inflight > 0 && credits_is(mode, CREDITS_OPEN)))
 		inflight = credits_look(&a->crediting, 0, &wake);
 	permit->inflight = inflight;
+	permit->cost = cost;
 	permit->wake = wake;
 	return inflight > 0;
 }
 
 /* The gate's part of it, for a call that leaves so many permits to others. */
-static inline bool admission_take(const struct admission *a, uint32_t cost, uint32_t leave,
+static inline bool admission_take(const struct admission *a, uint32_t want, uint32_t leave,
 				  bool overtake, struct permit *permit)
 {
 	const uint32_t mode = credits_mode(&a->crediting);
+	uint32_t vain;
 
-	if (LIKELY(cost == 1))
+	if (LIKELY(want == 1))
 		return admission_take_gate(a, mode, 1, leave, overtake, permit);
-	atomic_fetch_add_explicit(&a->room->extra_in, cost - 1, memory_order_relaxed);
-	if (admission_take_gate(a, mode, cost, leave, overtake, permit))
-		return true;
-	atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
-	return false;
+	atomic_fetch_add_explicit(&a->room->extra_in, want - 1, memory_order_relaxed);
+	vain = admission_take_gate(a, mode, want, leave, overtake, permit) ? want - permit->cost
+									   : want - 1;
+	if (vain > 0)
+		atomic_fetch_add_explicit(&a->room->extra_out, vain, memory_order_release);
+	return permit->cost > 0;
 }
 
 /* One permit, where there are neither partitions nor priorities. */
@@ -215,8 +223,12 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 
 	*permit = (struct permit){.cost = 1};
 	if (!credits_is(mode, CREDITS_OPEN) || overtake ||
-	    !credits_reserve(&a->crediting, &inflight, &home, &wake))
-		return admission_take_gate(a, mode, 1, 0, overtake, permit);
+	    !credits_reserve(&a->crediting, &inflight, &home, &wake)) {
+		const bool admitted = admission_take_gate(a, mode, 1, 0, overtake, permit);
+
+		permit->cost = 1;
+		return admitted;
+	}
 	permit->inflight = inflight;
 	permit->home = home;
 	permit->wake = wake;
@@ -226,16 +238,17 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 static inline enum verdict admission_reserve(const struct admission *a, const struct demand *d,
 					     struct permit *permit)
 {
-	uint32_t limit, leave;
+	uint64_t word;
+	uint32_t leave;
 
 	if (a->count > 0)
 		return admission_reserve_part(a, d, permit);
 	if (LIKELY(d->cost == 1 && d->rank == 0))
 		return admission_reserve_one(a, d->overtake, permit) ? ADMITTED : REFUSED;
-	limit = gate_limit(gate_read(a->gate));
-	*permit = (struct permit){.cost = d->cost < limit ? d->cost : limit};
-	leave = admission_margin(limit, permit->cost, d->rank);
-	return admission_take(a, permit->cost, leave, d->overtake, permit) ? ADMITTED : REFUSED;
+	word = gate_read(a->gate);
+	*permit = (struct permit){.cost = 0};
+	leave = admission_margin(gate_limit(word), gate_cost(word, d->cost), d->rank);
+	return admission_take(a, d->cost, leave, d->overtake, permit) ? ADMITTED : REFUSED;
 }
 
 /*

@@ -119,7 +119,7 @@ static bool enter(const struct crediting *c, struct stripe *stripe, uint32_t mod
 		entered = (uint64_t)mode << CREDITS_MARK_SHIFT | (uint32_t)(word + CREDITS_OUT);
 	} while (!atomic_compare_exchange_weak_explicit(&stripe->credits, &word, entered,
 							memory_order_release, RELAXED));
-	atomic_fetch_add_explicit(&c->gate->lent, 1, RELAXED);
+	atomic_fetch_add_explicit(&c->gate->lent, 1, memory_order_release);
 	return true;
 }
 
@@ -148,7 +148,7 @@ bool credits_reserve(const struct crediting *c, uint32_t *inflight, uint32_t *ho
 	*wake = false;
 	if (UNLIKELY(!take(stripe, &idle))) {
 		mode = credits_mode(c);
-		if (!gate_reserve(c->gate, 1, 0, false, inflight))
+		if (gate_reserve(c->gate, 1, 0, false, inflight) == 0)
 			return false;
 		if (!credits_is(mode, CREDITS_OPEN) || !enter(c, stripe, mode))
 			*home = 0;

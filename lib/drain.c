@@ -185,8 +185,7 @@ static bool below_cap(const struct queueing *q, uint32_t r, weir_time now)
 	uint64_t own = gate_read(&q->admission.parts[r].own);
 	uint32_t cost = q->slots[choose(q, &q->rows[r], now)].cost;
 
-	cost = cost < gate_limit(own) ? cost : gate_limit(own);
-	return gate_inflight(own) + cost <= gate_limit(own);
+	return gate_inflight(own) + gate_cost(own, cost) <= gate_limit(own);
 }
 
 /* Announce at the gate the rows that can use its room, and no others. */

@@ -2,18 +2,20 @@
  * The gate: one word that decides every admission.
  *
  *   bits  0..23  permits in flight, plus ZERO
- *   bits 24..47  the limit
+ *   bits 24..46  the limit
+ *   bit  47      flips when the word is touched: a modification that changes nothing else
  *   bits 48..63  waiters: announced, and not yet served or gone
  *
  * In flight is counted from ZERO, the middle of its field, so that a permit given back by
  * mistake, which nobody held, borrows nothing from the limit beside it. Such a permit is added
  * back at once; for the instant between, in flight is below zero, and nobody is admitted.
  *
- * All three are in one word so that each decision is taken against the values
- * of one instant. An admission is a compare-and-swap, so it cannot happen once
- * a lower limit is in the word, nor beside another admission for the last place.
- * A limit that falls below what is in flight revokes nothing: nobody is admitted
- * until enough calls have ended.
+ * They are in one word so that each decision is taken against the values of one instant. An
+ * admission is a compare-and-swap, so it cannot happen once a lower limit is in the word, nor
+ * beside another admission for the last place. A call that asks for more than the limit takes all
+ * of it, and how much that is is decided by the same compare-and-swap: never nothing, as a limit
+ * of zero admits no call. A limit that falls below what is in flight revokes nothing: no call is
+ * admitted until enough others have ended.
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
@@ -27,7 +29,7 @@
  *                                                 queue's own words
  * word   retract: waiters -1             relaxed  nothing: a number
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number
- * word   touch: as it is                 acq_rel  announce: lib/credits.h has the argument
+ * word   touch: bit 47 flips             acq_rel  announce: lib/credits.h has the argument
  * lent   lib/credits.h
  *
  * All writers are read-modify-writes, so they continue the release sequence that a give
@@ -54,6 +56,10 @@
 
 _Static_assert(WEIR_LIMIT_MAX == ZERO - 1, "what is in flight fills the upper half of its field");
 
+/* A limit needs a bit less than what is in flight. */
+#define GATE_LIMIT_FIELD (ZERO - 1)
+#define GATE_TOUCH       ((uint64_t)ZERO << GATE_LIMIT_SHIFT)
+
 struct gate {
 	_Alignas(LINE) _Atomic uint64_t word;
 	_Atomic uint32_t lent; /* of what is in flight; lib/credits.h */
@@ -74,7 +80,20 @@ static inline uint32_t gate_inflight(uint64_t word)
 
 static inline uint32_t gate_limit(uint64_t word)
 {
-	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & GATE_FIELD;
+	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & GATE_LIMIT_FIELD;
+}
+
+/* Permits that a call which asks for so many takes: all there are at most, and one at least. */
+static inline uint32_t gate_cost(uint64_t word, uint32_t want)
+{
+	uint32_t limit;
+
+	if (LIKELY(want == 1))
+		return 1;
+	limit = gate_limit(word);
+	if (LIKELY(want < limit))
+		return want;
+	return limit > 0 ? limit : 1;
 }
 
 static inline uint32_t gate_waiters(uint64_t word)
@@ -100,23 +119,26 @@ static inline uint64_t gate_read_acquire(const struct gate *g)
 }
 
 /*
- * Take cost permits if there is room for them beside what is to be left, and say how
- * many are in flight with them. Who may not overtake is refused while somebody waits.
+ * Take permits for a call that asks for so many, if there is room for them beside what is to be
+ * left. How many it took, and how many are in flight with them; 0: it is refused. A call that may
+ * not overtake is refused while any waits.
  */
-static inline bool gate_reserve(struct gate *g, uint32_t cost, uint32_t leave, bool overtake,
-				uint32_t *inflight)
+static inline uint32_t gate_reserve(struct gate *g, uint32_t want, uint32_t leave, bool overtake,
+				    uint32_t *inflight)
 {
 	uint64_t word = gate_read_acquire(g);
+	uint32_t cost;
 
 	do {
+		cost = gate_cost(word, want);
 		if ((uint64_t)gate_taken(word) + cost + leave > gate_limit(word))
-			return false;
+			return 0;
 		if (!overtake && gate_waiters(word) != 0)
-			return false;
+			return 0;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&g->word, &word, word + cost, memory_order_acq_rel, memory_order_acquire));
 	*inflight = gate_inflight(word) + cost;
-	return true;
+	return cost;
 }
 
 /*
@@ -154,13 +176,15 @@ static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 
 /*
  * Give permits back if so many are in flight beside those that are lent. Lent is read after the
- * word, and may have grown meanwhile: what is false may not be so.
+ * word, and may have grown meanwhile: what is false may not be so. It is read with acquire: the
+ * caller looks at the mode next, and if a permit was counted that was lent in a later mode than
+ * it saw before, sees that mode.
  */
 static inline bool gate_subtract_beside(struct gate *g, uint32_t cost, uint64_t *before)
 {
 	*before = gate_read_acquire(g);
 	do {
-		uint32_t lent = atomic_load_explicit(&g->lent, memory_order_relaxed);
+		uint32_t lent = atomic_load_explicit(&g->lent, memory_order_acquire);
 
 		if (!gate_held(*before, cost) || gate_taken(*before) - cost < lent)
 			return false;
@@ -187,10 +211,10 @@ static inline uint64_t gate_subtract_lent(struct gate *g, uint32_t lent)
 	return word;
 }
 
-/* Modify the word and leave it as it is. */
+/* Modify the word, and nothing that it says: the word before. */
 static inline uint64_t gate_touch(struct gate *g)
 {
-	return atomic_fetch_add_explicit(&g->word, 0, memory_order_acq_rel);
+	return atomic_fetch_xor_explicit(&g->word, GATE_TOUCH, memory_order_acq_rel);
 }
 
 /* Whether any permits are lent. */
@@ -215,7 +239,7 @@ static inline void gate_retract(struct gate *g, uint32_t waiters)
  */
 static inline bool gate_set_limit(struct gate *g, uint32_t limit, uint32_t most)
 {
-	const uint64_t mask = (uint64_t)GATE_FIELD << GATE_LIMIT_SHIFT;
+	const uint64_t mask = (uint64_t)GATE_LIMIT_FIELD << GATE_LIMIT_SHIFT;
 	uint64_t word = gate_read(g);
 
 	do {

@@ -1,0 +1,360 @@
+/*
+ * One process is stopped after each single instruction of what it does with a shared limiter, by
+ * way of ptrace(), and goes on after another has changed something. Whatever the instruction was,
+ * what it is told is true: it holds what it is told that it holds, and that is all that is in
+ * flight.
+ *
+ *	between [STRIDE [SCENE]]	after each STRIDE-th instruction only, of one scene only
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "../stress/check.h"
+
+#define LIMIT   4
+#define MEMBERS 3
+
+/* As a token is, beyond what weir/limiter.h says of it. */
+#define HELD 1
+
+/* Of the process that is stopped; both see it. */
+struct actor {
+	struct weir_limiter *limiter;
+	struct weir_token token;
+	int answer;
+};
+
+struct scene {
+	const char *name;
+	uint32_t partitions;
+	void (*before)(struct weir_limiter *own);    /* what the other does first */
+	void (*act)(struct actor *a);                /* where the one is stopped */
+	void (*meanwhile)(struct weir_limiter *own); /* what the other does then */
+	void (*check)(const struct actor *a);        /* what the one may be told */
+	void (*after)(struct weir_limiter *own);     /* so that all is as it was */
+};
+
+static struct weir_token held[LIMIT];
+
+static void cap_at(struct weir_limiter *own, uint32_t most)
+{
+	CHECK(weir_limit_cap(own, most) == 0);
+}
+
+static void close_it(struct weir_limiter *own)
+{
+	cap_at(own, 0);
+}
+
+static void halve_it(struct weir_limiter *own)
+{
+	cap_at(own, LIMIT / 2);
+}
+
+static void open_it(struct weir_limiter *own)
+{
+	cap_at(own, LIMIT);
+}
+
+static void acquire_dear(struct actor *a)
+{
+	const struct weir_call call = {.partition = weir_partition_find(a->limiter, "live"),
+				       .cost = LIMIT - 1};
+
+	a->answer = weir_try_acquire_for(a->limiter, &call, &a->token);
+}
+
+static void wait_dear(struct actor *a)
+{
+	const struct weir_call call = {.partition = weir_partition_find(a->limiter, "live"),
+				       .cost = LIMIT - 1};
+
+	a->answer = weir_acquire_for(a->limiter, &call, weir_now() + 10 * WEIR_US, &a->token);
+}
+
+static void refused_or_whole(const struct actor *a)
+{
+	if (a->answer == 0)
+		CHECK(a->token.state == HELD && a->token.cost == LIMIT - 1);
+	else
+		CHECK(a->answer == -EAGAIN || a->answer == -ETIMEDOUT);
+}
+
+static void all_there_is(const struct actor *a)
+{
+	CHECK(a->answer == 0 && a->token.state == HELD);
+	CHECK(a->token.cost == LIMIT / 2 || a->token.cost == LIMIT - 1);
+}
+
+static void fill_in_shadow(struct weir_limiter *own)
+{
+	weir_shadow_set(own, true);
+	for (unsigned i = 0; i < LIMIT; i++)
+		CHECK(weir_try_acquire(own, &held[i]) == 0 && held[i].state == HELD);
+}
+
+static void end_shadow(struct weir_limiter *own)
+{
+	weir_shadow_set(own, false);
+}
+
+static void empty(struct weir_limiter *own)
+{
+	for (unsigned i = 0; i < LIMIT; i++)
+		weir_release(own, &held[i], WEIR_SUCCESS);
+}
+
+static void acquire(struct actor *a)
+{
+	a->answer = weir_acquire(a->limiter, weir_now() + 10 * WEIR_US, &a->token);
+}
+
+/* The queue has room, so nothing else is true. */
+static void passed_or_waited(const struct actor *a)
+{
+	if (a->answer == 0)
+		CHECK(a->token.state != HELD && a->token.cost == 0);
+	else
+		CHECK(a->answer == -ETIMEDOUT);
+}
+
+static const struct scene scenes[] = {
+	{.name = "try while it is closed",
+	 .before = open_it,
+	 .act = acquire_dear,
+	 .meanwhile = close_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "try while it is opened",
+	 .before = close_it,
+	 .act = acquire_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "try while it is halved",
+	 .before = open_it,
+	 .act = acquire_dear,
+	 .meanwhile = halve_it,
+	 .check = all_there_is,
+	 .after = open_it},
+	{.name = "wait while it is closed",
+	 .before = open_it,
+	 .act = wait_dear,
+	 .meanwhile = close_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "wait while it is opened",
+	 .before = close_it,
+	 .act = wait_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "try while it is closed, parted",
+	 .partitions = 2,
+	 .before = open_it,
+	 .act = acquire_dear,
+	 .meanwhile = close_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "try while it is opened, parted",
+	 .partitions = 2,
+	 .before = close_it,
+	 .act = acquire_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = open_it},
+	{.name = "try while it is halved, parted",
+	 .partitions = 2,
+	 .before = open_it,
+	 .act = acquire_dear,
+	 .meanwhile = halve_it,
+	 .check = all_there_is,
+	 .after = open_it},
+	{.name = "wait while shadow mode ends",
+	 .before = fill_in_shadow,
+	 .act = acquire,
+	 .meanwhile = end_shadow,
+	 .check = passed_or_waited,
+	 .after = empty},
+};
+
+static void stop(void)
+{
+	CHECK(raise(SIGSTOP) == 0);
+}
+
+/* So that it is not the linker's instructions that are counted. */
+static void warm_up(struct weir_limiter *limiter)
+{
+	struct weir_token token;
+
+	(void)!weir_partition_find(limiter, "live");
+	if (weir_acquire(limiter, weir_now() + 1, &token) == 0)
+		weir_release(limiter, &token, WEIR_IGNORE);
+	if (weir_try_acquire(limiter, &token) == 0)
+		weir_release(limiter, &token, WEIR_IGNORE);
+}
+
+static void be_stopped(const struct scene *scene, void *block, size_t size, struct actor *a)
+{
+	CHECK(weir_shm_attach(block, size, NULL, &a->limiter, NULL, 0) == 0);
+	warm_up(a->limiter);
+	CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+	stop();
+	scene->act(a);
+	stop();
+	if (a->answer == 0)
+		weir_release(a->limiter, &a->token, WEIR_SUCCESS);
+	weir_shm_detach(a->limiter);
+	_exit(0);
+}
+
+static bool is_stopped_by(int status, int signal)
+{
+	return WIFSTOPPED(status) && WSTOPSIG(status) == signal;
+}
+
+/* False: it has done what it does. */
+static bool step(pid_t child, unsigned steps)
+{
+	int status;
+
+	for (unsigned i = 0; i < steps; i++) {
+		CHECK(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0);
+		CHECK(waitpid(child, &status, 0) == child);
+		if (is_stopped_by(status, SIGSTOP))
+			return false;
+		CHECK(is_stopped_by(status, SIGTRAP));
+	}
+	return true;
+}
+
+static uint32_t inflight_of_partitions(const struct weir_limiter *own)
+{
+	struct weir_partition_snapshot part;
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < weir_partition_count(own); i++) {
+		weir_partition_snapshot_init(&part);
+		CHECK(weir_partition_snapshot_take(own, i, &part) == 0);
+		sum += part.inflight;
+	}
+	return sum;
+}
+
+static void check(const struct scene *scene, const struct actor *a, const struct weir_limiter *own)
+{
+	const uint32_t others = scene->before == fill_in_shadow ? LIMIT : 0;
+	const uint32_t its = a->answer == 0 ? a->token.cost : 0;
+
+	scene->check(a);
+	CHECK(weir_inflight(own) == others + its);
+	CHECK(weir_waiting(own) == 0);
+	if (scene->partitions > 0)
+		CHECK(inflight_of_partitions(own) == its);
+}
+
+/* False: what it does is done before. */
+static bool change_after(const struct scene *scene, unsigned steps, void *block, size_t size,
+			 struct actor *a, struct weir_limiter *own)
+{
+	bool going;
+	pid_t child;
+	int status;
+
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		be_stopped(scene, block, size, a);
+	CHECK(waitpid(child, &status, 0) == child && is_stopped_by(status, SIGSTOP));
+	scene->before(own);
+	going = step(child, steps);
+	scene->meanwhile(own);
+	if (going) {
+		CHECK(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
+		CHECK(waitpid(child, &status, 0) == child && is_stopped_by(status, SIGSTOP));
+	}
+	check(scene, a, own);
+	CHECK(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	scene->after(own);
+	CHECK(weir_inflight(own) == 0 && inflight_of_partitions(own) == 0);
+	return going;
+}
+
+static void *share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(memory != MAP_FAILED);
+	return memory;
+}
+
+static void play(const struct scene *scene, unsigned stride)
+{
+	static const struct weir_partition halves[] = {{.name = "live", .share = 0.5},
+						       {.name = "batch", .share = 0.25}};
+	struct weir_fixed_config four = {.limit = LIMIT};
+	struct weir_limiter *own;
+	struct weir_config config;
+	struct actor *a = share(sizeof(*a));
+	unsigned steps = 0;
+	size_t size;
+	void *block;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &four;
+	config.queue = 3;
+	config.stripes = 1;
+	config.partitions = halves;
+	config.partition_count = scene->partitions;
+	config.partition_hold = 1;
+	size = weir_shm_size(&config, MEMBERS);
+	CHECK(size > 0);
+	block = share(size);
+	CHECK(weir_shm_init(block, size, &config, MEMBERS, NULL, 0) == 0);
+	CHECK(weir_shm_attach(block, size, &config, &own, NULL, 0) == 0);
+	while (change_after(scene, steps, block, size, a, own))
+		steps += stride;
+	weir_shm_detach(own);
+	munmap(block, size);
+	munmap(a, sizeof(*a));
+	printf("%s: changed after each %u. of %u instructions\n", scene->name, stride, steps);
+}
+
+/* A debugger may not be allowed here, or be there already. */
+static bool may_trace(void)
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (child == 0)
+		_exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0);
+	CHECK(waitpid(child, &status, 0) == child);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned stride = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+
+	if (!may_trace()) {
+		puts("ptrace() is not to be had: skipped");
+		return 77;
+	}
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+		if (argc < 3 || strcmp(scenes[i].name, argv[2]) == 0)
+			play(&scenes[i], stride);
+	return 0;
+}
