@@ -5,7 +5,7 @@
  * -------  -----------------  -------  ----------------------------------------
  * bits[i]  take: CAS, bit 0   acquire  put: what the last owner of the place did
  *                                      is visible to the next
- * bits[i]  put: or            release  take
+ * bits[i]  put: or            release  take, and a look at what is taken
  *
  * A set bit is a free place. Bits are flipped, never chained, so there is no
  * list whose head could have come back in between (no ABA). take() fails only
@@ -30,6 +30,15 @@ static inline void bitmap_init(_Atomic uint64_t *bits, uint32_t places)
 
 		atomic_init(&bits[i], left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0));
 	}
+}
+
+/* The places of word k that are not free. */
+static inline uint64_t bitmap_taken(const _Atomic uint64_t *bits, uint32_t places, uint32_t k)
+{
+	const uint32_t left = places - k * 64;
+	const uint64_t all = left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0);
+
+	return all & ~atomic_load_explicit(&bits[k], memory_order_acquire);
 }
 
 /* A place of ours, or NO_PLACE. The hint spreads threads over the words. */

@@ -15,8 +15,9 @@
  * use   set: CAS from 0 to SETTING       acquire  run, end: the use before is over
  * use   set: store SET                   release  run: granted and arg
  * use   run: CAS from SET to RUNNING     acquire  set
- * use   run: store 0                     release  end: what the callback did; set
- * use   end: CAS from SET to 0           relaxed  nothing: set's store goes on in it
+ * use   run: CAS from RUNNING to 0       release  end: what the callback did; set
+ * use   end: CAS from SET to 0, or from  release  set: what the callback did before it ended its
+ *       RUNNING in the callback itself            waiter
  */
 #ifndef WEIR_LIB_CALLBACK_H
 #define WEIR_LIB_CALLBACK_H
@@ -27,6 +28,7 @@
 #include <weir/wait.h>
 
 #include "lib/layout.h"
+#include "lib/telling.h"
 
 enum { CALLBACK_SETTING = 1, CALLBACK_SET, CALLBACK_RUNNING };
 
@@ -59,26 +61,38 @@ static inline bool callback_set(struct callback *c, uint32_t stamp, weir_granted
 /* Run it, if it is set for that use and nothing has run or ended it. */
 static inline void callback_run(struct callback *c, uint32_t stamp)
 {
-	uint32_t set = stamp << 2 | CALLBACK_SET;
+	uint32_t set = stamp << 2 | CALLBACK_SET, running = stamp << 2 | CALLBACK_RUNNING;
 
-	if (!atomic_compare_exchange_strong_explicit(&c->use, &set, stamp << 2 | CALLBACK_RUNNING,
-						     memory_order_acquire, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&c->use, &set, running, memory_order_acquire,
+						     memory_order_relaxed))
 		return;
-	c->granted(c->arg);
-	atomic_store_explicit(&c->use, 0, memory_order_release);
+	telling_run(c, stamp, c->granted, c->arg);
+	/* It may have ended its waiter, and another use this place by now. */
+	(void)atomic_compare_exchange_strong_explicit(&c->use, &running, 0, memory_order_release,
+						      memory_order_relaxed);
 }
 
-/* It does not run for that use any more: if it is running, this waits for its end. */
-static inline void callback_end(struct callback *c, uint32_t stamp)
+/*
+ * It does not run for that use any more. If another thread is running it, a patient caller waits
+ * for its end. False: the caller is not, and it is running.
+ */
+static inline bool callback_end(struct callback *c, uint32_t stamp, bool patient)
 {
-	uint32_t set = stamp << 2 | CALLBACK_SET;
+	uint32_t use = atomic_load_explicit(&c->use, memory_order_acquire);
 
-	while (atomic_load_explicit(&c->use, memory_order_acquire) >> 2 == stamp &&
-	       !atomic_compare_exchange_strong_explicit(&c->use, &set, 0, memory_order_relaxed,
-							memory_order_relaxed)) {
-		set = stamp << 2 | CALLBACK_SET;
+	while (use >> 2 == stamp) {
+		if ((use & 3) == CALLBACK_SET || telling_here(c, stamp)) {
+			if (atomic_compare_exchange_strong_explicit(
+				    &c->use, &use, 0, memory_order_release, memory_order_acquire))
+				return true;
+			continue;
+		}
+		if (!patient)
+			return false;
 		sched_yield();
+		use = atomic_load_explicit(&c->use, memory_order_acquire);
 	}
+	return true;
 }
 
 #endif

@@ -238,9 +238,16 @@ bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const 
 
 void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand);
 
+/* In shadow mode: counted as one that would be refused. */
+void limiter_let_through(const struct weir_limiter *l, const struct demand *demand, weir_time now,
+			 struct weir_token *token);
+
 /* Counted as a refusal at once; *token is emptied. In shadow mode: let through instead. */
 int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
 		   struct weir_token *token);
+
+/* Calls let through that have not ended. */
+uint32_t limiter_passing(const struct weir_limiter *l);
 
 /* Counted as having left the queue. */
 void limiter_abandon(const struct weir_limiter *l, uint16_t part);

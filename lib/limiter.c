@@ -18,6 +18,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/idle.h"
 #include "lib/internal.h"
 #include "lib/probes.h"
 
@@ -146,14 +147,20 @@ void limiter_count_refusal(const struct weir_limiter *l, const struct demand *de
 	count_refusal(l, demand);
 }
 
+void limiter_let_through(const struct weir_limiter *l, const struct demand *demand, weir_time now,
+			 struct weir_token *token)
+{
+	count_pressure(l, sampler_stripe(&l->sampling), demand->part);
+	limiter_pass(l, now, demand->part, TOTAL_WOULD_REJECT, token);
+}
+
 int limiter_refuse(const struct weir_limiter *l, const struct demand *demand, const weir_time *now,
 		   struct weir_token *token)
 {
 	if (demand->rank > 0)
 		shed_steer(&l->shedding, time_for(l, now));
 	if (UNLIKELY(limiter_in_shadow(l))) {
-		count_pressure(l, sampler_stripe(&l->sampling), demand->part);
-		limiter_pass(l, time_for(l, now), demand->part, TOTAL_WOULD_REJECT, token);
+		limiter_let_through(l, demand, time_for(l, now), token);
 		return 0;
 	}
 	*token = (struct weir_token){.state = TOKEN_EMPTY};
@@ -631,6 +638,11 @@ uint32_t weir_inflight(const struct weir_limiter *l)
 uint32_t weir_waiting(const struct weir_limiter *l)
 {
 	return l->ops != NULL ? admission_waiting(&l->admission) : 0;
+}
+
+bool limiter_is_idle(const struct weir_limiter *l)
+{
+	return weir_inflight(l) == 0 && queue_is_empty(&l->queueing) && limiter_passing(l) == 0;
 }
 
 uint32_t weir_queue_size(const struct weir_limiter *l)

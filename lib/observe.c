@@ -106,10 +106,19 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 					 sampler_total(&l->sampling, TOTAL_REAPED));
 }
 
+/* What has ended is read first. A copy of a token released twice ends more than has begun. */
+uint32_t limiter_passing(const struct weir_limiter *l)
+{
+	const uint64_t passed = sampler_total(&l->sampling, TOTAL_PASSED);
+	const uint64_t began = sampler_total(&l->sampling, TOTAL_BYPASSED) +
+			       sampler_total(&l->sampling, TOTAL_WOULD_REJECT);
+
+	return began > passed ? (uint32_t)(began - passed) : 0;
+}
+
 void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snapshot)
 {
 	const struct sampling *sampling = &l->sampling;
-	const uint64_t passed = sampler_total(sampling, TOTAL_PASSED);
 	struct weir_snapshot s;
 
 	weir_snapshot_init_sized(snapshot, snapshot->size);
@@ -120,6 +129,7 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 		.limit = weir_limit(l),
 		.burst = atomic_load_explicit(&l->admission.room->burst, memory_order_relaxed),
 		.waiting = weir_waiting(l),
+		.passing = limiter_passing(l),
 		.shadow = limiter_in_shadow(l),
 		.rejected = sampler_total(sampling, TOTAL_REJECTED),
 		.shed = sampler_total(sampling, TOTAL_SHED),
@@ -131,9 +141,6 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 		.windows = atomic_load_explicit(&l->published->windows, memory_order_relaxed),
 	};
 
-	/* A copy of a token released twice ends more than has begun. */
-	if (s.bypassed + s.would_reject > passed)
-		s.passing = (uint32_t)(s.bypassed + s.would_reject - passed);
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
 	s.last.names = l->ops->numbers;

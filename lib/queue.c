@@ -128,16 +128,17 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct demand *d
 bool queue_place(const struct queueing *q, const struct demand *demand, const struct permit *permit,
 		 struct listener listener, struct weir_wait *wait)
 {
-	uint32_t i = take_slot(q, demand, listener, wait);
+	const uint32_t i = take_slot(q, demand, listener, wait);
+	const uint32_t state = listener.granted != NULL ? TELLING : GRANTED;
 
 	if (i == NO_PLACE)
 		return false;
 	q->slots[i].inflight = permit->inflight;
 	atomic_store_explicit(&q->slots[i].granted, permit->cost, memory_order_relaxed);
-	if (listener.granted != NULL)
-		listener.granted(listener.arg);
-	atomic_store_explicit(&q->slots[i].state, slot_word(q->owner, wait->stamp, GRANTED),
+	atomic_store_explicit(&q->slots[i].state, slot_word(q->owner, wait->stamp, state),
 			      memory_order_release);
+	if (state == TELLING)
+		slot_tell(q, i, slot_word(q->owner, wait->stamp, TELLING));
 	return true;
 }
 
@@ -153,15 +154,19 @@ static bool keep(struct slot *slot, uint64_t *word)
 	return true;
 }
 
-/* Nothing is told to this waiter any more. */
-static void end_callback(const struct queueing *q, const struct weir_wait *wait)
+/* Nothing is told to this waiter any more. False: that is being done, and is not waited for. */
+static bool end_callback(const struct queueing *q, const struct weir_wait *wait, bool patient)
 {
-	if (wait->stamp != 0 && wait->slot < q->config.slots)
-		callback_end(&q->callbacks[wait->slot], wait->stamp);
+	return wait->stamp == 0 || wait->slot >= q->config.slots ||
+	       callback_end(&q->callbacks[wait->slot], wait->stamp, patient);
 }
 
-/* The waiter's state, once its callback, if it is running, has returned. */
-static uint32_t settled(const struct queueing *q, const struct weir_wait *wait)
+/*
+ * The waiter's state, once its callback, if another thread runs it, has returned. This thread may be
+ * in it: then it has come for what it was told of. A poll that comes out of any other callback does
+ * not wait, as the two threads may look at each other's waiter.
+ */
+static uint32_t settled(const struct queueing *q, const struct weir_wait *wait, bool leaves)
 {
 	struct slot *slot;
 	uint64_t word;
@@ -177,24 +182,28 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait)
 			continue;
 		if (word_state(word) != TELLING)
 			return word_state(word);
+		if (telling_here(&q->callbacks[wait->slot], wait->stamp))
+			return GRANTED;
+		if (!leaves && telling_any())
+			return TELLING;
 		if (q->leases != NULL) {
-			end_callback(q, wait);
+			(void)end_callback(q, wait, true);
 			(void)keep(slot, &word);
 		} else if (spins >= SPINS)
 			sched_yield();
 	}
 }
 
-enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wait,
+static enum queue_state see(const struct queueing *q, const struct weir_wait *wait, bool leaves,
 			    struct waited *got)
 {
-	const uint32_t state = settled(q, wait);
+	const uint32_t state = settled(q, wait, leaves);
 
-	if (state == WAITING) {
+	if (state == WAITING || state == TELLING ||
+	    !end_callback(q, wait, leaves || !telling_any())) {
 		*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
 		return QUEUE_WAITING;
 	}
-	end_callback(q, wait);
 	if (state != GRANTED)
 		return QUEUE_NONE;
 	*got = slot_got(&q->slots[wait->slot]);
@@ -206,13 +215,19 @@ enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wa
 static enum queue_state poll_last(const struct queueing *q, const struct weir_wait *wait,
 				  struct waited *got)
 {
-	const enum queue_state state = queue_poll(q, wait, got);
+	const enum queue_state state = see(q, wait, true, got);
 
 	if (state != QUEUE_WAITING)
 		return state;
 	/* No process that keeps to the rules puts a slot back into that state. */
-	end_callback(q, wait);
+	(void)end_callback(q, wait, true);
 	return QUEUE_NONE;
+}
+
+enum queue_state queue_poll(const struct queueing *q, const struct weir_wait *wait,
+			    struct waited *got)
+{
+	return see(q, wait, false, got);
 }
 
 enum queue_state queue_leave(const struct queueing *q, weir_time now, const struct weir_wait *wait,
@@ -220,15 +235,30 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 {
 	const uint64_t waiting = slot_word(q->owner, wait->stamp, WAITING);
 
-	if (settled(q, wait) != WAITING)
+	if (settled(q, wait, true) != WAITING)
 		return poll_last(q, wait, got);
 	*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
 	if (!slot_abandon(q, wait->slot, waiting))
 		return poll_last(q, wait, got);
-	end_callback(q, wait);
+	(void)end_callback(q, wait, true);
 	/* So that the slot is free again, and others know that one waits less. */
 	queue_drain(q, now);
 	return QUEUE_GONE;
+}
+
+bool queue_is_empty(const struct queueing *q)
+{
+	for (uint32_t k = 0; k < bitmap_words(q->config.slots); k++) {
+		uint64_t left = bitmap_taken(q->free, q->config.slots, k);
+
+		for (; left != 0; left &= left - 1) {
+			const uint32_t i = k * 64 + (uint32_t)__builtin_ctzll(left);
+
+			if (word_state(slot_read(&q->slots[i])) != FREE)
+				return false;
+		}
+	}
+	return true;
 }
 
 bool queue_tell(const struct queueing *q)

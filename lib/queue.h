@@ -117,6 +117,12 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 /* Hand out what the gate has. Called after anything that could have made room. */
 void queue_drain(const struct queueing *q, weir_time now);
 
+/*
+ * Whether no slot is taken, be it by a waiter that was granted. Exact while no thread is in a
+ * function of the queue, if it is one process's: then a slot is free if its bit says so.
+ */
+bool queue_is_empty(const struct queueing *q);
+
 /* Tell waiters of this process whose permits came from other processes. False: there are none. */
 bool queue_tell(const struct queueing *q);
 

@@ -6,8 +6,10 @@
  * all whose turn it is. The others sleep on until they are served, or until they watch. Loops
  * serve by themselves (weir_rate_serve()).
  *
- * A callback runs without the lock, so that it may call the rate. As long as it does, its waiter is
- * TELLING, and polls and cancels wait for its end.
+ * A callback runs without the lock, so that it may call the rate. Until it has returned, its waiter
+ * is TELLING, and polls and cancels wait for its end; but one that comes out of the callback itself
+ * has come for what it was told of, and a poll out of any other callback does not wait
+ * (lib/telling.h).
  *
  * (The limiter's queue, lib/queue.c, hands permits over at releases, between processes, and in
  * orders of several kinds. Here turns come so many times a second at the most, and a lock is
@@ -18,6 +20,7 @@
 #include <sched.h>
 
 #include "lib/rate.h"
+#include "lib/telling.h"
 
 #define NIL UINT32_MAX
 
@@ -135,16 +138,17 @@ static void set_watch(struct weir_rate *r, bool rouse)
 		park_wake(&r->seat[i].park);
 }
 
-/* Without the lock. */
+/* Without the lock. A callback may end its waiter, and another use the seat. */
 static void tell(struct weir_rate *r, uint32_t i)
 {
 	while (i != NIL) {
 		struct seat *seat = &r->seat[i];
-		const uint32_t next = seat->next;
+		const uint32_t next = seat->next, stamp = seat->stamp;
 
-		seat->granted(seat->arg);
+		telling_run(seat, stamp, seat->granted, seat->arg);
 		pthread_mutex_lock(&r->lock);
-		seat->state = SEAT_GRANTED;
+		if (seat->stamp == stamp && seat->state == SEAT_TELLING)
+			seat->state = SEAT_GRANTED;
 		pthread_mutex_unlock(&r->lock);
 		i = next;
 	}
@@ -275,8 +279,8 @@ int weir_rate_enqueue(struct weir_rate *r, const struct weir_cost *cost, weir_gr
 	return 0;
 }
 
-/* The waiter's state, once its callback, if it is running, has returned. With the lock. */
-static enum seat_state settled(struct weir_rate *r, const struct weir_wait *wait)
+/* The waiter's state, once its callback, if another thread runs it, has returned. With the lock. */
+static enum seat_state settled(struct weir_rate *r, const struct weir_wait *wait, bool leaves)
 {
 	const struct seat *seat;
 
@@ -284,6 +288,10 @@ static enum seat_state settled(struct weir_rate *r, const struct weir_wait *wait
 		return SEAT_FREE;
 	seat = &r->seat[wait->slot];
 	while (seat->stamp == wait->stamp && seat->state == SEAT_TELLING) {
+		if (telling_here(seat, wait->stamp))
+			return SEAT_GRANTED;
+		if (!leaves && telling_any())
+			return SEAT_TELLING;
 		pthread_mutex_unlock(&r->lock);
 		sched_yield();
 		pthread_mutex_lock(&r->lock);
@@ -296,7 +304,7 @@ int weir_rate_poll(struct weir_rate *r, struct weir_wait *wait)
 	enum seat_state state;
 
 	pthread_mutex_lock(&r->lock);
-	state = settled(r, wait);
+	state = settled(r, wait, false);
 	if (state == SEAT_GRANTED) {
 		free_seat(r, wait->slot);
 		*wait = (struct weir_wait){.stamp = 0};
@@ -315,7 +323,7 @@ int weir_rate_cancel(struct weir_rate *r, struct weir_wait *wait)
 
 	*wait = (struct weir_wait){.stamp = 0};
 	pthread_mutex_lock(&r->lock);
-	switch (settled(r, &it)) {
+	switch (settled(r, &it, true)) {
 	case SEAT_WAITING:
 		leave(r, it.slot, now);
 		return 0;

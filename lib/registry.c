@@ -29,10 +29,10 @@
  * but that a slot is found which is in the map all the time.
  *
  * Why no limiter is taken from under a caller: a pinned one is not claimed. One that is
- * claimed is not pinned in that instant, so that no thread is in a call of it, and what is in
- * flight or waits, which evict() looks at next, changes only in the hands of somebody who pins
- * it, which clears CLAIMED for good: then the second CAS fails. Nobody else ever sets CLAIMED.
- * So at the second CAS nobody had it, nothing was in flight and nobody waited.
+ * claimed is not pinned in that instant, so that no thread is in a call of it. Whether a call is in
+ * flight, was let through, or has a place in the queue, which evict() looks at next, changes only
+ * in the hands of a thread that pins it, and a pin clears CLAIMED: then the second CAS fails. No
+ * other thread ever sets CLAIMED. So at the second CAS no thread had it, and it was idle.
  *
  * Recency is one bit of the word that a pin writes anyway: it costs nothing. Who needs room
  * passes over the slots like the hand of a clock, takes the bit from those that have it, and takes
@@ -52,6 +52,7 @@
 
 #include <weir/limits.h>
 
+#include "lib/idle.h"
 #include "lib/layout.h"
 #include "lib/params.h"
 #include "lib/siphash.h"
@@ -232,7 +233,7 @@ static int pin_found(struct weir_registry *r, const struct wanted *wanted, struc
 	return error;
 }
 
-/* For a word without pins. False: somebody came, or a call is in flight or waits in it. */
+/* For a word without pins. False: a thread came, or the limiter is of use to a call. */
 static bool evict(struct weir_registry *r, struct slot *slot, uint64_t word)
 {
 	const uint64_t claimed = (word & ~USED) | CLAIMED;
@@ -240,7 +241,7 @@ static bool evict(struct weir_registry *r, struct slot *slot, uint64_t word)
 	if (!atomic_compare_exchange_strong_explicit(&slot->word, &word, claimed,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	if (weir_inflight(limiter_in(slot)) != 0 || weir_waiting(limiter_in(slot)) != 0)
+	if (!limiter_is_idle(limiter_in(slot)))
 		return false;
 	word = claimed;
 	if (!atomic_compare_exchange_strong_explicit(&slot->word, &word,

@@ -14,25 +14,27 @@
  * Every way out of WAITING is one compare-and-swap, so a grant and a leave
  * cannot both happen: a waiter that loses to a grant has the permit. TELLING
  * lasts while the waiter's callback runs; poll and leave wait for its end, so
- * that what the callback uses may go away after them. A callback is of one process. If
- * another hands the permit over, the waiter is PROMISED until its process tells it, or it looks.
- * The states are for all processes. Whether a callback runs is decided by a word of its own process
- * (lib/callback.h): in a shared limiter poll and leave ask that one alone, and go on where the state
- * says TELLING and nothing runs.
+ * that what the callback uses may go away after them. Out of the callback itself they take the
+ * permit, and free the slot (lib/telling.h). Before a callback runs, all is as its waiter is to
+ * find it. A callback is of one process. If another hands the permit over, the waiter is PROMISED
+ * until its process tells it, or it looks. A slot may also be taken for a permit that is there
+ * already (place): then it is TELLING at once, or GRANTED. The states are for all processes. Whether
+ * a callback runs is decided by a word of its own process (lib/callback.h): in a shared limiter poll
+ * and leave ask that one alone, and go on where the state says TELLING and nothing runs.
  *
  * word     written by                       order    pairs with
  * -------  -------------------------------  -------  --------------------------------------
  * state    claim: CAS from FREE             acquire  slot_free
  * state    enter: store WAITING             release  drain, at its look: the slot's plain fields
  * state    drain: CAS from WAITING          release  poll, leave: slot.inflight
- * state    drain, tell: store GRANTED       release  poll, leave: slot.inflight
- * state    drain, tell: CAS from TELLING    release  poll, leave: what the callback did
+ * state    drain: CAS to GRANTED            release  poll, leave: slot.inflight
+ * state    told: CAS from TELLING           release  poll, leave: what the callback did
  * state    tell: CAS from PROMISED          acquire  poll, leave, if one of them came first
  * state    poll: CAS from PROMISED, TELLING acquire  drain's CAS
  * state    leave: CAS to ABANDONED          acq_rel  drain's CAS, if that came first; drain, at its
  *                                                    look
  * state    slot_free: store FREE            release  claim
- * state    place: store GRANTED             release  poll, leave: slot.inflight
+ * state    place: store TELLING, GRANTED    release  poll, leave: slot.inflight
  * granted  drain, place: store              relaxed  state carries it; and a number
  * part     claim: store                     relaxed  as granted
  * watches  watch: store                     relaxed  drain: pending orders it
@@ -79,6 +81,7 @@
 #include "lib/queue.h"
 
 #include "lib/bitmap.h"
+#include "lib/telling.h"
 
 #define NIL UINT32_MAX
 
@@ -177,7 +180,10 @@ static inline bool slot_abandon(const struct queueing *q, uint32_t i, uint64_t w
 	return true;
 }
 
-/* Run the callback of slot i, which this process has just put into the state TELLING by that word. */
+/*
+ * Run the callback of slot i, which this process has just put into the state TELLING by that word.
+ * It may end the waiter.
+ */
 static inline void slot_tell(const struct queueing *q, uint32_t i, uint64_t word)
 {
 	callback_run(&q->callbacks[i], word_stamp(word));

@@ -99,8 +99,13 @@ static inline int ask(struct weir_limiter *l, const struct weir_call *call, weir
 		limiter_admit(l, now, demand.part, &permit, place, token);
 		return 0;
 	}
-	if (demand.rank > 0 || limiter_in_shadow(l))
+	if (demand.rank > 0)
 		return limiter_refuse(l, &demand, &now, token);
+	/* One look: if shadow mode ends now, the queue may have room, and this is no refusal. */
+	if (limiter_in_shadow(l)) {
+		limiter_let_through(l, &demand, now, token);
+		return 0;
+	}
 	if (now >= deadline && l->queueing.config.slots > 0) {
 		limiter_abandon(l, demand.part);
 		return -ETIMEDOUT;

@@ -10,14 +10,14 @@
  *	weir_registry_put(registry, limiter);
  *
  * A limiter is made when its key is first asked for. When there are as many as there
- * may be, one that is idle makes room: it is not pinned, and no call is in flight or waits in
- * it. Of these it is one that was not asked for lately, if there is such a one. What it
+ * may be, one that is idle makes room: it is not pinned, no call is in flight in it, with a permit
+ * or let through, and none has a place in its queue, waiting or granted. Of these it is one that was not asked for lately, if there is such a one. What it
  * had learned is forgotten.
  *
  * Pins. weir_registry_get() and weir_registry_find() pin the limiter, and each pin is undone by one
  * weir_registry_put(). Use a limiter only while you have it pinned. A token, or a place in
- * the queue, may outlast the pin: as long as a call is in flight or waits, the
- * limiter stays, and the same key gets it again, to release the token with.
+ * the queue, may outlast the pin: until the token is released, or the waiter has been polled or
+ * cancelled to its end, the limiter stays, and the same key gets it again, to do that with.
  *
  * Thread safety. Every function here may be called from any thread at any time,
  * except those that say otherwise. To get a limiter that is there, to find one and to put one

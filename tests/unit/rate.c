@@ -608,6 +608,47 @@ Test(rate, who_is_told_may_stand_in_the_queue_again)
 	weir_rate_destroy(again.rate);
 }
 
+struct taker {
+	struct weir_rate *rate;
+	struct weir_wait wait, other;
+	int answer, other_answer;
+	bool cancels;
+};
+
+static void take_in_callback(void *arg)
+{
+	struct taker *t = arg;
+
+	t->other_answer = weir_rate_poll(t->rate, &t->other);
+	t->answer = t->cancels ? weir_rate_cancel(t->rate, &t->wait)
+			       : weir_rate_poll(t->rate, &t->wait);
+}
+
+/* Both have their turn at once, and the other is told after this one. */
+Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
+{
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct weir_rate *rate = with_queue(10, 2);
+		struct taker taker = {.rate = rate, .cancels = cancels}, idle = {.rate = rate};
+
+		cr_assert_eq(drain(rate, 1), 1);
+		cr_assert_eq(weir_rate_enqueue(rate, &one, take_in_callback, &taker, &taker.wait),
+			     0);
+		cr_assert_eq(weir_rate_enqueue(rate, &one, take_in_callback, &idle, &taker.other),
+			     0);
+		idle.wait = taker.other;
+		clock_time += 200 * WEIR_MS;
+		(void)weir_rate_serve(rate);
+		clock_time += 200 * WEIR_MS;
+		(void)weir_rate_serve(rate);
+		cr_assert_eq(taker.answer, cancels ? -EALREADY : 0);
+		cr_assert_eq(taker.other_answer, -EAGAIN, "it has yet to be told, or to be served");
+		cr_assert_eq(idle.answer, 0);
+		cr_assert_eq(weir_rate_poll(rate, &taker.other), -EINVAL, "it has ended");
+		weir_rate_destroy(rate);
+	}
+}
+
 Test(rate, who_waits_gets_what_is_given_back)
 {
 	struct weir_rate *rate = with_queue(10, 2);

@@ -347,6 +347,44 @@ Test(registry, a_limiter_with_a_call_that_waits_stays)
 	end(r);
 }
 
+/* In shadow mode waiters are let through: then none waits, and nothing is in flight. */
+Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
+{
+	struct weir_settable_config settable = {.initial = 1};
+	struct weir_registry_config config;
+	struct weir_config limiter;
+	struct weir_registry *r;
+	struct weir_limiter *a, *b;
+	struct weir_token token;
+	struct weir_wait wait;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_settable;
+	limiter.limit_config = &settable;
+	limiter.queue = 1;
+	weir_registry_config_init(&config);
+	config.limiter = &limiter;
+	config.max = 1;
+	r = make(&config);
+	a = got(r, "a");
+	cr_assert_eq(weir_try_acquire(a, &token), 0);
+	cr_assert_eq(weir_enqueue(a, NULL, NULL, &wait), 0);
+	weir_shadow_set(a, true);
+	weir_release(a, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(a) + weir_waiting(a), 0);
+	weir_registry_put(r, a);
+	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has a place in the queue");
+	cr_assert_eq(got(r, "a"), a);
+	cr_assert_eq(weir_poll(a, &wait, &token), 0);
+	weir_registry_put(r, a);
+	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has not ended");
+	cr_assert_eq(got(r, "a"), a);
+	weir_release(a, &token, WEIR_SUCCESS);
+	weir_registry_put(r, a);
+	touch(r, "b");
+	end(r);
+}
+
 Test(registry, who_was_not_asked_for_lately_makes_room)
 {
 	struct weir_registry *r = make_small(4);

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 
 #include "tests/model/random.h"
 
@@ -255,6 +258,50 @@ Test(shed, who_is_shed_is_served_where_nobody_else_is)
 	cr_assert_eq(token[0].cost, 3);
 	weir_release(l, &token[0], WEIR_IGNORE);
 	weir_limiter_destroy(l);
+}
+
+struct loop {
+	struct weir_limiter *limiter;
+	struct weir_wait wait;
+	struct weir_token token;
+	sem_t told;
+	int answer, inside;
+};
+
+static void tell_loop(void *arg)
+{
+	struct loop *loop = arg;
+
+	sem_post(&loop->told);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	loop->inside = 1;
+}
+
+static void *poll_at_once(void *arg)
+{
+	struct loop *loop = arg;
+
+	sem_wait(&loop->told);
+	loop->answer = weir_poll(loop->limiter, &loop->wait, &loop->token);
+	cr_assert_eq(loop->inside, 1, "the callback has returned");
+	return NULL;
+}
+
+/* Who is told of a permit that was there at once finds it there too. */
+Test(shed, a_loop_that_is_told_may_poll_at_once, .timeout = 60)
+{
+	struct loop loop = {.limiter = overloaded(WEIR_SHED_STRICT, 8, 8), .answer = 1};
+	pthread_t thread;
+
+	sem_init(&loop.told, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, poll_at_once, &loop), 0);
+	cr_assert_eq(weir_enqueue_for(loop.limiter, &lowest, tell_loop, &loop, &loop.wait), 0);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_eq(loop.answer, 0);
+	weir_release(loop.limiter, &loop.token, WEIR_IGNORE);
+	cr_assert_eq(weir_inflight(loop.limiter), 0);
+	weir_limiter_destroy(loop.limiter);
 }
 
 /* Calls that hang end no window. Those that are refused meanwhile move the ranks on. */

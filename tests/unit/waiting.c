@@ -284,6 +284,86 @@ Test(waiting, a_callback_may_use_the_limiter)
 	weir_limiter_destroy(chain.limiter);
 }
 
+struct taker {
+	struct weir_limiter *limiter;
+	struct weir_wait wait, *other;
+	struct weir_token token;
+	bool cancels;
+	int answer, other_answer, calls;
+};
+
+static void take_in_callback(void *arg)
+{
+	struct taker *t = arg;
+	struct weir_token none;
+
+	t->calls++;
+	if (t->other != NULL)
+		t->other_answer = weir_poll(t->limiter, t->other, &none);
+	t->answer = t->cancels ? weir_cancel(t->limiter, &t->wait, &t->token)
+			       : weir_poll(t->limiter, &t->wait, &t->token);
+}
+
+/* The permit is there when the callback says so, for the callback as well; the slot is free then. */
+Test(waiting, a_callback_may_end_its_waiter, .timeout = 60)
+{
+	static const int answers[] = {0, -EALREADY};
+
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct weir_limiter *l = make(1, 2);
+		struct taker now = {.limiter = l, .cancels = cancels};
+		struct taker later = now;
+		struct weir_wait other;
+
+		cr_assert_eq(weir_enqueue(l, take_in_callback, &now, &now.wait), 0);
+		cr_assert_eq(now.answer, answers[cancels]);
+		cr_assert_eq(weir_poll(l, &now.wait, &later.token), -EINVAL, "it has ended");
+		cr_assert_eq(weir_enqueue(l, take_in_callback, &later, &later.wait), 0);
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &other), 0);
+		later.other = &other;
+		cr_assert_eq(later.calls, 0);
+		weir_release(l, &now.token, WEIR_SUCCESS);
+		cr_assert_eq(later.calls, 1);
+		cr_assert_eq(later.other_answer, -EAGAIN);
+		cr_assert_eq(later.answer, answers[cancels]);
+		weir_release(l, &later.token, WEIR_SUCCESS);
+		cr_assert_eq(weir_poll(l, &other, &later.token), 0);
+		weir_release(l, &later.token, WEIR_SUCCESS);
+		cr_assert_eq(weir_inflight(l), 0);
+		weir_limiter_destroy(l);
+	}
+}
+
+struct reuse {
+	struct taker taker;
+	struct weir_wait next;
+};
+
+static void take_and_stand_again(void *arg)
+{
+	struct reuse *again = arg;
+
+	take_in_callback(&again->taker);
+	cr_assert_eq(weir_enqueue(again->taker.limiter, NULL, NULL, &again->next), 0);
+}
+
+/* The slot's next use is its own: that the callback returns is nothing to it. */
+Test(waiting, a_slot_that_a_callback_has_freed_may_be_used_again, .timeout = 60)
+{
+	struct weir_limiter *l = make(1, 1);
+	struct reuse again = {.taker = {.limiter = l}};
+	struct weir_token token;
+
+	cr_assert_eq(weir_enqueue(l, take_and_stand_again, &again, &again.taker.wait), 0);
+	cr_assert_eq(again.taker.answer, 0);
+	cr_assert_eq(weir_poll(l, &again.next, &token), -EAGAIN);
+	weir_release(l, &again.taker.token, WEIR_SUCCESS);
+	cr_assert_eq(weir_poll(l, &again.next, &token), 0);
+	weir_release(l, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
 static weir_time stopped(const struct weir_clock *clock)
 {
 	(void)clock;
