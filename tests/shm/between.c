@@ -36,6 +36,7 @@ struct actor {
 struct scene {
 	const char *name;
 	uint32_t partitions;
+	uint32_t others;                             /* permits that the other holds */
 	void (*before)(struct weir_limiter *own);    /* what the other does first */
 	void (*act)(struct actor *a);                /* where the one is stopped */
 	void (*meanwhile)(struct weir_limiter *own); /* what the other does then */
@@ -63,6 +64,19 @@ static void halve_it(struct weir_limiter *own)
 static void open_it(struct weir_limiter *own)
 {
 	cap_at(own, LIMIT);
+}
+
+/* One call is in flight, more than there may be. */
+static void close_with_one(struct weir_limiter *own)
+{
+	open_it(own);
+	CHECK(weir_try_acquire(own, &held[0]) == 0);
+	close_it(own);
+}
+
+static void release_one(struct weir_limiter *own)
+{
+	weir_release(own, &held[0], WEIR_SUCCESS);
 }
 
 static void acquire_dear(struct actor *a)
@@ -140,6 +154,13 @@ static const struct scene scenes[] = {
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
+	{.name = "try while it is opened beside one",
+	 .others = 1,
+	 .before = close_with_one,
+	 .act = acquire_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = release_one},
 	{.name = "try while it is halved",
 	 .before = open_it,
 	 .act = acquire_dear,
@@ -158,6 +179,13 @@ static const struct scene scenes[] = {
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
+	{.name = "wait while it is opened beside one",
+	 .others = 1,
+	 .before = close_with_one,
+	 .act = wait_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = release_one},
 	{.name = "try while it is closed, parted",
 	 .partitions = 2,
 	 .before = open_it,
@@ -172,6 +200,14 @@ static const struct scene scenes[] = {
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
+	{.name = "try while it is opened, parted, beside one",
+	 .partitions = 2,
+	 .others = 1,
+	 .before = close_with_one,
+	 .act = acquire_dear,
+	 .meanwhile = open_it,
+	 .check = refused_or_whole,
+	 .after = release_one},
 	{.name = "try while it is halved, parted",
 	 .partitions = 2,
 	 .before = open_it,
@@ -180,6 +216,7 @@ static const struct scene scenes[] = {
 	 .check = all_there_is,
 	 .after = open_it},
 	{.name = "wait while shadow mode ends",
+	 .others = LIMIT,
 	 .before = fill_in_shadow,
 	 .act = acquire,
 	 .meanwhile = end_shadow,
@@ -253,14 +290,13 @@ static uint32_t inflight_of_partitions(const struct weir_limiter *own)
 
 static void check(const struct scene *scene, const struct actor *a, const struct weir_limiter *own)
 {
-	const uint32_t others = scene->before == fill_in_shadow ? LIMIT : 0;
 	const uint32_t its = a->answer == 0 ? a->token.cost : 0;
 
 	scene->check(a);
-	CHECK(weir_inflight(own) == others + its);
+	CHECK(weir_inflight(own) == scene->others + its);
 	CHECK(weir_waiting(own) == 0);
 	if (scene->partitions > 0)
-		CHECK(inflight_of_partitions(own) == its);
+		CHECK(inflight_of_partitions(own) == scene->others + its);
 }
 
 /* False: what it does is done before. */
@@ -276,6 +312,7 @@ static bool change_after(const struct scene *scene, unsigned steps, void *block,
 	if (child == 0)
 		be_stopped(scene, block, size, a);
 	CHECK(waitpid(child, &status, 0) == child && is_stopped_by(status, SIGSTOP));
+	CHECK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_EXITKILL) == 0);
 	scene->before(own);
 	going = step(child, steps);
 	scene->meanwhile(own);
