@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/cancel.h"
+
 #define BEGAN_BITS 21
 #define SPACE_BITS 20
 #define PID_SHIFT  (BEGAN_BITS + SPACE_BITS)
@@ -70,18 +72,28 @@ static bool parse(const char *text, struct sight *sight)
 	return true;
 }
 
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count;
+
+	if (fd < 0)
+		return -1;
+	count = read(fd, text, size);
+	close(fd);
+	return count;
+}
+
 static bool look(int32_t pid, struct sight *sight)
 {
 	char path[32], text[1024];
 	ssize_t size;
-	int fd;
+	int cancel;
 
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	cancel = cancel_hold();
+	size = read_file(path, text, sizeof(text) - 1);
+	cancel_release(cancel);
 	if (size <= 0)
 		return false;
 	text[size] = '\0';

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/cancel.h"
 #include "lib/idle.h"
 #include "lib/internal.h"
 #include "lib/probes.h"
@@ -268,10 +269,13 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 static double cpu_now(const struct weir_limiter *l)
 {
 	double cpu;
+	int cancel;
 
 	if ((l->ops->flags & WEIR_LIMIT_CPU) == 0 || l->cpu == NULL)
 		return 0;
+	cancel = cancel_hold();
 	cpu = l->cpu->read(l->cpu);
+	cancel_release(cancel);
 	if (!(cpu > 0))
 		return 0;
 	return cpu < 1 ? cpu : 1;
@@ -328,6 +332,14 @@ static void fill_numbers(const struct weir_limiter *l, struct weir_report *repor
 		l->ops->observe(l->state, report->numbers);
 }
 
+static void tell_observer(const struct weir_limiter *l, const struct weir_report *report)
+{
+	const int cancel = cancel_hold();
+
+	l->observer.window(l->observer.arg, report);
+	cancel_release(cancel);
+}
+
 /* Let the limit look at a window that this thread owns, and let go of it. */
 static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
@@ -359,7 +371,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	PROBE_WINDOW(l, w->limit, report->limit, w->inflight_max, (int64_t)w->rtt,
 		     w->dropped + w->timed_out);
 	if (l->observer.window != NULL)
-		l->observer.window(l->observer.arg, report);
+		tell_observer(l, report);
 	sampler_open(&l->sampling, now);
 }
 

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "lib/cancel.h"
 #include "lib/rate.h"
 #include "lib/telling.h"
 
@@ -158,13 +159,18 @@ void line_serve(struct weir_rate *r, weir_time now, bool rouse)
 {
 	const uint32_t told = serve(r, now);
 	bool sooner;
+	int cancel;
 
 	set_watch(r, rouse);
 	sooner = rouse && r->sooner != NULL && r->line.head != NIL;
 	pthread_mutex_unlock(&r->lock);
+	if (told == NIL && !sooner)
+		return;
+	cancel = cancel_hold();
 	tell(r, told);
 	if (sooner)
 		r->sooner(r->sooner_arg);
+	cancel_release(cancel);
 }
 
 weir_time weir_rate_serve(struct weir_rate *r)

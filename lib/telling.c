@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "lib/cancel.h"
+
 struct telling {
 	const struct telling *outer;
 	const void *place;
@@ -17,10 +19,12 @@ static _Thread_local const struct telling *innermost;
 void telling_run(const void *place, uint32_t stamp, weir_granted_fn *granted, void *arg)
 {
 	const struct telling it = {.outer = innermost, .place = place, .stamp = stamp};
+	const int cancel = cancel_hold();
 
 	innermost = &it;
 	granted(arg);
 	innermost = it.outer;
+	cancel_release(cancel);
 }
 
 bool telling_here(const void *place, uint32_t stamp)
