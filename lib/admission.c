@@ -5,7 +5,6 @@
 #include "lib/admission.h"
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include "lib/errand.h"
@@ -35,7 +34,7 @@ void admission_init(const struct admission *a, const struct admission_config *co
 	gate_init(a->gate, limit);
 	for (uint32_t i = 0; i < config->count; i++)
 		part_init(&a->parts[i], &config->partitions[i]);
-	admission_retune(a, false);
+	admission_retune(a);
 }
 
 uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank)
@@ -312,12 +311,22 @@ static void retune_all(const struct admission *a)
 	} while (!errand_done(&a->room->retuning));
 }
 
-void admission_retune(const struct admission *a, bool wait)
+void admission_retune(const struct admission *a)
 {
 	if (errand_begin(&a->room->retuning, a->owner))
 		retune_all(a);
-	while (wait && errand_pending(&a->room->retuning))
-		sched_yield();
+}
+
+bool admission_is_tuned(const struct admission *a, uint32_t *owner)
+{
+	return !errand_pending(&a->room->retuning, owner);
+}
+
+/* Asked for afterwards: if the owner went on meanwhile, what was stored here may be the old. */
+void admission_retune_beside(const struct admission *a)
+{
+	retune(a);
+	admission_retune(a);
 }
 
 void admission_inherit(const struct admission *a, uint32_t dead)

@@ -301,11 +301,21 @@ bool admission_keeps(const struct admission *a);
 bool admission_lapse(const struct admission *a, weir_time now);
 
 /*
- * Bring the gate's limit, and all guarantees and caps, to what is learned and configured.
- * Waits for a thread that is at it only if told to. Afterwards, drain the queue if
+ * Bring the gate's limit, and all guarantees and caps, to what is learned and configured. If
+ * another thread is at it, it is asked to do that again. Afterwards, drain the queue if
  * somebody waits.
  */
-void admission_retune(const struct admission *a, bool wait);
+void admission_retune(const struct admission *a);
+
+/* Whether it has been done. If not, a thread of process *owner is at it. */
+bool admission_is_tuned(const struct admission *a, uint32_t *owner);
+
+/*
+ * The same beside a process that is at it and does not go on. What that one is about to store may
+ * be old, and is in force for an instant when it goes on: then it finds that it has been asked to
+ * do it again. Only where a limiter is shared: its permits are not lent.
+ */
+void admission_retune_beside(const struct admission *a);
 
 /* Go on with what a dead process was at. */
 void admission_inherit(const struct admission *a, uint32_t dead);

@@ -10,6 +10,7 @@
  * pending  begin: CAS         acq_rel  each other: what a run leaves behind, and what
  * pending  done: CAS          acq_rel  was done before each asking, passes on to the next run
  * pending  inherit: CAS       acq_rel  the same, but for what its dead owner had in hand
+ * pending  pending: load      acquire  end: what has been done
  *
  * The thread that raises pending from zero does the errand, and runs it again as long as that was
  * asked for meanwhile; all others leave at once. Askings are not counted: however many there are
@@ -78,10 +79,13 @@ static inline bool errand_done(_Atomic uint64_t *pending)
 	return !again;
 }
 
-/* Whether somebody is at it. Acquire: what he has done, if not. */
-static inline bool errand_pending(const _Atomic uint64_t *pending)
+/* Whether a thread is at it, and whose. Acquire: what was done, if none is. */
+static inline bool errand_pending(const _Atomic uint64_t *pending, uint32_t *owner)
 {
-	return errand_asked(atomic_load_explicit(pending, memory_order_acquire)) != 0;
+	const uint64_t word = atomic_load_explicit(pending, memory_order_acquire);
+
+	*owner = errand_owner(word);
+	return errand_asked(word) != 0;
 }
 
 /* If it is that owner's, who is dead, it is the caller's from now on: as errand_begin(). */

@@ -21,6 +21,7 @@
 #include "lib/cancel.h"
 #include "lib/idle.h"
 #include "lib/internal.h"
+#include "lib/outwait.h"
 #include "lib/probes.h"
 
 /* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
@@ -256,9 +257,25 @@ int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call
 	return try_acquire(l, call, &now, __builtin_return_address(0), token);
 }
 
+/* Wait until the thread that is at it, if there is one, has put in force what there is now. */
+static void await_tuning(struct weir_limiter *l)
+{
+	struct outwait outwait = outwait_begin();
+	uint32_t owner;
+
+	while (!admission_is_tuned(&l->admission, &owner)) {
+		if (outwait_longer(l, &outwait, owner))
+			continue;
+		admission_retune_beside(&l->admission);
+		return;
+	}
+}
+
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 {
-	admission_retune(&l->admission, wait);
+	admission_retune(&l->admission);
+	if (wait)
+		await_tuning(l);
 	if (l->admission.count > 0 || admission_waiting(&l->admission) > 0)
 		queue_drain(&l->queueing, now);
 }

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "lib/internal.h"
+#include "lib/outwait.h"
 #include "lib/params.h"
 
 /* What a structure is like. */
@@ -155,6 +156,18 @@ static int read_memory(const void *buffer, size_t size, struct memory *memory, c
 	return 0;
 }
 
+/* Own the window. False: another process does, and does not go on. */
+static bool hold(struct weir_limiter *l, uint64_t *due)
+{
+	struct outwait outwait = outwait_begin();
+	uint32_t owner;
+
+	while (!sampler_hold(&l->sampling, due, &owner))
+		if (!outwait_longer(l, &outwait, owner))
+			return false;
+	return true;
+}
+
 static int save(struct weir_limiter *l, void *buffer, size_t size)
 {
 	unsigned char *bytes = buffer;
@@ -173,7 +186,8 @@ static int save(struct weir_limiter *l, void *buffer, size_t size)
 	if (size < head.size)
 		return -ENOSPC;
 	memcpy(head.name, l->ops->name, strlen(l->ops->name));
-	due = sampler_hold(&l->sampling);
+	if (!hold(l, &due))
+		return -EAGAIN;
 	head.limit = admission_limit(&l->admission);
 	head.random = l->brain->random;
 	head.rtt_smoothed = l->sampling.sampler->rtt_smoothed;
@@ -360,7 +374,10 @@ static int load(struct weir_limiter *l, const void *buffer, size_t size, weir_du
 	if (r != 0)
 		return r;
 
-	due = sampler_hold(&l->sampling);
+	if (!hold(l, &due)) {
+		explain(why, why_size, "Another process is closing a window, and is stopped.");
+		return -EAGAIN;
+	}
 	limit = take_up(l, &memory, use, config);
 	atomic_store_explicit(&l->admission.room->learned, limit, memory_order_relaxed);
 	sampler_let_go(&l->sampling, due);

@@ -6,10 +6,10 @@
 #include "lib/partition.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #include "lib/internal.h"
+#include "lib/outwait.h"
 #include "lib/params.h"
 
 #define UNKNOWN "unknown"
@@ -154,15 +154,21 @@ static int merge(const struct weir_limiter *l, const struct weir_partition *part
 	return partition_check(all, l->admission.count, why, why_size);
 }
 
-static void lock_settings(const struct admission *a)
+/* False: another process is changing them, and does not go on. */
+static bool lock_settings(struct weir_limiter *l)
 {
-	uint32_t nobody = 0;
+	const struct admission *a = &l->admission;
+	struct outwait outwait = outwait_begin();
+	uint32_t setter = 0;
 
-	while (!atomic_compare_exchange_weak_explicit(&a->room->setting, &nobody, a->owner + 1,
-						      memory_order_acquire, memory_order_relaxed)) {
-		nobody = 0;
-		sched_yield();
+	while (!atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, a->owner + 1,
+							memory_order_acquire,
+							memory_order_relaxed)) {
+		if (!outwait_longer(l, &outwait, setter - 1))
+			return false;
+		setter = 0;
 	}
+	return true;
 }
 
 static void unlock_settings(const struct admission *a)
@@ -185,7 +191,11 @@ int weir_partitions_set(struct weir_limiter *l, const struct weir_partition *par
 			      (unsigned)count);
 	if (partition_check_names(partitions, count, why, why_size) != 0)
 		return -EINVAL;
-	lock_settings(&l->admission);
+	if (!lock_settings(l)) {
+		explain(why, why_size,
+			"Another process is changing the partitions, and is stopped.");
+		return -EAGAIN;
+	}
 	r = merge(l, partitions, count, all, why, why_size);
 	for (uint32_t i = 0; r == 0 && i < l->admission.count; i++)
 		set_settings(&l->admission.parts[i], &all[i]);

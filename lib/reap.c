@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/cancel.h"
+
 #define RELAXED memory_order_relaxed
 
 /* How long an audit takes at least, and how many exact looks. */
@@ -17,7 +19,10 @@
 /* Tries of an exact look. */
 #define TRIES 200
 
-/* Who leaves waits so often for who reaps, a millisecond each; then he leaves as the dead do. */
+/*
+ * A process that leaves waits for the reaper, which may be stopped: so often, a millisecond each.
+ * Then it leaves as the dead do.
+ */
 #define PATIENCE 2000
 
 void audit_init(struct audit *audit)
@@ -25,17 +30,18 @@ void audit_init(struct audit *audit)
 	memset(audit, 0, sizeof(*audit));
 }
 
-/* True: it is ours. *heir: whoever had it has died in the middle. */
-static bool lock(struct leasing *l, uint64_t evicted, bool *heir)
+/* Whether nobody reaps: 0 in *before, or the identity of a reaper that has died in the middle. */
+static bool is_free(const struct leasing *l, uint64_t evicted, uint64_t *before)
 {
-	_Atomic uint64_t *word = &l->audit->reaper;
-	uint64_t reaper = atomic_load_explicit(word, RELAXED);
+	*before = atomic_load_explicit(&l->audit->reaper, RELAXED);
+	return *before == 0 || *before == evicted || lease_fate(*before, l->self) == DEAD;
+}
 
-	*heir = reaper != 0;
-	if (reaper != 0 && reaper != evicted && lease_fate(reaper, l->self) != DEAD)
-		return false;
-	return atomic_compare_exchange_strong_explicit(word, &reaper, l->self, memory_order_acq_rel,
-						       RELAXED);
+static bool lock(struct leasing *l, uint64_t evicted, uint64_t *before)
+{
+	return is_free(l, evicted, before) &&
+	       atomic_compare_exchange_strong_explicit(&l->audit->reaper, before, l->self,
+						       memory_order_acq_rel, RELAXED);
 }
 
 static void unlock(struct leasing *l)
@@ -60,8 +66,8 @@ static void count_calls(const struct weir_limiter *l, uint64_t calls)
 				  memory_order_release);
 }
 
-/* What a process was at that one does at a time: mended, and gone on with. */
-static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
+/* What a process was at that others wait for: a window, ranks, settings. Calls nobody back. */
+static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	if (sampler_inherit(&l->sampling, dead)) {
 		limiter_mend(l);
@@ -69,6 +75,12 @@ static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
 	}
 	shed_inherit(&l->shedding, dead);
 	admission_inherit(&l->admission, dead);
+}
+
+/* All that one does at a time and that a process was at: mended, and gone on with. */
+static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
+{
+	inherit_tasks(l, dead, now);
 	queue_inherit(&l->queueing, dead, now);
 }
 
@@ -137,21 +149,50 @@ static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
 	return permits;
 }
 
-static void bury_dead(struct weir_limiter *l, weir_time now, uint32_t evicted,
-		      struct weir_shm_reaped *reaped)
+/* Who seems to be dead, by the numbers of their leases: a bit each. */
+struct roll {
+	uint64_t dead[LEASES_MAX / 64];
+	uint32_t foreign;
+};
+
+static uint64_t identity_of(const struct leasing *l, uint32_t number)
+{
+	return atomic_load_explicit(&l->leases[number - 1].identity, RELAXED);
+}
+
+/* The kernel is asked about each, which takes its time: so without the lock. */
+static void call_roll(const struct leasing *l, struct roll *roll)
+{
+	*roll = (struct roll){.foreign = 0};
+	for (uint32_t number = 1; number <= l->count; number++) {
+		const uint64_t identity = identity_of(l, number);
+		const enum fate fate = identity != 0 ? lease_fate(identity, l->self) : ALIVE;
+
+		roll->foreign += fate == FOREIGN;
+		if (fate == DEAD)
+			roll->dead[(number - 1) / 64] |= UINT64_C(1) << (number - 1) % 64;
+	}
+}
+
+/* Another may have reaped meanwhile, and the lease may be a living one's: so it is asked again. */
+static bool is_dead(const struct leasing *l, const struct roll *roll, uint32_t number,
+		    uint64_t evicted)
+{
+	const uint64_t identity = identity_of(l, number);
+	const bool seemed = (roll->dead[(number - 1) / 64] >> (number - 1) % 64 & 1) != 0;
+
+	if (identity == 0)
+		return false;
+	return identity == evicted || (seemed && lease_fate(identity, l->self) == DEAD);
+}
+
+static void bury_dead(struct weir_limiter *l, weir_time now, const struct roll *roll,
+		      uint64_t evicted, struct weir_shm_reaped *reaped)
 {
 	struct audit *audit = l->leasing.audit;
 
 	for (uint32_t number = 1; number <= l->leasing.count; number++) {
-		const uint64_t identity = atomic_load_explicit(
-			&l->leasing.leases[number - 1].identity, RELAXED);
-		enum fate fate;
-
-		if (identity == 0)
-			continue;
-		fate = number == evicted ? DEAD : lease_fate(identity, l->leasing.self);
-		reaped->foreign += fate == FOREIGN;
-		if (fate != DEAD)
+		if (!is_dead(&l->leasing, roll, number, evicted))
 			continue;
 		audit->due = DUE_AUDIT;
 		audit->recount = 1;
@@ -364,23 +405,34 @@ static uint32_t go_on_with_audit(struct weir_limiter *l, weir_time now)
 	return end_audit(l, now);
 }
 
-int reap(struct weir_limiter *l, weir_time now, uint32_t evicted, struct weir_shm_reaped *reaped)
+/* Become the reaper, and go on with what one was at that has died. */
+static bool begin(struct weir_limiter *l, uint64_t evicted, weir_time now)
 {
-	const uint64_t identity = evicted == 0 ? 0
-					       : atomic_load_explicit(
-							 &l->leasing.leases[evicted - 1].identity,
-							 RELAXED);
-	bool heir;
+	uint64_t before;
+
+	if (!lock(&l->leasing, evicted, &before))
+		return false;
+	if (before == 0)
+		return true;
+	inherit(l, REAPER, now);
+	ask_for_all(l, now);
+	l->leasing.audit->recount = 1;
+	return true;
+}
+
+int reap(struct weir_limiter *l, weir_time now, uint32_t number, struct weir_shm_reaped *reaped)
+{
+	uint64_t evicted = number != 0 ? identity_of(&l->leasing, number) : 0, before;
+	struct roll roll;
 
 	*reaped = (struct weir_shm_reaped){.processes = 0};
-	if (!lock(&l->leasing, identity, &heir))
+	if (!is_free(&l->leasing, evicted, &before))
 		return -EAGAIN;
-	if (heir) {
-		inherit(l, REAPER, now);
-		ask_for_all(l, now);
-		l->leasing.audit->recount = 1;
-	}
-	bury_dead(l, now, evicted, reaped);
+	call_roll(&l->leasing, &roll);
+	if (!begin(l, evicted, now))
+		return -EAGAIN;
+	reaped->foreign = roll.foreign;
+	bury_dead(l, now, &roll, evicted, reaped);
 	if (l->leasing.audit->recount != 0 && queue_recount(&l->queueing, now))
 		l->leasing.audit->recount = 0;
 	reaped->found = go_on_with_audit(l, now);
@@ -388,20 +440,45 @@ int reap(struct weir_limiter *l, weir_time now, uint32_t evicted, struct weir_sh
 	return 0;
 }
 
+/* Whose number that is; 0: nobody's. Only a reaper has the number of those without a lease. */
+static uint64_t owner_of(const struct leasing *l, uint32_t number)
+{
+	if (number == REAPER)
+		return atomic_load_explicit(&l->audit->reaper, RELAXED);
+	return number >= 1 && number <= l->count ? identity_of(l, number) : 0;
+}
+
+/*
+ * With the reaper's word, as none but a reaper frees a lease: what has the dead one's number is the
+ * dead one's. If a reaper has died its word is put back, as what it left is more than is done here.
+ */
+bool reap_stand_in(struct weir_limiter *l, uint32_t number, weir_time now)
+{
+	const uint64_t dead = owner_of(&l->leasing, number);
+	uint64_t before;
+
+	if (dead == 0 || lease_fate(dead, l->leasing.self) != DEAD ||
+	    !lock(&l->leasing, 0, &before))
+		return false;
+	if (number == REAPER ? before == dead : identity_of(&l->leasing, number) == dead)
+		inherit_tasks(l, number, now);
+	atomic_store_explicit(&l->leasing.audit->reaper, before, memory_order_release);
+	return true;
+}
+
 void reap_own(struct weir_limiter *l, weir_time now)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	bool heir;
+	const int cancel = cancel_hold();
+	bool mine = begin(l, 0, now);
 
-	for (int i = 0; !lock(&l->leasing, 0, &heir); i++) {
-		if (i == PATIENCE)
-			return;
+	for (int i = 0; !mine && i < PATIENCE; i++) {
 		nanosleep(&pause, NULL);
+		mine = begin(l, 0, now);
 	}
-	if (heir) {
-		inherit(l, REAPER, now);
-		l->leasing.audit->recount = 1;
+	if (mine) {
+		(void)bury(l, l->leasing.number, now);
+		unlock(&l->leasing);
 	}
-	(void)bury(l, l->leasing.number, now);
-	unlock(&l->leasing);
+	cancel_release(cancel);
 }

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 /*
@@ -675,22 +674,21 @@ bool sampler_inherit(const struct sampling *s, uint32_t dead)
 						       memory_order_acquire, RELAXED);
 }
 
-uint64_t sampler_hold(const struct sampling *s)
+bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
 {
 	struct sampler *sampler = s->sampler;
-	uint64_t due = atomic_load_explicit(&sampler->due, RELAXED);
 
+	*due = atomic_load_explicit(&sampler->due, RELAXED);
 	if (atomic_load_explicit(s->closing, RELAXED) == self())
-		return due;
+		return true;
 	do {
-		while ((due & DUE_BUSY) != 0) {
-			sched_yield();
-			due = atomic_load_explicit(&sampler->due, RELAXED);
-		}
-	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, &due, busy(s->owner),
+		*owner = (uint32_t)(*due >> 1);
+		if ((*due & DUE_BUSY) != 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, due, busy(s->owner),
 							memory_order_acquire, RELAXED));
 	set_closing(s, self());
-	return due;
+	return true;
 }
 
 void sampler_let_go(const struct sampling *s, uint64_t due)

@@ -58,8 +58,9 @@
  * Why nobody waits: the window is owned through a bit in its deadline. Who finds
  * it due sets the bit or, finding it set, leaves: the owner, or the next sample
  * after it, sees the same words.
- * Only who wants what was learned, and no window, waits for the owner (sampler_hold()). To
- * wait for himself would be for ever, hence the word closing: the owner calls back, and who
+ * A thread that wants what was learned, and no window, has to ask again (sampler_hold()); how often,
+ * and what if the owner is stopped or dead, is its caller's affair (lib/outwait.h). To
+ * wait for itself would be for ever, hence the word closing: the owner calls back, and what
  * is called back may want it. It names a thread of this process, so it is the process's own.
  */
 #ifndef WEIR_LIB_SAMPLER_H
@@ -242,10 +243,10 @@ void sampler_open(const struct sampling *s, weir_time now);
 
 /*
  * Own the window for an instant, to see or replace what was learned; it is not closed,
- * and is due when it was. Waits for another thread that owns it. A thread that owns it
- * already, in a callback, goes on owning it. What it returns is for sampler_let_go().
+ * and is due when it was. A thread that owns it already, in a callback, goes on owning it.
+ * *due is for sampler_let_go(). False: another has it, of the process *owner.
  */
-uint64_t sampler_hold(const struct sampling *s);
+bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner);
 void sampler_let_go(const struct sampling *s, uint64_t due);
 
 /* Own the window that a dead process owned. False: it owned none. Then sampler_open(). */
