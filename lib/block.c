@@ -17,6 +17,7 @@
 
 #include <weir/limits.h>
 
+#include "lib/cancel.h"
 #include "lib/memory.h"
 #include "lib/params.h"
 
@@ -91,19 +92,28 @@ static uint64_t layout_signature(void)
 	       WEIR_VERSION_HEX;
 }
 
+static ssize_t read_boot_id(char *text, size_t room)
+{
+	const int cancel = cancel_hold();
+	const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t size = 0;
+
+	if (fd >= 0) {
+		size = read(fd, text, room);
+		close(fd);
+	}
+	cancel_release(cancel);
+	return size;
+}
+
 /* Times mean the same to processes of one run of the machine and of one time namespace. */
 static uint64_t clock_signature(void)
 {
 	char text[64] = "";
 	struct stat space = {.st_ino = 0};
 	uint64_t hash = MEMORY_HASH_BEGIN, inode = 0;
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t size = 0;
+	const ssize_t size = read_boot_id(text, sizeof(text));
 
-	if (fd >= 0) {
-		size = read(fd, text, sizeof(text));
-		close(fd);
-	}
 	if (stat("/proc/self/ns/time", &space) == 0)
 		inode = space.st_ino;
 	hash = memory_hash(hash, text, size > 0 ? (size_t)size : 0);

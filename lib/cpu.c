@@ -30,6 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/cancel.h"
 #include "lib/clock.h"
 #include "lib/cpu.h"
 
@@ -376,13 +377,12 @@ static int read_config(const struct weir_cpu_config *given, struct weir_cpu_conf
 	return strlen(c->root) < CPU_ROOT_MAX ? 0 : -EINVAL;
 }
 
-int weir_cpu_create(const struct weir_cpu_config *config, struct weir_cpu **made)
+static int make(const struct weir_cpu_config *config, struct weir_cpu **made)
 {
 	struct weir_cpu_config c;
 	struct weir_cpu *cpu;
 	int error = read_config(config, &c);
 
-	*made = NULL;
 	if (error != 0)
 		return error;
 	cpu = malloc(sizeof(*cpu));
@@ -408,9 +408,29 @@ int weir_cpu_create(const struct weir_cpu_config *config, struct weir_cpu **made
 	return 0;
 }
 
+int weir_cpu_create(const struct weir_cpu_config *config, struct weir_cpu **made)
+{
+	const int cancel = cancel_hold();
+	int error;
+
+	*made = NULL;
+	error = make(config, made);
+	cancel_release(cancel);
+	return error;
+}
+
 const struct weir_gauge *weir_cpu_gauge(const struct weir_cpu *cpu)
 {
 	return &cpu->gauge;
+}
+
+static void end_thread(struct weir_cpu *cpu)
+{
+	const int cancel = cancel_hold();
+
+	sem_post(&cpu->end);
+	pthread_join(cpu->thread, NULL);
+	cancel_release(cancel);
 }
 
 void weir_cpu_destroy(struct weir_cpu *cpu)
@@ -418,10 +438,8 @@ void weir_cpu_destroy(struct weir_cpu *cpu)
 	if (cpu == NULL)
 		return;
 	/* A fork's child has a copy of all this, but not the thread. */
-	if (cpu->maker == getpid()) {
-		sem_post(&cpu->end);
-		pthread_join(cpu->thread, NULL);
-	}
+	if (cpu->maker == getpid())
+		end_thread(cpu);
 	sem_destroy(&cpu->end);
 	free(cpu);
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/cancel.h"
 #include "lib/shm.h"
 
 #define IN_HEAD(field)                                                                             \
@@ -54,7 +55,7 @@ static bool has_block(int folder, const struct dirent *entry, struct stat *file)
 	return has;
 }
 
-int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file), void *arg)
+static int visit_files(bool (*visit)(void *arg, const struct weir_shm_file *file), void *arg)
 {
 	DIR *folder = opendir(SHM_FOLDER);
 	const struct dirent *entry;
@@ -81,6 +82,15 @@ int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *fi
 			break;
 	}
 	closedir(folder);
+	return visited;
+}
+
+int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file), void *arg)
+{
+	const int cancel = cancel_hold();
+	const int visited = visit_files(visit, arg);
+
+	cancel_release(cancel);
 	return visited;
 }
 

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/cancel.h"
 #include "lib/params.h"
 #include "lib/trust.h"
 
@@ -263,7 +264,7 @@ static int keep_mapping(int r, void *block, size_t size, struct weir_limiter *li
 	return 0;
 }
 
-int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
+static int open_name(const char *name, uint32_t owner, unsigned mode,
 		     const struct weir_config *config, uint32_t members,
 		     struct weir_limiter **limiter, char *why, size_t why_size)
 {
@@ -272,7 +273,6 @@ int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
 	size_t size;
 	int fd, r;
 
-	*limiter = NULL;
 	fd = open_or_make(name, &trust, (mode_t)mode, config, members, why, why_size);
 	if (fd < 0)
 		return fd;
@@ -283,13 +283,27 @@ int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
 	return keep_mapping(r, block, size, *limiter);
 }
 
+/* A thread that is cancelled in between would leave a file open, or memory mapped. */
+int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
+		     const struct weir_config *config, uint32_t members,
+		     struct weir_limiter **limiter, char *why, size_t why_size)
+{
+	const int cancel = cancel_hold();
+	int r;
+
+	*limiter = NULL;
+	r = open_name(name, owner, mode, config, members, limiter, why, why_size);
+	cancel_release(cancel);
+	return r;
+}
+
 int weir_shm_open(const char *name, unsigned mode, const struct weir_config *config,
 		  uint32_t members, struct weir_limiter **limiter, char *why, size_t why_size)
 {
 	return weir_shm_open_of(name, 0, mode, config, members, limiter, why, why_size);
 }
 
-int weir_shm_look_of(const char *name, uint32_t owner, struct weir_limiter **limiter, char *why,
+static int look_name(const char *name, uint32_t owner, struct weir_limiter **limiter, char *why,
 		     size_t why_size)
 {
 	const struct trust trust = trust_to_look(owner);
@@ -298,7 +312,6 @@ int weir_shm_look_of(const char *name, uint32_t owner, struct weir_limiter **lim
 	size_t size;
 	int fd, r;
 
-	*limiter = NULL;
 	if (!find_path(name, path))
 		return fail("cannot be opened", name, EINVAL, why, why_size);
 	fd = open_file(path, name, O_RDONLY, &trust, why, why_size);
@@ -309,6 +322,18 @@ int weir_shm_look_of(const char *name, uint32_t owner, struct weir_limiter **lim
 		return r;
 	r = weir_shm_observe(block, size, limiter, why, why_size);
 	return keep_mapping(r, block, size, *limiter);
+}
+
+int weir_shm_look_of(const char *name, uint32_t owner, struct weir_limiter **limiter, char *why,
+		     size_t why_size)
+{
+	const int cancel = cancel_hold();
+	int r;
+
+	*limiter = NULL;
+	r = look_name(name, owner, limiter, why, why_size);
+	cancel_release(cancel);
+	return r;
 }
 
 int weir_shm_look(const char *name, struct weir_limiter **limiter, char *why, size_t why_size)

@@ -52,6 +52,7 @@
 
 #include <weir/limits.h>
 
+#include "lib/cancel.h"
 #include "lib/idle.h"
 #include "lib/layout.h"
 #include "lib/params.h"
@@ -438,6 +439,7 @@ size_t weir_registry_visit(struct weir_registry *r,
 					 struct weir_limiter *limiter),
 			   void *arg)
 {
+	const int cancel = cancel_hold();
 	unsigned char key[KEY_WORDS * 8];
 	size_t visited = 0;
 	bool more = true;
@@ -452,6 +454,7 @@ size_t weir_registry_visit(struct weir_registry *r,
 		more = visit(arg, key, read_key(slot, key), limiter_in(slot));
 		weir_registry_put(r, limiter_in(slot));
 	}
+	cancel_release(cancel);
 	return visited;
 }
 
