@@ -191,16 +191,22 @@ static void employ(uint32_t number, uint64_t *random)
 	table->worker[number - 1].pid = pid;
 }
 
-/* Its seats are free before its permits can be. */
+/*
+ * Its seats are free before its permits can be: as soon as it is dead others may reap it. So it is
+ * stopped first. Then it sits down no more, and its permits are its own as long as it is not dead.
+ */
 static void dismiss(uint32_t number)
 {
 	pid_t pid = table->worker[number - 1].pid;
+	int status;
 
-	CHECK(kill(pid, SIGKILL) == 0);
-	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(kill(pid, SIGSTOP) == 0);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
 	for (unsigned i = 0; i < LIMIT; i++)
 		if ((atomic_load(&table->seat[i]) & WHO) == number)
 			atomic_fetch_and(&table->seat[i], ~WHO);
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
 static void reap(struct weir_limiter *limiter)
