@@ -7,16 +7,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cancel.h"
+
 bool batcher_wait(struct weir_batcher *b, pthread_cond_t *cond, weir_time deadline)
 {
 	const struct timespec until = {
 		.tv_sec = (time_t)(deadline / WEIR_S),
 		.tv_nsec = (long)(deadline % WEIR_S),
 	};
+	const int cancel = cancel_hold();
+	bool in_time;
 
 	if (deadline == WEIR_FOREVER)
-		return pthread_cond_wait(cond, &b->lock) == 0;
-	return pthread_cond_timedwait(cond, &b->lock, &until) != ETIMEDOUT;
+		in_time = pthread_cond_wait(cond, &b->lock) == 0;
+	else
+		in_time = pthread_cond_timedwait(cond, &b->lock, &until) != ETIMEDOUT;
+	cancel_release(cancel);
+	return in_time;
 }
 
 /* Handing over. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
+
 #define BUFFER         10000
 #define BATCHES        1024
 #define BATCHES_MAX    65535
@@ -162,6 +164,7 @@ int weir_batcher_create(const struct weir_batcher_config *config, struct weir_ba
 int weir_batcher_destroy(struct weir_batcher *b)
 {
 	bool idle;
+	int cancel;
 
 	if (b == NULL)
 		return 0;
@@ -174,8 +177,10 @@ int weir_batcher_destroy(struct weir_batcher *b)
 	pthread_mutex_unlock(&b->lock);
 	if (!idle)
 		return -EBUSY;
+	cancel = cancel_hold();
 	if (b->config.by_hand == 0)
 		pthread_join(b->thread, NULL);
+	cancel_release(cancel);
 	pthread_cond_destroy(&b->room);
 	pthread_cond_destroy(&b->idle);
 	pthread_cond_destroy(&b->work);

@@ -3,6 +3,7 @@
  * tell what is needed.
  */
 #include "batcher.h"
+#include "cancel.h"
 
 #include <string.h>
 
@@ -324,6 +325,7 @@ weir_time weir_batcher_turn(struct weir_batcher *b)
 {
 	struct turn t = {.now = time_now(b), .open = NIL, .told = NIL};
 	weir_time next;
+	int cancel;
 
 	t.last = &t.told;
 	pthread_mutex_lock(&b->lock);
@@ -333,7 +335,10 @@ weir_time weir_batcher_turn(struct weir_batcher *b)
 	audit_if_due(b, &t);
 	want_if_due(b, &t);
 	pthread_mutex_unlock(&b->lock);
+	/* What is not told yet is in nobody else's hands. */
+	cancel = cancel_hold();
 	tell_all(b, &t);
+	cancel_release(cancel);
 	pthread_mutex_lock(&b->lock);
 	next = next_time(b);
 	pthread_mutex_unlock(&b->lock);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "parts.h"
 #include "store.h"
 
@@ -112,16 +113,19 @@ static weir_time step(struct weir_fleet *f)
 
 weir_time weir_fleet_step(struct weir_fleet *f)
 {
+	const int cancel = cancel_hold();
 	weir_time next;
 
 	pthread_mutex_lock(&f->lock);
 	next = step(f);
 	pthread_mutex_unlock(&f->lock);
+	cancel_release(cancel);
 	return next;
 }
 
 int weir_fleet_refresh(struct weir_fleet *f)
 {
+	const int cancel = cancel_hold();
 	int r;
 
 	pthread_mutex_lock(&f->lock);
@@ -129,6 +133,7 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	end_leases(f, fleet_now(f));
 	r = refresh(f);
 	pthread_mutex_unlock(&f->lock);
+	cancel_release(cancel);
 	return r;
 }
 
@@ -388,21 +393,21 @@ int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **
 		    size_t why_size)
 {
 	struct weir_fleet_config defaults;
+	const int cancel = cancel_hold();
 	char text[WHY_SIZE] = "";
 	int r;
 
 	*fleet = NULL;
 	weir_fleet_config_init(&defaults);
 	r = open_fleet(config != NULL ? config : &defaults, fleet, text);
+	cancel_release(cancel);
 	if (why != NULL && why_size > 0)
 		(void)snprintf(why, why_size, "%s", text);
 	return r;
 }
 
-void weir_fleet_close(struct weir_fleet *f)
+static void close_fleet(struct weir_fleet *f)
 {
-	if (f == NULL)
-		return;
 	fleet_stop(f);
 	for (struct weir_parts *p = f->parts, *next; p != NULL; p = next) {
 		next = p->next;
@@ -423,6 +428,15 @@ void weir_fleet_close(struct weir_fleet *f)
 	pthread_cond_destroy(&f->wake);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
+}
+
+void weir_fleet_close(struct weir_fleet *f)
+{
+	const int cancel = cancel_hold();
+
+	if (f != NULL)
+		close_fleet(f);
+	cancel_release(cancel);
 }
 
 void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "share.h"
 #include "store.h"
 
@@ -133,10 +134,12 @@ void weir_share_leave(struct weir_share *s)
 {
 	struct weir_fleet *f;
 	struct weir_share **at;
+	int cancel;
 
 	if (s == NULL)
 		return;
 	f = s->fleet;
+	cancel = cancel_hold();
 	pthread_mutex_lock(&f->lock);
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
@@ -151,6 +154,7 @@ void weir_share_leave(struct weir_share *s)
 	}
 	pthread_mutex_unlock(&f->lock);
 	share_free(s);
+	cancel_release(cancel);
 }
 
 static enum weir_share_state state_of(const struct weir_share *s)

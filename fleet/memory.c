@@ -272,6 +272,22 @@ static int check_block(struct memory *m, const char *name, char *why)
 	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", name);
 }
 
+/* Who has it makes or looks at the store, and may have been stopped. 0, or a negative errno. */
+static int lock_file(const struct memory *m, int fd)
+{
+	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (ns_of(CLOCK_MONOTONIC) >= end)
+			return -EIO;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 static int open_file(struct memory *m, const char *name, size_t bytes,
 		     const struct weir_store_config *config, char *why)
 {
@@ -284,11 +300,13 @@ static int open_file(struct memory *m, const char *name, size_t bytes,
 		return store_say(-ENOENT, why, "%s: there is no such store.", name);
 	if (fd < 0)
 		return store_say(-errno, why, "%s: cannot be opened.", name);
-	do {
-		r = flock(fd, LOCK_EX);
-	} while (r != 0 && errno == EINTR);
-	r = r == 0 ? map_file(m, fd, bytes, config->existing != 0, name, why)
-		   : store_say(-errno, why, "%s: cannot be locked.", name);
+	r = lock_file(m, fd);
+	if (r == 0)
+		r = map_file(m, fd, bytes, config->existing != 0, name, why);
+	else if (r == -EIO)
+		(void)store_say(r, why, "%s: another process has locked it, and is stopped.", name);
+	else
+		(void)store_say(r, why, "%s: cannot be locked.", name);
 	/* Closing is not enough: the mapping holds on to the file that was locked. */
 	(void)flock(fd, LOCK_UN);
 	close(fd);

@@ -7,6 +7,7 @@
  */
 
 #include "store.h"
+#include "cancel.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,16 +46,17 @@ static struct gated *gated_of(struct weir_store *store)
 
 /*
  * Within a call SIGPIPE is blocked, and what came of it is taken away, unless it was there
- * before: libraries write to sockets as they please.
+ * before: libraries write to sockets as they please. Nor is the thread cancelled in there.
  */
 struct quiet {
 	sigset_t before;
 	bool pending;
+	int cancel;
 };
 
 static struct quiet enter(struct gated *g)
 {
-	struct quiet quiet;
+	struct quiet quiet = {.cancel = cancel_hold()};
 	sigset_t pipe, pending;
 
 	pthread_mutex_lock(&g->lock);
@@ -77,6 +79,7 @@ static int leave(struct gated *g, const struct quiet *quiet, int r)
 		;
 	pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
 	pthread_mutex_unlock(&g->lock);
+	cancel_release(quiet->cancel);
 	return r;
 }
 
@@ -308,6 +311,7 @@ int weir_store_open(const struct weir_store_config *config, struct weir_store **
 {
 	struct weir_store_config all_defaults;
 	struct store_setup setup = {.timeout = 0};
+	const int cancel = cancel_hold();
 	char text[WHY_SIZE] = "";
 	int r;
 
@@ -318,6 +322,7 @@ int weir_store_open(const struct weir_store_config *config, struct weir_store **
 		r = open_gated(&setup, store, text);
 	if (why != NULL && why_size > 0)
 		(void)snprintf(why, why_size, "%s", text);
+	cancel_release(cancel);
 	return r;
 }
 
