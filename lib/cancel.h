@@ -1,7 +1,7 @@
 /*
- * Cancellation. No function of the library is a cancellation point (weir/base.h): a thread that ended
- * in the middle of one would leave behind what it owns, a lock, a window, a drain, for as long as
- * its process lives.
+ * Cancellation. No function of the library is a cancellation point (weir/base.h): a thread that
+ * ended in the middle of one would leave behind what it owns, a lock, a window, a drain, for as
+ * long as its process lives.
  *
  * Most of the library calls nothing that is one. Where it does, to read /proc or to run a callback
  * of the program's, a request is left pending from hold to release. Both may be nested.

@@ -254,7 +254,8 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part);
 
 /*
  * A new limit, or new shares, are in the words: put them in force, and see to who waits. If another
- * thread is putting a limit in force, it will put these in force as well; wait: before this returns.
+ * thread is putting a limit in force, it will put these in force as well; wait: before this
+ * returns.
  */
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait);
 

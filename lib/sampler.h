@@ -55,13 +55,12 @@
  * read-modify-writes of one word, so several who say so continue one release sequence. What comes
  * before the owner's is seen by it; after that, left stays set for the next owner.
  *
- * Why nobody waits: the window is owned through a bit in its deadline. Who finds
- * it due sets the bit or, finding it set, leaves: the owner, or the next sample
- * after it, sees the same words.
- * A thread that wants what was learned, and no window, has to ask again (sampler_hold()); how often,
- * and what if the owner is stopped or dead, is its caller's affair (lib/outwait.h). To
- * wait for itself would be for ever, hence the word closing: the owner calls back, and what
- * is called back may want it. It names a thread of this process, so it is the process's own.
+ * Why nobody waits: the window is owned through a bit in its deadline. Who finds it due sets the
+ * bit or, finding it set, leaves: the owner, or the next sample after it, sees the same words. A
+ * thread that wants what was learned, and no window, has to ask again (sampler_hold()); how often,
+ * and what if the owner is stopped or dead, is its caller's affair (lib/outwait.h). To wait for
+ * itself would be for ever, hence the word closing: the owner calls back, and what is called back
+ * may want it. It names a thread of this process, so it is the process's own.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H

@@ -6,6 +6,13 @@
  * Zero in a configuration means the default that the field's comment names.
  * Strings are the caller's unless said otherwise; strings the library returns
  * live as long as the library.
+ *
+ * Cancellation. No function is a cancellation point (pthreads(7)). A thread that is cancelled while
+ * it waits, in weir_acquire() say, goes on waiting until it has what it waits for or its deadline
+ * comes, and ends at the next cancellation point of the program. A callback that runs while the
+ * library owns something, a waiter's, an observer, a gauge, a visitor, runs with cancellation
+ * disabled; an executor's tasks do not (weir/executor.h). Asynchronous cancellation
+ * (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported in any function.
  */
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H

@@ -35,9 +35,13 @@ extern "C" {
 
 /*
  * Write what the limiter has learned to buffer, which may have any alignment. The number of
- * bytes; or -ENOSPC: they are more than size, and buffer is left as it is. It may wait for an
- * instant while a window is being closed. The bytes are for machines of the same byte order and
- * type sizes.
+ * bytes; or -ENOSPC: they are more than size; or -EAGAIN: see below; then buffer is left as it is.
+ * The bytes are for machines of the same byte order and type sizes.
+ *
+ * This function and weir_memory_load() wait while another thread closes a window, with its
+ * observer's callback. Where the limiter is shared they answer -EAGAIN, and nothing is changed, if
+ * a process has been closing windows, or has been stopped in that, for about 20 ms; one that has
+ * died is not waited for.
  */
 WEIR_API WEIR_MUST_CHECK int weir_memory_save(struct weir_limiter *limiter, void *buffer,
 					      size_t size);
@@ -63,9 +67,10 @@ WEIR_API weir_dur weir_memory_age(const void *buffer, size_t size);
  * any age. An algorithm without "initial", as is fixed, can do nothing with a limit alone: that
  * is refused.
  *
- * 0; or -EINVAL with one sentence in why (may be NULL), cut at why_size, and the
- * limiter is as before: the bytes are damaged, or were never a memory; it is of another limit
- * algorithm; or it is not fresh, or of other parameters, and there is no "initial".
+ * 0; or with one sentence in why (may be NULL), cut at why_size, and the limiter is as before,
+ * -EAGAIN: as weir_memory_save(); or -EINVAL: the bytes are damaged, or were never a memory; it
+ * is of another limit algorithm; or it is not fresh, or of other parameters, and there is no
+ * "initial".
  * Any bytes will do, but a checksum is no signature: who can forge it may put anything into the
  * state. Keep the file as you keep the program.
  *

@@ -52,6 +52,20 @@
  * raise the limit until it is reaped. If it dies as it detaches a call, the limit may be too low by
  * that until the second is over. Counters may lack the call that a process was counting as it died.
  *
+ * No function waits for a process that is dead, whether it has been reaped or not. If one dies as
+ * it sets a limit, sets partitions, or has the window, the next process that needs what it had
+ * finishes what it was at. Its permits and waiters are left to a reaping.
+ *
+ * Stopping. A process may be stopped at any instruction as well, by SIGSTOP or a debugger, and
+ * it cannot be robbed, as it may go on at any time. Calls are admitted, refused and released
+ * meanwhile. If it is stopped as it hands permits to those who wait, or closes a window, or reaps,
+ * nobody else does that until it goes on or dies: those who wait do so until their deadlines, the
+ * limit stands still, or the permits of the dead stay in flight (weir_shm_reap() answers -EAGAIN
+ * at once). weir_limit_set() and weir_limit_cap() put their values in force beside it: when it goes
+ * on, an older one may be in force for an instant. weir_partitions_set(), weir_memory_save() and
+ * weir_memory_load() answer -EAGAIN after about 20 ms. weir_shm_detach() waits two seconds for a
+ * reaper, and then leaves what the process had to a reaping.
+ *
  * A process is known by its pid, in its pid namespace, and by when it began. Who is of
  * another pid namespace can only be reaped from there, or by weir_shm_evict(). A process
  * that calls exec() stays alive: let it detach before.
@@ -206,8 +220,9 @@ struct weir_shm_reaped {
 /*
  * Give back what dead processes had. Call it from a timer, in one process or in all: some times a
  * second is enough. It asks the kernel about each process attached, some microseconds each, and
- * takes no part in any call. 0, and *reaped is filled (may be NULL); -EAGAIN: another thread or
- * process is at it; -EACCES, -ESTALE: see above; -ENOTSUP: the limiter is shared with nobody.
+ * takes no part in any call. 0, and *reaped is filled (may be NULL); -EAGAIN, at once: another
+ * thread or process is at it, and may be stopped; -EACCES, -ESTALE: see above; -ENOTSUP: the
+ * limiter is shared with nobody.
  */
 WEIR_API int weir_shm_reap(struct weir_limiter *limiter, struct weir_shm_reaped *reaped);
 WEIR_API int weir_shm_reap_at(struct weir_limiter *limiter, weir_time now,
