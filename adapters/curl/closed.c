@@ -107,14 +107,18 @@ void closed_end(struct weir_curl *guard, const struct weir_limiter *limiter)
 	pthread_mutex_unlock(&guard->mutex);
 }
 
+/* A thread that were cancelled in here would have the mutex for good. */
 static void sleep_until(struct weir_curl *guard, weir_time until)
 {
 	const struct timespec at = {
 		.tv_sec = (time_t)(until / WEIR_S),
 		.tv_nsec = (long)(until % WEIR_S),
 	};
+	int cancel;
 
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_cond_timedwait(&guard->opened, &guard->mutex, &at);
+	(void)pthread_setcancelstate(cancel, NULL);
 }
 
 bool closed_wait(struct weir_curl *guard, const struct weir_limiter *limiter, weir_time deadline)
