@@ -10,6 +10,8 @@
  * A set bit is a free place. Bits are flipped, never chained, so there is no
  * list whose head could have come back in between (no ABA). take() fails only
  * after it has seen every word without a free place.
+ *
+ * In shared memory a bit may be set that stands for no place. No place comes of it.
  */
 #ifndef WEIR_LIB_BITMAP_H
 #define WEIR_LIB_BITMAP_H
@@ -23,13 +25,18 @@ static inline uint32_t bitmap_words(uint32_t places)
 	return (places + 63) / 64;
 }
 
+/* The bits of word i that stand for places. */
+static inline uint64_t bitmap_mask(uint32_t places, uint32_t i)
+{
+	const uint32_t left = places - i * 64;
+
+	return left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0);
+}
+
 static inline void bitmap_init(_Atomic uint64_t *bits, uint32_t places)
 {
-	for (uint32_t i = 0; i < bitmap_words(places); i++) {
-		uint32_t left = places - i * 64;
-
-		atomic_init(&bits[i], left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0));
-	}
+	for (uint32_t i = 0; i < bitmap_words(places); i++)
+		atomic_init(&bits[i], bitmap_mask(places, i));
 }
 
 /* The places of word k that are not free. */
@@ -47,16 +54,17 @@ static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint
 	uint32_t words = bitmap_words(places);
 
 	for (uint32_t k = 0; k < words; k++) {
-		uint32_t i = (hint + k) % words;
+		const uint32_t i = (hint + k) % words;
+		const uint64_t mask = bitmap_mask(places, i);
 		uint64_t word = atomic_load_explicit(&bits[i], memory_order_relaxed);
 
-		while (word != 0) {
-			uint64_t without = word & (word - 1);
+		while ((word & mask) != 0) {
+			const uint32_t bit = (uint32_t)__builtin_ctzll(word & mask);
 
-			if (atomic_compare_exchange_weak_explicit(&bits[i], &word, without,
-								  memory_order_acquire,
-								  memory_order_relaxed))
-				return i * 64 + (uint32_t)__builtin_ctzll(word ^ without);
+			if (atomic_compare_exchange_weak_explicit(
+				    &bits[i], &word, word & ~(UINT64_C(1) << bit),
+				    memory_order_acquire, memory_order_relaxed))
+				return i * 64 + bit;
 		}
 	}
 	return NO_PLACE;

@@ -249,6 +249,7 @@ void find_leases(struct weir_limiter *l, void *block, const struct settings *s)
 		.stride = lease_stride(s->parts),
 	};
 	l->queueing.leases = l->leasing.leases;
+	l->queueing.lease_count = l->leasing.count;
 }
 
 static void begin_leases(const struct leasing *l)

@@ -19,29 +19,40 @@ static void retract(const struct queueing *q, uint16_t part, bool on_gate)
 
 /* Lists, oldest at the head. */
 
-static uint32_t *link_to(const struct queueing *q, struct row *row, uint32_t prev)
+static _Atomic uint32_t *link_to(const struct queueing *q, struct row *row, uint32_t prev)
 {
 	return prev == NIL ? &row->head : &q->slots[prev].next;
+}
+
+static _Atomic uint32_t *link_back(const struct queueing *q, struct row *row, uint32_t next)
+{
+	return next == NIL ? &row->tail : &q->slots[next].prev;
+}
+
+/* The last in the row who came before that; or NIL. */
+static uint32_t last_before(const struct queueing *q, const struct row *row, weir_time since)
+{
+	uint32_t i = slot_at(q, &row->tail);
+
+	for (uint32_t steps = 0; i != NIL && (int64_t)(since - q->slots[i].since) < 0; steps++)
+		i = steps < q->config.slots ? slot_at(q, &q->slots[i].prev) : NIL;
+	return i;
 }
 
 /* Behind all who came before it: mostly those are all. */
 static void append(const struct queueing *q, uint32_t i)
 {
 	struct slot *slot = &q->slots[i];
-	struct row *row = &q->rows[slot_part(slot)];
-	uint32_t prev = row->tail;
+	struct row *row = &q->rows[slot_part(q, i)];
+	const uint32_t prev = last_before(q, row, slot->since);
+	const uint32_t next = slot_at(q, link_to(q, row, prev));
 
-	if (prev == NIL)
+	if (slot_at(q, &row->tail) == NIL)
 		row->standing_since = slot->since;
-	while (prev != NIL && (int64_t)(slot->since - q->slots[prev].since) < 0)
-		prev = q->slots[prev].prev;
-	slot->prev = prev;
-	slot->next = *link_to(q, row, prev);
-	if (slot->next == NIL)
-		row->tail = i;
-	else
-		q->slots[slot->next].prev = i;
-	*link_to(q, row, prev) = i;
+	slot_link(&slot->prev, prev);
+	slot_link(&slot->next, next);
+	slot_link(link_back(q, row, next), i);
+	slot_link(link_to(q, row, prev), i);
 	row->length++;
 	if (row->stuck != 0)
 		gate_retract(q->admission.gate, 1);
@@ -50,21 +61,19 @@ static void append(const struct queueing *q, uint32_t i)
 static void take_out(const struct queueing *q, uint32_t i)
 {
 	struct slot *slot = &q->slots[i];
-	struct row *row = &q->rows[slot_part(slot)];
+	struct row *row = &q->rows[slot_part(q, i)];
+	const uint32_t prev = slot_at(q, &slot->prev), next = slot_at(q, &slot->next);
 
-	*link_to(q, row, slot->prev) = slot->next;
-	if (slot->next == NIL)
-		row->tail = slot->prev;
-	else
-		q->slots[slot->next].prev = slot->prev;
-	slot->next = slot->prev = NIL;
+	slot_link(link_to(q, row, prev), next);
+	slot_link(link_back(q, row, next), prev);
+	slot_unlink(slot);
 	row->length--;
 }
 
 void drain_look_at(const struct queueing *q, uint32_t i)
 {
 	const uint32_t state = word_state(slot_read(&q->slots[i]));
-	const uint16_t part = slot_part(&q->slots[i]);
+	const uint16_t part = slot_part(q, i);
 	const bool is_listed = slot_listed(q, i);
 
 	if (state == WAITING && !is_listed) {
@@ -83,7 +92,7 @@ static void look_at_word(const struct queueing *q, uint32_t k)
 
 	if (atomic_load_explicit(&q->fresh[k], memory_order_relaxed) != 0)
 		left = atomic_exchange_explicit(&q->fresh[k], 0, memory_order_acquire);
-	for (; left != 0; left &= left - 1)
+	for (left &= bitmap_mask(q->config.slots, k); left != 0; left &= left - 1)
 		drain_look_at(q, k * 64 + (uint32_t)__builtin_ctzll(left));
 }
 
@@ -114,13 +123,13 @@ static uint32_t choose(const struct queueing *q, const struct row *row, weir_tim
 {
 	switch ((enum weir_order)q->config.order) {
 	case WEIR_LIFO:
-		return row->tail;
+		return slot_at(q, &row->tail);
 	case WEIR_ADAPTIVE:
-		return stands(q, row, now) ? row->tail : row->head;
+		return slot_at(q, stands(q, row, now) ? &row->tail : &row->head);
 	case WEIR_FIFO:
 		break;
 	}
-	return row->head;
+	return slot_at(q, &row->head);
 }
 
 static uint32_t state_granted(const struct queueing *q, const struct slot *slot, uint64_t word)
@@ -145,7 +154,7 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 	if (to == TELLING)
 		slot_tell(q, i, word_with(word, TELLING));
 	else if (to == PROMISED)
-		lease_ring(q->leases, owner);
+		lease_ring(q->leases, q->lease_count, owner);
 	park_wake(&slot->park);
 	return true;
 }
@@ -153,7 +162,7 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 /* Slot i waits no more, whether its waiter is still there or has left and reported that. */
 static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
-	const uint16_t part = slot_part(&q->slots[i]);
+	const uint16_t part = slot_part(q, i);
 	bool wake;
 
 	take_out(q, i);
@@ -170,7 +179,7 @@ static void hand_over(const struct queueing *q, uint32_t i, const struct permit 
 static bool serve(const struct queueing *q, uint32_t i)
 {
 	const struct demand demand = {
-		.part = slot_part(&q->slots[i]), .cost = q->slots[i].cost, .overtake = true};
+		.part = slot_part(q, i), .cost = q->slots[i].cost, .overtake = true};
 	struct permit permit;
 
 	if (admission_reserve(&q->admission, &demand, &permit) != ADMITTED)
@@ -179,24 +188,30 @@ static bool serve(const struct queueing *q, uint32_t i)
 	return true;
 }
 
-/* Whether the partition's own cap has room for the next in its row. */
-static bool below_cap(const struct queueing *q, uint32_t r, weir_time now)
+/* Rows while they are being served: the next of each, or NIL if it is not to be served now. */
+struct turns {
+	uint32_t next[WEIR_PARTITIONS_MAX + 1];
+};
+
+/* Whether the partition's own cap has room for slot i, the next in its row. */
+static bool below_cap(const struct queueing *q, uint32_t r, uint32_t i)
 {
 	uint64_t own = gate_read(&q->admission.parts[r].own);
-	uint32_t cost = q->slots[choose(q, &q->rows[r], now)].cost;
+	uint32_t cost = q->slots[i].cost;
 
 	return gate_inflight(own) + gate_cost(own, cost) <= gate_limit(own);
 }
 
-/* Announce at the gate the rows that can use its room, and no others. */
-static void sort_out(const struct queueing *q, weir_time now)
+/* Announce at the gate the rows that can use its room, and no others: those have their turns. */
+static void sort_out(const struct queueing *q, weir_time now, struct turns *turns)
 {
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		struct row *row = &q->rows[r];
-		bool stuck = row->length > 0 && !below_cap(q, r, now);
+		const uint32_t i = choose(q, row, now);
+		const bool stuck = i != NIL && !below_cap(q, r, i);
 
-		row->tried = false;
-		if (stuck == row->stuck)
+		turns->next[r] = stuck ? NIL : i;
+		if (stuck == (row->stuck != 0))
 			continue;
 		row->stuck = stuck;
 		if (stuck)
@@ -217,34 +232,37 @@ static int64_t borrowed(const struct queueing *q, uint32_t r)
 
 static bool entitled(const struct queueing *q, uint32_t i)
 {
-	const struct demand demand = {.part = slot_part(&q->slots[i]), .cost = q->slots[i].cost};
+	const struct demand demand = {.part = slot_part(q, i), .cost = q->slots[i].cost};
 
 	return admission_entitled(&q->admission, &demand);
 }
 
+/* Whether row r has waited longer than the other, or has borrowed less. */
+static bool is_before(const struct queueing *q, const struct turns *turns, bool within_guarantee,
+		      uint32_t r, uint32_t other)
+{
+	const struct slot *slot = &q->slots[turns->next[r]];
+
+	if (within_guarantee)
+		return (int64_t)(slot->since - q->slots[turns->next[other]].since) < 0;
+	return borrowed(q, r) < borrowed(q, other);
+}
+
 /*
- * Of the rows that have not been tried, whose turn it is: of those within their guarantee
- * who has waited longest, else who has borrowed least. NIL: nobody's.
+ * Whose turn it is: of those within their guarantee who has waited longest, else who has borrowed
+ * least. NIL: nobody's.
  */
-static uint32_t next_row(const struct queueing *q, bool within_guarantee, weir_time now)
+static uint32_t next_row(const struct queueing *q, const struct turns *turns, bool within_guarantee)
 {
 	uint32_t best = NIL;
 
 	for (uint32_t r = 0; r < q->config.rows; r++) {
-		const struct row *row = &q->rows[r];
-		uint32_t i = choose(q, row, now);
+		const uint32_t i = turns->next[r];
 
-		if (i == NIL || row->stuck || row->tried || entitled(q, i) != within_guarantee)
+		if (i == NIL || entitled(q, i) != within_guarantee)
 			continue;
-		if (best == NIL)
+		if (best == NIL || is_before(q, turns, within_guarantee, r, best))
 			best = r;
-		else if (within_guarantee)
-			best = (int64_t)(q->slots[i].since -
-					 q->slots[choose(q, &q->rows[best], now)].since) < 0
-				       ? r
-				       : best;
-		else
-			best = borrowed(q, r) < borrowed(q, best) ? r : best;
 	}
 	return best;
 }
@@ -253,30 +271,31 @@ static uint32_t next_row(const struct queueing *q, bool within_guarantee, weir_t
  * Serve whose turn it is. Room that a partition is owed is left alone until there is
  * enough of it for who is next there; the others' goes to one after the other.
  */
-static bool serve_next(const struct queueing *q, weir_time now)
+static bool serve_next(const struct queueing *q, weir_time now, struct turns *turns)
 {
 	bool owed = false;
 	uint32_t r;
 
-	sort_out(q, now);
-	while ((r = next_row(q, true, now)) != NIL) {
-		if (serve(q, choose(q, &q->rows[r], now)))
+	sort_out(q, now, turns);
+	while ((r = next_row(q, turns, true)) != NIL) {
+		if (serve(q, turns->next[r]))
 			return true;
-		q->rows[r].tried = owed = true;
+		turns->next[r] = NIL; /* tried, and found no room */
+		owed = true;
 	}
 	if (owed)
 		return false;
-	r = next_row(q, false, now);
-	return r != NIL && serve(q, choose(q, &q->rows[r], now));
+	r = next_row(q, turns, false);
+	return r != NIL && serve(q, turns->next[r]);
 }
 
 /* The first thread that sleeps in a row; or NIL. */
 static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
 {
-	uint32_t i = row->head;
+	uint32_t i = slot_at(q, &row->head);
 
-	while (i != NIL && !q->slots[i].sleeps)
-		i = q->slots[i].next;
+	for (uint32_t steps = 0; i != NIL && !q->slots[i].sleeps; steps++)
+		i = steps < q->config.slots ? slot_at(q, &q->slots[i].next) : NIL;
 	return i;
 }
 
@@ -289,9 +308,9 @@ static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
  * Whichever drain answers that sees it, and sees what is kept as the drain before saw it, or
  * later; so if that one relied on the watch, this one wakes the thread anew.
  */
-static void set_watch(const struct queueing *q, weir_time now)
+static void set_watch(const struct queueing *q, const struct turns *turns)
 {
-	if (next_row(q, false, now) == NIL || !admission_keeps(&q->admission))
+	if (next_row(q, turns, false) == NIL || !admission_keeps(&q->admission))
 		return;
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		uint32_t i = sleeper_in(q, &q->rows[r]);
@@ -306,21 +325,31 @@ static void set_watch(const struct queueing *q, weir_time now)
 
 static void drain_parts(const struct queueing *q, weir_time now)
 {
+	struct turns turns;
+	uint32_t served = 0;
+
 	(void)admission_lapse(&q->admission, now);
-	while (serve_next(q, now))
-		;
-	set_watch(q, now);
+	while (serve_next(q, now, &turns) && served < q->config.slots)
+		served++;
+	set_watch(q, &turns);
+}
+
+static void drain_gate(const struct queueing *q, weir_time now)
+{
+	uint32_t i, served = 0;
+
+	while ((i = choose(q, q->rows, now)) != NIL && served < q->config.slots && serve(q, i))
+		served++;
 }
 
 /* Nobody waits in shadow mode: who gets no permit goes without. */
 static void let_through(const struct queueing *q, weir_time now)
 {
 	const struct permit none = {.cost = 0};
+	uint32_t i, served = 0;
 
 	for (uint32_t r = 0; r < q->config.rows; r++) {
-		uint32_t i;
-
-		while ((i = choose(q, &q->rows[r], now)) != NIL) {
+		while ((i = choose(q, &q->rows[r], now)) != NIL && served++ < q->config.slots) {
 			if (!serve(q, i))
 				hand_over(q, i, &none);
 		}
@@ -329,16 +358,13 @@ static void let_through(const struct queueing *q, weir_time now)
 
 static void drain_once(const struct queueing *q, weir_time now)
 {
-	uint32_t i;
-
 	collect(q);
 	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
 		let_through(q, now);
 	else if (q->admission.count > 0)
 		drain_parts(q, now);
 	else
-		while ((i = choose(q, q->rows, now)) != NIL && serve(q, i))
-			;
+		drain_gate(q, now);
 }
 
 void drain_to_the_end(const struct queueing *q, weir_time now)

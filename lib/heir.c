@@ -16,7 +16,7 @@
 /* The slot of a dead waiter, which is granted, or was never waited in. */
 static void bury_slot(const struct queueing *q, uint32_t i, uint32_t state)
 {
-	const struct waited got = slot_got(&q->slots[i]);
+	const struct waited got = slot_got(q, i);
 	bool wake;
 
 	/* First: who dies before the rest loses permits for a while, and makes none. */
@@ -71,7 +71,7 @@ static bool count_slots(const struct queueing *q, struct census *c)
 	*c = (struct census){.gate = 0};
 	for (uint32_t i = 0; i < q->config.slots; i++) {
 		const uint32_t state = word_state(slot_read(&q->slots[i]));
-		const uint16_t part = slot_part(&q->slots[i]);
+		const uint16_t part = slot_part(q, i);
 
 		known = known && state != TAKEN;
 		if (state != WAITING && state != ABANDONED)
@@ -140,7 +140,7 @@ static void mend(const struct queueing *q, uint32_t i)
 
 	drain_look_at(q, i);
 	if (word_state(word) == PROMISED)
-		lease_ring(q->leases, word_owner(word));
+		lease_ring(q->leases, q->lease_count, word_owner(word));
 	if (word_state(word) == PROMISED || word_state(word) == GRANTED)
 		park_wake(&q->slots[i].park);
 }
@@ -150,9 +150,9 @@ void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
 	if (!errand_inherit(&q->queue->pending, dead, q->owner))
 		return;
 	for (uint32_t i = 0; i < q->config.rows; i++)
-		q->rows[i] = (struct row){.head = NIL, .tail = NIL};
+		row_empty(&q->rows[i]);
 	for (uint32_t i = 0; i < q->config.slots; i++)
-		q->slots[i].next = q->slots[i].prev = NIL;
+		slot_unlink(&q->slots[i]);
 	/* Before anything is retracted: who has died here may have done that already. */
 	(void)recount(q);
 	for (uint32_t i = 0; i < q->config.slots; i++)
@@ -169,7 +169,7 @@ uint32_t queue_granted(const struct queueing *q, uint16_t part)
 		const uint32_t state = word_state(slot_read(slot));
 
 		if ((state == PROMISED || state == TELLING || state == GRANTED) &&
-		    slot_part(slot) == part)
+		    slot_part(q, i) == part)
 			sum += atomic_load_explicit(&slot->granted, memory_order_relaxed);
 	}
 	return sum;

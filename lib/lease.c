@@ -183,8 +183,8 @@ bool lease_join(struct leasing *l)
 	return false;
 }
 
-void lease_ring(struct lease *leases, uint32_t number)
+void lease_ring(struct lease *leases, uint32_t count, uint32_t number)
 {
-	if (number >= 1 && number <= LEASES_MAX)
+	if (number >= 1 && number <= count)
 		park_wake(&leases[number - 1].bell);
 }

@@ -181,7 +181,7 @@ static inline struct lease *lease_own(const struct leasing *l)
 	return l->mine != NULL ? &l->leases[l->number - 1] : NULL;
 }
 
-/* Wake who waits for promises to the process of that number. */
-void lease_ring(struct lease *leases, uint32_t number);
+/* Wake who waits for promises to the process of that number, if there is one of so many leases. */
+void lease_ring(struct lease *leases, uint32_t count, uint32_t number);
 
 #endif

@@ -129,6 +129,14 @@ static struct weir_partition settings_of(const struct admission *a, uint32_t ind
 	};
 }
 
+/* Somebody sleeps for so long: a delay that no configuration can have is none. */
+static weir_dur delay_of(const struct part *part)
+{
+	const weir_dur delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
+
+	return delay <= DELAY_MAX ? delay : 0;
+}
+
 static void set_settings(struct part *part, const struct weir_partition *p)
 {
 	set_double(&part->share, p->share);
@@ -281,6 +289,16 @@ static bool one_less(_Atomic uint32_t *count)
 	return true;
 }
 
+/* Count so many less, or none. */
+static void take_off(_Atomic uint32_t *count, uint32_t less)
+{
+	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
+
+	while (!atomic_compare_exchange_weak_explicit(count, &now, now > less ? now - less : 0,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 /*
  * Where the limiter is shared, a process's own count is the first to rise and the last to fall:
  * if it dies in between, too few are counted, until there are none.
@@ -295,7 +313,7 @@ weir_dur weir_delay_begin(struct weir_limiter *l, unsigned index)
 	if (index >= l->admission.count || !l->serves)
 		return 0;
 	part = &l->admission.parts[index];
-	delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
+	delay = delay_of(part);
 	if (delay == 0)
 		return 0;
 	if (mine != NULL)
@@ -327,8 +345,6 @@ void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t c
 {
 	if (index >= l->admission.count)
 		return;
-	for (; count > 0; count--) {
-		(void)one_less(&l->admission.parts[index].delayed);
-		(void)one_less(&l->admission.room->delayed);
-	}
+	take_off(&l->admission.parts[index].delayed, count);
+	take_off(&l->admission.room->delayed, count);
 }

@@ -18,7 +18,7 @@ void queue_init(const struct queueing *q)
 	atomic_init(&queue->pending, 0);
 	atomic_init(&queue->open, q->config.open);
 	for (uint32_t i = 0; i < q->config.rows; i++)
-		q->rows[i] = (struct row){.head = NIL, .tail = NIL};
+		row_empty(&q->rows[i]);
 	bitmap_init(q->free, q->config.slots);
 	for (uint32_t i = 0; i < bitmap_words(q->config.slots); i++)
 		atomic_init(&q->fresh[i], 0);
@@ -26,25 +26,8 @@ void queue_init(const struct queueing *q)
 		atomic_init(&q->slots[i].part, 0);
 		atomic_init(&q->slots[i].state, slot_word(0, 0, FREE));
 		park_init(&q->slots[i].park);
-		q->slots[i].next = q->slots[i].prev = NIL;
+		slot_unlink(&q->slots[i]);
 	}
-}
-
-static bool is_place(const struct queueing *q, uint32_t i)
-{
-	return i == NIL || i < q->config.slots;
-}
-
-bool queue_is_sound(const struct queueing *q)
-{
-	bool sound = true;
-
-	for (uint32_t i = 0; sound && i < q->config.rows; i++)
-		sound = is_place(q, q->rows[i].head) && is_place(q, q->rows[i].tail);
-	for (uint32_t i = 0; sound && i < q->config.slots; i++)
-		sound = is_place(q, q->slots[i].next) && is_place(q, q->slots[i].prev) &&
-			slot_part(&q->slots[i]) < q->config.rows;
-	return sound;
 }
 
 /*
@@ -65,13 +48,16 @@ static uint32_t find_place(const struct queueing *q)
 	return bitmap_take(q->free, q->config.slots, hint);
 }
 
-/* A slot of our own, with a stamp for its new use; or NO_PLACE. */
+/* A slot of our own, with a stamp for its new use; or NO_PLACE. No more tries than slots. */
 static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 {
 	uint32_t i, stamp;
 	uint64_t word;
 
-	while ((i = find_place(q)) != NO_PLACE) {
+	for (uint32_t tries = 0; tries < q->config.slots; tries++) {
+		i = find_place(q);
+		if (i == NO_PLACE)
+			break;
 		word = atomic_load_explicit(&q->slots[i].state, memory_order_relaxed);
 		stamp = (word_stamp(word) + 1) & (UINT32_MAX >> STATE_BITS);
 		stamp += stamp == 0; /* 0 is no waiter */
@@ -201,12 +187,12 @@ static enum queue_state see(const struct queueing *q, const struct weir_wait *wa
 
 	if (state == WAITING || state == TELLING ||
 	    !end_callback(q, wait, leaves || !telling_any())) {
-		*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
+		*got = (struct waited){.part = slot_part(q, wait->slot)};
 		return QUEUE_WAITING;
 	}
 	if (state != GRANTED)
 		return QUEUE_NONE;
-	*got = slot_got(&q->slots[wait->slot]);
+	*got = slot_got(q, wait->slot);
 	slot_free(q, wait->slot);
 	return QUEUE_GRANTED;
 }
@@ -237,7 +223,7 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 
 	if (settled(q, wait, true) != WAITING)
 		return poll_last(q, wait, got);
-	*got = (struct waited){.part = slot_part(&q->slots[wait->slot])};
+	*got = (struct waited){.part = slot_part(q, wait->slot)};
 	if (!slot_abandon(q, wait->slot, waiting))
 		return poll_last(q, wait, got);
 	(void)end_callback(q, wait, true);

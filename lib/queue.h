@@ -24,7 +24,7 @@ struct slot {
 	uint8_t sleeps;                        /* the waiter's: 1: a thread, in the slot's park */
 	uint8_t tells;                         /* the waiter's: 1: it has a callback */
 	weir_time since;                       /* the waiter's */
-	uint32_t next, prev;                   /* the drainer's list */
+	_Atomic uint32_t next, prev;           /* the drainer's list */
 	_Atomic uint32_t watches;              /* the waiter's: it sleeps for a short while only */
 	struct park park;
 };
@@ -48,9 +48,9 @@ struct queue {
 
 /* Those who wait in one partition, oldest at the head. The drainer's. */
 struct row {
-	uint32_t head, tail, length;
-	uint8_t stuck;            /* 1: at the partition's cap, hence not announced at the gate */
-	uint8_t tried;            /* 1: and found no room, in this round */
+	_Atomic uint32_t head, tail;
+	uint32_t length;
+	uint32_t stuck;           /* 1: at the partition's cap, hence not announced at the gate */
 	weir_time standing_since; /* when the first of those now waiting came */
 };
 
@@ -74,13 +74,11 @@ struct queueing {
 	_Atomic uint64_t *fresh;    /* slots that have news for the drainer */
 	struct callback *callbacks; /* this process's, one for each slot */
 	struct lease *leases;       /* of the processes that share it; NULL: it is one's own */
+	uint32_t lease_count;
 	struct admission admission;
 };
 
 void queue_init(const struct queueing *q);
-
-/* Whether all places that slots and rows name are some. Of a queue in use, they always are. */
-bool queue_is_sound(const struct queueing *q);
 
 /*
  * Take a slot and stand in it; a permit may be there at once. False: the queue

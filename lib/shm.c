@@ -91,10 +91,6 @@ static int attach(void *block, size_t size, const struct weir_config *config,
 		r = make_handle(block, &copy, &l, why, why_size);
 	if (r != 0)
 		return r;
-	if (!queue_is_sound(&l->queueing)) {
-		munmap(l, l->leasing.own_size);
-		return fault(why, why_size, "The shared limiter is damaged: its queue is.");
-	}
 	if (!join(l)) {
 		munmap(l, l->leasing.own_size);
 		explain(why, why_size, "As many processes as may be, %u, are attached.",

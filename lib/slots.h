@@ -46,6 +46,10 @@
  * pending  the errand's word (lib/errand.h): the lists and the drainer's fields pass from
  *          drainer to drainer, and who drains sees what was done before each asking
  * open     shadow_set: store                relaxed  nothing: who stores it asks for a drain
+ * next,    the drainer: store               relaxed  pending
+ * prev,
+ * head,
+ * tail
  *
  * A slot's state is all that counts. The bits of free say where a free slot may be found, those of
  * fresh where there may be something for the drainer to see; whoever comes looks at the state. So
@@ -74,6 +78,13 @@
  * few; but what they should be is known whenever no slot is TAKEN, as announcing is done in that
  * state, and retracting in a drain. So a drainer who sees that puts them right (queue_recount()).
  * Until then, at worst, newcomers are refused as if somebody waited.
+ *
+ * Why nothing leads out of the block. A process that shares the limiter may store anything in it at
+ * any time. So a number that leads somewhere is read in one place, once, and comes out as a place
+ * that there is: a partition by slot_part(), a link by slot_at(), a bit of free or fresh through
+ * bitmap_mask(), the number of a process by lease_ring(). A link that leads nowhere ends its list.
+ * Lists may have become rings, so no walk and no drain takes more steps than there are slots; in
+ * lists that are whole, it never needs more. What is wrong then is only who is served, and when.
  */
 #ifndef WEIR_LIB_SLOTS_H
 #define WEIR_LIB_SLOTS_H
@@ -126,9 +137,39 @@ static inline uint64_t slot_read(const struct slot *slot)
 	return atomic_load_explicit(&slot->state, memory_order_acquire);
 }
 
-static inline uint16_t slot_part(const struct slot *slot)
+/* Its partition's row; row 0 if it names none that there is. */
+static inline uint16_t slot_part(const struct queueing *q, uint32_t i)
 {
-	return atomic_load_explicit(&slot->part, memory_order_relaxed);
+	const uint16_t part = atomic_load_explicit(&q->slots[i].part, memory_order_relaxed);
+
+	return LIKELY(part < q->config.rows) ? part : 0;
+}
+
+/* Where a link or a head or tail of a row leads: a slot, or NIL. */
+static inline uint32_t slot_at(const struct queueing *q, const _Atomic uint32_t *link)
+{
+	const uint32_t i = atomic_load_explicit(link, memory_order_relaxed);
+
+	return LIKELY(i < q->config.slots) ? i : NIL;
+}
+
+static inline void slot_link(_Atomic uint32_t *link, uint32_t i)
+{
+	atomic_store_explicit(link, i, memory_order_relaxed);
+}
+
+static inline void slot_unlink(struct slot *slot)
+{
+	slot_link(&slot->next, NIL);
+	slot_link(&slot->prev, NIL);
+}
+
+static inline void row_empty(struct row *row)
+{
+	slot_link(&row->head, NIL);
+	slot_link(&row->tail, NIL);
+	row->length = row->stuck = 0;
+	row->standing_since = 0;
 }
 
 static inline void slot_free(const struct queueing *q, uint32_t i)
@@ -157,15 +198,18 @@ static inline void slot_announce(const struct queueing *q, uint16_t part)
 /* Whether slot i is in its row. The drainer's. */
 static inline bool slot_listed(const struct queueing *q, uint32_t i)
 {
-	return q->slots[i].prev != NIL || q->rows[slot_part(&q->slots[i])].head == i;
+	return slot_at(q, &q->slots[i].prev) != NIL ||
+	       slot_at(q, &q->rows[slot_part(q, i)].head) == i;
 }
 
-static inline struct waited slot_got(const struct slot *slot)
+static inline struct waited slot_got(const struct queueing *q, uint32_t i)
 {
+	const struct slot *slot = &q->slots[i];
+
 	return (struct waited){
 		.inflight = slot->inflight,
 		.cost = atomic_load_explicit(&slot->granted, memory_order_relaxed),
-		.part = slot_part(slot),
+		.part = slot_part(q, i),
 	};
 }
 

@@ -1,0 +1,342 @@
+/*
+ * What a block says is forged, as by a process that shares it: numbers that lead nowhere, or in
+ * rings. The block lies between pages that cannot be touched. Whatever is in it, all that the
+ * others do stays within it, and comes to an end.
+ *
+ *	forged [SCENE]	one scene only
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "lib/errand.h"
+#include "lib/shm.h"
+#include "lib/slots.h"
+
+#include "../stress/check.h"
+
+#define LIMIT   3
+#define SLOTS   5
+#define MEMBERS 3
+
+/* What may not be touched, on each side: an index of 16 bits leads into it. */
+#define GUARD ((size_t)64 << 20)
+
+/* Seconds of the processor, and of waiting, after which what goes on is taken to go on for ever. */
+#define BUSY_FOR_EVER 3
+#define IDLE_FOR_EVER 240
+
+struct stage {
+	struct weir_limiter *limiter;
+	struct weir_token token[LIMIT];
+	struct weir_wait wait[SLOTS];
+	void *block;
+	size_t size;
+	uint32_t wrong; /* a number that is none */
+};
+
+struct scene {
+	const char *name;
+	void (*forge)(struct stage *s);
+	bool parted;
+};
+
+static const uint32_t wrong[] = {SLOTS,  SLOTS + 1,  63,      MEMBERS + 1, 8192,
+				 0xffff, 0x7fffffff, NIL - 1, NIL};
+
+#define WRONG (sizeof(wrong) / sizeof(wrong[0]))
+
+static struct weir_config configuration(bool parted)
+{
+	static const struct weir_fixed_config three = {.limit = LIMIT};
+	static const struct weir_partition parts[] = {{.name = "a", .share = 0.5}, {.name = "b"}};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &three;
+	config.queue = SLOTS;
+	config.stripes = 1;
+	if (parted) {
+		config.partitions = parts;
+		config.partition_count = 2;
+	}
+	return config;
+}
+
+/* Memory that ends, and nearly begins, where nothing may be touched. */
+static void *guarded(size_t size)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+	char *area = mmap(NULL, 2 * GUARD + whole, PROT_NONE,
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(area != MAP_FAILED);
+	CHECK(mprotect(area + GUARD, whole, PROT_READ | PROT_WRITE) == 0);
+	return area + GUARD + whole - size;
+}
+
+static const struct queueing *queue_of(const struct stage *s)
+{
+	return &s->limiter->queueing;
+}
+
+static struct slot *slot_of(const struct stage *s, uint32_t i)
+{
+	return &queue_of(s)->slots[i];
+}
+
+static void put_link(_Atomic uint32_t *link, uint32_t value)
+{
+	atomic_store(link, value);
+}
+
+/* Forgeries. All permits are held, and all slots but one have a waiter. */
+
+static void fresh_behind_the_last(struct stage *s)
+{
+	const struct queueing *q = queue_of(s);
+
+	atomic_store(&q->fresh[0], UINT64_MAX);
+	atomic_store(&q->queue->news, UINT64_MAX);
+}
+
+static void free_behind_the_last(struct stage *s)
+{
+	atomic_store(&queue_of(s)->free[0],
+		     s->wrong == NIL ? UINT64_MAX : UINT64_C(1) << s->wrong % 64);
+}
+
+static void links_out(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		put_link(&slot_of(s, i)->next, s->wrong);
+		put_link(&slot_of(s, i)->prev, s->wrong);
+	}
+	fresh_behind_the_last(s);
+}
+
+static void rows_out(struct stage *s)
+{
+	for (uint32_t r = 0; r < queue_of(s)->config.rows; r++) {
+		put_link(&queue_of(s)->rows[r].head, s->wrong);
+		put_link(&queue_of(s)->rows[r].tail, s->wrong);
+		queue_of(s)->rows[r].length = s->wrong;
+		queue_of(s)->rows[r].stuck = s->wrong;
+	}
+	fresh_behind_the_last(s);
+}
+
+/* The youngest stand before the oldest, for ever. */
+static void rings(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		put_link(&slot_of(s, i)->next, (i + 1) % SLOTS);
+		put_link(&slot_of(s, i)->prev, (i + SLOTS - 1) % SLOTS);
+		slot_of(s, i)->since = UINT64_MAX / 4;
+	}
+	fresh_behind_the_last(s);
+}
+
+static void rings_of_one(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		put_link(&slot_of(s, i)->next, i);
+		put_link(&slot_of(s, i)->prev, i);
+		slot_of(s, i)->since = UINT64_MAX / 4;
+		slot_of(s, i)->cost = 0;
+	}
+	fresh_behind_the_last(s);
+}
+
+static void parts_out(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		atomic_store(&slot_of(s, i)->part, (uint16_t)s->wrong);
+	fresh_behind_the_last(s);
+}
+
+/* Waiters of a process that there cannot be, who are promised something and have yet to be told. */
+static void owners_out(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		const uint64_t word = slot_read(slot_of(s, i));
+
+		atomic_store(&slot_of(s, i)->state, slot_word(s->wrong, word_stamp(word),
+							      i % 2 == 0 ? PROMISED : WAITING));
+		slot_of(s, i)->tells = 1;
+	}
+	fresh_behind_the_last(s);
+}
+
+static void states_out(struct stage *s)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		const uint64_t word = slot_read(slot_of(s, i));
+
+		atomic_store(&slot_of(s, i)->state, word_with(word, i % 2 == 0 ? 7 : ABANDONED));
+		slot_of(s, i)->cost = s->wrong;
+		slot_of(s, i)->inflight = s->wrong;
+	}
+	fresh_behind_the_last(s);
+}
+
+static void counts_out(struct stage *s)
+{
+	struct weir_limiter *l = s->limiter;
+
+	for (uint32_t number = 1; number <= MEMBERS; number++) {
+		atomic_store(&lease_holdings(&l->leasing, number)->held, UINT64_MAX);
+		atomic_store(&lease_holdings(&l->leasing, number)->delayed, UINT32_MAX);
+		atomic_store(&l->leasing.leases[number - 1].detached, UINT64_MAX);
+	}
+}
+
+static const struct scene scenes[] = {
+	{"fresh", fresh_behind_the_last, false},
+	{"fresh, partitions", fresh_behind_the_last, true},
+	{"free", free_behind_the_last, false},
+	{"links", links_out, false},
+	{"links, partitions", links_out, true},
+	{"rows", rows_out, false},
+	{"rows, partitions", rows_out, true},
+	{"rings", rings, false},
+	{"rings, partitions", rings, true},
+	{"rings of one", rings_of_one, false},
+	{"rings of one, partitions", rings_of_one, true},
+	{"parts", parts_out, false},
+	{"parts, partitions", parts_out, true},
+	{"owners", owners_out, false},
+	{"owners, partitions", owners_out, true},
+	{"states", states_out, false},
+	{"states, partitions", states_out, true},
+	{"counts", counts_out, false},
+	{"counts, partitions", counts_out, true},
+};
+
+/* Some process has died at a drain, so that the next who reaps goes on with it. */
+static void leave_drain_to_heir(const struct stage *s, uint32_t dead)
+{
+	atomic_store(&queue_of(s)->queue->pending, (uint64_t)dead << ERRAND_OWNER_SHIFT | 1);
+}
+
+static void attach(struct stage *s, bool parted)
+{
+	const struct weir_config config = configuration(parted);
+
+	CHECK(weir_shm_attach(s->block, s->size, &config, &s->limiter, NULL, 0) == 0);
+}
+
+static void fill(struct stage *s)
+{
+	const unsigned parts = weir_partition_count(s->limiter);
+
+	for (int i = 0; i < LIMIT; i++)
+		CHECK(weir_try_acquire(s->limiter, &s->token[i]) == 0);
+	for (unsigned i = 0; i < SLOTS - 1; i++) {
+		const struct weir_call call = {.partition = (uint16_t)(parts > 0 ? i % parts : 0)};
+
+		CHECK(weir_enqueue_for(s->limiter, &call, NULL, NULL, &s->wait[i]) == 0);
+	}
+}
+
+/* A process that dies with a lease, the second. */
+static void die_attached(const struct stage *s, bool parted)
+{
+	struct stage other = {.block = s->block, .size = s->size};
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		attach(&other, parted);
+		(void)!weir_enqueue(other.limiter, NULL, NULL, &other.wait[0]);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void try_all(struct stage *s)
+{
+	struct weir_limiter *l = s->limiter;
+	struct weir_snapshot snapshot;
+	struct weir_token token;
+	struct weir_wait wait;
+
+	(void)!weir_enqueue(l, NULL, NULL, &wait);
+	(void)!weir_cancel(l, &wait, &token);
+	for (int i = 0; i < LIMIT; i++)
+		weir_release(l, &s->token[i], WEIR_SUCCESS);
+	(void)!weir_try_acquire(l, &token);
+	(void)!weir_poll(l, &s->wait[0], &token);
+	(void)!weir_cancel(l, &s->wait[1], &token);
+	(void)weir_shm_listen(l, 0);
+	(void)!weir_acquire(l, weir_now() + WEIR_MS, &token);
+	weir_shadow_set(l, true);
+	weir_shadow_set(l, false);
+	weir_snapshot_init(&snapshot);
+	weir_snapshot_take(l, &snapshot);
+}
+
+static void play(const struct scene *scene, uint32_t number)
+{
+	const struct weir_config config = configuration(scene->parted);
+	struct weir_shm_reaped reaped;
+	struct stage s = {.size = weir_shm_size(&config, MEMBERS), .wrong = number};
+
+	s.block = guarded(s.size);
+	CHECK(weir_shm_init(s.block, s.size, &config, MEMBERS, NULL, 0) == 0);
+	attach(&s, scene->parted);
+	fill(&s);
+	die_attached(&s, scene->parted);
+	scene->forge(&s);
+	leave_drain_to_heir(&s, 2);
+	CHECK(weir_shm_reap(s.limiter, &reaped) == 0);
+	scene->forge(&s);
+	try_all(&s);
+	scene->forge(&s);
+	CHECK(weir_shm_reap(s.limiter, &reaped) == 0);
+	scene->forge(&s);
+	weir_shm_detach(s.limiter);
+}
+
+static bool survives(const struct scene *scene, uint32_t number)
+{
+	const struct rlimit busy = {.rlim_cur = BUSY_FOR_EVER, .rlim_max = BUSY_FOR_EVER + 1};
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		CHECK(setrlimit(RLIMIT_CPU, &busy) == 0);
+		alarm(IDLE_FOR_EVER);
+		play(scene, number);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	fprintf(stderr, "%s, %#x: %s\n", scene->name, (unsigned)number,
+		WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "failed");
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		if (argc > 1 && strcmp(argv[1], scenes[i].name) != 0)
+			continue;
+		for (size_t k = 0; k < WRONG; k++)
+			all = survives(&scenes[i], wrong[k]) && all;
+	}
+	return all ? 0 : 1;
+}
