@@ -231,6 +231,14 @@ bool admission_lapse(const struct admission *a, weir_time now)
 	return any;
 }
 
+/* A part that is configured, from 0 to 1; what is none, somebody has forged. */
+static double part_of(const _Atomic uint64_t *bits)
+{
+	const double part = double_of(bits);
+
+	return part >= 0 && part <= 1 ? part : 0;
+}
+
 /* What a share of the limit comes to: a whole number, and what is above it. */
 static uint32_t whole_of(double share, uint32_t limit, double *fraction)
 {
@@ -261,7 +269,7 @@ static void apportion(const struct admission *a, uint32_t limit, uint32_t *guara
 	int next;
 
 	for (uint32_t i = 0; i < a->count; i++) {
-		uint32_t whole = whole_of(double_of(&a->parts[i].share), limit, &fraction[i]);
+		uint32_t whole = whole_of(part_of(&a->parts[i].share), limit, &fraction[i]);
 
 		guarantee[i] = whole < left ? whole : left;
 		left -= guarantee[i];
@@ -274,11 +282,13 @@ static void apportion(const struct admission *a, uint32_t limit, uint32_t *guara
 
 static uint32_t cap_of(const struct part *part, uint32_t limit)
 {
+	const double share = part_of(&part->cap);
+	const uint32_t set = atomic_load_explicit(&part->max, RELAXED);
+	const uint32_t max = set < WEIR_LIMIT_MAX ? set : WEIR_LIMIT_MAX;
 	double fraction;
-	uint32_t cap = whole_of(double_of(&part->cap), limit, &fraction);
-	uint32_t max = atomic_load_explicit(&part->max, RELAXED);
+	uint32_t cap = whole_of(share, limit, &fraction);
 
-	if (double_of(&part->cap) >= 1)
+	if (share >= 1)
 		return max; /* the gate's own bound is enough, bursts included */
 	cap = cap < max ? cap : max;
 	return cap > 0 ? cap : 1;
@@ -306,9 +316,11 @@ static void retune(const struct admission *a)
 
 static void retune_all(const struct admission *a)
 {
+	uint32_t rounds = 0;
+
 	do {
 		retune(a);
-	} while (!errand_done(&a->room->retuning));
+	} while (!errand_over(&a->room->retuning, a->owner, &rounds));
 }
 
 void admission_retune(const struct admission *a)

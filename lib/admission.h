@@ -140,9 +140,12 @@ enum verdict admission_reserve_part(const struct admission *a, const struct dema
  */
 uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank);
 
+/* Within its bounds, whatever others may have stored. */
 static inline uint32_t admission_limit(const struct admission *a)
 {
-	return atomic_load_explicit(&a->room->learned, memory_order_relaxed);
+	const uint32_t learned = atomic_load_explicit(&a->room->learned, memory_order_relaxed);
+
+	return learned < a->limit_max ? learned : a->limit_max;
 }
 
 static inline uint32_t admission_detached(const struct admission *a)

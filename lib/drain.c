@@ -369,9 +369,11 @@ static void drain_once(const struct queueing *q, weir_time now)
 
 void drain_to_the_end(const struct queueing *q, weir_time now)
 {
+	uint32_t rounds = 0;
+
 	do {
 		drain_once(q, now);
-	} while (!errand_done(&q->queue->pending));
+	} while (!errand_over(&q->queue->pending, q->owner, &rounds));
 }
 
 void queue_drain(const struct queueing *q, weir_time now)

@@ -9,6 +9,7 @@
  * -------  -----------------  -------  ------------------------------------------
  * pending  begin: CAS         acq_rel  each other: what a run leaves behind, and what
  * pending  done: CAS          acq_rel  was done before each asking, passes on to the next run
+ * pending  over: exchange 0   acq_rel  the same
  * pending  inherit: CAS       acq_rel  the same, but for what its dead owner had in hand
  * pending  pending: load      acquire  end: what has been done
  *
@@ -23,6 +24,7 @@
 #ifndef WEIR_LIB_ERRAND_H
 #define WEIR_LIB_ERRAND_H
 
+#include <sched.h>
 #include <stdbool.h>
 
 #include "lib/layout.h"
@@ -77,6 +79,33 @@ static inline bool errand_done(_Atomic uint64_t *pending)
 		pending, &word, again ? errand_run(errand_owner(word)) : 0, memory_order_acq_rel,
 		memory_order_relaxed));
 	return !again;
+}
+
+/*
+ * Rounds after which another may go on with an errand, and after which it is left, asked for or
+ * not.
+ */
+#define ERRAND_TURN   1024
+#define ERRAND_ROUNDS (1024 * ERRAND_TURN)
+
+/*
+ * Whether the caller, which has done it so often, may leave. Other threads may go on asking, and a
+ * process that shares the word may store in it that one has: neither keeps a thread at it for ever.
+ * After some rounds the errand is free for an instant. A thread that asks then does it, and sees
+ * what was done before; if none does, the caller asks. Threads that ask so often that there is a
+ * round for each do not fail a thousand times to come at such an instant.
+ */
+static inline bool errand_over(_Atomic uint64_t *pending, uint32_t owner, uint32_t *rounds)
+{
+	if (errand_done(pending))
+		return true;
+	if (LIKELY(++*rounds % ERRAND_TURN != 0))
+		return false;
+	(void)atomic_exchange_explicit(pending, 0, memory_order_acq_rel);
+	if (*rounds >= ERRAND_ROUNDS)
+		return true;
+	sched_yield();
+	return !errand_begin(pending, owner);
 }
 
 /* Whether a thread is at it, and whose. Acquire: what was done, if none is. */

@@ -13,6 +13,8 @@
 
 #define BUSY UINT64_C(1)
 
+#define RANK_MAX 2
+
 /* Fewer calls than this tell nothing yet: the step waits for more. */
 #define CALLS_MIN 20
 
@@ -40,10 +42,11 @@ uint32_t shed_rank(const struct shedding *s, uint32_t stripe, uint16_t part, int
 {
 	struct arrivals *arrivals = &s->arrivals[stripe * s->parts + part];
 	uint32_t level = (uint32_t)(priority - WEIR_PRIORITY_MIN);
-	uint32_t rank = atomic_load_explicit(&s->rankings[part].rank[level], RELAXED);
+	const uint32_t set = atomic_load_explicit(&s->rankings[part].rank[level], RELAXED);
+	const uint32_t rank = LIKELY(set <= RANK_MAX) ? set : RANK_MAX;
 	uint32_t n = atomic_fetch_add_explicit(&arrivals->arrived[level], 1, RELAXED);
 
-	return UNLIKELY(rank == 2) && is_chosen(n, s->floor) ? 0 : rank;
+	return UNLIKELY(rank == RANK_MAX) && is_chosen(n, s->floor) ? 0 : rank;
 }
 
 /* A partition's counters, over all stripes. */
@@ -75,7 +78,7 @@ static void set_ranks(struct ranking *r, const uint32_t *calls, uint32_t all)
 	bool highest = true;
 
 	for (uint32_t i = LEVELS; i-- > 0;) {
-		uint32_t rank = left <= 0 ? 2 : calls[i] > left ? 1 : 0;
+		uint32_t rank = left <= 0 ? RANK_MAX : calls[i] > left ? 1 : 0;
 
 		if (highest)
 			rank = 0;

@@ -71,7 +71,9 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 			queue_watch(&l->queueing, wait, true);
 			until = sooner(deadline, clock_monotonic() + l->admission.hold);
 		}
-	} while (park_sleep(bed, seen, until) || until != deadline);
+		/* Who is woken all the time, by whatever is in a shared block, leaves in time too. */
+	} while ((park_sleep(bed, seen, until) || until != deadline) &&
+		 clock_monotonic() < deadline);
 
 	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);
 	return answer(l, state, clock_monotonic(), &got, place, token);
