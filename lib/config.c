@@ -295,6 +295,15 @@ static bool lends(const struct settings *s)
 }
 
 /*
+ * Whether the limit works on a copy of its state: what another process can change meanwhile must
+ * not be what it has just checked. It may have said that it bears that.
+ */
+static bool works_on_copy(const struct settings *s)
+{
+	return s->members > 0 && (s->ops->flags & WEIR_LIMIT_IN_PLACE) == 0;
+}
+
+/*
  * Where everything lies that is this process's own, mem, and what is shared, block, neither of
  * which is touched; and the bytes that they take. With NULL only the size has a meaning.
  */
@@ -310,6 +319,10 @@ static size_t lay_out_own(struct weir_limiter *l, char *mem, const struct settin
 	l->tracking.entries = part(mem, &end, s->track * sizeof(*l->tracking.entries));
 	l->tracking.free = part(mem, &end, bitmap_words(s->track) * sizeof(uint64_t));
 	l->tracking.count = s->track;
+	if (s->sampler.rtt == WEIR_RTT_QUANTILE)
+		l->sampling.pool = part(mem, &end, pool_size(s->sampler.stripes));
+	l->admission.crediting.credits = part(mem, &end, sizeof(*l->admission.crediting.credits));
+	l->state = part(mem, &end, works_on_copy(s) ? s->state_size : 0);
 	return end;
 }
 
@@ -329,20 +342,17 @@ static size_t lay_out_shared(struct weir_limiter *l, char *block, const struct s
 	l->shedding.rankings = part(block, &end, shed_parts * sizeof(*l->shedding.rankings));
 	l->shedding.steering = part(block, &end, s->shed ? sizeof(*l->shedding.steering) : 0);
 	l->brain = part(block, &end, sizeof(*l->brain));
-	l->state = part(block, &end, at_least(s->state_size, STATE_ROOM));
+	l->kept = part(block, &end, at_least(s->state_size, STATE_ROOM));
 	l->published = part(block, &end, sizeof(*l->published));
 	l->sampling.sampler = part(block, &end, sizeof(*l->sampling.sampler));
 	l->sampling.stripes = part(block, &end, stripes * sizeof(*l->sampling.stripes));
-	if (quantile) {
+	if (quantile)
 		l->sampling.lanes = part(block, &end, stripes * sizeof(*l->sampling.lanes));
-		l->sampling.pool = part(block, &end, pool_size(stripes));
-	}
 	l->queueing.queue = part(block, &end, sizeof(*l->queueing.queue));
 	l->queueing.rows = part(block, &end, s->parts * sizeof(*l->queueing.rows));
 	l->queueing.slots = part(block, &end, slots * sizeof(*l->queueing.slots));
 	l->queueing.free = part(block, &end, bitmap_words(slots) * sizeof(uint64_t));
 	l->queueing.fresh = part(block, &end, bitmap_words(slots) * sizeof(uint64_t));
-	l->admission.crediting.credits = part(block, &end, sizeof(*l->admission.crediting.credits));
 	return end;
 }
 
@@ -408,6 +418,8 @@ struct weir_limiter *limiter_set_up(void *mem, void *block, const struct setting
 	};
 	lay_out_own(l, mem, s);
 	lay_out_shared(l, block, s);
+	if (!works_on_copy(s))
+		l->state = l->kept;
 	l->admission.crediting.gate = l->admission.gate;
 	l->admission.crediting.sampling = &l->sampling;
 	l->admission.crediting.count = lends(s) ? s->sampler.stripes : 0;
@@ -432,6 +444,7 @@ void limiter_begin(struct weir_limiter *l, const struct settings *s)
 	queue_init(&l->queueing);
 	shed_init(&l->shedding);
 	limit = s->ops->init(l->state, s->limit_config, limiter_random(l));
+	limiter_keep_state(l);
 	admission_init(&l->admission, &s->admission, limiter_bound(l, limit), s->burst);
 }
 

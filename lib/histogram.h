@@ -17,7 +17,8 @@
 #define MAX_OCTAVE         40
 #define OCTAVES            (MAX_OCTAVE - OCTAVE_BITS + 1) /* the first from 0, the others double */
 #define BUCKETS            (OCTAVES * BUCKETS_PER_OCTAVE)
-_Static_assert(OCTAVES <= 64, "a word has a bit for each octave");
+#define ALL_OCTAVES        ((UINT64_C(1) << OCTAVES) - 1)
+_Static_assert(OCTAVES < 64, "a word has a bit for each octave");
 
 struct histogram {
 	uint64_t octaves; /* that have been added to, a bit each */

@@ -100,7 +100,7 @@ struct brain {
 };
 
 /*
- * Around what changes the limit's state. A process that dies in between leaves one that is neither
+ * Around what changes the limit's state where it is kept. A process that dies in between leaves one that is neither
  * the old nor the new: limiter_mend(). The compiler is to keep the order; the kernel's end of the
  * process does the rest.
  */
@@ -156,7 +156,8 @@ struct weir_limiter {
 	struct published *published;
 	struct shown *shown;
 	struct brain *brain;
-	void *state;                 /* the limit's, of ops->state_size; the window's owner's */
+	void *kept;                  /* the limit's state, of ops->state_size */
+	void *state;                 /* where the limit works on it: there, or on a copy */
 	unsigned char *limit_config; /* complete; never changes */
 };
 
@@ -261,6 +262,13 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait);
 
 /* Refusals in partition index, of a dead process, are delayed no more. */
 void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t count);
+
+/*
+ * The limit's state for the window's owner: brought to where the limit works on it, and back. A
+ * limit may find anything there, if others share it; but on a copy nothing changes meanwhile.
+ */
+void limiter_bring_state(struct weir_limiter *l);
+void limiter_keep_state(struct weir_limiter *l);
 
 /*
  * The limit's state was left half changed: it begins anew, at the limit in force if it can. The

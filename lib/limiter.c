@@ -316,6 +316,36 @@ static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
 		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
 }
 
+void limiter_bring_state(struct weir_limiter *l)
+{
+	if (l->state != l->kept)
+		memcpy(l->state, l->kept, l->ops->state_size);
+}
+
+void limiter_keep_state(struct weir_limiter *l)
+{
+	if (l->state == l->kept)
+		return;
+	brain_open(l->brain);
+	memcpy(l->kept, l->state, l->ops->state_size);
+	brain_close(l->brain);
+}
+
+/* In place the state is half changed all the while; a copy is, when it is brought back. */
+static double update(struct weir_limiter *l, const struct weir_window *w)
+{
+	const bool in_place = l->state == l->kept;
+	double limit;
+
+	if (in_place)
+		brain_open(l->brain);
+	limit = l->ops->update(l->state, w);
+	if (in_place)
+		brain_close(l->brain);
+	limiter_keep_state(l);
+	return limit;
+}
+
 /* What the limit makes of a window; the limit as it is, if it says nothing. */
 static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 {
@@ -323,9 +353,7 @@ static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
 		return w->limit;
-	brain_open(l->brain);
-	limit = l->ops->update(l->state, w);
-	brain_close(l->brain);
+	limit = update(l, w);
 	return isnan(limit) ? w->limit : limiter_bound(l, limit);
 }
 
@@ -365,6 +393,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
 	uint32_t burst;
 
+	limiter_bring_state(l);
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
 	if (UNLIKELY((l->ops->flags & ASKED) != 0))

@@ -191,6 +191,7 @@ static int save(struct weir_limiter *l, void *buffer, size_t size)
 	head.limit = admission_limit(&l->admission);
 	head.random = l->brain->random;
 	head.rtt_smoothed = l->sampling.sampler->rtt_smoothed;
+	limiter_bring_state(l);
 	memcpy(bytes + sizeof(head), l->state, head.state_size);
 	sampler_let_go(&l->sampling, due);
 
@@ -305,7 +306,7 @@ static int configure_anew(const struct weir_limiter *l, uint32_t remembered, wei
 static uint32_t restore(struct weir_limiter *l, const struct memory *memory)
 {
 	brain_open(l->brain);
-	memcpy(l->state, memory->state, memory->head.state_size);
+	memcpy(l->kept, memory->state, memory->head.state_size);
 	brain_close(l->brain);
 	l->brain->random = memory->head.random;
 	l->sampling.sampler->rtt_smoothed = memory->head.rtt_smoothed;
@@ -316,9 +317,11 @@ static uint32_t begin_anew(struct weir_limiter *l, const void *config)
 {
 	double limit;
 
+	/* In place, it is half changed in between. */
 	brain_open(l->brain);
 	memset(l->state, 0, l->ops->state_size);
 	limit = l->ops->init(l->state, config, limiter_random(l));
+	limiter_keep_state(l);
 	brain_close(l->brain);
 	return limiter_bound(l, limit);
 }

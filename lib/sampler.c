@@ -36,6 +36,9 @@
 /* A window that lacks samples is looked at again after this part of its length. */
 #define EXTENSION 4
 
+/* No latency is longer, in nanoseconds: 146 years. */
+#define RTT_MAX (UINT64_C(1) << 62)
+
 #define RELAXED memory_order_relaxed
 
 size_t pool_size(uint32_t stripes)
@@ -290,7 +293,7 @@ static uint32_t take_32(_Atomic uint32_t *word)
 /* A service's latencies are in a few octaves, for ever: the buckets of others are not looked at. */
 static void collect_buckets(struct lane *lane, struct histogram *histogram)
 {
-	uint64_t left = atomic_load_explicit(&lane->octaves, RELAXED);
+	uint64_t left = atomic_load_explicit(&lane->octaves, RELAXED) & ALL_OCTAVES;
 
 	for (; left != 0; left &= left - 1) {
 		const uint32_t first = first_bucket(left);
@@ -409,17 +412,25 @@ static double quantile_of(const struct sampling *s, uint32_t known)
 	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
+/* A latency as a window shows it, whatever the words it comes from say. */
+static double shown(uint64_t rtt)
+{
+	return (double)(rtt < RTT_MAX ? rtt : RTT_MAX);
+}
+
 static double smoothed(const struct sampling *s, double rtt)
 {
 	struct sampler *sampler = s->sampler;
-	double weight = s->config.rtt_smoothing;
+	const double weight = s->config.rtt_smoothing;
+	double value = sampler->rtt_smoothed;
 
 	if (rtt == 0 || weight == 1)
 		return rtt;
-	if (sampler->rtt_smoothed == 0)
-		sampler->rtt_smoothed = rtt;
-	sampler->rtt_smoothed += weight * (rtt - sampler->rtt_smoothed);
-	return sampler->rtt_smoothed;
+	if (!(value > 0 && value <= (double)RTT_MAX))
+		value = rtt;
+	value += weight * (rtt - value);
+	sampler->rtt_smoothed = value;
+	return value;
 }
 
 static double statistic(const struct sampling *s, const struct weir_window *w, uint32_t known)
@@ -428,7 +439,7 @@ static double statistic(const struct sampling *s, const struct weir_window *w, u
 	case WEIR_RTT_MIN:
 		return w->rtt_min;
 	case WEIR_RTT_QUANTILE:
-		return quantile_of(s, known);
+		return fmin(quantile_of(s, known), (double)RTT_MAX);
 	case WEIR_RTT_DEFAULT:
 	case WEIR_RTT_MEAN:
 		break;
@@ -451,7 +462,17 @@ static uintptr_t self(void)
 
 static void set_closing(const struct sampling *s, uintptr_t thread)
 {
-	atomic_store_explicit(s->closing, thread, RELAXED);
+	atomic_store_explicit(s->closing, thread, memory_order_release);
+}
+
+/* The window is this thread's by the word due. False: another of the process has it all the same. */
+static bool is_ours(const struct sampling *s)
+{
+	uintptr_t none = 0;
+
+	return LIKELY(s->owner == PRIVATE) ||
+	       atomic_compare_exchange_strong_explicit(s->closing, &none, self(),
+						       memory_order_acquire, RELAXED);
 }
 
 /* The word due while that process has the window. */
@@ -466,6 +487,12 @@ static void set_due(struct sampler *sampler, uint64_t due)
 	atomic_store_explicit(&sampler->due, due, memory_order_release);
 }
 
+static void let_go(const struct sampling *s, uint64_t due)
+{
+	set_closing(s, 0);
+	set_due(s->sampler, due);
+}
+
 /* Too few samples. True if the window is to close all the same; else it has a new deadline. */
 static bool overdue(const struct sampling *s, weir_time now, const struct sums *sums)
 {
@@ -476,7 +503,7 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 	if (sampler->length == 0 || (int64_t)(now - sampler->start) < 0) {
 		sampler->start = now;
 		sampler->length = length_for(config, sums->min);
-		set_due(sampler, (now + sampler->length) << 1);
+		let_go(s, (now + sampler->length) << 1);
 		return false;
 	}
 	age = now - sampler->start;
@@ -484,7 +511,7 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 		return true;
 	rest = config->window_max - age;
 	extension = sampler->length / EXTENSION;
-	set_due(sampler, (now + (extension < rest ? extension : rest)) << 1);
+	let_go(s, (now + (extension < rest ? extension : rest)) << 1);
 	return false;
 }
 
@@ -533,7 +560,8 @@ static bool claim(const struct sampling *s, weir_time now)
 	/* Acquire: what the previous owner left. */
 	return is_due(due, now) &&
 	       atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
-						       memory_order_acquire, RELAXED);
+						       memory_order_acquire, RELAXED) &&
+	       is_ours(s);
 }
 
 /* The owner knows what its window is: who owns it may be seen, and the next one's length is set. */
@@ -573,11 +601,9 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 	};
 	collect_queue(s, w);
 	if (sums.count > 0) {
-		uint64_t mean = sums.sum / sums.count;
-
-		w->rtt_mean = (double)mean;
-		w->rtt_min = (double)(sums.min == UINT64_MAX ? 0 : sums.min);
-		w->rtt_max = (double)sums.max;
+		w->rtt_mean = shown(sums.sum / sums.count);
+		w->rtt_min = sums.min == UINT64_MAX ? 0 : shown(sums.min);
+		w->rtt_max = shown(sums.max);
 		w->rtt = smoothed(s, statistic(s, w, known));
 	}
 	close_as(s, sums.min);
@@ -662,8 +688,7 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 void sampler_open(const struct sampling *s, weir_time now)
 {
 	s->sampler->start = now;
-	set_closing(s, 0);
-	set_due(s->sampler, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
+	let_go(s, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
 }
 
 bool sampler_inherit(const struct sampling *s, uint32_t dead)
@@ -671,7 +696,8 @@ bool sampler_inherit(const struct sampling *s, uint32_t dead)
 	uint64_t due = busy(dead);
 
 	return atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
-						       memory_order_acquire, RELAXED);
+						       memory_order_acquire, RELAXED) &&
+	       is_ours(s);
 }
 
 bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
@@ -687,6 +713,10 @@ bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, due, busy(s->owner),
 							memory_order_acquire, RELAXED));
+	if (!is_ours(s)) {
+		*owner = s->owner;
+		return false;
+	}
 	set_closing(s, self());
 	return true;
 }
@@ -695,6 +725,5 @@ void sampler_let_go(const struct sampling *s, uint64_t due)
 {
 	if ((due & DUE_BUSY) != 0)
 		return; /* it was this thread's before */
-	set_closing(s, 0);
-	set_due(s->sampler, due);
+	let_go(s, due);
 }

@@ -14,8 +14,9 @@
  * left          leave: or 1, after what it is       release  take one: a thread that sees it sees
  *               about                                        what was left in the stripes
  * left          take one: exchange 0                acquire  leave
- * closing       close, hold: store; open, let go:   relaxed  nothing: a thread looks for
- *               0                                            itself only
+ * closing       close, hold: store, CAS from 0      acquire  open: what this process's owner
+ *               where the limiter is shared                  of the window left in its scratch
+ * closing       open, extend, let go: store 0       release  close, hold, inherit
  * packed        record: add one sample              release  sampler_samples(): a call that
  *                                                            is counted has left the gate
  * packed        spill, collect: exchange 0          acquire  record: carries that on to the
@@ -61,6 +62,12 @@
  * and what if the owner is stopped or dead, is its caller's affair (lib/outwait.h). To wait for
  * itself would be for ever, hence the word closing: the owner calls back, and what is called back
  * may want it. It names a thread of this process, so it is the process's own.
+ *
+ * Why two threads of one process never own the window, whatever is in the block. Where the limiter
+ * is shared, another process may store anything in due, and so give the window to a thread while
+ * it has an owner. What the owner works on, the pool, the copy of the limit's state, the observer,
+ * is the process's own, and out of reach of others: so the owner needs closing too, which is the
+ * process's own as well. A thread that finds that taken leaves due to the thread that has it.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H
@@ -125,7 +132,7 @@ struct lane {
 	_Atomic uint32_t bucket[BUCKETS];
 };
 
-/* Where the owner puts the lanes together. */
+/* Where the owner puts the lanes together. The process's own, as places are counted in it. */
 struct pool {
 	struct histogram histogram;
 	uint64_t value[]; /* LOG_MAX a stripe */

@@ -8,8 +8,9 @@
  *   limiter    as behind a handle of one's own (lib/config.c)
  *
  * What never changes has a checksum; each process copies it when it attaches, and reads it there no
- * more. So what is done to a block afterwards cannot lead a process that only looks on astray; one
- * that takes part trusts the others with the limiter. None of it is a pointer.
+ * more. None of it is a pointer. All else may be changed at any time by any process that shares the
+ * block, to anything: it is checked where it is used (docs/design.md, "One limiter for many
+ * processes").
  *
  * word     written by        order    pairs with
  * -------  ----------------  -------  -----------------------------------------

@@ -598,7 +598,7 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
-	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW,
+	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about =
 		"Grows while that brings throughput, and no further: needs no latency of better days.",

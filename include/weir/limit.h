@@ -152,6 +152,11 @@ struct weir_param {
  * from whichever thread closed the window. So a limit uses plain fields and
  * doubles; it holds no pointer in its state, which may be mapped at several
  * addresses; and it answers in bounded time.
+ *
+ * The state may be anything. It comes back from files, and lies in shared memory, where another
+ * process may have written. Of bytes that init() and update() never left there, update() and
+ * observe() may make any answer, but must not read or write elsewhere, go on for ever, or do what C
+ * leaves undefined, such as to make an integer of a double that is not a number.
  */
 struct weir_limit_ops {
 	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
@@ -209,6 +214,13 @@ enum {
 	 */
 	WEIR_LIMIT_DETACHED = 1u << 4,
 	WEIR_LIMIT_NOW = 1u << 5, /* it wants weir_window.inflight_now */
+	/*
+	 * In a shared limiter it works on the state where that lies, and not on a copy: for a limit
+	 * with a large state that looks at each call, as a copy is made for each window. Its state may
+	 * then change while update() runs, so a number that leads somewhere, an index or how often to
+	 * do something, must be read once and bounded after that.
+	 */
+	WEIR_LIMIT_IN_PLACE = 1u << 6,
 };
 
 /*

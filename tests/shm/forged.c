@@ -6,6 +6,9 @@
  *	forged [SCENE]	one scene only
  */
 
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -46,6 +49,7 @@ struct scene {
 	const char *name;
 	void (*forge)(struct stage *s);
 	bool parted;
+	void (*play)(void); /* what it is, if it is not that */
 };
 
 static const uint32_t wrong[] = {SLOTS,  SLOTS + 1,  63,      MEMBERS + 1, 8192,
@@ -114,13 +118,20 @@ static void free_behind_the_last(struct stage *s)
 		     s->wrong == NIL ? UINT64_MAX : UINT64_C(1) << s->wrong % 64);
 }
 
+/* Bits that there may be. */
+static void news_of_all(struct stage *s)
+{
+	atomic_store(&queue_of(s)->fresh[0], (UINT64_C(1) << SLOTS) - 1);
+	atomic_store(&queue_of(s)->queue->news, 1);
+}
+
 static void links_out(struct stage *s)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		put_link(&slot_of(s, i)->next, s->wrong);
 		put_link(&slot_of(s, i)->prev, s->wrong);
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 static void rows_out(struct stage *s)
@@ -131,7 +142,7 @@ static void rows_out(struct stage *s)
 		queue_of(s)->rows[r].length = s->wrong;
 		queue_of(s)->rows[r].stuck = s->wrong;
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 /* The youngest stand before the oldest, for ever. */
@@ -142,7 +153,7 @@ static void rings(struct stage *s)
 		put_link(&slot_of(s, i)->prev, (i + SLOTS - 1) % SLOTS);
 		slot_of(s, i)->since = UINT64_MAX / 4;
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 static void rings_of_one(struct stage *s)
@@ -153,14 +164,14 @@ static void rings_of_one(struct stage *s)
 		slot_of(s, i)->since = UINT64_MAX / 4;
 		slot_of(s, i)->cost = 0;
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 static void parts_out(struct stage *s)
 {
 	for (uint32_t i = 0; i < SLOTS; i++)
 		atomic_store(&slot_of(s, i)->part, (uint16_t)s->wrong);
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 /* Waiters of a process that there cannot be, who are promised something and have yet to be told. */
@@ -173,7 +184,7 @@ static void owners_out(struct stage *s)
 							      i % 2 == 0 ? PROMISED : WAITING));
 		slot_of(s, i)->tells = 1;
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 static void states_out(struct stage *s)
@@ -185,7 +196,7 @@ static void states_out(struct stage *s)
 		slot_of(s, i)->cost = s->wrong;
 		slot_of(s, i)->inflight = s->wrong;
 	}
-	fresh_behind_the_last(s);
+	news_of_all(s);
 }
 
 static void counts_out(struct stage *s)
@@ -198,28 +209,6 @@ static void counts_out(struct stage *s)
 		atomic_store(&l->leasing.leases[number - 1].detached, UINT64_MAX);
 	}
 }
-
-static const struct scene scenes[] = {
-	{"fresh", fresh_behind_the_last, false},
-	{"fresh, partitions", fresh_behind_the_last, true},
-	{"free", free_behind_the_last, false},
-	{"links", links_out, false},
-	{"links, partitions", links_out, true},
-	{"rows", rows_out, false},
-	{"rows, partitions", rows_out, true},
-	{"rings", rings, false},
-	{"rings, partitions", rings, true},
-	{"rings of one", rings_of_one, false},
-	{"rings of one, partitions", rings_of_one, true},
-	{"parts", parts_out, false},
-	{"parts, partitions", parts_out, true},
-	{"owners", owners_out, false},
-	{"owners, partitions", owners_out, true},
-	{"states", states_out, false},
-	{"states, partitions", states_out, true},
-	{"counts", counts_out, false},
-	{"counts, partitions", counts_out, true},
-};
 
 /* Some process has died at a drain, so that the next who reaps goes on with it. */
 static void leave_drain_to_heir(const struct stage *s, uint32_t dead)
@@ -307,6 +296,123 @@ static void play(const struct scene *scene, uint32_t number)
 	weir_shm_detach(s.limiter);
 }
 
+/* Octaves that there are not, of each lane: their buckets would lie behind the block. */
+static void quantile(void)
+{
+	struct weir_config config = configuration(false);
+	struct stage s = {.size = 0};
+	weir_time now = weir_now();
+
+	config.rtt = WEIR_RTT_QUANTILE;
+	config.window_samples = 1;
+	s.size = weir_shm_size(&config, MEMBERS);
+	s.block = guarded(s.size);
+	CHECK(weir_shm_init(s.block, s.size, &config, MEMBERS, NULL, 0) == 0);
+	CHECK(weir_shm_attach(s.block, s.size, &config, &s.limiter, NULL, 0) == 0);
+	for (int i = 0; i < 5; i++) {
+		struct sampling *sampling = &s.limiter->sampling;
+
+		memset(&sampling->lanes[0], 0xff, sizeof(sampling->lanes[0]));
+		sampling->sampler->rtt_smoothed = NAN;
+		now += WEIR_S;
+		weir_sample_at(s.limiter, now - WEIR_MS, now, 1, WEIR_SUCCESS);
+	}
+	weir_shm_detach(s.limiter);
+}
+
+static struct weir_limiter *window_of;
+static int windows, depth;
+
+/* The window is given away while its owner has it; and here comes who would take it. */
+static void see_window(void *arg, const struct weir_report *report)
+{
+	(void)arg;
+	CHECK(depth == 0);
+	depth++;
+	windows++;
+	atomic_store(&window_of->sampling.sampler->due, DUE_AT_ONCE);
+	weir_sample_at(window_of, report->window.end, report->window.end + WEIR_MS, 1,
+		       WEIR_SUCCESS);
+	depth--;
+}
+
+static void window_given_away(void)
+{
+	const struct weir_observer observer = {.window = see_window};
+	struct weir_config config = configuration(false);
+	weir_time now = weir_now();
+	struct stage s = {.size = 0};
+
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.observer = &observer;
+	s.size = weir_shm_size(&config, MEMBERS);
+	s.block = guarded(s.size);
+	CHECK(weir_shm_init(s.block, s.size, &config, MEMBERS, NULL, 0) == 0);
+	CHECK(weir_shm_attach(s.block, s.size, &config, &window_of, NULL, 0) == 0);
+	for (int i = 0; i < 3; i++)
+		weir_sample_at(window_of, now, now + WEIR_MS, 1, WEIR_SUCCESS);
+	CHECK(windows == 3);
+	weir_shm_detach(window_of);
+}
+
+static _Atomic bool has_left;
+
+static void *wait_for_a_while(void *arg)
+{
+	struct weir_token token;
+
+	CHECK(weir_acquire(arg, weir_now() + 20 * WEIR_MS, &token) == -ETIMEDOUT);
+	atomic_store(&has_left, true);
+	return NULL;
+}
+
+/* A thread that waits is woken all the time. */
+static void woken(void)
+{
+	const struct weir_config config = configuration(false);
+	struct stage s = {.size = weir_shm_size(&config, MEMBERS)};
+	pthread_t thread;
+
+	s.block = guarded(s.size);
+	CHECK(weir_shm_init(s.block, s.size, &config, MEMBERS, NULL, 0) == 0);
+	attach(&s, false);
+	for (int i = 0; i < LIMIT; i++)
+		CHECK(weir_try_acquire(s.limiter, &s.token[i]) == 0);
+	CHECK(pthread_create(&thread, NULL, wait_for_a_while, s.limiter) == 0);
+	/* Faster than it can look; whether any sleeps is the highest bit. */
+	while (!atomic_load(&has_left))
+		for (uint32_t i = 0; i < SLOTS; i++)
+			*(volatile uint32_t *)(void *)slot_of(&s, i)->park.count += 1;
+	CHECK(pthread_join(thread, NULL) == 0);
+	weir_shm_detach(s.limiter);
+}
+
+/* Somebody asks for an errand each time that it has been done. */
+static void asked_for_ever(void)
+{
+	_Atomic uint64_t pending = 0;
+	uint32_t asked, rounds = 0;
+
+	CHECK(errand_begin(&pending, 1, &asked));
+	do {
+		atomic_fetch_add(&pending, 1);
+	} while (!errand_over(&pending, 1, &rounds, &asked));
+	CHECK(rounds == ERRAND_ROUNDS);
+}
+
+/* Who asks when it may change hands goes on with it. */
+static void changes_hands(void)
+{
+	_Atomic uint64_t pending = 0;
+	uint32_t asked, rounds = ERRAND_TURN - 1;
+
+	CHECK(errand_begin(&pending, 1, &asked));
+	atomic_fetch_add(&pending, 1);
+	CHECK(!errand_over(&pending, 1, &rounds, &asked));
+	CHECK(errand_asked(pending) == 1 && asked == 1 && rounds == ERRAND_TURN);
+	CHECK(errand_over(&pending, 1, &rounds, &asked) && errand_asked(pending) == 0);
+}
+
 static bool survives(const struct scene *scene, uint32_t number)
 {
 	const struct rlimit busy = {.rlim_cur = BUSY_FOR_EVER, .rlim_max = BUSY_FOR_EVER + 1};
@@ -317,7 +423,10 @@ static bool survives(const struct scene *scene, uint32_t number)
 	if (pid == 0) {
 		CHECK(setrlimit(RLIMIT_CPU, &busy) == 0);
 		alarm(IDLE_FOR_EVER);
-		play(scene, number);
+		if (scene->play != NULL)
+			scene->play();
+		else
+			play(scene, number);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
@@ -328,6 +437,33 @@ static bool survives(const struct scene *scene, uint32_t number)
 	return false;
 }
 
+static const struct scene scenes[] = {
+	{.name = "fresh", .forge = fresh_behind_the_last, .parted = false},
+	{.name = "fresh, partitions", .forge = fresh_behind_the_last, .parted = true},
+	{.name = "free", .forge = free_behind_the_last, .parted = false},
+	{.name = "links", .forge = links_out, .parted = false},
+	{.name = "links, partitions", .forge = links_out, .parted = true},
+	{.name = "rows", .forge = rows_out, .parted = false},
+	{.name = "rows, partitions", .forge = rows_out, .parted = true},
+	{.name = "rings", .forge = rings, .parted = false},
+	{.name = "rings, partitions", .forge = rings, .parted = true},
+	{.name = "rings of one", .forge = rings_of_one, .parted = false},
+	{.name = "rings of one, partitions", .forge = rings_of_one, .parted = true},
+	{.name = "parts", .forge = parts_out, .parted = false},
+	{.name = "parts, partitions", .forge = parts_out, .parted = true},
+	{.name = "owners", .forge = owners_out, .parted = false},
+	{.name = "owners, partitions", .forge = owners_out, .parted = true},
+	{.name = "states", .forge = states_out, .parted = false},
+	{.name = "states, partitions", .forge = states_out, .parted = true},
+	{.name = "counts", .forge = counts_out, .parted = false},
+	{.name = "counts, partitions", .forge = counts_out, .parted = true},
+	{.name = "quantile", .play = quantile},
+	{.name = "window", .play = window_given_away},
+	{.name = "woken", .play = woken},
+	{.name = "errand", .play = asked_for_ever},
+	{.name = "hands", .play = changes_hands},
+};
+
 int main(int argc, char **argv)
 {
 	bool all = true;
@@ -335,7 +471,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		if (argc > 1 && strcmp(argv[1], scenes[i].name) != 0)
 			continue;
-		for (size_t k = 0; k < WRONG; k++)
+		for (size_t k = 0; k < (scenes[i].play != NULL ? 1 : WRONG); k++)
 			all = survives(&scenes[i], wrong[k]) && all;
 	}
 	return all ? 0 : 1;
