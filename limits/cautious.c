@@ -52,6 +52,9 @@ static double cautious_init(void *state, const void *config, double random)
 	return l->limit;
 }
 
+/* So many drops reach any minimum: each takes a hundredth at least, or one. */
+#define DROPS_MAX 4096
+
 /*
  * After n successes. Each adds 1 / limit, so 2 to the limit's square and next to nothing; for all
  * but the first that is the whole of it.
@@ -71,7 +74,7 @@ static double cautious_update(void *state, const struct weir_window *w)
 		return l->limit;
 	if (w->count > drops && w->inflight_max >= floor(l->limit * l->usage))
 		l->limit = grown(l->limit, (double)(w->count - drops));
-	/* Each takes a hundredth at least, or one: a thousand or two reach any minimum. */
+	drops = drops < DROPS_MAX ? drops : DROPS_MAX;
 	for (; drops > 0 && l->limit > l->min; drops--)
 		l->limit = floor(l->limit * l->backoff);
 	l->limit = clamp(l->limit, l->min, l->max);
