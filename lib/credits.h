@@ -94,6 +94,7 @@
 
 enum { CREDITS_SHUT, CREDITS_OPEN, CREDITS_CLOSING, CREDITS_PHASES = 4 };
 
+/* The process's own: nothing is lent where a limiter is shared, so there it never changes. */
 struct credits {
 	_Alignas(LINE) _Atomic uint32_t mode;
 	_Atomic uint32_t quota; /* permits that a stripe may have */
