@@ -14,6 +14,8 @@
 
 #define RELAXED memory_order_relaxed
 
+#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that one may meet */
+
 void weir_parts_config_init_sized(struct weir_parts_config *config, size_t size)
 {
 	memset(config, 0, size);
@@ -120,9 +122,11 @@ int weir_parts_release(struct weir_parts *p, uint32_t part, uint64_t fence)
 	return 0;
 }
 
-/* A checkpoint, as it is read. */
+/* A checkpoint, as it is read, and whose part it is meanwhile. */
 struct loading {
-	uint64_t sequence;
+	const char *key, *owner_key; /* owner_key: NULL where it does not matter */
+	uint64_t sequence, version;  /* of its row; 0: there is none */
+	uint64_t owner_made; /* by which commit its owner's row was made; 0: there is none */
 	char *value;
 	size_t room, size;
 	int result;
@@ -149,102 +153,156 @@ bool checkpoint_read(const struct weir_row *row, uint64_t *sequence, const char 
 	return true;
 }
 
-static bool load_row(void *arg, const struct weir_row *row)
+static void load_row(struct loading *l, const struct weir_row *row)
 {
-	struct loading *l = arg;
 	const char *value;
 
 	l->result = -EPROTO;
 	if (!checkpoint_read(row, &l->sequence, &value, &l->size))
-		return true;
+		return;
+	l->version = row->version;
 	l->result = l->size <= l->room ? 0 : -EMSGSIZE;
 	if (l->result == 0 && l->size > 0)
 		memcpy(l->value, value, l->size);
+}
+
+/* Other rows begin with the same key: 1 and 17. */
+static bool take_loaded(void *arg, const struct weir_row *row)
+{
+	struct loading *l = arg;
+
+	if (strcmp(row->key, l->key) == 0)
+		load_row(l, row);
+	else if (l->owner_key != NULL && strcmp(row->key, l->owner_key) == 0)
+		l->owner_made = row->made;
 	return true;
 }
 
-/* Of a prefix there may be others: 1 and 17. */
-struct one_row {
-	const char *key;
-	struct loading *loading;
-};
-
-static bool load_that(void *arg, const struct weir_row *row)
+static int load(struct weir_parts *p, struct loading *l)
 {
-	const struct one_row *one = arg;
-
-	return strcmp(row->key, one->key) != 0 || load_row(one->loading, row);
-}
-
-static int load(struct weir_parts *p, uint32_t part, struct loading *l)
-{
-	char key[WEIR_SHARE_NAME_MAX + 32];
-	const char *prefix = key;
-	struct one_row one = {key, l};
+	const char *const prefixes[] = {l->key, l->owner_key};
 	int r;
 
 	l->result = -ENOENT;
-	checkpoint_key(p, part, key, sizeof(key));
-	r = weir_store_read(p->fleet->store, &prefix, 1, load_that, &one, NULL);
+	r = weir_store_read(p->fleet->store, prefixes, l->owner_key != NULL ? 2 : 1, take_loaded, l,
+			    NULL);
 	return r == 0 ? l->result : r;
 }
 
 int weir_parts_load(struct weir_parts *p, uint32_t part, uint64_t *sequence, void *value,
 		    size_t *size)
 {
-	struct loading l = {.value = value, .room = *size};
+	char key[WEIR_SHARE_NAME_MAX + 32];
+	struct loading l = {.key = key, .value = value, .room = *size};
 	int r;
 
 	*sequence = 0;
 	if (part >= p->config.count)
 		return -EINVAL;
-	r = load(p, part, &l);
+	checkpoint_key(p, part, key, sizeof(key));
+	r = load(p, &l);
 	*size = l.size;
 	*sequence = l.sequence;
 	return r;
 }
 
-/* Where the last owner left off is asked once for each fence; after that nobody else writes. */
-static int know_sequence(struct weir_parts *p, uint32_t part, uint64_t fence)
+/* A checkpoint that is to be written, and the rows that decide whether it may be. */
+struct checkpoint {
+	struct weir_parts *parts;
+	struct part *part;
+	char key[WEIR_SHARE_NAME_MAX + 32], owner_key[WEIR_SHARE_NAME_MAX + 32];
+	uint64_t fence, sequence;
+	const void *value;
+	size_t size;
+};
+
+/*
+ * Where the work has come to is asked once for each fence, and again after each write that was not
+ * acknowledged.
+ */
+static int know_sequence(const struct checkpoint *c)
 {
-	struct part *own = &p->part[part];
 	char value[WEIR_CHECKPOINT_SIZE_MAX];
-	struct loading l = {.value = value, .room = sizeof(value)};
+	struct loading l = {
+		.key = c->key,
+		.owner_key = c->owner_key,
+		.value = value,
+		.room = sizeof(value),
+	};
 	int r;
 
-	if (own->sequence_fence == fence)
+	if (c->part->sequence_fence == c->fence)
 		return 0;
-	r = load(p, part, &l);
+	r = load(c->parts, &l);
 	if (r != 0 && r != -ENOENT)
 		return r;
-	own->sequence = l.sequence;
-	own->sequence_fence = fence;
+	if (l.owner_made != c->fence)
+		return -ESTALE;
+	c->part->sequence = l.sequence;
+	c->part->sequence_version = l.version;
+	c->part->sequence_fence = c->fence;
 	return 0;
 }
 
-static int write_checkpoint(struct weir_parts *p, uint32_t part, uint64_t fence, uint64_t sequence,
-			    const void *value, size_t size)
+/*
+ * Each write replaces the very version of the row that was known when it was sent. So of two that
+ * are under way at the same time, one at most happens, and one that arrives late, after another has
+ * been acknowledged, finds that version gone.
+ */
+static int write_checkpoint(const struct checkpoint *c)
 {
-	char key[WEIR_SHARE_NAME_MAX + 32], own[WEIR_SHARE_NAME_MAX + 32];
 	char text[WEIR_CHECKPOINT_SIZE_MAX + 64];
-	const int head = snprintf(text, sizeof(text), CHECKPOINT_HEAD "%" PRIu64 "\n", sequence);
-	const struct weir_check check = {own, WEIR_CHECK_MADE, fence};
-	const struct weir_write write = {key, WEIR_WRITE_PUT, text, (size_t)head + size};
+	const int head = snprintf(text, sizeof(text), CHECKPOINT_HEAD "%" PRIu64 "\n", c->sequence);
+	const uint64_t known = c->part->sequence_version;
+	const struct weir_check checks[] = {
+		{c->owner_key, WEIR_CHECK_MADE, c->fence},
+		{c->key, known != 0 ? WEIR_CHECK_VERSION : WEIR_CHECK_ABSENT, known},
+	};
+	const struct weir_write write = {c->key, WEIR_WRITE_PUT, text, (size_t)head + c->size};
+	uint64_t version;
 	int r;
 
-	part_key(p, "part", part, own, sizeof(own));
-	checkpoint_key(p, part, key, sizeof(key));
-	if (size > 0)
-		memcpy(text + head, value, size);
-	r = weir_store_commit(p->fleet->store, 0, &check, 1, &write, 1, NULL);
-	if (r == 0)
-		p->part[part].sequence = sequence;
-	return r == -EAGAIN ? -ESTALE : r;
+	if (c->size > 0)
+		memcpy(text + head, c->value, c->size);
+	r = weir_store_commit(c->parts->fleet->store, 0, checks, 2, &write, 1, &version);
+	if (r == 0) {
+		c->part->sequence = c->sequence;
+		c->part->sequence_version = version;
+	} else {
+		c->part->sequence_fence = 0;
+	}
+	return r;
+}
+
+static int try_checkpoint(const struct checkpoint *c)
+{
+	int r = know_sequence(c);
+
+	if (r != 0)
+		return r;
+	return c->sequence >= c->part->sequence ? write_checkpoint(c) : -ERANGE;
+}
+
+/* Only writes of this owner that come late can be in its way, and each of them only once. */
+static int insist(const struct checkpoint *c)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < CHECKPOINT_ATTEMPTS && r == -EAGAIN; i++)
+		r = try_checkpoint(c);
+	return r == -EAGAIN ? -EIO : r;
 }
 
 int weir_parts_checkpoint(struct weir_parts *p, uint32_t part, uint64_t fence, uint64_t sequence,
 			  const void *value, size_t size)
 {
+	struct checkpoint c = {
+		.parts = p,
+		.fence = fence,
+		.sequence = sequence,
+		.value = value,
+		.size = size,
+	};
 	int r;
 
 	if (part >= p->config.count || (value == NULL && size > 0))
@@ -253,12 +311,11 @@ int weir_parts_checkpoint(struct weir_parts *p, uint32_t part, uint64_t fence, u
 		return -EMSGSIZE;
 	if (fence == 0)
 		return -ESTALE;
+	c.part = &p->part[part];
+	part_key(p, "part", part, c.owner_key, sizeof(c.owner_key));
+	checkpoint_key(p, part, c.key, sizeof(c.key));
 	pthread_mutex_lock(&p->checkpoints);
-	r = know_sequence(p, part, fence);
-	if (r == 0 && sequence < p->part[part].sequence)
-		r = -ERANGE;
-	if (r == 0)
-		r = write_checkpoint(p, part, fence, sequence, value, size);
+	r = insist(&c);
 	pthread_mutex_unlock(&p->checkpoints);
 	return r;
 }

@@ -20,8 +20,9 @@ struct part {
 	_Atomic uint32_t leave; /* to be given up */
 	bool told;              /* that another is due it */
 	weir_time wished;       /* since when this one asks for it; 0: it does not */
-	uint64_t sequence;      /* of the last checkpoint, as far as known; and for which fence */
-	uint64_t sequence_fence;
+	/* The last checkpoint, and the version of its row (0: none), as known by the owner of: */
+	uint64_t sequence, sequence_version;
+	uint64_t sequence_fence; /* 0: it has to be read first */
 
 	/* As read. */
 	uint64_t owner, made, wisher;

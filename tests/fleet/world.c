@@ -127,6 +127,8 @@ static int act_commit(struct weir_store *self, uint64_t session, const struct we
 		a->world->has_parcel = true;
 		return -EIO;
 	}
+	if (a->manner == OVERTAKEN && a->world->has_parcel)
+		(void)world_deliver(a->world);
 	expire(a->world);
 	r = weir_store_commit(a->world->store, session, checks, check_count, writes, write_count,
 			      version);

@@ -22,6 +22,7 @@ enum manner {
 	BLIND,       /* sessions are kept, and nothing is read */
 	LOSES,       /* commits happen, and nothing is heard of them */
 	DELAYS,      /* commits happen when world_deliver() is called; nothing is heard */
+	OVERTAKEN,   /* what was delayed arrives just before the next commit */
 };
 
 struct world;

@@ -114,8 +114,16 @@ WEIR_API int weir_parts_release(struct weir_parts *parts, uint32_t part, uint64_
 
 /*
  * Write down how far the work on a part has come, as its owner by that fence. sequence must not
- * be below that of the last one. 0; -ESTALE: it is another's; -ERANGE: it goes back; -EINVAL,
- * -EMSGSIZE: WEIR_CHECKPOINT_SIZE_MAX; -EIO: not known: do it again.
+ * be below that of the last checkpoint. 0: it is written, and will not be undone. -ESTALE: the part
+ * is another member's. -ERANGE: the sequence goes back. -EINVAL; -EMSGSIZE:
+ * WEIR_CHECKPOINT_SIZE_MAX. -EIO: it is not known whether it was written, and it may still be: do
+ * it again, with the same sequence or a later one. Other errors are those of weir/store.h.
+ *
+ * A checkpoint never goes back. Each write replaces the version of the row that its writer knew, so
+ * a write that arrives late, after a later one was acknowledged or another member took the part, is
+ * refused. After -EIO the row is read again before the next write; until that is acknowledged,
+ * weir_parts_load() may answer either of the two. This holds as long as the store keeps what it has
+ * acknowledged; see docs/fleet.md for what each store promises.
  */
 WEIR_API WEIR_MUST_CHECK int weir_parts_checkpoint(struct weir_parts *parts, uint32_t part,
 						   uint64_t fence, uint64_t sequence,

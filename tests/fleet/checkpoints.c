@@ -1,0 +1,164 @@
+/*
+ * checkpoints [KIND]: what is acknowledged of the work on a part is never undone, whatever of it
+ * comes late, comes twice, or is not heard of. Members in simulated time, over a store in memory, or
+ * of that kind.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <weir/parts.h>
+
+#include "world.h"
+
+#define LEASE   (20 * WEIR_S)
+#define REFRESH (5 * WEIR_S)
+#define ROUND   (REFRESH * 13 / 10)
+
+static struct world w;
+static uint64_t fences[2];
+
+static void gained(void *arg, uint32_t part, uint64_t fence)
+{
+	(void)part;
+	*(uint64_t *)arg = fence;
+}
+
+static struct weir_parts *enter(unsigned member)
+{
+	struct weir_parts_config config;
+	struct weir_parts *parts;
+
+	world_enter(&w, member, 0);
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = 1;
+	config.on_gain = gained;
+	config.arg = &fences[member];
+	CHECK(weir_parts_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
+	return parts;
+}
+
+/* One member, and the part is its own. */
+static struct weir_parts *begin(void)
+{
+	struct weir_parts *parts;
+
+	world_begin(&w, 100, LEASE, REFRESH);
+	memset(fences, 0, sizeof(fences));
+	parts = enter(0);
+	world_run(&w, 3 * ROUND);
+	CHECK(fences[0] != 0);
+	return parts;
+}
+
+static int checkpoint_as(struct weir_parts *parts, enum manner manner, uint64_t sequence)
+{
+	int r;
+
+	w.actors[0].manner = manner;
+	r = weir_parts_checkpoint(parts, 0, fences[0], sequence, "x", 1);
+	w.actors[0].manner = ANSWERS;
+	return r;
+}
+
+static uint64_t last(struct weir_parts *parts)
+{
+	uint64_t sequence;
+	char value[16];
+	size_t size = sizeof(value);
+
+	CHECK(weir_parts_load(parts, 0, &sequence, value, &size) == 0 && size == 1);
+	return sequence;
+}
+
+/* It arrives after a later one was acknowledged; before is that of the row that is there. */
+static void late(uint64_t before)
+{
+	struct weir_parts *parts = begin();
+
+	if (before > 0)
+		CHECK(checkpoint_as(parts, ANSWERS, before) == 0);
+	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
+	CHECK(checkpoint_as(parts, ANSWERS, 20) == 0);
+	CHECK(world_deliver(&w) == -EAGAIN);
+	CHECK(last(parts) == 20);
+	CHECK(checkpoint_as(parts, ANSWERS, 21) == 0 && last(parts) == 21);
+	world_end(&w);
+}
+
+/* It arrives before the next one is sent: that one has to be above it. */
+static void sooner(void)
+{
+	struct weir_parts *parts = begin();
+
+	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
+	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
+	CHECK(world_deliver(&w) == 0);
+	CHECK(checkpoint_as(parts, ANSWERS, 7) == -ERANGE && last(parts) == 10);
+	CHECK(checkpoint_as(parts, ANSWERS, 10) == 0);
+	world_end(&w);
+}
+
+/* It overtakes the next one, which has been sent when it arrives. */
+static void overtaken(void)
+{
+	struct weir_parts *parts = begin();
+
+	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
+	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
+	CHECK(checkpoint_as(parts, OVERTAKEN, 7) == -ERANGE && last(parts) == 10);
+	CHECK(checkpoint_as(parts, DELAYS, 11) == -EIO);
+	CHECK(checkpoint_as(parts, OVERTAKEN, 12) == 0 && last(parts) == 12);
+	world_end(&w);
+}
+
+/* It has happened, and only the answer is lost. */
+static void unheard(void)
+{
+	struct weir_parts *parts = begin();
+
+	CHECK(checkpoint_as(parts, LOSES, 30) == -EIO && last(parts) == 30);
+	CHECK(checkpoint_as(parts, ANSWERS, 29) == -ERANGE);
+	CHECK(checkpoint_as(parts, ANSWERS, 30) == 0 && last(parts) == 30);
+	CHECK(checkpoint_as(parts, UNREACHABLE, 31) == -EIO && last(parts) == 30);
+	CHECK(checkpoint_as(parts, ANSWERS, 31) == 0);
+	world_end(&w);
+}
+
+/* It arrives when the part is another's, who has written one, or none. */
+static void of_a_former_owner(bool written)
+{
+	struct weir_parts *parts = begin(), *others;
+
+	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
+	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
+	others = enter(1);
+	world_run_without(&w, LEASE + 4 * ROUND, 0);
+	CHECK(fences[1] > fences[0]);
+	if (written)
+		CHECK(weir_parts_checkpoint(others, 0, fences[1], 6, "y", 1) == 0);
+	CHECK(world_deliver(&w) == -EAGAIN);
+	CHECK(last(others) == (written ? 6 : 5));
+	CHECK(checkpoint_as(parts, ANSWERS, 11) == -ESTALE);
+	CHECK(weir_parts_checkpoint(others, 0, fences[1], 7, "y", 1) == 0 && last(others) == 7);
+	world_end(&w);
+}
+
+int main(int argc, char **argv)
+{
+	struct place place;
+
+	place_begin(&place, argc == 2 ? argv[1] : "memory");
+	world_place(&place);
+	late(0);
+	late(5);
+	sooner();
+	overtaken();
+	unheard();
+	of_a_former_owner(false);
+	of_a_former_owner(true);
+	place_end(&place);
+	printf("no checkpoint goes back, %s\n", place.kind);
+	return 0;
+}
