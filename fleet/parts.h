@@ -39,6 +39,7 @@ struct weir_parts {
 	bool joined; /* its row is there */
 	uint64_t own_made;
 	unsigned refreshes; /* since then */
+	bool learning;      /* the store has lost its memory, and old leases may not have ended */
 	_Atomic uint64_t until, want;
 	pthread_mutex_t checkpoints; /* one at a time */
 

@@ -129,6 +129,7 @@ static int read_all(struct weir_parts *p)
 	char prefix[3][KEY_SIZE];
 	const char *const prefixes[] = {prefix[0], prefix[1], prefix[2]};
 	struct reading reading = {.parts = p};
+	struct weir_view view;
 	int r;
 
 	(void)snprintf(prefix[0], KEY_SIZE, "%s/worker/", p->name);
@@ -142,9 +143,10 @@ static int read_all(struct weir_parts *p)
 		part->owner = part->made = part->wisher = 0;
 		part->wish_row = false;
 	}
-	r = session_read(p->fleet, prefixes, 3, take_row, &reading, NULL);
+	r = session_read(p->fleet, prefixes, 3, take_row, &reading, &view);
 	if (r != 0 || reading.result != 0)
 		return r != 0 ? r : reading.result;
+	p->learning = view.proven < p->fleet->lease;
 	if (p->count > 0)
 		qsort(p->members, p->count, sizeof(p->members[0]), by_number);
 	/* A wish of somebody who is gone is nobody's. */
@@ -386,7 +388,8 @@ static int act(struct weir_parts *p, uint32_t room)
 	int r = 0;
 
 	heed_wishes(p);
-	if (p->refreshes > 0)
+	/* What seems to be free, may be owned by a lease that the store has forgotten. */
+	if (p->refreshes > 0 && !p->learning)
 		r = decide(p, &moves);
 	if (r != 0)
 		return r;
