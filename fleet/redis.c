@@ -4,9 +4,12 @@
  *
  * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when
  * it is killed, unless it appends to its file always; a replica that takes over may lack the last
- * of it; and it may evict. Each run of the server is told from the one before, and weir_view.proven
- * counts from the first time that it was seen, so that members can let old leases end first. Its
- * clock is the wall clock of its machine: set forward, it ends sessions early.
+ * of it; and it may evict. How the server runs now says nothing of what was lost before. So the
+ * store there has an incarnation, which ends with each run of the server that is not shown to go on
+ * with all that the run before has acknowledged. Each question names the incarnation that it is
+ * meant for; weir_view.proven counts from its beginning, so that members can let old leases end
+ * first. The clock of a server is the wall clock of its machine: set forward, it ends sessions
+ * early.
  */
 
 #include <errno.h>
@@ -17,18 +20,7 @@
 
 #include "redis_link.h"
 
-static struct redis_command command_of(struct redis *r, const char *verb)
-{
-	struct redis_command c = {.words = 0};
-
-	redis_add(&c, "EVALSHA");
-	redis_add(&c, r->script);
-	redis_add(&c, "1");
-	redis_add(&c, r->base);
-	redis_add(&c, r->run);
-	redis_add(&c, verb);
-	return c;
-}
+#define ATTEMPTS 2
 
 /* The status that every answer of the script begins with; -EIO if it has none. */
 static int status_of(struct redis *r, const redisReply *reply, size_t elements)
@@ -40,6 +32,8 @@ static int status_of(struct redis *r, const redisReply *reply, size_t elements)
 		status = reply->element[0]->str;
 	if (strcmp(status, "ok") == 0 && reply->elements == elements)
 		return 0;
+	if (strcmp(status, "other") == 0 && redis_adopt(r, reply) == 0)
+		return store_say(REDIS_OTHER, r->why, "Redis has lost what it knew.");
 	if (strcmp(status, "again") == 0)
 		return store_say(-EAGAIN, r->why, "Something has changed since it was read.");
 	if (strcmp(status, "stale") == 0)
@@ -86,34 +80,42 @@ struct question {
 
 typedef int attempt_fn(struct redis *r, struct question *q);
 
+/* Whether what is asked has been decided by what another store had said. */
+static bool is_overtaken(const struct redis *r, const char *before, bool harmless)
+{
+	return !harmless && before[0] != '\0' && strcmp(r->incarnation, before) != 0;
+}
+
 /*
  * Once more, on a new connection: where nothing has come of it because the script was not there,
- * or where it does not matter whether it was done twice.
+ * or where it does not matter whether it was done twice; and where the store is another one than was
+ * known, if it is known now. A commit is not: it was decided by what the other one had said.
  */
 static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool harmless)
 {
-	int error = redis_connect(r);
+	char before[DRAW_SIZE];
+	int error = -ENOENT;
 
-	if (error == 0)
-		error = attempt(r, q);
-	if (error == -ENOENT || (error == -EIO && harmless)) {
+	memcpy(before, r->incarnation, sizeof(before));
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		error = redis_connect(r);
-		if (error == 0)
+		if (error == 0 && is_overtaken(r, before, harmless))
+			error = REDIS_OTHER;
+		else if (error == 0)
 			error = attempt(r, q);
+		if (error == REDIS_OTHER && !harmless)
+			return q->session != 0 ? -ESTALE : -EAGAIN;
+		if (error != REDIS_OTHER && error != -ENOENT && (error != -EIO || !harmless))
+			break;
 	}
-	return error == -ENOENT ? -EIO : error;
+	return error == -ENOENT || error == REDIS_OTHER ? -EIO : error;
 }
 
-/* A whole number of text. */
-static bool number_of(const redisReply *reply, uint64_t *number)
+/* What has been heard of this store: it never goes back. */
+static void note_version(struct redis *r, uint64_t version)
 {
-	char *end;
-
-	if (!redis_is_text(reply) || reply->str[0] < '0' || reply->str[0] > '9')
-		return false;
-	errno = 0;
-	*number = strtoull(reply->str, &end, 10);
-	return errno == 0 && *end == '\0';
+	if (version > r->seen)
+		r->seen = version;
 }
 
 static int senseless(struct redis *r)
@@ -125,11 +127,11 @@ static int senseless(struct redis *r)
 /* Its number is drawn: one that the server counts might come twice, once it forgets. */
 static int try_begin(struct redis *r, struct question *q)
 {
-	struct redis_command c = command_of(r, "begin");
+	struct redis_command c;
 	redisReply *reply;
-	int error;
+	int error = redis_script_command(r, "begin", &c);
 
-	if (getrandom(&q->session, sizeof(q->session), 0) != sizeof(q->session))
+	if (error != 0 || getrandom(&q->session, sizeof(q->session), 0) != sizeof(q->session))
 		return store_say(-ECANCELED, r->why, "There is no chance to draw from.");
 	q->session |= 1;
 	redis_add_number(&c, "%llx", q->session);
@@ -150,10 +152,12 @@ static int redis_begin(struct weir_store *self, weir_dur ttl, uint64_t *session,
 	return error == -ECANCELED ? -EIO : error;
 }
 
-static void put_keep(struct redis *r, const struct question *q, struct redis_command *c)
+static int put_keep(struct redis *r, const struct question *q, struct redis_command *c)
 {
-	*c = command_of(r, "keep");
+	int error = redis_script_command(r, "keep", c);
+
 	redis_add_number(c, "%llx", q->session);
+	return error;
 }
 
 /* And the answer is freed. */
@@ -162,7 +166,7 @@ static int take_granted(struct redis *r, redisReply *reply, struct question *q)
 	uint64_t ms;
 	int error = 0;
 
-	if (number_of(reply->element[1], &ms) && ms < UINT64_MAX / WEIR_MS)
+	if (redis_number(reply->element[1], &ms) && ms < UINT64_MAX / WEIR_MS)
 		q->granted = ms * WEIR_MS;
 	else
 		error = senseless(r);
@@ -174,10 +178,10 @@ static int try_keep(struct redis *r, struct question *q)
 {
 	struct redis_command c;
 	redisReply *reply;
-	int error;
+	int error = put_keep(r, q, &c);
 
-	put_keep(r, q, &c);
-	error = run(r, &c, 2, &reply);
+	if (error == 0)
+		error = run(r, &c, 2, &reply);
 	return error != 0 ? error : take_granted(r, reply, q);
 }
 
@@ -192,12 +196,13 @@ static int redis_keep(struct weir_store *self, uint64_t session, weir_dur *grant
 
 static int try_end(struct redis *r, struct question *q)
 {
-	struct redis_command c = command_of(r, "end");
+	struct redis_command c;
 	redisReply *reply;
-	int error;
+	int error = redis_script_command(r, "end", &c);
 
 	redis_add_number(&c, "%llx", q->session);
-	error = run(r, &c, 1, &reply);
+	if (error == 0)
+		error = run(r, &c, 1, &reply);
 	if (error == 0)
 		freeReplyObject(reply);
 	return error;
@@ -214,9 +219,9 @@ static int try_commit(struct redis *r, struct question *q)
 {
 	static const char *const kinds[] = {"absent", "version", "made"};
 	static const char *const writes[] = {"put", "bind", "erase"};
-	struct redis_command c = command_of(r, "commit");
+	struct redis_command c;
 	redisReply *reply;
-	int error;
+	int error = redis_script_command(r, "commit", &c);
 
 	redis_add_number(&c, "%llx", q->session);
 	redis_add_number(&c, "%llu", q->check_count);
@@ -230,10 +235,13 @@ static int try_commit(struct redis *r, struct question *q)
 		redis_add(&c, writes[q->writes[i].kind]);
 		redis_add_bytes(&c, q->writes[i].value, q->writes[i].size);
 	}
-	error = run(r, &c, 2, &reply);
+	if (error == 0)
+		error = run(r, &c, 2, &reply);
 	if (error != 0)
 		return error;
-	if (!number_of(reply->element[1], &q->version))
+	if (redis_number(reply->element[1], &q->version))
+		note_version(r, q->version);
+	else
 		error = senseless(r);
 	freeReplyObject(reply);
 	return error;
@@ -266,8 +274,8 @@ static bool row_of(const redisReply *reply, struct weir_row *row)
 	row->key = reply->element[0]->str;
 	row->value = reply->element[3]->str;
 	row->size = (size_t)reply->element[3]->len;
-	return number_of(reply->element[1], &row->version) &&
-	       number_of(reply->element[2], &row->made);
+	return redis_number(reply->element[1], &row->version) &&
+	       redis_number(reply->element[2], &row->made);
 }
 
 /* All of it is looked at before anything is shown. */
@@ -278,32 +286,35 @@ static int show(struct redis *r, const redisReply *reply, weir_row_fn *show_row,
 	struct weir_row row;
 	uint64_t us;
 
-	if (!number_of(reply->element[1], &view->version) || !number_of(reply->element[2], &us) ||
-	    rows->type != REDIS_REPLY_ARRAY)
+	if (!redis_number(reply->element[1], &view->version) ||
+	    !redis_number(reply->element[2], &us) || rows->type != REDIS_REPLY_ARRAY)
 		return senseless(r);
 	for (size_t i = 0; i < rows->elements; i++)
 		if (!row_of(rows->element[i], &row))
 			return senseless(r);
-	view->proven = r->caps.durable ? WEIR_FOREVER : us * WEIR_US;
+	view->proven = us * WEIR_US;
+	note_version(r, view->version);
 	for (size_t i = 0; i < rows->elements; i++)
 		if (row_of(rows->element[i], &row) && !show_row(arg, &row))
 			break;
 	return 0;
 }
 
-static void put_read(struct redis *r, const struct question *q, struct redis_command *c)
+static int put_read(struct redis *r, const struct question *q, struct redis_command *c)
 {
-	*c = command_of(r, "read");
+	int error = redis_script_command(r, "read", c);
+
 	for (size_t i = 0; i < q->count; i++)
 		redis_add(c, q->prefixes[i]);
+	return error;
 }
 
 static int try_read(struct redis *r, struct question *q)
 {
 	struct redis_command c;
+	int error = put_read(r, q, &c);
 
-	put_read(r, q, &c);
-	return run(r, &c, 4, &q->rows);
+	return error == 0 ? run(r, &c, 4, &q->rows) : error;
 }
 
 /* Nothing is shown to whoever has no session any more. */
@@ -311,11 +322,12 @@ static int try_keep_and_read(struct redis *r, struct question *q)
 {
 	struct redis_command c[2];
 	redisReply *replies[2];
-	int error;
+	int error = put_keep(r, q, &c[0]);
 
-	put_keep(r, q, &c[0]);
-	put_read(r, q, &c[1]);
-	error = redis_ask_both(r, c, replies);
+	if (error == 0)
+		error = put_read(r, q, &c[1]);
+	if (error == 0)
+		error = redis_ask_both(r, c, replies);
 	if (error != 0)
 		return error;
 	error = checked(r, &replies[0], 2);

@@ -1,29 +1,70 @@
 -- What weir keeps in Redis, and the only one to touch it: everything happens in here.
 --
--- KEYS[1]  {name}:store, a hash: version, of the last commit; run, the server's run that wrote it;
---          since, when that run was first seen, in microseconds
--- {name}:s:ID      a session: there as long as it lives
+-- KEYS[1]  {name}:store, a hash:
+--          version      of the last commit
+--          run          the server's run that wrote it
+--          incarnation  drawn when this began to be a store; what is of another one is refused
+--          since        when that was, in microseconds
+--          kept         1 as long as nothing that this run acknowledges can be lost
+-- {name}:s:INCARNATION:ID  a session: there as long as it lives
 -- {name}:folders   a set of the FIRST of all rows
 -- {name}:d:FIRST   a hash of the rows whose keys begin with that part: "version made session value"
 --
--- ARGV: the server's run, what to do, and more. Answers begin with a status: "ok", "again",
--- "stale". A number of a version is below 2^53 for two centuries yet: it begins at the clock's
--- microseconds each time the server was started, so that it rises even where the server has
--- forgotten it.
+-- ARGV: 1 the server's run, 2 the incarnation that the client knows, or nothing, 3 the highest
+-- version that it has seen, 4 whether it found the server durable, 5 a draw for a new incarnation,
+-- 6 what to do, and more. Answers begin with a status: "ok", "again", "stale", or "other": this is
+-- another store than the client knows, and nothing was done.
+--
+-- A new incarnation begins where the server's memory cannot be shown to be that of the last
+-- acknowledgement: there is none; or another run of the server has it, which is not a restart of one
+-- that kept everything; or it is behind what the client has seen. It ends all sessions, and its
+-- versions begin above those of all before: above what the client has seen, and at the clock's
+-- microseconds. So a version is below 2^53 for two centuries yet.
 
 local base = KEYS[1]:sub(1, -6)
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
+local seen = tonumber(ARGV[3])
 
-local state = call('HMGET', KEYS[1], 'version', 'run', 'since')
+local state = call('HMGET', KEYS[1], 'version', 'run', 'incarnation', 'since', 'kept')
 local version = tonumber(state[1] or 0)
-local since = tonumber(state[3] or 0)
-if state[2] ~= ARGV[1] then
-	version = math.max(version + 1, now)
+local incarnation = state[3]
+local since = tonumber(state[4] or 0)
+
+-- Who has been a replica's master within the last hour still has what it needs for one.
+local replication = call('INFO', 'replication')
+local function says(text)
+	return replication:find(text .. '\r\n', 1, true) ~= nil
+end
+local keeps = ARGV[4] == '1' and says('connected_slaves:0') and says('repl_backlog_active:0')
+local none = ('0'):rep(40)
+
+local function number(value)
+	return string.format('%.0f', value)
+end
+
+local function is_restart()
+	return incarnation and state[5] == '1' and keeps and says('master_replid2:' .. none)
+end
+
+if version < seen or (state[2] ~= ARGV[1] and not is_restart()) then
+	version = math.max(version + 1, now, seen + 1)
+	incarnation = ARGV[5]
 	since = now
-	call('HSET', KEYS[1], 'version', string.format('%.0f', version), 'run', ARGV[1],
-		'since', string.format('%.0f', since))
+	call('HSET', KEYS[1], 'version', number(version), 'run', ARGV[1], 'incarnation', incarnation,
+		'since', number(since), 'kept', keeps and '1' or '0')
+elseif state[2] ~= ARGV[1] then
+	version = math.max(version + 1, now)
+	call('HSET', KEYS[1], 'version', number(version), 'run', ARGV[1])
+elseif state[5] == '1' and not keeps then
+	call('HSET', KEYS[1], 'kept', '0')
+end
+
+if ARGV[6] == 'hello' then
+	return {'ok', incarnation, number(version)}
+elseif ARGV[2] ~= incarnation then
+	return {'other', incarnation, number(version)}
 end
 
 local function first(key)
@@ -34,13 +75,17 @@ local function folder(key)
 	return base .. 'd:' .. first(key)
 end
 
+local function session_key(session)
+	return base .. 's:' .. incarnation .. ':' .. session
+end
+
 local living = {}
 local function lives(session)
 	if session == '0' then
 		return true
 	end
 	if living[session] == nil then
-		living[session] = call('EXISTS', base .. 's:' .. session) == 1
+		living[session] = call('EXISTS', session_key(session)) == 1
 	end
 	return living[session]
 end
@@ -58,20 +103,20 @@ local function parse(row)
 end
 
 local function begin(session, ttl)
-	return call('SET', base .. 's:' .. session, ttl, 'PX', ttl, 'NX') and {'ok'} or {'again'}
+	return call('SET', session_key(session), ttl, 'PX', ttl, 'NX') and {'ok'} or {'again'}
 end
 
 local function keep(session)
-	local ttl = call('GET', base .. 's:' .. session)
+	local ttl = call('GET', session_key(session))
 	if not ttl then
 		return {'stale'}
 	end
-	call('PEXPIRE', base .. 's:' .. session, ttl)
+	call('PEXPIRE', session_key(session), ttl)
 	return {'ok', ttl}
 end
 
 local function finish(session)
-	call('DEL', base .. 's:' .. session)
+	call('DEL', session_key(session))
 	return {'ok'}
 end
 
@@ -85,7 +130,7 @@ end
 
 -- session, number of checks, key kind version of each, then key kind value of each write
 local function commit(session)
-	local checks, at = tonumber(ARGV[4]), 5
+	local checks, at = tonumber(ARGV[8]), 9
 	if not lives(session) then
 		return {'stale'}
 	end
@@ -96,7 +141,7 @@ local function commit(session)
 		at = at + 3
 	end
 	version = version + 1
-	local text = string.format('%.0f', version)
+	local text = number(version)
 	for i = at, #ARGV, 3 do
 		local key, kind, hash = ARGV[i], ARGV[i + 1], folder(ARGV[i])
 		local _, made = parse(call('HGET', hash, key))
@@ -138,25 +183,24 @@ end
 
 local function read()
 	local rows = {}
-	for i = 3, #ARGV do
+	for i = 7, #ARGV do
 		if ARGV[i] == '' then
 			gather_all(rows)
 		else
 			gather(rows, ARGV[i])
 		end
 	end
-	return {'ok', string.format('%.0f', version), string.format('%.0f', math.max(now - since, 0)),
-		rows}
+	return {'ok', number(version), number(math.max(now - since, 0)), rows}
 end
 
-local verb = ARGV[2]
+local verb = ARGV[6]
 if verb == 'begin' then
-	return begin(ARGV[3], ARGV[4])
+	return begin(ARGV[7], ARGV[8])
 elseif verb == 'keep' then
-	return keep(ARGV[3])
+	return keep(ARGV[7])
 elseif verb == 'end' then
-	return finish(ARGV[3])
+	return finish(ARGV[7])
 elseif verb == 'commit' then
-	return commit(ARGV[3])
+	return commit(ARGV[7])
 end
 return read()

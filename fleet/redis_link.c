@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "redis_script.h"
 
@@ -44,6 +46,60 @@ void redis_drop(struct redis *r)
 bool redis_is_text(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+bool redis_number(const redisReply *reply, uint64_t *number)
+{
+	char *end;
+
+	if (!redis_is_text(reply) || reply->str[0] < '0' || reply->str[0] > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(reply->str, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+/* 128 bits, for an incarnation that has to begin. */
+static bool draw(char text[DRAW_SIZE])
+{
+	uint64_t bits[2];
+
+	if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+		return false;
+	(void)snprintf(text, DRAW_SIZE, "%016llx%016llx", (unsigned long long)bits[0],
+		       (unsigned long long)bits[1]);
+	return true;
+}
+
+int redis_script_command(struct redis *r, const char *verb, struct redis_command *c)
+{
+	c->words = c->texts = 0;
+	if (!draw(c->draw))
+		return store_say(-EIO, r->why, "There is no chance to draw from.");
+	redis_add(c, "EVALSHA");
+	redis_add(c, r->script);
+	redis_add(c, "1");
+	redis_add(c, r->base);
+	redis_add(c, r->run);
+	redis_add(c, r->incarnation);
+	redis_add_number(c, "%llu", r->seen);
+	redis_add(c, r->keeps ? "1" : "0");
+	redis_add(c, c->draw);
+	redis_add(c, verb);
+	return 0;
+}
+
+int redis_adopt(struct redis *r, const redisReply *reply)
+{
+	uint64_t version;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+	    !redis_is_text(reply->element[1]) || !redis_number(reply->element[2], &version) ||
+	    strlen(reply->element[1]->str) >= sizeof(r->incarnation))
+		return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+	(void)snprintf(r->incarnation, sizeof(r->incarnation), "%s", reply->element[1]->str);
+	r->seen = version;
+	return 0;
 }
 
 static bool begins(const char *text, const char *with)
@@ -230,7 +286,8 @@ static void examine(struct redis *r)
 		lack = "Redis may evict what it has acknowledged (maxmemory-policy).";
 	else
 		lack = "";
-	r->caps = (struct weir_store_caps){.ttl_min = WEIR_MS, .durable = lack[0] == '\0'};
+	r->keeps = lack[0] == '\0';
+	r->caps = (struct weir_store_caps){.ttl_min = WEIR_MS, .durable = r->keeps};
 	(void)snprintf(r->note, sizeof(r->note), "%s", lack);
 }
 
@@ -268,6 +325,22 @@ static int load_script(struct redis *r)
 	return error;
 }
 
+/* Which store it is; another one, where the server has lost something. */
+static int greet(struct redis *r)
+{
+	struct redis_command c;
+	redisReply *reply;
+	int error = redis_script_command(r, "hello", &c);
+
+	if (error == 0)
+		error = redis_ask(r, &c, &reply);
+	if (error != 0)
+		return error;
+	error = redis_adopt(r, reply);
+	freeReplyObject(reply);
+	return error;
+}
+
 static int introduce(struct redis *r)
 {
 	char role[16];
@@ -285,7 +358,8 @@ static int introduce(struct redis *r)
 	if (strcmp(role, "master") != 0)
 		return store_say(-EIO, r->why, "This Redis is a replica.");
 	examine(r);
-	return r->context != NULL ? load_script(r) : -EIO;
+	error = r->context != NULL ? load_script(r) : -EIO;
+	return error == 0 ? greet(r) : error;
 }
 
 int redis_connect(struct redis *r)

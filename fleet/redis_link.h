@@ -11,6 +11,11 @@
 /* Words of a command: those of all checks and writes, and of the script. */
 #define WORDS_MAX (3 * 2 * WEIR_STORE_ROWS_MAX + 16)
 
+#define DRAW_SIZE 33 /* of 128 bits in text */
+
+/* Of a question: the server's store is another one than was known, and is known now. */
+#define REDIS_OTHER (-EREMCHG)
+
 struct redis {
 	struct weir_store store;
 	struct address address;
@@ -19,6 +24,10 @@ struct redis {
 	redisContext *context; /* NULL: there is no connection */
 	char script[64];       /* its digest */
 	char run[64];          /* the server's */
+	bool keeps; /* it is set up to keep all that it acknowledges, as far as is known */
+	/* The store there: its incarnation ("": not known yet), and the highest version seen of it. */
+	char incarnation[DRAW_SIZE];
+	uint64_t seen;
 	struct weir_store_caps caps;
 	char note[WHY_SIZE];
 	char why[WHY_SIZE];
@@ -29,8 +38,9 @@ struct redis_command {
 	const char *word[WORDS_MAX];
 	size_t size[WORDS_MAX];
 	int words;
-	char text[2 * WEIR_STORE_ROWS_MAX + 4][24];
+	char text[2 * WEIR_STORE_ROWS_MAX + 8][24];
 	int texts;
+	char draw[DRAW_SIZE];
 };
 
 /* Put a word, some bytes, or a number in a command. */
@@ -38,7 +48,16 @@ void redis_add(struct redis_command *command, const char *word);
 void redis_add_bytes(struct redis_command *command, const void *bytes, size_t size);
 void redis_add_number(struct redis_command *command, const char *format, uint64_t number);
 
-/* Be connected, and know the server and what it keeps. 0, or a negative errno and a sentence. */
+/* Begin a command that the script is to do. 0; -EIO and a sentence: there is no randomness. */
+int redis_script_command(struct redis *redis, const char *verb, struct redis_command *command);
+
+/* Take up an answer of "hello" or "other": from now on this is the store. */
+int redis_adopt(struct redis *redis, const redisReply *reply);
+
+/* A whole number of text. */
+bool redis_number(const redisReply *reply, uint64_t *number);
+
+/* Be connected, and know the server and its store. 0, or a negative errno and a sentence. */
 int redis_connect(struct redis *redis);
 
 /* End the connection, so that no answer of it can come any more. */
