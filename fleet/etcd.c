@@ -1,11 +1,12 @@
 /*
- * The store that is an etcd cluster: its transactions are ours, its revisions are our versions, and
- * its leases our sessions.
+ * The store that is an etcd cluster: its transactions are ours, its revisions above a base are our
+ * versions, and its leases our sessions.
  *
- * Keys are NAME/KEY. A session has a row of its own, NAME//ID, so that a transaction can tell
- * whether it lives. etcd keeps what it has acknowledged, and an answer to a reading is no older
- * than the question. It may keep a lease longer than it said, after a change of leaders; never
- * shorter. Who answers as another cluster than before is not believed: its numbers begin anew.
+ * A session has a row of its own, so that a transaction can tell whether it lives. etcd keeps what
+ * it has acknowledged, and an answer to a reading is no older than the question. It may keep a lease
+ * longer than it said, after a change of leaders; never shorter. Whether it is still the store that
+ * it was is checked by every transaction (etcd_life.c): what has been decided by what another one
+ * had said is not written, and a session of another one is over.
  */
 
 #include <errno.h>
@@ -15,94 +16,22 @@
 #include <sys/random.h>
 
 #include "base64.h"
-#include "etcd_link.h"
-#include "store.h"
+#include "etcd_rows.h"
 
 #define TTL_MIN  (2 * WEIR_S) /* it grants no less */
 #define LATE     WEIR_S       /* it looks for what is over each half second */
-#define KEY_SIZE (2 * WEIR_STORE_KEY_MAX + 4)
 #define TRANSACT "/v3/kv/txn"
 #define KEEP     "/v3/lease/keepalive"
 
-struct etcd {
-	struct weir_store store;
-	struct etcd_link *link;
-	char name[WEIR_STORE_KEY_MAX + 1];
-	uint64_t cluster; /* 0: not known yet */
-	char why[WHY_SIZE];
-};
-
-static json_t *encoded(const void *bytes, size_t size)
-{
-	char *text = malloc(base64_size(size) + 1);
-	json_t *string;
-
-	if (text == NULL)
-		return NULL;
-	base64_encode(bytes, size, text);
-	string = json_string(text);
-	free(text);
-	return string;
-}
-
-static json_t *encoded_key(const struct etcd *e, const char *key)
-{
-	char full[KEY_SIZE];
-	const int n = snprintf(full, sizeof(full), "%s/%s", e->name, key);
-
-	return encoded(full, (size_t)n);
-}
-
-/* What comes after all keys of the prefix. */
-static json_t *encoded_end(const struct etcd *e, const char *prefix)
-{
-	char full[KEY_SIZE];
-	const int n = snprintf(full, sizeof(full), "%s/%s", e->name, prefix);
-
-	full[n - 1]++; /* keys are of characters below the last one */
-	return encoded(full, (size_t)n);
-}
-
-static json_t *number(uint64_t value)
-{
-	return json_sprintf("%llu", (unsigned long long)value);
-}
-
-static void session_key(uint64_t session, char *key, size_t size)
-{
-	(void)snprintf(key, size, "/%llx", (unsigned long long)session);
-}
-
-/* Whose answer it is; then the version that it tells of. */
-static int look_at_header(struct etcd *e, const json_t *answer, uint64_t *version)
-{
-	const json_t *header = json_object_get(answer, "header");
-	uint64_t cluster;
-
-	if (!etcd_number(header, "cluster_id", &cluster) || cluster == 0 ||
-	    !etcd_number(header, "revision", version))
-		return etcd_senseless(e->link);
-	if (e->cluster != 0 && e->cluster != cluster)
-		return store_say(-EIO, e->why, "This is another etcd cluster than before.");
-	e->cluster = cluster;
-	return 0;
-}
-
-static json_t *transaction(json_t *compare, json_t *success, json_t *failure)
-{
-	return json_pack("{s:o*, s:o*, s:o*}", "compare", compare, "success", success, "failure",
-			 failure);
-}
-
-/* A transaction, whose three parts it takes. 0: it answered, and *succeeded or not. */
+/* A transaction, whose three parts it takes. 0: it answered, and *answer is to be freed. */
 static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *failure,
 		    bool harmless, uint64_t *version, json_t **answer)
 {
-	int r = etcd_ask(e->link, TRANSACT, transaction(compare, success, failure), harmless,
+	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, failure), harmless,
 			 answer);
 
 	if (r == 0)
-		r = look_at_header(e, *answer, version);
+		r = etcd_verify(e, *answer, version);
 	if (r != 0) {
 		json_decref(*answer);
 		*answer = NULL;
@@ -110,16 +39,58 @@ static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *fa
 	return r;
 }
 
-static bool has_succeeded(const json_t *answer)
+/* That it is this store still; and that the session lives, which is of this store. */
+static json_t *living(const struct etcd *e, uint64_t session)
 {
-	return json_is_true(json_object_get(answer, "succeeded"));
+	char key[32];
+
+	if (session == 0)
+		return etcd_is_text(e, STORE_KEY, e->identity);
+	etcd_session_key(session, key, sizeof(key));
+	return etcd_is_text(e, key, e->identity);
+}
+
+/* What is asked where that, or another check, has failed. */
+static json_t *asking_why(const struct etcd *e, uint64_t session)
+{
+	char key[32];
+
+	if (session == 0)
+		return json_pack("[o]", etcd_range(e, STORE_KEY, NULL));
+	etcd_session_key(session, key, sizeof(key));
+	return json_pack("[o, o]", etcd_range(e, STORE_KEY, NULL), etcd_range(e, key, NULL));
+}
+
+static int over(struct etcd *e)
+{
+	return store_say(-ESTALE, e->why, "The session is over.");
+}
+
+static int changed(struct etcd *e)
+{
+	return store_say(-EAGAIN, e->why, "Something has changed since it was read.");
+}
+
+static int why_failed(struct etcd *e, const json_t *answer, uint64_t session)
+{
+	char text[IDENTITY_SIZE];
+
+	if (!json_is_object(etcd_response(answer, 0)) ||
+	    (session != 0 && !json_is_object(etcd_response(answer, 1))))
+		return etcd_senseless(e->link);
+	if (!etcd_is_known(e, etcd_response(answer, 0)))
+		return session != 0 ? over(e) : changed(e);
+	if (session != 0 && (!etcd_value(etcd_response(answer, 1), text, sizeof(text)) ||
+			     strcmp(text, e->identity) != 0))
+		return over(e);
+	return changed(e);
 }
 
 /* A number of its own, with which a grant can be asked for once more. */
 static int grant(struct etcd *e, uint64_t session, weir_dur ttl, weir_dur *granted)
 {
-	json_t *request = json_pack("{s:o, s:o}", "ID", number(session), "TTL",
-				    number((ttl + WEIR_S - 1) / WEIR_S));
+	json_t *request = json_pack("{s:o, s:o}", "ID", etcd_text_of(session), "TTL",
+				    etcd_text_of((ttl + WEIR_S - 1) / WEIR_S));
 	json_t *answer;
 	uint64_t id, seconds;
 	int r = etcd_ask(e->link, "/v3/lease/grant", request, false, &answer);
@@ -135,48 +106,64 @@ static int grant(struct etcd *e, uint64_t session, weir_dur ttl, weir_dur *grant
 	return r;
 }
 
-static json_t *put_of(const struct etcd *e, const char *key, const void *value, size_t size,
-		      uint64_t session)
-{
-	return json_pack("{s:{s:o, s:o, s:o}}", "request_put", "key", encoded_key(e, key), "value",
-			 encoded(value, size), "lease", number(session));
-}
-
 static int etcd_end(struct weir_store *self, uint64_t session)
 {
 	struct etcd *e = (struct etcd *)self;
 	json_t *answer;
-	int r = etcd_ask(e->link, "/v3/lease/revoke", json_pack("{s:o}", "ID", number(session)),
-			 true, &answer);
+	int r = etcd_ask(e->link, "/v3/lease/revoke",
+			 json_pack("{s:o}", "ID", etcd_text_of(session)), true, &answer);
 
 	json_decref(answer);
 	return r == -ESTALE ? 0 : r;
 }
 
-static int etcd_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+/* Its row, if this is still the store. -EAGAIN: it is not. */
+static int write_session(struct etcd *e, uint64_t session)
 {
-	struct etcd *e = (struct etcd *)self;
 	json_t *answer, *put;
 	uint64_t version;
 	char key[32];
 	int r;
 
+	etcd_session_key(session, key, sizeof(key));
+	put = etcd_put(e, key, e->identity, strlen(e->identity), session);
+	r = transact(e, json_pack("[o]", living(e, 0)), json_pack("[o]", put), asking_why(e, 0),
+		     true, &version, &answer);
+	if (r != 0)
+		return r;
+	if (!etcd_has_succeeded(answer))
+		r = why_failed(e, answer, 0);
+	json_decref(answer);
+	return r;
+}
+
+static int try_begin(struct etcd *e, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	int r = etcd_know(e);
+
+	if (r != 0)
+		return r;
 	if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
 		return store_say(-EIO, e->why, "There is no chance to draw from.");
 	*session = (*session >> 1) | 1;
 	r = grant(e, *session, ttl, granted);
-	if (r == 0) {
-		session_key(*session, key, sizeof(key));
-		put = put_of(e, key, "", 0, *session);
-		r = transact(e, NULL, json_pack("[o]", put), NULL, true, &version, &answer);
-		if (r == 0)
-			json_decref(answer);
-		else
-			(void)etcd_end(self, *session);
-	}
+	if (r == 0)
+		r = write_session(e, *session);
+	if (r != 0)
+		(void)etcd_end(&e->store, *session);
+	return r;
+}
+
+static int etcd_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct etcd *e = (struct etcd *)self;
+	int r = try_begin(e, ttl, session, granted);
+
+	if (r == -EAGAIN || (r == -EIO && e->doubted))
+		r = try_begin(e, ttl, session, granted);
 	if (r != 0)
 		*session = 0;
-	return r;
+	return r == -EAGAIN ? -EIO : r;
 }
 
 /* It answers for a lease that is over too, without a time. */
@@ -194,59 +181,43 @@ static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
 	return 0;
 }
 
-static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
-{
-	struct etcd *e = (struct etcd *)self;
-	json_t *answer;
-	int r = etcd_ask(e->link, KEEP, json_pack("{s:o}", "ID", number(session)), true, &answer);
-
-	if (r == 0)
-		r = take_granted(e, answer, granted);
-	json_decref(answer);
-	return r;
-}
-
 static json_t *compare_of(const struct etcd *e, const struct weir_check *check)
 {
 	const bool written = check->kind == WEIR_CHECK_VERSION;
+	const uint64_t revision = check->version > e->base ? check->version - e->base : 0;
 
-	return json_pack("{s:o, s:s, s:s, s:o}", "key", encoded_key(e, check->key), "result",
-			 "EQUAL", "target", written ? "MOD" : "CREATE",
-			 written ? "mod_revision" : "create_revision", number(check->version));
+	return json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(e, check->key), "result", "EQUAL",
+			 "target", written ? "MOD" : "CREATE",
+			 written ? "mod_revision" : "create_revision", etcd_text_of(revision));
+}
+
+/* Of a version before those of this store: there is no such row. */
+static bool has_outlived(const struct etcd *e, const struct weir_check *checks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (checks[i].kind != WEIR_CHECK_ABSENT && checks[i].version <= e->base)
+			return true;
+	return false;
 }
 
 static json_t *write_of(const struct etcd *e, const struct weir_write *w, uint64_t session)
 {
 	if (w->kind == WEIR_WRITE_ERASE)
-		return json_pack("{s:{s:o}}", "request_delete_range", "key",
-				 encoded_key(e, w->key));
-	return put_of(e, w->key, w->value, w->size, w->kind == WEIR_WRITE_BIND ? session : 0);
+		return etcd_erase(e, w->key);
+	return etcd_put(e, w->key, w->value, w->size, w->kind == WEIR_WRITE_BIND ? session : 0);
 }
 
-/* Where it fails, what is asked is whether the session is still there. */
-static json_t *asking_for(const struct etcd *e, const char *key)
+/* What has been decided by what another store had said, is not written to this one. */
+static int know_unchanged(struct etcd *e, uint64_t session)
 {
-	return json_pack("[{s:{s:o, s:b}}]", "request_range", "key", encoded_key(e, key),
-			 "count_only", 1);
-}
+	char before[IDENTITY_SIZE];
+	int r;
 
-static json_t *living(const struct etcd *e, const char *key)
-{
-	return json_pack("{s:o, s:s, s:s, s:s}", "key", encoded_key(e, key), "result", "GREATER",
-			 "target", "CREATE", "create_revision", "0");
-}
-
-static int why_failed(struct etcd *e, const json_t *answer, uint64_t session)
-{
-	const json_t *first = json_array_get(json_object_get(answer, "responses"), 0);
-	const json_t *range = json_object_get(first, "response_range");
-	uint64_t count = 1;
-
-	if (session != 0 && !etcd_number(range, "count", &count))
-		return etcd_senseless(e->link);
-	if (count == 0)
-		return store_say(-ESTALE, e->why, "The session is over.");
-	return store_say(-EAGAIN, e->why, "Something has changed since it was read.");
+	memcpy(before, e->identity, sizeof(before));
+	r = etcd_know(e);
+	if (r == 0 && before[0] != '\0' && strcmp(before, e->identity) != 0)
+		r = session != 0 ? over(e) : changed(e);
+	return r;
 }
 
 static int etcd_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
@@ -254,31 +225,39 @@ static int etcd_commit(struct weir_store *self, uint64_t session, const struct w
 		       uint64_t *version)
 {
 	struct etcd *e = (struct etcd *)self;
-	json_t *compare = json_array(), *success = json_array(), *failure = NULL, *answer;
-	char key[32];
-	int r;
+	json_t *compare, *success, *answer, *put_age;
+	weir_dur age;
+	int r = know_unchanged(e, session);
 
-	if (session != 0) {
-		session_key(session, key, sizeof(key));
-		json_array_append_new(compare, living(e, key));
-		failure = asking_for(e, key);
-	}
+	if (r != 0)
+		return r;
+	if (session == 0 && has_outlived(e, checks, check_count))
+		return changed(e);
+	compare = json_pack("[o]", living(e, session));
+	success = json_array();
 	for (size_t i = 0; i < check_count; i++)
 		json_array_append_new(compare, compare_of(e, &checks[i]));
 	for (size_t i = 0; i < write_count; i++)
 		json_array_append_new(success, write_of(e, &writes[i], session));
 	if (json_array_size(success) != write_count ||
-	    json_array_size(compare) != check_count + (session != 0)) {
+	    json_array_size(compare) != check_count + 1) {
 		json_decref(compare);
 		json_decref(success);
-		json_decref(failure);
 		return store_say(-ENOMEM, e->why, "There is no memory.");
 	}
-	r = transact(e, compare, success, failure, false, version, &answer);
+	put_age = write_count < WEIR_STORE_ROWS_MAX ? etcd_put_age(e, &age) : NULL;
+	if (put_age != NULL)
+		json_array_append_new(success, put_age);
+	r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, asking_why(e, session)),
+		     false, &answer);
 	if (r != 0)
 		return r;
-	if (!has_succeeded(answer))
+	r = etcd_verify(e, answer, version);
+	/* Nothing was written, whichever store it is. */
+	if (!etcd_has_succeeded(answer) && (r == 0 || e->doubted))
 		r = why_failed(e, answer, session);
+	else if (r == 0 && put_age != NULL)
+		e->published = age;
 	json_decref(answer);
 	return r;
 }
@@ -298,10 +277,14 @@ static bool row_of(const struct etcd *e, const json_t *kv, char *room, struct we
 	row->key = room + prefix;
 	row->value = room + key_size + 1;
 	row->size = 0;
-	return (value == NULL || base64_decode(json_string_value(value), json_string_length(value),
-					       room + key_size + 1, &row->size)) &&
-	       etcd_number(kv, "mod_revision", &row->version) &&
-	       etcd_number(kv, "create_revision", &row->made);
+	if ((value != NULL && !base64_decode(json_string_value(value), json_string_length(value),
+					     room + key_size + 1, &row->size)) ||
+	    !etcd_number(kv, "mod_revision", &row->version) ||
+	    !etcd_number(kv, "create_revision", &row->made))
+		return false;
+	row->version += e->base;
+	row->made += e->base;
+	return true;
 }
 
 static size_t room_for(const json_t *kv)
@@ -356,51 +339,91 @@ static json_t *ranges(const struct etcd *e, const char *const *prefixes, size_t 
 	json_t *ranges = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(ranges, json_pack("{s:{s:o, s:o}}", "request_range", "key",
-							encoded_key(e, prefixes[i]), "range_end",
-							encoded_end(e, prefixes[i])));
+		json_array_append_new(ranges, etcd_range(e, NULL, prefixes[i]));
 	return ranges;
 }
 
+/* What is read, if it is of this store, and of who has a session in it, if that is said. */
+static int show_read(struct etcd *e, const json_t *answer, uint64_t session, size_t count,
+		     weir_row_fn *row, void *arg, struct weir_view *view)
+{
+	int r;
+
+	if (!etcd_has_succeeded(answer))
+		return why_failed(e, answer, session);
+	view->proven = etcd_age(e);
+	r = show(e, answer, count, row, arg);
+	return r < 0 ? r : 0;
+}
+
+static int try_read(struct etcd *e, const char *const *prefixes, size_t count, weir_row_fn *row,
+		    void *arg, struct weir_view *view)
+{
+	json_t *answer;
+	int r = etcd_know(e);
+
+	if (r == 0)
+		r = transact(e, json_pack("[o]", living(e, 0)), ranges(e, prefixes, count),
+			     asking_why(e, 0), true, &view->version, &answer);
+	if (r != 0)
+		return r;
+	r = show_read(e, answer, 0, count, row, arg, view);
+	json_decref(answer);
+	return r;
+}
+
+/* Nothing has been shown where it is not this store any more: so it can be asked once more. */
 static int etcd_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		     weir_row_fn *row, void *arg, struct weir_view *view)
 {
 	struct etcd *e = (struct etcd *)self;
-	json_t *answer;
-	int r = transact(e, NULL, ranges(e, prefixes, count), NULL, true, &view->version, &answer);
+	int r = try_read(e, prefixes, count, row, arg, view);
 
-	if (r != 0)
-		return r;
-	view->proven = WEIR_FOREVER;
-	r = show(e, answer, count, row, arg);
-	json_decref(answer);
-	return r < 0 ? r : 0;
+	if (r != 0 && e->doubted)
+		r = try_read(e, prefixes, count, row, arg, view);
+	return r == -EAGAIN ? -EIO : r;
 }
 
 /* Nothing is shown to whoever has no session any more. */
-static int etcd_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
-			      const char *const *prefixes, size_t count, weir_row_fn *row,
-			      void *arg, struct weir_view *view)
+static int ask_kept(struct etcd *e, uint64_t session, weir_dur *granted,
+		    const char *const *prefixes, size_t count, weir_row_fn *row, void *arg,
+		    struct weir_view *view)
 {
 	static const char *const paths[] = {KEEP, TRANSACT};
-	struct etcd *e = (struct etcd *)self;
 	json_t *const requests[] = {
-		json_pack("{s:o}", "ID", number(session)),
-		transaction(NULL, ranges(e, prefixes, count), NULL),
+		json_pack("{s:o}", "ID", etcd_text_of(session)),
+		etcd_transaction(json_pack("[o]", living(e, session)), ranges(e, prefixes, count),
+				 asking_why(e, session)),
 	};
 	json_t *answers[2];
 	int r = etcd_ask_both(e->link, paths, requests, answers);
 
 	if (r == 0)
+		r = etcd_verify(e, answers[1], &view->version);
+	if (r == 0)
 		r = take_granted(e, answers[0], granted);
 	if (r == 0)
-		r = look_at_header(e, answers[1], &view->version);
-	view->proven = WEIR_FOREVER;
-	if (r == 0)
-		r = show(e, answers[1], count, row, arg);
+		r = show_read(e, answers[1], session, count, row, arg, view);
 	json_decref(answers[0]);
 	json_decref(answers[1]);
-	return r < 0 ? r : 0;
+	return r == -EAGAIN ? -EIO : r;
+}
+
+static int etcd_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			      const char *const *prefixes, size_t count, weir_row_fn *row,
+			      void *arg, struct weir_view *view)
+{
+	struct etcd *e = (struct etcd *)self;
+	int r = know_unchanged(e, session);
+
+	return r == 0 ? ask_kept(e, session, granted, prefixes, count, row, arg, view) : r;
+}
+
+static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct weir_view view;
+
+	return etcd_keep_and_read(self, session, granted, NULL, 0, NULL, NULL, &view);
 }
 
 static void etcd_caps(struct weir_store *self, struct weir_store_caps *caps)
@@ -441,18 +464,9 @@ static const struct weir_store_ops etcd_ops = {
 	.close = etcd_close,
 };
 
-static bool see_nothing(void *arg, const struct weir_row *row)
-{
-	(void)arg;
-	(void)row;
-	return false;
-}
-
 int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
 {
-	static const char *const nothing[] = {"weir/"};
 	struct etcd *e = calloc(1, sizeof(*e));
-	struct weir_view view;
 	int r;
 
 	if (e == NULL)
@@ -461,7 +475,7 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 	(void)snprintf(e->name, sizeof(e->name), "%s", setup->name);
 	r = etcd_link_open(setup, e->why, &e->link);
 	if (r == 0)
-		r = etcd_read(&e->store, nothing, 1, see_nothing, NULL, &view);
+		r = etcd_know(e);
 	if (r == 0 || (r == -EIO && setup->config->lazy != 0)) {
 		*store = &e->store;
 		return 0;

@@ -395,7 +395,7 @@ int weir_store_commit(struct weir_store *store, uint64_t session, const struct w
 	uint64_t unused;
 	int r;
 
-	if (check_count > WEIR_STORE_ROWS_MAX || write_count > WEIR_STORE_ROWS_MAX ||
+	if (check_count >= WEIR_STORE_ROWS_MAX || write_count > WEIR_STORE_ROWS_MAX ||
 	    write_count == 0)
 		return -EINVAL;
 	for (size_t i = 0; i < check_count; i++)

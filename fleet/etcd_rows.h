@@ -1,0 +1,90 @@
+/*
+ * The store in an etcd cluster, inside: what its parts share, and the JSON of its transactions.
+ *
+ * Keys are NAME/KEY. Three kinds of rows are its own, and begin with a second /:
+ *
+ * NAME//store  which incarnation of the store this is, and what its versions begin at
+ * NAME//age    how long that has been the store, in milliseconds, as far as anybody has seen
+ * NAME//s/ID   a session, bound to its lease; it says of which incarnation it is
+ */
+#ifndef WEIR_FLEET_ETCD_ROWS_H
+#define WEIR_FLEET_ETCD_ROWS_H
+
+#include "etcd_link.h"
+#include "store.h"
+
+#define IDENTITY_SIZE 96
+#define STORE_KEY     "/store"
+#define AGE_KEY       "/age"
+#define SESSIONS      "/s/"
+
+struct etcd {
+	struct weir_store store;
+	struct etcd_link *link;
+	char name[WEIR_STORE_KEY_MAX + 1];
+	char why[WHY_SIZE];
+
+	/* What is known of the store there (etcd_life.c). */
+	char identity[IDENTITY_SIZE]; /* the row that says which one it is; "": not known yet */
+	bool doubted;                 /* it has to be asked for again */
+	uint64_t cluster;
+	uint64_t base; /* of its versions: they are revisions above it */
+	uint64_t seen; /* the highest version there was */
+	weir_dur age;  /* the store's, when that was seen; and when that was */
+	weir_time aged;
+	weir_dur published; /* of that, what others can read */
+};
+
+/* What becomes text of JSON; NULL: no memory. */
+json_t *etcd_bytes(const void *bytes, size_t size);
+json_t *etcd_key(const struct etcd *e, const char *key);
+json_t *etcd_end_of(const struct etcd *e, const char *prefix); /* after all keys of the prefix */
+json_t *etcd_text_of(uint64_t number);
+
+void etcd_session_key(uint64_t session, char *key, size_t size);
+
+/* Parts of a transaction. */
+json_t *etcd_is_text(const struct etcd *e, const char *key, const char *text);
+json_t *etcd_is_absent(const struct etcd *e, const char *key);
+json_t *etcd_put(const struct etcd *e, const char *key, const void *value, size_t size,
+		 uint64_t session);
+json_t *etcd_erase(const struct etcd *e, const char *key);
+json_t *etcd_erase_all(const struct etcd *e, const char *prefix);
+json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix);
+
+/* One of the three, each a list that is taken away, or NULL. */
+json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure);
+
+bool etcd_has_succeeded(const json_t *answer);
+
+/* The range that a transaction was answered with, in that place; NULL: none. */
+const json_t *etcd_response(const json_t *answer, size_t place);
+
+/* The one row's value of a range, as text. False: there is no row, or it is no such text. */
+bool etcd_value(const json_t *range, char *text, size_t size);
+
+/*
+ * Know which store it is: 0, and it is known; or as it failed. Makes one where there is none, or
+ * where what is there is not all that there was.
+ */
+int etcd_know(struct etcd *e);
+
+/*
+ * Whose answer a transaction's is, and of which version. -EIO: it is that of a store which has lost
+ * something; nothing of it is to be believed.
+ */
+int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version);
+
+/* A transaction failed, and this range is its store's row: whether that is the one that is known. */
+bool etcd_is_known(struct etcd *e, const json_t *range);
+
+/* How long it has been the store, and has lost nothing. */
+weir_dur etcd_age(const struct etcd *e);
+
+/*
+ * What lets others know how long, as part of a transaction; NULL: that is not due. *age becomes
+ * etcd.published once it has succeeded.
+ */
+json_t *etcd_put_age(const struct etcd *e, weir_dur *age);
+
+#endif
