@@ -89,7 +89,8 @@ static void *carry(void *arg)
 
 static void begin(struct proxy *proxy, int client)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)proxy->to)};
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)atomic_load(&proxy->to))};
 	struct pair *p = calloc(1, sizeof(*p));
 	pthread_t thread;
 
@@ -123,7 +124,7 @@ void proxy_start(struct proxy *p, unsigned to)
 
 	memset(p, 0, sizeof(*p));
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	p->to = to;
+	atomic_store(&p->to, to);
 	p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(p->fd >= 0 && bind(p->fd, (struct sockaddr *)&at, size) == 0);
 	CHECK(listen(p->fd, 64) == 0 && getsockname(p->fd, (struct sockaddr *)&at, &size) == 0);

@@ -18,7 +18,8 @@ enum proxy_mode {
 };
 
 struct proxy {
-	unsigned port, to;
+	unsigned port;
+	_Atomic unsigned to; /* the port of the server: connections from now on */
 	int fd;
 	_Atomic int mode;
 	_Atomic unsigned questions; /* that went through */

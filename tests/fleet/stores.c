@@ -592,7 +592,7 @@ static void killed(struct rig *rig)
 	CHECK((caps.note[0] == '\0') == rig->durable);
 	CHECK(after.version >= before.version);
 	if (rig->durable)
-		CHECK(f.rows == 1 && f.version == version && after.proven == WEIR_FOREVER);
+		CHECK(f.rows == 1 && f.version == version && after.proven >= before.proven);
 	else
 		CHECK(f.rows == 0 && after.proven < 60 * WEIR_S);
 	CHECK(commit(s, NULL, &again, 0) > version);

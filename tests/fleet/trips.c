@@ -63,13 +63,13 @@ static void join(struct weir_fleet *fleet, unsigned index)
 	CHECK(weir_share_want(shares[index], 10) == 0);
 }
 
-static void open_at(const char *address, struct weir_fleet **fleet)
+static void open_at(const char *address, weir_dur lease, struct weir_fleet **fleet)
 {
 	struct weir_fleet_config config;
 
 	weir_fleet_config_init(&config);
 	config.address = address;
-	config.lease = 600 * WEIR_S;
+	config.lease = lease;
 	config.manual = 1;
 	CHECK(weir_fleet_open(&config, fleet, NULL, 0) == 0);
 }
@@ -89,7 +89,7 @@ static void with_limits(struct proxy *proxy, const char *address, unsigned packe
 {
 	struct weir_fleet *fleet;
 
-	open_at(address, &fleet);
+	open_at(address, 600 * WEIR_S, &fleet);
 	for (unsigned i = 0; i < LIMITS; i++)
 		join(fleet, i);
 	settle(fleet);
@@ -108,7 +108,8 @@ static void with_parts(struct proxy *proxy, const char *address, unsigned packet
 	struct weir_parts *parts;
 	struct weir_fleet *fleet;
 
-	open_at(address, &fleet);
+	/* The store is new: a lease has to pass before parts are taken. */
+	open_at(address, 4 * WEIR_S, &fleet);
 	weir_parts_config_init(&config);
 	config.name = "work";
 	config.count = 8;

@@ -295,6 +295,7 @@ static void other_host(const char *id, struct place *place)
 	struct weir_fleet *fleet;
 	struct weir_share *share;
 	char address[128], why[256];
+	unsigned tries = 0;
 
 	(void)id;
 	if (strcmp(place->kind, "etcd") != 0)
@@ -304,13 +305,17 @@ static void other_host(const char *id, struct place *place)
 	weir_fleet_config_init(&config);
 	config.address = address;
 	config.manual = 1;
+	config.lease = 2 * WEIR_S; /* the store is new: so long it learns */
 	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
 	weir_share_config_init(&share_config);
 	share_config.name = "elsewhere";
 	share_config.capacity = 5;
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
 	CHECK(weir_share_want(share, 10) == 0);
-	CHECK(weir_fleet_refresh(fleet) == 0 && weir_share_units(share) == 5);
+	while (weir_share_units(share) != 5) {
+		CHECK(weir_fleet_refresh(fleet) == 0 && ++tries < 600);
+		sleep_ms(50);
+	}
 	weir_fleet_close(fleet);
 }
 
