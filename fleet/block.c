@@ -89,8 +89,8 @@ static const struct record *next(const struct half *h, const struct record *r)
 	return after < records_of(h) + h->used ? (const struct record *)after : NULL;
 }
 
-int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, uint64_t version,
-	       bool shared)
+int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, weir_time now,
+	       uint64_t version, bool shared)
 {
 	pthread_mutexattr_t attributes;
 	int r;
@@ -100,6 +100,7 @@ int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, uint6
 	b->run = run;
 	b->clock = clock;
 	b->size = size;
+	b->since = now;
 	atomic_init(&b->current, 0);
 	*half_at(b, 0) = (struct half){.version = version};
 	pthread_mutexattr_init(&attributes);
@@ -364,6 +365,19 @@ int block_commit(struct block *b, weir_time now, uint64_t session, const struct 
 			return -ENOSPC;
 	flip(b);
 	return 0;
+}
+
+void block_raise(struct block *b, weir_time now, uint64_t version)
+{
+	struct making m;
+
+	if (block_version(b) >= version)
+		return;
+	m = make_of(b, now);
+	m.to->version = version;
+	copy_sessions(&m, 0);
+	if (copy_records(&m, NULL, 0))
+		flip(b);
 }
 
 static bool is_wanted(const struct record *r, const char *const *prefixes, size_t count)

@@ -32,17 +32,18 @@
 
 struct block {
 	uint64_t magic;
-	uint64_t run;   /* of the machine */
-	uint64_t clock; /* whose times these are */
-	uint64_t size;  /* of all of it */
+	uint64_t run;    /* of the machine */
+	uint64_t clock;  /* whose times these are */
+	uint64_t size;   /* of all of it */
+	weir_time since; /* when it was made, by that clock */
 	_Atomic uint32_t ready;
 	_Atomic uint32_t current;
 	pthread_mutex_t lock;
 };
 
 /* Make an empty one. Nobody else may know of it. 0, or a negative errno of the lock's. */
-int block_make(struct block *block, size_t size, uint64_t run, uint64_t clock, uint64_t version,
-	       bool shared);
+int block_make(struct block *block, size_t size, uint64_t run, uint64_t clock, weir_time now,
+	       uint64_t version, bool shared);
 
 /* Whether it is a block at all, and of this layout. */
 bool block_is_ours(const struct block *block, size_t size);
@@ -52,6 +53,9 @@ bool block_is_ours(const struct block *block, size_t size);
 bool block_is_sound(const struct block *block);
 
 uint64_t block_version(const struct block *block);
+
+/* All versions from now on are above that one. */
+void block_raise(struct block *block, weir_time now, uint64_t version);
 
 /* A new session. 0, -ENOSPC. */
 int block_begin(struct block *block, weir_time now, weir_dur ttl, uint64_t *session);

@@ -2,8 +2,10 @@
  * The store that is memory: of one process, or a file of /dev/shm that processes map.
  *
  * The clock is CLOCK_BOOTTIME, which no administrator sets and which goes on while the machine
- * sleeps. Whoever could hold a lease is on this machine, and ends with it: so nothing has to be
- * proven after a restart of the machine, and a block that lives on by mistake is made anew.
+ * sleeps. Whoever could hold a lease is on this machine, and ends with it: so a block that outlives
+ * a restart of the machine is made anew. A file may be removed while processes have it open, as some
+ * systems do when a user logs out. Each call looks whether that has happened, and goes on with the
+ * file that has the name then; so what is new counts as known only since it was made.
  * Versions begin at the wall clock's microseconds, so that they rise over restarts of the machine
  * too, unless that clock goes back.
  */
@@ -34,7 +36,17 @@ struct memory {
 	const struct weir_clock *clock; /* NULL: CLOCK_BOOTTIME */
 	bool shared;
 	char why[WHY_SIZE];
+
+	/* Of what is shared: the file, and how it is opened. */
+	int fd;
+	char name[WEIR_STORE_KEY_MAX + 2];
+	size_t bytes;
+	mode_t mode;
+	bool existing;
+	uint64_t seen; /* the highest version there was */
 };
+
+static int open_file(struct memory *m, char *why);
 
 static weir_time ns_of(clockid_t clock)
 {
@@ -66,16 +78,72 @@ static int lock_shared(struct memory *m)
 	return r == 0 ? 0 : store_say(-EIO, m->why, "The lock cannot be had: error %d.", r);
 }
 
+static void let_go(struct memory *m)
+{
+	if (m->block != NULL)
+		munmap(m->block, m->size);
+	if (m->fd >= 0)
+		close(m->fd);
+	m->block = NULL;
+	m->fd = -1;
+}
+
+/* Who comes after the file was removed makes another, and knows nothing of what is in this one. */
+static bool is_removed(const struct memory *m)
+{
+	struct stat file;
+
+	return m->shared && (m->fd < 0 || fstat(m->fd, &file) != 0 || file.st_nlink == 0);
+}
+
+/* Go on with what has the name now; its versions are above all there have been. */
+static int replace(struct memory *m)
+{
+	char why[WHY_SIZE] = "";
+	int r;
+
+	let_go(m);
+	r = open_file(m, why);
+	if (r == 0)
+		r = lock_shared(m);
+	else
+		(void)store_say(r, m->why, "%s", why);
+	if (r != 0) {
+		let_go(m);
+		return -EIO;
+	}
+	block_raise(m->block, now_of(m), m->seen);
+	return 0;
+}
+
+/* *other: it is another store than before, in which nobody has a session. */
+static int lock_current(struct memory *m, bool *other)
+{
+	int r = 0;
+
+	*other = is_removed(m);
+	if (!m->shared)
+		pthread_mutex_lock(&m->block->lock);
+	else if (!*other)
+		r = lock_shared(m);
+	/* While it was waited for, too. */
+	if (r == 0 && !*other && is_removed(m)) {
+		pthread_mutex_unlock(&m->block->lock);
+		*other = true;
+	}
+	return *other ? replace(m) : r;
+}
+
 static int lock(struct memory *m)
 {
-	if (m->shared)
-		return lock_shared(m);
-	pthread_mutex_lock(&m->block->lock);
-	return 0;
+	bool other;
+
+	return lock_current(m, &other);
 }
 
 static int unlock(struct memory *m, int r)
 {
+	m->seen = block_version(m->block);
 	pthread_mutex_unlock(&m->block->lock);
 	if (r == -ENOSPC)
 		(void)store_say(r, m->why, "There is no room in the block of %zu bytes.", m->size);
@@ -118,10 +186,14 @@ static int memory_commit(struct weir_store *self, uint64_t session, const struct
 			 uint64_t *version)
 {
 	struct memory *m = (struct memory *)self;
-	int r = lock(m);
+	bool other;
+	int r = lock_current(m, &other);
 
 	if (r != 0)
 		return r;
+	/* What was decided by what the other one had said is not written to this one. */
+	if (other)
+		return unlock(m, session != 0 ? -ESTALE : -EAGAIN);
 	r = block_commit(m->block, now_of(m), session, checks, check_count, writes, write_count);
 	*version = block_version(m->block);
 	return unlock(m, r);
@@ -136,7 +208,10 @@ static int memory_read(struct weir_store *self, const char *const *prefixes, siz
 	if (r != 0)
 		return r;
 	block_read(m->block, now_of(m), prefixes, count, row, arg);
-	*view = (struct weir_view){.version = block_version(m->block), .proven = WEIR_FOREVER};
+	*view = (struct weir_view){
+		.version = block_version(m->block),
+		.proven = m->shared ? now_of(m) - m->block->since : WEIR_FOREVER,
+	};
 	return unlock(m, 0);
 }
 
@@ -162,7 +237,7 @@ static void memory_close(struct weir_store *self)
 {
 	struct memory *m = (struct memory *)self;
 
-	munmap(m->block, m->size);
+	let_go(m);
 	free(m);
 }
 
@@ -231,7 +306,7 @@ static int make_file(struct memory *m, int fd, size_t bytes, const char *name, c
 	if (m->block == NULL)
 		return store_say(-errno, why, "%s: cannot be mapped.", name);
 	return block_make(m->block, bytes, run_signature(), clock_signature(),
-			  ns_of(CLOCK_REALTIME) / WEIR_US, true);
+			  ns_of(CLOCK_BOOTTIME), ns_of(CLOCK_REALTIME) / WEIR_US, true);
 }
 
 /*
@@ -260,19 +335,19 @@ static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const
 	return 0;
 }
 
-static int check_block(struct memory *m, const char *name, char *why)
+static int check_block(struct memory *m, char *why)
 {
-	int r = lock(m);
+	int r = lock_shared(m);
 	bool sound;
 
 	if (r != 0)
-		return store_say(r, why, "%s: %s", name, m->why);
+		return store_say(r, why, "%s: %s", m->name, m->why);
 	sound = block_is_sound(m->block);
-	(void)unlock(m, 0);
-	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", name);
+	pthread_mutex_unlock(&m->block->lock);
+	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", m->name);
 }
 
-/* Who has it makes or looks at the store, and may have been stopped. 0, or a negative errno. */
+/* The process that has it makes or looks at the store, and may have been stopped. */
 static int lock_file(const struct memory *m, int fd)
 {
 	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
@@ -288,31 +363,26 @@ static int lock_file(const struct memory *m, int fd)
 	return 0;
 }
 
-static int open_file(struct memory *m, const char *name, size_t bytes,
-		     const struct weir_store_config *config, char *why)
+/* The file stays open: it tells whether it has been removed. */
+static int open_file(struct memory *m, char *why)
 {
-	const mode_t mode = config->shm_mode != 0 ? (mode_t)config->shm_mode : MODE_DEFAULT;
-	const int fd = shm_open(name, O_RDWR | O_CLOEXEC | (config->existing != 0 ? 0 : O_CREAT),
-				mode);
 	int r;
 
-	if (fd < 0 && errno == ENOENT)
-		return store_say(-ENOENT, why, "%s: there is no such store.", name);
-	if (fd < 0)
-		return store_say(-errno, why, "%s: cannot be opened.", name);
-	r = lock_file(m, fd);
+	m->fd = shm_open(m->name, O_RDWR | O_CLOEXEC | (m->existing ? 0 : O_CREAT), m->mode);
+	if (m->fd < 0 && errno == ENOENT)
+		return store_say(-ENOENT, why, "%s: there is no such store.", m->name);
+	if (m->fd < 0)
+		return store_say(-errno, why, "%s: cannot be opened.", m->name);
+	r = lock_file(m, m->fd);
 	if (r == 0)
-		r = map_file(m, fd, bytes, config->existing != 0, name, why);
+		r = map_file(m, m->fd, m->bytes, m->existing, m->name, why);
 	else if (r == -EIO)
-		(void)store_say(r, why, "%s: another process has locked it, and is stopped.", name);
+		(void)store_say(r, why, "%s: another process has locked it, and is stopped.",
+				m->name);
 	else
-		(void)store_say(r, why, "%s: cannot be locked.", name);
-	/* Closing is not enough: the mapping holds on to the file that was locked. */
-	(void)flock(fd, LOCK_UN);
-	close(fd);
-	if (r != 0 || m->block == NULL)
-		return r;
-	return check_block(m, name, why);
+		(void)store_say(r, why, "%s: cannot be locked.", m->name);
+	(void)flock(m->fd, LOCK_UN);
+	return r == 0 ? check_block(m, why) : r;
 }
 
 static int open_private(struct memory *m, size_t bytes, char *why)
@@ -321,7 +391,7 @@ static int open_private(struct memory *m, size_t bytes, char *why)
 	m->block = map(-1, bytes);
 	if (m->block == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
-	return block_make(m->block, bytes, 0, 0, 0, false);
+	return block_make(m->block, bytes, 0, 0, 0, 0, false);
 }
 
 int memory_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
@@ -338,18 +408,22 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 		.timeout = setup->timeout,
 		.clock = c->clock,
 		.shared = setup->address.scheme[0] != '\0',
+		.fd = -1,
+		.bytes = bytes,
+		.mode = c->shm_mode != 0 ? (mode_t)c->shm_mode : MODE_DEFAULT,
+		.existing = c->existing != 0,
 	};
+	(void)snprintf(m->name, sizeof(m->name), "%s", setup->address.path);
 	if (bytes < BLOCK_BYTES_MIN || bytes > BYTES_MAX)
 		r = store_say(-EINVAL, why, "shm_bytes is not from 64 KiB to 1 GiB.");
 	else if (m->shared && c->clock != NULL)
 		r = store_say(-EINVAL, why, "What processes share has no clock of its own.");
 	else if (m->shared)
-		r = open_file(m, setup->address.path, bytes, c, why);
+		r = open_file(m, why);
 	else
 		r = open_private(m, bytes, why);
 	if (r != 0) {
-		if (m->block != NULL)
-			munmap(m->block, m->size);
+		let_go(m);
 		free(m);
 		return r;
 	}

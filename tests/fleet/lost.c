@@ -1,12 +1,13 @@
 /*
  * lost [KIND]: a store that has lost its data, or some of it, is never taken for the one that it
- * was. In memory: what parts do then, in simulated time. etcd, redis: servers that are emptied, put
+ * was. In memory: what parts do then, in simulated time. shm: a file that is removed. etcd, redis: servers that are emptied, put
  * back to what they were before, started another way, or replaced by a replica.
  */
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,20 +156,25 @@ static uint64_t write_row(struct weir_store *store, const char *key)
 	return version;
 }
 
-static void rig_begin(struct rig *r, enum server_kind kind)
+static void rig_fill(struct rig *r)
 {
 	const struct weir_write bound = {"row/bound", WEIR_WRITE_BIND, "x", 1};
 	weir_dur granted;
 
+	r->store = open_at(r->address);
+	CHECK(weir_store_begin(r->store, 600 * WEIR_S, &r->session, &granted) == 0);
+	r->kept = write_row(r->store, "row/kept");
+	CHECK(weir_store_commit(r->store, r->session, NULL, 0, &bound, 1, &r->fence) == 0);
+}
+
+static void rig_begin(struct rig *r, enum server_kind kind)
+{
 	memset(r, 0, sizeof(*r));
 	server_start(&r->server, kind);
 	proxy_start(&r->proxy, r->server.port);
 	(void)snprintf(r->address, sizeof(r->address), "%s://127.0.0.1:%u",
 		       kind == SERVER_ETCD ? "etcd" : "redis", r->proxy.port);
-	r->store = open_at(r->address);
-	CHECK(weir_store_begin(r->store, 600 * WEIR_S, &r->session, &granted) == 0);
-	r->kept = write_row(r->store, "row/kept");
-	CHECK(weir_store_commit(r->store, r->session, NULL, 0, &bound, 1, &r->fence) == 0);
+	rig_fill(r);
 }
 
 /* What the client knows at last. */
@@ -390,6 +396,26 @@ static void flushed(void)
 	rig_end(&r);
 }
 
+/* The file is removed, and another made in its place, before anything is asked again. */
+static void removed(void)
+{
+	struct weir_store *other;
+	struct rig r;
+
+	memset(&r, 0, sizeof(r));
+	(void)snprintf(r.address, sizeof(r.address), "shm:/weir-lost-%d", (int)getpid());
+	rig_fill(&r);
+	rig_note(&r);
+	r.gone = boot_time();
+	CHECK(shm_unlink(r.address + 4) == 0);
+	other = open_at(r.address);
+	CHECK(commit(&r, 0, NULL) == -EAGAIN);
+	check_other(&r);
+	weir_store_close(other);
+	weir_store_close(r.store);
+	CHECK(shm_unlink(r.address + 4) == 0);
+}
+
 static struct owner enter(const char *address)
 {
 	struct weir_fleet_config config;
@@ -473,6 +499,8 @@ int main(int argc, char **argv)
 		replicated();
 		flushed();
 		late_owner(SERVER_REDIS_DURABLE);
+	} else if (strcmp(kind, "shm") == 0) {
+		removed();
 	} else {
 		place_begin(&place, kind);
 		forgotten_parts(&place);

@@ -36,6 +36,7 @@ void place_end(struct place *p)
 struct fresh {
 	struct weir_store store;
 	struct weir_store *inner;
+	char file[160]; /* to be removed with it; "": there is none */
 };
 
 static struct weir_store *inner_of(struct weir_store *self)
@@ -87,7 +88,10 @@ static void fresh_error(struct weir_store *self, char *text, size_t size)
 
 static void fresh_close(struct weir_store *self)
 {
-	weir_store_close(inner_of(self));
+	const struct fresh *f = (struct fresh *)self;
+
+	weir_store_close(f->inner);
+	CHECK(f->file[0] == '\0' || shm_unlink(f->file) == 0);
 	free(self);
 }
 
@@ -104,12 +108,13 @@ static const struct weir_store_ops fresh_ops = {
 	.close = fresh_close,
 };
 
-static struct weir_store *believe(struct weir_store *inner)
+static struct weir_store *believe(struct weir_store *inner, const char *file)
 {
 	struct fresh *f = calloc(1, sizeof(*f));
 
 	CHECK(f != NULL);
-	*f = (struct fresh){{&fresh_ops}, inner};
+	*f = (struct fresh){{&fresh_ops}, inner, ""};
+	(void)snprintf(f->file, sizeof(f->file), "%s", file);
 	return &f->store;
 }
 
@@ -118,15 +123,16 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 	struct weir_store_config config;
 	struct weir_store *store;
 	unsigned tries = 0;
-	char name[32], why[256];
+	char name[32], address[160], why[256];
 
 	weir_store_config_init(&config);
 	config.timeout = 10 * WEIR_S;
-	(void)snprintf(name, sizeof(name), "place-%u", p->stores++);
+	(void)snprintf(name, sizeof(name), "place-%u", p->stores);
+	(void)snprintf(address, sizeof(address), "%s-%u", p->address, p->stores++);
 	if (p->timed)
 		config.clock = clock;
 	else
-		config.address = p->address;
+		config.address = p->remote ? p->address : address;
 	if (p->remote)
 		config.name = name;
 	/* A server that listens need not be ready. */
@@ -137,8 +143,5 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 		}
 		sleep_ms(100);
 	}
-	/* Who has it open goes on with it; the next one makes another. */
-	if (!p->timed && !p->remote)
-		CHECK(shm_unlink(p->address + 4) == 0);
-	return p->timed ? store : believe(store);
+	return p->timed ? store : believe(store, p->remote ? "" : address + 4);
 }
