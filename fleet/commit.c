@@ -51,11 +51,15 @@ static void write_member(struct writing *w, const struct weir_share *s)
 	write_row(w, s->own_key, WEIR_WRITE_BIND, text, member_print(&record, text));
 }
 
-/* Whoever comes back under another number is drained as before. */
+/* Whoever comes back under another number is drained as before, unless it is undrained meanwhile. */
 static void move_drain(struct writing *w, const struct weir_share *s)
 {
-	if (s->last_id == s->id)
+	const uint64_t version = drains_version(&s->view.drains, s->last_id);
+
+	if (s->last_id == s->id || version == 0)
 		return;
+	check_row(w, s->drain_key, WEIR_CHECK_ABSENT, 0);
+	check_row(w, s->last_key, WEIR_CHECK_VERSION, version);
 	write_row(w, s->drain_key, WEIR_WRITE_PUT, DRAIN_TEXT, strlen(DRAIN_TEXT));
 	write_row(w, s->last_key, WEIR_WRITE_ERASE, NULL, 0);
 }
@@ -76,11 +80,17 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 	return 0;
 }
 
-/* Its own row is checked whatever is written: whoever has lost it has nothing to say. */
+/*
+ * Its own row is checked whatever is written: whoever has lost it has nothing to say. Where the row
+ * itself is written, it is as it was read: what it said before does not come back.
+ */
 static int write_share(struct writing *w, struct weir_share *s)
 {
 	w->shares[w->count++] = s;
-	check_row(w, s->own_key, WEIR_CHECK_MADE, s->fence);
+	if (s->plan.join || s->plan.tell)
+		check_row(w, s->own_key, WEIR_CHECK_VERSION, s->plan.version);
+	else
+		check_row(w, s->own_key, WEIR_CHECK_MADE, s->fence);
 	if (s->plan.join) {
 		if (!s->view.has_limit)
 			write_limit(w, s);

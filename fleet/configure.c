@@ -105,12 +105,25 @@ int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capac
 	return r;
 }
 
-/* Its ledger, what a region has carried for it, and what is drained of it, too. */
+static struct weir_check as_read(const char *key, uint64_t version)
+{
+	return (struct weir_check){key, version != 0 ? WEIR_CHECK_VERSION : WEIR_CHECK_ABSENT,
+				   version};
+}
+
+/*
+ * Its ledger, what a region has carried for it, and what is drained of it, too; all as it was read,
+ * so that nothing is removed of a limit that somebody has joined meanwhile.
+ */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {
 	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up"};
 	char key[OWN_ROWS][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - OWN_ROWS][KEY_ROOM];
-	const struct weir_check check = {key[0], WEIR_CHECK_VERSION, v->limit_version};
+	const struct weir_check checks[OWN_ROWS] = {
+		{key[0], WEIR_CHECK_VERSION, v->limit_version},
+		as_read(key[1], v->ledger_version),
+		as_read(key[2], v->up_version),
+	};
 	struct weir_write writes[WEIR_STORE_ROWS_MAX];
 	size_t count = 0;
 
@@ -119,12 +132,12 @@ static int erase(struct weir_store *store, const char *name, const struct limit_
 		writes[count] = (struct weir_write){key[count], WEIR_WRITE_ERASE, NULL, 0};
 	}
 	for (; count < WEIR_STORE_ROWS_MAX && count - OWN_ROWS < v->drains.count; count++) {
-		member_key(name, "drain", v->drains.ids[count - OWN_ROWS],
+		member_key(name, "drain", v->drains.at[count - OWN_ROWS].id,
 			   drains[count - OWN_ROWS]);
 		writes[count] = (struct weir_write){drains[count - OWN_ROWS], WEIR_WRITE_ERASE,
 						    NULL, 0};
 	}
-	return weir_store_commit(store, 0, &check, 1, writes, count, NULL);
+	return weir_store_commit(store, 0, checks, OWN_ROWS, writes, count, NULL);
 }
 
 int weir_fleet_remove(struct weir_store *store, const char *name)

@@ -12,27 +12,32 @@
 
 #include "look.h"
 
-bool drains_add(struct drains *d, uint64_t id)
+bool drains_add(struct drains *d, const struct drain *drain)
 {
 	if (d->count == d->room) {
 		const size_t room = d->room > 0 ? 2 * d->room : 4;
-		uint64_t *ids = realloc(d->ids, room * sizeof(*ids));
+		struct drain *at = realloc(d->at, room * sizeof(*at));
 
-		if (ids == NULL)
+		if (at == NULL)
 			return false;
-		d->ids = ids;
+		d->at = at;
 		d->room = room;
 	}
-	d->ids[d->count++] = id;
+	d->at[d->count++] = *drain;
 	return true;
+}
+
+uint64_t drains_version(const struct drains *d, uint64_t id)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->at[i].id == id)
+			return d->at[i].version;
+	return 0;
 }
 
 bool drains_have(const struct drains *d, uint64_t id)
 {
-	for (size_t i = 0; i < d->count; i++)
-		if (d->ids[i] == id)
-			return true;
-	return false;
+	return drains_version(d, id) != 0;
 }
 
 void drains_clear(struct drains *d)
@@ -42,7 +47,7 @@ void drains_clear(struct drains *d)
 
 void drains_free(struct drains *d)
 {
-	free(d->ids);
+	free(d->at);
 	*d = (struct drains){.count = 0};
 }
 
@@ -53,16 +58,16 @@ static int drain(struct weir_store *store, const char *name, uint64_t id,
 	const struct seen_member *member = view_member(v, id);
 	char key[KEY_ROOM], own[KEY_ROOM];
 	const struct weir_write write = {key, WEIR_WRITE_PUT, DRAIN_TEXT, strlen(DRAIN_TEXT)};
-	struct weir_check check = {own, WEIR_CHECK_MADE, 0};
+	struct weir_check checks[] = {{own, WEIR_CHECK_MADE, 0}, {key, WEIR_CHECK_ABSENT, 0}};
 
 	if (drains_have(&v->drains, id))
 		return 0;
 	if (member == NULL)
 		return -ESRCH;
-	check.version = member->made;
+	checks[0].version = member->made;
 	member_key(name, "drain", id, key);
 	member_key(name, "m", id, own);
-	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
+	return weir_store_commit(store, 0, checks, 2, &write, 1, NULL);
 }
 
 static int undrain(struct weir_store *store, const char *name, uint64_t id,
@@ -70,11 +75,12 @@ static int undrain(struct weir_store *store, const char *name, uint64_t id,
 {
 	char key[KEY_ROOM];
 	const struct weir_write write = {key, WEIR_WRITE_ERASE, NULL, 0};
+	const struct weir_check check = {key, WEIR_CHECK_VERSION, drains_version(&v->drains, id)};
 
 	if (!drains_have(&v->drains, id))
 		return view_member(v, id) != NULL ? 0 : -ESRCH;
 	member_key(name, "drain", id, key);
-	return weir_store_commit(store, 0, NULL, 0, &write, 1, NULL);
+	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
 }
 
 int weir_fleet_drain(struct weir_store *store, const char *name, uint64_t member, bool drained)

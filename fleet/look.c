@@ -95,7 +95,7 @@ static void show_absent(const struct limit_view *v,
 {
 	for (size_t i = 0; i < v->drains.count; i++) {
 		const struct weir_fleet_member member = {
-			.id = v->drains.ids[i],
+			.id = v->drains.at[i].id,
 			.drained = 1,
 			.label = "",
 		};

@@ -64,7 +64,7 @@ static bool is_id(const char *name, uint64_t *id)
 
 static bool take_member(struct limit_view *v, const char *name, const struct weir_row *row)
 {
-	struct seen_member member = {.made = row->made};
+	struct seen_member member = {.made = row->made, .version = row->version};
 
 	if (!is_id(name, &member.id) || !member_parse(row->value, row->size, &member.record)) {
 		v->strange = true;
@@ -73,12 +73,12 @@ static bool take_member(struct limit_view *v, const char *name, const struct wei
 	return add_member(v, &member);
 }
 
-static bool take_drain(struct limit_view *v, const char *name)
+static bool take_drain(struct limit_view *v, const char *name, const struct weir_row *row)
 {
-	uint64_t id;
+	struct drain drain = {.version = row->version};
 
-	if (is_id(name, &id))
-		return drains_add(&v->drains, id);
+	if (is_id(name, &drain.id))
+		return drains_add(&v->drains, &drain);
 	v->strange = true;
 	return true;
 }
@@ -90,7 +90,7 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_row *ro
 	if (strncmp(rest, "m/", 2) == 0)
 		return take_member(v, rest + 2, row);
 	if (strncmp(rest, "drain/", 6) == 0)
-		return take_drain(v, rest + 6);
+		return take_drain(v, rest + 6, row);
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
@@ -285,6 +285,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	*plan = (struct plan){.ledger = plan->ledger, .members = (uint32_t)v->count};
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
+	plan->version = own != NULL ? own->version : 0;
 	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
 	if (plan->join)
 		return 0;

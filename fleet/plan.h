@@ -9,7 +9,7 @@
 
 /* A member's row, as read. */
 struct seen_member {
-	uint64_t id, made;
+	uint64_t id, made, version;
 	struct member_record record;
 };
 
@@ -65,15 +65,16 @@ struct planner {
 };
 
 struct plan {
-	bool join;       /* there is no row of its own: make it, and plan again */
-	bool drained;    /* it is to hold nothing; with join: as it was under its last number */
-	bool tell;       /* its row says something else than what is wanted */
-	bool write;      /* the ledger below */
-	uint64_t fence;  /* of its own row; 0: there is none */
-	uint64_t mine;   /* its line in the ledger as it is now */
-	uint64_t grant;  /* to be used, at once if it is less, after the commit if it is more */
-	uint64_t due;    /* the same, if there were no floor */
-	uint64_t shared; /* capacity that is shared out */
+	bool join;        /* there is no row of its own: make it, and plan again */
+	bool drained;     /* it is to hold nothing; with join: as it was under its last number */
+	bool tell;        /* its row says something else than what is wanted */
+	bool write;       /* the ledger below */
+	uint64_t fence;   /* of its own row; 0: there is none */
+	uint64_t version; /* of the same, as it was written last */
+	uint64_t mine;    /* its line in the ledger as it is now */
+	uint64_t grant;   /* to be used, at once if it is less, after the commit if it is more */
+	uint64_t due;     /* the same, if there were no floor */
+	uint64_t shared;  /* capacity that is shared out */
 	uint64_t effective;
 	uint32_t members;
 	struct ledger ledger;

@@ -270,6 +270,43 @@ static void removed(void)
 	end();
 }
 
+/* Somebody has joined, and holds something, while it was about to be removed. */
+static void removed_too_late(void)
+{
+	static const char member[] = "weir-member 1 10 1 0 label\n", ledger[] = "weir-ledger 1 7\n";
+	const struct weir_write join[] = {
+		{"limit/m/0000000000000001", WEIR_WRITE_PUT, member, sizeof(member) - 1},
+		{"limit/led", WEIR_WRITE_PUT, ledger, sizeof(ledger) - 1},
+	};
+	struct weir_store *store = &w.actors[0].store;
+
+	begin(1, 0);
+	world_kill(&w, 0);
+	world_run(&w, 2 * LEASE);
+	w.actors[0].manner = DELAYS;
+	CHECK(weir_store_commit(store, 0, NULL, 0, join, 2, NULL) == -EIO);
+	w.actors[0].manner = OVERTAKEN;
+	CHECK(weir_fleet_remove(store, "limit") == -EBUSY && rows_left() == 3);
+	world_end(&w);
+}
+
+/* What was told to undrain arrives when it is drained once more. */
+static void undrained_too_late(void)
+{
+	uint64_t id;
+
+	begin(2, 0);
+	id = id_of(0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
+	w.actors[1].manner = DELAYS;
+	CHECK(weir_fleet_drain(&w.actors[1].store, "limit", id, false) == -EIO);
+	w.actors[1].manner = ANSWERS;
+	CHECK(weir_fleet_drain(&w.actors[1].store, "limit", id, false) == 0);
+	CHECK(weir_fleet_drain(&w.actors[1].store, "limit", id, true) == 0);
+	CHECK(world_deliver(&w) == -EAGAIN && look(0).drained == 1);
+	end();
+}
+
 struct listed {
 	char names[200];
 	unsigned most;
@@ -365,6 +402,8 @@ int main(void)
 	configured();
 	bad_input();
 	removed();
+	removed_too_late();
+	undrained_too_late();
 	listed();
 	parts_seen();
 	printf("operators are obeyed\n");

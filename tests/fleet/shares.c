@@ -250,6 +250,21 @@ static void late_commit(bool others_first)
 	end();
 }
 
+/* What it wanted once is told late: what it has told since stays. */
+static void late_want(void)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = DELAYS;
+	world_want(&w, 0, 200);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO);
+	w.actors[0].manner = ANSWERS;
+	world_want(&w, 0, 300);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 50);
+	CHECK(world_deliver(&w) == -EAGAIN);
+	end();
+}
+
 /* The same, where nothing would have to be written to have it back: all is as it was. */
 static void late_commit_unmoved(void)
 {
@@ -596,6 +611,7 @@ int main(int argc, char **argv)
 	lost_replies();
 	late_commit(true);
 	late_commit(false);
+	late_want();
 	late_commit_unmoved();
 	learning();
 	no_claims();
