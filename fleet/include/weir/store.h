@@ -18,6 +18,14 @@
  * commit that made it, and of the one that wrote it last. They are what fences are made of:
  * something guarded by the number of a row that is gone can never happen again.
  *
+ * Lost data. A store that has lost what it acknowledged is another store, even where its address,
+ * its settings and its server are the same. Every call checks that it reaches the store that the
+ * handle knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a commit
+ * without a session that was decided by the old one is refused (-EAGAIN), and a reading shows the
+ * new one, whose weir_view.proven begins at 0. Versions of the new store are above all that the
+ * handle has seen of the old one, and above those of all others as long as no wall clock goes back.
+ * docs/fleet.md says for each store which losses it notices.
+ *
  * What can go wrong, of every function here but those that say otherwise:
  * -EAGAIN:    a check of a commit failed: read again, decide again. Nothing was written
  * -ESTALE:    the session is over. Nothing was written
@@ -46,7 +54,7 @@ extern "C" {
 /* Bytes of a value. */
 #define WEIR_STORE_VALUE_MAX ((size_t)1 << 20)
 
-/* Of one commit or reading; as many as etcd takes. */
+/* Rows that one commit writes, or prefixes that are read at once. Checks are one less. */
 #define WEIR_STORE_ROWS_MAX 128
 
 /* A row as it is read. Key and value are the store's, for as long as the call lasts. */
@@ -87,10 +95,12 @@ struct weir_write {
 
 /* The instant that was read. */
 struct weir_view {
-	uint64_t version; /* of the last commit before it; of one store, it never goes back */
+	uint64_t version; /* of the last commit before it; for one handle, it never goes back */
 	/*
-	 * For so long the store is known to have lost nothing. WEIR_FOREVER where it keeps what
-	 * it has acknowledged whatever happens to it, or where all members would be lost with it.
+	 * For so long the store is known to have lost nothing: what it does not show may still be
+	 * held by a lease longer than this, which it has forgotten. It begins at 0 with the first
+	 * store there is, too, as nobody can tell that from one that was emptied. WEIR_FOREVER
+	 * where all members would be lost with the store.
 	 */
 	weir_dur proven;
 };
@@ -99,7 +109,7 @@ struct weir_view {
 struct weir_store_caps {
 	weir_dur ttl_min; /* no session is granted less */
 	weir_dur late;    /* so much after its time a session may still be there */
-	uint32_t durable; /* 1: what is acknowledged is kept over restarts, and versions rise */
+	uint32_t durable; /* 1: as the server is set up now, it keeps what it acknowledges */
 	const char *note; /* a sentence of what it does not keep; "" */
 };
 
@@ -139,7 +149,8 @@ struct weir_store_config {
 	size_t size; /* set by weir_store_config_init() */
 	/*
 	 * NULL: of this handle alone: for one process, and for simulations
-	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm
+	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm; where
+	 * it was removed, a handle goes on with the file that has the name then, or makes it
 	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
 	 * above; "etcds://": the same over TLS
