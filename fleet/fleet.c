@@ -328,6 +328,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_cond_init(&f->wake, NULL);
 	pthread_mutex_init(&f->telling, NULL);
 	pthread_cond_init(&f->sooner, NULL);
+	pthread_mutex_init(&f->showing, NULL);
 	return 0;
 }
 
@@ -423,6 +424,7 @@ static void close_fleet(struct weir_fleet *f)
 		share_free(s);
 	}
 	weir_store_close(f->own_store);
+	pthread_mutex_destroy(&f->showing);
 	pthread_cond_destroy(&f->sooner);
 	pthread_mutex_destroy(&f->telling);
 	pthread_cond_destroy(&f->wake);
@@ -437,12 +439,4 @@ void weir_fleet_close(struct weir_fleet *f)
 	if (f != NULL)
 		close_fleet(f);
 	cancel_release(cancel);
-}
-
-void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
-{
-	pthread_mutex_lock(&f->lock);
-	if (size > 0)
-		(void)snprintf(text, size, "%s", f->why);
-	pthread_mutex_unlock(&f->lock);
 }

@@ -1,5 +1,5 @@
 /*
- * Joining a limit and leaving it; what a share shows of itself; changing a limit.
+ * Joining a limit and leaving it.
  */
 
 #include <errno.h>
@@ -155,51 +155,4 @@ void weir_share_leave(struct weir_share *s)
 	pthread_mutex_unlock(&f->lock);
 	share_free(s);
 	cancel_release(cancel);
-}
-
-static enum weir_share_state state_of(const struct weir_share *s)
-{
-	if (s->drained)
-		return WEIR_SHARE_DRAINED;
-	if (!share_is_leased(s))
-		return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
-	if (!s->fleet->reachable)
-		return WEIR_SHARE_HOLDING;
-	return s->learning ? WEIR_SHARE_LEARNING : WEIR_SHARE_LEASED;
-}
-
-void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
-{
-	const size_t size = info->size;
-	struct weir_share_info full;
-
-	pthread_mutex_lock(&s->fleet->lock);
-	full = (struct weir_share_info){
-		.size = size,
-		.state = state_of(s),
-		.units = weir_share_units(s),
-		.wants = s->told,
-		.capacity = s->limit.capacity + s->carried,
-		.effective = s->effective,
-		.fence = s->fence,
-		.members = s->members,
-		.deadline = s->until,
-		.conflicts = s->conflicts,
-		.refreshes = s->refreshes,
-	};
-	pthread_mutex_unlock(&s->fleet->lock);
-	memcpy(info, &full, size < sizeof(full) ? size : sizeof(full));
-}
-
-int weir_share_fence(struct weir_share *s, struct weir_check *check)
-{
-	int r = -ESTALE;
-
-	pthread_mutex_lock(&s->fleet->lock);
-	if (s->fence != 0 && share_is_leased(s)) {
-		*check = (struct weir_check){s->own_key, WEIR_CHECK_MADE, s->fence};
-		r = 0;
-	}
-	pthread_mutex_unlock(&s->fleet->lock);
-	return r;
 }

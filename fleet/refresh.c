@@ -351,7 +351,9 @@ int fleet_refresh(struct weir_fleet *f)
 		r = refresh_all(f);
 	f->reachable = r != -EIO;
 	if (r == 0)
-		(void)snprintf(f->why, sizeof(f->why), "%s",
-			       f->strange ? "A limit in the store is of another version." : "");
+		(void)fleet_say(f, r, "%s",
+				f->strange ? "A limit in the store is of another version." : "");
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		share_show(s);
 	return r == 0 && f->strange ? -EPROTO : r;
 }

@@ -17,8 +17,13 @@ struct batch {
 	bool full;
 };
 
-/* The store's sentence for r is the fleet's. */
+/* A sentence of its own; answers r. */
+__attribute__((format(printf, 3, 4))) int fleet_say(struct weir_fleet *fleet, int r,
+						    const char *format, ...);
+
+/* The store's sentence for r is the fleet's; and that of another store. */
 int fleet_fail(struct weir_fleet *fleet, int r);
+int fleet_fail_of(struct weir_fleet *fleet, struct weir_store *store, int r);
 
 /*
  * The rows of this process are gone with the session, or will be in a moment: so it goes on under

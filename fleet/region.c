@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "share.h"
+#include "refresh.h"
 #include "store.h"
 
 #define REGION_LEASE (30 * WEIR_S)
@@ -80,8 +80,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static int fail(struct weir_region *r, int error)
 {
-	weir_store_error(r->store, r->fleet->why, sizeof(r->fleet->why));
-	return error;
+	return fleet_fail_of(r->fleet, r->store, error);
 }
 
 /* A number that nobody has signed with. */
@@ -299,11 +298,8 @@ int region_survey(struct weir_region *r)
 	r->failed = tick(r);
 	if (r->failed == 0)
 		r->failed = look(r);
-	if (r->failed == 0 && r->view.strange) {
-		(void)snprintf(r->fleet->why, sizeof(r->fleet->why),
-			       "The limit below is of another version.");
-		r->failed = -EPROTO;
-	}
+	if (r->failed == 0 && r->view.strange)
+		r->failed = fleet_say(r->fleet, -EPROTO, "The limit below is of another version.");
 	if (r->failed != 0)
 		return -ECANCELED;
 	r->surveyed = true;

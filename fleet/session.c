@@ -11,12 +11,6 @@
 
 #include "parts.h"
 
-int fleet_fail(struct weir_fleet *f, int r)
-{
-	weir_store_error(f->store, f->why, sizeof(f->why));
-	return r;
-}
-
 static weir_time lease_end(weir_time sent, weir_dur granted)
 {
 	const weir_dur margin = granted / 100 + 2 * WEIR_MS;
@@ -31,6 +25,7 @@ void session_forget(struct weir_fleet *f)
 		s->fence = 0;
 		s->unsettled = false;
 		share_rename(s);
+		share_show(s);
 	}
 	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
 		parts_drop(p);

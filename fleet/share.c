@@ -89,6 +89,7 @@ void share_publish(struct weir_share *s)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
 	atomic_store_explicit(&s->leased, !s->drained ? s->limit.reserved + s->held : 0, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
+	share_show(s);
 	pthread_mutex_lock(&s->fleet->telling);
 	share_tell(s);
 	if (s->until != 0 && s->until < s->fleet->told_next)

@@ -35,6 +35,13 @@ struct look {
 
 #define LOOKS 4 /* refreshes that a region's carrier may take for one */
 
+/* What a share shows of itself (shown.c). */
+struct shown {
+	struct weir_share_info info; /* with the state by a lease that goes on */
+	enum weir_share_state without_lease;
+	char key[KEY_ROOM];
+};
+
 struct weir_share {
 	struct weir_fleet *fleet;
 	struct weir_share *next;
@@ -49,6 +56,8 @@ struct weir_share {
 	_Atomic uint64_t leased, lost, deadline;
 	_Atomic uint64_t want, demand;
 	_Atomic uint32_t throttled;
+
+	struct shown shown; /* of showing */
 
 	/* All below wants the fleet's lock. */
 	uint64_t seconds[DEMAND_SECONDS]; /* of demand, the last one first */
@@ -107,13 +116,17 @@ struct weir_fleet {
 	struct weir_region *region; /* whose way to the store above this is; or NULL */
 	struct weir_parts *parts;   /* parts.h */
 	unsigned parts_count;
+
+	/* Of what is shown: taken last, and held for copying alone. */
+	pthread_mutex_t showing;
+
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, for us */
 	bool kept;          /* in this refresh */
 	weir_time next_refresh, next_second;
 	bool reachable;
-	bool strange; /* a limit in the store is of no version that is known here */
-	char why[256];
+	bool strange;  /* a limit in the store is of no version that is known here */
+	char why[256]; /* of showing */
 };
 
 weir_time fleet_now(const struct weir_fleet *fleet);
@@ -140,6 +153,9 @@ void share_publish(struct weir_share *share);
 
 /* Tell who wants to be told, if there is something new. telling is held. */
 void share_tell(struct weir_share *share);
+
+/* What is shown of it is as it is now. */
+void share_show(struct weir_share *share);
 
 void share_free(struct weir_share *share);
 

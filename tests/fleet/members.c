@@ -33,7 +33,7 @@ struct slot {
 	_Atomic uint64_t units, loops;
 	/* Of its lease: read while it is stopped. */
 	struct weir_check fence;
-	char key[WEIR_STORE_KEY_MAX + 1];
+	char key[WEIR_SHARE_KEY_SIZE];
 };
 
 static struct slot *slots;
@@ -92,9 +92,9 @@ static int be_member(char **argv)
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
 	CHECK(weir_share_want(share, 1000) == 0);
 	for (;;) {
-		/* Of the first lease alone: it may wait for the store. */
-		if (slot->fence.version == 0 && weir_share_fence(share, &slot->fence) == 0)
-			(void)snprintf(slot->key, sizeof(slot->key), "%s", slot->fence.key);
+		/* Of the first lease alone. */
+		if (slot->fence.version == 0)
+			(void)weir_share_fence(share, &slot->fence, slot->key);
 		atomic_store_explicit(&slot->units, weir_share_units(share), memory_order_relaxed);
 		atomic_fetch_add_explicit(&slot->loops, 1, memory_order_relaxed);
 		sleep_ms(1);

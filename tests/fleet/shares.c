@@ -106,21 +106,23 @@ static void cut(void)
 /* T2: who is stopped for two leases has nothing when he goes on, until he has asked again. */
 static void stopped(void)
 {
+	char key[WEIR_SHARE_KEY_SIZE], later_key[WEIR_SHARE_KEY_SIZE];
 	struct weir_check fence, later;
 	const struct weir_write guarded = {"guarded/row", WEIR_WRITE_PUT, "x", 1};
 
 	begin(100);
 	enter(2, 100);
-	CHECK(weir_share_fence(w.actors[0].share, &fence) == 0);
+	CHECK(weir_share_fence(w.actors[0].share, &fence, key) == 0);
 	CHECK(weir_store_commit(w.store, 0, &fence, 1, &guarded, 1, NULL) == 0);
 	world_run_without(&w, 2 * LEASE, 0);
 	CHECK(world_units(&w, 0) == 0 && world_units(&w, 1) == 100);
 	CHECK(weir_store_commit(w.store, 0, &fence, 1, &guarded, 1, NULL) == -EAGAIN);
-	CHECK(weir_share_fence(w.actors[0].share, &later) == -ESTALE);
+	CHECK(weir_share_fence(w.actors[0].share, &later, later_key) == -ESTALE);
 	w.actors[0].next = w.now;
 	world_run(&w, ROUNDS);
 	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
-	CHECK(weir_share_fence(w.actors[0].share, &later) == 0 && later.version > fence.version);
+	CHECK(weir_share_fence(w.actors[0].share, &later, later_key) == 0 &&
+	      later.version > fence.version);
 	CHECK(weir_store_commit(w.store, 0, &later, 1, &guarded, 1, NULL) == 0);
 	end();
 }

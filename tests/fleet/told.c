@@ -1,12 +1,13 @@
 /*
  * told: who is told what a share is worth is told of a lease's end when it ends, although the
- * fleet's thread is waiting for a store that does not answer.
+ * fleet's thread is waiting for a store that does not answer; and who asks is answered.
  */
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weir/fleet.h>
 
@@ -102,6 +103,20 @@ static void wait_for(uint64_t expected)
 	}
 }
 
+/* They are answered while the fleet's thread waits for the store, and the lease has ended. */
+static void ask(struct weir_fleet *fleet, struct weir_share *share)
+{
+	char key[WEIR_SHARE_KEY_SIZE], text[64];
+	struct weir_share_info info;
+	struct weir_check check;
+
+	weir_share_info_init(&info);
+	weir_share_info_take(share, &info);
+	CHECK(info.state == WEIR_SHARE_LOST && info.units == 0 && info.capacity == CAPACITY);
+	CHECK(weir_share_fence(share, &check, key) == -ESTALE);
+	weir_fleet_error(fleet, text, sizeof(text));
+}
+
 int main(void)
 {
 	struct slow slow = {.store = {.ops = &slow_ops}};
@@ -110,6 +125,7 @@ int main(void)
 	struct weir_fleet *fleet;
 	struct weir_share *share;
 
+	alarm(120);
 	CHECK(weir_store_open(NULL, &slow.real, NULL, 0) == 0);
 	weir_fleet_config_init(&config);
 	config.store = &slow.store;
@@ -129,6 +145,7 @@ int main(void)
 		CHECK(weir_share_units(share) == 0);
 		while (!atomic_load(&slow.hung))
 			sleep_ms(1);
+		ask(fleet, share);
 		atomic_store(&slow.hangs, false);
 	}
 	wait_for(CAPACITY);

@@ -31,7 +31,10 @@
  * Thread safety. Any thread may call any function here at any time, but weir_fleet_close() and
  * weir_share_leave() end what they are given. weir_share_units(), weir_share_want(),
  * weir_share_demand() and weir_share_throttled() take no lock and make no system call beside
- * reading the clock. The others may wait for the store.
+ * reading the clock. weir_share_info_take(), weir_share_fence(), weir_fleet_error(),
+ * weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait for the store: they
+ * answer from what the last refresh has left. All others may wait for it, and for a refresh that
+ * does.
  *
  * Fork. A fleet belongs to the process that opened it.
  */
@@ -171,10 +174,13 @@ WEIR_API void weir_fleet_close(struct weir_fleet *fleet);
 WEIR_API weir_time weir_fleet_step(struct weir_fleet *fleet);
 
 /*
- * Look at all shares now, without waiting until it is time. 0; or as the store has it: -EIO and
- * others of weir/store.h. weir_fleet_error() has a sentence.
+ * Look at all shares and parts now, without waiting until it is time. 0; -EPROTO: a limit or parts
+ * in the store are of another version; or as the store has it: -EIO and others of weir/store.h.
+ * weir_fleet_error() has a sentence.
  */
 WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
+
+/* The sentence of the last refresh, or of the one that is going on; "": it went well. */
 WEIR_API void weir_fleet_error(struct weir_fleet *fleet, char *text, size_t size);
 
 /*
@@ -244,13 +250,19 @@ struct weir_share_info {
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
 WEIR_API void weir_share_info_init_sized(struct weir_share_info *info, size_t size);
+/* What the last refresh has left; units, and whether there is a lease, are of now. */
 WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_info *info);
+
+/* Bytes of a key that weir_share_fence() fills in. */
+#define WEIR_SHARE_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /*
  * What must be true for a commit that only the holder of this lease may make: a check for
- * weir_store_commit(). Its key is of the share, for as long as that. 0; -ESTALE: there is no lease.
+ * weir_store_commit(). Its key is copied to key, to which check->key points: so the check is good
+ * as long as the caller's key is, whatever becomes of the share. 0; -ESTALE: there is no lease.
  */
-WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check);
+WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check,
+			      char key[WEIR_SHARE_KEY_SIZE]);
 
 /* A member of a limit, as anybody sees it who can read the store. */
 struct weir_fleet_member {

@@ -1,0 +1,126 @@
+/*
+ * What a fleet and its shares show of themselves.
+ *
+ * It is copied where it changes, at the end of a refresh and whenever a lease begins or ends, under
+ * a lock that is held for nothing but copying: so who asks never waits for the store, nor for who
+ * does. What the clock decides is decided when it is asked.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "refresh.h"
+
+static enum weir_share_state state_of(const struct weir_share *s)
+{
+	if (s->drained)
+		return WEIR_SHARE_DRAINED;
+	if (!s->fleet->reachable)
+		return WEIR_SHARE_HOLDING;
+	return s->learning ? WEIR_SHARE_LEARNING : WEIR_SHARE_LEASED;
+}
+
+static enum weir_share_state state_without_lease(const struct weir_share *s)
+{
+	if (s->drained)
+		return WEIR_SHARE_DRAINED;
+	return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
+}
+
+void share_show(struct weir_share *s)
+{
+	struct shown now = {
+		.info =
+			{
+				.state = state_of(s),
+				.wants = s->told,
+				.capacity = s->limit.capacity + s->carried,
+				.effective = s->effective,
+				.fence = s->fence,
+				.members = s->members,
+				.deadline = s->until,
+				.conflicts = s->conflicts,
+				.refreshes = s->refreshes,
+			},
+		.without_lease = state_without_lease(s),
+	};
+
+	memcpy(now.key, s->own_key, sizeof(now.key));
+	pthread_mutex_lock(&s->fleet->showing);
+	s->shown = now;
+	pthread_mutex_unlock(&s->fleet->showing);
+}
+
+static struct shown shown_of(struct weir_share *s)
+{
+	struct shown shown;
+
+	pthread_mutex_lock(&s->fleet->showing);
+	shown = s->shown;
+	pthread_mutex_unlock(&s->fleet->showing);
+	return shown;
+}
+
+static bool is_leased(const struct weir_share *s, const struct shown *shown)
+{
+	return shown->info.deadline != 0 && fleet_now(s->fleet) < shown->info.deadline;
+}
+
+void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
+{
+	const size_t size = info->size;
+	struct shown shown = shown_of(s);
+
+	shown.info.size = size;
+	shown.info.units = weir_share_units(s);
+	if (!is_leased(s, &shown))
+		shown.info.state = shown.without_lease;
+	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
+}
+
+int weir_share_fence(struct weir_share *s, struct weir_check *check, char key[WEIR_SHARE_KEY_SIZE])
+{
+	const struct shown shown = shown_of(s);
+
+	if (shown.info.fence == 0 || !is_leased(s, &shown))
+		return -ESTALE;
+	memcpy(key, shown.key, sizeof(shown.key));
+	*check = (struct weir_check){key, WEIR_CHECK_MADE, shown.info.fence};
+	return 0;
+}
+
+int fleet_say(struct weir_fleet *f, int r, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pthread_mutex_lock(&f->showing);
+	(void)vsnprintf(f->why, sizeof(f->why), format, args);
+	pthread_mutex_unlock(&f->showing);
+	va_end(args);
+	return r;
+}
+
+int fleet_fail_of(struct weir_fleet *f, struct weir_store *store, int r)
+{
+	char why[sizeof(f->why)];
+
+	weir_store_error(store, why, sizeof(why));
+	return fleet_say(f, r, "%s", why);
+}
+
+int fleet_fail(struct weir_fleet *f, int r)
+{
+	return fleet_fail_of(f, f->store, r);
+}
+
+void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
+{
+	if (size == 0)
+		return;
+	pthread_mutex_lock(&f->showing);
+	(void)snprintf(text, size, "%s", f->why);
+	pthread_mutex_unlock(&f->showing);
+}
