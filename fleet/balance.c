@@ -69,7 +69,7 @@ static uint32_t offset_of(const struct standing *s)
 
 static bool is_free(const struct balance *b, uint32_t part)
 {
-	return b->owners[part] == 0 && (b->wishers[part] == 0 || b->wishers[part] == b->self);
+	return b->owners[part] == 0 && b->wishers[part] == 0;
 }
 
 /* Those without an owner, from an offset on, and around. */
@@ -82,15 +82,6 @@ static void take(const struct balance *b, uint32_t need, uint32_t offset, struct
 			free[count++] = i;
 	for (uint32_t i = 0; i < count && i < need; i++)
 		m->take[m->takes++] = free[(offset + i) % count];
-}
-
-/* What it has asked for and got comes first of all. */
-static uint32_t take_wishes(const struct balance *b, struct moves *m)
-{
-	for (uint32_t i = 0; i < b->parts; i++)
-		if (b->owners[i] == 0 && b->wishers[i] == b->self)
-			m->take[m->takes++] = i;
-	return m->takes;
 }
 
 /* Parts of that owner that nobody asks for yet. */
@@ -146,7 +137,31 @@ static void wish_one(const struct balance *b, uint64_t owner, struct moves *m)
 	}
 }
 
-/* Wishes that have not been granted: as long as he who has it has too many, they stand. */
+/* The most that one of them has in the end. */
+static uint32_t most_of(const struct standing *s)
+{
+	return s->least + (s->extra > 0);
+}
+
+/* What it has asked for, and has been given up, comes first, as far as it is due it yet. */
+static void take_wishes(const struct standing *s, struct moves *m)
+{
+	const struct balance *b = s->b;
+
+	for (uint32_t i = 0; i < b->parts; i++) {
+		if (b->owners[i] != 0 || b->wishers[i] != b->self)
+			continue;
+		if (s->mine + m->takes < most_of(s))
+			m->take[m->takes++] = i;
+		else
+			m->withdraw[m->withdrawals++] = i;
+	}
+}
+
+/*
+ * Wishes that have not been granted: they stand as long as the owner has too many, and this one has
+ * not, with what it takes. How many do.
+ */
 static uint32_t review(const struct standing *s, struct moves *m)
 {
 	const struct balance *b = s->b;
@@ -156,7 +171,7 @@ static uint32_t review(const struct standing *s, struct moves *m)
 		if (b->wishers[i] != b->self || b->owners[i] == 0)
 			continue;
 		if (b->owners[i] == b->self || owned_by(b, b->owners[i]) <= s->least ||
-		    s->mine + standing >= s->least + (s->extra > 0))
+		    s->mine + m->takes + standing >= most_of(s))
 			m->withdraw[m->withdrawals++] = i;
 		else
 			standing++;
@@ -174,19 +189,16 @@ static bool has_free(const struct balance *b)
 
 void balance(const struct balance *b, struct moves *m)
 {
-	struct standing s = standing_of(b);
-	uint32_t got, need, asked;
+	const struct standing s = standing_of(b);
+	const uint32_t need = lacks(&s, s.mine);
+	uint32_t asked;
 
 	m->takes = m->wishes = m->withdrawals = 0;
-	got = take_wishes(b, m);
-	need = lacks(&s, s.mine);
-	if (has_free(b)) {
-		if (need > got && got == 0)
-			take(b, need, offset_of(&s), m);
-		return;
-	}
+	take_wishes(&s, m);
+	if (has_free(b) && m->takes == 0)
+		take(b, need, offset_of(&s), m);
 	asked = review(&s, m);
-	while (asked < need) {
+	while (!has_free(b) && asked < need) {
 		const uint64_t owner = richest(&s, s.mine + asked, m);
 
 		if (owner == 0)

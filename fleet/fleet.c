@@ -52,17 +52,13 @@ static void count_all_demand(struct weir_fleet *f, weir_time now)
 		count_demand(s, seconds);
 }
 
-static void end_leases(const struct weir_fleet *f, weir_time now)
+static void end_leases(struct weir_fleet *f, weir_time now)
 {
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && now >= s->until)
 			share_drop(s);
-	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
-		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
-
-		if (until != 0 && now >= until)
-			parts_drop(p);
-	}
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next)
+		f->hurried |= parts_lapse(p);
 }
 
 /* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
@@ -91,11 +87,11 @@ static weir_time next_event(const struct weir_fleet *f)
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
-	for (const struct weir_parts *p = f->parts; p != NULL; p = p->next) {
-		const weir_time until = atomic_load_explicit(&p->until, memory_order_relaxed);
+	for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+		const weir_time over = parts_next(p);
 
-		if (until != 0 && until < next)
-			next = until;
+		if (over < next)
+			next = over;
 	}
 	return next;
 }
@@ -137,12 +133,7 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	return r;
 }
 
-/*
- * Until then, on a clock that a condition can wait by, but no longer than a second: a machine that
- * slept is late by no more. False: somebody signalled.
- */
-static bool wait_until(struct weir_fleet *f, weir_time next, pthread_cond_t *signal,
-		       pthread_mutex_t *lock)
+bool fleet_wait(struct weir_fleet *f, weir_time next, pthread_cond_t *signal, pthread_mutex_t *lock)
 {
 	const weir_time now = fleet_now(f);
 	struct timespec until;
@@ -167,7 +158,7 @@ static void *run(void *arg)
 		const weir_time next = step(f);
 
 		while (!f->ending && !f->hurried)
-			if (wait_until(f, next, &f->wake, &f->lock))
+			if (fleet_wait(f, next, &f->wake, &f->lock))
 				break;
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -198,14 +189,13 @@ static void *tell_in_time(void *arg)
 	pthread_mutex_lock(&f->telling);
 	while (!f->told_all) {
 		f->told_next = tell_ended(f);
-		(void)wait_until(f, f->told_next, &f->sooner, &f->telling);
+		(void)fleet_wait(f, f->told_next, &f->sooner, &f->telling);
 	}
 	pthread_mutex_unlock(&f->telling);
 	return NULL;
 }
 
-/* No signal of the program's is for these. */
-static int start_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
+int fleet_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
 {
 	sigset_t all, before;
 	int r;
@@ -228,11 +218,11 @@ static void end_teller(struct weir_fleet *f)
 
 static int start_threads(struct weir_fleet *f)
 {
-	int r = start_thread(f, &f->teller, tell_in_time);
+	int r = fleet_thread(f, &f->teller, tell_in_time);
 
 	if (r != 0)
 		return r;
-	r = start_thread(f, &f->thread, run);
+	r = fleet_thread(f, &f->thread, run);
 	if (r != 0)
 		end_teller(f);
 	return r;
@@ -329,6 +319,8 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_mutex_init(&f->telling, NULL);
 	pthread_cond_init(&f->sooner, NULL);
 	pthread_mutex_init(&f->showing, NULL);
+	pthread_mutex_init(&f->owning, NULL);
+	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
 }
 
@@ -372,6 +364,7 @@ void fleet_stop(struct weir_fleet *f)
 		pthread_join(f->thread, NULL);
 		end_teller(f);
 	}
+	parts_unwatch(f);
 	f->runs = false;
 }
 
@@ -415,6 +408,7 @@ static void close_fleet(struct weir_fleet *f)
 		parts_drop(p);
 		parts_free(p);
 	}
+	parts_forget_left(f);
 	if (f->session != 0)
 		(void)weir_store_end(f->store, f->session);
 	while (f->shares != NULL) {
@@ -424,6 +418,8 @@ static void close_fleet(struct weir_fleet *f)
 		share_free(s);
 	}
 	weir_store_close(f->own_store);
+	pthread_cond_destroy(&f->sooner_over);
+	pthread_mutex_destroy(&f->owning);
 	pthread_mutex_destroy(&f->showing);
 	pthread_cond_destroy(&f->sooner);
 	pthread_mutex_destroy(&f->telling);

@@ -175,6 +175,24 @@ bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
 	return is_over(&r);
 }
 
+size_t parts_print(const struct parts_record *p, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				p->count, p->capacity, p->factor, p->lease);
+}
+
+bool parts_parse(const char *text, size_t size, struct parts_record *p)
+{
+	struct reader r = reader_of(text, size, "weir-parts 1 ");
+
+	p->count = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	p->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	p->factor = number(&r, 10, UINT64_MAX, ' ');
+	p->lease = number(&r, 10, UINT32_MAX, '\n');
+	return is_over(&r);
+}
+
 char *ledger_print(const struct ledger *l, size_t *size)
 {
 	const size_t room = (l->count + 1) * LINE_SIZE;

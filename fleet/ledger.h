@@ -44,6 +44,13 @@ struct up_record {
 	uint64_t id, session; /* of the region above, for whoever carries it next */
 };
 
+/* What parts are, as all of their members have it; capacity and factor: 0, of work. */
+struct parts_record {
+	uint32_t count;
+	uint64_t capacity, factor;
+	uint64_t lease; /* milliseconds: the longest of a member */
+};
+
 struct ledger_line {
 	uint64_t id, fence, grant;
 };
@@ -71,12 +78,14 @@ size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of parts */
+size_t parts_print(const struct parts_record *record, char text[RECORD_SIZE]);
 
 /* False: it is no such text. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
 bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
+bool parts_parse(const char *text, size_t size, struct parts_record *record);
 
 /* The text is freed by the caller; NULL: no memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

@@ -1,5 +1,5 @@
 /*
- * Parts: opening and closing, what is owned, checkpoints.
+ * Parts: opening, what they are worth, checkpoints.
  */
 
 #include "parts.h"
@@ -39,52 +39,6 @@ void parts_rename(struct weir_parts *p)
 	(void)snprintf(p->own_key, sizeof(p->own_key), "%s/worker/%016" PRIx64, p->name, p->id);
 }
 
-void parts_keep(struct weir_parts *p)
-{
-	atomic_store_explicit(&p->until, p->fleet->deadline, memory_order_release);
-}
-
-void part_lose(struct weir_parts *p, uint32_t i, bool forced)
-{
-	struct part *part = &p->part[i];
-	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
-
-	if (fence == 0)
-		return;
-	atomic_store_explicit(&part->fence, 0, RELAXED);
-	atomic_store_explicit(&part->leave, 0, RELAXED);
-	part->told = false;
-	if (p->config.on_lost != NULL)
-		p->config.on_lost(p->config.arg, i, fence, forced);
-}
-
-void parts_drop(struct weir_parts *p)
-{
-	atomic_store_explicit(&p->until, 0, memory_order_release);
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		part_lose(p, i, true);
-		p->part[i].wished = 0;
-	}
-}
-
-uint64_t weir_parts_fence(const struct weir_parts *p, uint32_t part)
-{
-	const weir_time until = atomic_load_explicit(&p->until, memory_order_acquire);
-
-	if (part >= p->config.count || until == 0 || fleet_now(p->fleet) >= until)
-		return 0;
-	return atomic_load_explicit(&p->part[part].fence, RELAXED);
-}
-
-uint32_t weir_parts_owned(const struct weir_parts *p)
-{
-	uint32_t owned = 0;
-
-	for (uint32_t i = 0; i < p->config.count; i++)
-		owned += weir_parts_fence(p, i) != 0;
-	return owned;
-}
-
 /* The last one is worth what is left over. */
 uint64_t part_worth(const struct weir_parts *p, uint32_t part)
 {
@@ -111,14 +65,6 @@ int weir_parts_want(struct weir_parts *p, uint64_t units)
 	if (p->config.strategy != WEIR_PARTS_WANTED || units > WEIR_SHARE_UNITS_MAX)
 		return -EINVAL;
 	atomic_store_explicit(&p->want, units, RELAXED);
-	return 0;
-}
-
-int weir_parts_release(struct weir_parts *p, uint32_t part, uint64_t fence)
-{
-	if (fence == 0 || weir_parts_fence(p, part) != fence)
-		return -ESTALE;
-	atomic_store_explicit(&p->part[part].leave, 1, RELAXED);
 	return 0;
 }
 
@@ -367,6 +313,10 @@ static struct weir_parts *make(struct weir_fleet *f, const struct weir_parts_con
 		p->config.handover = 2 * f->refresh;
 	(void)snprintf(p->name, sizeof(p->name), "%s", c->name);
 	p->config.name = p->name;
+	(void)snprintf(p->kind_key, sizeof(p->kind_key), "%s/parts", p->name);
+	p->lease = f->lease;
+	for (uint32_t i = 0; i < count; i++)
+		atomic_init(&p->part[i].end, WEIR_FOREVER);
 	pthread_mutex_init(&p->checkpoints, NULL);
 	parts_rename(p);
 	return p;
@@ -384,11 +334,15 @@ static int add(struct weir_fleet *f, const struct weir_parts_config *c, struct w
 	if (f->parts_count == WEIR_PARTS_FLEET_MAX)
 		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
 				 WEIR_PARTS_FLEET_MAX);
+	if (parts_watch(f) != 0)
+		return store_say(-ENOMEM, why, "There is no thread to be had.");
 	p = make(f, c);
 	if (p == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
+	pthread_mutex_lock(&f->owning);
 	p->next = f->parts;
 	f->parts = p;
+	pthread_mutex_unlock(&f->owning);
 	f->parts_count++;
 	f->hurried = true;
 	pthread_cond_signal(&f->wake);
@@ -413,54 +367,9 @@ int weir_parts_open(struct weir_fleet *f, const struct weir_parts_config *config
 	return r;
 }
 
-/* Of all that it owned the rows go, as far as the store can be told; else with the session. */
-static void erase_all(struct weir_parts *p)
-{
-	char key[WEIR_SHARE_NAME_MAX + 32];
-	const struct weir_write own = {p->own_key, WEIR_WRITE_ERASE, NULL, 0};
-	const struct weir_write row = {key, WEIR_WRITE_ERASE, NULL, 0};
-
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		const uint64_t fence = weir_parts_fence(p, i);
-		const struct weir_check check = {key, WEIR_CHECK_MADE, fence};
-
-		if (fence == 0)
-			continue;
-		part_lose(p, i, false);
-		part_key(p, "part", i, key, sizeof(key));
-		(void)!weir_store_commit(p->fleet->store, 0, &check, 1, &row, 1, NULL);
-	}
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		if (p->part[i].wished == 0)
-			continue;
-		part_key(p, "wish", i, key, sizeof(key));
-		(void)!weir_store_commit(p->fleet->store, 0, NULL, 0, &row, 1, NULL);
-	}
-	if (p->joined)
-		(void)!weir_store_commit(p->fleet->store, 0, NULL, 0, &own, 1, NULL);
-}
-
 void parts_free(struct weir_parts *p)
 {
 	pthread_mutex_destroy(&p->checkpoints);
 	free(p->members);
 	free(p);
-}
-
-void weir_parts_close(struct weir_parts *p)
-{
-	struct weir_fleet *f;
-	struct weir_parts **at;
-
-	if (p == NULL)
-		return;
-	f = p->fleet;
-	pthread_mutex_lock(&f->lock);
-	for (at = &f->parts; *at != p; at = &(*at)->next)
-		;
-	*at = p->next;
-	f->parts_count--;
-	erase_all(p);
-	pthread_mutex_unlock(&f->lock);
-	parts_free(p);
 }

@@ -1,13 +1,25 @@
 /*
- * Parts, inside. Rows: NAME/worker/ID, a member, bound; NAME/part/I, its owner, bound: it was made
- * by the commit that is the fence; NAME/wish/I, who asks for it, bound. NAME.checkpoints/I stays.
+ * Parts, inside.
  *
- * word   written by                                order    pairs with
- * -----  ----------------------------------------  -------  -------------------------------------
- * until  a refresh, and the lease's end: store     release  weir_parts_fence: acquire, before fence
- * fence  a refresh, and the lease's end: store     relaxed  until carries it
- * leave  weir_parts_release: 1; a refresh: 0       relaxed  nothing: a mark, beside the fence it is
- * of want   weir_parts_want: store                    relaxed  nothing: a number
+ * NAME/parts          what the parts are, the same for all members: stays
+ * NAME/worker/ID      a member: gone with its session
+ * NAME/part/I         the owner of a part: gone with its session. The commit that made it is the
+ *                     fence
+ * NAME/wish/I         a member that asks for a part: gone with its session
+ * NAME.checkpoints/I  how far the work on a part has come: stays
+ *
+ * parts.c has opening and checkpoints, parts_own.c what is owned and the argument why nothing is
+ * owned twice, parts_read.c what the store has, parts_refresh.c a refresh, parts_leave.c the end.
+ *
+ * word   written by                                        order    pairs with
+ * -----  ------------------------------------------------  -------  ------------------------------
+ * until  the holder of the lock owning: store              release  weir_parts_fence: acquire, before
+ *                                                                   the clock and fence
+ * end    the same                                          release  the same
+ * fence  the same                                          relaxed  until and end carry it
+ * leave  weir_parts_release and a refresh: the fence; the  relaxed  nothing: a mark, of that fence
+ *        holder of owning: 0
+ * want   weir_parts_want: store                            relaxed  nothing: a number
  */
 #ifndef WEIR_FLEET_PARTS_H
 #define WEIR_FLEET_PARTS_H
@@ -17,16 +29,17 @@
 
 struct part {
 	_Atomic uint64_t fence; /* 0: not ours */
-	_Atomic uint32_t leave; /* to be given up */
-	bool told;              /* that another is due it */
-	weir_time wished;       /* since when this one asks for it; 0: it does not */
+	_Atomic uint64_t end;   /* when it ends to be ours, as another is due it; WEIR_FOREVER */
+	_Atomic uint64_t leave; /* the fence by which it is to be given up; 0 */
+	uint64_t told;          /* the fence of which on_wish() was told; 0 */
+	uint64_t gone;          /* the row that was given up: it is never ours again */
+	weir_time spare; /* since when it is seen without an owner, and asked for by another; 0 */
 	/* The last checkpoint, and the version of its row (0: none), as known by the owner of: */
 	uint64_t sequence, sequence_version;
 	uint64_t sequence_fence; /* 0: it has to be read first */
 
 	/* As read. */
-	uint64_t owner, made, wisher;
-	bool wish_row;
+	uint64_t owner, made, wisher, wish_made;
 };
 
 struct weir_parts {
@@ -34,32 +47,77 @@ struct weir_parts {
 	struct weir_parts *next;
 	struct weir_parts_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
-	char own_key[WEIR_SHARE_NAME_MAX + 32];
+	char own_key[WEIR_SHARE_NAME_MAX + 32], kind_key[WEIR_SHARE_NAME_MAX + 32];
 	uint64_t id;
-	bool joined; /* its row is there */
-	uint64_t own_made;
+	bool joined;        /* its rows may be there */
 	unsigned refreshes; /* since then */
-	bool learning;      /* the store has lost its memory, and old leases may not have ended */
+	weir_dur lease;     /* the longest that a member may have, as far as known */
+	bool hasty;         /* of owning: something has ended, and its row is to go */
 	_Atomic uint64_t until, want;
 	pthread_mutex_t checkpoints; /* one at a time */
 
-	uint64_t *members; /* as read, in order */
+	/* As read. */
+	uint64_t own_made;
+	struct parts_record kind;
+	uint64_t kind_version; /* 0: there is none */
+	bool learning;         /* the store may have forgotten an owner */
+	uint32_t rows;         /* of owners, of parts of any number */
+	uint64_t *members;     /* in order */
 	size_t count, room;
 
 	struct part part[];
 };
 
-/* Another number, and no row. The lock is held, as for all here. */
+#define PART_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
+
+/* Another number, and no row. The fleet's lock is held, as for all here. */
 void parts_rename(struct weir_parts *parts);
+
+/* All rows of it; keep: and keep the session. 0; -EPROTO, -ENOMEM; or as the store has it. */
+int parts_read(struct weir_parts *parts, bool keep);
 
 /* Look at who is there, and take, give up and ask for what is due. */
 int parts_refresh(struct weir_parts *parts);
 
-/* The lease goes on to the fleet's deadline. */
-void parts_keep(struct weir_parts *parts);
+/* Its rows go, as far as the store can be told. 1: none is left; or as the store has it. */
+int parts_leave(struct weir_parts *parts);
+
+/* Of those that are closed: go on with that. 0; or as the store has it. */
+int parts_leave_all(struct weir_fleet *fleet);
+
+/* Those that are closed are forgotten: their rows are gone, or will be. */
+void parts_forget_left(struct weir_fleet *fleet);
+
+/* The lease goes on to that time. */
+void parts_keep(struct weir_parts *parts, weir_time until);
 
 /* The lease is over: everything is lost. */
 void parts_drop(struct weir_parts *parts);
+
+/* A part is this member's, by that fence. */
+void part_gain(struct weir_parts *parts, uint32_t part, uint64_t fence);
+
+/* A part is no more; of its row the next reading decides. */
+void part_lose(struct weir_parts *parts, uint32_t part, bool forced);
+
+/* A part is no more; and by its row, if that is still there, it is never ours again. */
+void part_give_up(struct weir_parts *parts, uint32_t part, bool forced);
+
+/* Another is due it: tell its owner, who has handover from now on. */
+void part_tell_wish(struct weir_parts *parts, uint32_t part);
+
+/* No other is due it any more. */
+void part_forget_wish(struct weir_parts *parts, uint32_t part);
+
+/* What is over by now is lost. True: there is a row to be erased. */
+bool parts_lapse(struct weir_parts *parts);
+
+/* When something of it ends; WEIR_FOREVER: nothing. */
+weir_time parts_next(struct weir_parts *parts);
+
+/* The thread that tells in time what is lost, though the store is being waited for. */
+int parts_watch(struct weir_fleet *fleet);
+void parts_unwatch(struct weir_fleet *fleet);
 
 void parts_free(struct weir_parts *parts);
 
@@ -68,8 +126,6 @@ uint64_t part_worth(const struct weir_parts *parts, uint32_t part);
 
 void part_key(const struct weir_parts *parts, const char *what, uint32_t part, char *key,
 	      size_t size);
-
-void part_lose(struct weir_parts *p, uint32_t i, bool forced);
 
 /* The number of a member, as rows have it, and nothing after it but that character. */
 bool part_read_id(const char *text, size_t size, char after, uint64_t *id);

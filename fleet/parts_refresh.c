@@ -2,9 +2,10 @@
  * A refresh of parts: read who is there, who owns what and who asks for what; lose, give up, take
  * and ask; and commit it.
  *
- * What is given up is lost here before the commit that erases its row, so that nobody has begun
- * before this one has ended; what is taken is gained after the commit. A commit of which nothing
- * was heard is decided by the next reading: a row with this member's number is its own.
+ * What is given up is lost here before the commit that erases its row, so that no other has begun
+ * before this one has ended; what is taken is gained after the commit (parts_own.c). Whatever
+ * becomes of a commit, the next reading decides: a row with this member's number is its own, but
+ * for one that it has given up.
  */
 
 #include "parts.h"
@@ -29,155 +30,76 @@ _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 #define CONFLICTS_MAX 8
 #define COMMITS_MAX   (3 * WEIR_PARTS_MAX / EACH_MAX)
 
-#define KEY_SIZE   (WEIR_SHARE_NAME_MAX + 32)
 #define VALUE_SIZE 32
 
-static bool add_member(struct weir_parts *p, uint64_t id)
-{
-	if (p->count == p->room) {
-		const size_t room = p->room > 0 ? 2 * p->room : 16;
-		uint64_t *members = realloc(p->members, room * sizeof(*members));
+/* So many refreshes a part without an owner is kept for the member that has asked for it. */
+#define KEPT_REFRESHES 2
 
-		if (members == NULL)
-			return false;
-		p->members = members;
-		p->room = room;
-	}
-	p->members[p->count++] = id;
-	return true;
+/* As all of its members have it, and as the store has it. */
+static bool fits(const struct weir_parts *p)
+{
+	return p->kind.count == p->config.count && p->kind.capacity == p->config.capacity &&
+	       p->kind.factor == p->config.factor;
 }
 
-bool part_read_id(const char *text, size_t size, char after, uint64_t *id)
+static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char text[96])
 {
-	char copy[20], *end;
-
-	if (size == 0 || size >= sizeof(copy))
-		return false;
-	memcpy(copy, text, size);
-	copy[size] = '\0';
-	errno = 0;
-	*id = strtoull(copy, &end, 16);
-	return errno == 0 && end != copy && *end == after && *id != 0;
+	if (factor == 0)
+		(void)snprintf(text, 96, "%" PRIu32 " parts of work", count);
+	else
+		(void)snprintf(text, 96, "a capacity of %" PRIu64 " in parts of %" PRIu64, capacity,
+			       factor);
 }
 
-/* What is read, and what went wrong with it. */
-struct reading {
-	struct weir_parts *parts;
-	int result;
-};
-
-static bool take_part(struct reading *r, const char *number, const struct weir_row *row, bool wish)
+/* They are others here than for the members that are there: this one has nothing of them. */
+static int refuse(struct weir_parts *p)
 {
-	struct weir_parts *p = r->parts;
-	char *end;
-	const unsigned long i = strtoul(number, &end, 10);
-	uint64_t id;
+	const struct weir_parts_config *c = &p->config;
+	char here[96], there[96];
 
-	if (*end != '\0' || end == number || !part_read_id(row->value, row->size, '\n', &id)) {
-		r->result = -EPROTO;
-		return false;
-	}
-	if (i >= p->config.count)
-		return true; /* of members who are configured with more of them */
-	if (wish) {
-		p->part[i].wisher = id;
-		p->part[i].wish_row = true;
-	} else {
-		p->part[i].owner = id;
-		p->part[i].made = row->made;
-	}
-	return true;
+	parts_drop(p);
+	print_kind(c->count, c->capacity, c->factor, here);
+	print_kind(p->kind.count, p->kind.capacity, p->kind.factor, there);
+	if (p->joined || p->own_made != 0)
+		p->joined = parts_leave(p) != 1;
+	return fleet_say(p->fleet, -EEXIST, "%.64s is %s for the members there are, and %s here.",
+			 p->name, there, here);
 }
 
-static bool take_row(void *arg, const struct weir_row *row)
-{
-	struct reading *r = arg;
-	const char *rest = row->key + strlen(r->parts->name) + 1;
-	char label[LABEL_ROOM];
-	uint64_t id;
-
-	if (strncmp(rest, "part/", 5) == 0)
-		return take_part(r, rest + 5, row, false);
-	if (strncmp(rest, "wish/", 5) == 0)
-		return take_part(r, rest + 5, row, true);
-	if (!part_read_id(rest + 7, strlen(rest + 7), '\0', &id) ||
-	    !worker_parse(row->value, row->size, label)) {
-		r->result = -EPROTO;
-		return false;
-	}
-	if (id == r->parts->id)
-		r->parts->own_made = row->made;
-	if (!add_member(r->parts, id))
-		r->result = -ENOMEM;
-	return r->result == 0;
-}
-
-static int by_number(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-static bool is_member(const struct weir_parts *p, uint64_t id)
-{
-	return p->count > 0 && bsearch(&id, p->members, p->count, sizeof(id), by_number) != NULL;
-}
-
-static int read_all(struct weir_parts *p)
-{
-	char prefix[3][KEY_SIZE];
-	const char *const prefixes[] = {prefix[0], prefix[1], prefix[2]};
-	struct reading reading = {.parts = p};
-	struct weir_view view;
-	int r;
-
-	(void)snprintf(prefix[0], KEY_SIZE, "%s/worker/", p->name);
-	(void)snprintf(prefix[1], KEY_SIZE, "%s/part/", p->name);
-	(void)snprintf(prefix[2], KEY_SIZE, "%s/wish/", p->name);
-	p->count = 0;
-	p->own_made = 0;
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
-
-		part->owner = part->made = part->wisher = 0;
-		part->wish_row = false;
-	}
-	r = session_read(p->fleet, prefixes, 3, take_row, &reading, &view);
-	if (r != 0 || reading.result != 0)
-		return r != 0 ? r : reading.result;
-	p->learning = view.proven < p->fleet->lease;
-	if (p->count > 0)
-		qsort(p->members, p->count, sizeof(p->members[0]), by_number);
-	/* A wish of somebody who is gone is nobody's. */
-	for (uint32_t i = 0; i < p->config.count; i++)
-		if (!is_member(p, p->part[i].wisher))
-			p->part[i].wisher = 0;
-	return 0;
-}
-
+/*
+ * Every member that comes writes what the parts are, if that was not written since it was read: so
+ * a member that finds no others, and makes them other than they were, does so before the next one
+ * comes, or not at all.
+ */
 static int join(struct weir_parts *p)
 {
-	char text[RECORD_SIZE];
-	const struct weir_check absent = {p->own_key, WEIR_CHECK_ABSENT, 0};
-	const struct weir_write write = {p->own_key, WEIR_WRITE_BIND, text,
-					 worker_print(p->fleet->label, text)};
-	int r = weir_store_commit(p->fleet->store, p->fleet->session, &absent, 1, &write, 1, NULL);
+	const bool is_there = p->own_made != 0, has_kind = p->kind_version != 0;
+	char text[RECORD_SIZE], kind[RECORD_SIZE];
+	const struct parts_record record = {
+		.count = p->config.count,
+		.capacity = p->config.capacity,
+		.factor = p->config.factor,
+		.lease = p->lease / WEIR_MS,
+	};
+	const struct weir_check checks[] = {
+		{p->own_key, is_there ? WEIR_CHECK_MADE : WEIR_CHECK_ABSENT, p->own_made},
+		{p->kind_key, has_kind ? WEIR_CHECK_VERSION : WEIR_CHECK_ABSENT, p->kind_version},
+	};
+	const struct weir_write writes[] = {
+		{p->kind_key, WEIR_WRITE_PUT, kind, parts_print(&record, kind)},
+		{p->own_key, WEIR_WRITE_BIND, text, worker_print(p->fleet->label, text)},
+	};
 
-	p->refreshes = 0;
-	return r;
+	if (!is_there)
+		p->refreshes = 0;
+	return weir_store_commit(p->fleet->store, p->fleet->session, checks, 2, writes,
+				 is_there ? 1 : 2, NULL);
 }
 
-static void gain(struct weir_parts *p, uint32_t i, uint64_t fence)
+/* Whether a row is this one's, and it has not given it up. */
+static bool is_ours(const struct weir_parts *p, const struct part *part)
 {
-	struct part *part = &p->part[i];
-
-	part->wished = 0;
-	part->told = false;
-	atomic_store_explicit(&part->leave, 0, RELAXED);
-	atomic_store_explicit(&part->fence, fence, RELAXED);
-	if (p->config.on_gain != NULL)
-		p->config.on_gain(p->config.arg, i, fence);
+	return part->owner == p->id && part->made != part->gone;
 }
 
 /* What has happened since the last reading. */
@@ -186,16 +108,12 @@ static void notice(struct weir_parts *p)
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		struct part *part = &p->part[i];
 		const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
-		const bool mine = part->owner == p->id;
+		const bool ours = is_ours(p, part);
 
-		if (fence != 0 && (!mine || part->made != fence))
+		if (fence != 0 && (!ours || part->made != fence))
 			part_lose(p, i, true);
-		if (mine && part->made != fence)
-			gain(p, i, part->made);
-		if (part->wisher != p->id)
-			part->wished = 0;
-		else if (part->wished == 0)
-			part->wished = fleet_now(p->fleet);
+		if (ours && part->made != fence && !p->learning)
+			part_gain(p, i, part->made);
 	}
 }
 
@@ -204,11 +122,17 @@ static uint32_t owned(const struct weir_parts *p)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < p->config.count; i++)
-		count += p->part[i].owner == p->id;
+		count += is_ours(p, &p->part[i]);
 	return count;
 }
 
-/* Another asks for a part, and is due it. */
+/* To be given up with the next commit. */
+static void mark(struct part *part)
+{
+	atomic_store_explicit(&part->leave, part->made, RELAXED);
+}
+
+/* Another asks for a part, and is due it; or is due it no more. */
 static void heed_wishes(struct weir_parts *p)
 {
 	uint32_t left = owned(p);
@@ -216,16 +140,18 @@ static void heed_wishes(struct weir_parts *p)
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		struct part *part = &p->part[i];
 
-		if (part->owner != p->id || part->wisher == 0 || part->wisher == p->id ||
-		    !balance_yields(p->config.count, p->count, left))
+		if (!is_ours(p, part))
 			continue;
-		left--;
-		if (p->config.on_wish == NULL) {
-			atomic_store_explicit(&part->leave, 1, RELAXED);
-		} else if (!part->told) {
-			part->told = true;
-			p->config.on_wish(p->config.arg, i, part->made);
+		if (part->wisher == 0 || part->wisher == p->id ||
+		    !balance_yields(p->config.count, p->count, left)) {
+			part_forget_wish(p, i);
+			continue;
 		}
+		left--;
+		if (p->config.on_wish == NULL)
+			mark(part);
+		else
+			part_tell_wish(p, i);
 	}
 }
 
@@ -237,17 +163,27 @@ static uint32_t settle_wants(struct weir_parts *p)
 	uint64_t have = 0, more;
 
 	for (uint32_t i = 0; i < p->config.count; i++)
-		have += p->part[i].owner == p->id ? part_worth(p, i) : 0;
+		have += is_ours(p, &p->part[i]) ? part_worth(p, i) : 0;
 	for (uint32_t i = 0; i < p->config.count; i++) {
-		if (p->part[i].owner != p->id || have < target + part_worth(p, i))
+		if (!is_ours(p, &p->part[i]) || have < target + part_worth(p, i))
 			continue;
-		atomic_store_explicit(&p->part[i].leave, 1, RELAXED);
+		mark(&p->part[i]);
 		have -= part_worth(p, i);
 	}
 	if (have >= target)
 		return 0;
 	more = (target - have + p->config.factor - 1) / p->config.factor;
 	return more < p->config.count ? (uint32_t)more : p->config.count;
+}
+
+/* Who asks for a part; a member that does not take it, once it can, has asked in vain. */
+static uint64_t wisher_of(const struct weir_parts *p, const struct part *part)
+{
+	const weir_dur kept = KEPT_REFRESHES * p->fleet->refresh;
+
+	if (part->spare != 0 && fleet_now(p->fleet) - part->spare >= kept)
+		return 0;
+	return part->wisher;
 }
 
 static int decide(struct weir_parts *p, struct moves *moves)
@@ -268,7 +204,7 @@ static int decide(struct weir_parts *p, struct moves *moves)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		owners[i] = p->part[i].owner;
-		owners[p->config.count + i] = p->part[i].wisher;
+		owners[p->config.count + i] = wisher_of(p, &p->part[i]);
 	}
 	if (p->config.strategy == WEIR_PARTS_WANTED)
 		balance_wanted(&b, settle_wants(p), moves);
@@ -283,10 +219,10 @@ struct change {
 	struct weir_parts *parts;
 	struct weir_check checks[WEIR_STORE_ROWS_MAX];
 	struct weir_write writes[WEIR_STORE_ROWS_MAX];
-	char keys[WEIR_STORE_ROWS_MAX][KEY_SIZE];
+	char keys[WEIR_STORE_ROWS_MAX][PART_KEY_SIZE];
 	char value[VALUE_SIZE];
 	size_t check_count, write_count, key_count;
-	uint32_t taken[EACH_MAX], wished[EACH_MAX], withdrawn[EACH_MAX];
+	uint32_t taken[EACH_MAX];
 	uint32_t takes, wishes, withdrawals, erased;
 	bool more; /* than there is room for */
 };
@@ -295,7 +231,7 @@ static const char *key_for(struct change *c, const char *what, uint32_t part)
 {
 	char *key = c->keys[c->key_count++];
 
-	part_key(c->parts, what, part, key, KEY_SIZE);
+	part_key(c->parts, what, part, key, PART_KEY_SIZE);
 	return key;
 }
 
@@ -306,43 +242,39 @@ static void put_row(struct change *c, const char *key)
 							  strlen(c->value)};
 }
 
-static void erase_row(struct change *c, const char *key)
+/* made: by which commit; 0: by any. */
+static void erase_row(struct change *c, const char *key, uint64_t made)
 {
+	if (made != 0)
+		c->checks[c->check_count++] = (struct weir_check){key, WEIR_CHECK_MADE, made};
 	c->writes[c->write_count++] = (struct weir_write){key, WEIR_WRITE_ERASE, NULL, 0};
 }
 
-/* A part of its own that is to be given up; or another's, who was asked long enough ago. */
+/* A row of its own that is to go: what it has given up already, or is to give up now. */
 static bool is_to_go(const struct weir_parts *p, const struct part *part)
 {
-	if (part->owner == 0)
+	if (part->owner != p->id)
 		return false;
-	if (part->owner == p->id)
-		return atomic_load_explicit(&part->leave, RELAXED) != 0;
-	return part->wished != 0 && fleet_now(p->fleet) - part->wished >= p->config.handover;
+	return part->made == part->gone ||
+	       atomic_load_explicit(&part->leave, RELAXED) == part->made;
 }
 
-static void add_erasures(struct change *c, uint32_t room, const struct moves *m)
+static void add_erasures(struct change *c, uint32_t room)
 {
 	struct weir_parts *p = c->parts;
 
 	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
-		bool withdrawn = false;
+		const struct part *part = &p->part[i];
 
-		for (uint32_t j = 0; j < m->withdrawals; j++)
-			withdrawn |= m->withdraw[j] == i;
-		if (withdrawn || !is_to_go(p, part))
+		if (!is_to_go(p, part))
 			continue;
 		if (c->erased == room) {
 			c->more = true;
 			return;
 		}
-		if (part->owner == p->id)
-			part_lose(p, i, false);
+		part_give_up(p, i, false);
 		c->erased++;
-		c->checks[c->check_count] = (struct weir_check){key_for(c, "part", i),
-								WEIR_CHECK_MADE, part->made};
-		erase_row(c, c->checks[c->check_count++].key);
+		erase_row(c, key_for(c, "part", i), part->made);
 	}
 }
 
@@ -352,31 +284,19 @@ static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 
 	for (uint32_t i = 0; i < m->takes && c->takes < room; i++) {
 		put_row(c, key_for(c, "part", m->take[i]));
-		if (p->part[m->take[i]].wish_row)
-			erase_row(c, key_for(c, "wish", m->take[i]));
+		if (p->part[m->take[i]].wish_made != 0)
+			erase_row(c, key_for(c, "wish", m->take[i]), 0);
 		c->taken[c->takes++] = m->take[i];
 	}
 	for (uint32_t i = 0; i < m->wishes && c->wishes < room; i++) {
 		put_row(c, key_for(c, "wish", m->wish[i]));
-		c->wished[c->wishes++] = m->wish[i];
+		c->wishes++;
 	}
 	for (uint32_t i = 0; i < m->withdrawals && c->withdrawals < room; i++) {
-		erase_row(c, key_for(c, "wish", m->withdraw[i]));
-		c->withdrawn[c->withdrawals++] = m->withdraw[i];
+		erase_row(c, key_for(c, "wish", m->withdraw[i]), p->part[m->withdraw[i]].wish_made);
+		c->withdrawals++;
 	}
 	c->more |= m->takes > c->takes || m->wishes > c->wishes || m->withdrawals > c->withdrawals;
-}
-
-static void conclude(const struct change *c, uint64_t version)
-{
-	struct weir_parts *p = c->parts;
-
-	for (uint32_t i = 0; i < c->takes; i++)
-		gain(p, c->taken[i], version);
-	for (uint32_t i = 0; i < c->wishes; i++)
-		p->part[c->wished[i]].wished = fleet_now(p->fleet);
-	for (uint32_t i = 0; i < c->withdrawals; i++)
-		p->part[c->withdrawn[i]].wished = 0;
 }
 
 /* One commit of what is to be done. 1: there is more; 0; or as the store has it. */
@@ -388,14 +308,13 @@ static int act(struct weir_parts *p, uint32_t room)
 	int r = 0;
 
 	heed_wishes(p);
-	/* What seems to be free, may be owned by a lease that the store has forgotten. */
 	if (p->refreshes > 0 && !p->learning)
 		r = decide(p, &moves);
 	if (r != 0)
 		return r;
 	(void)snprintf(c.value, sizeof(c.value), "%016" PRIx64 "\n", p->id);
 	c.checks[c.check_count++] = (struct weir_check){p->own_key, WEIR_CHECK_MADE, p->own_made};
-	add_erasures(&c, room, &moves);
+	add_erasures(&c, room);
 	add_moves(&c, room, &moves);
 	if (c.write_count == 0)
 		return 0;
@@ -403,27 +322,29 @@ static int act(struct weir_parts *p, uint32_t room)
 			      c.write_count, &version);
 	if (r != 0)
 		return r;
-	conclude(&c, version);
-	/* What another was asked for in vain is without an owner now: take it. */
-	return c.more || c.erased > 0;
+	for (uint32_t i = 0; i < c.takes; i++)
+		part_gain(p, c.taken[i], version);
+	return c.more;
 }
 
 /* 1: do it again; 0: all is done; or as the store has it. */
 static int round_of(struct weir_parts *p, uint32_t room)
 {
-	int r = read_all(p);
+	int r = parts_read(p, true);
 
 	/* Of nonsense nobody takes anything. */
 	if (r == -EPROTO && p->joined)
-		parts_keep(p);
+		parts_keep(p, p->fleet->deadline);
 	if (r != 0)
 		return r;
-	if (p->own_made == 0) {
+	if (p->kind_version != 0 && !fits(p) && p->count + p->rows > 0)
+		return refuse(p);
+	if (p->own_made == 0 || p->kind_version == 0 || !fits(p)) {
 		r = join(p);
 		return r == 0 ? 1 : r;
 	}
 	p->joined = true;
-	parts_keep(p);
+	parts_keep(p, p->fleet->deadline);
 	notice(p);
 	return act(p, room);
 }

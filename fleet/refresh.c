@@ -309,7 +309,7 @@ static int refresh_parts(struct weir_fleet *f)
 		r = parts_refresh(p);
 		if (r == -ESTALE)
 			session_forget(f);
-		else if (r != 0)
+		else if (r != 0 && r != -EEXIST)
 			(void)fleet_fail(f, r);
 		if (first == 0 || !goes_on(r))
 			first = r;
@@ -319,7 +319,7 @@ static int refresh_parts(struct weir_fleet *f)
 
 int fleet_refresh_own(struct weir_fleet *f)
 {
-	int r = 0, parts = 0;
+	int r = 0, parts = 0, left = 0;
 
 	f->kept = false;
 	if (f->session == 0) {
@@ -332,7 +332,9 @@ int fleet_refresh_own(struct weir_fleet *f)
 		r = refresh_shares(f);
 	if (f->session != 0 && goes_on(r))
 		parts = refresh_parts(f);
-	return r != 0 ? r : parts;
+	if (f->session != 0 && goes_on(r) && goes_on(parts))
+		left = parts_leave_all(f);
+	return r != 0 ? r : parts != 0 ? parts : left;
 }
 
 static int refresh_all(struct weir_fleet *f)

@@ -31,6 +31,7 @@ void session_forget(struct weir_fleet *f)
 		parts_drop(p);
 		parts_rename(p);
 	}
+	parts_forget_left(f);
 }
 
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)

@@ -114,8 +114,16 @@ struct weir_fleet {
 	struct weir_share *shares;
 	unsigned count;
 	struct weir_region *region; /* whose way to the store above this is; or NULL */
-	struct weir_parts *parts;   /* parts.h */
+	struct weir_parts *parts;   /* parts.h; the list is of lock and owning */
+	struct weir_parts *left;    /* closed, and their rows may be there yet */
 	unsigned parts_count;
+
+	/* Taken after lock, and never held while the fleet asks the store (parts_own.c). */
+	pthread_mutex_t owning;
+	pthread_cond_t sooner_over;
+	pthread_t watcher;
+	weir_time watch_next; /* when it looks again */
+	bool watches;
 
 	/* Of what is shown: taken last, and held for copying alone. */
 	pthread_mutex_t showing;
@@ -130,6 +138,16 @@ struct weir_fleet {
 };
 
 weir_time fleet_now(const struct weir_fleet *fleet);
+
+/*
+ * Until then, on a clock that a condition can wait by, but no longer than a second: a machine that
+ * slept is late by no more. False: somebody signalled.
+ */
+bool fleet_wait(struct weir_fleet *fleet, weir_time next, pthread_cond_t *signal,
+		pthread_mutex_t *lock);
+
+/* A thread to which no signal of the program goes. 0, or a negative errno. */
+int fleet_thread(struct weir_fleet *fleet, pthread_t *thread, void *(*work)(void *));
 
 bool fleet_is_name(const char *name);
 

@@ -1,0 +1,292 @@
+/*
+ * Parts: what is owned, by the owner's own clock.
+ *
+ * A member owns a part while three things are so, and weir_parts_fence() asks for all of them at
+ * each call: it was told that a row NAME/part/I was made for it, its fence; its lease, until, has
+ * not ended by its own clock; and neither has what it was given to finish once another was due the
+ * part, end. None of them needs an answer of the store, or a thread that runs.
+ *
+ * Why no two members own a part at the same instant:
+ *
+ * - A row of a part is made by a commit that fails if there is one. So there is one at a time, and
+ *   it is bound to its owner's session.
+ * - Only two things end a row: its session's end, and a commit of its owner's. No member erases the
+ *   row of another, however long it has waited for it.
+ * - The session ends after the owner's lease: the lease counts from before the question was sent
+ *   that kept the session, less a hundredth and 2 ms, for clocks that differ (session.c). And it
+ *   goes on only with an answer that the session was there.
+ * - The owner erases a row only once it has ended to own the part here, and by that row, whose
+ *   number is gone, it never owns it again: the commit that erases it may arrive at any time later.
+ *   A commit of which nothing was heard is thus decided by the next reading, in both cases.
+ * - A row that is made late, by a commit of which nothing was heard, is owned only by the session
+ *   that it is bound to, once that has read it.
+ * - A store that may have forgotten rows says since when it has not (weir_view.proven). As long as
+ *   that is less than the longest lease, a member goes on with what it owns, and takes nothing: not
+ *   a part without a row, and not by a row of its own that it does not own a part by already, as
+ *   that may be one that came back.
+ *
+ * Who asks for a part waits. What bounds that is the owner's doing: from the reading on by which it
+ * has seen the wish, it has handover, by its own clock, and then the part is not its any more. If it
+ * does not read, its lease ends.
+ *
+ * The lock owning is held while words are changed and their owner is told: so what is told is told
+ * in order. It is never held while the fleet asks the store, but a callback may ask it. The thread
+ * that watches ends what is over, and tells so, while the fleet's thread waits for the store.
+ */
+
+#include "parts.h"
+
+#include <errno.h>
+
+#define RELAXED memory_order_relaxed
+
+uint64_t weir_parts_fence(const struct weir_parts *p, uint32_t part)
+{
+	weir_time until, end, now;
+
+	if (part >= p->config.count)
+		return 0;
+	until = atomic_load_explicit(&p->until, memory_order_acquire);
+	end = atomic_load_explicit(&p->part[part].end, memory_order_acquire);
+	now = fleet_now(p->fleet);
+	if (until == 0 || now >= until || now >= end)
+		return 0;
+	return atomic_load_explicit(&p->part[part].fence, RELAXED);
+}
+
+uint32_t weir_parts_owned(const struct weir_parts *p)
+{
+	uint32_t owned = 0;
+
+	for (uint32_t i = 0; i < p->config.count; i++)
+		owned += weir_parts_fence(p, i) != 0;
+	return owned;
+}
+
+int weir_parts_release(struct weir_parts *p, uint32_t part, uint64_t fence)
+{
+	if (fence == 0 || weir_parts_fence(p, part) != fence)
+		return -ESTALE;
+	atomic_store_explicit(&p->part[part].leave, fence, RELAXED);
+	return 0;
+}
+
+/* The watcher is to look sooner. */
+static void hasten(struct weir_fleet *f, weir_time next)
+{
+	if (next < f->watch_next)
+		pthread_cond_signal(&f->sooner_over);
+}
+
+/* From here on to part_lose() and the like: owning is held. */
+static void set_until(struct weir_parts *p, weir_time until)
+{
+	atomic_store_explicit(&p->until, until, memory_order_release);
+}
+
+static void set_end(struct part *part, weir_time end)
+{
+	atomic_store_explicit(&part->end, end, memory_order_release);
+}
+
+static void lose(struct weir_parts *p, uint32_t i, bool forced)
+{
+	struct part *part = &p->part[i];
+	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
+
+	if (fence == 0)
+		return;
+	atomic_store_explicit(&part->fence, 0, RELAXED);
+	atomic_store_explicit(&part->leave, 0, RELAXED);
+	set_end(part, WEIR_FOREVER);
+	part->told = 0;
+	if (p->config.on_lost != NULL)
+		p->config.on_lost(p->config.arg, i, fence, forced);
+}
+
+static void give_up(struct weir_parts *p, uint32_t i, bool forced)
+{
+	struct part *part = &p->part[i];
+
+	part->gone = atomic_load_explicit(&part->fence, RELAXED);
+	lose(p, i, forced);
+}
+
+static void lose_all(struct weir_parts *p)
+{
+	set_until(p, 0);
+	for (uint32_t i = 0; i < p->config.count; i++)
+		lose(p, i, true);
+}
+
+static weir_time end_of(const struct part *part)
+{
+	return atomic_load_explicit(&part->end, RELAXED);
+}
+
+static void lapse(struct weir_parts *p, weir_time now)
+{
+	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
+
+	if (until != 0 && now >= until)
+		lose_all(p);
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		if (now < end_of(&p->part[i]))
+			continue;
+		give_up(p, i, true);
+		p->hasty = true;
+	}
+}
+
+static weir_time next_of(const struct weir_parts *p)
+{
+	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
+	weir_time next = until != 0 ? until : WEIR_FOREVER;
+
+	for (uint32_t i = 0; i < p->config.count; i++)
+		if (end_of(&p->part[i]) < next)
+			next = end_of(&p->part[i]);
+	return next;
+}
+
+void part_lose(struct weir_parts *p, uint32_t i, bool forced)
+{
+	pthread_mutex_lock(&p->fleet->owning);
+	lose(p, i, forced);
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+void part_give_up(struct weir_parts *p, uint32_t i, bool forced)
+{
+	pthread_mutex_lock(&p->fleet->owning);
+	if (atomic_load_explicit(&p->part[i].fence, RELAXED) != 0)
+		give_up(p, i, forced);
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+void parts_drop(struct weir_parts *p)
+{
+	pthread_mutex_lock(&p->fleet->owning);
+	lose_all(p);
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+void parts_keep(struct weir_parts *p, weir_time until)
+{
+	pthread_mutex_lock(&p->fleet->owning);
+	set_until(p, until);
+	hasten(p->fleet, until);
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+/* What ended while the store was asked is not begun: the next reading shows whose it is. */
+void part_gain(struct weir_parts *p, uint32_t i, uint64_t fence)
+{
+	struct part *part = &p->part[i];
+	weir_time until;
+
+	pthread_mutex_lock(&p->fleet->owning);
+	until = atomic_load_explicit(&p->until, RELAXED);
+	if (until != 0 && fleet_now(p->fleet) < until) {
+		atomic_store_explicit(&part->fence, fence, RELAXED);
+		if (p->config.on_gain != NULL)
+			p->config.on_gain(p->config.arg, i, fence);
+	}
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+void part_tell_wish(struct weir_parts *p, uint32_t i)
+{
+	struct part *part = &p->part[i];
+	const weir_time now = fleet_now(p->fleet);
+	uint64_t fence;
+
+	pthread_mutex_lock(&p->fleet->owning);
+	fence = atomic_load_explicit(&part->fence, RELAXED);
+	if (fence != 0 && part->told != fence) {
+		part->told = fence;
+		set_end(part, p->config.handover < WEIR_FOREVER - now ? now + p->config.handover
+								      : WEIR_FOREVER);
+		hasten(p->fleet, end_of(part));
+		p->config.on_wish(p->config.arg, i, fence);
+	}
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+void part_forget_wish(struct weir_parts *p, uint32_t i)
+{
+	struct part *part = &p->part[i];
+
+	pthread_mutex_lock(&p->fleet->owning);
+	if (part->told != 0 && fleet_now(p->fleet) < end_of(part)) {
+		part->told = 0;
+		set_end(part, WEIR_FOREVER);
+	}
+	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+bool parts_lapse(struct weir_parts *p)
+{
+	bool hasty;
+
+	pthread_mutex_lock(&p->fleet->owning);
+	lapse(p, fleet_now(p->fleet));
+	hasty = p->hasty;
+	p->hasty = false;
+	pthread_mutex_unlock(&p->fleet->owning);
+	return hasty;
+}
+
+weir_time parts_next(struct weir_parts *p)
+{
+	weir_time next;
+
+	pthread_mutex_lock(&p->fleet->owning);
+	next = next_of(p);
+	pthread_mutex_unlock(&p->fleet->owning);
+	return next;
+}
+
+static void *watch(void *arg)
+{
+	struct weir_fleet *f = arg;
+
+	pthread_mutex_lock(&f->owning);
+	while (f->watches) {
+		f->watch_next = WEIR_FOREVER;
+		for (struct weir_parts *p = f->parts; p != NULL; p = p->next) {
+			weir_time next;
+
+			lapse(p, fleet_now(f));
+			next = next_of(p);
+			f->watch_next = next < f->watch_next ? next : f->watch_next;
+		}
+		(void)fleet_wait(f, f->watch_next, &f->sooner_over, &f->owning);
+	}
+	pthread_mutex_unlock(&f->owning);
+	return NULL;
+}
+
+int parts_watch(struct weir_fleet *f)
+{
+	int r;
+
+	if (f->manual || f->watches)
+		return 0;
+	f->watches = true;
+	r = fleet_thread(f, &f->watcher, watch);
+	if (r != 0)
+		f->watches = false;
+	return r;
+}
+
+void parts_unwatch(struct weir_fleet *f)
+{
+	if (!f->watches)
+		return;
+	pthread_mutex_lock(&f->owning);
+	f->watches = false;
+	pthread_cond_signal(&f->sooner_over);
+	pthread_mutex_unlock(&f->owning);
+	pthread_join(f->watcher, NULL);
+}
