@@ -32,9 +32,6 @@ _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 
 #define VALUE_SIZE 32
 
-/* So many refreshes a part without an owner is kept for the member that has asked for it. */
-#define KEPT_REFRESHES 2
-
 /* As all of its members have it, and as the store has it. */
 static bool fits(const struct weir_parts *p)
 {
@@ -179,7 +176,7 @@ static uint32_t settle_wants(struct weir_parts *p)
 /* Who asks for a part; a member that does not take it, once it can, has asked in vain. */
 static uint64_t wisher_of(const struct weir_parts *p, const struct part *part)
 {
-	const weir_dur kept = KEPT_REFRESHES * p->fleet->refresh;
+	const weir_dur kept = p->fleet->refresh / 10 * 13; /* it looks within that */
 
 	if (part->spare != 0 && fleet_now(p->fleet) - part->spare >= kept)
 		return 0;

@@ -155,6 +155,27 @@ static void any_beginning(uint64_t *state)
 	CHECK(ceilings == parts % count && moved == needed);
 }
 
+/* What was asked for is reviewed at each look, also while there are parts without an owner. */
+static void stale_wishes(void)
+{
+	/* Of two with three each, the second one asks for part 0 yet, and part 6 is free. */
+	const uint64_t owners[] = {1, 1, 1, 2, 2, 2, 0}, members[] = {1, 2};
+	const uint64_t wishers[] = {2, 0, 0, 0, 0, 0, 0};
+	/* It has what it is due, and what it has asked for is given up. */
+	const uint64_t even[] = {0, 1, 2, 2}, asked[] = {2, 0, 0, 0};
+	struct balance b = {7, owners, wishers, members, 2, 2, true, 1};
+	struct moves moves;
+
+	balance(&b, &moves);
+	CHECK(moves.takes == 1 && moves.take[0] == 6);
+	CHECK(moves.withdrawals == 1 && moves.withdraw[0] == 0);
+	b.parts = 4;
+	b.owners = even;
+	b.wishers = asked;
+	balance(&b, &moves);
+	CHECK(moves.takes == 0 && moves.withdrawals == 1 && moves.withdraw[0] == 0);
+}
+
 #define PARTS 32
 
 /* Who owns what, as the callbacks tell; and who is told what. */
@@ -445,8 +466,58 @@ static void stubborn(void)
 		      0);
 	}
 	CHECK(refused == 16);
-	/* Being robbed is seen by him who is robbed only later: that is what fences are for. */
-	highest_owners = 0;
+	end();
+}
+
+/*
+ * An owner that is stopped is not robbed, however long another asks: its lease ends first. And one
+ * that goes on, and does not give up, has its hand-over from when it has heard, by its own clock.
+ */
+static void patient(void)
+{
+	begin();
+	enter(0, WEIR_PARTS_GREEDY);
+	tallies[0].slow = true;
+	world_run(&w, 3 * ROUND);
+	enter(1, WEIR_PARTS_GREEDY);
+	world_run_without(&w, 2 * ROUND, 0);
+	w.actors[0].next = w.now;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(owned(0) == PARTS && tallies[0].wished == 16);
+	/* From here on it is stopped. */
+	world_run_without(&w, 2 * REFRESH - WEIR_S, 0);
+	CHECK(owned(0) == PARTS && owned(1) == 0);
+	world_run_without(&w, WEIR_S, 0);
+	CHECK(owned(0) == 16 && owned(1) == 0);
+	for (unsigned i = 0; i < LEASE / WEIR_S; i++) {
+		world_run_without(&w, WEIR_S, 0);
+		for (uint32_t part = 0; part < PARTS; part++)
+			CHECK(weir_parts_fence(tallies[0].parts, part) == 0 ||
+			      weir_parts_fence(tallies[1].parts, part) == 0);
+	}
+	CHECK(owned(0) == 0 && owned(1) == PARTS);
+	highest_owners = 0; /* it is told when it goes on */
+	end();
+}
+
+/* A part that was given up is kept for the member that has asked for it, but not for its lease. */
+static void kept(void)
+{
+	begin();
+	enter(0, WEIR_PARTS_GREEDY);
+	world_run(&w, 3 * ROUND);
+	enter(1, WEIR_PARTS_GREEDY);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	/* Now it is stopped. What it has asked for is given up, and another comes. */
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	CHECK(owned(0) == 16 && owned(1) == 0);
+	enter(2, WEIR_PARTS_GREEDY);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
+	CHECK(owned(2) == 0);
+	world_run_without(&w, 2 * ROUND, 1);
+	CHECK(owned(2) >= PARTS / 3);
 	end();
 }
 
@@ -589,6 +660,113 @@ static void capacities(void)
 	}
 }
 
+/*
+ * What was given up stays given up, by that row: the commit that erases it may arrive when it is
+ * wanted again.
+ */
+static void given_up_late(void)
+{
+	struct weir_parts *p[2];
+
+	world_begin(&w, 100, LEASE, REFRESH);
+	p[0] = open_capacity(0, 25, 25, 0);
+	p[1] = open_capacity(1, 25, 25, 0);
+	CHECK(weir_parts_want(p[0], 25) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_parts_units(p[0]) == 25);
+	CHECK(weir_parts_want(p[0], 0) == 0);
+	w.actors[0].manner = DELAYS;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && weir_parts_units(p[0]) == 0);
+	CHECK(weir_parts_want(p[0], 25) == 0 && weir_parts_want(p[1], 25) == 0);
+	/* It reads that the row is there yet, and is heard of no more. */
+	(void)weir_fleet_refresh(w.actors[0].fleet);
+	(void)world_deliver(&w);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	CHECK(weir_parts_units(p[0]) == 0 && weir_parts_units(p[1]) == 25);
+	world_end(&w);
+}
+
+/* A store that may have forgotten owners is no reason to own anything, nor is a row in it. */
+static void unproven(void)
+{
+	begin();
+	enter(0, WEIR_PARTS_GREEDY);
+	world_run(&w, 3 * ROUND);
+	CHECK(owned(0) == PARTS);
+	w.actors[0].manner = BLIND;
+	world_run(&w, LEASE);
+	CHECK(owned(0) == 0);
+	w.actors[0].manner = ANSWERS;
+	w.proven = w.now;
+	world_run(&w, LEASE - 1);
+	CHECK(owned(0) == 0);
+	world_run(&w, 2 * ROUND);
+	CHECK(owned(0) == PARTS);
+	/* The same, as it has forgotten all. */
+	world_forget(&w, w.now);
+	world_run(&w, LEASE - 1);
+	CHECK(owned(0) == 0);
+	world_run(&w, 2 * ROUND);
+	CHECK(owned(0) == PARTS);
+	end();
+}
+
+static void refused(unsigned member, const char *why)
+{
+	char text[256];
+
+	CHECK(weir_fleet_refresh(w.actors[member].fleet) == -EEXIST);
+	weir_fleet_error(w.actors[member].fleet, text, sizeof(text));
+	if (strcmp(text, why) != 0)
+		fprintf(stderr, "%s\n", text);
+	CHECK(strcmp(text, why) == 0);
+}
+
+/* Parts that are others than the store has them are refused, until no member is there. */
+static void mixed(void)
+{
+	struct weir_parts *p[3];
+
+	world_begin(&w, 100, LEASE, REFRESH);
+	p[0] = open_capacity(0, 500, 25, 0);
+	CHECK(weir_parts_want(p[0], 250) == 0);
+	world_run(&w, 3 * ROUND);
+	p[1] = open_capacity(1, 500, 50, 0);
+	CHECK(weir_parts_want(p[1], 500) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_parts_units(p[0]) == 250 && weir_parts_units(p[1]) == 0);
+	refused(1, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
+		   "capacity of 500 in parts of 50 here.");
+	p[2] = open_capacity(2, 400, 25, 0);
+	refused(2, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
+		   "capacity of 400 in parts of 25 here.");
+	weir_parts_close(p[2]);
+	weir_parts_close(p[0]);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_parts_units(p[1]) == 500 && weir_fleet_refresh(w.actors[1].fleet) == 0);
+	world_end(&w);
+}
+
+/* Closed while the store was away: what was owned is free once it is back, in the same session. */
+static void closed_away(void)
+{
+	struct weir_parts *p[2];
+
+	world_begin(&w, 100, LEASE, REFRESH);
+	p[0] = open_capacity(0, 500, 25, 0);
+	p[1] = open_capacity(1, 500, 25, 0);
+	CHECK(weir_parts_want(p[0], 500) == 0 && weir_parts_want(p[1], 500) == 0);
+	world_run(&w, 3 * ROUND);
+	w.actors[0].manner = UNREACHABLE;
+	weir_parts_close(p[0]);
+	world_run(&w, REFRESH);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, 2 * ROUND);
+	CHECK(weir_parts_units(p[1]) == 500);
+	world_end(&w);
+}
+
 /* AZ3 and the worked example: two compete for parts, all are given out, and none twice. */
 static void competition(void)
 {
@@ -668,6 +846,7 @@ int main(int argc, char **argv)
 		check_rule(&rules[i]);
 	for (unsigned i = 0; i < 2000; i++)
 		any_beginning(&state);
+	stale_wishes();
 	place_begin(&place, argc == 2 ? argv[1] : "memory");
 	world_place(&place);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -677,12 +856,18 @@ int main(int argc, char **argv)
 	newcomers();
 	leaving();
 	stubborn();
+	patient();
+	kept();
 	stopped();
 	store_lost();
 	blind();
+	unproven();
 	rough();
 	capacities();
 	competition();
+	given_up_late();
+	mixed();
+	closed_away();
 	bad_input();
 	place_end(&place);
 	printf("%zu rules, and parts do what they should, %s\n", sizeof(rules) / sizeof(rules[0]),

@@ -1,0 +1,704 @@
+/*
+ * owners MINUTES SEEDS [FIRST]: faults for so long with each seed, in simulated time, to members
+ * that own parts.
+ *
+ * What they send to the store is lost, late, done twice, or done and not answered, and answers take
+ * their time; each has a clock of its own that goes too fast or too slow. They are stopped, killed,
+ * cut off and closed, and come again; some do not give up what another is due; the store is gone
+ * for a while, or forgets everything.
+ *
+ * Looked at is each instant at which somebody may begin to own a part: whenever anything was done,
+ * weir_parts_fence() of all members together names one owner of each part at most, whether they
+ * run or not, as their clocks go on. Between two such instants owners only end. Once the faults are
+ * over, every part has an owner within a bound, and all have what they are due.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <weir/parts.h>
+
+#include "../stress/check.h"
+
+#define MEMBERS 5
+#define PARTS   16
+#define LEASE   (6 * WEIR_S)
+#define REFRESH (2 * WEIR_S)
+#define TIMEOUT (500 * WEIR_MS)
+#define TICK    (20 * WEIR_MS)
+#define MINUTE  (60 * WEIR_S)
+#define FASTEST 9000 /* clocks go wrong by so many millionths; leases allow for 10,000 */
+#define PARCELS 64
+#define ROWS    64 /* of a commit */
+
+/*
+ * Until every part has an owner: what is left of a lease, of the store's proof, or of a hand-over,
+ * and a refresh to see it; and until all have what they are due.
+ */
+#define OWNED_AGAIN (2 * LEASE + 4 * REFRESH)
+#define EVEN_AGAIN  (8 * LEASE)
+
+struct world;
+
+struct member {
+	struct weir_store store; /* first */
+	struct weir_clock clock;
+	struct world *world;
+	struct weir_fleet *fleet; /* NULL: it is not there */
+	struct weir_parts *parts; /* NULL: they are closed */
+	weir_time offset, next;
+	int64_t millionths;
+	bool busy;         /* it is in the middle of asking the store */
+	bool dead;         /* it was killed, and will be gone when it is not busy */
+	bool gone;         /* it is being closed: what it answers is of no use */
+	bool slow;         /* it does not give up what another is due */
+	weir_time stopped; /* until then; 0: it is not */
+	weir_time cut;     /* from the store until then */
+	weir_time back;    /* when it comes again */
+	uint64_t told[PARTS];
+};
+
+/* What arrives later. */
+struct parcel {
+	weir_time due; /* 0: there is none */
+	uint64_t session;
+	struct weir_check checks[ROWS];
+	struct weir_write writes[ROWS];
+	char keys[2 * ROWS][64];
+	char values[ROWS][160];
+	size_t check_count, write_count;
+};
+
+struct world {
+	struct weir_clock clock; /* first: the store's */
+	weir_time now, tick;
+	uint64_t chance;
+	struct weir_store *store;
+	uint64_t base;    /* of versions: a store that has forgotten goes on above */
+	weir_time proven; /* since then; 0: always */
+	weir_time down;   /* until then */
+	unsigned losses;  /* of a thousand questions */
+	weir_dur calm;    /* from one disturbance to the next, about */
+	struct member members[MEMBERS];
+	struct parcel parcels[PARCELS];
+
+	unsigned long looks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten;
+};
+
+static uint64_t below(struct world *w, uint64_t most)
+{
+	return draw(&w->chance) % most;
+}
+
+static weir_time store_time(const struct weir_clock *clock)
+{
+	return ((const struct world *)clock)->now;
+}
+
+static weir_time member_time(const struct weir_clock *clock)
+{
+	const struct member *m = (const struct member *)((const char *)clock -
+							 offsetof(struct member, clock));
+	const weir_time now = m->world->now;
+
+	return m->offset + now + (weir_time)((int64_t)(now / 1000) * m->millionths / 1000);
+}
+
+/* When it is that time for the member, or a moment later. */
+static weir_time world_time(const struct member *m, weir_time there)
+{
+	const weir_time now = member_time(&m->clock);
+
+	if (there <= now)
+		return m->world->now + 1;
+	if (there - now > MINUTE)
+		return m->world->now + MINUTE;
+	return m->world->now +
+	       (weir_time)((double)(there - now) * 1e6 / (1e6 + (double)m->millionths)) + 1;
+}
+
+/* Whether there is somebody who could work on anything. */
+static bool counts(const struct member *m)
+{
+	return m->fleet != NULL && m->parts != NULL && !m->dead && !m->gone;
+}
+
+static void complain(const struct world *w, uint32_t part)
+{
+	fprintf(stderr, "two owners of part %u at %.3f s:", part, (double)w->now / WEIR_S);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		if (counts(&w->members[i]) && weir_parts_fence(w->members[i].parts, part) != 0)
+			fprintf(stderr, " %u by %llu%s%s", i,
+				(unsigned long long)weir_parts_fence(w->members[i].parts, part),
+				w->members[i].stopped != 0 ? ", stopped" : "",
+				w->members[i].busy ? ", busy" : "");
+	fprintf(stderr, "\n");
+	abort();
+}
+
+static void look(struct world *w)
+{
+	for (uint32_t part = 0; part < PARTS; part++) {
+		unsigned owners = 0;
+
+		for (unsigned i = 0; i < MEMBERS; i++)
+			owners += counts(&w->members[i]) &&
+				  weir_parts_fence(w->members[i].parts, part) != 0;
+		if (owners > 1)
+			complain(w, part);
+	}
+	w->looks++;
+}
+
+static void pass(struct world *w, weir_time until);
+
+/* It takes so long; and if the process is stopped meanwhile, as much longer. */
+static void wait_for(struct member *m, weir_dur time)
+{
+	pass(m->world, m->world->now + time);
+	while (m->stopped != 0 && !m->dead)
+		pass(m->world, m->stopped + TICK);
+}
+
+enum fate { FINE, LOST, UNHEARD, LATE, TWICE };
+
+static enum fate fate_of(struct member *m)
+{
+	struct world *w = m->world;
+	const uint64_t chance = below(w, 1000);
+
+	if (m->dead || m->cut > w->now || w->down > w->now)
+		return LOST;
+	if (chance >= w->losses)
+		return FINE;
+	return (enum fate)(LOST + chance % 4);
+}
+
+/* On the way there, or back. */
+static void travel(struct member *m)
+{
+	wait_for(m, below(m->world, below(m->world, 8) == 0 ? TIMEOUT / 2 : 20 * WEIR_MS));
+}
+
+/* Answered, or not for so long that it is given up. */
+static int answer(struct member *m, enum fate fate, int r)
+{
+	if (m->dead)
+		return -EIO;
+	if (fate == FINE || fate == TWICE) {
+		travel(m);
+		return m->dead ? -EIO : r;
+	}
+	wait_for(m, TIMEOUT);
+	return -EIO;
+}
+
+static bool is_of_this_store(const struct world *w, uint64_t number)
+{
+	return number > w->base && number - w->base < UINT64_C(1) << 40;
+}
+
+static int net_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct member *m = (struct member *)self;
+	const enum fate fate = fate_of(m);
+	int r = -EIO;
+
+	if (fate != LOST) {
+		travel(m);
+		r = weir_store_begin(m->world->store, ttl, session, granted);
+		*session += m->world->base;
+	}
+	return answer(m, fate, r);
+}
+
+static int net_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct member *m = (struct member *)self;
+	const enum fate fate = fate_of(m);
+	struct world *w = m->world;
+	int r = -EIO;
+
+	if (fate != LOST) {
+		travel(m);
+		r = is_of_this_store(w, session)
+			    ? weir_store_keep(w->store, session - w->base, granted)
+			    : -ESTALE;
+	}
+	return answer(m, fate, r);
+}
+
+static int net_end(struct weir_store *self, uint64_t session)
+{
+	struct member *m = (struct member *)self;
+	struct world *w = m->world;
+
+	if (fate_of(m) == LOST || !is_of_this_store(w, session))
+		return -EIO;
+	return weir_store_end(w->store, session - w->base);
+}
+
+/* Where it is now; of what a store before it knew, this one knows nothing. */
+static int do_commit(struct world *w, uint64_t session, const struct weir_check *checks,
+		     size_t check_count, const struct weir_write *writes, size_t write_count,
+		     uint64_t *version)
+{
+	struct weir_check here[WEIR_STORE_ROWS_MAX];
+	int r;
+
+	if (session != 0 && !is_of_this_store(w, session))
+		return -ESTALE;
+	for (size_t i = 0; i < check_count; i++) {
+		here[i] = checks[i];
+		if (here[i].kind == WEIR_CHECK_ABSENT)
+			continue;
+		if (!is_of_this_store(w, here[i].version))
+			return -EAGAIN;
+		here[i].version -= w->base;
+	}
+	r = weir_store_commit(w->store, session != 0 ? session - w->base : 0, here, check_count,
+			      writes, write_count, version);
+	if (version != NULL)
+		*version += w->base;
+	return r;
+}
+
+static void send_later(struct world *w, uint64_t session, const struct weir_check *checks,
+		       size_t check_count, const struct weir_write *writes, size_t write_count)
+{
+	struct parcel *p = NULL;
+
+	CHECK(check_count <= ROWS && write_count <= ROWS);
+	for (unsigned i = 0; i < PARCELS && p == NULL; i++)
+		p = w->parcels[i].due == 0 ? &w->parcels[i] : NULL;
+	if (p == NULL)
+		return; /* it is lost after all */
+	p->due = w->now + 1 + below(w, below(w, 2) == 0 ? TIMEOUT * 2 : 2 * LEASE);
+	p->session = session;
+	p->check_count = check_count;
+	p->write_count = write_count;
+	for (size_t i = 0; i < check_count; i++) {
+		p->checks[i] = checks[i];
+		p->checks[i].key = strcpy(p->keys[i], checks[i].key);
+	}
+	for (size_t i = 0; i < write_count; i++) {
+		CHECK(writes[i].size <= sizeof(p->values[i]));
+		p->writes[i] = writes[i];
+		p->writes[i].key = strcpy(p->keys[ROWS + i], writes[i].key);
+		if (writes[i].value != NULL)
+			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
+	}
+	w->late++;
+}
+
+static int net_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
+		      size_t check_count, const struct weir_write *writes, size_t write_count,
+		      uint64_t *version)
+{
+	struct member *m = (struct member *)self;
+	struct world *w = m->world;
+	const enum fate fate = fate_of(m);
+	int r = -EIO;
+
+	if (fate == LATE || fate == TWICE)
+		send_later(w, session, checks, check_count, writes, write_count);
+	if (fate != LOST && fate != LATE) {
+		travel(m);
+		r = do_commit(w, session, checks, check_count, writes, write_count, version);
+	}
+	return answer(m, fate, r);
+}
+
+/* Rows of a reading, with the numbers that they have after what was forgotten. */
+struct reading {
+	weir_row_fn *row;
+	void *arg;
+	uint64_t base;
+};
+
+static bool read_row(void *arg, const struct weir_row *row)
+{
+	const struct reading *r = arg;
+	struct weir_row here = *row;
+
+	here.version += r->base;
+	here.made += r->base;
+	return r->row(r->arg, &here);
+}
+
+static int net_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		    weir_row_fn *row, void *arg, struct weir_view *view)
+{
+	struct member *m = (struct member *)self;
+	struct world *w = m->world;
+	const enum fate fate = fate_of(m);
+	struct reading reading = {row, arg, w->base};
+	int r = -EIO;
+
+	if (fate == FINE || fate == TWICE) {
+		travel(m);
+		reading.base = w->base;
+		r = weir_store_read(w->store, prefixes, count, read_row, &reading, view);
+		view->version += w->base;
+		view->proven = w->proven == 0 ? WEIR_FOREVER : w->now - w->proven;
+	}
+	return answer(m, fate, r);
+}
+
+static void net_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	weir_store_caps_take(((struct member *)self)->world->store, caps);
+}
+
+static void net_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)self;
+	(void)snprintf(text, size, "It failed, as it was told to.");
+}
+
+static const struct weir_store_ops net = {
+	.size = sizeof(net),
+	.name = "faults",
+	.begin = net_begin,
+	.keep = net_keep,
+	.end = net_end,
+	.commit = net_commit,
+	.read = net_read,
+	.caps = net_caps,
+	.error = net_error,
+};
+
+static void open_store(struct world *w)
+{
+	struct weir_store_config config;
+
+	weir_store_config_init(&config);
+	config.clock = &w->clock;
+	config.shm_bytes = 1 << 18;
+	CHECK(weir_store_open(&config, &w->store, NULL, 0) == 0);
+}
+
+static void gained(void *arg, uint32_t part, uint64_t fence)
+{
+	struct member *m = arg;
+
+	CHECK(m->told[part] == 0 && fence != 0);
+	m->told[part] = fence;
+	m->world->gains++;
+	look(m->world);
+}
+
+static void wished(void *arg, uint32_t part, uint64_t fence)
+{
+	struct member *m = arg;
+
+	CHECK(m->told[part] == fence);
+	if (!m->slow)
+		(void)weir_parts_release(m->parts, part, fence);
+}
+
+static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
+{
+	struct member *m = arg;
+
+	CHECK(m->told[part] == fence);
+	CHECK(m->parts == NULL || weir_parts_fence(m->parts, part) == 0);
+	m->told[part] = 0;
+	m->world->forced += forced;
+}
+
+static void open_parts(struct member *m)
+{
+	const uint64_t kind = below(m->world, 4);
+	struct weir_parts_config config;
+
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = PARTS;
+	config.strategy = kind == 0 ? WEIR_PARTS_BALANCED : WEIR_PARTS_GREEDY;
+	config.on_gain = gained;
+	config.on_wish = kind != 1 ? wished : NULL;
+	config.on_lost = lost;
+	config.arg = m;
+	m->slow = kind == 2;
+	CHECK(weir_parts_open(m->fleet, &config, &m->parts, NULL, 0) == 0);
+}
+
+static void enter(struct world *w, struct member *m)
+{
+	struct weir_fleet_config config;
+
+	m->store.ops = &net;
+	m->clock.now = member_time;
+	m->world = w;
+	m->offset = below(w, MINUTE);
+	/* Those that go wrong, go wrong as much as they may. */
+	m->millionths = ((int64_t)below(w, 3) - 1) * FASTEST;
+	m->next = w->now;
+	m->dead = m->gone = false;
+	m->back = m->stopped = m->cut = 0;
+	weir_fleet_config_init(&config);
+	config.store = &m->store;
+	config.lease = LEASE;
+	config.refresh = REFRESH;
+	config.manual = 1;
+	config.clock = &m->clock;
+	config.seed = draw(&w->chance);
+	config.label = "member";
+	CHECK(weir_fleet_open(&config, &m->fleet, NULL, 0) == 0);
+	open_parts(m);
+}
+
+static void leave(struct member *m)
+{
+	m->busy = m->gone = true;
+	weir_fleet_close(m->fleet);
+	m->busy = false;
+	m->fleet = NULL;
+	m->parts = NULL;
+	memset(m->told, 0, sizeof(m->told));
+}
+
+/* Its parts are closed; the fleet goes on, and they are opened anew when it comes again. */
+static void close_parts(struct world *w, struct member *m)
+{
+	struct weir_parts *parts = m->parts;
+
+	m->parts = NULL;
+	m->busy = true;
+	weir_parts_close(parts);
+	m->busy = false;
+	for (unsigned i = 0; i < PARTS; i++)
+		CHECK(m->told[i] == 0);
+	m->back = w->now + below(w, LEASE);
+	w->closes++;
+}
+
+static bool runs(const struct member *m)
+{
+	return m->fleet != NULL && !m->dead && !m->gone && m->stopped == 0;
+}
+
+static void forget(struct world *w)
+{
+	weir_store_close(w->store);
+	w->base += UINT64_C(1) << 40;
+	w->proven = w->now;
+	w->forgotten++;
+	open_store(w);
+}
+
+/* Something, each few seconds. */
+static void disturb(struct world *w)
+{
+	struct member *m = &w->members[below(w, MEMBERS)];
+	const weir_time until = w->now + 1 + below(w, below(w, 2) == 0 ? 2 * LEASE : REFRESH);
+
+	switch (below(w, 10)) {
+	case 0:
+	case 1:
+		if (!runs(m))
+			return;
+		m->stopped = until;
+		w->stops++;
+		return;
+	case 2:
+		m->dead = m->fleet != NULL;
+		m->back = below(w, 2) == 0 ? w->now + 1 : until;
+		w->deaths++;
+		return;
+	case 3:
+	case 4:
+		m->cut = until;
+		w->cuts++;
+		return;
+	case 5:
+		w->down = until;
+		w->downs++;
+		return;
+	case 6:
+		if (below(w, 4) == 0)
+			forget(w);
+		return;
+	case 7:
+		if (runs(m) && !m->busy && m->parts != NULL)
+			close_parts(w, m);
+		return;
+	default:
+		w->losses = (unsigned)below(w, 3) * (unsigned)below(w, 300);
+	}
+}
+
+static void come_and_go(struct world *w)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &w->members[i];
+
+		if (m->dead && !m->busy && m->fleet != NULL)
+			leave(m);
+		if (m->fleet == NULL && !m->busy && w->now >= m->back)
+			enter(w, m);
+		if (runs(m) && !m->busy && m->parts == NULL && w->now >= m->back)
+			open_parts(m);
+		if (m->stopped != 0 && w->now >= m->stopped) {
+			m->stopped = 0;
+			m->next = w->now + below(w, TICK);
+		}
+	}
+}
+
+static void tick(struct world *w)
+{
+	w->tick += TICK;
+	come_and_go(w);
+	if (w->calm != WEIR_FOREVER && below(w, w->calm / TICK) == 0)
+		disturb(w);
+	look(w);
+}
+
+static struct member *next_member(struct world *w)
+{
+	struct member *first = NULL;
+
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &w->members[i];
+
+		if (runs(m) && !m->busy && (first == NULL || m->next < first->next))
+			first = m;
+	}
+	return first;
+}
+
+static struct parcel *next_parcel(struct world *w)
+{
+	struct parcel *first = NULL;
+
+	for (unsigned i = 0; i < PARCELS; i++)
+		if (w->parcels[i].due != 0 && (first == NULL || w->parcels[i].due < first->due))
+			first = &w->parcels[i];
+	return first;
+}
+
+static void deliver(struct world *w, struct parcel *p)
+{
+	p->due = 0;
+	if (w->down <= w->now)
+		(void)do_commit(w, p->session, p->checks, p->check_count, p->writes, p->write_count,
+				NULL);
+}
+
+static void step(struct world *w, struct member *m)
+{
+	weir_time next;
+
+	m->busy = true;
+	next = weir_fleet_step(m->fleet);
+	m->busy = false;
+	m->next = world_time(m, next);
+	look(w);
+}
+
+/* All that happens until then; a member that waits for the store is in the middle of it. */
+static void pass(struct world *w, weir_time until)
+{
+	for (;;) {
+		struct member *m = next_member(w);
+		struct parcel *p = next_parcel(w);
+		weir_time next = w->tick;
+
+		next = m != NULL && m->next < next ? m->next : next;
+		next = p != NULL && p->due < next ? p->due : next;
+		if (next > until)
+			break;
+		w->now = next > w->now ? next : w->now;
+		if (p != NULL && p->due <= w->now)
+			deliver(w, p);
+		else if (w->tick <= w->now)
+			tick(w);
+		else
+			step(w, m);
+	}
+	w->now = until > w->now ? until : w->now;
+}
+
+static unsigned owned_by(const struct member *m)
+{
+	return counts(m) ? weir_parts_owned(m->parts) : 0;
+}
+
+static unsigned owned(const struct world *w)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		sum += owned_by(&w->members[i]);
+	return sum;
+}
+
+/* What is under way arrives yet; nothing new goes wrong. */
+static void calm_down(struct world *w)
+{
+	w->calm = WEIR_FOREVER;
+	w->losses = 0;
+	w->down = 0;
+	for (unsigned i = 0; i < MEMBERS; i++)
+		w->members[i].cut = 0;
+	/* Members that are stopped, or away, come back: for them too the faults are over then. */
+	pass(w, w->now + 2 * LEASE);
+	pass(w, w->now + OWNED_AGAIN);
+	if (owned(w) != PARTS)
+		fprintf(stderr, "%u parts of %d have an owner\n", owned(w), PARTS);
+	CHECK(owned(w) == PARTS);
+	pass(w, w->now + EVEN_AGAIN);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		const unsigned has = owned_by(&w->members[i]);
+
+		if (has != PARTS / MEMBERS && has != PARTS / MEMBERS + 1)
+			fprintf(stderr, "member %u has %u\n", i, has);
+		CHECK(has == PARTS / MEMBERS || has == PARTS / MEMBERS + 1);
+	}
+	CHECK(owned(w) == PARTS);
+}
+
+static void play(unsigned minutes, uint64_t seed)
+{
+	static struct world w;
+
+	w = (struct world){
+		.clock = {store_time},
+		.now = 1000 * WEIR_S,
+		.tick = 1000 * WEIR_S,
+		.chance = 88172645463325252u + seed * 7919,
+		.calm = WEIR_S << seed % 4,
+	};
+	open_store(&w);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		enter(&w, &w.members[i]);
+	pass(&w, w.now + minutes * MINUTE);
+	calm_down(&w);
+	printf("seed %u: %lu looks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
+	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times\n",
+	       (unsigned)seed, w.looks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
+	       w.closes, w.downs, w.forgotten);
+	fflush(stdout);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		w.members[i].dead = true;
+		if (w.members[i].fleet != NULL)
+			leave(&w.members[i]);
+	}
+	weir_store_close(w.store);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned minutes = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
+	const unsigned seeds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	const uint64_t first = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+
+	CHECK(minutes > 0 && seeds > 0);
+	for (uint64_t seed = first; seed < first + seeds; seed++)
+		play(minutes, seed);
+	return 0;
+}
