@@ -1,5 +1,5 @@
 /*
- * told: who is told what a share is worth is told of a lease's end when it ends, although the
+ * told: what a share is worth and which parts are lost is told when a lease ends, although the
  * fleet's thread is waiting for a store that does not answer; and who asks is answered.
  */
 
@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/fleet.h>
+#include <weir/parts.h>
 
 #include "../stress/check.h"
 #include "server.h"
 
 #define CAPACITY 100
+#define PARTS    4
 
 /* A store that hangs, once it is told to: until it is told to go on. */
 struct slow {
@@ -93,14 +94,47 @@ static void hear(void *arg, uint64_t told)
 	atomic_store(&units, told);
 }
 
-static void wait_for(uint64_t expected)
+static _Atomic uint64_t owned;
+
+static void gain(void *arg, uint32_t part, uint64_t fence)
+{
+	(void)arg;
+	(void)part;
+	(void)fence;
+	atomic_fetch_add(&owned, 1);
+}
+
+static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+{
+	(void)arg;
+	(void)part;
+	(void)fence;
+	CHECK(forced);
+	atomic_fetch_sub(&owned, 1);
+}
+
+static void wait_for(const _Atomic uint64_t *word, uint64_t expected)
 {
 	unsigned tries = 0;
 
-	while (atomic_load(&units) != expected) {
+	while (atomic_load(word) != expected) {
 		CHECK(++tries < 20000);
 		sleep_ms(1);
 	}
+}
+
+static struct weir_parts *open_parts(struct weir_fleet *fleet)
+{
+	struct weir_parts_config config;
+	struct weir_parts *parts;
+
+	weir_parts_config_init(&config);
+	config.name = "work";
+	config.count = PARTS;
+	config.on_gain = gain;
+	config.on_lost = lose;
+	CHECK(weir_parts_open(fleet, &config, &parts, NULL, 0) == 0);
+	return parts;
 }
 
 /* They are answered while the fleet's thread waits for the store, and the lease has ended. */
@@ -123,6 +157,7 @@ int main(void)
 	struct weir_fleet_config config;
 	struct weir_share_config share_config;
 	struct weir_fleet *fleet;
+	struct weir_parts *parts;
 	struct weir_share *share;
 
 	alarm(120);
@@ -137,18 +172,22 @@ int main(void)
 	share_config.apply = hear;
 	CHECK(weir_share_join(fleet, &share_config, &share, NULL, 0) == 0);
 	CHECK(weir_share_want(share, CAPACITY) == 0);
+	parts = open_parts(fleet);
 	for (unsigned i = 0; i < 3; i++) {
-		wait_for(CAPACITY);
+		wait_for(&units, CAPACITY);
+		wait_for(&owned, PARTS);
 		atomic_store(&slow.hung, false);
 		atomic_store(&slow.hangs, true);
-		wait_for(0);
+		wait_for(&units, 0);
 		CHECK(weir_share_units(share) == 0);
+		wait_for(&owned, 0);
+		CHECK(weir_parts_owned(parts) == 0);
 		while (!atomic_load(&slow.hung))
 			sleep_ms(1);
 		ask(fleet, share);
 		atomic_store(&slow.hangs, false);
 	}
-	wait_for(CAPACITY);
+	wait_for(&units, CAPACITY);
 	weir_share_leave(share);
 	weir_fleet_close(fleet);
 	weir_store_close(slow.real);
