@@ -176,7 +176,8 @@ WEIR_API weir_time weir_fleet_step(struct weir_fleet *fleet);
 /*
  * Look at all shares and parts now, without waiting until it is time. 0; -EPROTO: a limit or parts
  * in the store are of another version; -EEXIST: parts are others here than for the members that are
- * there; or as the store has it: -EIO and others of weir/store.h. weir_fleet_error() has a sentence.
+ * there; or as the store has it: -EIO and others of weir/store.h. weir_fleet_error() has a
+ * sentence.
  */
 WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
 

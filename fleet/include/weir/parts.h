@@ -5,32 +5,48 @@
  *	config.name = "orders";
  *	config.count = 32;
  *	config.on_gain = begin;		read from where checkpoints left off
- *	config.on_lost = end;		stop: it is another's now
+ *	config.on_lost = end;		stop: it is not this member's any more
  *	if (weir_parts_open(fleet, &config, &parts, why, sizeof(why)) != 0)
  *		die(why);
  *
  * Of work: partitions of a log, shards, tenants. Members divide them evenly: with P parts and N
- * members each has P / N, and P mod N of them one more. Who comes later asks for what others have
- * too many of; the owner stops, writes its checkpoint and gives it up; if he does not, it is taken
- * from him. No part is taken from anybody while there are some without an owner, nor more of
- * them than evenness needs.
+ * members each has P / N, and P mod N of them one more. A member that comes later asks for what
+ * others have too many of; the owner stops, writes its checkpoint and gives the part up; if it does
+ * not, its ownership ends (handover). No part changes hands while there are some without an owner,
+ * nor more of them than evenness needs.
  *
  * Of capacity: a rate of 500 in 20 parts of 25, of which each member takes as many as it wants,
  * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
  * the capacity.
  *
- * An owner has his part until his lease ends, by his own clock, which is before it does for the
- * store. What he does to anything that many can reach, he should do with the part's fence:
- * weir_parts_checkpoint() does; it is refused once the part is another's.
+ * What owning a part promises. At no instant do two members own the same part, each by its own
+ * clock: weir_parts_fence() answers 0 from the moment on at which the owner's lease has ended, or
+ * its hand-over, whatever the store and the fleet's threads are doing, and no other member owns the
+ * part before that. The lease counts from before the question was sent that kept it, less a
+ * hundredth: clocks may go wrong by so much. Three things are left to the caller:
  *
- * Callbacks run in the fleet's thread, one at a time, or in who calls weir_fleet_step(),
- * weir_fleet_refresh() or weir_parts_close().
- * They may call weir_parts_checkpoint(), weir_parts_load(), weir_parts_fence() and
- * weir_parts_release(), and nothing else of the fleet; while one runs, no lease is kept: be quick,
- * or hand over to another thread.
+ * - Between asking for the fence and doing something time goes by, and a process may be stopped. So
+ *   what many can reach should be guarded by the fence: weir_parts_checkpoint() is; it is refused
+ *   once the part is another's.
+ * - on_lost() is told when it is so, but by a thread, which runs a moment later, and waits for a
+ *   callback that is running.
+ * - A store that loses what it has acknowledged is waited for: for the longest lease after it came
+ *   back nothing is taken (weir_view.proven). One that says that it has lost nothing is believed.
+ *
+ * All members must agree what the parts are: count, or capacity and factor. The first member writes
+ * it down. A member that differs takes nothing, and weir_fleet_refresh() and weir_fleet_error() say
+ * so, until there are no members of the other kind; then what it has becomes what they are. All
+ * should have the same lease too; a store that forgot is waited for as long as the longest is.
+ *
+ * Callbacks run one at a time: in threads of the fleet, or in the caller of weir_fleet_step(),
+ * weir_fleet_refresh() or weir_parts_close(). They may call weir_parts_checkpoint(),
+ * weir_parts_load(), weir_parts_fence() and weir_parts_release(), and nothing else of the fleet,
+ * nor wait for a thread that does. While one runs, no lease is kept, and nothing else is told: be
+ * quick, or hand over to another thread.
  *
  * Thread safety. Any thread may call any function at any time, but weir_parts_close(), which ends
- * it.
+ * it. weir_parts_fence(), weir_parts_owned(), weir_parts_units(), weir_parts_want() and
+ * weir_parts_release() take no lock and never wait for the store; all others may.
  */
 #ifndef WEIR_PARTS_H
 #define WEIR_PARTS_H
@@ -66,17 +82,25 @@ struct weir_parts_config {
 	uint64_t factor;   /* that a part is worth */
 	uint64_t reserved; /* units of this member beside them, without asking */
 
-	/* How long an owner may take to give up what another is due: two refreshes. */
+	/*
+	 * How long an owner may take to give up what another is due, from when it is told so, by its
+	 * own clock: two refreshes. Then the part is not its any more. WEIR_FOREVER: as long as it
+	 * likes.
+	 */
 	weir_dur handover;
 
 	/* A part is this member's. NULL: nobody is told. */
 	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
 	/*
 	 * Another is due it. NULL: it is given up at once, after on_lost(). Else go on until what
-	 * is begun is done, then call weir_parts_release().
+	 * is begun is done, then call weir_parts_release(). Where the other does not ask any more,
+	 * and the part was not released, it stays.
 	 */
 	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
-	/* It is no more. forced: it was taken, or the lease has ended: stop what is going on. */
+	/*
+	 * It is no more. forced: the lease or the hand-over has ended: stop what is going on. It may
+	 * be gained again, by the same fence, if only the lease had ended and no other has had it.
+	 */
 	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
 	void *arg;
 };
@@ -93,13 +117,20 @@ WEIR_API WEIR_MUST_CHECK int weir_parts_open(struct weir_fleet *fleet,
 					     const struct weir_parts_config *config,
 					     struct weir_parts **parts, char *why, size_t why_size);
 
-/* Give everything up, and end: on_lost() is called for each first. NULL is allowed. */
+/*
+ * Give everything up, and end: on_lost() is called for each first. Where the store cannot be told,
+ * the fleet goes on trying as long as it is open; then others have it when the lease has ended.
+ * NULL is allowed.
+ */
 WEIR_API void weir_parts_close(struct weir_parts *parts);
 
-/* The fence of a part that this member owns now; 0: it does not. No lock, no system call. */
+/*
+ * The fence of a part that this member owns now; 0: it does not. No lock, and no system call beside
+ * reading the clock.
+ */
 WEIR_API uint64_t weir_parts_fence(const struct weir_parts *parts, uint32_t part);
 
-/* How many it owns now; and what they are worth, with what is reserved. */
+/* How many it owns now; and what they are worth, with what is reserved. A clock reading each. */
 WEIR_API uint32_t weir_parts_owned(const struct weir_parts *parts);
 WEIR_API uint64_t weir_parts_units(const struct weir_parts *parts);
 
