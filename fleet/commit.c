@@ -99,9 +99,9 @@ static int write_share(struct writing *w, struct weir_share *s)
 		write_member(w, s);
 		return 0;
 	}
-	if (s->plan.tell)
+	if (s->plan.tell || s->probes)
 		write_member(w, s);
-	return s->plan.write ? write_ledger(w, s) : 0;
+	return s->plan.write && !s->probes ? write_ledger(w, s) : 0;
 }
 
 static void end_writing(struct writing *w)
@@ -110,10 +110,10 @@ static void end_writing(struct writing *w)
 		free(w->ledgers[i]);
 }
 
-/* It happened. Who has joined plans again, with a row of its own. */
+/* It happened. A share that has joined, or has only asked whether writes are taken, plans again. */
 static void acknowledge(struct weir_share *s)
 {
-	if (s->plan.join)
+	if (s->plan.join || s->probes)
 		return;
 	if (s->plan.write) {
 		s->unsettled = false;
@@ -125,7 +125,7 @@ static void acknowledge(struct weir_share *s)
 /* It may have happened, or happen yet: use what is right in both cases. */
 static void doubt(struct weir_share *s)
 {
-	if (s->plan.join || !s->plan.write || s->unsettled)
+	if (s->plan.join || s->probes || !s->plan.write || s->unsettled)
 		return;
 	s->unsettled = true;
 	s->unsettled_version = s->view.ledger_version;
@@ -135,6 +135,8 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 {
 	if (r == -ESTALE)
 		session_forget(f);
+	if (r == 0)
+		f->refused = false;
 	for (size_t i = 0; i < w->count; i++) {
 		if (r == 0)
 			acknowledge(w->shares[i]);

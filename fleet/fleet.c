@@ -75,7 +75,7 @@ static int refresh(struct weir_fleet *f)
 	int r = fleet_refresh(f);
 
 	f->hurried = false;
-	f->next_refresh = began + until_next(f, r != 0);
+	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
 	return r;
 }

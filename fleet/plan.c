@@ -268,6 +268,30 @@ static bool differ(const struct member_record *a, const struct member_record *b)
 	       strcmp(a->label, b->label) != 0;
 }
 
+/*
+ * Where nothing can be written, its line is its own. But where the lines are more than there is to
+ * share, as the capacity was cut, it uses what is due of that by the wants that are written down,
+ * as all see those; and what is drained uses nothing.
+ */
+static int keep(const struct limit_view *v, const struct planner *p,
+		const struct member_record *record, uint64_t others, struct plan *plan)
+{
+	const enum weir_allotment how = v->limit.allotment;
+	const uint64_t sum = how == WEIR_ALLOT_STATIC ? plan->mine : plan->mine + others;
+	struct planner written = *p;
+	uint64_t target;
+	int r;
+
+	plan->keep = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
+	if (plan->drained || how == WEIR_ALLOT_NONE || sum <= plan->shared)
+		return 0;
+	written.record = *record;
+	r = due(v, &written, plan->shared, &target);
+	if (r == 0)
+		plan->keep = least(greatest(target, p->floor), plan->mine);
+	return r;
+}
+
 /* Until the ledger moves on, a commit of which nothing was heard may still come. */
 static bool must_move(const struct limit_view *v, const struct planner *p)
 {
@@ -278,6 +302,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
 	const struct seen_member *own = view_member(v, p->id);
 	uint64_t mine, others, target;
+	struct member_record record; /* as it is written down */
 	struct ledger_line line;
 	int r;
 
@@ -289,7 +314,8 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
 	if (plan->join)
 		return 0;
-	plan->tell = differ(&own->record, &p->record);
+	record = own->record;
+	plan->tell = differ(&record, &p->record);
 	view_sort(v);
 	r = copy_lines(v, p, plan, &mine, &others);
 	if (r != 0)
@@ -305,6 +331,9 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->grant = greatest(plan->due, least(p->floor, mine));
+	r = keep(v, p, &record, others, plan);
+	if (r != 0)
+		return r;
 	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
 		      must_move(v, p);
 	line = (struct ledger_line){p->id, plan->fence, plan->grant};

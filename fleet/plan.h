@@ -74,6 +74,7 @@ struct plan {
 	uint64_t mine;    /* its line in the ledger as it is now */
 	uint64_t grant;   /* to be used, at once if it is less, after the commit if it is more */
 	uint64_t due;     /* the same, if there were no floor */
+	uint64_t keep;    /* to be used where nothing can be written */
 	uint64_t shared;  /* capacity that is shared out */
 	uint64_t effective;
 	uint32_t members;

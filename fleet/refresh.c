@@ -5,7 +5,7 @@
  * written are 42 at once (commit.c). What is to shrink, shrinks before the commit; what is to grow,
  * grows when it has been acknowledged. Where another was quicker, all is read again. Where nothing
  * was heard of a commit, the lesser of both is used until the ledger has moved on: what it says
- * then, is so.
+ * then, is so. Where the store refuses a commit, nothing was given up: the line is used as it was.
  *
  * A lease is longer for a share only once the ledger was read after the question that kept it was
  * sent: who keeps his session, and cannot read, would never hear that the capacity was cut.
@@ -154,28 +154,51 @@ static void take_over(struct weir_share *s)
 }
 
 /*
- * What is less is used at once, and what is more once it is committed. What is held, and not in the
- * ledger, as the store has forgotten it, is held no longer than before: once the others have
- * learned, nobody knows of it.
+ * So much of its line is used from now on. The line is its own without a commit, unless one may yet
+ * come that makes it less. What is held, and not in the ledger, as the store has forgotten it, is
+ * held no longer than before: once the others have learned, none of them knows of it.
  */
+static void use_line(struct weir_share *s, uint64_t units)
+{
+	const struct plan *p = &s->plan;
+
+	if (s->held > p->mine && s->held > units)
+		s->held = units;
+	if (s->held > p->mine)
+		share_publish(s);
+	else if (s->held < units && p->mine > 0 && !s->unsettled)
+		share_hold(s, units < p->mine ? units : p->mine);
+	else if (s->held > units)
+		share_hold(s, units);
+	else
+		extend(s);
+}
+
+/* What is less is used at once, and what is more once it is committed. */
 static void use_plan(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
 
-	if (p->grant <= p->mine && (!p->write || p->grant < s->held || p->drained)) {
+	if (p->grant <= p->mine && (!p->write || p->drained))
 		share_hold(s, p->grant);
-		return;
-	}
-	if (p->grant < s->held)
-		s->held = p->grant;
-	if (s->held <= p->mine)
-		extend(s);
 	else
-		share_publish(s);
+		use_line(s, p->grant);
+}
+
+/*
+ * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
+ * is: what is given up meanwhile would be lost to all. One share of a batch asks again.
+ */
+static void stand_still(struct weir_share *s, struct batch *b)
+{
+	s->probes = !b->probed;
+	b->probed = true;
+	use_line(s, s->plan.keep);
+	s->settled = !s->probes;
 }
 
 /* All but what is strange. */
-static int plan_known(struct weir_share *s)
+static int plan_known(struct weir_share *s, struct batch *b)
 {
 	const weir_time above = weigh_above(s);
 	struct planner planner;
@@ -191,31 +214,38 @@ static int plan_known(struct weir_share *s)
 	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	s->told = planner.record.wants;
+	s->probes = false;
 	if (s->plan.join)
 		return 0;
+	s->planned = true;
 	note_drain(s);
 	s->members = s->plan.members;
 	s->effective = s->plan.effective;
 	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
 		s->unsettled = false;
+	if (s->fleet->refused) {
+		stand_still(s, b);
+		return 0;
+	}
 	use_plan(s);
 	s->settled = !s->plan.write && !s->plan.tell;
 	return 0;
 }
 
-static int plan_share(struct weir_share *s)
+static int plan_share(struct weir_share *s, struct batch *b)
 {
 	int r = s->fleet->region != NULL ? region_survey(s->fleet->region) : 0;
 
 	if (r != 0)
 		return r;
 	if (!s->view.strange)
-		return plan_known(s);
+		return plan_known(s, b);
 	extend(s);
 	s->fleet->strange = true;
 	s->settled = true;
 	return 0;
 }
+
 static bool is_settled(const struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++)
@@ -243,9 +273,10 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 
 	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
 		r = read_batch(f, b, &view);
+		b->probed = false;
 		for (size_t i = 0; i < b->count && r == 0; i++) {
 			note_view(b->shares[i], &view);
-			r = plan_share(b->shares[i]);
+			r = plan_share(b->shares[i], b);
 			if (r == 0 && attempt == 0)
 				note_look(b->shares[i], b->asked, view.version);
 		}
@@ -262,10 +293,21 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 	return 0;
 }
 
+/*
+ * What was to be given up, and could not be written, is its own as before. Where nothing was heard
+ * of writing it, it may be another's.
+ */
+static void take_back(struct weir_share *s)
+{
+	if (s->planned && !s->settled && !s->unsettled && s->fence != 0)
+		use_line(s, s->plan.keep);
+}
+
 /* What was complained of is in the ledger by now, or will be. */
 static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
+	take_back(s);
 	if (r != 0 || !s->settled)
 		return;
 	s->throttle_seen = s->plan.ledger.throttle;
@@ -322,6 +364,8 @@ int fleet_refresh_own(struct weir_fleet *f)
 	int r = 0, parts = 0, left = 0;
 
 	f->kept = false;
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		s->planned = false;
 	if (f->session == 0) {
 		session_forget(f);
 		r = session_begin(f);

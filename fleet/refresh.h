@@ -15,13 +15,17 @@ struct batch {
 	size_t count;
 	weir_time asked;
 	bool full;
+	bool probed; /* one of them asks whether the store takes writes */
 };
 
 /* A sentence of its own; answers r. */
 __attribute__((format(printf, 3, 4))) int fleet_say(struct weir_fleet *fleet, int r,
 						    const char *format, ...);
 
-/* The store's sentence for r is the fleet's; and that of another store. */
+/*
+ * The store's sentence for r is the fleet's, and whether it was a refusal is remembered; and that of
+ * another store.
+ */
 int fleet_fail(struct weir_fleet *fleet, int r);
 int fleet_fail_of(struct weir_fleet *fleet, struct weir_store *store, int r);
 

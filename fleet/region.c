@@ -360,14 +360,22 @@ static int carry(struct weir_region *r)
 		error = fleet_refresh_own(f);
 	if (error == -ECANCELED)
 		return r->failed == -ECANCELED ? 0 : r->failed;
-	if (error != 0) {
+	if (error != 0 && (!f->refused || !s->planned)) {
 		if (s->until < fleet_now(f) + f->lease / 2)
 			resign(r);
 		return error;
 	}
 	r->sure |= s->settled && !s->unsettled && !s->adopted;
-	/* Without a limit below, nobody knows what it has of its own. */
-	return r->sure && r->surveyed && r->view.has_limit && !s->view.strange ? publish(r) : 0;
+	/*
+	 * Without a limit below, it is not known what it has of its own. Where the store above refuses
+	 * what is to be written, the region's lease goes on, and so does what is carried.
+	 */
+	if (r->sure && r->surveyed && r->view.has_limit && !s->view.strange) {
+		const int published = publish(r);
+
+		return error != 0 ? error : published;
+	}
+	return error;
 }
 
 int region_refresh(struct weir_region *r)

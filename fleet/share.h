@@ -87,7 +87,9 @@ struct weir_share {
 	/* Of the refresh that is going on. */
 	struct limit_view view;
 	struct plan plan;
+	bool planned; /* by a reading of this refresh */
 	bool settled;
+	bool probes; /* whether the store takes writes: only its own row is written */
 };
 
 struct weir_fleet {
@@ -133,6 +135,7 @@ struct weir_fleet {
 	bool kept;          /* in this refresh */
 	weir_time next_refresh, next_second;
 	bool reachable;
+	bool refused;  /* the store answers, and has not taken a write since it refused one */
 	bool strange;  /* a limit in the store is of no version that is known here */
 	char why[256]; /* of showing */
 };

@@ -19,6 +19,8 @@ static enum weir_share_state state_of(const struct weir_share *s)
 		return WEIR_SHARE_DRAINED;
 	if (!s->fleet->reachable)
 		return WEIR_SHARE_HOLDING;
+	if (s->fleet->refused)
+		return WEIR_SHARE_FROZEN;
 	return s->learning ? WEIR_SHARE_LEARNING : WEIR_SHARE_LEASED;
 }
 
@@ -53,14 +55,28 @@ void share_show(struct weir_share *s)
 	pthread_mutex_unlock(&s->fleet->showing);
 }
 
+/* With the fleet's sentence as the reason, which may have come later. */
 static struct shown shown_of(struct weir_share *s)
 {
 	struct shown shown;
 
 	pthread_mutex_lock(&s->fleet->showing);
 	shown = s->shown;
+	(void)snprintf(shown.info.reason, sizeof(shown.info.reason), "%s", s->fleet->why);
 	pthread_mutex_unlock(&s->fleet->showing);
 	return shown;
+}
+
+/* That of the state comes before the fleet's sentence. */
+static void give_reason(struct weir_share_info *info)
+{
+	const size_t size = sizeof(info->reason);
+
+	if (info->state == WEIR_SHARE_DRAINED)
+		(void)snprintf(info->reason, size, "It is drained.");
+	else if (info->state == WEIR_SHARE_LEARNING)
+		(void)snprintf(info->reason, size,
+			       "The store may have lost its memory: old leases end first.");
 }
 
 static bool is_leased(const struct weir_share *s, const struct shown *shown)
@@ -77,6 +93,7 @@ void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 	shown.info.units = weir_share_units(s);
 	if (!is_leased(s, &shown))
 		shown.info.state = shown.without_lease;
+	give_reason(&shown.info);
 	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
 }
 
@@ -113,6 +130,7 @@ int fleet_fail_of(struct weir_fleet *f, struct weir_store *store, int r)
 
 int fleet_fail(struct weir_fleet *f, int r)
 {
+	f->refused |= r == -ENOSPC || r == -EACCES;
 	return fleet_fail_of(f, f->store, r);
 }
 

@@ -286,6 +286,76 @@ static void late_commit_unmoved(void)
 }
 
 /*
+ * A store that answers and refuses what is to be written takes nothing away: who wants less keeps
+ * its line, and has it at once when it wants more again. It is seen, and it ends by itself.
+ */
+static void full_store(void)
+{
+	begin(100);
+	enter(3, 100);
+	CHECK(world_sum(&w) == 100);
+	w.full = true;
+	for (unsigned i = 0; i < 20; i++) {
+		world_want(&w, i % 3, draw(&w.chance) % 100);
+		world_run(&w, REFRESH);
+		CHECK(world_sum(&w) == 100);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(info_of(i).state == WEIR_SHARE_FROZEN && info_of(i).reason[0] != '\0');
+		world_want(&w, i, 40 * i);
+	}
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -ENOSPC);
+	w.full = false;
+	world_run(&w, ROUNDS);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(info_of(i).state == WEIR_SHARE_LEASED && info_of(i).reason[0] == '\0');
+		CHECK(world_units(&w, i) == (i < 2 ? 40 * i : 60));
+	}
+	end();
+}
+
+/* What has to be given up is given up, written or not; and a newcomer has what is reserved. */
+static void full_store_cut(void)
+{
+	begin(100);
+	w.limit.reserved = 10;
+	w.limit.members = 4;
+	enter(3, 100);
+	CHECK(world_sum(&w) == 90);
+	CHECK(weir_fleet_change(w.store, "limit", 60) == 0);
+	w.full = true;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -ENOSPC);
+	CHECK(world_units(&w, 0) == 16 || world_units(&w, 0) == 17);
+	world_run(&w, ROUNDS);
+	w.capacity = 60;
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 50);
+	world_enter(&w, 3, 100);
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 3) == 10 && info_of(3).state == WEIR_SHARE_LOCAL);
+	CHECK(info_of(3).reason[0] != '\0' && world_sum(&w) <= 60);
+	world_kill(&w, 0);
+	world_run(&w, 2 * LEASE);
+	w.full = false;
+	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 50 && info_of(3).state == WEIR_SHARE_LEASED);
+	end();
+}
+
+/* Others are quicker each time: what was to be given up is kept, and so is what it was. */
+static void taken_back(void)
+{
+	begin(100);
+	enter(2, 100);
+	w.actors[0].manner = TOO_LATE;
+	world_want(&w, 0, 10);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 50);
+	w.actors[0].manner = ANSWERS;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 10);
+	end();
+}
+
+/*
  * DX1 to DX3: a store that has forgotten everything. Who holds goes on with what he has, who is new
  * waits until old leases would have ended; then all is shared out anew.
  */
@@ -615,6 +685,9 @@ int main(int argc, char **argv)
 	late_commit(false);
 	late_want();
 	late_commit_unmoved();
+	full_store();
+	full_store_cut();
+	taken_back();
 	learning();
 	no_claims();
 	throttled();

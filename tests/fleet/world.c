@@ -32,6 +32,15 @@ static bool is_away(const struct actor *a)
 	return a->world->down || a->manner == UNREACHABLE;
 }
 
+/* What makes room is done all the same. */
+static bool is_refused(const struct actor *a, const struct weir_write *writes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (writes[i].kind != WEIR_WRITE_ERASE)
+			return a->world->full;
+	return false;
+}
+
 /* Sessions whose time is over end where they are. */
 static void expire(struct world *w)
 {
@@ -52,6 +61,8 @@ static int act_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, w
 
 	if (is_away(actor_of(self)))
 		return -EIO;
+	if (w->full)
+		return -ENOSPC;
 	expire(w);
 	r = weir_store_begin(w->store, w->place->timed ? ttl : FOR_LONG, session, granted);
 	if (r != 0 || w->place->timed)
@@ -122,6 +133,10 @@ static int act_commit(struct weir_store *self, uint64_t session, const struct we
 
 	if (is_away(a))
 		return -EIO;
+	if (is_refused(a, writes, write_count))
+		return -ENOSPC;
+	if (a->manner == TOO_LATE)
+		return -EAGAIN;
 	if (a->manner == DELAYS) {
 		put_in(&a->world->parcel, session, checks, check_count, writes, write_count);
 		a->world->has_parcel = true;

@@ -21,6 +21,7 @@ enum manner {
 	UNREACHABLE, /* nothing happens, and nothing is heard */
 	BLIND,       /* sessions are kept, and nothing is read */
 	LOSES,       /* commits happen, and nothing is heard of them */
+	TOO_LATE,    /* commits find that something has changed */
 	DELAYS,      /* commits happen when world_deliver() is called; nothing is heard */
 	OVERTAKEN,   /* what was delayed arrives just before the next commit */
 };
@@ -57,6 +58,7 @@ struct world {
 	struct weir_store *store; /* the real one */
 	weir_time proven;         /* since when it knows what it knows; WEIR_FOREVER: always */
 	bool down;                /* for all */
+	bool full;                /* for all: it refuses what is to be written */
 	weir_dur lease, refresh;
 	struct weir_share_config limit;
 	uint64_t capacity; /* now */

@@ -84,6 +84,7 @@ enum weir_share_state {
 	WEIR_SHARE_LEARNING, /* a lease; the store has lost its memory, and old leases end first */
 	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
 	WEIR_SHARE_DRAINED,  /* nothing, whatever is reserved: see weir_fleet_drain() */
+	WEIR_SHARE_FROZEN,   /* a lease; the store answers, and refuses what is to be written */
 };
 
 struct weir_fleet_config {
@@ -247,6 +248,8 @@ struct weir_share_info {
 	weir_time deadline; /* of the lease, on the fleet's clock */
 	uint64_t conflicts; /* commits that another was quicker than, so far */
 	uint64_t refreshes;
+	/* A sentence: why it is not as it should be. "" where it is WEIR_SHARE_LEASED and all fits. */
+	char reason[256];
 };
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
