@@ -138,6 +138,7 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 	if (r == 0)
 		f->refused = false;
 	for (size_t i = 0; i < w->count; i++) {
+		w->shares[i]->entered |= w->shares[i]->plan.join && (r == 0 || r == -EIO);
 		if (r == 0)
 			acknowledge(w->shares[i]);
 		else if (r == -EAGAIN)

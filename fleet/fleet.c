@@ -411,6 +411,7 @@ static void close_fleet(struct weir_fleet *f)
 	parts_forget_left(f);
 	if (f->session != 0)
 		(void)weir_store_end(f->store, f->session);
+	fleet_forget_left(f);
 	while (f->shares != NULL) {
 		struct weir_share *s = f->shares;
 

@@ -1,5 +1,5 @@
 /*
- * Joining a limit and leaving it.
+ * Joining a limit.
  */
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
 #include "share.h"
 #include "store.h"
 
@@ -127,32 +126,4 @@ int weir_share_join(struct weir_fleet *f, const struct weir_share_config *config
 	if (why != NULL && why_size > 0)
 		(void)snprintf(why, why_size, "%s", text);
 	return r;
-}
-
-/* Its line counts no more without its row. If the store cannot be told, the session's end tells. */
-void weir_share_leave(struct weir_share *s)
-{
-	struct weir_fleet *f;
-	struct weir_share **at;
-	int cancel;
-
-	if (s == NULL)
-		return;
-	f = s->fleet;
-	cancel = cancel_hold();
-	pthread_mutex_lock(&f->lock);
-	for (at = &f->shares; *at != s; at = &(*at)->next)
-		;
-	pthread_mutex_lock(&f->telling);
-	*at = s->next;
-	pthread_mutex_unlock(&f->telling);
-	f->count--;
-	if (s->fence != 0) {
-		const struct weir_write erase = {s->own_key, WEIR_WRITE_ERASE, NULL, 0};
-
-		(void)!weir_store_commit(f->store, 0, NULL, 0, &erase, 1, NULL);
-	}
-	pthread_mutex_unlock(&f->lock);
-	share_free(s);
-	cancel_release(cancel);
 }

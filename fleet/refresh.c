@@ -361,7 +361,7 @@ static int refresh_parts(struct weir_fleet *f)
 
 int fleet_refresh_own(struct weir_fleet *f)
 {
-	int r = 0, parts = 0, left = 0;
+	int r = 0, left = 0, parts = 0, gone = 0;
 
 	f->kept = false;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -373,12 +373,18 @@ int fleet_refresh_own(struct weir_fleet *f)
 		r = session_keep(f);
 	}
 	if (r == 0)
-		r = refresh_shares(f);
+		left = fleet_take_leave(f);
+	if (r == 0)
+		r = goes_on(left) ? refresh_shares(f) : left;
 	if (f->session != 0 && goes_on(r))
 		parts = refresh_parts(f);
 	if (f->session != 0 && goes_on(r) && goes_on(parts))
-		left = parts_leave_all(f);
-	return r != 0 ? r : parts != 0 ? parts : left;
+		gone = parts_leave_all(f);
+	if (r == 0)
+		r = left;
+	if (r == 0)
+		r = parts;
+	return r != 0 ? r : gone;
 }
 
 static int refresh_all(struct weir_fleet *f)

@@ -21,8 +21,10 @@ static weir_time lease_end(weir_time sent, weir_dur granted)
 void session_forget(struct weir_fleet *f)
 {
 	f->session = 0;
+	fleet_forget_left(f);
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		s->fence = 0;
+		s->entered = false;
 		s->unsettled = false;
 		share_rename(s);
 		share_show(s);

@@ -65,6 +65,9 @@ struct weir_share {
 
 	struct limit_record limit; /* as the store has it; before, as configured */
 	uint64_t fence;            /* of its row in this session; 0: none */
+	bool entered;              /* its row was written in this session, or may have been */
+	weir_time left;            /* when it was left */
+	bool erased;               /* its row, since then */
 	uint64_t held;             /* of what is shared, used now */
 	weir_time until;           /* of the lease that it is held by */
 	weir_time bound;           /* no lease is longer: of what is carried from above, that is */
@@ -115,6 +118,7 @@ struct weir_fleet {
 
 	struct weir_share *shares;
 	unsigned count;
+	struct weir_share *left;    /* those whose rows may still be there */
 	struct weir_region *region; /* whose way to the store above this is; or NULL */
 	struct weir_parts *parts;   /* parts.h; the list is of lock and owning */
 	struct weir_parts *left;    /* closed, and their rows may be there yet */
@@ -188,6 +192,12 @@ void share_hold(struct weir_share *share, uint64_t grant);
 
 /* Nothing is held any more. */
 void share_drop(struct weir_share *share);
+
+/* Erase the rows of the shares that were left: 0, or as the store has it. */
+int fleet_take_leave(struct weir_fleet *fleet);
+
+/* Their rows went with the session. */
+void fleet_forget_left(struct weir_fleet *fleet);
 
 /* Another number, under which nobody has written anything. */
 void share_rename(struct weir_share *share);

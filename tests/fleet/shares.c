@@ -78,6 +78,81 @@ static void release(void)
 	end();
 }
 
+/* Another limit, of which nothing is wanted: the session goes on. */
+static void join_another(unsigned member)
+{
+	struct weir_share_config other = w.limit;
+	struct weir_share *share;
+
+	other.name = "other";
+	CHECK(weir_share_join(w.actors[member].fleet, &other, &share, NULL, 0) == 0);
+	CHECK(weir_share_want(share, 0) == 0);
+	w.actors[member].share = share;
+}
+
+/* Who leaves while the store is not there is gone with a refresh of the same session. */
+static void release_unheard(void)
+{
+	struct weir_share *left;
+
+	begin(100);
+	enter(2, 100);
+	left = w.actors[0].share;
+	join_another(0);
+	w.actors[0].manner = UNREACHABLE;
+	weir_share_leave(left);
+	world_run(&w, WEIR_S);
+	CHECK(world_units(&w, 1) == 50);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 100);
+	/* The same limit again, at once. */
+	w.actors[0].manner = UNREACHABLE;
+	left = w.actors[0].share;
+	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &w.actors[0].share, NULL, 0) == 0);
+	CHECK(weir_share_want(w.actors[0].share, 100) == 0);
+	weir_share_leave(left);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	end();
+}
+
+static unsigned members_of(const char *name)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, name, &limit, NULL, NULL) == 0);
+	return limit.members;
+}
+
+/* Nothing was heard of joining, which happened, or happens when it has left. */
+static void release_uncertain(bool late)
+{
+	struct weir_share *left;
+
+	begin(100);
+	enter(1, 100);
+	join_another(0);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	w.limit.name = "third";
+	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &left, NULL, 0) == 0);
+	w.actors[0].manner = late ? DELAYS : LOSES;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO);
+	w.actors[0].manner = UNREACHABLE;
+	weir_share_leave(left);
+	w.actors[0].manner = ANSWERS;
+	if (late) {
+		CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+		CHECK(world_deliver(&w) == 0 && members_of("third") == 1);
+	}
+	world_run(&w, ROUNDS);
+	CHECK(members_of("third") == 0);
+	world_run(&w, 2 * LEASE);
+	end();
+}
+
 /*
  * T6: 120 becomes 60 while all of it is held: nobody grows before it is enough, none is negative.
  */
@@ -675,6 +750,9 @@ int main(int argc, char **argv)
 	world_place(&place);
 	death();
 	release();
+	release_unheard();
+	release_uncertain(false);
+	release_uncertain(true);
 	cut();
 	stopped();
 	blind();
