@@ -82,6 +82,7 @@ static bool show_members(const struct limit_view *v,
 			.priority = m->record.priority,
 			.drained = drains_have(&v->drains, m->id),
 			.label = m->record.label,
+			.reserved = view_reserved(v, m),
 		};
 
 		if (!visit(arg, &member))

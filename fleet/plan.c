@@ -117,10 +117,40 @@ static int by_id(const void *left, const void *right)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
+static int by_age(const void *left, const void *right)
+{
+	const struct seen_member *a = left, *b = right;
+
+	if (a->made != b->made)
+		return a->made < b->made ? -1 : 1;
+	return by_id(left, right);
+}
+
+bool view_is_crowded(const struct limit_view *v)
+{
+	return v->has_limit && v->limit.reserved > 0 && v->count > v->limit.members;
+}
+
+/*
+ * Who comes later never takes the place of who was there before; and who moves up has the place of
+ * one whose row is gone.
+ */
 void view_sort(struct limit_view *v)
 {
-	if (v->count > 0)
-		qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+	const size_t seats = view_is_crowded(v) ? v->limit.members : v->count;
+
+	if (v->count == 0)
+		return;
+	if (seats < v->count)
+		qsort(v->members, v->count, sizeof(v->members[0]), by_age);
+	for (size_t i = 0; i < v->count; i++)
+		v->members[i].seated = i < seats;
+	qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+}
+
+uint64_t view_reserved(const struct limit_view *v, const struct seen_member *member)
+{
+	return member->seated ? v->limit.reserved : 0;
 }
 
 uint64_t view_grant(const struct limit_view *v, const struct seen_member *member)
@@ -168,9 +198,11 @@ const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
 }
 
 /* What a member wants of what is shared. */
-static uint64_t beyond(const struct limit_record *limit, uint64_t wants)
+static uint64_t beyond(const struct limit_view *v, const struct seen_member *m, uint64_t wants)
 {
-	return wants > limit->reserved ? wants - limit->reserved : 0;
+	const uint64_t reserved = view_reserved(v, m);
+
+	return wants > reserved ? wants - reserved : 0;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -197,8 +229,7 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 
 		claims[i] = (struct claim){
 			.id = m->id,
-			.wants = drains_have(&v->drains, m->id) ? 0
-								: beyond(&v->limit, record->wants),
+			.wants = drains_have(&v->drains, m->id) ? 0 : beyond(v, m, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
@@ -233,9 +264,7 @@ static uint32_t throttle_after(const struct limit_view *v, const struct planner 
 static void set_capacity(const struct limit_view *v, struct plan *plan)
 {
 	const struct limit_record *l = &v->limit;
-	/* Who is there beyond what was configured has what is reserved, too. */
-	const uint32_t members = l->members > plan->members ? l->members : plan->members;
-	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * members;
+	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
 
 	plan->effective = view_effective(v, plan->ledger.throttle);
 	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;
@@ -303,6 +332,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	const struct seen_member *own = view_member(v, p->id);
 	uint64_t mine, others, target;
 	struct member_record record; /* as it is written down */
+	uint64_t wants;
 	struct ledger_line line;
 	int r;
 
@@ -317,6 +347,11 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	record = own->record;
 	plan->tell = differ(&record, &p->record);
 	view_sort(v);
+	own = view_member(v, p->id);
+	/* A store that has forgotten has forgotten, too, who came first. */
+	plan->surplus = !own->seated || (p->learning && p->surplus);
+	plan->crowded = view_is_crowded(v);
+	wants = beyond(v, own, p->record.wants);
 	r = copy_lines(v, p, plan, &mine, &others);
 	if (r != 0)
 		return r;
@@ -327,7 +362,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 		return r;
 	/* What newcomers want is for later. */
 	if (p->learning && !plan->drained)
-		target = least(beyond(&v->limit, p->record.wants), p->held);
+		target = least(wants, p->held);
 	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->grant = greatest(plan->due, least(p->floor, mine));

@@ -10,6 +10,7 @@
 /* A member's row, as read. */
 struct seen_member {
 	uint64_t id, made, version;
+	bool seated; /* it has what is reserved; set by view_sort() */
 	struct member_record record;
 };
 
@@ -35,8 +36,17 @@ void view_free(struct limit_view *view);
 /* Take a row up, whose key goes on like this after that of the limit. False: no memory. */
 bool view_take(struct limit_view *view, const char *rest, const struct weir_row *row);
 
-/* Put members in the order of their numbers. */
+/*
+ * Put members in the order of their numbers. Of more than the limit says that there are, those who
+ * came last are not seated.
+ */
 void view_sort(struct limit_view *view);
+
+/* Whether there are more members than something is reserved for. */
+bool view_is_crowded(const struct limit_view *view);
+
+/* What a member has of what is reserved. Of a view that is sorted. */
+uint64_t view_reserved(const struct limit_view *view, const struct seen_member *member);
 
 /* NULL: it is not there. */
 const struct seen_member *view_member(const struct limit_view *view, uint64_t id);
@@ -59,6 +69,7 @@ struct planner {
 	bool learning;               /* the store has forgotten: what is held is claimed, no more */
 	bool unsettled; /* a commit that checked this version of the ledger may yet come */
 	uint64_t unsettled_version;
+	bool surplus;           /* it was not seated when it looked last */
 	bool throttled;         /* the service has complained since */
 	uint32_t throttle_seen; /* in the ledger, at the last refresh; 0: none yet */
 	uint64_t last_id;       /* the number under which it was there last; 0: it never was */
@@ -69,6 +80,8 @@ struct plan {
 	bool drained;     /* it is to hold nothing; with join: as it was under its last number */
 	bool tell;        /* its row says something else than what is wanted */
 	bool write;       /* the ledger below */
+	bool surplus;     /* it has nothing of what is reserved: it is one too many */
+	bool crowded;     /* there is at least one of those */
 	uint64_t fence;   /* of its own row; 0: there is none */
 	uint64_t version; /* of the same, as it was written last */
 	uint64_t mine;    /* its line in the ledger as it is now */

@@ -122,6 +122,7 @@ static struct planner planner_of(const struct weir_share *s)
 		.learning = s->learning,
 		.unsettled = s->unsettled,
 		.unsettled_version = s->unsettled_version,
+		.surplus = s->surplus,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->throttle_seen,
 		.last_id = s->last_id,
@@ -221,6 +222,8 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	note_drain(s);
 	s->members = s->plan.members;
 	s->effective = s->plan.effective;
+	s->surplus = s->plan.surplus;
+	s->crowded = s->plan.crowded;
 	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
 		s->unsettled = false;
 	if (s->fleet->refused) {

@@ -152,12 +152,11 @@ static int look(struct weir_region *r)
 	return 0;
 }
 
-/* What is reserved below, of all who are there and are to come; none, where nobody is. */
+/* What is reserved below, of all who are to come too; none, where there is no member. */
 static uint64_t set_aside(const struct limit_view *v)
 {
-	const uint64_t members = greatest(v->limit.members, v->count);
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
-						      members;
+						      v->limit.members;
 
 	if (v->count == 0)
 		return 0;
@@ -176,12 +175,14 @@ static void sum_up(struct weir_region *r)
 
 		weight += m->weight;
 		if (!drains_have(&v->drains, v->members[i].id))
-			wants = least(wants + less(m->wants, v->limit.reserved),
+			wants = least(wants + less(m->wants, view_reserved(v, &v->members[i])),
 				      WEIR_SHARE_UNITS_MAX);
 	}
-	wants = less(wants, v->limit.capacity);
+	/* What the limit below has of its own is what is reserved above: of one too many, nothing. */
+	if (!s->surplus)
+		wants = less(wants, v->limit.capacity);
 	if (wants > 0)
-		wants = least(wants + s->limit.reserved, WEIR_SHARE_UNITS_MAX);
+		wants = least(wants + share_reserved(s), WEIR_SHARE_UNITS_MAX);
 	/* Who has not come back yet wants what he wanted. */
 	if (r->learning) {
 		wants = greatest(wants, share_wants(s));
@@ -304,7 +305,7 @@ int region_survey(struct weir_region *r)
 		return -ECANCELED;
 	r->surveyed = true;
 	sum_up(r);
-	s->floor = r->learning ? UINT64_MAX : less(handed_out(r), s->limit.reserved);
+	s->floor = r->learning ? UINT64_MAX : less(handed_out(r), share_reserved(s));
 	return 0;
 }
 
@@ -312,7 +313,7 @@ int region_survey(struct weir_region *r)
 static uint64_t carried_now(const struct weir_region *r)
 {
 	const struct weir_share *s = r->share;
-	const uint64_t reserved = !s->drained ? s->limit.reserved : 0;
+	const uint64_t reserved = !s->drained ? share_reserved(s) : 0;
 	uint64_t units = less(reserved + s->held, r->view.limit.capacity);
 
 	if (s->settled)

@@ -48,25 +48,36 @@ bool share_is_leased(const struct weir_share *s)
 	return s->until != 0 && fleet_now(s->fleet) < s->until;
 }
 
+uint64_t share_reserved(const struct weir_share *s)
+{
+	return s->surplus ? 0 : s->limit.reserved;
+}
+
+/* Where there is one too many, it takes the place of the first whose row is gone. */
+uint64_t share_reserved_unleased(const struct weir_share *s)
+{
+	return s->crowded ? 0 : share_reserved(s);
+}
+
 /* Without a lease. */
 static uint64_t lost_units(const struct weir_share *s)
 {
 	const struct limit_record *l = &s->limit;
+	const uint64_t reserved = share_reserved_unleased(s);
 
 	if (s->drained)
 		return 0;
 	if (s->members == 0)
-		return l->reserved; /* it never had one */
+		return reserved; /* it never had one */
 	switch (s->config.loss) {
 	case WEIR_LOSS_HOLD:
-		return l->reserved + s->held;
+		return reserved + s->held;
 	case WEIR_LOSS_OPEN:
 		return l->capacity;
 	case WEIR_LOSS_EVEN:
-		return l->capacity / s->members > l->reserved ? l->capacity / s->members
-							      : l->reserved;
+		return l->capacity / s->members > reserved ? l->capacity / s->members : reserved;
 	default:
-		return l->reserved;
+		return reserved;
 	}
 }
 
@@ -87,7 +98,7 @@ void share_publish(struct weir_share *s)
 	/* What is held without a lease any more is only remembered, for who holds on. */
 	if (s->until != 0)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
-	atomic_store_explicit(&s->leased, !s->drained ? s->limit.reserved + s->held : 0, RELAXED);
+	atomic_store_explicit(&s->leased, !s->drained ? share_reserved(s) + s->held : 0, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
 	share_show(s);
 	pthread_mutex_lock(&s->fleet->telling);

@@ -40,6 +40,7 @@ struct shown {
 	struct weir_share_info info; /* with the state by a lease that goes on */
 	enum weir_share_state without_lease;
 	char key[KEY_ROOM];
+	uint32_t seats; /* members for whom units are reserved */
 };
 
 struct weir_share {
@@ -77,6 +78,8 @@ struct weir_share {
 	uint64_t effective;
 	uint32_t members;
 	bool learning;
+	bool surplus;   /* nothing is reserved for it: there are more members than that */
+	bool crowded;   /* there are more members than something is reserved for */
 	bool adopted;   /* of a region: another may have written for it */
 	uint64_t floor; /* of a region: what is handed out below */
 	bool unsettled;
@@ -183,6 +186,10 @@ void share_tell(struct weir_share *share);
 void share_show(struct weir_share *share);
 
 void share_free(struct weir_share *share);
+
+/* What it has without asking; and without a lease. */
+uint64_t share_reserved(const struct weir_share *share);
+uint64_t share_reserved_unleased(const struct weir_share *share);
 
 /* It is leased for as long as the session is, and what is carried from above. */
 void share_lease(struct weir_share *share);

@@ -21,7 +21,9 @@ static enum weir_share_state state_of(const struct weir_share *s)
 		return WEIR_SHARE_HOLDING;
 	if (s->fleet->refused)
 		return WEIR_SHARE_FROZEN;
-	return s->learning ? WEIR_SHARE_LEARNING : WEIR_SHARE_LEASED;
+	if (s->learning)
+		return WEIR_SHARE_LEARNING;
+	return s->surplus ? WEIR_SHARE_SURPLUS : WEIR_SHARE_LEASED;
 }
 
 static enum weir_share_state state_without_lease(const struct weir_share *s)
@@ -47,6 +49,7 @@ void share_show(struct weir_share *s)
 				.refreshes = s->refreshes,
 			},
 		.without_lease = state_without_lease(s),
+		.seats = s->limit.members,
 	};
 
 	memcpy(now.key, s->own_key, sizeof(now.key));
@@ -68,7 +71,7 @@ static struct shown shown_of(struct weir_share *s)
 }
 
 /* That of the state comes before the fleet's sentence. */
-static void give_reason(struct weir_share_info *info)
+static void give_reason(const struct shown *shown, struct weir_share_info *info)
 {
 	const size_t size = sizeof(info->reason);
 
@@ -77,6 +80,11 @@ static void give_reason(struct weir_share_info *info)
 	else if (info->state == WEIR_SHARE_LEARNING)
 		(void)snprintf(info->reason, size,
 			       "The store may have lost its memory: old leases end first.");
+	else if (info->state == WEIR_SHARE_SURPLUS)
+		(void)snprintf(info->reason, size,
+			       "There are %u members, and units are reserved for %u: this one came "
+			       "later, and has only what is shared.",
+			       (unsigned)info->members, (unsigned)shown->seats);
 }
 
 static bool is_leased(const struct weir_share *s, const struct shown *shown)
@@ -93,7 +101,7 @@ void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 	shown.info.units = weir_share_units(s);
 	if (!is_leased(s, &shown))
 		shown.info.state = shown.without_lease;
-	give_reason(&shown.info);
+	give_reason(&shown, &shown.info);
 	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
 }
 

@@ -77,7 +77,10 @@ int fleet_read_all(struct weir_store *store, struct fleet_readings *readings);
 void fleet_forget(struct fleet_readings *readings);
 
 /* What a member may use, with what is reserved. */
-uint64_t fleet_share(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member);
+uint64_t fleet_share(const struct weir_fleet_member *member);
+
+/* Whether there are more members than something is reserved for, and this one came later. */
+bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member);
 
 /* One object; on one line, if it is one of several. False: there is no memory. */
 bool fleet_json(FILE *out, const struct fleet_readings *readings, bool details, bool one_line);

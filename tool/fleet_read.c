@@ -142,7 +142,12 @@ void fleet_forget(struct fleet_readings *readings)
 	*readings = (struct fleet_readings){.count = 0};
 }
 
-uint64_t fleet_share(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member)
+uint64_t fleet_share(const struct weir_fleet_member *member)
 {
-	return member->drained == 0 ? limit->reserved + member->grant : member->grant;
+	return member->drained == 0 ? member->reserved + member->grant : member->grant;
+}
+
+bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member)
+{
+	return limit->reserved > 0 && member->reserved == 0 && member->fence != 0;
 }

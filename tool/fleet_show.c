@@ -80,10 +80,10 @@ static void print_limit(const struct fleet_reading *r)
 	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
 }
 
-static const char *state_of(const struct weir_fleet_member *m)
+static const char *state_of(const struct weir_fleet_limit *l, const struct weir_fleet_member *m)
 {
 	if (m->drained == 0)
-		return "";
+		return fleet_is_surplus(l, m) ? "  nothing reserved: one too many" : "";
 	return m->fence != 0 ? "  drained" : "  drained, not there";
 }
 
@@ -101,10 +101,11 @@ static void print_members(const struct fleet_reading *r)
 		if (m->fence != 0)
 			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
 			       " %" PRIu64 "%s\n",
-			       m->wants, m->grant, fleet_share(&r->limit, m), m->weight,
-			       m->priority, m->fence, state_of(m));
+			       m->wants, m->grant, fleet_share(m), m->weight, m->priority, m->fence,
+			       state_of(&r->limit, m));
 		else
-			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-", state_of(m));
+			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-",
+			       state_of(&r->limit, m));
 	}
 }
 

@@ -85,7 +85,7 @@ static double highest_share(const struct fleet_reading *r)
 	uint64_t highest = 0;
 
 	for (size_t i = 0; i < r->member_count; i++) {
-		const uint64_t share = fleet_share(&r->limit, &r->members[i]);
+		const uint64_t share = fleet_share(&r->members[i]);
 
 		highest = share > highest ? share : highest;
 	}
@@ -108,8 +108,7 @@ static void draw_member(const struct watch *top, const struct fleet_reading *r, 
 	}
 	page_text(page, " %8s %8s %6" PRIu32 " %5" PRId32,
 		  number(m->wants, text[0], sizeof(text[0])),
-		  number(fleet_share(&r->limit, m), text[1], sizeof(text[1])), m->weight,
-		  m->priority);
+		  number(fleet_share(m), text[1], sizeof(text[1])), m->weight, m->priority);
 	if (m->drained != 0) {
 		page_text(page, "  drained");
 		page_end(page);

@@ -68,7 +68,7 @@ uint64_t shares_of(const struct fleet_reading *r)
 
 	for (size_t i = 0; i < r->member_count; i++)
 		if (r->members[i].fence != 0)
-			sum += fleet_share(&r->limit, &r->members[i]);
+			sum += fleet_share(&r->members[i]);
 	return sum;
 }
 
@@ -100,7 +100,7 @@ void watch_remember_members(struct watch *top, const struct fleet_reading *r)
 
 		if (m->fence == 0)
 			continue;
-		point = point_of(r->limit.effective, fleet_share(&r->limit, m), m->wants);
+		point = point_of(r->limit.effective, fleet_share(m), m->wants);
 		line_add(&top->member_lines, member_name(m, name, sizeof(name)), &point);
 	}
 	lines_forget_the_gone(&top->member_lines);

@@ -273,11 +273,95 @@ static void reserved(void)
 	world_enter(&w, 2, 5);
 	world_run(&w, ROUNDS);
 	CHECK(world_units(&w, 0) == 78 && world_units(&w, 1) == 12 && world_units(&w, 2) == 10);
-	/* One more than there may be: he has it as well, so there is less to share. */
-	w.capacity = 110;
-	world_enter(&w, 3, 0);
+	end();
+}
+
+static bool add_promised(void *arg, const struct weir_fleet_member *member)
+{
+	*(uint64_t *)arg += member->grant + member->reserved;
+	return true;
+}
+
+/* What the store says that its members may use. */
+static uint64_t promised(void)
+{
+	struct weir_fleet_limit limit;
+	uint64_t sum = 0;
+
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, add_promised, &sum) == 0);
+	return sum;
+}
+
+/*
+ * More members than something is reserved for: who came last has only what is shared, and says so,
+ * until another is gone.
+ */
+static void too_many(void)
+{
+	begin(100);
+	w.limit.reserved = 20;
+	w.limit.members = 4;
+	enter(4, 20);
+	CHECK(world_sum(&w) == 80 && promised() == 80);
+	/* Before they have asked, they cannot know. */
+	w.capacity = 200;
+	for (unsigned i = 4; i < 10; i++)
+		world_enter(&w, i, 20);
+	CHECK(world_sum(&w) == 200 && info_of(9).state == WEIR_SHARE_LOCAL);
+	for (unsigned i = 4; i < 10; i++)
+		CHECK(weir_fleet_refresh(w.actors[i].fleet) == 0);
+	CHECK(world_sum(&w) == 100 && promised() == 100);
+	w.capacity = 100;
 	world_run(&w, ROUNDS);
+	CHECK(world_sum(&w) == 100 && promised() == 100);
+	for (unsigned i = 0; i < 10; i++)
+		CHECK(info_of(i).state == (i < 4 ? WEIR_SHARE_LEASED : WEIR_SHARE_SURPLUS));
+	CHECK(strstr(info_of(9).reason, "There are 10 members, and units are reserved for 4") !=
+	      NULL);
+	/* The first is cut off: what was reserved for it is given on, so it ends with its lease. */
+	w.actors[0].manner = UNREACHABLE;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 0) == 0 && info_of(0).state == WEIR_SHARE_LOST);
+	CHECK(info_of(4).state == WEIR_SHARE_LEASED && world_sum(&w) == 100 && promised() == 100);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, ROUNDS);
+	CHECK(info_of(0).state == WEIR_SHARE_SURPLUS && world_sum(&w) == 100);
+	/* The others leave. */
+	for (unsigned i = 1; i < 7; i++) {
+		weir_fleet_close(w.actors[i].fleet);
+		w.actors[i].fleet = NULL;
+		world_run(&w, ROUNDS);
+		CHECK(world_sum(&w) <= 100 && promised() <= 100);
+	}
+	CHECK(world_sum(&w) == 80 && info_of(0).state == WEIR_SHARE_LEASED);
+	/* None is too many: what is reserved needs no store. */
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_sum(&w) == 80);
+	end();
+}
+
+/* The store forgets who came first. */
+static void too_many_learning(void)
+{
+	begin(100);
+	w.limit.reserved = 20;
+	w.limit.members = 4;
+	enter(4, 20);
+	w.capacity = 200;
+	for (unsigned i = 4; i < 8; i++)
+		world_enter(&w, i, 20);
+	world_run(&w, ROUNDS);
+	w.capacity = 100;
 	CHECK(world_sum(&w) == 100);
+	world_forget(&w, w.now);
+	for (unsigned i = 8; i-- > 0;) {
+		CHECK(weir_fleet_refresh(w.actors[i].fleet) == 0);
+		CHECK(world_sum(&w) <= 100);
+	}
+	world_run(&w, LEASE + ROUNDS);
+	CHECK(world_sum(&w) == 100 && promised() == 100);
 	end();
 }
 
@@ -758,6 +842,8 @@ int main(int argc, char **argv)
 	blind();
 	losses();
 	reserved();
+	too_many();
+	too_many_learning();
 	lost_replies();
 	late_commit(true);
 	late_commit(false);

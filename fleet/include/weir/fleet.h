@@ -85,6 +85,7 @@ enum weir_share_state {
 	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
 	WEIR_SHARE_DRAINED,  /* nothing, whatever is reserved: see weir_fleet_drain() */
 	WEIR_SHARE_FROZEN,   /* a lease; the store answers, and refuses what is to be written */
+	WEIR_SHARE_SURPLUS,  /* a lease, and nothing reserved: there are members enough before it */
 };
 
 struct weir_fleet_config {
@@ -130,7 +131,13 @@ struct weir_share_config {
 	 * without a store: reserved * members of the capacity are set aside for that. 0: none.
 	 */
 	uint64_t reserved;
-	uint32_t members; /* (limit) members there are at most; 0 where nothing is reserved */
+	/*
+	 * (limit) Members there are at most; 0 where nothing is reserved. Of more than that, those who
+	 * came last are WEIR_SHARE_SURPLUS once they have asked the store: nothing is reserved for
+	 * them until there are fewer. As long as there are too many, what is reserved for the others
+	 * ends with their leases.
+	 */
+	uint32_t members;
 
 	uint32_t weight;     /* 1; to WEIR_SHARE_WEIGHT_MAX */
 	int32_t priority;    /* 0; who is above another gets what it wants first */
@@ -273,7 +280,7 @@ struct weir_fleet_member {
 	uint64_t id;
 	uint64_t fence; /* of its lease, or of the one it is about to get */
 	uint64_t wants;
-	uint64_t grant; /* of what is shared; what is reserved comes on top */
+	uint64_t grant; /* of what is shared; reserved comes on top */
 	uint32_t weight;
 	int32_t priority;
 	/*
@@ -283,6 +290,7 @@ struct weir_fleet_member {
 	uint32_t drained;
 	/* weir_fleet_config.label, while this is visited; "" of one that is not there. */
 	const char *label;
+	uint64_t reserved; /* for it; 0 where nothing is, or it is one too many */
 };
 
 /* A limit, as the store has it. */
