@@ -63,8 +63,8 @@ static int configure(struct weir_store *store, const char *name,
 	if (!fleet_is_name(name))
 		return store_say(-EINVAL, why, "A name is of 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
-	if (limit->lease > LEASE_MAX)
-		return store_say(-EINVAL, why, "lease is above an hour.");
+	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
+		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
 	record = record_of(limit);
 	r = limit_check(&record, why);
 	if (r == 0)

@@ -61,10 +61,21 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 		f->hurried |= parts_lapse(p);
 }
 
+/* As configured, and often enough for the shortest lease. */
+static weir_dur pace_of(const struct weir_fleet *f)
+{
+	weir_dur pace = f->refresh;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->longest < f->lease && s->longest / 3 < pace)
+			pace = s->longest / 3;
+	return pace;
+}
+
 /* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
 static weir_dur until_next(struct weir_fleet *f, bool failed)
 {
-	const weir_dur d = failed ? f->refresh / 4 : f->refresh;
+	const weir_dur pace = pace_of(f), d = failed ? pace / 4 : pace;
 
 	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
 }
@@ -264,7 +275,10 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 		return store_say(-EINVAL, why,
 				 "This store keeps no lease as short as that: %llu ms at least.",
 				 (unsigned long long)(caps.ttl_min / WEIR_MS));
-	if (f->lease < 20 * WEIR_MS || f->lease > LEASE_MAX)
+	f->learning = config->learning != 0 ? config->learning : LEARNING_DEFAULT;
+	if (f->learning < LEASE_MIN || f->learning > LEASE_MAX)
+		return store_say(-EINVAL, why, "learning is not from 20 ms to an hour.");
+	if (f->lease < LEASE_MIN || f->lease > LEASE_MAX)
 		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
 	if (f->refresh > f->lease / REFRESHES_MIN || f->refresh < WEIR_MS)
 		return store_say(-EINVAL, why, "refresh is not from 1 ms to half of the lease.");

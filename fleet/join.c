@@ -69,7 +69,8 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
 	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
-	s->bound = WEIR_FOREVER;
+	s->bound = s->latest = WEIR_FOREVER;
+	s->longest = f->lease;
 	s->limit = (struct limit_record){
 		.capacity = c->capacity,
 		.allotment = c->allotment,

@@ -63,15 +63,31 @@ static void settle_claims(struct weir_share *s, const struct weir_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
 
-	s->learning = view->proven < (lease > s->fleet->lease ? lease : s->fleet->lease);
+	s->learning = view->proven < (lease > s->fleet->learning ? lease : s->fleet->learning);
 	if (s->fence == 0 && s->held > 0 && !s->learning)
 		share_drop(s);
 }
 
-static void note_view(struct weir_share *s, const struct weir_view *view)
+/*
+ * No lease is longer than those of the limit. Where the store can forget, it forgets that as well:
+ * so no lease is longer, either, than all learn who find it like that, whatever theirs are.
+ */
+static void bound_lease(struct weir_share *s, weir_time asked, const struct weir_view *view)
+{
+	const weir_dur lease = s->limit.lease * WEIR_MS;
+	weir_dur longest = lease != 0 ? lease : s->fleet->lease;
+
+	if (view->proven != WEIR_FOREVER && longest > s->fleet->learning)
+		longest = s->fleet->learning;
+	s->longest = longest > LEASE_MIN ? longest : LEASE_MIN;
+	s->latest = asked + fleet_usable(s->longest);
+}
+
+static void note_view(struct weir_share *s, weir_time asked, const struct weir_view *view)
 {
 	if (s->view.has_limit)
 		s->limit = s->view.limit;
+	bound_lease(s, asked, view);
 	settle_claims(s, view);
 }
 
@@ -278,7 +294,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 		r = read_batch(f, b, &view);
 		b->probed = false;
 		for (size_t i = 0; i < b->count && r == 0; i++) {
-			note_view(b->shares[i], &view);
+			note_view(b->shares[i], b->asked, &view);
 			r = plan_share(b->shares[i], b);
 			if (r == 0 && attempt == 0)
 				note_look(b->shares[i], b->asked, view.version);

@@ -42,6 +42,7 @@ struct weir_region {
 	char sign[32];    /* what is in the carrier's row, if it is this one */
 	bool own_weight;  /* configured; else that of the members */
 	weir_dur ttl;     /* of the session below */
+	weir_dur learns;  /* below, at least, where the store has forgotten */
 	uint64_t session; /* below; 0: none */
 	uint64_t office;  /* by which commit the carrier's row was made; 0: it is not this one */
 	weir_time rests;  /* until then it leaves it to others */
@@ -130,7 +131,7 @@ static int look(struct weir_region *r)
 {
 	const char *prefix = r->prefix;
 	struct weir_view view;
-	weir_dur lease = r->fleet->lease;
+	weir_dur lease = greatest(r->fleet->lease, r->learns);
 	int error;
 
 	view_clear(&r->view);
@@ -362,7 +363,7 @@ static int carry(struct weir_region *r)
 	if (error == -ECANCELED)
 		return r->failed == -ECANCELED ? 0 : r->failed;
 	if (error != 0 && (!f->refused || !s->planned)) {
-		if (s->until < fleet_now(f) + f->lease / 2)
+		if (s->until < fleet_now(f) + least(f->lease, s->longest) / 2)
 			resign(r);
 		return error;
 	}
@@ -443,6 +444,7 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 	weir_store_caps_take(r->store, &caps);
 	r->ttl = c->below->lease != 0 ? c->below->lease
 				      : greatest(r->fleet->lease / OFFICE_PART, caps.ttl_min);
+	r->learns = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
 	if (r->ttl < caps.ttl_min || r->ttl < r->fleet->refresh || r->ttl > r->fleet->lease)
 		return store_say(-EINVAL, why,
 				 "The lease below is not from a refresh to the lease above, or too "

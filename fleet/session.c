@@ -11,11 +11,11 @@
 
 #include "parts.h"
 
-static weir_time lease_end(weir_time sent, weir_dur granted)
+weir_dur fleet_usable(weir_dur granted)
 {
 	const weir_dur margin = granted / 100 + 2 * WEIR_MS;
 
-	return granted > margin ? sent + granted - margin : sent;
+	return granted > margin ? granted - margin : 0;
 }
 
 void session_forget(struct weir_fleet *f)
@@ -38,7 +38,7 @@ void session_forget(struct weir_fleet *f)
 
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
 {
-	f->deadline = lease_end(sent, granted);
+	f->deadline = sent + fleet_usable(granted);
 	f->kept = true;
 }
 

@@ -110,9 +110,13 @@ void share_publish(struct weir_share *s)
 
 void share_lease(struct weir_share *s)
 {
-	const weir_time deadline = s->fleet->deadline;
+	weir_time until = s->fleet->deadline;
 
-	s->until = deadline < s->bound ? deadline : s->bound;
+	if (until > s->bound)
+		until = s->bound;
+	if (until > s->latest)
+		until = s->latest;
+	s->until = until;
 	share_publish(s);
 }
 

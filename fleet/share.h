@@ -22,8 +22,10 @@
 
 #include "plan.h"
 
-#define LEASE_DEFAULT (15 * WEIR_S)
-#define LEASE_MAX     (3600 * WEIR_S)
+#define LEASE_DEFAULT    (15 * WEIR_S)
+#define LEASE_MIN        (20 * WEIR_MS)
+#define LEASE_MAX        (3600 * WEIR_S)
+#define LEARNING_DEFAULT (15 * WEIR_S) /* the same, whatever leases are configured */
 
 #define WANT_UNSAID UINT64_MAX /* of the word want: it is made of the demand */
 
@@ -40,7 +42,8 @@ struct shown {
 	struct weir_share_info info; /* with the state by a lease that goes on */
 	enum weir_share_state without_lease;
 	char key[KEY_ROOM];
-	uint32_t seats; /* members for whom units are reserved */
+	uint32_t seats;          /* members for whom units are reserved */
+	weir_dur lease, longest; /* as the limit has it, and as long as one may be */
 };
 
 struct weir_share {
@@ -72,6 +75,8 @@ struct weir_share {
 	uint64_t held;             /* of what is shared, used now */
 	weir_time until;           /* of the lease that it is held by */
 	weir_time bound;           /* no lease is longer: of what is carried from above, that is */
+	weir_dur longest;          /* that a lease may be, by the limit and by the store */
+	weir_time latest;          /* end of a lease, of that, since the last reading */
 	weir_time above;           /* so long what is carried is sure */
 	uint64_t carried;          /* of the capacity, if it is */
 	struct look looks[LOOKS];  /* the last one first */
@@ -102,7 +107,7 @@ struct weir_fleet {
 	struct weir_store *store;
 	struct weir_store *own_store; /* closed with the fleet; or NULL */
 	const struct weir_clock *clock;
-	weir_dur lease, refresh;
+	weir_dur lease, refresh, learning;
 	bool manual;
 	uint64_t random;
 	char label[LABEL_ROOM];
@@ -178,6 +183,9 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
 /* Make known what may be used, and until when; tell who wants to be told. */
 void share_publish(struct weir_share *share);
+
+/* So long after it was asked for, what was granted has not ended, by any clock. */
+weir_dur fleet_usable(weir_dur granted);
 
 /* Tell who wants to be told, if there is something new. telling is held. */
 void share_tell(struct weir_share *share);

@@ -50,6 +50,8 @@ void share_show(struct weir_share *s)
 			},
 		.without_lease = state_without_lease(s),
 		.seats = s->limit.members,
+		.lease = s->limit.lease * WEIR_MS,
+		.longest = s->longest,
 	};
 
 	memcpy(now.key, s->own_key, sizeof(now.key));
@@ -70,8 +72,25 @@ static struct shown shown_of(struct weir_share *s)
 	return shown;
 }
 
+/* Those of this process with those of the limit, and with what the store allows. */
+static void compare_leases(const struct shown *shown, weir_dur own, char *text, size_t size)
+{
+	const double seconds = (double)own / (double)WEIR_S;
+
+	if (shown->lease != own / WEIR_MS * WEIR_MS)
+		(void)snprintf(text, size,
+			       "The limit has leases of %g s, and this process of %g s: the "
+			       "shorter counts.",
+			       (double)shown->lease / (double)WEIR_S, seconds);
+	else if (shown->longest < own)
+		(void)snprintf(text, size,
+			       "The store can forget: leases are of %g s, and not of %g s, so that "
+			       "they end while it is learned.",
+			       (double)shown->longest / (double)WEIR_S, seconds);
+}
+
 /* That of the state comes before the fleet's sentence. */
-static void give_reason(const struct shown *shown, struct weir_share_info *info)
+static void give_reason(const struct shown *shown, weir_dur lease, struct weir_share_info *info)
 {
 	const size_t size = sizeof(info->reason);
 
@@ -85,6 +104,8 @@ static void give_reason(const struct shown *shown, struct weir_share_info *info)
 			       "There are %u members, and units are reserved for %u: this one came "
 			       "later, and has only what is shared.",
 			       (unsigned)info->members, (unsigned)shown->seats);
+	else if (info->reason[0] == '\0')
+		compare_leases(shown, lease, info->reason, size);
 }
 
 static bool is_leased(const struct weir_share *s, const struct shown *shown)
@@ -101,7 +122,7 @@ void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 	shown.info.units = weir_share_units(s);
 	if (!is_leased(s, &shown))
 		shown.info.state = shown.without_lease;
-	give_reason(&shown, &shown.info);
+	give_reason(&shown, s->fleet->lease, &shown.info);
 	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
 }
 

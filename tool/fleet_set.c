@@ -79,8 +79,6 @@ static void take_word(struct wanted *w, const char *word, struct argp_state *sta
 		w->allotment = true;
 	} else if (!is_setting(word, "lease")) {
 		argp_error(state, "%s: there is no such setting", word);
-	} else if (!w->make) {
-		argp_error(state, "%s: a lease is what members are configured with", word);
 	} else {
 		w->to.lease = seconds(word, state);
 		w->lease = true;
@@ -178,7 +176,8 @@ static int command(int argc, char **argv, bool make, const char *doc)
 	"  capacity=N                 Units of all members together\n"                             \
 	"  reserved=N                 Units that each member has without asking\n"                 \
 	"  members=N                  Members that this is set aside for\n"                        \
-	"  allotment=HOW              fair, proportional, static or none\n"
+	"  allotment=HOW              fair, proportional, static or none\n"                        \
+	"  lease=SECONDS              No member's lease is longer\n"
 
 int fleet_make(int argc, char **argv)
 {

@@ -118,7 +118,7 @@ static void enter(struct worker *w, struct member *m)
 
 	weir_fleet_config_init(&fleet);
 	fleet.store = &w->meter.store;
-	fleet.lease = LEASE * load.refresh;
+	fleet.lease = fleet.learning = LEASE * load.refresh;
 	fleet.refresh = load.refresh;
 	fleet.manual = 1;
 	must_do(weir_fleet_open(&fleet, &m->fleet, why, sizeof(why)), "weir_fleet_open", why);

@@ -62,6 +62,7 @@ static int join(struct capacity *capacity, const struct capacity_config *config)
 	weir_fleet_config_init(&fleet);
 	fleet.address = config->fleet;
 	fleet.lease = config->lease;
+	fleet.learning = config->lease; /* all processors have the same */
 	if (weir_fleet_open(&fleet, &capacity->fleet, why, sizeof(why)) != 0)
 		return complain(why);
 	weir_share_config_init(&share);

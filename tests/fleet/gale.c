@@ -114,7 +114,7 @@ static struct weir_fleet *open_fleet(const char *address)
 	weir_fleet_config_init(&config);
 	config.store_config = &store;
 	config.address = address;
-	config.lease = LEASE;
+	config.lease = config.learning = LEASE;
 	while (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0)
 		sleep_ms(50);
 	return fleet;

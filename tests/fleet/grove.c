@@ -189,6 +189,7 @@ static struct weir_fleet_config fleet_at(struct way *way)
 	config.store = &way->store;
 	config.lease = leases[way->to->level];
 	config.refresh = config.lease / 6;
+	config.learning = config.lease;
 	config.manual = 1;
 	config.clock = &grove.clock;
 	config.seed = draw(&grove.chance);

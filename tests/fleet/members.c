@@ -81,7 +81,7 @@ static int be_member(char **argv)
 	weir_fleet_config_init(&config);
 	config.store_config = &store;
 	config.address = argv[2];
-	config.lease = (weir_dur)atoi(argv[5]) * WEIR_MS;
+	config.lease = config.learning = (weir_dur)atoi(argv[5]) * WEIR_MS;
 	while (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0) {
 		fprintf(stderr, "%s\n", why);
 		sleep_ms(100);

@@ -98,6 +98,7 @@ static struct weir_fleet_config fleet_over(const struct weir_store_config *store
 
 	weir_fleet_config_init(&config);
 	config.store_config = store;
+	config.learning = LEASE;
 	return config;
 }
 

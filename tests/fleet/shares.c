@@ -536,6 +536,67 @@ static void learning(void)
 	end();
 }
 
+static void enter_with(unsigned member, weir_dur lease)
+{
+	w.lease = lease;
+	w.refresh = lease / 3;
+	world_enter(&w, member, 100);
+}
+
+/* All leases end with those of the limit, and are kept often enough; who differs, says so. */
+static void leases_differ(void)
+{
+	struct weir_fleet_limit limit;
+
+	begin(100);
+	enter_with(0, 30 * WEIR_S);
+	world_run(&w, 40 * WEIR_S);
+	CHECK(world_units(&w, 0) == 100 && info_of(0).reason[0] == '\0');
+	enter_with(1, 3 * WEIR_S);
+	world_run(&w, 40 * WEIR_S);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	CHECK(strstr(info_of(1).reason, "30 s, and this process of 3 s") != NULL);
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0);
+	limit.lease = 6 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	world_run(&w, 20 * WEIR_S);
+	CHECK(strstr(info_of(0).reason, "6 s, and this process of 30 s") != NULL);
+	w.least = UINT64_MAX;
+	world_run(&w, 40 * WEIR_S);
+	CHECK(w.least == 100);
+	w.actors[0].manner = UNREACHABLE;
+	world_run(&w, 6 * WEIR_S);
+	CHECK(world_units(&w, 0) == 0 && info_of(0).state == WEIR_SHARE_LOST);
+	limit.version = 0;
+	limit.lease = 19 * WEIR_MS;
+	CHECK(weir_fleet_configure(w.store, "short", &limit, NULL, 0) == -EINVAL);
+	limit.lease = 3601 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "long", &limit, NULL, 0) == -EINVAL);
+	end();
+}
+
+/* A store that can forget, forgets how long leases are: so none is longer than all learn. */
+static void leases_forgotten(void)
+{
+	begin(100);
+	w.proven = w.now - 600 * WEIR_S;
+	enter_with(0, 30 * WEIR_S);
+	world_run(&w, 40 * WEIR_S);
+	CHECK(strstr(info_of(0).reason, "The store can forget") != NULL);
+	w.least = UINT64_MAX;
+	world_run(&w, 60 * WEIR_S);
+	CHECK(w.least == 100);
+	w.actors[0].manner = UNREACHABLE;
+	world_forget(&w, w.now);
+	enter_with(1, 3 * WEIR_S);
+	world_run(&w, 14 * WEIR_S);
+	CHECK(info_of(1).state == WEIR_SHARE_LEARNING && world_units(&w, 1) == 0);
+	world_run(&w, 6 * WEIR_S);
+	CHECK(world_units(&w, 0) == 0 && world_units(&w, 1) == 100);
+	end();
+}
+
 /* Who says what he holds when it is not his any more is not believed. */
 static void no_claims(void)
 {
@@ -853,6 +914,8 @@ int main(int argc, char **argv)
 	full_store_cut();
 	taken_back();
 	learning();
+	leases_differ();
+	leases_forgotten();
 	no_claims();
 	throttled();
 	demand();

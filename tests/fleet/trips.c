@@ -69,7 +69,7 @@ static void open_at(const char *address, weir_dur lease, struct weir_fleet **fle
 
 	weir_fleet_config_init(&config);
 	config.address = address;
-	config.lease = lease;
+	config.lease = config.learning = lease;
 	config.manual = 1;
 	CHECK(weir_fleet_open(&config, fleet, NULL, 0) == 0);
 }

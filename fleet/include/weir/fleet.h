@@ -97,8 +97,9 @@ struct weir_fleet_config {
 	const char *address;                          /* weir_store_config.address */
 
 	/*
-	 * How long a lease is: so long a dead member's share is lost to the others. All members of
-	 * a limit have the same. 15 s, or what the store has at least.
+	 * How long a lease is: so long a dead member's share is lost to the others. It is bounded by
+	 * that of the limit, which is the one of the member that made it, and by learning; it is kept
+	 * more often then, and weir_share_info.reason says so. 15 s, or what the store has at least.
 	 */
 	weir_dur lease;
 	/*
@@ -117,6 +118,14 @@ struct weir_fleet_config {
 	 * is cut.
 	 */
 	const char *label;
+
+	/*
+	 * Where a store cannot rule out that it has lost what it had acknowledged (weir_view.proven),
+	 * so long old leases may last, and nothing is given to newcomers; and no lease is longer, here.
+	 * So let it be the same for all who ever share a store, whatever their leases are. 15 s; from
+	 * 20 ms to an hour.
+	 */
+	weir_dur learning;
 };
 
 /* A share of a limit. What says (limit) counts for who makes the limit in the store first. */
@@ -330,8 +339,8 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 
 /*
  * Make a limit that nobody has joined yet (version 0), or change one for all (version as
- * weir_fleet_look() has filled it): capacity, allotment, reserved, members_max. The lease is what
- * its members have, and stays; of one that is made, 0 is 15 s. Other fields are not looked at.
+ * weir_fleet_look() has filled it): capacity, allotment, reserved, members_max, and lease, which
+ * bounds those of its members; 0 is 15 s. Other fields are not looked at.
  * While a change goes round, for a refresh of each member, some have what was reserved before and
  * some what is now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size; -EAGAIN: it
  * is there already, or has changed since; or as weir_store_commit().
