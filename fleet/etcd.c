@@ -381,6 +381,8 @@ static int etcd_read(struct weir_store *self, const char *const *prefixes, size_
 
 	if (r != 0 && e->doubted)
 		r = try_read(e, prefixes, count, row, arg, view);
+	if (r == 0)
+		etcd_space_step(e, view->version);
 	return r == -EAGAIN ? -EIO : r;
 }
 
@@ -406,6 +408,8 @@ static int ask_kept(struct etcd *e, uint64_t session, weir_dur *granted,
 		r = show_read(e, answers[1], session, count, row, arg, view);
 	json_decref(answers[0]);
 	json_decref(answers[1]);
+	if (r == 0)
+		etcd_space_step(e, view->version);
 	return r == -EAGAIN ? -EIO : r;
 }
 
@@ -428,12 +432,13 @@ static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *grante
 
 static void etcd_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
-	(void)self;
+	const struct etcd *e = (struct etcd *)self;
+
 	*caps = (struct weir_store_caps){
 		.ttl_min = TTL_MIN,
 		.late = LATE,
 		.durable = 1,
-		.note = "",
+		.note = e->space.note,
 	};
 }
 
@@ -473,6 +478,7 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 		return store_say(-ENOMEM, why, "There is no memory.");
 	e->store.ops = &etcd_ops;
 	(void)snprintf(e->name, sizeof(e->name), "%s", setup->name);
+	e->space.interval = setup->config->compact;
 	r = etcd_link_open(setup, e->why, &e->link);
 	if (r == 0)
 		r = etcd_know(e);

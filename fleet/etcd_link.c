@@ -211,6 +211,16 @@ bool etcd_number(const json_t *object, const char *name, uint64_t *number)
 	return errno == 0 && *end == '\0';
 }
 
+void etcd_link_save(const struct etcd_link *l, char sentence[WHY_SIZE])
+{
+	memcpy(sentence, l->why, WHY_SIZE);
+}
+
+void etcd_link_restore(struct etcd_link *l, const char sentence[WHY_SIZE])
+{
+	memcpy(l->why, sentence, WHY_SIZE);
+}
+
 int etcd_senseless(struct etcd_link *l)
 {
 	return store_say(-EIO, l->why, "etcd answers what makes no sense.");

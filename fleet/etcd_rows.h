@@ -1,17 +1,18 @@
 /*
  * The store in an etcd cluster, inside: what its parts share, and the JSON of its transactions.
  *
- * Keys are NAME/KEY. Three kinds of rows are its own, and begin with a second /:
+ * Keys are NAME/KEY. Four kinds of rows are its own, and begin with a second /:
  *
- * NAME//store  which incarnation of the store this is, and what its versions begin at
- * NAME//age    how long that has been the store, in milliseconds, as far as anybody has seen
- * NAME//s/ID   a session, bound to its lease; it says of which incarnation it is
+ * NAME//store    which incarnation of the store this is, and what its versions begin at
+ * NAME//age      how long that has been the store, in milliseconds, as far as anybody has seen
+ * NAME//compact  counts the turns of those that compact the cluster
+ * NAME//s/ID     a session, bound to its lease; it says of which incarnation it is
  */
 #ifndef WEIR_FLEET_ETCD_ROWS_H
 #define WEIR_FLEET_ETCD_ROWS_H
 
 #include "etcd_link.h"
-#include "store.h"
+#include "etcd_space.h"
 
 #define IDENTITY_SIZE 96
 #define STORE_KEY     "/store"
@@ -33,6 +34,8 @@ struct etcd {
 	weir_dur age;  /* the store's, when that was seen; and when that was */
 	weir_time aged;
 	weir_dur published; /* of that, what others can read */
+
+	struct etcd_space space;
 };
 
 /* What becomes text of JSON; NULL: no memory. */
@@ -86,5 +89,11 @@ weir_dur etcd_age(const struct etcd *e);
  * etcd.published once it has succeeded.
  */
 json_t *etcd_put_age(const struct etcd *e, weir_dur *age);
+
+/*
+ * Do what is due about the room that the cluster has (etcd_space.c), after a question that it has
+ * answered, at that version. Where it fails, it is tried again when it is due again.
+ */
+void etcd_space_step(struct etcd *e, uint64_t version);
 
 #endif

@@ -107,6 +107,14 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Before anything is written. Versions below 7 put the line of the script in front. */
+static bool takes_no_writes(const char *error)
+{
+	return begins(error, "OOM") || strstr(error, "-OOM command") != NULL ||
+	       begins(error, "MISCONF") || strstr(error, "-MISCONF") != NULL ||
+	       begins(error, "NOREPLICAS") || strstr(error, "-NOREPLICAS") != NULL;
+}
+
 /* An error that the server answered. */
 static int denied(struct redis *r, const redisReply *reply)
 {
@@ -123,7 +131,7 @@ static int denied(struct redis *r, const redisReply *reply)
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++)
 		if (begins(reply->str, access[i]))
 			return -EACCES;
-	if (begins(reply->str, "OOM"))
+	if (takes_no_writes(reply->str))
 		return -ENOSPC;
 	return begins(reply->str, "NOSCRIPT") ? -ENOENT : -EIO;
 }
@@ -291,6 +299,21 @@ static void examine(struct redis *r)
 	(void)snprintf(r->note, sizeof(r->note), "%s", lack);
 }
 
+/* Before all else: whether it has the room to take writes. */
+static void examine_room(struct redis *r)
+{
+	char most[32], used[32] = "";
+
+	if (r->context == NULL)
+		return;
+	setting(r, "maxmemory", most, sizeof(most));
+	if (r->context != NULL)
+		(void)info(r, "memory", "used_memory:", used, sizeof(used));
+	if (strtoull(most, NULL, 10) != 0 && strtoull(used, NULL, 10) > strtoull(most, NULL, 10))
+		(void)snprintf(r->note, sizeof(r->note),
+			       "Redis may take no writes: it uses more than its maxmemory.");
+}
+
 static int log_in(struct redis *r)
 {
 	const struct address *a = &r->address;
@@ -358,6 +381,7 @@ static int introduce(struct redis *r)
 	if (strcmp(role, "master") != 0)
 		return store_say(-EIO, r->why, "This Redis is a replica.");
 	examine(r);
+	examine_room(r);
 	error = r->context != NULL ? load_script(r) : -EIO;
 	return error == 0 ? greet(r) : error;
 }

@@ -279,6 +279,8 @@ static int setup_from(const struct weir_store_config *config, struct store_setup
 	};
 	if (setup->timeout < WEIR_MS || setup->timeout > TIMEOUT_MAX)
 		return store_say(-EINVAL, why, "timeout is not from 1 ms to 10 minutes.");
+	if (config->compact != 0 && (config->compact < WEIR_S || config->compact > TTL_MAX))
+		return store_say(-EINVAL, why, "compact is not from a second to a day.");
 	if (!is_path(name) || strchr(name, '/') != NULL)
 		return store_say(-EINVAL, why, "name is not of letters, digits and -_.:@ only.");
 	memcpy(setup->name, name, strlen(name) + 1);

@@ -212,6 +212,16 @@ static int print_again_and_again(struct weir_store *store, struct wanted *wanted
 	return good ? status : EXIT_FAILURE;
 }
 
+/* What the store itself has to say goes beside what is printed, which may be JSON. */
+static void note(struct weir_store *store)
+{
+	struct weir_store_caps caps;
+
+	weir_store_caps_take(store, &caps);
+	if (caps.note[0] != '\0')
+		name_complain("", caps.note);
+}
+
 static int command(int argc, char **argv, bool details, const char *args_doc, const char *doc)
 {
 	static const struct argp_option options[] = {
@@ -235,6 +245,7 @@ static int command(int argc, char **argv, bool details, const char *args_doc, co
 	store = fleet_store();
 	if (store == NULL)
 		return EXIT_FAILURE;
+	note(store);
 	status = print_again_and_again(store, &wanted);
 	weir_store_close(store);
 	return status;

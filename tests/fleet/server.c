@@ -185,27 +185,47 @@ static bool come_up(struct server *s)
 	return false;
 }
 
-/* One request, by hand; whether it was answered with 200. */
-static bool post(unsigned port, const char *path, const char *body)
+/* Say something, and how it is answered begins; whole: until there is no more of it. */
+static void ask(unsigned port, char text[ANSWER_ROOM], bool whole)
 {
 	const struct timeval patience = {.tv_sec = 10};
 	struct sockaddr_in at = loopback(port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char text[512];
+	size_t size = 0;
 	bool good;
 	ssize_t n;
 
-	(void)snprintf(text, sizeof(text),
-		       "POST %s HTTP/1.0\r\nContent-Type: application/json\r\n"
-		       "Content-Length: %zu\r\n\r\n%s",
-		       path, strlen(body), body);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	good = connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 	       send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
-	n = good ? recv(fd, text, sizeof(text) - 1, 0) : 0;
-	text[n > 0 ? n : 0] = '\0';
+	do {
+		n = good ? recv(fd, text + size, ANSWER_ROOM - 1 - size, 0) : 0;
+		size += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && whole && size < ANSWER_ROOM - 1);
+	text[size] = '\0';
 	close(fd);
+}
+
+bool server_post(const struct server *s, const char *path, const char *body,
+		 char answer[ANSWER_ROOM])
+{
+	char unused[ANSWER_ROOM], *text = answer != NULL ? answer : unused;
+
+	(void)snprintf(text, ANSWER_ROOM,
+		       "POST %s HTTP/1.0\r\nContent-Type: application/json\r\n"
+		       "Content-Length: %zu\r\n\r\n%s",
+		       path, strlen(body), body);
+	ask(s->port, text, true);
 	return strncmp(text, "HTTP/1.", 7) == 0 && strstr(text, " 200 ") != NULL;
+}
+
+bool server_tell(const struct server *s, const char *command)
+{
+	char text[ANSWER_ROOM];
+
+	(void)snprintf(text, sizeof(text), "%s", command);
+	ask(s->port, text, false);
+	return strncmp(text, "+OK", 3) == 0;
 }
 
 /* Nobody without a password from now on. */
@@ -222,7 +242,7 @@ static void guard_etcd(const struct server *s)
 		unsigned tries = 0;
 
 		/* A server that listens need not be ready. */
-		while (!post(s->port, steps[i][0], steps[i][1])) {
+		while (!server_post(s, steps[i][0], steps[i][1], NULL)) {
 			CHECK(++tries < 100);
 			sleep_ms(50);
 		}

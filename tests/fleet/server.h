@@ -44,4 +44,14 @@ void sleep_ms(unsigned ms);
 /* Run a program and wait; its output goes nowhere. The exit code, or -1. */
 int run_program(char *const argv[]);
 
+#define ANSWER_ROOM 512
+
+/*
+ * A request to etcd, as JSON: whether it was answered with 200, and how the answer begins (may be
+ * NULL); and one to Redis: whether it was answered with OK.
+ */
+bool server_post(const struct server *server, const char *path, const char *body,
+		 char answer[ANSWER_ROOM]);
+bool server_tell(const struct server *server, const char *command);
+
 #endif

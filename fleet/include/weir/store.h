@@ -31,7 +31,9 @@
  * -ESTALE:    the session is over. Nothing was written
  * -EIO:       no answer, or none that makes sense. Whether it happened is NOT KNOWN, and it may
  *             still happen: read before anything else
- * -EINVAL, -EACCES, -EMSGSIZE, -ENOSPC, -ENOMEM: it was refused, and nothing was written
+ * -ENOSPC:    the store answers and takes no writes: it has no room, or as its sentence says.
+ *             Nothing was written; what is read, and sessions that are there, go on
+ * -EINVAL, -EACCES, -EMSGSIZE, -ENOMEM: it was refused, and nothing was written
  * weir_store_error() has a sentence for each.
  *
  * Thread safety. Any thread may call any function of an open store at any time; the calls of one
@@ -170,6 +172,14 @@ struct weir_store_config {
 	uint32_t shm_mode; /* 0600; of a file that is made, less the umask */
 	size_t shm_bytes;  /* 4 MiB; for the maker, and for NULL; half of it is for rows */
 	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
+
+	/*
+	 * Of etcd, which takes no more writes once all that was ever written fills its quota: compact
+	 * what is older than this, one of all handles that say so in each interval. It is for the
+	 * whole cluster, so not where others need its old revisions. 0: it is left to etcd
+	 * (--auto-compaction-retention); else from a second to a day.
+	 */
+	weir_dur compact;
 };
 
 #define weir_store_config_init(config) weir_store_config_init_sized((config), sizeof(*(config)))
