@@ -57,7 +57,8 @@ struct weir_region {
 	bool learning;
 	uint64_t tick;
 	weir_time ticked;
-	int failed; /* what there was instead */
+	int failed;   /* what there was instead */
+	bool refused; /* the store below took no tick when it was asked last */
 
 	/* What was written of what is carried, and may come yet. */
 	bool doubtful;
@@ -302,6 +303,7 @@ int region_survey(struct weir_region *r)
 		r->failed = look(r);
 	if (r->failed == 0 && r->view.strange)
 		r->failed = fleet_say(r->fleet, -EPROTO, "The limit below is of another version.");
+	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;
 	r->surveyed = true;
@@ -357,6 +359,10 @@ static int carry(struct weir_region *r)
 	int error;
 
 	r->surveyed = false;
+	/* What cannot be handed out below is not to be kept above. */
+	error = r->refused ? tick(r) : 0;
+	if (error != 0)
+		return error == -ECANCELED ? 0 : error;
 	error = fleet_refresh_own(f);
 	if (error == -ESTALE)
 		error = fleet_refresh_own(f);

@@ -183,8 +183,8 @@ int fleet_make(int argc, char **argv)
 {
 	return command(argc, argv, true,
 		       "Make a limit before anybody joins it. Its members then take it as it is.\v"
-		       "Settings:\n" SETTINGS
-		       "  lease=SECONDS              As its members are configured (15)\n");
+		       "Settings:\n" SETTINGS "\n"
+		       "Without a lease it has one of 15 s.");
 }
 
 int fleet_set(int argc, char **argv)

@@ -128,6 +128,9 @@ static int way_commit(struct weir_store *self, uint64_t session, const struct we
 	}
 	if (is_away(w))
 		return -EIO;
+	for (size_t i = 0; i < write_count && w->to->full; i++)
+		if (writes[i].kind != WEIR_WRITE_ERASE)
+			return -ENOSPC;
 	if (w->manner == LATE) {
 		send_later(w->to, session, checks, check_count, writes, write_count);
 		return -EIO;

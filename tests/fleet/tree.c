@@ -415,6 +415,47 @@ static void above_forgets_carrier_dies(void)
 	grove_end();
 }
 
+/* The store above refuses what is to be written: what is carried goes on, as it is. */
+static void above_full(void)
+{
+	struct place *east;
+
+	plant_two(0);
+	grove_run(120);
+	east = &grove.places[1];
+	grove.places[0].full = true;
+	grove.least = UINT64_MAX;
+	grove_run(5);
+	want_of(east, 10);
+	grove_run(300);
+	want_of(east, 300);
+	grove_run(30);
+	CHECK(place_sum(NULL) == CAPACITY);
+	grove.places[0].full = false;
+	grove_run(150);
+	grove_check_fair(CAPACITY);
+	grove_end();
+}
+
+/* The store below does: nothing more can be carried there, so others have it; and it comes back. */
+static void below_full(void)
+{
+	struct place *east;
+
+	plant_two(0);
+	grove_run(120);
+	east = &grove.places[1];
+	want_of(&grove.places[2], CAPACITY);
+	grove_run(150);
+	east->full = true;
+	grove_run(300);
+	CHECK(place_sum(east) == 0 && place_sum(NULL) == CAPACITY);
+	east->full = false;
+	grove_run(300);
+	grove_check_fair(CAPACITY);
+	grove_end();
+}
+
 static void cut_off(void)
 {
 	grove.leaves[0].way.manner = AWAY;
@@ -614,6 +655,8 @@ int main(int argc, char **argv)
 	cut();
 	below_forgets(false);
 	below_forgets(true);
+	above_full();
+	below_full();
 	above_forgets();
 	above_forgets_carrier_dies();
 	late_claim(CAPACITY);
