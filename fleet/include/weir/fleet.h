@@ -210,7 +210,11 @@ WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
 					     const struct weir_share_config *config,
 					     struct weir_share **share, char *why, size_t why_size);
 
-/* Leave: use nothing of it any more before this is called. NULL is allowed. */
+/*
+ * Leave: use nothing of it any more before this is called. What was held is free at once; where the
+ * store does not answer, with the fleet's next refresh, or with the end of its lease. NULL is
+ * allowed.
+ */
 WEIR_API void weir_share_leave(struct weir_share *share);
 
 /*

@@ -112,7 +112,7 @@ struct weir_store_caps {
 	weir_dur ttl_min; /* no session is granted less */
 	weir_dur late;    /* so much after its time a session may still be there */
 	uint32_t durable; /* 1: as the server is set up now, it keeps what it acknowledges */
-	const char *note; /* a sentence of what it does not keep; "" */
+	const char *note; /* a sentence of what it does not keep, or has no room for; "" */
 };
 
 /* Told of each row; true: go on. */
