@@ -37,14 +37,14 @@ need_programs()
 	command -v curl >/dev/null || skip "curl is missing"
 }
 
-# Runs a command until it succeeds, for a minute at most.
+# Runs a command until it succeeds, for some minutes at most.
 wait_for()
 {
-	tries=600
+	tries=4000
 	until "$@"; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || fail "never came true: $*"
-		sleep 0.1
+		sleep 0.05
 	done
 }
 

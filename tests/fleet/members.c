@@ -28,6 +28,9 @@
 #define MEMBERS  3
 #define CAPACITY 120
 #define EACH     (CAPACITY / MEMBERS)
+
+#define TRIES_MAX 30 /* of what a busy machine may spoil */
+
 /* What a member shows of itself. */
 struct slot {
 	_Atomic uint64_t units, loops;
@@ -172,7 +175,7 @@ static void wait_for(unsigned first, unsigned last, uint64_t each, const char *w
 			all &= load(&slots[i].units) == each;
 		if (all)
 			break;
-		if (tries == 30000) {
+		if (tries == 150000) {
 			fprintf(stderr, "%s: %llu %llu %llu\n", what,
 				(unsigned long long)load(&slots[0].units),
 				(unsigned long long)load(&slots[1].units),
@@ -268,7 +271,7 @@ static void clocks(struct rig *rig)
 		unsigned tries = 0;
 
 		while (!stands(rig, offsets[i])) {
-			CHECK(++tries < 5);
+			CHECK(++tries < TRIES_MAX);
 			wall_set(&rig->wall, "+0");
 			wait_for(0, 2, EACH, "once more");
 		}
@@ -321,7 +324,7 @@ static void set_up_store(struct rig *rig, const char *kind)
 	config.timeout = 500 * WEIR_MS;
 	/* A server that listens need not be ready. */
 	while (weir_store_open(&config, &rig->store, why, sizeof(why)) != 0) {
-		if (++tries == 100) {
+		if (++tries == 1000) {
 			fprintf(stderr, "%s\n", why);
 			abort();
 		}

@@ -126,7 +126,7 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 	char name[32], address[160], why[256];
 
 	weir_store_config_init(&config);
-	config.timeout = 10 * WEIR_S;
+	config.timeout = 60 * WEIR_S;
 	(void)snprintf(name, sizeof(name), "place-%u", p->stores);
 	(void)snprintf(address, sizeof(address), "%s-%u", p->address, p->stores++);
 	if (p->timed)
@@ -137,7 +137,7 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 		config.name = name;
 	/* A server that listens need not be ready. */
 	while (weir_store_open(&config, &store, why, sizeof(why)) != 0) {
-		if (++tries == 50) {
+		if (++tries == 1000) {
 			fprintf(stderr, "%s\n", why);
 			abort();
 		}

@@ -9,15 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../stress/check.h"
 
-#define SKIPPED 77
+#define SKIPPED  77
+#define PORT_MIN 1024
+#define PATIENCE 120000 /* ms, for a server on a busy machine */
 
 void sleep_ms(unsigned ms)
 {
@@ -34,16 +38,60 @@ static struct sockaddr_in loopback(unsigned port)
 	return at;
 }
 
+/* The first port that the system gives to those who ask for any. */
+static unsigned first_of_any(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	unsigned first = 32768;
+
+	if (file == NULL)
+		return first;
+	if (fscanf(file, "%u", &first) != 1 || first <= PORT_MIN)
+		first = 32768;
+	(void)fclose(file);
+	return first;
+}
+
+/*
+ * A name that only one process of the machine can have, for as long as it lives: the other tests
+ * that run at the same time keep off a port while its server is down.
+ */
+static bool reserve(unsigned port)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	(void)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "weir-test-port-%u", port);
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
+		return true;
+	close(fd);
+	return false;
+}
+
+static bool can_be_bound(unsigned port)
+{
+	struct sockaddr_in at = loopback(port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool good = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	close(fd);
+	return good;
+}
+
+/* Not of those that clients are given: one of them might have it when the server comes again. */
 unsigned free_port(void)
 {
-	struct sockaddr_in at = loopback(0);
-	socklen_t size = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const unsigned end = first_of_any();
 
-	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&at, size) == 0);
-	CHECK(getsockname(fd, (struct sockaddr *)&at, &size) == 0);
-	close(fd);
-	return ntohs(at.sin_port);
+	for (;;) {
+		unsigned port;
+
+		CHECK(getrandom(&port, sizeof(port), 0) == (ssize_t)sizeof(port));
+		port = PORT_MIN + port % (end - PORT_MIN);
+		if (can_be_bound(port) && reserve(port))
+			return port;
+	}
 }
 
 static bool answers(unsigned port)
@@ -177,10 +225,10 @@ static bool come_up(struct server *s)
 		spawn_etcd(s);
 	else
 		spawn_redis(s);
-	for (unsigned i = 0; i < 600 && !has_ended(s); i++) {
+	for (unsigned i = 0; i < PATIENCE / 10 && !has_ended(s); i++) {
 		if (answers(s->port))
 			return true;
-		sleep_ms(50);
+		sleep_ms(10);
 	}
 	return false;
 }
@@ -188,7 +236,7 @@ static bool come_up(struct server *s)
 /* Say something, and how it is answered begins; whole: until there is no more of it. */
 static void ask(unsigned port, char text[ANSWER_ROOM], bool whole)
 {
-	const struct timeval patience = {.tv_sec = 10};
+	const struct timeval patience = {.tv_sec = PATIENCE / 1000};
 	struct sockaddr_in at = loopback(port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	size_t size = 0;
@@ -243,7 +291,7 @@ static void guard_etcd(const struct server *s)
 
 		/* A server that listens need not be ready. */
 		while (!server_post(s, steps[i][0], steps[i][1], NULL)) {
-			CHECK(++tries < 100);
+			CHECK(++tries < PATIENCE / 50);
 			sleep_ms(50);
 		}
 	}

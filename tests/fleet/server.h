@@ -36,7 +36,10 @@ void server_resume(const struct server *server);
 /* Kill it, and remove its folder. */
 void server_end(struct server *server);
 
-/* A port of the loopback that was free a moment ago. */
+/*
+ * A port of the loopback that is free, and that no other test is told of while this process lives.
+ * It is none of those that the system gives to clients.
+ */
 unsigned free_port(void);
 
 void sleep_ms(unsigned ms);

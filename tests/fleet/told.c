@@ -118,7 +118,7 @@ static void wait_for(const _Atomic uint64_t *word, uint64_t expected)
 	unsigned tries = 0;
 
 	while (atomic_load(word) != expected) {
-		CHECK(++tries < 20000);
+		CHECK(++tries < 200000);
 		sleep_ms(1);
 	}
 }

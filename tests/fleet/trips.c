@@ -42,8 +42,8 @@ static void check_trip(struct proxy *proxy, struct weir_fleet *fleet, unsigned p
 	atomic_store(&proxy->mode, PROXY_HOLD);
 	CHECK(pthread_create(&thread, NULL, refresh, fleet) == 0);
 	while (atomic_load(&proxy->questions) - before < packets) {
-		CHECK(++tries < 1000);
-		sleep_ms(10);
+		CHECK(++tries < 100000);
+		sleep_ms(1);
 	}
 	atomic_store(&proxy->mode, PROXY_PASS);
 	CHECK(pthread_join(thread, NULL) == 0);
@@ -80,7 +80,7 @@ static void settle(struct weir_fleet *fleet)
 	unsigned tries = 0;
 
 	while (weir_fleet_refresh(fleet) != 0) {
-		CHECK(++tries < 100);
+		CHECK(++tries < 1000);
 		sleep_ms(100);
 	}
 }

@@ -44,25 +44,30 @@ static void remove_root(void)
 
 TestSuite(cpu, .init = make_root, .fini = remove_root);
 
-/* A file below the root, with the folders on its way. */
+/*
+ * A file below the root, with the folders on its way. It is put in place whole: a thread that
+ * measures meanwhile reads the old text or the new one.
+ */
 static void put(const char *name, const char *format, ...)
 {
-	char path[2048];
+	char path[2048], aside[CPU_ROOT_MAX + 8];
 	va_list values;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", root, name);
+	snprintf(aside, sizeof(aside), "%s/.new", root);
 	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
 		*slash = '\0';
 		mkdir(path, 0700);
 		*slash = '/';
 	}
-	file = fopen(path, "w");
-	cr_assert_not_null(file, "%s", path);
+	file = fopen(aside, "w");
+	cr_assert_not_null(file, "%s", aside);
 	va_start(values, format);
 	vfprintf(file, format, values);
 	va_end(values);
 	fclose(file);
+	cr_assert_eq(rename(aside, path), 0, "%s", path);
 }
 
 static void drop(const char *name)

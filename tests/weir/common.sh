@@ -31,14 +31,14 @@ fail()
 	exit 1
 }
 
-# Runs a command until it succeeds, for a minute at most.
+# Runs a command until it succeeds, for some minutes at most.
 wait_for()
 {
-	tries=600
+	tries=6000
 	until "$@"; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || fail "never came true: $*"
-		sleep 0.1
+		sleep 0.03
 	done
 }
 

@@ -11,7 +11,7 @@
  *	drop N			the same, as dropped
  *	calls N			so many calls of a millisecond, one after the other
  *	serve			go on with such calls until the next line
- *	again			leave, remove the name, and make it anew
+ *	again			make another one, give it the name at once, and leave the old one
  *
  * and is answered with "done" when it is.
  */
@@ -114,12 +114,23 @@ static void serve(struct holder *h)
 		call(h);
 }
 
+/* At no time is there nothing of that name. */
 static void make_again(struct holder *h)
 {
-	weir_shm_detach(h->limiter);
-	shm_unlink(h->name);
-	h->held = 0;
+	struct weir_limiter *old = h->limiter;
+	const char *name = h->name;
+	char other[300], from[320], to[320];
+
+	snprintf(other, sizeof(other), "%s-again", name);
+	snprintf(from, sizeof(from), "/dev/shm%s", other);
+	snprintf(to, sizeof(to), "/dev/shm%s", name);
+	h->name = other;
 	join(h);
+	h->name = name;
+	h->held = 0;
+	if (rename(from, to) != 0)
+		die("it cannot be renamed");
+	weir_shm_detach(old);
 }
 
 static void obey(struct holder *h, const char *line)

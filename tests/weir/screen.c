@@ -17,7 +17,7 @@
  *	bold REGEX		as expect, where the match begins in bold
  *	text FILE, svg FILE	write what is on the screen
  *
- * and waits for half a minute at most. The exit status is 1, and the screen is printed, if
+ * and waits for some minutes at most. The exit status is 1, and the screen is printed, if
  * something does not come true.
  */
 #include <locale.h>
@@ -30,7 +30,7 @@
 
 #include "terminal.h"
 
-#define PATIENCE 30
+#define PATIENCE 240 /* s */
 #define ROW_MAX  4096
 
 static void print_screen(FILE *file, const struct terminal *t)

@@ -88,10 +88,11 @@ exited 0
 restored
 END
 
-# One name: its details at once. It goes, and comes back.
+# One name: its details at once. It goes, once it has been seen.
 hold c 5 "$base-c" fixed
 "$screen" 80x24 "$weir" top -i 0.1 "$base-c" 3>&- 4>&- 5>&- <<END &
 expect ^fixed:limit=
+text $work/seen
 absent ^fixed
 expect ^It is gone
 expect No such file
@@ -100,7 +101,7 @@ killed TERM
 restored
 END
 player=$!
-sleep 0.5
+wait_for [ -s "$work/seen" ]
 exec 5>&-
 wait "$c"
 wait $player || complain 'one that goes'
