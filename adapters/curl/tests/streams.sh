@@ -22,7 +22,7 @@ answers()
 tries=20
 until [ $tries = 0 ]; do
 	tries=$((tries - 1))
-	port=$(shuf -n 1 -i 20000-32000)
+	port=$(shuf -n 1 -i 1024-32000)
 	nghttpd --address=127.0.0.1 -d "$work" "$port" "$work/key" "$work/certificate" \
 		>"$work/server.log" 2>&1 &
 	server=$!

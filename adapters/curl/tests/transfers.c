@@ -626,25 +626,40 @@ static void names_origins(void)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* Closed: refused who cannot wait as long, sent at the end who can; and not before. */
+/* Closed for longer than it can wait: refused. */
+static void refuses_while_closed(struct server *server)
+{
+	const uint16_t port = server_port(server);
+	struct weir_curl *guard = make_guard(10, 10);
+	CURL *easy = make_easy(port, "/ok");
+	struct loop loop;
+	CURLcode result;
+
+	CHECK(perform(guard, port, "/status?code=503&retry=600", 0, &result) == 0);
+	CHECK(perform(guard, port, "/ok", 0, &result) == -EBUSY);
+	CHECK(perform(guard, port, "/ok", WEIR_MS, &result) == -EBUSY);
+	loop_open(&loop, guard, false);
+	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == -EBUSY);
+	curl_easy_cleanup(easy);
+	loop_close(&loop);
+	check_idle(guard);
+	CHECK(weir_curl_destroy(guard) == 0);
+}
+
+/* Sent at the end of the time for which it is closed, and not before. */
 static void obeys_retry_after(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(10, 10);
-	struct weir_curl_call call = patient();
+	const struct weir_curl_call call = patient();
 	struct loop loop;
 	CURLcode result;
 	weir_time closed;
-	CURL *easy;
 
+	loop_open(&loop, guard, false);
 	closed = weir_now();
 	CHECK(perform(guard, port, "/status?code=503&retry=1", 0, &result) == 0);
-	CHECK(perform(guard, port, "/ok", 0, &result) == -EBUSY);
-	CHECK(perform(guard, port, "/ok", WEIR_MS, &result) == -EBUSY);
-	loop_open(&loop, guard, false);
-	easy = make_easy(port, "/ok");
-	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == -EBUSY);
-	CHECK(weir_curl_multi_add(loop.multi, easy, &call) == 0);
+	CHECK(weir_curl_multi_add(loop.multi, make_easy(port, "/ok"), &call) == 0);
 	CHECK(loop_run(&loop, 9, told_well) == 1);
 	CHECK(weir_now() - closed >= WEIR_S);
 	closed = weir_now();
@@ -817,6 +832,7 @@ int main(void)
 	refuses_to_recurse_in_outcome(server);
 	counts_redirects_where_they_began(server);
 	names_origins();
+	refuses_while_closed(server);
 	obeys_retry_after(server);
 	reopens_by_a_success(server);
 	leaves_out_connecting(server);

@@ -78,7 +78,7 @@ fi
 
 serves_status()
 {
-	curl -s -f -m 10 -o /dev/null "$url/weir"
+	curl -s -f -m 100 -o /dev/null "$url/weir"
 }
 
 # start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Another may have taken the port meanwhile.
@@ -141,7 +141,7 @@ no_complaints()
 # stat_of NAME [ZONE]: a number of a zone
 stat_of()
 {
-	curl -s -m 10 "$url/weir?format=json" | sed 's/{"name":/\n&/g' | sed 's/"partitions":.*//' |
+	curl -s -m 100 "$url/weir?format=json" | sed 's/{"name":/\n&/g' | sed 's/"partitions":.*//' |
 		grep "\"name\":\"${2:-main}\"" | grep -o "\"$1\":[^,}]*" | cut -d: -f2
 }
 
@@ -157,7 +157,7 @@ is_idle()
 
 status_of()
 {
-	curl -s -m 60 -o /dev/null -w '%{http_code}' "$@"
+	curl -s -m 250 -o /dev/null -w '%{http_code}' "$@"
 }
 
 # logged PATTERN: some line of the access log has it

@@ -33,17 +33,18 @@ hang_up()
 	local before
 
 	before=$(stat_of cancelled)
-	for i in $(seq 20); do
-		curl -s -m 0.$((i % 3))5 -o /dev/null "$url/patient/hang" &
-	done
-	wait_for has_more cancelled "$before"
+	wait_for some_hang_up "$before"
 	wait_for is_idle
 	balances
 }
 
-has_more()
+# some_hang_up CANCELLED: until there are more than that
+some_hang_up()
 {
-	[ "$(stat_of "$1")" -gt "$2" ]
+	for i in $(seq 20); do
+		curl -s -m 0.$((i % 3))5 -o /dev/null "$url/patient/hang" &
+	done
+	[ "$(stat_of cancelled)" -gt "$1" ]
 }
 
 # All that was admitted has ended in one way.
@@ -82,7 +83,7 @@ end_with_slow_client()
 # The permit is the upstream's, not the slow client's.
 release_with_upstream()
 {
-	curl -s -m 60 --limit-rate 200k -o /dev/null "$url/upstream/big" &
+	curl -s -m 250 --limit-rate 100k -o /dev/null "$url/upstream/big" &
 	slow=$!
 	wait_for stat_is succeeded 1 upstream
 	is_idle upstream || fail "the permit is not back"
@@ -131,12 +132,12 @@ detach_upgraded()
 
 detach_long()
 {
-	curl -s -m 60 -o /dev/null "$url/detach/hang" &
+	curl -s -m 250 -o /dev/null "$url/detach/hang" &
 	long=$!
 	wait_for stat_is detached 2 detach
 	kill "$long"
 	wait_for is_idle detach
-	[ "$(status_of "$url/detach/x")" = 200 ] || fail "not served"
+	[ "$(status_of "$url/detach/short/x")" = 200 ] || fail "not served"
 	stat_is detached 2 detach || fail "a short one is detached"
 	[ "$(status_of "$url/stream/x?ms=1")" = 200 ] || fail "not served"
 	stat_is detached 3 detach || fail "not detached by its variable"
@@ -160,13 +161,13 @@ upstream origin { server $upstream; }
 server {
 	listen 127.0.0.1:PORT;
 	root $work/html;
-	proxy_read_timeout 1s;
 	client_max_body_size 10;
 	location /weir { weir_status_page; }
 	location /main/ { weir zone=main; proxy_pass http://origin/; }
+	location /main/hang { weir zone=main; proxy_read_timeout 300ms; proxy_pass http://origin/hang; }
 	location /main/large { weir zone=main; error_page 404 =413 /large; }
 	location /large { return 413; }
-	location /patient/ { weir zone=main; proxy_read_timeout 60s; proxy_pass http://origin/; }
+	location /patient/ { weir zone=main; proxy_read_timeout 250s; proxy_pass http://origin/; }
 	location /own/ {
 		weir zone=main;
 		weir_outcome 404 dropped;
@@ -182,9 +183,10 @@ server {
 		proxy_http_version 1.1;
 		proxy_set_header Connection upgrade;
 		proxy_set_header Upgrade websocket;
-		proxy_read_timeout 60s;
+		proxy_read_timeout 250s;
 		proxy_pass http://origin/;
 	}
+	location /detach/short/ { weir zone=detach; weir_detach after=60s; proxy_pass http://origin/; }
 	location /attached/ {
 		weir zone=detach;
 		weir_detach off;

@@ -2,7 +2,8 @@
  * An upstream for tests: an HTTP server that can do so much at once, and misbehaves as told.
  *
  *	origin [--capacity N] [--time MS]	prints its port, and serves until it is killed
- *	origin --port				prints a port that is free now, and ends
+ *	origin --port				prints a port that is free now, and ends: none
+ *						of those that the system gives to clients
  *
  * /anything[?ms=MS]	200, after that time in one of its N places
  * /status/503		that status, at once
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +38,31 @@ enum {
 static sem_t places;
 static unsigned time_ms;
 static atomic_uint now_busy, most_busy;
+
+static int bind_port(unsigned port)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+				       .sin_port = htons((uint16_t)port),
+				       .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int error = bind(fd, (const struct sockaddr *)&at, sizeof(at));
+
+	close(fd);
+	return error;
+}
+
+/* A client might have any of the others when nginx begins again. */
+static unsigned free_port(void)
+{
+	unsigned port;
+
+	do {
+		if (getrandom(&port, sizeof(port), 0) != (ssize_t)sizeof(port))
+			exit(1);
+		port = 1024 + port % (32768 - 1024);
+	} while (bind_port(port) != 0);
+	return port;
+}
 
 static int listen_anywhere(unsigned *port)
 {
@@ -218,13 +245,14 @@ static void accept_all(int listener)
 int main(int argc, char **argv)
 {
 	unsigned capacity = 1000, port;
-	const int listener = listen_anywhere(&port);
+	int listener;
 
+	if (argc == 2 && strcmp(argv[1], "--port") == 0)
+		return printf("%u\n", free_port()) > 0 ? 0 : 1;
+	listener = listen_anywhere(&port);
 	printf("%u\n", port);
 	fflush(stdout);
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--port") == 0)
-			return 0;
 		if (i + 1 < argc && strcmp(argv[i], "--capacity") == 0)
 			capacity = (unsigned)atoi(argv[++i]);
 		else if (i + 1 < argc && strcmp(argv[i], "--time") == 0)

@@ -80,17 +80,23 @@ has_an_end()
 	let_go
 }
 
+# On a busy machine they may all leave before they wait: then others come.
+some_leave()
+{
+	for _ in 1 2 3 4; do
+		curl -s -m 0.2 -o /dev/null "$url/long/x"
+	done
+	logged '^/long/x 499 WAITING zone=main'
+}
+
 # Who leaves the queue is forgotten: before a permit comes, and as it comes.
 may_leave()
 {
 	local i
 
 	hold
-	for i in 1 2 3 4; do
-		curl -s -m 0.2 -o /dev/null "$url/long/x"
-	done
+	wait_for some_leave
 	wait_for stat_is waiting 0
-	wait_for logged '^/long/x 499 WAITING zone=main'
 	let_go
 	for i in $(seq 40); do
 		curl -s -m 0.0$((i % 10))5 -o /dev/null "$url/main/x?ms=20" &
@@ -115,8 +121,9 @@ streams_may_wait()
 	wait_for logged '^/main/short/stream 503 EXPIRED zone=main'
 	let_go
 	wait "$streams"
-	logged '^/long/d 200 WAITED zone=main' && logged '^/long/e 200 WAITED zone=main' ||
-		fail "a refused stream took others with it"
+	# A refused stream takes no others with it.
+	wait_for logged '^/long/d 200 WAITED zone=main'
+	wait_for logged '^/long/e 200 WAITED zone=main'
 	stat_is double_released 0 || fail "a permit was given back twice"
 }
 
@@ -143,7 +150,13 @@ delays_refusals()
 	curl -s -m 0.1 -o /dev/null "$url/late/x?class=slow"
 	kill "$holder"
 	wait_for is_idle late
-	! curl -s "$url/weir?format=json" | grep -q '"delayed":[^0]' || fail "one is delayed for ever"
+	wait_for none_is_delayed
+}
+
+none_is_delayed()
+{
+	curl -s -m 100 "$url/weir?format=json" >"$work/page"
+	grep -q '"delayed":0' "$work/page" && ! grep -q '"delayed":[^0]' "$work/page"
 }
 
 start_origin
