@@ -46,12 +46,24 @@ static void *client(void *arg)
 	return NULL;
 }
 
-static struct weir_snapshot report(const char *when)
+static struct weir_snapshot look(void)
 {
 	struct weir_snapshot s;
 
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);
+	return s;
+}
+
+/* Half a second; and more of them on a busy machine, until calls are too many. */
+static struct weir_snapshot watch(const char *when, bool in_earnest)
+{
+	struct weir_snapshot s;
+
+	do {
+		nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
+		s = look();
+	} while ((in_earnest ? s.rejected : s.would_reject) == 0);
 	printf("%s: limit %u, in flight %u and %u beside it, admitted %llu, rejected %llu, "
 	       "would have rejected %llu\n",
 	       when, s.limit, s.inflight, s.passing, (unsigned long long)s.admitted,
@@ -76,11 +88,9 @@ int main(void)
 		if (pthread_create(&thread[i], NULL, client, NULL) != 0)
 			return EXIT_FAILURE;
 
-	nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
-	shadow = report("in shadow mode");
+	shadow = watch("in shadow mode", false);
 	weir_shadow_set(limiter, false);
-	nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
-	earnest = report("in earnest");
+	earnest = watch("in earnest", true);
 
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
