@@ -127,9 +127,21 @@ static uint64_t cancelled(const struct weir_limiter *limiter)
 	return now.cancelled;
 }
 
+/* A permit is back before it is counted how its call has ended. */
+static bool is_settled(const struct weir_limiter *limiter)
+{
+	struct weir_snapshot now;
+
+	weir_snapshot_init(&now);
+	weir_snapshot_take(limiter, &now);
+	return now.inflight == 0 && now.admitted == now.succeeded + now.ignored + now.dropped +
+							    now.timed_out + now.cancelled +
+							    now.failed;
+}
+
 static void wait_idle(const struct weir_limiter *limiter)
 {
-	while (weir_inflight(limiter) > 0)
+	while (!is_settled(limiter))
 		usleep(1000);
 }
 

@@ -10,18 +10,23 @@ need_programs "$httpd"
 # parallel COUNT: so many reports, eight at a time; their status codes, one a line
 parallel()
 {
-	curl -s --no-progress-meter -m 60 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
+	curl -s --no-progress-meter -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
 		"$url/report?shop=[1-$1]"
 }
 
 stat_of()
 {
-	curl -s -m 10 "$url/stats" | sed -n "s/^$1 //p"
+	curl -s -m 250 "$url/stats" | sed -n "s/^$1 //p"
 }
 
 nothing_in_flight()
 {
 	[ "$(stat_of inflight)" = 0 ]
+}
+
+has_succeeded_once()
+{
+	[ "$(stat_of succeeded)" = 1 ]
 }
 
 serves()
@@ -32,7 +37,7 @@ serves()
 	[ "$(curl -s -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
 	[ "$(curl -s -o /dev/null -w '%{http_code}' -d x "$url/report")" = 405 ] || fail "no 405"
 	wait_for nothing_in_flight
-	[ "$(stat_of succeeded)" = 1 ] || fail "one success expected"
+	wait_for has_succeeded_once
 	wait_for grep -q '^[0-9]' "$work/stats.tsv"
 	stop
 	awk -F '\t' 'NF != 10 { exit 1 }' "$work/stats.tsv" || fail "ragged statistics"
@@ -53,7 +58,7 @@ refuses()
 	[ "$(stat_of rejected)" -gt 0 ] || fail "refusals are not counted"
 
 	# Compete for the one permit until somebody has seen the whole refusal.
-	curl -s --no-progress-meter -m 60 -Z --parallel-immediate --parallel-max 8 -o /dev/null \
+	curl -s --no-progress-meter -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null \
 		"$url/report?shop=[1-1000000]" >/dev/null 2>&1 &
 	busy=$!
 	pids="$pids $busy"
@@ -65,7 +70,7 @@ refuses()
 
 refused_with_advice()
 {
-	curl -s -m 10 -D "$work/headers" -o /dev/null "$url/report"
+	curl -s -m 250 -D "$work/headers" -o /dev/null "$url/report"
 	grep -q '^HTTP/1.1 503' "$work/headers" && grep -qi '^Retry-After: 1' "$work/headers"
 }
 
@@ -78,12 +83,18 @@ survives_clients_that_leave()
 		i=$((i + 1))
 	done
 	wait_for nothing_in_flight
-	curl -s "$url/stats" >"$work/stats"
+	wait_for balances
+	stop
+}
+
+# A permit is back before it is counted how its call has ended.
+balances()
+{
+	curl -s -m 100 "$url/stats" >"$work/stats"
 	awk '{ n[$1] = $2 } END {
 		ended = n["succeeded"] + n["ignored"] + n["dropped"] + n["cancelled"]
 		exit n["admitted"] != ended || n["double_released"]
-	}' "$work/stats" || fail "the books do not balance: $(tr '\n' ' ' <"$work/stats")"
-	stop
+	}' "$work/stats"
 }
 
 lets_wait()
@@ -99,7 +110,7 @@ lets_wait()
 ends_under_load()
 {
 	start "$httpd" --rows 200000 --limit "$@"
-	curl -s --no-progress-meter -m 60 -Z --parallel-max 8 -o /dev/null "$url/report?shop=[1-5000]" 2>/dev/null &
+	curl -s --no-progress-meter -m 250 -Z --parallel-max 8 -o /dev/null "$url/report?shop=[1-5000]" 2>/dev/null &
 	pids="$pids $!"
 	wait_for some_admitted
 	stop

@@ -25,7 +25,7 @@ refused()
 # answers STATUS TEXT RECORDS: to these, the database
 answers()
 {
-	status=$(printf "$3" | curl -s -m 10 -D "$work/headers" -o "$work/answer" -w '%{http_code}' \
+	status=$(printf "$3" | curl -s -m 250 -D "$work/headers" -o "$work/answer" -w '%{http_code}' \
 		--data-binary @- "$url/records?from=test")
 	[ "$status $(cat "$work/answer")" = "$1 $2" ] ||
 		fail "$status $(cat "$work/answer"), not $1 $2, to $3"
@@ -39,9 +39,9 @@ answers 200 'committed 1' 'A1 one\n'
 for text in 'C1 of no type\n' 'A no number\n' 'A1\n' 'A1 fine\nnot fine\n' 'A1 x\0y\n' '\n'; do
 	answers 400 "$([ "$text" != 'A1 x\0y\n' ] || echo no text)" "$text"
 done
-[ "$(curl -s -m 10 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
-[ "$(curl -s -m 10 "$url/count" | tr '\n' ' ')" = 'records 2 duplicates 1 sends 4 refused 1 ' ] ||
-	fail "it counts otherwise: $(curl -s -m 10 "$url/count")"
+[ "$(curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
+[ "$(curl -s -m 250 "$url/count" | tr '\n' ' ')" = 'records 2 duplicates 1 sends 4 refused 1 ' ] ||
+	fail "it counts otherwise: $(curl -s -m 250 "$url/count")"
 kill -TERM "$server"
 wait "$server" || fail "exit code $? after SIGTERM"
 

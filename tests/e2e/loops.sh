@@ -20,7 +20,7 @@ load()
 }
 
 start "$example"
-[ "$(curl -s -m 10 "$url/")" = "done" ] || fail "it does not answer"
+[ "$(curl -s -m 250 "$url/")" = "done" ] || fail "it does not answer"
 load 8 80
 [ "$served" -gt 0 ] || fail "nobody was served"
 load 400 1600

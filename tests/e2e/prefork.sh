@@ -61,8 +61,8 @@ of()
 
 start "$prefork" --workers 4 --name "$name" --limit fixed:limit=6 --rows 20000
 wait_for all_there
-[ "$(curl -s -m 10 "$url/report" | grep -c '^product')" = 10 ] || fail "no report of ten products"
-[ "$(curl -s -m 10 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
+[ "$(curl -s -m 250 "$url/report" | grep -c '^product')" = 10 ] || fail "no report of ten products"
+[ "$(curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
 
 # Without deaths nobody is lost.
 wrk -t 2 -c 24 -d 1 --timeout 30 "$url/report" >"$work/wrk.log"
@@ -96,7 +96,7 @@ lost=$(($(of 'read') + $(of 'write')))
 [ "$(of 'Non-2xx or 3xx responses:')" -gt 0 ] || fail "nobody was refused"
 
 # What the limiter says of itself, and what the workers have seen together.
-curl -s -m 10 -o /dev/null -w '%{http_code}' "$url/report?class=batch" | grep -q 200 ||
+curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/report?class=batch" | grep -q 200 ||
 	fail "a batch call is refused at idle"
 wait_for nothing_in_flight
 "$weir" stat --json "$name" >"$work/json"

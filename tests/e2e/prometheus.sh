@@ -33,7 +33,7 @@ start_scraper()
 # asked QUERY VALUE: Prometheus knows one series of that, with that value
 asked()
 {
-	curl -s -m 10 -G --data-urlencode "query=$1" \
+	curl -s -m 250 -G --data-urlencode "query=$1" \
 		"http://127.0.0.1:$scraper_port/api/v1/query" >"$work/answer"
 	[ "$(grep -o '"value":\[' "$work/answer" | wc -l)" = 1 ] &&
 		grep -q "\"value\":\[[0-9.]*,\"$2\"\]" "$work/answer"
@@ -42,17 +42,17 @@ asked()
 # told METRIC TEXT: it is in what Prometheus knows about the metric
 told()
 {
-	curl -s -m 10 "http://127.0.0.1:$scraper_port/api/v1/metadata?metric=$1" |
+	curl -s -m 250 "http://127.0.0.1:$scraper_port/api/v1/metadata?metric=$1" |
 		grep -qF "$2" || fail "not known of $1: $2"
 }
 
 start "$httpd" --rows 1000 --limit fixed:limit=7
 for i in 1 2 3; do
-	curl -s -m 10 -o /dev/null "$url/report" || fail "no report $i"
+	curl -s -m 250 -o /dev/null "$url/report" || fail "no report $i"
 done
 
 # Who does not ask for OpenMetrics gets the older text.
-curl -s -m 10 -D "$work/headers" -o "$work/plain" "$url/metrics"
+curl -s -m 250 -D "$work/headers" -o "$work/plain" "$url/metrics"
 grep -qi '^content-type: text/plain; version=0.0.4' "$work/headers" || fail "wrong content type"
 grep -q '^# TYPE weir_calls_total counter$' "$work/plain" || fail "not the Prometheus text"
 promtool check metrics <"$work/plain" || fail "promtool does not like it"

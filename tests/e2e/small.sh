@@ -15,7 +15,7 @@ pids="$pids $holder"
 # shellcheck disable=SC2016
 start sh -c 'exec "$1" <"$2"' sh "$handler" "$work/input"
 
-[ "$(curl -s -m 10 "$url/")" = "done" ] || fail "the handler does not answer"
+[ "$(curl -s -m 250 "$url/")" = "done" ] || fail "the handler does not answer"
 "$outbound" "$port" 5 >"$work/outbound.log" || fail "outbound calls failed"
 [ "$(grep -c '^answered$' "$work/outbound.log")" = 5 ] || fail "five answers expected"
 grep -q '^in flight 0$' "$work/outbound.log" || fail "an outbound call leaked"

@@ -11,7 +11,7 @@ gets()
 	local type=$1
 
 	shift
-	curl -s -m 10 -D "$work/headers" -o "$work/page" "$@"
+	curl -s -m 250 -D "$work/headers" -o "$work/page" "$@"
 	grep -qi "^Content-Type: $type" "$work/headers" || fail "$*: $(cat "$work/headers")"
 	grep -qi '^Cache-Control: no-store' "$work/headers" || fail "it may be cached"
 }
@@ -32,6 +32,7 @@ for _ in 1 2 3; do
 	status_of "$url/x" >"$work/code"
 done
 [ "$(status_of "$url/busy")" = 200 ] || fail "not served under a limit that watches processors"
+wait_for stat_is succeeded 3
 wait_for is_idle
 wait_for is_idle busy
 

@@ -26,7 +26,7 @@ front=$("$origin" --port)
 start_nginx ''
 [ "$(cat "$work/marks")" = 3 ] || fail "three lines to change expected"
 app=http://127.0.0.1:$front
-[ "$(curl -s -m 10 "$app/x")" = ok ] || fail "not served"
+[ "$(curl -s -m 250 "$app/x")" = ok ] || fail "not served"
 
 wrk -t 1 -c 64 -d 600 --timeout 10 "$app/x" >"$work/wrk.txt" 2>&1 &
 load=$!

@@ -8,7 +8,7 @@ set -u
 # A request that does not end is in flight.
 hold()
 {
-	curl -s -m 60 -o /dev/null "$url/main/hang" &
+	curl -s -m 250 -o /dev/null "$url/main/hang" &
 	holder=$!
 	wait_for stat_is inflight 1
 }
@@ -22,7 +22,7 @@ let_go()
 # All that can wait are served, whichever worker's release makes room.
 serves_all()
 {
-	curl -s -m 60 -Z --parallel-immediate --parallel-max 32 -o /dev/null \
+	curl -s -m 250 -Z --parallel-immediate --parallel-max 32 -o /dev/null \
 		-w '%{http_code}\n' "$url/main/x?ms=10&n=[1-32]" >"$work/codes" 2>/dev/null
 	[ "$(grep -c 200 "$work/codes")" = 32 ] || fail "not all were served: $(sort "$work/codes" | uniq -c)"
 	wait_for logged '^/main/x 200 WAITED zone=main .* waited=0\.[0-9]*[1-9]'
@@ -38,7 +38,7 @@ is_told_by_others()
 
 	for i in $(seq 12); do
 		hold
-		curl -s -m 60 -o /dev/null -w '%{http_code}' "$url/long/x" >"$work/code" &
+		curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/long/x" >"$work/code" &
 		waiter=$!
 		wait_for stat_is waiting 1
 		kill "$holder"
@@ -63,7 +63,7 @@ has_an_end()
 	hold
 	waiters=''
 	for _ in 1 2 3; do
-		curl -s -m 60 -o /dev/null "$url/tiny/x" &
+		curl -s -m 250 -o /dev/null "$url/tiny/x" &
 		waiters="$waiters $!"
 	done
 	[ "$(status_of "$url/free")" = 404 ] || fail "waiters hold up the others"
@@ -73,7 +73,7 @@ has_an_end()
 	wait_for is_idle
 	hold
 	for _ in $(seq 32); do
-		curl -s -m 60 -o /dev/null "$url/long/x" &
+		curl -s -m 250 -o /dev/null "$url/long/x" &
 	done
 	wait_for stat_is waiting 32
 	[ "$(status_of "$url/long/x")" = 503 ] || fail "the queue has no end"
@@ -130,9 +130,9 @@ streams_may_wait()
 # A partition may wait for its share although what is kept for others lapses without a release.
 notices_what_lapses()
 {
-	curl -s -m 60 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
+	curl -s -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
 		"$url/parts/x?class=a&ms=50&n=[1-8]" >"$work/codes" 2>/dev/null
-	curl -s -m 60 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
+	curl -s -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
 		"$url/parts/x?class=b&ms=50&n=[1-8]" >>"$work/codes" 2>/dev/null
 	[ "$(grep -c 200 "$work/codes")" = 16 ] || fail "not all were served: $(sort "$work/codes" | uniq -c)"
 	wait_for is_idle parts
@@ -141,10 +141,10 @@ notices_what_lapses()
 # A refusal that is held up, and one whose client does not stay for it.
 delays_refusals()
 {
-	curl -s -m 60 -o /dev/null "$url/late/hang?class=slow" &
+	curl -s -m 250 -o /dev/null "$url/late/hang?class=slow" &
 	holder=$!
 	wait_for stat_is inflight 1 late
-	curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url/late/x?class=slow" >"$work/code"
+	curl -s -m 250 -o /dev/null -w '%{http_code} %{time_total}' "$url/late/x?class=slow" >"$work/code"
 	[ "$(cut -d' ' -f1 "$work/code")" = 503 ] || fail "not refused: $(cat "$work/code")"
 	[ "$(cut -d' ' -f2 "$work/code" | tr -d .)" -ge 0299000 ] || fail "too soon: $(cat "$work/code")"
 	curl -s -m 0.1 -o /dev/null "$url/late/x?class=slow"
