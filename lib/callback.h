@@ -2,8 +2,8 @@
  * Callbacks of waiters. They lie with the handle, one for each slot of the queue, since a pointer
  * is of one process.
  *
- * In a shared limiter the word of a slot may say anything: whoever can write to the block can say
- * that a slot is this process's, and granted. So a callback has a word of its own, which no other
+ * In a shared limiter the word of a slot may say anything: a process that can write to the block can
+ * say that a slot is this process's, and granted. So a callback has a word of its own, which no other
  * process sees, and that word decides. It is set for one use of the slot, known by its stamp; it
  * runs at most once; and it is over when the waiter is, whatever the block says.
  *

@@ -58,7 +58,7 @@ static bool find_path(const char *name, char path[PATH_ROOM])
 	return true;
 }
 
-/* Who may not open a file is told whose it is: that of another user may have taken the name. */
+/* A sentence that says whose the file is: another user may have taken the name. */
 static int refuse_file(const char *path, const char *name, int error, char *why, size_t why_size)
 {
 	struct stat file;

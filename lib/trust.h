@@ -16,10 +16,10 @@ struct trust {
 	bool group;     /* any owner will do whose file is of this process's group */
 };
 
-/* What a caller trusts who would make the file with that mode. */
+/* What is trusted by a caller that would make the file with that mode. */
 struct trust trust_of_mode(uint32_t owner, mode_t mode);
 
-/* What a caller trusts who only looks on. */
+/* What is trusted by a caller that only looks on. */
 struct trust trust_to_look(uint32_t owner);
 
 /*

@@ -145,8 +145,8 @@ static int reap(const struct wanted *wanted, struct weir_limiter *limiter,
 }
 
 /*
- * It has left by the time it tells: who reads that may end it by a closed pipe. Whoever can write to
- * a limiter that was named, the operator has named it.
+ * The limiter is left before anything is printed: a closed pipe would end the program at its seat. One
+ * that was named may belong to any user, as the operator has named it.
  */
 static int reap_named(const struct wanted *wanted, const struct name *named)
 {

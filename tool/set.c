@@ -279,7 +279,7 @@ int command_set(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
 	choice.asked = wanted.words;
 	r = names_find(&names, &choice, why, sizeof(why));
-	/* The operator has named it, whoever can write to it. */
+	/* The operator has named it, so it may belong to any user. */
 	if (r == 0)
 		r = weir_shm_open_of(names.at[0].text, names.at[0].owner, 0666, NULL, 0, &limiter,
 				     why, sizeof(why));

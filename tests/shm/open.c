@@ -421,7 +421,7 @@ static void roots(void)
 
 	CHECK(open_it(0644) == 0);
 	run(open_as_a_stranger);
-	/* The lock of a user who may only read is in nobody's way. */
+	/* The lock of a user who may only read holds up no other process. */
 	CHECK(pipe(locked) == 0);
 	child = start(lock_as_a_stranger);
 	CHECK(read(locked[0], &byte, 1) == 1);
