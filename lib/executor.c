@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cancel.h"
-
 #define THREADS_MAX 256
 #define IDLE        (10 * WEIR_S)
 #define NAME        "weir"
@@ -89,11 +87,11 @@ static int wait_for_room(struct weir_executor *e, const struct task *task, weir_
 
 static int submit(struct weir_executor *e, const struct task *task, const weir_time *deadline)
 {
-	int cancel, r;
+	int cancel_state, r;
 
 	if (task->run == NULL)
 		return -EINVAL;
-	cancel = cancel_hold();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&e->lock);
 	r = accept_task(e, task);
 	if (r == -EAGAIN && deadline != NULL)
@@ -103,7 +101,7 @@ static int submit(struct weir_executor *e, const struct task *task, const weir_t
 	else if (r != 0)
 		e->stats.refused++;
 	pthread_mutex_unlock(&e->lock);
-	cancel_release(cancel);
+	pthread_setcancelstate(cancel_state, NULL);
 	return r;
 }
 
@@ -130,9 +128,9 @@ static void turn_away(struct weir_executor *e)
 
 int weir_executor_drain(struct weir_executor *e, weir_time deadline)
 {
-	const int cancel = cancel_hold();
-	int r = 0;
+	int cancel_state, r = 0;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&e->lock);
 	if (in_task(e)) {
 		r = -EDEADLK;
@@ -144,7 +142,7 @@ int weir_executor_drain(struct weir_executor *e, weir_time deadline)
 			r = 0;
 	}
 	pthread_mutex_unlock(&e->lock);
-	cancel_release(cancel);
+	pthread_setcancelstate(cancel_state, NULL);
 	return r;
 }
 
@@ -152,10 +150,11 @@ size_t weir_executor_discard(struct weir_executor *e,
 			     void (*given)(void *context, weir_task_fn *run, void *arg),
 			     void *context)
 {
-	const int cancel = cancel_hold();
 	struct task task;
 	size_t n = 0;
+	int cancel_state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&e->lock);
 	turn_away(e);
 	for (; pop(e, &task); n++) {
@@ -169,7 +168,7 @@ size_t weir_executor_discard(struct weir_executor *e,
 	sem_post(&e->bell);
 	tell_if_quiet(e);
 	pthread_mutex_unlock(&e->lock);
-	cancel_release(cancel);
+	pthread_setcancelstate(cancel_state, NULL);
 	return n;
 }
 
@@ -190,16 +189,16 @@ static void stop_threads(struct weir_executor *e)
 
 int weir_executor_destroy(struct weir_executor *e)
 {
-	int cancel, r;
+	int cancel_state, r;
 
 	if (e == NULL)
 		return 0;
 	r = weir_executor_drain(e, WEIR_FOREVER);
 	if (r != 0)
 		return r;
-	cancel = cancel_hold();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	stop_threads(e);
-	cancel_release(cancel);
+	pthread_setcancelstate(cancel_state, NULL);
 	weir_limiter_destroy(e->own);
 	pthread_attr_destroy(&e->attr);
 	pthread_cond_destroy(&e->settled);
