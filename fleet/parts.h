@@ -13,8 +13,8 @@
  *
  * word   written by                                        order    pairs with
  * -----  ------------------------------------------------  -------  ------------------------------
- * until  the holder of the lock owning: store              release  weir_parts_fence: acquire, before
- *                                                                   the clock and fence
+ * until  the holder of the lock owning: store              release  weir_parts_fence: acquire, and
+ *                                                                   then the clock and fence
  * end    the same                                          release  the same
  * fence  the same                                          relaxed  until and end carry it
  * leave  weir_parts_release and a refresh: the fence; the  relaxed  nothing: a mark, of that fence
