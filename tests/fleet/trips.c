@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 
 	CHECK(argc == 2);
 	packets = strcmp(argv[1], "etcd") == 0 ? 2 : 1;
-	server_start(&server, packets == 2 ? SERVER_ETCD : SERVER_REDIS);
+	server_start(&server, packets == 2 ? SERVER_ETCD : SERVER_REDIS_DURABLE);
 	proxy_start(&proxy, server.port);
 	(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", argv[1], proxy.port);
 	with_limits(&proxy, address, packets);
