@@ -72,7 +72,7 @@ int parts_leave(struct weir_parts *p)
 
 int parts_leave_all(struct weir_fleet *f)
 {
-	struct weir_parts **at = &f->left;
+	struct weir_parts **at = &f->parts_left;
 
 	while (*at != NULL) {
 		struct weir_parts *p = *at;
@@ -92,10 +92,10 @@ int parts_leave_all(struct weir_fleet *f)
 
 void parts_forget_left(struct weir_fleet *f)
 {
-	while (f->left != NULL) {
-		struct weir_parts *p = f->left;
+	while (f->parts_left != NULL) {
+		struct weir_parts *p = f->parts_left;
 
-		f->left = p->next;
+		f->parts_left = p->next;
 		parts_free(p);
 	}
 }
@@ -135,8 +135,8 @@ void weir_parts_close(struct weir_parts *p)
 	if (f->session == 0 || parts_leave(p) == 1) {
 		parts_free(p);
 	} else {
-		p->next = f->left;
-		f->left = p;
+		p->next = f->parts_left;
+		f->parts_left = p;
 	}
 	pthread_mutex_unlock(&f->lock);
 }

@@ -126,10 +126,10 @@ struct weir_fleet {
 
 	struct weir_share *shares;
 	unsigned count;
-	struct weir_share *left;    /* those whose rows may still be there */
-	struct weir_region *region; /* whose way to the store above this is; or NULL */
-	struct weir_parts *parts;   /* parts.h; the list is of lock and owning */
-	struct weir_parts *left;    /* closed, and their rows may be there yet */
+	struct weir_share *left;       /* those whose rows may still be there */
+	struct weir_region *region;    /* whose way to the store above this is; or NULL */
+	struct weir_parts *parts;      /* parts.h; the list is of lock and owning */
+	struct weir_parts *parts_left; /* closed, and their rows may be there yet */
 	unsigned parts_count;
 
 	/* Taken after lock, and never held while the fleet asks the store (parts_own.c). */

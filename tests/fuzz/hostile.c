@@ -20,21 +20,6 @@
 #include "lib/memory.h"
 #include "lib/shm.h"
 
-/*
- * What is not forged. Callbacks: a slot's words by which a process takes it that a waiter of its own
- * is to be told. Waits: words that say that a process, which lives, is at something that others
- * wait for. Pointers: those in the head. Where the library bears these too, they may be 0.
- */
-#ifndef SPARE_CALLBACKS
-#define SPARE_CALLBACKS 1
-#endif
-#ifndef SPARE_WAITS
-#define SPARE_WAITS 1
-#endif
-#ifndef SPARE_POINTERS
-#define SPARE_POINTERS 1
-#endif
-
 #define MEMBERS   3
 #define OPS_MAX   200
 #define GUARD     ((size_t)64 << 20)
@@ -174,32 +159,9 @@ static size_t regions_of(const struct stage *s, struct region *r)
 
 #define REGIONS 20
 
-static bool is_in(const void *at, const volatile void *word, size_t size)
+static void forge(const void *at, uint8_t byte)
 {
-	return (uintptr_t)at - (uintptr_t)word < size;
-}
-
-static bool is_spared(const struct stage *s, const void *at)
-{
-	const struct weir_limiter *l = s->map;
-	const struct queueing *q = &l->queueing;
-	const struct room *room = l->admission.room;
-	const size_t slot = ((uintptr_t)at - (uintptr_t)q->slots) / sizeof(struct slot);
-
-	if (SPARE_WAITS && (is_in(at, &room->retuning, sizeof(room->retuning)) ||
-			    is_in(at, &room->setting, sizeof(room->setting)) ||
-			    is_in(at, &l->sampling.sampler->due, sizeof(uint64_t)) ||
-			    is_in(at, &l->leasing.audit->reaper, sizeof(uint64_t))))
-		return true;
-	return SPARE_CALLBACKS && slot < q->config.slots &&
-	       (is_in(at, &q->slots[slot].state, sizeof(uint64_t)) ||
-		is_in(at, &q->slots[slot].tells, sizeof(q->slots[slot].tells)));
-}
-
-static void forge(const struct stage *s, const void *at, uint8_t byte)
-{
-	if (!is_spared(s, at))
-		*(volatile uint8_t *)(uintptr_t)at = byte;
+	*(volatile uint8_t *)(uintptr_t)at = byte;
 }
 
 static void forge_bytes(const struct stage *s, uint64_t which, uint64_t where, const uint8_t *bytes,
@@ -213,7 +175,7 @@ static void forge_bytes(const struct stage *s, uint64_t which, uint64_t where, c
 		return;
 	where %= in->size;
 	for (size_t i = 0; i < size && where + i < in->size; i++)
-		forge(s, (const char *)in->at + where + i, bytes[i]);
+		forge((const char *)in->at + where + i, bytes[i]);
 }
 
 static uint64_t draw(uint64_t *state)
@@ -243,7 +205,7 @@ static void *forge_meanwhile(void *arg)
 		if (in->size == 0)
 			continue;
 		for (size_t i = 0; i < 1 + (which >> 40) % 8; i++)
-			forge(s, (const char *)in->at + ((value >> 3) + i) % in->size,
+			forge((const char *)in->at + ((value >> 3) + i) % in->size,
 			      (uint8_t)(bytes >> i * 8));
 	}
 	return NULL;
@@ -253,15 +215,8 @@ static void *forge_meanwhile(void *arg)
 static void put_head_right(const struct stage *s)
 {
 	struct shm_head *head = s->block;
-	struct shm_constants *c = &head->constants;
+	const struct shm_constants *c = &head->constants;
 
-	if (SPARE_POINTERS) {
-		c->settings.ops = NULL;
-		c->settings.clock = NULL;
-		c->settings.random = NULL;
-		c->settings.cpu = NULL;
-		c->settings.observer = (struct weir_observer){.window = NULL};
-	}
 	head->check = memory_hash(MEMORY_HASH_BEGIN, c, sizeof(*c));
 	atomic_store(&head->ready, SHM_READY);
 }
