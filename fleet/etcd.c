@@ -482,6 +482,8 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 	r = etcd_link_open(setup, e->why, &e->link);
 	if (r == 0)
 		r = etcd_know(e);
+	if (r == 0)
+		etcd_space_step(e, e->seen);
 	if (r == 0 || (r == -EIO && setup->config->lazy != 0)) {
 		*store = &e->store;
 		return 0;

@@ -108,7 +108,7 @@ static const struct weir_store_ops fresh_ops = {
 	.close = fresh_close,
 };
 
-static struct weir_store *believe(struct weir_store *inner, const char *file)
+struct weir_store *place_believe(struct weir_store *inner, const char *file)
 {
 	struct fresh *f = calloc(1, sizeof(*f));
 
@@ -143,5 +143,5 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 		}
 		sleep_ms(100);
 	}
-	return p->timed ? store : believe(store, p->remote ? "" : address + 4);
+	return p->timed ? store : place_believe(store, p->remote ? "" : address + 4);
 }

@@ -27,4 +27,10 @@ void place_end(struct place *place);
 /* A store with nothing in it; with a clock where that can be. */
 struct weir_store *place_open(struct place *place, const struct weir_clock *clock);
 
+/*
+ * A store that is known to have forgotten no lease, so that no member waits for old ones to end. It
+ * is closed with that one, and the file of that name ("": there is none) is removed with it.
+ */
+struct weir_store *place_believe(struct weir_store *store, const char *file);
+
 #endif

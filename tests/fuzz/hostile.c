@@ -293,6 +293,9 @@ static void remember(struct stage *s, struct weir_limiter *l)
 	struct weir_limiter *own;
 	int size = weir_memory_save(l, memory, sizeof(memory));
 
+	/* By the block, a process that lives has the window, and does not let go of it. */
+	if (size == -EAGAIN)
+		return;
 	must(size > 0);
 	must(weir_limiter_create(&s->config, &own) == 0);
 	(void)!weir_memory_load(own, memory, (size_t)size, 0, NULL, 0);

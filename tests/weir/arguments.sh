@@ -67,7 +67,7 @@ fleet_arguments()
 	one_line 64 'A limit and a member are needed' fleet drain a
 	one_line 64 'there is no such setting' fleet set a colour=red
 	one_line 64 'is not SETTING=VALUE' fleet set a capacity
-	one_line 64 'a lease is what members are configured with' fleet set a lease=3
+	one_line 64 'it is a number of seconds from 0.02 to 3600' fleet set a lease=0
 	one_line 64 'it is a number of seconds from 0.02 to 3600' fleet make a capacity=1 lease=0
 	one_line 64 'it is fair, proportional, static or none' fleet set a allotment=unfair
 	for capacity in '' -1 1.5 x 9007199254740993 99999999999999999999; do
