@@ -69,6 +69,9 @@ static weir_dur pace_of(const struct weir_fleet *f)
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->longest < f->lease && s->longest / 3 < pace)
 			pace = s->longest / 3;
+	for (const struct weir_parts *p = f->parts; p != NULL; p = p->next)
+		if (p->longest < f->lease && p->longest / 3 < pace)
+			pace = p->longest / 3;
 	return pace;
 }
 

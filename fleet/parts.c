@@ -315,6 +315,7 @@ static struct weir_parts *make(struct weir_fleet *f, const struct weir_parts_con
 	p->config.name = p->name;
 	(void)snprintf(p->kind_key, sizeof(p->kind_key), "%s/parts", p->name);
 	p->lease = f->lease;
+	p->longest = WEIR_FOREVER;
 	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&p->part[i].end, WEIR_FOREVER);
 	pthread_mutex_init(&p->checkpoints, NULL);

@@ -52,6 +52,8 @@ struct weir_parts {
 	bool joined;        /* its rows may be there */
 	unsigned refreshes; /* since then */
 	weir_dur lease;     /* the longest that a member may have, as far as known */
+	weir_dur longest;   /* that one of this member's may be, by the store; WEIR_FOREVER */
+	weir_time latest;   /* end of a lease, of that, since the last reading; WEIR_FOREVER */
 	bool hasty;         /* of owning: something has ended, and its row is to go */
 	_Atomic uint64_t until, want;
 	pthread_mutex_t checkpoints; /* one at a time */
@@ -88,8 +90,8 @@ int parts_leave_all(struct weir_fleet *fleet);
 /* Those that are closed are forgotten: their rows are gone, or will be. */
 void parts_forget_left(struct weir_fleet *fleet);
 
-/* The lease goes on to that time. */
-void parts_keep(struct weir_parts *parts, weir_time until);
+/* The lease goes on with the session's, as far as the store allows. */
+void parts_keep(struct weir_parts *parts);
 
 /* The lease is over: everything is lost. */
 void parts_drop(struct weir_parts *parts);

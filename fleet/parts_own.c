@@ -21,9 +21,11 @@
  * - A row that is made late, by a commit of which nothing was heard, is owned only by the session
  *   that it is bound to, once that has read it.
  * - A store that may have forgotten rows says since when it has not (weir_view.proven). As long as
- *   that is less than the longest lease, a member goes on with what it owns, and takes nothing: not
- *   a part without a row, and not by a row of its own that it does not own a part by already, as
- *   that may be one that came back.
+ *   that is less than the longest lease and weir_fleet_config.learning, a member goes on with what
+ *   it owns, and takes nothing: not a part without a row, and not by a row of its own that it does
+ *   not own a part by already, as that may be one that came back. Such a store has forgotten, too,
+ *   how long leases were: so none is longer than learning, counted from before the question by which
+ *   the store was last read.
  *
  * Who asks for a part waits. What bounds that is the owner's doing: from the reading on by which it
  * has seen the wish, it has handover, by its own clock, and then the part is not its any more. If it
@@ -171,8 +173,10 @@ void parts_drop(struct weir_parts *p)
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
-void parts_keep(struct weir_parts *p, weir_time until)
+void parts_keep(struct weir_parts *p)
 {
+	const weir_time until = p->fleet->deadline < p->latest ? p->fleet->deadline : p->latest;
+
 	pthread_mutex_lock(&p->fleet->owning);
 	set_until(p, until);
 	hasten(p->fleet, until);

@@ -147,14 +147,20 @@ static void note_wishes(struct weir_parts *p)
 	}
 }
 
-/* Since it knows what it knows, every lease that it may have forgotten has ended, or has not. */
-static void note_proof(struct weir_parts *p, weir_dur proven)
+/*
+ * Whether every lease that the store may have forgotten has ended. Where it can forget, it forgets
+ * as well how long leases were: so no member has a longer one than all learn for.
+ */
+static void note_proof(struct weir_parts *p, weir_time asked, weir_dur proven)
 {
 	const weir_dur lease = p->kind_version != 0 ? p->kind.lease * WEIR_MS : 0;
+	const weir_dur learning = p->fleet->learning;
 
 	if (lease > p->lease)
 		p->lease = lease;
-	p->learning = proven < p->lease;
+	p->learning = proven < (p->lease > learning ? p->lease : learning);
+	p->longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
+	p->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
 }
 
 int parts_read(struct weir_parts *p, bool keep)
@@ -163,6 +169,7 @@ int parts_read(struct weir_parts *p, bool keep)
 	struct reading reading = {.parts = p};
 	char prefix[KINDS][PART_KEY_SIZE];
 	const char *prefixes[KINDS];
+	const weir_time asked = fleet_now(p->fleet);
 	struct weir_view view;
 	int r;
 
@@ -178,6 +185,6 @@ int parts_read(struct weir_parts *p, bool keep)
 	if (p->count > 0)
 		qsort(p->members, p->count, sizeof(p->members[0]), by_number);
 	note_wishes(p);
-	note_proof(p, view.proven);
+	note_proof(p, asked, view.proven);
 	return 0;
 }

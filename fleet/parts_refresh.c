@@ -331,7 +331,7 @@ static int round_of(struct weir_parts *p, uint32_t room)
 
 	/* Of nonsense nobody takes anything. */
 	if (r == -EPROTO && p->joined)
-		parts_keep(p, p->fleet->deadline);
+		parts_keep(p);
 	if (r != 0)
 		return r;
 	if (p->kind_version != 0 && !fits(p) && p->count + p->rows > 0)
@@ -341,7 +341,7 @@ static int round_of(struct weir_parts *p, uint32_t room)
 		return r == 0 ? 1 : r;
 	}
 	p->joined = true;
-	parts_keep(p, p->fleet->deadline);
+	parts_keep(p);
 	notice(p);
 	return act(p, room);
 }

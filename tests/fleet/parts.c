@@ -712,6 +712,31 @@ static void unproven(void)
 	end();
 }
 
+/* A store that forgets has forgotten how long leases were, too. */
+static void leases_forgotten(void)
+{
+	begin();
+	w.proven = w.now - 600 * WEIR_S;
+	w.lease = 30 * WEIR_S;
+	w.refresh = 10 * WEIR_S;
+	enter(0, WEIR_PARTS_GREEDY);
+	world_run(&w, 40 * WEIR_S);
+	for (unsigned i = 0; i < 60; i++) {
+		world_run(&w, WEIR_S);
+		CHECK(owned(0) == PARTS);
+	}
+	w.actors[0].manner = UNREACHABLE;
+	world_forget(&w, w.now);
+	w.lease = 3 * WEIR_S;
+	w.refresh = WEIR_S;
+	enter(1, WEIR_PARTS_GREEDY);
+	world_run(&w, 14 * WEIR_S);
+	CHECK(owned(1) == 0);
+	world_run(&w, 6 * WEIR_S);
+	CHECK(owned(0) == 0 && owned(1) == PARTS);
+	end();
+}
+
 static void refused(unsigned member, const char *why)
 {
 	char text[256];
@@ -863,6 +888,7 @@ int main(int argc, char **argv)
 	store_lost();
 	blind();
 	unproven();
+	leases_forgotten();
 	rough();
 	capacities();
 	competition();
