@@ -313,13 +313,40 @@ static int make_file(struct memory *m, int fd, size_t bytes, const char *name, c
  * The block of the file; made, where there is none, where its maker died in the middle, or where
  * it is of another run of the machine.
  */
+/*
+ * Any user can put a file under the name. It is used if its owner is trusted, and if no others can
+ * write to it than the mode says that this process would let write to its own.
+ */
+static int check_owner(const struct memory *m, const struct stat *file, const char *name, char *why)
+{
+	const mode_t others = file->st_mode & (S_IWGRP | S_IWOTH) & ~m->mode;
+	const bool any = (m->mode & S_IWOTH) != 0;
+	const bool group = (m->mode & S_IWGRP) != 0 && file->st_gid == getegid();
+
+	if (!S_ISREG(file->st_mode))
+		return store_say(-EPROTO, why, "%s: this is no regular file.", name);
+	if (file->st_uid != geteuid() && file->st_uid != 0 && !any && !group)
+		return store_say(-EPERM, why,
+				 "%s: it belongs to user %u, who is not trusted: see shm_mode.",
+				 name, (unsigned)file->st_uid);
+	if (others != 0 && !any)
+		return store_say(-EPERM, why,
+				 "%s: users who are not trusted can write to it: see shm_mode.",
+				 name);
+	return 0;
+}
+
 static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const char *name,
 		    char *why)
 {
 	struct stat file;
+	int r;
 
 	if (fstat(fd, &file) != 0)
 		return store_say(-errno, why, "%s: cannot be looked at.", name);
+	r = check_owner(m, &file, name, why);
+	if (r != 0)
+		return r;
 	m->size = (size_t)file.st_size;
 	if (m->size > 0 && (m->block = map(fd, m->size)) == NULL)
 		return store_say(-errno, why, "%s: cannot be mapped.", name);

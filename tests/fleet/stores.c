@@ -7,10 +7,12 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -447,6 +449,42 @@ static void refusals(void)
 	CHECK(weir_store_open(&config, &store, NULL, 0) == -EINVAL);
 }
 
+static int open_shm(const struct rig *rig, uint32_t mode, char why[256])
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+	int r;
+
+	config.address = rig->direct;
+	config.shm_mode = mode;
+	r = weir_store_open(&config, &store, why, 256);
+	weir_store_close(store);
+	return r;
+}
+
+/* A file under the name that another user has put there, or can write to. */
+static void untrusted(const struct rig *rig)
+{
+	const int fd = shm_open(rig->direct + 4, O_RDWR | O_CLOEXEC, 0);
+	char why[256];
+
+	CHECK(fd >= 0 && open_shm(rig, 0, why) == 0);
+	CHECK(fchmod(fd, 0622) == 0);
+	CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "not trusted") != NULL);
+	CHECK(open_shm(rig, 0660, why) == -EPERM);
+	CHECK(open_shm(rig, 0666, why) == 0);
+	CHECK(fchmod(fd, 0600) == 0);
+	if (geteuid() == 0) {
+		CHECK(fchown(fd, 65534, 65534) == 0);
+		CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "65534") != NULL);
+		CHECK(open_shm(rig, 0660, why) == -EPERM);
+		CHECK(open_shm(rig, 0666, why) == 0);
+		CHECK(fchown(fd, 0, 0) == 0);
+	}
+	CHECK(open_shm(rig, 0, why) == 0);
+	CHECK(close(fd) == 0);
+}
+
 /* Nobody listens; nobody answers. */
 static void unreachable(struct rig *rig)
 {
@@ -742,6 +780,8 @@ static void tear_down(struct rig *rig)
 /* What every store does. */
 static void do_all(struct rig *rig)
 {
+	if (strcmp(rig->kind, "shm") == 0)
+		untrusted(rig);
 	rows(rig);
 	batches(rig);
 	everything(rig);

@@ -169,7 +169,13 @@ struct weir_store_config {
 	const char *tls_cert; /* this client's certificate; NULL: none */
 	const char *tls_key;  /* and its key */
 
-	uint32_t shm_mode; /* 0600; of a file that is made, less the umask */
+	/*
+	 * Of the file of shared memory, if it is made, less the umask: 0600. It says whom this process
+	 * trusts, too. A file that is there is opened if its owner is the effective user or root, or
+	 * with 0020 its group is the effective one, or with 0002 in any case; and if no others can
+	 * write to it than these. -EPERM otherwise.
+	 */
+	uint32_t shm_mode;
 	size_t shm_bytes;  /* 4 MiB; for the maker, and for NULL; half of it is for rows */
 	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
 
