@@ -176,7 +176,7 @@ struct weir_store_config {
 	 * write to it than these. -EPERM otherwise.
 	 */
 	uint32_t shm_mode;
-	size_t shm_bytes;  /* 4 MiB; for the maker, and for NULL; half of it is for rows */
+	size_t shm_bytes; /* 4 MiB; for the maker, and for NULL; half of it is for rows */
 	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
 
 	/*
