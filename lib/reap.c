@@ -236,9 +236,13 @@ static uint32_t held_of(const struct weir_limiter *l, uint16_t part)
 	return sum;
 }
 
+/*
+ * Below zero, too: what was taken for lost, and was a call's that came back for it. Nothing is
+ * admitted until that is put right.
+ */
 static int64_t missing(struct gate *gate, uint32_t held)
 {
-	return (int64_t)gate_inflight(gate_read_acquire(gate)) - held;
+	return (int64_t)(int32_t)gate_taken(gate_read_acquire(gate)) - held;
 }
 
 /* What a look shows. */

@@ -46,6 +46,12 @@ struct scene {
 
 static struct weir_token held[LIMIT];
 
+static struct {
+	void *block;
+	size_t size;
+	struct weir_limiter *auditor;
+} shared;
+
 static void cap_at(struct weir_limiter *own, uint32_t most)
 {
 	CHECK(weir_limit_cap(own, most) == 0);
@@ -141,7 +147,77 @@ static void passed_or_waited(const struct actor *a)
 		CHECK(a->answer == -ETIMEDOUT);
 }
 
+/* A process dies with a permit, so that permits which no process holds are looked for. */
+static void open_and_die(struct weir_limiter *own)
+{
+	struct weir_limiter *limiter;
+	struct weir_token token;
+	const pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (child == 0) {
+		CHECK(weir_shm_attach(shared.block, shared.size, NULL, &limiter, NULL, 0) == 0);
+		CHECK(weir_try_acquire(limiter, &token) == 0);
+		CHECK(raise(SIGKILL) == 0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+	open_it(own);
+}
+
+/* As often, and for as long, as a look for lost permits lasts. */
+static void reap_for_seconds(struct weir_limiter *own)
+{
+	static weir_time later;
+
+	if (later < weir_now())
+		later = weir_now();
+	for (unsigned i = 0; i < 8; i++) {
+		later += WEIR_S;
+		CHECK(weir_shm_reap_at(own, later, NULL) == 0);
+	}
+}
+
+/* What the one has, and its lease does not show yet, is taken for lost. */
+static void audit_and_close(struct weir_limiter *own)
+{
+	reap_for_seconds(own);
+	close_it(own);
+	shared.auditor = own;
+}
+
+/* It is noticed that it was not lost. */
+static void audited(const struct actor *a)
+{
+	refused_or_whole(a);
+	reap_for_seconds(shared.auditor);
+}
+
+static void open_and_try(struct weir_limiter *own)
+{
+	const struct weir_call call = {.partition = weir_partition_find(own, "live"),
+				       .cost = LIMIT};
+	struct weir_token token;
+
+	open_it(own);
+	CHECK(weir_try_acquire_for(own, &call, &token) == 0 && token.cost == LIMIT);
+	weir_release(own, &token, WEIR_SUCCESS);
+}
+
 static const struct scene scenes[] = {
+	{.name = "try while lost permits are looked for",
+	 .before = open_and_die,
+	 .act = acquire_dear,
+	 .meanwhile = audit_and_close,
+	 .check = audited,
+	 .after = open_and_try},
+	{.name = "try while lost permits are looked for, parted",
+	 .partitions = 2,
+	 .before = open_and_die,
+	 .act = acquire_dear,
+	 .meanwhile = audit_and_close,
+	 .check = audited,
+	 .after = open_and_try},
 	{.name = "try while it is closed",
 	 .before = open_it,
 	 .act = acquire_dear,
@@ -360,6 +436,8 @@ static void play(const struct scene *scene, unsigned stride)
 	CHECK(size > 0);
 	block = share(size);
 	CHECK(weir_shm_init(block, size, &config, MEMBERS, NULL, 0) == 0);
+	shared.block = block;
+	shared.size = size;
 	CHECK(weir_shm_attach(block, size, &config, &own, NULL, 0) == 0);
 	while (change_after(scene, steps, block, size, a, own))
 		steps += stride;
