@@ -55,7 +55,7 @@ static struct weir_snapshot look(void)
 	return s;
 }
 
-/* Half a second; and more of them on a busy machine, until calls are too many. */
+/* Half a second; on a busy machine several of them, until there are too many calls. */
 static struct weir_snapshot watch(const char *when, bool in_earnest)
 {
 	struct weir_snapshot s;

@@ -143,7 +143,9 @@ static uint32_t most_of(const struct standing *s)
 	return s->least + (s->extra > 0);
 }
 
-/* What it has asked for, and has been given up, comes first, as far as it is due it yet. */
+/*
+ * Parts that it has asked for, and that were given up, come first, as far as it is still due them.
+ */
 static void take_wishes(const struct standing *s, struct moves *m)
 {
 	const struct balance *b = s->b;
@@ -159,8 +161,8 @@ static void take_wishes(const struct standing *s, struct moves *m)
 }
 
 /*
- * Wishes that have not been granted: they stand as long as the owner has too many, and this one has
- * not, with what it takes. How many do.
+ * The number of wishes that have not been granted and still stand: those whose owner has too many,
+ * while this member, with what it takes, has not.
  */
 static uint32_t review(const struct standing *s, struct moves *m)
 {

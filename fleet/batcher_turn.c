@@ -335,7 +335,7 @@ weir_time weir_batcher_turn(struct weir_batcher *b)
 	audit_if_due(b, &t);
 	want_if_due(b, &t);
 	pthread_mutex_unlock(&b->lock);
-	/* What is not told yet is in nobody else's hands. */
+	/* No other thread has what has not been reported yet. */
 	cancel = cancel_hold();
 	tell_all(b, &t);
 	cancel_release(cancel);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-/* What it returns is for cancel_release(). */
+/* Its result is for cancel_release(). */
 static inline int cancel_hold(void)
 {
 	int before;

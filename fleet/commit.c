@@ -51,7 +51,7 @@ static void write_member(struct writing *w, const struct weir_share *s)
 	write_row(w, s->own_key, WEIR_WRITE_BIND, text, member_print(&record, text));
 }
 
-/* Whoever comes back under another number is drained as before, unless it is undrained meanwhile. */
+/* A member that comes back under another number stays drained, unless it is undrained meanwhile. */
 static void move_drain(struct writing *w, const struct weir_share *s)
 {
 	const uint64_t version = drains_version(&s->view.drains, s->last_id);
@@ -81,8 +81,9 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 }
 
 /*
- * Its own row is checked whatever is written: whoever has lost it has nothing to say. Where the row
- * itself is written, it is as it was read: what it said before does not come back.
+ * The member's own row is checked whatever is written: a member that has lost its row may write
+ * nothing. Where the row itself is written, it must be as it was read, so that what it said before
+ * does not come back.
  */
 static int write_share(struct writing *w, struct weir_share *s)
 {

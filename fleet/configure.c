@@ -112,8 +112,8 @@ static struct weir_check as_read(const char *key, uint64_t version)
 }
 
 /*
- * Its ledger, what a region has carried for it, and what is drained of it, too; all as it was read,
- * so that nothing is removed of a limit that somebody has joined meanwhile.
+ * Also its ledger, what a region has carried for it, and its drained members. All must be as it was
+ * read, so that nothing is removed of a limit that a member has joined meanwhile.
  */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {

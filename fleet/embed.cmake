@@ -1,5 +1,5 @@
 # cmake -D IN=FILE.lua -D OUT=FILE.c -P embed.cmake: the text of the file without its lines of
-# comment, as redis_script. Byte by byte: compilers need not take a string as long as that.
+# comment, as redis_script. Byte by byte, as compilers need not accept a string of that length.
 file(READ "${IN}" text)
 string(REGEX REPLACE "(^|\n)--[^\n]*" "\\1" text "${text}")
 string(REGEX REPLACE "\n\n+" "\n" text "${text}")

@@ -3,10 +3,10 @@
  * versions, and its leases our sessions.
  *
  * A session has a row of its own, so that a transaction can tell whether it lives. etcd keeps what
- * it has acknowledged, and an answer to a reading is no older than the question. It may keep a lease
- * longer than it said, after a change of leaders; never shorter. Whether it is still the store that
- * it was is checked by every transaction (etcd_life.c): what has been decided by what another one
- * had said is not written, and a session of another one is over.
+ * it has acknowledged, and an answer to a reading is no older than the question. It may keep a
+ * lease longer than it said, after a change of leaders; never shorter. Every transaction checks
+ * whether it is still the same store (etcd_life.c): a commit that was based on a reading of another
+ * store is not written, and a session of another store is over.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define TRANSACT "/v3/kv/txn"
 #define KEEP     "/v3/lease/keepalive"
 
-/* A transaction, whose three parts it takes. 0: it answered, and *answer is to be freed. */
+/* Send a transaction; takes its three parts. 0: etcd answered, and the caller frees *answer. */
 static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *failure,
 		    bool harmless, uint64_t *version, json_t **answer)
 {
@@ -39,7 +39,7 @@ static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *fa
 	return r;
 }
 
-/* That it is this store still; and that the session lives, which is of this store. */
+/* Checks that it is still this store, and that the session, which is of this store, lives. */
 static json_t *living(const struct etcd *e, uint64_t session)
 {
 	char key[32];
@@ -50,7 +50,7 @@ static json_t *living(const struct etcd *e, uint64_t session)
 	return etcd_is_text(e, key, e->identity);
 }
 
-/* What is asked where that, or another check, has failed. */
+/* What is read if that check, or another, has failed. */
 static json_t *asking_why(const struct etcd *e, uint64_t session)
 {
 	char key[32];
@@ -117,7 +117,7 @@ static int etcd_end(struct weir_store *self, uint64_t session)
 	return r == -ESTALE ? 0 : r;
 }
 
-/* Its row, if this is still the store. -EAGAIN: it is not. */
+/* Make its row, if this is still the store. -EAGAIN: it is not. */
 static int write_session(struct etcd *e, uint64_t session)
 {
 	json_t *answer, *put;
@@ -144,7 +144,7 @@ static int try_begin(struct etcd *e, weir_dur ttl, uint64_t *session, weir_dur *
 	if (r != 0)
 		return r;
 	if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
-		return store_say(-EIO, e->why, "There is no chance to draw from.");
+		return store_say(-EIO, e->why, "There are no random numbers: getrandom() failed.");
 	*session = (*session >> 1) | 1;
 	r = grant(e, *session, ttl, granted);
 	if (r == 0)
@@ -207,7 +207,7 @@ static json_t *write_of(const struct etcd *e, const struct weir_write *w, uint64
 	return etcd_put(e, w->key, w->value, w->size, w->kind == WEIR_WRITE_BIND ? session : 0);
 }
 
-/* What has been decided by what another store had said, is not written to this one. */
+/* A commit that was based on a reading of another store is not written to this one. */
 static int know_unchanged(struct etcd *e, uint64_t session)
 {
 	char before[IDENTITY_SIZE];
@@ -343,7 +343,9 @@ static json_t *ranges(const struct etcd *e, const char *const *prefixes, size_t 
 	return ranges;
 }
 
-/* What is read, if it is of this store, and of who has a session in it, if that is said. */
+/*
+ * What is read, if it is of this store, and, if a session is named, of the store of that session.
+ */
 static int show_read(struct etcd *e, const json_t *answer, uint64_t session, size_t count,
 		     weir_row_fn *row, void *arg, struct weir_view *view)
 {
@@ -372,7 +374,7 @@ static int try_read(struct etcd *e, const char *const *prefixes, size_t count, w
 	return r;
 }
 
-/* Nothing has been shown where it is not this store any more: so it can be asked once more. */
+/* If it is no longer this store, nothing has been shown, so it can be asked once more. */
 static int etcd_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		     weir_row_fn *row, void *arg, struct weir_view *view)
 {

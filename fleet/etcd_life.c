@@ -1,26 +1,26 @@
 /*
  * Which store an etcd cluster has: whether it is the one that it was.
  *
- * A cluster that has lost its data, and is started again as it was the first time, has the id that
- * it had, and counts from 1 again. So the store has an identity of its own, a row with a number that
- * was drawn when it began. Every transaction checks that row, or that of a session, which is of the
- * same identity: so nothing is written to a store that is not the one that was asked.
+ * A cluster that has lost its data, and is started again as it was the first time, has the same id
+ * as before, and counts from 1 again. So the store has an identity of its own, a row with a number
+ * that was drawn when it began. Every transaction checks that row, or that of a session, which is
+ * of the same identity. So nothing is written to a store other than the one that it was meant for.
  *
  * A new identity begins where there is none: the data is gone, or never was. It begins too where
  * the row is as it was, but the cluster is another one or its revision is below what has been seen:
- * a snapshot was restored. It ends all sessions, and nothing that was granted before is counted
- * again; whoever holds something claims it anew.
+ * a snapshot was restored. It ends all sessions, and nothing that was granted before counts any
+ * longer; a member that holds something claims it anew.
  *
  * A version is a revision above a base, which is in the row. The base is chosen so that the first
  * version is not below the microseconds of a wall clock, and above all that its maker has seen. No
- * cluster commits a million times a second for long, so versions rise from one identity to the
- * next, as long as no wall clock goes back; and for a process that has seen them, whatever clocks
- * do. They stay below 2^53 for two centuries yet.
+ * cluster commits a million times a second for long. So versions rise from one identity to the next
+ * as long as no wall clock goes back, and for a process that has seen them, whatever clocks do.
+ * They stay below 2^53 for two more centuries.
  *
- * etcd has no clock to be asked. How long the store has been there is counted by those who use it,
- * each from when it first saw it, and is written down beside a commit, each time it has doubled: so
- * a process that comes later need not begin at nothing. A member grows by a commit once it has
- * waited for long enough, so it has been written down by then.
+ * etcd has no clock that can be read. The processes that use the store count how long it has been
+ * there, each from when it first saw it. They write the time down beside a commit each time it has
+ * doubled, so a process that comes later need not begin at zero. A member grows by a commit once it
+ * has waited for long enough, so the time has been written down by then.
  */
 
 #include <errno.h>
@@ -37,9 +37,9 @@
 #define HEAD      "weir-store 1 "
 #define ATTEMPTS  4
 #define AGE_LEAST WEIR_S
-#define AGE_MOST  (UINT64_C(172800) * WEIR_S) /* twice the longest lease; and what is read of it */
+#define AGE_MOST  (UINT64_C(172800) * WEIR_S) /* twice the longest lease; no more is believed */
 
-/* The store, as it is found. */
+/* The store as it is found. */
 struct found {
 	bool there;
 	char identity[IDENTITY_SIZE];
@@ -65,7 +65,7 @@ static int read_header(struct etcd *e, const json_t *answer, uint64_t *cluster, 
 	return 0;
 }
 
-/* HEAD, what was drawn, and the base. */
+/* HEAD, the number that was drawn, and the base. */
 static bool read_identity(struct found *f)
 {
 	const size_t head = strlen(HEAD);
@@ -134,7 +134,7 @@ static void adopt(struct etcd *e, const struct found *f)
 	e->aged = ns_of(CLOCK_BOOTTIME);
 }
 
-/* One that nobody has had. */
+/* An identity that no store has had. */
 static bool draw(const struct etcd *e, struct found *f)
 {
 	const uint64_t now = ns_of(CLOCK_REALTIME) / WEIR_US;
@@ -150,7 +150,7 @@ static bool draw(const struct etcd *e, struct found *f)
 	return true;
 }
 
-/* In place of what was found, if that is still there. -EAGAIN: it is not. */
+/* Put it in place of what was found, if that is still there. -EAGAIN: it is not. */
 static int make(struct etcd *e, struct found *f)
 {
 	json_t *compare, *success, *answer;
@@ -160,7 +160,7 @@ static int make(struct etcd *e, struct found *f)
 					    : etcd_is_absent(e, STORE_KEY));
 	if (!draw(e, f)) {
 		json_decref(compare);
-		return store_say(-EIO, e->why, "There is no chance to draw from.");
+		return store_say(-EIO, e->why, "There are no random numbers: getrandom() failed.");
 	}
 	success = json_pack("[o, o, o]",
 			    etcd_put(e, STORE_KEY, f->identity, strlen(f->identity), 0),

@@ -32,7 +32,7 @@ int etcd_ask_both(struct etcd_link *link, const char *const *paths, json_t *cons
 /* A whole number, which is text in this JSON, and left out where it is 0. False: it is none. */
 bool etcd_number(const json_t *object, const char *name, uint64_t *number);
 
-/* The store's sentence: kept over questions whose failures are none of its calls'. */
+/* The store's sentence, kept over questions whose failures are not those of a call of the store. */
 void etcd_link_save(const struct etcd_link *link, char sentence[WHY_SIZE]);
 void etcd_link_restore(struct etcd_link *link, const char sentence[WHY_SIZE]);
 

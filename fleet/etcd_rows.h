@@ -4,7 +4,7 @@
  * Keys are NAME/KEY. Four kinds of rows are its own, and begin with a second /:
  *
  * NAME//store    which incarnation of the store this is, and what its versions begin at
- * NAME//age      how long that has been the store, in milliseconds, as far as anybody has seen
+ * NAME//age      how long that has been the store, in milliseconds, as far as any process has seen
  * NAME//compact  counts the turns of those that compact the cluster
  * NAME//s/ID     a session, bound to its lease; it says of which incarnation it is
  */
@@ -38,7 +38,7 @@ struct etcd {
 	struct etcd_space space;
 };
 
-/* What becomes text of JSON; NULL: no memory. */
+/* Values as JSON text; NULL: no memory. */
 json_t *etcd_bytes(const void *bytes, size_t size);
 json_t *etcd_key(const struct etcd *e, const char *key);
 json_t *etcd_end_of(const struct etcd *e, const char *prefix); /* after all keys of the prefix */
@@ -55,44 +55,46 @@ json_t *etcd_erase(const struct etcd *e, const char *key);
 json_t *etcd_erase_all(const struct etcd *e, const char *prefix);
 json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix);
 
-/* One of the three, each a list that is taken away, or NULL. */
+/* The three parts of a transaction; each is a list, which is taken over, or NULL. */
 json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure);
 
 bool etcd_has_succeeded(const json_t *answer);
 
-/* The range that a transaction was answered with, in that place; NULL: none. */
+/* The range in that place of a transaction's answer; NULL: there is none. */
 const json_t *etcd_response(const json_t *answer, size_t place);
 
-/* The one row's value of a range, as text. False: there is no row, or it is no such text. */
+/* The value of the only row of a range, as text. False: there is no row, or it is not text. */
 bool etcd_value(const json_t *range, char *text, size_t size);
 
 /*
- * Know which store it is: 0, and it is known; or as it failed. Makes one where there is none, or
- * where what is there is not all that there was.
+ * Find out which store it is. 0: it is known; or the error. A new one is made where there is none,
+ * or where the one that is there has lost something.
  */
 int etcd_know(struct etcd *e);
 
 /*
- * Whose answer a transaction's is, and of which version. -EIO: it is that of a store which has lost
- * something; nothing of it is to be believed.
+ * Which store has answered a transaction, and at which version. -EIO: it is a store that has lost
+ * something; nothing in the answer may be believed.
  */
 int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version);
 
-/* A transaction failed, and this range is its store's row: whether that is the one that is known. */
+/*
+ * Whether this range, the store's row in the answer to a failed transaction, is of the known store.
+ */
 bool etcd_is_known(struct etcd *e, const json_t *range);
 
 /* How long it has been the store, and has lost nothing. */
 weir_dur etcd_age(const struct etcd *e);
 
 /*
- * What lets others know how long, as part of a transaction; NULL: that is not due. *age becomes
- * etcd.published once it has succeeded.
+ * The part of a transaction that lets others know how long; NULL: it is not due. *age becomes
+ * etcd.published once the transaction has succeeded.
  */
 json_t *etcd_put_age(const struct etcd *e, weir_dur *age);
 
 /*
- * Do what is due about the room that the cluster has (etcd_space.c), after a question that it has
- * answered, at that version. Where it fails, it is tried again when it is due again.
+ * Do what is due about the cluster's room (etcd_space.c), after a question that it has answered, at
+ * that version. If it fails, it is tried again when it is due again.
  */
 void etcd_space_step(struct etcd *e, uint64_t version);
 

@@ -2,11 +2,11 @@
  * etcd keeps all revisions of all rows until it is compacted, and takes no more writes once its
  * file has the size of its quota.
  *
- * Compaction is for the whole cluster, and others may read old revisions there: so it happens here
- * only where that was configured. All that have configured it take turns, by a row that counts
- * them, //compact, which one of them writes in each interval: it is checked to be of the version
- * that was seen last. Who has written it compacts what was written before its last turn, so that a
- * revision is kept for an interval at least.
+ * Compaction concerns the whole cluster, and others may read old revisions there, so it happens
+ * only where it was configured. The handles that have configured it take turns, which are counted
+ * by a row, //compact. One of them writes the row in each interval, with a check that its version
+ * is the one seen last. The handle that has written it compacts what was written before its last
+ * turn, so that a revision is kept for an interval at least.
  */
 
 #include "etcd_rows.h"
@@ -48,7 +48,7 @@ static json_t *turn_request(const struct etcd *e)
 			 etcd_key(e, TURNS));
 }
 
-/* How often the row was written, by the answer to who came too late. */
+/* How often the row was written, from the answer to a handle that came too late. */
 static uint64_t turns_of(const json_t *answer)
 {
 	const json_t *first = json_array_get(json_object_get(answer, "responses"), 0);
@@ -106,7 +106,7 @@ static bool keeps_all(const struct etcd *e)
 	return r == 0;
 }
 
-/* Who may not ask has nothing to say of it. */
+/* A client that may not ask for that says nothing about it. */
 static void examine(struct etcd *e)
 {
 	struct etcd_space *s = &e->space;
@@ -137,7 +137,7 @@ void etcd_space_step(struct etcd *e, uint64_t version)
 
 	if (at < s->look && (s->interval == 0 || at < s->due))
 		return;
-	/* What fails here is no failure of the call. */
+	/* An error here is not an error of the call. */
 	etcd_link_save(e->link, sentence);
 	if (at >= s->look) {
 		s->look = at + LOOKS_EACH;

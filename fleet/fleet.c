@@ -328,7 +328,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	set_label(f, config->label);
 	f->random = config->seed;
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
-		return store_say(-EIO, why, "There is no chance to draw from.");
+		return store_say(-EIO, why, "There are no random numbers: getrandom() failed.");
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
 	pthread_mutex_init(&f->lock, NULL);
@@ -366,7 +366,7 @@ int fleet_start(struct weir_fleet *f, char *why)
 	const int r = f->manual ? 0 : start_threads(f);
 
 	if (r != 0)
-		return store_say(r, why, "There is no thread to be had.");
+		return store_say(r, why, "A thread could not be started.");
 	f->runs = !f->manual;
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Leaving a limit. A line of the ledger counts no more once the row of its holder is gone.
+ * Leaving a limit. A line of the ledger no longer counts once the row of its holder is gone.
  *
- * The store may not be there when the row is to be erased, and the session goes on for what else
- * the process has joined. So what has left is kept until its row is gone: each refresh tries again,
- * before it reads. Where the session ends first, the row went with it.
+ * The store may be away when the row is to be erased, and the session goes on for whatever else the
+ * process has joined. So a share that has left is kept until its row is gone: each refresh tries
+ * again, before it reads. If the session ends first, the row has gone with it.
  */
 
 #include <errno.h>
@@ -11,13 +11,13 @@
 #include "cancel.h"
 #include "refresh.h"
 
-/* Its row is there, or may come to be. */
+/* Its row is there, or may yet be made. */
 static bool may_be_there(const struct weir_share *s)
 {
 	return s->fleet->session != 0 && (s->fence != 0 || s->entered);
 }
 
-/* Where it was not heard that the row was made, that may yet happen: it is erased for a lease. */
+/* If making the row was not answered, it may yet be made: so it is erased again for a lease. */
 static bool is_gone(const struct weir_share *s)
 {
 	return s->erased && (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
@@ -39,7 +39,7 @@ static void drop_gone(struct weir_fleet *f)
 	}
 }
 
-/* As many as one commit takes, from *from on, which is moved behind them. */
+/* As many as one commit takes, from *from on; *from is moved behind them. */
 static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 {
 	struct weir_write writes[WEIR_STORE_ROWS_MAX];
@@ -78,7 +78,7 @@ void fleet_forget_left(struct weir_fleet *f)
 	}
 }
 
-/* Nothing is told of it any more. */
+/* No more callbacks for it. */
 static void unlink_share(struct weir_share *s)
 {
 	struct weir_fleet *f = s->fleet;

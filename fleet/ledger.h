@@ -44,7 +44,7 @@ struct up_record {
 	uint64_t id, session; /* of the region above, for whoever carries it next */
 };
 
-/* What parts are, as all of their members have it; capacity and factor: 0, of work. */
+/* What parts are, the same for all of their members; capacity and factor: 0 for work. */
 struct parts_record {
 	uint32_t count;
 	uint64_t capacity, factor;

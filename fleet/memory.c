@@ -2,10 +2,10 @@
  * The store that is memory: of one process, or a file of /dev/shm that processes map.
  *
  * The clock is CLOCK_BOOTTIME, which no administrator sets and which goes on while the machine
- * sleeps. Whoever could hold a lease is on this machine, and ends with it: so a block that outlives
- * a restart of the machine is made anew. A file may be removed while processes have it open, as some
- * systems do when a user logs out. Each call looks whether that has happened, and goes on with the
- * file that has the name then; so what is new counts as known only since it was made.
+ * sleeps. Every process that could hold a lease is on this machine, and ends with it, so a block
+ * that outlives a restart of the machine is made anew. A file may be removed while processes have
+ * it open, as some systems do when a user logs out. Each call checks whether that has happened, and
+ * goes on with the file that has the name then; a new file counts as known only since it was made.
  * Versions begin at the wall clock's microseconds, so that they rise over restarts of the machine
  * too, unless that clock goes back.
  */
@@ -37,7 +37,7 @@ struct memory {
 	bool shared;
 	char why[WHY_SIZE];
 
-	/* Of what is shared: the file, and how it is opened. */
+	/* If it is shared: the file, and how it is opened. */
 	int fd;
 	char name[WEIR_STORE_KEY_MAX + 2];
 	size_t bytes;
@@ -88,7 +88,7 @@ static void let_go(struct memory *m)
 	m->fd = -1;
 }
 
-/* Who comes after the file was removed makes another, and knows nothing of what is in this one. */
+/* A process that comes after the file was removed makes another, and knows nothing of this one. */
 static bool is_removed(const struct memory *m)
 {
 	struct stat file;
@@ -96,7 +96,7 @@ static bool is_removed(const struct memory *m)
 	return m->shared && (m->fd < 0 || fstat(m->fd, &file) != 0 || file.st_nlink == 0);
 }
 
-/* Go on with what has the name now; its versions are above all there have been. */
+/* Go on with the file that has the name now; its versions are above all earlier ones. */
 static int replace(struct memory *m)
 {
 	char why[WHY_SIZE] = "";
@@ -116,7 +116,7 @@ static int replace(struct memory *m)
 	return 0;
 }
 
-/* *other: it is another store than before, in which nobody has a session. */
+/* *other: it is another store than before, in which no member has a session. */
 static int lock_current(struct memory *m, bool *other)
 {
 	int r = 0;
@@ -126,7 +126,7 @@ static int lock_current(struct memory *m, bool *other)
 		pthread_mutex_lock(&m->block->lock);
 	else if (!*other)
 		r = lock_shared(m);
-	/* While it was waited for, too. */
+	/* It may also have been removed while the lock was waited for. */
 	if (r == 0 && !*other && is_removed(m)) {
 		pthread_mutex_unlock(&m->block->lock);
 		*other = true;
@@ -191,7 +191,7 @@ static int memory_commit(struct weir_store *self, uint64_t session, const struct
 
 	if (r != 0)
 		return r;
-	/* What was decided by what the other one had said is not written to this one. */
+	/* A commit that was based on a reading of the other store is not written to this one. */
 	if (other)
 		return unlock(m, session != 0 ? -ESTALE : -EAGAIN);
 	r = block_commit(m->block, now_of(m), session, checks, check_count, writes, write_count);
@@ -314,8 +314,8 @@ static int make_file(struct memory *m, int fd, size_t bytes, const char *name, c
  * it is of another run of the machine.
  */
 /*
- * Any user can put a file under the name. It is used if its owner is trusted, and if no others can
- * write to it than the mode says that this process would let write to its own.
+ * Any user can put a file under the name. It is used if its owner is trusted, and if no users can
+ * write to it but those that the mode would let write to a file of this process.
  */
 static int check_owner(const struct memory *m, const struct stat *file, const char *name, char *why)
 {
@@ -374,7 +374,7 @@ static int check_block(struct memory *m, char *why)
 	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", m->name);
 }
 
-/* The process that has it makes or looks at the store, and may have been stopped. */
+/* The process that has the lock makes or examines the store, and may have been stopped. */
 static int lock_file(const struct memory *m, int fd)
 {
 	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;

@@ -14,7 +14,7 @@
 
 #define RELAXED memory_order_relaxed
 
-#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that one may meet */
+#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that a write may meet */
 
 void weir_parts_config_init_sized(struct weir_parts_config *config, size_t size)
 {
@@ -68,11 +68,11 @@ int weir_parts_want(struct weir_parts *p, uint64_t units)
 	return 0;
 }
 
-/* A checkpoint, as it is read, and whose part it is meanwhile. */
+/* A checkpoint as it is read, and the owner of its part at that time. */
 struct loading {
 	const char *key, *owner_key; /* owner_key: NULL where it does not matter */
 	uint64_t sequence, version;  /* of its row; 0: there is none */
-	uint64_t owner_made; /* by which commit its owner's row was made; 0: there is none */
+	uint64_t owner_made;         /* the commit that made its owner's row; 0: there is none */
 	char *value;
 	size_t room, size;
 	int result;
@@ -152,7 +152,7 @@ int weir_parts_load(struct weir_parts *p, uint32_t part, uint64_t *sequence, voi
 	return r;
 }
 
-/* A checkpoint that is to be written, and the rows that decide whether it may be. */
+/* A checkpoint to be written, and the rows that decide whether it may be. */
 struct checkpoint {
 	struct weir_parts *parts;
 	struct part *part;
@@ -163,7 +163,7 @@ struct checkpoint {
 };
 
 /*
- * Where the work has come to is asked once for each fence, and again after each write that was not
+ * The last checkpoint is read once for each fence, and again after each write that was not
  * acknowledged.
  */
 static int know_sequence(const struct checkpoint *c)
@@ -191,9 +191,9 @@ static int know_sequence(const struct checkpoint *c)
 }
 
 /*
- * Each write replaces the very version of the row that was known when it was sent. So of two that
- * are under way at the same time, one at most happens, and one that arrives late, after another has
- * been acknowledged, finds that version gone.
+ * Each write replaces the very version of the row that was known when it was sent. So at most one
+ * of two writes that are under way at the same time happens, and a write that arrives late, after
+ * another was acknowledged, finds that version gone.
  */
 static int write_checkpoint(const struct checkpoint *c)
 {
@@ -229,7 +229,7 @@ static int try_checkpoint(const struct checkpoint *c)
 	return c->sequence >= c->part->sequence ? write_checkpoint(c) : -ERANGE;
 }
 
-/* Only writes of this owner that come late can be in its way, and each of them only once. */
+/* Only late writes of this owner can be in its way, and each of them only once. */
 static int insist(const struct checkpoint *c)
 {
 	int r = -EAGAIN;
@@ -336,7 +336,7 @@ static int add(struct weir_fleet *f, const struct weir_parts_config *c, struct w
 		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
 				 WEIR_PARTS_FLEET_MAX);
 	if (parts_watch(f) != 0)
-		return store_say(-ENOMEM, why, "There is no thread to be had.");
+		return store_say(-ENOMEM, why, "A thread could not be started.");
 	p = make(f, c);
 	if (p == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");

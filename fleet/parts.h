@@ -8,8 +8,8 @@
  * NAME/wish/I         a member that asks for a part: gone with its session
  * NAME.checkpoints/I  how far the work on a part has come: stays
  *
- * parts.c has opening and checkpoints, parts_own.c what is owned and the argument why nothing is
- * owned twice, parts_read.c what the store has, parts_refresh.c a refresh, parts_leave.c the end.
+ * parts.c has opening and checkpoints, parts_own.c ownership and the argument why no part is owned
+ * twice, parts_read.c what the store has, parts_refresh.c a refresh, parts_leave.c the end.
  *
  * word   written by                                        order    pairs with
  * -----  ------------------------------------------------  -------  ------------------------------
@@ -29,12 +29,15 @@
 
 struct part {
 	_Atomic uint64_t fence; /* 0: not ours */
-	_Atomic uint64_t end;   /* when it ends to be ours, as another is due it; WEIR_FOREVER */
+	_Atomic uint64_t end;   /* when it ceases to be ours, as another is due it; WEIR_FOREVER */
 	_Atomic uint64_t leave; /* the fence by which it is to be given up; 0 */
 	uint64_t told;          /* the fence of which on_wish() was told; 0 */
 	uint64_t gone;          /* the row that was given up: it is never ours again */
-	weir_time spare; /* since when it is seen without an owner, and asked for by another; 0 */
-	/* The last checkpoint, and the version of its row (0: none), as known by the owner of: */
+	weir_time spare;        /* since when it has been seen without an owner, with a wish; 0 */
+	/*
+	 * The last checkpoint, and the version of its row (0: none), as the owner by this fence
+	 * knows:
+	 */
 	uint64_t sequence, sequence_version;
 	uint64_t sequence_fence; /* 0: it has to be read first */
 
@@ -51,8 +54,8 @@ struct weir_parts {
 	uint64_t id;
 	bool joined;        /* its rows may be there */
 	unsigned refreshes; /* since then */
-	weir_dur lease;     /* the longest that a member may have, as far as known */
-	weir_dur longest;   /* that one of this member's may be, by the store; WEIR_FOREVER */
+	weir_dur lease;     /* the longest that a member may have, as far as is known */
+	weir_dur longest;   /* the longest that the store allows this member; WEIR_FOREVER */
 	weir_time latest;   /* end of a lease, of that, since the last reading; WEIR_FOREVER */
 	bool hasty;         /* of owning: something has ended, and its row is to go */
 	_Atomic uint64_t until, want;
@@ -72,22 +75,22 @@ struct weir_parts {
 
 #define PART_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
-/* Another number, and no row. The fleet's lock is held, as for all here. */
+/* The member has another number now, and no row. The fleet's lock is held, as for all these. */
 void parts_rename(struct weir_parts *parts);
 
-/* All rows of it; keep: and keep the session. 0; -EPROTO, -ENOMEM; or as the store has it. */
+/* Read all of its rows; keep: also keep the session. 0; -EPROTO, -ENOMEM; or the store's error. */
 int parts_read(struct weir_parts *parts, bool keep);
 
 /* Look at who is there, and take, give up and ask for what is due. */
 int parts_refresh(struct weir_parts *parts);
 
-/* Its rows go, as far as the store can be told. 1: none is left; or as the store has it. */
+/* Erase its rows, as far as the store can be reached. 1: none is left; or the store's error. */
 int parts_leave(struct weir_parts *parts);
 
-/* Of those that are closed: go on with that. 0; or as the store has it. */
+/* Go on with that for the parts that are closed. 0; or the store's error. */
 int parts_leave_all(struct weir_fleet *fleet);
 
-/* Those that are closed are forgotten: their rows are gone, or will be. */
+/* Forget the parts that are closed: their rows are gone, or will be. */
 void parts_forget_left(struct weir_fleet *fleet);
 
 /* The lease goes on with the session's, as far as the store allows. */
@@ -99,25 +102,25 @@ void parts_drop(struct weir_parts *parts);
 /* A part is this member's, by that fence. */
 void part_gain(struct weir_parts *parts, uint32_t part, uint64_t fence);
 
-/* A part is no more; of its row the next reading decides. */
+/* A part is lost; the next reading decides about its row. */
 void part_lose(struct weir_parts *parts, uint32_t part, bool forced);
 
-/* A part is no more; and by its row, if that is still there, it is never ours again. */
+/* A part is lost; and by its row, if that is still there, it is never ours again. */
 void part_give_up(struct weir_parts *parts, uint32_t part, bool forced);
 
-/* Another is due it: tell its owner, who has handover from now on. */
+/* Another member is due it: tell its owner, which has handover from now on. */
 void part_tell_wish(struct weir_parts *parts, uint32_t part);
 
-/* No other is due it any more. */
+/* No other member is due it any more. */
 void part_forget_wish(struct weir_parts *parts, uint32_t part);
 
-/* What is over by now is lost. True: there is a row to be erased. */
+/* Lose the parts whose time is over. True: there is a row to be erased. */
 bool parts_lapse(struct weir_parts *parts);
 
-/* When something of it ends; WEIR_FOREVER: nothing. */
+/* When the next ownership ends; WEIR_FOREVER: none does. */
 weir_time parts_next(struct weir_parts *parts);
 
-/* The thread that tells in time what is lost, though the store is being waited for. */
+/* The thread that reports losses in time, even while the store is being waited for. */
 int parts_watch(struct weir_fleet *fleet);
 void parts_unwatch(struct weir_fleet *fleet);
 

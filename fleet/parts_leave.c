@@ -1,6 +1,6 @@
 /*
- * Parts: the end. A member that has closed them erases its rows; where the store cannot be told,
- * the fleet goes on with that, as its session, and so these rows, may live for long.
+ * Parts: the end. A member that has closed them erases its rows. If the store cannot be reached,
+ * the fleet goes on trying, as its session, and with it these rows, may live for long.
  */
 
 #include "parts.h"
@@ -36,7 +36,7 @@ static void erase_part(struct leaving *l, const struct weir_parts *p, const char
 	erase(l, key, made);
 }
 
-/* Its own row is the first to go: what is under way yet, to take something, is refused then. */
+/* Its own row goes first: a commit still under way that would take a part is then refused. */
 static void collect(struct leaving *l, const struct weir_parts *p)
 {
 	for (uint32_t i = 0; i < p->config.count && l->count + 2 <= AT_ONCE; i++) {
@@ -100,7 +100,7 @@ void parts_forget_left(struct weir_fleet *f)
 	}
 }
 
-/* What it owned is lost, and nobody is told of anything from here on. */
+/* What it owned is lost, and there are no callbacks from here on. */
 static void fall_silent(struct weir_parts *p)
 {
 	for (uint32_t i = 0; i < p->config.count; i++)

@@ -1,39 +1,41 @@
 /*
  * Parts: what is owned, by the owner's own clock.
  *
- * A member owns a part while three things are so, and weir_parts_fence() asks for all of them at
- * each call: it was told that a row NAME/part/I was made for it, its fence; its lease, until, has
- * not ended by its own clock; and neither has what it was given to finish once another was due the
- * part, end. None of them needs an answer of the store, or a thread that runs.
+ * A member owns a part while three things hold, and weir_parts_fence() checks all of them at each
+ * call: the member has read that a row NAME/part/I was made for it, its fence; its lease, until,
+ * has not ended by its own clock; and neither has end, the time that it was given to finish once
+ * another member was due the part. None of these checks needs an answer of the store, or a thread
+ * that runs.
  *
  * Why no two members own a part at the same instant:
  *
- * - A row of a part is made by a commit that fails if there is one. So there is one at a time, and
- *   it is bound to its owner's session.
- * - Only two things end a row: its session's end, and a commit of its owner's. No member erases the
- *   row of another, however long it has waited for it.
- * - The session ends after the owner's lease: the lease counts from before the question was sent
- *   that kept the session, less a hundredth and 2 ms, for clocks that differ (session.c). And it
- *   goes on only with an answer that the session was there.
- * - The owner erases a row only once it has ended to own the part here, and by that row, whose
- *   number is gone, it never owns it again: the commit that erases it may arrive at any time later.
- *   A commit of which nothing was heard is thus decided by the next reading, in both cases.
- * - A row that is made late, by a commit of which nothing was heard, is owned only by the session
- *   that it is bound to, once that has read it.
- * - A store that may have forgotten rows says since when it has not (weir_view.proven). As long as
- *   that is less than the longest lease and weir_fleet_config.learning, a member goes on with what
- *   it owns, and takes nothing: not a part without a row, and not by a row of its own that it does
- *   not own a part by already, as that may be one that came back. Such a store has forgotten, too,
- *   how long leases were: so none is longer than learning, counted from before the question by which
- *   the store was last read.
+ * - A row of a part is made by a commit that fails if there is one already. So there is one at a
+ *   time, and it is bound to its owner's session.
+ * - Only two things end a row: the end of its session, and a commit of its owner. No member erases
+ *   the row of another, however long it has waited for it.
+ * - The session ends after the owner's lease: the lease counts from before the request that renewed
+ *   the session was sent, less a hundredth and 2 ms, for clocks that differ (session.c). And it is
+ *   renewed only by an answer that the session was there.
+ * - The owner erases a row only once it has ceased to own the part here, and by that row, whose
+ *   number is gone, it never owns the part again: the commit that erases the row may arrive at any
+ *   time later. So the next reading decides about a commit that was not answered, in both cases.
+ * - If a commit that was not answered makes a row late, only the session that the row is bound to
+ *   owns the part, once it has read the row.
+ * - A store that may have forgotten rows says for how long it has not (weir_view.proven). As long
+ *   as that is less than the longest lease and weir_fleet_config.learning, a member goes on with
+ *   what it owns, and takes nothing: neither a part without a row, nor a part by a row of its own
+ *   by which it does not own the part already, as that row may be one that came back. Such a store
+ *   has also forgotten how long leases were. So none is longer than learning, counted from before
+ *   the request by which the store was last read.
  *
- * Who asks for a part waits. What bounds that is the owner's doing: from the reading on by which it
- * has seen the wish, it has handover, by its own clock, and then the part is not its any more. If it
- * does not read, its lease ends.
+ * A member that asks for a part waits. The owner bounds that wait: from the reading on by which it
+ * has seen the wish, it has handover, by its own clock, and after that it no longer owns the part.
+ * If it does not read, its lease ends.
  *
- * The lock owning is held while words are changed and their owner is told: so what is told is told
- * in order. It is never held while the fleet asks the store, but a callback may ask it. The thread
- * that watches ends what is over, and tells so, while the fleet's thread waits for the store.
+ * The lock owning is held while words are changed and callbacks are called, so callbacks come in
+ * order. It is never held while the fleet asks the store, but a callback may ask the store. The
+ * thread that watches ends what is over, and calls the callbacks, while the fleet's thread waits
+ * for the store.
  */
 
 #include "parts.h"
@@ -183,7 +185,10 @@ void parts_keep(struct weir_parts *p)
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
-/* What ended while the store was asked is not begun: the next reading shows whose it is. */
+/*
+ * A part whose time ended while the store was asked is not gained: the next reading shows its
+ * owner.
+ */
 void part_gain(struct weir_parts *p, uint32_t i, uint64_t fence)
 {
 	struct part *part = &p->part[i];

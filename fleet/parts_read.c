@@ -59,7 +59,7 @@ static int take_part(struct weir_parts *p, const char *number, const struct weir
 		return -EPROTO;
 	p->rows += !wish;
 	if (i >= p->config.count)
-		return 0; /* of members who are configured with more of them */
+		return 0; /* of members that are configured with more of them */
 	if (wish) {
 		p->part[i].wisher = id;
 		p->part[i].wish_made = row->made;
@@ -130,7 +130,7 @@ static void clear(struct weir_parts *p)
 	}
 }
 
-/* A wish of a member that is gone is nobody's; what is without an owner may be kept for a wish. */
+/* A wish counts only while its member is there; a part without an owner may be kept for a wish. */
 static void note_wishes(struct weir_parts *p)
 {
 	const weir_time now = fleet_now(p->fleet);
@@ -148,8 +148,8 @@ static void note_wishes(struct weir_parts *p)
 }
 
 /*
- * Whether every lease that the store may have forgotten has ended. Where it can forget, it forgets
- * as well how long leases were: so no member has a longer one than all learn for.
+ * Whether every lease that the store may have forgotten has ended. A store that can forget also
+ * forgets how long leases were, so no member has a longer one than the time for which all learn.
  */
 static void note_proof(struct weir_parts *p, weir_time asked, weir_dur proven)
 {

@@ -1,11 +1,11 @@
 /*
- * A refresh of parts: read who is there, who owns what and who asks for what; lose, give up, take
- * and ask; and commit it.
+ * A refresh of parts: read which members are there, what each owns and asks for; lose, give up,
+ * take and ask; and commit it.
  *
- * What is given up is lost here before the commit that erases its row, so that no other has begun
- * before this one has ended; what is taken is gained after the commit (parts_own.c). Whatever
- * becomes of a commit, the next reading decides: a row with this member's number is its own, but
- * for one that it has given up.
+ * A part that is given up is lost here before the commit that erases its row, so that no other
+ * member begins before this one has ended; a part that is taken is gained after the commit
+ * (parts_own.c). Whatever becomes of a commit, the next reading decides: a row with this member's
+ * number is its own, except for one that it has given up.
  */
 
 #include "parts.h"
@@ -32,7 +32,7 @@ _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 
 #define VALUE_SIZE 32
 
-/* As all of its members have it, and as the store has it. */
+/* The kind of parts, as all members have it, and as the store has it. */
 static bool fits(const struct weir_parts *p)
 {
 	return p->kind.count == p->config.count && p->kind.capacity == p->config.capacity &&
@@ -48,7 +48,7 @@ static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char 
 			       factor);
 }
 
-/* They are others here than for the members that are there: this one has nothing of them. */
+/* Parts are configured here otherwise than by the members that are there: this one has none. */
 static int refuse(struct weir_parts *p)
 {
 	const struct weir_parts_config *c = &p->config;
@@ -64,9 +64,9 @@ static int refuse(struct weir_parts *p)
 }
 
 /*
- * Every member that comes writes what the parts are, if that was not written since it was read: so
- * a member that finds no others, and makes them other than they were, does so before the next one
- * comes, or not at all.
+ * Every member that comes writes what the parts are, provided that it was not written since it was
+ * read. So a member that finds no others, and changes what the parts are, does so before the next
+ * one comes, or not at all.
  */
 static int join(struct weir_parts *p)
 {
@@ -93,7 +93,7 @@ static int join(struct weir_parts *p)
 				 is_there ? 1 : 2, NULL);
 }
 
-/* Whether a row is this one's, and it has not given it up. */
+/* Whether a row is this member's, and the member has not given it up. */
 static bool is_ours(const struct weir_parts *p, const struct part *part)
 {
 	return part->owner == p->id && part->made != part->gone;
@@ -129,7 +129,7 @@ static void mark(struct part *part)
 	atomic_store_explicit(&part->leave, part->made, RELAXED);
 }
 
-/* Another asks for a part, and is due it; or is due it no more. */
+/* Another member asks for a part and is due it, or no longer is. */
 static void heed_wishes(struct weir_parts *p)
 {
 	uint32_t left = owned(p);
@@ -173,7 +173,7 @@ static uint32_t settle_wants(struct weir_parts *p)
 	return more < p->config.count ? (uint32_t)more : p->config.count;
 }
 
-/* Who asks for a part; a member that does not take it, once it can, has asked in vain. */
+/* The member that asks for a part; if it does not take the part once it can, its wish is void. */
 static uint64_t wisher_of(const struct weir_parts *p, const struct part *part)
 {
 	const weir_dur kept = p->fleet->refresh / 10 * 13; /* it looks within that */
@@ -239,7 +239,7 @@ static void put_row(struct change *c, const char *key)
 							  strlen(c->value)};
 }
 
-/* made: by which commit; 0: by any. */
+/* made: the commit that made it; 0: any. */
 static void erase_row(struct change *c, const char *key, uint64_t made)
 {
 	if (made != 0)
@@ -247,7 +247,7 @@ static void erase_row(struct change *c, const char *key, uint64_t made)
 	c->writes[c->write_count++] = (struct weir_write){key, WEIR_WRITE_ERASE, NULL, 0};
 }
 
-/* A row of its own that is to go: what it has given up already, or is to give up now. */
+/* A row of its own that is to go: of a part that it has given up, or is to give up now. */
 static bool is_to_go(const struct weir_parts *p, const struct part *part)
 {
 	if (part->owner != p->id)

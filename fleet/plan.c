@@ -132,8 +132,8 @@ bool view_is_crowded(const struct limit_view *v)
 }
 
 /*
- * Who comes later never takes the place of who was there before; and who moves up has the place of
- * one whose row is gone.
+ * A member that comes later never takes the place of one that was there before, and a member that
+ * moves up has the place of one whose row is gone.
  */
 void view_sort(struct limit_view *v)
 {
@@ -298,9 +298,9 @@ static bool differ(const struct member_record *a, const struct member_record *b)
 }
 
 /*
- * Where nothing can be written, its line is its own. But where the lines are more than there is to
- * share, as the capacity was cut, it uses what is due of that by the wants that are written down,
- * as all see those; and what is drained uses nothing.
+ * Where nothing can be written, a member keeps its line. But where the lines add up to more than
+ * there is to share, as the capacity was cut, it uses what it is due by the wants that are written
+ * down, as all members see those; and a drained member uses nothing.
  */
 static int keep(const struct limit_view *v, const struct planner *p,
 		const struct member_record *record, uint64_t others, struct plan *plan)
@@ -348,7 +348,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->tell = differ(&record, &p->record);
 	view_sort(v);
 	own = view_member(v, p->id);
-	/* A store that has forgotten has forgotten, too, who came first. */
+	/* A store that has forgotten has also forgotten which member came first. */
 	plan->surplus = !own->seated || (p->learning && p->surplus);
 	plan->crowded = view_is_crowded(v);
 	wants = beyond(v, own, p->record.wants);

@@ -37,15 +37,15 @@ void view_free(struct limit_view *view);
 bool view_take(struct limit_view *view, const char *rest, const struct weir_row *row);
 
 /*
- * Put members in the order of their numbers. Of more than the limit says that there are, those who
- * came last are not seated.
+ * Put members in the order of their numbers. If there are more than the limit allows for, those
+ * that came last are not seated.
  */
 void view_sort(struct limit_view *view);
 
 /* Whether there are more members than something is reserved for. */
 bool view_is_crowded(const struct limit_view *view);
 
-/* What a member has of what is reserved. Of a view that is sorted. */
+/* What a member has of what is reserved. The view must be sorted. */
 uint64_t view_reserved(const struct limit_view *view, const struct seen_member *member);
 
 /* NULL: it is not there. */
@@ -78,14 +78,14 @@ struct planner {
 struct plan {
 	bool join;        /* there is no row of its own: make it, and plan again */
 	bool drained;     /* it is to hold nothing; with join: as it was under its last number */
-	bool tell;        /* its row says something else than what is wanted */
+	bool tell;        /* its row does not say what is wanted */
 	bool write;       /* the ledger below */
-	bool surplus;     /* it has nothing of what is reserved: it is one too many */
-	bool crowded;     /* there is at least one of those */
+	bool surplus;     /* it has nothing of what is reserved: a member too many */
+	bool crowded;     /* there is at least one such member */
 	uint64_t fence;   /* of its own row; 0: there is none */
 	uint64_t version; /* of the same, as it was written last */
 	uint64_t mine;    /* its line in the ledger as it is now */
-	uint64_t grant;   /* to be used, at once if it is less, after the commit if it is more */
+	uint64_t grant;   /* to be used: at once if it is less, after the commit if more */
 	uint64_t due;     /* the same, if there were no floor */
 	uint64_t keep;    /* to be used where nothing can be written */
 	uint64_t shared;  /* capacity that is shared out */

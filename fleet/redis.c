@@ -4,9 +4,9 @@
  *
  * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when
  * it is killed, unless it appends to its file always; a replica that takes over may lack the last
- * of it; and it may evict. How the server runs now says nothing of what was lost before. So the
- * store there has an incarnation, which ends with each run of the server that is not shown to go on
- * with all that the run before has acknowledged. Each question names the incarnation that it is
+ * of it; and it may evict. The way the server runs now says nothing about what was lost before. So
+ * the store there has an incarnation, which ends with each run of the server that cannot be shown
+ * to have all that the run before it acknowledged. Each question names the incarnation that it is
  * meant for; weir_view.proven counts from its beginning, so that members can let old leases end
  * first. The clock of a server is the wall clock of its machine: set forward, it ends sessions
  * early.
@@ -80,16 +80,16 @@ struct question {
 
 typedef int attempt_fn(struct redis *r, struct question *q);
 
-/* Whether what is asked has been decided by what another store had said. */
+/* Whether the question is based on a reading of another store. */
 static bool is_overtaken(const struct redis *r, const char *before, bool harmless)
 {
 	return !harmless && before[0] != '\0' && strcmp(r->incarnation, before) != 0;
 }
 
 /*
- * Once more, on a new connection: where nothing has come of it because the script was not there,
- * or where it does not matter whether it was done twice; and where the store is another one than was
- * known, if it is known now. A commit is not: it was decided by what the other one had said.
+ * Ask once more, on a new connection, where nothing was done because the script was not there, or
+ * where it does no harm to do it twice; and where the store is not the known one, if it is known
+ * now. A commit is not repeated then: it was based on a reading of the other store.
  */
 static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool harmless)
 {
@@ -111,7 +111,7 @@ static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool ha
 	return error == -ENOENT || error == REDIS_OTHER ? -EIO : error;
 }
 
-/* What has been heard of this store: it never goes back. */
+/* The highest version heard of from this store; it never goes back. */
 static void note_version(struct redis *r, uint64_t version)
 {
 	if (version > r->seen)
@@ -132,7 +132,8 @@ static int try_begin(struct redis *r, struct question *q)
 	int error = redis_script_command(r, "begin", &c);
 
 	if (error != 0 || getrandom(&q->session, sizeof(q->session), 0) != sizeof(q->session))
-		return store_say(-ECANCELED, r->why, "There is no chance to draw from.");
+		return store_say(-ECANCELED, r->why,
+				 "There are no random numbers: getrandom() failed.");
 	q->session |= 1;
 	redis_add_number(&c, "%llx", q->session);
 	redis_add_number(&c, "%llu", q->ttl / WEIR_MS);

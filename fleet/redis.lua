@@ -15,11 +15,11 @@
 -- 6 what to do, and more. Answers begin with a status: "ok", "again", "stale", or "other": this is
 -- another store than the client knows, and nothing was done.
 --
--- A new incarnation begins where the server's memory cannot be shown to be that of the last
--- acknowledgement: there is none; or another run of the server has it, which is not a restart of one
--- that kept everything; or it is behind what the client has seen. It ends all sessions, and its
--- versions begin above those of all before: above what the client has seen, and at the clock's
--- microseconds. So a version is below 2^53 for two centuries yet.
+-- A new incarnation begins where the server's memory cannot be shown to hold all that was
+-- acknowledged: there is none; or another run of the server wrote it, and this run is not a restart
+-- of one that kept everything; or it is behind what the client has seen. It ends all sessions, and
+-- its versions begin above all earlier ones: above what the client has seen, and at the clock's
+-- microseconds. So a version is below 2^53 for two more centuries.
 
 local base = KEYS[1]:sub(1, -6)
 local call = redis.call
@@ -32,7 +32,7 @@ local version = tonumber(state[1] or 0)
 local incarnation = state[3]
 local since = tonumber(state[4] or 0)
 
--- Who has been a replica's master within the last hour still has what it needs for one.
+-- A server that was a replica's master within the last hour still has the backlog for one.
 local replication = call('INFO', 'replication')
 local function says(text)
 	return replication:find(text .. '\r\n', 1, true) ~= nil

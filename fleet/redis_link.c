@@ -75,7 +75,7 @@ int redis_script_command(struct redis *r, const char *verb, struct redis_command
 {
 	c->words = c->texts = 0;
 	if (!draw(c->draw))
-		return store_say(-EIO, r->why, "There is no chance to draw from.");
+		return store_say(-EIO, r->why, "There are no random numbers: getrandom() failed.");
 	redis_add(c, "EVALSHA");
 	redis_add(c, r->script);
 	redis_add(c, "1");
@@ -299,7 +299,7 @@ static void examine(struct redis *r)
 	(void)snprintf(r->note, sizeof(r->note), "%s", lack);
 }
 
-/* Before all else: whether it has the room to take writes. */
+/* Before anything else: whether it has room to take writes. */
 static void examine_room(struct redis *r)
 {
 	char most[32], used[32] = "";
@@ -348,7 +348,7 @@ static int load_script(struct redis *r)
 	return error;
 }
 
-/* Which store it is; another one, where the server has lost something. */
+/* Which store it is: another one, if the server has lost something. */
 static int greet(struct redis *r)
 {
 	struct redis_command c;

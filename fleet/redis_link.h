@@ -13,7 +13,7 @@
 
 #define DRAW_SIZE 33 /* of 128 bits in text */
 
-/* Of a question: the server's store is another one than was known, and is known now. */
+/* Result of a question: the server's store is not the known one, and is known now. */
 #define REDIS_OTHER (-EREMCHG)
 
 struct redis {
@@ -24,7 +24,7 @@ struct redis {
 	redisContext *context; /* NULL: there is no connection */
 	char script[64];       /* its digest */
 	char run[64];          /* the server's */
-	bool keeps; /* it is set up to keep all that it acknowledges, as far as is known */
+	bool keeps;            /* it is set up to keep what it acknowledges, as far as is known */
 	/* The store there: its incarnation ("": not known yet), and the highest version seen of it. */
 	char incarnation[DRAW_SIZE];
 	uint64_t seen;
@@ -48,13 +48,13 @@ void redis_add(struct redis_command *command, const char *word);
 void redis_add_bytes(struct redis_command *command, const void *bytes, size_t size);
 void redis_add_number(struct redis_command *command, const char *format, uint64_t number);
 
-/* Begin a command that the script is to do. 0; -EIO and a sentence: there is no randomness. */
+/* Begin a command for the script. 0; -EIO and a sentence: there are no random numbers. */
 int redis_script_command(struct redis *redis, const char *verb, struct redis_command *command);
 
 /* Take up an answer of "hello" or "other": from now on this is the store. */
 int redis_adopt(struct redis *redis, const redisReply *reply);
 
-/* A whole number of text. */
+/* Parse a whole number. */
 bool redis_number(const redisReply *reply, uint64_t *number);
 
 /* Be connected, and know the server and its store. 0, or a negative errno and a sentence. */

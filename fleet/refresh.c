@@ -3,9 +3,9 @@
  *
  * All limits of the process, up to 128, are asked for at once, by what keeps the session too;
  * written are 42 at once (commit.c). What is to shrink, shrinks before the commit; what is to grow,
- * grows when it has been acknowledged. Where another was quicker, all is read again. Where nothing
- * was heard of a commit, the lesser of both is used until the ledger has moved on: what it says
- * then, is so. Where the store refuses a commit, nothing was given up: the line is used as it was.
+ * grows when it has been acknowledged. Where another was quicker, all is read again. Where a commit
+ * was not answered, the lesser of both is used until the ledger has moved on: what it says then is
+ * true. Where the store refuses a commit, nothing was given up: the line is used as it was.
  *
  * A lease is longer for a share only once the ledger was read after the question that kept it was
  * sent: who keeps his session, and cannot read, would never hear that the capacity was cut.
@@ -69,8 +69,9 @@ static void settle_claims(struct weir_share *s, const struct weir_view *view)
 }
 
 /*
- * No lease is longer than those of the limit. Where the store can forget, it forgets that as well:
- * so no lease is longer, either, than all learn who find it like that, whatever theirs are.
+ * No lease is longer than the limit's. Where the store can forget, it forgets the lengths of leases
+ * as well. So there, no lease is longer either than the time for which all members learn that find
+ * it so, whatever their own leases are.
  */
 static void bound_lease(struct weir_share *s, weir_time asked, const struct weir_view *view)
 {
@@ -171,9 +172,10 @@ static void take_over(struct weir_share *s)
 }
 
 /*
- * So much of its line is used from now on. The line is its own without a commit, unless one may yet
- * come that makes it less. What is held, and not in the ledger, as the store has forgotten it, is
- * held no longer than before: once the others have learned, none of them knows of it.
+ * Use that much of its line from now on. The line is its own without a commit, unless a commit may
+ * yet arrive that makes it less. Units that are held, but not in the ledger because the store has
+ * forgotten them, are held no longer than before: once the others have learned, none of them knows
+ * of these units.
  */
 static void use_line(struct weir_share *s, uint64_t units)
 {
@@ -191,7 +193,7 @@ static void use_line(struct weir_share *s, uint64_t units)
 		extend(s);
 }
 
-/* What is less is used at once, and what is more once it is committed. */
+/* Less is used at once, more only once it is committed. */
 static void use_plan(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
@@ -204,7 +206,7 @@ static void use_plan(struct weir_share *s)
 
 /*
  * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
- * is: what is given up meanwhile would be lost to all. One share of a batch asks again.
+ * is: units given up meanwhile would be lost to all. One share of a batch asks again.
  */
 static void stand_still(struct weir_share *s, struct batch *b)
 {
@@ -313,8 +315,8 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 }
 
 /*
- * What was to be given up, and could not be written, is its own as before. Where nothing was heard
- * of writing it, it may be another's.
+ * Units that were to be given up are still its own if that could not be written. If the write was
+ * not answered, they may be another member's.
  */
 static void take_back(struct weir_share *s)
 {

@@ -18,12 +18,12 @@ struct batch {
 	bool probed; /* one of them asks whether the store takes writes */
 };
 
-/* A sentence of its own; answers r. */
+/* Set a sentence of the fleet's own; returns r. */
 __attribute__((format(printf, 3, 4))) int fleet_say(struct weir_fleet *fleet, int r,
 						    const char *format, ...);
 
 /*
- * The store's sentence for r is the fleet's, and whether it was a refusal is remembered; and that of
+ * Make the store's sentence for r the fleet's, and remember whether it was a refusal; the same for
  * another store.
  */
 int fleet_fail(struct weir_fleet *fleet, int r);

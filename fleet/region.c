@@ -154,7 +154,7 @@ static int look(struct weir_region *r)
 	return 0;
 }
 
-/* What is reserved below, of all who are to come too; none, where there is no member. */
+/* What is reserved below, for all members still to come as well; 0 where there is no member. */
 static uint64_t set_aside(const struct limit_view *v)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
@@ -180,7 +180,10 @@ static void sum_up(struct weir_region *r)
 			wants = least(wants + less(m->wants, view_reserved(v, &v->members[i])),
 				      WEIR_SHARE_UNITS_MAX);
 	}
-	/* What the limit below has of its own is what is reserved above: of one too many, nothing. */
+	/*
+	 * The limit below has as its own what is reserved above: nothing, if the region is surplus
+	 * there.
+	 */
 	if (!s->surplus)
 		wants = less(wants, v->limit.capacity);
 	if (wants > 0)
@@ -359,7 +362,7 @@ static int carry(struct weir_region *r)
 	int error;
 
 	r->surveyed = false;
-	/* What cannot be handed out below is not to be kept above. */
+	/* Do not keep above what cannot be handed out below. */
 	error = r->refused ? tick(r) : 0;
 	if (error != 0)
 		return error == -ECANCELED ? 0 : error;
@@ -375,8 +378,8 @@ static int carry(struct weir_region *r)
 	}
 	r->sure |= s->settled && !s->unsettled && !s->adopted;
 	/*
-	 * Without a limit below, it is not known what it has of its own. Where the store above refuses
-	 * what is to be written, the region's lease goes on, and so does what is carried.
+	 * Without a limit below, it is not known what that limit has of its own. Where the store
+	 * above refuses writes, the region's lease goes on, and so does what is carried.
 	 */
 	if (r->sure && r->surveyed && r->view.has_limit && !s->view.strange) {
 		const int published = publish(r);

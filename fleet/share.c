@@ -53,7 +53,7 @@ uint64_t share_reserved(const struct weir_share *s)
 	return s->surplus ? 0 : s->limit.reserved;
 }
 
-/* Where there is one too many, it takes the place of the first whose row is gone. */
+/* A surplus member takes the place of the first member whose row is gone. */
 uint64_t share_reserved_unleased(const struct weir_share *s)
 {
 	return s->crowded ? 0 : share_reserved(s);

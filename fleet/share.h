@@ -37,13 +37,13 @@ struct look {
 
 #define LOOKS 4 /* refreshes that a region's carrier may take for one */
 
-/* What a share shows of itself (shown.c). */
+/* What a share reports about itself (shown.c). */
 struct shown {
 	struct weir_share_info info; /* with the state by a lease that goes on */
 	enum weir_share_state without_lease;
 	char key[KEY_ROOM];
-	uint32_t seats;          /* members for whom units are reserved */
-	weir_dur lease, longest; /* as the limit has it, and as long as one may be */
+	uint32_t seats;          /* members that units are reserved for */
+	weir_dur lease, longest; /* the limit's, and the longest allowed */
 };
 
 struct weir_share {
@@ -156,7 +156,7 @@ weir_time fleet_now(const struct weir_fleet *fleet);
 
 /*
  * Until then, on a clock that a condition can wait by, but no longer than a second: a machine that
- * slept is late by no more. False: somebody signalled.
+ * slept is late by no more. False: it was signalled.
  */
 bool fleet_wait(struct weir_fleet *fleet, weir_time next, pthread_cond_t *signal,
 		pthread_mutex_t *lock);
@@ -184,18 +184,18 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 /* Make known what may be used, and until when; tell who wants to be told. */
 void share_publish(struct weir_share *share);
 
-/* So long after it was asked for, what was granted has not ended, by any clock. */
+/* How long after the request a grant has not ended yet, by any clock. */
 weir_dur fleet_usable(weir_dur granted);
 
 /* Tell who wants to be told, if there is something new. telling is held. */
 void share_tell(struct weir_share *share);
 
-/* What is shown of it is as it is now. */
+/* Report it as it is now. */
 void share_show(struct weir_share *share);
 
 void share_free(struct weir_share *share);
 
-/* What it has without asking; and without a lease. */
+/* What it has without asking the store; and without a lease. */
 uint64_t share_reserved(const struct weir_share *share);
 uint64_t share_reserved_unleased(const struct weir_share *share);
 

@@ -1,9 +1,9 @@
 /*
- * What a fleet and its shares show of themselves.
+ * What a fleet and its shares report about themselves.
  *
  * It is copied where it changes, at the end of a refresh and whenever a lease begins or ends, under
- * a lock that is held for nothing but copying: so who asks never waits for the store, nor for who
- * does. What the clock decides is decided when it is asked.
+ * a lock that is held for copying alone. So a caller never waits for the store, nor for a thread
+ * that waits for it. What depends on the clock is worked out when the caller asks.
  */
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static void compare_leases(const struct shown *shown, weir_dur own, char *text, 
 			       (double)shown->longest / (double)WEIR_S, seconds);
 }
 
-/* That of the state comes before the fleet's sentence. */
+/* The reason of the state comes before the fleet's sentence. */
 static void give_reason(const struct shown *shown, weir_dur lease, struct weir_share_info *info)
 {
 	const size_t size = sizeof(info->reason);

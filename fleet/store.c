@@ -46,7 +46,7 @@ static struct gated *gated_of(struct weir_store *store)
 
 /*
  * Within a call SIGPIPE is blocked, and what came of it is taken away, unless it was there
- * before: libraries write to sockets as they please. Nor is the thread cancelled in there.
+ * before: libraries write to sockets as they please. The thread is not cancelled in there either.
  */
 struct quiet {
 	sigset_t before;

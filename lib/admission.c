@@ -146,7 +146,7 @@ static enum verdict refused_by_own(const struct admission *a, const struct part 
 	return waited && admission_keeps(a) ? REFUSED_KEPT : REFUSED;
 }
 
-/* Of the gate, for a call that has so many of its partition, which has busy with them. */
+/* Take permits of the gate for a call that has that many of its partition, which then has busy. */
 static enum verdict take_with_own(const struct admission *a, const struct demand *d, uint32_t cost,
 				  uint32_t busy, struct permit *permit)
 {
@@ -231,7 +231,7 @@ bool admission_lapse(const struct admission *a, weir_time now)
 	return any;
 }
 
-/* A part that is configured, from 0 to 1; what is none, somebody has forged. */
+/* A configured fraction, from 0 to 1; any other value was forged. */
 static double part_of(const _Atomic uint64_t *bits)
 {
 	const double part = double_of(bits);
@@ -334,7 +334,9 @@ bool admission_is_tuned(const struct admission *a, uint32_t *owner)
 	return !errand_pending(&a->room->retuning, owner);
 }
 
-/* Asked for afterwards: if the owner went on meanwhile, what was stored here may be the old. */
+/*
+ * Ask for it afterwards: if the owner went on meanwhile, the value stored here may be the old one.
+ */
 void admission_retune_beside(const struct admission *a)
 {
 	retune(a);

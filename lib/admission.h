@@ -20,7 +20,7 @@
  * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
  *                                                        the gate's word carries it
  * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
- *             reserve, what was vain: add                gate by then
+ *             reserve that failed: add                   gate by then
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
@@ -36,10 +36,10 @@
  * cost the other its guarantee, but only while the gate is full, when it would have been
  * refused as well.
  *
- * A call that asks for more than there are takes all: of the gate's limit as it finds it, of the
- * partition's cap at the swap of that word, and of what it has then, the gate's limit at the swap
- * of that. What the partition gave beyond what the gate did goes back to it, so both hold the same,
- * which is what the token says: one at least.
+ * A call that asks for more permits than there are takes all: the gate's limit as the call finds
+ * it, bounded by the partition's cap at the swap of the partition's word, and then by the gate's
+ * limit at the swap of the gate's word. Permits that the partition gave beyond those of the gate go
+ * back to it, so both hold the same number, which is the one in the token: at least one.
  *
  * What a partition has lately used of its guarantee, or has been refused of it, is its level:
  * the peak of this interval or of the one before. Room up to the level is kept from all who
@@ -175,7 +175,7 @@ void admission_detach(const struct admission *a, uint32_t cost);
 void admission_end_detached(const struct admission *a, uint32_t cost);
 
 /*
- * Of the gate, once more, with all idle permits called back: as gate_reserve(). *wake: drain the
+ * Try the gate once more, with all idle permits called back: as gate_reserve(). *wake: drain the
  * queue.
  */
 uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
@@ -188,7 +188,9 @@ static inline bool admission_take_gate(const struct admission *a, uint32_t mode,
 	uint32_t inflight = 0, cost = gate_reserve(a->gate, want, leave, overtake, &inflight);
 	bool wake = false;
 
-	/* A call with a permit is in flight: compilers need not carry along that its cost is 1. */
+	/*
+	 * A call with a permit is in flight; so compilers need not keep in mind that its cost is 1.
+	 */
 	if (UNLIKELY(inflight == 0) && UNLIKELY(!credits_none(&a->crediting, mode)))
 		cost = admission_take_again(a, want, leave, overtake, &inflight, &wake);
 	if (UNLIKELY(inflight > 0 && credits_is(mode, CREDITS_OPEN)))
@@ -304,19 +306,18 @@ bool admission_keeps(const struct admission *a);
 bool admission_lapse(const struct admission *a, weir_time now);
 
 /*
- * Bring the gate's limit, and all guarantees and caps, to what is learned and configured. If
- * another thread is at it, it is asked to do that again. Afterwards, drain the queue if
- * somebody waits.
+ * Set the gate's limit, and all guarantees and caps, to what is learned and configured. If another
+ * thread is doing that, it is asked to do it again. Afterwards, drain the queue if a call waits.
  */
 void admission_retune(const struct admission *a);
 
-/* Whether it has been done. If not, a thread of process *owner is at it. */
+/* Whether it has been done. If not, a thread of process *owner is doing it. */
 bool admission_is_tuned(const struct admission *a, uint32_t *owner);
 
 /*
- * The same beside a process that is at it and does not go on. What that one is about to store may
- * be old, and is in force for an instant when it goes on: then it finds that it has been asked to
- * do it again. Only where a limiter is shared: its permits are not lent.
+ * The same beside a process that is doing it and does not go on. The values that the other process
+ * is about to store may be old, and are in force for an instant when it goes on; then it finds that
+ * it has been asked to do it again. Only where a limiter is shared: its permits are not lent.
  */
 void admission_retune_beside(const struct admission *a);
 

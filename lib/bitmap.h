@@ -11,7 +11,7 @@
  * list whose head could have come back in between (no ABA). take() fails only
  * after it has seen every word without a free place.
  *
- * In shared memory a bit may be set that stands for no place. No place comes of it.
+ * In shared memory a bit may be set that stands for no place. It never yields one.
  */
 #ifndef WEIR_LIB_BITMAP_H
 #define WEIR_LIB_BITMAP_H

@@ -172,7 +172,7 @@ static void set_partitions(struct shm_constants *c, const struct settings *s)
 	}
 }
 
-/* Field by field into zeros, so that the checksum has no padding that anything may change. */
+/* Copied field by field into zeros, so that the checksum covers no padding of arbitrary content. */
 static void set_constants(struct shm_constants *c, const struct settings *s, size_t size)
 {
 	memset(c, 0, sizeof(*c));
@@ -202,7 +202,9 @@ static void set_constants(struct shm_constants *c, const struct settings *s, siz
 	set_partitions(c, s);
 }
 
-/* Settings of a block's constants: those are checked afterwards. All pointers are ours, or NULL. */
+/*
+ * Make settings of a block's constants, to be checked afterwards. All pointers are ours, or NULL.
+ */
 static void make_settings(struct settings *s, const struct shm_constants *c)
 {
 	*s = (struct settings){

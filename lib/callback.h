@@ -1,13 +1,13 @@
 /*
- * Callbacks of waiters. They lie with the handle, one for each slot of the queue, since a pointer
- * is of one process.
+ * Callbacks of waiters. They are kept with the handle, one for each slot of the queue, since a
+ * pointer is valid in one process only.
  *
  * In a shared limiter the word of a slot may say anything: a process that can write to the block can
  * say that a slot is this process's, and granted. So a callback has a word of its own, which no other
- * process sees, and that word decides. It is set for one use of the slot, known by its stamp; it
- * runs at most once; and it is over when the waiter is, whatever the block says.
+ * process sees, and that word decides. A callback is set for one use of the slot, known by its
+ * stamp; it runs at most once; and it is over when the waiter is, whatever the block says.
  *
- * use  bits  0..1   what of it: below; 0 with all other bits: the callback is free
+ * use  bits  0..1   its state: below; 0 with all other bits: the callback is free
  *      bits  2..30  the stamp
  *
  * word  written by                       order    pairs with
@@ -58,7 +58,7 @@ static inline bool callback_set(struct callback *c, uint32_t stamp, weir_granted
 	return true;
 }
 
-/* Run it, if it is set for that use and nothing has run or ended it. */
+/* Run it, if it is set for that use and has been neither run nor ended. */
 static inline void callback_run(struct callback *c, uint32_t stamp)
 {
 	uint32_t set = stamp << 2 | CALLBACK_SET, running = stamp << 2 | CALLBACK_RUNNING;
@@ -67,14 +67,14 @@ static inline void callback_run(struct callback *c, uint32_t stamp)
 						     memory_order_relaxed))
 		return;
 	telling_run(c, stamp, c->granted, c->arg);
-	/* It may have ended its waiter, and another use this place by now. */
+	/* It may have ended its waiter, and another waiter may use this place by now. */
 	(void)atomic_compare_exchange_strong_explicit(&c->use, &running, 0, memory_order_release,
 						      memory_order_relaxed);
 }
 
 /*
- * It does not run for that use any more. If another thread is running it, a patient caller waits
- * for its end. False: the caller is not, and it is running.
+ * End it: it does not run for that use any more. If another thread is running it, a patient caller
+ * waits for its end. False: it is running, and the caller is not patient.
  */
 static inline bool callback_end(struct callback *c, uint32_t stamp, bool patient)
 {

@@ -295,8 +295,8 @@ static bool lends(const struct settings *s)
 }
 
 /*
- * Whether the limit works on a copy of its state: what another process can change meanwhile must
- * not be what it has just checked. It may have said that it bears that.
+ * Whether the limit works on a copy of its state, so that another process cannot change what the
+ * limit has just checked. A limit may declare that it copes with that.
  */
 static bool works_on_copy(const struct settings *s)
 {

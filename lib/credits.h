@@ -60,21 +60,22 @@
  * back, like that of a call whose release has begun; they stay visible in the stripe (idle, in
  * one that is not open) until then, and belong to who swept it.
  *
- * Why no waiter is forgotten. To open is to set mode, and then to touch the gate's word: to flip a
- * bit of it that says nothing else, so that it is a modification whatever a compiler makes of it.
- * A waiter announces itself on that word, and then looks at mode when it finds no room. Of the two
- * modifications one is first. If it is the announcement, the thread that opens sees it, and closes
- * again; if not, the announcement acquires what the touch released, so the waiter sees that it is
- * open, and closes. From then on releases go to the gate, and lib/slots.h has the rest. A call that
- * takes up an idle permit while another is about to wait came before it. A thread that sweeps looks
- * for waiters in the word to which it gives back.
+ * Why no waiter is forgotten. A thread that opens sets mode, and then touches the gate's word: it
+ * flips a bit that has no other meaning, so that the touch is a modification whatever a compiler
+ * makes of it. A waiter announces itself on that word, and looks at mode when it finds no room. One
+ * of the two modifications is first. If it is the announcement, the thread that opens sees it, and
+ * closes again; if not, the announcement acquires what the touch released, so the waiter sees that
+ * it is open, and closes. From then on releases go to the gate, and lib/slots.h has the rest. A
+ * call that takes up an idle permit while another is about to wait came before that one. A thread
+ * that sweeps looks for waiters in the word to which it gives back.
  *
- * Why no permit is taken for a copy's. A release of permits of the gate's own gives them back if
- * so many are in flight beside lent, and else looks at mode again. It reads mode, the gate, lent,
- * and mode, each with acquire, so in this order. lent falls before the gate does, so what has left
- * the gate is in neither. It may have grown after the gate was read, by permits that were lent
- * since. Each was added to lent, with release, by a call that had seen an open mode; so if mode was
- * shut at first and is the same, none of them is in what was read, and the release is a copy's.
+ * Why no permit is mistaken for that of a copy. A release of permits of the gate's own gives them
+ * back if that many are in flight beside lent, and otherwise looks at mode again. It reads mode,
+ * the gate, lent, and mode, each with acquire, so in this order. lent falls before the gate does,
+ * so permits that have left the gate are in neither. It may have grown after the gate was read, by
+ * permits that were lent since. Each was added to lent, with release, by a call that had seen an
+ * open mode; so if mode was shut at first and is the same, what was read includes none of them, and
+ * the release is that of a copy.
  *
  * Why a lower limit holds at once. It is put in force where twice what is in flight, idle
  * permits included, is within it, else after closing; and both that and opening are one errand

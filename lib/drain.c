@@ -29,7 +29,7 @@ static _Atomic uint32_t *link_back(const struct queueing *q, struct row *row, ui
 	return next == NIL ? &row->tail : &q->slots[next].prev;
 }
 
-/* The last in the row who came before that; or NIL. */
+/* The last waiter in the row that came before that one; or NIL. */
 static uint32_t last_before(const struct queueing *q, const struct row *row, weir_time since)
 {
 	uint32_t i = slot_at(q, &row->tail);
@@ -202,7 +202,7 @@ static bool below_cap(const struct queueing *q, uint32_t r, uint32_t i)
 	return gate_inflight(own) + gate_cost(own, cost) <= gate_limit(own);
 }
 
-/* Announce at the gate the rows that can use its room, and no others: those have their turns. */
+/* Announce at the gate the rows that can use its room, and only those: they get turns. */
 static void sort_out(const struct queueing *q, weir_time now, struct turns *turns)
 {
 	for (uint32_t r = 0; r < q->config.rows; r++) {
@@ -249,8 +249,8 @@ static bool is_before(const struct queueing *q, const struct turns *turns, bool 
 }
 
 /*
- * Whose turn it is: of those within their guarantee who has waited longest, else who has borrowed
- * least. NIL: nobody's.
+ * The row whose turn it is: of those within their guarantee the one that has waited longest,
+ * otherwise the one that has borrowed least. NIL: none.
  */
 static uint32_t next_row(const struct queueing *q, const struct turns *turns, bool within_guarantee)
 {

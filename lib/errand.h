@@ -2,7 +2,7 @@
  * An errand: work that many threads may ask for and one at a time does, with
  * nobody waiting for it.
  *
- *   bits  0..31  0: nobody is at it; 1: a run is going on; 2 or 3: and another was asked for
+ *   bits  0..31  0: no run is going on; 1: one is; 2 or 3: and another was asked for
  *   bits 32..63  whose process is at it (lib/layout.h)
  *
  * word     written by         order    pairs with
@@ -13,13 +13,13 @@
  * pending  inherit: CAS       acq_rel  the same, but for what its dead owner had in hand
  * pending  pending: load      acquire  end: what has been done
  *
- * The thread that raises pending from zero does the errand, and runs it again as long as that was
- * asked for meanwhile; all others leave at once. Askings are not counted: however many there are
- * during a run, one more run answers them. But each of them changes the word, as all that come
- * after the first flip 2 and 3. So each is a modification of pending that the owner's next one
- * comes after, and what was done before an asking is seen by a run that begins after it. Its
- * process may die in the middle: then the process that finds that out inherits the errand, with
- * all that was asked, and mends what lies about first.
+ * The thread that raises pending from zero does the errand, and runs it again as long as another
+ * run was asked for meanwhile; all others leave at once. Requests are not counted: however many
+ * there are during a run, one more run answers them. But each of them changes the word, as every
+ * one after the first flips 2 and 3. So each is a modification of pending, which comes before the
+ * owner's next one, and what was done before a request is seen by a run that begins after it. The
+ * owner's process may die in the middle. Then the process that finds that out inherits the errand,
+ * with all that was asked, and first repairs what the dead one left unfinished.
  */
 #ifndef WEIR_LIB_ERRAND_H
 #define WEIR_LIB_ERRAND_H
@@ -31,7 +31,7 @@
 
 #define ERRAND_OWNER_SHIFT 32
 
-#define ERRAND_AGAIN 2 /* asked for while a run is going on; ^ 1 with each asking more */
+#define ERRAND_AGAIN 2 /* asked for while a run is going on; ^ 1 with each further request */
 
 static inline uint32_t errand_asked(uint64_t word)
 {
@@ -56,7 +56,7 @@ static inline uint64_t errand_ask(uint64_t word, uint32_t owner)
 	return errand_asked(word) < ERRAND_AGAIN ? word + 1 : word ^ 1;
 }
 
-/* Ask. True: it is for the caller to do, until errand_done(). */
+/* Ask for it. True: the caller has to do it, until errand_done(). */
 static inline bool errand_begin(_Atomic uint64_t *pending, uint32_t owner)
 {
 	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed);
@@ -82,18 +82,18 @@ static inline bool errand_done(_Atomic uint64_t *pending)
 }
 
 /*
- * Rounds after which another may go on with an errand, and after which it is left, asked for or
- * not.
+ * Rounds after which another thread may go on with an errand, and after which it is left, whether
+ * it was asked for or not.
  */
 #define ERRAND_TURN   1024
 #define ERRAND_ROUNDS (1024 * ERRAND_TURN)
 
 /*
- * Whether the caller, which has done it so often, may leave. Other threads may go on asking, and a
- * process that shares the word may store in it that one has: neither keeps a thread at it for ever.
- * After some rounds the errand is free for an instant. A thread that asks then does it, and sees
- * what was done before; if none does, the caller asks. Threads that ask so often that there is a
- * round for each do not fail a thousand times to come at such an instant.
+ * Whether the caller, which has done that many rounds, may leave. Other threads may go on asking,
+ * and a process that shares the word may store in it that one has: neither keeps a thread at the
+ * errand for ever. After some rounds the errand is free for an instant. A thread that asks then
+ * does it, and sees what was done before; if none does, the caller asks again itself. Threads that
+ * ask often enough to cause a round each time do not miss such an instant a thousand times.
  */
 static inline bool errand_over(_Atomic uint64_t *pending, uint32_t owner, uint32_t *rounds)
 {
@@ -108,7 +108,7 @@ static inline bool errand_over(_Atomic uint64_t *pending, uint32_t owner, uint32
 	return !errand_begin(pending, owner);
 }
 
-/* Whether a thread is at it, and whose. Acquire: what was done, if none is. */
+/* Whether a thread is doing it, and its process. Acquire: what was done, if none is. */
 static inline bool errand_pending(const _Atomic uint64_t *pending, uint32_t *owner)
 {
 	const uint64_t word = atomic_load_explicit(pending, memory_order_acquire);

@@ -13,9 +13,9 @@
  * They are in one word so that each decision is taken against the values of one instant. An
  * admission is a compare-and-swap, so it cannot happen once a lower limit is in the word, nor
  * beside another admission for the last place. A call that asks for more than the limit takes all
- * of it, and how much that is is decided by the same compare-and-swap: never nothing, as a limit
- * of zero admits no call. A limit that falls below what is in flight revokes nothing: no call is
- * admitted until enough others have ended.
+ * of it, and the same compare-and-swap decides how much that is: at least one, as a limit of zero
+ * admits no call. A limit that falls below what is in flight revokes nothing: no call is admitted
+ * until enough others have ended.
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
@@ -56,7 +56,7 @@
 
 _Static_assert(WEIR_LIMIT_MAX == ZERO - 1, "what is in flight fills the upper half of its field");
 
-/* A limit needs a bit less than what is in flight. */
+/* A limit needs one bit less than the number in flight. */
 #define GATE_LIMIT_FIELD (ZERO - 1)
 #define GATE_TOUCH       ((uint64_t)ZERO << GATE_LIMIT_SHIFT)
 
@@ -83,7 +83,7 @@ static inline uint32_t gate_limit(uint64_t word)
 	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & GATE_LIMIT_FIELD;
 }
 
-/* Permits that a call which asks for so many takes: all there are at most, and one at least. */
+/* Permits that a call takes which asks for that many: at most all there are, and at least one. */
 static inline uint32_t gate_cost(uint64_t word, uint32_t want)
 {
 	uint32_t limit;
@@ -119,9 +119,9 @@ static inline uint64_t gate_read_acquire(const struct gate *g)
 }
 
 /*
- * Take permits for a call that asks for so many, if there is room for them beside what is to be
- * left. How many it took, and how many are in flight with them; 0: it is refused. A call that may
- * not overtake is refused while any waits.
+ * Take permits for a call that asks for that many, if there is room for them beside what is to be
+ * left. Returns how many it took, and how many are in flight with them; 0: it is refused. A call
+ * that may not overtake is refused while any waits.
  */
 static inline uint32_t gate_reserve(struct gate *g, uint32_t want, uint32_t leave, bool overtake,
 				    uint32_t *inflight)
@@ -175,10 +175,10 @@ static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 }
 
 /*
- * Give permits back if so many are in flight beside those that are lent. Lent is read after the
- * word, and may have grown meanwhile: what is false may not be so. It is read with acquire: the
- * caller looks at the mode next, and if a permit was counted that was lent in a later mode than
- * it saw before, sees that mode.
+ * Give permits back if that many are in flight beside those that are lent. Lent is read after the
+ * word, and may have grown meanwhile, so false may be wrong. It is read with acquire: the caller
+ * looks at the mode next, and if a permit was counted that was lent in a later mode than the caller
+ * saw before, it sees that mode.
  */
 static inline bool gate_subtract_beside(struct gate *g, uint32_t cost, uint64_t *before)
 {
@@ -211,7 +211,7 @@ static inline uint64_t gate_subtract_lent(struct gate *g, uint32_t lent)
 	return word;
 }
 
-/* Modify the word, and nothing that it says: the word before. */
+/* Modify the word without changing its meaning. Returns the word before. */
 static inline uint64_t gate_touch(struct gate *g)
 {
 	return atomic_fetch_xor_explicit(&g->word, GATE_TOUCH, memory_order_acq_rel);

@@ -9,9 +9,9 @@
 #include <weir/limiter.h>
 
 /*
- * No call is in flight, was let through and has not ended, or has a place in the queue, be it one
- * that was granted and that it has yet to come for. Exact while no thread is in a function of the
- * limiter.
+ * Whether no call is in flight, was let through and has not ended, or has a place in the queue,
+ * including a granted one whose permit it has yet to collect. Exact while no thread is in a
+ * function of the limiter.
  */
 bool limiter_is_idle(const struct weir_limiter *l);
 

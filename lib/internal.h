@@ -100,9 +100,9 @@ struct brain {
 };
 
 /*
- * Around what changes the limit's state where it is kept. A process that dies in between leaves one that is neither
- * the old nor the new: limiter_mend(). The compiler is to keep the order; the kernel's end of the
- * process does the rest.
+ * Called around code that changes the limit's state where it is kept. A process that dies in
+ * between leaves a state that is neither the old nor the new: limiter_mend(). The compiler must
+ * keep the order; the end of the process in the kernel does the rest.
  */
 static inline void brain_open(struct brain *brain)
 {
@@ -239,7 +239,7 @@ bool limiter_reserve(struct weir_limiter *l, const struct demand *demand, const 
 
 void limiter_count_refusal(const struct weir_limiter *l, const struct demand *demand);
 
-/* In shadow mode: counted as one that would be refused. */
+/* In shadow mode: count the call as one that would be refused. */
 void limiter_let_through(const struct weir_limiter *l, const struct demand *demand, weir_time now,
 			 struct weir_token *token);
 
@@ -254,7 +254,7 @@ uint32_t limiter_passing(const struct weir_limiter *l);
 void limiter_abandon(const struct weir_limiter *l, uint16_t part);
 
 /*
- * A new limit, or new shares, are in the words: put them in force, and see to who waits. If another
+ * A new limit, or new shares, are in the words: put them in force, and serve waiters. If another
  * thread is putting a limit in force, it will put these in force as well; wait: before this
  * returns.
  */
@@ -265,7 +265,7 @@ void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t c
 
 /*
  * The limit's state for the window's owner: brought to where the limit works on it, and back. A
- * limit may find anything there, if others share it; but on a copy nothing changes meanwhile.
+ * limit may find anything there, if other processes share it; but a copy does not change meanwhile.
  */
 void limiter_bring_state(struct weir_limiter *l);
 void limiter_keep_state(struct weir_limiter *l);

@@ -181,7 +181,10 @@ static inline struct lease *lease_own(const struct leasing *l)
 	return l->mine != NULL ? &l->leases[l->number - 1] : NULL;
 }
 
-/* Wake who waits for promises to the process of that number, if there is one of so many leases. */
+/*
+ * Wake the thread that waits for promises to that process, if its number is one of that many
+ * leases.
+ */
 void lease_ring(struct lease *leases, uint32_t count, uint32_t number);
 
 #endif

@@ -257,7 +257,7 @@ int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call
 	return try_acquire(l, call, &now, __builtin_return_address(0), token);
 }
 
-/* Wait until the thread that is at it, if there is one, has put in force what there is now. */
+/* Wait until the thread that is retuning, if there is one, has put the current values in force. */
 static void await_tuning(struct weir_limiter *l)
 {
 	struct outwait outwait = outwait_begin();
@@ -331,7 +331,7 @@ void limiter_keep_state(struct weir_limiter *l)
 	brain_close(l->brain);
 }
 
-/* In place the state is half changed all the while; a copy is, when it is brought back. */
+/* In place, the state is half changed throughout; with a copy, only while that is written back. */
 static double update(struct weir_limiter *l, const struct weir_window *w)
 {
 	const bool in_place = l->state == l->kept;

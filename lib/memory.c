@@ -156,7 +156,7 @@ static int read_memory(const void *buffer, size_t size, struct memory *memory, c
 	return 0;
 }
 
-/* Own the window. False: another process does, and does not go on. */
+/* Own the window. False: another process owns it, and does not go on. */
 static bool hold(struct weir_limiter *l, uint64_t *due)
 {
 	struct outwait outwait = outwait_begin();
@@ -317,7 +317,7 @@ static uint32_t begin_anew(struct weir_limiter *l, const void *config)
 {
 	double limit;
 
-	/* In place, it is half changed in between. */
+	/* In place, the state is half changed in between. */
 	brain_open(l->brain);
 	memset(l->state, 0, l->ops->state_size);
 	limit = l->ops->init(l->state, config, limiter_random(l));

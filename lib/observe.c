@@ -106,7 +106,7 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 					 sampler_total(&l->sampling, TOTAL_REAPED));
 }
 
-/* What has ended is read first. A copy of a token released twice ends more than has begun. */
+/* Read what has ended first. If a copy of a token is released twice, more ends than has begun. */
 uint32_t limiter_passing(const struct weir_limiter *l)
 {
 	const uint64_t passed = sampler_total(&l->sampling, TOTAL_PASSED);

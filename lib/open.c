@@ -1,15 +1,16 @@
 /*
  * Shared limiters by their names.
  *
- * shm_open() keeps its files in one folder, in which any user may put anything. So what is found
- * there is opened without following links and without waiting for another end, and is judged
+ * shm_open() keeps its files in one folder, in which any user may put anything. So a file there is
+ * opened without following links and without waiting for the other end of a FIFO, and is judged
  * (lib/trust.h) before anything is read.
  *
- * A limiter comes to its name complete. It is made in a file without a name, and a link publishes
- * it, which fails where the name is taken: then the limiter that has the name is opened instead. So
- * there is no lock that another process could hold, a maker that dies leaves nothing behind, and
- * what has a name is never made a second time. Where the system has no files without names, a
- * temporary name takes their place; that one is left behind if the maker dies.
+ * A limiter is published under its name complete. It is made in a file without a name, and a link
+ * publishes it. The link fails if the name is taken, and then the limiter that has the name is
+ * opened instead. So there is no lock that another process could hold, a maker that dies leaves
+ * nothing behind, and a limiter that has a name is never made a second time. Where the system has
+ * no files without names, a temporary name takes their place; that one is left behind if the maker
+ * dies.
  */
 
 #include "lib/shm.h"
@@ -38,7 +39,7 @@
 
 #define PATH_ROOM (sizeof(SHM_FOLDER) + NAME_MAX + 1)
 
-/* A negative errno of opening or mapping, and a sentence. */
+/* Return a negative errno of opening or mapping, with a sentence. */
 static int fail(const char *what, const char *name, int error, char *why, size_t why_size)
 {
 	char text[128];
@@ -58,7 +59,7 @@ static bool find_path(const char *name, char path[PATH_ROOM])
 	return true;
 }
 
-/* A sentence that says whose the file is: another user may have taken the name. */
+/* A sentence that names the owner of the file: another user may have taken the name. */
 static int refuse_file(const char *path, const char *name, int error, char *why, size_t why_size)
 {
 	struct stat file;
@@ -70,7 +71,7 @@ static int refuse_file(const char *path, const char *name, int error, char *why,
 	return -error;
 }
 
-/* The file of that path, if it is one to trust; or a negative errno and a sentence. */
+/* The file of that path, if it is trusted; or a negative errno and a sentence. */
 static int open_file(const char *path, const char *name, int how, const struct trust *trust,
 		     char *why, size_t why_size)
 {
@@ -109,7 +110,9 @@ static int reserve(int fd, size_t size)
 	return 0;
 }
 
-/* A limiter in a new file, of which no other process knows. 0, or a negative errno and a sentence. */
+/*
+ * Make a limiter in a new file that no other process knows. 0, or a negative errno and a sentence.
+ */
 static int fill(int fd, size_t size, const struct weir_config *config, uint32_t members,
 		const char *name, char *why, size_t why_size)
 {
@@ -128,7 +131,7 @@ static int fill(int fd, size_t size, const struct weir_config *config, uint32_t 
 
 /* A new file, and the path from which it can be linked. */
 struct draft {
-	int fd; /* -1: there is none, and errno */
+	int fd; /* -1: there is none, and errno is set */
 	bool named;
 	char path[PATH_ROOM];
 };
@@ -177,7 +180,7 @@ static int make(const char *path, const char *name, mode_t mode, size_t size,
 	return r;
 }
 
-/* An answer at last. What was said of tries before it does not count. */
+/* The final answer. What was said of earlier tries does not count. */
 static int answer(int fd, const char *said, char *why, size_t why_size)
 {
 	if (fd < 0)
@@ -185,7 +188,7 @@ static int answer(int fd, const char *said, char *why, size_t why_size)
 	return fd;
 }
 
-/* What is there, or what is made there: a file; or a negative errno and a sentence. */
+/* The file that is there, or is made there; or a negative errno and a sentence. */
 static int open_or_make(const char *name, const struct trust *trust, mode_t mode,
 			const struct weir_config *config, uint32_t members, char *why,
 			size_t why_size)
@@ -207,13 +210,13 @@ static int open_or_make(const char *name, const struct trust *trust, mode_t mode
 		if (fd != -EEXIST)
 			return answer(fd, said, why, why_size);
 	}
-	explain(why, why_size, "%s: it is made and removed all the time.", name);
+	explain(why, why_size, "%s: other processes keep making and removing it.", name);
 	return -EAGAIN;
 }
 
 /*
- * How much of a file is mapped: as much as the block says that it has, and nothing behind it; of
- * what is no block, a head to refuse.
+ * How much of a file is mapped: the size that the block states, and nothing behind it; if it is no
+ * block, the size of a head, which is then refused.
  */
 static size_t bytes_to_map(int fd, size_t file_size)
 {

@@ -1,6 +1,4 @@
-/*
- * Waiting for a thread that may be of a process that is stopped or dead.
- */
+/* Waiting for a thread whose process may be stopped or dead. */
 
 #include "lib/outwait.h"
 
@@ -8,10 +6,10 @@
 
 #include "lib/reap.h"
 
-/* To ask the kernel about a process takes as long as so many looks. */
+/* Asking the kernel about a process takes as long as this number of looks. */
 #define LOOKS 32
 
-/* Looks before it is given up, however long each took: the processor may be needed by others. */
+/* Looks before giving up, however long each took: other threads may need the processor. */
 #define LOOKS_MIN 16
 
 bool outwait_longer(struct weir_limiter *l, struct outwait *w, uint32_t owner)

@@ -1,11 +1,11 @@
 /*
- * Waiting for the thread that is at something which one does at a time.
+ * Waiting for the thread that is doing something which one thread does at a time.
  *
- * Where a limiter is shared, that thread may be of a process that is stopped, or that has died
- * there. If it has died, the thread that waits finishes what it was at (reap_stand_in()). If it is
- * stopped, or of another pid namespace, of which nothing is known, waiting ends after OUTWAIT_MAX:
- * what then, is the caller's affair. Threads of one process are waited for as long as it takes, as
- * for a mutex. Nobody is called back meanwhile.
+ * Where a limiter is shared, the process of that thread may be stopped, or may have died there. If
+ * it has died, the thread that waits finishes its work (reap_stand_in()). If it is stopped, or in
+ * another pid namespace, of which nothing is known, waiting ends after OUTWAIT_MAX, and the caller
+ * decides what to do then. A thread of the same process is waited for as long as it takes, as for a
+ * mutex. No callbacks run meanwhile.
  */
 #ifndef WEIR_LIB_OUTWAIT_H
 #define WEIR_LIB_OUTWAIT_H
@@ -26,7 +26,7 @@ static inline struct outwait outwait_begin(void)
 	return (struct outwait){.until = 0};
 }
 
-/* A thread of that process is still at it: wait for an instant. False: it has lasted too long. */
+/* A thread of that process is still at work: wait for an instant. False: it has lasted too long. */
 bool outwait_longer(struct weir_limiter *l, struct outwait *w, uint32_t owner);
 
 #endif

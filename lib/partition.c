@@ -129,7 +129,7 @@ static struct weir_partition settings_of(const struct admission *a, uint32_t ind
 	};
 }
 
-/* Somebody sleeps for so long: a delay that no configuration can have is none. */
+/* A thread sleeps for that long, so a delay that no configuration can have counts as none. */
 static weir_dur delay_of(const struct part *part)
 {
 	const weir_dur delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
@@ -289,7 +289,7 @@ static bool one_less(_Atomic uint32_t *count)
 	return true;
 }
 
-/* Count so many less, or none. */
+/* Count that many fewer, but not below zero. */
 static void take_off(_Atomic uint32_t *count, uint32_t less)
 {
 	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);

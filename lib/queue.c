@@ -48,7 +48,10 @@ static uint32_t find_place(const struct queueing *q)
 	return bitmap_take(q->free, q->config.slots, hint);
 }
 
-/* A slot of our own, with a stamp for its new use; or NO_PLACE. No more tries than slots. */
+/*
+ * A slot of our own, with a stamp for its new use; or NO_PLACE. It tries as often as there are
+ * slots.
+ */
 static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 {
 	uint32_t i, stamp;
@@ -90,7 +93,7 @@ static uint32_t take_slot(const struct queueing *q, const struct demand *demand,
 	if (listener.granted == NULL ||
 	    callback_set(&q->callbacks[i], wait->stamp, listener.granted, listener.arg))
 		return i;
-	/* The block has given a slot away that a waiter of this process still stands in. */
+	/* The block has given away a slot in which a waiter of this process still stands. */
 	slot_free(q, i);
 	return NO_PLACE;
 }
@@ -128,7 +131,7 @@ bool queue_place(const struct queueing *q, const struct demand *demand, const st
 	return true;
 }
 
-/* Its waiter has come for the permit, and need not be told. True: word is what is so. */
+/* Its waiter has come for the permit, and need not be notified. True: word is its state now. */
 static bool keep(struct slot *slot, uint64_t *word)
 {
 	const uint64_t kept = word_with(*word, GRANTED);
@@ -140,7 +143,7 @@ static bool keep(struct slot *slot, uint64_t *word)
 	return true;
 }
 
-/* Nothing is told to this waiter any more. False: that is being done, and is not waited for. */
+/* This waiter is not notified any more. False: its callback is running, and is not waited for. */
 static bool end_callback(const struct queueing *q, const struct weir_wait *wait, bool patient)
 {
 	return wait->stamp == 0 || wait->slot >= q->config.slots ||
@@ -148,9 +151,9 @@ static bool end_callback(const struct queueing *q, const struct weir_wait *wait,
 }
 
 /*
- * The waiter's state, once its callback, if another thread runs it, has returned. This thread may be
- * in it: then it has come for what it was told of. A poll that comes out of any other callback does
- * not wait, as the two threads may look at each other's waiter.
+ * The waiter's state, once its callback, if another thread runs it, has returned. If this thread is
+ * in the callback, it has come for the permit that the callback announced. A poll from any other
+ * callback does not wait, as the two threads may be polling each other's waiter.
  */
 static uint32_t settled(const struct queueing *q, const struct weir_wait *wait, bool leaves)
 {
@@ -197,7 +200,7 @@ static enum queue_state see(const struct queueing *q, const struct weir_wait *wa
 	return QUEUE_GRANTED;
 }
 
-/* The waiter is over, and was not waiting when this was asked. */
+/* The waiter is over, and was not waiting when this was called. */
 static enum queue_state poll_last(const struct queueing *q, const struct weir_wait *wait,
 				  struct waited *got)
 {

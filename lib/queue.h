@@ -30,7 +30,7 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == LINE, "a slot is one line");
 
-/* Whom to tell: pointers of one process, hence not in the slot (lib/callback.h). */
+/* What to call: pointers of one process, hence not in the slot (lib/callback.h). */
 struct listener {
 	weir_granted_fn *granted;
 	void *arg;
@@ -73,7 +73,7 @@ struct queueing {
 	_Atomic uint64_t *free;     /* slots that may be free */
 	_Atomic uint64_t *fresh;    /* slots that have news for the drainer */
 	struct callback *callbacks; /* this process's, one for each slot */
-	struct lease *leases;       /* of the processes that share it; NULL: it is one's own */
+	struct lease *leases;       /* of the processes that share it; NULL: it is not shared */
 	uint32_t lease_count;
 	struct admission admission;
 };
@@ -116,8 +116,8 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 void queue_drain(const struct queueing *q, weir_time now);
 
 /*
- * Whether no slot is taken, be it by a waiter that was granted. Exact while no thread is in a
- * function of the queue, if it is one process's: then a slot is free if its bit says so.
+ * Whether no slot is taken, not even by a waiter that was granted. Exact while no thread is in a
+ * function of the queue, if it belongs to one process: then a slot is free if its bit says so.
  */
 bool queue_is_empty(const struct queueing *q);
 

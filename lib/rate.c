@@ -204,7 +204,7 @@ bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
 	return true;
 }
 
-/* Units were given back: they are for those who wait. */
+/* Units were given back: they are for waiters. */
 static void serve_with_these(struct weir_rate *r)
 {
 	const uint64_t before = atomic_fetch_add_explicit(&r->waiting, GIVEN, memory_order_acq_rel);

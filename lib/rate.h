@@ -40,10 +40,10 @@
  * Why no waiter is forgotten. Units come by time, and a waiter knows when. They come sooner when a
  * quota is set, which is done under the lock by a thread that then serves; or when some are given
  * back, by a settlement or by a call that got units of some of its quotas only. A waiter (1) adds
- * itself to waiting, (2) looks what is left. A thread that gives back (a) takes the units off
- * taken, (b) adds GIVEN to waiting, and serves if what it added to has waiters in it. (1) and (b)
- * modify one word, so one is first. If it is (1), (b) finds the waiter. If it is (b), (1) acquires
- * what (b) released, so (2) sees taken without the units. All modifications of waiting are
+ * itself to waiting, (2) looks at what is left. A thread that gives back (a) takes the units off
+ * taken, (b) adds GIVEN to waiting, and serves if the value it added to has waiters in it. (1) and
+ * (b) modify one word, so one is first. If it is (1), (b) finds the waiter. If it is (b), (1)
+ * acquires what (b) released, so (2) sees taken without the units. All modifications of waiting are
  * read-modify-writes, so those between do not end a release sequence, and each of them changes the
  * word: an addition of nothing would order nothing once a compiler has left it out.
  */
@@ -108,7 +108,7 @@ struct line {
 
 struct weir_rate {
 	_Alignas(LINE) _Atomic uint64_t taken[WEIR_QUOTAS_MAX];
-	_Atomic uint64_t waiting; /* so many; and above that, how often units were given back */
+	_Atomic uint64_t waiting; /* their number; above it, how often units were given back */
 
 	_Alignas(LINE) _Atomic uint64_t version; /* its last bit: which of the two is in force */
 	uint32_t quotas;
@@ -130,7 +130,7 @@ struct weir_rate {
 	struct seat seat[];
 };
 
-/* Units were given back once: an addition to the upper half of waiting, where it wraps. */
+/* Units were given back once: added to the upper half of waiting, where it wraps. */
 #define GIVEN (UINT64_C(1) << 32)
 
 static inline uint32_t rate_waiting(const struct weir_rate *r)

@@ -7,9 +7,9 @@
  * serve by themselves (weir_rate_serve()).
  *
  * A callback runs without the lock, so that it may call the rate. Until it has returned, its waiter
- * is TELLING, and polls and cancels wait for its end; but one that comes out of the callback itself
- * has come for what it was told of, and a poll out of any other callback does not wait
- * (lib/telling.h).
+ * is TELLING, and polls and cancels wait for its end. But one that is called from the callback
+ * itself takes the units that the callback announced, and a poll from any other callback does not
+ * wait (lib/telling.h).
  *
  * (The limiter's queue, lib/queue.c, hands permits over at releases, between processes, and in
  * orders of several kinds. Here turns come so many times a second at the most, and a lock is
@@ -139,7 +139,7 @@ static void set_watch(struct weir_rate *r, bool rouse)
 		park_wake(&r->seat[i].park);
 }
 
-/* Without the lock. A callback may end its waiter, and another use the seat. */
+/* Without the lock. A callback may end its waiter, and another waiter may then use the seat. */
 static void tell(struct weir_rate *r, uint32_t i)
 {
 	while (i != NIL) {

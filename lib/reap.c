@@ -20,8 +20,8 @@
 #define TRIES 200
 
 /*
- * A process that leaves waits for the reaper, which may be stopped: so often, a millisecond each.
- * Then it leaves as the dead do.
+ * A process that detaches retries this often, a millisecond apart, as the reaper may be stopped.
+ * Then it leaves its lease to a reaping, as a dead process does.
  */
 #define PATIENCE 2000
 
@@ -30,7 +30,9 @@ void audit_init(struct audit *audit)
 	memset(audit, 0, sizeof(*audit));
 }
 
-/* Whether nobody reaps: 0 in *before, or the identity of a reaper that has died in the middle. */
+/*
+ * Whether no process reaps: 0 in *before, or the identity of a reaper that has died in the middle.
+ */
 static bool is_free(const struct leasing *l, uint64_t evicted, uint64_t *before)
 {
 	*before = atomic_load_explicit(&l->audit->reaper, RELAXED);
@@ -66,7 +68,7 @@ static void count_calls(const struct weir_limiter *l, uint64_t calls)
 				  memory_order_release);
 }
 
-/* What a process was at that others wait for: a window, ranks, settings. Calls nobody back. */
+/* Finish work of a process that others wait for: a window, ranks, settings. Runs no callbacks. */
 static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	if (sampler_inherit(&l->sampling, dead)) {
@@ -77,7 +79,7 @@ static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 	admission_inherit(&l->admission, dead);
 }
 
-/* All that one does at a time and that a process was at: mended, and gone on with. */
+/* Repair and finish all that the process was doing and that one thread does at a time. */
 static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	inherit_tasks(l, dead, now);
@@ -149,7 +151,7 @@ static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
 	return permits;
 }
 
-/* Who seems to be dead, by the numbers of their leases: a bit each. */
+/* The processes that seem to be dead, by the numbers of their leases: a bit each. */
 struct roll {
 	uint64_t dead[LEASES_MAX / 64];
 	uint32_t foreign;
@@ -160,7 +162,7 @@ static uint64_t identity_of(const struct leasing *l, uint32_t number)
 	return atomic_load_explicit(&l->leases[number - 1].identity, RELAXED);
 }
 
-/* The kernel is asked about each, which takes its time: so without the lock. */
+/* The kernel is asked about each, which takes time, so this is done without the lock. */
 static void call_roll(const struct leasing *l, struct roll *roll)
 {
 	*roll = (struct roll){.foreign = 0};
@@ -174,7 +176,7 @@ static void call_roll(const struct leasing *l, struct roll *roll)
 	}
 }
 
-/* Another may have reaped meanwhile, and the lease may be a living one's: so it is asked again. */
+/* Another may have reaped meanwhile, and a living process may have the lease: so ask again. */
 static bool is_dead(const struct leasing *l, const struct roll *roll, uint32_t number,
 		    uint64_t evicted)
 {
@@ -237,8 +239,8 @@ static uint32_t held_of(const struct weir_limiter *l, uint16_t part)
 }
 
 /*
- * Below zero, too: what was taken for lost, and was a call's that came back for it. Nothing is
- * admitted until that is put right.
+ * Also below zero: permits were taken for lost, but belonged to a call that came back for them.
+ * Nothing is admitted until that is put right.
  */
 static int64_t missing(struct gate *gate, uint32_t held)
 {
@@ -409,7 +411,7 @@ static uint32_t go_on_with_audit(struct weir_limiter *l, weir_time now)
 	return end_audit(l, now);
 }
 
-/* Become the reaper, and go on with what one was at that has died. */
+/* Become the reaper, and go on with the work of one that has died. */
 static bool begin(struct weir_limiter *l, uint64_t evicted, weir_time now)
 {
 	uint64_t before;
@@ -444,7 +446,9 @@ int reap(struct weir_limiter *l, weir_time now, uint32_t number, struct weir_shm
 	return 0;
 }
 
-/* Whose number that is; 0: nobody's. Only a reaper has the number of those without a lease. */
+/*
+ * The process that has that number; 0: none. Only a reaper has the number of those without a lease.
+ */
 static uint64_t owner_of(const struct leasing *l, uint32_t number)
 {
 	if (number == REAPER)
@@ -453,8 +457,9 @@ static uint64_t owner_of(const struct leasing *l, uint32_t number)
 }
 
 /*
- * With the reaper's word, as none but a reaper frees a lease: what has the dead one's number is the
- * dead one's. If a reaper has died its word is put back, as what it left is more than is done here.
+ * With the reaper's word, as only a reaper frees a lease: so what carries the dead process's number
+ * belongs to it. If a reaper has died, its word is put back, as it left more work than is done
+ * here.
  */
 bool reap_stand_in(struct weir_limiter *l, uint32_t number, weir_time now)
 {

@@ -10,11 +10,11 @@
  * counters  the reaper: add                relaxed  nothing: numbers
  *
  * One process reaps at a time, and leaves its identity in the word; if it dies, the next one goes
- * on. A reaper that lives is never robbed, even if it is stopped: others find out that there is
- * one, and leave. The kernel is asked who is dead before the word is taken, so that a reaper has it
- * for as long as burials take, and seldom while it can be held up. Each step of a burial is one
- * that can be done again: what is owned is inherited by a compare-and-swap, what is held is taken
- * by an exchange, and the lease is free when all is done.
+ * on. The word is never taken from a reaper that lives, even if it is stopped: others find out that
+ * there is one, and leave. The kernel is asked which processes are dead before the word is taken,
+ * so that a reaper has it only for as long as burials take, and seldom while it can be held up.
+ * Each step of a burial is one that can be done again: what is owned is inherited by a
+ * compare-and-swap, what is held is taken by an exchange, and the lease is free when all is done.
  *
  * The audit. Permits that were on their way when their process died are in flight, and nobody
  * holds them. Their number is what is in flight less what is held, by leases and by slots whose
@@ -24,8 +24,9 @@
  * least, the lowest counts: to be on the way takes some nanoseconds. An audit follows a death,
  * and again another that has found something.
  *
- * A thread that is stopped all the while is mistaken. Once it goes on, less will be in flight than
- * is held: no exact look can show that otherwise, and it is put right at once.
+ * Permits of a thread that is stopped all the while are mistaken for lost ones. Once it goes on,
+ * less will be in flight than is held: no exact look can show that otherwise, and it is put right
+ * at once.
  *
  * The same is done with what is detached, the other way round: leases have it first, and the room
  * may lack what a process that died was about to add. The lowest that is missing is added; and if
@@ -61,13 +62,12 @@ struct audit {
 
 void audit_init(struct audit *audit);
 
-/* Reap all that are dead, and the one of that number, if it is not 0. -EAGAIN: another is at it. */
+/* Reap all dead processes, and the one of that number, if it is not 0. -EAGAIN: another reaps. */
 int reap(struct weir_limiter *l, weir_time now, uint32_t number, struct weir_shm_reaped *reaped);
 
 /*
  * If the process of that number is dead, finish what others may wait for. All else is left to a
- * reaping, and nobody is called back. False: it lives, or nothing is known of it, or another is
- * reaping.
+ * reaping, and no callbacks run. False: it lives, or nothing is known of it, or another is reaping.
  */
 bool reap_stand_in(struct weir_limiter *l, uint32_t number, weir_time now);
 

@@ -28,8 +28,8 @@
  * key, and no other, since before the comparison. ck's own order of memory is trusted with nothing
  * but that a slot is found which is in the map all the time.
  *
- * Why no limiter is taken from under a caller: a pinned one is not claimed. One that is
- * claimed is not pinned in that instant, so that no thread is in a call of it. Whether a call is in
+ * Why no limiter is taken from under a caller: a pinned one is not claimed. A limiter that is
+ * claimed is not pinned in that instant, so no thread is in a call of it. Whether a call is in
  * flight, was let through, or has a place in the queue, which evict() looks at next, changes only
  * in the hands of a thread that pins it, and a pin clears CLAIMED: then the second CAS fails. No
  * other thread ever sets CLAIMED. So at the second CAS no thread had it, and it was idle.
@@ -234,7 +234,7 @@ static int pin_found(struct weir_registry *r, const struct wanted *wanted, struc
 	return error;
 }
 
-/* For a word without pins. False: a thread came, or the limiter is of use to a call. */
+/* For a word without pins. False: a thread came, or a call still uses the limiter. */
 static bool evict(struct weir_registry *r, struct slot *slot, uint64_t word)
 {
 	const uint64_t claimed = (word & ~USED) | CLAIMED;

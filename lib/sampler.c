@@ -412,7 +412,7 @@ static double quantile_of(const struct sampling *s, uint32_t known)
 	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
-/* A latency as a window shows it, whatever the words it comes from say. */
+/* A latency as a window may show it, whatever the words say that it comes from. */
 static double shown(uint64_t rtt)
 {
 	return (double)(rtt < RTT_MAX ? rtt : RTT_MAX);
@@ -465,7 +465,7 @@ static void set_closing(const struct sampling *s, uintptr_t thread)
 	atomic_store_explicit(s->closing, thread, memory_order_release);
 }
 
-/* The window is this thread's by the word due. False: another of the process has it all the same. */
+/* The word due gives this thread the window. False: another thread of the process has it anyway. */
 static bool is_ours(const struct sampling *s)
 {
 	uintptr_t none = 0;

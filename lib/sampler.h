@@ -51,23 +51,25 @@
  * some has the lowest of just these. They belong to no sample, and close no window.
  *
  * Why windows of one sample need not look at the stripes: who gets such a window has its sample
- * in hand. Only a thread that finds it taken records its sample, and then says so in left, as does
- * each that has something else for the next window. To say so and to take it are
- * read-modify-writes of one word, so several who say so continue one release sequence. What comes
- * before the owner's is seen by it; after that, left stays set for the next owner.
+ * in hand. Only a thread that finds the window taken records its sample, and then says so in left,
+ * as does every thread that has something else for the next window. Setting left and taking it are
+ * read-modify-writes of one word, so several threads that set it continue one release sequence.
+ * What is set before the owner takes it is seen by the owner; after that, left stays set for the
+ * next owner.
  *
- * Why nobody waits: the window is owned through a bit in its deadline. Who finds it due sets the
- * bit or, finding it set, leaves: the owner, or the next sample after it, sees the same words. A
- * thread that wants what was learned, and no window, has to ask again (sampler_hold()); how often,
- * and what if the owner is stopped or dead, is its caller's affair (lib/outwait.h). To wait for
- * itself would be for ever, hence the word closing: the owner calls back, and what is called back
- * may want it. It names a thread of this process, so it is the process's own.
+ * Why no thread waits: the window is owned through a bit in its deadline. A thread that finds the
+ * window due sets the bit or, if it is set already, leaves: the owner, or the next sample after it,
+ * sees the same words. A thread that wants what was learned, and no window, has to ask again
+ * (sampler_hold()); its caller decides how often, and what to do if the owner is stopped or dead
+ * (lib/outwait.h). A thread that waited for itself would wait for ever, hence the word closing: the
+ * owner runs callbacks, and a callback may want what was learned. closing names a thread of this
+ * process, so it is the process's own.
  *
  * Why two threads of one process never own the window, whatever is in the block. Where the limiter
  * is shared, another process may store anything in due, and so give the window to a thread while
- * it has an owner. What the owner works on, the pool, the copy of the limit's state, the observer,
- * is the process's own, and out of reach of others: so the owner needs closing too, which is the
- * process's own as well. A thread that finds that taken leaves due to the thread that has it.
+ * it has an owner. What the owner works on (the pool, the copy of the limit's state, the observer)
+ * is the process's own, and out of reach of others. So the owner needs closing too, which is the
+ * process's own as well. A thread that finds closing taken leaves due to the thread that has it.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H
@@ -132,7 +134,7 @@ struct lane {
 	_Atomic uint32_t bucket[BUCKETS];
 };
 
-/* Where the owner puts the lanes together. The process's own, as places are counted in it. */
+/* Where the owner puts the lanes together. It is the process's own, as places are counted in it. */
 struct pool {
 	struct histogram histogram;
 	uint64_t value[]; /* LOG_MAX a stripe */
@@ -248,9 +250,9 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 void sampler_open(const struct sampling *s, weir_time now);
 
 /*
- * Own the window for an instant, to see or replace what was learned; it is not closed,
- * and is due when it was. A thread that owns it already, in a callback, goes on owning it.
- * *due is for sampler_let_go(). False: another has it, of the process *owner.
+ * Own the window for an instant, to see or replace what was learned. The window is not closed, and
+ * its deadline stays. A thread that owns it already, in a callback, goes on owning it. *due is for
+ * sampler_let_go(). False: another thread has it, of the process *owner.
  */
 bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner);
 void sampler_let_go(const struct sampling *s, uint64_t due);

@@ -1,6 +1,6 @@
 /*
- * Handles on blocks that processes share: to attach to one, and to leave it. lib/open.c finds blocks
- * by their names.
+ * Handles on blocks that processes share: attaching and leaving. lib/open.c finds blocks by their
+ * names.
  *
  * The handle lies in pages of its own that a child of fork() finds full of zeros: there is no lease
  * in it, and no limiter. All functions look for that where they have to look for something anyway.

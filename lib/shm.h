@@ -7,10 +7,10 @@
  *   audit      the reaper's (lib/reap.h)
  *   limiter    as behind a handle of one's own (lib/config.c)
  *
- * What never changes has a checksum; each process copies it when it attaches, and reads it there no
- * more. None of it is a pointer. All else may be changed at any time by any process that shares the
- * block, to anything: it is checked where it is used (docs/design.md, "One limiter for many
- * processes").
+ * What never changes has a checksum; each process copies it when it attaches, and does not read it
+ * there again. None of it is a pointer. Any process that shares the block may change everything
+ * else to anything at any time, so that is checked where it is used (docs/design.md, "One limiter
+ * for many processes").
  *
  * word     written by        order    pairs with
  * -------  ----------------  -------  -----------------------------------------
@@ -24,7 +24,7 @@
 #define SHM_MAGIC "weirshm" /* with its zero, eight bytes */
 #define SHM_READY UINT64_C(0x7265616479217765)
 
-/* A partition as the block was made with it: struct weir_partition, with the name itself. */
+/* A partition as it was when the block was made: struct weir_partition, with the name itself. */
 struct shm_partition {
 	part_name name;
 	double share, cap;
@@ -33,9 +33,9 @@ struct shm_partition {
 };
 
 /*
- * What a block is, and of what: numbers and text. There is no place for a pointer in here, so none
- * that was written into a block is ever used. A process that attaches makes settings of this, and
- * adds pointers of its own.
+ * What a block is, and what it consists of, in numbers and text. It has no place for a pointer, so
+ * no pointer that was written into a block is ever used. A process that attaches makes settings
+ * from this, and adds pointers of its own.
  */
 struct shm_constants {
 	char magic[8];
@@ -79,8 +79,8 @@ struct shm_beginning {
 };
 
 /*
- * Read the first bytes of a file, which it may not have: nothing is mapped, so a file that is cut
- * meanwhile does no harm. False: it begins as no limiter does.
+ * Read the first bytes of a file, which may be shorter. Nothing is mapped, so a file that is
+ * truncated meanwhile does no harm. False: it does not begin as a limiter does.
  */
 bool shm_read_beginning(int fd, struct shm_beginning *b);
 

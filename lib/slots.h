@@ -14,13 +14,14 @@
  * Every way out of WAITING is one compare-and-swap, so a grant and a leave
  * cannot both happen: a waiter that loses to a grant has the permit. TELLING
  * lasts while the waiter's callback runs; poll and leave wait for its end, so
- * that what the callback uses may go away after them. Out of the callback itself they take the
- * permit, and free the slot (lib/telling.h). Before a callback runs, all is as its waiter is to
- * find it. A callback is of one process. If another hands the permit over, the waiter is PROMISED
- * until its process tells it, or it looks. A slot may also be taken for a permit that is there
- * already (place): then it is TELLING at once, or GRANTED. The states are for all processes. Whether
- * a callback runs is decided by a word of its own process (lib/callback.h): in a shared limiter poll
- * and leave ask that one alone, and go on where the state says TELLING and nothing runs.
+ * that what the callback uses may go away after them. From the callback itself they take the
+ * permit, and free the slot (lib/telling.h). Before a callback runs, everything is as its waiter is
+ * to find it. A callback belongs to one process. If another process hands the permit over, the
+ * waiter is PROMISED until its own process notifies it, or it looks. A slot may also be taken for a
+ * permit that is there already (place): then it is TELLING at once, or GRANTED. The states are for
+ * all processes. A word of its own process (lib/callback.h) decides whether a callback runs: in a
+ * shared limiter poll and leave look at that word alone, and go on where the state says TELLING but
+ * no callback runs.
  *
  * word     written by                       order    pairs with
  * -------  -------------------------------  -------  --------------------------------------
@@ -80,11 +81,12 @@
  * Until then, at worst, newcomers are refused as if somebody waited.
  *
  * Why nothing leads out of the block. A process that shares the limiter may store anything in it at
- * any time. So a number that leads somewhere is read in one place, once, and comes out as a place
- * that there is: a partition by slot_part(), a link by slot_at(), a bit of free or fresh through
- * bitmap_mask(), the number of a process by lease_ring(). A link that leads nowhere ends its list.
- * Lists may have become rings, so no walk and no drain takes more steps than there are slots; in
- * lists that are whole, it never needs more. What is wrong then is only who is served, and when.
+ * any time. So a number that leads to a place is read by one function, once, and is turned into a
+ * place that exists: a partition by slot_part(), a link by slot_at(), a bit of free or fresh
+ * through bitmap_mask(), the number of a process by lease_ring(). A link that leads nowhere ends
+ * its list. Lists may have become rings, so no walk and no drain takes more steps than there are
+ * slots; in lists that are whole, it never needs more. All that can be wrong then is which waiter
+ * is served, and when.
  */
 #ifndef WEIR_LIB_SLOTS_H
 #define WEIR_LIB_SLOTS_H
@@ -137,7 +139,7 @@ static inline uint64_t slot_read(const struct slot *slot)
 	return atomic_load_explicit(&slot->state, memory_order_acquire);
 }
 
-/* Its partition's row; row 0 if it names none that there is. */
+/* Its partition's row; row 0 if it names one that does not exist. */
 static inline uint16_t slot_part(const struct queueing *q, uint32_t i)
 {
 	const uint16_t part = atomic_load_explicit(&q->slots[i].part, memory_order_relaxed);

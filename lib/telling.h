@@ -2,7 +2,7 @@
  * The callbacks of waiters that a thread is in.
  *
  * While a waiter's callback runs, a poll or a cancel of it waits for the end, so that what the
- * callback uses may go away afterwards. One that comes out of the callback itself would wait for
+ * callback uses may go away afterwards. One that is called from the callback itself would wait for
  * itself. So each thread knows which callbacks it is in: several, if one calls what runs another.
  */
 #ifndef WEIR_LIB_TELLING_H
@@ -12,7 +12,7 @@
 
 #include <weir/wait.h>
 
-/* Run the callback of the waiter in a place, which is at that use of it. */
+/* Run the callback of the waiter that has a place in that use. */
 void telling_run(const void *place, uint32_t stamp, weir_granted_fn *granted, void *arg);
 
 /* Whether this thread is in the callback of that waiter; or in any. */

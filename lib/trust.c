@@ -1,6 +1,6 @@
 /*
- * Whose files are believed. What is judged is the descriptor, not the name, which may stand for
- * another file by now.
+ * Which files are trusted. The descriptor is judged, and not the name, which may stand for another
+ * file by now.
  */
 
 #include "lib/trust.h"
@@ -24,7 +24,7 @@ struct trust trust_of_mode(uint32_t owner, mode_t mode)
 	};
 }
 
-/* The group is the owner's choice, and what its members write is only shown. */
+/* The owner has chosen the group, and what its members write is only displayed. */
 struct trust trust_to_look(uint32_t owner)
 {
 	return (struct trust){

@@ -1,6 +1,4 @@
-/*
- * Whose files are believed to be shared limiters.
- */
+/* Which files are trusted as shared limiters, by their owners and modes. */
 #ifndef WEIR_LIB_TRUST_H
 #define WEIR_LIB_TRUST_H
 
@@ -9,17 +7,17 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Beside this process's user and root, which are always trusted. */
+/* What is trusted beside this process's user and root, which always are. */
 struct trust {
 	uint32_t owner; /* of the file: a user, or WEIR_SHM_ANY_USER */
 	mode_t writers; /* S_IWGRP, S_IWOTH: these may write, if the owner lets them */
 	bool group;     /* any owner will do whose file is of this process's group */
 };
 
-/* What is trusted by a caller that would make the file with that mode. */
+/* The trust of a caller that would make the file with that mode. */
 struct trust trust_of_mode(uint32_t owner, mode_t mode);
 
-/* What is trusted by a caller that only looks on. */
+/* The trust of a caller that only looks on. */
 struct trust trust_to_look(uint32_t owner);
 
 /*

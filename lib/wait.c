@@ -71,7 +71,10 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 			queue_watch(&l->queueing, wait, true);
 			until = sooner(deadline, clock_monotonic() + l->admission.hold);
 		}
-		/* Who is woken all the time, by whatever is in a shared block, leaves in time too. */
+		/*
+		 * A waiter that is woken all the time, by whatever is in a shared block, also
+		 * leaves in time.
+		 */
 	} while ((park_sleep(bed, seen, until) || until != deadline) &&
 		 clock_monotonic() < deadline);
 

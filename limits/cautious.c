@@ -52,7 +52,7 @@ static double cautious_init(void *state, const void *config, double random)
 	return l->limit;
 }
 
-/* So many drops reach any minimum: each takes a hundredth at least, or one. */
+/* This many drops reach any minimum: each takes a hundredth at least, or one. */
 #define DROPS_MAX 4096
 
 /*

@@ -79,7 +79,7 @@ void fleet_forget(struct fleet_readings *readings);
 /* What a member may use, with what is reserved. */
 uint64_t fleet_share(const struct weir_fleet_member *member);
 
-/* Whether there are more members than something is reserved for, and this one came later. */
+/* Whether there are more members than units are reserved for, and this one came later. */
 bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member);
 
 /* One object; on one line, if it is one of several. False: there is no memory. */

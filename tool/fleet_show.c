@@ -212,7 +212,7 @@ static int print_again_and_again(struct weir_store *store, struct wanted *wanted
 	return good ? status : EXIT_FAILURE;
 }
 
-/* What the store itself has to say goes beside what is printed, which may be JSON. */
+/* What the store reports about itself goes to another stream than the output, which may be JSON. */
 static void note(struct weir_store *store)
 {
 	struct weir_store_caps caps;

@@ -16,7 +16,7 @@ static double wall_clock(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / (double)WEIR_S;
 }
 
-/* Of what is escaped, DEL is left out by jansson; it is in strings alone. */
+/* jansson does not escape DEL; it can be in strings only. */
 static int write_piece(const char *piece, size_t size, void *out)
 {
 	for (size_t i = 0; i < size; i++)
@@ -25,7 +25,7 @@ static int write_piece(const char *piece, size_t size, void *out)
 	return 0;
 }
 
-/* In ASCII: a name may have anything in it that commands a terminal. */
+/* In ASCII, as a name may contain any bytes that control a terminal. */
 bool json_print(FILE *out, const char *name, json_t *all, bool one_line)
 {
 	json_t *root = json_pack("{s:f,s:o}", "time", wall_clock(), name, all);

@@ -179,7 +179,7 @@ void left_out_tell(const struct left_out *left_out)
 	fputs(".\n", stderr);
 }
 
-/* Characters, by their numbers in Unicode, that are no text: controls, and marks of direction. */
+/* Characters, by their Unicode code points, that are not text: controls and direction marks. */
 static bool is_command(uint32_t c)
 {
 	static const struct {
@@ -224,7 +224,7 @@ const char *name_shown(const char *name, char *shown, size_t size)
 	return shown;
 }
 
-/* The bytes of a character in UTF-8, and its number; of what is none, one byte that is a command. */
+/* The bytes of a character in UTF-8, and its code point; an invalid one is one byte, a control. */
 static size_t decode(const char *text, size_t size, uint32_t *c)
 {
 	const unsigned char first = (unsigned char)text[0];

@@ -17,11 +17,11 @@
 /* Bytes of a text that shows one: four for a byte that cannot be shown. */
 #define SHOWN_ROOM (4 * NAME_ROOM)
 
-/* Users that can be told by --user. */
+/* The most users that --user can name. */
 #define USERS_MAX 16
 
 /*
- * Which limiters a command is about: those that are named, or all of the users that are trusted,
+ * The limiters that a command works on: those that are named, or all that belong to trusted users,
  * which are the effective user, root and these.
  */
 struct choice {
@@ -37,10 +37,10 @@ struct choice {
 			"Without names, those of this user as well; may be repeated", 0            \
 	}
 
-/* What these options and names say. ARGP_ERR_UNKNOWN: it is another one. */
+/* Parse these options and names. ARGP_ERR_UNKNOWN: it is another one. */
 error_t choice_option(struct choice *choice, int key, char *arg, struct argp_state *state);
 
-/* One limiter, and whose it may be: WEIR_SHM_ANY_USER if it was named. */
+/* One limiter, and the user it may belong to: WEIR_SHM_ANY_USER if it was named. */
 struct name {
 	char text[NAME_ROOM];
 	uint32_t owner;
@@ -48,7 +48,7 @@ struct name {
 
 /* Limiters that are there and are not shown. */
 struct left_out {
-	unsigned of_others; /* that belong to users who are not trusted */
+	unsigned of_others; /* that belong to users that are not trusted */
 	unsigned open;      /* that every user can write to */
 	uint32_t users[4];  /* some of the former */
 	size_t user_count;
@@ -67,16 +67,17 @@ struct names {
 int names_find(struct names *names, const struct choice *choice, char *why, size_t why_size);
 void names_free(struct names *names);
 
-/* One line on standard error about what is left out; none, if that is nothing. */
+/* Print one line on standard error about what is left out; none if nothing is. */
 void left_out_tell(const struct left_out *left_out);
 
 /*
- * Text that is safe to print. What is no character of the locale's, has no shape or changes how
- * others are shown becomes \xNN, so no name that another user has chosen can command a terminal.
+ * Text that is safe to print. A byte or character that is none of the locale, is not printable, or
+ * changes how others are displayed becomes \xNN, so no name that another user has chosen can
+ * control a terminal.
  */
 const char *name_shown(const char *name, char *shown, size_t size);
 
-/* The same of labels in a text for scrapers, which is UTF-8: printed, with \\\\xNN in it. */
+/* The same for labels in a text for scrapers, which is UTF-8: printed, with \\\\xNN in it. */
 void labels_print(FILE *out, const char *text, size_t size);
 
 /* One line on standard error: whose, and why. */

@@ -145,8 +145,8 @@ static int reap(const struct wanted *wanted, struct weir_limiter *limiter,
 }
 
 /*
- * The limiter is left before anything is printed: a closed pipe would end the program at its seat. One
- * that was named may belong to any user, as the operator has named it.
+ * Detach from the limiter before anything is printed: a closed pipe would end the program while it
+ * is attached. A limiter that was named may belong to any user, as the operator has named it.
  */
 static int reap_named(const struct wanted *wanted, const struct name *named)
 {

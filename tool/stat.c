@@ -177,7 +177,7 @@ static int write_piece(void *arg, const char *piece, size_t size)
 	return fwrite(piece, 1, size, arg) == size ? 0 : -EIO;
 }
 
-/* All of it at once: a character may lie in two pieces. */
+/* All of it at once, as a character may be split between two pieces. */
 static bool write_metrics(const struct weir_metrics *metrics)
 {
 	char *text = NULL;

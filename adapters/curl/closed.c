@@ -107,7 +107,7 @@ void closed_end(struct weir_curl *guard, const struct weir_limiter *limiter)
 	pthread_mutex_unlock(&guard->mutex);
 }
 
-/* A thread that were cancelled in here would have the mutex for good. */
+/* A thread that was cancelled in here would keep the mutex for good. */
 static void sleep_until(struct weir_curl *guard, weir_time until)
 {
 	const struct timespec at = {

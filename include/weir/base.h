@@ -10,7 +10,7 @@
  * Cancellation. No function is a cancellation point (pthreads(7)). A thread that is cancelled while
  * it waits, in weir_acquire() say, goes on waiting until it has what it waits for or its deadline
  * comes, and ends at the next cancellation point of the program. A callback that runs while the
- * library owns something, a waiter's, an observer, a gauge, a visitor, runs with cancellation
+ * library owns something (that of a waiter, an observer, a gauge, a visitor) runs with cancellation
  * disabled; an executor's tasks do not (weir/executor.h). Asynchronous cancellation
  * (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported in any function.
  */

@@ -153,10 +153,10 @@ struct weir_param {
  * doubles; it holds no pointer in its state, which may be mapped at several
  * addresses; and it answers in bounded time.
  *
- * The state may be anything. It comes back from files, and lies in shared memory, where another
- * process may have written. Of bytes that init() and update() never left there, update() and
- * observe() may make any answer, but must not read or write elsewhere, go on for ever, or do what C
- * leaves undefined, such as to make an integer of a double that is not a number.
+ * The state may hold any bytes. It comes back from files, and lies in shared memory, where another
+ * process may have written. Given bytes that init() and update() never left there, update() and
+ * observe() may give any answer, but they must not read or write outside the state, loop for ever,
+ * or do what C leaves undefined, such as converting a double that is not a number to an integer.
  */
 struct weir_limit_ops {
 	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
@@ -215,10 +215,10 @@ enum {
 	WEIR_LIMIT_DETACHED = 1u << 4,
 	WEIR_LIMIT_NOW = 1u << 5, /* it wants weir_window.inflight_now */
 	/*
-	 * In a shared limiter it works on the state where that lies, and not on a copy: for a limit
-	 * with a large state that looks at each call, as a copy is made for each window. Its state may
-	 * then change while update() runs, so a number that leads somewhere, an index or how often to
-	 * do something, must be read once and bounded after that.
+	 * In a shared limiter the limit works on the state where it lies, and not on a copy. This
+	 * is for a limit that has a large state and looks at each call, as a copy is made for each
+	 * window. The state may then change while update() runs, so an index or a loop count must
+	 * be read once and bounded after that.
 	 */
 	WEIR_LIMIT_IN_PLACE = 1u << 6,
 };

@@ -301,20 +301,21 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
 			     uint32_t inflight, enum weir_outcome outcome);
 
 /*
- * Move a settable limit, at once; a raised one admits who waits. 0; -EINVAL: the value is 0 or
+ * Move a settable limit, at once; a raised limit admits waiters. 0; -EINVAL: the value is 0 or
  * above WEIR_LIMIT_MAX; -ENOTSUP: the limit is not settable. The value is clamped to limit_min and
- * limit_max. If another thread is putting a limit in force, this waits for it for an instant. Where
- * the limiter is shared and that thread's process is dead or stopped, it waits no longer than about
- * 20 ms, and puts the value in force itself. Not for signal handlers.
+ * limit_max. If another thread is putting a limit in force, this function waits for it for an
+ * instant. Where the limiter is shared and that thread's process is dead or stopped, the function
+ * waits no longer than about 20 ms, and then puts the value in force itself. Not for signal
+ * handlers.
  */
 WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 
 /*
- * Bound the limit from outside, at once, whatever it is: a share of a limit that many processes
+ * Bound the limit from outside, at once, whatever it is: by a share of a limit that many processes
  * have, say. The algorithm goes on learning, and the lesser of both is in force, with bursts and
- * what is detached; a raised one admits who waits. most: 0: nobody is admitted; WEIR_LIMIT_MAX: no
- * bound, as at first. It is no part of a memory (weir/memory.h). It waits as weir_limit_set() does.
- * 0; -EINVAL: it is above WEIR_LIMIT_MAX. Not for signal handlers.
+ * what is detached; a raised bound admits waiters. most: 0: no call is admitted; WEIR_LIMIT_MAX: no
+ * bound, as at first. The bound is no part of a memory (weir/memory.h). This function waits as
+ * weir_limit_set() does. 0; -EINVAL: it is above WEIR_LIMIT_MAX. Not for signal handlers.
  */
 WEIR_API int weir_limit_cap(struct weir_limiter *limiter, uint32_t most);
 

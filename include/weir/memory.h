@@ -34,14 +34,14 @@ extern "C" {
 #define WEIR_MEMORY_HALF_LIFE ((weir_dur)3600 * WEIR_S)
 
 /*
- * Write what the limiter has learned to buffer, which may have any alignment. The number of
- * bytes; or -ENOSPC: they are more than size; or -EAGAIN: see below; then buffer is left as it is.
+ * Write what the limiter has learned to buffer, which may have any alignment. Returns the number of
+ * bytes; or, with buffer left as it is, -ENOSPC: they are more than size; or -EAGAIN: see below.
  * The bytes are for machines of the same byte order and type sizes.
  *
- * This function and weir_memory_load() wait while another thread closes a window, with its
- * observer's callback. Where the limiter is shared they answer -EAGAIN, and nothing is changed, if
- * a process has been closing windows, or has been stopped in that, for about 20 ms; one that has
- * died is not waited for.
+ * This function and weir_memory_load() wait while another thread closes a window, which includes
+ * its observer's callback. Where the limiter is shared, they return -EAGAIN and change nothing if
+ * another process has been closing windows, or has been stopped while closing one, for about 20 ms.
+ * They do not wait for a process that has died.
  */
 WEIR_API WEIR_MUST_CHECK int weir_memory_save(struct weir_limiter *limiter, void *buffer,
 					      size_t size);
@@ -67,12 +67,11 @@ WEIR_API weir_dur weir_memory_age(const void *buffer, size_t size);
  * any age. An algorithm without "initial", as is fixed, can do nothing with a limit alone: that
  * is refused.
  *
- * 0; or with one sentence in why (may be NULL), cut at why_size, and the limiter is as before,
- * -EAGAIN: as weir_memory_save(); or -EINVAL: the bytes are damaged, or were never a memory; it
- * is of another limit algorithm; or it is not fresh, or of other parameters, and there is no
- * "initial".
- * Any bytes will do, but a checksum is no signature: who can forge it may put anything into the
- * state. Keep the file as you keep the program.
+ * 0; or a negative errno, with one sentence in why (may be NULL), cut at why_size, and the limiter
+ * as before. -EAGAIN: as weir_memory_save(); -EINVAL: the bytes are damaged, or were never a
+ * memory; the memory is of another limit algorithm; or it is not fresh, or of other parameters, and
+ * there is no "initial". Any bytes may be passed safely, but a checksum is no signature: a process
+ * that can forge it may put anything into the state. Protect the file as you protect the program.
  *
  * Load before the first call: what the limiter has learned since is lost.
  */

@@ -71,11 +71,12 @@ WEIR_API unsigned weir_partition_count(const struct weir_limiter *limiter);
 
 /*
  * Change shares, caps and delays at run time. partitions are those the limiter was made with,
- * in any order, under their names; those left out keep what they have. The changes
- * take effect at once, all or none; only of a process that dies in here, a part may. 0; or with one
- * sentence in why (may be NULL), cut at why_size, -EINVAL; or -EAGAIN, where the limiter is shared:
- * another process is in here, and has been stopped for about 20 ms. Then nothing is changed.
- * Any thread, of two at once one is first; not for signal handlers.
+ * in any order, under their names; those left out keep what they have. The changes take effect at
+ * once, all or none; only if the process dies in this function may some of them take effect. 0; or
+ * a negative errno, with one sentence in why (may be NULL), cut at why_size, and nothing is
+ * changed. -EINVAL; -EAGAIN, where the limiter is shared: another process is in this function, and
+ * has been stopped there for about 20 ms. Any thread may call it, and calls at the same time take
+ * effect one after the other; not for signal handlers.
  */
 WEIR_API int weir_partitions_set(struct weir_limiter *limiter,
 				 const struct weir_partition *partitions, uint32_t count, char *why,

@@ -163,8 +163,8 @@ WEIR_API int weir_rate_settle(struct weir_rate *rate, unsigned quota, uint64_t t
  * Stand in the queue without a thread, as in weir/wait.h: granted(arg), which may be NULL, is
  * called once, when the units are taken, in whichever thread served, in any function of this rate.
  * What is said of it there holds here too. Waiters are served by a thread in weir_rate_take(),
- * which does so for all, or by a loop that calls weir_rate_serve(). 0; -EAGAIN: the queue is full, or there is
- * none; -EINVAL: as weir_rate_try_for().
+ * which serves all of them, or by a loop that calls weir_rate_serve(). 0; -EAGAIN: the queue is
+ * full, or there is none; -EINVAL: as weir_rate_try_for().
  */
 WEIR_API WEIR_MUST_CHECK int weir_rate_enqueue(struct weir_rate *rate, const struct weir_cost *cost,
 					       weir_granted_fn *granted, void *arg,

@@ -9,15 +9,15 @@
  *	}
  *	weir_registry_put(registry, limiter);
  *
- * A limiter is made when its key is first asked for. When there are as many as there
- * may be, one that is idle makes room: it is not pinned, no call is in flight in it, with a permit
- * or let through, and none has a place in its queue, waiting or granted. Of these it is one that was not asked for lately, if there is such a one. What it
- * had learned is forgotten.
+ * A limiter is made when its key is first asked for. When the registry is full, an idle limiter
+ * makes room for it: one that is not pinned, in which no call is in flight, with a permit or let
+ * through, and in whose queue no call has a place, waiting or granted. If there are several, one is
+ * chosen that was not asked for lately, if possible. What it had learned is forgotten.
  *
  * Pins. weir_registry_get() and weir_registry_find() pin the limiter, and each pin is undone by one
- * weir_registry_put(). Use a limiter only while you have it pinned. A token, or a place in
- * the queue, may outlast the pin: until the token is released, or the waiter has been polled or
- * cancelled to its end, the limiter stays, and the same key gets it again, to do that with.
+ * weir_registry_put(). Use a limiter only while you have it pinned. A token, or a place in the
+ * queue, may outlast the pin: the limiter stays until the token is released, or the waiter has been
+ * polled or cancelled to its end, and the same key gets the same limiter again, to do so.
  *
  * Thread safety. Every function here may be called from any thread at any time,
  * except those that say otherwise. To get a limiter that is there, to find one and to put one

@@ -15,20 +15,21 @@
  * weir_shm_attach()).
  *
  * Trust. A process that can write to a block can disturb all that share it: take every permit, set
- * the limit, keep others waiting. It cannot have them run code of its choice: a block holds no
- * pointer, and a process takes pointers from nowhere but itself. (So the state of a limit of the
- * program's own, struct weir_limit_ops, must hold none either.) A process that can write to the
- * file can also truncate it, which ends those that have it mapped by SIGBUS. So a name is opened
- * only if the file is trusted:
+ * the limit, keep others waiting. It cannot make them run code of its choice: a block holds no
+ * pointer, and a process uses only pointers of its own. (So the state of a limit of the program's
+ * own, struct weir_limit_ops, must hold none either.) A process that can write to the file can also
+ * truncate it, which ends those that have it mapped by SIGBUS. So a name is opened only if the file
+ * is trusted:
  * - It is a regular file, and no link.
  * - Its owner is the effective user of this process or root. weir_shm_open_of() and
  *   weir_shm_look_of() trust one user more, or any.
- * - No others can write to it, unless the caller trusts them. Its mode says so: with 0020 it trusts
- *   the group of the file, and any owner whose file is of this process's effective group; with 0002
- *   it trusts every user of the machine. To look on, a group that can write is no obstacle.
- * Any other file is refused with -EPERM, and neither mapped nor written to: a file that another
- * user has put under the name, say. What is inherited or mapped by the program itself
- * (weir_shm_attach()) is the program's to judge.
+ * - No other users can write to it, unless the caller trusts them. The caller's mode says which it
+ *   trusts: with 0020 it trusts the group of the file, and any owner whose file is of this
+ *   process's effective group; with 0002 it trusts every user of the machine. A process that only
+ *   looks on also opens a file that the file's group can write to.
+ * Any other file, such as one that another user has put under the name, is refused with -EPERM, and
+ * neither mapped nor written to. It is for the program to judge a mapping that it has inherited or
+ * made itself (weir_shm_attach()).
  *
  * What is a process's own: the handle; observer, gauge, source of chance and tracked tokens
  * (weir_config), of which those of the process that closes a window count; and tokens, which only
@@ -52,19 +53,19 @@
  * raise the limit until it is reaped. If it dies as it detaches a call, the limit may be too low by
  * that until the second is over. Counters may lack the call that a process was counting as it died.
  *
- * No function waits for a process that is dead, whether it has been reaped or not. If one dies as
- * it sets a limit, sets partitions, or has the window, the next process that needs what it had
- * finishes what it was at. Its permits and waiters are left to a reaping.
+ * No function waits for a process that is dead, whether it has been reaped or not. If one dies
+ * while it sets a limit, sets partitions, or owns the window, the next process that needs the same
+ * thing finishes the work of the dead one. Its permits and waiters are left to a reaping.
  *
- * Stopping. A process may be stopped at any instruction as well, by SIGSTOP or a debugger, and
- * it cannot be robbed, as it may go on at any time. Calls are admitted, refused and released
- * meanwhile. If it is stopped as it hands permits to those who wait, or closes a window, or reaps,
- * nobody else does that until it goes on or dies: those who wait do so until their deadlines, the
- * limit stands still, or the permits of the dead stay in flight (weir_shm_reap() answers -EAGAIN
- * at once). weir_limit_set() and weir_limit_cap() put their values in force beside it: when it goes
- * on, an older one may be in force for an instant. weir_partitions_set(), weir_memory_save() and
- * weir_memory_load() answer -EAGAIN after about 20 ms. weir_shm_detach() waits two seconds for a
- * reaper, and then leaves what the process had to a reaping.
+ * Stopping. A process may also be stopped at any instruction, by SIGSTOP or a debugger. Nothing can
+ * be taken from it, as it may go on at any time. Meanwhile, calls are admitted, refused and
+ * released. If it is stopped while it hands permits to waiters, closes a window, or reaps, no other
+ * process does the same until it goes on or dies: waiters wait until their deadlines, the limit
+ * stands still, or the permits of dead processes stay in flight (weir_shm_reap() returns -EAGAIN at
+ * once). weir_limit_set() and weir_limit_cap() put their values in force all the same; when the
+ * stopped process goes on, an older value may be in force for an instant. weir_partitions_set(),
+ * weir_memory_save() and weir_memory_load() return -EAGAIN after about 20 ms. weir_shm_detach()
+ * waits two seconds for a reaper, and then leaves what the process had to a reaping.
  *
  * A process is known by its pid, in its pid namespace, and by when it began. Who is of
  * another pid namespace can only be reaped from there, or by weir_shm_evict(). A process
@@ -142,35 +143,36 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_observe(const void *block, size_t size,
 					      size_t why_size);
 
 /*
- * Attach to the limiter of that name, as shm_open() has names; the process that comes first makes
- * it. mode is that of a file which is made, less the umask, and says whom the caller trusts
- * (above). members, as above, counts for the maker only. config may be NULL where the limiter is
- * known to be there. A limiter comes to its name complete, and nothing waits for its maker; one
- * that is there is never made again, nor is a file that is something else.
+ * Attach to the limiter of that name, as shm_open() has names; the first process makes it. mode is
+ * the mode of a file that is made, less the umask, and says which users the caller trusts (above).
+ * members, as above, counts for the maker only. config may be NULL where the limiter is known to be
+ * there. A limiter is published under its name only when it is complete, so no process waits for
+ * its maker. One that is there is never made again, and a file that is something else is never
+ * overwritten.
  *
  * As weir_shm_attach(); -EPERM: the file belongs to a user who is not trusted, or such users can
- * write to it, and why says which; -EPROTO: it is empty, cut or no regular file; -EAGAIN: the name
- * is made and removed all the time; or the negative errno of opening, making and mapping the file:
- * -ENOENT, -EACCES, -ENOSPC, -ENOMEM and others. shm_unlink() removes the name. Where the system
- * has no files without a name (O_TMPFILE), a maker that dies can leave a file that begins with
- * ".weir-" beside it.
+ * write to it, and why says which; -EPROTO: it is empty, truncated or no regular file; -EAGAIN:
+ * other processes keep making and removing the name; or the negative errno of opening, making and
+ * mapping the file: -ENOENT, -EACCES, -ENOSPC, -ENOMEM and others. shm_unlink() removes the name.
+ * Where the system has no files without a name (O_TMPFILE), a maker that dies can leave behind a
+ * file whose name begins with ".weir-".
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_open(const char *name, unsigned mode,
 					   const struct weir_config *config, uint32_t members,
 					   struct weir_limiter **limiter, char *why,
 					   size_t why_size);
 
-/* The same to look on only: the file must be readable, and its owner trusted. */
+/* The same, to look on only: the file must be readable, and its owner trusted. */
 WEIR_API WEIR_MUST_CHECK int weir_shm_look(const char *name, struct weir_limiter **limiter,
 					   char *why, size_t why_size);
 
-/* As an owner: any user of the machine. To look on, also with a file that every user can write. */
+/* For owner: any user of the machine. Looking on, it also allows a file that any user can write. */
 #define WEIR_SHM_ANY_USER UINT32_MAX
 
 /*
  * As weir_shm_open() and weir_shm_look(), where the file may belong to another user: owner is the
- * number of the one that is trusted beside the effective user and root (0: no other), or
- * WEIR_SHM_ANY_USER. So does a parent that runs as root open what its workers have made, or an
+ * number of the user that is trusted beside the effective user and root (0: no other), or
+ * WEIR_SHM_ANY_USER. This lets a parent that runs as root open what its workers have made, and an
  * administrator what belongs to a service.
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
@@ -198,7 +200,7 @@ struct weir_shm_file {
 	uint32_t mode;    /* as chmod() has modes */
 };
 
-/* The same, with whose they are: those of users who are not trusted are among them. */
+/* The same, with the owner of each; files of users that are not trusted are included. */
 WEIR_API int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file),
 				  void *arg);
 
@@ -221,8 +223,8 @@ struct weir_shm_reaped {
  * Give back what dead processes had. Call it from a timer, in one process or in all: some times a
  * second is enough. It asks the kernel about each process attached, some microseconds each, and
  * takes no part in any call. 0, and *reaped is filled (may be NULL); -EAGAIN, at once: another
- * thread or process is at it, and may be stopped; -EACCES, -ESTALE: see above; -ENOTSUP: the
- * limiter is shared with nobody.
+ * thread or process is reaping, and may be stopped; -EACCES, -ESTALE: see above; -ENOTSUP: the
+ * limiter is not shared.
  */
 WEIR_API int weir_shm_reap(struct weir_limiter *limiter, struct weir_shm_reaped *reaped);
 WEIR_API int weir_shm_reap_at(struct weir_limiter *limiter, weir_time now,

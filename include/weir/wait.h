@@ -44,27 +44,27 @@ struct weir_wait {
 };
 
 /*
- * Told once, when the permit is there: in whichever thread made room or noticed it, in any
- * function of this limiter that it was in, those that enqueue too. It should do no more than wake
- * the loop that polls. That loop may poll at once, in another thread: weir_poll() and weir_cancel()
- * wait until the callback has returned, and then bring the permit. So once one of them has ended
- * the waiter, the callback runs no more, and what arg points to may go.
+ * Called once, when the permit is there, by the thread that made room or noticed it, from within
+ * any function of this limiter, including those that enqueue. It should do no more than wake the
+ * loop that polls. That loop may poll at once, in another thread: weir_poll() and weir_cancel()
+ * wait until the callback has returned, and then deliver the permit. So once one of them has ended
+ * the waiter, the callback no longer runs, and what arg points to may be freed.
  *
  * The callback may call the limiter, and poll or cancel its own waiter: the permit is there, and
- * the waiter ends inside. A poll of another waiter, whose callback is running, is -EAGAIN here. The
- * callback may neither cancel another waiter, nor destroy the limiter, nor wait in weir_acquire(),
- * nor save or load a memory.
+ * the waiter ends inside. From here, a poll of another waiter whose callback is running returns
+ * -EAGAIN. The callback must not cancel another waiter, destroy the limiter, wait in
+ * weir_acquire(), or save or load a memory.
  */
 typedef void weir_granted_fn(void *arg);
 
 /*
- * A permit if there is one, and a place in the queue otherwise: what a loop asks of each call.
- * 0: the permit is in *token, *wait is none, and granted() will not be called; -EINPROGRESS: it
- * waits, for weir_poll() or weir_cancel(), and may have been granted already (and have ended, if
- * granted() polls it); -EAGAIN: it is refused: the queue is full, or there is none, or the call's
- * priority is being shed; -EINVAL: as weir_try_acquire_for(). In shadow mode no call is refused,
- * and none waits. call may be NULL: an ordinary one; a bypass gets through. granted may be NULL for
- * a caller that polls.
+ * Take a permit if there is one, and a place in the queue otherwise: what an event loop does for
+ * each call. 0: the permit is in *token, *wait is none, and granted() will not be called;
+ * -EINPROGRESS: the call waits, for weir_poll() or weir_cancel(), and may have been granted already
+ * (and have ended, if granted() polls it); -EAGAIN: it is refused: the queue is full, or there is
+ * none, or the call's priority is being shed; -EINVAL: as weir_try_acquire_for(). In shadow mode no
+ * call is refused, and none waits. call may be NULL: an ordinary one; a bypass gets through.
+ * granted may be NULL for a caller that polls.
  */
 WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue(struct weir_limiter *limiter,
 						     const struct weir_call *call,

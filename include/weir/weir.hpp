@@ -548,7 +548,7 @@ public:
 	/*
 	 * As weir_shm_open(): one that processes share, under that name. To end it is to leave it.
 	 * Each process opens it for itself, after fork(): one from before refuses every call in the
-	 * child, permits from before are nothing there, and both may be ended. owner is another
+	 * child, permits from before are nothing there, and both may be ended. owner is a further
 	 * user to whom the file may belong, as for weir_shm_open_of().
 	 */
 	static limiter shm_open(const char *name, unsigned mode, const weir_config &config,

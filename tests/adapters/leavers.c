@@ -127,7 +127,7 @@ static uint64_t cancelled(const struct weir_limiter *limiter)
 	return now.cancelled;
 }
 
-/* A permit is back before it is counted how its call has ended. */
+/* A permit is back before the end of its call is counted. */
 static bool is_settled(const struct weir_limiter *limiter)
 {
 	struct weir_snapshot now;

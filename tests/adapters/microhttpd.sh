@@ -1,7 +1,7 @@
 #!/bin/sh
-# The adapter for libmicrohttpd in a way that a daemon runs: who is served, who waits, who is
-# refused, and that no permit is lost, whatever becomes of clients and of the daemon.
-# Usage: microhttpd.sh MICROHTTPD_SERVER MODE
+# The adapter for libmicrohttpd in a way that a daemon runs: which requests are served, wait, are
+# refused, and that no permit is lost, whatever becomes of clients and of the daemon. Usage:
+# microhttpd.sh MICROHTTPD_SERVER MODE
 set -u
 server_program=${1:-} mode=${2:-}
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -62,8 +62,8 @@ end_slowly()
 	rm "$work/slow"
 }
 
-# Until the daemon closes the connection. On a busy machine that may be before it had a permit: then
-# it is done once more.
+# Until the daemon closes the connection. On a busy machine that may be before the client had a
+# permit: then it is tried again.
 ends_one()
 {
 	begin_slowly

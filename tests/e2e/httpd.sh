@@ -87,7 +87,7 @@ survives_clients_that_leave()
 	stop
 }
 
-# A permit is back before it is counted how its call has ended.
+# A permit is back before the end of its call is counted.
 balances()
 {
 	curl -s -m 100 "$url/stats" >"$work/stats"

@@ -59,7 +59,7 @@ field()
 
 naive='naive retry' shares='both types'
 
-# Once, in short. What it counts adds up, however late everything is.
+# A short run. What it counts adds up, however late everything is.
 demo()
 {
 	"$source/examples/ingest/demo" --no-build --build "$build" --out "$work/out" --short \
@@ -79,16 +79,16 @@ demo()
 	awk -F '\t' 'NR > 1 { units[$1] += $3 } END { for (s in units) if (units[s] > 3000) exit 1 }' \
 		"$work/out/mishaps-seconds.tsv" || fail "more was admitted than there is"
 
-	# What the dead one had in hand is written by the other.
+	# The other one writes what the dead one had in hand.
 	left=$(cat "$work/out/mishaps-left.txt")
 	claimed=$(sed -n 's/^\([0-9]*\) records were taken over.*/\1/p' "$work/out/ingest.txt")
 	[ "$claimed" -ge "$left" ] || fail "of $left records of the dead one $claimed were taken over"
 }
 
 # Both together never have more than is shared. A line's number was read between its time and the
-# time of the line after it: so what several lines say held from the second one to the last,
-# if no share can have changed twice between two of them. Prints how many lines of the other one lie
-# within such a time, and fails if there are more units than there may be.
+# time of the next line. So what several lines say held from the second one to the last, if no share
+# can have changed twice between two of them. Prints how many lines of the other process lie within
+# such a time, and fails if there are more units than there may be.
 compare_leases()
 {
 	awk -F '\t' 'FNR == 1 { file++; next }
@@ -113,8 +113,8 @@ compare_leases()
 		}' "$work/out/mishaps-one.tsv" "$work/out/mishaps-two.tsv"
 }
 
-# On a busy machine, requests that were held up come together, and are refused; and lines are
-# written late. Then it is done again.
+# On a busy machine, requests that were held up arrive together, and are refused; and lines are
+# written late. Then it is tried again.
 went_well()
 {
 	demo

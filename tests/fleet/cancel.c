@@ -109,7 +109,7 @@ static void make_batcher(struct weir_rate *rate, bool by_hand)
 		CHECK(weir_batcher_enqueue(batcher, &operations[i], 0) == 0);
 }
 
-/* Nothing passes: whoever waits for room or for the end does so in vain. */
+/* Nothing passes: a thread that waits for room or for the end waits in vain. */
 static void check_waiting(void)
 {
 	struct weir_rate *rate = make_rate((struct weir_quota){.units = 0});
@@ -171,7 +171,7 @@ static void check_store(void)
 	weir_store_close(store);
 }
 
-/* Whoever may open the file may lock it, and be stopped. */
+/* Any process that may open the file may lock it, and be stopped. */
 static void hold_file(const char *name)
 {
 	const int file = shm_open(name, O_RDWR | O_CREAT, 0600);

@@ -1,7 +1,7 @@
 /*
- * checkpoints [KIND]: what is acknowledged of the work on a part is never undone, whatever of it
- * comes late, comes twice, or is not heard of. Members in simulated time, over a store in memory, or
- * of that kind.
+ * checkpoints [KIND]: an acknowledged checkpoint of the work on a part is never undone, whatever
+ * requests arrive late or twice, or are not answered. Members in simulated time, over a store in
+ * memory, or of that kind.
  */
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static uint64_t last(struct weir_parts *parts)
 	return sequence;
 }
 
-/* It arrives after a later one was acknowledged; before is that of the row that is there. */
+/* It arrives after a later one was acknowledged; before is the version of the row that is there. */
 static void late(uint64_t before)
 {
 	struct weir_parts *parts = begin();
@@ -126,7 +126,7 @@ static void unheard(void)
 	world_end(&w);
 }
 
-/* It arrives when the part is another's, who has written one, or none. */
+/* It arrives when another member owns the part, and has written a checkpoint, or none. */
 static void of_a_former_owner(bool written)
 {
 	struct weir_parts *parts = begin(), *others;

@@ -52,7 +52,7 @@ struct carrier {
 struct place {
 	struct weir_store *store;
 	bool down;
-	bool full;           /* it refuses what is to be written */
+	bool full;           /* it refuses writes */
 	weir_time proven;    /* since when it knows what it knows; WEIR_FOREVER: always */
 	struct place *above; /* NULL: the root */
 	unsigned level;

@@ -1,7 +1,7 @@
 /*
- * lost [KIND]: a store that has lost its data, or some of it, is never taken for the one that it
- * was. In memory: what parts do then, in simulated time. shm: a file that is removed. etcd, redis: servers that are emptied, put
- * back to what they were before, started another way, or replaced by a replica.
+ * lost [KIND]: a store that has lost its data, or some of it, is never taken for the same store. In
+ * memory: what parts do then, in simulated time. shm: a file that is removed. etcd, redis: servers
+ * that are emptied, restored to an earlier state, started another way, or replaced by a replica.
  */
 
 #include <errno.h>
@@ -52,8 +52,8 @@ static bool has(const struct owner *o)
 }
 
 /*
- * The store has forgotten who owns the part, and the owner cannot hear of it: until its lease has
- * ended nobody else owns it.
+ * The store has forgotten the owner of the part, and the owner cannot hear of it: until its lease
+ * has ended no other member owns the part.
  */
 static void forgotten_parts(struct place *place)
 {
@@ -177,7 +177,7 @@ static void rig_begin(struct rig *r, enum server_kind kind)
 	rig_fill(r);
 }
 
-/* What the client knows at last. */
+/* What the client knows in the end. */
 static void rig_note(struct rig *r)
 {
 	CHECK(look(r->store, "row/bound", &r->before).made == r->fence);
@@ -204,7 +204,7 @@ static void in_folder(const struct server *s, const char *script)
 	"rm -rf kept && mkdir kept && for f in data appendonlydir; do [ ! -e $f ] || cp -r $f kept; done"
 #define RESTORE EMPTY " && cp -r kept/* ."
 
-/* What was done to a server that was killed, before it is there again as that kind. */
+/* What is done to a server that was killed before it is started again as that kind. */
 static void replace(struct rig *r, const char *script, enum server_kind kind)
 {
 	r->gone = boot_time();
@@ -230,7 +230,7 @@ static int commit(struct rig *r, uint64_t session, const struct weir_check *chec
 	return error;
 }
 
-/* It is another store, for whoever knew the one before, and for those who come. */
+/* It is another store, for members that knew the one before, and for new ones. */
 static void check_other(struct rig *r)
 {
 	const struct weir_check check = {"row/bound", WEIR_CHECK_MADE, r->fence};
@@ -249,7 +249,7 @@ static void check_other(struct rig *r)
 	weir_store_close(other);
 }
 
-/* It is the one that it was. */
+/* It is the same store as before. */
 static void check_same(struct rig *r)
 {
 	const struct weir_check check = {"row/bound", WEIR_CHECK_MADE, r->fence};
@@ -262,7 +262,7 @@ static void check_same(struct rig *r)
 	CHECK(commit(r, r->session, &check) == 0);
 }
 
-/* What is asked first of an emptied server is a commit that checks nothing: it is refused. */
+/* The first request to an emptied server is a commit that checks nothing: it is refused. */
 static void emptied(enum server_kind kind)
 {
 	struct rig r;
@@ -276,7 +276,7 @@ static void emptied(enum server_kind kind)
 	rig_end(&r);
 }
 
-/* The server has what it had before the last that was acknowledged. */
+/* The server has the data that it had before the last acknowledged commit. */
 static void restored(enum server_kind kind)
 {
 	struct rig r;
@@ -303,7 +303,7 @@ static void restarted(enum server_kind kind)
 	rig_end(&r);
 }
 
-/* How it is kept now says nothing of what was lost. */
+/* The way the server runs now says nothing about what was lost. */
 static void made_durable(void)
 {
 	struct rig r;
@@ -315,7 +315,7 @@ static void made_durable(void)
 	rig_end(&r);
 }
 
-/* One command of Redis; how its answer begins. */
+/* One command of Redis, and the beginning of its answer. */
 static void say(unsigned port, const char *command, char *answer, size_t size)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -331,7 +331,7 @@ static void say(unsigned port, const char *command, char *answer, size_t size)
 	close(fd);
 }
 
-/* A replica of the server, which has what it has. */
+/* A replica of the server, which has the same data. */
 static void replicate(const struct rig *r, struct server *replica)
 {
 	char command[64], answer[8192];
@@ -347,7 +347,7 @@ static void replicate(const struct rig *r, struct server *replica)
 	} while (strstr(answer, "master_link_status:up") == NULL);
 }
 
-/* The replica takes over, and has all that was acknowledged, but nobody can tell. */
+/* The replica takes over, and has all that was acknowledged, but no member can tell. */
 static void promoted(void)
 {
 	struct server replica;
@@ -438,7 +438,7 @@ static void gain(struct owner *o)
 	}
 }
 
-/* Until there is an answer: the connection of before is gone. */
+/* Until there is an answer: the previous connection is gone. */
 static int checkpoint(const struct owner *o, uint64_t sequence)
 {
 	int r;
@@ -452,7 +452,9 @@ static int checkpoint(const struct owner *o, uint64_t sequence)
 	}
 }
 
-/* Who owned a part before the store was emptied, cannot undo what the new owner has done. */
+/*
+ * A member that owned a part before the store was emptied cannot undo what the new owner has done.
+ */
 static void late_owner(enum server_kind kind)
 {
 	struct owner a, b;

@@ -270,7 +270,7 @@ static void removed(void)
 	end();
 }
 
-/* Somebody has joined, and holds something, while it was about to be removed. */
+/* A member has joined, and holds something, while the limit was about to be removed. */
 static void removed_too_late(void)
 {
 	static const char member[] = "weir-member 1 10 1 0 label\n", ledger[] = "weir-ledger 1 7\n";
@@ -290,7 +290,7 @@ static void removed_too_late(void)
 	world_end(&w);
 }
 
-/* What was told to undrain arrives when it is drained once more. */
+/* The request to undrain arrives when the member has been drained once more. */
 static void undrained_too_late(void)
 {
 	uint64_t id;

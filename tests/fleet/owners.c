@@ -1,16 +1,16 @@
 /*
- * owners MINUTES SEEDS [FIRST]: faults for so long with each seed, in simulated time, to members
- * that own parts.
+ * owners MINUTES SEEDS [FIRST]: members that own parts suffer faults, for that long with each seed,
+ * in simulated time.
  *
- * What they send to the store is lost, late, done twice, or done and not answered, and answers take
- * their time; each has a clock of its own that goes too fast or too slow. They are stopped, killed,
- * cut off and closed, and come again; some do not give up what another is due; the store is gone
- * for a while, or forgets everything.
+ * Requests to the store are lost, late, done twice, or done and not answered, and answers take
+ * their time; each member has a clock of its own that goes too fast or too slow. Members are
+ * stopped, killed, cut off and closed, and come again; some do not give up what another is due. The
+ * store is gone for a while, or forgets everything.
  *
- * Looked at is each instant at which somebody may begin to own a part: whenever anything was done,
- * weir_parts_fence() of all members together names one owner of each part at most, whether they
- * run or not, as their clocks go on. Between two such instants owners only end. Once the faults are
- * over, every part has an owner within a bound, and all have what they are due.
+ * Every instant is checked at which a member may begin to own a part: whenever anything was done,
+ * weir_parts_fence() of all members together names one owner of each part at most, whether they run
+ * or not, as their clocks go on. Between two such instants ownership can only end. Once the faults
+ * are over, every part has an owner within a bound, and all members have what they are due.
  */
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 #define TIMEOUT (500 * WEIR_MS)
 #define TICK    (20 * WEIR_MS)
 #define MINUTE  (60 * WEIR_S)
-#define FASTEST 9000 /* clocks go wrong by so many millionths; leases allow for 10,000 */
+#define FASTEST 9000 /* clocks go wrong by that many millionths; leases allow for 10,000 */
 #define PARCELS 64
 #define ROWS    64 /* of a commit */
 
@@ -52,7 +52,7 @@ struct member {
 	int64_t millionths;
 	bool busy;         /* it is in the middle of asking the store */
 	bool dead;         /* it was killed, and will be gone when it is not busy */
-	bool gone;         /* it is being closed: what it answers is of no use */
+	bool gone;         /* it is being closed: its answers do not count */
 	bool slow;         /* it does not give up what another is due */
 	weir_time stopped; /* until then; 0: it is not */
 	weir_time cut;     /* from the store until then */
@@ -106,7 +106,7 @@ static weir_time member_time(const struct weir_clock *clock)
 	return m->offset + now + (weir_time)((int64_t)(now / 1000) * m->millionths / 1000);
 }
 
-/* When it is that time for the member, or a moment later. */
+/* When the member's clock shows that time, or a moment later. */
 static weir_time world_time(const struct member *m, weir_time there)
 {
 	const weir_time now = member_time(&m->clock);
@@ -119,7 +119,7 @@ static weir_time world_time(const struct member *m, weir_time there)
 	       (weir_time)((double)(there - now) * 1e6 / (1e6 + (double)m->millionths)) + 1;
 }
 
-/* Whether there is somebody who could work on anything. */
+/* Whether there is a member that could work on anything. */
 static bool counts(const struct member *m)
 {
 	return m->fleet != NULL && m->parts != NULL && !m->dead && !m->gone;
@@ -154,7 +154,7 @@ static void look(struct world *w)
 
 static void pass(struct world *w, weir_time until);
 
-/* It takes so long; and if the process is stopped meanwhile, as much longer. */
+/* It takes that long; and longer by the time for which the process is stopped meanwhile. */
 static void wait_for(struct member *m, weir_dur time)
 {
 	pass(m->world, m->world->now + time);
@@ -182,7 +182,7 @@ static void travel(struct member *m)
 	wait_for(m, below(m->world, below(m->world, 8) == 0 ? TIMEOUT / 2 : 20 * WEIR_MS));
 }
 
-/* Answered, or not for so long that it is given up. */
+/* It is answered, or it takes so long that the member gives up. */
 static int answer(struct member *m, enum fate fate, int r)
 {
 	if (m->dead)
@@ -240,7 +240,7 @@ static int net_end(struct weir_store *self, uint64_t session)
 	return weir_store_end(w->store, session - w->base);
 }
 
-/* Where it is now; of what a store before it knew, this one knows nothing. */
+/* Its place now; this store knows nothing of what an earlier one knew. */
 static int do_commit(struct world *w, uint64_t session, const struct weir_check *checks,
 		     size_t check_count, const struct weir_write *writes, size_t write_count,
 		     uint64_t *version)
@@ -434,7 +434,7 @@ static void enter(struct world *w, struct member *m)
 	m->clock.now = member_time;
 	m->world = w;
 	m->offset = below(w, MINUTE);
-	/* Those that go wrong, go wrong as much as they may. */
+	/* Clocks that go wrong do so by as much as is allowed. */
 	m->millionths = ((int64_t)below(w, 3) - 1) * FASTEST;
 	m->next = w->now;
 	m->dead = m->gone = false;
@@ -490,7 +490,7 @@ static void forget(struct world *w)
 	open_store(w);
 }
 
-/* Something, each few seconds. */
+/* One disturbance every few seconds. */
 static void disturb(struct world *w)
 {
 	struct member *m = &w->members[below(w, MEMBERS)];
@@ -637,7 +637,7 @@ static unsigned owned(const struct world *w)
 	return sum;
 }
 
-/* What is under way arrives yet; nothing new goes wrong. */
+/* Requests under way still arrive; nothing new goes wrong. */
 static void calm_down(struct world *w)
 {
 	w->calm = WEIR_FOREVER;

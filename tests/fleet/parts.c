@@ -155,13 +155,13 @@ static void any_beginning(uint64_t *state)
 	CHECK(ceilings == parts % count && moved == needed);
 }
 
-/* What was asked for is reviewed at each look, also while there are parts without an owner. */
+/* Wishes are reviewed at each look, also while there are parts without an owner. */
 static void stale_wishes(void)
 {
-	/* Of two with three each, the second one asks for part 0 yet, and part 6 is free. */
+	/* Two members have three each, the second one still asks for part 0, and part 6 is free. */
 	const uint64_t owners[] = {1, 1, 1, 2, 2, 2, 0}, members[] = {1, 2};
 	const uint64_t wishers[] = {2, 0, 0, 0, 0, 0, 0};
-	/* It has what it is due, and what it has asked for is given up. */
+	/* It has what it is due, and its wish is withdrawn. */
 	const uint64_t even[] = {0, 1, 2, 2}, asked[] = {2, 0, 0, 0};
 	struct balance b = {7, owners, wishers, members, 2, 2, true, 1};
 	struct moves moves;
@@ -470,8 +470,9 @@ static void stubborn(void)
 }
 
 /*
- * An owner that is stopped is not robbed, however long another asks: its lease ends first. And one
- * that goes on, and does not give up, has its hand-over from when it has heard, by its own clock.
+ * Nothing is taken from an owner that is stopped, however long another member asks: its lease ends
+ * first. An owner that goes on, and does not give the part up, has its hand-over from when it has
+ * read the wish, by its own clock.
  */
 static void patient(void)
 {
@@ -661,8 +662,8 @@ static void capacities(void)
 }
 
 /*
- * What was given up stays given up, by that row: the commit that erases it may arrive when it is
- * wanted again.
+ * A part that was given up stays given up, by that row: the commit that erases the row may arrive
+ * when the part is wanted again.
  */
 static void given_up_late(void)
 {
@@ -678,7 +679,7 @@ static void given_up_late(void)
 	w.actors[0].manner = DELAYS;
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && weir_parts_units(p[0]) == 0);
 	CHECK(weir_parts_want(p[0], 25) == 0 && weir_parts_want(p[1], 25) == 0);
-	/* It reads that the row is there yet, and is heard of no more. */
+	/* It reads that the row is still there, and then stops for good. */
 	(void)weir_fleet_refresh(w.actors[0].fleet);
 	(void)world_deliver(&w);
 	for (unsigned i = 0; i < 2; i++)
@@ -687,7 +688,10 @@ static void given_up_late(void)
 	world_end(&w);
 }
 
-/* A store that may have forgotten owners is no reason to own anything, nor is a row in it. */
+/*
+ * In a store that may have forgotten owners, neither a missing row nor a row justifies owning a
+ * part.
+ */
 static void unproven(void)
 {
 	begin();
@@ -712,7 +716,7 @@ static void unproven(void)
 	end();
 }
 
-/* A store that forgets has forgotten how long leases were, too. */
+/* A store that forgets has also forgotten how long leases were. */
 static void leases_forgotten(void)
 {
 	begin();
@@ -748,7 +752,7 @@ static void refused(unsigned member, const char *why)
 	CHECK(strcmp(text, why) == 0);
 }
 
-/* Parts that are others than the store has them are refused, until no member is there. */
+/* Parts that differ from those in the store are refused, until no member is there. */
 static void mixed(void)
 {
 	struct weir_parts *p[3];
@@ -773,7 +777,7 @@ static void mixed(void)
 	world_end(&w);
 }
 
-/* Closed while the store was away: what was owned is free once it is back, in the same session. */
+/* Closed while the store was away: the parts are free once it is back, in the same session. */
 static void closed_away(void)
 {
 	struct weir_parts *p[2];

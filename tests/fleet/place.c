@@ -30,7 +30,7 @@ void place_end(struct place *p)
 }
 
 /*
- * A store that is new, and whose users know it: no lease of it can have been forgotten. So nobody
+ * A store that is new, and known by its users to be: it cannot have forgotten a lease. So no member
  * has to wait for old ones to end.
  */
 struct fresh {

@@ -38,7 +38,7 @@ static struct sockaddr_in loopback(unsigned port)
 	return at;
 }
 
-/* The first port that the system gives to those who ask for any. */
+/* The first port that the system gives to programs that ask for any. */
 static unsigned first_of_any(void)
 {
 	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
@@ -79,7 +79,7 @@ static bool can_be_bound(unsigned port)
 	return good;
 }
 
-/* Not of those that clients are given: one of them might have it when the server comes again. */
+/* Not a port that clients are given: one of them might have it when the server comes again. */
 unsigned free_port(void)
 {
 	const unsigned end = first_of_any();
@@ -233,7 +233,7 @@ static bool come_up(struct server *s)
 	return false;
 }
 
-/* Say something, and how it is answered begins; whole: until there is no more of it. */
+/* Send something, and read the beginning of the answer; whole: read until its end. */
 static void ask(unsigned port, char text[ANSWER_ROOM], bool whole)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE / 1000};

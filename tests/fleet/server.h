@@ -37,8 +37,8 @@ void server_resume(const struct server *server);
 void server_end(struct server *server);
 
 /*
- * A port of the loopback that is free, and that no other test is told of while this process lives.
- * It is none of those that the system gives to clients.
+ * A free port of the loopback, which no other test gets while this process lives. It is not one
+ * that the system gives to clients.
  */
 unsigned free_port(void);
 

@@ -90,7 +90,7 @@ static void join_another(unsigned member)
 	w.actors[member].share = share;
 }
 
-/* Who leaves while the store is not there is gone with a refresh of the same session. */
+/* A member that leaves while the store is away is gone with a refresh of the same session. */
 static void release_unheard(void)
 {
 	struct weir_share *left;
@@ -127,7 +127,7 @@ static unsigned members_of(const char *name)
 	return limit.members;
 }
 
-/* Nothing was heard of joining, which happened, or happens when it has left. */
+/* Joining was not answered, and happened, or happens when the member has left. */
 static void release_uncertain(bool late)
 {
 	struct weir_share *left;
@@ -294,7 +294,7 @@ static uint64_t promised(void)
 }
 
 /*
- * More members than something is reserved for: who came last has only what is shared, and says so,
+ * More members than units are reserved for: the last one has only what is shared, and says so,
  * until another is gone.
  */
 static void too_many(void)
@@ -335,14 +335,14 @@ static void too_many(void)
 		CHECK(world_sum(&w) <= 100 && promised() <= 100);
 	}
 	CHECK(world_sum(&w) == 80 && info_of(0).state == WEIR_SHARE_LEASED);
-	/* None is too many: what is reserved needs no store. */
+	/* No member is surplus: what is reserved needs no store. */
 	w.down = true;
 	world_run(&w, 2 * LEASE);
 	CHECK(world_sum(&w) == 80);
 	end();
 }
 
-/* The store forgets who came first. */
+/* The store forgets which member came first. */
 static void too_many_learning(void)
 {
 	begin(100);
@@ -411,7 +411,7 @@ static void late_commit(bool others_first)
 	end();
 }
 
-/* What it wanted once is told late: what it has told since stays. */
+/* An earlier want arrives late: the one written since stays. */
 static void late_want(void)
 {
 	begin(100);
@@ -445,8 +445,8 @@ static void late_commit_unmoved(void)
 }
 
 /*
- * A store that answers and refuses what is to be written takes nothing away: who wants less keeps
- * its line, and has it at once when it wants more again. It is seen, and it ends by itself.
+ * A store that answers but refuses writes takes nothing away: a member that wants less keeps its
+ * line, and has it at once when it wants more again. It is seen, and it ends by itself.
  */
 static void full_store(void)
 {
@@ -473,7 +473,9 @@ static void full_store(void)
 	end();
 }
 
-/* What has to be given up is given up, written or not; and a newcomer has what is reserved. */
+/*
+ * Units that have to be given up are given up, written or not; and a newcomer has what is reserved.
+ */
 static void full_store_cut(void)
 {
 	begin(100);
@@ -501,7 +503,7 @@ static void full_store_cut(void)
 	end();
 }
 
-/* Others are quicker each time: what was to be given up is kept, and so is what it was. */
+/* Others are quicker each time: units that were to be given up are kept. */
 static void taken_back(void)
 {
 	begin(100);
@@ -543,7 +545,10 @@ static void enter_with(unsigned member, weir_dur lease)
 	world_enter(&w, member, 100);
 }
 
-/* All leases end with those of the limit, and are kept often enough; who differs, says so. */
+/*
+ * All leases end with those of the limit, and are renewed often enough; a member that differs says
+ * so.
+ */
 static void leases_differ(void)
 {
 	struct weir_fleet_limit limit;
@@ -576,7 +581,9 @@ static void leases_differ(void)
 	end();
 }
 
-/* A store that can forget, forgets how long leases are: so none is longer than all learn. */
+/*
+ * A store that can forget also forgets how long leases are: so none is longer than members learn.
+ */
 static void leases_forgotten(void)
 {
 	begin(100);

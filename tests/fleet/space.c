@@ -1,6 +1,6 @@
 /*
- * space KIND: a server that has no room for what is to be written, and goes on answering. Members
- * keep what they hold, say so, and go on when there is room again.
+ * space KIND: a server that has no room for writes, and goes on answering. Members keep what they
+ * hold, say so, and go on when there is room again.
  */
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static uint64_t version_of(struct weir_store *store)
 	return view.version;
 }
 
-/* Of etcd, which versions are above. */
+/* The base of etcd's versions. */
 static uint64_t revision(void)
 {
 	char answer[ANSWER_ROOM];
@@ -85,7 +85,7 @@ static bool is_kept(uint64_t revision)
 	return server_post(&server, "/v3/kv/range", body, NULL);
 }
 
-/* Two that have said so compact together; and without anybody who has, nothing is. */
+/* Two handles that ask for it compact together; without any such handle, nothing is compacted. */
 static void compacted(void)
 {
 	struct weir_store *plain = open_store(0), *two[] = {open_store(WEIR_S), open_store(WEIR_S)};
@@ -187,7 +187,7 @@ static void fill(struct weir_store *store)
 	}
 }
 
-/* As an operator does it. */
+/* As an operator would do it. */
 static void make_room(void)
 {
 	char body[128], answer[ANSWER_ROOM];

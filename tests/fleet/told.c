@@ -1,6 +1,7 @@
 /*
- * told: what a share is worth and which parts are lost is told when a lease ends, although the
- * fleet's thread is waiting for a store that does not answer; and who asks is answered.
+ * told: callbacks report what a share is worth, and which parts are lost, when a lease ends,
+ * although the fleet's thread is waiting for a store that does not answer; and callers get an
+ * answer.
  */
 
 #include <errno.h>

@@ -415,7 +415,7 @@ static void above_forgets_carrier_dies(void)
 	grove_end();
 }
 
-/* The store above refuses what is to be written: what is carried goes on, as it is. */
+/* The store above refuses writes: what is carried goes on as it is. */
 static void above_full(void)
 {
 	struct place *east;

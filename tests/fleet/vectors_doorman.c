@@ -163,7 +163,10 @@ static void ds2_3(const char *id, struct place *place)
 		CHECK(++tries < 3000);
 		sleep_ms(5);
 	}
-	/* The limit's leases are as brief, so that of the third has ended, but not its session. */
+	/*
+	 * The limit's leases are as short, so the third member's lease has ended, but not its
+	 * session.
+	 */
 	CHECK(weir_share_units(g[2].share) == 0 && weir_fleet_refresh(g[2].fleet) == 0);
 	t = totals_of(store);
 	CHECK(t.has == 20 && t.wants == 20);
@@ -307,7 +310,7 @@ static void other_host(const char *id, struct place *place)
 	weir_fleet_config_init(&config);
 	config.address = address;
 	config.manual = 1;
-	config.lease = 2 * WEIR_S; /* the store is new: so long it learns */
+	config.lease = 2 * WEIR_S; /* the store is new: it learns for that long */
 	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
 	weir_share_config_init(&share_config);
 	share_config.name = "elsewhere";

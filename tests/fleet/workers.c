@@ -2,8 +2,9 @@
  * workers KIND: processes that divide parts of work over a store of that kind, come, go and are
  * killed. Each part is worked on by one of them at a time; its checkpoints never go back.
  *
- * A lease may end while its holder does not run, on a busy machine: it is told so when it does. So
- * a part that another gains too early is a debt of its holder, which only a forced loss pays.
+ * On a busy machine a lease may end while its holder does not run: the holder's callback comes when
+ * it runs again. So a part that another gains too early is a debt of its holder, which only a
+ * forced loss pays.
  */
 
 #include <errno.h>
@@ -26,7 +27,7 @@
 
 /* Seen by all processes. */
 struct board {
-	_Atomic uint32_t owner[PARTS];      /* a worker's number, from 1; 0: nobody */
+	_Atomic uint32_t owner[PARTS];      /* a worker's number, from 1; 0: none */
 	_Atomic uint64_t done[PARTS];       /* the last sequence that was written down */
 	_Atomic int32_t debts[WORKERS + 1]; /* parts that others have, and it has not lost yet */
 	_Atomic uint32_t clashes, forced, backwards, refused, unasked;
@@ -64,7 +65,7 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 		atomic_fetch_add(&board->forced, 1);
 	if (atomic_compare_exchange_strong(&board->owner[part], &mine, 0))
 		return;
-	/* Another has it already: that must not be where it was given up in peace. */
+	/* Another has it already, which must not be so if the part was given up without force. */
 	if (forced)
 		atomic_fetch_sub(&board->debts[w->number], 1);
 	else
@@ -140,10 +141,10 @@ static void end(pid_t pid, uint32_t number)
 
 		(void)atomic_compare_exchange_strong(&board->owner[i], &dead, 0);
 	}
-	atomic_store(&board->debts[number], 0); /* the dead are told nothing */
+	atomic_store(&board->debts[number], 0); /* a dead process gets no callback */
 }
 
-/* Until each has been told of what it has lost. */
+/* Until every worker's callback has reported what it lost. */
 static void wait_for_debts(void)
 {
 	for (unsigned i = 1; i <= WORKERS; i++)

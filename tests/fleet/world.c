@@ -32,7 +32,7 @@ static bool is_away(const struct actor *a)
 	return a->world->down || a->manner == UNREACHABLE;
 }
 
-/* What makes room is done all the same. */
+/* Writes that make room are done all the same. */
 static bool is_refused(const struct actor *a, const struct weir_write *writes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -58,7 +58,7 @@ struct world {
 	struct weir_store *store; /* the real one */
 	weir_time proven;         /* since when it knows what it knows; WEIR_FOREVER: always */
 	bool down;                /* for all */
-	bool full;                /* for all: it refuses what is to be written */
+	bool full;                /* for all: it refuses writes */
 	weir_dur lease, refresh;
 	struct weir_share_config limit;
 	uint64_t capacity; /* now */

@@ -1,11 +1,11 @@
 /*
- * hostile.c - a true shared limiter, in which another process stores what it likes: before others
- * attach, between their operations, and while these run. Whatever it is, they stay within the
- * block, which lies between pages that cannot be touched, do nothing that is undefined, and come to
- * an end.
+ * hostile.c - a real shared limiter, in which another process stores arbitrary bytes: before others
+ * attach, between their operations, and while these run. Whatever the bytes are, the others stay
+ * within the block, which lies between pages that cannot be accessed, do nothing that is undefined,
+ * and come to an end.
  *
- * What changes while operations run is drawn by a thread of its own, so such a run is not
- * the same when it is done again; and a tool that looks for races finds what is one on purpose.
+ * A thread of its own draws what changes while operations run, so such a run cannot be repeated
+ * exactly; and a race detector reports races that are there on purpose.
  */
 #include "fuzz.h"
 
@@ -100,7 +100,7 @@ static struct weir_config config_of(const struct choice *choice)
 	return config;
 }
 
-/* Memory that ends, and nearly begins, where nothing may be touched. */
+/* Memory that ends, and nearly begins, next to pages that cannot be accessed. */
 static void *guarded(size_t size, size_t *whole)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -188,7 +188,10 @@ static uint64_t draw(uint64_t *state)
 	return *state = x;
 }
 
-/* Whoever shares the block, while the others are at it. The head is read once, when one attaches. */
+/*
+ * The process that shares the block, while the others work. They read the head once, as they
+ * attach.
+ */
 static void *forge_meanwhile(void *arg)
 {
 	struct stage *s = arg;
@@ -211,7 +214,7 @@ static void *forge_meanwhile(void *arg)
 	return NULL;
 }
 
-/* So that more than the sum is tried. */
+/* So that more than the checksum is tested. */
 static void put_head_right(const struct stage *s)
 {
 	struct shm_head *head = s->block;
@@ -268,7 +271,7 @@ static void look_at(const struct weir_limiter *limiter)
 	print(limiter);
 }
 
-/* One who comes meanwhile: the head is as it was forged. */
+/* A process that attaches meanwhile: the head is as it was forged. */
 static void come_and_go(const struct stage *s, bool knows, bool takes_part)
 {
 	struct weir_limiter *limiter;
@@ -293,7 +296,7 @@ static void remember(struct stage *s, struct weir_limiter *l)
 	struct weir_limiter *own;
 	int size = weir_memory_save(l, memory, sizeof(memory));
 
-	/* By the block, a process that lives has the window, and does not let go of it. */
+	/* The block says that a living process has the window, and does not let go of it. */
 	if (size == -EAGAIN)
 		return;
 	must(size > 0);

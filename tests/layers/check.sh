@@ -75,7 +75,8 @@ check()
 		grep -vE '^(lib/(park|registry)\.c|bench/micro/)' |
 		about "only lib/park.c and lib/registry.c may use Concurrency Kit"
 
-	# Compilers leave them out, or make loads and stores of them, and an order that they were for is gone.
+	# Compilers leave them out, or turn them into loads and stores, and the order they were for
+	# is lost.
 	search 'atomic_fetch_(add|sub|or|xor)(_explicit)?\([^;]*, *0[uUlL]*( *\)|, *memory_order)|^[[:space:]]*(\(void\) *)?atomic_exchange[^;]*memory_order_(relaxed|release)' \
 		$(sources lib fleet adapters tool) |
 		about "an atomic operation that modifies is to change something, and an exchange to be looked at"

@@ -1,8 +1,7 @@
 /*
- * One process is stopped after each single instruction of what it does with a shared limiter, by
- * way of ptrace(), and goes on after another has changed something. Whatever the instruction was,
- * what it is told is true: it holds what it is told that it holds, and that is all that is in
- * flight.
+ * One process is stopped by ptrace() after each single instruction of an operation on a shared
+ * limiter, and goes on after another process has changed something. Whatever the instruction was,
+ * the results that it gets are true: it holds what they say, and nothing else is in flight.
  *
  *	between [STRIDE [SCENE]]	after each STRIDE-th instruction only, of one scene only
  */
@@ -23,7 +22,7 @@
 #define LIMIT   4
 #define MEMBERS 3
 
-/* As a token is, beyond what weir/limiter.h says of it. */
+/* The layout of a token, beyond what weir/limiter.h says about it. */
 #define HELD 1
 
 /* Of the process that is stopped; both see it. */
@@ -178,7 +177,7 @@ static void reap_for_seconds(struct weir_limiter *own)
 	}
 }
 
-/* What the one has, and its lease does not show yet, is taken for lost. */
+/* A permit that the process has, but that its lease does not show yet, is taken for lost. */
 static void audit_and_close(struct weir_limiter *own)
 {
 	reap_for_seconds(own);
@@ -305,7 +304,7 @@ static void stop(void)
 	CHECK(raise(SIGSTOP) == 0);
 }
 
-/* So that it is not the linker's instructions that are counted. */
+/* So that the linker's instructions are not counted. */
 static void warm_up(struct weir_limiter *limiter)
 {
 	struct weir_token token;
@@ -375,7 +374,7 @@ static void check(const struct scene *scene, const struct actor *a, const struct
 		CHECK(inflight_of_partitions(own) == scene->others + its);
 }
 
-/* False: what it does is done before. */
+/* False: it has finished before that. */
 static bool change_after(const struct scene *scene, unsigned steps, void *block, size_t size,
 			 struct actor *a, struct weir_limiter *own)
 {
@@ -447,7 +446,7 @@ static void play(const struct scene *scene, unsigned stride)
 	printf("%s: changed after each %u. of %u instructions\n", scene->name, stride, steps);
 }
 
-/* A debugger may not be allowed here, or be there already. */
+/* A debugger may be forbidden here, or may be attached already. */
 static bool may_trace(void)
 {
 	pid_t child = fork();

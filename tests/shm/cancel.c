@@ -1,7 +1,7 @@
 /*
  * A thread is cancelled before it calls a function of the library: none is a cancellation point, so
- * each returns, and the thread ends after it. What would be left behind otherwise, a reaper, a
- * window, a drain, a pin, is there for the next one.
+ * each returns, and the thread ends after it. What it would leave behind otherwise (a reaper's
+ * word, a window, a drain, a pin) is free for the next one.
  */
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void *block;
 static size_t block_size;
 static unsigned called;
 
-/* What a program's callback may well be: a cancellation point. */
+/* A cancellation point, as a program's callback may well be. */
 static void call(void *arg)
 {
 	(void)arg;
@@ -104,7 +104,7 @@ static void detach(void)
 	weir_shm_detach(limiter);
 }
 
-/* One dies with a permit, and nothing but a reaping brings that back. */
+/* One process dies with a permit, which only a reaping brings back. */
 static void lose_one(void)
 {
 	pid_t child = fork();
@@ -217,7 +217,7 @@ static void visit_names(void)
 	CHECK(weir_shm_names_visit(see_name, NULL) > 0);
 }
 
-/* The lowest descriptor that is free: the same before and after, if nothing was left open. */
+/* The lowest free descriptor: the same before and after, if nothing was left open. */
 static int next_file(void)
 {
 	const int file = dup(1);
@@ -281,7 +281,7 @@ static void take_in_vain(void)
 	CHECK(weir_rate_take(rate, 1, weir_now() + 10 * WEIR_MS) == -ETIMEDOUT);
 }
 
-/* Both are told: the second after the first, by the thread that is cancelled in the first. */
+/* Both callbacks run: the second after the first, in the thread that is cancelled in the first. */
 static void check_rate(void)
 {
 	const struct weir_cost cost = {.units = {1}};

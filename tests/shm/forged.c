@@ -1,7 +1,7 @@
 /*
- * What a block says is forged, as by a process that shares it: numbers that lead nowhere, or in
- * rings. The block lies between pages that cannot be touched. Whatever is in it, all that the
- * others do stays within it, and comes to an end.
+ * The contents of a block are forged, as by a process that shares it: numbers that lead nowhere, or
+ * in rings. The block lies between pages that cannot be accessed. Whatever is in it, all operations
+ * of the other processes stay within it, and come to an end.
  *
  *	forged [SCENE]	one scene only
  */
@@ -29,10 +29,10 @@
 #define SLOTS   5
 #define MEMBERS 3
 
-/* What may not be touched, on each side: an index of 16 bits leads into it. */
+/* Memory that cannot be accessed, on each side: an index of 16 bits leads into it. */
 #define GUARD ((size_t)64 << 20)
 
-/* Seconds of the processor, and of waiting, after which what goes on is taken to go on for ever. */
+/* Seconds of processor time, and of waiting, after which an operation counts as endless. */
 #define BUSY_FOR_EVER 3
 #define IDLE_FOR_EVER 240
 
@@ -42,7 +42,7 @@ struct stage {
 	struct weir_wait wait[SLOTS];
 	void *block;
 	size_t size;
-	uint32_t wrong; /* a number that is none */
+	uint32_t wrong; /* a number that is out of range */
 };
 
 struct scene {
@@ -75,7 +75,7 @@ static struct weir_config configuration(bool parted)
 	return config;
 }
 
-/* Memory that ends, and nearly begins, where nothing may be touched. */
+/* Memory that ends, and nearly begins, next to pages that cannot be accessed. */
 static void *guarded(size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
@@ -118,7 +118,7 @@ static void free_behind_the_last(struct stage *s)
 		     s->wrong == NIL ? UINT64_MAX : UINT64_C(1) << s->wrong % 64);
 }
 
-/* Bits that there may be. */
+/* Bits that may be set. */
 static void news_of_all(struct stage *s)
 {
 	atomic_store(&queue_of(s)->fresh[0], (UINT64_C(1) << SLOTS) - 1);
@@ -174,7 +174,7 @@ static void parts_out(struct stage *s)
 	news_of_all(s);
 }
 
-/* Waiters of a process that there cannot be, who are promised something and have yet to be told. */
+/* Waiters of a process that cannot exist, which are PROMISED and have yet to be notified. */
 static void owners_out(struct stage *s)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {
@@ -210,7 +210,7 @@ static void counts_out(struct stage *s)
 	}
 }
 
-/* Some process has died at a drain, so that the next who reaps goes on with it. */
+/* Some process has died in a drain, so that the next reaper goes on with it. */
 static void leave_drain_to_heir(const struct stage *s, uint32_t dead)
 {
 	atomic_store(&queue_of(s)->queue->pending, (uint64_t)dead << ERRAND_OWNER_SHIFT | 1);
@@ -296,7 +296,7 @@ static void play(const struct scene *scene, uint32_t number)
 	weir_shm_detach(s.limiter);
 }
 
-/* Octaves that there are not, of each lane: their buckets would lie behind the block. */
+/* Octaves that do not exist, of each lane: their buckets would lie behind the block. */
 static void quantile(void)
 {
 	struct weir_config config = configuration(false);
@@ -323,7 +323,7 @@ static void quantile(void)
 static struct weir_limiter *window_of;
 static int windows, depth;
 
-/* The window is given away while its owner has it; and here comes who would take it. */
+/* The window is given away while its owner has it; and this thread would take it. */
 static void see_window(void *arg, const struct weir_report *report)
 {
 	(void)arg;
@@ -387,7 +387,7 @@ static void woken(void)
 	weir_shm_detach(s.limiter);
 }
 
-/* Somebody asks for an errand each time that it has been done. */
+/* Another process asks for an errand each time that it has been done. */
 static void asked_for_ever(void)
 {
 	_Atomic uint64_t pending = 0;
@@ -400,7 +400,7 @@ static void asked_for_ever(void)
 	CHECK(rounds == ERRAND_ROUNDS);
 }
 
-/* Who asks when it may change hands goes on with it. */
+/* A thread that asks when the errand may change hands goes on with it. */
 static void changes_hands(void)
 {
 	_Atomic uint64_t pending = 0;

@@ -192,8 +192,9 @@ static void employ(uint32_t number, uint64_t *random)
 }
 
 /*
- * Its seats are free before its permits can be: as soon as it is dead others may reap it. So it is
- * stopped first. Then it sits down no more, and its permits are its own as long as it is not dead.
+ * The seats of a process are free before its permits can be: as soon as it is dead others may reap
+ * it. So it is stopped first. Then it takes no more seats, and its permits are its own until it is
+ * dead.
  */
 static void dismiss(uint32_t number)
 {

@@ -1,6 +1,6 @@
 /*
- * What may lie under a name, whose it may be, and what may fail on the way to a shared limiter. As
- * root with a second user; else without what needs one.
+ * Which files may lie under a name, which users may own them, and what may fail on the way to a
+ * shared limiter. As root, it uses a second user; otherwise it skips what needs one.
  */
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #define STRANGER 65534u
 #define MEMBERS  4
 
-/* System calls of the library's that fail, with that error, when left has come to 1. */
+/* System calls of the library that fail with that error when left has come down to 1. */
 static struct {
 	int map, reserve, link;
 	int error;
@@ -130,7 +130,9 @@ static int look(void)
 	return r;
 }
 
-/* Both refuse it so, in a sentence that begins with the name and has that in it. */
+/*
+ * Both refuse it with that error, in a sentence that begins with the name and contains that text.
+ */
 static void refused(int error, const char *what)
 {
 	CHECK(open_it(0600) == error && strncmp(why, name, strlen(name)) == 0);
@@ -147,7 +149,7 @@ static void write_file(const char *bytes, off_t size, mode_t mode)
 	close(fd);
 }
 
-/* What is no limiter is refused, and stays as it is; nothing is waited for. */
+/* A file that is no limiter is refused, and stays as it is, without any waiting. */
 static void odd_files(void)
 {
 	struct stat file;
@@ -174,7 +176,7 @@ static void odd_files(void)
 	CHECK(weir_shm_look("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
 }
 
-/* Cut at any length, and made longer: a block is mapped as far as it goes, and no further. */
+/* Truncated at any length, and made longer: a block is mapped as far as it goes, and no further. */
 static void cut_files(void)
 {
 	struct stat file;
@@ -214,7 +216,7 @@ static void failing_calls(void)
 
 	fault.error = ENOMEM;
 	for (unsigned i = 0; i < 2; i++) {
-		fault.map = (int)i + 1; /* of the maker, of the one who attaches */
+		fault.map = (int)i + 1; /* of the maker; of the process that attaches */
 		CHECK(open_it(0600) == -ENOMEM && strstr(why, "cannot be mapped") != NULL);
 		CHECK(look() == (i == 0 ? -ENOENT : 0));
 	}
@@ -239,7 +241,7 @@ static void failing_calls(void)
 	CHECK(shm_unlink(name) == 0);
 }
 
-/* Signals come more often than a large block is reserved in one piece. */
+/* Signals come at intervals shorter than it takes to reserve a large block in one piece. */
 static void interrupted(void)
 {
 	fault.interrupt = true;
@@ -315,7 +317,7 @@ static void all_at_once(void)
 	(void)shm_unlink(name);
 }
 
-/* Where files cannot do without a name. */
+/* On systems that have no files without a name. */
 static void without_unnamed_files(void)
 {
 	fault.unnamed = true;
@@ -377,7 +379,7 @@ static bool see_owner(void *arg, const struct weir_shm_file *file)
 	return true;
 }
 
-/* The mode that a caller would give the file says whom it trusts. */
+/* The mode that a caller would give the file says which users it trusts. */
 static void strangers(void)
 {
 	struct weir_shm_file seen = {.owner = 0};
@@ -412,7 +414,7 @@ static void strangers(void)
 	CHECK(stat(path, &file) == 0 && file.st_size == 0 && unlink(path) == 0);
 }
 
-/* What root owns is trusted by others, as far as they may read it. */
+/* Others trust files of root, as far as they may read them. */
 static void roots(void)
 {
 	const mode_t before = umask(022);
@@ -421,7 +423,7 @@ static void roots(void)
 
 	CHECK(open_it(0644) == 0);
 	run(open_as_a_stranger);
-	/* The lock of a user who may only read holds up no other process. */
+	/* A lock that a user holds with read permission alone holds up no other process. */
 	CHECK(pipe(locked) == 0);
 	child = start(lock_as_a_stranger);
 	CHECK(read(locked[0], &byte, 1) == 1);

@@ -20,10 +20,10 @@
 
 #define MEMBERS 4
 
-/* No address that a process can have. */
+/* An address that no process can have. */
 #define NOWHERE UINT64_C(0x00c10cc10cc10cc1)
 
-/* Words of the head that are tried in one process. */
+/* Words of the head that are tested in one process. */
 #define TRIED 64
 
 static const struct weir_partition partitions[] = {{.name = "a", .share = 0.5}, {.name = "b"}};
@@ -53,7 +53,7 @@ static struct rig make(void)
 	return rig;
 }
 
-/* All that may call something: a clock, chance, a gauge, an observer, an algorithm. */
+/* All that involves callbacks: a clock, chance, a gauge, an observer, an algorithm. */
 static void use(struct weir_limiter *limiter)
 {
 	struct weir_snapshot snapshot;
@@ -72,7 +72,10 @@ static void use(struct weir_limiter *limiter)
 	(void)weir_shm_reap(limiter, NULL);
 }
 
-/* As the process of number leaves it that dies while it closes a window: the reaper begins anew. */
+/*
+ * As the process of that number leaves it if it dies while it closes a window: the reaper begins
+ * anew.
+ */
 static void tear(struct weir_limiter *limiter)
 {
 	atomic_store(&limiter->sampling.sampler->due, (uint64_t)MEMBERS << 1 | DUE_BUSY);
@@ -109,7 +112,7 @@ static void check_sum(struct shm_head *head)
 	head->check = memory_hash(MEMORY_HASH_BEGIN, &head->constants, sizeof(head->constants));
 }
 
-/* An address in that word of the head, which is otherwise as it was. */
+/* Put an address into that word of the head, which is otherwise as it was. */
 static void try_word(const struct rig *rig, size_t at)
 {
 	const uint64_t nowhere = NOWHERE;
@@ -160,7 +163,7 @@ static uint64_t promised(const struct weir_limiter *limiter, uint32_t stamp)
 	return slot_word(limiter->leasing.number, stamp, PROMISED);
 }
 
-/* What a slot says of this process's callbacks counts only if one is set for that very use. */
+/* What a slot says about this process's callbacks counts only if one is set for that very use. */
 static void forged_promises(void)
 {
 	const struct rig rig = make();
@@ -190,7 +193,7 @@ static void forged_promises(void)
 	munmap(rig.head, rig.size);
 }
 
-/* A waiter that the block knows no more is over for good: its callback may be gone. */
+/* A waiter that the block no longer knows is over for good: its callback may be gone. */
 static void forged_end(void)
 {
 	const struct rig rig = make();
@@ -218,7 +221,7 @@ static void forged_end(void)
 	munmap(rig.head, rig.size);
 }
 
-/* A waiter that is told to wait for its callback, which runs nowhere, waits for nothing. */
+/* The block tells a waiter to wait for its callback, which runs nowhere: it does not wait. */
 static void forged_telling(void)
 {
 	const struct rig rig = make();

@@ -1,7 +1,7 @@
 /*
- * A process is killed, or stopped, after single instructions of what one does at a time with a
- * shared limiter. Before anybody reaps, another process calls each function that needs what the
- * first had: it returns, within its share of processor time, and has done what it says.
+ * A process is killed, or stopped, after single instructions of operations on a shared limiter that
+ * one process does at a time. Before any reaping, another process calls each function that needs
+ * what the first had: it returns, within its share of processor time, and has done what it reports.
  *
  *	survive [STRIDE]	after each STRIDE-th instruction only
  */
@@ -33,14 +33,14 @@ static struct weir_config config;
 static void *block;
 static size_t block_size;
 
-/* What the victim is at. */
+/* What the victim is doing. */
 struct scene {
 	const char *name;
 	const struct weir_limit_ops *limit;
 	bool parted;
 	void (*act)(struct weir_limiter *limiter, struct weir_token *token);
 	bool late;      /* it begins where the memory has been read */
-	unsigned finer; /* so many times as many instructions are tried: a short path; 0: 1 */
+	unsigned finer; /* factor for the number of instructions tried: a short path; 0: 1 */
 };
 
 static void set_limit(struct weir_limiter *limiter, struct weir_token *token)
@@ -138,7 +138,7 @@ static struct weir_limiter *attach(void)
 	return limiter;
 }
 
-/* Permits that are to be had, which are given back. */
+/* The number of permits that can be acquired; they are given back. */
 static uint32_t room(struct weir_limiter *limiter)
 {
 	struct weir_token token[RAISED + 1];
@@ -153,7 +153,8 @@ static uint32_t room(struct weir_limiter *limiter)
 
 /*
  * What a survivor does. A limit is in force, whatever became of the victim, of which one call may
- * be in flight. What answers -EAGAIN has changed nothing, and does not where the victim is dead.
+ * be in flight. A function that returns -EAGAIN has changed nothing, and none does so if the victim
+ * is dead.
  */
 struct deed {
 	const char *name;
@@ -216,7 +217,7 @@ static void load(struct weir_limiter *limiter, bool dead)
 	CHECK(r != 0 || room(limiter) >= LIMIT - 1);
 }
 
-/* Nothing of this waits for anybody. */
+/* None of these calls waits for another process. */
 static void go_on(struct weir_limiter *limiter, bool dead)
 {
 	struct weir_snapshot snapshot;
@@ -265,7 +266,7 @@ static void survive(const struct deed *deed, bool dead)
 	}
 }
 
-/* So that it is not the linker's instructions that are counted. */
+/* So that the linker's instructions are not counted. */
 static void warm_up(const struct scene *scene)
 {
 	struct weir_limiter *limiter;
@@ -294,7 +295,7 @@ static void be_victim(const struct scene *scene)
 	_exit(0);
 }
 
-/* A process that has done so many instructions of the scene. False: it has done all. */
+/* A process that has done that many instructions of the scene. False: it has done all. */
 static bool step(pid_t child, unsigned steps)
 {
 	int status;
@@ -309,7 +310,10 @@ static bool step(pid_t child, unsigned steps)
 	return true;
 }
 
-/* What is stopped goes on, to its end: then what was set last is in force, whoever set it. */
+/*
+ * The stopped process goes on, to its end: then the value set last is in force, whichever process
+ * set it.
+ */
 static void let_go(pid_t child, struct weir_limiter *own)
 {
 	int status;
@@ -371,7 +375,7 @@ static void play_all(const struct scene *scene, unsigned stride)
 	munmap(block, block_size);
 }
 
-/* A reaper that is stopped is not robbed: nobody reaps, and everything else goes on. */
+/* A reaper that is stopped keeps its word: no process reaps, and everything else goes on. */
 static void bury(struct weir_limiter *limiter, struct weir_token *token)
 {
 	pid_t child = fork();
@@ -419,7 +423,7 @@ static void stop_a_reaper(void)
 	munmap(block, block_size);
 }
 
-/* A debugger may not be allowed here, or be there already. */
+/* A debugger may be forbidden here, or may be attached already. */
 static bool may_trace(void)
 {
 	pid_t child = fork();

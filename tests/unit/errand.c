@@ -1,6 +1,4 @@
-/*
- * Errands: who does them, and that no number of askings does any harm.
- */
+/* Errands: which thread does them, and that no number of requests does any harm. */
 
 #include "rig.h"
 
@@ -42,7 +40,7 @@ Test(errand, one_does_it_and_another_run_answers_all_who_asked_meanwhile)
 	cr_assert_eq(errand_owner(word()), OWNER + 1);
 }
 
-/* An addition of nothing, for one, a compiler may leave out, and with it what it was to order. */
+/* A compiler may leave out an addition of 0, for one, and with it the ordering that it was for. */
 Test(errand, each_asking_changes_the_word)
 {
 	uint64_t before;
@@ -56,7 +54,7 @@ Test(errand, each_asking_changes_the_word)
 	}
 }
 
-/* Whatever somebody has written there. */
+/* Whatever another process has written there. */
 Test(errand, askings_do_not_carry_into_the_owner)
 {
 	static const uint32_t asked[] = {1, 2, 3, 4, UINT32_MAX / 2, UINT32_MAX - 1, UINT32_MAX};

@@ -751,7 +751,7 @@ Test(executor, a_submit_that_comes_as_the_leader_steps_down_is_seen)
 	after_cancel_arg = &s;
 	after_cancel = submit_in_between;
 	watch_cancel = true;
-	/* On a busy machine the deadline may pass before there is a leader: then once more. */
+	/* On a busy machine the deadline may pass before there is a leader: then try again. */
 	do {
 		cr_assert_eq(weir_executor_submit(e, count, NULL, weir_now() + 20 * WEIR_MS),
 			     -ETIMEDOUT);

@@ -624,7 +624,7 @@ static void take_in_callback(void *arg)
 			       : weir_rate_poll(t->rate, &t->wait);
 }
 
-/* Both have their turn at once, and the other is told after this one. */
+/* Both have their turn at once, and the other's callback runs after this one. */
 Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 {
 	for (int cancels = 0; cancels < 2; cancels++) {

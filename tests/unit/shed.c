@@ -288,7 +288,7 @@ static void *poll_at_once(void *arg)
 	return NULL;
 }
 
-/* Who is told of a permit that was there at once finds it there too. */
+/* A waiter whose permit was there at once also finds it there in its callback. */
 Test(shed, a_loop_that_is_told_may_poll_at_once, .timeout = 60)
 {
 	struct loop loop = {.limiter = overloaded(WEIR_SHED_STRICT, 8, 8), .answer = 1};

@@ -347,7 +347,7 @@ static void take_and_stand_again(void *arg)
 	cr_assert_eq(weir_enqueue(again->taker.limiter, NULL, NULL, &again->next), 0);
 }
 
-/* The slot's next use is its own: that the callback returns is nothing to it. */
+/* The slot's next use is independent: the return of the earlier callback does not affect it. */
 Test(waiting, a_slot_that_a_callback_has_freed_may_be_used_again, .timeout = 60)
 {
 	struct weir_limiter *l = make(1, 1);

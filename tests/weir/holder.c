@@ -114,7 +114,7 @@ static void serve(struct holder *h)
 		call(h);
 }
 
-/* At no time is there nothing of that name. */
+/* There is always a limiter of that name. */
 static void make_again(struct holder *h)
 {
 	struct weir_limiter *old = h->limiter;

@@ -66,8 +66,8 @@ wait "$reaper" 2>/dev/null
 
 expect 0 "^$base-a: nobody has died\$" reap -- "$base-a"
 
-# All there are. What others share on this machine is nothing for a test to reap: so this is done
-# where there is nothing else.
+# All limiters. A test must not reap what others share on this machine, so this is done where there
+# is nothing else.
 alone='unshare --mount'
 [ "$(id -u)" = 0 ] || alone='unshare --map-root-user --mount'
 if $alone true 2>/dev/null; then

@@ -39,7 +39,10 @@ static struct weir_fleet *open_fleet(const char *address, const char *label)
 
 	weir_fleet_config_init(&config);
 	config.address = address;
-	/* Longer than a busy machine lets it wait: who leaves gives up its lease at once. */
+	/*
+	 * Longer than a busy machine lets it wait: a process that detaches gives up its lease at
+	 * once.
+	 */
 	config.lease = 120 * WEIR_S;
 	config.refresh = 50 * WEIR_MS;
 	config.label = label;

@@ -117,7 +117,7 @@ unsafe()
 	LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]\|\302\233\|\342\200\256')" "$1"
 }
 
-# The same goes for what is in a limiter.
+# The same goes for text inside a limiter.
 odd_partitions()
 {
 	hold b 4 "$base-odd" fixed "$(printf 'a\033[31mred')=0.1" "$(printf '\302\23331m')=0.1" \

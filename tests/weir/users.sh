@@ -46,7 +46,7 @@ for command in stat 'stat --json' 'stat --openmetrics' reap; do
 	}
 done
 
-# It is said once, however often it is looked.
+# It is said once, however often the limiters are read.
 "$weir" stat -i 0.1 -c 3 >"$work/out" 2>"$work/err"
 [ "$(grep -c 'Left out' "$work/err")" = 1 ] || complain "not once: $(cat "$work/err")"
 "$weir" reap -i 0.1 -c 3 >"$work/out" 2>"$work/err"

@@ -647,7 +647,7 @@ static void refuses_while_closed(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* Sent at the end of the time for which it is closed, and not before. */
+/* Sent when the time is over for which it is closed, and not before. */
 static void obeys_retry_after(struct server *server)
 {
 	const uint16_t port = server_port(server);
@@ -800,7 +800,7 @@ static void asks_how_it_went(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* A request that is given up may come to the server later than that, and hang in it to the end. */
+/* A request that is given up may reach the server after that, and hang in it to the end. */
 static void alone(void (*test)(struct server *server))
 {
 	struct server *server = server_start();

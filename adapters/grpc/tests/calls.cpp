@@ -42,7 +42,10 @@ void wait_for(const std::function<bool()> &happened)
 		std::this_thread::sleep_for(1ms);
 }
 
-/* All that were admitted have ended, and are counted: a permit is back before its call's end is. */
+/*
+ * All admitted calls have ended, and are counted: a permit is back before the end of its call is
+ * counted.
+ */
 bool is_settled(const weir::limiter &limiter)
 {
 	const weir_snapshot now = limiter.snapshot();

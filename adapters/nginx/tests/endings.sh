@@ -14,7 +14,7 @@ counts()
 	shift 2
 	"$@"
 	wait_for is_idle
-	# A permit is back before it is counted how its call has ended.
+	# A permit is back before the end of its call is counted.
 	wait_for stat_is "$name" $((before + more))
 }
 

@@ -2,7 +2,7 @@
  * An upstream for tests: an HTTP server that can do so much at once, and misbehaves as told.
  *
  *	origin [--capacity N] [--time MS]	prints its port, and serves until it is killed
- *	origin --port				prints a port that is free now, and ends: none
+ *	origin --port				prints a port that is free now, and ends: not one
  *						of those that the system gives to clients
  *
  * /anything[?ms=MS]	200, after that time in one of its N places

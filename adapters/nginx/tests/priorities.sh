@@ -26,7 +26,7 @@ answers()
 	tail -n "+$from" "$work/access.log" | grep -c "^$1 $2 "
 }
 
-# Enough of both, and of those of low priority three times as many are refused, or more.
+# Enough of both are refused, and at least three times as many of low priority.
 priority_matters()
 {
 	high=$(answers /high '[0-9]*') high_refused=$(answers /high 503)

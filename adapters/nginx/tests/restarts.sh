@@ -55,7 +55,7 @@ keeps_what_it_knows()
 	[ "$(status_of "$url/x")" = 200 ] || fail "not served after reloads"
 }
 
-# A request that is served for a while is in flight. Once more, if it was over before that was seen.
+# A request that is served for a while is in flight. Try again if it was over before that was seen.
 has_old()
 {
 	curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/x?ms=1500" >"$work/code" &

@@ -33,8 +33,8 @@
  * weir_share_demand() and weir_share_throttled() take no lock and make no system call beside
  * reading the clock. weir_share_info_take(), weir_share_fence(), weir_fleet_error(),
  * weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait for the store: they
- * answer from what the last refresh has left. All others may wait for it, and for a refresh that
- * does.
+ * return what the last refresh left behind. All others may wait for the store, or for a refresh
+ * that is waiting for it.
  *
  * Fork. A fleet belongs to the process that opened it.
  */
@@ -84,8 +84,8 @@ enum weir_share_state {
 	WEIR_SHARE_LEARNING, /* a lease; the store has lost its memory, and old leases end first */
 	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
 	WEIR_SHARE_DRAINED,  /* nothing, whatever is reserved: see weir_fleet_drain() */
-	WEIR_SHARE_FROZEN,   /* a lease; the store answers, and refuses what is to be written */
-	WEIR_SHARE_SURPLUS,  /* a lease, and nothing reserved: there are members enough before it */
+	WEIR_SHARE_FROZEN,   /* a lease; the store answers, but refuses writes */
+	WEIR_SHARE_SURPLUS,  /* a lease, but nothing reserved: there are more members than places */
 };
 
 struct weir_fleet_config {
@@ -97,9 +97,10 @@ struct weir_fleet_config {
 	const char *address;                          /* weir_store_config.address */
 
 	/*
-	 * How long a lease is: so long a dead member's share is lost to the others. It is bounded by
-	 * that of the limit, which is the one of the member that made it, and by learning; it is kept
-	 * more often then, and weir_share_info.reason says so. 15 s, or what the store has at least.
+	 * The length of a lease, which is also how long a dead member's share is lost to the
+	 * others. It is bounded by the lease of the limit, which is that of the member that made
+	 * the limit, and by learning. A lease that is shortened is renewed more often, and
+	 * weir_share_info.reason says so. 15 s, or the store's minimum if that is longer.
 	 */
 	weir_dur lease;
 	/*
@@ -120,10 +121,10 @@ struct weir_fleet_config {
 	const char *label;
 
 	/*
-	 * Where a store cannot rule out that it has lost what it had acknowledged (weir_view.proven),
-	 * so long old leases may last, and nothing is given to newcomers; and no lease is longer, here.
-	 * So let it be the same for all who ever share a store, whatever their leases are. 15 s; from
-	 * 20 ms to an hour.
+	 * How long old leases may last, and newcomers are given nothing, where a store cannot rule
+	 * out that it has lost what it had acknowledged (weir_view.proven). No lease in such a
+	 * store is longer than this. So give all processes that ever share a store the same value,
+	 * whatever their leases are. 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
 };
@@ -141,10 +142,10 @@ struct weir_share_config {
 	 */
 	uint64_t reserved;
 	/*
-	 * (limit) Members there are at most; 0 where nothing is reserved. Of more than that, those who
-	 * came last are WEIR_SHARE_SURPLUS once they have asked the store: nothing is reserved for
-	 * them until there are fewer. As long as there are too many, what is reserved for the others
-	 * ends with their leases.
+	 * (limit) The greatest number of members; 0 where nothing is reserved. If there are more,
+	 * those that came last are WEIR_SHARE_SURPLUS once they have asked the store: nothing is
+	 * reserved for them until there are fewer. As long as there are too many, what is reserved
+	 * for the others ends with their leases.
 	 */
 	uint32_t members;
 
@@ -192,13 +193,13 @@ WEIR_API weir_time weir_fleet_step(struct weir_fleet *fleet);
 
 /*
  * Look at all shares and parts now, without waiting until it is time. 0; -EPROTO: a limit or parts
- * in the store are of another version; -EEXIST: parts are others here than for the members that are
- * there; or as the store has it: -EIO and others of weir/store.h. weir_fleet_error() has a
- * sentence.
+ * in the store are of another version; -EEXIST: parts are configured here otherwise than by the
+ * members that the store knows; or the store's error: -EIO and others of weir/store.h.
+ * weir_fleet_error() has a sentence.
  */
 WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
 
-/* The sentence of the last refresh, or of the one that is going on; "": it went well. */
+/* The error sentence of the last refresh, or of the one in progress; "" if there was no error. */
 WEIR_API void weir_fleet_error(struct weir_fleet *fleet, char *text, size_t size);
 
 /*
@@ -211,9 +212,9 @@ WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
 					     struct weir_share **share, char *why, size_t why_size);
 
 /*
- * Leave: use nothing of it any more before this is called. What was held is free at once; where the
- * store does not answer, with the fleet's next refresh, or with the end of its lease. NULL is
- * allowed.
+ * Leave the limit. Stop using its units before this is called. What was held is free at once; if
+ * the store does not answer, it is free with the fleet's next refresh, or with the end of its
+ * lease. NULL is allowed.
  */
 WEIR_API void weir_share_leave(struct weir_share *share);
 
@@ -268,22 +269,25 @@ struct weir_share_info {
 	weir_time deadline; /* of the lease, on the fleet's clock */
 	uint64_t conflicts; /* commits that another was quicker than, so far */
 	uint64_t refreshes;
-	/* A sentence: why it is not as it should be. "" where it is WEIR_SHARE_LEASED and all fits. */
+	/*
+	 * A sentence: why it is not as it should be. "" if it is WEIR_SHARE_LEASED and nothing is
+	 * amiss.
+	 */
 	char reason[256];
 };
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
 WEIR_API void weir_share_info_init_sized(struct weir_share_info *info, size_t size);
-/* What the last refresh has left; units, and whether there is a lease, are of now. */
+/* Report what the last refresh left behind; units, and whether there is a lease, are current. */
 WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_info *info);
 
 /* Bytes of a key that weir_share_fence() fills in. */
 #define WEIR_SHARE_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /*
- * What must be true for a commit that only the holder of this lease may make: a check for
- * weir_store_commit(). Its key is copied to key, to which check->key points: so the check is good
- * as long as the caller's key is, whatever becomes of the share. 0; -ESTALE: there is no lease.
+ * Fill in the check for a weir_store_commit() that only the holder of this lease may make. The key
+ * of the check is copied to key, to which check->key points, so the check stays valid as long as
+ * the caller's key does, whatever becomes of the share. 0; -ESTALE: there is no lease.
  */
 WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check,
 			      char key[WEIR_SHARE_KEY_SIZE]);
@@ -293,7 +297,7 @@ struct weir_fleet_member {
 	uint64_t id;
 	uint64_t fence; /* of its lease, or of the one it is about to get */
 	uint64_t wants;
-	uint64_t grant; /* of what is shared; reserved comes on top */
+	uint64_t grant; /* of what is shared; reserved is on top of it */
 	uint32_t weight;
 	int32_t priority;
 	/*
@@ -303,7 +307,7 @@ struct weir_fleet_member {
 	uint32_t drained;
 	/* weir_fleet_config.label, while this is visited; "" of one that is not there. */
 	const char *label;
-	uint64_t reserved; /* for it; 0 where nothing is, or it is one too many */
+	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
 };
 
 /* A limit, as the store has it. */
@@ -344,10 +348,10 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Make a limit that nobody has joined yet (version 0), or change one for all (version as
  * weir_fleet_look() has filled it): capacity, allotment, reserved, members_max, and lease, which
- * bounds those of its members; 0 is 15 s. Other fields are not looked at.
- * While a change goes round, for a refresh of each member, some have what was reserved before and
- * some what is now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size; -EAGAIN: it
- * is there already, or has changed since; or as weir_store_commit().
+ * bounds the leases of its members; 0 is 15 s. Other fields are not looked at. While a change
+ * spreads, which takes a refresh of each member, some members have what was reserved before and
+ * some what is reserved now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size;
+ * -EAGAIN: it is there already, or has changed since; or as weir_store_commit().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
 						  const struct weir_fleet_limit *limit, char *why,

@@ -5,44 +5,47 @@
  *	config.name = "orders";
  *	config.count = 32;
  *	config.on_gain = begin;		read from where checkpoints left off
- *	config.on_lost = end;		stop: it is not this member's any more
+ *	config.on_lost = end;		stop: this member no longer owns it
  *	if (weir_parts_open(fleet, &config, &parts, why, sizeof(why)) != 0)
  *		die(why);
  *
  * Of work: partitions of a log, shards, tenants. Members divide them evenly: with P parts and N
- * members each has P / N, and P mod N of them one more. A member that comes later asks for what
- * others have too many of; the owner stops, writes its checkpoint and gives the part up; if it does
+ * members each has P / N, and P mod N of them one more. A member that comes later asks members that
+ * have too many for parts. The owner stops, writes its checkpoint and gives the part up; if it does
  * not, its ownership ends (handover). No part changes hands while there are some without an owner,
- * nor more of them than evenness needs.
+ * and no more change hands than an even division needs.
  *
  * Of capacity: a rate of 500 in 20 parts of 25, of which each member takes as many as it wants,
  * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
  * the capacity.
  *
  * What owning a part promises. At no instant do two members own the same part, each by its own
- * clock: weir_parts_fence() answers 0 from the moment on at which the owner's lease has ended, or
- * its hand-over, whatever the store and the fleet's threads are doing, and no other member owns the
- * part before that. The lease counts from before the question was sent that kept it, less a
- * hundredth: clocks may go wrong by so much. Three things are left to the caller:
+ * clock: weir_parts_fence() returns 0 from the moment at which the owner's lease or its hand-over
+ * has ended, whatever the store and the fleet's threads are doing, and no other member owns the
+ * part before that. The lease counts from before the request that renewed it was sent, and is
+ * shortened by a hundredth, as clocks may go wrong by that much. Three things are left to the
+ * caller:
  *
- * - Between asking for the fence and doing something time goes by, and a process may be stopped. So
- *   what many can reach should be guarded by the fence: weir_parts_checkpoint() is; it is refused
- *   once the part is another's.
- * - on_lost() is told when it is so, but by a thread, which runs a moment later, and waits for a
- *   callback that is running.
- * - A store that loses what it has acknowledged is waited for: for the longest lease after it came
- *   back nothing is taken (weir_view.proven). One that says that it has lost nothing is believed.
+ * - Time goes by between asking for the fence and acting on it, and a process may be stopped in
+ *   between. So anything that several members can reach should be guarded by the fence, as
+ *   weir_parts_checkpoint() is: it is refused once another member owns the part.
+ * - on_lost() is called when the part has been lost, but by a thread, which runs a moment later,
+ *   and which waits for a callback that is running.
+ * - If a store loses what it has acknowledged, members wait: no part is taken for the length of the
+ *   longest lease after the store came back (weir_view.proven). A store that says that it has lost
+ *   nothing is believed.
  *
- * All members must agree what the parts are: count, or capacity and factor. The first member writes
- * it down. A member that differs takes nothing, and weir_fleet_refresh() and weir_fleet_error() say
- * so, until there are no members of the other kind; then what it has becomes what they are. All
- * should have the same lease too; a store that forgot is waited for as long as the longest is.
+ * All members must agree what the parts are: count, or capacity and factor. The first member
+ * records it in the store. A member that differs takes nothing, and weir_fleet_refresh() and
+ * weir_fleet_error() say so, until there are no members of the other kind; then its own
+ * configuration becomes that of the parts. All members should have the same lease too: after a
+ * store has lost its data, they wait for the longest one.
  *
  * Callbacks run one at a time: in threads of the fleet, or in the caller of weir_fleet_step(),
  * weir_fleet_refresh() or weir_parts_close(). They may call weir_parts_checkpoint(),
  * weir_parts_load(), weir_parts_fence() and weir_parts_release(), and nothing else of the fleet,
- * nor wait for a thread that does. While one runs, no lease is kept, and nothing else is told: be
- * quick, or hand over to another thread.
+ * nor wait for a thread that does. While one runs, no lease is renewed, and no other callback is
+ * called: be quick, or hand the work to another thread.
  *
  * Thread safety. Any thread may call any function at any time, but weir_parts_close(), which ends
  * it. weir_parts_fence(), weir_parts_owned(), weir_parts_units(), weir_parts_want() and
@@ -83,23 +86,24 @@ struct weir_parts_config {
 	uint64_t reserved; /* units of this member beside them, without asking */
 
 	/*
-	 * How long an owner may take to give up what another is due, from when it is told so, by its
-	 * own clock: two refreshes. Then the part is not its any more. WEIR_FOREVER: as long as it
-	 * likes.
+	 * How long an owner may take to give up a part that another member is due, counted by the
+	 * owner's clock from when it is told: two refreshes. After that it no longer owns the part.
+	 * WEIR_FOREVER: as long as it likes.
 	 */
 	weir_dur handover;
 
-	/* A part is this member's. NULL: nobody is told. */
+	/* This member owns a part now. NULL: no callback. */
 	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
 	/*
-	 * Another is due it. NULL: it is given up at once, after on_lost(). Else go on until what
-	 * is begun is done, then call weir_parts_release(). Where the other does not ask any more,
-	 * and the part was not released, it stays.
+	 * Another member is due the part. NULL: it is given up at once, after on_lost(). Otherwise
+	 * finish what has been begun, then call weir_parts_release(). If the other member no longer
+	 * asks, and the part was not released, it stays.
 	 */
 	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
 	/*
-	 * It is no more. forced: the lease or the hand-over has ended: stop what is going on. It may
-	 * be gained again, by the same fence, if only the lease had ended and no other has had it.
+	 * This member no longer owns the part. forced: the lease or the hand-over has ended: stop
+	 * the work at once. The part may be gained again, with the same fence, if only the lease
+	 * had ended and no other member has owned it.
 	 */
 	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
 	void *arg;
@@ -118,19 +122,22 @@ WEIR_API WEIR_MUST_CHECK int weir_parts_open(struct weir_fleet *fleet,
 					     struct weir_parts **parts, char *why, size_t why_size);
 
 /*
- * Give everything up, and end: on_lost() is called for each first. Where the store cannot be told,
- * the fleet goes on trying as long as it is open; then others have it when the lease has ended.
- * NULL is allowed.
+ * Give all parts up and end: on_lost() is called for each first. If the store cannot be reached,
+ * the fleet goes on trying as long as it is open; after that, others can have the parts when the
+ * lease has ended. NULL is allowed.
  */
 WEIR_API void weir_parts_close(struct weir_parts *parts);
 
 /*
- * The fence of a part that this member owns now; 0: it does not. No lock, and no system call beside
- * reading the clock.
+ * The fence of a part, if this member owns it now; 0 if it does not. It takes no lock, and makes no
+ * system call beside reading the clock.
  */
 WEIR_API uint64_t weir_parts_fence(const struct weir_parts *parts, uint32_t part);
 
-/* How many it owns now; and what they are worth, with what is reserved. A clock reading each. */
+/*
+ * The number of parts that this member owns now; and their worth in units, with what is reserved.
+ * Each call reads the clock.
+ */
 WEIR_API uint32_t weir_parts_owned(const struct weir_parts *parts);
 WEIR_API uint64_t weir_parts_units(const struct weir_parts *parts);
 
@@ -147,8 +154,8 @@ WEIR_API int weir_parts_release(struct weir_parts *parts, uint32_t part, uint64_
  * Write down how far the work on a part has come, as its owner by that fence. sequence must not
  * be below that of the last checkpoint. 0: it is written, and will not be undone. -ESTALE: the part
  * is another member's. -ERANGE: the sequence goes back. -EINVAL; -EMSGSIZE:
- * WEIR_CHECKPOINT_SIZE_MAX. -EIO: it is not known whether it was written, and it may still be: do
- * it again, with the same sequence or a later one. Other errors are those of weir/store.h.
+ * WEIR_CHECKPOINT_SIZE_MAX. -EIO: it is not known whether it was written, and it may yet be: repeat
+ * the call, with the same sequence or a later one. Other errors are those of weir/store.h.
  *
  * A checkpoint never goes back. Each write replaces the version of the row that its writer knew, so
  * a write that arrives late, after a later one was acknowledged or another member took the part, is

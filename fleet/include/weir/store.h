@@ -20,20 +20,20 @@
  *
  * Lost data. A store that has lost what it acknowledged is another store, even where its address,
  * its settings and its server are the same. Every call checks that it reaches the store that the
- * handle knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a commit
- * without a session that was decided by the old one is refused (-EAGAIN), and a reading shows the
- * new one, whose weir_view.proven begins at 0. Versions of the new store are above all that the
- * handle has seen of the old one, and above those of all others as long as no wall clock goes back.
- * docs/fleet.md says for each store which losses it notices.
+ * handle knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a
+ * commit without a session that was based on a reading of the old store is refused (-EAGAIN), and a
+ * reading shows the new store, whose weir_view.proven begins at 0. Versions of the new store are
+ * above all that the handle has seen of the old one, and above those of all others as long as no
+ * wall clock goes back. docs/fleet.md says for each store which losses it notices.
  *
  * What can go wrong, of every function here but those that say otherwise:
  * -EAGAIN:    a check of a commit failed: read again, decide again. Nothing was written
  * -ESTALE:    the session is over. Nothing was written
  * -EIO:       no answer, or none that makes sense. Whether it happened is NOT KNOWN, and it may
  *             still happen: read before anything else
- * -ENOSPC:    the store answers and takes no writes: it has no room, or as its sentence says.
- *             Nothing was written; what is read, and sessions that are there, go on
- * -EINVAL, -EACCES, -EMSGSIZE, -ENOMEM: it was refused, and nothing was written
+ * -ENOSPC:    the store answers but takes no writes: it has no room, or what its sentence says.
+ *             Nothing was written; reads, and sessions that are there, go on
+ * -EINVAL, -EACCES, -EMSGSIZE, -ENOMEM: the call was refused, and nothing was written
  * weir_store_error() has a sentence for each.
  *
  * Thread safety. Any thread may call any function of an open store at any time; the calls of one
@@ -56,7 +56,7 @@ extern "C" {
 /* Bytes of a value. */
 #define WEIR_STORE_VALUE_MAX ((size_t)1 << 20)
 
-/* Rows that one commit writes, or prefixes that are read at once. Checks are one less. */
+/* The most rows that one commit writes, or prefixes that are read at once. Checks: one fewer. */
 #define WEIR_STORE_ROWS_MAX 128
 
 /* A row as it is read. Key and value are the store's, for as long as the call lasts. */
@@ -97,12 +97,12 @@ struct weir_write {
 
 /* The instant that was read. */
 struct weir_view {
-	uint64_t version; /* of the last commit before it; for one handle, it never goes back */
+	uint64_t version; /* of the last commit before it; it never goes back for one handle */
 	/*
-	 * For so long the store is known to have lost nothing: what it does not show may still be
-	 * held by a lease longer than this, which it has forgotten. It begins at 0 with the first
-	 * store there is, too, as nobody can tell that from one that was emptied. WEIR_FOREVER
-	 * where all members would be lost with the store.
+	 * How long the store is known to have lost nothing. What it does not show may still be held
+	 * by a lease longer than this, which it has forgotten. It begins at 0 with the very first
+	 * store as well, since that cannot be told from one that was emptied. WEIR_FOREVER where
+	 * all members would be lost with the store.
 	 */
 	weir_dur proven;
 };
@@ -112,7 +112,7 @@ struct weir_store_caps {
 	weir_dur ttl_min; /* no session is granted less */
 	weir_dur late;    /* so much after its time a session may still be there */
 	uint32_t durable; /* 1: as the server is set up now, it keeps what it acknowledges */
-	const char *note; /* a sentence of what it does not keep, or has no room for; "" */
+	const char *note; /* a sentence: what it does not keep or has no room for; "" */
 };
 
 /* Told of each row; true: go on. */
@@ -151,8 +151,8 @@ struct weir_store_config {
 	size_t size; /* set by weir_store_config_init() */
 	/*
 	 * NULL: of this handle alone: for one process, and for simulations
-	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm; where
-	 * it was removed, a handle goes on with the file that has the name then, or makes it
+	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm; if it
+	 * was removed, a handle goes on with the file that has the name now, or makes it
 	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
 	 * above; "etcds://": the same over TLS
@@ -170,20 +170,21 @@ struct weir_store_config {
 	const char *tls_key;  /* and its key */
 
 	/*
-	 * Of the file of shared memory, if it is made, less the umask: 0600. It says whom this process
-	 * trusts, too. A file that is there is opened if its owner is the effective user or root, or
-	 * with 0020 its group is the effective one, or with 0002 in any case; and if no others can
-	 * write to it than these. -EPERM otherwise.
+	 * The mode of the file of shared memory, if it is made, less the umask: 0600. It also says
+	 * which users this process trusts. A file that is there is opened if its owner is the
+	 * effective user or root, with 0020 also if its group is the effective one, and with 0002
+	 * whatever its owner; and only if no other users can write to it. -EPERM otherwise.
 	 */
 	uint32_t shm_mode;
 	size_t shm_bytes; /* 4 MiB; for the maker, and for NULL; half of it is for rows */
 	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
 
 	/*
-	 * Of etcd, which takes no more writes once all that was ever written fills its quota: compact
-	 * what is older than this, one of all handles that say so in each interval. It is for the
-	 * whole cluster, so not where others need its old revisions. 0: it is left to etcd
-	 * (--auto-compaction-retention); else from a second to a day.
+	 * etcd takes no more writes once all that was ever written fills its quota. This has the
+	 * history compacted that is older than this, by one of all handles that set it in each
+	 * interval. It concerns the whole cluster, so leave it at 0 where others need old
+	 * revisions. 0: it is left to etcd (--auto-compaction-retention); otherwise from a second
+	 * to a day.
 	 */
 	weir_dur compact;
 };
