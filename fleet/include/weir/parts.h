@@ -10,10 +10,10 @@
  *		die(why);
  *
  * Of work: partitions of a log, shards, tenants. Members divide them evenly: with P parts and N
- * members each has P / N, and P mod N of them one more. A member that comes later asks members that
- * have too many for parts. The owner stops, writes its checkpoint and gives the part up; if it does
- * not, its ownership ends (handover). No part changes hands while there are some without an owner,
- * and no more change hands than an even division needs.
+ * members each has P / N, and P mod N of them one more. A member that comes later asks for parts of
+ * members that have too many. The owner stops, writes its checkpoint and gives the part up; if it
+ * does not, its ownership ends (handover). No part changes hands while there are some without an
+ * owner, and no more change hands than an even division needs.
  *
  * Of capacity: a rate of 500 in 20 parts of 25, of which each member takes as many as it wants,
  * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
@@ -102,8 +102,8 @@ struct weir_parts_config {
 	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
 	/*
 	 * This member no longer owns the part. forced: the lease or the hand-over has ended: stop
-	 * the work at once. The part may be gained again, with the same fence, if only the lease
-	 * had ended and no other member has owned it.
+	 * the work at once. The part may be gained again, with the same fence, if it was only the
+	 * lease that had ended, and no other member has owned it since.
 	 */
 	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
 	void *arg;

@@ -180,11 +180,10 @@ struct weir_store_config {
 	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
 
 	/*
-	 * etcd takes no more writes once all that was ever written fills its quota. This has the
-	 * history compacted that is older than this, by one of all handles that set it in each
-	 * interval. It concerns the whole cluster, so leave it at 0 where others need old
-	 * revisions. 0: it is left to etcd (--auto-compaction-retention); otherwise from a second
-	 * to a day.
+	 * etcd takes no more writes once all that was ever written fills its quota. If this is set,
+	 * history older than this is compacted, by one of all handles that set it in each interval.
+	 * It concerns the whole cluster, so leave it at 0 where others need old revisions. 0: it is
+	 * left to etcd (--auto-compaction-retention); otherwise from a second to a day.
 	 */
 	weir_dur compact;
 };
