@@ -425,11 +425,18 @@ static int etcd_keep_and_read(struct weir_store *self, uint64_t session, weir_du
 	return r == 0 ? ask_kept(e, session, granted, prefixes, count, row, arg, view) : r;
 }
 
+static bool take_no_row(void *arg, const struct weir_row *row)
+{
+	(void)arg;
+	(void)row;
+	return false;
+}
+
 static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
 	struct weir_view view;
 
-	return etcd_keep_and_read(self, session, granted, NULL, 0, NULL, NULL, &view);
+	return etcd_keep_and_read(self, session, granted, NULL, 0, take_no_row, NULL, &view);
 }
 
 static void etcd_caps(struct weir_store *self, struct weir_store_caps *caps)

@@ -196,7 +196,7 @@ int etcd_know(struct etcd *e)
 
 int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version)
 {
-	uint64_t cluster, revision;
+	uint64_t cluster = 0, revision = 0;
 	int r = read_header(e, answer, &cluster, &revision);
 
 	if (r != 0)

@@ -78,7 +78,7 @@ size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of parts */
-size_t parts_print(const struct parts_record *record, char text[RECORD_SIZE]);
+size_t parts_print(const struct parts_record *p, char text[RECORD_SIZE]);
 
 /* False: it is no such text. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);

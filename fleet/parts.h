@@ -100,19 +100,19 @@ void parts_keep(struct weir_parts *parts);
 void parts_drop(struct weir_parts *parts);
 
 /* A part is this member's, by that fence. */
-void part_gain(struct weir_parts *parts, uint32_t part, uint64_t fence);
+void part_gain(struct weir_parts *parts, uint32_t i, uint64_t fence);
 
 /* A part is lost; the next reading decides about its row. */
-void part_lose(struct weir_parts *parts, uint32_t part, bool forced);
+void part_lose(struct weir_parts *parts, uint32_t i, bool forced);
 
 /* A part is lost; and by its row, if that is still there, it is never ours again. */
-void part_give_up(struct weir_parts *parts, uint32_t part, bool forced);
+void part_give_up(struct weir_parts *parts, uint32_t i, bool forced);
 
 /* Another member is due it: tell its owner, which has handover from now on. */
-void part_tell_wish(struct weir_parts *parts, uint32_t part);
+void part_tell_wish(struct weir_parts *parts, uint32_t i);
 
 /* No other member is due it any more. */
-void part_forget_wish(struct weir_parts *parts, uint32_t part);
+void part_forget_wish(struct weir_parts *parts, uint32_t i);
 
 /* Lose the parts whose time is over. True: there is a row to be erased. */
 bool parts_lapse(struct weir_parts *parts);
