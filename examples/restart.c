@@ -67,7 +67,7 @@ static int replace_file(const char *path, const void *bytes, size_t size)
 /* A memory that is missing or no good is no reason not to start. */
 static void load(struct weir_limiter *limiter, const char *path)
 {
-	unsigned char memory[WEIR_MEMORY_MAX];
+	unsigned char memory[WEIR_SAVED_MAX];
 	char why[200];
 	const ssize_t n = read_file(path, memory, sizeof(memory));
 	weir_dur age;
@@ -78,15 +78,15 @@ static void load(struct weir_limiter *limiter, const char *path)
 		fprintf(stderr, "%s: %s\n", path, strerror((int)-n));
 		return;
 	}
-	age = weir_memory_age(memory, (size_t)n);
-	if (weir_memory_load(limiter, memory, (size_t)n, age, why, sizeof(why)) != 0)
+	age = weir_saved_age(memory, (size_t)n);
+	if (weir_limiter_load(limiter, memory, (size_t)n, age, why, sizeof(why)) != 0)
 		fprintf(stderr, "%s: %s\n", path, why);
 }
 
 static int save(struct weir_limiter *limiter, const char *path)
 {
-	unsigned char memory[WEIR_MEMORY_MAX];
-	const int n = weir_memory_save(limiter, memory, sizeof(memory));
+	unsigned char memory[WEIR_SAVED_MAX];
+	const int n = weir_limiter_save(limiter, memory, sizeof(memory));
 	const int r = n < 0 ? n : replace_file(path, memory, (size_t)n);
 
 	if (r != 0)

@@ -94,7 +94,7 @@ static void begin_at(struct zone *zone, uint32_t limit)
 struct learned {
 	int size; /* of memory; 0: nothing */
 	uint32_t limit;
-	u_char memory[WEIR_MEMORY_MAX];
+	u_char memory[WEIR_SAVED_MAX];
 };
 
 static void learn_from(const struct zone *before, struct learned *learned, ngx_log_t *log)
@@ -108,7 +108,7 @@ static void learn_from(const struct zone *before, struct learned *learned, ngx_l
 		return;
 	}
 	learned->limit = weir_limit(limiter);
-	learned->size = weir_memory_save(limiter, learned->memory, sizeof(learned->memory));
+	learned->size = weir_limiter_save(limiter, learned->memory, sizeof(learned->memory));
 	weir_shm_detach(limiter);
 }
 
@@ -122,8 +122,8 @@ static void take_up(const struct zone *zone, const struct learned *learned, ngx_
 		log_why(zone, log, "begins anew, the new one cannot be written", why);
 		return;
 	}
-	if (weir_memory_load(limiter, learned->memory, (size_t)learned->size, 0, why,
-			     sizeof(why)) != 0)
+	if (weir_limiter_load(limiter, learned->memory, (size_t)learned->size, 0, why,
+			      sizeof(why)) != 0)
 		ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir zone \"%V\": begins as configured: %s",
 			      &zone->name, why);
 	weir_shm_detach(limiter);

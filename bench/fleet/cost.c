@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <weir/pace.h>
+#include <weir/share_of_rate.h>
 #include <weir/weir.h>
 
 /* Nobody exceeds it. */
@@ -45,7 +45,7 @@ static uint64_t rate_demand_loop(const struct subject *s, uint64_t times)
 	uint64_t refused = 0;
 
 	for (uint64_t i = 0; i < times; i++) {
-		weir_share_demand(s->share, 1);
+		weir_share_demand_add(s->share, 1);
 		refused += weir_rate_try(s->rate, 1) != 0;
 	}
 	return refused;
@@ -143,7 +143,7 @@ static void join(struct subject *s)
 	share.wants = NULL;
 	must_do(weir_share_join(s->fleet, &share, &s->share, why, sizeof(why)), "weir_share_join",
 		why);
-	must_do(weir_share_want(s->share, PLENTY / 2), "weir_share_want", "");
+	must_do(weir_share_demand_set(s->share, PLENTY / 2), "weir_share_demand_set", "");
 	must_do(weir_fleet_refresh(s->fleet), "weir_fleet_refresh", "");
 }
 

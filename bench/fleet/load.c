@@ -87,7 +87,8 @@ static void refresh(struct worker *w, struct member *m)
 	const weir_time begin = weir_now();
 
 	if (load.changing)
-		must_do(weir_share_want(m->share, 1 + draw(&w->chance) % WANTS_MAX), "want", "");
+		must_do(weir_share_demand_set(m->share, 1 + draw(&w->chance) % WANTS_MAX), "want",
+			"");
 	w->failures += weir_fleet_refresh(m->fleet) != 0;
 	w->took += weir_now() - begin;
 	w->refreshes++;
@@ -127,7 +128,7 @@ static void enter(struct worker *w, struct member *m)
 	share.capacity = (uint64_t)WANTS_MAX * load.members;
 	must_do(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)), "weir_share_join",
 		why);
-	must_do(weir_share_want(m->share, 1), "weir_share_want", "");
+	must_do(weir_share_demand_set(m->share, 1), "weir_share_demand_set", "");
 	m->due = weir_now() + draw(&w->chance) % load.refresh;
 }
 
@@ -218,7 +219,8 @@ static void check_sum(void)
 	struct weir_fleet_limit limit;
 
 	weir_fleet_limit_init(&limit);
-	must_do(weir_fleet_look(load.workers[0].store, load.name, &limit, NULL, NULL), "look", "");
+	must_do(weir_fleet_inspect(load.workers[0].store, load.name, &limit, NULL, NULL), "look",
+		"");
 	if (limit.granted > limit.capacity)
 		must_do(-ERANGE, "more is granted than there is", "");
 }

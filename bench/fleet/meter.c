@@ -37,8 +37,9 @@ static int meter_end(struct weir_store *self, uint64_t session)
 	return weir_store_end(((struct meter *)self)->to, session);
 }
 
-static int meter_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
-			size_t check_count, const struct weir_write *writes, size_t write_count,
+static int meter_commit(struct weir_store *self, uint64_t session,
+			const struct weir_store_check *checks, size_t check_count,
+			const struct weir_store_write *writes, size_t write_count,
 			uint64_t *version)
 {
 	struct meter *m = meter_at(self);
@@ -57,12 +58,12 @@ static int meter_commit(struct weir_store *self, uint64_t session, const struct 
 }
 
 struct passing {
-	weir_row_fn *row;
+	weir_store_row_fn *row;
 	void *arg;
 	uint64_t bytes;
 };
 
-static bool pass(void *arg, const struct weir_row *row)
+static bool pass(void *arg, const struct weir_store_row *row)
 {
 	struct passing *p = arg;
 
@@ -71,7 +72,7 @@ static bool pass(void *arg, const struct weir_row *row)
 }
 
 static int meter_read(struct weir_store *self, const char *const *prefixes, size_t count,
-		      weir_row_fn *row, void *arg, struct weir_view *view)
+		      weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	struct meter *m = meter_at(self);
 	struct passing p = {row, arg, 0};
@@ -84,8 +85,8 @@ static int meter_read(struct weir_store *self, const char *const *prefixes, size
 
 /* One question: nobody waits twice. */
 static int meter_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
-			       const char *const *prefixes, size_t count, weir_row_fn *row,
-			       void *arg, struct weir_view *view)
+			       const char *const *prefixes, size_t count, weir_store_row_fn *row,
+			       void *arg, struct weir_store_view *view)
 {
 	struct meter *m = meter_at(self);
 	struct passing p = {row, arg, 0};

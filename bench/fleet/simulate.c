@@ -165,7 +165,7 @@ static void begin_refresh(struct actor *a)
 	else
 		sim.refreshes_top++;
 	a->wants = 1 + draw(WANTS_MAX);
-	must_do(weir_share_want(a->share, a->wants), "weir_share_want", "");
+	must_do(weir_share_demand_set(a->share, a->wants), "weir_share_demand_set", "");
 }
 
 static void end_refresh(struct actor *a)

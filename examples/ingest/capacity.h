@@ -5,7 +5,7 @@
 #ifndef INGEST_CAPACITY_H
 #define INGEST_CAPACITY_H
 
-#include <weir/pace.h>
+#include <weir/share_of_rate.h>
 
 struct capacity_config {
 	const char *fleet; /* address of the store with the leases */

@@ -175,7 +175,7 @@ int processor_open(struct processor *p, const struct processor_config *config)
 	struct capacity_config capacity = config->capacity;
 
 	*p = (struct processor){.config = *config};
-	p->watcher = (struct weir_watcher){
+	p->watcher = (struct weir_batch_handler){
 		.process = write_batch,
 		.arg = p,
 		.batch_max = WRITER_RECORDS_MAX,

@@ -33,7 +33,7 @@ struct processor {
 	struct streams streams;
 	struct writer writer;
 	struct hand hand;
-	struct weir_watcher watcher;
+	struct weir_batch_handler watcher;
 	struct record *unacknowledged; /* written, and the queue does not know it yet */
 	weir_time kept, claimed_at;
 	uint64_t taken, claimed, acknowledged;

@@ -54,7 +54,7 @@ struct weir_token {
 	uint32_t serial;    /* opaque */
 	uint16_t partition; /* its partition's index */
 	uint16_t state;     /* opaque; 0: holds nothing */
-	uint32_t credit;    /* opaque */
+	uint32_t home;      /* opaque */
 };
 
 /*
@@ -314,7 +314,7 @@ WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
  * Bound the limit from outside, at once, whatever it is: by a share of a limit that many processes
  * have, say. The algorithm goes on learning, and the lesser of both is in force, with bursts and
  * what is detached; a raised bound admits waiters. most: 0: no call is admitted; WEIR_LIMIT_MAX: no
- * bound, as at first. The bound is no part of a memory (weir/memory.h). This function waits as
+ * bound, as at first. The bound is no part of a memory (weir/saved.h). This function waits as
  * weir_limit_set() does. 0; -EINVAL: it is above WEIR_LIMIT_MAX. Not for signal handlers.
  */
 WEIR_API int weir_limit_cap(struct weir_limiter *limiter, uint32_t most);

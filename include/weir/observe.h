@@ -78,7 +78,7 @@ WEIR_API void weir_snapshot_take(const struct weir_limiter *limiter,
  * "aimd:initial=20,...". Written into size bytes of the caller's, cut there and ended by a
  * zero byte as by snprintf(); text may be NULL if size is 0. The length of the whole text. Any thread.
  */
-WEIR_API size_t weir_limiter_describe(const struct weir_limiter *limiter, char *text, size_t size);
+WEIR_API size_t weir_limiter_format(const struct weir_limiter *limiter, char *text, size_t size);
 
 /* A token that is out, as far as weir_config.track remembers. */
 struct weir_outstanding {

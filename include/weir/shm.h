@@ -22,7 +22,7 @@
  * is trusted:
  * - It is a regular file, and no link.
  * - Its owner is the effective user of this process or root. weir_shm_open_of() and
- *   weir_shm_look_of() trust one user more, or any.
+ *   weir_shm_open_observer_of() trust one user more, or any.
  * - No other users can write to it, unless the caller trusts them. The caller's mode says which it
  *   trusts: with 0020 it trusts the group of the file, and any owner whose file is of this
  *   process's effective group; with 0002 it trusts every user of the machine. A process that only
@@ -64,7 +64,7 @@
  * stands still, or the permits of dead processes stay in flight (weir_shm_reap() returns -EAGAIN at
  * once). weir_limit_set() and weir_limit_cap() put their values in force all the same; when the
  * stopped process goes on, an older value may be in force for an instant. weir_partitions_set(),
- * weir_memory_save() and weir_memory_load() return -EAGAIN after about 20 ms. weir_shm_detach()
+ * weir_limiter_save() and weir_limiter_load() return -EAGAIN after about 20 ms. weir_shm_detach()
  * waits two seconds for a reaper, and then leaves what the process had to a reaping.
  *
  * A process is known by its pid, in its pid namespace, and by when it began. Who is of
@@ -163,14 +163,14 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_open(const char *name, unsigned mode,
 					   size_t why_size);
 
 /* The same, to look on only: the file must be readable, and its owner trusted. */
-WEIR_API WEIR_MUST_CHECK int weir_shm_look(const char *name, struct weir_limiter **limiter,
-					   char *why, size_t why_size);
+WEIR_API WEIR_MUST_CHECK int weir_shm_open_observer(const char *name, struct weir_limiter **limiter,
+						    char *why, size_t why_size);
 
 /* For owner: any user of the machine. Looking on, it also allows a file that any user can write. */
 #define WEIR_SHM_ANY_USER UINT32_MAX
 
 /*
- * As weir_shm_open() and weir_shm_look(), where the file may belong to another user: owner is the
+ * As weir_shm_open() and weir_shm_open_observer(), where the file may belong to another user: owner is the
  * number of the user that is trusted beside the effective user and root (0: no other), or
  * WEIR_SHM_ANY_USER. This lets a parent that runs as root open what its workers have made, and an
  * administrator what belongs to a service.
@@ -179,14 +179,14 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_open_of(const char *name, uint32_t owner, 
 					      const struct weir_config *config, uint32_t members,
 					      struct weir_limiter **limiter, char *why,
 					      size_t why_size);
-WEIR_API WEIR_MUST_CHECK int weir_shm_look_of(const char *name, uint32_t owner,
-					      struct weir_limiter **limiter, char *why,
-					      size_t why_size);
+WEIR_API WEIR_MUST_CHECK int weir_shm_open_observer_of(const char *name, uint32_t owner,
+						       struct weir_limiter **limiter, char *why,
+						       size_t why_size);
 
 /*
  * Visit the names of the shared limiters of this machine that this process may read, in no order:
  * those under which shm_open() finds one. What else lies there is passed over. It reads the first
- * bytes of each file, so weir_shm_look() may yet refuse what it finds: a damaged one, or one of
+ * bytes of each file, so weir_shm_open_observer() may yet refuse what it finds: a damaged one, or one of
  * another version. Stops early if visit() answers false. The number visited; or the negative errno
  * of reading the folder.
  */

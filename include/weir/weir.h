@@ -10,7 +10,7 @@
 #include <weir/limit.h>
 #include <weir/limiter.h>
 #include <weir/limits.h>
-#include <weir/memory.h>
+#include <weir/saved.h>
 #include <weir/metrics.h>
 #include <weir/observe.h>
 #include <weir/partition.h>

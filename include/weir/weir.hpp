@@ -565,15 +565,15 @@ public:
 		return shared;
 	}
 
-	/* As weir_shm_look(): the same to look on only. owner as above. */
+	/* As weir_shm_open_observer(): the same to look on only. owner as above. */
 	static limiter shm_look(const char *name, status *how = nullptr,
 				std::uint32_t owner = 0) noexcept
 	{
 		limiter shared;
 		status went;
 
-		went.error = weir_shm_look_of(name, owner, &shared.limiter_, went.why,
-					      sizeof(went.why));
+		went.error = weir_shm_open_observer_of(name, owner, &shared.limiter_, went.why,
+						       sizeof(went.why));
 		if (how != nullptr)
 			*how = went;
 		return shared;

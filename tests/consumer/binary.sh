@@ -16,7 +16,7 @@ if ! printf '%s\n' "$exported" | grep -q '^weir_try_acquire$'; then
 	failed=1
 fi
 
-# The loader is libc's own: it says where the kernel tells a thread its CPU (lib/processor.h).
+# The loader is libc's own: it says where the kernel tells a thread its CPU (lib/base/current_cpu.h).
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 unwanted=$(printf '%s\n' "$needed" | grep -vE '^((libck|libc|libm)\.so|ld-linux[-a-z0-9_]*\.so)\.[0-9]+$')
 if [ -n "$unwanted" ]; then

@@ -167,9 +167,9 @@ static void finish(void)
 	weir_rate_destroy(play.rate);
 }
 
-static const struct weir_watcher plain = {.process = process};
+static const struct weir_batch_handler plain = {.process = process};
 
-static struct weir_operation *make(const struct weir_watcher *watcher, uint64_t cost,
+static struct weir_operation *make(const struct weir_batch_handler *watcher, uint64_t cost,
 				   uint32_t flags, unsigned count)
 {
 	struct weir_operation *ops = calloc(count, sizeof(*ops));
@@ -181,7 +181,7 @@ static struct weir_operation *make(const struct weir_watcher *watcher, uint64_t 
 	return ops;
 }
 
-static struct weir_operation *enqueue(const struct weir_watcher *watcher, uint64_t cost,
+static struct weir_operation *enqueue(const struct weir_batch_handler *watcher, uint64_t cost,
 				      uint32_t flags, unsigned count)
 {
 	struct weir_operation *ops = make(watcher, cost, flags, count);
@@ -288,7 +288,7 @@ static void bt2(const char *id)
 
 static void bt3(const char *id)
 {
-	static const struct weir_watcher watcher = {.process = process, .attempts_max = 3};
+	static const struct weir_batch_handler watcher = {.process = process, .attempts_max = 3};
 	struct weir_operation *op = make(&watcher, 0, 0, 1);
 
 	begin(plan(), 0, WEIR_QUOTA_UNLIMITED);
@@ -348,7 +348,8 @@ static void bt6(const char *id)
 
 static void bt7(const char *id)
 {
-	static const struct weir_watcher watcher = {.process = process, .time_max = 50 * WEIR_MS};
+	static const struct weir_batch_handler watcher = {.process = process,
+							  .time_max = 50 * WEIR_MS};
 	struct weir_operation *ops;
 
 	begin(plan(), 0, WEIR_QUOTA_UNLIMITED);
@@ -386,7 +387,7 @@ static void bt8(const char *id)
 
 static void bt9(const char *id)
 {
-	static const struct weir_watcher watcher = {.process = process, .batch_max = 3};
+	static const struct weir_batch_handler watcher = {.process = process, .batch_max = 3};
 	struct weir_operation *ops;
 
 	begin(plan(), 0, WEIR_QUOTA_UNLIMITED);
@@ -403,7 +404,7 @@ static void bt9(const char *id)
 static void crowded(const char *id, uint32_t batches, uint32_t batch_max, uint32_t flags,
 		    unsigned operations, unsigned begun, uint32_t left)
 {
-	const struct weir_watcher watcher = {.process = process, .batch_max = batch_max};
+	const struct weir_batch_handler watcher = {.process = process, .batch_max = batch_max};
 	struct weir_batcher_config config = plan();
 	struct weir_operation *ops;
 
@@ -433,7 +434,8 @@ static void bt11(const char *id)
 
 static void bt12(const char *id)
 {
-	static const struct weir_watcher one = {.process = process}, other = {.process = process};
+	static const struct weir_batch_handler one = {.process = process},
+					       other = {.process = process};
 	struct weir_batcher_config config = plan();
 	struct weir_operation *a, *b, *c;
 
@@ -590,7 +592,8 @@ Test(batcher, a_full_buffer_leaks_no_demand)
 
 Test(batcher, an_audit_resets_what_nobody_reports)
 {
-	static const struct weir_watcher patient = {.process = process, .time_max = WEIR_FOREVER};
+	static const struct weir_batch_handler patient = {.process = process,
+							  .time_max = WEIR_FOREVER};
 	struct weir_batcher_config config = plan();
 	struct weir_operation *ops;
 
@@ -733,7 +736,7 @@ static void work_and_free(void *arg, struct weir_batch batch, struct weir_operat
 Test(batcher, a_drain_loses_nothing, .timeout = 60)
 {
 	struct weir_batcher *batcher;
-	const struct weir_watcher watcher = {
+	const struct weir_batch_handler watcher = {
 		.process = work_and_free, .arg = &batcher, .batch_max = 7};
 	struct weir_batcher_config config;
 	struct weir_rate_config pace;

@@ -26,7 +26,7 @@ struct work {
 
 static struct weir_rate *rate;
 static struct weir_batcher *batcher;
-static struct weir_watcher watchers[WATCHERS];
+static struct weir_batch_handler watchers[WATCHERS];
 static atomic_bool over;
 static _Atomic uint64_t events[WEIR_BATCHER_SHUTDOWN + 1];
 
@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 	const unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 6;
 
 	for (unsigned i = 0; i < WATCHERS; i++)
-		watchers[i] = (struct weir_watcher){.process = process, .batch_max = i * 5};
+		watchers[i] = (struct weir_batch_handler){.process = process, .batch_max = i * 5};
 	play(operations / threads, threads, true);
 	play(operations / threads, threads, false);
 	return 0;

@@ -58,7 +58,7 @@ static void process(void *arg, struct weir_batch batch, struct weir_operation *f
 		pthread_testcancel();
 }
 
-static const struct weir_watcher watcher = {.process = process, .arg = &called};
+static const struct weir_batch_handler watcher = {.process = process, .arg = &called};
 static struct weir_operation operations[3];
 static struct weir_batcher *batcher;
 
@@ -141,7 +141,7 @@ static void check_turn(void)
 
 static struct weir_store *store;
 
-static bool see(void *arg, const struct weir_row *row)
+static bool see(void *arg, const struct weir_store_row *row)
 {
 	(void)arg;
 	(void)row;
@@ -159,8 +159,8 @@ static void read_all(void)
 
 static void check_store(void)
 {
-	const struct weir_write writes[] = {{"a/1", WEIR_WRITE_PUT, "1", 1},
-					    {"a/2", WEIR_WRITE_PUT, "2", 1}};
+	const struct weir_store_write writes[] = {{"a/1", WEIR_STORE_WRITE_PUT, "1", 1},
+						  {"a/2", WEIR_STORE_WRITE_PUT, "2", 1}};
 
 	CHECK(weir_store_open(NULL, &store, NULL, 0) == 0);
 	CHECK(weir_store_commit(store, 0, NULL, 0, writes, 2, NULL) == 0);

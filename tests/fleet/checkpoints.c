@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "world.h"
 
@@ -24,25 +24,25 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 	*(uint64_t *)arg = fence;
 }
 
-static struct weir_parts *enter(unsigned member)
+static struct weir_work *enter(unsigned member)
 {
-	struct weir_parts_config config;
-	struct weir_parts *parts;
+	struct weir_work_config config;
+	struct weir_work *parts;
 
 	world_enter(&w, member, 0);
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = 1;
 	config.on_gain = gained;
 	config.arg = &fences[member];
-	CHECK(weir_parts_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
+	CHECK(weir_work_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
 	return parts;
 }
 
 /* One member, and the part is its own. */
-static struct weir_parts *begin(void)
+static struct weir_work *begin(void)
 {
-	struct weir_parts *parts;
+	struct weir_work *parts;
 
 	world_begin(&w, 100, LEASE, REFRESH);
 	memset(fences, 0, sizeof(fences));
@@ -52,30 +52,30 @@ static struct weir_parts *begin(void)
 	return parts;
 }
 
-static int checkpoint_as(struct weir_parts *parts, enum manner manner, uint64_t sequence)
+static int checkpoint_as(struct weir_work *parts, enum manner manner, uint64_t sequence)
 {
 	int r;
 
 	w.actors[0].manner = manner;
-	r = weir_parts_checkpoint(parts, 0, fences[0], sequence, "x", 1);
+	r = weir_work_checkpoint(parts, 0, fences[0], sequence, "x", 1);
 	w.actors[0].manner = ANSWERS;
 	return r;
 }
 
-static uint64_t last(struct weir_parts *parts)
+static uint64_t last(struct weir_work *parts)
 {
 	uint64_t sequence;
 	char value[16];
 	size_t size = sizeof(value);
 
-	CHECK(weir_parts_load(parts, 0, &sequence, value, &size) == 0 && size == 1);
+	CHECK(weir_work_load(parts, 0, &sequence, value, &size) == 0 && size == 1);
 	return sequence;
 }
 
 /* It arrives after a later one was acknowledged; before is the version of the row that is there. */
 static void late(uint64_t before)
 {
-	struct weir_parts *parts = begin();
+	struct weir_work *parts = begin();
 
 	if (before > 0)
 		CHECK(checkpoint_as(parts, ANSWERS, before) == 0);
@@ -90,7 +90,7 @@ static void late(uint64_t before)
 /* It arrives before the next one is sent: that one has to be above it. */
 static void sooner(void)
 {
-	struct weir_parts *parts = begin();
+	struct weir_work *parts = begin();
 
 	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
 	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
@@ -103,7 +103,7 @@ static void sooner(void)
 /* It overtakes the next one, which has been sent when it arrives. */
 static void overtaken(void)
 {
-	struct weir_parts *parts = begin();
+	struct weir_work *parts = begin();
 
 	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
 	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
@@ -116,7 +116,7 @@ static void overtaken(void)
 /* It has happened, and only the answer is lost. */
 static void unheard(void)
 {
-	struct weir_parts *parts = begin();
+	struct weir_work *parts = begin();
 
 	CHECK(checkpoint_as(parts, LOSES, 30) == -EIO && last(parts) == 30);
 	CHECK(checkpoint_as(parts, ANSWERS, 29) == -ERANGE);
@@ -129,7 +129,7 @@ static void unheard(void)
 /* It arrives when another member owns the part, and has written a checkpoint, or none. */
 static void of_a_former_owner(bool written)
 {
-	struct weir_parts *parts = begin(), *others;
+	struct weir_work *parts = begin(), *others;
 
 	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
 	CHECK(checkpoint_as(parts, DELAYS, 10) == -EIO);
@@ -137,11 +137,11 @@ static void of_a_former_owner(bool written)
 	world_run_without(&w, LEASE + 4 * ROUND, 0);
 	CHECK(fences[1] > fences[0]);
 	if (written)
-		CHECK(weir_parts_checkpoint(others, 0, fences[1], 6, "y", 1) == 0);
+		CHECK(weir_work_checkpoint(others, 0, fences[1], 6, "y", 1) == 0);
 	CHECK(world_deliver(&w) == -EAGAIN);
 	CHECK(last(others) == (written ? 6 : 5));
 	CHECK(checkpoint_as(parts, ANSWERS, 11) == -ESTALE);
-	CHECK(weir_parts_checkpoint(others, 0, fences[1], 7, "y", 1) == 0 && last(others) == 7);
+	CHECK(weir_work_checkpoint(others, 0, fences[1], 7, "y", 1) == 0 && last(others) == 7);
 	world_end(&w);
 }
 

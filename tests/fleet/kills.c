@@ -26,7 +26,7 @@ struct seen {
 	unsigned rows;
 };
 
-static bool see(void *arg, const struct weir_row *row)
+static bool see(void *arg, const struct weir_store_row *row)
 {
 	struct seen *seen = arg;
 	uint64_t value;
@@ -71,12 +71,13 @@ static void add(struct weir_store *store)
 	static const char large[LARGE];
 	const struct seen seen = look(store);
 	const uint64_t next = seen.x + 1;
-	const struct weir_check check = {
-		"k/x", seen.rows > 0 ? WEIR_CHECK_VERSION : WEIR_CHECK_ABSENT, seen.version};
-	const struct weir_write writes[] = {
-		{"k/x", WEIR_WRITE_PUT, &next, sizeof(next)},
-		{"k/large", WEIR_WRITE_PUT, large, LARGE},
-		{"k/y", WEIR_WRITE_PUT, &next, sizeof(next)},
+	const struct weir_store_check check = {
+		"k/x", seen.rows > 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT,
+		seen.version};
+	const struct weir_store_write writes[] = {
+		{"k/x", WEIR_STORE_WRITE_PUT, &next, sizeof(next)},
+		{"k/large", WEIR_STORE_WRITE_PUT, large, LARGE},
+		{"k/y", WEIR_STORE_WRITE_PUT, &next, sizeof(next)},
 	};
 	const int r = weir_store_commit(store, 0, &check, 1, writes, 3, NULL);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
-#include "ledger.h"
+#include "fleet/protocol/ledger.h"
 #include "world.h"
 
 #define LEASE   (20 * WEIR_S)
@@ -78,7 +78,7 @@ static struct seen see(const char *name)
 	struct seen s = {.id = 0};
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, name, &limit, add_member, &s) == 0);
+	CHECK(weir_fleet_inspect(w.store, name, &limit, add_member, &s) == 0);
 	return s;
 }
 
@@ -176,7 +176,7 @@ static void drained(void)
 
 static void write_row(const char *key, const char *value, size_t size)
 {
-	const struct weir_write write = {key, WEIR_WRITE_PUT, value, size};
+	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, value, size};
 
 	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
@@ -201,12 +201,12 @@ static void damaged(void)
 		const int size = snprintf(row, sizeof(row), "weir-member 1 1 1 0%s", ends[i]);
 
 		write_row("limit/m/1", row, (size_t)size);
-		CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+		CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO &&
 		      world_units(&w, 0) == 100);
 	}
 	write_row("limit/m/1", "weir-member 1 1 1 0 a\0b\n", 24);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
 	write_row("limit/m/1", "weir-member 1 1 1 0 " LONGEST "\n", 20 + WEIR_FLEET_LABEL_MAX + 1);
 	CHECK(is_seen(LONGEST " member "));
 	world_end(&w);
@@ -220,21 +220,21 @@ static void go_on(void *arg, uint32_t part, uint64_t fence)
 }
 
 /* Of two parts, which nobody gives up when he is asked. */
-static struct weir_parts *open_parts(unsigned member)
+static struct weir_work *open_parts(unsigned member)
 {
-	struct weir_parts_config config;
-	struct weir_parts *parts;
+	struct weir_work_config config;
+	struct weir_work *parts;
 
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = 2;
 	config.handover = 100 * LEASE;
 	config.on_wish = go_on;
-	CHECK(weir_parts_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
+	CHECK(weir_work_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
 	return parts;
 }
 
-static bool add_part(void *arg, const struct weir_parts_part *part)
+static bool add_part(void *arg, const struct weir_work_part *part)
 {
 	char text[2 * LABEL_ROOM];
 
@@ -247,7 +247,7 @@ static bool parts_are(const char *expected)
 {
 	char labels[500] = "";
 
-	CHECK(weir_parts_look(w.store, "work", NULL, add_part, labels) == 0);
+	CHECK(weir_work_inspect(w.store, "work", NULL, add_part, labels) == 0);
 	return strcmp(labels, expected) == 0;
 }
 
@@ -255,14 +255,14 @@ static bool parts_are(const char *expected)
 static void of_parts(void)
 {
 	char row[200];
-	struct weir_parts *parts;
+	struct weir_work *parts;
 
 	world_begin(&w, 100, LEASE, REFRESH);
 	w.actors[0].label = "red";
 	world_enter(&w, 0, 0);
 	parts = open_parts(0);
 	world_run(&w, ROUNDS);
-	CHECK(weir_parts_owned(parts) == 2 && parts_are("red< red< "));
+	CHECK(weir_work_owned(parts) == 2 && parts_are("red< red< "));
 	w.actors[1].label = "blue";
 	world_enter(&w, 1, 0);
 	(void)open_parts(1);
@@ -272,13 +272,13 @@ static void of_parts(void)
 		const int size = snprintf(row, sizeof(row), "weir-worker 1%s", ends[i]);
 
 		write_row("work/worker/1", row, (size_t)size);
-		CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -EPROTO);
+		CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
-		CHECK(weir_parts_owned(parts) == 2);
+		CHECK(weir_work_owned(parts) == 2);
 	}
 	write_row("work/worker/1", "weir-worker 1 a\n", 16);
 	write_row("work/worker/x", "weir-worker 1 a\n", 16);
-	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -EPROTO);
+	CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
 	world_end(&w);
 }
 

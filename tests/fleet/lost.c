@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "proxy.h"
 #include "world.h"
@@ -24,7 +24,7 @@
 /* A member of parts, and what it owns. */
 struct owner {
 	struct weir_fleet *fleet;
-	struct weir_parts *parts;
+	struct weir_work *parts;
 	uint64_t fence;
 };
 
@@ -36,19 +36,19 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 
 static void own(struct owner *o)
 {
-	struct weir_parts_config config;
+	struct weir_work_config config;
 
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = 1;
 	config.on_gain = gained;
 	config.arg = o;
-	CHECK(weir_parts_open(o->fleet, &config, &o->parts, NULL, 0) == 0);
+	CHECK(weir_work_open(o->fleet, &config, &o->parts, NULL, 0) == 0);
 }
 
 static bool has(const struct owner *o)
 {
-	return weir_parts_fence(o->parts, 0) != 0;
+	return weir_work_fence(o->parts, 0) != 0;
 }
 
 /*
@@ -89,7 +89,7 @@ struct rig {
 	char address[64];
 	struct weir_store *store;
 	uint64_t session, kept, fence;
-	struct weir_view before;
+	struct weir_store_view before;
 	weir_time gone; /* a moment before it was lost */
 };
 
@@ -123,7 +123,7 @@ struct seen {
 	unsigned rows;
 };
 
-static bool see(void *arg, const struct weir_row *row)
+static bool see(void *arg, const struct weir_store_row *row)
 {
 	struct seen *s = arg;
 
@@ -133,7 +133,7 @@ static bool see(void *arg, const struct weir_row *row)
 	return true;
 }
 
-static struct seen look(struct weir_store *store, const char *key, struct weir_view *view)
+static struct seen look(struct weir_store *store, const char *key, struct weir_store_view *view)
 {
 	const char *prefix = "row/";
 	struct seen s = {.key = key};
@@ -149,7 +149,7 @@ static struct seen look(struct weir_store *store, const char *key, struct weir_v
 
 static uint64_t write_row(struct weir_store *store, const char *key)
 {
-	const struct weir_write write = {key, WEIR_WRITE_PUT, "x", 1};
+	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, "x", 1};
 	uint64_t version;
 
 	CHECK(weir_store_commit(store, 0, NULL, 0, &write, 1, &version) == 0);
@@ -158,7 +158,7 @@ static uint64_t write_row(struct weir_store *store, const char *key)
 
 static void rig_fill(struct rig *r)
 {
-	const struct weir_write bound = {"row/bound", WEIR_WRITE_BIND, "x", 1};
+	const struct weir_store_write bound = {"row/bound", WEIR_STORE_WRITE_BIND, "x", 1};
 	weir_dur granted;
 
 	r->store = open_at(r->address);
@@ -215,9 +215,9 @@ static void replace(struct rig *r, const char *script, enum server_kind kind)
 }
 
 /* A commit, until there is an answer. */
-static int commit(struct rig *r, uint64_t session, const struct weir_check *check)
+static int commit(struct rig *r, uint64_t session, const struct weir_store_check *check)
 {
-	const struct weir_write write = {"row/late", WEIR_WRITE_PUT, "x", 1};
+	const struct weir_store_write write = {"row/late", WEIR_STORE_WRITE_PUT, "x", 1};
 	unsigned tries = 0;
 	int error;
 
@@ -233,9 +233,9 @@ static int commit(struct rig *r, uint64_t session, const struct weir_check *chec
 /* It is another store, for members that knew the one before, and for new ones. */
 static void check_other(struct rig *r)
 {
-	const struct weir_check check = {"row/bound", WEIR_CHECK_MADE, r->fence};
+	const struct weir_store_check check = {"row/bound", WEIR_STORE_CHECK_MADE, r->fence};
 	struct weir_store *other = open_at(r->address);
-	struct weir_view view;
+	struct weir_store_view view;
 	weir_dur granted;
 
 	CHECK(weir_store_keep(r->store, r->session, &granted) == -ESTALE);
@@ -252,8 +252,8 @@ static void check_other(struct rig *r)
 /* It is the same store as before. */
 static void check_same(struct rig *r)
 {
-	const struct weir_check check = {"row/bound", WEIR_CHECK_MADE, r->fence};
-	struct weir_view view;
+	const struct weir_store_check check = {"row/bound", WEIR_STORE_CHECK_MADE, r->fence};
+	struct weir_store_view view;
 	weir_dur granted;
 
 	CHECK(look(r->store, "row/bound", &view).made == r->fence);
@@ -444,7 +444,7 @@ static int checkpoint(const struct owner *o, uint64_t sequence)
 	int r;
 
 	for (unsigned tries = 0;; tries++) {
-		r = weir_parts_checkpoint(o->parts, 0, o->fence, sequence, "", 0);
+		r = weir_work_checkpoint(o->parts, 0, o->fence, sequence, "", 0);
 		if (r != -EIO)
 			return r;
 		CHECK(tries < 600);
@@ -475,7 +475,7 @@ static void late_owner(enum server_kind kind)
 	CHECK(checkpoint(&b, 500) == 0);
 	CHECK(checkpoint(&a, 101) == -ESTALE);
 	CHECK(checkpoint(&a, 501) == -ESTALE);
-	CHECK(weir_parts_load(b.parts, 0, &sequence, NULL, &size) == 0 && sequence == 500);
+	CHECK(weir_work_load(b.parts, 0, &sequence, NULL, &size) == 0 && sequence == 500);
 	weir_fleet_close(a.fleet);
 	weir_fleet_close(b.fleet);
 	rig_end(&r);

@@ -21,9 +21,9 @@
 #include <weir/fleet.h>
 
 #include "../stress/check.h"
-#include "plan.h"
+#include "fleet/protocol/plan.h"
 #include "server.h"
-#include "wall.h"
+#include "wall_clock.h"
 
 #define MEMBERS  3
 #define CAPACITY 120
@@ -35,7 +35,7 @@
 struct slot {
 	_Atomic uint64_t units, loops;
 	/* Of its lease: read while it is stopped. */
-	struct weir_check fence;
+	struct weir_store_check fence;
 	char key[WEIR_SHARE_KEY_SIZE];
 };
 
@@ -93,7 +93,7 @@ static int be_member(char **argv)
 	share_config.name = "limit";
 	share_config.capacity = CAPACITY;
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
-	CHECK(weir_share_want(share, 1000) == 0);
+	CHECK(weir_share_demand_set(share, 1000) == 0);
 	for (;;) {
 		/* Of the first lease alone. */
 		if (slot->fence.version == 0)
@@ -130,7 +130,7 @@ static void kill_member(const struct rig *rig, unsigned index)
 	CHECK(waitpid(rig->members[index], NULL, 0) == rig->members[index]);
 }
 
-static bool take(void *arg, const struct weir_row *row)
+static bool take(void *arg, const struct weir_store_row *row)
 {
 	return view_take(arg, strchr(row->key, '/') + 1, row);
 }
@@ -208,8 +208,8 @@ static void death(struct rig *rig)
 /* What it wanted to write when it was stopped, by its fence, arrives now. */
 static int write_late(const struct rig *rig)
 {
-	const struct weir_write write = {"guarded/row", WEIR_WRITE_PUT, "x", 1};
-	struct weir_check fence = slots[0].fence;
+	const struct weir_store_write write = {"guarded/row", WEIR_STORE_WRITE_PUT, "x", 1};
+	struct weir_store_check fence = slots[0].fence;
 
 	fence.key = slots[0].key;
 	return weir_store_commit(rig->store, 0, &fence, 1, &write, 1, NULL);

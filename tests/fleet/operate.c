@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "world.h"
 
@@ -65,7 +65,7 @@ static struct seen look(uint64_t fence)
 	struct seen s = {.fence = fence};
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, see, &s) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, see, &s) == 0);
 	return s;
 }
 
@@ -152,7 +152,7 @@ static struct weir_fleet_limit limit_now(void)
 	struct weir_fleet_limit limit;
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0);
 	return limit;
 }
 
@@ -230,12 +230,12 @@ static void bad_input(void)
 
 static void write_row(const char *key, const char *value)
 {
-	const struct weir_write write = {key, WEIR_WRITE_PUT, value, strlen(value)};
+	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, value, strlen(value)};
 
 	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
 
-static bool count_row(void *arg, const struct weir_row *row)
+static bool count_row(void *arg, const struct weir_store_row *row)
 {
 	(void)row;
 	++*(unsigned *)arg;
@@ -274,9 +274,9 @@ static void removed(void)
 static void removed_too_late(void)
 {
 	static const char member[] = "weir-member 1 10 1 0 label\n", ledger[] = "weir-ledger 1 7\n";
-	const struct weir_write join[] = {
-		{"limit/m/0000000000000001", WEIR_WRITE_PUT, member, sizeof(member) - 1},
-		{"limit/led", WEIR_WRITE_PUT, ledger, sizeof(ledger) - 1},
+	const struct weir_store_write join[] = {
+		{"limit/m/0000000000000001", WEIR_STORE_WRITE_PUT, member, sizeof(member) - 1},
+		{"limit/led", WEIR_STORE_WRITE_PUT, ledger, sizeof(ledger) - 1},
 	};
 	struct weir_store *store = &w.actors[0].store;
 
@@ -353,7 +353,7 @@ static void listed(void)
 	end();
 }
 
-static bool part(void *arg, const struct weir_parts_part *p)
+static bool part(void *arg, const struct weir_work_part *p)
 {
 	struct listed *l = arg;
 	char text[80];
@@ -371,22 +371,22 @@ static void parts_seen(void)
 	uint32_t workers = 0;
 
 	begin(0, 0);
-	CHECK(weir_parts_look(w.store, "a/b", NULL, NULL, NULL) == -EINVAL);
-	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -ENOENT);
+	CHECK(weir_work_inspect(w.store, "a/b", NULL, NULL, NULL) == -EINVAL);
+	CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -ENOENT);
 	write_row("work/worker/1", "weir-worker 1 worker\n");
 	write_row("work/worker/2", "weir-worker 1 worker\n");
 	write_row("work/part/0", "0000000000000001\n");
 	write_row("work/wish/0", "0000000000000002\n");
 	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nabc");
 	write_row("work.checkpoints/12", "weir-checkpoint 1 8\n");
-	CHECK(weir_parts_look(w.store, "work", &workers, part, &l) == 0 && workers == 2);
+	CHECK(weir_work_inspect(w.store, "work", &workers, part, &l) == 0 && workers == 2);
 	CHECK(strcmp(l.names, "0:1:1:2:1:7:3 12:0:0:0:1:8:0 ") == 0);
 	l = (struct listed){.most = 1};
-	CHECK(weir_parts_look(w.store, "work", NULL, part, &l) == 0 && l.names[14] == '\0');
+	CHECK(weir_work_inspect(w.store, "work", NULL, part, &l) == 0 && l.names[14] == '\0');
 	write_row("work/part/4000", "0000000000000001\n");
-	CHECK(weir_parts_look(w.store, "work", NULL, NULL, NULL) == -EPROTO);
+	CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
 	write_row("odd/part/1", "x\n");
-	CHECK(weir_parts_look(w.store, "odd", NULL, NULL, NULL) == -EPROTO);
+	CHECK(weir_work_inspect(w.store, "odd", NULL, NULL, NULL) == -EPROTO);
 	end();
 }
 

@@ -8,7 +8,7 @@
  * store is gone for a while, or forgets everything.
  *
  * Every instant is checked at which a member may begin to own a part: whenever anything was done,
- * weir_parts_fence() of all members together names one owner of each part at most, whether they run
+ * weir_work_fence() of all members together names one owner of each part at most, whether they run
  * or not, as their clocks go on. Between two such instants ownership can only end. Once the faults
  * are over, every part has an owner within a bound, and all members have what they are due.
  */
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "../stress/check.h"
 
@@ -47,7 +47,7 @@ struct member {
 	struct weir_clock clock;
 	struct world *world;
 	struct weir_fleet *fleet; /* NULL: it is not there */
-	struct weir_parts *parts; /* NULL: they are closed */
+	struct weir_work *parts;  /* NULL: they are closed */
 	weir_time offset, next;
 	int64_t millionths;
 	bool busy;         /* it is in the middle of asking the store */
@@ -64,8 +64,8 @@ struct member {
 struct parcel {
 	weir_time due; /* 0: there is none */
 	uint64_t session;
-	struct weir_check checks[ROWS];
-	struct weir_write writes[ROWS];
+	struct weir_store_check checks[ROWS];
+	struct weir_store_write writes[ROWS];
 	char keys[2 * ROWS][64];
 	char values[ROWS][160];
 	size_t check_count, write_count;
@@ -129,9 +129,9 @@ static void complain(const struct world *w, uint32_t part)
 {
 	fprintf(stderr, "two owners of part %u at %.3f s:", part, (double)w->now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++)
-		if (counts(&w->members[i]) && weir_parts_fence(w->members[i].parts, part) != 0)
+		if (counts(&w->members[i]) && weir_work_fence(w->members[i].parts, part) != 0)
 			fprintf(stderr, " %u by %llu%s%s", i,
-				(unsigned long long)weir_parts_fence(w->members[i].parts, part),
+				(unsigned long long)weir_work_fence(w->members[i].parts, part),
 				w->members[i].stopped != 0 ? ", stopped" : "",
 				w->members[i].busy ? ", busy" : "");
 	fprintf(stderr, "\n");
@@ -145,7 +145,7 @@ static void look(struct world *w)
 
 		for (unsigned i = 0; i < MEMBERS; i++)
 			owners += counts(&w->members[i]) &&
-				  weir_parts_fence(w->members[i].parts, part) != 0;
+				  weir_work_fence(w->members[i].parts, part) != 0;
 		if (owners > 1)
 			complain(w, part);
 	}
@@ -241,18 +241,18 @@ static int net_end(struct weir_store *self, uint64_t session)
 }
 
 /* Its place now; this store knows nothing of what an earlier one knew. */
-static int do_commit(struct world *w, uint64_t session, const struct weir_check *checks,
-		     size_t check_count, const struct weir_write *writes, size_t write_count,
+static int do_commit(struct world *w, uint64_t session, const struct weir_store_check *checks,
+		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
 		     uint64_t *version)
 {
-	struct weir_check here[WEIR_STORE_ROWS_MAX];
+	struct weir_store_check here[WEIR_STORE_ROWS_MAX];
 	int r;
 
 	if (session != 0 && !is_of_this_store(w, session))
 		return -ESTALE;
 	for (size_t i = 0; i < check_count; i++) {
 		here[i] = checks[i];
-		if (here[i].kind == WEIR_CHECK_ABSENT)
+		if (here[i].kind == WEIR_STORE_CHECK_ABSENT)
 			continue;
 		if (!is_of_this_store(w, here[i].version))
 			return -EAGAIN;
@@ -265,8 +265,9 @@ static int do_commit(struct world *w, uint64_t session, const struct weir_check 
 	return r;
 }
 
-static void send_later(struct world *w, uint64_t session, const struct weir_check *checks,
-		       size_t check_count, const struct weir_write *writes, size_t write_count)
+static void send_later(struct world *w, uint64_t session, const struct weir_store_check *checks,
+		       size_t check_count, const struct weir_store_write *writes,
+		       size_t write_count)
 {
 	struct parcel *p = NULL;
 
@@ -293,9 +294,9 @@ static void send_later(struct world *w, uint64_t session, const struct weir_chec
 	w->late++;
 }
 
-static int net_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
-		      size_t check_count, const struct weir_write *writes, size_t write_count,
-		      uint64_t *version)
+static int net_commit(struct weir_store *self, uint64_t session,
+		      const struct weir_store_check *checks, size_t check_count,
+		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
 {
 	struct member *m = (struct member *)self;
 	struct world *w = m->world;
@@ -313,15 +314,15 @@ static int net_commit(struct weir_store *self, uint64_t session, const struct we
 
 /* Rows of a reading, with the numbers that they have after what was forgotten. */
 struct reading {
-	weir_row_fn *row;
+	weir_store_row_fn *row;
 	void *arg;
 	uint64_t base;
 };
 
-static bool read_row(void *arg, const struct weir_row *row)
+static bool read_row(void *arg, const struct weir_store_row *row)
 {
 	const struct reading *r = arg;
-	struct weir_row here = *row;
+	struct weir_store_row here = *row;
 
 	here.version += r->base;
 	here.made += r->base;
@@ -329,7 +330,7 @@ static bool read_row(void *arg, const struct weir_row *row)
 }
 
 static int net_read(struct weir_store *self, const char *const *prefixes, size_t count,
-		    weir_row_fn *row, void *arg, struct weir_view *view)
+		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	struct member *m = (struct member *)self;
 	struct world *w = m->world;
@@ -396,7 +397,7 @@ static void wished(void *arg, uint32_t part, uint64_t fence)
 
 	CHECK(m->told[part] == fence);
 	if (!m->slow)
-		(void)weir_parts_release(m->parts, part, fence);
+		(void)weir_work_release(m->parts, part, fence);
 }
 
 static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
@@ -404,7 +405,7 @@ static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
 	struct member *m = arg;
 
 	CHECK(m->told[part] == fence);
-	CHECK(m->parts == NULL || weir_parts_fence(m->parts, part) == 0);
+	CHECK(m->parts == NULL || weir_work_fence(m->parts, part) == 0);
 	m->told[part] = 0;
 	m->world->forced += forced;
 }
@@ -412,18 +413,18 @@ static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
 static void open_parts(struct member *m)
 {
 	const uint64_t kind = below(m->world, 4);
-	struct weir_parts_config config;
+	struct weir_work_config config;
 
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = PARTS;
-	config.strategy = kind == 0 ? WEIR_PARTS_BALANCED : WEIR_PARTS_GREEDY;
+	config.strategy = kind == 0 ? WEIR_WORK_BALANCED : WEIR_WORK_GREEDY;
 	config.on_gain = gained;
 	config.on_wish = kind != 1 ? wished : NULL;
 	config.on_lost = lost;
 	config.arg = m;
 	m->slow = kind == 2;
-	CHECK(weir_parts_open(m->fleet, &config, &m->parts, NULL, 0) == 0);
+	CHECK(weir_work_open(m->fleet, &config, &m->parts, NULL, 0) == 0);
 }
 
 static void enter(struct world *w, struct member *m)
@@ -464,11 +465,11 @@ static void leave(struct member *m)
 /* Its parts are closed; the fleet goes on, and they are opened anew when it comes again. */
 static void close_parts(struct world *w, struct member *m)
 {
-	struct weir_parts *parts = m->parts;
+	struct weir_work *parts = m->parts;
 
 	m->parts = NULL;
 	m->busy = true;
-	weir_parts_close(parts);
+	weir_work_close(parts);
 	m->busy = false;
 	for (unsigned i = 0; i < PARTS; i++)
 		CHECK(m->told[i] == 0);
@@ -625,7 +626,7 @@ static void pass(struct world *w, weir_time until)
 
 static unsigned owned_by(const struct member *m)
 {
-	return counts(m) ? weir_parts_owned(m->parts) : 0;
+	return counts(m) ? weir_work_owned(m->parts) : 0;
 }
 
 static unsigned owned(const struct world *w)

@@ -86,7 +86,7 @@ static void join_another(unsigned member)
 
 	other.name = "other";
 	CHECK(weir_share_join(w.actors[member].fleet, &other, &share, NULL, 0) == 0);
-	CHECK(weir_share_want(share, 0) == 0);
+	CHECK(weir_share_demand_set(share, 0) == 0);
 	w.actors[member].share = share;
 }
 
@@ -110,7 +110,7 @@ static void release_unheard(void)
 	w.actors[0].manner = UNREACHABLE;
 	left = w.actors[0].share;
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &w.actors[0].share, NULL, 0) == 0);
-	CHECK(weir_share_want(w.actors[0].share, 100) == 0);
+	CHECK(weir_share_demand_set(w.actors[0].share, 100) == 0);
 	weir_share_leave(left);
 	w.actors[0].manner = ANSWERS;
 	world_run(&w, ROUNDS);
@@ -123,7 +123,7 @@ static unsigned members_of(const char *name)
 	struct weir_fleet_limit limit;
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, name, &limit, NULL, NULL) == 0);
+	CHECK(weir_fleet_inspect(w.store, name, &limit, NULL, NULL) == 0);
 	return limit.members;
 }
 
@@ -182,8 +182,8 @@ static void cut(void)
 static void stopped(void)
 {
 	char key[WEIR_SHARE_KEY_SIZE], later_key[WEIR_SHARE_KEY_SIZE];
-	struct weir_check fence, later;
-	const struct weir_write guarded = {"guarded/row", WEIR_WRITE_PUT, "x", 1};
+	struct weir_store_check fence, later;
+	const struct weir_store_write guarded = {"guarded/row", WEIR_STORE_WRITE_PUT, "x", 1};
 
 	begin(100);
 	enter(2, 100);
@@ -289,7 +289,7 @@ static uint64_t promised(void)
 	uint64_t sum = 0;
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, add_promised, &sum) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, add_promised, &sum) == 0);
 	return sum;
 }
 
@@ -562,7 +562,7 @@ static void leases_differ(void)
 	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
 	CHECK(strstr(info_of(1).reason, "30 s, and this process of 3 s") != NULL);
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0);
 	limit.lease = 6 * WEIR_S;
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
 	world_run(&w, 20 * WEIR_S);
@@ -657,7 +657,7 @@ static void demand(void)
 	weir_share_leave(w.actors[0].share);
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &w.actors[0].share, NULL, 0) == 0);
 	for (unsigned i = 0; i < 30; i++) {
-		weir_share_demand(w.actors[0].share, 100);
+		weir_share_demand_add(w.actors[0].share, 100);
 		world_run(&w, WEIR_S);
 	}
 	CHECK(info_of(0).wants >= 95 && info_of(0).wants <= 105);
@@ -772,19 +772,19 @@ static void looking(void)
 
 	begin(100);
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == -ENOENT);
-	CHECK(weir_fleet_look(w.store, "a/b", &limit, NULL, NULL) == -EINVAL);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -ENOENT);
+	CHECK(weir_fleet_inspect(w.store, "a/b", &limit, NULL, NULL) == -EINVAL);
 	CHECK(weir_fleet_change(w.store, "limit", 50) == -ENOENT);
 	w.limit.reserved = 5;
 	w.limit.members = 4;
 	enter(3, 100);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, add_up, &sum) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, add_up, &sum) == 0);
 	CHECK(limit.capacity == 100 && limit.effective == 100 && limit.members == 3);
 	CHECK(limit.granted == 80 && sum == 80 && limit.lease == LEASE && limit.reserved == 5);
 	CHECK(weir_fleet_change(w.store, "limit", 19) == -EINVAL);
 	world_kill(&w, 0);
 	world_run(&w, LEASE);
-	CHECK(weir_fleet_look(w.store, "limit", &limit, NULL, NULL) == 0 && limit.members == 2);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0 && limit.members == 2);
 	end();
 }
 
@@ -828,9 +828,9 @@ static void bad_input(void)
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
 	config.members = 0;
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
-	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-10) == -EINVAL);
-	CHECK(weir_share_want(w.actors[0].share, UINT64_C(1) << 63) == -EINVAL);
-	CHECK(weir_share_want(w.actors[0].share, 0) == 0);
+	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-10) == -EINVAL);
+	CHECK(weir_share_demand_set(w.actors[0].share, UINT64_C(1) << 63) == -EINVAL);
+	CHECK(weir_share_demand_set(w.actors[0].share, 0) == 0);
 	CHECK(weir_fleet_refresh(fleet) == 0 && world_units(&w, 0) == 0);
 	weir_fleet_config_init(&fleet_config);
 	fleet_config.lease = WEIR_MS;
@@ -860,8 +860,8 @@ static void damage(void)
 	begin(100);
 	enter(1, 100);
 	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
-		const struct weir_write write = {"limit/led", WEIR_WRITE_PUT, damaged[i],
-						 strlen(damaged[i])};
+		const struct weir_store_write write = {"limit/led", WEIR_STORE_WRITE_PUT,
+						       damaged[i], strlen(damaged[i])};
 
 		CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
@@ -884,7 +884,7 @@ static void many(void)
 	for (unsigned i = 1; i < WEIR_FLEET_SHARES_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "limit-%u", i);
 		CHECK(weir_share_join(w.actors[0].fleet, &config, &shares[i], NULL, 0) == 0);
-		CHECK(weir_share_want(shares[i], i) == 0);
+		CHECK(weir_share_demand_set(shares[i], i) == 0);
 	}
 	(void)snprintf(name, sizeof(name), "one-more");
 	CHECK(weir_share_join(w.actors[0].fleet, &config, &shares[0], NULL, 0) == -ENOSPC);

@@ -56,34 +56,34 @@ static struct weir_store *open_at(struct rig *rig, const char *address)
 	return store;
 }
 
-static struct weir_write put(const char *key, const char *value)
+static struct weir_store_write put(const char *key, const char *value)
 {
-	return (struct weir_write){key, WEIR_WRITE_PUT, value, strlen(value)};
+	return (struct weir_store_write){key, WEIR_STORE_WRITE_PUT, value, strlen(value)};
 }
 
-static struct weir_write erase(const char *key)
+static struct weir_store_write erase(const char *key)
 {
-	return (struct weir_write){key, WEIR_WRITE_ERASE, NULL, 0};
+	return (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL, 0};
 }
 
-static struct weir_write bind_to(const char *key, const char *value)
+static struct weir_store_write bind_to(const char *key, const char *value)
 {
-	return (struct weir_write){key, WEIR_WRITE_BIND, value, strlen(value)};
+	return (struct weir_store_write){key, WEIR_STORE_WRITE_BIND, value, strlen(value)};
 }
 
-static struct weir_check absent(const char *key)
+static struct weir_store_check absent(const char *key)
 {
-	return (struct weir_check){key, WEIR_CHECK_ABSENT, 0};
+	return (struct weir_store_check){key, WEIR_STORE_CHECK_ABSENT, 0};
 }
 
-static struct weir_check at_version(const char *key, uint64_t version)
+static struct weir_store_check at_version(const char *key, uint64_t version)
 {
-	return (struct weir_check){key, WEIR_CHECK_VERSION, version};
+	return (struct weir_store_check){key, WEIR_STORE_CHECK_VERSION, version};
 }
 
-static struct weir_check made_by(const char *key, uint64_t version)
+static struct weir_store_check made_by(const char *key, uint64_t version)
 {
-	return (struct weir_check){key, WEIR_CHECK_MADE, version};
+	return (struct weir_store_check){key, WEIR_STORE_CHECK_MADE, version};
 }
 
 /* A row, as it was found. */
@@ -95,7 +95,7 @@ struct found {
 	uint64_t version, made;
 };
 
-static bool find(void *arg, const struct weir_row *row)
+static bool find(void *arg, const struct weir_store_row *row)
 {
 	struct found *f = arg;
 
@@ -121,8 +121,8 @@ static struct found look(struct weir_store *store, const char *prefix, const cha
 	return f;
 }
 
-static uint64_t commit(struct weir_store *store, const struct weir_check *check,
-		       const struct weir_write *write, int expected)
+static uint64_t commit(struct weir_store *store, const struct weir_store_check *check,
+		       const struct weir_store_write *write, int expected)
 {
 	uint64_t version = 0;
 	const int r = weir_store_commit(store, 0, check, check != NULL, write, 1, &version);
@@ -136,11 +136,11 @@ static uint64_t commit(struct weir_store *store, const struct weir_check *check,
 static void rows(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
-	const struct weir_write one = put("a/1", "one"), two = put("a/1", "two"),
-				other = put("a/2", "other"), far = put("ab/1", "far"),
-				gone = {"a/1", WEIR_WRITE_ERASE, NULL, 0};
-	const struct weir_check no = absent("a/1");
-	struct weir_check check;
+	const struct weir_store_write one = put("a/1", "one"), two = put("a/1", "two"),
+				      other = put("a/2", "other"), far = put("ab/1", "far"),
+				      gone = {"a/1", WEIR_STORE_WRITE_ERASE, NULL, 0};
+	const struct weir_store_check no = absent("a/1");
+	struct weir_store_check check;
 	struct found f;
 	uint64_t v1, v2;
 
@@ -169,7 +169,7 @@ static void rows(struct rig *rig)
 	CHECK(look(s, "a/", "a/1").made == v2);
 }
 
-static bool stop_at_first(void *arg, const struct weir_row *row)
+static bool stop_at_first(void *arg, const struct weir_store_row *row)
 {
 	(void)row;
 	++*(unsigned *)arg;
@@ -180,12 +180,13 @@ static bool stop_at_first(void *arg, const struct weir_row *row)
 static void batches(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
-	const struct weir_write both[] = {put("b/1", "x"), put("c/1", "y")},
-				twice[] = {put("b/1", "x"), put("b/1", "y")};
-	const struct weir_check checks[] = {absent("b/1"), absent("a/1")}, fine[] = {absent("b/1")};
+	const struct weir_store_write both[] = {put("b/1", "x"), put("c/1", "y")},
+				      twice[] = {put("b/1", "x"), put("b/1", "y")};
+	const struct weir_store_check checks[] = {absent("b/1"), absent("a/1")},
+				      fine[] = {absent("b/1")};
 	const char *prefixes[] = {"b/", "c/"}, *within[] = {"b/", "b/1"};
 	struct found f = {.key = "c/1"};
-	struct weir_view before, after;
+	struct weir_store_view before, after;
 	unsigned seen = 0;
 
 	CHECK(weir_store_commit(s, 0, checks, 2, both, 2, NULL) == -EAGAIN);
@@ -204,8 +205,8 @@ static void batches(struct rig *rig)
 static void everything(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
-	const struct weir_write both[] = {put("all-a/1", "x"), put("all-b/1", "y")},
-				gone[] = {erase("all-b/1")};
+	const struct weir_store_write both[] = {put("all-a/1", "x"), put("all-b/1", "y")},
+				      gone[] = {erase("all-b/1")};
 	const char *all[] = {""}, *more[] = {"", "b/"};
 	struct found f = {.key = "all-a/1"};
 	unsigned before;
@@ -224,10 +225,11 @@ static void values(struct rig *rig)
 {
 	static char large[300000];
 	struct weir_store *s = rig->store;
-	const struct weir_write odd = {"v/odd", WEIR_WRITE_PUT, "\0\xff\n \"}{", 8},
-				none = {"v/none", WEIR_WRITE_PUT, "", 0},
-				much = {"v/much", WEIR_WRITE_PUT, large, sizeof(large)},
-				more = {"v/more", WEIR_WRITE_PUT, large, WEIR_STORE_VALUE_MAX + 1};
+	const struct weir_store_write odd = {"v/odd", WEIR_STORE_WRITE_PUT, "\0\xff\n \"}{", 8},
+				      none = {"v/none", WEIR_STORE_WRITE_PUT, "", 0},
+				      much = {"v/much", WEIR_STORE_WRITE_PUT, large, sizeof(large)},
+				      more = {"v/more", WEIR_STORE_WRITE_PUT, large,
+					      WEIR_STORE_VALUE_MAX + 1};
 	struct found f;
 
 	for (size_t i = 0; i < sizeof(large); i++)
@@ -244,7 +246,7 @@ static void values(struct rig *rig)
 	commit(s, NULL, &more, -EMSGSIZE);
 }
 
-static bool count_row(void *arg, const struct weir_row *row)
+static bool count_row(void *arg, const struct weir_store_row *row)
 {
 	CHECK(strncmp(row->key, "s/", 2) == 0);
 	++*(int *)arg;
@@ -255,7 +257,7 @@ static bool count_row(void *arg, const struct weir_row *row)
 static int keep_and_count(struct weir_store *s, uint64_t session, weir_dur *granted)
 {
 	static const char *const prefix = "s/";
-	struct weir_view view = {.version = 0};
+	struct weir_store_view view = {.version = 0};
 	int rows = 0;
 	int r = weir_store_keep_and_read(s, session, granted, &prefix, 1, count_row, &rows, &view);
 
@@ -270,8 +272,8 @@ static void bad_input(struct rig *rig)
 	};
 	struct weir_store *s = rig->store;
 	char longest[WEIR_STORE_KEY_MAX + 2];
-	struct weir_write w = put(longest, "x");
-	struct weir_check check = {"a/1", WEIR_CHECK_VERSION, 0};
+	struct weir_store_write w = put(longest, "x");
+	struct weir_store_check check = {"a/1", WEIR_STORE_CHECK_VERSION, 0};
 	uint64_t session;
 	weir_dur granted;
 
@@ -307,7 +309,7 @@ static uint64_t begin(struct rig *rig, weir_dur ttl)
 	return session;
 }
 
-static int commit_in(struct rig *rig, uint64_t session, const struct weir_write *write)
+static int commit_in(struct rig *rig, uint64_t session, const struct weir_store_write *write)
 {
 	return weir_store_commit(rig->store, session, NULL, 0, write, 1, NULL);
 }
@@ -316,8 +318,8 @@ static void sessions(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
 	const uint64_t a = begin(rig, 60 * WEIR_S), b = begin(rig, 60 * WEIR_S);
-	const struct weir_write mine = bind_to("s/a", "a"), loose = put("s/loose", "l"),
-				his = bind_to("s/b", "b");
+	const struct weir_store_write mine = bind_to("s/a", "a"), loose = put("s/loose", "l"),
+				      his = bind_to("s/b", "b");
 	weir_dur granted = 0;
 	uint64_t made;
 
@@ -335,8 +337,9 @@ static void sessions(struct rig *rig)
 	/* Whoever makes it again is told from who had it. */
 	CHECK(commit_in(rig, b, &mine) == 0 && look(s, "s/a", "s/a").made > made);
 	/* What is put is bound no more. */
-	CHECK(weir_store_commit(s, 0, NULL, 0, &(struct weir_write){"s/a", WEIR_WRITE_PUT, "f", 1},
-				1, NULL) == 0);
+	CHECK(weir_store_commit(s, 0, NULL, 0,
+				&(struct weir_store_write){"s/a", WEIR_STORE_WRITE_PUT, "f", 1}, 1,
+				NULL) == 0);
 	CHECK(weir_store_end(s, b) == 0);
 	CHECK(look(s, "s/a", "s/a").rows == 1 && look(s, "s/b", "s/b").rows == 0);
 	CHECK(weir_store_keep(s, UINT64_C(0x123456789), &granted) == -ESTALE);
@@ -346,7 +349,7 @@ static void sessions(struct rig *rig)
 static void expiry(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
-	const struct weir_write mine = bind_to("e/a", "a");
+	const struct weir_store_write mine = bind_to("e/a", "a");
 	uint64_t session;
 	weir_dur granted;
 	unsigned tries = 0;
@@ -385,10 +388,10 @@ static void *race(void *arg)
 
 	for (unsigned i = 0; i < LAPS;) {
 		const struct found f = look(s, "r/", "r/count");
-		const struct weir_check check = f.rows > 0 ? at_version("r/count", f.version)
-							   : absent("r/count");
+		const struct weir_store_check check = f.rows > 0 ? at_version("r/count", f.version)
+								 : absent("r/count");
 		char text[16];
-		struct weir_write w = {"r/count", WEIR_WRITE_PUT, text, 0};
+		struct weir_store_write w = {"r/count", WEIR_STORE_WRITE_PUT, text, 0};
 		int r;
 
 		(void)snprintf(text, sizeof(text), "%u", f.rows > 0 ? atoi(f.value) + 1 : 1);
@@ -488,7 +491,7 @@ static void untrusted(const struct rig *rig)
 /* Nobody listens; nobody answers. */
 static void unreachable(struct rig *rig)
 {
-	const struct weir_write write = put("u/row", "x");
+	const struct weir_store_write write = put("u/row", "x");
 	struct weir_store_config config = rig->config;
 	struct weir_store *store;
 	char address[64], why[256];
@@ -526,10 +529,10 @@ static void lost_replies(struct rig *rig)
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		const struct found before = look(s, "l/", "l/row");
-		const struct weir_check check = before.rows > 0
-							? at_version("l/row", before.version)
-							: absent("l/row");
-		const struct weir_write w = put("l/row", "new");
+		const struct weir_store_check check = before.rows > 0
+							      ? at_version("l/row", before.version)
+							      : absent("l/row");
+		const struct weir_store_write w = put("l/row", "new");
 		struct found after;
 		weir_dur granted;
 		char why[256];
@@ -569,7 +572,7 @@ static void lost_replies(struct rig *rig)
 static void asked_once(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->address);
-	const struct weir_write w = put("o/row", "x");
+	const struct weir_store_write w = put("o/row", "x");
 	uint64_t version = commit(s, NULL, &w, 0);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -585,8 +588,8 @@ static void asked_once(struct rig *rig)
 static void late_questions(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->address);
-	const struct weir_write old = put("d/row", "old"), new = put("d/row", "new");
-	const struct weir_check no = absent("d/row");
+	const struct weir_store_write old = put("d/row", "old"), new = put("d/row", "new");
+	const struct weir_store_check no = absent("d/row");
 
 	CHECK(look(s, "d/", "").rows == 0);
 	set_mode(rig, PROXY_DELAY);
@@ -605,7 +608,7 @@ static void late_questions(struct rig *rig)
 static void paused(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->direct);
-	const struct weir_write w = put("p/row", "x");
+	const struct weir_store_write w = put("p/row", "x");
 	struct found f = {.key = "p/row"};
 	const char *prefix = "p/";
 
@@ -626,9 +629,9 @@ static void paused(struct rig *rig)
 static void killed(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
-	const struct weir_write w = put("k/kept", "x"), again = put("k/again", "y");
+	const struct weir_store_write w = put("k/kept", "x"), again = put("k/again", "y");
 	struct weir_store_caps caps;
-	struct weir_view before, after;
+	struct weir_store_view before, after;
 	struct found f = {.key = "k/kept"};
 	const char *prefix = "k/kept";
 	unsigned tries = 0;

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "place.h"
+#include "test_store.h"
 
 /*
  * A case: played here, or in another test, or without a meaning here. play is asked once for each

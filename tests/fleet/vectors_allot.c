@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "allot.h"
+#include "fleet/protocol/allot.h"
 #include "world.h"
 
 #define MEMBERS 9
@@ -252,7 +252,7 @@ static void refuse(const char *id, struct place *place)
 	world_begin(&w, 100, 60 * WEIR_S, 5 * WEIR_S);
 	world_enter(&w, 0, 40);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
-	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-1000) == -EINVAL);
+	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-1000) == -EINVAL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 40);
 	world_end(&w);
 	(void)id;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <weir/pace.h>
+#include <weir/share_of_rate.h>
 
 #include "world.h"
 
@@ -64,7 +64,7 @@ static struct totals totals_of(struct weir_store *store)
 	struct totals t = {.members = 0};
 
 	weir_fleet_limit_init(&limit);
-	CHECK(weir_fleet_look(store, "limit", &limit, add_up, &t) == 0);
+	CHECK(weir_fleet_inspect(store, "limit", &limit, add_up, &t) == 0);
 	CHECK(limit.granted == t.has && limit.members == t.members);
 	return t;
 }
@@ -114,7 +114,7 @@ static void enter_guest(struct guest *g, struct weir_store *store, weir_dur leas
 	share.capacity = 10;
 	share.priority = priority;
 	CHECK(weir_share_join(g->fleet, &share, &g->share, why, sizeof(why)) == 0);
-	CHECK(weir_share_want(g->share, wants) == 0);
+	CHECK(weir_share_demand_set(g->share, wants) == 0);
 	CHECK(weir_fleet_refresh(g->fleet) == 0);
 }
 
@@ -181,7 +181,7 @@ static void ds2_3(const char *id, struct place *place)
 static void dv(const char *id, struct place *place)
 {
 	static const char *const names[] = {"", "*", "[*-]", "foo*"};
-	const struct weir_write odd = {"limit/cfg", WEIR_WRITE_PUT, "", 0};
+	const struct weir_store_write odd = {"limit/cfg", WEIR_STORE_WRITE_PUT, "", 0};
 	struct weir_share_config config;
 	struct weir_share *share;
 	char why[256];
@@ -201,7 +201,7 @@ static void dv(const char *id, struct place *place)
 	config.name = "other";
 	config.allotment = (enum weir_allotment)(WEIR_ALLOT_NONE + 1);
 	CHECK(weir_share_join(w.actors[0].fleet, &config, &share, NULL, 0) == -EINVAL);
-	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-10) == -EINVAL);
+	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-10) == -EINVAL);
 	CHECK(weir_fleet_change(w.store, "limit", WEIR_SHARE_UNITS_MAX + 1) == -EINVAL);
 	ask(0, 60, 60);
 	CHECK(info_of(0).capacity == 100);
@@ -225,7 +225,7 @@ static void dr1(const char *id, struct place *place)
 	config.capacity = 7;
 	CHECK(weir_share_join(w.actors[0].fleet, &config, &foo, NULL, 0) == 0);
 	CHECK(weir_share_join(w.actors[0].fleet, &config, &again, NULL, 0) == -EEXIST);
-	CHECK(again == NULL && weir_share_want(foo, 100) == 0);
+	CHECK(again == NULL && weir_share_demand_set(foo, 100) == 0);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	CHECK(weir_share_units(foo) == 7 && world_units(&w, 0) == 60);
 	world_end(&w);
@@ -316,7 +316,7 @@ static void other_host(const char *id, struct place *place)
 	share_config.name = "elsewhere";
 	share_config.capacity = 5;
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
-	CHECK(weir_share_want(share, 10) == 0);
+	CHECK(weir_share_demand_set(share, 10) == 0);
 	while (weir_share_units(share) != 5) {
 		CHECK(weir_fleet_refresh(fleet) == 0 && ++tries < 600);
 		sleep_ms(50);
@@ -418,7 +418,7 @@ static void dc3(const char *id, struct place *place)
 	(void)id;
 	begin(place, 100);
 	ask(0, 60, 60);
-	CHECK(weir_share_want(w.actors[0].share, (uint64_t)-1) == -EINVAL);
+	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-1) == -EINVAL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
 	ask(0, 0, 0);
 	world_end(&w);
@@ -551,9 +551,9 @@ static void dl5(const char *id, struct place *place)
 	w.actors[0].share = share;
 	world_run(&w, WEIR_S);
 	CHECK(info_of(0).wants == 0);
-	weir_share_demand(share, 20);
+	weir_share_demand_add(share, 20);
 	world_run(&w, 11 * WEIR_S);
-	weir_share_demand(share, 1);
+	weir_share_demand_add(share, 1);
 	world_run(&w, 1100 * WEIR_MS);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && info_of(0).wants == 1);
 	world_end(&w);

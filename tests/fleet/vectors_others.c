@@ -148,8 +148,8 @@ static void zero_rate(const char *id, struct place *place)
 
 static int erase(struct weir_store *store, uint64_t made)
 {
-	const struct weir_check check = {"lock/one", WEIR_CHECK_MADE, made};
-	const struct weir_write gone = {"lock/one", WEIR_WRITE_ERASE, NULL, 0};
+	const struct weir_store_check check = {"lock/one", WEIR_STORE_CHECK_MADE, made};
+	const struct weir_store_write gone = {"lock/one", WEIR_STORE_WRITE_ERASE, NULL, 0};
 
 	return weir_store_commit(store, 0, &check, 1, &gone, 1, NULL);
 }
@@ -157,8 +157,8 @@ static int erase(struct weir_store *store, uint64_t made)
 /* A row of a session is a lock with a fence: made once, kept, and erased by him who made it. */
 static void redsync(const char *id, struct place *place)
 {
-	const struct weir_check free = {"lock/one", WEIR_CHECK_ABSENT, 0};
-	const struct weir_write mine = {"lock/one", WEIR_WRITE_BIND, "x", 1};
+	const struct weir_store_check free = {"lock/one", WEIR_STORE_CHECK_ABSENT, 0};
+	const struct weir_store_write mine = {"lock/one", WEIR_STORE_WRITE_BIND, "x", 1};
 	struct weir_store *store = place_open(place, NULL);
 	uint64_t session, other, made, again;
 	weir_dur granted;

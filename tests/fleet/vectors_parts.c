@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "world.h"
 
@@ -18,7 +18,7 @@
 
 /* A member's parts, and what it was told. */
 struct worker {
-	struct weir_parts *parts;
+	struct weir_work *parts;
 	unsigned gained, lost;
 	uint64_t fence; /* of the part that was gained last */
 	uint32_t part;
@@ -53,14 +53,14 @@ static void begin(struct place *place)
 
 static int open_capacity(unsigned member, uint64_t capacity, uint64_t factor)
 {
-	struct weir_parts_config config;
+	struct weir_work_config config;
 	struct worker *worker = &workers[member];
 
 	if (w.actors[member].fleet == NULL)
 		world_enter(&w, member, 0);
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "rate";
-	config.strategy = WEIR_PARTS_WANTED;
+	config.strategy = WEIR_WORK_WANTED;
 	config.capacity = capacity;
 	config.factor = factor;
 	config.reserved = 0;
@@ -68,31 +68,31 @@ static int open_capacity(unsigned member, uint64_t capacity, uint64_t factor)
 	config.on_lost = lose;
 	config.arg = worker;
 	*worker = (struct worker){.parts = NULL};
-	return weir_parts_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
 }
 
 static int open_work(unsigned member, uint32_t count)
 {
-	struct weir_parts_config config;
+	struct weir_work_config config;
 	struct worker *worker = &workers[member];
 
 	world_enter(&w, member, 0);
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = count;
 	config.on_gain = gain;
 	config.on_lost = lose;
 	config.arg = worker;
 	*worker = (struct worker){.parts = NULL};
-	return weir_parts_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
 }
 
 /* What it has, once it has asked often enough. */
 static uint64_t get(unsigned member, uint64_t want)
 {
-	CHECK(weir_parts_want(workers[member].parts, want) == 0);
+	CHECK(weir_work_demand_set(workers[member].parts, want) == 0);
 	world_run(&w, 3 * ROUND);
-	return weir_parts_units(workers[member].parts);
+	return weir_work_units(workers[member].parts);
 }
 
 /* So many parts are refused, in place of so many fewer. */
@@ -113,7 +113,7 @@ static void gb10(const char *id, struct place *place)
 	begin(place);
 	CHECK(open_capacity(0, 10000, 777) == 0);
 	units = get(0, 1800);
-	CHECK(weir_parts_owned(workers[0].parts) == 3);
+	CHECK(weir_work_owned(workers[0].parts) == 3);
 	CHECK(units == 2331 || units == 2 * 777 + 676);
 	world_end(&w);
 }
@@ -172,7 +172,7 @@ static void resized(const char *id, struct place *place)
 	for (unsigned i = 0; i < 4; i++) {
 		CHECK(open_capacity(0, capacities[i], 1000) == 0);
 		CHECK(get(0, wants[i]) == units[i]);
-		weir_parts_close(workers[0].parts);
+		weir_work_close(workers[0].parts);
 	}
 	world_end(&w);
 }
@@ -212,12 +212,12 @@ static void eg11(const char *id, struct place *place)
 	CHECK(open_work(0, 1) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(worker->gained == 1);
-	CHECK(weir_parts_load(worker->parts, 0, &sequence, NULL, &size) == -ENOENT);
+	CHECK(weir_work_load(worker->parts, 0, &sequence, NULL, &size) == -ENOENT);
 	for (unsigned i = 0; i < 2; i++) {
-		CHECK(weir_parts_checkpoint(worker->parts, 0, worker->fence, sequences[i], NULL,
-					    0) == 0);
+		CHECK(weir_work_checkpoint(worker->parts, 0, worker->fence, sequences[i], NULL,
+					   0) == 0);
 		size = 0;
-		CHECK(weir_parts_load(worker->parts, 0, &sequence, NULL, &size) == 0);
+		CHECK(weir_work_load(worker->parts, 0, &sequence, NULL, &size) == 0);
 		CHECK(sequence == sequences[i]);
 	}
 	world_end(&w);
@@ -230,12 +230,12 @@ static void en11(const char *id, struct place *place)
 	begin(place);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, 3 * ROUND);
-	CHECK(weir_parts_owned(workers[0].parts) == 5);
-	CHECK(weir_parts_release(workers[0].parts, workers[0].part, workers[0].fence) == 0);
+	CHECK(weir_work_owned(workers[0].parts) == 5);
+	CHECK(weir_work_release(workers[0].parts, workers[0].part, workers[0].fence) == 0);
 	world_kill(&w, 0);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, LEASE + 3 * ROUND);
-	CHECK(weir_parts_owned(workers[0].parts) == 5 && workers[0].gained == 5);
+	CHECK(weir_work_owned(workers[0].parts) == 5 && workers[0].gained == 5);
 	world_end(&w);
 }
 
@@ -248,11 +248,11 @@ static void en13(const char *id, struct place *place)
 	begin(place);
 	CHECK(open_work(0, 4) == 0);
 	world_run(&w, 3 * ROUND);
-	CHECK(weir_parts_owned(workers[0].parts) == 4);
+	CHECK(weir_work_owned(workers[0].parts) == 4);
 	commits = w.commits;
 	CHECK(commits <= 6);
 	world_run(&w, 3 * LEASE);
-	CHECK(w.commits == commits && weir_parts_owned(workers[0].parts) == 4);
+	CHECK(w.commits == commits && weir_work_owned(workers[0].parts) == 4);
 	world_end(&w);
 }
 

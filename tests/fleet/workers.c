@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #include "../stress/check.h"
 #include "server.h"
@@ -35,7 +35,7 @@ struct board {
 };
 
 struct worker {
-	struct weir_parts *parts;
+	struct weir_work *parts;
 	uint32_t number;
 };
 
@@ -75,7 +75,7 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 /* Work: one more than the last one wrote down. */
 static void work_on(const struct worker *w, uint32_t part)
 {
-	const uint64_t fence = weir_parts_fence(w->parts, part);
+	const uint64_t fence = weir_work_fence(w->parts, part);
 	const uint64_t before = atomic_load(&board->done[part]);
 	uint64_t sequence;
 	size_t size = 0;
@@ -83,12 +83,12 @@ static void work_on(const struct worker *w, uint32_t part)
 
 	if (fence == 0)
 		return;
-	r = weir_parts_load(w->parts, part, &sequence, NULL, &size);
+	r = weir_work_load(w->parts, part, &sequence, NULL, &size);
 	if (r != 0 && r != -ENOENT)
 		return;
 	if (sequence < before)
 		atomic_fetch_add(&board->backwards, 1);
-	r = weir_parts_checkpoint(w->parts, part, fence, sequence + 1, NULL, 0);
+	r = weir_work_checkpoint(w->parts, part, fence, sequence + 1, NULL, 0);
 	if (r == 0) {
 		atomic_store(&board->done[part], sequence + 1);
 		atomic_fetch_add(&board->checkpoints, 1);
@@ -100,7 +100,7 @@ static void be_worker(uint32_t number)
 {
 	struct worker w = {.number = number};
 	struct weir_fleet_config config;
-	struct weir_parts_config parts;
+	struct weir_work_config parts;
 	struct weir_fleet *fleet;
 	char why[256];
 
@@ -109,13 +109,13 @@ static void be_worker(uint32_t number)
 	config.address = address;
 	config.lease = 2 * WEIR_S;
 	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
-	weir_parts_config_init(&parts);
+	weir_work_config_init(&parts);
 	parts.name = "work";
 	parts.count = PARTS;
 	parts.on_gain = gain;
 	parts.on_lost = lose;
 	parts.arg = &w;
-	CHECK(weir_parts_open(fleet, &parts, &w.parts, why, sizeof(why)) == 0);
+	CHECK(weir_work_open(fleet, &parts, &w.parts, why, sizeof(why)) == 0);
 	for (uint32_t i = 0;; i = (i + 1) % PARTS) {
 		work_on(&w, i);
 		sleep_ms(2);

@@ -33,10 +33,10 @@ static bool is_away(const struct actor *a)
 }
 
 /* Writes that make room are done all the same. */
-static bool is_refused(const struct actor *a, const struct weir_write *writes, size_t count)
+static bool is_refused(const struct actor *a, const struct weir_store_write *writes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (writes[i].kind != WEIR_WRITE_ERASE)
+		if (writes[i].kind != WEIR_STORE_WRITE_ERASE)
 			return a->world->full;
 	return false;
 }
@@ -103,8 +103,8 @@ static int act_end(struct weir_store *self, uint64_t session)
 	return weir_store_end(w->store, session);
 }
 
-static void put_in(struct parcel *p, uint64_t session, const struct weir_check *checks,
-		   size_t check_count, const struct weir_write *writes, size_t write_count)
+static void put_in(struct parcel *p, uint64_t session, const struct weir_store_check *checks,
+		   size_t check_count, const struct weir_store_write *writes, size_t write_count)
 {
 	CHECK(check_count <= 8 && write_count <= 8);
 	*p = (struct parcel){.session = session};
@@ -124,9 +124,9 @@ static void put_in(struct parcel *p, uint64_t session, const struct weir_check *
 	}
 }
 
-static int act_commit(struct weir_store *self, uint64_t session, const struct weir_check *checks,
-		      size_t check_count, const struct weir_write *writes, size_t write_count,
-		      uint64_t *version)
+static int act_commit(struct weir_store *self, uint64_t session,
+		      const struct weir_store_check *checks, size_t check_count,
+		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
 {
 	struct actor *a = actor_of(self);
 	int r;
@@ -163,7 +163,7 @@ int world_deliver(struct world *w)
 }
 
 static int act_read(struct weir_store *self, const char *const *prefixes, size_t count,
-		    weir_row_fn *row, void *arg, struct weir_view *view)
+		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	const struct actor *a = actor_of(self);
 	int r;
@@ -252,7 +252,7 @@ void world_enter(struct world *w, unsigned member, uint64_t wants)
 	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
 	limit.weight = a->weight;
 	CHECK(weir_share_join(a->fleet, &limit, &a->share, why, sizeof(why)) == 0);
-	CHECK(weir_share_want(a->share, wants) == 0);
+	CHECK(weir_share_demand_set(a->share, wants) == 0);
 	a->next = w->now;
 }
 
@@ -270,7 +270,7 @@ void world_kill(struct world *w, unsigned member)
 void world_want(struct world *w, unsigned member, uint64_t wants)
 {
 	w->actors[member].wants = wants;
-	CHECK(weir_share_want(w->actors[member].share, wants) == 0);
+	CHECK(weir_share_demand_set(w->actors[member].share, wants) == 0);
 }
 
 uint64_t world_units(const struct world *w, unsigned member)

@@ -10,7 +10,7 @@
 #include <weir/fleet.h>
 
 #include "../stress/check.h"
-#include "place.h"
+#include "test_store.h"
 
 #define WORLD_MEMBERS_MAX  64
 #define WORLD_SESSIONS_MAX 1024
@@ -44,8 +44,8 @@ struct actor {
 /* A commit that is on its way. */
 struct parcel {
 	uint64_t session;
-	struct weir_check checks[8];
-	struct weir_write writes[8];
+	struct weir_store_check checks[8];
+	struct weir_store_write writes[8];
 	char keys[16][256];
 	char values[8][4096];
 	size_t check_count, write_count;

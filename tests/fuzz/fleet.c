@@ -4,12 +4,12 @@
  * The input is cut at each 0xff: the address of a store, then the rows of a limit and of parts that
  * somebody else has written. A member joins both, and refreshes.
  */
-#include <weir/parts.h>
+#include <weir/work.h>
 
-#include "address.h"
-#include "base64.h"
+#include "fleet/store/address.h"
+#include "fleet/store/base64.h"
 #include "fuzz.h"
-#include "store.h"
+#include "fleet/store/store.h"
 
 #define INPUT_MAX 4000
 
@@ -59,7 +59,7 @@ static void read_base64(struct rest piece)
 
 static void write_row(struct weir_store *store, const char *key, struct rest piece)
 {
-	const struct weir_write write = {key, WEIR_WRITE_PUT, piece.at, size_of(piece)};
+	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, piece.at, size_of(piece)};
 
 	must(weir_store_commit(store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
@@ -73,27 +73,27 @@ static weir_time stand_still(const struct weir_clock *clock)
 static void join(struct weir_fleet *fleet)
 {
 	struct weir_share_config limit;
-	struct weir_parts_config work;
+	struct weir_work_config work;
 	struct weir_share *share;
-	struct weir_parts *parts;
+	struct weir_work *parts;
 
 	weir_share_config_init(&limit);
 	limit.name = "limit";
 	limit.capacity = 100;
 	must(weir_share_join(fleet, &limit, &share, NULL, 0) == 0);
-	must(weir_share_want(share, 1000) == 0);
-	weir_parts_config_init(&work);
+	must(weir_share_demand_set(share, 1000) == 0);
+	weir_work_config_init(&work);
 	work.name = "work";
 	work.count = 3;
-	must(weir_parts_open(fleet, &work, &parts, NULL, 0) == 0);
+	must(weir_work_open(fleet, &work, &parts, NULL, 0) == 0);
 	for (unsigned i = 0; i < 3; i++) {
 		char value[16];
 		size_t size = sizeof(value);
 		uint64_t sequence;
 
 		(void)weir_fleet_refresh(fleet);
-		(void)weir_parts_load(parts, 0, &sequence, value, &size);
-		(void)weir_parts_checkpoint(parts, 0, weir_parts_fence(parts, 0), 1, "x", 1);
+		(void)weir_work_load(parts, 0, &sequence, value, &size);
+		(void)weir_work_checkpoint(parts, 0, weir_work_fence(parts, 0), 1, "x", 1);
 	}
 	must(weir_share_units(share) <= WEIR_SHARE_UNITS_MAX);
 }
@@ -117,7 +117,7 @@ static bool pass_member(void *arg, const struct weir_fleet_member *member)
 	return true;
 }
 
-static bool pass_part(void *arg, const struct weir_parts_part *part)
+static bool pass_part(void *arg, const struct weir_work_part *part)
 {
 	(void)arg;
 	read_label(part->owner_label);
@@ -132,8 +132,8 @@ static void watch(struct weir_store *store)
 
 	weir_fleet_limit_init(&limit);
 	must(weir_fleet_list(store, pass, NULL) == 0);
-	(void)weir_fleet_look(store, "limit", &limit, pass_member, NULL);
-	(void)weir_parts_look(store, "work", NULL, pass_part, NULL);
+	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
+	(void)weir_work_inspect(store, "work", NULL, pass_part, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -17,8 +17,8 @@
 
 #include <weir/weir.h>
 
-#include "lib/memory.h"
-#include "lib/shm.h"
+#include "lib/limiter/saved_state.h"
+#include "lib/shm/shm.h"
 
 #define MEMBERS   3
 #define OPS_MAX   200
@@ -220,7 +220,7 @@ static void put_head_right(const struct stage *s)
 	struct shm_head *head = s->block;
 	const struct shm_constants *c = &head->constants;
 
-	head->check = memory_hash(MEMORY_HASH_BEGIN, c, sizeof(*c));
+	head->check = saved_hash(SAVED_HASH_BEGIN, c, sizeof(*c));
 	atomic_store(&head->ready, SHM_READY);
 }
 
@@ -236,7 +236,7 @@ static void print(const struct weir_limiter *limiter)
 	struct weir_metrics *metrics;
 	char text[1000];
 
-	(void)weir_limiter_describe(limiter, text, sizeof(text));
+	(void)weir_limiter_format(limiter, text, sizeof(text));
 	must(weir_metrics_create(&metrics) == 0);
 	/* Partitions' names may be no text. */
 	if (weir_metrics_add(metrics, limiter, &label, 1) == 0)
@@ -292,20 +292,20 @@ static void come_and_go(const struct stage *s, bool knows, bool takes_part)
 
 static void remember(struct stage *s, struct weir_limiter *l)
 {
-	unsigned char memory[WEIR_MEMORY_MAX];
+	unsigned char memory[WEIR_SAVED_MAX];
 	struct weir_limiter *own;
-	int size = weir_memory_save(l, memory, sizeof(memory));
+	int size = weir_limiter_save(l, memory, sizeof(memory));
 
 	/* The block says that a living process has the window, and does not let go of it. */
 	if (size == -EAGAIN)
 		return;
 	must(size > 0);
 	must(weir_limiter_create(&s->config, &own) == 0);
-	(void)!weir_memory_load(own, memory, (size_t)size, 0, NULL, 0);
+	(void)!weir_limiter_load(own, memory, (size_t)size, 0, NULL, 0);
 	for (int i = 1; i < 5; i++)
 		weir_sample_at(own, s->now, s->now + (weir_dur)i * WEIR_S, 3, WEIR_SUCCESS);
 	weir_limiter_destroy(own);
-	(void)!weir_memory_load(l, memory, (size_t)size, 0, NULL, 0);
+	(void)!weir_limiter_load(l, memory, (size_t)size, 0, NULL, 0);
 }
 
 /* What changes the limiter as a whole. */
@@ -457,7 +457,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){.at = data + sizeof(choice), .left = size - sizeof(choice)};
 	s.config = config_of(&choice);
 	s.size = weir_shm_size(&s.config, MEMBERS);
-	s.draw = memory_hash(MEMORY_HASH_BEGIN, data, size) | 1;
+	s.draw = saved_hash(SAVED_HASH_BEGIN, data, size) | 1;
 	must(s.size > 0);
 	s.block = guarded(s.size, &whole);
 	must(weir_shm_init(s.block, s.size, &s.config, MEMBERS, NULL, 0) == 0);

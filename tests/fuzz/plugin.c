@@ -172,15 +172,15 @@ static void take_ops(struct wrong *w)
 
 static void remember(struct weir_limiter *limiter)
 {
-	unsigned char memory[WEIR_MEMORY_MAX];
+	unsigned char memory[WEIR_SAVED_MAX];
 	char why[200] = "";
-	int size = weir_memory_save(limiter, memory, sizeof(memory));
+	int size = weir_limiter_save(limiter, memory, sizeof(memory));
 
 	must(size > 0);
-	if (weir_memory_load(limiter, memory, (size_t)size, 0, why, sizeof(why)) != 0)
+	if (weir_limiter_load(limiter, memory, (size_t)size, 0, why, sizeof(why)) != 0)
 		must(is_sentence(why));
-	if (weir_memory_load(limiter, memory, (size_t)size, WEIR_MEMORY_HALF_LIFE, why,
-			     sizeof(why)) != 0)
+	if (weir_limiter_load(limiter, memory, (size_t)size, WEIR_SAVED_HALF_LIFE, why,
+			      sizeof(why)) != 0)
 		must(is_sentence(why));
 	check_limit(limiter);
 }

@@ -8,8 +8,8 @@
 
 #include <weir/weir.h>
 
-#include "lib/memory.h"
-#include "lib/shm.h"
+#include "lib/limiter/saved_state.h"
+#include "lib/shm/shm.h"
 
 /* What is taken off the front of the input. */
 struct choice {
@@ -79,7 +79,7 @@ static void look_at(const struct weir_limiter *limiter)
 
 static void put_sum_right(struct shm_head *head)
 {
-	head->check = memory_hash(MEMORY_HASH_BEGIN, &head->constants, sizeof(head->constants));
+	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 }
 
 /* Attach, look, and leave a block that is whole again. */

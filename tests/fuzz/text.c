@@ -2,7 +2,7 @@
  * text.c - any text as a limit, as weir-sim and as the library read it; what is one is made, and
  * learns from samples.
  */
-#include "candidate.h"
+#include "cli/weir-sim/candidate.h"
 #include "samples.h"
 
 #define TEXT_MAX 1200

@@ -3,7 +3,7 @@
  */
 #include "fuzz.h"
 
-#include "replay_play.h"
+#include "cli/weir-sim/replay_play.h"
 
 #define TEXT_MAX 20000
 

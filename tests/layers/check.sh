@@ -1,14 +1,15 @@
 #!/bin/sh
-# check.sh SOURCE_DIR - who may know whom.
+# check.sh SOURCE_DIR - which folder may include which, and how atomic operations are written.
 #
-# The layers are what lets a limit be tested without a thread and a simulation
-# run without a clock. A compiler does not see them, so this does.
+# The layers are what lets a limit be tested without a thread and a simulation run without a clock.
+# A compiler does not see them, so this does.
 set -u
 
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$1" || exit 2
 
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*'
-outside='bench examples adapters fleet tool tests/sim tests/weir'
+outside='bench cli adapters fleet examples tests/sim tests/weir'
 
 # sources DIR...: C and C++ files below, as far as the directories exist. No name has blanks.
 sources()
@@ -33,53 +34,73 @@ about()
 	[ -z "$lines" ] || printf '%s:\n%s\n' "$1" "$lines"
 }
 
-# Headers of lib/ and limits/ that are found by a path of the compiler's, not of the text; but those
-# of a name that there is outside, too.
-# shellcheck disable=SC2046,SC2086
-private_headers()
+# Includes that rooms.txt does not allow. A header without a folder is one of the same folder.
+# shellcheck disable=SC2046
+strangers()
 {
-	theirs=$(sources $outside | sed 's|.*/||')
-	for header in $(sources lib limits | grep '\.h$'); do
-		name=$(basename "$header")
-		echo "$theirs" | grep -qx "$name" || search "${include}[\"<]${name}[\">]" $(sources $outside)
-	done
+	search "$include\"" $(sources lib limits fleet cli bench) |
+		awk -F: -v table="$here/rooms.txt" '
+		BEGIN {
+			while ((getline line < table) > 0) {
+				if (line ~ /^#/ || line !~ /:/)
+					continue
+				room = substr(line, 1, index(line, ":") - 1)
+				n = split(substr(line, index(line, ":") + 1), names, " ")
+				known[room] = 1
+				for (i = 1; i <= n; i++)
+					open[room, names[i]] = 1
+			}
+		}
+		{
+			room = $1
+			sub(/\/[^\/]*$/, "", room)
+			if (!(room in known))
+				next
+			split($0, quoted, "\"")
+			file = folder = quoted[2]
+			if (file !~ /\//)
+				next
+			gsub(/(^|\/)\.\.\//, "bench/", file)
+			folder = file
+			sub(/\/[^\/]*$/, "", folder)
+			if (folder != room && !((room, folder) in open) && !((room, file) in open))
+				print
+		}'
 }
 
 # shellcheck disable=SC2046,SC2086
 check()
 {
-	search "$include" $(sources limits) |
-		grep -vE '<(weir/(base|limits?)|errno|math|stdbool|stddef|stdint|string)\.h>|"(belief|common|holding|swings)\.h"' |
-		about "limits/ may include its own headers, the author's header and pure C only"
+	strangers |
+		about "tests/layers/rooms.txt does not let the folder include this"
 
-	search "$include.*limits/" $(sources lib) |
-		about "lib/ may include nothing of limits/"
+	search "$include" $(sources limits) |
+		grep -vE '<(weir/(base|limits?)|errno|math|stdbool|stddef|stdint|string)\.h>|".*"' |
+		about "limits/ may include the headers for authors of limits and pure C only"
 
 	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' \
 		$(sources lib) |
 		about "lib/ may not know a limit by name"
 
-	search "$include" lib/executor.c lib/worker.[ch] | grep -vE '<[a-z_/]+\.h>|"lib/worker.h"' |
-		about "the executor uses the limiter as everybody does: public headers only"
+	search "$include" lib/extra/executor.c lib/extra/worker.[ch] |
+		grep -vE '<[a-z_/]+\.h>|"lib/extra/worker.h"' |
+		about "the executor is a user of the limiter: public headers only"
 
-	search "$include\"[^\"]*(lib|limits)/" $(sources $outside) |
+	search "$include\"" lib/extra/metrics.c |
+		about "metrics are a user of the limiter: public headers only"
+
+	search "$include\"(lib|limits)/" $(sources $outside) |
 		about "only public headers here"
 
-	private_headers |
-		about "a private header under a short name"
-
-	search "$include\"" lib/metrics.c |
-		about "lib/metrics.c may include public headers only"
-
 	search "$include<ck_" $(sources lib limits include $outside) |
-		grep -vE '^(lib/(park|registry)\.c|bench/micro/)' |
-		about "only lib/park.c and lib/registry.c may use Concurrency Kit"
+		grep -vE '^(lib/(base/park|extra/registry)\.c|bench/micro/)' |
+		about "only lib/base/park.c and lib/extra/registry.c may use Concurrency Kit"
 
 	# Compilers leave them out, or turn them into loads and stores, and the order they were for
 	# is lost.
 	search 'atomic_fetch_(add|sub|or|xor)(_explicit)?\([^;]*, *0[uUlL]*( *\)|, *memory_order)|^[[:space:]]*(\(void\) *)?atomic_exchange[^;]*memory_order_(relaxed|release)' \
-		$(sources lib fleet adapters tool) |
-		about "an atomic operation that modifies is to change something, and an exchange to be looked at"
+		$(sources lib fleet adapters cli) |
+		about "an atomic read-modify-write must change the value, and the result of an exchange must be used"
 
 	find plots -name '*.gp' -exec grep -nE '[a-z]\.[ch]\b' /dev/null {} + |
 		about "plots/ read TSV and know no C"

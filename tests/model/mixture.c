@@ -154,12 +154,12 @@ static void move_limit(struct rig *rig)
 /* A limiter that remembers itself, from lately or from long ago. */
 static void remember(struct rig *rig)
 {
-	unsigned char memory[WEIR_MEMORY_MAX];
-	int size = weir_memory_save(rig->limiter, memory, sizeof(memory));
+	unsigned char memory[WEIR_SAVED_MAX];
+	int size = weir_limiter_save(rig->limiter, memory, sizeof(memory));
 
 	HOLDS(rig, size > 0);
-	HOLDS(rig, weir_memory_load(rig->limiter, memory, (size_t)size,
-				    below(&rig->random, 2) * 100 * WEIR_S, NULL, 0) == 0);
+	HOLDS(rig, weir_limiter_load(rig->limiter, memory, (size_t)size,
+				     below(&rig->random, 2) * 100 * WEIR_S, NULL, 0) == 0);
 }
 
 /* From within a callback: who is told already has its permit. */

@@ -201,7 +201,7 @@ static void look_name(void)
 {
 	struct weir_limiter *looker;
 
-	CHECK(weir_shm_look(name, &looker, NULL, 0) == 0);
+	CHECK(weir_shm_open_observer(name, &looker, NULL, 0) == 0);
 	weir_shm_detach(looker);
 }
 

@@ -19,9 +19,9 @@
 
 #include <weir/weir.h>
 
-#include "lib/errand.h"
-#include "lib/shm.h"
-#include "lib/slots.h"
+#include "lib/base/combiner.h"
+#include "lib/shm/shm.h"
+#include "lib/wait/slots.h"
 
 #include "../stress/check.h"
 
@@ -213,7 +213,7 @@ static void counts_out(struct stage *s)
 /* Some process has died in a drain, so that the next reaper goes on with it. */
 static void leave_drain_to_heir(const struct stage *s, uint32_t dead)
 {
-	atomic_store(&queue_of(s)->queue->pending, (uint64_t)dead << ERRAND_OWNER_SHIFT | 1);
+	atomic_store(&queue_of(s)->queue->pending, (uint64_t)dead << COMBINER_OWNER_SHIFT | 1);
 }
 
 static void attach(struct stage *s, bool parted)
@@ -393,24 +393,24 @@ static void asked_for_ever(void)
 	_Atomic uint64_t pending = 0;
 	uint32_t rounds = 0;
 
-	CHECK(errand_begin(&pending, 1));
+	CHECK(combiner_begin(&pending, 1));
 	do {
 		atomic_fetch_add(&pending, 1);
-	} while (!errand_over(&pending, 1, &rounds));
-	CHECK(rounds == ERRAND_ROUNDS);
+	} while (!combiner_over(&pending, 1, &rounds));
+	CHECK(rounds == COMBINER_ROUNDS);
 }
 
 /* A thread that asks when the errand may change hands goes on with it. */
 static void changes_hands(void)
 {
 	_Atomic uint64_t pending = 0;
-	uint32_t rounds = ERRAND_TURN - 1;
+	uint32_t rounds = COMBINER_TURN - 1;
 
-	CHECK(errand_begin(&pending, 1));
+	CHECK(combiner_begin(&pending, 1));
 	atomic_fetch_add(&pending, 1);
-	CHECK(!errand_over(&pending, 1, &rounds));
-	CHECK(errand_asked(pending) == 1 && rounds == ERRAND_TURN);
-	CHECK(errand_over(&pending, 1, &rounds) && errand_asked(pending) == 0);
+	CHECK(!combiner_over(&pending, 1, &rounds));
+	CHECK(combiner_asked(pending) == 1 && rounds == COMBINER_TURN);
+	CHECK(combiner_over(&pending, 1, &rounds) && combiner_asked(pending) == 0);
 }
 
 static bool survives(const struct scene *scene, uint32_t number)

@@ -114,7 +114,7 @@ static int open_of(uint32_t owner, unsigned mode)
 static int look_of(uint32_t owner)
 {
 	struct weir_limiter *limiter;
-	const int r = weir_shm_look_of(name, owner, &limiter, why, sizeof(why));
+	const int r = weir_shm_open_observer_of(name, owner, &limiter, why, sizeof(why));
 
 	weir_shm_detach(limiter);
 	return r;
@@ -123,7 +123,7 @@ static int look_of(uint32_t owner)
 static int look(void)
 {
 	struct weir_limiter *limiter;
-	const int r = weir_shm_look(name, &limiter, why, sizeof(why));
+	const int r = weir_shm_open_observer(name, &limiter, why, sizeof(why));
 
 	CHECK((r == 0) == (limiter != NULL));
 	weir_shm_detach(limiter);
@@ -172,8 +172,8 @@ static void odd_files(void)
 	CHECK(symlink("/dev/zero", path) == 0);
 	refused(-ELOOP, "cannot be opened");
 	CHECK(unlink(path) == 0);
-	CHECK(weir_shm_look("", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
-	CHECK(weir_shm_look("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_open_observer("", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_open_observer("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
 }
 
 /* Truncated at any length, and made longer: a block is mapped as far as it goes, and no further. */

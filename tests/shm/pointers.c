@@ -12,9 +12,9 @@
 
 #include <weir/weir.h>
 
-#include "lib/memory.h"
-#include "lib/shm.h"
-#include "lib/slots.h"
+#include "lib/limiter/saved_state.h"
+#include "lib/shm/shm.h"
+#include "lib/wait/slots.h"
 
 #include "../stress/check.h"
 
@@ -66,7 +66,7 @@ static void use(struct weir_limiter *limiter)
 	(void)!weir_poll(limiter, &wait, &token);
 	(void)!weir_cancel(limiter, &wait, &token);
 	(void)weir_partition_find(limiter, "b");
-	(void)weir_limiter_describe(limiter, text, sizeof(text));
+	(void)weir_limiter_format(limiter, text, sizeof(text));
 	weir_snapshot_init(&snapshot);
 	weir_snapshot_take(limiter, &snapshot);
 	(void)weir_shm_reap(limiter, NULL);
@@ -109,7 +109,7 @@ static void look_and_use(const struct rig *rig)
 
 static void check_sum(struct shm_head *head)
 {
-	head->check = memory_hash(MEMORY_HASH_BEGIN, &head->constants, sizeof(head->constants));
+	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 }
 
 /* Put an address into that word of the head, which is otherwise as it was. */
@@ -222,7 +222,7 @@ static void forged_end(void)
 }
 
 /* The block tells a waiter to wait for its callback, which runs nowhere: it does not wait. */
-static void forged_telling(void)
+static void forged_notifying(void)
 {
 	const struct rig rig = make();
 	struct weir_limiter *limiter;
@@ -236,7 +236,7 @@ static void forged_telling(void)
 	CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 0);
 	atomic_store(&limiter->queueing.slots[wait.slot].granted, 0);
 	atomic_store(&limiter->queueing.slots[wait.slot].state,
-		     slot_word(limiter->leasing.number, wait.stamp, TELLING));
+		     slot_word(limiter->leasing.number, wait.stamp, NOTIFYING));
 	CHECK(weir_poll(limiter, &wait, &token[held]) == 0 && told == 0);
 	weir_shm_detach(limiter);
 	munmap(rig.head, rig.size);
@@ -247,6 +247,6 @@ int main(void)
 	forged_heads();
 	forged_promises();
 	forged_end();
-	forged_telling();
+	forged_notifying();
 	return 0;
 }

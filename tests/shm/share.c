@@ -187,13 +187,13 @@ static void by_name(void)
 	snprintf(path, sizeof(path), "/dev/shm%s", name);
 	CHECK(weir_shm_open(name, 0, NULL, 0, &limiter, why, sizeof(why)) == -ENOENT);
 	CHECK(limiter == NULL && strstr(why, name) != NULL);
-	CHECK(weir_shm_look(name, &limiter, NULL, 0) == -ENOENT);
+	CHECK(weir_shm_open_observer(name, &limiter, NULL, 0) == -ENOENT);
 	for (unsigned i = 0; i < 8; i++)
 		child[i] = start(&rig, open_by_name);
 	for (unsigned i = 0; i < 8; i++)
 		await(child[i]);
 	CHECK(stat(path, &file) == 0 && (file.st_mode & 0777) == 0600);
-	CHECK(weir_shm_look(name, &limiter, NULL, 0) == 0);
+	CHECK(weir_shm_open_observer(name, &limiter, NULL, 0) == 0);
 	weir_snapshot_init(&s);
 	weir_snapshot_take(limiter, &s);
 	CHECK(s.admitted == 8 && s.inflight == 0 && s.limit == LIMIT);
@@ -268,7 +268,7 @@ static void use_the_parents(const struct rig *rig)
 	struct weir_token token, copy = parents_token;
 	struct weir_wait wait;
 	struct weir_snapshot s;
-	char memory[WEIR_MEMORY_MAX];
+	char memory[WEIR_SAVED_MAX];
 
 	CHECK(weir_try_acquire(old, &token) == -ESTALE);
 	CHECK(weir_acquire(old, WEIR_FOREVER, &token) == -ESTALE);
@@ -277,8 +277,8 @@ static void use_the_parents(const struct rig *rig)
 	CHECK(weir_cancel(old, &wait, &token) == -EINVAL);
 	CHECK(weir_limit_set(old, 1) == -ESTALE);
 	CHECK(weir_partitions_set(old, NULL, 0, NULL, 0) == -ESTALE);
-	CHECK(weir_memory_save(old, memory, sizeof(memory)) == -ESTALE);
-	CHECK(weir_memory_load(old, memory, sizeof(memory), 0, NULL, 0) == -ESTALE);
+	CHECK(weir_limiter_save(old, memory, sizeof(memory)) == -ESTALE);
+	CHECK(weir_limiter_load(old, memory, sizeof(memory), 0, NULL, 0) == -ESTALE);
 	CHECK(weir_shm_reap(old, NULL) == -ESTALE);
 	CHECK(weir_shm_listen(old, 0) == -ESTALE);
 	CHECK(weir_detach(old, &copy) == -ESTALE);

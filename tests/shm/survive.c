@@ -82,13 +82,13 @@ static void stop_and_observe(const void *state, double *numbers)
 }
 
 /* Of another limiter of that configuration, made before. */
-static unsigned char memory[WEIR_MEMORY_MAX];
+static unsigned char memory[WEIR_SAVED_MAX];
 static int memory_size;
 
 static void load_memory(struct weir_limiter *limiter, struct weir_token *token)
 {
 	(void)token;
-	(void)!weir_memory_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
+	(void)!weir_limiter_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
 }
 
 static const struct scene scenes[] = {
@@ -125,7 +125,7 @@ static void make_memory(void)
 	struct weir_limiter *other;
 
 	CHECK(weir_limiter_create(&config, &other) == 0);
-	memory_size = weir_memory_save(other, memory, sizeof(memory));
+	memory_size = weir_limiter_save(other, memory, sizeof(memory));
 	CHECK(memory_size > 0);
 	weir_limiter_destroy(other);
 }
@@ -203,15 +203,15 @@ static void share_anew(struct weir_limiter *limiter, bool dead)
 
 static void save(struct weir_limiter *limiter, bool dead)
 {
-	unsigned char bytes[WEIR_MEMORY_MAX];
-	const int size = weir_memory_save(limiter, bytes, sizeof(bytes));
+	unsigned char bytes[WEIR_SAVED_MAX];
+	const int size = weir_limiter_save(limiter, bytes, sizeof(bytes));
 
 	CHECK(size > 0 || (size == -EAGAIN && !dead));
 }
 
 static void load(struct weir_limiter *limiter, bool dead)
 {
-	const int r = weir_memory_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
+	const int r = weir_limiter_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
 
 	CHECK(r == 0 || (r == -EAGAIN && !dead));
 	CHECK(r != 0 || room(limiter) >= LIMIT - 1);

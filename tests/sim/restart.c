@@ -17,7 +17,7 @@ static const char restarted[] =
 static struct run_result result;
 
 struct life {
-	unsigned char memory[WEIR_MEMORY_MAX];
+	unsigned char memory[WEIR_SAVED_MAX];
 	int size;           /* 0: none */
 	weir_dur age;       /* of the memory at the beginning */
 	uint32_t begins_at; /* a limit */
@@ -40,15 +40,15 @@ static void phase_begins(void *arg, struct weir_limiter *limiter, unsigned phase
 	struct life *life = arg;
 
 	if (phase == 0 && life->size > 0)
-		cr_assert_eq(weir_memory_load(limiter, life->memory, (size_t)life->size, life->age,
-					      NULL, 0),
+		cr_assert_eq(weir_limiter_load(limiter, life->memory, (size_t)life->size, life->age,
+					       NULL, 0),
 			     0);
 	if (phase == 0) {
 		life->begins_at = weir_limit(limiter);
 		life->enough = life->begins_at >= ENOUGH;
 		life->windows = 0;
 	}
-	life->size = weir_memory_save(limiter, life->memory, sizeof(life->memory));
+	life->size = weir_limiter_save(limiter, life->memory, sizeof(life->memory));
 	cr_assert_gt(life->size, 0);
 }
 
@@ -102,7 +102,7 @@ Test(restart, with_an_old_one_it_is_there_sooner)
 
 	live(&life, 0, 1);
 	without = life.windows;
-	live(&life, WEIR_MEMORY_HALF_LIFE, 2);
+	live(&life, WEIR_SAVED_HALF_LIFE, 2);
 	cr_expect(life.begins_at > 80 && life.begins_at < 200, "%u", life.begins_at);
 	cr_expect(life.windows > 0 && life.windows < without * 3 / 4, "%u", life.windows);
 }

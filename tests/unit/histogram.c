@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lib/histogram.h"
+#include "lib/sample/histogram.h"
 
 Test(histogram, every_latency_is_in_its_bucket)
 {

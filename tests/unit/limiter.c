@@ -11,7 +11,7 @@
 
 #include "rig.h"
 
-#include "lib/internal.h"
+#include "lib/limiter/limiter.h"
 
 static struct weir_config config_for(const struct weir_limit_ops *ops, const void *limit_config)
 {

@@ -92,7 +92,7 @@ Test(limits, any_windows_leave_a_limit)
 }
 
 /*
- * A state comes back from a file, perhaps (weir_memory_load()), and its checksum keeps nobody from
+ * A state comes back from a file, perhaps (weir_limiter_load()), and its checksum keeps nobody from
  * writing another. It may make a limit answer anything, but do nothing else.
  */
 static void forge(const struct subject *sound, size_t at, const void *bytes, size_t size)

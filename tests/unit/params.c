@@ -196,10 +196,10 @@ static void reads_back(const char *text)
 	c.limit_config = config;
 	c.limit_config_size = c.limit->config_size;
 	cr_assert_eq(weir_limiter_create(&c, &limiter), 0);
-	length = weir_limiter_describe(limiter, described, sizeof(described));
+	length = weir_limiter_format(limiter, described, sizeof(described));
 	cr_assert(length < sizeof(described) && strlen(described) == length);
-	cr_assert_eq(weir_limiter_describe(limiter, NULL, 0), length);
-	cr_assert_eq(weir_limiter_describe(limiter, cut, sizeof(cut)), length);
+	cr_assert_eq(weir_limiter_format(limiter, NULL, 0), length);
+	cr_assert_eq(weir_limiter_format(limiter, cut, sizeof(cut)), length);
 	cr_assert(strncmp(cut, described, strlen(cut)) == 0);
 	weir_limiter_destroy(limiter);
 

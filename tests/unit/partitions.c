@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "lib/internal.h"
+#include "lib/limiter/limiter.h"
 
 #include "rig.h"
 

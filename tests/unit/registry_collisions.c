@@ -6,10 +6,10 @@
 
 #include <criterion/criterion.h>
 
-#include "lib/siphash.h"
+#include "lib/base/siphash.h"
 
 #define siphash(key, bytes, size) ((void)(key), (void)(bytes), (void)(size), UINT64_C(1))
-#include "lib/registry.c"
+#include "lib/extra/registry.c"
 
 #define MAX_KEYS 40
 

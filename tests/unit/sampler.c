@@ -6,7 +6,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lib/sampler.h"
+#include "lib/sample/sampler.h"
 
 #define MS WEIR_MS
 

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <semaphore.h>
 
-#include "tests/model/random.h"
+#include "../model/random.h"
 
 #include "rig.h"
 

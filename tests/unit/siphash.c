@@ -7,7 +7,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lib/siphash.h"
+#include "lib/base/siphash.h"
 
 Test(siphash, is_what_others_compute)
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <weir/parts.h>
+#include <weir/work.h>
 
 #define PARTS 4
 
@@ -62,44 +62,44 @@ static struct weir_share *join(struct weir_fleet *fleet, char **argv)
 	config.capacity = strtoull(argv[3], NULL, 10);
 	if (weir_share_join(fleet, &config, &share, why, sizeof(why)) != 0)
 		die(why);
-	if (weir_share_want(share, strtoull(argv[4], NULL, 10)) != 0)
+	if (weir_share_demand_set(share, strtoull(argv[4], NULL, 10)) != 0)
 		die("WANTS is too much");
 	return share;
 }
 
-static struct weir_parts *open_parts(struct weir_fleet *fleet, const char *name)
+static struct weir_work *open_parts(struct weir_fleet *fleet, const char *name)
 {
-	struct weir_parts_config config;
-	struct weir_parts *parts;
+	struct weir_work_config config;
+	struct weir_work *parts;
 	char why[256];
 
-	weir_parts_config_init(&config);
+	weir_work_config_init(&config);
 	config.name = name;
 	config.count = PARTS;
-	if (weir_parts_open(fleet, &config, &parts, why, sizeof(why)) != 0)
+	if (weir_work_open(fleet, &config, &parts, why, sizeof(why)) != 0)
 		die(why);
 	return parts;
 }
 
-static void own(struct weir_parts *parts, unsigned count)
+static void own(struct weir_work *parts, unsigned count)
 {
-	while (weir_parts_owned(parts) != count)
+	while (weir_work_owned(parts) != count)
 		wait_a_moment();
 	for (uint32_t i = 0; i < PARTS; i++) {
-		const uint64_t fence = weir_parts_fence(parts, i);
+		const uint64_t fence = weir_work_fence(parts, i);
 
-		if (fence != 0 && weir_parts_checkpoint(parts, i, fence, 41 + i, "seen", 4) != 0)
+		if (fence != 0 && weir_work_checkpoint(parts, i, fence, 41 + i, "seen", 4) != 0)
 			die("a checkpoint failed");
 	}
 }
 
-static void obey(struct weir_share *share, struct weir_parts *parts, const char *line)
+static void obey(struct weir_share *share, struct weir_work *parts, const char *line)
 {
 	char what[16] = "";
 	unsigned count = 0;
 
 	sscanf(line, "%15s %u", what, &count);
-	if (strcmp(what, "want") == 0 && weir_share_want(share, count) != 0)
+	if (strcmp(what, "want") == 0 && weir_share_demand_set(share, count) != 0)
 		die("that is too much");
 	while (strcmp(what, "until") == 0 && weir_share_units(share) != count)
 		wait_a_moment();
@@ -111,7 +111,7 @@ static void obey(struct weir_share *share, struct weir_parts *parts, const char 
 int main(int argc, char **argv)
 {
 	struct weir_fleet *fleet;
-	struct weir_parts *parts;
+	struct weir_work *parts;
 	struct weir_share *share;
 	char line[200];
 
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	puts("done");
 	while (fgets(line, sizeof(line), stdin) != NULL)
 		obey(share, parts, line);
-	weir_parts_close(parts);
+	weir_work_close(parts);
 	weir_share_leave(share);
 	weir_fleet_close(fleet);
 	return EXIT_SUCCESS;

@@ -13,7 +13,7 @@
  *		weir_batcher_done(batcher, batch);
  *	}
  *
- *	static const struct weir_watcher watcher = {.process = insert, .batch_max = 100};
+ *	static const struct weir_batch_handler watcher = {.process = insert, .batch_max = 100};
  *
  *	while ((record = next_record()) != NULL) {
  *		record->operation = (struct weir_operation){
@@ -77,7 +77,7 @@ typedef void weir_process_fn(void *arg, struct weir_batch batch, struct weir_ope
 			     size_t count);
 
 /* Who gets operations, and how. The caller's: must outlive them, and stay as it is. */
-struct weir_watcher {
+struct weir_batch_handler {
 	weir_process_fn *process;
 	void *arg;
 	uint32_t attempts_max; /* 0: no bound; so often an operation may be given to it */
@@ -95,7 +95,7 @@ enum {
 
 /* Something to be done. All zero but for what it is. */
 struct weir_operation {
-	const struct weir_watcher *watcher;
+	const struct weir_batch_handler *watcher;
 	struct weir_cost cost;       /* of each of the rate's quotas; nothing is allowed */
 	uint32_t flags;              /* 0, or WEIR_OPERATION_BATCHABLE */
 	uint32_t attempts;           /* times that it was given to its watcher; counted here */

@@ -13,7 +13,7 @@
  *	if (weir_share_join(fleet, &mine, &share, why, sizeof(why)) != 0)
  *		die(why);
  *	...
- *	weir_share_demand(share, 1);	of each call that comes, admitted or not
+ *	weir_share_demand_add(share, 1);	of each call that comes, admitted or not
  *
  * A process holds a leased share of a limit, in whole units of whatever the limit is of: calls a
  * second, bytes a minute, calls in flight. Within it, it admits by itself; no call ever waits
@@ -29,8 +29,8 @@
  * - Without a store a process goes on with its lease to its end; then by what loss says.
  *
  * Thread safety. Any thread may call any function here at any time, but weir_fleet_close() and
- * weir_share_leave() end what they are given. weir_share_units(), weir_share_want(),
- * weir_share_demand() and weir_share_throttled() take no lock and make no system call beside
+ * weir_share_leave() end what they are given. weir_share_units(), weir_share_demand_set(),
+ * weir_share_demand_add() and weir_share_throttled() take no lock and make no system call beside
  * reading the clock. weir_share_info_take(), weir_share_fence(), weir_fleet_error(),
  * weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait for the store: they
  * return what the last refresh left behind. All others may wait for the store, or for a refresh
@@ -122,7 +122,7 @@ struct weir_fleet_config {
 
 	/*
 	 * How long old leases may last, and newcomers are given nothing, where a store cannot rule
-	 * out that it has lost what it had acknowledged (weir_view.proven). No lease in such a
+	 * out that it has lost what it had acknowledged (weir_store_view.proven). No lease in such a
 	 * store is longer than this. So give all processes that ever share a store the same value,
 	 * whatever their leases are. 15 s; from 20 ms to an hour.
 	 */
@@ -151,7 +151,7 @@ struct weir_share_config {
 
 	uint32_t weight;     /* 1; to WEIR_SHARE_WEIGHT_MAX */
 	int32_t priority;    /* 0; who is above another gets what it wants first */
-	weir_dur period;     /* 1 s; what units are of, for weir_share_demand() */
+	weir_dur period;     /* 1 s; what units are of, for weir_share_demand_add() */
 	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
 
 	/*
@@ -161,7 +161,7 @@ struct weir_share_config {
 	 * nor wait for who does. NULL: nobody is.
 	 */
 	void (*apply)(void *arg, uint64_t units);
-	/* Asked what is wanted, before the store is told. NULL: weir_share_want(), or demand. */
+	/* Asked what is wanted, before the store is told. NULL: weir_share_demand_set(), or demand. */
 	uint64_t (*wants)(void *arg);
 	void *arg;
 };
@@ -225,14 +225,14 @@ WEIR_API void weir_share_leave(struct weir_share *share);
 WEIR_API uint64_t weir_share_units(const struct weir_share *share);
 
 /* What is wanted, in units, until it is said anew. -EINVAL: above WEIR_SHARE_UNITS_MAX. */
-WEIR_API int weir_share_want(struct weir_share *share, uint64_t units);
+WEIR_API int weir_share_demand_set(struct weir_share *share, uint64_t units);
 
 /*
  * So many units were asked for now, admitted or refused. What is wanted is then made of the last
- * ten seconds of it, the last second weighing most; unless it is said by weir_share_want() or
+ * ten seconds of it, the last second weighing most; unless it is said by weir_share_demand_set() or
  * wants().
  */
-WEIR_API void weir_share_demand(struct weir_share *share, uint64_t units);
+WEIR_API void weir_share_demand_add(struct weir_share *share, uint64_t units);
 
 /*
  * The service said that it is too much, though the limit was kept: others use it too. All
@@ -289,7 +289,7 @@ WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_i
  * of the check is copied to key, to which check->key points, so the check stays valid as long as
  * the caller's key does, whatever becomes of the share. 0; -ESTALE: there is no lease.
  */
-WEIR_API int weir_share_fence(struct weir_share *share, struct weir_check *check,
+WEIR_API int weir_share_fence(struct weir_share *share, struct weir_store_check *check,
 			      char key[WEIR_SHARE_KEY_SIZE]);
 
 /* A member of a limit, as anybody sees it who can read the store. */
@@ -333,10 +333,10 @@ WEIR_API void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t
  * answers false. 0; -EINVAL: the name; -ENOENT: there is no such limit; -EPROTO: it is of another
  * version; or as weir_store_read().
  */
-WEIR_API int weir_fleet_look(struct weir_store *store, const char *name,
-			     struct weir_fleet_limit *limit,
-			     bool (*visit)(void *arg, const struct weir_fleet_member *member),
-			     void *arg);
+WEIR_API int weir_fleet_inspect(struct weir_store *store, const char *name,
+				struct weir_fleet_limit *limit,
+				bool (*visit)(void *arg, const struct weir_fleet_member *member),
+				void *arg);
 
 /*
  * Change the capacity of a limit, for all. Where it is cut, all members are within it after a
@@ -347,7 +347,7 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 
 /*
  * Make a limit that nobody has joined yet (version 0), or change one for all (version as
- * weir_fleet_look() has filled it): capacity, allotment, reserved, members_max, and lease, which
+ * weir_fleet_inspect() has filled it): capacity, allotment, reserved, members_max, and lease, which
  * bounds the leases of its members; 0 is 15 s. Other fields are not looked at. While a change
  * spreads, which takes a refresh of each member, some members have what was reserved before and
  * some what is reserved now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size;
@@ -379,7 +379,7 @@ struct weir_fleet_entry {
 	const char *name;
 	const struct weir_fleet_limit *limit; /* NULL: none, or one of another version */
 	uint32_t strange;                     /* 1: one of another version */
-	/* Of weir/parts.h, members, parts with an owner, and parts with a checkpoint. */
+	/* Of weir/work.h, members, parts with an owner, and parts with a checkpoint. */
 	uint32_t workers, owned, checkpoints;
 };
 

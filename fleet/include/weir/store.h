@@ -22,7 +22,7 @@
  * its settings and its server are the same. Every call checks that it reaches the store that the
  * handle knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a
  * commit without a session that was based on a reading of the old store is refused (-EAGAIN), and a
- * reading shows the new store, whose weir_view.proven begins at 0. Versions of the new store are
+ * reading shows the new store, whose weir_store_view.proven begins at 0. Versions of the new store are
  * above all that the handle has seen of the old one, and above those of all others as long as no
  * wall clock goes back. docs/fleet.md says for each store which losses it notices.
  *
@@ -60,7 +60,7 @@ extern "C" {
 #define WEIR_STORE_ROWS_MAX 128
 
 /* A row as it is read. Key and value are the store's, for as long as the call lasts. */
-struct weir_row {
+struct weir_store_row {
 	const char *key;
 	const void *value;
 	size_t size;      /* of the value */
@@ -69,34 +69,34 @@ struct weir_row {
 };
 
 /* What must be true for a commit to happen. */
-enum weir_check_kind {
-	WEIR_CHECK_ABSENT,  /* there is no such row */
-	WEIR_CHECK_VERSION, /* it is of that version */
-	WEIR_CHECK_MADE,    /* it was made by that commit, whatever was written since */
+enum weir_store_check_kind {
+	WEIR_STORE_CHECK_ABSENT,  /* there is no such row */
+	WEIR_STORE_CHECK_VERSION, /* it is of that version */
+	WEIR_STORE_CHECK_MADE,    /* it was made by that commit, whatever was written since */
 };
 
-struct weir_check {
+struct weir_store_check {
 	const char *key;
-	enum weir_check_kind kind;
-	uint64_t version; /* 0 with WEIR_CHECK_ABSENT */
+	enum weir_store_check_kind kind;
+	uint64_t version; /* 0 with WEIR_STORE_CHECK_ABSENT */
 };
 
 /* What a commit writes. No key twice in one. */
-enum weir_write_kind {
-	WEIR_WRITE_PUT,   /* a row that stays until it is erased */
-	WEIR_WRITE_BIND,  /* one that goes with the session */
-	WEIR_WRITE_ERASE, /* no row; it need not be there */
+enum weir_store_write_kind {
+	WEIR_STORE_WRITE_PUT,   /* a row that stays until it is erased */
+	WEIR_STORE_WRITE_BIND,  /* one that goes with the session */
+	WEIR_STORE_WRITE_ERASE, /* no row; it need not be there */
 };
 
-struct weir_write {
+struct weir_store_write {
 	const char *key;
-	enum weir_write_kind kind;
-	const void *value; /* NULL with WEIR_WRITE_ERASE */
+	enum weir_store_write_kind kind;
+	const void *value; /* NULL with WEIR_STORE_WRITE_ERASE */
 	size_t size;
 };
 
 /* The instant that was read. */
-struct weir_view {
+struct weir_store_view {
 	uint64_t version; /* of the last commit before it; it never goes back for one handle */
 	/*
 	 * How long the store is known to have lost nothing. What it does not show may still be held
@@ -116,7 +116,7 @@ struct weir_store_caps {
 };
 
 /* Told of each row; true: go on. */
-typedef bool weir_row_fn(void *arg, const struct weir_row *row);
+typedef bool weir_store_row_fn(void *arg, const struct weir_store_row *row);
 
 /*
  * A store. Those of weir_store_open() are opaque; one of your own begins with this structure, and
@@ -132,15 +132,15 @@ struct weir_store_ops {
 	int (*begin)(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted);
 	int (*keep)(struct weir_store *self, uint64_t session, weir_dur *granted);
 	int (*end)(struct weir_store *self, uint64_t session);
-	int (*commit)(struct weir_store *self, uint64_t session, const struct weir_check *checks,
-		      size_t check_count, const struct weir_write *writes, size_t write_count,
-		      uint64_t *version);
+	int (*commit)(struct weir_store *self, uint64_t session,
+		      const struct weir_store_check *checks, size_t check_count,
+		      const struct weir_store_write *writes, size_t write_count, uint64_t *version);
 	int (*read)(struct weir_store *self, const char *const *prefixes, size_t count,
-		    weir_row_fn *row, void *arg, struct weir_view *view);
+		    weir_store_row_fn *row, void *arg, struct weir_store_view *view);
 	/* keep, and read if that is done, in one question. NULL: it is asked in two. */
 	int (*keep_and_read)(struct weir_store *self, uint64_t session, weir_dur *granted,
-			     const char *const *prefixes, size_t count, weir_row_fn *row, void *arg,
-			     struct weir_view *view);
+			     const char *const *prefixes, size_t count, weir_store_row_fn *row,
+			     void *arg, struct weir_store_view *view);
 	void (*caps)(struct weir_store *self, struct weir_store_caps *caps);
 	void (*error)(struct weir_store *self, char *text, size_t size);
 	void (*close)(struct weir_store *self);
@@ -222,9 +222,10 @@ WEIR_API int weir_store_end(struct weir_store *store, uint64_t session);
  * *version: of this commit (may be NULL).
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_t session,
-					       const struct weir_check *checks, size_t check_count,
-					       const struct weir_write *writes, size_t write_count,
-					       uint64_t *version);
+					       const struct weir_store_check *checks,
+					       size_t check_count,
+					       const struct weir_store_write *writes,
+					       size_t write_count, uint64_t *version);
 
 /*
  * Visit all rows whose keys begin with any of so many prefixes, in no order, as they were at one
@@ -232,8 +233,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
  * begin with. row() must not call the store. *view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
-					     size_t count, weir_row_fn *row, void *arg,
-					     struct weir_view *view);
+					     size_t count, weir_store_row_fn *row, void *arg,
+					     struct weir_store_view *view);
 
 /*
  * weir_store_keep() and weir_store_read(), for which a server is asked at once: neither waits for
@@ -243,8 +244,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const cha
 WEIR_API WEIR_MUST_CHECK int weir_store_keep_and_read(struct weir_store *store, uint64_t session,
 						      weir_dur *granted,
 						      const char *const *prefixes, size_t count,
-						      weir_row_fn *row, void *arg,
-						      struct weir_view *view);
+						      weir_store_row_fn *row, void *arg,
+						      struct weir_store_view *view);
 
 /* A sentence about the last call that failed; "" if none did. Never fails. */
 WEIR_API void weir_store_error(struct weir_store *store, char *text, size_t size);

@@ -1,0 +1,210 @@
+/*
+ * score_command.c - the table that judges limits, with its worst rows.
+ */
+#include "command.h"
+#include "bench/sim/memory.h"
+#include "output.h"
+#include "scores.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define WORST_MAX 1000
+
+/* Of columns. */
+struct widths {
+	int limits, scenarios;
+};
+
+struct wanted {
+	struct choice choice;
+	const char *tsv;
+	unsigned worst;
+	bool fresh, oracles;
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &wanted->choice;
+		return 0;
+	case 't':
+		wanted->tsv = arg;
+		return 0;
+	case 'w':
+		wanted->worst = choice_number(arg, 0, WORST_MAX, state);
+		return 0;
+	case 'f':
+		wanted->fresh = true;
+		return 0;
+	case 'o':
+		wanted->oracles = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void print_oracles(const struct scores *scores)
+{
+	const struct choice *c = scores->choice;
+
+	puts("oracle: the smallest limit within 3 % of the best goodput, a second");
+	for (size_t i = 0; i < c->scenario_count; i++)
+		for (unsigned k = 0; k < c->scenarios[i].phase_count; k++)
+			printf("  %-24s %-12s limit %6u, best %10.1f%s\n",
+			       k == 0 ? c->scenarios[i].name : "", c->scenarios[i].phases[k].name,
+			       scores->oracles[i].limits[k], scores->oracles[i].best[k],
+			       c->scenarios[i].phases[k].warm_up ? " (warm-up)" : "");
+	putchar('\n');
+}
+
+static void print_spread(const struct scores *scores, size_t limit)
+{
+	double least = INFINITY, most = -INFINITY;
+
+	for (size_t k = 0; k < choice_seeds(scores->choice); k++) {
+		double one = scores_total(scores, limit, (long)k, POWER);
+
+		least = fmin(least, one);
+		most = fmax(most, one);
+	}
+	printf("  %5.3f-%5.3f", least, most);
+}
+
+static void print_limit(const struct scores *scores, size_t limit, size_t *order,
+			const struct widths *widths)
+{
+	const struct choice *c = scores->choice;
+	double rejects = 100 * scores_false_rejects(scores, limit);
+	size_t worst;
+
+	if (scores_rank(scores, limit, GOODPUT, order) == 0) {
+		printf("%-*s %6s\n", widths->limits, c->limits[limit]->text, "-");
+		return;
+	}
+	worst = order[0];
+	printf("%-*s %6.3f", widths->limits, c->limits[limit]->text,
+	       scores_total(scores, limit, -1, POWER));
+	print_spread(scores, limit);
+	printf("  %6.1f %%  x%-8.2f", 100 * scores_total(scores, limit, -1, GOODPUT),
+	       scores_total(scores, limit, -1, LATENCY));
+	printf("  %5.1f %% %-*s", 100 * scores_mean(scores, limit, worst, GOODPUT),
+	       widths->scenarios, c->scenarios[worst].name);
+	scores_rank(scores, limit, LATENCY, order);
+	worst = order[0];
+	printf("  x%-8.2f %-*s", scores_mean(scores, limit, worst, LATENCY), widths->scenarios,
+	       c->scenarios[worst].name);
+	if (isnan(rejects))
+		puts("         -");
+	else
+		printf("  %7.2f %%\n", rejects);
+}
+
+static void print_worst(const struct scores *scores, size_t limit, unsigned rows, size_t *order,
+			const struct widths *widths)
+{
+	const struct choice *c = scores->choice;
+	size_t count = scores_rank(scores, limit, POWER, order);
+
+	for (size_t i = 0; i < count && i < rows; i++)
+		printf("%-*s %6.3f  %6.1f %%  x%-8.2f  %s\n", widths->limits,
+		       i == 0 ? c->limits[limit]->text : "",
+		       scores_mean(scores, limit, order[i], POWER),
+		       100 * scores_mean(scores, limit, order[i], GOODPUT),
+		       scores_mean(scores, limit, order[i], LATENCY), c->scenarios[order[i]].name);
+}
+
+/* Limits by their power, the best first. */
+static void rank_limits(const struct scores *scores, size_t *limits)
+{
+	for (size_t i = 0; i < scores->choice->limit_count; i++) {
+		size_t at = i;
+
+		while (at > 0 && scores_total(scores, limits[at - 1], -1, POWER) <
+					 scores_total(scores, i, -1, POWER)) {
+			limits[at] = limits[at - 1];
+			at--;
+		}
+		limits[at] = i;
+	}
+}
+
+static struct widths widths_of(const struct choice *c)
+{
+	struct widths widths = {.limits = 10, .scenarios = 6};
+
+	for (size_t i = 0; i < c->limit_count; i++)
+		widths.limits = output_wide(widths.limits, c->limits[i]->text);
+	for (size_t i = 0; i < c->scenario_count; i++)
+		widths.scenarios = output_wide(widths.scenarios, c->scenarios[i].name);
+	return widths;
+}
+
+static void print(const struct scores *scores, unsigned worst)
+{
+	const struct widths widths = widths_of(scores->choice);
+	const struct choice *c = scores->choice;
+	size_t *order = memory_new(c->scenario_count * sizeof(*order));
+	size_t *limits = memory_new(c->limit_count * sizeof(*limits));
+
+	rank_limits(scores, limits);
+	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
+	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
+	printf("%-*s %6s  %-11s  %8s  %-9s  %-*s  %-*s  %9s\n", widths.limits, "limit", "power",
+	       "by seed", "goodput", "latency", widths.scenarios + 8, "worst goodput",
+	       widths.scenarios + 10, "worst latency", "false rej");
+	for (size_t i = 0; i < c->limit_count; i++)
+		print_limit(scores, limits[i], order, &widths);
+	if (worst > 0)
+		printf("\n%-*s %6s  %8s  %-9s  %s\n", widths.limits, "worst rows", "power",
+		       "goodput", "latency", "scenario");
+	for (size_t i = 0; i < c->limit_count && worst > 0; i++)
+		print_worst(scores, limits[i], worst, order, &widths);
+	free(limits);
+	free(order);
+}
+
+static void show(const struct scores *scores, const void *arg)
+{
+	const struct wanted *wanted = arg;
+
+	if (wanted->oracles)
+		print_oracles(scores);
+	print(scores, wanted->worst);
+}
+
+int command_score(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"tsv", 't', "FILE", 0, "Write every score, as TSV; -: to standard output, alone",
+		 0},
+		{"worst", 'w', "N", 0, "Rows of each limit's worst scenarios (3)", 0},
+		{"oracles", 'o', NULL, 0, "Show what the oracle says", 0},
+		{"fresh", 'f', NULL, 0, "Look for oracles anew, and keep none", 0},
+		{0},
+	};
+	static const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.children = choice_children,
+		.doc = "Score limits in scenarios, against the best fixed limit of each phase.\v"
+		       "Without options: all limits that learn, all built-in scenarios, seeds 1 to 10.",
+	};
+	struct wanted wanted = {
+		.choice = {.first_seed = 1,
+			   .last_seed = 10,
+			   .limits_text = CHOICE_ALL,
+			   .scenarios_text = CHOICE_ALL},
+		.worst = 3,
+	};
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	status = scores_report(&wanted.choice, !wanted.fresh, wanted.tsv, show, &wanted);
+	choice_free(&wanted.choice);
+	return status;
+}

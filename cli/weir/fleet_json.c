@@ -1,0 +1,101 @@
+#include "fleet.h"
+
+#include <inttypes.h>
+
+#include "json.h"
+
+/* Numbers of members are beyond what many readers of JSON can tell apart. */
+static json_t *member_id(uint64_t id)
+{
+	return id != 0 ? json_sprintf("%016" PRIx64, id) : json_null();
+}
+
+/* Of nobody there is none. */
+static json_t *label(const char *text)
+{
+	return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *fence(uint64_t n)
+{
+	return n != 0 ? json_count(n) : json_null();
+}
+
+static json_t *members_of(const struct fleet_reading *r)
+{
+	json_t *members = json_array();
+
+	for (size_t i = 0; i < r->member_count; i++) {
+		const struct weir_fleet_member *m = &r->members[i];
+
+		json_array_append_new(members,
+				      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b}", "id",
+						member_id(m->id), "label", label(m->label), "fence",
+						fence(m->fence), "wants", json_count(m->wants),
+						"grant", json_count(m->grant), "share",
+						json_count(m->fence != 0 ? fleet_share(m) : 0),
+						"reserved", json_count(m->reserved), "weight",
+						json_count(m->weight), "priority", (int)m->priority,
+						"drained", (int)m->drained));
+	}
+	return members;
+}
+
+static json_t *part_of(const struct weir_work_part *p)
+{
+	json_t *checkpoint = p->checkpoints != 0
+				     ? json_pack("{s:o,s:o}", "sequence", json_count(p->sequence),
+						 "bytes", json_count(p->size))
+				     : json_null();
+
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "part", json_count(p->part), "owner",
+			 member_id(p->owner), "label", label(p->owner_label), "fence",
+			 fence(p->fence), "asked_by", member_id(p->wisher), "asked_by_label",
+			 label(p->wisher_label), "checkpoint", checkpoint);
+}
+
+static json_t *parts_of(const struct fleet_reading *r, bool details)
+{
+	json_t *json = json_pack("{s:o,s:o,s:o}", "member_count", json_count(r->workers), "owned",
+				 json_count(r->owned), "checkpoints", json_count(r->checkpoints));
+	json_t *parts;
+
+	if (!details)
+		return json;
+	parts = json_array();
+	for (size_t i = 0; i < r->part_count; i++)
+		json_array_append_new(parts, part_of(&r->parts[i]));
+	json_object_set_new(json, "parts", parts);
+	return json;
+}
+
+static json_t *limit_of(const struct fleet_reading *r, bool details)
+{
+	const struct weir_fleet_limit *l = &r->limit;
+	json_t *json;
+
+	if (l->version == 0)
+		return json_pack("{s:s,s:b,s:o}", "name", r->name, "strange", (int)r->strange,
+				 "parts", parts_of(r, details));
+	json = json_pack("{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o}", "name", r->name,
+			 "capacity", json_count(l->capacity), "effective", json_count(l->effective),
+			 "granted", json_count(l->granted), "wanted", json_count(l->wanted),
+			 "allotment", fleet_allotment(l->allotment), "reserved",
+			 json_count(l->reserved), "members_max", json_count(l->members_max),
+			 "member_count", json_count(l->members), "lease_seconds",
+			 (double)l->lease / (double)WEIR_S, "version", json_count(l->version),
+			 "parts", parts_of(r, details));
+	if (details)
+		json_object_set_new(json, "members", members_of(r));
+	return json;
+}
+
+bool fleet_json(FILE *out, const struct fleet_readings *readings, bool details, bool one_line)
+{
+	json_t *all = json_array();
+	bool good = true;
+
+	for (size_t i = 0; i < readings->count && good; i++)
+		good = json_array_append_new(all, limit_of(&readings->at[i], details)) == 0;
+	return json_print(out, "limits", all, one_line) && good;
+}

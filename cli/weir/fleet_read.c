@@ -1,0 +1,153 @@
+#include "fleet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fleet_reading *add(struct fleet_readings *readings, const char *name)
+{
+	struct fleet_reading *larger = realloc(readings->at,
+					       (readings->count + 1) * sizeof(*readings->at));
+
+	if (larger == NULL)
+		return NULL;
+	readings->at = larger;
+	larger[readings->count] = (struct fleet_reading){.strange = false};
+	weir_fleet_limit_init(&larger[readings->count].limit);
+	snprintf(larger[readings->count].name, sizeof(larger->name), "%s", name);
+	return &larger[readings->count++];
+}
+
+/* A list that grows, for those who visit; false: there is no memory. */
+static bool append(void **list, size_t *count, const void *item, size_t size)
+{
+	char *larger = realloc(*list, (*count + 1) * size);
+
+	if (larger == NULL)
+		return false;
+	memcpy(larger + *count * size, item, size);
+	*list = larger;
+	++*count;
+	return true;
+}
+
+/* What is visited is gone afterwards. NULL: no memory. */
+static const char *keep(struct fleet_reading *r, const char *text)
+{
+	const size_t size = strlen(text) + 1;
+	struct kept *kept = malloc(sizeof(*kept) + size);
+
+	if (kept == NULL)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->next = r->labels;
+	r->labels = kept;
+	return kept->text;
+}
+
+static bool add_member(void *arg, const struct weir_fleet_member *member)
+{
+	struct fleet_reading *r = arg;
+	struct weir_fleet_member own = *member;
+	void *list = r->members;
+
+	own.label = keep(r, member->label);
+	r->full = own.label == NULL || !append(&list, &r->member_count, &own, sizeof(own));
+	r->members = list;
+	return !r->full;
+}
+
+static bool add_part(void *arg, const struct weir_work_part *part)
+{
+	struct fleet_reading *r = arg;
+	struct weir_work_part own = *part;
+	void *list = r->parts;
+
+	own.owner_label = keep(r, part->owner_label);
+	own.wisher_label = keep(r, part->wisher_label);
+	r->full = own.owner_label == NULL || own.wisher_label == NULL ||
+		  !append(&list, &r->part_count, &own, sizeof(own));
+	r->parts = list;
+	r->owned += part->owner != 0;
+	r->checkpoints += part->checkpoints;
+	return !r->full;
+}
+
+static void forget(struct fleet_reading *r)
+{
+	for (struct kept *kept = r->labels, *next; kept != NULL; kept = next) {
+		next = kept->next;
+		free(kept);
+	}
+	free(r->members);
+	free(r->parts);
+}
+
+int fleet_read(struct weir_store *store, const char *name, struct fleet_readings *readings)
+{
+	struct fleet_reading *reading = add(readings, name);
+	int r = -ENOMEM, parts = 0;
+
+	if (reading == NULL)
+		return r;
+	r = weir_fleet_inspect(store, name, &reading->limit, add_member, reading);
+	if ((r == 0 && !reading->full) || r == -ENOENT)
+		parts = weir_work_inspect(store, name, &reading->workers, add_part, reading);
+	if (r == -ENOENT || (parts != 0 && parts != -ENOENT))
+		r = parts;
+	if (reading->full)
+		r = -ENOMEM;
+	if (r != 0) {
+		forget(reading);
+		readings->count--;
+	}
+	return r;
+}
+
+struct all {
+	struct fleet_readings *readings;
+	bool full;
+};
+
+static bool add_entry(void *arg, const struct weir_fleet_entry *entry)
+{
+	struct all *all = arg;
+	struct fleet_reading *reading = add(all->readings, entry->name);
+
+	all->full = reading == NULL;
+	if (all->full)
+		return false;
+	if (entry->limit != NULL)
+		reading->limit = *entry->limit;
+	reading->strange = entry->strange != 0;
+	reading->workers = entry->workers;
+	reading->owned = entry->owned;
+	reading->checkpoints = entry->checkpoints;
+	return true;
+}
+
+int fleet_read_all(struct weir_store *store, struct fleet_readings *readings)
+{
+	struct all all = {.readings = readings};
+	int r = weir_fleet_list(store, add_entry, &all);
+
+	return all.full ? -ENOMEM : r;
+}
+
+void fleet_forget(struct fleet_readings *readings)
+{
+	for (size_t i = 0; i < readings->count; i++)
+		forget(&readings->at[i]);
+	free(readings->at);
+	*readings = (struct fleet_readings){.count = 0};
+}
+
+uint64_t fleet_share(const struct weir_fleet_member *member)
+{
+	return member->drained == 0 ? member->reserved + member->grant : member->grant;
+}
+
+bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fleet_member *member)
+{
+	return limit->reserved > 0 && member->reserved == 0 && member->fence != 0;
+}

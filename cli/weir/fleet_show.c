@@ -1,0 +1,268 @@
+/*
+ * fleet_show.c - weir fleet list and weir fleet show: the numbers, once or again and again.
+ */
+#include "fleet.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "bars.h"
+#include "command.h"
+#include "repeat.h"
+
+struct wanted {
+	char *const *names;
+	size_t count;
+	struct repeat repeat;
+	bool json;
+	bool details;
+};
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	struct wanted *wanted = state->input;
+
+	switch (key) {
+	case 'j':
+		wanted->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (!wanted->details)
+			argp_error(state, "It lists all: for one there is weir fleet show");
+		wanted->names = &state->argv[state->next - 1];
+		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		repeat_option(&wanted->repeat, key, arg, state);
+		if (wanted->details && wanted->count == 0)
+			argp_error(state, "Which limit? weir fleet list prints them all");
+		return 0;
+	default:
+		return repeat_option(&wanted->repeat, key, arg, state);
+	}
+}
+
+static void print_list(const struct fleet_readings *readings)
+{
+	printf("%-24s %12s %12s %12s %12s %7s %-12s %5s\n", "NAME", "CAPACITY", "EFFECTIVE",
+	       "GRANTED", "WANTED", "MEMBERS", "ALLOTMENT", "PARTS");
+	for (size_t i = 0; i < readings->count; i++) {
+		const struct fleet_reading *r = &readings->at[i];
+		const struct weir_fleet_limit *l = &r->limit;
+
+		if (l->version != 0)
+			printf("%-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
+			       " %7" PRIu32 " %-12s",
+			       r->name, l->capacity, l->effective, l->granted, l->wanted,
+			       l->members, fleet_allotment(l->allotment));
+		else
+			printf("%-24s %12s %12s %12s %12s %7" PRIu32 " %-12s", r->name, "-", "-",
+			       "-", "-", r->workers, r->strange ? "?" : "-");
+		printf(" %5" PRIu32 "\n", r->owned);
+	}
+}
+
+static void print_limit(const struct fleet_reading *r)
+{
+	const struct weir_fleet_limit *l = &r->limit;
+	char lease[16];
+
+	printf("%s: capacity %" PRIu64 ", effective %" PRIu64 ", granted %" PRIu64
+	       ", wanted %" PRIu64 "\n",
+	       r->name, l->capacity, l->effective, l->granted, l->wanted);
+	printf("  allotment %s, lease %s, ", fleet_allotment(l->allotment),
+	       bars_duration((double)l->lease, lease, sizeof(lease)));
+	if (l->reserved > 0)
+		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
+		       l->members_max);
+	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
+}
+
+static const char *state_of(const struct weir_fleet_limit *l, const struct weir_fleet_member *m)
+{
+	if (m->drained == 0)
+		return fleet_is_surplus(l, m) ? "  nothing reserved: one too many" : "";
+	return m->fence != 0 ? "  drained" : "  drained, not there";
+}
+
+static void print_members(const struct fleet_reading *r)
+{
+	char label[LABEL_WIDTH + 1];
+
+	if (r->member_count > 0)
+		printf("  %-16s %-*s %8s %8s %8s %6s %5s %s\n", "MEMBER", LABEL_WIDTH, "LABEL",
+		       "WANTS", "GRANT", "SHARE", "WEIGHT", "PRIO", "FENCE");
+	for (size_t i = 0; i < r->member_count; i++) {
+		const struct weir_fleet_member *m = &r->members[i];
+
+		printf("  %016" PRIx64 " %-*s", m->id, LABEL_WIDTH, fleet_label(m->label, label));
+		if (m->fence != 0)
+			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
+			       " %" PRIu64 "%s\n",
+			       m->wants, m->grant, fleet_share(m), m->weight, m->priority, m->fence,
+			       state_of(&r->limit, m));
+		else
+			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-",
+			       state_of(&r->limit, m));
+	}
+}
+
+/* Nobody is shown as that. */
+static const char *member_text(uint64_t id, char *text, size_t size)
+{
+	if (id != 0)
+		snprintf(text, size, "%016" PRIx64, id);
+	else
+		snprintf(text, size, "-");
+	return text;
+}
+
+static void print_parts(const struct fleet_reading *r)
+{
+	char owner[20], wisher[20], label[LABEL_WIDTH + 1];
+
+	if (r->workers == 0 && r->part_count == 0)
+		return;
+	printf("%s: %" PRIu32 " part%s with an owner, %" PRIu32 " member%s\n", r->name, r->owned,
+	       r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
+	if (r->part_count > 0)
+		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
+		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");
+	for (size_t i = 0; i < r->part_count; i++) {
+		const struct weir_work_part *p = &r->parts[i];
+
+		printf("  %-16s %-*s %4" PRIu32 " %-16s ",
+		       member_text(p->owner, owner, sizeof(owner)), LABEL_WIDTH,
+		       fleet_label(p->owner_label, label), p->part,
+		       member_text(p->wisher, wisher, sizeof(wisher)));
+		if (p->checkpoints != 0)
+			printf("%11" PRIu64 " %5zu", p->sequence, p->size);
+		else
+			printf("%11s %5s", "-", "-");
+		if (p->fence != 0)
+			printf(" %" PRIu64 "\n", p->fence);
+		else
+			puts(" -");
+	}
+}
+
+static void print_details(const struct fleet_readings *readings)
+{
+	for (size_t i = 0; i < readings->count; i++) {
+		const struct fleet_reading *r = &readings->at[i];
+
+		if (r->limit.version != 0) {
+			print_limit(r);
+			print_members(r);
+		}
+		print_parts(r);
+	}
+}
+
+/* EXIT_FAILURE: something that was asked for could not be read. */
+static int read(struct weir_store *store, const struct wanted *wanted,
+		struct fleet_readings *readings)
+{
+	int status = EXIT_SUCCESS, r;
+
+	if (!wanted->details) {
+		r = fleet_read_all(store, readings);
+		return r == 0 ? EXIT_SUCCESS : fleet_complain(store, "", r);
+	}
+	for (size_t i = 0; i < wanted->count; i++) {
+		r = fleet_read(store, wanted->names[i], readings);
+		if (r != 0)
+			status = fleet_complain(store, wanted->names[i], r);
+	}
+	return status;
+}
+
+/* False: it cannot be written. */
+static bool print(const struct wanted *wanted, const struct fleet_readings *readings)
+{
+	const bool again = wanted->repeat.interval > 0;
+	bool good = true;
+
+	if (wanted->json)
+		good = fleet_json(stdout, readings, wanted->details, again);
+	else if (wanted->details)
+		print_details(readings);
+	else
+		print_list(readings);
+	if (!good)
+		name_complain("", "There is no memory.");
+	return good && fflush(stdout) == 0;
+}
+
+static int print_again_and_again(struct weir_store *store, struct wanted *wanted)
+{
+	bool good;
+	int status;
+
+	do {
+		struct fleet_readings readings = {.count = 0};
+
+		status = read(store, wanted, &readings);
+		/* A list that could not be read is no empty one. */
+		good = (status != EXIT_SUCCESS && !wanted->details) || print(wanted, &readings);
+		fleet_forget(&readings);
+	} while (good && repeat_again(&wanted->repeat));
+	return good ? status : EXIT_FAILURE;
+}
+
+/* What the store reports about itself goes to another stream than the output, which may be JSON. */
+static void note(struct weir_store *store)
+{
+	struct weir_store_caps caps;
+
+	weir_store_caps_take(store, &caps);
+	if (caps.note[0] != '\0')
+		name_complain("", caps.note);
+}
+
+static int command(int argc, char **argv, bool details, const char *args_doc, const char *doc)
+{
+	static const struct argp_option options[] = {
+		{"json", 'j', NULL, 0, "As JSON; an object a line, with --interval", 0},
+		REPEAT_OPTIONS,
+		{0},
+	};
+	static const struct argp_child children[] = FLEET_CHILDREN;
+	const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.args_doc = args_doc,
+		.doc = doc,
+		.children = children,
+	};
+	struct wanted wanted = {.details = details};
+	struct weir_store *store;
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	store = fleet_store();
+	if (store == NULL)
+		return EXIT_FAILURE;
+	note(store);
+	status = print_again_and_again(store, &wanted);
+	weir_store_close(store);
+	return status;
+}
+
+int fleet_list(int argc, char **argv)
+{
+	return command(argc, argv, false, "",
+		       "Print all limits of a store, with the sums of what their members want and "
+		       "hold, and how many parts of that name have an owner.");
+}
+
+int fleet_show(int argc, char **argv)
+{
+	return command(argc, argv, true, "LIMIT...",
+		       "Print limits of a store, their members, and parts of that name.\v"
+		       "GRANT is of what is shared; SHARE has what is reserved on top. A member's "
+		       "number is another one once its session has ended; its label stays. Of one "
+		       "that is long the middle is left out, but not as JSON.");
+}

@@ -1,0 +1,221 @@
+/*
+ * Sharing a capacity out.
+ *
+ * FAIR is weighted water-filling, exactly: the level at which all who want more stand alike, and
+ * who wants less has it. What does not divide goes by the largest remainder. PROPORTIONAL gives
+ * each its part, and what is left of the parts of others in proportion to what is lacking; only its
+ * fractions go through floating point, and their sum is made up for by remainders again.
+ */
+
+#include "fleet/protocol/allot.h"
+
+#include <stdlib.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+/* Who wants less for its weight comes first; of alike ones, the lower id. */
+static int by_need(const void *left, const void *right)
+{
+	const struct claim *a = left, *b = right;
+	const wide x = (wide)a->wants * b->weight, y = (wide)b->wants * a->weight;
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_priority(const void *left, const void *right)
+{
+	const struct claim *a = left, *b = right;
+
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	return by_need(left, right);
+}
+
+/* A part that does not come out even. */
+struct rest {
+	struct claim *claim;
+	long double fraction; /* compared, never added up */
+};
+
+static int by_fraction(const void *left, const void *right)
+{
+	const struct rest *a = left, *b = right;
+
+	if (a->fraction < b->fraction || a->fraction > b->fraction)
+		return a->fraction > b->fraction ? -1 : 1;
+	return a->claim->id < b->claim->id ? -1 : a->claim->id > b->claim->id;
+}
+
+/* One unit more to those with the largest fractions; where there is no memory, to none. */
+static void round_up(struct claim *claims, size_t count, const long double *fraction, uint64_t left)
+{
+	struct rest *rests = left > 0 ? malloc(count * sizeof(*rests)) : NULL;
+
+	if (rests == NULL)
+		return;
+	for (size_t i = 0; i < count; i++)
+		rests[i] = (struct rest){&claims[i], fraction[i]};
+	qsort(rests, count, sizeof(*rests), by_fraction);
+	for (size_t i = 0; i < count && left > 0; i++) {
+		if (rests[i].claim->target >= rests[i].claim->wants)
+			continue;
+		rests[i].claim->target++;
+		left--;
+	}
+	free(rests);
+}
+
+/* The capacity by weight, to claims none of which that satisfies. */
+static void divide(uint64_t capacity, uint64_t weights, struct claim *claims, size_t count)
+{
+	long double *fraction = calloc(count, sizeof(*fraction));
+	uint64_t left = capacity;
+
+	for (size_t i = 0; i < count; i++) {
+		const wide product = (wide)capacity * claims[i].weight;
+
+		claims[i].target = (uint64_t)(product / weights);
+		left -= claims[i].target;
+		if (fraction != NULL)
+			fraction[i] = (long double)(uint64_t)(product % weights);
+	}
+	if (fraction != NULL)
+		round_up(claims, count, fraction, left);
+	free(fraction);
+}
+
+/* Claims are in the order of need. */
+static void fill(uint64_t capacity, struct claim *claims, size_t count)
+{
+	uint64_t weights = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		weights += claims[i].weight;
+	for (i = 0; i < count; i++) {
+		if ((wide)claims[i].wants * weights > (wide)capacity * claims[i].weight)
+			break;
+		claims[i].target = claims[i].wants;
+		capacity -= claims[i].wants;
+		weights -= claims[i].weight;
+	}
+	if (i < count)
+		divide(capacity, weights, claims + i, count - i);
+}
+
+/* What is lacking of the parts, and what is left of them; both times the sum of weights. */
+static long double surplus(uint64_t capacity, uint64_t weights, const struct claim *claims,
+			   size_t count, long double *lack)
+{
+	long double extra = 0;
+
+	*lack = 0;
+	for (size_t i = 0; i < count; i++) {
+		const wide part = (wide)capacity * claims[i].weight;
+		const wide want = (wide)claims[i].wants * weights;
+
+		if (want < part)
+			extra += (long double)(part - want);
+		else
+			*lack += (long double)(want - part);
+	}
+	return extra;
+}
+
+static void proportion(uint64_t capacity, struct claim *claims, size_t count)
+{
+	long double *fraction = calloc(count, sizeof(*fraction)), lack, extra, exact;
+	uint64_t weights = 0, left = capacity;
+
+	for (size_t i = 0; i < count; i++)
+		weights += claims[i].weight;
+	extra = surplus(capacity, weights, claims, count, &lack);
+	for (size_t i = 0; i < count; i++) {
+		const wide part = (wide)capacity * claims[i].weight;
+		const wide want = (wide)claims[i].wants * weights;
+
+		exact = (long double)claims[i].wants;
+		if (want > part)
+			exact = ((long double)part + (long double)(want - part) * extra / lack) /
+				(long double)weights;
+		/* Rounding never gives away what there is not. */
+		claims[i].target = exact < (long double)left ? (uint64_t)exact : left;
+		if (claims[i].target > claims[i].wants)
+			claims[i].target = claims[i].wants;
+		left -= claims[i].target;
+		if (fraction != NULL)
+			fraction[i] = exact - (long double)claims[i].target;
+	}
+	if (fraction != NULL)
+		round_up(claims, count, fraction, left);
+	free(fraction);
+}
+
+static uint64_t wanted(const struct claim *claims, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum = sum < UINT64_MAX - claims[i].wants ? sum + claims[i].wants : UINT64_MAX;
+	return sum;
+}
+
+static uint64_t allot_band(enum weir_allotment how, uint64_t capacity, struct claim *claims,
+			   size_t count)
+{
+	uint64_t used = wanted(claims, count);
+
+	if (used <= capacity) {
+		for (size_t i = 0; i < count; i++)
+			claims[i].target = claims[i].wants;
+		return used;
+	}
+	if (how == WEIR_ALLOT_PROPORTIONAL)
+		proportion(capacity, claims, count);
+	else
+		fill(capacity, claims, count);
+	return capacity;
+}
+
+void allot(enum weir_allotment how, uint64_t capacity, struct claim *claims, size_t count)
+{
+	size_t begin = 0, end;
+
+	if (how == WEIR_ALLOT_STATIC || how == WEIR_ALLOT_NONE) {
+		for (size_t i = 0; i < count; i++)
+			claims[i].target = how == WEIR_ALLOT_NONE || claims[i].wants < capacity
+						   ? claims[i].wants
+						   : capacity;
+		return;
+	}
+	qsort(claims, count, sizeof(*claims), by_priority);
+	while (begin < count) {
+		for (end = begin; end < count; end++)
+			if (claims[end].priority != claims[begin].priority)
+				break;
+		capacity -= allot_band(how, capacity, claims + begin, end - begin);
+		begin = end;
+	}
+}
+
+uint64_t allot_step(enum weir_allotment how, uint64_t capacity, uint64_t target, uint64_t others)
+{
+	const uint64_t left = capacity > others ? capacity - others : 0;
+
+	if (how == WEIR_ALLOT_STATIC || how == WEIR_ALLOT_NONE)
+		return target;
+	return target < left ? target : left;
+}
+
+uint64_t demand_estimate(const uint64_t seconds[DEMAND_SECONDS])
+{
+	wide sum = 0;
+
+	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
+		sum += (wide)seconds[i] * (DEMAND_SECONDS - i);
+	sum = (sum + DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2 - 1) /
+	      (DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2);
+	return sum < WEIR_SHARE_UNITS_MAX ? (uint64_t)sum : WEIR_SHARE_UNITS_MAX;
+}

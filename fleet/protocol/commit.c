@@ -1,0 +1,180 @@
+/*
+ * What a refresh writes: for many limits at once; and what is known once that was answered.
+ */
+
+#include "fleet/protocol/refresh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* a row each of limit, member and ledger */
+
+/* A commit as it is put together, with the texts of its rows. */
+struct writing {
+	struct weir_store_check checks[3 * AT_ONCE];
+	struct weir_store_write writes[3 * AT_ONCE];
+	char texts[2 * AT_ONCE][RECORD_SIZE];
+	char *ledgers[AT_ONCE];
+	size_t check_count, write_count, text_count, ledger_count;
+	struct weir_share *shares[AT_ONCE];
+	size_t count;
+};
+
+static void check_row(struct writing *w, const char *key, enum weir_store_check_kind kind,
+		      uint64_t version)
+{
+	if (version == 0)
+		kind = WEIR_STORE_CHECK_ABSENT;
+	w->checks[w->check_count++] = (struct weir_store_check){key, kind, version};
+}
+
+static void write_row(struct writing *w, const char *key, enum weir_store_write_kind kind,
+		      const char *text, size_t size)
+{
+	w->writes[w->write_count++] = (struct weir_store_write){key, kind, text, size};
+}
+
+static void write_limit(struct writing *w, const struct weir_share *s)
+{
+	char *text = w->texts[w->text_count++];
+
+	check_row(w, s->limit_key, WEIR_STORE_CHECK_ABSENT, 0);
+	write_row(w, s->limit_key, WEIR_STORE_WRITE_PUT, text, limit_print(&s->limit, text));
+}
+
+static void write_member(struct writing *w, const struct weir_share *s)
+{
+	const struct member_record record = share_record(s, s->told);
+	char *text = w->texts[w->text_count++];
+
+	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
+}
+
+/* A member that comes back under another number stays drained, unless it is undrained meanwhile. */
+static void move_drain(struct writing *w, const struct weir_share *s)
+{
+	const uint64_t version = drains_version(&s->view.drains, s->last_id);
+
+	if (s->last_id == s->id || version == 0)
+		return;
+	check_row(w, s->drain_key, WEIR_STORE_CHECK_ABSENT, 0);
+	check_row(w, s->last_key, WEIR_STORE_CHECK_VERSION, version);
+	write_row(w, s->drain_key, WEIR_STORE_WRITE_PUT, DRAIN_TEXT, strlen(DRAIN_TEXT));
+	write_row(w, s->last_key, WEIR_STORE_WRITE_ERASE, NULL, 0);
+}
+
+static int write_ledger(struct writing *w, const struct weir_share *s)
+{
+	size_t size;
+	char *text = ledger_print(&s->plan.ledger, &size);
+
+	if (text == NULL)
+		return -ENOMEM;
+	w->ledgers[w->ledger_count++] = text;
+	check_row(w, s->ledger_key, WEIR_STORE_CHECK_VERSION, s->view.ledger_version);
+	/* What is carried must be what was reckoned with. */
+	if (s->view.up_version != 0)
+		check_row(w, s->up_key, WEIR_STORE_CHECK_VERSION, s->view.up_version);
+	write_row(w, s->ledger_key, WEIR_STORE_WRITE_PUT, text, size);
+	return 0;
+}
+
+/*
+ * The member's own row is checked whatever is written: a member that has lost its row may write
+ * nothing. Where the row itself is written, it must be as it was read, so that what it said before
+ * does not come back.
+ */
+static int write_share(struct writing *w, struct weir_share *s)
+{
+	w->shares[w->count++] = s;
+	if (s->plan.join || s->plan.tell)
+		check_row(w, s->own_key, WEIR_STORE_CHECK_VERSION, s->plan.version);
+	else
+		check_row(w, s->own_key, WEIR_STORE_CHECK_MADE, s->fence);
+	if (s->plan.join) {
+		if (!s->view.has_limit)
+			write_limit(w, s);
+		else if (s->plan.drained)
+			move_drain(w, s);
+		write_member(w, s);
+		return 0;
+	}
+	if (s->plan.tell || s->probes)
+		write_member(w, s);
+	return s->plan.write && !s->probes ? write_ledger(w, s) : 0;
+}
+
+static void end_writing(struct writing *w)
+{
+	for (size_t i = 0; i < w->ledger_count; i++)
+		free(w->ledgers[i]);
+}
+
+/* It happened. A share that has joined, or has only asked whether writes are taken, plans again. */
+static void acknowledge(struct weir_share *s)
+{
+	if (s->plan.join || s->probes)
+		return;
+	if (s->plan.write) {
+		s->unsettled = false;
+		share_hold(s, s->plan.grant);
+	}
+	s->settled = true;
+}
+
+/* It may have happened, or happen yet: use what is right in both cases. */
+static void doubt(struct weir_share *s)
+{
+	if (s->plan.join || s->probes || !s->plan.write || s->unsettled)
+		return;
+	s->unsettled = true;
+	s->unsettled_version = s->view.ledger_version;
+}
+
+static void conclude(struct weir_fleet *f, struct writing *w, int r)
+{
+	if (r == -ESTALE)
+		session_forget(f);
+	if (r == 0)
+		f->refused = false;
+	for (size_t i = 0; i < w->count; i++) {
+		w->shares[i]->entered |= w->shares[i]->plan.join && (r == 0 || r == -EIO);
+		if (r == 0)
+			acknowledge(w->shares[i]);
+		else if (r == -EAGAIN)
+			w->shares[i]->conflicts++;
+		else if (r == -EIO)
+			doubt(w->shares[i]);
+	}
+}
+
+static int commit(struct weir_fleet *f, struct writing *w)
+{
+	int r = weir_store_commit(f->store, f->session, w->checks, w->check_count, w->writes,
+				  w->write_count, NULL);
+
+	conclude(f, w, r);
+	return r == 0 || r == -EAGAIN ? 0 : fleet_fail(f, r);
+}
+
+int batch_commit(struct weir_fleet *f, struct batch *b, bool together)
+{
+	const size_t most = together ? AT_ONCE : 1;
+	size_t i = 0;
+	int r = 0;
+
+	while (i < b->count && r == 0) {
+		struct writing w = {.count = 0};
+
+		do {
+			if (!b->shares[i]->settled)
+				r = write_share(&w, b->shares[i]);
+			i++;
+		} while (r == 0 && i < b->count && w.count < most);
+		if (r == 0 && w.count > 0)
+			r = commit(f, &w);
+		end_writing(&w);
+	}
+	return r;
+}

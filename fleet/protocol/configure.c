@@ -1,0 +1,158 @@
+/*
+ * How a limit is configured: making it before anybody joins, changing it for all, removing it.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet/protocol/inspect.h"
+#include "fleet/protocol/share.h"
+#include "fleet/store/store.h"
+
+#define OWN_ROWS 3 /* of a limit, whoever its members are */
+
+int limit_check(const struct limit_record *l, char *why)
+{
+	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
+
+	if (l->capacity > WEIR_SHARE_UNITS_MAX)
+		return store_say(-EINVAL, why, "capacity is above 2^53.");
+	if ((unsigned)l->allotment > WEIR_ALLOT_NONE)
+		return store_say(-EINVAL, why, "allotment is none of them.");
+	if ((l->reserved == 0) != (l->members == 0))
+		return store_say(-EINVAL, why, "reserved and members belong together.");
+	if (aside > l->capacity)
+		return store_say(-EINVAL, why,
+				 "What is reserved for all members is above the capacity.");
+	return 0;
+}
+
+/* If it is of that version; 0: if it is not there. */
+static int write_limit(struct weir_store *store, const char *name, const struct limit_record *l,
+		       uint64_t version)
+{
+	char key[KEY_ROOM], text[RECORD_SIZE];
+	const struct weir_store_check check = {
+		key, version != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT, version};
+	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, text,
+					       limit_print(l, text)};
+
+	(void)snprintf(key, sizeof(key), "%s/cfg", name);
+	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
+}
+
+static struct limit_record record_of(const struct weir_fleet_limit *limit)
+{
+	return (struct limit_record){
+		.capacity = limit->capacity,
+		.allotment = limit->allotment,
+		.reserved = limit->reserved,
+		.members = limit->members_max,
+		.lease = (limit->lease != 0 ? limit->lease : LEASE_DEFAULT) / WEIR_MS,
+	};
+}
+
+static int configure(struct weir_store *store, const char *name,
+		     const struct weir_fleet_limit *limit, char *why)
+{
+	struct limit_record record;
+	int r;
+
+	if (limit->size != sizeof(*limit))
+		return store_say(-EINVAL, why, "The limit is of another version.");
+	if (!fleet_is_name(name))
+		return store_say(-EINVAL, why, "A name is of 1 to %d letters, digits and -_.:@.",
+				 WEIR_SHARE_NAME_MAX);
+	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
+		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
+	record = record_of(limit);
+	r = limit_check(&record, why);
+	if (r == 0)
+		r = write_limit(store, name, &record, limit->version);
+	if (r == -EAGAIN)
+		(void)store_say(r, why, "%s",
+				limit->version != 0 ? "It has changed since it was read."
+						    : "It is there already.");
+	else if (r != 0 && why[0] == '\0')
+		weir_store_error(store, why, WHY_SIZE);
+	return r;
+}
+
+int weir_fleet_configure(struct weir_store *store, const char *name,
+			 const struct weir_fleet_limit *limit, char *why, size_t why_size)
+{
+	char text[WHY_SIZE] = "";
+	int r = configure(store, name, limit, text);
+
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capacity)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < CHANGES_MAX && r == -EAGAIN; i++) {
+		struct weir_fleet_limit limit;
+
+		weir_fleet_limit_init(&limit);
+		r = weir_fleet_inspect(store, name, &limit, NULL, NULL);
+		limit.capacity = capacity;
+		if (r == 0)
+			r = weir_fleet_configure(store, name, &limit, NULL, 0);
+	}
+	return r;
+}
+
+static struct weir_store_check as_read(const char *key, uint64_t version)
+{
+	return (struct weir_store_check){
+		key, version != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT, version};
+}
+
+/*
+ * Also its ledger, what a region has carried for it, and its drained members. All must be as it was
+ * read, so that nothing is removed of a limit that a member has joined meanwhile.
+ */
+static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
+{
+	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up"};
+	char key[OWN_ROWS][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - OWN_ROWS][KEY_ROOM];
+	const struct weir_store_check checks[OWN_ROWS] = {
+		{key[0], WEIR_STORE_CHECK_VERSION, v->limit_version},
+		as_read(key[1], v->ledger_version),
+		as_read(key[2], v->up_version),
+	};
+	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
+	size_t count = 0;
+
+	for (; count < OWN_ROWS; count++) {
+		(void)snprintf(key[count], KEY_ROOM, "%s/%s", name, rows[count]);
+		writes[count] = (struct weir_store_write){key[count], WEIR_STORE_WRITE_ERASE, NULL,
+							  0};
+	}
+	for (; count < WEIR_STORE_ROWS_MAX && count - OWN_ROWS < v->drains.count; count++) {
+		member_key(name, "drain", v->drains.at[count - OWN_ROWS].id,
+			   drains[count - OWN_ROWS]);
+		writes[count] = (struct weir_store_write){drains[count - OWN_ROWS],
+							  WEIR_STORE_WRITE_ERASE, NULL, 0};
+	}
+	return weir_store_commit(store, 0, checks, OWN_ROWS, writes, count, NULL);
+}
+
+int weir_fleet_remove(struct weir_store *store, const char *name)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < CHANGES_MAX && r == -EAGAIN; i++) {
+		struct limit_view v = {.count = 0};
+
+		r = view_read(store, name, &v);
+		if (r == 0)
+			r = v.count > 0 ? -EBUSY : erase(store, name, &v);
+		view_free(&v);
+	}
+	return r;
+}

@@ -1,0 +1,456 @@
+/*
+ * A fleet's life: how it is opened, its threads, and its end.
+ *
+ * One thread asks the store, and may wait for it for long. So there is another, which does nothing
+ * but tell those whose lease has ended meanwhile.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fleet/cancel.h"
+#include "fleet/work/work.h"
+#include "fleet/store/store.h"
+
+/* A lease has to survive two refreshes that are late, and one that is lost. */
+#define REFRESHES_MIN 2
+
+void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+/* Seconds that are over, each with its part of what was asked for in them. */
+static void count_demand(struct weir_share *s, uint64_t seconds)
+{
+	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
+	const uint64_t some = all - s->demand_seen;
+	const uint64_t kept = seconds < DEMAND_SECONDS ? seconds : DEMAND_SECONDS;
+
+	s->demand_seen = all;
+	memmove(s->seconds + kept, s->seconds, (DEMAND_SECONDS - kept) * sizeof(s->seconds[0]));
+	for (uint64_t i = 0; i < kept; i++)
+		s->seconds[i] = some / seconds + (i < some % seconds);
+}
+
+static void count_all_demand(struct weir_fleet *f, weir_time now)
+{
+	uint64_t seconds;
+
+	if (now < f->next_second)
+		return;
+	seconds = (now - f->next_second) / WEIR_S + 1;
+	f->next_second += seconds * WEIR_S;
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		count_demand(s, seconds);
+}
+
+static void end_leases(struct weir_fleet *f, weir_time now)
+{
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->until != 0 && now >= s->until)
+			share_drop(s);
+	for (struct weir_work *p = f->parts; p != NULL; p = p->next)
+		f->hurried |= parts_lapse(p);
+}
+
+/* As configured, and often enough for the shortest lease. */
+static weir_dur pace_of(const struct weir_fleet *f)
+{
+	weir_dur pace = f->refresh;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->longest < f->lease && s->longest / 3 < pace)
+			pace = s->longest / 3;
+	for (const struct weir_work *p = f->parts; p != NULL; p = p->next)
+		if (p->longest < f->lease && p->longest / 3 < pace)
+			pace = p->longest / 3;
+	return pace;
+}
+
+/* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
+static weir_dur until_next(struct weir_fleet *f, bool failed)
+{
+	const weir_dur pace = pace_of(f), d = failed ? pace / 4 : pace;
+
+	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
+}
+
+static int refresh(struct weir_fleet *f)
+{
+	const weir_time began = fleet_now(f);
+	int r = fleet_refresh(f);
+
+	f->hurried = false;
+	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
+	end_leases(f, fleet_now(f));
+	return r;
+}
+
+static weir_time next_event(const struct weir_fleet *f)
+{
+	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->until != 0 && s->until < next)
+			next = s->until;
+	for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
+		const weir_time over = parts_next(p);
+
+		if (over < next)
+			next = over;
+	}
+	return next;
+}
+
+static weir_time step(struct weir_fleet *f)
+{
+	const weir_time now = fleet_now(f);
+
+	count_all_demand(f, now);
+	end_leases(f, now);
+	if (f->hurried || now >= f->next_refresh)
+		(void)refresh(f);
+	return next_event(f);
+}
+
+weir_time weir_fleet_step(struct weir_fleet *f)
+{
+	const int cancel = cancel_hold();
+	weir_time next;
+
+	pthread_mutex_lock(&f->lock);
+	next = step(f);
+	pthread_mutex_unlock(&f->lock);
+	cancel_release(cancel);
+	return next;
+}
+
+int weir_fleet_refresh(struct weir_fleet *f)
+{
+	const int cancel = cancel_hold();
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	count_all_demand(f, fleet_now(f));
+	end_leases(f, fleet_now(f));
+	r = refresh(f);
+	pthread_mutex_unlock(&f->lock);
+	cancel_release(cancel);
+	return r;
+}
+
+bool fleet_wait(struct weir_fleet *f, weir_time next, pthread_cond_t *signal, pthread_mutex_t *lock)
+{
+	const weir_time now = fleet_now(f);
+	struct timespec until;
+	weir_time end;
+
+	if (next <= now)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec;
+	end += next - now < WEIR_S ? next - now : WEIR_S;
+	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
+				  .tv_nsec = (long)(end % WEIR_S)};
+	return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+}
+
+static void *run(void *arg)
+{
+	struct weir_fleet *f = arg;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->ending) {
+		const weir_time next = step(f);
+
+		while (!f->ending && !f->hurried)
+			if (fleet_wait(f, next, &f->wake, &f->lock))
+				break;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* Those whose lease has ended; when the next one does. */
+static weir_time tell_ended(const struct weir_fleet *f)
+{
+	const weir_time now = fleet_now(f);
+	weir_time next = WEIR_FOREVER;
+
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
+		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
+
+		if (deadline != 0 && now >= deadline)
+			share_tell(s);
+		else if (deadline != 0 && deadline < next)
+			next = deadline;
+	}
+	return next;
+}
+
+static void *tell_in_time(void *arg)
+{
+	struct weir_fleet *f = arg;
+
+	pthread_mutex_lock(&f->telling);
+	while (!f->told_all) {
+		f->told_next = tell_ended(f);
+		(void)fleet_wait(f, f->told_next, &f->sooner, &f->telling);
+	}
+	pthread_mutex_unlock(&f->telling);
+	return NULL;
+}
+
+int fleet_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(thread, NULL, work, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static void end_teller(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->telling);
+	f->told_all = true;
+	pthread_cond_signal(&f->sooner);
+	pthread_mutex_unlock(&f->telling);
+	pthread_join(f->teller, NULL);
+}
+
+static int start_threads(struct weir_fleet *f)
+{
+	int r = fleet_thread(f, &f->teller, tell_in_time);
+
+	if (r != 0)
+		return r;
+	r = fleet_thread(f, &f->thread, run);
+	if (r != 0)
+		end_teller(f);
+	return r;
+}
+
+int fleet_open_store(const struct weir_fleet_config *config, struct weir_store **store,
+		     struct weir_store **own, char *why)
+{
+	struct weir_store_config how;
+	int r;
+
+	*store = config->store;
+	*own = NULL;
+	if (*store != NULL)
+		return 0;
+	if (config->store_config != NULL && config->store_config->size != sizeof(how))
+		return store_say(-EINVAL, why, "The store's configuration is of another version.");
+	weir_store_config_init(&how);
+	if (config->store_config != NULL)
+		how = *config->store_config;
+	if (config->address != NULL)
+		how.address = config->address;
+	how.lazy = 1;
+	r = weir_store_open(&how, own, why, WHY_SIZE);
+	*store = *own;
+	return r;
+}
+
+static int set_times(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+{
+	struct weir_store_caps caps;
+
+	weir_store_caps_take(f->store, &caps);
+	f->lease = config->lease != 0             ? config->lease
+		   : caps.ttl_min > LEASE_DEFAULT ? caps.ttl_min
+						  : LEASE_DEFAULT;
+	f->refresh = config->refresh != 0 ? config->refresh : f->lease / 3;
+	if (f->lease < caps.ttl_min)
+		return store_say(-EINVAL, why,
+				 "This store keeps no lease as short as that: %llu ms at least.",
+				 (unsigned long long)(caps.ttl_min / WEIR_MS));
+	f->learning = config->learning != 0 ? config->learning : LEARNING_DEFAULT;
+	if (f->learning < LEASE_MIN || f->learning > LEASE_MAX)
+		return store_say(-EINVAL, why, "learning is not from 20 ms to an hour.");
+	if (f->lease < LEASE_MIN || f->lease > LEASE_MAX)
+		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
+	if (f->refresh > f->lease / REFRESHES_MIN || f->refresh < WEIR_MS)
+		return store_say(-EINVAL, why, "refresh is not from 1 ms to half of the lease.");
+	return 0;
+}
+
+static int check_config(const struct weir_fleet_config *config, char *why)
+{
+	if (config->size != sizeof(*config))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	if (config->clock != NULL && config->manual == 0)
+		return store_say(-EINVAL, why, "With a clock of its own a fleet is manual.");
+	if (config->store != NULL && (config->address != NULL || config->store_config != NULL))
+		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+	if (config->label != NULL && !is_word(config->label, WEIR_FLEET_LABEL_MAX))
+		return store_say(-EINVAL, why, "label is not 1 to %d letters, digits and -_.:@.",
+				 WEIR_FLEET_LABEL_MAX);
+	return 0;
+}
+
+static void set_label(struct weir_fleet *f, const char *label)
+{
+	char host[256] = "";
+
+	if (label != NULL) {
+		(void)snprintf(f->label, sizeof(f->label), "%s", label);
+		return;
+	}
+	/* One that is cut may have no end. */
+	(void)!gethostname(host, sizeof(host) - 1);
+	label_of_process(host, (long)getpid(), f->label);
+}
+
+static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
+{
+	int r = fleet_open_store(config, &f->store, &f->own_store, why);
+
+	if (r == 0)
+		r = set_times(f, config, why);
+	if (r != 0)
+		return r;
+	f->clock = config->clock;
+	f->manual = config->manual != 0;
+	set_label(f, config->label);
+	f->random = config->seed;
+	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
+		return store_say(-EIO, why, "There are no random numbers: getrandom() failed.");
+	f->next_refresh = fleet_now(f);
+	f->next_second = f->next_refresh + WEIR_S;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->wake, NULL);
+	pthread_mutex_init(&f->telling, NULL);
+	pthread_cond_init(&f->sooner, NULL);
+	pthread_mutex_init(&f->showing, NULL);
+	pthread_mutex_init(&f->owning, NULL);
+	pthread_cond_init(&f->sooner_over, NULL);
+	return 0;
+}
+
+int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+{
+	struct weir_fleet *f;
+	int r = check_config(config, why);
+
+	if (r != 0)
+		return r;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	r = set_up(f, config, why);
+	if (r != 0) {
+		weir_store_close(f->own_store);
+		free(f);
+		return r;
+	}
+	*fleet = f;
+	return 0;
+}
+
+int fleet_start(struct weir_fleet *f, char *why)
+{
+	const int r = f->manual ? 0 : start_threads(f);
+
+	if (r != 0)
+		return store_say(r, why, "A thread could not be started.");
+	f->runs = !f->manual;
+	return 0;
+}
+
+void fleet_stop(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->ending = true;
+	pthread_cond_signal(&f->wake);
+	pthread_mutex_unlock(&f->lock);
+	if (f->runs) {
+		pthread_join(f->thread, NULL);
+		end_teller(f);
+	}
+	parts_unwatch(f);
+	f->runs = false;
+}
+
+static int open_fleet(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why)
+{
+	struct weir_fleet *f = NULL;
+	int r = fleet_prepare(config, &f, why);
+
+	if (f == NULL)
+		return r;
+	r = fleet_start(f, why);
+	if (r == 0)
+		*fleet = f;
+	else
+		weir_fleet_close(f);
+	return r;
+}
+
+int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why,
+		    size_t why_size)
+{
+	struct weir_fleet_config defaults;
+	const int cancel = cancel_hold();
+	char text[WHY_SIZE] = "";
+	int r;
+
+	*fleet = NULL;
+	weir_fleet_config_init(&defaults);
+	r = open_fleet(config != NULL ? config : &defaults, fleet, text);
+	cancel_release(cancel);
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+static void close_fleet(struct weir_fleet *f)
+{
+	fleet_stop(f);
+	for (struct weir_work *p = f->parts, *next; p != NULL; p = next) {
+		next = p->next;
+		parts_drop(p);
+		parts_free(p);
+	}
+	parts_forget_left(f);
+	if (f->session != 0)
+		(void)weir_store_end(f->store, f->session);
+	fleet_forget_left(f);
+	while (f->shares != NULL) {
+		struct weir_share *s = f->shares;
+
+		f->shares = s->next;
+		share_free(s);
+	}
+	weir_store_close(f->own_store);
+	pthread_cond_destroy(&f->sooner_over);
+	pthread_mutex_destroy(&f->owning);
+	pthread_mutex_destroy(&f->showing);
+	pthread_cond_destroy(&f->sooner);
+	pthread_mutex_destroy(&f->telling);
+	pthread_cond_destroy(&f->wake);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+void weir_fleet_close(struct weir_fleet *f)
+{
+	const int cancel = cancel_hold();
+
+	if (f != NULL)
+		close_fleet(f);
+	cancel_release(cancel);
+}

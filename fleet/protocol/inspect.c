@@ -1,0 +1,123 @@
+/*
+ * A limit from outside: what the store says of it.
+ */
+
+#include "fleet/protocol/inspect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet/protocol/share.h"
+
+void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size)
+{
+	memset(limit, 0, size);
+	limit->size = size;
+}
+
+struct weir_store *weir_fleet_store(struct weir_fleet *f)
+{
+	return f->store;
+}
+
+static bool take(void *arg, const struct weir_store_row *row)
+{
+	return view_take(arg, strchr(row->key, '/') + 1, row);
+}
+
+int view_read(struct weir_store *store, const char *name, struct limit_view *v)
+{
+	char prefix[WEIR_SHARE_NAME_MAX + 2];
+	const char *prefixes[] = {prefix};
+	int r;
+
+	if (!fleet_is_name(name))
+		return -EINVAL;
+	(void)snprintf(prefix, sizeof(prefix), "%s/", name);
+	view_clear(v);
+	r = weir_store_read(store, prefixes, 1, take, v, NULL);
+	if (r != 0)
+		return r;
+	if (v->strange)
+		return -EPROTO;
+	return v->has_limit ? 0 : -ENOENT;
+}
+
+void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
+{
+	const size_t size = limit->size;
+	struct weir_fleet_limit full = {
+		.size = size,
+		.capacity = v->limit.capacity + v->carried,
+		.effective = view_effective(v, v->ledger.throttle),
+		.allotment = v->limit.allotment,
+		.reserved = v->limit.reserved,
+		.members_max = v->limit.members,
+		.members = (uint32_t)v->count,
+		.lease = v->limit.lease * WEIR_MS,
+		.version = v->limit_version,
+	};
+
+	for (size_t i = 0; i < v->count; i++) {
+		full.granted += view_grant(v, &v->members[i]);
+		full.wanted += v->members[i].record.wants;
+	}
+	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
+}
+
+/* True: that was enough. */
+static bool show_members(const struct limit_view *v,
+			 bool (*visit)(void *arg, const struct weir_fleet_member *member),
+			 void *arg)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct seen_member *m = &v->members[i];
+		const struct weir_fleet_member member = {
+			.id = m->id,
+			.fence = m->made,
+			.wants = m->record.wants,
+			.grant = view_grant(v, m),
+			.weight = m->record.weight,
+			.priority = m->record.priority,
+			.drained = drains_have(&v->drains, m->id),
+			.label = m->record.label,
+			.reserved = view_reserved(v, m),
+		};
+
+		if (!visit(arg, &member))
+			return true;
+	}
+	return false;
+}
+
+static void show_absent(const struct limit_view *v,
+			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+{
+	for (size_t i = 0; i < v->drains.count; i++) {
+		const struct weir_fleet_member member = {
+			.id = v->drains.at[i].id,
+			.drained = 1,
+			.label = "",
+		};
+
+		if (view_member(v, member.id) == NULL && !visit(arg, &member))
+			return;
+	}
+}
+
+int weir_fleet_inspect(struct weir_store *store, const char *name, struct weir_fleet_limit *limit,
+		       bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+{
+	struct limit_view v = {.count = 0};
+	int r = view_read(store, name, &v);
+
+	if (r == 0) {
+		view_sort(&v);
+		view_fill(&v, limit);
+		if (visit != NULL && !show_members(&v, visit, arg))
+			show_absent(&v, visit, arg);
+	}
+	view_free(&v);
+	return r;
+}

@@ -1,0 +1,120 @@
+/*
+ * Leaving a limit. A line of the ledger no longer counts once the row of its holder is gone.
+ *
+ * The store may be away when the row is to be erased, and the session goes on for whatever else the
+ * process has joined. So a share that has left is kept until its row is gone: each refresh tries
+ * again, before it reads. If the session ends first, the row has gone with it.
+ */
+
+#include <errno.h>
+
+#include "fleet/cancel.h"
+#include "fleet/protocol/refresh.h"
+
+/* Its row is there, or may yet be made. */
+static bool may_be_there(const struct weir_share *s)
+{
+	return s->fleet->session != 0 && (s->fence != 0 || s->entered);
+}
+
+/* If making the row was not answered, it may yet be made: so it is erased again for a lease. */
+static bool is_gone(const struct weir_share *s)
+{
+	return s->erased && (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
+}
+
+static void drop_gone(struct weir_fleet *f)
+{
+	struct weir_share **at = &f->left;
+
+	while (*at != NULL) {
+		struct weir_share *s = *at;
+
+		if (!is_gone(s)) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		share_free(s);
+	}
+}
+
+/* As many as one commit takes, from *from on; *from is moved behind them. */
+static int erase_rows(struct weir_fleet *f, struct weir_share **from)
+{
+	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
+	struct weir_share *const first = *from;
+	size_t count = 0;
+	int r;
+
+	for (; *from != NULL && count < WEIR_STORE_ROWS_MAX; *from = (*from)->next)
+		writes[count++] = (struct weir_store_write){(*from)->own_key,
+							    WEIR_STORE_WRITE_ERASE, NULL, 0};
+	r = weir_store_commit(f->store, 0, NULL, 0, writes, count, NULL);
+	if (r != 0)
+		return fleet_fail(f, r);
+	for (struct weir_share *s = first; s != *from; s = s->next)
+		s->erased = true;
+	return 0;
+}
+
+int fleet_take_leave(struct weir_fleet *f)
+{
+	struct weir_share *next = f->left;
+	int r = 0;
+
+	while (next != NULL && r == 0)
+		r = erase_rows(f, &next);
+	drop_gone(f);
+	return r;
+}
+
+void fleet_forget_left(struct weir_fleet *f)
+{
+	while (f->left != NULL) {
+		struct weir_share *s = f->left;
+
+		f->left = s->next;
+		share_free(s);
+	}
+}
+
+/* No more callbacks for it. */
+static void unlink_share(struct weir_share *s)
+{
+	struct weir_fleet *f = s->fleet;
+	struct weir_share **at;
+
+	for (at = &f->shares; *at != s; at = &(*at)->next)
+		;
+	pthread_mutex_lock(&f->telling);
+	*at = s->next;
+	pthread_mutex_unlock(&f->telling);
+	f->count--;
+}
+
+void weir_share_leave(struct weir_share *s)
+{
+	struct weir_fleet *f;
+	int cancel;
+
+	if (s == NULL)
+		return;
+	f = s->fleet;
+	cancel = cancel_hold();
+	pthread_mutex_lock(&f->lock);
+	unlink_share(s);
+	if (may_be_there(s)) {
+		s->left = fleet_now(f);
+		s->next = f->left;
+		f->left = s;
+		if (fleet_take_leave(f) != 0) {
+			f->hurried = true;
+			pthread_cond_signal(&f->wake);
+		}
+	} else {
+		share_free(s);
+	}
+	pthread_mutex_unlock(&f->lock);
+	cancel_release(cancel);
+}

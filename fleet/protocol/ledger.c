@@ -1,0 +1,254 @@
+/*
+ * Printing and reading the records. A line of numbers each, and a label, behind a word and a
+ * version: whoever meets another version does not guess.
+ */
+
+#include "fleet/protocol/ledger.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_SIZE 72                         /* of a ledger, at most */
+#define LEFT_MAX  (UINT64_C(7200) * 1000000) /* no lease is longer */
+
+static const char word_characters[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@";
+
+bool is_word(const char *text, size_t most)
+{
+	const size_t length = text != NULL ? strnlen(text, most + 1) : 0;
+
+	return length > 0 && length <= most && strspn(text, word_characters) == length;
+}
+
+/* Of processes on one machine the end says which: so it stays. */
+void label_of_process(const char *host, long pid, char label[LABEL_ROOM])
+{
+	char end[24];
+	const int length = snprintf(end, sizeof(end), ":%ld", pid);
+
+	(void)snprintf(label, LABEL_ROOM, "%.*s%s", WEIR_FLEET_LABEL_MAX - length, host, end);
+	for (char *at = label; *at != '\0'; at++)
+		if (strchr(word_characters, *at) == NULL)
+			*at = '-';
+}
+
+void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_ROOM])
+{
+	(void)snprintf(key, KEY_ROOM, "%s/%s/%016" PRIx64, limit, kind, id);
+}
+
+/* What is left of a text. */
+struct reader {
+	const char *at, *end;
+	bool good;
+};
+
+static struct reader reader_of(const char *text, size_t size, const char *head)
+{
+	const size_t length = strlen(head);
+	struct reader r = {text, text + size, size > length && memcmp(text, head, length) == 0};
+
+	if (r.good)
+		r.at += length;
+	return r;
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+}
+
+/* A number up to most, and the one character after it. */
+static uint64_t number(struct reader *r, unsigned base, uint64_t most, char after)
+{
+	const char *begin = r->at;
+	uint64_t value = 0;
+
+	for (; r->good && r->at < r->end && digit(*r->at) < (int)base; r->at++) {
+		const unsigned next = (unsigned)digit(*r->at);
+
+		if (value > (most - next) / base)
+			r->good = false;
+		value = value * base + next;
+	}
+	if (r->at == begin || r->at == r->end || *r->at != after)
+		r->good = false;
+	else
+		r->at++;
+	return r->good ? value : 0;
+}
+
+/* A label, and the one character after it. */
+static void label(struct reader *r, char text[LABEL_ROOM], char after)
+{
+	const char *end = r->good ? memchr(r->at, after, (size_t)(r->end - r->at)) : NULL;
+	const size_t length = end != NULL ? (size_t)(end - r->at) : LABEL_ROOM;
+
+	r->good = length < LABEL_ROOM;
+	if (!r->good)
+		return;
+	memcpy(text, r->at, length);
+	text[length] = '\0';
+	r->good = is_word(text, WEIR_FLEET_LABEL_MAX) && strlen(text) == length;
+	r->at = end + 1;
+}
+
+static bool is_over(const struct reader *r)
+{
+	return r->good && r->at == r->end;
+}
+
+size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-limit 1 %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+				record->capacity, (unsigned)record->allotment, record->reserved,
+				record->members, record->lease);
+}
+
+bool limit_parse(const char *text, size_t size, struct limit_record *l)
+{
+	struct reader r = reader_of(text, size, "weir-limit 1 ");
+
+	l->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->allotment = (enum weir_allotment)number(&r, 10, WEIR_ALLOT_NONE, ' ');
+	l->reserved = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	l->lease = number(&r, 10, UINT32_MAX, '\n');
+	return is_over(&r);
+}
+
+size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(
+		text, RECORD_SIZE, "weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s\n",
+		record->wants, record->weight, (uint32_t)record->priority, record->label);
+}
+
+bool member_parse(const char *text, size_t size, struct member_record *m)
+{
+	struct reader r = reader_of(text, size, "weir-member 1 ");
+
+	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
+	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	label(&r, m->label, '\n');
+	return is_over(&r) && m->weight > 0;
+}
+
+size_t up_print(const struct up_record *record, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(
+		text, RECORD_SIZE,
+		"weir-up 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 "\n",
+		record->carried, record->tick, record->left, record->id, record->session);
+}
+
+bool up_parse(const char *text, size_t size, struct up_record *u)
+{
+	struct reader r = reader_of(text, size, "weir-up 1 ");
+
+	u->carried = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	u->tick = number(&r, 10, UINT64_MAX, ' ');
+	u->left = number(&r, 10, LEFT_MAX, ' ');
+	u->id = number(&r, 16, UINT64_MAX, ' ');
+	u->session = number(&r, 10, UINT64_MAX, '\n');
+	return is_over(&r);
+}
+
+size_t worker_print(const char *who, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", who);
+}
+
+bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
+{
+	struct reader r = reader_of(text, size, "weir-worker 1 ");
+
+	label(&r, who, '\n');
+	return is_over(&r);
+}
+
+size_t parts_print(const struct parts_record *p, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				p->count, p->capacity, p->factor, p->lease);
+}
+
+bool parts_parse(const char *text, size_t size, struct parts_record *p)
+{
+	struct reader r = reader_of(text, size, "weir-parts 1 ");
+
+	p->count = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	p->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	p->factor = number(&r, 10, UINT64_MAX, ' ');
+	p->lease = number(&r, 10, UINT32_MAX, '\n');
+	return is_over(&r);
+}
+
+char *ledger_print(const struct ledger *l, size_t *size)
+{
+	const size_t room = (l->count + 1) * LINE_SIZE;
+	char *text = malloc(room);
+
+	if (text == NULL)
+		return NULL;
+	*size = (size_t)snprintf(text, room, "weir-ledger 1 %" PRIu32 "\n", l->throttle);
+	for (size_t i = 0; i < l->count; i++)
+		*size += (size_t)snprintf(text + *size, room - *size,
+					  "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", l->lines[i].id,
+					  l->lines[i].fence, l->lines[i].grant);
+	return text;
+}
+
+int ledger_parse(const char *text, size_t size, struct ledger *l)
+{
+	struct reader r = reader_of(text, size, "weir-ledger 1 ");
+
+	ledger_clear(l);
+	l->throttle = (uint32_t)number(&r, 10, THROTTLE_NONE, '\n');
+	while (r.good && r.at < r.end) {
+		struct ledger_line line;
+
+		line.id = number(&r, 16, UINT64_MAX, ' ');
+		line.fence = number(&r, 10, UINT64_MAX, ' ');
+		line.grant = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+		if (r.good && !ledger_add(l, &line))
+			return -ENOMEM;
+	}
+	return is_over(&r) ? 0 : -EPROTO;
+}
+
+bool ledger_add(struct ledger *l, const struct ledger_line *line)
+{
+	if (l->count == l->room) {
+		const size_t room = l->room > 0 ? 2 * l->room : 16;
+		struct ledger_line *lines = realloc(l->lines, room * sizeof(*lines));
+
+		if (lines == NULL)
+			return false;
+		l->lines = lines;
+		l->room = room;
+	}
+	l->lines[l->count++] = *line;
+	return true;
+}
+
+void ledger_clear(struct ledger *l)
+{
+	l->count = 0;
+	l->throttle = THROTTLE_NONE;
+}
+
+void ledger_free(struct ledger *l)
+{
+	free(l->lines);
+	*l = (struct ledger){.throttle = THROTTLE_NONE};
+}

@@ -1,0 +1,147 @@
+/*
+ * All that there is in a store, by its names.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/protocol/inspect.h"
+#include "fleet/protocol/share.h"
+
+#define CHECKPOINTS ".checkpoints"
+
+struct found {
+	char name[WEIR_SHARE_NAME_MAX + 1];
+	struct limit_view view;
+	uint32_t workers, owned, checkpoints;
+};
+
+struct list {
+	struct found *at; /* in the order of their names */
+	size_t count, room;
+	bool full;
+};
+
+/* Where it is, or is to be. */
+static size_t place_of(const struct list *l, const char *name)
+{
+	size_t begin = 0, end = l->count;
+
+	while (begin < end) {
+		const size_t middle = begin + (end - begin) / 2;
+
+		if (strcmp(l->at[middle].name, name) < 0)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin;
+}
+
+/* NULL: no memory. */
+static struct found *found_of(struct list *l, const char *name)
+{
+	const size_t place = place_of(l, name);
+
+	if (place < l->count && strcmp(l->at[place].name, name) == 0)
+		return &l->at[place];
+	if (l->count == l->room) {
+		const size_t room = l->room > 0 ? 2 * l->room : 16;
+		struct found *at = realloc(l->at, room * sizeof(*at));
+
+		if (at == NULL)
+			return NULL;
+		l->at = at;
+		l->room = room;
+	}
+	memmove(&l->at[place + 1], &l->at[place], (l->count - place) * sizeof(l->at[0]));
+	l->count++;
+	l->at[place] = (struct found){.workers = 0};
+	memcpy(l->at[place].name, name, strlen(name) + 1);
+	view_clear(&l->at[place].view);
+	return &l->at[place];
+}
+
+/* Those of parts are in a folder of their own. */
+static bool is_checkpoint(char *name, const char *rest)
+{
+	const size_t length = strlen(name), end = strlen(CHECKPOINTS);
+
+	if (length <= end || strcmp(name + length - end, CHECKPOINTS) != 0 || rest[0] == '\0' ||
+	    strspn(rest, "0123456789") != strlen(rest))
+		return false;
+	name[length - end] = '\0';
+	return true;
+}
+
+static bool take(void *arg, const struct weir_store_row *row)
+{
+	const char *rest = strchr(row->key, '/') + 1;
+	char name[WEIR_STORE_KEY_MAX + 1];
+	struct list *l = arg;
+	struct found *found;
+	bool checkpoint;
+
+	memcpy(name, row->key, (size_t)(rest - row->key) - 1);
+	name[rest - row->key - 1] = '\0';
+	checkpoint = is_checkpoint(name, rest);
+	if (!fleet_is_name(name))
+		return true; /* somebody else's */
+	found = found_of(l, name);
+	if (found == NULL) {
+		l->full = true;
+		return false;
+	}
+	found->checkpoints += checkpoint;
+	found->workers += strncmp(rest, "worker/", 7) == 0;
+	found->owned += strncmp(rest, "part/", 5) == 0;
+	l->full = !checkpoint && !view_take(&found->view, rest, row);
+	return !l->full;
+}
+
+static struct weir_fleet_entry entry_of(struct found *found, struct weir_fleet_limit *limit)
+{
+	struct limit_view *v = &found->view;
+	const bool good = v->has_limit && !v->strange;
+
+	weir_fleet_limit_init(limit);
+	if (good) {
+		view_sort(v);
+		view_fill(v, limit);
+	}
+	return (struct weir_fleet_entry){
+		.name = found->name,
+		.limit = good ? limit : NULL,
+		.strange = v->strange,
+		.workers = found->workers,
+		.owned = found->owned,
+		.checkpoints = found->checkpoints,
+	};
+}
+
+static bool is_something(const struct weir_fleet_entry *e)
+{
+	return e->limit != NULL || e->strange || e->workers + e->owned + e->checkpoints > 0;
+}
+
+int weir_fleet_list(struct weir_store *store,
+		    bool (*visit)(void *arg, const struct weir_fleet_entry *entry), void *arg)
+{
+	static const char *const all[] = {""};
+	struct list l = {.count = 0};
+	int r = weir_store_read(store, all, 1, take, &l, NULL);
+	bool more = true;
+
+	if (r == 0 && l.full)
+		r = -ENOMEM;
+	for (size_t i = 0; i < l.count; i++) {
+		struct weir_fleet_limit limit;
+		const struct weir_fleet_entry entry = entry_of(&l.at[i], &limit);
+
+		more = more && r == 0 && (!is_something(&entry) || visit(arg, &entry));
+		view_free(&l.at[i].view);
+	}
+	free(l.at);
+	return r;
+}

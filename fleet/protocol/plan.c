@@ -1,0 +1,376 @@
+/*
+ * The rule of the ledger.
+ *
+ * A member sees who is there, what each wants, and who holds how much. What it is due, all
+ * compute alike. It takes that, but never more than nobody holds; so whatever the others do at the
+ * same time, of which one at most can commit, all together never have more than there is. A line
+ * counts as long as its member's row is the one that it was written with: when that goes with
+ * its session, what it held is free, by the store's clock and nobody else's.
+ */
+
+#include "fleet/protocol/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tenth of the capacity is left to those who are throttled; the rest comes back in steps. */
+#define THROTTLE_LEAST (THROTTLE_NONE / 10)
+#define THROTTLE_STEP  (THROTTLE_NONE / 20)
+
+void view_clear(struct limit_view *v)
+{
+	v->has_limit = false;
+	v->count = 0;
+	v->ledger_version = 0;
+	v->up_version = 0;
+	v->carried = 0;
+	v->strange = false;
+	ledger_clear(&v->ledger);
+	drains_clear(&v->drains);
+}
+
+void view_free(struct limit_view *v)
+{
+	free(v->members);
+	ledger_free(&v->ledger);
+	drains_free(&v->drains);
+}
+
+static bool add_member(struct limit_view *v, const struct seen_member *member)
+{
+	if (v->count == v->room) {
+		const size_t room = v->room > 0 ? 2 * v->room : 16;
+		struct seen_member *members = realloc(v->members, room * sizeof(*members));
+
+		if (members == NULL)
+			return false;
+		v->members = members;
+		v->room = room;
+	}
+	v->members[v->count++] = *member;
+	return true;
+}
+
+/* Of a member, as keys have it. */
+static bool is_id(const char *name, uint64_t *id)
+{
+	char *end;
+
+	errno = 0;
+	*id = strtoull(name, &end, 16);
+	return errno == 0 && *end == '\0' && end != name;
+}
+
+static bool take_member(struct limit_view *v, const char *name, const struct weir_store_row *row)
+{
+	struct seen_member member = {.made = row->made, .version = row->version};
+
+	if (!is_id(name, &member.id) || !member_parse(row->value, row->size, &member.record)) {
+		v->strange = true;
+		return true;
+	}
+	return add_member(v, &member);
+}
+
+static bool take_drain(struct limit_view *v, const char *name, const struct weir_store_row *row)
+{
+	struct drain drain = {.version = row->version};
+
+	if (is_id(name, &drain.id))
+		return drains_add(&v->drains, &drain);
+	v->strange = true;
+	return true;
+}
+
+bool view_take(struct limit_view *v, const char *rest, const struct weir_store_row *row)
+{
+	int r;
+
+	if (strncmp(rest, "m/", 2) == 0)
+		return take_member(v, rest + 2, row);
+	if (strncmp(rest, "drain/", 6) == 0)
+		return take_drain(v, rest + 6, row);
+	if (strcmp(rest, "led") == 0) {
+		v->ledger_version = row->version;
+		r = ledger_parse(row->value, row->size, &v->ledger);
+		v->strange |= r == -EPROTO;
+		return r != -ENOMEM;
+	}
+	if (strcmp(rest, "cfg") == 0) {
+		v->limit_version = row->version;
+		v->has_limit = limit_parse(row->value, row->size, &v->limit);
+		v->strange |= !v->has_limit;
+	}
+	if (strcmp(rest, "up") == 0) {
+		v->up_version = row->version;
+		v->strange |= !up_parse(row->value, row->size, &v->up);
+		v->carried = v->up.carried;
+	}
+	return true;
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct seen_member *a = left, *b = right;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_age(const void *left, const void *right)
+{
+	const struct seen_member *a = left, *b = right;
+
+	if (a->made != b->made)
+		return a->made < b->made ? -1 : 1;
+	return by_id(left, right);
+}
+
+bool view_is_crowded(const struct limit_view *v)
+{
+	return v->has_limit && v->limit.reserved > 0 && v->count > v->limit.members;
+}
+
+/*
+ * A member that comes later never takes the place of one that was there before, and a member that
+ * moves up has the place of one whose row is gone.
+ */
+void view_sort(struct limit_view *v)
+{
+	const size_t seats = view_is_crowded(v) ? v->limit.members : v->count;
+
+	if (v->count == 0)
+		return;
+	if (seats < v->count)
+		qsort(v->members, v->count, sizeof(v->members[0]), by_age);
+	for (size_t i = 0; i < v->count; i++)
+		v->members[i].seated = i < seats;
+	qsort(v->members, v->count, sizeof(v->members[0]), by_id);
+}
+
+uint64_t view_reserved(const struct limit_view *v, const struct seen_member *member)
+{
+	return member->seated ? v->limit.reserved : 0;
+}
+
+uint64_t view_grant(const struct limit_view *v, const struct seen_member *member)
+{
+	for (size_t i = 0; i < v->ledger.count; i++)
+		if (v->ledger.lines[i].id == member->id && v->ledger.lines[i].fence == member->made)
+			return v->ledger.lines[i].grant;
+	return 0;
+}
+
+uint64_t view_effective(const struct limit_view *v, uint32_t throttle)
+{
+	__extension__ const unsigned __int128 full = v->limit.capacity + v->carried;
+
+	return (uint64_t)(full * throttle / THROTTLE_NONE);
+}
+
+/* Whether its holder is still there: his row is the one that the line was written with. */
+static bool counts(const struct limit_view *v, const struct ledger_line *line)
+{
+	const struct seen_member key = {.id = line->id};
+	const struct seen_member *member = v->count > 0 ? bsearch(&key, v->members, v->count,
+								  sizeof(key), by_id)
+							: NULL;
+
+	return member != NULL && member->made == line->fence;
+}
+
+uint64_t view_granted(const struct limit_view *v)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < v->ledger.count; i++)
+		if (counts(v, &v->ledger.lines[i]))
+			sum += v->ledger.lines[i].grant;
+	return sum;
+}
+
+const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (v->members[i].id == id)
+			return &v->members[i];
+	return NULL;
+}
+
+/* What a member wants of what is shared. */
+static uint64_t beyond(const struct limit_view *v, const struct seen_member *m, uint64_t wants)
+{
+	const uint64_t reserved = view_reserved(v, m);
+
+	return wants > reserved ? wants - reserved : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t greatest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What this one is due, with what it wants now. */
+static int due(const struct limit_view *v, const struct planner *p, uint64_t shared,
+	       uint64_t *target)
+{
+	struct claim *claims = calloc(v->count, sizeof(*claims));
+
+	if (claims == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct seen_member *m = &v->members[i];
+		const struct member_record *record = m->id == p->id ? &p->record : &m->record;
+
+		claims[i] = (struct claim){
+			.id = m->id,
+			.wants = drains_have(&v->drains, m->id) ? 0 : beyond(v, m, record->wants),
+			.weight = record->weight,
+			.priority = record->priority,
+		};
+	}
+	allot(v->limit.allotment, shared, claims, v->count);
+	*target = 0;
+	for (size_t i = 0; i < v->count; i++)
+		if (claims[i].id == p->id)
+			*target = claims[i].target;
+	free(claims);
+	return 0;
+}
+
+/*
+ * Less, once a refresh, for whoever was throttled, unless another has seen to it meanwhile; and
+ * more, once a refresh too, when nobody was.
+ */
+static uint32_t throttle_after(const struct limit_view *v, const struct planner *p)
+{
+	const uint32_t now = v->ledger.throttle;
+	const uint32_t less = now / 10 * 7;
+
+	if (p->throttle_seen == 0)
+		return now;
+	if (p->throttled)
+		return now < p->throttle_seen ? now : less > THROTTLE_LEAST ? less : THROTTLE_LEAST;
+	if (now != p->throttle_seen || now == THROTTLE_NONE)
+		return now;
+	return now + THROTTLE_STEP < THROTTLE_NONE ? now + THROTTLE_STEP : THROTTLE_NONE;
+}
+
+static void set_capacity(const struct limit_view *v, struct plan *plan)
+{
+	const struct limit_record *l = &v->limit;
+	__extension__ const unsigned __int128 aside = (unsigned __int128)l->reserved * l->members;
+
+	plan->effective = view_effective(v, plan->ledger.throttle);
+	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;
+}
+
+/* The lines of all others that count; and what this one's says, and theirs together. */
+static int copy_lines(const struct limit_view *v, const struct planner *p, struct plan *plan,
+		      uint64_t *mine, uint64_t *others)
+{
+	*mine = *others = 0;
+	for (size_t i = 0; i < v->ledger.count; i++) {
+		const struct ledger_line *line = &v->ledger.lines[i];
+
+		if (!counts(v, line))
+			continue;
+		if (line->id == p->id) {
+			*mine = line->grant;
+			continue;
+		}
+		*others += line->grant;
+		if (!ledger_add(&plan->ledger, line))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool differ(const struct member_record *a, const struct member_record *b)
+{
+	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
+	       strcmp(a->label, b->label) != 0;
+}
+
+/*
+ * Where nothing can be written, a member keeps its line. But where the lines add up to more than
+ * there is to share, as the capacity was cut, it uses what it is due by the wants that are written
+ * down, as all members see those; and a drained member uses nothing.
+ */
+static int keep(const struct limit_view *v, const struct planner *p,
+		const struct member_record *record, uint64_t others, struct plan *plan)
+{
+	const enum weir_allotment how = v->limit.allotment;
+	const uint64_t sum = how == WEIR_ALLOT_STATIC ? plan->mine : plan->mine + others;
+	struct planner written = *p;
+	uint64_t target;
+	int r;
+
+	plan->keep = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
+	if (plan->drained || how == WEIR_ALLOT_NONE || sum <= plan->shared)
+		return 0;
+	written.record = *record;
+	r = due(v, &written, plan->shared, &target);
+	if (r == 0)
+		plan->keep = least(greatest(target, p->floor), plan->mine);
+	return r;
+}
+
+/* Until the ledger moves on, a commit of which nothing was heard may still come. */
+static bool must_move(const struct limit_view *v, const struct planner *p)
+{
+	return p->unsettled && v->ledger_version == p->unsettled_version;
+}
+
+int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
+{
+	const struct seen_member *own = view_member(v, p->id);
+	uint64_t mine, others, target;
+	struct member_record record; /* as it is written down */
+	uint64_t wants;
+	struct ledger_line line;
+	int r;
+
+	ledger_clear(&plan->ledger);
+	*plan = (struct plan){.ledger = plan->ledger, .members = (uint32_t)v->count};
+	plan->join = own == NULL || !v->has_limit;
+	plan->fence = own != NULL ? own->made : 0;
+	plan->version = own != NULL ? own->version : 0;
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
+	if (plan->join)
+		return 0;
+	record = own->record;
+	plan->tell = differ(&record, &p->record);
+	view_sort(v);
+	own = view_member(v, p->id);
+	/* A store that has forgotten has also forgotten which member came first. */
+	plan->surplus = !own->seated || (p->learning && p->surplus);
+	plan->crowded = view_is_crowded(v);
+	wants = beyond(v, own, p->record.wants);
+	r = copy_lines(v, p, plan, &mine, &others);
+	if (r != 0)
+		return r;
+	plan->ledger.throttle = throttle_after(v, p);
+	set_capacity(v, plan);
+	r = due(v, p, plan->shared, &target);
+	if (r != 0)
+		return r;
+	/* What newcomers want is for later. */
+	if (p->learning && !plan->drained)
+		target = least(wants, p->held);
+	plan->mine = mine;
+	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
+	plan->grant = greatest(plan->due, least(p->floor, mine));
+	r = keep(v, p, &record, others, plan);
+	if (r != 0)
+		return r;
+	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
+		      must_move(v, p);
+	line = (struct ledger_line){p->id, plan->fence, plan->grant};
+	return ledger_add(&plan->ledger, &line) ? 0 : -ENOMEM;
+}

@@ -1,0 +1,432 @@
+/*
+ * A refresh: keep the session, read all limits, plan, commit.
+ *
+ * All limits of the process, up to 128, are asked for at once, by what keeps the session too;
+ * written are 42 at once (commit.c). What is to shrink, shrinks before the commit; what is to grow,
+ * grows when it has been acknowledged. Where another was quicker, all is read again. Where a commit
+ * was not answered, the lesser of both is used until the ledger has moved on: what it says then is
+ * true. Where the store refuses a commit, nothing was given up: the line is used as it was.
+ *
+ * A lease is longer for a share only once the ledger was read after the question that kept it was
+ * sent: who keeps his session, and cannot read, would never hear that the capacity was cut.
+ */
+
+#include "fleet/protocol/refresh.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "fleet/work/work.h"
+
+#define ATTEMPTS 8
+
+static bool take(void *arg, const struct weir_store_row *row)
+{
+	struct batch *b = arg;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct weir_share *s = b->shares[i];
+		const size_t length = strlen(s->name);
+
+		if (strncmp(row->key, s->name, length) == 0 && row->key[length] == '/' &&
+		    !view_take(&s->view, row->key + length + 1, row))
+			b->full = true;
+	}
+	return !b->full;
+}
+
+static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_view *view)
+{
+	char prefix[READ_MAX][WEIR_SHARE_NAME_MAX + 2];
+	const char *prefixes[READ_MAX];
+	int r;
+
+	for (size_t i = 0; i < b->count; i++) {
+		(void)snprintf(prefix[i], sizeof(prefix[i]), "%s/", b->shares[i]->name);
+		prefixes[i] = prefix[i];
+		view_clear(&b->shares[i]->view);
+	}
+	b->asked = fleet_now(f);
+	r = session_read(f, prefixes, b->count, take, b, view);
+	if (r != 0)
+		return fleet_fail(f, r);
+	return b->full ? -ENOMEM : 0;
+}
+
+/*
+ * What was held by a lease of a session that is gone goes on only where the store has forgotten,
+ * and so has given it to nobody yet.
+ */
+static void settle_claims(struct weir_share *s, const struct weir_store_view *view)
+{
+	const weir_dur lease = s->limit.lease * WEIR_MS;
+
+	s->learning = view->proven < (lease > s->fleet->learning ? lease : s->fleet->learning);
+	if (s->fence == 0 && s->held > 0 && !s->learning)
+		share_drop(s);
+}
+
+/*
+ * No lease is longer than the limit's. Where the store can forget, it forgets the lengths of leases
+ * as well. So there, no lease is longer either than the time for which all members learn that find
+ * it so, whatever their own leases are.
+ */
+static void bound_lease(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
+{
+	const weir_dur lease = s->limit.lease * WEIR_MS;
+	weir_dur longest = lease != 0 ? lease : s->fleet->lease;
+
+	if (view->proven != WEIR_FOREVER && longest > s->fleet->learning)
+		longest = s->fleet->learning;
+	s->longest = longest > LEASE_MIN ? longest : LEASE_MIN;
+	s->latest = asked + fleet_usable(s->longest);
+}
+
+static void note_view(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
+{
+	if (s->view.has_limit)
+		s->limit = s->view.limit;
+	bound_lease(s, asked, view);
+	settle_claims(s, view);
+}
+
+/* The first of each refresh is remembered. */
+static void note_look(struct weir_share *s, weir_time asked, uint64_t version)
+{
+	memmove(s->looks + 1, s->looks, sizeof(s->looks) - sizeof(s->looks[0]));
+	s->looks[0] = (struct look){asked, version};
+}
+
+/*
+ * Until when what is carried is sure. The tick came after what was seen before it, and it is sure
+ * for so long from a moment on that was not before the tick: no clock but our own is asked.
+ */
+static weir_time sure_until(const struct weir_share *s)
+{
+	const struct up_record *up = &s->view.up;
+	const weir_dur left = up->left * WEIR_US;
+
+	for (unsigned i = 0; i < LOOKS && s->looks[i].asked != 0; i++)
+		if (s->looks[i].version < up->tick) {
+			const weir_time end = s->looks[i].asked + left - left / 100;
+
+			return end > s->above ? end : s->above;
+		}
+	return s->above;
+}
+
+/* What is carried counts as long as it is sure; where the store has forgotten it, as before. */
+static weir_time weigh_above(struct weir_share *s)
+{
+	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->above;
+
+	if (s->view.up_version == 0 && s->learning)
+		s->view.carried = s->carried;
+	if (end <= fleet_now(s->fleet))
+		s->view.carried = 0;
+	return end;
+}
+
+static struct planner planner_of(const struct weir_share *s)
+{
+	return (struct planner){
+		.id = s->id,
+		.record = share_record(s, share_wants(s)),
+		.held = share_is_leased(s) ? s->held : 0,
+		.floor = s->floor,
+		.learning = s->learning,
+		.unsettled = s->unsettled,
+		.unsettled_version = s->unsettled_version,
+		.surplus = s->surplus,
+		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
+		.throttle_seen = s->throttle_seen,
+		.last_id = s->last_id,
+	};
+}
+
+/* What is held is held on, by the lease as it is now. */
+static void extend(struct weir_share *s)
+{
+	if (s->fence == 0 || !share_is_leased(s))
+		return;
+	share_lease(s);
+}
+
+static void note_drain(struct weir_share *s)
+{
+	s->drained = s->plan.drained;
+	s->last_id = s->id;
+	(void)snprintf(s->last_key, sizeof(s->last_key), "%s", s->drain_key);
+}
+
+/* Whoever wrote for it before may do so yet, until the ledger has moved on. */
+static void take_over(struct weir_share *s)
+{
+	if (!s->adopted)
+		return;
+	s->adopted = false;
+	s->unsettled = true;
+	s->unsettled_version = s->view.ledger_version;
+}
+
+/*
+ * Use that much of its line from now on. The line is its own without a commit, unless a commit may
+ * yet arrive that makes it less. Units that are held, but not in the ledger because the store has
+ * forgotten them, are held no longer than before: once the others have learned, none of them knows
+ * of these units.
+ */
+static void use_line(struct weir_share *s, uint64_t units)
+{
+	const struct plan *p = &s->plan;
+
+	if (s->held > p->mine && s->held > units)
+		s->held = units;
+	if (s->held > p->mine)
+		share_publish(s);
+	else if (s->held < units && p->mine > 0 && !s->unsettled)
+		share_hold(s, units < p->mine ? units : p->mine);
+	else if (s->held > units)
+		share_hold(s, units);
+	else
+		extend(s);
+}
+
+/* Less is used at once, more only once it is committed. */
+static void use_plan(struct weir_share *s)
+{
+	const struct plan *p = &s->plan;
+
+	if (p->grant <= p->mine && (!p->write || p->drained))
+		share_hold(s, p->grant);
+	else
+		use_line(s, p->grant);
+}
+
+/*
+ * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
+ * is: units given up meanwhile would be lost to all. One share of a batch asks again.
+ */
+static void stand_still(struct weir_share *s, struct batch *b)
+{
+	s->probes = !b->probed;
+	b->probed = true;
+	use_line(s, s->plan.keep);
+	s->settled = !s->probes;
+}
+
+/* All but what is strange. */
+static int plan_known(struct weir_share *s, struct batch *b)
+{
+	const weir_time above = weigh_above(s);
+	struct planner planner;
+	int r;
+
+	take_over(s);
+	planner = planner_of(s);
+	r = plan_make(&s->view, &planner, &s->plan);
+	if (r != 0)
+		return r;
+	s->above = above;
+	s->carried = s->view.carried;
+	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
+	s->fence = s->plan.fence;
+	s->told = planner.record.wants;
+	s->probes = false;
+	if (s->plan.join)
+		return 0;
+	s->planned = true;
+	note_drain(s);
+	s->members = s->plan.members;
+	s->effective = s->plan.effective;
+	s->surplus = s->plan.surplus;
+	s->crowded = s->plan.crowded;
+	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
+		s->unsettled = false;
+	if (s->fleet->refused) {
+		stand_still(s, b);
+		return 0;
+	}
+	use_plan(s);
+	s->settled = !s->plan.write && !s->plan.tell;
+	return 0;
+}
+
+static int plan_share(struct weir_share *s, struct batch *b)
+{
+	int r = s->fleet->region != NULL ? region_survey(s->fleet->region) : 0;
+
+	if (r != 0)
+		return r;
+	if (!s->view.strange)
+		return plan_known(s, b);
+	extend(s);
+	s->fleet->strange = true;
+	s->settled = true;
+	return 0;
+}
+
+static bool is_settled(const struct batch *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (!b->shares[i]->settled)
+			return false;
+	return true;
+}
+
+/*
+ * Who was in each other's way is not again at the same moment. In simulated time there is none to
+ * wait.
+ */
+static void step_aside(struct weir_fleet *f, unsigned attempt)
+{
+	const struct timespec t = {.tv_nsec = (long)fleet_draw(f, (2 * WEIR_MS) << attempt)};
+
+	if (!f->manual)
+		nanosleep(&t, NULL);
+}
+
+static int refresh_batch(struct weir_fleet *f, struct batch *b)
+{
+	struct weir_store_view view;
+	int r;
+
+	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+		r = read_batch(f, b, &view);
+		b->probed = false;
+		for (size_t i = 0; i < b->count && r == 0; i++) {
+			note_view(b->shares[i], b->asked, &view);
+			r = plan_share(b->shares[i], b);
+			if (r == 0 && attempt == 0)
+				note_look(b->shares[i], b->asked, view.version);
+		}
+		/* Written at once they hinder each other: later each by itself. */
+		if (r == 0)
+			r = batch_commit(f, b, attempt == 0);
+		if (r != 0)
+			return r;
+		if (is_settled(b))
+			return 0;
+		step_aside(f, attempt);
+	}
+	/* What there is stays as it is until the next time. */
+	return 0;
+}
+
+/*
+ * Units that were to be given up are still its own if that could not be written. If the write was
+ * not answered, they may be another member's.
+ */
+static void take_back(struct weir_share *s)
+{
+	if (s->planned && !s->settled && !s->unsettled && s->fence != 0)
+		use_line(s, s->plan.keep);
+}
+
+/* What was complained of is in the ledger by now, or will be. */
+static void end_refresh(struct weir_share *s, int r)
+{
+	s->refreshes++;
+	take_back(s);
+	if (r != 0 || !s->settled)
+		return;
+	s->throttle_seen = s->plan.ledger.throttle;
+	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
+}
+
+/*
+ * Without a store, or a session, there is no use in going on; what one limit has, others need not.
+ */
+static bool goes_on(int r)
+{
+	return r != -EIO && r != -ESTALE && r != -ECANCELED;
+}
+
+static int refresh_shares(struct weir_fleet *f)
+{
+	struct weir_share *next = f->shares;
+	int r = 0, first = 0;
+
+	while (next != NULL && goes_on(r)) {
+		struct batch b = {.count = 0};
+
+		for (; next != NULL && b.count < READ_MAX; next = next->next) {
+			next->settled = false;
+			b.shares[b.count++] = next;
+		}
+		r = refresh_batch(f, &b);
+		for (size_t i = 0; i < b.count; i++)
+			end_refresh(b.shares[i], r);
+		if (first == 0 || !goes_on(r))
+			first = r;
+	}
+	return first;
+}
+
+static int refresh_parts(struct weir_fleet *f)
+{
+	int r = 0, first = 0;
+
+	for (struct weir_work *p = f->parts; p != NULL && goes_on(r); p = p->next) {
+		r = parts_refresh(p);
+		if (r == -ESTALE)
+			session_forget(f);
+		else if (r != 0 && r != -EEXIST)
+			(void)fleet_fail(f, r);
+		if (first == 0 || !goes_on(r))
+			first = r;
+	}
+	return first;
+}
+
+int fleet_refresh_own(struct weir_fleet *f)
+{
+	int r = 0, left = 0, parts = 0, gone = 0;
+
+	f->kept = false;
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		s->planned = false;
+	if (f->session == 0) {
+		session_forget(f);
+		r = session_begin(f);
+	} else if (f->shares == NULL && f->parts == NULL) {
+		r = session_keep(f);
+	}
+	if (r == 0)
+		left = fleet_take_leave(f);
+	if (r == 0)
+		r = goes_on(left) ? refresh_shares(f) : left;
+	if (f->session != 0 && goes_on(r))
+		parts = refresh_parts(f);
+	if (f->session != 0 && goes_on(r) && goes_on(parts))
+		gone = parts_leave_all(f);
+	if (r == 0)
+		r = left;
+	if (r == 0)
+		r = parts;
+	return r != 0 ? r : gone;
+}
+
+static int refresh_all(struct weir_fleet *f)
+{
+	return f->region != NULL ? region_refresh(f->region) : fleet_refresh_own(f);
+}
+
+int fleet_refresh(struct weir_fleet *f)
+{
+	int r;
+
+	f->strange = false;
+	r = refresh_all(f);
+	/* It ended between keeping and committing: begin anew, once. */
+	if (r == -ESTALE)
+		r = refresh_all(f);
+	f->reachable = r != -EIO;
+	if (r == 0)
+		(void)fleet_say(f, r, "%s",
+				f->strange ? "A limit in the store is of another version." : "");
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		share_show(s);
+	return r == 0 && f->strange ? -EPROTO : r;
+}

@@ -1,0 +1,174 @@
+/*
+ * What a fleet and its shares report about themselves.
+ *
+ * It is copied where it changes, at the end of a refresh and whenever a lease begins or ends, under
+ * a lock that is held for copying alone. So a caller never waits for the store, nor for a thread
+ * that waits for it. What depends on the clock is worked out when the caller asks.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet/protocol/refresh.h"
+
+static enum weir_share_state state_of(const struct weir_share *s)
+{
+	if (s->drained)
+		return WEIR_SHARE_DRAINED;
+	if (!s->fleet->reachable)
+		return WEIR_SHARE_HOLDING;
+	if (s->fleet->refused)
+		return WEIR_SHARE_FROZEN;
+	if (s->learning)
+		return WEIR_SHARE_LEARNING;
+	return s->surplus ? WEIR_SHARE_SURPLUS : WEIR_SHARE_LEASED;
+}
+
+static enum weir_share_state state_without_lease(const struct weir_share *s)
+{
+	if (s->drained)
+		return WEIR_SHARE_DRAINED;
+	return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
+}
+
+void share_show(struct weir_share *s)
+{
+	struct shown now = {
+		.info =
+			{
+				.state = state_of(s),
+				.wants = s->told,
+				.capacity = s->limit.capacity + s->carried,
+				.effective = s->effective,
+				.fence = s->fence,
+				.members = s->members,
+				.deadline = s->until,
+				.conflicts = s->conflicts,
+				.refreshes = s->refreshes,
+			},
+		.without_lease = state_without_lease(s),
+		.seats = s->limit.members,
+		.lease = s->limit.lease * WEIR_MS,
+		.longest = s->longest,
+	};
+
+	memcpy(now.key, s->own_key, sizeof(now.key));
+	pthread_mutex_lock(&s->fleet->showing);
+	s->shown = now;
+	pthread_mutex_unlock(&s->fleet->showing);
+}
+
+/* With the fleet's sentence as the reason, which may have come later. */
+static struct shown shown_of(struct weir_share *s)
+{
+	struct shown shown;
+
+	pthread_mutex_lock(&s->fleet->showing);
+	shown = s->shown;
+	(void)snprintf(shown.info.reason, sizeof(shown.info.reason), "%s", s->fleet->why);
+	pthread_mutex_unlock(&s->fleet->showing);
+	return shown;
+}
+
+/* Those of this process with those of the limit, and with what the store allows. */
+static void compare_leases(const struct shown *shown, weir_dur own, char *text, size_t size)
+{
+	const double seconds = (double)own / (double)WEIR_S;
+
+	if (shown->lease != own / WEIR_MS * WEIR_MS)
+		(void)snprintf(text, size,
+			       "The limit has leases of %g s, and this process of %g s: the "
+			       "shorter counts.",
+			       (double)shown->lease / (double)WEIR_S, seconds);
+	else if (shown->longest < own)
+		(void)snprintf(text, size,
+			       "The store can forget: leases are of %g s, and not of %g s, so that "
+			       "they end while it is learned.",
+			       (double)shown->longest / (double)WEIR_S, seconds);
+}
+
+/* The reason of the state comes before the fleet's sentence. */
+static void give_reason(const struct shown *shown, weir_dur lease, struct weir_share_info *info)
+{
+	const size_t size = sizeof(info->reason);
+
+	if (info->state == WEIR_SHARE_DRAINED)
+		(void)snprintf(info->reason, size, "It is drained.");
+	else if (info->state == WEIR_SHARE_LEARNING)
+		(void)snprintf(info->reason, size,
+			       "The store may have lost its memory: old leases end first.");
+	else if (info->state == WEIR_SHARE_SURPLUS)
+		(void)snprintf(info->reason, size,
+			       "There are %u members, and units are reserved for %u: this one came "
+			       "later, and has only what is shared.",
+			       (unsigned)info->members, (unsigned)shown->seats);
+	else if (info->reason[0] == '\0')
+		compare_leases(shown, lease, info->reason, size);
+}
+
+static bool is_leased(const struct weir_share *s, const struct shown *shown)
+{
+	return shown->info.deadline != 0 && fleet_now(s->fleet) < shown->info.deadline;
+}
+
+void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
+{
+	const size_t size = info->size;
+	struct shown shown = shown_of(s);
+
+	shown.info.size = size;
+	shown.info.units = weir_share_units(s);
+	if (!is_leased(s, &shown))
+		shown.info.state = shown.without_lease;
+	give_reason(&shown, s->fleet->lease, &shown.info);
+	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
+}
+
+int weir_share_fence(struct weir_share *s, struct weir_store_check *check,
+		     char key[WEIR_SHARE_KEY_SIZE])
+{
+	const struct shown shown = shown_of(s);
+
+	if (shown.info.fence == 0 || !is_leased(s, &shown))
+		return -ESTALE;
+	memcpy(key, shown.key, sizeof(shown.key));
+	*check = (struct weir_store_check){key, WEIR_STORE_CHECK_MADE, shown.info.fence};
+	return 0;
+}
+
+int fleet_say(struct weir_fleet *f, int r, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pthread_mutex_lock(&f->showing);
+	(void)vsnprintf(f->why, sizeof(f->why), format, args);
+	pthread_mutex_unlock(&f->showing);
+	va_end(args);
+	return r;
+}
+
+int fleet_fail_of(struct weir_fleet *f, struct weir_store *store, int r)
+{
+	char why[sizeof(f->why)];
+
+	weir_store_error(store, why, sizeof(why));
+	return fleet_say(f, r, "%s", why);
+}
+
+int fleet_fail(struct weir_fleet *f, int r)
+{
+	f->refused |= r == -ENOSPC || r == -EACCES;
+	return fleet_fail_of(f, f->store, r);
+}
+
+void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
+{
+	if (size == 0)
+		return;
+	pthread_mutex_lock(&f->showing);
+	(void)snprintf(text, size, "%s", f->why);
+	pthread_mutex_unlock(&f->showing);
+}

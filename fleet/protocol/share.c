@@ -1,0 +1,192 @@
+/*
+ * What a share is worth at each moment, and what is wanted of it.
+ */
+
+#include "fleet/protocol/share.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define RELAXED memory_order_relaxed
+
+weir_time fleet_now(const struct weir_fleet *f)
+{
+	struct timespec t;
+
+	if (f->clock != NULL)
+		return f->clock->now(f->clock);
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (weir_time)t.tv_sec * WEIR_S + (weir_time)t.tv_nsec;
+}
+
+/* S. Vigna's splitmix64, public domain. */
+uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
+{
+	uint64_t z = f->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	z ^= z >> 31;
+	return most > 0 ? z % most : z;
+}
+
+void share_name_as(struct weir_share *s, uint64_t id)
+{
+	s->id = id;
+	member_key(s->name, "m", id, s->own_key);
+	member_key(s->name, "drain", id, s->drain_key);
+}
+
+void share_rename(struct weir_share *s)
+{
+	share_name_as(s, fleet_draw(s->fleet, 0));
+}
+
+bool share_is_leased(const struct weir_share *s)
+{
+	return s->until != 0 && fleet_now(s->fleet) < s->until;
+}
+
+uint64_t share_reserved(const struct weir_share *s)
+{
+	return s->surplus ? 0 : s->limit.reserved;
+}
+
+/* A surplus member takes the place of the first member whose row is gone. */
+uint64_t share_reserved_unleased(const struct weir_share *s)
+{
+	return s->crowded ? 0 : share_reserved(s);
+}
+
+/* Without a lease. */
+static uint64_t lost_units(const struct weir_share *s)
+{
+	const struct limit_record *l = &s->limit;
+	const uint64_t reserved = share_reserved_unleased(s);
+
+	if (s->drained)
+		return 0;
+	if (s->members == 0)
+		return reserved; /* it never had one */
+	switch (s->config.loss) {
+	case WEIR_LOSS_HOLD:
+		return reserved + s->held;
+	case WEIR_LOSS_OPEN:
+		return l->capacity;
+	case WEIR_LOSS_EVEN:
+		return l->capacity / s->members > reserved ? l->capacity / s->members : reserved;
+	default:
+		return reserved;
+	}
+}
+
+void share_tell(struct weir_share *s)
+{
+	const uint64_t units = weir_share_units(s);
+
+	if (s->has_applied && units == s->applied)
+		return;
+	s->has_applied = true;
+	s->applied = units;
+	if (s->config.apply != NULL)
+		s->config.apply(s->config.arg, units);
+}
+
+void share_publish(struct weir_share *s)
+{
+	/* What is held without a lease any more is only remembered, for who holds on. */
+	if (s->until != 0)
+		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
+	atomic_store_explicit(&s->leased, !s->drained ? share_reserved(s) + s->held : 0, RELAXED);
+	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
+	share_show(s);
+	pthread_mutex_lock(&s->fleet->telling);
+	share_tell(s);
+	if (s->until != 0 && s->until < s->fleet->told_next)
+		pthread_cond_signal(&s->fleet->sooner);
+	pthread_mutex_unlock(&s->fleet->telling);
+}
+
+void share_lease(struct weir_share *s)
+{
+	weir_time until = s->fleet->deadline;
+
+	if (until > s->bound)
+		until = s->bound;
+	if (until > s->latest)
+		until = s->latest;
+	s->until = until;
+	share_publish(s);
+}
+
+void share_hold(struct weir_share *s, uint64_t grant)
+{
+	s->held = grant;
+	share_lease(s);
+}
+
+void share_drop(struct weir_share *s)
+{
+	atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
+	s->until = 0;
+	s->held = 0;
+	share_publish(s);
+}
+
+uint64_t weir_share_units(const struct weir_share *s)
+{
+	const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
+
+	if (deadline != 0 && fleet_now(s->fleet) < deadline)
+		return atomic_load_explicit(&s->leased, RELAXED);
+	return atomic_load_explicit(&s->lost, RELAXED);
+}
+
+uint64_t share_wants(const struct weir_share *s)
+{
+	const uint64_t said = atomic_load_explicit(&s->want, RELAXED);
+	uint64_t wants = said;
+
+	if (s->config.wants != NULL) {
+		wants = s->config.wants(s->config.arg);
+	} else if (said == WANT_UNSAID) {
+		const uint64_t second = WEIR_S;
+		__extension__ const unsigned __int128 period = s->config.period;
+		__extension__ const unsigned __int128 units =
+			(demand_estimate(s->seconds) * period + second - 1) / second;
+
+		wants = units < WEIR_SHARE_UNITS_MAX ? (uint64_t)units : WEIR_SHARE_UNITS_MAX;
+	}
+	return wants < WEIR_SHARE_UNITS_MAX ? wants : WEIR_SHARE_UNITS_MAX;
+}
+
+struct member_record share_record(const struct weir_share *s, uint64_t wants)
+{
+	struct member_record record = {
+		.wants = wants,
+		.weight = s->config.weight,
+		.priority = s->config.priority,
+	};
+
+	memcpy(record.label, s->fleet->label, sizeof(record.label));
+	return record;
+}
+
+int weir_share_demand_set(struct weir_share *s, uint64_t units)
+{
+	if (units > WEIR_SHARE_UNITS_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&s->want, units, RELAXED);
+	return 0;
+}
+
+void weir_share_demand_add(struct weir_share *s, uint64_t units)
+{
+	atomic_fetch_add_explicit(&s->demand, units, RELAXED);
+}
+
+void weir_share_throttled(struct weir_share *s)
+{
+	atomic_store_explicit(&s->throttled, 1, RELAXED);
+}

@@ -1,0 +1,242 @@
+/*
+ * Which store an etcd cluster has: whether it is the one that it was.
+ *
+ * A cluster that has lost its data, and is started again as it was the first time, has the same id
+ * as before, and counts from 1 again. So the store has an identity of its own, a row with a number
+ * that was drawn when it began. Every transaction checks that row, or that of a session, which is
+ * of the same identity. So nothing is written to a store other than the one that it was meant for.
+ *
+ * A new identity begins where there is none: the data is gone, or never was. It begins too where
+ * the row is as it was, but the cluster is another one or its revision is below what has been seen:
+ * a snapshot was restored. It ends all sessions, and nothing that was granted before counts any
+ * longer; a member that holds something claims it anew.
+ *
+ * A version is a revision above a base, which is in the row. The base is chosen so that the first
+ * version is not below the microseconds of a wall clock, and above all that its maker has seen. No
+ * cluster commits a million times a second for long. So versions rise from one identity to the next
+ * as long as no wall clock goes back, and for a process that has seen them, whatever clocks do.
+ * They stay below 2^53 for two more centuries.
+ *
+ * etcd has no clock that can be read. The processes that use the store count how long it has been
+ * there, each from when it first saw it. They write the time down beside a commit each time it has
+ * doubled, so a process that comes later need not begin at zero. A member grows by a commit once it
+ * has waited for long enough, so the time has been written down by then.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "fleet/store/etcd_rows.h"
+
+#define TRANSACT  "/v3/kv/txn"
+#define HEAD      "weir-store 1 "
+#define ATTEMPTS  4
+#define AGE_LEAST WEIR_S
+#define AGE_MOST  (UINT64_C(172800) * WEIR_S) /* twice the longest lease; no more is believed */
+
+/* The store as it is found. */
+struct found {
+	bool there;
+	char identity[IDENTITY_SIZE];
+	uint64_t base, cluster, revision;
+	weir_dur age;
+};
+
+static uint64_t ns_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * WEIR_S + (uint64_t)t.tv_nsec;
+}
+
+static int read_header(struct etcd *e, const json_t *answer, uint64_t *cluster, uint64_t *revision)
+{
+	const json_t *header = json_object_get(answer, "header");
+
+	if (!etcd_number(header, "cluster_id", cluster) || *cluster == 0 ||
+	    !etcd_number(header, "revision", revision) || *revision == 0)
+		return etcd_senseless(e->link);
+	return 0;
+}
+
+/* HEAD, the number that was drawn, and the base. */
+static bool read_identity(struct found *f)
+{
+	const size_t head = strlen(HEAD);
+	char *end;
+
+	if (strncmp(f->identity, HEAD, head) != 0 ||
+	    strspn(f->identity + head, "0123456789abcdef") != 32 || f->identity[head + 32] != ' ')
+		return false;
+	errno = 0;
+	f->base = strtoull(f->identity + head + 33, &end, 10);
+	return errno == 0 && *end == '\n' && f->base < UINT64_C(1) << 62;
+}
+
+static int take_found(struct etcd *e, const json_t *answer, struct found *f)
+{
+	char text[32];
+	int r = read_header(e, answer, &f->cluster, &f->revision);
+
+	if (r != 0)
+		return r;
+	if (!json_is_object(etcd_response(answer, 0)))
+		return etcd_senseless(e->link);
+	f->there = etcd_value(etcd_response(answer, 0), f->identity, sizeof(f->identity));
+	if (f->there && !read_identity(f))
+		return store_say(-EPROTO, e->why, "What is in etcd is of another version.");
+	if (etcd_value(etcd_response(answer, 1), text, sizeof(text)))
+		f->age = strtoull(text, NULL, 10) % (AGE_MOST / WEIR_MS + 1) * WEIR_MS;
+	return 0;
+}
+
+static int find(struct etcd *e, struct found *f)
+{
+	json_t *rows = json_pack("[o, o]", etcd_range(e, STORE_KEY, NULL),
+				 etcd_range(e, AGE_KEY, NULL));
+	json_t *answer;
+	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(NULL, rows, NULL), true, &answer);
+
+	*f = (struct found){.there = false};
+	if (r != 0)
+		return r;
+	r = take_found(e, answer, f);
+	json_decref(answer);
+	return r;
+}
+
+/* Whether it can have all that was ever acknowledged to this process. */
+static bool is_whole(const struct etcd *e, const struct found *f)
+{
+	const bool same = strcmp(f->identity, e->identity) == 0;
+
+	return f->there && f->base + f->revision >= e->seen && (!same || f->cluster == e->cluster);
+}
+
+static void adopt(struct etcd *e, const struct found *f)
+{
+	const bool same = strcmp(f->identity, e->identity) == 0;
+
+	e->doubted = false;
+	e->seen = f->base + f->revision > e->seen ? f->base + f->revision : e->seen;
+	if (same)
+		return;
+	memcpy(e->identity, f->identity, sizeof(e->identity));
+	e->cluster = f->cluster;
+	e->base = f->base;
+	e->age = e->published = f->age;
+	e->aged = ns_of(CLOCK_BOOTTIME);
+}
+
+/* An identity that no store has had. */
+static bool draw(const struct etcd *e, struct found *f)
+{
+	const uint64_t now = ns_of(CLOCK_REALTIME) / WEIR_US;
+	const uint64_t least = e->seen < now ? now : e->seen + 1;
+	uint64_t bits[2];
+
+	if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+		return false;
+	f->base = least > f->revision ? least - f->revision : 0;
+	(void)snprintf(f->identity, sizeof(f->identity),
+		       HEAD "%016" PRIx64 "%016" PRIx64 " %" PRIu64 "\n", bits[0], bits[1],
+		       f->base);
+	return true;
+}
+
+/* Put it in place of what was found, if that is still there. -EAGAIN: it is not. */
+static int make(struct etcd *e, struct found *f)
+{
+	json_t *compare, *success, *answer;
+	int r;
+
+	compare = json_pack("[o]", f->there ? etcd_is_text(e, STORE_KEY, f->identity)
+					    : etcd_is_absent(e, STORE_KEY));
+	if (!draw(e, f)) {
+		json_decref(compare);
+		return store_say(-EIO, e->why, "There are no random numbers: getrandom() failed.");
+	}
+	success = json_pack("[o, o, o]",
+			    etcd_put(e, STORE_KEY, f->identity, strlen(f->identity), 0),
+			    etcd_erase_all(e, SESSIONS), etcd_erase(e, AGE_KEY));
+	r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, NULL), false, &answer);
+	if (r != 0)
+		return r;
+	r = read_header(e, answer, &f->cluster, &f->revision);
+	if (r == 0 && !etcd_has_succeeded(answer))
+		r = -EAGAIN;
+	json_decref(answer);
+	f->age = 0;
+	return r;
+}
+
+int etcd_know(struct etcd *e)
+{
+	int r = -EAGAIN;
+
+	if (e->identity[0] != '\0' && !e->doubted)
+		return 0;
+	for (unsigned i = 0; i < ATTEMPTS && r == -EAGAIN; i++) {
+		struct found f;
+
+		r = find(e, &f);
+		if (r == 0 && !is_whole(e, &f))
+			r = make(e, &f);
+		if (r == 0)
+			adopt(e, &f);
+	}
+	return r == -EAGAIN ? store_say(-EIO, e->why, "etcd has lost what it knew.") : r;
+}
+
+int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version)
+{
+	uint64_t cluster = 0, revision = 0;
+	int r = read_header(e, answer, &cluster, &revision);
+
+	if (r != 0)
+		return r;
+	*version = e->base + revision;
+	if (cluster == e->cluster && *version >= e->seen) {
+		e->seen = *version;
+		return 0;
+	}
+	e->doubted = true;
+	return store_say(-EIO, e->why, "etcd has lost what it had acknowledged.");
+}
+
+bool etcd_is_known(struct etcd *e, const json_t *range)
+{
+	char text[IDENTITY_SIZE];
+
+	if (!etcd_value(range, text, sizeof(text)) || strcmp(text, e->identity) != 0)
+		e->doubted = true;
+	return !e->doubted;
+}
+
+/* Clocks differ: a hundredth of what was counted here does not count. */
+weir_dur etcd_age(const struct etcd *e)
+{
+	const weir_dur here = ns_of(CLOCK_BOOTTIME) - e->aged;
+
+	return e->age + here - here / 100;
+}
+
+json_t *etcd_put_age(const struct etcd *e, weir_dur *age)
+{
+	const weir_dur now = etcd_age(e);
+	char text[32];
+	size_t size;
+
+	*age = e->published;
+	if (now < AGE_LEAST || now < 2 * e->published || e->published >= AGE_MOST / 2)
+		return NULL;
+	*age = now < AGE_MOST ? now : AGE_MOST;
+	size = (size_t)snprintf(text, sizeof(text), "%" PRIu64, *age / WEIR_MS);
+	return etcd_put(e, AGE_KEY, text, size, 0);
+}

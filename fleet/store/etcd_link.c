@@ -1,0 +1,463 @@
+/*
+ * Requests to etcd by libcurl.
+ *
+ * A request that was not harmless must not be sent twice: libcurl does so by itself where a
+ * connection that had been used before turns out to be closed, unless it cannot go back to the
+ * beginning of what it sends. So such a request comes from a function that cannot.
+ */
+
+#include "fleet/store/etcd_link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#define PORT_DEFAULT 2379
+#define ANSWER_MAX   ((size_t)256 << 20)
+#define LANES        2 /* requests at once */
+
+/* gRPC's codes, as far as they say something. */
+enum {
+	CODE_INVALID = 3,
+	CODE_NOT_FOUND = 5,
+	CODE_DENIED = 7,
+	CODE_EXHAUSTED = 8,
+	CODE_UNAUTHENTICATED = 16,
+};
+
+/* What is sent, from where on. */
+struct sending {
+	const char *text;
+	size_t size, at;
+};
+
+/* One request at a time, and its answer as it comes in, with room for it. */
+struct lane {
+	CURL *curl;
+	char error[CURL_ERROR_SIZE];
+	struct sending sending;
+	CURLcode code; /* of its end */
+	char *answer;
+	size_t size, room;
+};
+
+struct etcd_link {
+	struct address address;
+	unsigned current; /* of the hosts: the one that answered last */
+	CURLM *multi;
+	struct lane lanes[LANES];
+	struct curl_slist *headers;
+	bool logged_in;
+	char *why; /* of the store, WHY_SIZE */
+};
+
+/* What is asked: of each, where, and the text; and its answer, or NULL. */
+struct asking {
+	const char *const *paths;
+	char *const *texts;
+	json_t **answers;
+	unsigned count;
+	bool harmless;
+};
+
+static size_t receive(char *bytes, size_t one, size_t count, void *arg)
+{
+	struct lane *l = arg;
+	const size_t more = one * count;
+
+	if (more > ANSWER_MAX - l->size)
+		return 0;
+	if (l->size + more + 1 > l->room) {
+		const size_t room = 2 * (l->size + more + 1);
+		char *answer = realloc(l->answer, room);
+
+		if (answer == NULL)
+			return 0;
+		l->answer = answer;
+		l->room = room;
+	}
+	memcpy(l->answer + l->size, bytes, more);
+	l->size += more;
+	l->answer[l->size] = '\0';
+	return more;
+}
+
+static size_t provide(char *to, size_t one, size_t count, void *arg)
+{
+	struct sending *s = arg;
+	const size_t left = s->size - s->at, room = one * count;
+	const size_t some = left < room ? left : room;
+
+	memcpy(to, s->text + s->at, some);
+	s->at += some;
+	return some;
+}
+
+static bool set_headers(struct etcd_link *l, const char *token)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json"),
+			  *more;
+	char text[2048];
+
+	/* It would ask first whether to send what is larger. */
+	more = headers != NULL ? curl_slist_append(headers, "Expect:") : NULL;
+	if (more != NULL && token != NULL) {
+		(void)snprintf(text, sizeof(text), "Authorization: %s", token);
+		more = curl_slist_append(more, text);
+	}
+	if (more == NULL) {
+		curl_slist_free_all(headers);
+		return false;
+	}
+	curl_slist_free_all(l->headers);
+	l->headers = more;
+	for (unsigned i = 0; i < LANES; i++)
+		curl_easy_setopt(l->lanes[i].curl, CURLOPT_HTTPHEADER, more);
+	return true;
+}
+
+static void set_tls(CURL *curl, const struct weir_store_config *config)
+{
+	if (config->tls_ca != NULL)
+		curl_easy_setopt(curl, CURLOPT_CAINFO, config->tls_ca);
+	if (config->tls_cert != NULL)
+		curl_easy_setopt(curl, CURLOPT_SSLCERT, config->tls_cert);
+	if (config->tls_key != NULL)
+		curl_easy_setopt(curl, CURLOPT_SSLKEY, config->tls_key);
+}
+
+static void set_options(struct lane *l, const struct store_setup *setup)
+{
+	CURL *curl = l->curl;
+
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, l->error);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(setup->timeout / WEIR_MS));
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, l);
+	curl_easy_setopt(curl, CURLOPT_POST, 1L);
+	set_tls(curl, setup->config);
+}
+
+/* False: there is no memory. */
+static bool make_lanes(struct etcd_link *l, const struct store_setup *setup)
+{
+	l->multi = curl_multi_init();
+	for (unsigned i = 0; i < LANES; i++) {
+		l->lanes[i].curl = curl_easy_init();
+		if (l->lanes[i].curl == NULL)
+			return false;
+		set_options(&l->lanes[i], setup);
+	}
+	return l->multi != NULL && set_headers(l, NULL);
+}
+
+int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link **link)
+{
+	struct etcd_link *l = calloc(1, sizeof(*l));
+
+	/* Once a process; it counts. */
+	if (l == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
+		free(l);
+		return store_say(-ENOMEM, why, "There is no memory.");
+	}
+	l->address = setup->address;
+	l->why = why;
+	if (!make_lanes(l, setup)) {
+		etcd_link_close(l);
+		return store_say(-ENOMEM, why, "There is no memory.");
+	}
+	*link = l;
+	return 0;
+}
+
+void etcd_link_close(struct etcd_link *l)
+{
+	if (l == NULL)
+		return;
+	for (unsigned i = 0; i < LANES; i++) {
+		curl_easy_cleanup(l->lanes[i].curl);
+		free(l->lanes[i].answer);
+	}
+	curl_multi_cleanup(l->multi);
+	curl_slist_free_all(l->headers);
+	explicit_bzero(l, sizeof(*l));
+	free(l);
+	curl_global_cleanup();
+}
+
+bool etcd_number(const json_t *object, const char *name, uint64_t *number)
+{
+	const json_t *value = json_object_get(object, name);
+	const char *text = json_string_value(value);
+	char *end;
+
+	*number = 0;
+	if (value == NULL)
+		return json_is_object(object);
+	if (json_is_integer(value) && json_integer_value(value) >= 0) {
+		*number = (uint64_t)json_integer_value(value);
+		return true;
+	}
+	if (text == NULL || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+void etcd_link_save(const struct etcd_link *l, char sentence[WHY_SIZE])
+{
+	memcpy(sentence, l->why, WHY_SIZE);
+}
+
+void etcd_link_restore(struct etcd_link *l, const char sentence[WHY_SIZE])
+{
+	memcpy(l->why, sentence, WHY_SIZE);
+}
+
+int etcd_senseless(struct etcd_link *l)
+{
+	return store_say(-EIO, l->why, "etcd answers what makes no sense.");
+}
+
+/* What a refusal comes to. */
+static int refused(struct etcd_link *l, const json_t *answer)
+{
+	const char *text = json_string_value(json_object_get(answer, "error"));
+	uint64_t code = 0;
+	int r = -EIO;
+
+	if (text == NULL || !etcd_number(answer, "code", &code))
+		return etcd_senseless(l);
+	if (code == CODE_NOT_FOUND)
+		r = -ESTALE;
+	else if (code == CODE_DENIED || code == CODE_UNAUTHENTICATED ||
+		 strstr(text, "authentication") != NULL ||
+		 strstr(text, "user name is empty") != NULL)
+		r = -EACCES;
+	else if (code == CODE_EXHAUSTED)
+		r = -ENOSPC;
+	else if (strstr(text, "too large") != NULL)
+		r = -EMSGSIZE;
+	else if (code == CODE_INVALID)
+		r = -EINVAL;
+	return store_say(r, l->why, "etcd says: %.200s", text);
+}
+
+/* Whether it failed before anybody had heard a word of it. */
+static bool is_unheard(CURLcode code)
+{
+	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+	       code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
+}
+
+static void set_url(const struct etcd_link *l, CURL *curl, const char *path)
+{
+	const struct address_host *host = &l->address.hosts[l->current];
+	const bool six = strchr(host->name, ':') != NULL;
+	char url[512];
+
+	(void)snprintf(url, sizeof(url), "%s://%s%s%s:%u%s",
+		       strcmp(l->address.scheme, "etcds") == 0 ? "https" : "http", six ? "[" : "",
+		       host->name, six ? "]" : "",
+		       (unsigned)(host->port != 0 ? host->port : PORT_DEFAULT), path);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+}
+
+static void set_body(struct lane *l, const char *text, bool harmless)
+{
+	l->sending = (struct sending){.text = text, .size = strlen(text)};
+	curl_easy_setopt(l->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)l->sending.size);
+	curl_easy_setopt(l->curl, CURLOPT_POSTFIELDS, harmless ? text : NULL);
+	curl_easy_setopt(l->curl, CURLOPT_READFUNCTION, provide);
+	curl_easy_setopt(l->curl, CURLOPT_READDATA, &l->sending);
+	l->size = 0;
+	l->error[0] = '\0';
+	l->code = CURLE_FAILED_INIT;
+}
+
+static void note_ends(struct etcd_link *l)
+{
+	const CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(l->multi, &left)) != NULL)
+		for (unsigned i = 0; i < LANES; i++)
+			if (message->msg == CURLMSG_DONE &&
+			    message->easy_handle == l->lanes[i].curl)
+				l->lanes[i].code = message->data.result;
+}
+
+/* All lanes at once, until each has ended. */
+static void run(struct etcd_link *l, unsigned count)
+{
+	int running = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		curl_multi_add_handle(l->multi, l->lanes[i].curl);
+	while (curl_multi_perform(l->multi, &running) == CURLM_OK && running > 0)
+		curl_multi_poll(l->multi, NULL, 0, 1000, NULL);
+	note_ends(l);
+	for (unsigned i = 0; i < count; i++)
+		curl_multi_remove_handle(l->multi, l->lanes[i].curl);
+}
+
+static int take_answer(struct etcd_link *l, struct lane *lane, json_t **answer)
+{
+	long status = 0;
+	int r;
+
+	if (lane->code != CURLE_OK)
+		return store_say(-EIO, l->why, "etcd does not answer: %.200s",
+				 lane->error[0] != '\0' ? lane->error
+							: curl_easy_strerror(lane->code));
+	curl_easy_getinfo(lane->curl, CURLINFO_RESPONSE_CODE, &status);
+	*answer = lane->size > 0 ? json_loadb(lane->answer, lane->size, 0, NULL) : NULL;
+	if (*answer == NULL)
+		return etcd_senseless(l);
+	if (status == 200)
+		return 0;
+	r = refused(l, *answer);
+	json_decref(*answer);
+	*answer = NULL;
+	return r;
+}
+
+static void forget_answers(const struct asking *asking)
+{
+	for (unsigned i = 0; i < asking->count; i++) {
+		json_decref(asking->answers[i]);
+		asking->answers[i] = NULL;
+	}
+}
+
+/* One host. *heard: it may have got something. */
+static int ask_host(struct etcd_link *l, const struct asking *asking, bool *heard)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < asking->count; i++) {
+		set_url(l, l->lanes[i].curl, asking->paths[i]);
+		set_body(&l->lanes[i], asking->texts[i], asking->harmless);
+	}
+	run(l, asking->count);
+	*heard = false;
+	for (unsigned i = 0; i < asking->count && r == 0; i++) {
+		*heard |= !is_unheard(l->lanes[i].code);
+		r = take_answer(l, &l->lanes[i], &asking->answers[i]);
+	}
+	if (r != 0)
+		forget_answers(asking);
+	return r;
+}
+
+/* The hosts in turn, from the one that answered last. */
+static int ask_hosts(struct etcd_link *l, const struct asking *asking)
+{
+	int r = -EIO;
+
+	for (unsigned i = 0; i < l->address.count; i++) {
+		bool heard;
+
+		r = ask_host(l, asking, &heard);
+		if (r != -EIO)
+			return r;
+		l->current = (l->current + 1) % l->address.count;
+		if (heard && !asking->harmless)
+			return r;
+	}
+	return r;
+}
+
+static int no_memory(struct etcd_link *l)
+{
+	return store_say(-ENOMEM, l->why, "There is no memory.");
+}
+
+static int log_in(struct etcd_link *l)
+{
+	static const char *const path = "/v3/auth/authenticate";
+	json_t *request, *answer = NULL;
+	const char *token;
+	char *text;
+	int r;
+
+	if (l->logged_in || l->address.user[0] == '\0')
+		return 0;
+	if (!set_headers(l, NULL))
+		return no_memory(l);
+	request = json_pack("{s:s, s:s}", "name", l->address.user, "password", l->address.password);
+	text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
+	json_decref(request);
+	if (text == NULL)
+		return store_say(-EINVAL, l->why, "User or password is no good text.");
+	r = ask_hosts(l, &(struct asking){&path, &text, &answer, 1, true});
+	explicit_bzero(text, strlen(text));
+	free(text);
+	if (r != 0)
+		return r == -EINVAL ? -EACCES : r;
+	token = json_string_value(json_object_get(answer, "token"));
+	if (token == NULL || strlen(token) > 1900)
+		r = etcd_senseless(l);
+	else if (!set_headers(l, token))
+		r = no_memory(l);
+	l->logged_in = r == 0;
+	json_decref(answer);
+	return r;
+}
+
+/* Tokens end after some minutes. Who is refused for that has done nothing yet. */
+static int ask(struct etcd_link *l, const struct asking *asking)
+{
+	const bool had = l->logged_in;
+	int r = log_in(l);
+
+	if (r == 0)
+		r = ask_hosts(l, asking);
+	if (r != -EACCES || !had)
+		return r;
+	l->logged_in = false;
+	r = log_in(l);
+	return r == 0 ? ask_hosts(l, asking) : r;
+}
+
+static char *text_of(json_t *request)
+{
+	char *text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
+
+	json_decref(request);
+	return text;
+}
+
+int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool harmless, json_t **answer)
+{
+	char *text = text_of(request);
+	int r;
+
+	*answer = NULL;
+	r = text != NULL ? ask(l, &(struct asking){&path, &text, answer, 1, harmless})
+			 : no_memory(l);
+	free(text);
+	return r;
+}
+
+int etcd_ask_both(struct etcd_link *l, const char *const *paths, json_t *const *requests,
+		  json_t **answers)
+{
+	char *texts[] = {text_of(requests[0]), text_of(requests[1])};
+	int r;
+
+	answers[0] = answers[1] = NULL;
+	r = texts[0] != NULL && texts[1] != NULL
+		    ? ask(l, &(struct asking){paths, texts, answers, 2, true})
+		    : no_memory(l);
+	free(texts[0]);
+	free(texts[1]);
+	return r;
+}

@@ -1,0 +1,460 @@
+/*
+ * The store that is memory: of one process, or a file of /dev/shm that processes map.
+ *
+ * The clock is CLOCK_BOOTTIME, which no administrator sets and which goes on while the machine
+ * sleeps. Every process that could hold a lease is on this machine, and ends with it, so a block
+ * that outlives a restart of the machine is made anew. A file may be removed while processes have
+ * it open, as some systems do when a user logs out. Each call checks whether that has happened, and
+ * goes on with the file that has the name then; a new file counts as known only since it was made.
+ * Versions begin at the wall clock's microseconds, so that they rise over restarts of the machine
+ * too, unless that clock goes back.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fleet/store/row_table.h"
+#include "fleet/store/store.h"
+
+#define BYTES_DEFAULT ((size_t)4 << 20)
+#define BYTES_MAX     ((size_t)1 << 30)
+#define MODE_DEFAULT  0600
+
+struct memory {
+	struct weir_store store;
+	struct block *block;
+	size_t size;
+	weir_dur timeout;
+	const struct weir_clock *clock; /* NULL: CLOCK_BOOTTIME */
+	bool shared;
+	char why[WHY_SIZE];
+
+	/* If it is shared: the file, and how it is opened. */
+	int fd;
+	char name[WEIR_STORE_KEY_MAX + 2];
+	size_t bytes;
+	mode_t mode;
+	bool existing;
+	uint64_t seen; /* the highest version there was */
+};
+
+static int open_file(struct memory *m, char *why);
+
+static weir_time ns_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (weir_time)t.tv_sec * WEIR_S + (weir_time)t.tv_nsec;
+}
+
+static weir_time now_of(const struct memory *m)
+{
+	return m->clock != NULL ? m->clock->now(m->clock) : ns_of(CLOCK_BOOTTIME);
+}
+
+/* Who has it may have been stopped; who had it may be dead, and left all as it was (block.h). */
+static int lock_shared(struct memory *m)
+{
+	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
+	const struct timespec until = {
+		.tv_sec = (time_t)(end / WEIR_S),
+		.tv_nsec = (long)(end % WEIR_S),
+	};
+	int r = pthread_mutex_clocklock(&m->block->lock, CLOCK_MONOTONIC, &until);
+
+	if (r == EOWNERDEAD)
+		r = pthread_mutex_consistent(&m->block->lock);
+	if (r == ETIMEDOUT)
+		return store_say(-EIO, m->why, "Another process holds the lock, and is stopped.");
+	return r == 0 ? 0 : store_say(-EIO, m->why, "The lock cannot be had: error %d.", r);
+}
+
+static void let_go(struct memory *m)
+{
+	if (m->block != NULL)
+		munmap(m->block, m->size);
+	if (m->fd >= 0)
+		close(m->fd);
+	m->block = NULL;
+	m->fd = -1;
+}
+
+/* A process that comes after the file was removed makes another, and knows nothing of this one. */
+static bool is_removed(const struct memory *m)
+{
+	struct stat file;
+
+	return m->shared && (m->fd < 0 || fstat(m->fd, &file) != 0 || file.st_nlink == 0);
+}
+
+/* Go on with the file that has the name now; its versions are above all earlier ones. */
+static int replace(struct memory *m)
+{
+	char why[WHY_SIZE] = "";
+	int r;
+
+	let_go(m);
+	r = open_file(m, why);
+	if (r == 0)
+		r = lock_shared(m);
+	else
+		(void)store_say(r, m->why, "%s", why);
+	if (r != 0) {
+		let_go(m);
+		return -EIO;
+	}
+	block_raise(m->block, now_of(m), m->seen);
+	return 0;
+}
+
+/* *other: it is another store than before, in which no member has a session. */
+static int lock_current(struct memory *m, bool *other)
+{
+	int r = 0;
+
+	*other = is_removed(m);
+	if (!m->shared)
+		pthread_mutex_lock(&m->block->lock);
+	else if (!*other)
+		r = lock_shared(m);
+	/* It may also have been removed while the lock was waited for. */
+	if (r == 0 && !*other && is_removed(m)) {
+		pthread_mutex_unlock(&m->block->lock);
+		*other = true;
+	}
+	return *other ? replace(m) : r;
+}
+
+static int lock(struct memory *m)
+{
+	bool other;
+
+	return lock_current(m, &other);
+}
+
+static int unlock(struct memory *m, int r)
+{
+	m->seen = block_version(m->block);
+	pthread_mutex_unlock(&m->block->lock);
+	if (r == -ENOSPC)
+		(void)store_say(r, m->why, "There is no room in the block of %zu bytes.", m->size);
+	else if (r == -ESTALE)
+		(void)store_say(r, m->why, "The session is over.");
+	else if (r == -EAGAIN)
+		(void)store_say(r, m->why, "Something has changed since it was read.");
+	return r;
+}
+
+static int memory_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	if (r != 0)
+		return r;
+	*granted = ttl;
+	return unlock(m, block_begin(m->block, now_of(m), ttl, session));
+}
+
+static int memory_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	return r == 0 ? unlock(m, block_keep(m->block, now_of(m), session, granted)) : r;
+}
+
+static int memory_end(struct weir_store *self, uint64_t session)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	return r == 0 ? unlock(m, block_end(m->block, now_of(m), session)) : r;
+}
+
+static int memory_commit(struct weir_store *self, uint64_t session,
+			 const struct weir_store_check *checks, size_t check_count,
+			 const struct weir_store_write *writes, size_t write_count,
+			 uint64_t *version)
+{
+	struct memory *m = (struct memory *)self;
+	bool other;
+	int r = lock_current(m, &other);
+
+	if (r != 0)
+		return r;
+	/* A commit that was based on a reading of the other store is not written to this one. */
+	if (other)
+		return unlock(m, session != 0 ? -ESTALE : -EAGAIN);
+	r = block_commit(m->block, now_of(m), session, checks, check_count, writes, write_count);
+	*version = block_version(m->block);
+	return unlock(m, r);
+}
+
+static int memory_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		       weir_store_row_fn *row, void *arg, struct weir_store_view *view)
+{
+	struct memory *m = (struct memory *)self;
+	int r = lock(m);
+
+	if (r != 0)
+		return r;
+	block_read(m->block, now_of(m), prefixes, count, row, arg);
+	*view = (struct weir_store_view){
+		.version = block_version(m->block),
+		.proven = m->shared ? now_of(m) - m->block->since : WEIR_FOREVER,
+	};
+	return unlock(m, 0);
+}
+
+static void memory_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	const struct memory *m = (struct memory *)self;
+
+	*caps = (struct weir_store_caps){
+		.ttl_min = WEIR_MS,
+		.note = m->shared
+				? "Versions rise over restarts of the machine only as long as its "
+				  "wall clock does not go back."
+				: "It ends with the process.",
+	};
+}
+
+static void memory_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s", ((struct memory *)self)->why);
+}
+
+static void memory_close(struct weir_store *self)
+{
+	struct memory *m = (struct memory *)self;
+
+	let_go(m);
+	free(m);
+}
+
+static const struct weir_store_ops memory_ops = {
+	.size = sizeof(memory_ops),
+	.name = "memory",
+	.begin = memory_begin,
+	.keep = memory_keep,
+	.end = memory_end,
+	.commit = memory_commit,
+	.read = memory_read,
+	.caps = memory_caps,
+	.error = memory_error,
+	.close = memory_close,
+};
+
+/* Of the run of the machine: with it end all who could be attached. */
+static uint64_t run_signature(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	ssize_t size = 0;
+
+	if (fd >= 0) {
+		size = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	for (ssize_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Times mean the same to all of one time namespace. */
+static uint64_t clock_signature(void)
+{
+	struct stat space = {.st_ino = 0};
+
+	return stat("/proc/self/ns/time", &space) == 0 ? space.st_ino : 0;
+}
+
+static void *map(int fd, size_t size)
+{
+	const int how = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, how, fd, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+static bool is_ready(const struct memory *m)
+{
+	return m->size >= BLOCK_BYTES_MIN &&
+	       atomic_load_explicit(&m->block->ready, memory_order_acquire) == 1;
+}
+
+/* In place of whatever is in the file, of which nobody can be using anything. */
+static int make_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
+{
+	if (m->block != NULL)
+		munmap(m->block, m->size);
+	m->block = NULL;
+	if (ftruncate(fd, 0) != 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
+		return store_say(-ENOSPC, why, "%s: there is no room for it.", name);
+	m->size = bytes;
+	m->block = map(fd, bytes);
+	if (m->block == NULL)
+		return store_say(-errno, why, "%s: cannot be mapped.", name);
+	return block_make(m->block, bytes, run_signature(), clock_signature(),
+			  ns_of(CLOCK_BOOTTIME), ns_of(CLOCK_REALTIME) / WEIR_US, true);
+}
+
+/*
+ * The block of the file; made, where there is none, where its maker died in the middle, or where
+ * it is of another run of the machine.
+ */
+/*
+ * Any user can put a file under the name. It is used if its owner is trusted, and if no users can
+ * write to it but those that the mode would let write to a file of this process.
+ */
+static int check_owner(const struct memory *m, const struct stat *file, const char *name, char *why)
+{
+	const mode_t others = file->st_mode & (S_IWGRP | S_IWOTH) & ~m->mode;
+	const bool any = (m->mode & S_IWOTH) != 0;
+	const bool group = (m->mode & S_IWGRP) != 0 && file->st_gid == getegid();
+
+	if (!S_ISREG(file->st_mode))
+		return store_say(-EPROTO, why, "%s: this is no regular file.", name);
+	if (file->st_uid != geteuid() && file->st_uid != 0 && !any && !group)
+		return store_say(-EPERM, why,
+				 "%s: it belongs to user %u, who is not trusted: see shm_mode.",
+				 name, (unsigned)file->st_uid);
+	if (others != 0 && !any)
+		return store_say(-EPERM, why,
+				 "%s: users who are not trusted can write to it: see shm_mode.",
+				 name);
+	return 0;
+}
+
+static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const char *name,
+		    char *why)
+{
+	struct stat file;
+	int r;
+
+	if (fstat(fd, &file) != 0)
+		return store_say(-errno, why, "%s: cannot be looked at.", name);
+	r = check_owner(m, &file, name, why);
+	if (r != 0)
+		return r;
+	m->size = (size_t)file.st_size;
+	if (m->size > 0 && (m->block = map(fd, m->size)) == NULL)
+		return store_say(-errno, why, "%s: cannot be mapped.", name);
+	if (m->size > 0 && (m->size < BLOCK_BYTES_MIN ||
+			    (m->block->magic != 0 && !block_is_ours(m->block, m->size))))
+		return store_say(-EPROTO, why, "%s: this is no store of this version.", name);
+	if (m->block == NULL || !is_ready(m) || m->block->run != run_signature())
+		return existing ? store_say(-EPROTO, why, "%s: there is no store in it.", name)
+				: make_file(m, fd, bytes, name, why);
+	if (m->block->clock != clock_signature())
+		return store_say(-EPROTO, why, "%s: its times are of another time namespace.",
+				 name);
+	return 0;
+}
+
+static int check_block(struct memory *m, char *why)
+{
+	int r = lock_shared(m);
+	bool sound;
+
+	if (r != 0)
+		return store_say(r, why, "%s: %s", m->name, m->why);
+	sound = block_is_sound(m->block);
+	pthread_mutex_unlock(&m->block->lock);
+	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", m->name);
+}
+
+/* The process that has the lock makes or examines the store, and may have been stopped. */
+static int lock_file(const struct memory *m, int fd)
+{
+	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (ns_of(CLOCK_MONOTONIC) >= end)
+			return -EIO;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+/* The file stays open: it tells whether it has been removed. */
+static int open_file(struct memory *m, char *why)
+{
+	int r;
+
+	m->fd = shm_open(m->name, O_RDWR | O_CLOEXEC | (m->existing ? 0 : O_CREAT), m->mode);
+	if (m->fd < 0 && errno == ENOENT)
+		return store_say(-ENOENT, why, "%s: there is no such store.", m->name);
+	if (m->fd < 0)
+		return store_say(-errno, why, "%s: cannot be opened.", m->name);
+	r = lock_file(m, m->fd);
+	if (r == 0)
+		r = map_file(m, m->fd, m->bytes, m->existing, m->name, why);
+	else if (r == -EIO)
+		(void)store_say(r, why, "%s: another process has locked it, and is stopped.",
+				m->name);
+	else
+		(void)store_say(r, why, "%s: cannot be locked.", m->name);
+	(void)flock(m->fd, LOCK_UN);
+	return r == 0 ? check_block(m, why) : r;
+}
+
+static int open_private(struct memory *m, size_t bytes, char *why)
+{
+	m->size = bytes;
+	m->block = map(-1, bytes);
+	if (m->block == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	return block_make(m->block, bytes, 0, 0, 0, 0, false);
+}
+
+int memory_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	const struct weir_store_config *c = setup->config;
+	const size_t bytes = c->shm_bytes != 0 ? c->shm_bytes : BYTES_DEFAULT;
+	struct memory *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (m == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	*m = (struct memory){
+		.store = {.ops = &memory_ops},
+		.timeout = setup->timeout,
+		.clock = c->clock,
+		.shared = setup->address.scheme[0] != '\0',
+		.fd = -1,
+		.bytes = bytes,
+		.mode = c->shm_mode != 0 ? (mode_t)c->shm_mode : MODE_DEFAULT,
+		.existing = c->existing != 0,
+	};
+	(void)snprintf(m->name, sizeof(m->name), "%s", setup->address.path);
+	if (bytes < BLOCK_BYTES_MIN || bytes > BYTES_MAX)
+		r = store_say(-EINVAL, why, "shm_bytes is not from 64 KiB to 1 GiB.");
+	else if (m->shared && c->clock != NULL)
+		r = store_say(-EINVAL, why, "What processes share has no clock of its own.");
+	else if (m->shared)
+		r = open_file(m, why);
+	else
+		r = open_private(m, bytes, why);
+	if (r != 0) {
+		let_go(m);
+		free(m);
+		return r;
+	}
+	*store = &m->store;
+	return 0;
+}

@@ -1,0 +1,414 @@
+/*
+ * Connecting to Redis, and what it tells of itself.
+ *
+ * A connection on which anything has gone wrong is dropped: hiredis cannot go on after a timeout,
+ * and an answer that comes late must not be taken for that of the next question.
+ */
+
+#include "fleet/store/redis_link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "fleet/store/redis_script.h"
+
+#define PORT_DEFAULT 6379
+
+void redis_add_bytes(struct redis_command *c, const void *bytes, size_t size)
+{
+	c->word[c->words] = size > 0 ? bytes : "";
+	c->size[c->words++] = size;
+}
+
+void redis_add(struct redis_command *c, const char *word)
+{
+	redis_add_bytes(c, word, strlen(word));
+}
+
+void redis_add_number(struct redis_command *c, const char *format, uint64_t number)
+{
+	char *text = c->text[c->texts++];
+
+	(void)snprintf(text, sizeof(c->text[0]), format, (unsigned long long)number);
+	redis_add(c, text);
+}
+
+void redis_drop(struct redis *r)
+{
+	if (r->context != NULL)
+		redisFree(r->context);
+	r->context = NULL;
+}
+
+bool redis_is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+bool redis_number(const redisReply *reply, uint64_t *number)
+{
+	char *end;
+
+	if (!redis_is_text(reply) || reply->str[0] < '0' || reply->str[0] > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(reply->str, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+/* 128 bits, for an incarnation that has to begin. */
+static bool draw(char text[DRAW_SIZE])
+{
+	uint64_t bits[2];
+
+	if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+		return false;
+	(void)snprintf(text, DRAW_SIZE, "%016llx%016llx", (unsigned long long)bits[0],
+		       (unsigned long long)bits[1]);
+	return true;
+}
+
+int redis_script_command(struct redis *r, const char *verb, struct redis_command *c)
+{
+	c->words = c->texts = 0;
+	if (!draw(c->draw))
+		return store_say(-EIO, r->why, "There are no random numbers: getrandom() failed.");
+	redis_add(c, "EVALSHA");
+	redis_add(c, r->script);
+	redis_add(c, "1");
+	redis_add(c, r->base);
+	redis_add(c, r->run);
+	redis_add(c, r->incarnation);
+	redis_add_number(c, "%llu", r->seen);
+	redis_add(c, r->keeps ? "1" : "0");
+	redis_add(c, c->draw);
+	redis_add(c, verb);
+	return 0;
+}
+
+int redis_adopt(struct redis *r, const redisReply *reply)
+{
+	uint64_t version;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+	    !redis_is_text(reply->element[1]) || !redis_number(reply->element[2], &version) ||
+	    strlen(reply->element[1]->str) >= sizeof(r->incarnation))
+		return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+	(void)snprintf(r->incarnation, sizeof(r->incarnation), "%s", reply->element[1]->str);
+	r->seen = version;
+	return 0;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Before anything is written. Versions below 7 put the line of the script in front. */
+static bool takes_no_writes(const char *error)
+{
+	return begins(error, "OOM") || strstr(error, "-OOM command") != NULL ||
+	       begins(error, "MISCONF") || strstr(error, "-MISCONF") != NULL ||
+	       begins(error, "NOREPLICAS") || strstr(error, "-NOREPLICAS") != NULL;
+}
+
+/* An error that the server answered. */
+static int denied(struct redis *r, const redisReply *reply)
+{
+	static const char *const access[] = {
+		"NOAUTH",
+		"WRONGPASS",
+		"NOPERM",
+		"ERR AUTH",
+		"ERR invalid password",
+		"ERR Client sent AUTH",
+	};
+
+	(void)store_say(-EIO, r->why, "Redis says: %.200s", reply->str);
+	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++)
+		if (begins(reply->str, access[i]))
+			return -EACCES;
+	if (takes_no_writes(reply->str))
+		return -ENOSPC;
+	return begins(reply->str, "NOSCRIPT") ? -ENOENT : -EIO;
+}
+
+static int unanswered(struct redis *r)
+{
+	(void)store_say(-EIO, r->why, "Redis does not answer: %.128s", r->context->errstr);
+	redis_drop(r);
+	return -EIO;
+}
+
+static int send(struct redis *r, const struct redis_command *c)
+{
+	if (redisAppendCommandArgv(r->context, c->words, (const char **)(uintptr_t)c->word,
+				   c->size) == REDIS_OK)
+		return 0;
+	return unanswered(r);
+}
+
+/* 0, or *reply is NULL. An error that was answered leaves the connection as it is. */
+static int receive(struct redis *r, redisReply **reply)
+{
+	void *received = NULL;
+	int error;
+
+	*reply = NULL;
+	if (redisGetReply(r->context, &received) != REDIS_OK || received == NULL)
+		return unanswered(r);
+	*reply = received;
+	if ((*reply)->type != REDIS_REPLY_ERROR)
+		return 0;
+	error = denied(r, *reply);
+	freeReplyObject(*reply);
+	*reply = NULL;
+	return error;
+}
+
+/* After an error: only where something is refused for good, the connection goes on. */
+static void settle(struct redis *r, int error)
+{
+	if (error != -EACCES && error != -ENOSPC)
+		redis_drop(r);
+}
+
+int redis_ask(struct redis *r, const struct redis_command *c, redisReply **reply)
+{
+	int error = send(r, c);
+
+	*reply = NULL;
+	if (error == 0)
+		error = receive(r, reply);
+	if (*reply != NULL)
+		return 0;
+	settle(r, error);
+	return error != 0 ? error : -EIO;
+}
+
+int redis_ask_both(struct redis *r, const struct redis_command *c, redisReply **replies)
+{
+	int first, second;
+
+	replies[0] = replies[1] = NULL;
+	first = send(r, &c[0]);
+	if (first == 0)
+		first = send(r, &c[1]);
+	if (first == 0)
+		first = receive(r, &replies[0]);
+	if (r->context == NULL)
+		return -EIO;
+	second = receive(r, &replies[1]);
+	if (replies[0] != NULL && replies[1] != NULL)
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		if (replies[i] != NULL)
+			freeReplyObject(replies[i]);
+		replies[i] = NULL;
+	}
+	first = first != 0 ? first : second;
+	settle(r, first);
+	return first;
+}
+
+/* Ask in plain words, for an answer that nobody needs. */
+static int tell(struct redis *r, const char *verb, const char *first, const char *second)
+{
+	struct redis_command c = {.words = 0};
+	redisReply *reply;
+	int error;
+
+	redis_add(&c, verb);
+	if (first != NULL)
+		redis_add(&c, first);
+	if (second != NULL)
+		redis_add(&c, second);
+	error = redis_ask(r, &c, &reply);
+	if (error == 0)
+		freeReplyObject(reply);
+	return error;
+}
+
+/* The text of a line "name:text" of INFO; "" if there is none. */
+static int info(struct redis *r, const char *section, const char *name, char *text, size_t size)
+{
+	struct redis_command c = {.words = 0};
+	redisReply *reply;
+	const char *at;
+	int error;
+
+	text[0] = '\0';
+	redis_add(&c, "INFO");
+	redis_add(&c, section);
+	error = redis_ask(r, &c, &reply);
+	if (error != 0)
+		return error;
+	at = redis_is_text(reply) ? strstr(reply->str, name) : NULL;
+	if (at != NULL) {
+		at += strlen(name);
+		(void)snprintf(text, size, "%.*s", (int)strcspn(at, "\r\n"), at);
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* A setting; "" where it may not be asked. */
+static void setting(struct redis *r, const char *name, char *text, size_t size)
+{
+	struct redis_command c = {.words = 0};
+	redisReply *reply;
+
+	text[0] = '\0';
+	redis_add(&c, "CONFIG");
+	redis_add(&c, "GET");
+	redis_add(&c, name);
+	if (r->context == NULL || redis_ask(r, &c, &reply) != 0)
+		return;
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+	    redis_is_text(reply->element[1]))
+		(void)snprintf(text, size, "%s", reply->element[1]->str);
+	freeReplyObject(reply);
+}
+
+/* What it can be believed in, by how it is configured now. */
+static void examine(struct redis *r)
+{
+	char append[16], sync[16], replicas[16] = "", policy[32], memory[32];
+	const char *lack;
+
+	setting(r, "appendonly", append, sizeof(append));
+	setting(r, "appendfsync", sync, sizeof(sync));
+	setting(r, "maxmemory", memory, sizeof(memory));
+	setting(r, "maxmemory-policy", policy, sizeof(policy));
+	if (r->context != NULL)
+		(void)info(r, "replication", "connected_slaves:", replicas, sizeof(replicas));
+	if (strcmp(append, "yes") != 0 || strcmp(sync, "always") != 0)
+		lack = "Redis does not append to its file always (appendonly yes, appendfsync "
+		       "always): after a restart old leases have to end before new ones begin.";
+	else if (strcmp(replicas, "0") != 0)
+		lack = "Redis has replicas: one that takes over may lack what was acknowledged.";
+	else if (strcmp(memory, "0") != 0 && strcmp(policy, "noeviction") != 0)
+		lack = "Redis may evict what it has acknowledged (maxmemory-policy).";
+	else
+		lack = "";
+	r->keeps = lack[0] == '\0';
+	r->caps = (struct weir_store_caps){.ttl_min = WEIR_MS, .durable = r->keeps};
+	(void)snprintf(r->note, sizeof(r->note), "%s", lack);
+}
+
+/* Before anything else: whether it has room to take writes. */
+static void examine_room(struct redis *r)
+{
+	char most[32], used[32] = "";
+
+	if (r->context == NULL)
+		return;
+	setting(r, "maxmemory", most, sizeof(most));
+	if (r->context != NULL)
+		(void)info(r, "memory", "used_memory:", used, sizeof(used));
+	if (strtoull(most, NULL, 10) != 0 && strtoull(used, NULL, 10) > strtoull(most, NULL, 10))
+		(void)snprintf(r->note, sizeof(r->note),
+			       "Redis may take no writes: it uses more than its maxmemory.");
+}
+
+static int log_in(struct redis *r)
+{
+	const struct address *a = &r->address;
+	int error = 0;
+
+	if (a->password[0] != '\0' && a->user[0] != '\0')
+		error = tell(r, "AUTH", a->user, a->password);
+	else if (a->password[0] != '\0')
+		error = tell(r, "AUTH", a->password, NULL);
+	if (error == 0 && a->path[0] != '\0')
+		error = tell(r, "SELECT", a->path, NULL);
+	return error;
+}
+
+static int load_script(struct redis *r)
+{
+	struct redis_command c = {.words = 0};
+	redisReply *reply;
+	int error;
+
+	redis_add(&c, "SCRIPT");
+	redis_add(&c, "LOAD");
+	redis_add(&c, redis_script);
+	error = redis_ask(r, &c, &reply);
+	if (error != 0)
+		return error;
+	if (redis_is_text(reply) && strlen(reply->str) < sizeof(r->script))
+		(void)snprintf(r->script, sizeof(r->script), "%s", reply->str);
+	else
+		error = store_say(-EIO, r->why, "Redis answers what makes no sense.");
+	freeReplyObject(reply);
+	return error;
+}
+
+/* Which store it is: another one, if the server has lost something. */
+static int greet(struct redis *r)
+{
+	struct redis_command c;
+	redisReply *reply;
+	int error = redis_script_command(r, "hello", &c);
+
+	if (error == 0)
+		error = redis_ask(r, &c, &reply);
+	if (error != 0)
+		return error;
+	error = redis_adopt(r, reply);
+	freeReplyObject(reply);
+	return error;
+}
+
+static int introduce(struct redis *r)
+{
+	char role[16];
+	int error = log_in(r);
+
+	if (error != 0)
+		return error;
+	error = info(r, "server", "run_id:", r->run, sizeof(r->run));
+	if (error == 0)
+		error = info(r, "replication", "role:", role, sizeof(role));
+	if (error != 0)
+		return error;
+	if (r->run[0] == '\0')
+		return store_say(-EIO, r->why, "Redis does not tell its run_id.");
+	if (strcmp(role, "master") != 0)
+		return store_say(-EIO, r->why, "This Redis is a replica.");
+	examine(r);
+	examine_room(r);
+	error = r->context != NULL ? load_script(r) : -EIO;
+	return error == 0 ? greet(r) : error;
+}
+
+int redis_connect(struct redis *r)
+{
+	const struct address_host *host = &r->address.hosts[0];
+	const struct timeval wait = {
+		.tv_sec = (time_t)(r->timeout / WEIR_S),
+		.tv_usec = (suseconds_t)(r->timeout % WEIR_S / WEIR_US),
+	};
+	int error;
+
+	if (r->context != NULL)
+		return 0;
+	r->context = redisConnectWithTimeout(host->name,
+					     host->port != 0 ? host->port : PORT_DEFAULT, wait);
+	if (r->context == NULL)
+		return store_say(-ENOMEM, r->why, "There is no memory.");
+	if (r->context->err != 0 || redisSetTimeout(r->context, wait) != REDIS_OK) {
+		error = store_say(-EIO, r->why, "Redis cannot be reached: %.128s",
+				  r->context->errstr);
+		redis_drop(r);
+		return error;
+	}
+	error = introduce(r);
+	if (error != 0)
+		redis_drop(r);
+	return error;
+}

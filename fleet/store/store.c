@@ -1,0 +1,474 @@
+/*
+ * Opening stores, and the way every call of one goes: checked, one at a time, and without the
+ * signal that a closed connection would raise.
+ *
+ * What weir_store_open() makes is a gate in front of the real one: it has the lock. A store of
+ * somebody's own has no gate, and its calls are checked all the same.
+ */
+
+#include "fleet/store/store.h"
+#include "fleet/cancel.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TIMEOUT_DEFAULT (2 * WEIR_S)
+#define TIMEOUT_MAX     (600 * WEIR_S)
+#define TTL_MAX         (UINT64_C(86400) * WEIR_S)
+
+int store_say(int r, char *why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, WHY_SIZE, format, args);
+	va_end(args);
+	return r;
+}
+
+/* The gate. */
+struct gated {
+	struct weir_store store;
+	struct weir_store *inner;
+	pthread_mutex_t lock;
+};
+
+static struct gated *gated_of(struct weir_store *store)
+{
+	return (struct gated *)store;
+}
+
+/*
+ * Within a call SIGPIPE is blocked, and what came of it is taken away, unless it was there
+ * before: libraries write to sockets as they please. The thread is not cancelled in there either.
+ */
+struct quiet {
+	sigset_t before;
+	bool pending;
+	int cancel;
+};
+
+static struct quiet enter(struct gated *g)
+{
+	struct quiet quiet = {.cancel = cancel_hold()};
+	sigset_t pipe, pending;
+
+	pthread_mutex_lock(&g->lock);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigpending(&pending);
+	quiet.pending = sigismember(&pending, SIGPIPE) == 1;
+	pthread_sigmask(SIG_BLOCK, &pipe, &quiet.before);
+	return quiet;
+}
+
+static int leave(struct gated *g, const struct quiet *quiet, int r)
+{
+	const struct timespec at_once = {.tv_nsec = 0};
+	sigset_t pipe;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	while (!quiet->pending && sigtimedwait(&pipe, NULL, &at_once) == SIGPIPE)
+		;
+	pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+	pthread_mutex_unlock(&g->lock);
+	cancel_release(quiet->cancel);
+	return r;
+}
+
+static int gated_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet, g->inner->ops->begin(g->inner, ttl, session, granted));
+}
+
+static int gated_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet, g->inner->ops->keep(g->inner, session, granted));
+}
+
+static int gated_end(struct weir_store *self, uint64_t session)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet, g->inner->ops->end(g->inner, session));
+}
+
+static int gated_commit(struct weir_store *self, uint64_t session,
+			const struct weir_store_check *checks, size_t check_count,
+			const struct weir_store_write *writes, size_t write_count,
+			uint64_t *version)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet,
+		     g->inner->ops->commit(g->inner, session, checks, check_count, writes,
+					   write_count, version));
+}
+
+static int gated_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		      weir_store_row_fn *row, void *arg, struct weir_store_view *view)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet, g->inner->ops->read(g->inner, prefixes, count, row, arg, view));
+}
+
+/* Of a store that cannot be asked both at once. */
+static int keep_and_read(struct weir_store *store, uint64_t session, weir_dur *granted,
+			 const char *const *prefixes, size_t count, weir_store_row_fn *row,
+			 void *arg, struct weir_store_view *view)
+{
+	const struct weir_store_ops *ops = store->ops;
+	int r;
+
+	if (ops->keep_and_read != NULL)
+		return ops->keep_and_read(store, session, granted, prefixes, count, row, arg, view);
+	r = ops->keep(store, session, granted);
+	return r != 0 ? r : ops->read(store, prefixes, count, row, arg, view);
+}
+
+static int gated_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
+			       const char *const *prefixes, size_t count, weir_store_row_fn *row,
+			       void *arg, struct weir_store_view *view)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	return leave(g, &quiet,
+		     keep_and_read(g->inner, session, granted, prefixes, count, row, arg, view));
+}
+
+static void gated_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	g->inner->ops->caps(g->inner, caps);
+	(void)leave(g, &quiet, 0);
+}
+
+static void gated_error(struct weir_store *self, char *text, size_t size)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	g->inner->ops->error(g->inner, text, size);
+	(void)leave(g, &quiet, 0);
+}
+
+static void gated_close(struct weir_store *self)
+{
+	struct gated *g = gated_of(self);
+	const struct quiet quiet = enter(g);
+
+	g->inner->ops->close(g->inner);
+	(void)leave(g, &quiet, 0);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+static const struct weir_store_ops gated_ops = {
+	.size = sizeof(gated_ops),
+	.name = "store",
+	.begin = gated_begin,
+	.keep = gated_keep,
+	.end = gated_end,
+	.commit = gated_commit,
+	.read = gated_read,
+	.keep_and_read = gated_keep_and_read,
+	.caps = gated_caps,
+	.error = gated_error,
+	.close = gated_close,
+};
+
+void weir_store_config_init_sized(struct weir_store_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+static bool is_key_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c != '\0' && strchr("-_.:@", c) != NULL);
+}
+
+/* Characters of a key and / between them, none at the beginning. */
+static bool is_path(const char *text)
+{
+	const size_t length = strnlen(text, WEIR_STORE_KEY_MAX + 1);
+
+	if (length == 0 || length > WEIR_STORE_KEY_MAX || text[0] == '/')
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!is_key_char(text[i]) && (text[i] != '/' || text[i - 1] == '/'))
+			return false;
+	return true;
+}
+
+static bool is_prefix(const char *text)
+{
+	return is_path(text) && strchr(text, '/') != NULL;
+}
+
+static bool is_key(const char *text)
+{
+	return is_prefix(text) && text[strlen(text) - 1] != '/';
+}
+
+#ifndef WEIR_FLEET_REDIS
+int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	(void)setup;
+	*store = NULL;
+	return store_say(-ENOTSUP, why, "This library was built without Redis.");
+}
+#endif
+
+#ifndef WEIR_FLEET_ETCD
+int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	(void)setup;
+	*store = NULL;
+	return store_say(-ENOTSUP, why, "This library was built without etcd.");
+}
+#endif
+
+static int open_scheme(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	const char *scheme = setup->address.scheme;
+
+	if (scheme[0] == '\0' || strcmp(scheme, "shm") == 0)
+		return memory_store_open(setup, store, why);
+	if (strcmp(scheme, "rediss") == 0)
+		return store_say(
+			-ENOTSUP, why,
+			"Redis over TLS is not supported: hiredis has none. Use a tunnel, or etcds://.");
+	if (strcmp(scheme, "redis") == 0)
+		return redis_store_open(setup, store, why);
+	if (strcmp(scheme, "etcd") == 0 || strcmp(scheme, "etcds") == 0)
+		return etcd_store_open(setup, store, why);
+	return store_say(-EINVAL, why,
+			 "The address begins with none of shm:, redis:// and etcd://.");
+}
+
+static int setup_from(const struct weir_store_config *config, struct store_setup *setup, char *why)
+{
+	const char *name = config->name != NULL ? config->name : "weir";
+
+	if (config->size != sizeof(*config))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	*setup = (struct store_setup){
+		.timeout = config->timeout != 0 ? config->timeout : TIMEOUT_DEFAULT,
+		.config = config,
+	};
+	if (setup->timeout < WEIR_MS || setup->timeout > TIMEOUT_MAX)
+		return store_say(-EINVAL, why, "timeout is not from 1 ms to 10 minutes.");
+	if (config->compact != 0 && (config->compact < WEIR_S || config->compact > TTL_MAX))
+		return store_say(-EINVAL, why, "compact is not from a second to a day.");
+	if (!is_path(name) || strchr(name, '/') != NULL)
+		return store_say(-EINVAL, why, "name is not of letters, digits and -_.:@ only.");
+	memcpy(setup->name, name, strlen(name) + 1);
+	return address_parse(config->address, &setup->address, why);
+}
+
+static int open_gated(const struct store_setup *setup, struct weir_store **store, char *why)
+{
+	struct gated *g = calloc(1, sizeof(*g));
+	struct quiet quiet;
+	int r;
+
+	if (g == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	g->store.ops = &gated_ops;
+	pthread_mutex_init(&g->lock, NULL);
+	quiet = enter(g);
+	r = leave(g, &quiet, open_scheme(setup, &g->inner, why));
+	if (r != 0) {
+		pthread_mutex_destroy(&g->lock);
+		free(g);
+		return r;
+	}
+	*store = &g->store;
+	return 0;
+}
+
+int weir_store_open(const struct weir_store_config *config, struct weir_store **store, char *why,
+		    size_t why_size)
+{
+	struct weir_store_config all_defaults;
+	struct store_setup setup = {.timeout = 0};
+	const int cancel = cancel_hold();
+	char text[WHY_SIZE] = "";
+	int r;
+
+	*store = NULL;
+	weir_store_config_init(&all_defaults);
+	r = setup_from(config != NULL ? config : &all_defaults, &setup, text);
+	if (r == 0)
+		r = open_gated(&setup, store, text);
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	cancel_release(cancel);
+	return r;
+}
+
+void weir_store_close(struct weir_store *store)
+{
+	if (store != NULL)
+		store->ops->close(store);
+}
+
+void weir_store_caps_take(struct weir_store *store, struct weir_store_caps *caps)
+{
+	store->ops->caps(store, caps);
+}
+
+int weir_store_begin(struct weir_store *store, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	*session = 0;
+	*granted = 0;
+	if (ttl < WEIR_MS || ttl > TTL_MAX)
+		return -EINVAL;
+	return store->ops->begin(store, ttl, session, granted);
+}
+
+int weir_store_keep(struct weir_store *store, uint64_t session, weir_dur *granted)
+{
+	*granted = 0;
+	return session != 0 ? store->ops->keep(store, session, granted) : -EINVAL;
+}
+
+int weir_store_end(struct weir_store *store, uint64_t session)
+{
+	return session != 0 ? store->ops->end(store, session) : -EINVAL;
+}
+
+static bool is_check(const struct weir_store_check *check)
+{
+	if (!is_key(check->key))
+		return false;
+	switch (check->kind) {
+	case WEIR_STORE_CHECK_ABSENT:
+		return check->version == 0;
+	case WEIR_STORE_CHECK_VERSION:
+	case WEIR_STORE_CHECK_MADE:
+		return check->version != 0;
+	}
+	return false;
+}
+
+static int check_write(const struct weir_store_write *write, uint64_t session)
+{
+	if (!is_key(write->key))
+		return -EINVAL;
+	if (write->size > WEIR_STORE_VALUE_MAX)
+		return -EMSGSIZE;
+	switch (write->kind) {
+	case WEIR_STORE_WRITE_BIND:
+		return session != 0 && write->value != NULL ? 0 : -EINVAL;
+	case WEIR_STORE_WRITE_PUT:
+		return write->value != NULL ? 0 : -EINVAL;
+	case WEIR_STORE_WRITE_ERASE:
+		return write->value == NULL && write->size == 0 ? 0 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+int weir_store_commit(struct weir_store *store, uint64_t session,
+		      const struct weir_store_check *checks, size_t check_count,
+		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
+{
+	uint64_t unused;
+	int r;
+
+	if (check_count >= WEIR_STORE_ROWS_MAX || write_count > WEIR_STORE_ROWS_MAX ||
+	    write_count == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < check_count; i++)
+		if (!is_check(&checks[i]))
+			return -EINVAL;
+	for (size_t i = 0; i < write_count; i++) {
+		r = check_write(&writes[i], session);
+		if (r != 0)
+			return r;
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(writes[i].key, writes[j].key) == 0)
+				return -EINVAL;
+	}
+	return store->ops->commit(store, session, checks, check_count, writes, write_count,
+				  version != NULL ? version : &unused);
+}
+
+/* Whether a row could be of that prefix and of one before it. */
+static bool is_covered(const char *const *prefixes, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		const size_t a = strlen(prefixes[i]), b = strlen(prefixes[index]);
+
+		if (strncmp(prefixes[i], prefixes[index], a < b ? a : b) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool are_prefixes(const char *const *prefixes, size_t count)
+{
+	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if ((prefixes[i][0] != '\0' && !is_prefix(prefixes[i])) || is_covered(prefixes, i))
+			return false;
+	return true;
+}
+
+int weir_store_read(struct weir_store *store, const char *const *prefixes, size_t count,
+		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
+{
+	struct weir_store_view unused;
+
+	if (!are_prefixes(prefixes, count))
+		return -EINVAL;
+	return store->ops->read(store, prefixes, count, row, arg, view != NULL ? view : &unused);
+}
+
+int weir_store_keep_and_read(struct weir_store *store, uint64_t session, weir_dur *granted,
+			     const char *const *prefixes, size_t count, weir_store_row_fn *row,
+			     void *arg, struct weir_store_view *view)
+{
+	struct weir_store_view unused;
+	int r;
+
+	*granted = 0;
+	if (session == 0 || !are_prefixes(prefixes, count))
+		return -EINVAL;
+	r = keep_and_read(store, session, granted, prefixes, count, row, arg,
+			  view != NULL ? view : &unused);
+	if (r != 0)
+		*granted = 0;
+	return r;
+}
+
+void weir_store_error(struct weir_store *store, char *text, size_t size)
+{
+	if (size > 0) {
+		text[0] = '\0';
+		store->ops->error(store, text, size);
+	}
+}

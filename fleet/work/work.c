@@ -1,0 +1,377 @@
+/*
+ * Parts: opening, what they are worth, checkpoints.
+ */
+
+#include "fleet/work/work.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/store/store.h"
+
+#define RELAXED memory_order_relaxed
+
+#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that a write may meet */
+
+void weir_work_config_init_sized(struct weir_work_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+void part_key(const struct weir_work *p, const char *what, uint32_t part, char *key, size_t size)
+{
+	(void)snprintf(key, size, "%s/%s/%" PRIu32, p->name, what, part);
+}
+
+static void checkpoint_key(const struct weir_work *p, uint32_t part, char *key, size_t size)
+{
+	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, p->name, part);
+}
+
+void parts_rename(struct weir_work *p)
+{
+	p->id = fleet_draw(p->fleet, 0) | 1;
+	p->joined = false;
+	(void)snprintf(p->own_key, sizeof(p->own_key), "%s/worker/%016" PRIx64, p->name, p->id);
+}
+
+/* The last one is worth what is left over. */
+uint64_t part_worth(const struct weir_work *p, uint32_t part)
+{
+	const uint64_t before = (uint64_t)part * p->config.factor;
+	const uint64_t rest = p->config.capacity - before;
+
+	return rest < p->config.factor ? rest : p->config.factor;
+}
+
+uint64_t weir_work_units(const struct weir_work *p)
+{
+	uint64_t units = p->config.reserved;
+
+	if (p->config.strategy != WEIR_WORK_WANTED)
+		return units;
+	for (uint32_t i = 0; i < p->config.count; i++)
+		if (weir_work_fence(p, i) != 0)
+			units += part_worth(p, i);
+	return units;
+}
+
+int weir_work_demand_set(struct weir_work *p, uint64_t units)
+{
+	if (p->config.strategy != WEIR_WORK_WANTED || units > WEIR_SHARE_UNITS_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&p->want, units, RELAXED);
+	return 0;
+}
+
+/* A checkpoint as it is read, and the owner of its part at that time. */
+struct loading {
+	const char *key, *owner_key; /* owner_key: NULL where it does not matter */
+	uint64_t sequence, version;  /* of its row; 0: there is none */
+	uint64_t owner_made;         /* the commit that made its owner's row; 0: there is none */
+	char *value;
+	size_t room, size;
+	int result;
+};
+
+#define CHECKPOINT_HEAD "weir-checkpoint 1 "
+
+bool checkpoint_read(const struct weir_store_row *row, uint64_t *sequence, const char **value,
+		     size_t *size)
+{
+	const size_t head = strlen(CHECKPOINT_HEAD);
+	const char *text = row->value, *line = memchr(text, '\n', row->size);
+	char *end;
+
+	if (line == NULL || row->size <= head || memcmp(text, CHECKPOINT_HEAD, head) != 0 ||
+	    text[head] < '0' || text[head] > '9')
+		return false;
+	errno = 0;
+	*sequence = strtoull(text + head, &end, 10);
+	if (errno != 0 || end != line)
+		return false;
+	*value = line + 1;
+	*size = row->size - (size_t)(line + 1 - text);
+	return true;
+}
+
+static void load_row(struct loading *l, const struct weir_store_row *row)
+{
+	const char *value;
+
+	l->result = -EPROTO;
+	if (!checkpoint_read(row, &l->sequence, &value, &l->size))
+		return;
+	l->version = row->version;
+	l->result = l->size <= l->room ? 0 : -EMSGSIZE;
+	if (l->result == 0 && l->size > 0)
+		memcpy(l->value, value, l->size);
+}
+
+/* Other rows begin with the same key: 1 and 17. */
+static bool take_loaded(void *arg, const struct weir_store_row *row)
+{
+	struct loading *l = arg;
+
+	if (strcmp(row->key, l->key) == 0)
+		load_row(l, row);
+	else if (l->owner_key != NULL && strcmp(row->key, l->owner_key) == 0)
+		l->owner_made = row->made;
+	return true;
+}
+
+static int load(struct weir_work *p, struct loading *l)
+{
+	const char *const prefixes[] = {l->key, l->owner_key};
+	int r;
+
+	l->result = -ENOENT;
+	r = weir_store_read(p->fleet->store, prefixes, l->owner_key != NULL ? 2 : 1, take_loaded, l,
+			    NULL);
+	return r == 0 ? l->result : r;
+}
+
+int weir_work_load(struct weir_work *p, uint32_t part, uint64_t *sequence, void *value,
+		   size_t *size)
+{
+	char key[WEIR_SHARE_NAME_MAX + 32];
+	struct loading l = {.key = key, .value = value, .room = *size};
+	int r;
+
+	*sequence = 0;
+	if (part >= p->config.count)
+		return -EINVAL;
+	checkpoint_key(p, part, key, sizeof(key));
+	r = load(p, &l);
+	*size = l.size;
+	*sequence = l.sequence;
+	return r;
+}
+
+/* A checkpoint to be written, and the rows that decide whether it may be. */
+struct checkpoint {
+	struct weir_work *parts;
+	struct part *part;
+	char key[WEIR_SHARE_NAME_MAX + 32], owner_key[WEIR_SHARE_NAME_MAX + 32];
+	uint64_t fence, sequence;
+	const void *value;
+	size_t size;
+};
+
+/*
+ * The last checkpoint is read once for each fence, and again after each write that was not
+ * acknowledged.
+ */
+static int know_sequence(const struct checkpoint *c)
+{
+	char value[WEIR_CHECKPOINT_SIZE_MAX];
+	struct loading l = {
+		.key = c->key,
+		.owner_key = c->owner_key,
+		.value = value,
+		.room = sizeof(value),
+	};
+	int r;
+
+	if (c->part->sequence_fence == c->fence)
+		return 0;
+	r = load(c->parts, &l);
+	if (r != 0 && r != -ENOENT)
+		return r;
+	if (l.owner_made != c->fence)
+		return -ESTALE;
+	c->part->sequence = l.sequence;
+	c->part->sequence_version = l.version;
+	c->part->sequence_fence = c->fence;
+	return 0;
+}
+
+/*
+ * Each write replaces the very version of the row that was known when it was sent. So at most one
+ * of two writes that are under way at the same time happens, and a write that arrives late, after
+ * another was acknowledged, finds that version gone.
+ */
+static int write_checkpoint(const struct checkpoint *c)
+{
+	char text[WEIR_CHECKPOINT_SIZE_MAX + 64];
+	const int head = snprintf(text, sizeof(text), CHECKPOINT_HEAD "%" PRIu64 "\n", c->sequence);
+	const uint64_t known = c->part->sequence_version;
+	const struct weir_store_check checks[] = {
+		{c->owner_key, WEIR_STORE_CHECK_MADE, c->fence},
+		{c->key, known != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT, known},
+	};
+	const struct weir_store_write write = {c->key, WEIR_STORE_WRITE_PUT, text,
+					       (size_t)head + c->size};
+	uint64_t version;
+	int r;
+
+	if (c->size > 0)
+		memcpy(text + head, c->value, c->size);
+	r = weir_store_commit(c->parts->fleet->store, 0, checks, 2, &write, 1, &version);
+	if (r == 0) {
+		c->part->sequence = c->sequence;
+		c->part->sequence_version = version;
+	} else {
+		c->part->sequence_fence = 0;
+	}
+	return r;
+}
+
+static int try_checkpoint(const struct checkpoint *c)
+{
+	int r = know_sequence(c);
+
+	if (r != 0)
+		return r;
+	return c->sequence >= c->part->sequence ? write_checkpoint(c) : -ERANGE;
+}
+
+/* Only late writes of this owner can be in its way, and each of them only once. */
+static int insist(const struct checkpoint *c)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < CHECKPOINT_ATTEMPTS && r == -EAGAIN; i++)
+		r = try_checkpoint(c);
+	return r == -EAGAIN ? -EIO : r;
+}
+
+int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uint64_t sequence,
+			 const void *value, size_t size)
+{
+	struct checkpoint c = {
+		.parts = p,
+		.fence = fence,
+		.sequence = sequence,
+		.value = value,
+		.size = size,
+	};
+	int r;
+
+	if (part >= p->config.count || (value == NULL && size > 0))
+		return -EINVAL;
+	if (size > WEIR_CHECKPOINT_SIZE_MAX)
+		return -EMSGSIZE;
+	if (fence == 0)
+		return -ESTALE;
+	c.part = &p->part[part];
+	part_key(p, "part", part, c.owner_key, sizeof(c.owner_key));
+	checkpoint_key(p, part, c.key, sizeof(c.key));
+	pthread_mutex_lock(&p->checkpoints);
+	r = insist(&c);
+	pthread_mutex_unlock(&p->checkpoints);
+	return r;
+}
+
+static uint64_t parts_of(const struct weir_work_config *c)
+{
+	if (c->strategy != WEIR_WORK_WANTED)
+		return c->count;
+	return c->factor > 0 ? c->capacity / c->factor + (c->capacity % c->factor > 0) : 0;
+}
+
+static int check_config(const struct weir_work_config *c, char *why)
+{
+	const uint64_t count = c->size == sizeof(*c) ? parts_of(c) : 0;
+
+	if (c->size != sizeof(*c))
+		return store_say(-EINVAL, why, "The configuration is of another version.");
+	if (!fleet_is_name(c->name))
+		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
+				 WEIR_SHARE_NAME_MAX);
+	if ((unsigned)c->strategy > WEIR_WORK_WANTED)
+		return store_say(-EINVAL, why, "strategy is none of them.");
+	if (c->strategy == WEIR_WORK_WANTED && (c->count != 0 || c->factor == 0))
+		return store_say(-EINVAL, why,
+				 "Of capacity, factor says how many parts there are.");
+	if (c->strategy != WEIR_WORK_WANTED &&
+	    (c->capacity != 0 || c->factor != 0 || c->reserved != 0))
+		return store_say(-EINVAL, why,
+				 "capacity, factor and reserved are for parts that are wanted.");
+	if (c->capacity > WEIR_SHARE_UNITS_MAX || c->reserved > WEIR_SHARE_UNITS_MAX)
+		return store_say(-EINVAL, why, "capacity or reserved is above 2^53.");
+	if (count == 0 || count > WEIR_WORK_MAX)
+		return store_say(-EINVAL, why, "There are %llu parts, not from 1 to %d.",
+				 (unsigned long long)count, WEIR_WORK_MAX);
+	return 0;
+}
+
+static struct weir_work *make(struct weir_fleet *f, const struct weir_work_config *c)
+{
+	const uint32_t count = (uint32_t)parts_of(c);
+	struct weir_work *p = calloc(1, sizeof(*p) + count * sizeof(p->part[0]));
+
+	if (p == NULL)
+		return NULL;
+	p->fleet = f;
+	p->config = *c;
+	p->config.count = count;
+	if (p->config.handover == 0)
+		p->config.handover = 2 * f->refresh;
+	(void)snprintf(p->name, sizeof(p->name), "%s", c->name);
+	p->config.name = p->name;
+	(void)snprintf(p->kind_key, sizeof(p->kind_key), "%s/parts", p->name);
+	p->lease = f->lease;
+	p->longest = WEIR_FOREVER;
+	for (uint32_t i = 0; i < count; i++)
+		atomic_init(&p->part[i].end, WEIR_FOREVER);
+	pthread_mutex_init(&p->checkpoints, NULL);
+	parts_rename(p);
+	return p;
+}
+
+static int add(struct weir_fleet *f, const struct weir_work_config *c, struct weir_work **parts,
+	       char *why)
+{
+	struct weir_work *p;
+
+	for (p = f->parts; p != NULL; p = p->next)
+		if (strcmp(p->name, c->name) == 0)
+			return store_say(-EEXIST, why,
+					 "This process has these parts open already.");
+	if (f->parts_count == WEIR_WORK_FLEET_MAX)
+		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
+				 WEIR_WORK_FLEET_MAX);
+	if (parts_watch(f) != 0)
+		return store_say(-ENOMEM, why, "A thread could not be started.");
+	p = make(f, c);
+	if (p == NULL)
+		return store_say(-ENOMEM, why, "There is no memory.");
+	pthread_mutex_lock(&f->owning);
+	p->next = f->parts;
+	f->parts = p;
+	pthread_mutex_unlock(&f->owning);
+	f->parts_count++;
+	f->hurried = true;
+	pthread_cond_signal(&f->wake);
+	*parts = p;
+	return 0;
+}
+
+int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
+		   struct weir_work **parts, char *why, size_t why_size)
+{
+	char text[WHY_SIZE] = "";
+	int r = check_config(config, text);
+
+	*parts = NULL;
+	if (r == 0) {
+		pthread_mutex_lock(&f->lock);
+		r = add(f, config, parts, text);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
+	return r;
+}
+
+void parts_free(struct weir_work *p)
+{
+	pthread_mutex_destroy(&p->checkpoints);
+	free(p->members);
+	free(p);
+}

@@ -1,0 +1,154 @@
+/*
+ * Parts from outside: who owns what, and how far the work on it has come.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/work/work.h"
+
+struct worker {
+	uint64_t id;
+	char label[LABEL_ROOM];
+};
+
+struct looking {
+	struct weir_work_part *parts; /* WEIR_WORK_MAX of them */
+	const char *name;
+	struct worker *workers;
+	size_t count, room;
+	uint32_t rows;
+	int result;
+};
+
+/* False: it is none. */
+static bool number_of(const char *text, uint32_t *part)
+{
+	char *end;
+	const unsigned long n = strtoul(text, &end, 10);
+
+	*part = (uint32_t)n;
+	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && n < WEIR_WORK_MAX;
+}
+
+static bool take_checkpoint(struct looking *l, uint32_t i, const struct weir_store_row *row)
+{
+	const char *value;
+
+	l->parts[i].checkpoints = 1;
+	return checkpoint_read(row, &l->parts[i].sequence, &value, &l->parts[i].size);
+}
+
+static bool take_owner(struct looking *l, uint32_t i, const struct weir_store_row *row)
+{
+	l->parts[i].fence = row->made;
+	return part_read_id(row->value, row->size, '\n', &l->parts[i].owner);
+}
+
+static int take_worker(struct looking *l, const char *number, const struct weir_store_row *row)
+{
+	struct worker worker;
+
+	if (!part_read_id(number, strlen(number), '\0', &worker.id) ||
+	    !worker_parse(row->value, row->size, worker.label))
+		return -EPROTO;
+	if (l->count == l->room) {
+		const size_t room = l->room > 0 ? 2 * l->room : 16;
+		struct worker *workers = realloc(l->workers, room * sizeof(*workers));
+
+		if (workers == NULL)
+			return -ENOMEM;
+		l->workers = workers;
+		l->room = room;
+	}
+	l->workers[l->count++] = worker;
+	return 0;
+}
+
+static bool take(void *arg, const struct weir_store_row *row)
+{
+	struct looking *l = arg;
+	const char *rest = row->key + strlen(l->name);
+	uint32_t i;
+	bool good;
+
+	l->rows++;
+	if (strncmp(rest, "/worker/", 8) == 0) {
+		l->result = take_worker(l, rest + 8, row);
+		return l->result == 0;
+	}
+	if (!number_of(strrchr(row->key, '/') + 1, &i))
+		good = false;
+	else if (strncmp(rest, "/part/", 6) == 0)
+		good = take_owner(l, i, row);
+	else if (strncmp(rest, "/wish/", 6) == 0)
+		good = part_read_id(row->value, row->size, '\n', &l->parts[i].wisher);
+	else
+		good = take_checkpoint(l, i, row);
+	if (!good)
+		l->result = -EPROTO;
+	return good;
+}
+
+static int read_parts(struct weir_store *store, struct looking *l)
+{
+	static const char *const kinds[] = {"/worker/", "/part/", "/wish/", ".checkpoints/"};
+	char prefix[4][KEY_ROOM];
+	const char *prefixes[4];
+	int r;
+
+	for (size_t i = 0; i < 4; i++) {
+		(void)snprintf(prefix[i], KEY_ROOM, "%s%s", l->name, kinds[i]);
+		prefixes[i] = prefix[i];
+	}
+	r = weir_store_read(store, prefixes, 4, take, l, NULL);
+	if (r != 0 || l->result != 0)
+		return r != 0 ? r : l->result;
+	return l->rows > 0 ? 0 : -ENOENT;
+}
+
+static const char *label_of(const struct looking *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->workers[i].id == id)
+			return l->workers[i].label;
+	return "";
+}
+
+static void show(const struct looking *l,
+		 bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
+{
+	for (uint32_t i = 0; i < WEIR_WORK_MAX; i++) {
+		struct weir_work_part *part = &l->parts[i];
+
+		part->part = i;
+		part->owner_label = label_of(l, part->owner);
+		part->wisher_label = label_of(l, part->wisher);
+		if ((part->fence != 0 || part->wisher != 0 || part->checkpoints != 0) &&
+		    !visit(arg, part))
+			return;
+	}
+}
+
+int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *workers,
+		      bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
+{
+	struct looking l = {.name = name};
+	int r;
+
+	if (!fleet_is_name(name))
+		return -EINVAL;
+	l.parts = calloc(WEIR_WORK_MAX, sizeof(*l.parts));
+	if (l.parts == NULL)
+		return -ENOMEM;
+	r = read_parts(store, &l);
+	if (r == 0 && workers != NULL)
+		*workers = (uint32_t)l.count;
+	if (r == 0 && visit != NULL)
+		show(&l, visit, arg);
+	free(l.workers);
+	free(l.parts);
+	return r;
+}

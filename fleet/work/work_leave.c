@@ -1,0 +1,142 @@
+/*
+ * Parts: the end. A member that has closed them erases its rows. If the store cannot be reached,
+ * the fleet goes on trying, as its session, and with it these rows, may live for long.
+ */
+
+#include "fleet/work/work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fleet/protocol/refresh.h"
+
+#define AT_ONCE 100 /* rows; with the member's own they fit in a commit */
+
+_Static_assert(AT_ONCE + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
+
+struct leaving {
+	struct weir_store_check checks[AT_ONCE + 1];
+	struct weir_store_write writes[AT_ONCE + 1];
+	char keys[AT_ONCE][PART_KEY_SIZE];
+	size_t count;
+};
+
+static void erase(struct leaving *l, const char *key, uint64_t made)
+{
+	l->checks[l->count] = (struct weir_store_check){key, WEIR_STORE_CHECK_MADE, made};
+	l->writes[l->count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL, 0};
+}
+
+static void erase_part(struct leaving *l, const struct weir_work *p, const char *what, uint32_t i,
+		       uint64_t made)
+{
+	char *key = l->keys[l->count];
+
+	part_key(p, what, i, key, PART_KEY_SIZE);
+	erase(l, key, made);
+}
+
+/* Its own row goes first: a commit still under way that would take a part is then refused. */
+static void collect(struct leaving *l, const struct weir_work *p)
+{
+	for (uint32_t i = 0; i < p->config.count && l->count + 2 <= AT_ONCE; i++) {
+		const struct part *part = &p->part[i];
+
+		if (part->owner == p->id)
+			erase_part(l, p, "part", i, part->made);
+		if (part->wisher == p->id)
+			erase_part(l, p, "wish", i, part->wish_made);
+	}
+	if (p->own_made != 0)
+		erase(l, p->own_key, p->own_made);
+}
+
+int parts_leave(struct weir_work *p)
+{
+	int r;
+
+	do {
+		struct leaving l = {.count = 0};
+
+		r = parts_read(p, false);
+		if (r != 0)
+			return r;
+		collect(&l, p);
+		if (l.count == 0)
+			return 1;
+		r = weir_store_commit(p->fleet->store, 0, l.checks, l.count, l.writes, l.count,
+				      NULL);
+	} while (r == 0);
+	return r;
+}
+
+int parts_leave_all(struct weir_fleet *f)
+{
+	struct weir_work **at = &f->parts_left;
+
+	while (*at != NULL) {
+		struct weir_work *p = *at;
+		const int r = parts_leave(p);
+
+		if (r == -EIO || r == -ESTALE)
+			return r;
+		if (r == 1) {
+			*at = p->next;
+			parts_free(p);
+		} else {
+			at = &p->next;
+		}
+	}
+	return 0;
+}
+
+void parts_forget_left(struct weir_fleet *f)
+{
+	while (f->parts_left != NULL) {
+		struct weir_work *p = f->parts_left;
+
+		f->parts_left = p->next;
+		parts_free(p);
+	}
+}
+
+/* What it owned is lost, and there are no callbacks from here on. */
+static void fall_silent(struct weir_work *p)
+{
+	for (uint32_t i = 0; i < p->config.count; i++)
+		part_give_up(p, i, false);
+	p->config.on_gain = NULL;
+	p->config.on_wish = NULL;
+	p->config.on_lost = NULL;
+}
+
+static void unlink_from(struct weir_fleet *f, const struct weir_work *p)
+{
+	struct weir_work **at;
+
+	pthread_mutex_lock(&f->owning);
+	for (at = &f->parts; *at != p; at = &(*at)->next)
+		;
+	*at = p->next;
+	pthread_mutex_unlock(&f->owning);
+	f->parts_count--;
+}
+
+void weir_work_close(struct weir_work *p)
+{
+	struct weir_fleet *f;
+
+	if (p == NULL)
+		return;
+	f = p->fleet;
+	pthread_mutex_lock(&f->lock);
+	fall_silent(p);
+	unlink_from(f, p);
+	if (f->session == 0 || parts_leave(p) == 1) {
+		parts_free(p);
+	} else {
+		p->next = f->parts_left;
+		f->parts_left = p;
+	}
+	pthread_mutex_unlock(&f->lock);
+}

@@ -1,0 +1,190 @@
+/*
+ * Parts, as the store has them.
+ */
+
+#include "fleet/work/work.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/protocol/refresh.h"
+
+#define KINDS 4 /* of rows */
+
+static bool add_member(struct weir_work *p, uint64_t id)
+{
+	if (p->count == p->room) {
+		const size_t room = p->room > 0 ? 2 * p->room : 16;
+		uint64_t *members = realloc(p->members, room * sizeof(*members));
+
+		if (members == NULL)
+			return false;
+		p->members = members;
+		p->room = room;
+	}
+	p->members[p->count++] = id;
+	return true;
+}
+
+bool part_read_id(const char *text, size_t size, char after, uint64_t *id)
+{
+	char copy[20], *end;
+
+	if (size == 0 || size >= sizeof(copy))
+		return false;
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	errno = 0;
+	*id = strtoull(copy, &end, 16);
+	return errno == 0 && end != copy && *end == after && *id != 0;
+}
+
+/* What is read, and what went wrong with it. */
+struct reading {
+	struct weir_work *parts;
+	int result;
+};
+
+static int take_part(struct weir_work *p, const char *number, const struct weir_store_row *row,
+		     bool wish)
+{
+	char *end;
+	const unsigned long i = strtoul(number, &end, 10);
+	uint64_t id;
+
+	if (*end != '\0' || end == number || !part_read_id(row->value, row->size, '\n', &id))
+		return -EPROTO;
+	p->rows += !wish;
+	if (i >= p->config.count)
+		return 0; /* of members that are configured with more of them */
+	if (wish) {
+		p->part[i].wisher = id;
+		p->part[i].wish_made = row->made;
+	} else {
+		p->part[i].owner = id;
+		p->part[i].made = row->made;
+	}
+	return 0;
+}
+
+static int take_kind(struct weir_work *p, const struct weir_store_row *row)
+{
+	p->kind_version = row->version;
+	return parts_parse(row->value, row->size, &p->kind) ? 0 : -EPROTO;
+}
+
+static int take_worker(struct weir_work *p, const char *number, const struct weir_store_row *row)
+{
+	char label[LABEL_ROOM];
+	uint64_t id;
+
+	if (!part_read_id(number, strlen(number), '\0', &id) ||
+	    !worker_parse(row->value, row->size, label))
+		return -EPROTO;
+	if (id == p->id)
+		p->own_made = row->made;
+	return add_member(p, id) ? 0 : -ENOMEM;
+}
+
+static bool take_row(void *arg, const struct weir_store_row *row)
+{
+	struct reading *r = arg;
+	struct weir_work *p = r->parts;
+	const char *rest = row->key + strlen(p->name) + 1;
+
+	if (strncmp(rest, "part/", 5) == 0)
+		r->result = take_part(p, rest + 5, row, false);
+	else if (strncmp(rest, "wish/", 5) == 0)
+		r->result = take_part(p, rest + 5, row, true);
+	else if (strncmp(rest, "worker/", 7) == 0)
+		r->result = take_worker(p, rest + 7, row);
+	else if (strcmp(rest, "parts") == 0)
+		r->result = take_kind(p, row);
+	return r->result == 0;
+}
+
+static int by_number(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool is_member(const struct weir_work *p, uint64_t id)
+{
+	return p->count > 0 && bsearch(&id, p->members, p->count, sizeof(id), by_number) != NULL;
+}
+
+static void clear(struct weir_work *p)
+{
+	p->count = 0;
+	p->own_made = p->kind_version = 0;
+	p->rows = 0;
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		struct part *part = &p->part[i];
+
+		part->owner = part->made = part->wisher = part->wish_made = 0;
+	}
+}
+
+/* A wish counts only while its member is there; a part without an owner may be kept for a wish. */
+static void note_wishes(struct weir_work *p)
+{
+	const weir_time now = fleet_now(p->fleet);
+
+	for (uint32_t i = 0; i < p->config.count; i++) {
+		struct part *part = &p->part[i];
+
+		if (!is_member(p, part->wisher))
+			part->wisher = 0;
+		if (part->owner != 0 || part->wisher == 0 || part->wisher == p->id)
+			part->spare = 0;
+		else if (part->spare == 0)
+			part->spare = now;
+	}
+}
+
+/*
+ * Whether every lease that the store may have forgotten has ended. A store that can forget also
+ * forgets how long leases were, so no member has a longer one than the time for which all learn.
+ */
+static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
+{
+	const weir_dur lease = p->kind_version != 0 ? p->kind.lease * WEIR_MS : 0;
+	const weir_dur learning = p->fleet->learning;
+
+	if (lease > p->lease)
+		p->lease = lease;
+	p->learning = proven < (p->lease > learning ? p->lease : learning);
+	p->longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
+	p->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
+}
+
+int parts_read(struct weir_work *p, bool keep)
+{
+	static const char *const kinds[KINDS] = {"worker/", "part/", "wish/", "parts"};
+	struct reading reading = {.parts = p};
+	char prefix[KINDS][PART_KEY_SIZE];
+	const char *prefixes[KINDS];
+	const weir_time asked = fleet_now(p->fleet);
+	struct weir_store_view view;
+	int r;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		(void)snprintf(prefix[i], PART_KEY_SIZE, "%s/%s", p->name, kinds[i]);
+		prefixes[i] = prefix[i];
+	}
+	clear(p);
+	r = keep ? session_read(p->fleet, prefixes, KINDS, take_row, &reading, &view)
+		 : weir_store_read(p->fleet->store, prefixes, KINDS, take_row, &reading, &view);
+	if (r != 0 || reading.result != 0)
+		return r != 0 ? r : reading.result;
+	if (p->count > 0)
+		qsort(p->members, p->count, sizeof(p->members[0]), by_number);
+	note_wishes(p);
+	note_proof(p, asked, view.proven);
+	return 0;
+}

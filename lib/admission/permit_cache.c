@@ -1,0 +1,283 @@
+/*
+ * Lending permits to stripes, and calling them back. credits.h has the ledger.
+ */
+
+#include "lib/admission/permit_cache.h"
+
+/*
+ * Opened where no call of the last window found more than a quarter of the limit in flight, and
+ * closed where half of it is. All stripes together may have a quarter. So while permits are
+ * idle, what a call is told it found in flight is below half the limit, as is the truth,
+ * and a limit that asks whether it is used at all gets the right answer.
+ */
+#define OPEN_PART  4
+#define CLOSE_PART 2
+#define LENT_PART  4
+
+/* A limit with less for each stripe is not worth it: it could lend eight permits to each. */
+#define STRIPE_MIN 32
+
+/* Permits that one stripe may have: half of what there are bits for. */
+#define QUOTA_MAX (UINT32_C(1) << 15)
+
+#define RELAXED memory_order_relaxed
+
+void cache_init(const struct permit_cache *c)
+{
+	atomic_init(&c->shared->mode, CACHE_SHUT);
+	atomic_init(&c->shared->quota, 0);
+	atomic_init(&c->shared->far, 0);
+}
+
+/* Modes, or marks, in the order in which they came; the numbers may wrap. */
+static bool is_older(uint32_t mark, uint32_t than)
+{
+	return (int32_t)(mark - than) < 0;
+}
+
+static bool is_near(uint64_t gate)
+{
+	return gate_inflight(gate) * CLOSE_PART >= gate_limit(gate);
+}
+
+/* Mark the stripe, and give back what is idle there. True: drain the queue. */
+static bool sweep(const struct permit_cache *c, struct stripe *stripe, uint32_t mode)
+{
+	uint64_t word = atomic_load_explicit(&stripe->cached, RELAXED);
+	uint32_t idle;
+	bool wake;
+
+	do {
+		if (!is_older(cache_mark(word), mode))
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&stripe->cached, &word, (uint64_t)mode << CACHE_MARK_SHIFT | (uint32_t)word,
+		memory_order_acq_rel, RELAXED));
+	idle = cache_is(cache_mark(word), CACHE_OPEN) ? cache_idle(word) : 0;
+	if (idle == 0)
+		return false;
+	wake = gate_waiters(gate_subtract_lent(c->gate, idle)) != 0;
+	atomic_fetch_sub_explicit(&stripe->cached, idle * CACHE_IDLE, memory_order_release);
+	return wake;
+}
+
+bool cache_close(const struct permit_cache *c)
+{
+	uint32_t mode = cache_mode(c);
+	bool wake = false;
+
+	while (cache_is(mode, CACHE_OPEN)) {
+		if (atomic_compare_exchange_weak_explicit(&c->shared->mode, &mode, mode + 1,
+							  memory_order_acq_rel,
+							  memory_order_acquire))
+			mode++;
+	}
+	if (cache_is(mode, CACHE_SHUT))
+		return false;
+	for (uint32_t i = 0; i < c->count; i++)
+		wake |= sweep(c, &c->sampling->stripes[i], mode);
+	/* Who has lost this race has found all stripes swept. */
+	atomic_compare_exchange_strong_explicit(&c->shared->mode, &mode, mode + 2,
+						memory_order_release, RELAXED);
+	return wake;
+}
+
+/* Take up an idle permit of an open stripe; how many are left goes to *idle. */
+static bool take(struct stripe *stripe, uint32_t *idle)
+{
+	uint64_t word = atomic_load_explicit(&stripe->cached, RELAXED);
+
+	do {
+		if (cache_idle(word) == 0 || !cache_is(cache_mark(word), CACHE_OPEN))
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&stripe->cached, &word,
+							word - CACHE_IDLE + CACHE_OUT,
+							memory_order_acquire, RELAXED));
+	*idle = cache_idle(word) - 1;
+	return true;
+}
+
+/* Whether the stripe, in this open mode, may have another permit. */
+static bool may_enter(const struct permit_cache *c, uint64_t word, uint32_t mode)
+{
+	const uint32_t mark = cache_mark(word);
+
+	if (mark != mode && (cache_idle(word) > 0 || !is_older(mark, mode)))
+		return false; /* somebody has yet to clear it; or it was swept since */
+	return cache_idle(word) + cache_out(word) <
+	       atomic_load_explicit(&c->shared->quota, RELAXED);
+}
+
+/* Register a permit of the gate's with the stripe. False: it stays the gate's own. */
+static bool enter(const struct permit_cache *c, struct stripe *stripe, uint32_t mode)
+{
+	uint64_t word = atomic_load_explicit(&stripe->cached, RELAXED), entered;
+
+	do {
+		if (!may_enter(c, word, mode))
+			return false;
+		entered = (uint64_t)mode << CACHE_MARK_SHIFT | (uint32_t)(word + CACHE_OUT);
+	} while (!atomic_compare_exchange_weak_explicit(&stripe->cached, &word, entered,
+							memory_order_release, RELAXED));
+	atomic_fetch_add_explicit(&c->gate->lent, 1, memory_order_release);
+	return true;
+}
+
+/*
+ * A call that has its permit looks: what it is told that it found is all that the gate counts, but
+ * what is idle beside it.
+ */
+uint32_t cache_look(const struct permit_cache *c, uint32_t idle, bool *wake)
+{
+	uint64_t gate = gate_read(c->gate);
+
+	if (UNLIKELY(is_near(gate))) {
+		*wake |= cache_close(c);
+		gate = gate_read(c->gate);
+		idle = 0;
+	}
+	return gate_inflight(gate) > idle ? gate_inflight(gate) - idle : 1;
+}
+
+bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *home, bool *wake)
+{
+	struct stripe *stripe = sampler_stripe(c->sampling);
+	uint32_t mode, idle = 0;
+
+	*home = (uint32_t)(stripe - c->sampling->stripes) + 1;
+	*wake = false;
+	if (UNLIKELY(!take(stripe, &idle))) {
+		mode = cache_mode(c);
+		if (gate_reserve(c->gate, 1, 0, false, inflight) == 0)
+			return false;
+		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
+			*home = 0;
+	}
+	*inflight = cache_look(c, idle, wake);
+	return true;
+}
+
+bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake)
+{
+	struct stripe *stripe;
+	uint64_t word, stays;
+
+	*wake = false;
+	if (home > c->count)
+		return false;
+	stripe = &c->sampling->stripes[home - 1];
+	word = atomic_load_explicit(&stripe->cached, RELAXED);
+	do {
+		if (UNLIKELY(cache_out(word) == 0))
+			return false;
+		stays = cache_is(cache_mark(word), CACHE_OPEN) ? CACHE_IDLE : 0;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&stripe->cached, &word, word - CACHE_OUT + stays, memory_order_release, RELAXED));
+	if (LIKELY(stays != 0))
+		return true;
+	*wake = gate_waiters(gate_subtract_lent(c->gate, 1)) != 0;
+	return true;
+}
+
+/*
+ * What is lent is not for a copy to take. More may seem to be lent than was, so who finds nothing
+ * of the gate's own makes sure that nothing is being lent.
+ */
+bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake)
+{
+	uint64_t before;
+	uint32_t mode;
+
+	*wake = false;
+	for (;;) {
+		mode = cache_mode(c);
+		if (gate_subtract_beside(c->gate, cost, &before)) {
+			*wake |= gate_waiters(before) != 0;
+			return true;
+		}
+		if (cache_none(c, mode))
+			return false;
+		*wake |= cache_close(c);
+	}
+}
+
+bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
+{
+	const bool far = c->count > 0 && limit / STRIPE_MIN >= c->count &&
+			 inflight_max <= limit / OPEN_PART;
+
+	atomic_store_explicit(&c->shared->far, far, RELAXED);
+	return far && cache_is(cache_mode(c), CACHE_SHUT);
+}
+
+static void set_quota(const struct permit_cache *c, uint32_t limit)
+{
+	const uint32_t quota = limit / LENT_PART / c->count;
+
+	atomic_store_explicit(&c->shared->quota, quota < QUOTA_MAX ? quota : QUOTA_MAX, RELAXED);
+}
+
+/* Who announces himself before this modifies the gate's word is seen by it; who comes later sees
+ * the mode. */
+static void open_unless_waited_for(const struct permit_cache *c, uint32_t mode)
+{
+	if (!atomic_compare_exchange_strong_explicit(&c->shared->mode, &mode, mode + 1,
+						     memory_order_release, RELAXED))
+		return;
+	if (gate_waiters(gate_touch(c->gate)) != 0)
+		(void)cache_close(c);
+}
+
+void cache_set_limit(const struct permit_cache *c, uint32_t limit)
+{
+	uint32_t mode = cache_mode(c);
+	uint64_t gate;
+
+	/* Who waits is seen to by whoever set the limit. */
+	while (!gate_set_limit(c->gate, limit,
+			       cache_is(mode, CACHE_SHUT) ? UINT32_MAX : limit / CLOSE_PART)) {
+		(void)cache_close(c);
+		mode = cache_mode(c);
+	}
+	if (c->count == 0)
+		return;
+	set_quota(c, limit);
+	gate = gate_read(c->gate);
+	if (cache_is(mode, CACHE_SHUT) && gate_waiters(gate) == 0 &&
+	    limit / STRIPE_MIN >= c->count && gate_inflight(gate) <= limit / OPEN_PART &&
+	    atomic_load_explicit(&c->shared->far, RELAXED) != 0)
+		open_unless_waited_for(c, mode);
+}
+
+/*
+ * The stripes are read before the gate. A permit that was idle there, and is taken up before the
+ * gate is read, is missed; none is counted that nobody held. One that was held all the time is
+ * not missed in most, as idle permits leave the gate by a sweep alone, and mode tells.
+ */
+struct held cache_held(const struct permit_cache *c)
+{
+	uint32_t mode, idle, swept, inflight;
+
+	do {
+		mode = cache_mode(c);
+		idle = swept = 0;
+		for (uint32_t i = 0; mode != 0 && i < c->count; i++) {
+			uint64_t word = atomic_load_explicit(&c->sampling->stripes[i].cached,
+							     memory_order_acquire);
+
+			if (cache_is(cache_mark(word), CACHE_OPEN))
+				idle += cache_idle(word);
+			else
+				swept += cache_idle(word);
+		}
+		inflight = gate_inflight(gate_read_acquire(c->gate));
+	} while (cache_mode(c) != mode);
+	if (cache_is(mode, CACHE_CLOSING)) {
+		swept += idle;
+		idle = 0;
+	}
+	return (struct held){
+		.least = inflight > idle + swept ? inflight - idle - swept : 0,
+		.most = inflight > idle ? inflight - idle : 0,
+	};
+}

@@ -1,0 +1,15 @@
+/*
+ * What the library tells of the time, and of itself.
+ */
+
+#include "lib/base/clock.h"
+
+weir_time weir_now(void)
+{
+	return clock_monotonic();
+}
+
+uint32_t weir_version(void)
+{
+	return WEIR_VERSION_HEX;
+}

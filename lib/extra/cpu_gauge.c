@@ -1,0 +1,445 @@
+/*
+ * The gauge of processors: where the numbers come from, and the thread that fetches them.
+ *
+ * word   written by                 order    pairs with
+ * -----  -------------------------  -------  --------------------------
+ * busy   the gauge's thread: store  relaxed  nothing: a number
+ *
+ * The rest is the thread's own from its beginning to its end, which creating and joining it
+ * order; but for the semaphore, by which it is told to end.
+ *
+ * A control group is asked for what it used since ever, and the clock for how long that is; a
+ * quota says how many processors' time it may use. Quotas stand at any level of the path; the
+ * least counts, and all that is in that group uses it up. /proc/stat has both in ticks. In
+ * either case two readings make a measurement, of the time between them.
+ */
+
+#include <weir/cpu.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/cancel.h"
+#include "lib/base/clock.h"
+#include "lib/extra/cpu_gauge.h"
+
+#define INTERVAL          (500 * WEIR_MS)
+#define INTERVAL_MIN      (10 * WEIR_MS)
+#define INTERVAL_MAX      (60 * WEIR_S)
+#define TIME_CONSTANT     (9748 * WEIR_MS) /* 500 ms / -ln 0.95 */
+#define TIME_CONSTANT_MAX (3600 * WEIR_S)
+
+/* Processors in a mask: as many as Linux can be built for. */
+#define MASK_SETS 8
+#define MASK_CPUS ((size_t)MASK_SETS * CPU_SETSIZE)
+
+/* Bytes of a file in a control group, and of a line of /proc, that are looked at. */
+#define TEXT_MAX 4096
+
+/* A path below the root. */
+#define PATH_SIZE (CPU_ROOT_MAX + CPU_GROUP_MAX + 64)
+
+struct weir_cpu {
+	struct weir_gauge gauge; /* the first: its reader gets this one */
+	_Atomic uint64_t busy;   /* a double's bits */
+	weir_dur interval;
+	pid_t maker;
+	pthread_t thread;
+	sem_t end;
+	struct cpu_meter meter;
+};
+
+static FILE *open_below(const char *root, const char *folder, const char *group, const char *name)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s%s/%s", root, folder, group, name);
+	return fopen(path, "re");
+}
+
+/* A small file's text. 0; -ENOENT: there is none. */
+static int read_group_file(const char *root, const char *group, const char *name, char *text)
+{
+	FILE *file = open_below(root, "sys/fs/cgroup", group, name);
+	size_t size;
+	int error;
+
+	if (file == NULL)
+		return -errno;
+	errno = 0;
+	size = fread(text, 1, TEXT_MAX - 1, file);
+	error = ferror(file) != 0 ? -errno : 0;
+	fclose(file);
+	text[size] = '\0';
+	/* A group that was removed meanwhile. */
+	return error == -ENODEV ? -ENOENT : error;
+}
+
+/* The number at *at, which moves on behind it. */
+static bool take_number(const char **at, uint64_t *number)
+{
+	const char *text = *at + strspn(*at, " \t");
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	*at = end;
+	return errno == 0;
+}
+
+/* Of a line "0::/path". Above what is to be seen from here there is nothing to be had. */
+static int take_group(char *line, char *group)
+{
+	char *path = line + strlen("0::"), *end = strchr(line, '\n');
+
+	if (end == NULL || end - path >= CPU_GROUP_MAX)
+		return -ENAMETOOLONG;
+	*end = '\0';
+	if (strstr(path, "/..") != NULL)
+		return -ENOENT;
+	path = strcmp(path, "/") != 0 ? path : end;
+	memcpy(group, path, strlen(path) + 1);
+	return 0;
+}
+
+/* The process's control group, "" for the one at the top. -ENOENT: none of version 2. */
+static int find_group(const char *root, char *group)
+{
+	FILE *file = open_below(root, "proc", "", "self/cgroup");
+	int error = -ENOENT;
+	char line[TEXT_MAX];
+
+	if (file == NULL)
+		return -errno;
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (strncmp(line, "0::/", 4) != 0)
+			continue;
+		error = take_group(line, group);
+		break;
+	}
+	fclose(file);
+	return error;
+}
+
+/* How many processors' time the group itself is granted. 0; -ENOENT: there is no limit. */
+static int read_quota(const char *root, const char *group, double *share)
+{
+	char text[TEXT_MAX];
+	const char *at = text;
+	uint64_t quota, period;
+	int error = read_group_file(root, group, "cpu.max", text);
+
+	if (error != 0)
+		return error;
+	if (strncmp(text, "max ", 4) == 0)
+		return -ENOENT;
+	if (!take_number(&at, &quota) || !take_number(&at, &period) || quota == 0 || period == 0)
+		return -EBADMSG;
+	*share = (double)quota / (double)period;
+	/* More than all processors have is never used up. */
+	return *share > (double)sysconf(_SC_NPROCESSORS_ONLN) ? -ENOENT : 0;
+}
+
+static int read_usage(const char *root, struct cpu_reading *reading)
+{
+	static const char key[] = "usage_usec ";
+	char text[TEXT_MAX];
+	const char *at;
+	int error = read_group_file(root, reading->group, "cpu.stat", text);
+
+	if (error != 0)
+		return error;
+	at = strncmp(text, key, strlen(key)) == 0 ? text : strstr(text, "\nusage_usec ");
+	if (at == NULL)
+		return -EBADMSG;
+	at = strchr(at, ' ');
+	return take_number(&at, &reading->used) ? 0 : -EBADMSG;
+}
+
+/* The group with the least to spend, from the process's own upwards. -ENOENT: none is limited. */
+static int read_groups(const char *root, weir_time now, struct cpu_reading *reading)
+{
+	char group[CPU_GROUP_MAX];
+	int error = find_group(root, group);
+	char *end;
+
+	*reading = (struct cpu_reading){.whole = now, .share = INFINITY};
+	if (error != 0)
+		return error;
+	do {
+		double share;
+
+		error = read_quota(root, group, &share);
+		if (error == 0 && share < reading->share) {
+			reading->share = share;
+			reading->grouped = true;
+			memcpy(reading->group, group, strlen(group) + 1);
+		}
+		if (error != 0 && error != -ENOENT)
+			return error;
+		end = strrchr(group, '/');
+		if (end != NULL)
+			*end = '\0';
+	} while (end != NULL);
+	if (!reading->grouped)
+		return -ENOENT;
+	error = read_usage(root, reading);
+	reading->used *= WEIR_US;
+	return error;
+}
+
+/* Add a line of /proc/stat: user nice system idle iowait irq softirq steal, and what is in user. */
+static bool add_processor(const char *at, struct cpu_reading *reading)
+{
+	enum { IDLE = 3, IOWAIT = 4, FIELDS = 8 };
+	uint64_t ticks;
+	int field;
+
+	for (field = 0; field < FIELDS && take_number(&at, &ticks); field++) {
+		reading->whole += ticks;
+		if (field != IDLE && field != IOWAIT)
+			reading->used += ticks;
+	}
+	return field > IDLE;
+}
+
+/* Those on the mask. */
+static int read_processors(const char *root, struct cpu_reading *reading)
+{
+	cpu_set_t mask[MASK_SETS];
+	char line[TEXT_MAX];
+	int error = -EBADMSG;
+	FILE *file;
+
+	*reading = (struct cpu_reading){.share = 1};
+	memset(mask, 0, sizeof(mask));
+	if (sched_getaffinity(0, sizeof(mask), mask) != 0)
+		return -errno;
+	file = open_below(root, "proc", "", "stat");
+	if (file == NULL)
+		return -errno;
+	while (fgets(line, sizeof(line), file) != NULL && strncmp(line, "cpu", 3) == 0) {
+		const char *at = line + 3;
+		uint64_t cpu;
+
+		/* The first line is of all. */
+		if (*at == ' ' || !take_number(&at, &cpu) || cpu >= MASK_CPUS ||
+		    !CPU_ISSET(cpu % CPU_SETSIZE, &mask[cpu / CPU_SETSIZE]))
+			continue;
+		error = add_processor(at, reading) ? 0 : -EBADMSG;
+		if (error != 0)
+			break;
+	}
+	fclose(file);
+	return error;
+}
+
+static int read_now(const char *root, weir_time now, struct cpu_reading *reading)
+{
+	int error = read_groups(root, now, reading);
+
+	return error == -ENOENT ? read_processors(root, reading) : error;
+}
+
+/* Two readings of the same thing, some time apart. Counters of idle time may go back a little. */
+static bool comparable(const struct cpu_reading *last, const struct cpu_reading *now)
+{
+	return now->whole > last->whole && now->used >= last->used &&
+	       now->grouped == last->grouped && strcmp(now->group, last->group) == 0;
+}
+
+static void add_measurement(struct cpu_meter *m, double busy, weir_dur time)
+{
+	if (!m->measured)
+		m->busy = busy;
+	m->measured = true;
+	m->busy += (busy - m->busy) * -expm1(-(double)time / m->time_constant);
+}
+
+int cpu_measure(struct cpu_meter *m, weir_time now)
+{
+	struct cpu_reading reading;
+	int error = read_now(m->root, now, &reading);
+
+	if (error != 0) {
+		m->begun = m->measured = false;
+		m->busy = 0;
+		return error;
+	}
+	if (m->begun && now > m->when && comparable(&m->last, &reading)) {
+		const double used = (double)(reading.used - m->last.used);
+		const double whole = (double)(reading.whole - m->last.whole) * reading.share;
+
+		add_measurement(m, fmin(1, used / whole), now - m->when);
+	}
+	m->begun = true;
+	m->when = now;
+	m->last = reading;
+	return 0;
+}
+
+static double read_gauge(const struct weir_gauge *self)
+{
+	const struct weir_cpu *cpu = (const struct weir_cpu *)(const void *)self;
+	const uint64_t bits = atomic_load_explicit(&cpu->busy, memory_order_relaxed);
+	double busy;
+
+	memcpy(&busy, &bits, sizeof(busy));
+	return busy;
+}
+
+static void show(struct weir_cpu *cpu)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &cpu->meter.busy, sizeof(bits));
+	atomic_store_explicit(&cpu->busy, bits, memory_order_relaxed);
+}
+
+/* True: it is time. False: this is the end. */
+static bool sleep_until(struct weir_cpu *cpu, weir_time when)
+{
+	const struct timespec until = {.tv_sec = (time_t)(when / WEIR_S),
+				       .tv_nsec = (long)(when % WEIR_S)};
+	int r;
+
+	do
+		r = sem_clockwait(&cpu->end, CLOCK_MONOTONIC, &until);
+	while (r != 0 && errno == EINTR);
+	return r != 0;
+}
+
+/* What cannot be read now may be there the next time. */
+static void *measure(void *arg)
+{
+	struct weir_cpu *cpu = arg;
+
+	pthread_setname_np(pthread_self(), "weir-cpu");
+	while (sleep_until(cpu, clock_monotonic() + cpu->interval)) {
+		(void)cpu_measure(&cpu->meter, clock_monotonic());
+		show(cpu);
+	}
+	return NULL;
+}
+
+/* Signals are for the program's own threads, unless they say that this one is at fault. */
+static int start(struct weir_cpu *cpu)
+{
+	sigset_t blocked, before;
+	int error;
+
+	sigfillset(&blocked);
+	sigdelset(&blocked, SIGBUS);
+	sigdelset(&blocked, SIGFPE);
+	sigdelset(&blocked, SIGILL);
+	sigdelset(&blocked, SIGSEGV);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	error = pthread_create(&cpu->thread, NULL, measure, cpu);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
+
+void weir_cpu_config_init_sized(struct weir_cpu_config *config, size_t size)
+{
+	memset(config, 0, size);
+	config->size = size;
+}
+
+static int read_config(const struct weir_cpu_config *given, struct weir_cpu_config *c)
+{
+	weir_cpu_config_init(c);
+	if (given != NULL) {
+		if (given->size < offsetof(struct weir_cpu_config, root) ||
+		    given->size > sizeof(*c))
+			return -EINVAL;
+		memcpy(c, given, given->size);
+	}
+	c->interval = c->interval != 0 ? c->interval : INTERVAL;
+	c->time_constant = c->time_constant != 0 ? c->time_constant : TIME_CONSTANT;
+	c->root = c->root != NULL ? c->root : "";
+	if (c->interval < INTERVAL_MIN || c->interval > INTERVAL_MAX)
+		return -EINVAL;
+	if (c->time_constant > TIME_CONSTANT_MAX)
+		return -EINVAL;
+	return strlen(c->root) < CPU_ROOT_MAX ? 0 : -EINVAL;
+}
+
+static int make(const struct weir_cpu_config *config, struct weir_cpu **made)
+{
+	struct weir_cpu_config c;
+	struct weir_cpu *cpu;
+	int error = read_config(config, &c);
+
+	if (error != 0)
+		return error;
+	cpu = malloc(sizeof(*cpu));
+	if (cpu == NULL)
+		return -ENOMEM;
+	*cpu = (struct weir_cpu){
+		.gauge = {.read = read_gauge},
+		.interval = c.interval,
+		.maker = getpid(),
+		.meter = {.time_constant = (double)c.time_constant},
+	};
+	memcpy(cpu->meter.root, c.root, strlen(c.root) + 1);
+	sem_init(&cpu->end, 0, 0);
+	error = cpu_measure(&cpu->meter, clock_monotonic());
+	if (error == 0)
+		error = start(cpu);
+	if (error != 0) {
+		sem_destroy(&cpu->end);
+		free(cpu);
+		return error;
+	}
+	*made = cpu;
+	return 0;
+}
+
+int weir_cpu_create(const struct weir_cpu_config *config, struct weir_cpu **made)
+{
+	const int cancel = cancel_hold();
+	int error;
+
+	*made = NULL;
+	error = make(config, made);
+	cancel_release(cancel);
+	return error;
+}
+
+const struct weir_gauge *weir_cpu_gauge(const struct weir_cpu *cpu)
+{
+	return &cpu->gauge;
+}
+
+static void end_thread(struct weir_cpu *cpu)
+{
+	const int cancel = cancel_hold();
+
+	sem_post(&cpu->end);
+	pthread_join(cpu->thread, NULL);
+	cancel_release(cancel);
+}
+
+void weir_cpu_destroy(struct weir_cpu *cpu)
+{
+	if (cpu == NULL)
+		return;
+	/* A fork's child has a copy of all this, but not the thread. */
+	if (cpu->maker == getpid())
+		end_thread(cpu);
+	sem_destroy(&cpu->end);
+	free(cpu);
+}

@@ -1,0 +1,216 @@
+/*
+ * The executor: threads that run tasks, one permit each. lib/extra/executor.c is what programs do with it,
+ * lib/extra/worker.c what its threads do.
+ *
+ * It is a user of the limiter like any other, and sees its public functions alone. Three
+ * ways lead a task to a thread:
+ *
+ *   submit -- a permit is free --------------------------> an idle thread runs it
+ *   submit -- none is; the queue has room --> the queue -+
+ *   submit -- nor has the queue: it waits ---------------+-> the leader runs it
+ *
+ * The leader. While tasks wait, one thread that has nothing to run stands in the limiter's
+ * queue for all of them. When its permit comes it takes the first task, appoints the
+ * next leader if more wait, and runs. So an arriving permit wakes one thread, a raised
+ * limit starts one thread after another, and the thread that wakes is the one that runs. A
+ * thread that ends a task leads, if there is need and nobody leads; where all
+ * threads are running, that is who the leader will be.
+ *
+ * Locking. One mutex guards all there is. Under it nothing of the limiter's is called but
+ * weir_try_acquire(): a release, an enqueue, a poll or a cancel may run other waiters'
+ * callbacks, or wait for one, and those may want this very mutex. (A limiter with partitions
+ * may do so in weir_try_acquire() as well; so the header forbids it to callbacks.) Our own callback
+ * rings a bell, a semaphore, and takes no lock: whoever frees a permit is not held up by us, and may
+ * be in a signal handler. Every thread that sleeps does so on a condition of its own, and is woken
+ * by name; drains share one. Making a thread is done under the mutex too: it is rare, and its
+ * identity is then known to all.
+ *
+ * A permit is never without somebody who answers for it. A thread is found before the permit is
+ * taken, so a hand-over cannot fail; and while a task runs, a cleanup handler stands ready to give
+ * its permit back.
+ */
+
+#ifndef WEIR_LIB_WORKER_H
+#define WEIR_LIB_WORKER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include <weir/executor.h>
+
+#define NAME_SIZE 16 /* the kernel's */
+
+struct task {
+	weir_task_fn *run;
+	void *arg;
+};
+
+enum order {
+	STAND_BY, /* in the list of the idle */
+	LEAD,
+	RUN, /* in the list of the busy */
+};
+
+struct worker {
+	struct weir_executor *executor;
+	TAILQ_ENTRY(worker) link;
+	pthread_t thread;
+	pthread_cond_t ordered;
+	enum order order;
+
+	struct task task;
+	struct weir_token token;
+	weir_time admitted; /* when the permit came, on weir_now()'s clock */
+	bool returned;      /* the task did */
+	enum weir_outcome outcome;
+};
+
+/* A submit that waits, on its thread's stack. */
+struct submitter {
+	TAILQ_ENTRY(submitter) link;
+	struct task task;
+	pthread_cond_t answered;
+	int answer; /* -EINPROGRESS: none yet */
+};
+
+struct weir_executor {
+	struct weir_limiter *limiter;
+	struct weir_limiter *own; /* the same, or NULL: it is the caller's */
+	uint32_t threads_max;
+	uint32_t queue;
+	weir_dur idle_max;
+	pthread_attr_t attr;
+	char name[NAME_SIZE];
+
+	sem_t bell; /* the leader should look again */
+
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t settled;
+	TAILQ_HEAD(, worker) idle; /* the latest first: its stack is warm, and the others may end */
+	TAILQ_HEAD(, worker) busy;
+	TAILQ_HEAD(, submitter) blocked;
+	bool led;     /* some worker leads */
+	bool starved; /* the leader has no place in the limiter's queue */
+	bool closed;  /* accepts nothing any more */
+	bool stopped; /* and the threads are to end */
+	bool has_gone;
+	pthread_t gone; /* the thread that left last, for the next one to join */
+	struct weir_executor_stats stats;
+
+	uint32_t first;      /* of those queued */
+	struct task tasks[]; /* a ring of queue */
+};
+
+static inline void cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static inline struct timespec timespec_of(weir_time time)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(time / WEIR_S),
+		.tv_nsec = (long)(time % WEIR_S),
+	};
+}
+
+/* False: the deadline has come. */
+static inline bool cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, weir_time deadline)
+{
+	const struct timespec until = timespec_of(deadline);
+
+	if (deadline == WEIR_FOREVER)
+		return pthread_cond_wait(cond, lock) == 0;
+	return pthread_cond_timedwait(cond, lock, &until) != ETIMEDOUT;
+}
+
+/* Now and a duration; for ever, if that is later than the clock can tell. */
+static inline weir_time after(weir_dur duration)
+{
+	weir_time now = weir_now();
+
+	return duration < WEIR_FOREVER - now ? now + duration : WEIR_FOREVER;
+}
+
+/* What waits, and what is going on. */
+
+static inline bool waiting(const struct weir_executor *e)
+{
+	return e->stats.queued > 0 || !TAILQ_EMPTY(&e->blocked);
+}
+
+/* Nothing is to be done, and no permit is out. */
+static inline bool quiet(const struct weir_executor *e)
+{
+	return !waiting(e) && TAILQ_EMPTY(&e->busy) && !e->led;
+}
+
+static inline void tell_if_quiet(struct weir_executor *e)
+{
+	if (e->closed && quiet(e))
+		pthread_cond_broadcast(&e->settled);
+}
+
+static inline void push(struct weir_executor *e, const struct task *task)
+{
+	e->tasks[((uint64_t)e->first + e->stats.queued++) % e->queue] = *task;
+}
+
+static inline bool pop(struct weir_executor *e, struct task *task)
+{
+	if (e->stats.queued == 0)
+		return false;
+	*task = e->tasks[e->first];
+	e->first = (e->first + 1) % e->queue;
+	e->stats.queued--;
+	return true;
+}
+
+static inline void answer(struct weir_executor *e, struct submitter *s, int what)
+{
+	TAILQ_REMOVE(&e->blocked, s, link);
+	e->stats.blocked--;
+	s->answer = what;
+	pthread_cond_signal(&s->answered);
+}
+
+/* The task whose turn it is. Its place in the queue goes to the submit that waited longest. */
+static inline bool take(struct weir_executor *e, struct task *task)
+{
+	struct submitter *s = TAILQ_FIRST(&e->blocked);
+	bool popped = pop(e, task);
+
+	if (s == NULL)
+		return popped;
+	if (popped)
+		push(e, &s->task);
+	else
+		*task = s->task;
+	e->stats.submitted++;
+	answer(e, s, 0);
+	return true;
+}
+
+/* With the lock, all of these. */
+
+/* An idle thread, a new one if need be; NULL: there is none, and the system has none to give. */
+struct worker *executor_find_idle(struct weir_executor *e);
+
+void executor_engage(struct weir_executor *e, struct worker *w, enum order what);
+
+/* The worker has a permit and a task. */
+void executor_begin(struct weir_executor *e, struct worker *w);
+
+/* Have a leader if one is needed. False: there is nobody to lead, now or after a task. */
+bool executor_appoint(struct weir_executor *e);
+
+#endif

@@ -1,0 +1,709 @@
+/*
+ * The paths of a call: admission, release, and what a release may set off.
+ *
+ *   try_acquire   admission: reserve; clock
+ *   release       clock; admission: give back; sampler: record; then, seldom,
+ *                 queue: drain, if somebody waits
+ *                 window: close, let the limit think, publish, if it is due
+ *
+ * The permit goes back first: what a release does after that, its own thread pays for
+ * and nobody else waits for.
+ *
+ * The words of this file's own, beside those of admission, sampler, queue, shed and track:
+ * part_totals, added to with release as a stripe's totals are (lib/sample/sampler.h); published,
+ * whose ledger is in internal.h; brain, which is the window's owner's.
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/cancel.h"
+#include "lib/limiter/idle.h"
+#include "lib/limiter/limiter.h"
+#include "lib/process/outwait.h"
+#include "lib/base/probes.h"
+
+/* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
+static double splitmix(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+double limiter_random(const struct weir_limiter *l)
+{
+	return l->random != NULL ? l->random->next(l->random) : splitmix(&l->brain->random);
+}
+
+uint32_t limiter_bound(const struct weir_limiter *l, double limit)
+{
+	if (!(limit > l->limit_min))
+		return l->limit_min;
+	return limit < l->limit_max ? (uint32_t)limit : l->limit_max;
+}
+
+int limiter_denial(const struct weir_limiter *l)
+{
+	return l->ops == NULL ? -ESTALE : -EACCES;
+}
+
+static weir_time time_for(const struct weir_limiter *l, const weir_time *now)
+{
+	return now != NULL ? *now : limiter_now(l);
+}
+
+int limiter_request(const struct weir_limiter *l, const struct weir_call *call,
+		    struct request *request, bool *bypass)
+{
+	static const struct weir_call ordinary = {.cost = 1};
+	const uint32_t parts = l->admission.count > 0 ? l->admission.count : 1;
+
+	if (UNLIKELY(!l->serves))
+		return limiter_denial(l);
+	if (call == NULL)
+		call = &ordinary;
+	*request = (struct request){
+		.part = call->partition,
+		.cost = call->cost > 0 ? call->cost : 1,
+	};
+	*bypass = (call->flags & WEIR_CALL_BYPASS) != 0;
+	if (call->partition >= parts || call->cost > WEIR_LIMIT_MAX ||
+	    call->priority < WEIR_PRIORITY_MIN || call->priority > WEIR_PRIORITY_MAX ||
+	    (call->flags & ~(uint32_t)WEIR_CALL_BYPASS) != 0 || call->reserved != 0)
+		return -EINVAL;
+	if (l->shedding.parts > 0 && !*bypass) {
+		const struct stripe *stripe = sampler_stripe(&l->sampling);
+
+		request->rank = (uint8_t)shed_rank(&l->shedding,
+						   (uint32_t)(stripe - l->sampling.stripes),
+						   request->part, call->priority);
+	}
+	return 0;
+}
+
+/* Before a refusal: see whether room is kept in vain, or see that some is kept. */
+static bool reserve_again(struct weir_limiter *l, const struct request *request,
+			  enum decision decision, const weir_time *now, struct permit *permit)
+{
+	const weir_time at = time_for(l, now);
+
+	if (decision == REFUSED_OWED && admission_want(&l->admission, request, at))
+		permit->wake = true;
+	if (decision == REFUSED_KEPT && admission_lapse(&l->admission, at)) {
+		permit->wake = false;
+		queue_drain(&l->queueing, at);
+		decision = admission_reserve(&l->admission, request, permit);
+	}
+	if (permit->wake)
+		queue_drain(&l->queueing, at);
+	return decision == ADMITTED;
+}
+
+bool limiter_reserve(struct weir_limiter *l, const struct request *request, const weir_time *now,
+		     struct permit *permit)
+{
+	enum decision decision = admission_reserve(&l->admission, request, permit);
+
+	if (LIKELY(decision == ADMITTED && !permit->wake))
+		return true;
+	if (decision == REFUSED && !permit->wake)
+		return false;
+	return reserve_again(l, request, decision, now, permit);
+}
+
+void limiter_pass(const struct weir_limiter *l, weir_time now, uint16_t part, enum total which,
+		  struct weir_token *token)
+{
+	*token = (struct weir_token){.start = now, .partition = part, .state = TOKEN_PASSED};
+	count(l, which);
+}
+
+static void count_pressure(const struct weir_limiter *l, const struct stripe *stripe, uint16_t part)
+{
+	if (l->shedding.parts > 0)
+		shed_refused(&l->shedding, (uint32_t)(stripe - l->sampling.stripes), part);
+}
+
+/* Always inlined: to a compiler the text of a probe makes it long. */
+static inline __attribute__((always_inline)) void count_refusal(const struct weir_limiter *l,
+								const struct request *request)
+{
+	struct stripe *stripe = sampler_stripe(&l->sampling);
+
+	PROBE_REJECT(l, request->part, request->rank > 0);
+	stripe_count(stripe, TOTAL_REJECTED);
+	count_part(l, stripe, request->part, PART_REJECTED);
+	count_pressure(l, stripe, request->part);
+	if (request->rank == 0)
+		return;
+	stripe_count(stripe, TOTAL_SHED);
+	count_part(l, stripe, request->part, PART_SHED);
+}
+
+void limiter_count_refusal(const struct weir_limiter *l, const struct request *request)
+{
+	count_refusal(l, request);
+}
+
+void limiter_let_through(const struct weir_limiter *l, const struct request *request, weir_time now,
+			 struct weir_token *token)
+{
+	count_pressure(l, sampler_stripe(&l->sampling), request->part);
+	limiter_pass(l, now, request->part, TOTAL_WOULD_REJECT, token);
+}
+
+int limiter_refuse(const struct weir_limiter *l, const struct request *request,
+		   const weir_time *now, struct weir_token *token)
+{
+	if (request->rank > 0)
+		shed_steer(&l->shedding, time_for(l, now));
+	if (UNLIKELY(limiter_in_shadow(l))) {
+		limiter_let_through(l, request, time_for(l, now), token);
+		return 0;
+	}
+	*token = (struct weir_token){.state = TOKEN_EMPTY};
+	count_refusal(l, request);
+	return -EAGAIN;
+}
+
+void limiter_abandon(const struct weir_limiter *l, uint16_t part)
+{
+	struct stripe *stripe = sampler_stripe(&l->sampling);
+
+	count_pressure(l, stripe, part);
+	stripe_count(stripe, TOTAL_ABANDONED);
+	count_part(l, stripe, part, PART_ABANDONED);
+}
+
+/* now may be NULL: the clock is read once it is known to be needed. */
+static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
+			   const weir_time *now, const void *place, struct weir_token *token)
+{
+	struct request request;
+	struct permit permit;
+	bool bypass;
+	int r = limiter_request(l, call, &request, &bypass);
+
+	if (r != 0) {
+		*token = (struct weir_token){.state = TOKEN_EMPTY};
+		return r;
+	}
+	if (bypass) {
+		limiter_pass(l, time_for(l, now), request.part, TOTAL_BYPASSED, token);
+		return 0;
+	}
+	if (!limiter_reserve(l, &request, now, &permit))
+		return limiter_refuse(l, &request, now, token);
+	limiter_admit(l, time_for(l, now), request.part, &permit, place, token);
+	return 0;
+}
+
+/* An ordinary call on a limiter without partitions and priorities needs the gate alone. */
+static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now, const void *place,
+				    struct weir_token *token)
+{
+	static const struct request ordinary = {.cost = 1};
+	struct permit permit;
+	bool admitted;
+
+	admitted = admission_reserve_one(&l->admission, false, &permit);
+	if (UNLIKELY(permit.wake))
+		queue_drain(&l->queueing, time_for(l, now));
+	if (!admitted)
+		return limiter_refuse(l, &ordinary, now, token);
+	limiter_admit(l, time_for(l, now), 0, &permit, place, token);
+	return 0;
+}
+
+/* Whether it is as if there were no call at all, on a limiter without partitions and priorities. */
+static inline bool is_ordinary(const struct weir_call *call)
+{
+	return call == NULL || (call->partition == 0 && call->cost <= 1 && call->flags == 0 &&
+				call->reserved == 0 && call->priority >= WEIR_PRIORITY_MIN &&
+				call->priority <= WEIR_PRIORITY_MAX);
+}
+
+static inline int try_acquire(struct weir_limiter *l, const struct weir_call *call,
+			      const weir_time *now, const void *place, struct weir_token *token)
+{
+	if (LIKELY(l->plain && is_ordinary(call)))
+		return try_acquire_plain(l, now, place, token);
+	return try_acquire_any(l, call, now, place, token);
+}
+
+int weir_try_acquire(struct weir_limiter *l, struct weir_token *token)
+{
+	return try_acquire(l, NULL, NULL, __builtin_return_address(0), token);
+}
+
+int weir_try_acquire_at(struct weir_limiter *l, weir_time now, struct weir_token *token)
+{
+	return try_acquire(l, NULL, &now, __builtin_return_address(0), token);
+}
+
+int weir_try_acquire_for(struct weir_limiter *l, const struct weir_call *call,
+			 struct weir_token *token)
+{
+	return try_acquire(l, call, NULL, __builtin_return_address(0), token);
+}
+
+int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call, weir_time now,
+			    struct weir_token *token)
+{
+	return try_acquire(l, call, &now, __builtin_return_address(0), token);
+}
+
+/* Wait until the thread that is retuning, if there is one, has put the current values in force. */
+static void await_tuning(struct weir_limiter *l)
+{
+	struct outwait outwait = outwait_begin();
+	uint32_t owner;
+
+	while (!admission_is_tuned(&l->admission, &owner)) {
+		if (outwait_longer(l, &outwait, owner))
+			continue;
+		admission_retune_beside(&l->admission);
+		return;
+	}
+}
+
+void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
+{
+	admission_retune(&l->admission);
+	if (wait)
+		await_tuning(l);
+	if (l->admission.count > 0 || admission_waiting(&l->admission) > 0)
+		queue_drain(&l->queueing, now);
+}
+
+/* What a limit can ask for beside the samples. */
+#define ASKED (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW)
+
+static double cpu_now(const struct weir_limiter *l)
+{
+	double cpu;
+	int cancel;
+
+	if ((l->ops->flags & WEIR_LIMIT_CPU) == 0 || l->cpu == NULL)
+		return 0;
+	cancel = cancel_hold();
+	cpu = l->cpu->read(l->cpu);
+	cancel_release(cancel);
+	if (!(cpu > 0))
+		return 0;
+	return cpu < 1 ? cpu : 1;
+}
+
+/*
+ * What is detached may have come after the call that
+ * found the most in flight; that call there was.
+ */
+static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
+{
+	const uint32_t detached = admission_detached(&l->admission);
+	uint32_t now;
+
+	w->cpu = cpu_now(l);
+	if ((l->ops->flags & WEIR_LIMIT_NOW) != 0) {
+		now = weir_inflight(l);
+		w->inflight_now = now > detached ? now - detached : 0;
+	}
+	if (detached > 0)
+		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
+}
+
+void limiter_bring_state(struct weir_limiter *l)
+{
+	if (l->state != l->kept)
+		memcpy(l->state, l->kept, l->ops->state_size);
+}
+
+void limiter_keep_state(struct weir_limiter *l)
+{
+	if (l->state == l->kept)
+		return;
+	brain_open(l->brain);
+	memcpy(l->kept, l->state, l->ops->state_size);
+	brain_close(l->brain);
+}
+
+/* In place, the state is half changed throughout; with a copy, only while that is written back. */
+static double update(struct weir_limiter *l, const struct weir_window *w)
+{
+	const bool in_place = l->state == l->kept;
+	double limit;
+
+	if (in_place)
+		brain_open(l->brain);
+	limit = l->ops->update(l->state, w);
+	if (in_place)
+		brain_close(l->brain);
+	limiter_keep_state(l);
+	return limit;
+}
+
+/* What the limit makes of a window; the limit as it is, if it says nothing. */
+static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
+{
+	double limit;
+
+	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
+		return w->limit;
+	limit = update(l, w);
+	return isnan(limit) ? w->limit : limiter_bound(l, limit);
+}
+
+uint32_t limiter_numbers(const struct weir_limiter *l)
+{
+	uint32_t count = 0;
+
+	if (l->ops->observe == NULL)
+		return 0;
+	while (count < WEIR_NUMBERS_MAX && l->ops->numbers[count] != NULL)
+		count++;
+	return count;
+}
+
+static void fill_numbers(const struct weir_limiter *l, struct weir_report *report)
+{
+	report->names = NULL;
+	report->count = limiter_numbers(l);
+	memset(report->numbers, 0, sizeof(report->numbers));
+	if (report->count > 0)
+		l->ops->observe(l->state, report->numbers);
+}
+
+static void tell_observer(const struct weir_limiter *l, const struct weir_report *report)
+{
+	const int cancel = cancel_hold();
+
+	l->observer.window(l->observer.arg, report);
+	cancel_release(cancel);
+}
+
+/* Let the limit look at a window that this thread owns, and let go of it. */
+static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
+{
+	struct room *room = l->admission.room;
+	struct weir_window *w = &report->window;
+	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
+	uint32_t burst;
+
+	limiter_bring_state(l);
+	w->limit = admission_limit(&l->admission);
+	w->random = limiter_random(l);
+	if (UNLIKELY((l->ops->flags & ASKED) != 0))
+		fill_asked(l, w);
+	burst = burst_after(&l->brain->burst, w, open);
+	report->limit = updated(l, w);
+	/* A settable one is not ours to store: somebody may have set it meanwhile. */
+	if (report->limit != w->limit)
+		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
+	if (burst != open)
+		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
+	if (cache_far(&l->admission.cache, w->inflight_max,
+		      admission_capped(&l->admission, report->limit)) ||
+	    report->limit != w->limit || burst != open)
+		limiter_retune(l, now, false);
+	if (l->shedding.parts > 0)
+		shed_steer(&l->shedding, now);
+	fill_numbers(l, report);
+	publish(l->published, report);
+	report->names = l->ops->numbers;
+	PROBE_WINDOW(l, w->limit, report->limit, w->inflight_max, (int64_t)w->rtt,
+		     w->dropped + w->timed_out);
+	if (l->observer.window != NULL)
+		tell_observer(l, report);
+	sampler_open(&l->sampling, now);
+}
+
+/* Seldom, so out of the way of calls. */
+static __attribute__((noinline)) void close_window(struct weir_limiter *l, weir_time now)
+{
+	struct weir_report report; /* not cleared: learn() fills all of it */
+
+	if (sampler_close(&l->sampling, now, &report.window))
+		learn(l, now, &report);
+}
+
+/* Where each sample is a window. */
+static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
+							struct stripe *stripe, weir_time now,
+							uint64_t rtt, uint32_t inflight,
+							enum kind kind)
+{
+	const struct sample sample = {.rtt = rtt, .inflight = inflight, .kind = kind};
+	struct weir_report report; /* not cleared: learn() fills all of it */
+
+	if (sampler_close_with(&l->sampling, stripe, now, &sample, &report.window))
+		learn(l, now, &report);
+}
+
+static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_time start,
+			  weir_time now, uint32_t inflight, enum kind kind)
+{
+	const int64_t age = (int64_t)(now - start);
+	const uint64_t rtt = age > 0 ? (uint64_t)age
+				     : 0; /* a clock that went back measured nothing */
+
+	if (UNLIKELY(l->sampling.config.each_sample))
+		close_window_with(l, stripe, now, rtt, inflight, kind);
+	else if (sampler_record(&l->sampling, stripe, rtt, inflight, kind) &&
+		 UNLIKELY(sampler_due(&l->sampling, now)))
+		close_window(l, now);
+}
+
+/* A call that is no sample. */
+static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+		 enum weir_outcome outcome)
+{
+	switch (outcome) {
+	case WEIR_CANCELLED:
+		stripe_count(stripe, TOTAL_CANCELLED);
+		sampler_leave(&l->sampling); /* the next window tells how many */
+		break;
+	case WEIR_FAILED:
+		stripe_count(stripe, TOTAL_FAILED);
+		sampler_leave(&l->sampling);
+		break;
+	default:
+		stripe_count(stripe, TOTAL_IGNORED);
+		break;
+	}
+	count_part(l, stripe, part, PART_OTHER);
+}
+
+static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+			  weir_time start, weir_time now, uint32_t inflight,
+			  enum weir_outcome outcome)
+{
+	enum kind kind = SERVED;
+
+	if (LIKELY(outcome == WEIR_SUCCESS)) {
+		count_part(l, stripe, part, PART_SUCCEEDED);
+	} else if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT) {
+		count_part(l, stripe, part, PART_DROPPED);
+		kind = outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT;
+	} else {
+		note(l, stripe, part, outcome);
+		return;
+	}
+	record(l, stripe, start, now, inflight, kind);
+}
+
+/* False: the token is a copy of one that was released before. */
+static inline bool give_back(const struct weir_limiter *l, const struct weir_token *token,
+			     uint16_t part, uint32_t cost, uint32_t home, bool *wake)
+{
+	if (UNLIKELY(part >= l->admission.count && part > 0))
+		return false;
+	if (UNLIKELY(token->track != 0) && !track_remove(&l->tracking, token))
+		return false;
+	if (l->leasing.mine != NULL && !holding_take(&l->leasing.mine[part], cost))
+		return false;
+	return home != 0 ? cache_give_back(&l->admission.cache, home, wake)
+			 : admission_give_back(&l->admission, part, cost, wake);
+}
+
+/* A token that holds no permit: let through, no longer a token at all, or another process's. */
+static void release_nothing(const struct weir_limiter *l, struct weir_token *token)
+{
+	if (l->serves)
+		count(l, token->state == TOKEN_PASSED ? TOTAL_PASSED : TOTAL_DOUBLE_RELEASED);
+	token->state = TOKEN_EMPTY;
+}
+
+/*
+ * Whether the token is this process's, by what is left of its home without the mark. Where a
+ * limiter is shared nothing is lent, so nothing is left.
+ */
+static inline bool is_own(const struct weir_limiter *l, uint32_t home)
+{
+	return l->leasing.mark == 0 ? LIKELY(l->serves) : LIKELY(home == 0);
+}
+
+/* Its process's own count is the first to rise and the last to fall (lib/process/lease.h). */
+static void begin_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
+{
+	struct lease *lease = lease_own(&l->leasing);
+
+	if (lease != NULL)
+		lease_detach(lease, cost);
+	admission_detach(&l->admission, cost);
+	limiter_retune(l, now, false);
+}
+
+/* A detached call raises the limit no more. Of a copy, no more is taken than its process has. */
+static void end_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
+{
+	struct lease *lease = lease_own(&l->leasing);
+
+	if ((l->ops->flags & WEIR_LIMIT_DETACHED) == 0)
+		return;
+	if (lease != NULL && lease_detached(lease) < cost)
+		cost = lease_detached(lease);
+	admission_end_detached(&l->admission, cost);
+	if (lease != NULL)
+		lease_end_detached(lease, cost);
+	limiter_retune(l, now, false);
+}
+
+/* A token that holds a permit. Inlined twice, so that ordinary calls do not ask what they are. */
+static inline __attribute__((always_inline)) void release_held(struct weir_limiter *l,
+							       weir_time now,
+							       struct weir_token *token,
+							       bool detached,
+							       enum weir_outcome outcome)
+{
+	/*
+	 * Taken now, and one by one as they were stored: whom the drain calls back may be about to
+	 * end what holds the token.
+	 */
+	const weir_time start = token->start;
+	const uint32_t inflight = token->inflight, cost = token->cost;
+	const uint32_t home = token->home ^ l->leasing.mark;
+	const uint16_t part = token->partition;
+	struct stripe *stripe;
+	bool wake = false, held;
+
+	token->state = TOKEN_EMPTY;
+	held = give_back(l, token, part, cost, home, &wake);
+	if (held && detached)
+		end_detached(l, now, cost);
+	if (UNLIKELY(wake))
+		queue_drain(&l->queueing, now);
+	if (UNLIKELY(!held)) {
+		count(l, TOTAL_DOUBLE_RELEASED);
+		return;
+	}
+	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
+	/* A detached call took no time. */
+	finish(l, stripe, part, detached ? now : start, now, inflight, outcome);
+}
+
+static __attribute__((noinline)) void release_other(struct weir_limiter *l, weir_time now,
+						    struct weir_token *token,
+						    enum weir_outcome outcome)
+{
+	if (token->state == (TOKEN_HELD | TOKEN_DETACHED) &&
+	    is_own(l, token->home ^ l->leasing.mark))
+		release_held(l, now, token, true, outcome);
+	else
+		release_nothing(l, token);
+}
+
+static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
+			   enum weir_outcome outcome)
+{
+	if (LIKELY(token->state == TOKEN_HELD) && is_own(l, token->home ^ l->leasing.mark))
+		release_held(l, now, token, false, outcome);
+	else
+		release_other(l, now, token, outcome);
+}
+
+int weir_detach(struct weir_limiter *l, struct weir_token *token)
+{
+	if (!l->serves)
+		return limiter_denial(l);
+	if (token->state == TOKEN_EMPTY)
+		return -EINVAL;
+	if (token->state != TOKEN_HELD)
+		return 0; /* let through, or detached already */
+	if (!is_own(l, token->home ^ l->leasing.mark))
+		return -EINVAL;
+	token->state |= TOKEN_DETACHED;
+	count(l, TOTAL_DETACHED);
+	if ((l->ops->flags & WEIR_LIMIT_DETACHED) != 0)
+		begin_detached(l, limiter_now(l), token->cost);
+	return 0;
+}
+
+void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_dur delay)
+{
+	if (!l->serves || (l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
+	    (int64_t)delay < 0)
+		return;
+	sampler_queued(&l->sampling, sampler_stripe(&l->sampling), delay);
+}
+
+void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,
+		     enum weir_outcome outcome)
+{
+	release(l, now, token, outcome);
+}
+
+void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
+{
+	if (LIKELY(token->home == l->leasing.mark))
+		gate_expect(l->admission.gate);
+	release(l, limiter_now(l), token, outcome);
+}
+
+void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,
+		    enum weir_outcome outcome)
+{
+	if (l->serves)
+		finish(l, sampler_stripe(&l->sampling), 0, start, end, inflight, outcome);
+}
+
+int weir_limit_set(struct weir_limiter *l, uint32_t value)
+{
+	if (!l->serves)
+		return limiter_denial(l);
+	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) == 0)
+		return -ENOTSUP;
+	if (value == 0 || value > WEIR_LIMIT_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&l->admission.room->learned, limiter_bound(l, value),
+			      memory_order_relaxed);
+	limiter_retune(l, limiter_now(l), true);
+	return 0;
+}
+
+int weir_limit_cap(struct weir_limiter *l, uint32_t most)
+{
+	if (!l->serves)
+		return limiter_denial(l);
+	if (most > WEIR_LIMIT_MAX)
+		return -EINVAL;
+	atomic_store_explicit(&l->admission.room->ceiling, most, memory_order_relaxed);
+	limiter_retune(l, limiter_now(l), true);
+	return 0;
+}
+
+void weir_shadow_set(struct weir_limiter *l, bool shadow)
+{
+	if (!l->serves)
+		return;
+	atomic_store_explicit(&l->queueing.queue->open, shadow, memory_order_relaxed);
+	queue_drain(&l->queueing, limiter_now(l));
+}
+
+uint32_t weir_limit(const struct weir_limiter *l)
+{
+	return l->ops != NULL ? admission_raised(&l->admission) : 0;
+}
+
+uint32_t weir_inflight(const struct weir_limiter *l)
+{
+	return l->ops != NULL ? cache_held(&l->admission.cache).most : 0;
+}
+
+uint32_t weir_waiting(const struct weir_limiter *l)
+{
+	return l->ops != NULL ? admission_waiting(&l->admission) : 0;
+}
+
+bool limiter_is_idle(const struct weir_limiter *l)
+{
+	return weir_inflight(l) == 0 && queue_is_empty(&l->queueing) && limiter_passing(l) == 0;
+}
+
+uint32_t weir_queue_size(const struct weir_limiter *l)
+{
+	return l->ops != NULL ? l->queueing.config.slots : 0;
+}

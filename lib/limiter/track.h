@@ -1,0 +1,45 @@
+/*
+ * Remembering where tokens were acquired, to find those that are never released
+ * or are released twice by way of a copy.
+ *
+ * word     written by                       order    pairs with
+ * -------  -------------------------------  -------  -------------------------------
+ * serial   add: store, odd (taken)          release  visit: start and place
+ * serial   remove: CAS to even (free)       relaxed  nothing: the free map orders it
+ * start,   add: store                       release  visit: who sees a later use's sees
+ * place                                              that serial has moved on
+ *
+ * A token names its entry and the serial of that use. Of several removals with the
+ * same serial, one compare-and-swap succeeds; the others are double releases.
+ */
+#ifndef WEIR_LIB_TRACK_H
+#define WEIR_LIB_TRACK_H
+
+#include <stdbool.h>
+
+#include "lib/base/layout.h"
+
+struct track_entry {
+	_Atomic uint64_t start;
+	_Atomic uintptr_t place;
+	_Atomic uint32_t serial;
+};
+
+struct tracking {
+	struct track_entry *entries;
+	_Atomic uint64_t *free;
+	uint32_t count; /* 0: tokens are not tracked */
+};
+
+void track_init(const struct tracking *t);
+
+/* Note the token in an entry, if there is one left. */
+void track_add(const struct tracking *t, struct weir_token *token, const void *place);
+
+/* For a token with an entry. False: this use of the entry is over already. */
+bool track_remove(const struct tracking *t, const struct weir_token *token);
+
+/* A consistent copy of entry i; false if it is free. */
+bool track_read(const struct tracking *t, uint32_t i, weir_time *start, const void **place);
+
+#endif

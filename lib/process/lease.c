@@ -1,0 +1,190 @@
+/*
+ * Who shares a limiter, and who of them has died. lease.h has the ledger.
+ *
+ * A process is known by its pid, the namespace of that, and when it began: pids are used again.
+ * Of the last two some bits are enough, and all fits one word, so that a lease is taken with its
+ * owner's name in it, or not at all. Where bits coincide, after a wrap of hours and by
+ * chance, a dead process counts as alive as long as the new one of that pid lives.
+ *
+ * What cannot be told is alive: where /proc is hidden or not there, the pid alone decides; and of
+ * another pid namespace nothing is known from here.
+ */
+
+#include "lib/process/lease.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/cancel.h"
+
+#define BEGAN_BITS 21
+#define SPACE_BITS 20
+#define PID_SHIFT  (BEGAN_BITS + SPACE_BITS)
+
+#define BEGAN_MASK ((UINT64_C(1) << BEGAN_BITS) - 1)
+#define SPACE_MASK ((UINT64_C(1) << SPACE_BITS) - 1)
+
+uint32_t lease_stride(uint32_t parts)
+{
+	const size_t line = round_up_to_line(parts * sizeof(struct holding));
+
+	return (uint32_t)(line / sizeof(struct holding));
+}
+
+/* What /proc says of a process. */
+struct sight {
+	char state;
+	long threads;
+	uint64_t began; /* ticks */
+};
+
+/* What follows so many blanks; NULL: there are not so many. */
+static const char *after(const char *text, unsigned blanks)
+{
+	for (; blanks > 0 && text != NULL; blanks--) {
+		text = strchr(text, ' ');
+		text = text != NULL ? text + 1 : NULL;
+	}
+	return text;
+}
+
+/*
+ * The second field, the name of the program in brackets, may have anything in it: brackets too. The
+ * third is the state, the 20th the number of threads, the 22nd the beginning.
+ */
+static bool parse(const char *text, struct sight *sight)
+{
+	const char *name_end = strrchr(text, ')');
+	const char *began = after(name_end, 20);
+
+	if (began == NULL)
+		return false;
+	sight->state = *after(name_end, 1);
+	sight->threads = strtol(after(name_end, 18), NULL, 10);
+	sight->began = strtoull(began, NULL, 10);
+	return true;
+}
+
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count;
+
+	if (fd < 0)
+		return -1;
+	count = read(fd, text, size);
+	close(fd);
+	return count;
+}
+
+static bool look(int32_t pid, struct sight *sight)
+{
+	char path[32], text[1024];
+	ssize_t size;
+	int cancel;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
+	cancel = cancel_hold();
+	size = read_file(path, text, sizeof(text) - 1);
+	cancel_release(cancel);
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	return parse(text, sight);
+}
+
+/* A /proc that was mounted for another pid namespace tells of other processes. */
+static bool sees_itself(int32_t pid)
+{
+	char target[32], own[32];
+	ssize_t size = readlink("/proc/self", target, sizeof(target) - 1);
+
+	if (size <= 0)
+		return false;
+	target[size] = '\0';
+	snprintf(own, sizeof(own), "%" PRId32, pid);
+	return strcmp(target, own) == 0;
+}
+
+uint64_t lease_identify(void)
+{
+	const int32_t pid = (int32_t)getpid();
+	struct sight sight = {.began = 0};
+	struct stat space = {.st_ino = 0};
+
+	if (!sees_itself(pid) || !look(pid, &sight))
+		sight.began = 0;
+	if (stat("/proc/self/ns/pid", &space) != 0)
+		space.st_ino = 0;
+	return (uint64_t)(uint32_t)pid << PID_SHIFT |
+	       ((uint64_t)space.st_ino & SPACE_MASK) << BEGAN_BITS | (sight.began & BEGAN_MASK);
+}
+
+int32_t lease_pid(uint64_t identity)
+{
+	return (int32_t)(identity >> PID_SHIFT);
+}
+
+/* A leader that has ended is a zombie while its threads go on. */
+static bool has_ended(const struct sight *sight)
+{
+	return (sight->state == 'Z' || sight->state == 'X') && sight->threads <= 1;
+}
+
+enum fate lease_fate(uint64_t identity, uint64_t self)
+{
+	const int32_t pid = lease_pid(identity);
+	struct sight sight;
+
+	if (((identity ^ self) >> BEGAN_BITS & SPACE_MASK) != 0)
+		return FOREIGN;
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return DEAD;
+	/* Where there was no /proc to see it in, or there is none to see anybody, that is all. */
+	if ((self & BEGAN_MASK) == 0 || !look(pid, &sight))
+		return ALIVE;
+	if (has_ended(&sight))
+		return DEAD;
+	if ((identity & BEGAN_MASK) == 0)
+		return ALIVE;
+	return (sight.began & BEGAN_MASK) == (identity & BEGAN_MASK) ? ALIVE : DEAD;
+}
+
+static bool take(struct lease *lease, uint64_t identity)
+{
+	uint64_t nobody = 0;
+
+	return atomic_load_explicit(&lease->identity, memory_order_relaxed) == 0 &&
+	       atomic_compare_exchange_strong_explicit(&lease->identity, &nobody, identity,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+bool lease_join(struct leasing *l)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct lease *lease = &l->leases[i];
+		uint32_t generation;
+
+		if (!take(lease, l->self))
+			continue;
+		generation = atomic_fetch_add_explicit(&lease->generation, 1, memory_order_relaxed);
+		l->number = i + 1;
+		l->mark = generation << 16 | l->number;
+		l->mine = lease_holdings(l, l->number);
+		return true;
+	}
+	return false;
+}
+
+void lease_ring(struct lease *leases, uint32_t count, uint32_t number)
+{
+	if (number >= 1 && number <= count)
+		park_wake(&leases[number - 1].bell);
+}

@@ -1,0 +1,474 @@
+/*
+ * What lies in a shared block: made, and checked by whoever attaches.
+ *
+ * He believes nothing. The head is copied, so that nobody changes it between check and use; then
+ * its checksum and all numbers in it that say where something is are checked, since a checksum is
+ * no signature. What fails is -EPROTO, with a sentence.
+ */
+
+#include "lib/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <weir/limits.h>
+
+#include "lib/base/cancel.h"
+#include "lib/limiter/saved_state.h"
+#include "lib/base/explain.h"
+
+/* An algorithm that is not known here is shown without its numbers. */
+static double unknown_init(void *state, const void *config, double random)
+{
+	(void)state;
+	(void)config;
+	(void)random;
+	return 1;
+}
+
+static double unknown_update(void *state, const struct weir_window *w)
+{
+	(void)state;
+	return w->limit;
+}
+
+static const struct weir_limit_ops unknown = {
+	.size = sizeof(unknown),
+	.name = "unknown",
+	.init = unknown_init,
+	.update = unknown_update,
+};
+
+/* All that processes must agree on: what lies where. */
+static uint64_t layout_signature(void)
+{
+	const size_t sizes[] = {
+		LINE,
+		sizeof(struct shm_head),
+		sizeof(struct shm_constants),
+		offsetof(struct shm_constants, sampler),
+		sizeof(struct lease),
+		offsetof(struct lease, detached),
+		offsetof(struct lease, bell),
+		sizeof(struct holding),
+		offsetof(struct holding, delayed),
+		sizeof(struct audit),
+		offsetof(struct audit, since),
+		sizeof(struct gate),
+		sizeof(struct room),
+		offsetof(struct room, ceiling),
+		offsetof(struct room, detached),
+		offsetof(struct room, extra_out),
+		sizeof(struct part),
+		offsetof(struct part, reject_delay),
+		sizeof(struct part_totals),
+		sizeof(struct arrivals),
+		sizeof(struct ranking),
+		sizeof(struct steering),
+		sizeof(struct brain),
+		sizeof(struct published),
+		sizeof(struct weir_report),
+		sizeof(struct sampler),
+		sizeof(struct stripe),
+		offsetof(struct stripe, total),
+		sizeof(struct lane),
+		sizeof(struct pool),
+		sizeof(struct queue),
+		sizeof(struct slot),
+		offsetof(struct slot, park),
+		sizeof(struct row),
+		sizeof(struct cache_mode),
+		TOTALS,
+		PART_TOTALS,
+		NEWS_PART,
+	};
+	static const char order[] = "2";
+
+	return saved_hash(saved_hash(SAVED_HASH_BEGIN, sizes, sizeof(sizes)), order, 2) ^
+	       WEIR_VERSION_HEX;
+}
+
+static ssize_t read_boot_id(char *text, size_t room)
+{
+	const int cancel = cancel_hold();
+	const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t size = 0;
+
+	if (fd >= 0) {
+		size = read(fd, text, room);
+		close(fd);
+	}
+	cancel_release(cancel);
+	return size;
+}
+
+/* Times mean the same to processes of one run of the machine and of one time namespace. */
+static uint64_t clock_signature(void)
+{
+	char text[64] = "";
+	struct stat space = {.st_ino = 0};
+	uint64_t hash = SAVED_HASH_BEGIN, inode = 0;
+	const ssize_t size = read_boot_id(text, sizeof(text));
+
+	if (stat("/proc/self/ns/time", &space) == 0)
+		inode = space.st_ino;
+	hash = saved_hash(hash, text, size > 0 ? (size_t)size : 0);
+	return saved_hash(hash, &inode, sizeof(inode));
+}
+
+struct places places_in(const struct settings *s)
+{
+	const size_t stride = lease_stride(s->parts) * sizeof(struct holding);
+	struct places p;
+
+	p.leases = round_up_to_line(sizeof(struct shm_head));
+	p.holdings = p.leases + s->members * sizeof(struct lease);
+	p.audit = p.holdings + s->members * stride;
+	p.limiter = p.audit + round_up_to_line(sizeof(struct audit));
+	p.size = p.limiter + limiter_block_size(s);
+	return p;
+}
+
+int settings_for(struct settings *s, const struct weir_config *config, uint32_t members, char *why,
+		 size_t why_size)
+{
+	int r = settings_from(s, config, why, why_size);
+
+	if (r != 0)
+		return r;
+	if (s->clock != NULL)
+		return refuse(why, why_size, "A shared limiter can have no clock of its own.");
+	if (members == 0 || members > LEASES_MAX)
+		return refuse(why, why_size, "members is %u, not from 1 to %u.", (unsigned)members,
+			      (unsigned)LEASES_MAX);
+	s->members = members;
+	return 0;
+}
+
+size_t weir_shm_size(const struct weir_config *config, uint32_t members)
+{
+	struct settings settings;
+
+	if (settings_for(&settings, config, members, NULL, 0) != 0)
+		return 0;
+	return places_in(&settings).size;
+}
+
+static void set_partitions(struct shm_constants *c, const struct settings *s)
+{
+	for (uint32_t i = 0; i < s->parts; i++) {
+		const struct weir_partition *p = &s->partitions[i];
+		struct shm_partition *to = &c->partitions[i];
+
+		memcpy(to->name, p->name, strlen(p->name) + 1);
+		to->share = p->share;
+		to->cap = p->cap;
+		to->reject_delay = p->reject_delay;
+		to->max = p->max;
+	}
+}
+
+/* Copied field by field into zeros, so that the checksum covers no padding of arbitrary content. */
+static void set_constants(struct shm_constants *c, const struct settings *s, size_t size)
+{
+	memset(c, 0, sizeof(*c));
+	memcpy(c->magic, SHM_MAGIC, sizeof(c->magic));
+	c->layout = layout_signature();
+	c->clock = clock_signature();
+	c->size = size;
+	c->version = s->ops->version;
+	c->state_size = s->state_size;
+	c->config_size = s->ops->config_size;
+	c->flags = s->ops->flags;
+	memcpy(c->limit, s->ops->name, strlen(s->ops->name));
+	memcpy(c->limit_config, s->limit_config, sizeof(c->limit_config));
+	c->limit_min = s->limit_min;
+	c->limit_max = s->limit_max;
+	c->members = s->members;
+	c->shed = s->shed;
+	c->burst = s->burst;
+	c->parts = s->parts;
+	c->admission_count = s->admission.count;
+	c->delayed_max = s->admission.delayed_max;
+	c->hold = s->admission.hold;
+	c->shed_floor = s->shed_floor;
+	c->seed = s->seed;
+	c->sampler = s->sampler;
+	c->queue = s->queue;
+	set_partitions(c, s);
+}
+
+/*
+ * Make settings of a block's constants, to be checked afterwards. All pointers are ours, or NULL.
+ */
+static void make_settings(struct settings *s, const struct shm_constants *c)
+{
+	*s = (struct settings){
+		.state_size = c->state_size,
+		.limit_min = c->limit_min,
+		.limit_max = c->limit_max,
+		.sampler = c->sampler,
+		.queue = c->queue,
+		.admission = {.partitions = s->partitions,
+			      .count = c->admission_count,
+			      .delayed_max = c->delayed_max,
+			      .hold = c->hold},
+		.parts = c->parts,
+		.members = c->members,
+		.shed = c->shed,
+		.shed_floor = c->shed_floor,
+		.burst = c->burst,
+		.seed = c->seed,
+	};
+	memcpy(s->limit_config, c->limit_config, sizeof(s->limit_config));
+	for (uint32_t i = 0; i < WEIR_PARTITIONS_MAX + 1; i++) {
+		const struct shm_partition *p = &c->partitions[i];
+
+		s->partitions[i] = (struct weir_partition){
+			.name = p->name,
+			.share = p->share,
+			.cap = p->cap,
+			.max = p->max,
+			.reject_delay = p->reject_delay,
+		};
+	}
+}
+
+void find_leases(struct weir_limiter *l, void *block, const struct settings *s)
+{
+	char *base = block;
+	const struct places at = places_in(s);
+
+	l->leasing = (struct leasing){
+		.leases = (struct lease *)(void *)(base + at.leases),
+		.holdings = (struct holding *)(void *)(base + at.holdings),
+		.audit = (struct audit *)(void *)(base + at.audit),
+		.count = s->members,
+		.stride = lease_stride(s->parts),
+	};
+	l->queueing.leases = l->leasing.leases;
+	l->queueing.lease_count = l->leasing.count;
+}
+
+static void begin_leases(const struct leasing *l)
+{
+	memset(l->leases, 0, l->count * sizeof(*l->leases));
+	for (uint32_t i = 0; i < l->count; i++)
+		park_init(&l->leases[i].bell);
+	memset(l->holdings, 0, (size_t)l->count * l->stride * sizeof(*l->holdings));
+	audit_init(l->audit);
+}
+
+void *pages(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+int weir_shm_init(void *block, size_t size, const struct weir_config *config, uint32_t members,
+		  char *why, size_t why_size)
+{
+	struct shm_head *head = block;
+	struct weir_limiter *handle;
+	struct settings settings;
+	struct places at;
+	int r = settings_for(&settings, config, members, why, why_size);
+
+	if (r != 0)
+		return r;
+	at = places_in(&settings);
+	if (block == NULL || (uintptr_t)block % LINE != 0)
+		return refuse(why, why_size, "The block is not aligned to %d bytes.", LINE);
+	if (size < at.size)
+		return refuse(why, why_size, "The block has %zu bytes, and needs %zu.", size,
+			      at.size);
+	handle = pages(limiter_own_size(&settings));
+	if (handle == NULL)
+		return -ENOMEM;
+
+	atomic_init(&head->ready, 0);
+	set_constants(&head->constants, &settings, at.size);
+	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
+	limiter_set_up(handle, (char *)block + at.limiter, &settings);
+	find_leases(handle, block, &settings);
+	begin_leases(&handle->leasing);
+	limiter_begin(handle, &settings);
+	munmap(handle, limiter_own_size(&settings));
+	atomic_store_explicit(&head->ready, SHM_READY, memory_order_release);
+	return 0;
+}
+
+/* That it is a block at all, of a library and a machine like this: 0, or -EPROTO. */
+static int check_head(const struct shm_head *head, size_t size, struct shm_constants *c, char *why,
+		      size_t why_size)
+{
+	if (size < sizeof(*head))
+		return fault(why, why_size, "These %zu bytes are too few for a shared limiter.",
+			     size);
+	if (atomic_load_explicit(&head->ready, memory_order_acquire) != SHM_READY)
+		return fault(why, why_size, "There is no shared limiter, or it is not ready.");
+	memcpy(c, &head->constants, sizeof(*c));
+	if (memcmp(c->magic, SHM_MAGIC, sizeof(c->magic)) != 0)
+		return fault(why, why_size, "This is no shared limiter.");
+	if (c->layout != layout_signature())
+		return fault(why, why_size,
+			     "The shared limiter is of another version of the library, or of "
+			     "another kind of machine.");
+	if (head->check != saved_hash(SAVED_HASH_BEGIN, c, sizeof(*c)))
+		return fault(why, why_size,
+			     "The shared limiter is damaged: its checksum is wrong.");
+	if (c->clock != clock_signature())
+		return fault(why, why_size,
+			     "The shared limiter is of another run of the machine, or of "
+			     "another time namespace.");
+	return 0;
+}
+
+/* Whether all numbers are such as a configuration comes to, so that they lead nowhere else. */
+static bool is_sound(const struct shm_constants *c, const struct settings *s)
+{
+	bool sound = memchr(c->limit, '\0', sizeof(c->limit)) != NULL &&
+		     c->config_size <= WEIR_LIMIT_CONFIG_MAX && settings_are_sound(s) &&
+		     s->members >= 1 && s->members <= LEASES_MAX;
+
+	for (uint32_t i = 0; sound && i < s->parts; i++)
+		sound = memchr(c->partitions[i].name, '\0', sizeof(part_name)) != NULL;
+	return sound;
+}
+
+static int check_numbers(const struct shm_copy *copy, size_t size, char *why, size_t why_size)
+{
+	const struct shm_constants *c = &copy->constants;
+
+	if (!is_sound(c, &copy->settings))
+		return fault(why, why_size,
+			     "The shared limiter is damaged: its numbers make no sense.");
+	if (c->size != places_in(&copy->settings).size)
+		return fault(why, why_size,
+			     "The shared limiter is damaged: its size makes no sense.");
+	if (c->size > size)
+		return fault(why, why_size, "The shared limiter is cut: %zu of %llu bytes.", size,
+			     (unsigned long long)c->size);
+	return 0;
+}
+
+/* With this process's pointers. */
+static void complete(struct settings *s, const struct weir_limit_ops *ops,
+		     const struct settings *mine)
+{
+	s->ops = ops;
+	if (mine == NULL)
+		return;
+	s->random = mine->random;
+	s->cpu = mine->cpu;
+	s->observer = mine->observer;
+	s->track = mine->track;
+}
+
+/* The algorithm is the one that the block was made with. */
+static int check_limit(struct shm_copy *copy, const struct weir_limit_ops *ops, char *why,
+		       size_t why_size)
+{
+	const struct shm_constants *c = &copy->constants;
+
+	if (ops == NULL)
+		return fault(why, why_size, "The shared limiter's algorithm, %s, is not known.",
+			     c->limit);
+	if (strcmp(c->limit, ops->name) != 0)
+		return fault(why, why_size, "The shared limiter is of %s, and the limit is %s.",
+			     c->limit, ops->name);
+	if (c->version != ops->version || c->state_size != ops->state_size ||
+	    c->config_size != ops->config_size || c->flags != ops->flags)
+		return fault(why, why_size, "The shared limiter is of another version of %s.",
+			     ops->name);
+	if (weir_limit_complete(ops, c->limit_config, ops->config_size, copy->settings.limit_config,
+				why, why_size) != 0)
+		return -EPROTO;
+	return 0;
+}
+
+static bool same_partition(const struct weir_partition *a, const struct weir_partition *b)
+{
+	return strcmp(a->name, b->name) == 0 && a->share == b->share && a->cap == b->cap &&
+	       a->max == b->max && a->reject_delay == b->reject_delay;
+}
+
+static uint64_t digest_of(const struct settings *s)
+{
+	return limit_digest(s->ops, &s->sampler, s->limit_config);
+}
+
+/* What a process expects is what the block was made with. */
+static bool same_settings(const struct settings *a, const struct settings *b)
+{
+	bool same = digest_of(a) == digest_of(b) && a->limit_min == b->limit_min &&
+		    a->limit_max == b->limit_max && a->queue.slots == b->queue.slots &&
+		    a->queue.order == b->queue.order && a->queue.stand == b->queue.stand &&
+		    a->parts == b->parts && a->admission.count == b->admission.count &&
+		    a->admission.delayed_max == b->admission.delayed_max &&
+		    a->admission.hold == b->admission.hold && a->shed == b->shed &&
+		    a->shed_floor == b->shed_floor && a->burst == b->burst;
+
+	for (uint32_t i = 0; same && i < a->parts; i++)
+		same = same_partition(&a->partitions[i], &b->partitions[i]);
+	return same;
+}
+
+/* A head that is one, and whose numbers lead nowhere else. */
+static int check_block(const struct shm_head *head, size_t size, struct shm_copy *copy, char *why,
+		       size_t why_size)
+{
+	int r;
+
+	if (head == NULL || (uintptr_t)head % LINE != 0)
+		return refuse(why, why_size, "The block is not aligned to %d bytes.", LINE);
+	r = check_head(head, size, &copy->constants, why, why_size);
+	if (r != 0)
+		return r;
+	make_settings(&copy->settings, &copy->constants);
+	return check_numbers(copy, size, why, why_size);
+}
+
+int read_block(const struct shm_head *head, size_t size, const struct weir_config *config,
+	       struct shm_copy *copy, char *why, size_t why_size)
+{
+	const struct weir_limit_ops *ops;
+	struct settings mine;
+	int r = config != NULL ? settings_for(&mine, config, 1, why, why_size) : 0;
+
+	if (r == 0)
+		r = check_block(head, size, copy, why, why_size);
+	if (r != 0)
+		return r;
+	ops = config != NULL ? mine.ops : weir_limit_by_name(copy->constants.limit);
+	r = check_limit(copy, ops, why, why_size);
+	if (r != 0)
+		return r;
+	complete(&copy->settings, ops, config != NULL ? &mine : NULL);
+	if (config == NULL)
+		return 0;
+	if (!same_settings(&copy->settings, &mine))
+		return fault(why, why_size,
+			     "The shared limiter was made with another configuration.");
+	/* An algorithm of the program's own may have more in it than parameters: pointers, say. */
+	memcpy(copy->settings.limit_config, mine.limit_config, sizeof(mine.limit_config));
+	return 0;
+}
+
+int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_copy *copy,
+			  char *why, size_t why_size)
+{
+	const struct weir_limit_ops *ops;
+	int r = check_block(head, size, copy, why, why_size);
+
+	if (r != 0)
+		return r;
+	ops = weir_limit_by_name(copy->constants.limit);
+	complete(&copy->settings, check_limit(copy, ops, NULL, 0) == 0 ? ops : &unknown, NULL);
+	return 0;
+}

@@ -1,0 +1,176 @@
+/*
+ * What waiters and drainers leave who have died. slots.h has the ledger, and says why nothing is
+ * lost.
+ */
+
+#include "lib/wait/slots.h"
+
+#include <sched.h>
+
+#include "lib/base/combiner.h"
+#include "lib/process/lease.h"
+
+/* Tries of a recount. */
+#define RECOUNTS 100
+
+/* The slot of a dead waiter, which is granted, or was never waited in. */
+static void bury_slot(const struct queueing *q, uint32_t i, uint32_t state)
+{
+	const struct waited got = slot_got(q, i);
+	bool wake;
+
+	/* First: who dies before the rest loses permits for a while, and makes none. */
+	slot_free(q, i);
+	if (state != TAKEN && got.cost > 0)
+		(void)admission_give_back(&q->admission, got.part, got.cost, &wake);
+}
+
+/* A slot of a dead process. Drains may be going on: one may grant it a permit meanwhile. */
+static void bury(const struct queueing *q, uint32_t i, uint64_t word)
+{
+	if (word_state(word) == WAITING && slot_abandon(q, i, word))
+		return;
+	word = slot_read(&q->slots[i]);
+	if (word_state(word) == ABANDONED)
+		slot_report(q, i); /* he may not have come to that */
+	else
+		bury_slot(q, i, word_state(word));
+}
+
+void queue_bury(const struct queueing *q, uint32_t dead)
+{
+	for (uint32_t i = 0; i < q->config.slots; i++) {
+		const uint64_t word = slot_read(&q->slots[i]);
+
+		if (word_state(word) == FREE)
+			bitmap_put(q->free, i); /* its bit may have been taken, and then no more */
+		else if (word_owner(word) == dead)
+			bury(q, i, word);
+	}
+}
+
+uint64_t queue_digest(const struct queueing *q)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < q->config.slots; i++)
+		sum = (sum ^ slot_read(&q->slots[i])) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+/* Waiters that are announced: at the gate, and of each row. */
+struct census {
+	uint32_t gate, row[WEIR_PARTITIONS_MAX + 1];
+};
+
+/* Those that should be. False: somebody may be announcing himself. */
+static bool count_slots(const struct queueing *q, struct census *c)
+{
+	bool known = true;
+
+	*c = (struct census){.gate = 0};
+	for (uint32_t i = 0; i < q->config.slots; i++) {
+		const uint32_t state = word_state(slot_read(&q->slots[i]));
+		const uint16_t part = slot_part(q, i);
+
+		known = known && state != TAKEN;
+		if (state != WAITING && state != ABANDONED)
+			continue;
+		c->row[part]++;
+		c->gate += !slot_listed(q, i) || q->rows[part].stuck == 0;
+	}
+	return known;
+}
+
+static struct census count_announced(const struct queueing *q)
+{
+	struct census c = {.gate = gate_waiters(gate_read_acquire(q->admission.gate))};
+
+	for (uint32_t r = 0; r < q->admission.count; r++)
+		c.row[r] = gate_waiters(gate_read_acquire(&q->admission.parts[r].own));
+	return c;
+}
+
+static void set_right(struct gate *gate, uint32_t announced, uint32_t should)
+{
+	if (announced > should)
+		gate_retract(gate, announced - should);
+	if (announced < should)
+		gate_announce(gate, should - announced);
+}
+
+/* The drainer's: bring announcements to what they should be. False: that could not be told. */
+static bool recount(const struct queueing *q)
+{
+	struct census should, announced;
+	uint64_t before;
+	bool known;
+
+	for (int i = 0; i < RECOUNTS; i++) {
+		before = queue_digest(q);
+		known = count_slots(q, &should);
+		announced = count_announced(q);
+		if (!known || queue_digest(q) != before) {
+			sched_yield();
+			continue;
+		}
+		set_right(q->admission.gate, announced.gate, should.gate);
+		for (uint32_t r = 0; r < q->admission.count; r++)
+			set_right(&q->admission.parts[r].own, announced.row[r], should.row[r]);
+		return true;
+	}
+	return false;
+}
+
+bool queue_recount(const struct queueing *q, weir_time now)
+{
+	bool known;
+
+	if (!combiner_begin(&q->queue->pending, q->owner))
+		return false;
+	known = recount(q);
+	drain_to_the_end(q, now);
+	return known;
+}
+
+/* What an heir does with slot i once all who wait are listed. */
+static void mend(const struct queueing *q, uint32_t i)
+{
+	const uint64_t word = slot_read(&q->slots[i]);
+
+	drain_look_at(q, i);
+	if (word_state(word) == PROMISED)
+		lease_ring(q->leases, q->lease_count, word_owner(word));
+	if (word_state(word) == PROMISED || word_state(word) == GRANTED)
+		park_wake(&q->slots[i].park);
+}
+
+void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
+{
+	if (!combiner_inherit(&q->queue->pending, dead, q->owner))
+		return;
+	for (uint32_t i = 0; i < q->config.rows; i++)
+		row_empty(&q->rows[i]);
+	for (uint32_t i = 0; i < q->config.slots; i++)
+		slot_unlink(&q->slots[i]);
+	/* Before anything is retracted: who has died here may have done that already. */
+	(void)recount(q);
+	for (uint32_t i = 0; i < q->config.slots; i++)
+		mend(q, i);
+	drain_to_the_end(q, now);
+}
+
+uint32_t queue_granted(const struct queueing *q, uint16_t part)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < q->config.slots; i++) {
+		const struct slot *slot = &q->slots[i];
+		const uint32_t state = word_state(slot_read(slot));
+
+		if ((state == PROMISED || state == NOTIFYING || state == GRANTED) &&
+		    slot_part(q, i) == part)
+			sum += atomic_load_explicit(&slot->granted, memory_order_relaxed);
+	}
+	return sum;
+}

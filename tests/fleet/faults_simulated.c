@@ -1,0 +1,920 @@
+/*
+ * storm MINUTES SEEDS [FIRST]: faults for so long with each seed, in simulated time, seen from the
+ * service.
+ *
+ * Members share a rate, or calls in flight, by the code that runs in earnest. What they send to
+ * the store is lost, late, done twice, or done and not answered; each has a clock of its own that
+ * goes too fast or too slow. They are stopped, killed and cut off, and come again; the capacity is
+ * changed; the store is gone for a while, or forgets everything.
+ *
+ * The service counts what is admitted. Of a rate, in any second it is no more than
+ *
+ *	the capacity, a slot of it before and one after,
+ *	a slot of what has changed hands in that second,
+ *	and two units for each member,
+ *
+ * where the capacity is the most that it was since a lease ago, and who goes on after he was
+ * stopped counts as if what he had changed hands twice: for a moment he does not know. Of calls in
+ * flight, no more than the capacity, but for those that were begun under a share that was larger.
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <weir/limits.h>
+#include <weir/share_of_rate.h>
+
+#include "../stress/check.h"
+
+#define MEMBERS  8
+#define CAPACITY 500
+#define RESERVED 10
+#define LEASE    (6 * WEIR_S)
+#define REFRESH  (2 * WEIR_S)
+#define TIMEOUT  (500 * WEIR_MS)
+#define TICK     (20 * WEIR_MS)
+#define SLOT     (100 * WEIR_MS)
+#define HOUR     (3600 * WEIR_S)
+#define MINUTE   (60 * WEIR_S)
+#define CALL_MAX (500 * WEIR_MS)
+#define FASTEST  9000 /* clocks go wrong by so many millionths; leases allow for 10,000 */
+
+#define SECOND_TICKS  (WEIR_S / TICK)
+#define HISTORY_TICKS ((LEASE + LEASE / 50 + 2 * WEIR_S) / TICK)
+#define CALM_AGAIN    (15 * LEASE) /* until all is as it should be: throttling ends in steps */
+#define PARCELS       64
+#define CALLS         (2 * CAPACITY)
+
+struct storm;
+
+struct member {
+	struct weir_store store; /* first */
+	struct weir_clock clock;
+	struct storm *storm;
+	struct weir_fleet *fleet; /* NULL: it is not there */
+	struct weir_share *share;
+	struct weir_rate *rate;
+	struct weir_limiter *limiter;
+	struct weir_share_rate rate_link;
+	struct weir_share_limiter limiter_link;
+	void (*apply)(void *arg, uint64_t units); /* of the link, as the next two */
+	uint64_t (*wanted)(void *arg);
+	void *arg;
+	uint64_t applied;
+	weir_time offset, next;
+	int64_t millionths;
+	bool busy;             /* its thread is waiting for the store */
+	bool dead;             /* it was killed, and will be gone when it is not busy */
+	bool leaving;          /* it sends nothing any more */
+	weir_time stopped;     /* until then; 0: it is not */
+	weir_time cut;         /* from the store until then */
+	weir_time back;        /* when it comes again */
+	weir_time excused;     /* until then it may have more calls than its share */
+	uint64_t units, wants; /* as seen last; a second */
+	double owed;           /* of what it wants to send */
+	struct {
+		struct weir_token token;
+		weir_time end; /* 0: there is none */
+	} calls[CALLS];
+	unsigned inflight;
+};
+
+/* What arrives later. */
+struct parcel {
+	weir_time due; /* 0: there is none */
+	uint64_t session;
+	struct weir_store_check checks[4];
+	struct weir_store_write writes[4];
+	char keys[8][WEIR_STORE_KEY_MAX + 1];
+	char values[4][4096];
+	size_t check_count, write_count;
+};
+
+struct storm {
+	struct weir_clock clock; /* first: the store's */
+	weir_time now, tick;
+	bool calls; /* what is shared: calls in flight, not a rate */
+	uint64_t chance;
+	struct weir_store *store;
+	uint64_t base;    /* of versions: a store that has forgotten goes on above */
+	weir_time proven; /* since then; 0: always */
+	weir_time down;   /* until then */
+	unsigned losses;  /* of a thousand questions */
+	weir_dur calm;    /* from one disturbance to the next, about */
+	struct member members[MEMBERS];
+	struct parcel parcels[PARCELS];
+
+	uint64_t capacity;
+	uint64_t capacities[HISTORY_TICKS], admitted[SECOND_TICKS], changes[SECOND_TICKS + 10];
+	uint64_t admitted_now, changed_now;
+	unsigned long ticks;
+
+	/* What was seen. */
+	uint64_t all, most, worst, allowed;
+	uint64_t commits, unheard, late, stops, deaths, cuts, downs, losses_of_all,
+		capacity_changes;
+};
+
+static uint64_t below(struct storm *s, uint64_t most)
+{
+	return draw(&s->chance) % most;
+}
+
+static struct member *member_of(struct weir_store *store)
+{
+	return (struct member *)store;
+}
+
+static weir_time store_time(const struct weir_clock *clock)
+{
+	return ((const struct storm *)clock)->now;
+}
+
+static weir_time member_time(const struct weir_clock *clock)
+{
+	const struct member *m = (const struct member *)((const char *)clock -
+							 offsetof(struct member, clock));
+	const weir_time now = m->storm->now;
+
+	return m->offset + now + (weir_time)((int64_t)(now / 1000) * m->millionths / 1000);
+}
+
+/* When it is that time for the member, or a moment later. */
+static weir_time world_time(const struct member *m, weir_time there)
+{
+	const weir_time now = member_time(&m->clock);
+
+	if (there <= now)
+		return m->storm->now + 1;
+	if (there - now > HOUR)
+		return m->storm->now + HOUR;
+	return m->storm->now +
+	       (weir_time)((double)(there - now) * 1e6 / (1e6 + (double)m->millionths)) + 1;
+}
+
+static void pass(struct storm *s, weir_time until);
+
+/* It takes so long; and if the process is stopped meanwhile, as much longer. */
+static void wait_for(struct member *m, weir_dur time)
+{
+	pass(m->storm, m->storm->now + time);
+	while (m->stopped != 0 && !m->dead)
+		pass(m->storm, m->stopped + TICK);
+}
+
+enum fate { FINE, LOST, UNHEARD, LATE, TWICE };
+
+static enum fate fate_of(struct member *m)
+{
+	struct storm *s = m->storm;
+	const uint64_t chance = below(s, 1000);
+
+	if (m->dead || m->cut > s->now || s->down > s->now)
+		return LOST;
+	if (chance >= s->losses)
+		return FINE;
+	return (enum fate)(LOST + chance % 4);
+}
+
+/* Answered, or not for so long that it is given up. */
+static int answer(struct member *m, enum fate fate, int r)
+{
+	struct storm *s = m->storm;
+
+	if (m->dead)
+		return -EIO;
+	if (fate == FINE || fate == TWICE) {
+		wait_for(m, below(s, 20 * WEIR_MS));
+		return m->dead ? -EIO : r;
+	}
+	s->unheard++;
+	wait_for(m, TIMEOUT);
+	return -EIO;
+}
+
+static int net_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
+{
+	struct member *m = member_of(self);
+	const enum fate fate = fate_of(m);
+	int r = -EIO;
+
+	if (fate != LOST) {
+		wait_for(m, below(m->storm, 20 * WEIR_MS));
+		r = weir_store_begin(m->storm->store, ttl, session, granted);
+		*session += m->storm->base;
+	}
+	return answer(m, fate, r);
+}
+
+static bool is_of_this_store(const struct storm *s, uint64_t number)
+{
+	return number > s->base && number - s->base < UINT64_C(1) << 40;
+}
+
+static int net_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
+{
+	struct member *m = member_of(self);
+	const enum fate fate = fate_of(m);
+	struct storm *s = m->storm;
+	int r = -EIO;
+
+	if (fate != LOST) {
+		wait_for(m, below(s, 20 * WEIR_MS));
+		r = is_of_this_store(s, session)
+			    ? weir_store_keep(s->store, session - s->base, granted)
+			    : -ESTALE;
+	}
+	return answer(m, fate, r);
+}
+
+static int net_end(struct weir_store *self, uint64_t session)
+{
+	struct member *m = member_of(self);
+	const enum fate fate = fate_of(m);
+	struct storm *s = m->storm;
+	int r = -EIO;
+
+	if (fate != LOST)
+		r = is_of_this_store(s, session) ? weir_store_end(s->store, session - s->base) : 0;
+	return answer(m, fate, r);
+}
+
+/* Where it is now; of what a store before it knew, this one knows nothing. */
+static int do_commit(struct storm *s, uint64_t session, const struct weir_store_check *checks,
+		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
+		     uint64_t *version)
+{
+	struct weir_store_check here[WEIR_STORE_ROWS_MAX];
+	int r;
+
+	if (session != 0 && !is_of_this_store(s, session))
+		return -ESTALE;
+	for (size_t i = 0; i < check_count; i++) {
+		here[i] = checks[i];
+		if (here[i].kind == WEIR_STORE_CHECK_ABSENT)
+			continue;
+		if (!is_of_this_store(s, here[i].version))
+			return -EAGAIN;
+		here[i].version -= s->base;
+	}
+	r = weir_store_commit(s->store, session != 0 ? session - s->base : 0, here, check_count,
+			      writes, write_count, version);
+	if (version != NULL)
+		*version += s->base;
+	s->commits += r == 0;
+	return r;
+}
+
+static void send_later(struct storm *s, uint64_t session, const struct weir_store_check *checks,
+		       size_t check_count, const struct weir_store_write *writes,
+		       size_t write_count)
+{
+	struct parcel *p = NULL;
+
+	CHECK(check_count <= 4 && write_count <= 4);
+	for (unsigned i = 0; i < PARCELS && p == NULL; i++)
+		p = s->parcels[i].due == 0 ? &s->parcels[i] : NULL;
+	if (p == NULL)
+		return; /* it is lost after all */
+	p->due = s->now + 1 + below(s, 2 * LEASE);
+	p->session = session;
+	p->check_count = check_count;
+	p->write_count = write_count;
+	for (size_t i = 0; i < check_count; i++) {
+		p->checks[i] = checks[i];
+		p->checks[i].key = strcpy(p->keys[i], checks[i].key);
+	}
+	for (size_t i = 0; i < write_count; i++) {
+		CHECK(writes[i].size <= sizeof(p->values[i]));
+		p->writes[i] = writes[i];
+		p->writes[i].key = strcpy(p->keys[4 + i], writes[i].key);
+		if (writes[i].value != NULL)
+			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
+	}
+	s->late++;
+}
+
+static int net_commit(struct weir_store *self, uint64_t session,
+		      const struct weir_store_check *checks, size_t check_count,
+		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
+{
+	struct member *m = member_of(self);
+	struct storm *s = m->storm;
+	const enum fate fate = fate_of(m);
+	int r = -EIO;
+
+	if (fate == LATE || fate == TWICE)
+		send_later(s, session, checks, check_count, writes, write_count);
+	if (fate != LOST && fate != LATE) {
+		wait_for(m, below(s, 20 * WEIR_MS));
+		r = do_commit(s, session, checks, check_count, writes, write_count, version);
+	}
+	return answer(m, fate, r);
+}
+
+struct reading {
+	weir_store_row_fn *row;
+	void *arg;
+	uint64_t base;
+};
+
+static bool read_row(void *arg, const struct weir_store_row *row)
+{
+	const struct reading *r = arg;
+	struct weir_store_row here = *row;
+
+	here.version += r->base;
+	here.made += r->base;
+	return r->row(r->arg, &here);
+}
+
+static int net_read(struct weir_store *self, const char *const *prefixes, size_t count,
+		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
+{
+	struct member *m = member_of(self);
+	struct storm *s = m->storm;
+	const enum fate fate = fate_of(m);
+	struct reading reading = {row, arg, s->base};
+	int r = -EIO;
+
+	if (fate == FINE || fate == TWICE) {
+		wait_for(m, below(s, 20 * WEIR_MS));
+		reading.base = s->base;
+		r = weir_store_read(s->store, prefixes, count, read_row, &reading, view);
+		view->version += s->base;
+		view->proven = s->proven == 0 ? WEIR_FOREVER : s->now - s->proven;
+	}
+	return answer(m, fate, r);
+}
+
+static void net_caps(struct weir_store *self, struct weir_store_caps *caps)
+{
+	weir_store_caps_take(member_of(self)->storm->store, caps);
+}
+
+static void net_error(struct weir_store *self, char *text, size_t size)
+{
+	(void)self;
+	(void)snprintf(text, size, "The storm.");
+}
+
+static const struct weir_store_ops net = {
+	.size = sizeof(net),
+	.name = "storm",
+	.begin = net_begin,
+	.keep = net_keep,
+	.end = net_end,
+	.commit = net_commit,
+	.read = net_read,
+	.caps = net_caps,
+	.error = net_error,
+};
+
+static void open_store(struct storm *s)
+{
+	struct weir_store_config config;
+
+	weir_store_config_init(&config);
+	config.clock = &s->clock;
+	config.shm_bytes = 1 << 18;
+	CHECK(weir_store_open(&config, &s->store, NULL, 0) == 0);
+}
+
+static void make_rate(struct member *m, struct weir_share_config *share)
+{
+	struct weir_rate_config config;
+
+	weir_rate_config_init(&config);
+	config.quotas[0].units = 0;
+	config.slot = SLOT;
+	config.clock = &m->clock;
+	CHECK(weir_rate_create(&config, &m->rate) == 0);
+	CHECK(weir_share_of_rate(share, &m->rate_link, m->rate, 0, NULL) == 0);
+}
+
+static void make_limiter(struct member *m, struct weir_share_config *share)
+{
+	const struct weir_fixed_config fixed = {.limit = CAPACITY};
+	struct weir_config config;
+
+	weir_config_init(&config);
+	config.limit = &weir_fixed;
+	config.limit_config = &fixed;
+	config.clock = &m->clock;
+	CHECK(weir_limiter_create(&config, &m->limiter) == 0);
+	weir_share_of_limiter(share, &m->limiter_link, m->limiter);
+}
+
+static void apply(void *arg, uint64_t units)
+{
+	struct member *m = arg;
+
+	m->applied = units;
+	m->apply(m->arg, units);
+}
+
+static uint64_t wanted(void *arg)
+{
+	const struct member *m = arg;
+
+	return m->wanted(m->arg);
+}
+
+static void enter(struct storm *s, struct member *m)
+{
+	struct weir_fleet_config config;
+	struct weir_share_config share;
+	char why[256];
+
+	m->store.ops = &net;
+	m->clock.now = member_time;
+	m->storm = s;
+	m->offset = below(s, HOUR);
+	m->millionths = (int64_t)below(s, 2 * FASTEST) - FASTEST;
+	m->next = s->now;
+	m->dead = m->leaving = false;
+	m->back = m->stopped = m->cut = 0;
+	weir_share_config_init(&share);
+	share.name = "limit";
+	share.capacity = CAPACITY;
+	share.reserved = RESERVED;
+	share.members = MEMBERS;
+	if (s->calls)
+		make_limiter(m, &share);
+	else
+		make_rate(m, &share);
+	m->apply = share.apply;
+	m->arg = share.arg;
+	m->wanted = share.wants;
+	share.apply = apply;
+	share.wants = m->wanted != NULL ? wanted : NULL;
+	share.arg = m;
+	m->applied = 0;
+	weir_fleet_config_init(&config);
+	config.store = &m->store;
+	config.lease = LEASE;
+	config.refresh = REFRESH;
+	config.manual = 1;
+	config.clock = &m->clock;
+	config.seed = draw(&s->chance);
+	config.label = "member";
+	CHECK(weir_fleet_open(&config, &m->fleet, why, sizeof(why)) == 0);
+	CHECK(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)) == 0);
+}
+
+/* Dead, or told to end: what is in flight ends with it. */
+static void leave(struct member *m)
+{
+	m->busy = m->leaving = true;
+	weir_fleet_close(m->fleet);
+	m->busy = false;
+	m->fleet = NULL;
+	m->share = NULL;
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (m->calls[i].end != 0)
+			weir_release(m->limiter, &m->calls[i].token, WEIR_IGNORE);
+		m->calls[i].end = 0;
+	}
+	m->inflight = 0;
+	weir_rate_destroy(m->rate);
+	if (m->limiter != NULL)
+		weir_limiter_destroy(m->limiter);
+	m->rate = NULL;
+	m->limiter = NULL;
+	m->units = 0;
+	m->owed = 0;
+	m->excused = 0;
+}
+
+/* It asks for as many as it wants to send; what it is not given is forgotten. */
+static void send_at_rate(struct storm *s, struct member *m)
+{
+	m->owed += (double)m->wants * TICK / WEIR_S;
+	weir_share_demand_add(m->share, (uint64_t)m->owed);
+	while (m->owed >= 1 && weir_rate_try(m->rate, 1) == 0) {
+		m->owed -= 1;
+		s->admitted_now++;
+	}
+	m->owed -= floor(m->owed);
+}
+
+static void end_calls(const struct storm *s, struct member *m)
+{
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (m->calls[i].end == 0 || m->calls[i].end > s->now)
+			continue;
+		weir_release(m->limiter, &m->calls[i].token, WEIR_SUCCESS);
+		m->calls[i].end = 0;
+		m->inflight--;
+	}
+}
+
+static void begin_calls(struct storm *s, struct member *m)
+{
+	unsigned tries = (unsigned)(m->wants * TICK / WEIR_S);
+
+	for (unsigned i = 0; i < CALLS && tries > 0; i++) {
+		if (m->calls[i].end != 0)
+			continue;
+		tries--;
+		if (weir_try_acquire(m->limiter, &m->calls[i].token) != 0)
+			return;
+		m->calls[i].end = s->now + 1 + below(s, CALL_MAX);
+		m->inflight++;
+		s->admitted_now++;
+	}
+}
+
+/* What has changed hands since it was looked at. */
+static void note_units(struct storm *s, struct member *m)
+{
+	const uint64_t units = weir_share_units(m->share);
+
+	if (units > m->units)
+		s->changed_now += units - m->units;
+	if (units < m->units || units < m->applied)
+		m->excused = s->now + CALL_MAX + 2 * TICK;
+	/* A fleet with threads tells by itself, when one of them waits for the store. */
+	if (units < m->applied)
+		apply(m, units);
+	m->units = units;
+}
+
+static bool runs(const struct member *m)
+{
+	return m->fleet != NULL && !m->dead && !m->leaving && m->stopped == 0;
+}
+
+static void send(struct storm *s)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &s->members[i];
+
+		if (!runs(m))
+			continue;
+		note_units(s, m);
+		if (s->calls) {
+			end_calls(s, m);
+			begin_calls(s, m);
+		} else {
+			send_at_rate(s, m);
+		}
+	}
+}
+
+/* Goes on: his other threads may run before the one that keeps the lease. */
+static void go_on(struct storm *s, struct member *m)
+{
+	m->stopped = 0;
+	s->changed_now += 2 * m->units;
+	m->excused = s->now + CALL_MAX + 3 * TICK;
+	m->next = s->now + below(s, TICK);
+}
+
+static void set_capacity(struct storm *s)
+{
+	const uint64_t capacity = CAPACITY * (20 + below(s, 81)) / 100;
+
+	if (weir_fleet_change(s->store, "limit", capacity) == 0)
+		s->capacity_changes++;
+}
+
+static void forget(struct storm *s)
+{
+	weir_store_close(s->store);
+	s->base += UINT64_C(1) << 40;
+	s->proven = s->now;
+	s->losses_of_all++;
+	open_store(s);
+}
+
+/* Something, each few seconds. */
+static void disturb(struct storm *s)
+{
+	struct member *m = &s->members[below(s, MEMBERS)];
+	const weir_time until = s->now + 1 + below(s, 2 * LEASE);
+
+	switch (below(s, 12)) {
+	case 0:
+	case 1:
+		if (!runs(m))
+			return;
+		m->stopped = until;
+		s->stops++;
+		return;
+	case 2:
+	case 3:
+		m->dead = m->fleet != NULL;
+		m->back = below(s, 2) == 0 ? s->now + 1 : until;
+		s->deaths++;
+		return;
+	case 4:
+	case 5:
+		m->cut = until;
+		s->cuts++;
+		return;
+	case 6:
+		s->down = until;
+		s->downs++;
+		return;
+	case 7:
+		if (below(s, 4) == 0)
+			forget(s);
+		return;
+	case 8:
+		set_capacity(s);
+		return;
+	case 9:
+		s->losses = (unsigned)below(s, 3) * (unsigned)below(s, 300);
+		return;
+	case 10:
+		if (runs(m))
+			weir_share_throttled(m->share);
+		return;
+	default:
+		m->wants = below(s, 4) == 0 ? 0 : below(s, 2 * CAPACITY);
+	}
+}
+
+/* Whoever is dead goes, and comes again; unless it is in the middle of something. */
+static void come_and_go(struct storm *s)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &s->members[i];
+
+		if (m->dead && !m->busy && m->fleet != NULL)
+			leave(m);
+		if (m->fleet == NULL && !m->busy && s->now >= m->back)
+			enter(s, m);
+		if (m->stopped != 0 && s->now >= m->stopped)
+			go_on(s, m);
+	}
+}
+
+static uint64_t sum_of(const uint64_t *numbers, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += numbers[i];
+	return sum;
+}
+
+static uint64_t most_of(const uint64_t *numbers, size_t count)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		most = numbers[i] > most ? numbers[i] : most;
+	return most;
+}
+
+static void complain(const struct storm *s, const char *what, uint64_t seen, uint64_t allowed)
+{
+	if (seen <= allowed)
+		return;
+	fprintf(stderr, "%s: %llu, and not more than %llu, at %.2f s\n", what,
+		(unsigned long long)seen, (unsigned long long)allowed, (double)s->now / WEIR_S);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		const struct member *m = &s->members[i];
+
+		if (m->fleet != NULL)
+			fprintf(stderr, "  %u: %llu units, %u calls%s%s%s\n", i,
+				(unsigned long long)m->units, m->inflight, m->dead ? ", dead" : "",
+				m->stopped != 0 ? ", stopped" : "",
+				m->cut > s->now ? ", cut off" : "");
+	}
+	abort();
+}
+
+/* What the limit was at most, as far as it may still be in use. */
+static uint64_t note_capacity(struct storm *s)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	if (weir_fleet_inspect(s->store, "limit", &limit, NULL, NULL) == 0)
+		s->capacity = limit.capacity;
+	s->capacities[s->ticks % HISTORY_TICKS] = s->capacity;
+	return most_of(s->capacities, HISTORY_TICKS);
+}
+
+static void check_rate(struct storm *s, uint64_t capacity)
+{
+	const size_t slots = sizeof(s->changes) / sizeof(s->changes[0]);
+	uint64_t second, allowed;
+
+	s->admitted[s->ticks % SECOND_TICKS] = s->admitted_now;
+	s->changes[s->ticks % slots] = s->changed_now;
+	second = sum_of(s->admitted, SECOND_TICKS);
+	allowed = capacity + (2 * capacity + sum_of(s->changes, slots)) * SLOT / WEIR_S;
+	allowed += allowed * FASTEST / 1000000 + 2 * MEMBERS;
+	complain(s, "admitted in a second", second, allowed);
+	if (second > s->most)
+		s->most = second;
+	if (second > capacity && second - capacity > s->worst) {
+		s->worst = second - capacity;
+		s->allowed = allowed - capacity;
+	}
+}
+
+static void check_calls(struct storm *s, uint64_t capacity)
+{
+	uint64_t inflight = 0, carried = 0;
+
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		const struct member *m = &s->members[i];
+		const uint64_t units = m->dead || m->share == NULL || m->leaving
+					       ? 0
+					       : weir_share_units(m->share);
+
+		inflight += m->inflight;
+		if (m->inflight <= units)
+			continue;
+		carried += m->inflight - units;
+		if (runs(m) && s->now > m->excused)
+			complain(s, "calls of a member", m->inflight, units);
+	}
+	complain(s, "calls in flight", inflight, capacity + carried);
+	if (inflight > s->most)
+		s->most = inflight;
+	if (inflight > capacity && inflight - capacity > s->worst) {
+		s->worst = inflight - capacity;
+		s->allowed = carried;
+	}
+}
+
+/* The exact units of all who run, and of all who will be told when they go on. */
+static void check_units(struct storm *s, uint64_t capacity)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		if (s->members[i].fleet != NULL && !s->members[i].leaving && !s->members[i].dead)
+			sum += weir_share_units(s->members[i].share);
+	complain(s, "units of all", sum, capacity);
+}
+
+static void tick(struct storm *s)
+{
+	uint64_t capacity;
+
+	s->admitted_now = s->changed_now = 0;
+	come_and_go(s);
+	if (s->calm != WEIR_FOREVER && below(s, s->calm / TICK) == 0)
+		disturb(s);
+	send(s);
+	capacity = note_capacity(s);
+	check_units(s, capacity);
+	if (s->calls)
+		check_calls(s, capacity);
+	else
+		check_rate(s, capacity);
+	s->all += s->admitted_now;
+	s->ticks++;
+}
+
+static struct member *next_member(struct storm *s)
+{
+	struct member *first = NULL;
+
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &s->members[i];
+
+		if (runs(m) && !m->busy && (first == NULL || m->next < first->next))
+			first = m;
+	}
+	return first;
+}
+
+static struct parcel *next_parcel(struct storm *s)
+{
+	struct parcel *first = NULL;
+
+	for (unsigned i = 0; i < PARCELS; i++)
+		if (s->parcels[i].due != 0 && (first == NULL || s->parcels[i].due < first->due))
+			first = &s->parcels[i];
+	return first;
+}
+
+static void deliver(struct storm *s, struct parcel *p)
+{
+	p->due = 0;
+	if (s->down <= s->now)
+		(void)do_commit(s, p->session, p->checks, p->check_count, p->writes, p->write_count,
+				NULL);
+}
+
+static void step(struct storm *s, struct member *m)
+{
+	weir_time next;
+
+	m->busy = true;
+	next = weir_fleet_step(m->fleet);
+	m->busy = false;
+	m->next = world_time(m, next);
+	(void)s;
+}
+
+/* All that happens until then; who waits for the store is in the middle of it. */
+static void pass(struct storm *s, weir_time until)
+{
+	for (;;) {
+		struct member *m = next_member(s);
+		struct parcel *p = next_parcel(s);
+		weir_time next = s->tick;
+
+		next = m != NULL && m->next < next ? m->next : next;
+		next = p != NULL && p->due < next ? p->due : next;
+		if (next > until)
+			break;
+		s->now = next > s->now ? next : s->now;
+		if (p != NULL && p->due <= s->now) {
+			deliver(s, p);
+		} else if (s->tick <= s->now) {
+			s->tick += TICK;
+			tick(s);
+		} else {
+			step(s, m);
+		}
+	}
+	s->now = until > s->now ? until : s->now;
+}
+
+/* When it is over, all is used again by those who want it. */
+static void calm_down(struct storm *s)
+{
+	uint64_t sum = 0;
+
+	s->calm = WEIR_FOREVER;
+	s->losses = 0;
+	s->down = 0;
+	memset(s->parcels, 0, sizeof(s->parcels));
+	/* It may have forgotten even that there is one. */
+	while (weir_fleet_change(s->store, "limit", CAPACITY) == -ENOENT)
+		pass(s, s->now + WEIR_S);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		s->members[i].cut = 0;
+		s->members[i].wants = 2 * CAPACITY;
+	}
+	pass(s, s->now + CALM_AGAIN);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		sum += weir_share_units(s->members[i].share);
+	if (sum != CAPACITY)
+		fprintf(stderr, "%llu units after the storm\n", (unsigned long long)sum);
+	CHECK(sum == CAPACITY);
+}
+
+static void play(unsigned minutes, uint64_t seed)
+{
+	static struct storm s;
+
+	s = (struct storm){
+		.clock = {store_time},
+		.now = 1000 * WEIR_S,
+		.tick = 1000 * WEIR_S,
+		.calls = seed % 2 == 0,
+		.chance = 88172645463325252u + seed * 7919,
+		.capacity = CAPACITY,
+		.calm = WEIR_S << seed / 2 % 4,
+	};
+	open_store(&s);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		s.members[i].wants = CAPACITY / 2;
+		enter(&s, &s.members[i]);
+	}
+	pass(&s, s.now + minutes * MINUTE);
+	calm_down(&s);
+	printf("seed %u, %s: %llu admitted, at most %llu at once, %llu above the capacity where %llu "
+	       "may be; %llu commits, %llu questions unheard, %llu late; %llu stops, %llu deaths, "
+	       "%llu cut off, store gone %llu and forgetful %llu times, %llu capacities\n",
+	       (unsigned)seed, s.calls ? "calls in flight" : "a rate", (unsigned long long)s.all,
+	       (unsigned long long)s.most, (unsigned long long)s.worst,
+	       (unsigned long long)s.allowed, (unsigned long long)s.commits,
+	       (unsigned long long)s.unheard, (unsigned long long)s.late,
+	       (unsigned long long)s.stops, (unsigned long long)s.deaths,
+	       (unsigned long long)s.cuts, (unsigned long long)s.downs,
+	       (unsigned long long)s.losses_of_all, (unsigned long long)s.capacity_changes);
+	fflush(stdout);
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		s.members[i].dead = true;
+		if (s.members[i].fleet != NULL)
+			leave(&s.members[i]);
+	}
+	weir_store_close(s.store);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned minutes = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
+	const unsigned seeds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	const uint64_t first = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+
+	CHECK(minutes > 0 && seeds > 0);
+	for (uint64_t seed = first; seed < first + seeds; seed++)
+		play(minutes, seed);
+	return 0;
+}

@@ -1,0 +1,140 @@
+/*
+ * trips redis|etcd: how often a process with a hundred limits, or with parts, waits for its store each
+ * refresh, seen at a proxy in between: once. Its session is kept, and all of it is read, by what is sent before
+ * anything is answered: by one packet to Redis, two to etcd. Only what has changed is more: a commit
+ * of up to 42 limits.
+ */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/work.h>
+
+#include "../stress/check.h"
+#include "proxy.h"
+#include "server.h"
+
+#define LIMITS 100
+
+static struct weir_share *shares[LIMITS];
+
+static unsigned asked(struct proxy *proxy, struct weir_fleet *fleet)
+{
+	const unsigned before = atomic_load(&proxy->questions);
+
+	CHECK(weir_fleet_refresh(fleet) == 0);
+	return atomic_load(&proxy->questions) - before;
+}
+
+static void *refresh(void *fleet)
+{
+	CHECK(weir_fleet_refresh(fleet) == 0);
+	return NULL;
+}
+
+static void check_trip(struct proxy *proxy, struct weir_fleet *fleet, unsigned packets)
+{
+	const unsigned before = atomic_load(&proxy->questions);
+	unsigned tries = 0;
+	pthread_t thread;
+
+	atomic_store(&proxy->mode, PROXY_HOLD);
+	CHECK(pthread_create(&thread, NULL, refresh, fleet) == 0);
+	while (atomic_load(&proxy->questions) - before < packets) {
+		CHECK(++tries < 100000);
+		sleep_ms(1);
+	}
+	atomic_store(&proxy->mode, PROXY_PASS);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(atomic_load(&proxy->questions) - before == packets);
+}
+
+static void join(struct weir_fleet *fleet, unsigned index)
+{
+	struct weir_share_config config;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "limit-%u", index);
+	weir_share_config_init(&config);
+	config.name = name;
+	config.capacity = 1000;
+	CHECK(weir_share_join(fleet, &config, &shares[index], NULL, 0) == 0);
+	CHECK(weir_share_demand_set(shares[index], 10) == 0);
+}
+
+static void open_at(const char *address, weir_dur lease, struct weir_fleet **fleet)
+{
+	struct weir_fleet_config config;
+
+	weir_fleet_config_init(&config);
+	config.address = address;
+	config.lease = config.learning = lease;
+	config.manual = 1;
+	CHECK(weir_fleet_open(&config, fleet, NULL, 0) == 0);
+}
+
+/* A server that listens need not be ready. */
+static void settle(struct weir_fleet *fleet)
+{
+	unsigned tries = 0;
+
+	while (weir_fleet_refresh(fleet) != 0) {
+		CHECK(++tries < 1000);
+		sleep_ms(100);
+	}
+}
+
+static void with_limits(struct proxy *proxy, const char *address, unsigned packets)
+{
+	struct weir_fleet *fleet;
+
+	open_at(address, 600 * WEIR_S, &fleet);
+	for (unsigned i = 0; i < LIMITS; i++)
+		join(fleet, i);
+	settle(fleet);
+	for (unsigned i = 0; i < 3; i++)
+		check_trip(proxy, fleet, packets);
+	for (unsigned i = 0; i < 42; i++)
+		CHECK(weir_share_demand_set(shares[i], 20) == 0);
+	CHECK(asked(proxy, fleet) <= packets + 2);
+	check_trip(proxy, fleet, packets);
+	weir_fleet_close(fleet);
+}
+
+static void with_parts(struct proxy *proxy, const char *address, unsigned packets)
+{
+	struct weir_work_config config;
+	struct weir_work *parts;
+	struct weir_fleet *fleet;
+
+	/* The store is new: a lease has to pass before parts are taken. */
+	open_at(address, 4 * WEIR_S, &fleet);
+	weir_work_config_init(&config);
+	config.name = "work";
+	config.count = 8;
+	CHECK(weir_work_open(fleet, &config, &parts, NULL, 0) == 0);
+	while (weir_work_owned(parts) < 8)
+		settle(fleet);
+	check_trip(proxy, fleet, packets);
+	weir_fleet_close(fleet);
+}
+
+int main(int argc, char **argv)
+{
+	struct server server;
+	struct proxy proxy;
+	unsigned packets;
+	char address[64];
+
+	CHECK(argc == 2);
+	packets = strcmp(argv[1], "etcd") == 0 ? 2 : 1;
+	server_start(&server, packets == 2 ? SERVER_ETCD : SERVER_REDIS_DURABLE);
+	proxy_start(&proxy, server.port);
+	(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", argv[1], proxy.port);
+	with_limits(&proxy, address, packets);
+	with_parts(&proxy, address, packets);
+	proxy_end(&proxy);
+	server_end(&server);
+	return 0;
+}

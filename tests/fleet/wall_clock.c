@@ -1,0 +1,59 @@
+#include "wall_clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../stress/check.h"
+
+/* Sanitizers must come first among what is loaded. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAKETIME ""
+#else
+#define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+#endif
+
+void wall_begin(struct wall *wall)
+{
+	*wall = (struct wall){.file = ""};
+	if (access(FAKETIME, R_OK) != 0) {
+		printf("no libfaketime: no clock is set\n");
+		return;
+	}
+	(void)snprintf(wall->file, sizeof(wall->file), "/tmp/weir-clock-%d", (int)getpid());
+	wall_set(wall, "+0");
+}
+
+void wall_end(const struct wall *wall)
+{
+	if (wall_can(wall))
+		(void)unlink(wall->file);
+}
+
+bool wall_can(const struct wall *wall)
+{
+	return wall->file[0] != '\0';
+}
+
+/* Whoever reads it while it is written has the one before. */
+void wall_set(const struct wall *wall, const char *offset)
+{
+	char temporary[80];
+	FILE *file;
+
+	(void)snprintf(temporary, sizeof(temporary), "%s.new", wall->file);
+	file = fopen(temporary, "w");
+	CHECK(file != NULL && fputs(offset, file) >= 0 && fclose(file) == 0);
+	CHECK(rename(temporary, wall->file) == 0);
+}
+
+void wall_follow(const struct wall *wall)
+{
+	if (!wall_can(wall))
+		return;
+	setenv("LD_PRELOAD", FAKETIME, 1);
+	setenv("FAKETIME_TIMESTAMP_FILE", wall->file, 1);
+	setenv("FAKETIME_NO_CACHE", "1", 1);
+	setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
+	setenv("DONT_FAKE_MONOTONIC", "1", 1);
+}
