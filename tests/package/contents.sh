@@ -86,7 +86,7 @@ library_fields()
 			complain "$package does not call for ldconfig"
 		dpkg-deb -I "$(deb "$package")" shlibs |
 			grep -qx "$name $abi $package (>= $version)" ||
-			complain "$package does not say who provides it"
+			complain "$package has a wrong shlibs file"
 		[ "$name" = libweir ] && continue
 		expect "$package" Depends "$library \\(>= $version\\)"
 		expect "$name-dev" Depends "libweir-dev \\(= $version\\)"
