@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fleet/cancel.h"
-#include "fleet/work/work.h"
+#include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
 /* A lease has to survive two refreshes that are late, and one that is lost. */
@@ -57,8 +57,7 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && now >= s->until)
 			share_drop(s);
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next)
-		f->hurried |= parts_lapse(p);
+	f->hurried |= participants_lapse(f);
 }
 
 /* As configured, and often enough for the shortest lease. */
@@ -69,7 +68,7 @@ static weir_dur pace_of(const struct weir_fleet *f)
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->longest < f->lease && s->longest / 3 < pace)
 			pace = s->longest / 3;
-	for (const struct weir_work *p = f->parts; p != NULL; p = p->next)
+	for (const struct participant *p = f->participants; p != NULL; p = p->next)
 		if (p->longest < f->lease && p->longest / 3 < pace)
 			pace = p->longest / 3;
 	return pace;
@@ -94,20 +93,15 @@ static int refresh(struct weir_fleet *f)
 	return r;
 }
 
-static weir_time next_event(const struct weir_fleet *f)
+static weir_time next_event(struct weir_fleet *f)
 {
 	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+	const weir_time over = participants_next(f);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
-		const weir_time over = parts_next(p);
-
-		if (over < next)
-			next = over;
-	}
-	return next;
+	return over < next ? over : next;
 }
 
 static weir_time step(struct weir_fleet *f)
@@ -381,7 +375,7 @@ void fleet_stop(struct weir_fleet *f)
 		pthread_join(f->thread, NULL);
 		end_teller(f);
 	}
-	parts_unwatch(f);
+	participants_unwatch(f);
 	f->runs = false;
 }
 
@@ -420,12 +414,7 @@ int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **
 static void close_fleet(struct weir_fleet *f)
 {
 	fleet_stop(f);
-	for (struct weir_work *p = f->parts, *next; p != NULL; p = next) {
-		next = p->next;
-		parts_drop(p);
-		parts_free(p);
-	}
-	parts_forget_left(f);
+	participants_free(f);
 	if (f->session != 0)
 		(void)weir_store_end(f->store, f->session);
 	fleet_forget_left(f);

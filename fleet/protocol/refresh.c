@@ -18,8 +18,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "fleet/work/work.h"
-
 #define ATTEMPTS 8
 
 static bool take(void *arg, const struct weir_store_row *row)
@@ -335,10 +333,7 @@ static void end_refresh(struct weir_share *s, int r)
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
 
-/*
- * Without a store, or a session, there is no use in going on; what one limit has, others need not.
- */
-static bool goes_on(int r)
+bool refresh_goes_on(int r)
 {
 	return r != -EIO && r != -ESTALE && r != -ECANCELED;
 }
@@ -348,7 +343,7 @@ static int refresh_shares(struct weir_fleet *f)
 	struct weir_share *next = f->shares;
 	int r = 0, first = 0;
 
-	while (next != NULL && goes_on(r)) {
+	while (next != NULL && refresh_goes_on(r)) {
 		struct batch b = {.count = 0};
 
 		for (; next != NULL && b.count < READ_MAX; next = next->next) {
@@ -358,23 +353,7 @@ static int refresh_shares(struct weir_fleet *f)
 		r = refresh_batch(f, &b);
 		for (size_t i = 0; i < b.count; i++)
 			end_refresh(b.shares[i], r);
-		if (first == 0 || !goes_on(r))
-			first = r;
-	}
-	return first;
-}
-
-static int refresh_parts(struct weir_fleet *f)
-{
-	int r = 0, first = 0;
-
-	for (struct weir_work *p = f->parts; p != NULL && goes_on(r); p = p->next) {
-		r = parts_refresh(p);
-		if (r == -ESTALE)
-			session_forget(f);
-		else if (r != 0 && r != -EEXIST)
-			(void)fleet_fail(f, r);
-		if (first == 0 || !goes_on(r))
+		if (first == 0 || !refresh_goes_on(r))
 			first = r;
 	}
 	return first;
@@ -382,7 +361,7 @@ static int refresh_parts(struct weir_fleet *f)
 
 int fleet_refresh_own(struct weir_fleet *f)
 {
-	int r = 0, left = 0, parts = 0, gone = 0;
+	int r = 0, left = 0, work = 0, gone = 0;
 
 	f->kept = false;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -390,21 +369,21 @@ int fleet_refresh_own(struct weir_fleet *f)
 	if (f->session == 0) {
 		session_forget(f);
 		r = session_begin(f);
-	} else if (f->shares == NULL && f->parts == NULL) {
+	} else if (f->shares == NULL && f->participants == NULL) {
 		r = session_keep(f);
 	}
 	if (r == 0)
 		left = fleet_take_leave(f);
 	if (r == 0)
-		r = goes_on(left) ? refresh_shares(f) : left;
-	if (f->session != 0 && goes_on(r))
-		parts = refresh_parts(f);
-	if (f->session != 0 && goes_on(r) && goes_on(parts))
-		gone = parts_leave_all(f);
+		r = refresh_goes_on(left) ? refresh_shares(f) : left;
+	if (f->session != 0 && refresh_goes_on(r))
+		work = participants_refresh(f);
+	if (f->session != 0 && refresh_goes_on(r) && refresh_goes_on(work))
+		gone = participants_erase_left(f);
 	if (r == 0)
 		r = left;
 	if (r == 0)
-		r = parts;
+		r = work;
 	return r != 0 ? r : gone;
 }
 

@@ -18,6 +18,12 @@ struct batch {
 	bool probed; /* one of them asks whether the store takes writes */
 };
 
+/*
+ * Whether a refresh goes on after that error. Without a store, or a session, there is no use in
+ * it; what is wrong with one limit need not be wrong with others.
+ */
+bool refresh_goes_on(int r);
+
 /* Set a sentence of the fleet's own; returns r. */
 __attribute__((format(printf, 3, 4))) int fleet_say(struct weir_fleet *fleet, int r,
 						    const char *format, ...);

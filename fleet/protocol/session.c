@@ -9,8 +9,6 @@
 
 #include <errno.h>
 
-#include "fleet/work/work.h"
-
 weir_dur fleet_usable(weir_dur granted)
 {
 	const weir_dur margin = granted / 100 + 2 * WEIR_MS;
@@ -29,11 +27,7 @@ void session_forget(struct weir_fleet *f)
 		share_rename(s);
 		share_show(s);
 	}
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
-		parts_drop(p);
-		parts_rename(p);
-	}
-	parts_forget_left(f);
+	participants_lose_session(f);
 }
 
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)

@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 
 #define LEASE_DEFAULT    (15 * WEIR_S)
@@ -126,13 +127,13 @@ struct weir_fleet {
 
 	struct weir_share *shares;
 	unsigned count;
-	struct weir_share *left;      /* those whose rows may still be there */
-	struct weir_region *region;   /* whose way to the store above this is; or NULL */
-	struct weir_work *parts;      /* parts.h; the list is of lock and owning */
-	struct weir_work *parts_left; /* closed, and their rows may be there yet */
-	unsigned parts_count;
+	struct weir_share *left;               /* those whose rows may still be there */
+	struct weir_region *region;            /* whose way to the store above this is; or NULL */
+	struct participant *participants;      /* the list is of lock and owning */
+	struct participant *participants_left; /* closed, and their rows may be there yet */
+	unsigned participant_count;
 
-	/* Taken after lock, and never held while the fleet asks the store (parts_own.c). */
+	/* Taken after lock, and never held while the fleet asks the store. */
 	pthread_mutex_t owning;
 	pthread_cond_t sooner_over;
 	pthread_t watcher;
