@@ -100,9 +100,9 @@ static int write_share(struct writing *w, struct weir_share *s)
 		write_member(w, s);
 		return 0;
 	}
-	if (s->plan.tell || s->probes)
+	if (s->plan.tell || s->step == STEP_PROBE)
 		write_member(w, s);
-	return s->plan.write && !s->probes ? write_ledger(w, s) : 0;
+	return s->plan.write && s->step != STEP_PROBE ? write_ledger(w, s) : 0;
 }
 
 static void end_writing(struct writing *w)
@@ -114,22 +114,23 @@ static void end_writing(struct writing *w)
 /* It happened. A share that has joined, or has only asked whether writes are taken, plans again. */
 static void acknowledge(struct weir_share *s)
 {
-	if (s->plan.join || s->probes)
+	if (s->plan.join || s->step == STEP_PROBE)
 		return;
 	if (s->plan.write) {
-		s->unsettled = false;
+		line_move(s, LINE_ACKNOWLEDGED);
 		share_hold(s, s->plan.grant);
 	}
-	s->settled = true;
+	s->step = STEP_SETTLED;
 }
 
 /* It may have happened, or happen yet: use what is right in both cases. */
 static void doubt(struct weir_share *s)
 {
-	if (s->plan.join || s->probes || !s->plan.write || s->unsettled)
+	if (s->plan.join || s->step == STEP_PROBE || !s->plan.write)
 		return;
-	s->unsettled = true;
-	s->unsettled_version = s->view.ledger_version;
+	if (s->line == LINE_KNOWN)
+		s->unsettled_version = s->view.ledger_version;
+	line_move(s, LINE_UNANSWERED);
 }
 
 static void conclude(struct weir_fleet *f, struct writing *w, int r)
@@ -139,7 +140,8 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 	if (r == 0)
 		f->refused = false;
 	for (size_t i = 0; i < w->count; i++) {
-		w->shares[i]->entered |= w->shares[i]->plan.join && (r == 0 || r == -EIO);
+		if (w->shares[i]->plan.join && (r == 0 || r == -EIO))
+			share_move(w->shares[i], SHARE_JOIN_SENT);
 		if (r == 0)
 			acknowledge(w->shares[i]);
 		else if (r == -EAGAIN)
@@ -168,7 +170,7 @@ int batch_commit(struct weir_fleet *f, struct batch *b, bool together)
 		struct writing w = {.count = 0};
 
 		do {
-			if (!b->shares[i]->settled)
+			if (b->shares[i]->step != STEP_SETTLED)
 				r = write_share(&w, b->shares[i]);
 			i++;
 		} while (r == 0 && i < b->count && w.count < most);

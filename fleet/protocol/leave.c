@@ -11,16 +11,11 @@
 #include "fleet/cancel.h"
 #include "fleet/protocol/refresh.h"
 
-/* Its row is there, or may yet be made. */
-static bool may_be_there(const struct weir_share *s)
-{
-	return s->fleet->session != 0 && (s->fence != 0 || s->entered);
-}
-
 /* If making the row was not answered, it may yet be made: so it is erased again for a lease. */
 static bool is_gone(const struct weir_share *s)
 {
-	return s->erased && (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
+	return s->phase == SHARE_ERASED &&
+	       (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
 }
 
 static void drop_gone(struct weir_fleet *f)
@@ -54,7 +49,7 @@ static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 	if (r != 0)
 		return fleet_fail(f, r);
 	for (struct weir_share *s = first; s != *from; s = s->next)
-		s->erased = true;
+		share_move(s, SHARE_ROW_ERASED);
 	return 0;
 }
 
@@ -104,7 +99,8 @@ void weir_share_leave(struct weir_share *s)
 	cancel = cancel_hold();
 	pthread_mutex_lock(&f->lock);
 	unlink_share(s);
-	if (may_be_there(s)) {
+	if (f->session != 0 && s->phase != SHARE_OUTSIDE) {
+		share_move(s, SHARE_LEFT);
 		s->left = fleet_now(f);
 		s->next = f->left;
 		f->left = s;

@@ -12,6 +12,7 @@
  */
 
 #include "fleet/protocol/refresh.h"
+#include "fleet/protocol/region.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static void settle_claims(struct weir_share *s, const struct weir_store_view *vi
 	const weir_dur lease = s->limit.lease * WEIR_MS;
 
 	s->learning = view->proven < (lease > s->fleet->learning ? lease : s->fleet->learning);
-	if (s->fence == 0 && s->held > 0 && !s->learning)
+	if (s->phase != SHARE_MEMBER && s->held > 0 && !s->learning)
 		share_drop(s);
 }
 
@@ -135,7 +136,7 @@ static struct planner planner_of(const struct weir_share *s)
 		.held = share_is_leased(s) ? s->held : 0,
 		.floor = s->floor,
 		.learning = s->learning,
-		.unsettled = s->unsettled,
+		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
@@ -147,9 +148,8 @@ static struct planner planner_of(const struct weir_share *s)
 /* What is held is held on, by the lease as it is now. */
 static void extend(struct weir_share *s)
 {
-	if (s->fence == 0 || !share_is_leased(s))
-		return;
-	share_lease(s);
+	if (s->phase == SHARE_MEMBER && share_is_leased(s))
+		share_lease(s);
 }
 
 static void note_drain(struct weir_share *s)
@@ -162,10 +162,9 @@ static void note_drain(struct weir_share *s)
 /* Whoever wrote for it before may do so yet, until the ledger has moved on. */
 static void take_over(struct weir_share *s)
 {
-	if (!s->adopted)
+	if (s->line != LINE_ADOPTED)
 		return;
-	s->adopted = false;
-	s->unsettled = true;
+	line_move(s, LINE_FIRST_READ);
 	s->unsettled_version = s->view.ledger_version;
 }
 
@@ -183,7 +182,7 @@ static void use_line(struct weir_share *s, uint64_t units)
 		s->held = units;
 	if (s->held > p->mine)
 		share_publish(s);
-	else if (s->held < units && p->mine > 0 && !s->unsettled)
+	else if (s->held < units && p->mine > 0 && s->line != LINE_UNSETTLED)
 		share_hold(s, units < p->mine ? units : p->mine);
 	else if (s->held > units)
 		share_hold(s, units);
@@ -208,10 +207,9 @@ static void use_plan(struct weir_share *s)
  */
 static void stand_still(struct weir_share *s, struct batch *b)
 {
-	s->probes = !b->probed;
+	s->step = b->probed ? STEP_SETTLED : STEP_PROBE;
 	b->probed = true;
 	use_line(s, s->plan.keep);
-	s->settled = !s->probes;
 }
 
 /* All but what is strange. */
@@ -230,8 +228,10 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->carried = s->view.carried;
 	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
 	s->fence = s->plan.fence;
+	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
 	s->told = planner.record.wants;
-	s->probes = false;
+	if (s->step == STEP_PROBE)
+		s->step = STEP_OPEN;
 	if (s->plan.join)
 		return 0;
 	s->planned = true;
@@ -240,14 +240,14 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->effective = s->plan.effective;
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
-	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
-		s->unsettled = false;
+	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
+		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
 		stand_still(s, b);
 		return 0;
 	}
 	use_plan(s);
-	s->settled = !s->plan.write && !s->plan.tell;
+	s->step = s->plan.write || s->plan.tell ? STEP_OPEN : STEP_SETTLED;
 	return 0;
 }
 
@@ -261,14 +261,14 @@ static int plan_share(struct weir_share *s, struct batch *b)
 		return plan_known(s, b);
 	extend(s);
 	s->fleet->strange = true;
-	s->settled = true;
+	s->step = STEP_SETTLED;
 	return 0;
 }
 
 static bool is_settled(const struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if (!b->shares[i]->settled)
+		if (b->shares[i]->step != STEP_SETTLED)
 			return false;
 	return true;
 }
@@ -318,7 +318,8 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
  */
 static void take_back(struct weir_share *s)
 {
-	if (s->planned && !s->settled && !s->unsettled && s->fence != 0)
+	if (s->planned && s->step != STEP_SETTLED && s->line != LINE_UNSETTLED &&
+	    s->phase == SHARE_MEMBER)
 		use_line(s, s->plan.keep);
 }
 
@@ -327,7 +328,7 @@ static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
 	take_back(s);
-	if (r != 0 || !s->settled)
+	if (r != 0 || s->step != STEP_SETTLED)
 		return;
 	s->throttle_seen = s->plan.ledger.throttle;
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
@@ -347,7 +348,7 @@ static int refresh_shares(struct weir_fleet *f)
 		struct batch b = {.count = 0};
 
 		for (; next != NULL && b.count < READ_MAX; next = next->next) {
-			next->settled = false;
+			next->step = STEP_OPEN;
 			b.shares[b.count++] = next;
 		}
 		r = refresh_batch(f, &b);

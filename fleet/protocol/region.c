@@ -26,44 +26,12 @@
 #include <string.h>
 
 #include "fleet/protocol/refresh.h"
+#include "fleet/protocol/region.h"
 #include "fleet/store/store.h"
 
 #define REGION_LEASE (30 * WEIR_S)
 #define REFRESHES    6 /* of a lease: below, it must be known to be long enough */
 #define OFFICE_PART  3 /* of a lease above, in which one who is dead must have been replaced */
-
-struct weir_region {
-	struct weir_fleet *fleet; /* above; it has the lock */
-	struct weir_share *share; /* there */
-	struct weir_store *store; /* below */
-	struct weir_store *own_store;
-	char prefix[WEIR_SHARE_NAME_MAX + 8], up_key[WEIR_SHARE_NAME_MAX + 8],
-		office_key[WEIR_SHARE_NAME_MAX + 16];
-	char sign[32];    /* what is in the carrier's row, if it is this one */
-	bool own_weight;  /* configured; else that of the members */
-	weir_dur ttl;     /* of the session below */
-	weir_dur learns;  /* below, at least, where the store has forgotten */
-	uint64_t session; /* below; 0: none */
-	uint64_t office;  /* by which commit the carrier's row was made; 0: it is not this one */
-	weir_time rests;  /* until then it leaves it to others */
-	bool sure;        /* nobody else's commit above can come any more */
-
-	/* As seen below last. */
-	struct limit_view view;
-	uint64_t known_id, known_session; /* above, as written down last; 0: not yet */
-	uint64_t made;                    /* the carrier's row; 0: there is none */
-	bool is_mine;
-	bool surveyed;
-	bool learning;
-	uint64_t tick;
-	weir_time ticked;
-	int failed;   /* what there was instead */
-	bool refused; /* the store below took no tick when it was asked last */
-
-	/* What was written of what is carried, and may come yet. */
-	bool doubtful;
-	uint64_t doubtful_version, doubtful_carried;
-};
 
 static uint64_t greatest(uint64_t a, uint64_t b)
 {
@@ -80,46 +48,16 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static int fail(struct weir_region *r, int error)
+int region_fail(struct weir_region *r, int error)
 {
 	return fleet_fail_of(r->fleet, r->store, error);
-}
-
-/* A number that nobody has signed with. */
-static void sign_anew(struct weir_region *r)
-{
-	(void)snprintf(r->sign, sizeof(r->sign), "weir-carrier 1 %" PRIx64 "\n",
-		       fleet_draw(r->fleet, 0));
-}
-
-static int begin_session(struct weir_region *r)
-{
-	weir_dur granted;
-	int error = weir_store_begin(r->store, r->ttl, &r->session, &granted);
-
-	r->office = 0;
-	sign_anew(r);
-	if (error == 0)
-		return 0;
-	r->session = 0;
-	return fail(r, error);
-}
-
-static int keep_session(struct weir_region *r)
-{
-	weir_dur granted;
-	int error = r->session != 0 ? weir_store_keep(r->store, r->session, &granted) : -ESTALE;
-
-	if (error == -ESTALE)
-		return begin_session(r);
-	return error != 0 ? fail(r, error) : 0;
 }
 
 static bool take(void *arg, const struct weir_store_row *row)
 {
 	struct weir_region *r = arg;
 
-	if (strcmp(row->key, r->office_key) == 0) {
+	if (strcmp(row->key, r->leader_key) == 0) {
 		r->made = row->made;
 		r->is_mine = row->size == strlen(r->sign) &&
 			     memcmp(row->value, r->sign, row->size) == 0;
@@ -128,7 +66,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 }
 
 /* All of the limit below. */
-static int look(struct weir_region *r)
+int region_read(struct weir_region *r)
 {
 	const char *prefix = r->prefix;
 	struct weir_store_view view;
@@ -139,7 +77,7 @@ static int look(struct weir_region *r)
 	r->made = 0;
 	error = weir_store_read(r->store, &prefix, 1, take, r, &view);
 	if (error != 0)
-		return fail(r, error);
+		return region_fail(r, error);
 	view_sort(&r->view);
 	if (r->view.up_version != 0 && !r->view.strange) {
 		r->known_id = r->view.up.id;
@@ -166,7 +104,7 @@ static uint64_t set_aside(const struct limit_view *v)
 }
 
 /* As one member: weights and wants of all. */
-static void sum_up(struct weir_region *r)
+void region_sum_up(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
 	struct weir_share *s = r->share;
@@ -198,93 +136,6 @@ static void sum_up(struct weir_region *r)
 		s->config.weight = (uint32_t)least(greatest(weight, 1), WEIR_SHARE_WEIGHT_MAX);
 }
 
-/*
- * Go on as the region above: with the session that is written down, or was before the store forgot
- * it. What it holds there is known when the ledger has been moved.
- */
-static void adopt(struct weir_region *r, uint64_t office)
-{
-	struct weir_share *s = r->share;
-
-	r->office = office;
-	r->sure = false;
-	r->doubtful = false;
-	share_drop(s);
-	s->fence = 0;
-	s->unsettled = false;
-	s->adopted = true;
-	if (r->known_session == 0)
-		return;
-	r->fleet->session = r->known_session;
-	share_name_as(s, r->known_id);
-}
-
-/* Be the carrier, if there is none. */
-static int stand(struct weir_region *r)
-{
-	const struct weir_store_check check = {r->office_key, WEIR_STORE_CHECK_ABSENT, 0};
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_BIND, r->sign,
-					       strlen(r->sign)};
-	uint64_t version;
-	int error = look(r);
-
-	if (error != 0)
-		return error;
-	if (!r->view.strange)
-		sum_up(r);
-	if (r->made != 0) {
-		if (r->is_mine)
-			adopt(r, r->made);
-		return 0;
-	}
-	error = weir_store_commit(r->store, r->session, &check, 1, &write, 1, &version);
-	if (error == 0)
-		adopt(r, version);
-	return error == 0 || error == -EAGAIN || error == -ESTALE ? 0 : fail(r, error);
-}
-
-static int take_office(struct weir_region *r)
-{
-	int error = keep_session(r);
-
-	if (error != 0 || r->office != 0 || fleet_now(r->fleet) < r->rests)
-		return error;
-	return stand(r);
-}
-
-static struct weir_store_check office_check(const struct weir_region *r)
-{
-	return (struct weir_store_check){r->office_key, WEIR_STORE_CHECK_MADE, r->office};
-}
-
-/* Who cannot reach the store above leaves it to others for a while. */
-static void resign(struct weir_region *r)
-{
-	const struct weir_store_check check = office_check(r);
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_ERASE, NULL, 0};
-
-	(void)!weir_store_commit(r->store, 0, &check, 1, &write, 1, NULL);
-	r->office = 0;
-	r->rests = fleet_now(r->fleet) + 2 * r->fleet->refresh;
-}
-
-/* A commit that happens only as long as this one carries; what comes after it, has seen it. */
-static int tick(struct weir_region *r)
-{
-	const struct weir_store_check check = office_check(r);
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_BIND, r->sign,
-					       strlen(r->sign)};
-	int error = weir_store_commit(r->store, r->session, &check, 1, &write, 1, &r->tick);
-
-	r->ticked = fleet_now(r->fleet);
-	if (error == 0)
-		return 0;
-	if (error != -EAGAIN && error != -ESTALE)
-		return fail(r, error);
-	r->office = 0;
-	return -ECANCELED;
-}
-
 /* What somebody may have below, by what is written there, or may come to be. */
 static uint64_t handed_out(struct weir_region *r)
 {
@@ -303,16 +154,16 @@ int region_survey(struct weir_region *r)
 	struct weir_share *s = r->share;
 
 	r->surveyed = false;
-	r->failed = tick(r);
+	r->failed = leader_tick(r);
 	if (r->failed == 0)
-		r->failed = look(r);
+		r->failed = region_read(r);
 	if (r->failed == 0 && r->view.strange)
 		r->failed = fleet_say(r->fleet, -EPROTO, "The limit below is of another version.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;
 	r->surveyed = true;
-	sum_up(r);
+	region_sum_up(r);
 	s->floor = r->learning ? UINT64_MAX : less(handed_out(r), share_reserved(s));
 	return 0;
 }
@@ -324,7 +175,7 @@ static uint64_t carried_now(const struct weir_region *r)
 	const uint64_t reserved = !s->drained ? share_reserved(s) : 0;
 	uint64_t units = less(reserved + s->held, r->view.limit.capacity);
 
-	if (s->settled)
+	if (s->step == STEP_SETTLED)
 		return least(units, less(reserved + s->plan.due, r->view.limit.capacity));
 	return r->view.up_version != 0 ? least(units, r->view.up.carried) : 0;
 }
@@ -340,7 +191,7 @@ static int publish(struct weir_region *r)
 		.session = r->fleet->session,
 	};
 	const struct weir_store_check checks[] = {
-		office_check(r),
+		leader_check(r),
 		{r->up_key,
 		 r->view.up_version != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT,
 		 r->view.up_version},
@@ -356,7 +207,7 @@ static int publish(struct weir_region *r)
 		r->doubtful_version = r->view.up_version;
 		r->doubtful = true;
 	}
-	return error == 0 || error == -EAGAIN ? 0 : fail(r, error);
+	return error == 0 || error == -EAGAIN ? 0 : region_fail(r, error);
 }
 
 static int carry(struct weir_region *r)
@@ -367,7 +218,7 @@ static int carry(struct weir_region *r)
 
 	r->surveyed = false;
 	/* Do not keep above what cannot be handed out below. */
-	error = r->refused ? tick(r) : 0;
+	error = r->refused ? leader_tick(r) : 0;
 	if (error != 0)
 		return error == -ECANCELED ? 0 : error;
 	error = fleet_refresh_own(f);
@@ -377,15 +228,16 @@ static int carry(struct weir_region *r)
 		return r->failed == -ECANCELED ? 0 : r->failed;
 	if (error != 0 && (!f->refused || !s->planned)) {
 		if (s->until < fleet_now(f) + least(f->lease, s->longest) / 2)
-			resign(r);
+			leader_resign(r);
 		return error;
 	}
-	r->sure |= s->settled && !s->unsettled && !s->adopted;
+	if (r->phase == LEADER_TAKING_OVER && s->step == STEP_SETTLED && s->line == LINE_KNOWN)
+		leader_move(r, LEADER_SURE);
 	/*
 	 * Without a limit below, it is not known what that limit has of its own. Where the store
 	 * above refuses writes, the region's lease goes on, and so does what is carried.
 	 */
-	if (r->sure && r->surveyed && r->view.has_limit && !s->view.strange) {
+	if (r->phase == LEADER_LEADING && r->surveyed && r->view.has_limit && !s->view.strange) {
 		const int published = publish(r);
 
 		return error != 0 ? error : published;
@@ -395,9 +247,9 @@ static int carry(struct weir_region *r)
 
 int region_refresh(struct weir_region *r)
 {
-	int error = take_office(r);
+	int error = leader_stand(r);
 
-	return error == 0 && r->office != 0 ? carry(r) : error;
+	return error == 0 && region_leads(r) ? carry(r) : error;
 }
 
 void weir_region_config_init_sized(struct weir_region_config *config, size_t size)
@@ -464,7 +316,7 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 				 "short for the store.");
 	(void)snprintf(r->prefix, sizeof(r->prefix), "%s/", name);
 	(void)snprintf(r->up_key, sizeof(r->up_key), "%s/up", name);
-	(void)snprintf(r->office_key, sizeof(r->office_key), "%s/carrier", name);
+	(void)snprintf(r->leader_key, sizeof(r->leader_key), "%s/carrier", name);
 	return 0;
 }
 

@@ -22,8 +22,8 @@ void session_forget(struct weir_fleet *f)
 	fleet_forget_left(f);
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		s->fence = 0;
-		s->entered = false;
-		s->unsettled = false;
+		share_move(s, SHARE_SESSION_LOST);
+		line_move(s, LINE_SESSION_LOST);
 		share_rename(s);
 		share_show(s);
 	}

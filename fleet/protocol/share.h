@@ -22,6 +22,7 @@
 
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
+#include "fleet/protocol/share_phase.h"
 
 #define LEASE_DEFAULT    (15 * WEIR_S)
 #define LEASE_MIN        (20 * WEIR_MS)
@@ -69,27 +70,25 @@ struct weir_share {
 	uint64_t demand_seen;
 
 	struct limit_record limit; /* as the store has it; before, as configured */
-	uint64_t fence;            /* of its row in this session; 0: none */
-	bool entered;              /* its row was written in this session, or may have been */
-	weir_time left;            /* when it was left */
-	bool erased;               /* its row, since then */
-	uint64_t held;             /* of what is shared, used now */
-	weir_time until;           /* of the lease that it is held by */
-	weir_time bound;           /* no lease is longer: of what is carried from above, that is */
-	weir_dur longest;          /* that a lease may be, by the limit and by the store */
-	weir_time latest;          /* end of a lease, of that, since the last reading */
-	weir_time above;           /* so long what is carried is sure */
-	uint64_t carried;          /* of the capacity, if it is */
-	struct look looks[LOOKS];  /* the last one first */
+	enum share_phase phase;
+	uint64_t fence;           /* the commit that made its row; 0: it was not read */
+	weir_time left;           /* when it was left */
+	uint64_t held;            /* of what is shared, used now */
+	weir_time until;          /* of the lease that it is held by */
+	weir_time bound;          /* no lease is longer: of what is carried from above, that is */
+	weir_dur longest;         /* that a lease may be, by the limit and by the store */
+	weir_time latest;         /* end of a lease, of that, since the last reading */
+	weir_time above;          /* so long what is carried is sure */
+	uint64_t carried;         /* of the capacity, if it is */
+	struct look looks[LOOKS]; /* the last one first */
 	uint64_t effective;
 	uint32_t members;
 	bool learning;
 	bool surplus;   /* nothing is reserved for it: there are more members than that */
 	bool crowded;   /* there are more members than something is reserved for */
-	bool adopted;   /* of a region: another may have written for it */
 	uint64_t floor; /* of a region: what is handed out below */
-	bool unsettled;
-	uint64_t unsettled_version;
+	enum line_phase line;
+	uint64_t unsettled_version; /* of the ledger, which the commit in doubt checks */
 	uint32_t throttle_seen;
 	uint64_t told;    /* of wants, to the store */
 	uint64_t applied; /* as the next, wants telling */
@@ -100,8 +99,7 @@ struct weir_share {
 	struct limit_view view;
 	struct plan plan;
 	bool planned; /* by a reading of this refresh */
-	bool settled;
-	bool probes; /* whether the store takes writes: only its own row is written */
+	enum share_step step;
 };
 
 struct weir_fleet {
@@ -151,6 +149,8 @@ struct weir_fleet {
 	bool refused;  /* the store answers, and has not taken a write since it refused one */
 	bool strange;  /* a limit in the store is of no version that is known here */
 	char why[256]; /* of showing */
+
+	phase_observer_fn *observer; /* of tests; or NULL */
 };
 
 weir_time fleet_now(const struct weir_fleet *fleet);
@@ -234,12 +234,5 @@ int fleet_refresh(struct weir_fleet *fleet);
 
 /* The same, for a region that may. */
 int fleet_refresh_own(struct weir_fleet *fleet);
-
-/*
- * Of a region (region.c): a refresh; and, within one, what is to be known of below between reading
- * above and writing there. -ECANCELED: another carries it.
- */
-int region_refresh(struct weir_region *region);
-int region_survey(struct weir_region *region);
 
 #endif
