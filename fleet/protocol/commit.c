@@ -45,7 +45,7 @@ static void write_limit(struct writing *w, const struct weir_share *s)
 
 static void write_member(struct writing *w, const struct weir_share *s)
 {
-	const struct member_record record = share_record(s, s->told);
+	const struct member_record record = share_record(s, s->wants_written);
 	char *text = w->texts[w->text_count++];
 
 	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
@@ -88,7 +88,7 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 static int write_share(struct writing *w, struct weir_share *s)
 {
 	w->shares[w->count++] = s;
-	if (s->plan.join || s->plan.tell)
+	if (s->plan.join || s->plan.write_member)
 		check_row(w, s->own_key, WEIR_STORE_CHECK_VERSION, s->plan.version);
 	else
 		check_row(w, s->own_key, WEIR_STORE_CHECK_MADE, s->fence);
@@ -100,9 +100,9 @@ static int write_share(struct writing *w, struct weir_share *s)
 		write_member(w, s);
 		return 0;
 	}
-	if (s->plan.tell || s->step == STEP_PROBE)
+	if (s->plan.write_member || s->step == STEP_PROBE)
 		write_member(w, s);
-	return s->plan.write && s->step != STEP_PROBE ? write_ledger(w, s) : 0;
+	return s->plan.write_ledger && s->step != STEP_PROBE ? write_ledger(w, s) : 0;
 }
 
 static void end_writing(struct writing *w)
@@ -116,7 +116,7 @@ static void acknowledge(struct weir_share *s)
 {
 	if (s->plan.join || s->step == STEP_PROBE)
 		return;
-	if (s->plan.write) {
+	if (s->plan.write_ledger) {
 		line_move(s, LINE_ACKNOWLEDGED);
 		share_hold(s, s->plan.grant);
 	}
@@ -124,9 +124,9 @@ static void acknowledge(struct weir_share *s)
 }
 
 /* It may have happened, or happen yet: use what is right in both cases. */
-static void doubt(struct weir_share *s)
+static void mark_unsettled(struct weir_share *s)
 {
-	if (s->plan.join || s->step == STEP_PROBE || !s->plan.write)
+	if (s->plan.join || s->step == STEP_PROBE || !s->plan.write_ledger)
 		return;
 	if (s->line == LINE_KNOWN)
 		s->unsettled_version = s->view.ledger_version;
@@ -147,7 +147,7 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 		else if (r == -EAGAIN)
 			w->shares[i]->conflicts++;
 		else if (r == -EIO)
-			doubt(w->shares[i]);
+			mark_unsettled(w->shares[i]);
 	}
 }
 

@@ -57,11 +57,11 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && now >= s->until)
 			share_drop(s);
-	f->hurried |= participants_lapse(f);
+	f->refresh_now |= participants_lapse(f);
 }
 
 /* As configured, and often enough for the shortest lease. */
-static weir_dur pace_of(const struct weir_fleet *f)
+static weir_dur refresh_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
 
@@ -77,7 +77,7 @@ static weir_dur pace_of(const struct weir_fleet *f)
 /* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
 static weir_dur until_next(struct weir_fleet *f, bool failed)
 {
-	const weir_dur pace = pace_of(f), d = failed ? pace / 4 : pace;
+	const weir_dur pace = refresh_interval(f), d = failed ? pace / 4 : pace;
 
 	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
 }
@@ -87,7 +87,7 @@ static int refresh(struct weir_fleet *f)
 	const weir_time began = fleet_now(f);
 	int r = fleet_refresh(f);
 
-	f->hurried = false;
+	f->refresh_now = false;
 	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
 	return r;
@@ -110,7 +110,7 @@ static weir_time step(struct weir_fleet *f)
 
 	count_all_demand(f, now);
 	end_leases(f, now);
-	if (f->hurried || now >= f->next_refresh)
+	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
 	return next_event(f);
 }
@@ -165,7 +165,7 @@ static void *run(void *arg)
 	while (!f->ending) {
 		const weir_time next = step(f);
 
-		while (!f->ending && !f->hurried)
+		while (!f->ending && !f->refresh_now)
 			if (fleet_wait(f, next, &f->wake, &f->lock))
 				break;
 	}
@@ -174,7 +174,7 @@ static void *run(void *arg)
 }
 
 /* Those whose lease has ended; when the next one does. */
-static weir_time tell_ended(const struct weir_fleet *f)
+static weir_time notify_expired(const struct weir_fleet *f)
 {
 	const weir_time now = fleet_now(f);
 	weir_time next = WEIR_FOREVER;
@@ -183,23 +183,23 @@ static weir_time tell_ended(const struct weir_fleet *f)
 		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
 
 		if (deadline != 0 && now >= deadline)
-			share_tell(s);
+			share_notify(s);
 		else if (deadline != 0 && deadline < next)
 			next = deadline;
 	}
 	return next;
 }
 
-static void *tell_in_time(void *arg)
+static void *run_notifier(void *arg)
 {
 	struct weir_fleet *f = arg;
 
-	pthread_mutex_lock(&f->telling);
-	while (!f->told_all) {
-		f->told_next = tell_ended(f);
-		(void)fleet_wait(f, f->told_next, &f->sooner, &f->telling);
+	pthread_mutex_lock(&f->notify_lock);
+	while (!f->notifier_ends) {
+		f->notify_next = notify_expired(f);
+		(void)fleet_wait(f, f->notify_next, &f->notify_wake, &f->notify_lock);
 	}
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	return NULL;
 }
 
@@ -215,24 +215,24 @@ int fleet_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
 	return -r;
 }
 
-static void end_teller(struct weir_fleet *f)
+static void end_notifier(struct weir_fleet *f)
 {
-	pthread_mutex_lock(&f->telling);
-	f->told_all = true;
-	pthread_cond_signal(&f->sooner);
-	pthread_mutex_unlock(&f->telling);
-	pthread_join(f->teller, NULL);
+	pthread_mutex_lock(&f->notify_lock);
+	f->notifier_ends = true;
+	pthread_cond_signal(&f->notify_wake);
+	pthread_mutex_unlock(&f->notify_lock);
+	pthread_join(f->notifier, NULL);
 }
 
 static int start_threads(struct weir_fleet *f)
 {
-	int r = fleet_thread(f, &f->teller, tell_in_time);
+	int r = fleet_thread(f, &f->notifier, run_notifier);
 
 	if (r != 0)
 		return r;
 	r = fleet_thread(f, &f->thread, run);
 	if (r != 0)
-		end_teller(f);
+		end_notifier(f);
 	return r;
 }
 
@@ -327,9 +327,9 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	f->next_second = f->next_refresh + WEIR_S;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->wake, NULL);
-	pthread_mutex_init(&f->telling, NULL);
-	pthread_cond_init(&f->sooner, NULL);
-	pthread_mutex_init(&f->showing, NULL);
+	pthread_mutex_init(&f->notify_lock, NULL);
+	pthread_cond_init(&f->notify_wake, NULL);
+	pthread_mutex_init(&f->report_lock, NULL);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -373,7 +373,7 @@ void fleet_stop(struct weir_fleet *f)
 	pthread_mutex_unlock(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
-		end_teller(f);
+		end_notifier(f);
 	}
 	participants_unwatch(f);
 	f->runs = false;
@@ -427,9 +427,9 @@ static void close_fleet(struct weir_fleet *f)
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);
-	pthread_mutex_destroy(&f->showing);
-	pthread_cond_destroy(&f->sooner);
-	pthread_mutex_destroy(&f->telling);
+	pthread_mutex_destroy(&f->report_lock);
+	pthread_cond_destroy(&f->notify_wake);
+	pthread_mutex_destroy(&f->notify_lock);
 	pthread_cond_destroy(&f->wake);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

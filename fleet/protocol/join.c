@@ -69,7 +69,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
 	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
-	s->bound = s->latest = WEIR_FOREVER;
+	s->carried_bound = s->latest = WEIR_FOREVER;
 	s->longest = f->lease;
 	s->limit = (struct limit_record){
 		.capacity = c->capacity,
@@ -99,14 +99,14 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 	s = make_share(f, c);
 	if (s == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
-	share_rename(s);
-	pthread_mutex_lock(&f->telling);
+	share_renumber(s);
+	pthread_mutex_lock(&f->notify_lock);
 	s->next = f->shares;
 	f->shares = s;
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	f->count++;
 	share_publish(s);
-	f->hurried = true;
+	f->refresh_now = true;
 	pthread_cond_signal(&f->wake);
 	*share = s;
 	return 0;

@@ -53,7 +53,7 @@ static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 	return 0;
 }
 
-int fleet_take_leave(struct weir_fleet *f)
+int fleet_erase_left(struct weir_fleet *f)
 {
 	struct weir_share *next = f->left;
 	int r = 0;
@@ -82,9 +82,9 @@ static void unlink_share(struct weir_share *s)
 
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
-	pthread_mutex_lock(&f->telling);
+	pthread_mutex_lock(&f->notify_lock);
 	*at = s->next;
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	f->count--;
 }
 
@@ -104,8 +104,8 @@ void weir_share_leave(struct weir_share *s)
 		s->left = fleet_now(f);
 		s->next = f->left;
 		f->left = s;
-		if (fleet_take_leave(f) != 0) {
-			f->hurried = true;
+		if (fleet_erase_left(f) != 0) {
+			f->refresh_now = true;
 			pthread_cond_signal(&f->wake);
 		}
 	} else {

@@ -15,7 +15,7 @@ void participant_join(struct weir_fleet *f, struct participant *p)
 	f->participants = p;
 	pthread_mutex_unlock(&f->owning);
 	f->participant_count++;
-	f->hurried = true;
+	f->refresh_now = true;
 	pthread_cond_signal(&f->wake);
 }
 

@@ -169,7 +169,7 @@ uint64_t view_effective(const struct limit_view *v, uint32_t throttle)
 }
 
 /* Whether its holder is still there: his row is the one that the line was written with. */
-static bool counts(const struct limit_view *v, const struct ledger_line *line)
+static bool line_counts(const struct limit_view *v, const struct ledger_line *line)
 {
 	const struct seen_member key = {.id = line->id};
 	const struct seen_member *member = v->count > 0 ? bsearch(&key, v->members, v->count,
@@ -184,7 +184,7 @@ uint64_t view_granted(const struct limit_view *v)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < v->ledger.count; i++)
-		if (counts(v, &v->ledger.lines[i]))
+		if (line_counts(v, &v->ledger.lines[i]))
 			sum += v->ledger.lines[i].grant;
 	return sum;
 }
@@ -198,7 +198,8 @@ const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
 }
 
 /* What a member wants of what is shared. */
-static uint64_t beyond(const struct limit_view *v, const struct seen_member *m, uint64_t wants)
+static uint64_t shared_wants(const struct limit_view *v, const struct seen_member *m,
+			     uint64_t wants)
 {
 	const uint64_t reserved = view_reserved(v, m);
 
@@ -216,8 +217,8 @@ static uint64_t greatest(uint64_t a, uint64_t b)
 }
 
 /* What this one is due, with what it wants now. */
-static int due(const struct limit_view *v, const struct planner *p, uint64_t shared,
-	       uint64_t *target)
+static int target_of(const struct limit_view *v, const struct planner *p, uint64_t shared,
+		     uint64_t *target)
 {
 	struct claim *claims = calloc(v->count, sizeof(*claims));
 
@@ -229,7 +230,8 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 
 		claims[i] = (struct claim){
 			.id = m->id,
-			.wants = drains_have(&v->drains, m->id) ? 0 : beyond(v, m, record->wants),
+			.wants = drains_have(&v->drains, m->id) ? 0
+								: shared_wants(v, m, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
@@ -278,7 +280,7 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 	for (size_t i = 0; i < v->ledger.count; i++) {
 		const struct ledger_line *line = &v->ledger.lines[i];
 
-		if (!counts(v, line))
+		if (!line_counts(v, line))
 			continue;
 		if (line->id == p->id) {
 			*mine = line->grant;
@@ -302,8 +304,8 @@ static bool differ(const struct member_record *a, const struct member_record *b)
  * there is to share, as the capacity was cut, it uses what it is due by the wants that are written
  * down, as all members see those; and a drained member uses nothing.
  */
-static int keep(const struct limit_view *v, const struct planner *p,
-		const struct member_record *record, uint64_t others, struct plan *plan)
+static int plan_frozen(const struct limit_view *v, const struct planner *p,
+		       const struct member_record *record, uint64_t others, struct plan *plan)
 {
 	const enum weir_allotment how = v->limit.allotment;
 	const uint64_t sum = how == WEIR_ALLOT_STATIC ? plan->mine : plan->mine + others;
@@ -311,13 +313,13 @@ static int keep(const struct limit_view *v, const struct planner *p,
 	uint64_t target;
 	int r;
 
-	plan->keep = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
+	plan->frozen = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
 	if (plan->drained || how == WEIR_ALLOT_NONE || sum <= plan->shared)
 		return 0;
 	written.record = *record;
-	r = due(v, &written, plan->shared, &target);
+	r = target_of(v, &written, plan->shared, &target);
 	if (r == 0)
-		plan->keep = least(greatest(target, p->floor), plan->mine);
+		plan->frozen = least(greatest(target, p->floor), plan->mine);
 	return r;
 }
 
@@ -345,19 +347,19 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	if (plan->join)
 		return 0;
 	record = own->record;
-	plan->tell = differ(&record, &p->record);
+	plan->write_member = differ(&record, &p->record);
 	view_sort(v);
 	own = view_member(v, p->id);
 	/* A store that has forgotten has also forgotten which member came first. */
 	plan->surplus = !own->seated || (p->learning && p->surplus);
 	plan->crowded = view_is_crowded(v);
-	wants = beyond(v, own, p->record.wants);
+	wants = shared_wants(v, own, p->record.wants);
 	r = copy_lines(v, p, plan, &mine, &others);
 	if (r != 0)
 		return r;
 	plan->ledger.throttle = throttle_after(v, p);
 	set_capacity(v, plan);
-	r = due(v, p, plan->shared, &target);
+	r = target_of(v, p, plan->shared, &target);
 	if (r != 0)
 		return r;
 	/* What newcomers want is for later. */
@@ -366,11 +368,11 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->grant = greatest(plan->due, least(p->floor, mine));
-	r = keep(v, p, &record, others, plan);
+	r = plan_frozen(v, p, &record, others, plan);
 	if (r != 0)
 		return r;
-	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
-		      must_move(v, p);
+	plan->write_ledger = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
+			     must_move(v, p);
 	line = (struct ledger_line){p->id, plan->fence, plan->grant};
 	return ledger_add(&plan->ledger, &line) ? 0 : -ENOMEM;
 }

@@ -92,10 +92,10 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 }
 
 /* The first of each refresh is remembered. */
-static void note_look(struct weir_share *s, weir_time asked, uint64_t version)
+static void note_reading(struct weir_share *s, weir_time asked, uint64_t version)
 {
-	memmove(s->looks + 1, s->looks, sizeof(s->looks) - sizeof(s->looks[0]));
-	s->looks[0] = (struct look){asked, version};
+	memmove(s->readings + 1, s->readings, sizeof(s->readings) - sizeof(s->readings[0]));
+	s->readings[0] = (struct past_reading){asked, version};
 }
 
 /*
@@ -107,19 +107,19 @@ static weir_time sure_until(const struct weir_share *s)
 	const struct up_record *up = &s->view.up;
 	const weir_dur left = up->left * WEIR_US;
 
-	for (unsigned i = 0; i < LOOKS && s->looks[i].asked != 0; i++)
-		if (s->looks[i].version < up->tick) {
-			const weir_time end = s->looks[i].asked + left - left / 100;
+	for (unsigned i = 0; i < READINGS && s->readings[i].asked != 0; i++)
+		if (s->readings[i].version < up->tick) {
+			const weir_time end = s->readings[i].asked + left - left / 100;
 
-			return end > s->above ? end : s->above;
+			return end > s->carried_until ? end : s->carried_until;
 		}
-	return s->above;
+	return s->carried_until;
 }
 
 /* What is carried counts as long as it is sure; where the store has forgotten it, as before. */
-static weir_time weigh_above(struct weir_share *s)
+static weir_time weigh_carried(struct weir_share *s)
 {
-	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->above;
+	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->carried_until;
 
 	if (s->view.up_version == 0 && s->learning)
 		s->view.carried = s->carried;
@@ -195,7 +195,7 @@ static void use_plan(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
 
-	if (p->grant <= p->mine && (!p->write || p->drained))
+	if (p->grant <= p->mine && (!p->write_ledger || p->drained))
 		share_hold(s, p->grant);
 	else
 		use_line(s, p->grant);
@@ -205,17 +205,17 @@ static void use_plan(struct weir_share *s)
  * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
  * is: units given up meanwhile would be lost to all. One share of a batch asks again.
  */
-static void stand_still(struct weir_share *s, struct batch *b)
+static void freeze(struct weir_share *s, struct batch *b)
 {
 	s->step = b->probed ? STEP_SETTLED : STEP_PROBE;
 	b->probed = true;
-	use_line(s, s->plan.keep);
+	use_line(s, s->plan.frozen);
 }
 
 /* All but what is strange. */
 static int plan_known(struct weir_share *s, struct batch *b)
 {
-	const weir_time above = weigh_above(s);
+	const weir_time above = weigh_carried(s);
 	struct planner planner;
 	int r;
 
@@ -224,12 +224,12 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	r = plan_make(&s->view, &planner, &s->plan);
 	if (r != 0)
 		return r;
-	s->above = above;
+	s->carried_until = above;
 	s->carried = s->view.carried;
-	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
+	s->carried_bound = s->carried > 0 ? above : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
-	s->told = planner.record.wants;
+	s->wants_written = planner.record.wants;
 	if (s->step == STEP_PROBE)
 		s->step = STEP_OPEN;
 	if (s->plan.join)
@@ -243,11 +243,11 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
 		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
-		stand_still(s, b);
+		freeze(s, b);
 		return 0;
 	}
 	use_plan(s);
-	s->step = s->plan.write || s->plan.tell ? STEP_OPEN : STEP_SETTLED;
+	s->step = s->plan.write_ledger || s->plan.write_member ? STEP_OPEN : STEP_SETTLED;
 	return 0;
 }
 
@@ -277,7 +277,7 @@ static bool is_settled(const struct batch *b)
  * Who was in each other's way is not again at the same moment. In simulated time there is none to
  * wait.
  */
-static void step_aside(struct weir_fleet *f, unsigned attempt)
+static void back_off(struct weir_fleet *f, unsigned attempt)
 {
 	const struct timespec t = {.tv_nsec = (long)fleet_draw(f, (2 * WEIR_MS) << attempt)};
 
@@ -297,7 +297,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			note_view(b->shares[i], b->asked, &view);
 			r = plan_share(b->shares[i], b);
 			if (r == 0 && attempt == 0)
-				note_look(b->shares[i], b->asked, view.version);
+				note_reading(b->shares[i], b->asked, view.version);
 		}
 		/* Written at once they hinder each other: later each by itself. */
 		if (r == 0)
@@ -306,7 +306,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			return r;
 		if (is_settled(b))
 			return 0;
-		step_aside(f, attempt);
+		back_off(f, attempt);
 	}
 	/* What there is stays as it is until the next time. */
 	return 0;
@@ -316,18 +316,18 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
  * Units that were to be given up are still its own if that could not be written. If the write was
  * not answered, they may be another member's.
  */
-static void take_back(struct weir_share *s)
+static void reclaim(struct weir_share *s)
 {
 	if (s->planned && s->step != STEP_SETTLED && s->line != LINE_UNSETTLED &&
 	    s->phase == SHARE_MEMBER)
-		use_line(s, s->plan.keep);
+		use_line(s, s->plan.frozen);
 }
 
 /* What was complained of is in the ledger by now, or will be. */
 static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
-	take_back(s);
+	reclaim(s);
 	if (r != 0 || s->step != STEP_SETTLED)
 		return;
 	s->throttle_seen = s->plan.ledger.throttle;
@@ -364,7 +364,7 @@ int fleet_refresh_own(struct weir_fleet *f)
 {
 	int r = 0, left = 0, work = 0, gone = 0;
 
-	f->kept = false;
+	f->session_kept = false;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		s->planned = false;
 	if (f->session == 0) {
@@ -374,7 +374,7 @@ int fleet_refresh_own(struct weir_fleet *f)
 		r = session_keep(f);
 	}
 	if (r == 0)
-		left = fleet_take_leave(f);
+		left = fleet_erase_left(f);
 	if (r == 0)
 		r = refresh_goes_on(left) ? refresh_shares(f) : left;
 	if (f->session != 0 && refresh_goes_on(r))
@@ -407,6 +407,6 @@ int fleet_refresh(struct weir_fleet *f)
 		(void)fleet_say(f, r, "%s",
 				f->strange ? "A limit in the store is of another version." : "");
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		share_show(s);
+		share_report(s);
 	return r == 0 && f->strange ? -EPROTO : r;
 }

@@ -43,7 +43,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t subtract(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -115,7 +115,7 @@ void region_sum_up(struct weir_region *r)
 
 		weight += m->weight;
 		if (!drains_have(&v->drains, v->members[i].id))
-			wants = least(wants + less(m->wants, view_reserved(v, &v->members[i])),
+			wants = least(wants + subtract(m->wants, view_reserved(v, &v->members[i])),
 				      WEIR_SHARE_UNITS_MAX);
 	}
 	/*
@@ -123,7 +123,7 @@ void region_sum_up(struct weir_region *r)
 	 * there.
 	 */
 	if (!s->surplus)
-		wants = less(wants, v->limit.capacity);
+		wants = subtract(wants, v->limit.capacity);
 	if (wants > 0)
 		wants = least(wants + share_reserved(s), WEIR_SHARE_UNITS_MAX);
 	/* Who has not come back yet wants what he wanted. */
@@ -164,7 +164,7 @@ int region_survey(struct weir_region *r)
 		return -ECANCELED;
 	r->surveyed = true;
 	region_sum_up(r);
-	s->floor = r->learning ? UINT64_MAX : less(handed_out(r), share_reserved(s));
+	s->floor = r->learning ? UINT64_MAX : subtract(handed_out(r), share_reserved(s));
 	return 0;
 }
 
@@ -173,10 +173,10 @@ static uint64_t carried_now(const struct weir_region *r)
 {
 	const struct weir_share *s = r->share;
 	const uint64_t reserved = !s->drained ? share_reserved(s) : 0;
-	uint64_t units = less(reserved + s->held, r->view.limit.capacity);
+	uint64_t units = subtract(reserved + s->held, r->view.limit.capacity);
 
 	if (s->step == STEP_SETTLED)
-		return least(units, less(reserved + s->plan.due, r->view.limit.capacity));
+		return least(units, subtract(reserved + s->plan.due, r->view.limit.capacity));
 	return r->view.up_version != 0 ? least(units, r->view.up.carried) : 0;
 }
 
@@ -186,7 +186,7 @@ static int publish(struct weir_region *r)
 	const struct up_record record = {
 		.carried = carried_now(r),
 		.tick = r->tick,
-		.left = less(s->until, r->ticked) / WEIR_US,
+		.left = subtract(s->until, r->ticked) / WEIR_US,
 		.id = s->id,
 		.session = r->fleet->session,
 	};
@@ -210,7 +210,7 @@ static int publish(struct weir_region *r)
 	return error == 0 || error == -EAGAIN ? 0 : region_fail(r, error);
 }
 
-static int carry(struct weir_region *r)
+static int lead(struct weir_region *r)
 {
 	struct weir_fleet *f = r->fleet;
 	struct weir_share *s = r->share;
@@ -249,7 +249,7 @@ int region_refresh(struct weir_region *r)
 {
 	int error = leader_stand(r);
 
-	return error == 0 && region_leads(r) ? carry(r) : error;
+	return error == 0 && region_leads(r) ? lead(r) : error;
 }
 
 void weir_region_config_init_sized(struct weir_region_config *config, size_t size)

@@ -126,7 +126,7 @@ static void take_over(struct weir_region *r, uint64_t elected)
 	if (r->known_session == 0)
 		return;
 	r->fleet->session = r->known_session;
-	share_name_as(s, r->known_id);
+	share_set_id(s, r->known_id);
 }
 
 /* Lead, if no process does. A row of its own is of a commit that was not answered. */

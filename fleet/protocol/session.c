@@ -24,8 +24,8 @@ void session_forget(struct weir_fleet *f)
 		s->fence = 0;
 		share_move(s, SHARE_SESSION_LOST);
 		line_move(s, LINE_SESSION_LOST);
-		share_rename(s);
-		share_show(s);
+		share_renumber(s);
+		share_report(s);
 	}
 	participants_lose_session(f);
 }
@@ -33,7 +33,7 @@ void session_forget(struct weir_fleet *f)
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
 {
 	f->deadline = sent + fleet_usable(granted);
-	f->kept = true;
+	f->session_kept = true;
 }
 
 int session_begin(struct weir_fleet *f)
@@ -73,7 +73,7 @@ int session_read(struct weir_fleet *f, const char *const *prefixes, size_t count
 	weir_dur granted;
 	int r;
 
-	if (f->kept)
+	if (f->session_kept)
 		return weir_store_read(f->store, prefixes, count, row, arg, view);
 	r = weir_store_keep_and_read(f->store, f->session, &granted, prefixes, count, row, arg,
 				     view);

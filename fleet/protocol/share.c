@@ -31,16 +31,16 @@ uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
 	return most > 0 ? z % most : z;
 }
 
-void share_name_as(struct weir_share *s, uint64_t id)
+void share_set_id(struct weir_share *s, uint64_t id)
 {
 	s->id = id;
 	member_key(s->name, "m", id, s->own_key);
 	member_key(s->name, "drain", id, s->drain_key);
 }
 
-void share_rename(struct weir_share *s)
+void share_renumber(struct weir_share *s)
 {
-	share_name_as(s, fleet_draw(s->fleet, 0));
+	share_set_id(s, fleet_draw(s->fleet, 0));
 }
 
 bool share_is_leased(const struct weir_share *s)
@@ -81,7 +81,7 @@ static uint64_t lost_units(const struct weir_share *s)
 	}
 }
 
-void share_tell(struct weir_share *s)
+void share_notify(struct weir_share *s)
 {
 	const uint64_t units = weir_share_units(s);
 
@@ -100,20 +100,20 @@ void share_publish(struct weir_share *s)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
 	atomic_store_explicit(&s->leased, !s->drained ? share_reserved(s) + s->held : 0, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
-	share_show(s);
-	pthread_mutex_lock(&s->fleet->telling);
-	share_tell(s);
-	if (s->until != 0 && s->until < s->fleet->told_next)
-		pthread_cond_signal(&s->fleet->sooner);
-	pthread_mutex_unlock(&s->fleet->telling);
+	share_report(s);
+	pthread_mutex_lock(&s->fleet->notify_lock);
+	share_notify(s);
+	if (s->until != 0 && s->until < s->fleet->notify_next)
+		pthread_cond_signal(&s->fleet->notify_wake);
+	pthread_mutex_unlock(&s->fleet->notify_lock);
 }
 
 void share_lease(struct weir_share *s)
 {
 	weir_time until = s->fleet->deadline;
 
-	if (until > s->bound)
-		until = s->bound;
+	if (until > s->carried_bound)
+		until = s->carried_bound;
 	if (until > s->latest)
 		until = s->latest;
 	s->until = until;
