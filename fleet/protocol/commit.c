@@ -1,5 +1,5 @@
 /*
- * What a refresh writes: for many limits at once; and what is known once that was answered.
+ * What a refresh writes, for many limits in one commit, and what follows from the store's answer.
  */
 
 #include "fleet/protocol/refresh.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* a row each of limit, member and ledger */
+#define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* shares in a commit: limit, member, ledger each */
 
-/* A commit as it is put together, with the texts of its rows. */
+/* A commit under construction, with the texts of its rows. */
 struct writing {
 	struct weir_store_check checks[3 * AT_ONCE];
 	struct weir_store_write writes[3 * AT_ONCE];
@@ -51,7 +51,7 @@ static void write_member(struct writing *w, const struct weir_share *s)
 	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
 }
 
-/* A member that comes back under another number stays drained, unless it is undrained meanwhile. */
+/* A member that comes back under another number stays drained: its drain row moves. */
 static void move_drain(struct writing *w, const struct weir_share *s)
 {
 	const uint64_t version = drains_version(&s->view.drains, s->last_id);
@@ -73,7 +73,7 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 		return -ENOMEM;
 	w->ledgers[w->ledger_count++] = text;
 	check_row(w, s->ledger_key, WEIR_STORE_CHECK_VERSION, s->view.ledger_version);
-	/* What is carried must be what was reckoned with. */
+	/* The plan holds only for what is carried now. */
 	if (s->view.up_version != 0)
 		check_row(w, s->up_key, WEIR_STORE_CHECK_VERSION, s->view.up_version);
 	write_row(w, s->ledger_key, WEIR_STORE_WRITE_PUT, text, size);
@@ -81,9 +81,8 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 }
 
 /*
- * The member's own row is checked whatever is written: a member that has lost its row may write
- * nothing. Where the row itself is written, it must be as it was read, so that what it said before
- * does not come back.
+ * Every write checks the member's own row, so a member that has lost its row writes nothing. If the
+ * row itself is written, its version is checked too, so that an older value does not come back.
  */
 static int write_share(struct writing *w, struct weir_share *s)
 {
@@ -111,7 +110,7 @@ static void end_writing(struct writing *w)
 		free(w->ledgers[i]);
 }
 
-/* It happened. A share that has joined, or has only asked whether writes are taken, plans again. */
+/* The commit happened. A share that has joined or probed plans again. */
 static void acknowledge(struct weir_share *s)
 {
 	if (s->plan.join || s->step == STEP_PROBE)
@@ -123,7 +122,7 @@ static void acknowledge(struct weir_share *s)
 	s->step = STEP_SETTLED;
 }
 
-/* It may have happened, or happen yet: use what is right in both cases. */
+/* The commit may have happened, or happen yet: use what is right in both cases. */
 static void mark_unsettled(struct weir_share *s)
 {
 	if (s->plan.join || s->step == STEP_PROBE || !s->plan.write_ledger)

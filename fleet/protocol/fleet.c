@@ -1,8 +1,8 @@
 /*
- * A fleet's life: how it is opened, its threads, and its end.
+ * Opening a fleet, its threads, and closing it.
  *
- * One thread asks the store, and may wait for it for long. So there is another, which does nothing
- * but tell those whose lease has ended meanwhile.
+ * One thread talks to the store, and may wait a long time for it. A second thread only notifies the
+ * application of leases that end meanwhile.
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
-/* A lease has to survive two refreshes that are late, and one that is lost. */
+/* Refreshes per lease, at least: a lease must outlast a refresh that is late or lost. */
 #define REFRESHES_MIN 2
 
 void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
@@ -27,7 +27,7 @@ void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
 	config->size = size;
 }
 
-/* Seconds that are over, each with its part of what was asked for in them. */
+/* Spread the demand since the last count evenly over the seconds that have passed. */
 static void count_demand(struct weir_share *s, uint64_t seconds)
 {
 	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
@@ -60,7 +60,7 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	f->refresh_now |= participants_lapse(f);
 }
 
-/* As configured, and often enough for the shortest lease. */
+/* The configured interval, or less if a lease is shorter than the session's. */
 static weir_dur refresh_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
@@ -74,7 +74,10 @@ static weir_dur refresh_interval(const struct weir_fleet *f)
 	return pace;
 }
 
-/* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
+/*
+ * From 0.8 to 1.3 intervals, at random, so that members do not refresh all at once; a quarter of
+ * that after an error.
+ */
 static weir_dur until_next(struct weir_fleet *f, bool failed)
 {
 	const weir_dur pace = refresh_interval(f), d = failed ? pace / 4 : pace;
@@ -173,7 +176,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Those whose lease has ended; when the next one does. */
+/* Notify shares whose lease has ended. Returns when the next lease ends. */
 static weir_time notify_expired(const struct weir_fleet *f)
 {
 	const weir_time now = fleet_now(f);
@@ -247,7 +250,8 @@ int fleet_open_store(const struct weir_fleet_config *config, struct weir_store *
 	if (*store != NULL)
 		return 0;
 	if (config->store_config != NULL && config->store_config->size != sizeof(how))
-		return store_say(-EINVAL, why, "The store's configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The store's configuration has the size of another version.");
 	weir_store_config_init(&how);
 	if (config->store_config != NULL)
 		how = *config->store_config;
@@ -269,8 +273,7 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 						  : LEASE_DEFAULT;
 	f->refresh = config->refresh != 0 ? config->refresh : f->lease / 3;
 	if (f->lease < caps.ttl_min)
-		return store_say(-EINVAL, why,
-				 "This store keeps no lease as short as that: %llu ms at least.",
+		return store_say(-EINVAL, why, "lease is shorter than the store allows, %llu ms.",
 				 (unsigned long long)(caps.ttl_min / WEIR_MS));
 	f->learning = config->learning != 0 ? config->learning : LEARNING_DEFAULT;
 	if (f->learning < LEASE_MIN || f->learning > LEASE_MAX)
@@ -285,11 +288,12 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 static int check_config(const struct weir_fleet_config *config, char *why)
 {
 	if (config->size != sizeof(*config))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (config->clock != NULL && config->manual == 0)
-		return store_say(-EINVAL, why, "With a clock of its own a fleet is manual.");
+		return store_say(-EINVAL, why, "A fleet with its own clock must be manual.");
 	if (config->store != NULL && (config->address != NULL || config->store_config != NULL))
-		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+		return store_say(-EINVAL, why, "Both a store and an address are given.");
 	if (config->label != NULL && !is_word(config->label, WEIR_FLEET_LABEL_MAX))
 		return store_say(-EINVAL, why, "label is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_FLEET_LABEL_MAX);
@@ -304,7 +308,7 @@ static void set_label(struct weir_fleet *f, const char *label)
 		(void)snprintf(f->label, sizeof(f->label), "%s", label);
 		return;
 	}
-	/* One that is cut may have no end. */
+	/* A name that was cut may have no terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
 	label_of_process(host, (long)getpid(), f->label);
 }
@@ -322,7 +326,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	set_label(f, config->label);
 	f->random = config->seed;
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
-		return store_say(-EIO, why, "There are no random numbers: getrandom() failed.");
+		return store_say(-EIO, why, "getrandom() failed.");
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
 	pthread_mutex_init(&f->lock, NULL);
@@ -344,7 +348,7 @@ int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fl
 		return r;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	r = set_up(f, config, why);
 	if (r != 0) {
 		weir_store_close(f->own_store);
@@ -360,7 +364,7 @@ int fleet_start(struct weir_fleet *f, char *why)
 	const int r = f->manual ? 0 : start_threads(f);
 
 	if (r != 0)
-		return store_say(r, why, "A thread could not be started.");
+		return store_say(r, why, "A thread cannot be started.");
 	f->runs = !f->manual;
 	return 0;
 }

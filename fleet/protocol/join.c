@@ -37,12 +37,13 @@ bool fleet_is_name(const char *name)
 static int check_share(const struct weir_share_config *c, char *why)
 {
 	if (c->size != sizeof(*c))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (!fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if ((unsigned)c->loss > WEIR_LOSS_OPEN)
-		return store_say(-EINVAL, why, "loss is none of them.");
+		return store_say(-EINVAL, why, "loss is not one of enum weir_loss.");
 	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
 		return store_say(-EINVAL, why, "weight is above 2^20.");
 	return limit_check(&(const struct limit_record){.capacity = c->capacity,
@@ -94,11 +95,12 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 			return store_say(-EEXIST, why,
 					 "This process has joined that limit already.");
 	if (f->count == WEIR_FLEET_SHARES_MAX)
-		return store_say(-ENOSPC, why, "This process has joined %d limits.",
+		return store_say(-ENOSPC, why,
+				 "This process has joined %d limits, which is the maximum.",
 				 WEIR_FLEET_SHARES_MAX);
 	s = make_share(f, c);
 	if (s == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	share_renumber(s);
 	pthread_mutex_lock(&f->notify_lock);
 	s->next = f->shares;

@@ -1,9 +1,9 @@
 /*
- * Leaving a limit. A line of the ledger no longer counts once the row of its holder is gone.
+ * Leaving a limit. Once the row of a member is gone, its line of the ledger no longer counts.
  *
- * The store may be away when the row is to be erased, and the session goes on for whatever else the
- * process has joined. So a share that has left is kept until its row is gone: each refresh tries
- * again, before it reads. If the session ends first, the row has gone with it.
+ * The store may be out of reach when the row is to be erased, while the session lives on for other
+ * limits. So a share that was left is kept until its row is gone: each refresh erases the row again,
+ * before it reads. If the session ends first, the row is gone with it.
  */
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "fleet/cancel.h"
 #include "fleet/protocol/refresh.h"
 
-/* If making the row was not answered, it may yet be made: so it is erased again for a lease. */
+/* A row that was never read may yet be made: it is erased again until a lease has passed. */
 static bool is_gone(const struct weir_share *s)
 {
 	return s->phase == SHARE_ERASED &&
@@ -34,7 +34,7 @@ static void drop_gone(struct weir_fleet *f)
 	}
 }
 
-/* As many as one commit takes, from *from on; *from is moved behind them. */
+/* Erase as many rows as one commit takes, and move *from behind them. */
 static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 {
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
@@ -74,7 +74,7 @@ void fleet_forget_left(struct weir_fleet *f)
 	}
 }
 
-/* No more callbacks for it. */
+/* After this, no callback of it is called. */
 static void unlink_share(struct weir_share *s)
 {
 	struct weir_fleet *f = s->fleet;

@@ -1,5 +1,5 @@
 /*
- * All that there is in a store, by its names.
+ * Listing the limits and the partitioned work in a store, by their names.
  */
 
 #include <errno.h>
@@ -18,12 +18,12 @@ struct found {
 };
 
 struct list {
-	struct found *at; /* in the order of their names */
+	struct found *at; /* sorted by name */
 	size_t count, room;
 	bool full;
 };
 
-/* Where it is, or is to be. */
+/* The index of a name, or where it is to be inserted. */
 static size_t place_of(const struct list *l, const char *name)
 {
 	size_t begin = 0, end = l->count;
@@ -39,7 +39,7 @@ static size_t place_of(const struct list *l, const char *name)
 	return begin;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct found *found_of(struct list *l, const char *name)
 {
 	const size_t place = place_of(l, name);
@@ -63,7 +63,7 @@ static struct found *found_of(struct list *l, const char *name)
 	return &l->at[place];
 }
 
-/* Those of parts are in a folder of their own. */
+/* Checkpoints are in NAME.checkpoints/; the suffix is removed from name. */
 static bool is_checkpoint(char *name, const char *rest)
 {
 	const size_t length = strlen(name), end = strlen(CHECKPOINTS);
@@ -87,7 +87,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 	name[rest - row->key - 1] = '\0';
 	checkpoint = is_checkpoint(name, rest);
 	if (!fleet_is_name(name))
-		return true; /* somebody else's */
+		return true; /* not a row of weir */
 	found = found_of(l, name);
 	if (found == NULL) {
 		l->full = true;

@@ -1,14 +1,16 @@
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *
- * All limits of the process, up to 128, are asked for at once, by what keeps the session too;
- * written are 42 at once (commit.c). What is to shrink, shrinks before the commit; what is to grow,
- * grows when it has been acknowledged. Where another was quicker, all is read again. Where a commit
- * was not answered, the lesser of both is used until the ledger has moved on: what it says then is
- * true. Where the store refuses a commit, nothing was given up: the line is used as it was.
+ * One request reads up to 128 limits of the process, and also keeps the session; one commit writes
+ * up to 42 of them (commit.c). A share that shrinks does so before the commit; a share that grows
+ * does so once the commit is acknowledged. After a conflict, all of the batch is read again. If a
+ * commit is not answered, the share uses the lesser of the old and the new line, until the ledger
+ * has another version: what the ledger says then is true. If the store refuses a commit, nothing
+ * was given up, and the line is used as it was.
  *
- * A lease is longer for a share only once the ledger was read after the question that kept it was
- * sent: who keeps his session, and cannot read, would never hear that the capacity was cut.
+ * The lease of a share is extended only if the ledger was read after the request was sent that kept
+ * the session. Otherwise a member that can keep its session, but cannot read, would never see that
+ * the capacity was cut.
  */
 
 #include "fleet/protocol/refresh.h"
@@ -55,8 +57,8 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
 }
 
 /*
- * What was held by a lease of a session that is gone goes on only where the store has forgotten,
- * and so has given it to nobody yet.
+ * Units that are held by a lease of a session that is gone are held on only if the store may have
+ * forgotten leases: then it has not granted them to another member yet.
  */
 static void settle_claims(struct weir_share *s, const struct weir_store_view *view)
 {
@@ -68,9 +70,9 @@ static void settle_claims(struct weir_share *s, const struct weir_store_view *vi
 }
 
 /*
- * No lease is longer than the limit's. Where the store can forget, it forgets the lengths of leases
- * as well. So there, no lease is longer either than the time for which all members learn that find
- * it so, whatever their own leases are.
+ * No lease is longer than the limit's. A store that can forget also forgets how long leases were.
+ * On such a store no lease is longer than learning either, which is the time that all members wait
+ * when they find that it has forgotten, whatever their own leases are.
  */
 static void bound_lease(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
@@ -91,7 +93,7 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 	settle_claims(s, view);
 }
 
-/* The first of each refresh is remembered. */
+/* Remember the first reading of each refresh. */
 static void note_reading(struct weir_share *s, weir_time asked, uint64_t version)
 {
 	memmove(s->readings + 1, s->readings, sizeof(s->readings) - sizeof(s->readings[0]));
@@ -99,8 +101,8 @@ static void note_reading(struct weir_share *s, weir_time asked, uint64_t version
 }
 
 /*
- * Until when what is carried is sure. The tick came after what was seen before it, and it is sure
- * for so long from a moment on that was not before the tick: no clock but our own is asked.
+ * Until when what is carried is certain: for the time left, counted from a reading that was sent
+ * before the tick, as that reading did not show the tick. Only the clock of this process counts.
  */
 static weir_time sure_until(const struct weir_share *s)
 {
@@ -116,7 +118,10 @@ static weir_time sure_until(const struct weir_share *s)
 	return s->carried_until;
 }
 
-/* What is carried counts as long as it is sure; where the store has forgotten it, as before. */
+/*
+ * What is carried counts as long as it is certain. If the store has forgotten the row, the last
+ * value counts.
+ */
 static weir_time weigh_carried(struct weir_share *s)
 {
 	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->carried_until;
@@ -145,7 +150,7 @@ static struct planner planner_of(const struct weir_share *s)
 	};
 }
 
-/* What is held is held on, by the lease as it is now. */
+/* Hold the same units, by the lease as it is now. */
 static void extend(struct weir_share *s)
 {
 	if (s->phase == SHARE_MEMBER && share_is_leased(s))
@@ -159,7 +164,7 @@ static void note_drain(struct weir_share *s)
 	(void)snprintf(s->last_key, sizeof(s->last_key), "%s", s->drain_key);
 }
 
-/* Whoever wrote for it before may do so yet, until the ledger has moved on. */
+/* A commit of the former leader may yet come, until the ledger has another version. */
 static void take_over(struct weir_share *s)
 {
 	if (s->line != LINE_ADOPTED)
@@ -169,10 +174,10 @@ static void take_over(struct weir_share *s)
 }
 
 /*
- * Use that much of its line from now on. The line is its own without a commit, unless a commit may
- * yet arrive that makes it less. Units that are held, but not in the ledger because the store has
- * forgotten them, are held no longer than before: once the others have learned, none of them knows
- * of these units.
+ * Use that many units of its line from now on. The line can be used without a commit, unless a
+ * commit may yet come that makes it less. Units that are held but not in the ledger, because the
+ * store has forgotten them, are not held for longer than before: once the other members have
+ * learned, they reckon that these units are free.
  */
 static void use_line(struct weir_share *s, uint64_t units)
 {
@@ -190,7 +195,7 @@ static void use_line(struct weir_share *s, uint64_t units)
 		extend(s);
 }
 
-/* Less is used at once, more only once it is committed. */
+/* Use less at once, and more only once it is committed. */
 static void use_plan(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
@@ -202,8 +207,9 @@ static void use_plan(struct weir_share *s)
 }
 
 /*
- * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
- * is: units given up meanwhile would be lost to all. One share of a batch asks again.
+ * The store has refused a write. Until it takes one, lines stay as they are and are used as they
+ * are: units that were given up meanwhile could be used by no member. One share of a batch probes
+ * whether the store takes writes again.
  */
 static void freeze(struct weir_share *s, struct batch *b)
 {
@@ -212,7 +218,7 @@ static void freeze(struct weir_share *s, struct batch *b)
 	use_line(s, s->plan.frozen);
 }
 
-/* All but what is strange. */
+/* Plan for a limit whose rows are all of a known version. */
 static int plan_known(struct weir_share *s, struct batch *b)
 {
 	const weir_time above = weigh_carried(s);
@@ -274,8 +280,8 @@ static bool is_settled(const struct batch *b)
 }
 
 /*
- * Who was in each other's way is not again at the same moment. In simulated time there is none to
- * wait.
+ * Back off randomly, so that colliding members do not retry in step. A manual fleet does not wait:
+ * its time may be simulated.
  */
 static void back_off(struct weir_fleet *f, unsigned attempt)
 {
@@ -299,7 +305,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			if (r == 0 && attempt == 0)
 				note_reading(b->shares[i], b->asked, view.version);
 		}
-		/* Written at once they hinder each other: later each by itself. */
+		/* In one commit, a conflict of one share stops all: retry one share a commit. */
 		if (r == 0)
 			r = batch_commit(f, b, attempt == 0);
 		if (r != 0)
@@ -308,13 +314,13 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			return 0;
 		back_off(f, attempt);
 	}
-	/* What there is stays as it is until the next time. */
+	/* Too many conflicts: go on at the next refresh. */
 	return 0;
 }
 
 /*
- * Units that were to be given up are still its own if that could not be written. If the write was
- * not answered, they may be another member's.
+ * Units that were to be given up are still its own if the commit did not happen. If the commit was
+ * not answered, they may be another member's by now.
  */
 static void reclaim(struct weir_share *s)
 {
@@ -323,7 +329,7 @@ static void reclaim(struct weir_share *s)
 		use_line(s, s->plan.frozen);
 }
 
-/* What was complained of is in the ledger by now, or will be. */
+/* That the backend has throttled this member is in the ledger by now. */
 static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
@@ -399,13 +405,15 @@ int fleet_refresh(struct weir_fleet *f)
 
 	f->strange = false;
 	r = refresh_all(f);
-	/* It ended between keeping and committing: begin anew, once. */
+	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
 		r = refresh_all(f);
 	f->reachable = r != -EIO;
 	if (r == 0)
-		(void)fleet_say(f, r, "%s",
-				f->strange ? "A limit in the store is of another version." : "");
+		(void)fleet_say(
+			f, r, "%s",
+			f->strange ? "A limit in the store was written by another version of weir."
+				   : "");
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		share_report(s);
 	return r == 0 && f->strange ? -EPROTO : r;

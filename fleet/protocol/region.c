@@ -1,22 +1,24 @@
 /*
- * A region: the members of a limit in one store, who are one member of a limit in another.
+ * A region: the members of a limit in one store, the store below, are together one member of a limit
+ * in another, the store above.
  *
- * What it holds above is written down below, in the row "up", and is capacity there, beside what
- * the limit has of its own. One process carries it, by a row that is bound to its session below;
- * others stand by. Three things keep the limit above:
+ * What the region holds above is written below, in the row "up", and is capacity there, in addition
+ * to what the limit below has of its own. One process of the region, its leader, does this; others
+ * stand by (region_leader.c). Three rules keep the limit above:
  *
- * A lease below ends before the one above. Clocks are not compared, nor is anything believed of
- * how long a message is under way: the carrier commits something below, the tick, and says how much
- * of the lease above was left after that. Who has read the store before the tick counts from then.
+ * A lease below ends before the lease above. This compares no clocks, and assumes nothing of how
+ * long a message takes: the leader commits a row below, the tick, and then writes how much of the
+ * lease above was left after the tick. A member that has read the store before the tick counts that
+ * time from when it sent that reading.
  *
- * It shrinks below first. What is to be less is written down below; every commit to the ledger
- * below checks that row, so that none comes after it that reckons with more. Only what nobody can
- * have of it any more, by a reading later than that, is given back above: the floor.
+ * The region shrinks below first. The leader writes the lesser capacity below; every commit to the
+ * ledger below checks that row, so no later commit grants more. The leader gives back above only
+ * what no member below can hold any more, by a reading after that; the rest is the floor.
  *
- * Who has been replaced writes no more. Below, everything checks the carrier's row. Above, the
- * ledger's version is read first, and the carrier's row is checked by the tick after that; whoever
- * comes next moves the ledger above before it relies on it: so a commit of the former carrier comes
- * before that, or is refused.
+ * A leader that has been replaced writes nothing more. Below, every commit checks the leader's row.
+ * Above, the leader reads the version of the ledger first, and checks its row below by the tick
+ * after that. The next leader moves the ledger above before it relies on it. So a commit of the
+ * former leader happens before that, or is refused.
  */
 
 #include <errno.h>
@@ -30,8 +32,8 @@
 #include "fleet/store/store.h"
 
 #define REGION_LEASE (30 * WEIR_S)
-#define REFRESHES    6 /* of a lease: below, it must be known to be long enough */
-#define OFFICE_PART  3 /* of a lease above, in which one who is dead must have been replaced */
+#define REFRESHES    6 /* per lease above: what is left of the lease must reach below in time */
+#define LEADER_PART  3 /* of a lease above: the session below, so that a dead leader is replaced */
 
 static uint64_t greatest(uint64_t a, uint64_t b)
 {
@@ -65,7 +67,6 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return view_take(&r->view, row->key + strlen(r->prefix), row);
 }
 
-/* All of the limit below. */
 int region_read(struct weir_region *r)
 {
 	const char *prefix = r->prefix;
@@ -85,14 +86,14 @@ int region_read(struct weir_region *r)
 	}
 	if (r->view.has_limit)
 		lease = greatest(lease, r->view.limit.lease * WEIR_MS);
-	/* Whoever held something then has said so by now, or holds it no more. */
+	/* After that time, each member that held units has claimed them, or lost its lease. */
 	r->learning = view.proven < lease;
 	if (!r->view.has_limit)
 		r->view.limit = (struct limit_record){.capacity = 0};
 	return 0;
 }
 
-/* What is reserved below, for all members still to come as well; 0 where there is no member. */
+/* Units that are reserved below, also for members that are not there yet; 0 without members. */
 static uint64_t set_aside(const struct limit_view *v)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
@@ -103,7 +104,6 @@ static uint64_t set_aside(const struct limit_view *v)
 	return aside < WEIR_SHARE_UNITS_MAX ? (uint64_t)aside : WEIR_SHARE_UNITS_MAX;
 }
 
-/* As one member: weights and wants of all. */
 void region_sum_up(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
@@ -119,14 +119,14 @@ void region_sum_up(struct weir_region *r)
 				      WEIR_SHARE_UNITS_MAX);
 	}
 	/*
-	 * The limit below has as its own what is reserved above: nothing, if the region is surplus
-	 * there.
+	 * The own capacity of the limit below is what is reserved above: nothing, if the region has no
+	 * seat there.
 	 */
 	if (!s->surplus)
 		wants = subtract(wants, v->limit.capacity);
 	if (wants > 0)
 		wants = least(wants + share_reserved(s), WEIR_SHARE_UNITS_MAX);
-	/* Who has not come back yet wants what he wanted. */
+	/* Members that have not come back yet want what they wanted before. */
 	if (r->learning) {
 		wants = greatest(wants, share_wants(s));
 		weight = greatest(weight, s->config.weight);
@@ -136,7 +136,7 @@ void region_sum_up(struct weir_region *r)
 		s->config.weight = (uint32_t)least(greatest(weight, 1), WEIR_SHARE_WEIGHT_MAX);
 }
 
-/* What somebody may have below, by what is written there, or may come to be. */
+/* Units that members may hold below, by what is written there, or may be written yet. */
 static uint64_t handed_out(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
@@ -158,7 +158,8 @@ int region_survey(struct weir_region *r)
 	if (r->failed == 0)
 		r->failed = region_read(r);
 	if (r->failed == 0 && r->view.strange)
-		r->failed = fleet_say(r->fleet, -EPROTO, "The limit below is of another version.");
+		r->failed = fleet_say(r->fleet, -EPROTO,
+				      "The limit below was written by another version of weir.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;
@@ -168,7 +169,7 @@ int region_survey(struct weir_region *r)
 	return 0;
 }
 
-/* What is to be had below beside what the limit there has of its own. */
+/* Units of capacity for the limit below, beyond its own. */
 static uint64_t carried_now(const struct weir_region *r)
 {
 	const struct weir_share *s = r->share;
@@ -217,7 +218,7 @@ static int lead(struct weir_region *r)
 	int error;
 
 	r->surveyed = false;
-	/* Do not keep above what cannot be handed out below. */
+	/* Do not extend the lease above if nothing can be granted below. */
 	error = r->refused ? leader_tick(r) : 0;
 	if (error != 0)
 		return error == -ECANCELED ? 0 : error;
@@ -234,8 +235,8 @@ static int lead(struct weir_region *r)
 	if (r->phase == LEADER_TAKING_OVER && s->step == STEP_SETTLED && s->line == LINE_KNOWN)
 		leader_move(r, LEADER_SURE);
 	/*
-	 * Without a limit below, it is not known what that limit has of its own. Where the store
-	 * above refuses writes, the region's lease goes on, and so does what is carried.
+	 * Without a limit below, its own capacity is unknown. If the store above refuses writes, the
+	 * region's lease goes on, and so does what is carried.
 	 */
 	if (r->phase == LEADER_LEADING && r->surveyed && r->view.has_limit && !s->view.strange) {
 		const int published = publish(r);
@@ -261,18 +262,19 @@ void weir_region_config_init_sized(struct weir_region_config *config, size_t siz
 static int check_region(const struct weir_region_config *c, char *why)
 {
 	if (c->size != sizeof(*c))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
-	if (c->above == NULL || c->below == NULL || c->limit == NULL)
 		return store_say(-EINVAL, why,
-				 "A region has a store above, one below, and a limit.");
+				 "The configuration has the size of another version.");
+	if (c->above == NULL || c->below == NULL || c->limit == NULL)
+		return store_say(-EINVAL, why, "above, below and limit must be set.");
 	if (c->name != NULL && !fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if (c->above->size != sizeof(*c->above) || c->below->size != sizeof(*c->below))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (c->below->store != NULL &&
 	    (c->below->address != NULL || c->below->store_config != NULL))
-		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+		return store_say(-EINVAL, why, "Both a store and an address are given.");
 	return 0;
 }
 
@@ -308,7 +310,7 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 		return error;
 	weir_store_caps_take(r->store, &caps);
 	r->ttl = c->below->lease != 0 ? c->below->lease
-				      : greatest(r->fleet->lease / OFFICE_PART, caps.ttl_min);
+				      : greatest(r->fleet->lease / LEADER_PART, caps.ttl_min);
 	r->learns = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
 	if (r->ttl < caps.ttl_min || r->ttl < r->fleet->refresh || r->ttl > r->fleet->lease)
 		return store_say(-EINVAL, why,
@@ -329,7 +331,7 @@ static int open_region(const struct weir_region_config *c, struct weir_region **
 		return error;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	error = open_above(r, c, why);
 	if (error == 0)
 		error = open_below(r, c, why);
@@ -357,7 +359,7 @@ int weir_region_open(const struct weir_region_config *config, struct weir_region
 	return error;
 }
 
-/* What it holds above is the region's, and stays for whoever carries it next. */
+/* The session above stays: what it holds is the region's, and the next leader goes on with it. */
 void weir_region_close(struct weir_region *r)
 {
 	if (r == NULL)

@@ -96,8 +96,9 @@ int leader_stand(struct weir_region *region);
 struct weir_store_check leader_check(const struct weir_region *region);
 
 /*
- * A commit below that happens only while this process leads: who reads the store after it, reads
- * it. Returns 0; -ECANCELED: another process leads; or a negative errno.
+ * Write the leader's row below again: a commit that happens only while this process leads, and that
+ * each later reading below shows. Returns 0; -ECANCELED: another process leads; or another negative
+ * errno.
  */
 int leader_tick(struct weir_region *region);
 

@@ -34,7 +34,7 @@
 
 #define NEVER PHASE_NEVER
 
-#define REST 2 /* refreshes for which a process that has resigned does not stand */
+#define REST 2 /* refreshes for which a process that has resigned does not stand again */
 
 static const unsigned char after_leader[LEADER_PHASES][LEADER_EVENTS] = {
 	[LEADER_STANDBY] =
@@ -82,7 +82,7 @@ void leader_move(struct weir_region *r, enum leader_event event)
 	r->phase = (enum leader_phase)phase_after(r->fleet, &leader_phases, r->phase, event);
 }
 
-/* Each session has a sign of its own: so a row of an earlier session is not taken for this one's. */
+/* Each session has its own sign, so that a row of an earlier session is not taken for this one's. */
 static int begin_session(struct weir_region *r)
 {
 	weir_dur granted;

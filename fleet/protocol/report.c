@@ -1,9 +1,9 @@
 /*
  * What a fleet and its shares report about themselves.
  *
- * It is copied where it changes, at the end of a refresh and whenever a lease begins or ends, under
- * a lock that is held for copying alone. So a caller never waits for the store, nor for a thread
- * that waits for it. What depends on the clock is worked out when the caller asks.
+ * The report is copied when it changes: at the end of a refresh, and when a lease begins or ends.
+ * The lock for that is held only for copying, so a caller never waits for the store or for a thread
+ * that waits for the store. What depends on the clock is computed in the caller's thread.
  */
 
 #include <errno.h>
@@ -60,7 +60,7 @@ void share_report(struct weir_share *s)
 	pthread_mutex_unlock(&s->fleet->report_lock);
 }
 
-/* With the fleet's sentence as the reason, which may have come later. */
+/* With the fleet's last error as the reason. */
 static struct share_report report_of(struct weir_share *s)
 {
 	struct share_report report;
@@ -72,39 +72,40 @@ static struct share_report report_of(struct weir_share *s)
 	return report;
 }
 
-/* Those of this process with those of the limit, and with what the store allows. */
+/* Explain why the lease is not the one that this process is configured with. */
 static void compare_leases(const struct share_report *report, weir_dur own, char *text, size_t size)
 {
 	const double seconds = (double)own / (double)WEIR_S;
 
 	if (report->lease != own / WEIR_MS * WEIR_MS)
 		(void)snprintf(text, size,
-			       "The limit has leases of %g s, and this process of %g s: the "
-			       "shorter counts.",
+			       "The limit's lease is %g s, and this process's is %g s: the "
+			       "shorter one counts.",
 			       (double)report->lease / (double)WEIR_S, seconds);
 	else if (report->longest < own)
 		(void)snprintf(text, size,
-			       "The store can forget: leases are of %g s, and not of %g s, so that "
-			       "they end while it is learned.",
+			       "The store can forget: the lease is %g s, not %g s, so that it ends "
+			       "within the learning time.",
 			       (double)report->longest / (double)WEIR_S, seconds);
 }
 
-/* The reason of the state comes before the fleet's sentence. */
+/* A reason that the state has by itself replaces the fleet's last error. */
 static void give_reason(const struct share_report *report, weir_dur lease,
 			struct weir_share_info *info)
 {
 	const size_t size = sizeof(info->reason);
 
 	if (info->state == WEIR_SHARE_DRAINED)
-		(void)snprintf(info->reason, size, "It is drained.");
+		(void)snprintf(info->reason, size, "An operator has drained this member.");
 	else if (info->state == WEIR_SHARE_LEARNING)
 		(void)snprintf(info->reason, size,
-			       "The store may have lost its memory: old leases end first.");
+			       "The store may have forgotten leases: those end first.");
 	else if (info->state == WEIR_SHARE_SURPLUS)
-		(void)snprintf(info->reason, size,
-			       "There are %u members, and units are reserved for %u: this one came "
-			       "later, and has only what is shared.",
-			       (unsigned)info->members, (unsigned)report->seats);
+		(void)snprintf(
+			info->reason, size,
+			"There are %u members, and units are reserved for %u: this one joined "
+			"later, and gets only what is shared.",
+			(unsigned)info->members, (unsigned)report->seats);
 	else if (info->reason[0] == '\0')
 		compare_leases(report, lease, info->reason, size);
 }

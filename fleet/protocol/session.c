@@ -1,8 +1,8 @@
 /*
- * The session of a fleet: begun, kept, and lost.
+ * The session of a fleet: beginning it, keeping it, losing it.
  *
- * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
- * that differ, and 2 ms: so it has ended here before it has for the store.
+ * A lease counts from before the request was sent that kept the session, less a hundredth, for
+ * clocks that differ, and less 2 ms. So it ends here before it ends in the store.
  */
 
 #include "fleet/protocol/refresh.h"

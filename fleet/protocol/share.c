@@ -1,5 +1,5 @@
 /*
- * What a share is worth at each moment, and what is wanted of it.
+ * What a share may use at each moment, and what the application wants of it.
  */
 
 #include "fleet/protocol/share.h"
@@ -53,13 +53,13 @@ uint64_t share_reserved(const struct weir_share *s)
 	return s->surplus ? 0 : s->limit.reserved;
 }
 
-/* A surplus member takes the place of the first member whose row is gone. */
+/* While there are members without a seat, one of them takes the seat of a row that is gone. */
 uint64_t share_reserved_unleased(const struct weir_share *s)
 {
 	return s->crowded ? 0 : share_reserved(s);
 }
 
-/* Without a lease. */
+/* Units that may be used without a lease. */
 static uint64_t lost_units(const struct weir_share *s)
 {
 	const struct limit_record *l = &s->limit;
@@ -68,7 +68,7 @@ static uint64_t lost_units(const struct weir_share *s)
 	if (s->drained)
 		return 0;
 	if (s->members == 0)
-		return reserved; /* it never had one */
+		return reserved; /* it never had a lease */
 	switch (s->config.loss) {
 	case WEIR_LOSS_HOLD:
 		return reserved + s->held;
@@ -95,7 +95,7 @@ void share_notify(struct weir_share *s)
 
 void share_publish(struct weir_share *s)
 {
-	/* What is held without a lease any more is only remembered, for who holds on. */
+	/* After the lease, lost stays as share_drop() has set it: held is 0 by then. */
 	if (s->until != 0)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
 	atomic_store_explicit(&s->leased, !s->drained ? share_reserved(s) + s->held : 0, RELAXED);
