@@ -79,7 +79,7 @@ static void compare_leases(const struct share_report *report, weir_dur own, char
 
 	if (report->lease != own / WEIR_MS * WEIR_MS)
 		(void)snprintf(text, size,
-			       "The limit's lease is %g s, and this process's is %g s: the "
+			       "The limit has leases of %g s, and this process of %g s: the "
 			       "shorter one counts.",
 			       (double)report->lease / (double)WEIR_S, seconds);
 	else if (report->longest < own)
