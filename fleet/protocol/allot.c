@@ -35,14 +35,14 @@ static int by_priority(const void *left, const void *right)
 }
 
 /* A part that is not a whole number of units. */
-struct rest {
+struct remainder {
 	struct claim *claim;
 	long double fraction; /* only compared, never summed */
 };
 
 static int by_fraction(const void *left, const void *right)
 {
-	const struct rest *a = left, *b = right;
+	const struct remainder *a = left, *b = right;
 
 	if (a->fraction < b->fraction || a->fraction > b->fraction)
 		return a->fraction > b->fraction ? -1 : 1;
@@ -52,20 +52,20 @@ static int by_fraction(const void *left, const void *right)
 /* Give one unit more to the largest fractions; to none, without memory. */
 static void round_up(struct claim *claims, size_t count, const long double *fraction, uint64_t left)
 {
-	struct rest *rests = left > 0 ? malloc(count * sizeof(*rests)) : NULL;
+	struct remainder *remainders = left > 0 ? malloc(count * sizeof(*remainders)) : NULL;
 
-	if (rests == NULL)
+	if (remainders == NULL)
 		return;
 	for (size_t i = 0; i < count; i++)
-		rests[i] = (struct rest){&claims[i], fraction[i]};
-	qsort(rests, count, sizeof(*rests), by_fraction);
+		remainders[i] = (struct remainder){&claims[i], fraction[i]};
+	qsort(remainders, count, sizeof(*remainders), by_fraction);
 	for (size_t i = 0; i < count && left > 0; i++) {
-		if (rests[i].claim->target >= rests[i].claim->wants)
+		if (remainders[i].claim->target >= remainders[i].claim->wants)
 			continue;
-		rests[i].claim->target++;
+		remainders[i].claim->target++;
 		left--;
 	}
-	free(rests);
+	free(remainders);
 }
 
 /* Divide the capacity by weight, where each claim wants more than it gets. */

@@ -80,7 +80,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		.lease = f->lease / WEIR_MS,
 	};
 	s->effective = c->capacity;
-	atomic_init(&s->want, WANT_UNSAID);
+	atomic_init(&s->want, WANT_UNSET);
 	atomic_init(&s->lost, c->reserved);
 	return s;
 }

@@ -24,7 +24,7 @@ struct list {
 };
 
 /* The index of a name, or where it is to be inserted. */
-static size_t place_of(const struct list *l, const char *name)
+static size_t index_of(const struct list *l, const char *name)
 {
 	size_t begin = 0, end = l->count;
 
@@ -42,10 +42,10 @@ static size_t place_of(const struct list *l, const char *name)
 /* Returns NULL without memory. */
 static struct found *found_of(struct list *l, const char *name)
 {
-	const size_t place = place_of(l, name);
+	const size_t index = index_of(l, name);
 
-	if (place < l->count && strcmp(l->at[place].name, name) == 0)
-		return &l->at[place];
+	if (index < l->count && strcmp(l->at[index].name, name) == 0)
+		return &l->at[index];
 	if (l->count == l->room) {
 		const size_t room = l->room > 0 ? 2 * l->room : 16;
 		struct found *at = realloc(l->at, room * sizeof(*at));
@@ -55,12 +55,12 @@ static struct found *found_of(struct list *l, const char *name)
 		l->at = at;
 		l->room = room;
 	}
-	memmove(&l->at[place + 1], &l->at[place], (l->count - place) * sizeof(l->at[0]));
+	memmove(&l->at[index + 1], &l->at[index], (l->count - index) * sizeof(l->at[0]));
 	l->count++;
-	l->at[place] = (struct found){.workers = 0};
-	memcpy(l->at[place].name, name, strlen(name) + 1);
-	view_clear(&l->at[place].view);
-	return &l->at[place];
+	l->at[index] = (struct found){.workers = 0};
+	memcpy(l->at[index].name, name, strlen(name) + 1);
+	view_clear(&l->at[index].view);
+	return &l->at[index];
 }
 
 /* Checkpoints are in NAME.checkpoints/; the suffix is removed from name. */

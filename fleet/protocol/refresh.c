@@ -165,7 +165,7 @@ static void note_drain(struct weir_share *s)
 }
 
 /* A commit of the former leader may yet come, until the ledger has another version. */
-static void take_over(struct weir_share *s)
+static void settle_adopted(struct weir_share *s)
 {
 	if (s->line != LINE_ADOPTED)
 		return;
@@ -221,18 +221,18 @@ static void freeze(struct weir_share *s, struct batch *b)
 /* Plan for a limit whose rows are all of a known version. */
 static int plan_known(struct weir_share *s, struct batch *b)
 {
-	const weir_time above = weigh_carried(s);
+	const weir_time until = weigh_carried(s);
 	struct planner planner;
 	int r;
 
-	take_over(s);
+	settle_adopted(s);
 	planner = planner_of(s);
 	r = plan_make(&s->view, &planner, &s->plan);
 	if (r != 0)
 		return r;
-	s->carried_until = above;
+	s->carried_until = until;
 	s->carried = s->view.carried;
-	s->carried_bound = s->carried > 0 ? above : WEIR_FOREVER;
+	s->carried_bound = s->carried > 0 ? until : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
 	s->wants_written = planner.record.wants;

@@ -71,7 +71,7 @@ int region_read(struct weir_region *r)
 {
 	const char *prefix = r->prefix;
 	struct weir_store_view view;
-	weir_dur lease = greatest(r->fleet->lease, r->learns);
+	weir_dur lease = greatest(r->fleet->lease, r->learning_min);
 	int error;
 
 	view_clear(&r->view);
@@ -94,7 +94,7 @@ int region_read(struct weir_region *r)
 }
 
 /* Units that are reserved below, also for members that are not there yet; 0 without members. */
-static uint64_t set_aside(const struct limit_view *v)
+static uint64_t reserved_below(const struct limit_view *v)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
 						      v->limit.members;
@@ -108,7 +108,7 @@ void region_sum_up(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
 	struct weir_share *s = r->share;
-	uint64_t weight = 0, wants = set_aside(v);
+	uint64_t weight = 0, wants = reserved_below(v);
 
 	for (size_t i = 0; i < v->count; i++) {
 		const struct member_record *m = &v->members[i].record;
@@ -146,7 +146,7 @@ static uint64_t handed_out(struct weir_region *r)
 		carried = greatest(carried, r->doubtful_carried);
 	else
 		r->doubtful = false;
-	return greatest(v->limit.capacity + carried, set_aside(v) + view_granted(v));
+	return greatest(v->limit.capacity + carried, reserved_below(v) + view_granted(v));
 }
 
 int region_survey(struct weir_region *r)
@@ -311,7 +311,7 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 	weir_store_caps_take(r->store, &caps);
 	r->ttl = c->below->lease != 0 ? c->below->lease
 				      : greatest(r->fleet->lease / LEADER_PART, caps.ttl_min);
-	r->learns = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
+	r->learning_min = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
 	if (r->ttl < caps.ttl_min || r->ttl < r->fleet->refresh || r->ttl > r->fleet->lease)
 		return store_say(-EINVAL, why,
 				 "The lease below is not from a refresh to the lease above, or too "

@@ -36,10 +36,10 @@ struct weir_region {
 	struct weir_store *own_store;
 	char prefix[WEIR_SHARE_NAME_MAX + 8], up_key[WEIR_SHARE_NAME_MAX + 8],
 		leader_key[WEIR_SHARE_NAME_MAX + 16];
-	char sign[32];   /* the value of the leader's row, if it is of this process */
-	bool own_weight; /* the weight above is configured; else it is that of the members */
-	weir_dur ttl;    /* of the session below */
-	weir_dur learns; /* at least, below, where that store has forgotten */
+	char sign[32];         /* the value of the leader's row, if it is of this process */
+	bool own_weight;       /* the weight above is configured; else it is that of the members */
+	weir_dur ttl;          /* of the session below */
+	weir_dur learning_min; /* at least, below, where that store has forgotten */
 
 	enum leader_phase phase;
 	uint64_t session;      /* below; 0: none */

@@ -145,12 +145,12 @@ uint64_t weir_share_units(const struct weir_share *s)
 
 uint64_t share_wants(const struct weir_share *s)
 {
-	const uint64_t said = atomic_load_explicit(&s->want, RELAXED);
-	uint64_t wants = said;
+	const uint64_t set = atomic_load_explicit(&s->want, RELAXED);
+	uint64_t wants = set;
 
 	if (s->config.wants != NULL) {
 		wants = s->config.wants(s->config.arg);
-	} else if (said == WANT_UNSAID) {
+	} else if (set == WANT_UNSET) {
 		const uint64_t second = WEIR_S;
 		__extension__ const unsigned __int128 period = s->config.period;
 		__extension__ const unsigned __int128 units =

@@ -32,7 +32,7 @@
 #define LEASE_MAX        (3600 * WEIR_S)
 #define LEARNING_DEFAULT (15 * WEIR_S) /* whatever leases are configured */
 
-#define WANT_UNSAID UINT64_MAX /* want: the application has not set it; demand is used */
+#define WANT_UNSET UINT64_MAX /* want: the application has not set it; demand is used */
 
 /* A reading of the store: its clock time here, and the version of the store that it returned. */
 struct past_reading {

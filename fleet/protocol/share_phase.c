@@ -1,27 +1,30 @@
 /*
  * The phases of a share.
  *
- * The share's row, LIMIT/m/ID. All that a share may use beyond what is reserved rests on a lease,
- * which is a time (until) and no phase: it goes on when the row is lost, to its end.
+ * A share begins OUTSIDE, with its line KNOWN. Events that leave a phase as it is are in the tables
+ * only. The lease is a time (until), not a phase: it goes on to its end also when the row is lost.
  *
- *                           join sent                  row read
- *             +---------+  ---------->  +----------+  ---------->  +--------+
- *    join --> | OUTSIDE |               | ENTERING |               | MEMBER |
- *             +---------+  <----------  +----------+  <----------  +--------+
- *               ^    |      session       ^  |    row missing, adopted |  |
- *               |    |      lost          |  |                         |  |
- *               |    +--------------------+  +-----------+  +----------+  |
- *               |           adopted                 left |  | left        |
- *               |                                        v  v             |
- *               |                                     +---------+         |
- *               |                                     | LEAVING |         |
- *               |                                     +---------+         |
- *               |                                          | row erased   |
- *               |                                          v              |
- *               |                                      +--------+         |
- *               |                                      | ERASED |         |
- *               |                                      +--------+         |
- *               +------------------------ session lost -------------------+
+ * The share's row, LIMIT/m/ID:
+ *
+ *                  join sent,
+ *                  adopted                     row read
+ *   +---------+  --------------->  +----------+  --------------->  +--------+
+ *   | OUTSIDE |                    | ENTERING |                    | MEMBER |
+ *   +---------+  <---------------  +----------+  <---------------  +--------+
+ *        ^         session lost         |          row missing,      |    |
+ *        |                              |          adopted           |    |
+ *        |                              +-------------+--------------+    |
+ *        |                                            | left              |
+ *        |                                            v                   |
+ *        |                                       +---------+              |
+ *        |                                       | LEAVING |              |
+ *        |                                       +---------+              |
+ *        |                                            | row erased        |
+ *        |                                            v                   |
+ *        |                                        +--------+              |
+ *        |                                        | ERASED |              |
+ *        |                                        +--------+              |
+ *        +-------------------------- session lost ------------------------+
  *
  * OUTSIDE   Nothing is to be erased. A refresh makes the row, and the limit if there is none.
  * ENTERING  The commit was acknowledged or not answered, or the row has vanished: only a reading
@@ -38,16 +41,17 @@
  *
  * The share's line in the ledger:
  *
- *                acknowledged, moved, session lost
- *             +-------+  <-------------  +-----------+
- *    join --> | KNOWN |                  | UNSETTLED |
- *             +-------+  ------------->  +-----------+
- *                 |        unanswered      |       ^
- *                 |                        |       | first read
- *                 |       taken over       v       |
- *                 +------------------> +---------------+
- *                                      |    ADOPTED    |
- *                                      +---------------+
+ *                 unanswered
+ *   +-------+  --------------->  +-----------+
+ *   | KNOWN |                    | UNSETTLED |
+ *   +-------+  <---------------  +-----------+
+ *       |        acknowledged,       |   ^
+ *       |        moved,        taken |   | first
+ *       |        session lost   over |   | read
+ *       |                            v   |
+ *       |        taken over      +---------+
+ *       +--------------------->  | ADOPTED |
+ *                                +---------+
  *
  * KNOWN      The line may be used up to what it grants, without a commit.
  * UNSETTLED  The lesser of the line and of what was to be written is used. Each refresh writes the
