@@ -308,7 +308,7 @@ static void set_label(struct weir_fleet *f, const char *label)
 		(void)snprintf(f->label, sizeof(f->label), "%s", label);
 		return;
 	}
-	/* A name that was cut may have no terminator: the last byte of host stays 0. */
+	/* A name that is cut may lack its terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
 	label_of_process(host, (long)getpid(), f->label);
 }

@@ -1,5 +1,5 @@
 /*
- * What takes part in a fleet's refreshes beside its shares.
+ * Participants of a fleet's refreshes beside its shares.
  */
 
 #include "fleet/protocol/participant.h"

@@ -1,5 +1,5 @@
 /*
- * Looking a transition up.
+ * Looking up a transition.
  */
 
 #include "fleet/protocol/phase.h"

@@ -1,8 +1,7 @@
 /*
- * Phases: state machines, each a table of what an event leads to in a phase.
- *
- * A phase changes by phase_after() alone, so the tables hold every transition there is. The tables
- * are in share_phase.c and region_leader.c.
+ * State machines. Each is a table of the phase that an event leads to. Only phase_after() looks the
+ * tables up, so they hold every transition there is. They are in share_phase.c (shares and lines)
+ * and region_leader.c.
  */
 #ifndef WEIR_FLEET_PHASE_H
 #define WEIR_FLEET_PHASE_H

@@ -1,5 +1,5 @@
 /*
- * What a member does next, from what it has read of a limit: no clock, no store, no thread.
+ * What a member does next, computed from what it has read of a limit: no clock, store or thread.
  */
 #ifndef WEIR_FLEET_PLAN_H
 #define WEIR_FLEET_PLAN_H

@@ -14,12 +14,13 @@
  */
 
 #include "fleet/protocol/refresh.h"
-#include "fleet/protocol/region.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "fleet/protocol/region.h"
 
 #define ATTEMPTS 8
 
@@ -119,8 +120,8 @@ static weir_time sure_until(const struct weir_share *s)
 }
 
 /*
- * What is carried counts as long as it is certain. If the store has forgotten the row, the last
- * value counts.
+ * What is carried counts as long as it is certain. While the store may have forgotten the row "up",
+ * the last value counts.
  */
 static weir_time weigh_carried(struct weir_share *s)
 {
@@ -329,7 +330,7 @@ static void reclaim(struct weir_share *s)
 		use_line(s, s->plan.frozen);
 }
 
-/* That the backend has throttled this member is in the ledger by now. */
+/* Once a share is settled, the ledger has it that the backend has throttled this member. */
 static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
