@@ -22,6 +22,7 @@
 #   subject        what is overloaded, for the picture: "HTTP server on SQLite"
 #   groups         of scripts/install-packages
 #   targets        of CMake, to be built
+#   options        of CMake, an array; may be left out
 #   keep           where --keep-figure copies picture and table to
 #   own_usage      lines of --help for options of its own; may be left out
 #   path           what is asked for; / unless set
@@ -39,7 +40,7 @@
 
 export LC_ALL=C.UTF-8
 
-limits=() deadline=250 patience=2 overload=3 cores='' lengths=10,15,15
+limits=() options=() deadline=250 patience=2 overload=3 cores='' lengths=10,15,15
 build=build-demo out=demo-out path=/ own_usage='' install=1 make=1 keep_figure=''
 
 # Filled in below, for the functions of a demo: limits by run, clients' end of the machine.
@@ -224,7 +225,7 @@ assign_cores()
 
 build_targets()
 {
-	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF >"$out/build.log" ||
+	cmake -S . -B "$build" -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF "${options[@]}" >"$out/build.log" ||
 		fail "cmake failed; its log is $out/build.log"
 	# shellcheck disable=SC2086
 	cmake --build "$build" --parallel --target $targets >>"$out/build.log" 2>&1 ||

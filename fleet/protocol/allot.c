@@ -1,10 +1,11 @@
 /*
- * Sharing a capacity out.
+ * Dividing a capacity among members.
  *
- * FAIR is weighted water-filling, exactly: the level at which all who want more stand alike, and
- * who wants less has it. What does not divide goes by the largest remainder. PROPORTIONAL gives
- * each its part, and what is left of the parts of others in proportion to what is lacking; only its
- * fractions go through floating point, and their sum is made up for by remainders again.
+ * FAIR is weighted water-filling, computed exactly: members that want less than the level get what
+ * they want, all others get the level times their weight. Units that do not divide go by largest
+ * remainder. PROPORTIONAL gives each member its part by weight, and divides what others leave of
+ * their parts in proportion to what each still lacks. Only the fractions of PROPORTIONAL are
+ * computed in floating point; their sum is again corrected by largest remainder.
  */
 
 #include "fleet/protocol/allot.h"
@@ -13,7 +14,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Who wants less for its weight comes first; of alike ones, the lower id. */
+/* The least wants per weight first; of equal ones, the lower id. */
 static int by_need(const void *left, const void *right)
 {
 	const struct claim *a = left, *b = right;
@@ -33,41 +34,41 @@ static int by_priority(const void *left, const void *right)
 	return by_need(left, right);
 }
 
-/* A part that does not come out even. */
-struct rest {
+/* A part that is not a whole number of units. */
+struct remainder {
 	struct claim *claim;
-	long double fraction; /* compared, never added up */
+	long double fraction; /* only compared, never summed */
 };
 
 static int by_fraction(const void *left, const void *right)
 {
-	const struct rest *a = left, *b = right;
+	const struct remainder *a = left, *b = right;
 
 	if (a->fraction < b->fraction || a->fraction > b->fraction)
 		return a->fraction > b->fraction ? -1 : 1;
 	return a->claim->id < b->claim->id ? -1 : a->claim->id > b->claim->id;
 }
 
-/* One unit more to those with the largest fractions; where there is no memory, to none. */
+/* Give one unit more to the largest fractions; to none, without memory. */
 static void round_up(struct claim *claims, size_t count, const long double *fraction, uint64_t left)
 {
-	struct rest *rests = left > 0 ? malloc(count * sizeof(*rests)) : NULL;
+	struct remainder *remainders = left > 0 ? malloc(count * sizeof(*remainders)) : NULL;
 
-	if (rests == NULL)
+	if (remainders == NULL)
 		return;
 	for (size_t i = 0; i < count; i++)
-		rests[i] = (struct rest){&claims[i], fraction[i]};
-	qsort(rests, count, sizeof(*rests), by_fraction);
+		remainders[i] = (struct remainder){&claims[i], fraction[i]};
+	qsort(remainders, count, sizeof(*remainders), by_fraction);
 	for (size_t i = 0; i < count && left > 0; i++) {
-		if (rests[i].claim->target >= rests[i].claim->wants)
+		if (remainders[i].claim->target >= remainders[i].claim->wants)
 			continue;
-		rests[i].claim->target++;
+		remainders[i].claim->target++;
 		left--;
 	}
-	free(rests);
+	free(remainders);
 }
 
-/* The capacity by weight, to claims none of which that satisfies. */
+/* Divide the capacity by weight, where each claim wants more than it gets. */
 static void divide(uint64_t capacity, uint64_t weights, struct claim *claims, size_t count)
 {
 	long double *fraction = calloc(count, sizeof(*fraction));
@@ -86,7 +87,7 @@ static void divide(uint64_t capacity, uint64_t weights, struct claim *claims, si
 	free(fraction);
 }
 
-/* Claims are in the order of need. */
+/* Claims are sorted by need. */
 static void fill(uint64_t capacity, struct claim *claims, size_t count)
 {
 	uint64_t weights = 0;
@@ -105,7 +106,7 @@ static void fill(uint64_t capacity, struct claim *claims, size_t count)
 		divide(capacity, weights, claims + i, count - i);
 }
 
-/* What is lacking of the parts, and what is left of them; both times the sum of weights. */
+/* What is left of all parts, and *lack, what they lack; both times the sum of weights. */
 static long double surplus(uint64_t capacity, uint64_t weights, const struct claim *claims,
 			   size_t count, long double *lack)
 {
@@ -140,7 +141,7 @@ static void proportion(uint64_t capacity, struct claim *claims, size_t count)
 		if (want > part)
 			exact = ((long double)part + (long double)(want - part) * extra / lack) /
 				(long double)weights;
-		/* Rounding never gives away what there is not. */
+		/* Rounding must not give away more than is left. */
 		claims[i].target = exact < (long double)left ? (uint64_t)exact : left;
 		if (claims[i].target > claims[i].wants)
 			claims[i].target = claims[i].wants;

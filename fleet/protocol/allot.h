@@ -1,38 +1,37 @@
 /*
- * The arithmetic of sharing: pure, and in whole units.
+ * Dividing a capacity among members: pure functions, in whole units.
  */
 #ifndef WEIR_FLEET_ALLOT_H
 #define WEIR_FLEET_ALLOT_H
 
 #include <weir/fleet.h>
 
-/* A member that wants something. */
+/* What a member asks for, and what it gets. */
 struct claim {
-	uint64_t id; /* ties go to the lower one */
+	uint64_t id; /* the lower one wins a tie */
 	uint64_t wants;
 	uint32_t weight;
 	int32_t priority;
-	uint64_t target; /* what it is due, filled by allot() */
+	uint64_t target; /* units, filled by allot() */
 };
 
 /*
- * What each is due of the capacity, once all have what they are due. Sorts the claims. Together
- * they are no more than the capacity, but with WEIR_ALLOT_STATIC and WEIR_ALLOT_NONE; and none is
- * more than it wants.
+ * Set the target of each claim. Sorts the claims. No target is above what its member wants, and
+ * their sum is at most the capacity, except with WEIR_ALLOT_STATIC and WEIR_ALLOT_NONE.
  */
 void allot(enum weir_allotment how, uint64_t capacity, struct claim *claims, size_t count);
 
 /*
- * What a member may take of what it is due, while others hold so much: it grows only into what
- * nobody holds, and never below zero.
+ * What a member may take of its target while others hold that many units: it grows only into units
+ * that no other member holds.
  */
 uint64_t allot_step(enum weir_allotment how, uint64_t capacity, uint64_t target, uint64_t others);
 
 #define DEMAND_SECONDS 10
 
 /*
- * What is wanted a second, from what was asked for in the last seconds, the last one first: each
- * weighs one less than the one after it.
+ * Units wanted per second, from the demand in each of the last seconds, the last one first: a
+ * weighted mean, in which each second weighs one less than the second after it.
  */
 uint64_t demand_estimate(const uint64_t seconds[DEMAND_SECONDS]);
 

@@ -1,5 +1,5 @@
 /*
- * What a refresh writes: for many limits at once; and what is known once that was answered.
+ * What a refresh writes, for many limits in one commit, and what follows from the store's answer.
  */
 
 #include "fleet/protocol/refresh.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* a row each of limit, member and ledger */
+#define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* shares in a commit: limit, member, ledger each */
 
-/* A commit as it is put together, with the texts of its rows. */
+/* A commit under construction, with the texts of its rows. */
 struct writing {
 	struct weir_store_check checks[3 * AT_ONCE];
 	struct weir_store_write writes[3 * AT_ONCE];
@@ -45,13 +45,13 @@ static void write_limit(struct writing *w, const struct weir_share *s)
 
 static void write_member(struct writing *w, const struct weir_share *s)
 {
-	const struct member_record record = share_record(s, s->told);
+	const struct member_record record = share_record(s, s->wants_written);
 	char *text = w->texts[w->text_count++];
 
 	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
 }
 
-/* A member that comes back under another number stays drained, unless it is undrained meanwhile. */
+/* A member that comes back under another number stays drained: its drain row moves. */
 static void move_drain(struct writing *w, const struct weir_share *s)
 {
 	const uint64_t version = drains_version(&s->view.drains, s->last_id);
@@ -73,7 +73,7 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 		return -ENOMEM;
 	w->ledgers[w->ledger_count++] = text;
 	check_row(w, s->ledger_key, WEIR_STORE_CHECK_VERSION, s->view.ledger_version);
-	/* What is carried must be what was reckoned with. */
+	/* The plan holds only for what is carried now. */
 	if (s->view.up_version != 0)
 		check_row(w, s->up_key, WEIR_STORE_CHECK_VERSION, s->view.up_version);
 	write_row(w, s->ledger_key, WEIR_STORE_WRITE_PUT, text, size);
@@ -81,14 +81,13 @@ static int write_ledger(struct writing *w, const struct weir_share *s)
 }
 
 /*
- * The member's own row is checked whatever is written: a member that has lost its row may write
- * nothing. Where the row itself is written, it must be as it was read, so that what it said before
- * does not come back.
+ * Every write checks the member's own row, so a member that has lost its row writes nothing. If the
+ * row itself is written, its version is checked too, so that an older value does not come back.
  */
 static int write_share(struct writing *w, struct weir_share *s)
 {
 	w->shares[w->count++] = s;
-	if (s->plan.join || s->plan.tell)
+	if (s->plan.join || s->plan.write_member)
 		check_row(w, s->own_key, WEIR_STORE_CHECK_VERSION, s->plan.version);
 	else
 		check_row(w, s->own_key, WEIR_STORE_CHECK_MADE, s->fence);
@@ -100,9 +99,9 @@ static int write_share(struct writing *w, struct weir_share *s)
 		write_member(w, s);
 		return 0;
 	}
-	if (s->plan.tell || s->probes)
+	if (s->plan.write_member || s->step == STEP_PROBE)
 		write_member(w, s);
-	return s->plan.write && !s->probes ? write_ledger(w, s) : 0;
+	return s->plan.write_ledger && s->step != STEP_PROBE ? write_ledger(w, s) : 0;
 }
 
 static void end_writing(struct writing *w)
@@ -111,25 +110,26 @@ static void end_writing(struct writing *w)
 		free(w->ledgers[i]);
 }
 
-/* It happened. A share that has joined, or has only asked whether writes are taken, plans again. */
+/* The commit happened. A share that has joined or probed plans again. */
 static void acknowledge(struct weir_share *s)
 {
-	if (s->plan.join || s->probes)
+	if (s->plan.join || s->step == STEP_PROBE)
 		return;
-	if (s->plan.write) {
-		s->unsettled = false;
+	if (s->plan.write_ledger) {
+		line_move(s, LINE_ACKNOWLEDGED);
 		share_hold(s, s->plan.grant);
 	}
-	s->settled = true;
+	s->step = STEP_SETTLED;
 }
 
-/* It may have happened, or happen yet: use what is right in both cases. */
-static void doubt(struct weir_share *s)
+/* The commit may have happened, or happen yet: use what is right in both cases. */
+static void mark_unsettled(struct weir_share *s)
 {
-	if (s->plan.join || s->probes || !s->plan.write || s->unsettled)
+	if (s->plan.join || s->step == STEP_PROBE || !s->plan.write_ledger)
 		return;
-	s->unsettled = true;
-	s->unsettled_version = s->view.ledger_version;
+	if (s->line == LINE_KNOWN)
+		s->unsettled_version = s->view.ledger_version;
+	line_move(s, LINE_UNANSWERED);
 }
 
 static void conclude(struct weir_fleet *f, struct writing *w, int r)
@@ -139,13 +139,14 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 	if (r == 0)
 		f->refused = false;
 	for (size_t i = 0; i < w->count; i++) {
-		w->shares[i]->entered |= w->shares[i]->plan.join && (r == 0 || r == -EIO);
+		if (w->shares[i]->plan.join && (r == 0 || r == -EIO))
+			share_move(w->shares[i], SHARE_JOIN_SENT);
 		if (r == 0)
 			acknowledge(w->shares[i]);
 		else if (r == -EAGAIN)
 			w->shares[i]->conflicts++;
 		else if (r == -EIO)
-			doubt(w->shares[i]);
+			mark_unsettled(w->shares[i]);
 	}
 }
 
@@ -168,7 +169,7 @@ int batch_commit(struct weir_fleet *f, struct batch *b, bool together)
 		struct writing w = {.count = 0};
 
 		do {
-			if (!b->shares[i]->settled)
+			if (b->shares[i]->step != STEP_SETTLED)
 				r = write_share(&w, b->shares[i]);
 			i++;
 		} while (r == 0 && i < b->count && w.count < most);

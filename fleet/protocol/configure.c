@@ -1,5 +1,5 @@
 /*
- * How a limit is configured: making it before anybody joins, changing it for all, removing it.
+ * Configuring a limit: making it before any member joins, changing it for all, removing it.
  */
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
-#define OWN_ROWS 3 /* of a limit, whoever its members are */
+#define OWN_ROWS 3 /* of a limit itself: cfg, led, up */
 
 int limit_check(const struct limit_record *l, char *why)
 {
@@ -19,7 +19,7 @@ int limit_check(const struct limit_record *l, char *why)
 	if (l->capacity > WEIR_SHARE_UNITS_MAX)
 		return store_say(-EINVAL, why, "capacity is above 2^53.");
 	if ((unsigned)l->allotment > WEIR_ALLOT_NONE)
-		return store_say(-EINVAL, why, "allotment is none of them.");
+		return store_say(-EINVAL, why, "allotment is not one of enum weir_allotment.");
 	if ((l->reserved == 0) != (l->members == 0))
 		return store_say(-EINVAL, why, "reserved and members belong together.");
 	if (aside > l->capacity)
@@ -28,7 +28,7 @@ int limit_check(const struct limit_record *l, char *why)
 	return 0;
 }
 
-/* If it is of that version; 0: if it is not there. */
+/* Write the limit if its row has that version; 0: if there is no row. */
 static int write_limit(struct weir_store *store, const char *name, const struct limit_record *l,
 		       uint64_t version)
 {
@@ -60,7 +60,7 @@ static int configure(struct weir_store *store, const char *name,
 	int r;
 
 	if (limit->size != sizeof(*limit))
-		return store_say(-EINVAL, why, "The limit is of another version.");
+		return store_say(-EINVAL, why, "The limit has the size of another version.");
 	if (!fleet_is_name(name))
 		return store_say(-EINVAL, why, "A name is of 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
@@ -113,8 +113,8 @@ static struct weir_store_check as_read(const char *key, uint64_t version)
 }
 
 /*
- * Also its ledger, what a region has carried for it, and its drained members. All must be as it was
- * read, so that nothing is removed of a limit that a member has joined meanwhile.
+ * Erase the limit with its ledger, what is carried for it, and its drain rows. The limit, ledger
+ * and "up" rows must be as they were read, so that a limit that a member has joined meanwhile stays.
  */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {

@@ -1,7 +1,7 @@
 /*
  * Draining: a member gives back what it holds, and gets nothing until it is undrained. All members
- * see its row, and reckon as if it wanted nothing; so what it gives up is for the others. That it
- * does, it sees to itself, with its next refresh.
+ * read the drain row, and plan as if the drained member wanted nothing, so the others get what it
+ * gives up. The drained member gives its units up itself, at its next refresh.
  */
 
 #include "fleet/protocol/drain.h"
@@ -51,7 +51,7 @@ void drains_free(struct drains *d)
 	*d = (struct drains){.count = 0};
 }
 
-/* Only while the member is there by that row: who has gone in between is not drained for ever. */
+/* Checks the member's row: a drain row of a member that is gone would stay for ever. */
 static int drain(struct weir_store *store, const char *name, uint64_t id,
 		 const struct limit_view *v)
 {

@@ -1,8 +1,8 @@
 /*
- * A fleet's life: how it is opened, its threads, and its end.
+ * Opening a fleet, its threads, and closing it.
  *
- * One thread asks the store, and may wait for it for long. So there is another, which does nothing
- * but tell those whose lease has ended meanwhile.
+ * One thread talks to the store, and may wait a long time for it. A second thread only notifies the
+ * application of leases that end meanwhile.
  */
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "fleet/cancel.h"
-#include "fleet/work/work.h"
+#include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
-/* A lease has to survive two refreshes that are late, and one that is lost. */
+/* Refreshes per lease, at least: a lease must outlast a refresh that is late or lost. */
 #define REFRESHES_MIN 2
 
 void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
@@ -27,7 +27,7 @@ void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
 	config->size = size;
 }
 
-/* Seconds that are over, each with its part of what was asked for in them. */
+/* Spread the demand since the last count evenly over the seconds that have passed. */
 static void count_demand(struct weir_share *s, uint64_t seconds)
 {
 	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
@@ -57,28 +57,30 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && now >= s->until)
 			share_drop(s);
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next)
-		f->hurried |= parts_lapse(p);
+	f->refresh_now |= participants_lapse(f);
 }
 
-/* As configured, and often enough for the shortest lease. */
-static weir_dur pace_of(const struct weir_fleet *f)
+/* The configured interval, or less if a lease is shorter than the session's. */
+static weir_dur refresh_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->longest < f->lease && s->longest / 3 < pace)
 			pace = s->longest / 3;
-	for (const struct weir_work *p = f->parts; p != NULL; p = p->next)
+	for (const struct participant *p = f->participants; p != NULL; p = p->next)
 		if (p->longest < f->lease && p->longest / 3 < pace)
 			pace = p->longest / 3;
 	return pace;
 }
 
-/* From 0.8 to 1.3 of it: members do not come all at once. Sooner, where the store was not there. */
+/*
+ * From 0.8 to 1.3 intervals, at random, so that members do not refresh all at once; a quarter of
+ * that after an error.
+ */
 static weir_dur until_next(struct weir_fleet *f, bool failed)
 {
-	const weir_dur pace = pace_of(f), d = failed ? pace / 4 : pace;
+	const weir_dur pace = refresh_interval(f), d = failed ? pace / 4 : pace;
 
 	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
 }
@@ -88,26 +90,21 @@ static int refresh(struct weir_fleet *f)
 	const weir_time began = fleet_now(f);
 	int r = fleet_refresh(f);
 
-	f->hurried = false;
+	f->refresh_now = false;
 	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
 	return r;
 }
 
-static weir_time next_event(const struct weir_fleet *f)
+static weir_time next_event(struct weir_fleet *f)
 {
 	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+	const weir_time over = participants_next(f);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
-		const weir_time over = parts_next(p);
-
-		if (over < next)
-			next = over;
-	}
-	return next;
+	return over < next ? over : next;
 }
 
 static weir_time step(struct weir_fleet *f)
@@ -116,7 +113,7 @@ static weir_time step(struct weir_fleet *f)
 
 	count_all_demand(f, now);
 	end_leases(f, now);
-	if (f->hurried || now >= f->next_refresh)
+	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
 	return next_event(f);
 }
@@ -171,7 +168,7 @@ static void *run(void *arg)
 	while (!f->ending) {
 		const weir_time next = step(f);
 
-		while (!f->ending && !f->hurried)
+		while (!f->ending && !f->refresh_now)
 			if (fleet_wait(f, next, &f->wake, &f->lock))
 				break;
 	}
@@ -179,8 +176,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Those whose lease has ended; when the next one does. */
-static weir_time tell_ended(const struct weir_fleet *f)
+/* Notify shares whose lease has ended. Returns when the next lease ends. */
+static weir_time notify_expired(const struct weir_fleet *f)
 {
 	const weir_time now = fleet_now(f);
 	weir_time next = WEIR_FOREVER;
@@ -189,23 +186,23 @@ static weir_time tell_ended(const struct weir_fleet *f)
 		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
 
 		if (deadline != 0 && now >= deadline)
-			share_tell(s);
+			share_notify(s);
 		else if (deadline != 0 && deadline < next)
 			next = deadline;
 	}
 	return next;
 }
 
-static void *tell_in_time(void *arg)
+static void *run_notifier(void *arg)
 {
 	struct weir_fleet *f = arg;
 
-	pthread_mutex_lock(&f->telling);
-	while (!f->told_all) {
-		f->told_next = tell_ended(f);
-		(void)fleet_wait(f, f->told_next, &f->sooner, &f->telling);
+	pthread_mutex_lock(&f->notify_lock);
+	while (!f->notifier_ends) {
+		f->notify_next = notify_expired(f);
+		(void)fleet_wait(f, f->notify_next, &f->notify_wake, &f->notify_lock);
 	}
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	return NULL;
 }
 
@@ -221,24 +218,24 @@ int fleet_thread(struct weir_fleet *f, pthread_t *thread, void *(*work)(void *))
 	return -r;
 }
 
-static void end_teller(struct weir_fleet *f)
+static void end_notifier(struct weir_fleet *f)
 {
-	pthread_mutex_lock(&f->telling);
-	f->told_all = true;
-	pthread_cond_signal(&f->sooner);
-	pthread_mutex_unlock(&f->telling);
-	pthread_join(f->teller, NULL);
+	pthread_mutex_lock(&f->notify_lock);
+	f->notifier_ends = true;
+	pthread_cond_signal(&f->notify_wake);
+	pthread_mutex_unlock(&f->notify_lock);
+	pthread_join(f->notifier, NULL);
 }
 
 static int start_threads(struct weir_fleet *f)
 {
-	int r = fleet_thread(f, &f->teller, tell_in_time);
+	int r = fleet_thread(f, &f->notifier, run_notifier);
 
 	if (r != 0)
 		return r;
 	r = fleet_thread(f, &f->thread, run);
 	if (r != 0)
-		end_teller(f);
+		end_notifier(f);
 	return r;
 }
 
@@ -253,7 +250,8 @@ int fleet_open_store(const struct weir_fleet_config *config, struct weir_store *
 	if (*store != NULL)
 		return 0;
 	if (config->store_config != NULL && config->store_config->size != sizeof(how))
-		return store_say(-EINVAL, why, "The store's configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The store's configuration has the size of another version.");
 	weir_store_config_init(&how);
 	if (config->store_config != NULL)
 		how = *config->store_config;
@@ -275,8 +273,7 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 						  : LEASE_DEFAULT;
 	f->refresh = config->refresh != 0 ? config->refresh : f->lease / 3;
 	if (f->lease < caps.ttl_min)
-		return store_say(-EINVAL, why,
-				 "This store keeps no lease as short as that: %llu ms at least.",
+		return store_say(-EINVAL, why, "lease is shorter than the store allows, %llu ms.",
 				 (unsigned long long)(caps.ttl_min / WEIR_MS));
 	f->learning = config->learning != 0 ? config->learning : LEARNING_DEFAULT;
 	if (f->learning < LEASE_MIN || f->learning > LEASE_MAX)
@@ -291,11 +288,12 @@ static int set_times(struct weir_fleet *f, const struct weir_fleet_config *confi
 static int check_config(const struct weir_fleet_config *config, char *why)
 {
 	if (config->size != sizeof(*config))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (config->clock != NULL && config->manual == 0)
-		return store_say(-EINVAL, why, "With a clock of its own a fleet is manual.");
+		return store_say(-EINVAL, why, "A fleet with its own clock must be manual.");
 	if (config->store != NULL && (config->address != NULL || config->store_config != NULL))
-		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+		return store_say(-EINVAL, why, "Both a store and an address are given.");
 	if (config->label != NULL && !is_word(config->label, WEIR_FLEET_LABEL_MAX))
 		return store_say(-EINVAL, why, "label is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_FLEET_LABEL_MAX);
@@ -310,7 +308,7 @@ static void set_label(struct weir_fleet *f, const char *label)
 		(void)snprintf(f->label, sizeof(f->label), "%s", label);
 		return;
 	}
-	/* One that is cut may have no end. */
+	/* A name that is cut may lack its terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
 	label_of_process(host, (long)getpid(), f->label);
 }
@@ -328,14 +326,14 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	set_label(f, config->label);
 	f->random = config->seed;
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
-		return store_say(-EIO, why, "There are no random numbers: getrandom() failed.");
+		return store_say(-EIO, why, "getrandom() failed.");
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->wake, NULL);
-	pthread_mutex_init(&f->telling, NULL);
-	pthread_cond_init(&f->sooner, NULL);
-	pthread_mutex_init(&f->showing, NULL);
+	pthread_mutex_init(&f->notify_lock, NULL);
+	pthread_cond_init(&f->notify_wake, NULL);
+	pthread_mutex_init(&f->report_lock, NULL);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -350,7 +348,7 @@ int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fl
 		return r;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	r = set_up(f, config, why);
 	if (r != 0) {
 		weir_store_close(f->own_store);
@@ -366,7 +364,7 @@ int fleet_start(struct weir_fleet *f, char *why)
 	const int r = f->manual ? 0 : start_threads(f);
 
 	if (r != 0)
-		return store_say(r, why, "A thread could not be started.");
+		return store_say(r, why, "A thread cannot be started.");
 	f->runs = !f->manual;
 	return 0;
 }
@@ -379,9 +377,9 @@ void fleet_stop(struct weir_fleet *f)
 	pthread_mutex_unlock(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
-		end_teller(f);
+		end_notifier(f);
 	}
-	parts_unwatch(f);
+	participants_unwatch(f);
 	f->runs = false;
 }
 
@@ -420,12 +418,7 @@ int weir_fleet_open(const struct weir_fleet_config *config, struct weir_fleet **
 static void close_fleet(struct weir_fleet *f)
 {
 	fleet_stop(f);
-	for (struct weir_work *p = f->parts, *next; p != NULL; p = next) {
-		next = p->next;
-		parts_drop(p);
-		parts_free(p);
-	}
-	parts_forget_left(f);
+	participants_free(f);
 	if (f->session != 0)
 		(void)weir_store_end(f->store, f->session);
 	fleet_forget_left(f);
@@ -438,9 +431,9 @@ static void close_fleet(struct weir_fleet *f)
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);
-	pthread_mutex_destroy(&f->showing);
-	pthread_cond_destroy(&f->sooner);
-	pthread_mutex_destroy(&f->telling);
+	pthread_mutex_destroy(&f->report_lock);
+	pthread_cond_destroy(&f->notify_wake);
+	pthread_mutex_destroy(&f->notify_lock);
 	pthread_cond_destroy(&f->wake);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

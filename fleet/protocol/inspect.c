@@ -1,5 +1,5 @@
 /*
- * A limit from outside: what the store says of it.
+ * Inspecting a limit in a store, without being a member of it.
  */
 
 #include "fleet/protocol/inspect.h"
@@ -66,7 +66,7 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
-/* True: that was enough. */
+/* Returns true if visit() has ended the visit. */
 static bool show_members(const struct limit_view *v,
 			 bool (*visit)(void *arg, const struct weir_fleet_member *member),
 			 void *arg)

@@ -1,17 +1,23 @@
 /*
- * A limit as it is read and changed from outside.
+ * Reading and changing a limit without being a member of it.
  */
-#ifndef WEIR_FLEET_LOOK_H
-#define WEIR_FLEET_LOOK_H
+#ifndef WEIR_FLEET_INSPECT_H
+#define WEIR_FLEET_INSPECT_H
 
 #include "fleet/protocol/plan.h"
 
-#define CHANGES_MAX 8 /* whoever is in between, is not so often */
+#define CHANGES_MAX 8 /* attempts at a change, when others change the same rows */
 
-/* All of a limit: 0; -ENOENT, -EPROTO; or as the store has it. Free the view after each. */
+/*
+ * Read all of a limit. The caller frees the view in each case. Returns 0, or a negative errno:
+ * -EINVAL: name is not a name
+ * -ENOENT: there is no such limit
+ * -EPROTO: a row is of a version that is unknown here
+ * or the store's error
+ */
 int view_read(struct weir_store *store, const char *name, struct limit_view *view);
 
-/* The same, as what is public. */
+/* Convert a view to the public structure. */
 void view_fill(const struct limit_view *view, struct weir_fleet_limit *limit);
 
 #endif

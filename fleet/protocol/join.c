@@ -37,12 +37,13 @@ bool fleet_is_name(const char *name)
 static int check_share(const struct weir_share_config *c, char *why)
 {
 	if (c->size != sizeof(*c))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (!fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if ((unsigned)c->loss > WEIR_LOSS_OPEN)
-		return store_say(-EINVAL, why, "loss is none of them.");
+		return store_say(-EINVAL, why, "loss is not one of enum weir_loss.");
 	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
 		return store_say(-EINVAL, why, "weight is above 2^20.");
 	return limit_check(&(const struct limit_record){.capacity = c->capacity,
@@ -69,7 +70,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
 	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
-	s->bound = s->latest = WEIR_FOREVER;
+	s->carried_bound = s->latest = WEIR_FOREVER;
 	s->longest = f->lease;
 	s->limit = (struct limit_record){
 		.capacity = c->capacity,
@@ -79,7 +80,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		.lease = f->lease / WEIR_MS,
 	};
 	s->effective = c->capacity;
-	atomic_init(&s->want, WANT_UNSAID);
+	atomic_init(&s->want, WANT_UNSET);
 	atomic_init(&s->lost, c->reserved);
 	return s;
 }
@@ -94,19 +95,20 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 			return store_say(-EEXIST, why,
 					 "This process has joined that limit already.");
 	if (f->count == WEIR_FLEET_SHARES_MAX)
-		return store_say(-ENOSPC, why, "This process has joined %d limits.",
+		return store_say(-ENOSPC, why,
+				 "This process has joined %d limits, which is the maximum.",
 				 WEIR_FLEET_SHARES_MAX);
 	s = make_share(f, c);
 	if (s == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
-	share_rename(s);
-	pthread_mutex_lock(&f->telling);
+		return store_say(-ENOMEM, why, "Out of memory.");
+	share_renumber(s);
+	pthread_mutex_lock(&f->notify_lock);
 	s->next = f->shares;
 	f->shares = s;
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	f->count++;
 	share_publish(s);
-	f->hurried = true;
+	f->refresh_now = true;
 	pthread_cond_signal(&f->wake);
 	*share = s;
 	return 0;

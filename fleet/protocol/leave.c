@@ -1,9 +1,9 @@
 /*
- * Leaving a limit. A line of the ledger no longer counts once the row of its holder is gone.
+ * Leaving a limit. Once the row of a member is gone, its line of the ledger no longer counts.
  *
- * The store may be away when the row is to be erased, and the session goes on for whatever else the
- * process has joined. So a share that has left is kept until its row is gone: each refresh tries
- * again, before it reads. If the session ends first, the row has gone with it.
+ * The store may be out of reach when the row is to be erased, while the session lives on for other
+ * limits. So a share that was left is kept until its row is gone: each refresh erases the row again,
+ * before it reads. If the session ends first, the row is gone with it.
  */
 
 #include <errno.h>
@@ -11,16 +11,11 @@
 #include "fleet/cancel.h"
 #include "fleet/protocol/refresh.h"
 
-/* Its row is there, or may yet be made. */
-static bool may_be_there(const struct weir_share *s)
-{
-	return s->fleet->session != 0 && (s->fence != 0 || s->entered);
-}
-
-/* If making the row was not answered, it may yet be made: so it is erased again for a lease. */
+/* A row that was never read may yet be made: it is erased again until a lease has passed. */
 static bool is_gone(const struct weir_share *s)
 {
-	return s->erased && (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
+	return s->phase == SHARE_ERASED &&
+	       (s->fence != 0 || fleet_now(s->fleet) >= s->left + s->fleet->lease);
 }
 
 static void drop_gone(struct weir_fleet *f)
@@ -39,7 +34,7 @@ static void drop_gone(struct weir_fleet *f)
 	}
 }
 
-/* As many as one commit takes, from *from on; *from is moved behind them. */
+/* Erase as many rows as one commit takes, and move *from behind them. */
 static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 {
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
@@ -54,11 +49,11 @@ static int erase_rows(struct weir_fleet *f, struct weir_share **from)
 	if (r != 0)
 		return fleet_fail(f, r);
 	for (struct weir_share *s = first; s != *from; s = s->next)
-		s->erased = true;
+		share_move(s, SHARE_ROW_ERASED);
 	return 0;
 }
 
-int fleet_take_leave(struct weir_fleet *f)
+int fleet_erase_left(struct weir_fleet *f)
 {
 	struct weir_share *next = f->left;
 	int r = 0;
@@ -79,7 +74,7 @@ void fleet_forget_left(struct weir_fleet *f)
 	}
 }
 
-/* No more callbacks for it. */
+/* After this, no callback of it is called. */
 static void unlink_share(struct weir_share *s)
 {
 	struct weir_fleet *f = s->fleet;
@@ -87,9 +82,9 @@ static void unlink_share(struct weir_share *s)
 
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
-	pthread_mutex_lock(&f->telling);
+	pthread_mutex_lock(&f->notify_lock);
 	*at = s->next;
-	pthread_mutex_unlock(&f->telling);
+	pthread_mutex_unlock(&f->notify_lock);
 	f->count--;
 }
 
@@ -104,12 +99,13 @@ void weir_share_leave(struct weir_share *s)
 	cancel = cancel_hold();
 	pthread_mutex_lock(&f->lock);
 	unlink_share(s);
-	if (may_be_there(s)) {
+	if (f->session != 0 && s->phase != SHARE_OUTSIDE) {
+		share_move(s, SHARE_LEFT);
 		s->left = fleet_now(f);
 		s->next = f->left;
 		f->left = s;
-		if (fleet_take_leave(f) != 0) {
-			f->hurried = true;
+		if (fleet_erase_left(f) != 0) {
+			f->refresh_now = true;
 			pthread_cond_signal(&f->wake);
 		}
 	} else {

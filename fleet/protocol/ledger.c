@@ -1,6 +1,6 @@
 /*
- * Printing and reading the records. A line of numbers each, and a label, behind a word and a
- * version: whoever meets another version does not guess.
+ * Formatting and parsing the records. Each is a line: a word, a version, numbers, and perhaps a
+ * label. A record of another version is not parsed.
  */
 
 #include "fleet/protocol/ledger.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_SIZE 72                         /* of a ledger, at most */
-#define LEFT_MAX  (UINT64_C(7200) * 1000000) /* no lease is longer */
+#define LINE_SIZE 72                         /* bytes of a line of a ledger, at most */
+#define LEFT_MAX  (UINT64_C(7200) * 1000000) /* microseconds; no lease is longer */
 
 static const char word_characters[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@";
@@ -24,7 +24,7 @@ bool is_word(const char *text, size_t most)
 	return length > 0 && length <= most && strspn(text, word_characters) == length;
 }
 
-/* Of processes on one machine the end says which: so it stays. */
+/* The end tells processes on one machine apart, so a long host name is cut instead. */
 void label_of_process(const char *host, long pid, char label[LABEL_ROOM])
 {
 	char end[24];
@@ -41,7 +41,7 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 	(void)snprintf(key, KEY_ROOM, "%s/%s/%016" PRIx64, limit, kind, id);
 }
 
-/* What is left of a text. */
+/* The rest of a text that is being parsed. */
 struct reader {
 	const char *at, *end;
 	bool good;
@@ -64,7 +64,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-/* A number up to most, and the one character after it. */
+/* Parse a number up to most, and the character after it. */
 static uint64_t number(struct reader *r, unsigned base, uint64_t most, char after)
 {
 	const char *begin = r->at;
@@ -84,7 +84,7 @@ static uint64_t number(struct reader *r, unsigned base, uint64_t most, char afte
 	return r->good ? value : 0;
 }
 
-/* A label, and the one character after it. */
+/* Parse a label, and the character after it. */
 static void label(struct reader *r, char text[LABEL_ROOM], char after)
 {
 	const char *end = r->good ? memchr(r->at, after, (size_t)(r->end - r->at)) : NULL;

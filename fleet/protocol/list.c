@@ -1,5 +1,5 @@
 /*
- * All that there is in a store, by its names.
+ * Listing the limits and the partitioned work in a store, by their names.
  */
 
 #include <errno.h>
@@ -18,13 +18,13 @@ struct found {
 };
 
 struct list {
-	struct found *at; /* in the order of their names */
+	struct found *at; /* sorted by name */
 	size_t count, room;
 	bool full;
 };
 
-/* Where it is, or is to be. */
-static size_t place_of(const struct list *l, const char *name)
+/* The index of a name, or where it is to be inserted. */
+static size_t index_of(const struct list *l, const char *name)
 {
 	size_t begin = 0, end = l->count;
 
@@ -39,13 +39,13 @@ static size_t place_of(const struct list *l, const char *name)
 	return begin;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct found *found_of(struct list *l, const char *name)
 {
-	const size_t place = place_of(l, name);
+	const size_t index = index_of(l, name);
 
-	if (place < l->count && strcmp(l->at[place].name, name) == 0)
-		return &l->at[place];
+	if (index < l->count && strcmp(l->at[index].name, name) == 0)
+		return &l->at[index];
 	if (l->count == l->room) {
 		const size_t room = l->room > 0 ? 2 * l->room : 16;
 		struct found *at = realloc(l->at, room * sizeof(*at));
@@ -55,15 +55,15 @@ static struct found *found_of(struct list *l, const char *name)
 		l->at = at;
 		l->room = room;
 	}
-	memmove(&l->at[place + 1], &l->at[place], (l->count - place) * sizeof(l->at[0]));
+	memmove(&l->at[index + 1], &l->at[index], (l->count - index) * sizeof(l->at[0]));
 	l->count++;
-	l->at[place] = (struct found){.workers = 0};
-	memcpy(l->at[place].name, name, strlen(name) + 1);
-	view_clear(&l->at[place].view);
-	return &l->at[place];
+	l->at[index] = (struct found){.workers = 0};
+	memcpy(l->at[index].name, name, strlen(name) + 1);
+	view_clear(&l->at[index].view);
+	return &l->at[index];
 }
 
-/* Those of parts are in a folder of their own. */
+/* Checkpoints are in NAME.checkpoints/; the suffix is removed from name. */
 static bool is_checkpoint(char *name, const char *rest)
 {
 	const size_t length = strlen(name), end = strlen(CHECKPOINTS);
@@ -87,7 +87,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 	name[rest - row->key - 1] = '\0';
 	checkpoint = is_checkpoint(name, rest);
 	if (!fleet_is_name(name))
-		return true; /* somebody else's */
+		return true; /* not a row of weir */
 	found = found_of(l, name);
 	if (found == NULL) {
 		l->full = true;

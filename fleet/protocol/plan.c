@@ -1,11 +1,12 @@
 /*
  * The rule of the ledger.
  *
- * A member sees who is there, what each wants, and who holds how much. What it is due, all
- * compute alike. It takes that, but never more than nobody holds; so whatever the others do at the
- * same time, of which one at most can commit, all together never have more than there is. A line
- * counts as long as its member's row is the one that it was written with: when that goes with
- * its session, what it held is free, by the store's clock and nobody else's.
+ * A member reads which members there are, what each wants, and what each holds. All members compute
+ * the same target for each of them. A member takes its target, but never more than the units that no
+ * other member holds. At most one of several concurrent commits happens, so all members together
+ * never hold more than there is. A line of the ledger counts as long as its member's row is the one
+ * that the line names. When that row goes with its session, the units of the line are free: by the
+ * store's clock, and no other.
  */
 
 #include "fleet/protocol/plan.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tenth of the capacity is left to those who are throttled; the rest comes back in steps. */
+/* Throttling leaves a tenth of the capacity at least; the rest comes back in steps. */
 #define THROTTLE_LEAST (THROTTLE_NONE / 10)
 #define THROTTLE_STEP  (THROTTLE_NONE / 20)
 
@@ -52,7 +53,7 @@ static bool add_member(struct limit_view *v, const struct seen_member *member)
 	return true;
 }
 
-/* Of a member, as keys have it. */
+/* Parse the number of a member in a key. */
 static bool is_id(const char *name, uint64_t *id)
 {
 	char *end;
@@ -132,8 +133,8 @@ bool view_is_crowded(const struct limit_view *v)
 }
 
 /*
- * A member that comes later never takes the place of one that was there before, and a member that
- * moves up has the place of one whose row is gone.
+ * Seats go to the members whose rows are oldest. So a later member never takes the seat of an
+ * earlier one, and gets a seat only once the row of a seated member is gone.
  */
 void view_sort(struct limit_view *v)
 {
@@ -168,8 +169,8 @@ uint64_t view_effective(const struct limit_view *v, uint32_t throttle)
 	return (uint64_t)(full * throttle / THROTTLE_NONE);
 }
 
-/* Whether its holder is still there: his row is the one that the line was written with. */
-static bool counts(const struct limit_view *v, const struct ledger_line *line)
+/* Whether the member of a line is still there, with the row that the line names. */
+static bool line_counts(const struct limit_view *v, const struct ledger_line *line)
 {
 	const struct seen_member key = {.id = line->id};
 	const struct seen_member *member = v->count > 0 ? bsearch(&key, v->members, v->count,
@@ -184,7 +185,7 @@ uint64_t view_granted(const struct limit_view *v)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < v->ledger.count; i++)
-		if (counts(v, &v->ledger.lines[i]))
+		if (line_counts(v, &v->ledger.lines[i]))
 			sum += v->ledger.lines[i].grant;
 	return sum;
 }
@@ -197,8 +198,9 @@ const struct seen_member *view_member(const struct limit_view *v, uint64_t id)
 	return NULL;
 }
 
-/* What a member wants of what is shared. */
-static uint64_t beyond(const struct limit_view *v, const struct seen_member *m, uint64_t wants)
+/* What a member wants beyond what is reserved for it. */
+static uint64_t shared_wants(const struct limit_view *v, const struct seen_member *m,
+			     uint64_t wants)
 {
 	const uint64_t reserved = view_reserved(v, m);
 
@@ -215,9 +217,9 @@ static uint64_t greatest(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What this one is due, with what it wants now. */
-static int due(const struct limit_view *v, const struct planner *p, uint64_t shared,
-	       uint64_t *target)
+/* The target of the planning member, by what it wants now. */
+static int target_of(const struct limit_view *v, const struct planner *p, uint64_t shared,
+		     uint64_t *target)
 {
 	struct claim *claims = calloc(v->count, sizeof(*claims));
 
@@ -229,7 +231,8 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 
 		claims[i] = (struct claim){
 			.id = m->id,
-			.wants = drains_have(&v->drains, m->id) ? 0 : beyond(v, m, record->wants),
+			.wants = drains_have(&v->drains, m->id) ? 0
+								: shared_wants(v, m, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
@@ -244,8 +247,8 @@ static int due(const struct limit_view *v, const struct planner *p, uint64_t sha
 }
 
 /*
- * Less, once a refresh, for whoever was throttled, unless another has seen to it meanwhile; and
- * more, once a refresh too, when nobody was.
+ * Once a refresh: less, if the backend has throttled this member and no other member has lowered the
+ * capacity meanwhile; more, if it has not throttled this member and no other has changed it.
  */
 static uint32_t throttle_after(const struct limit_view *v, const struct planner *p)
 {
@@ -270,7 +273,7 @@ static void set_capacity(const struct limit_view *v, struct plan *plan)
 	plan->shared = plan->effective > aside ? plan->effective - (uint64_t)aside : 0;
 }
 
-/* The lines of all others that count; and what this one's says, and theirs together. */
+/* Copy the lines of other members that count. Sets the units of this member's line, and of theirs. */
 static int copy_lines(const struct limit_view *v, const struct planner *p, struct plan *plan,
 		      uint64_t *mine, uint64_t *others)
 {
@@ -278,7 +281,7 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 	for (size_t i = 0; i < v->ledger.count; i++) {
 		const struct ledger_line *line = &v->ledger.lines[i];
 
-		if (!counts(v, line))
+		if (!line_counts(v, line))
 			continue;
 		if (line->id == p->id) {
 			*mine = line->grant;
@@ -298,12 +301,12 @@ static bool differ(const struct member_record *a, const struct member_record *b)
 }
 
 /*
- * Where nothing can be written, a member keeps its line. But where the lines add up to more than
- * there is to share, as the capacity was cut, it uses what it is due by the wants that are written
- * down, as all members see those; and a drained member uses nothing.
+ * While nothing can be written, a member uses its line. But if the lines add up to more than there
+ * is to share, as the capacity was cut, it uses its target by the wants that are in the store, as
+ * all members read those. A drained member uses nothing.
  */
-static int keep(const struct limit_view *v, const struct planner *p,
-		const struct member_record *record, uint64_t others, struct plan *plan)
+static int plan_frozen(const struct limit_view *v, const struct planner *p,
+		       const struct member_record *record, uint64_t others, struct plan *plan)
 {
 	const enum weir_allotment how = v->limit.allotment;
 	const uint64_t sum = how == WEIR_ALLOT_STATIC ? plan->mine : plan->mine + others;
@@ -311,17 +314,17 @@ static int keep(const struct limit_view *v, const struct planner *p,
 	uint64_t target;
 	int r;
 
-	plan->keep = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
+	plan->frozen = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
 	if (plan->drained || how == WEIR_ALLOT_NONE || sum <= plan->shared)
 		return 0;
 	written.record = *record;
-	r = due(v, &written, plan->shared, &target);
+	r = target_of(v, &written, plan->shared, &target);
 	if (r == 0)
-		plan->keep = least(greatest(target, p->floor), plan->mine);
+		plan->frozen = least(greatest(target, p->floor), plan->mine);
 	return r;
 }
 
-/* Until the ledger moves on, a commit of which nothing was heard may still come. */
+/* A commit in doubt may still come until the ledger has another version: so change it. */
 static bool must_move(const struct limit_view *v, const struct planner *p)
 {
 	return p->unsettled && v->ledger_version == p->unsettled_version;
@@ -331,7 +334,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
 	const struct seen_member *own = view_member(v, p->id);
 	uint64_t mine, others, target;
-	struct member_record record; /* as it is written down */
+	struct member_record record; /* as it is in the store */
 	uint64_t wants;
 	struct ledger_line line;
 	int r;
@@ -345,32 +348,32 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	if (plan->join)
 		return 0;
 	record = own->record;
-	plan->tell = differ(&record, &p->record);
+	plan->write_member = differ(&record, &p->record);
 	view_sort(v);
 	own = view_member(v, p->id);
-	/* A store that has forgotten has also forgotten which member came first. */
+	/* A store that has forgotten has also forgotten which rows were oldest. */
 	plan->surplus = !own->seated || (p->learning && p->surplus);
 	plan->crowded = view_is_crowded(v);
-	wants = beyond(v, own, p->record.wants);
+	wants = shared_wants(v, own, p->record.wants);
 	r = copy_lines(v, p, plan, &mine, &others);
 	if (r != 0)
 		return r;
 	plan->ledger.throttle = throttle_after(v, p);
 	set_capacity(v, plan);
-	r = due(v, p, plan->shared, &target);
+	r = target_of(v, p, plan->shared, &target);
 	if (r != 0)
 		return r;
-	/* What newcomers want is for later. */
+	/* While learning, no member gets more than it holds. */
 	if (p->learning && !plan->drained)
 		target = least(wants, p->held);
 	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
 	plan->grant = greatest(plan->due, least(p->floor, mine));
-	r = keep(v, p, &record, others, plan);
+	r = plan_frozen(v, p, &record, others, plan);
 	if (r != 0)
 		return r;
-	plan->write = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
-		      must_move(v, p);
+	plan->write_ledger = plan->grant != mine || plan->ledger.throttle != v->ledger.throttle ||
+			     must_move(v, p);
 	line = (struct ledger_line){p->id, plan->fence, plan->grant};
 	return ledger_add(&plan->ledger, &line) ? 0 : -ENOMEM;
 }

@@ -1,5 +1,5 @@
 /*
- * What a member does next, from what it has read of a limit: no clock, no store, no thread.
+ * What a member does next, computed from what it has read of a limit: no clock, store or thread.
  */
 #ifndef WEIR_FLEET_PLAN_H
 #define WEIR_FLEET_PLAN_H
@@ -10,7 +10,7 @@
 /* A member's row, as read. */
 struct seen_member {
 	uint64_t id, made, version;
-	bool seated; /* it has what is reserved; set by view_sort() */
+	bool seated; /* units are reserved for it; set by view_sort() */
 	struct member_record record;
 };
 
@@ -22,79 +22,81 @@ struct limit_view {
 	struct seen_member *members;
 	size_t count, room;
 	uint64_t ledger_version; /* 0: there is none */
-	uint64_t up_version;     /* 0: it is no region's */
+	uint64_t up_version;     /* 0: nothing is carried from above */
 	struct up_record up;
-	uint64_t carried; /* of that, what counts */
+	uint64_t carried; /* units of up that count */
 	struct ledger ledger;
 	struct drains drains;
-	bool strange; /* something of it is of no version that is known here */
+	bool strange; /* a row is of a version that is unknown here */
 };
 
 void view_clear(struct limit_view *view);
 void view_free(struct limit_view *view);
 
-/* Take a row up, whose key goes on like this after that of the limit. False: no memory. */
+/* Add a row. rest is its key after "LIMIT/". Returns false without memory. */
 bool view_take(struct limit_view *view, const char *rest, const struct weir_store_row *row);
 
 /*
- * Put members in the order of their numbers. If there are more than the limit allows for, those
- * that came last are not seated.
+ * Sort members by their numbers, and seat them: if there are more members than the limit reserves
+ * units for, the latest ones get no seat.
  */
 void view_sort(struct limit_view *view);
 
-/* Whether there are more members than something is reserved for. */
+/* Whether there are more members than seats. */
 bool view_is_crowded(const struct limit_view *view);
 
-/* What a member has of what is reserved. The view must be sorted. */
+/* Units that are reserved for a member. The view must be sorted. */
 uint64_t view_reserved(const struct limit_view *view, const struct seen_member *member);
 
-/* NULL: it is not there. */
+/* The member of that number, or NULL. */
 const struct seen_member *view_member(const struct limit_view *view, uint64_t id);
 
-/* What the ledger grants a member; 0 where its line is of another lease, or there is none. */
+/* Units that the ledger grants a member; 0 if its line has another fence, or there is none. */
 uint64_t view_grant(const struct limit_view *view, const struct seen_member *member);
 
-/* What the ledger grants to all who are there. Of a view that is sorted. */
+/* Units that the ledger grants to all members that are there. The view must be sorted. */
 uint64_t view_granted(const struct limit_view *view);
 
-/* The capacity, with what is carried, as far as throttling leaves it. */
+/* The capacity, with what is carried, less what throttling takes. */
 uint64_t view_effective(const struct limit_view *view, uint32_t throttle);
 
-/* Who plans. */
+/* The member that plans. */
 struct planner {
 	uint64_t id;
-	struct member_record record; /* as it is to be */
-	uint64_t held;               /* used now, by a lease that has not ended */
-	uint64_t floor;              /* of its line, what it cannot give back yet */
-	bool learning;               /* the store has forgotten: what is held is claimed, no more */
-	bool unsettled; /* a commit that checked this version of the ledger may yet come */
-	uint64_t unsettled_version;
-	bool surplus;           /* it was not seated when it looked last */
-	bool throttled;         /* the service has complained since */
-	uint32_t throttle_seen; /* in the ledger, at the last refresh; 0: none yet */
-	uint64_t last_id;       /* the number under which it was there last; 0: it never was */
+	struct member_record record; /* as it should be in the store */
+	uint64_t held;               /* units used now, by a lease that has not ended */
+	uint64_t floor;              /* units of its line that it cannot give back yet */
+	bool learning;               /* the store has forgotten: claim only what is held */
+	bool unsettled;              /* LINE_UNSETTLED */
+	uint64_t unsettled_version;  /* of the ledger, which the commit in doubt checks */
+	bool surplus;                /* at the last refresh, it had no seat */
+	bool throttled;              /* the backend has throttled this member since then */
+	uint32_t throttle_seen;      /* in the ledger, at the last refresh; 0: there was none */
+	uint64_t last_id;            /* under which it was a member last; 0: it never was one */
 };
 
 struct plan {
-	bool join;        /* there is no row of its own: make it, and plan again */
-	bool drained;     /* it is to hold nothing; with join: as it was under its last number */
-	bool tell;        /* its row does not say what is wanted */
-	bool write;       /* the ledger below */
-	bool surplus;     /* it has nothing of what is reserved: a member too many */
-	bool crowded;     /* there is at least one such member */
-	uint64_t fence;   /* of its own row; 0: there is none */
-	uint64_t version; /* of the same, as it was written last */
-	uint64_t mine;    /* its line in the ledger as it is now */
-	uint64_t grant;   /* to be used: at once if it is less, after the commit if more */
-	uint64_t due;     /* the same, if there were no floor */
-	uint64_t keep;    /* to be used where nothing can be written */
-	uint64_t shared;  /* capacity that is shared out */
+	bool join;         /* its own row, or the limit's, is missing: write it, and plan again */
+	bool drained;      /* hold nothing; with join, by the drain row of last_id */
+	bool write_member; /* its row differs from what it should be */
+	bool write_ledger; /* as in ledger below */
+	bool surplus;      /* it has no seat */
+	bool crowded;      /* there are more members than seats */
+	uint64_t fence;    /* the commit that made its row; 0: there is no row */
+	uint64_t version;  /* of its row */
+	uint64_t mine;     /* units of its line in the ledger, as read */
+	uint64_t grant;    /* units to use: at once if less than mine, after the commit if more */
+	uint64_t due;      /* the same, if there were no floor */
+	uint64_t frozen;   /* units to use while nothing can be written */
+	uint64_t shared;   /* units of the capacity that are not reserved */
 	uint64_t effective;
 	uint32_t members;
 	struct ledger ledger;
 };
 
-/* 0; -ENOMEM. Sorts the view. plan->ledger is emptied before, and the caller's to free. */
+/*
+ * Plan. Sorts the view, and fills plan->ledger, which the caller frees. Returns 0 or -ENOMEM.
+ */
 int plan_make(struct limit_view *view, const struct planner *planner, struct plan *plan);
 
 #endif

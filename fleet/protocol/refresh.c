@@ -1,14 +1,16 @@
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *
- * All limits of the process, up to 128, are asked for at once, by what keeps the session too;
- * written are 42 at once (commit.c). What is to shrink, shrinks before the commit; what is to grow,
- * grows when it has been acknowledged. Where another was quicker, all is read again. Where a commit
- * was not answered, the lesser of both is used until the ledger has moved on: what it says then is
- * true. Where the store refuses a commit, nothing was given up: the line is used as it was.
+ * One request reads up to 128 limits of the process, and also keeps the session; one commit writes
+ * up to 42 of them (commit.c). A share that shrinks does so before the commit; a share that grows
+ * does so once the commit is acknowledged. After a conflict, all of the batch is read again. If a
+ * commit is not answered, the share uses the lesser of the old and the new line, until the ledger
+ * has another version: what the ledger says then is true. If the store refuses a commit, nothing
+ * was given up, and the line is used as it was.
  *
- * A lease is longer for a share only once the ledger was read after the question that kept it was
- * sent: who keeps his session, and cannot read, would never hear that the capacity was cut.
+ * The lease of a share is extended only if the ledger was read after the request was sent that kept
+ * the session. Otherwise a member that can keep its session, but cannot read, would never see that
+ * the capacity was cut.
  */
 
 #include "fleet/protocol/refresh.h"
@@ -18,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fleet/work/work.h"
+#include "fleet/protocol/region.h"
 
 #define ATTEMPTS 8
 
@@ -56,22 +58,22 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
 }
 
 /*
- * What was held by a lease of a session that is gone goes on only where the store has forgotten,
- * and so has given it to nobody yet.
+ * Units that are held by a lease of a session that is gone are held on only if the store may have
+ * forgotten leases: then it has not granted them to another member yet.
  */
 static void settle_claims(struct weir_share *s, const struct weir_store_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
 
 	s->learning = view->proven < (lease > s->fleet->learning ? lease : s->fleet->learning);
-	if (s->fence == 0 && s->held > 0 && !s->learning)
+	if (s->phase != SHARE_MEMBER && s->held > 0 && !s->learning)
 		share_drop(s);
 }
 
 /*
- * No lease is longer than the limit's. Where the store can forget, it forgets the lengths of leases
- * as well. So there, no lease is longer either than the time for which all members learn that find
- * it so, whatever their own leases are.
+ * No lease is longer than the limit's. A store that can forget also forgets how long leases were.
+ * On such a store no lease is longer than learning either, which is the time that all members wait
+ * when they find that it has forgotten, whatever their own leases are.
  */
 static void bound_lease(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
@@ -92,35 +94,38 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 	settle_claims(s, view);
 }
 
-/* The first of each refresh is remembered. */
-static void note_look(struct weir_share *s, weir_time asked, uint64_t version)
+/* Remember the first reading of each refresh. */
+static void note_reading(struct weir_share *s, weir_time asked, uint64_t version)
 {
-	memmove(s->looks + 1, s->looks, sizeof(s->looks) - sizeof(s->looks[0]));
-	s->looks[0] = (struct look){asked, version};
+	memmove(s->readings + 1, s->readings, sizeof(s->readings) - sizeof(s->readings[0]));
+	s->readings[0] = (struct past_reading){asked, version};
 }
 
 /*
- * Until when what is carried is sure. The tick came after what was seen before it, and it is sure
- * for so long from a moment on that was not before the tick: no clock but our own is asked.
+ * Until when what is carried is certain: for the time left, counted from a reading that was sent
+ * before the tick, as that reading did not show the tick. Only the clock of this process counts.
  */
 static weir_time sure_until(const struct weir_share *s)
 {
 	const struct up_record *up = &s->view.up;
 	const weir_dur left = up->left * WEIR_US;
 
-	for (unsigned i = 0; i < LOOKS && s->looks[i].asked != 0; i++)
-		if (s->looks[i].version < up->tick) {
-			const weir_time end = s->looks[i].asked + left - left / 100;
+	for (unsigned i = 0; i < READINGS && s->readings[i].asked != 0; i++)
+		if (s->readings[i].version < up->tick) {
+			const weir_time end = s->readings[i].asked + left - left / 100;
 
-			return end > s->above ? end : s->above;
+			return end > s->carried_until ? end : s->carried_until;
 		}
-	return s->above;
+	return s->carried_until;
 }
 
-/* What is carried counts as long as it is sure; where the store has forgotten it, as before. */
-static weir_time weigh_above(struct weir_share *s)
+/*
+ * What is carried counts as long as it is certain. While the store may have forgotten the row "up",
+ * the last value counts.
+ */
+static weir_time weigh_carried(struct weir_share *s)
 {
-	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->above;
+	const weir_time end = s->view.up_version != 0 ? sure_until(s) : s->carried_until;
 
 	if (s->view.up_version == 0 && s->learning)
 		s->view.carried = s->carried;
@@ -137,7 +142,7 @@ static struct planner planner_of(const struct weir_share *s)
 		.held = share_is_leased(s) ? s->held : 0,
 		.floor = s->floor,
 		.learning = s->learning,
-		.unsettled = s->unsettled,
+		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
@@ -146,12 +151,11 @@ static struct planner planner_of(const struct weir_share *s)
 	};
 }
 
-/* What is held is held on, by the lease as it is now. */
+/* Hold the same units, by the lease as it is now. */
 static void extend(struct weir_share *s)
 {
-	if (s->fence == 0 || !share_is_leased(s))
-		return;
-	share_lease(s);
+	if (s->phase == SHARE_MEMBER && share_is_leased(s))
+		share_lease(s);
 }
 
 static void note_drain(struct weir_share *s)
@@ -161,21 +165,20 @@ static void note_drain(struct weir_share *s)
 	(void)snprintf(s->last_key, sizeof(s->last_key), "%s", s->drain_key);
 }
 
-/* Whoever wrote for it before may do so yet, until the ledger has moved on. */
-static void take_over(struct weir_share *s)
+/* A commit of the former leader may yet come, until the ledger has another version. */
+static void settle_adopted(struct weir_share *s)
 {
-	if (!s->adopted)
+	if (s->line != LINE_ADOPTED)
 		return;
-	s->adopted = false;
-	s->unsettled = true;
+	line_move(s, LINE_FIRST_READ);
 	s->unsettled_version = s->view.ledger_version;
 }
 
 /*
- * Use that much of its line from now on. The line is its own without a commit, unless a commit may
- * yet arrive that makes it less. Units that are held, but not in the ledger because the store has
- * forgotten them, are held no longer than before: once the others have learned, none of them knows
- * of these units.
+ * Use that many units of its line from now on. The line can be used without a commit, unless a
+ * commit may yet come that makes it less. Units that are held but not in the ledger, because the
+ * store has forgotten them, are not held for longer than before: once the other members have
+ * learned, they reckon that these units are free.
  */
 static void use_line(struct weir_share *s, uint64_t units)
 {
@@ -185,7 +188,7 @@ static void use_line(struct weir_share *s, uint64_t units)
 		s->held = units;
 	if (s->held > p->mine)
 		share_publish(s);
-	else if (s->held < units && p->mine > 0 && !s->unsettled)
+	else if (s->held < units && p->mine > 0 && s->line != LINE_UNSETTLED)
 		share_hold(s, units < p->mine ? units : p->mine);
 	else if (s->held > units)
 		share_hold(s, units);
@@ -193,47 +196,49 @@ static void use_line(struct weir_share *s, uint64_t units)
 		extend(s);
 }
 
-/* Less is used at once, more only once it is committed. */
+/* Use less at once, and more only once it is committed. */
 static void use_plan(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
 
-	if (p->grant <= p->mine && (!p->write || p->drained))
+	if (p->grant <= p->mine && (!p->write_ledger || p->drained))
 		share_hold(s, p->grant);
 	else
 		use_line(s, p->grant);
 }
 
 /*
- * The store has refused a write. Until it takes one, lines stay as they are, so each is used as it
- * is: units given up meanwhile would be lost to all. One share of a batch asks again.
+ * The store has refused a write. Until it takes one, lines stay as they are and are used as they
+ * are: units that were given up meanwhile could be used by no member. One share of a batch probes
+ * whether the store takes writes again.
  */
-static void stand_still(struct weir_share *s, struct batch *b)
+static void freeze(struct weir_share *s, struct batch *b)
 {
-	s->probes = !b->probed;
+	s->step = b->probed ? STEP_SETTLED : STEP_PROBE;
 	b->probed = true;
-	use_line(s, s->plan.keep);
-	s->settled = !s->probes;
+	use_line(s, s->plan.frozen);
 }
 
-/* All but what is strange. */
+/* Plan for a limit whose rows are all of a known version. */
 static int plan_known(struct weir_share *s, struct batch *b)
 {
-	const weir_time above = weigh_above(s);
+	const weir_time until = weigh_carried(s);
 	struct planner planner;
 	int r;
 
-	take_over(s);
+	settle_adopted(s);
 	planner = planner_of(s);
 	r = plan_make(&s->view, &planner, &s->plan);
 	if (r != 0)
 		return r;
-	s->above = above;
+	s->carried_until = until;
 	s->carried = s->view.carried;
-	s->bound = s->carried > 0 ? above : WEIR_FOREVER;
+	s->carried_bound = s->carried > 0 ? until : WEIR_FOREVER;
 	s->fence = s->plan.fence;
-	s->told = planner.record.wants;
-	s->probes = false;
+	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
+	s->wants_written = planner.record.wants;
+	if (s->step == STEP_PROBE)
+		s->step = STEP_OPEN;
 	if (s->plan.join)
 		return 0;
 	s->planned = true;
@@ -242,14 +247,14 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->effective = s->plan.effective;
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
-	if (s->unsettled && s->view.ledger_version != s->unsettled_version)
-		s->unsettled = false;
+	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
+		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
-		stand_still(s, b);
+		freeze(s, b);
 		return 0;
 	}
 	use_plan(s);
-	s->settled = !s->plan.write && !s->plan.tell;
+	s->step = s->plan.write_ledger || s->plan.write_member ? STEP_OPEN : STEP_SETTLED;
 	return 0;
 }
 
@@ -263,23 +268,23 @@ static int plan_share(struct weir_share *s, struct batch *b)
 		return plan_known(s, b);
 	extend(s);
 	s->fleet->strange = true;
-	s->settled = true;
+	s->step = STEP_SETTLED;
 	return 0;
 }
 
 static bool is_settled(const struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if (!b->shares[i]->settled)
+		if (b->shares[i]->step != STEP_SETTLED)
 			return false;
 	return true;
 }
 
 /*
- * Who was in each other's way is not again at the same moment. In simulated time there is none to
- * wait.
+ * Back off randomly, so that colliding members do not retry in step. A manual fleet does not wait:
+ * its time may be simulated.
  */
-static void step_aside(struct weir_fleet *f, unsigned attempt)
+static void back_off(struct weir_fleet *f, unsigned attempt)
 {
 	const struct timespec t = {.tv_nsec = (long)fleet_draw(f, (2 * WEIR_MS) << attempt)};
 
@@ -299,46 +304,44 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			note_view(b->shares[i], b->asked, &view);
 			r = plan_share(b->shares[i], b);
 			if (r == 0 && attempt == 0)
-				note_look(b->shares[i], b->asked, view.version);
+				note_reading(b->shares[i], b->asked, view.version);
 		}
-		/* Written at once they hinder each other: later each by itself. */
+		/* In one commit, a conflict of one share stops all: retry one share a commit. */
 		if (r == 0)
 			r = batch_commit(f, b, attempt == 0);
 		if (r != 0)
 			return r;
 		if (is_settled(b))
 			return 0;
-		step_aside(f, attempt);
+		back_off(f, attempt);
 	}
-	/* What there is stays as it is until the next time. */
+	/* Too many conflicts: go on at the next refresh. */
 	return 0;
 }
 
 /*
- * Units that were to be given up are still its own if that could not be written. If the write was
- * not answered, they may be another member's.
+ * Units that were to be given up are still its own if the commit did not happen. If the commit was
+ * not answered, they may be another member's by now.
  */
-static void take_back(struct weir_share *s)
+static void reclaim(struct weir_share *s)
 {
-	if (s->planned && !s->settled && !s->unsettled && s->fence != 0)
-		use_line(s, s->plan.keep);
+	if (s->planned && s->step != STEP_SETTLED && s->line != LINE_UNSETTLED &&
+	    s->phase == SHARE_MEMBER)
+		use_line(s, s->plan.frozen);
 }
 
-/* What was complained of is in the ledger by now, or will be. */
+/* Once a share is settled, the ledger has it that the backend has throttled this member. */
 static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
-	take_back(s);
-	if (r != 0 || !s->settled)
+	reclaim(s);
+	if (r != 0 || s->step != STEP_SETTLED)
 		return;
 	s->throttle_seen = s->plan.ledger.throttle;
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
 
-/*
- * Without a store, or a session, there is no use in going on; what one limit has, others need not.
- */
-static bool goes_on(int r)
+bool refresh_goes_on(int r)
 {
 	return r != -EIO && r != -ESTALE && r != -ECANCELED;
 }
@@ -348,33 +351,17 @@ static int refresh_shares(struct weir_fleet *f)
 	struct weir_share *next = f->shares;
 	int r = 0, first = 0;
 
-	while (next != NULL && goes_on(r)) {
+	while (next != NULL && refresh_goes_on(r)) {
 		struct batch b = {.count = 0};
 
 		for (; next != NULL && b.count < READ_MAX; next = next->next) {
-			next->settled = false;
+			next->step = STEP_OPEN;
 			b.shares[b.count++] = next;
 		}
 		r = refresh_batch(f, &b);
 		for (size_t i = 0; i < b.count; i++)
 			end_refresh(b.shares[i], r);
-		if (first == 0 || !goes_on(r))
-			first = r;
-	}
-	return first;
-}
-
-static int refresh_parts(struct weir_fleet *f)
-{
-	int r = 0, first = 0;
-
-	for (struct weir_work *p = f->parts; p != NULL && goes_on(r); p = p->next) {
-		r = parts_refresh(p);
-		if (r == -ESTALE)
-			session_forget(f);
-		else if (r != 0 && r != -EEXIST)
-			(void)fleet_fail(f, r);
-		if (first == 0 || !goes_on(r))
+		if (first == 0 || !refresh_goes_on(r))
 			first = r;
 	}
 	return first;
@@ -382,29 +369,29 @@ static int refresh_parts(struct weir_fleet *f)
 
 int fleet_refresh_own(struct weir_fleet *f)
 {
-	int r = 0, left = 0, parts = 0, gone = 0;
+	int r = 0, left = 0, work = 0, gone = 0;
 
-	f->kept = false;
+	f->session_kept = false;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		s->planned = false;
 	if (f->session == 0) {
 		session_forget(f);
 		r = session_begin(f);
-	} else if (f->shares == NULL && f->parts == NULL) {
+	} else if (f->shares == NULL && f->participants == NULL) {
 		r = session_keep(f);
 	}
 	if (r == 0)
-		left = fleet_take_leave(f);
+		left = fleet_erase_left(f);
 	if (r == 0)
-		r = goes_on(left) ? refresh_shares(f) : left;
-	if (f->session != 0 && goes_on(r))
-		parts = refresh_parts(f);
-	if (f->session != 0 && goes_on(r) && goes_on(parts))
-		gone = parts_leave_all(f);
+		r = refresh_goes_on(left) ? refresh_shares(f) : left;
+	if (f->session != 0 && refresh_goes_on(r))
+		work = participants_refresh(f);
+	if (f->session != 0 && refresh_goes_on(r) && refresh_goes_on(work))
+		gone = participants_erase_left(f);
 	if (r == 0)
 		r = left;
 	if (r == 0)
-		r = parts;
+		r = work;
 	return r != 0 ? r : gone;
 }
 
@@ -419,14 +406,16 @@ int fleet_refresh(struct weir_fleet *f)
 
 	f->strange = false;
 	r = refresh_all(f);
-	/* It ended between keeping and committing: begin anew, once. */
+	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
 		r = refresh_all(f);
 	f->reachable = r != -EIO;
 	if (r == 0)
-		(void)fleet_say(f, r, "%s",
-				f->strange ? "A limit in the store is of another version." : "");
+		(void)fleet_say(
+			f, r, "%s",
+			f->strange ? "A limit in the store was written by another version of weir."
+				   : "");
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		share_show(s);
+		share_report(s);
 	return r == 0 && f->strange ? -EPROTO : r;
 }

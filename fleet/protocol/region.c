@@ -1,22 +1,24 @@
 /*
- * A region: the members of a limit in one store, who are one member of a limit in another.
+ * A region: the members of a limit in one store, the store below, are together one member of a limit
+ * in another, the store above.
  *
- * What it holds above is written down below, in the row "up", and is capacity there, beside what
- * the limit has of its own. One process carries it, by a row that is bound to its session below;
- * others stand by. Three things keep the limit above:
+ * What the region holds above is written below, in the row "up", and is capacity there, in addition
+ * to what the limit below has of its own. One process of the region, its leader, does this; others
+ * stand by (region_leader.c). Three rules keep the limit above:
  *
- * A lease below ends before the one above. Clocks are not compared, nor is anything believed of
- * how long a message is under way: the carrier commits something below, the tick, and says how much
- * of the lease above was left after that. Who has read the store before the tick counts from then.
+ * A lease below ends before the lease above. This compares no clocks, and assumes nothing of how
+ * long a message takes: the leader commits a row below, the tick, and then writes how much of the
+ * lease above was left after the tick. A member that has read the store before the tick counts that
+ * time from when it sent that reading.
  *
- * It shrinks below first. What is to be less is written down below; every commit to the ledger
- * below checks that row, so that none comes after it that reckons with more. Only what nobody can
- * have of it any more, by a reading later than that, is given back above: the floor.
+ * The region shrinks below first. The leader writes the lesser capacity below; every commit to the
+ * ledger below checks that row, so no later commit grants more. The leader gives back above only
+ * what no member below can hold any more, by a reading after that; the rest is the floor.
  *
- * Who has been replaced writes no more. Below, everything checks the carrier's row. Above, the
- * ledger's version is read first, and the carrier's row is checked by the tick after that; whoever
- * comes next moves the ledger above before it relies on it: so a commit of the former carrier comes
- * before that, or is refused.
+ * A leader that has been replaced writes nothing more. Below, every commit checks the leader's row.
+ * Above, the leader reads the version of the ledger first, and checks its row below by the tick
+ * after that. The next leader moves the ledger above before it relies on it. So a commit of the
+ * former leader happens before that, or is refused.
  */
 
 #include <errno.h>
@@ -26,44 +28,12 @@
 #include <string.h>
 
 #include "fleet/protocol/refresh.h"
+#include "fleet/protocol/region.h"
 #include "fleet/store/store.h"
 
 #define REGION_LEASE (30 * WEIR_S)
-#define REFRESHES    6 /* of a lease: below, it must be known to be long enough */
-#define OFFICE_PART  3 /* of a lease above, in which one who is dead must have been replaced */
-
-struct weir_region {
-	struct weir_fleet *fleet; /* above; it has the lock */
-	struct weir_share *share; /* there */
-	struct weir_store *store; /* below */
-	struct weir_store *own_store;
-	char prefix[WEIR_SHARE_NAME_MAX + 8], up_key[WEIR_SHARE_NAME_MAX + 8],
-		office_key[WEIR_SHARE_NAME_MAX + 16];
-	char sign[32];    /* what is in the carrier's row, if it is this one */
-	bool own_weight;  /* configured; else that of the members */
-	weir_dur ttl;     /* of the session below */
-	weir_dur learns;  /* below, at least, where the store has forgotten */
-	uint64_t session; /* below; 0: none */
-	uint64_t office;  /* by which commit the carrier's row was made; 0: it is not this one */
-	weir_time rests;  /* until then it leaves it to others */
-	bool sure;        /* nobody else's commit above can come any more */
-
-	/* As seen below last. */
-	struct limit_view view;
-	uint64_t known_id, known_session; /* above, as written down last; 0: not yet */
-	uint64_t made;                    /* the carrier's row; 0: there is none */
-	bool is_mine;
-	bool surveyed;
-	bool learning;
-	uint64_t tick;
-	weir_time ticked;
-	int failed;   /* what there was instead */
-	bool refused; /* the store below took no tick when it was asked last */
-
-	/* What was written of what is carried, and may come yet. */
-	bool doubtful;
-	uint64_t doubtful_version, doubtful_carried;
-};
+#define REFRESHES    6 /* per lease above: what is left of the lease must reach below in time */
+#define LEADER_PART  3 /* of a lease above: the session below, so that a dead leader is replaced */
 
 static uint64_t greatest(uint64_t a, uint64_t b)
 {
@@ -75,51 +45,21 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t subtract(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-static int fail(struct weir_region *r, int error)
+int region_fail(struct weir_region *r, int error)
 {
 	return fleet_fail_of(r->fleet, r->store, error);
-}
-
-/* A number that nobody has signed with. */
-static void sign_anew(struct weir_region *r)
-{
-	(void)snprintf(r->sign, sizeof(r->sign), "weir-carrier 1 %" PRIx64 "\n",
-		       fleet_draw(r->fleet, 0));
-}
-
-static int begin_session(struct weir_region *r)
-{
-	weir_dur granted;
-	int error = weir_store_begin(r->store, r->ttl, &r->session, &granted);
-
-	r->office = 0;
-	sign_anew(r);
-	if (error == 0)
-		return 0;
-	r->session = 0;
-	return fail(r, error);
-}
-
-static int keep_session(struct weir_region *r)
-{
-	weir_dur granted;
-	int error = r->session != 0 ? weir_store_keep(r->store, r->session, &granted) : -ESTALE;
-
-	if (error == -ESTALE)
-		return begin_session(r);
-	return error != 0 ? fail(r, error) : 0;
 }
 
 static bool take(void *arg, const struct weir_store_row *row)
 {
 	struct weir_region *r = arg;
 
-	if (strcmp(row->key, r->office_key) == 0) {
+	if (strcmp(row->key, r->leader_key) == 0) {
 		r->made = row->made;
 		r->is_mine = row->size == strlen(r->sign) &&
 			     memcmp(row->value, r->sign, row->size) == 0;
@@ -127,19 +67,18 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return view_take(&r->view, row->key + strlen(r->prefix), row);
 }
 
-/* All of the limit below. */
-static int look(struct weir_region *r)
+int region_read(struct weir_region *r)
 {
 	const char *prefix = r->prefix;
 	struct weir_store_view view;
-	weir_dur lease = greatest(r->fleet->lease, r->learns);
+	weir_dur lease = greatest(r->fleet->lease, r->learning_min);
 	int error;
 
 	view_clear(&r->view);
 	r->made = 0;
 	error = weir_store_read(r->store, &prefix, 1, take, r, &view);
 	if (error != 0)
-		return fail(r, error);
+		return region_fail(r, error);
 	view_sort(&r->view);
 	if (r->view.up_version != 0 && !r->view.strange) {
 		r->known_id = r->view.up.id;
@@ -147,15 +86,15 @@ static int look(struct weir_region *r)
 	}
 	if (r->view.has_limit)
 		lease = greatest(lease, r->view.limit.lease * WEIR_MS);
-	/* Whoever held something then has said so by now, or holds it no more. */
+	/* After that time, each member that held units has claimed them, or lost its lease. */
 	r->learning = view.proven < lease;
 	if (!r->view.has_limit)
 		r->view.limit = (struct limit_record){.capacity = 0};
 	return 0;
 }
 
-/* What is reserved below, for all members still to come as well; 0 where there is no member. */
-static uint64_t set_aside(const struct limit_view *v)
+/* Units that are reserved below, also for members that are not there yet; 0 without members. */
+static uint64_t reserved_below(const struct limit_view *v)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
 						      v->limit.members;
@@ -165,30 +104,29 @@ static uint64_t set_aside(const struct limit_view *v)
 	return aside < WEIR_SHARE_UNITS_MAX ? (uint64_t)aside : WEIR_SHARE_UNITS_MAX;
 }
 
-/* As one member: weights and wants of all. */
-static void sum_up(struct weir_region *r)
+void region_sum_up(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
 	struct weir_share *s = r->share;
-	uint64_t weight = 0, wants = set_aside(v);
+	uint64_t weight = 0, wants = reserved_below(v);
 
 	for (size_t i = 0; i < v->count; i++) {
 		const struct member_record *m = &v->members[i].record;
 
 		weight += m->weight;
 		if (!drains_have(&v->drains, v->members[i].id))
-			wants = least(wants + less(m->wants, view_reserved(v, &v->members[i])),
+			wants = least(wants + subtract(m->wants, view_reserved(v, &v->members[i])),
 				      WEIR_SHARE_UNITS_MAX);
 	}
 	/*
-	 * The limit below has as its own what is reserved above: nothing, if the region is surplus
-	 * there.
+	 * The own capacity of the limit below is what is reserved above: nothing, if the region has no
+	 * seat there.
 	 */
 	if (!s->surplus)
-		wants = less(wants, v->limit.capacity);
+		wants = subtract(wants, v->limit.capacity);
 	if (wants > 0)
 		wants = least(wants + share_reserved(s), WEIR_SHARE_UNITS_MAX);
-	/* Who has not come back yet wants what he wanted. */
+	/* Members that have not come back yet want what they wanted before. */
 	if (r->learning) {
 		wants = greatest(wants, share_wants(s));
 		weight = greatest(weight, s->config.weight);
@@ -198,94 +136,7 @@ static void sum_up(struct weir_region *r)
 		s->config.weight = (uint32_t)least(greatest(weight, 1), WEIR_SHARE_WEIGHT_MAX);
 }
 
-/*
- * Go on as the region above: with the session that is written down, or was before the store forgot
- * it. What it holds there is known when the ledger has been moved.
- */
-static void adopt(struct weir_region *r, uint64_t office)
-{
-	struct weir_share *s = r->share;
-
-	r->office = office;
-	r->sure = false;
-	r->doubtful = false;
-	share_drop(s);
-	s->fence = 0;
-	s->unsettled = false;
-	s->adopted = true;
-	if (r->known_session == 0)
-		return;
-	r->fleet->session = r->known_session;
-	share_name_as(s, r->known_id);
-}
-
-/* Be the carrier, if there is none. */
-static int stand(struct weir_region *r)
-{
-	const struct weir_store_check check = {r->office_key, WEIR_STORE_CHECK_ABSENT, 0};
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_BIND, r->sign,
-					       strlen(r->sign)};
-	uint64_t version;
-	int error = look(r);
-
-	if (error != 0)
-		return error;
-	if (!r->view.strange)
-		sum_up(r);
-	if (r->made != 0) {
-		if (r->is_mine)
-			adopt(r, r->made);
-		return 0;
-	}
-	error = weir_store_commit(r->store, r->session, &check, 1, &write, 1, &version);
-	if (error == 0)
-		adopt(r, version);
-	return error == 0 || error == -EAGAIN || error == -ESTALE ? 0 : fail(r, error);
-}
-
-static int take_office(struct weir_region *r)
-{
-	int error = keep_session(r);
-
-	if (error != 0 || r->office != 0 || fleet_now(r->fleet) < r->rests)
-		return error;
-	return stand(r);
-}
-
-static struct weir_store_check office_check(const struct weir_region *r)
-{
-	return (struct weir_store_check){r->office_key, WEIR_STORE_CHECK_MADE, r->office};
-}
-
-/* Who cannot reach the store above leaves it to others for a while. */
-static void resign(struct weir_region *r)
-{
-	const struct weir_store_check check = office_check(r);
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_ERASE, NULL, 0};
-
-	(void)!weir_store_commit(r->store, 0, &check, 1, &write, 1, NULL);
-	r->office = 0;
-	r->rests = fleet_now(r->fleet) + 2 * r->fleet->refresh;
-}
-
-/* A commit that happens only as long as this one carries; what comes after it, has seen it. */
-static int tick(struct weir_region *r)
-{
-	const struct weir_store_check check = office_check(r);
-	const struct weir_store_write write = {r->office_key, WEIR_STORE_WRITE_BIND, r->sign,
-					       strlen(r->sign)};
-	int error = weir_store_commit(r->store, r->session, &check, 1, &write, 1, &r->tick);
-
-	r->ticked = fleet_now(r->fleet);
-	if (error == 0)
-		return 0;
-	if (error != -EAGAIN && error != -ESTALE)
-		return fail(r, error);
-	r->office = 0;
-	return -ECANCELED;
-}
-
-/* What somebody may have below, by what is written there, or may come to be. */
+/* Units that members may hold below, by what is written there, or may be written yet. */
 static uint64_t handed_out(struct weir_region *r)
 {
 	const struct limit_view *v = &r->view;
@@ -295,7 +146,7 @@ static uint64_t handed_out(struct weir_region *r)
 		carried = greatest(carried, r->doubtful_carried);
 	else
 		r->doubtful = false;
-	return greatest(v->limit.capacity + carried, set_aside(v) + view_granted(v));
+	return greatest(v->limit.capacity + carried, reserved_below(v) + view_granted(v));
 }
 
 int region_survey(struct weir_region *r)
@@ -303,29 +154,30 @@ int region_survey(struct weir_region *r)
 	struct weir_share *s = r->share;
 
 	r->surveyed = false;
-	r->failed = tick(r);
+	r->failed = leader_tick(r);
 	if (r->failed == 0)
-		r->failed = look(r);
+		r->failed = region_read(r);
 	if (r->failed == 0 && r->view.strange)
-		r->failed = fleet_say(r->fleet, -EPROTO, "The limit below is of another version.");
+		r->failed = fleet_say(r->fleet, -EPROTO,
+				      "The limit below was written by another version of weir.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;
 	r->surveyed = true;
-	sum_up(r);
-	s->floor = r->learning ? UINT64_MAX : less(handed_out(r), share_reserved(s));
+	region_sum_up(r);
+	s->floor = r->learning ? UINT64_MAX : subtract(handed_out(r), share_reserved(s));
 	return 0;
 }
 
-/* What is to be had below beside what the limit there has of its own. */
+/* Units of capacity for the limit below, beyond its own. */
 static uint64_t carried_now(const struct weir_region *r)
 {
 	const struct weir_share *s = r->share;
 	const uint64_t reserved = !s->drained ? share_reserved(s) : 0;
-	uint64_t units = less(reserved + s->held, r->view.limit.capacity);
+	uint64_t units = subtract(reserved + s->held, r->view.limit.capacity);
 
-	if (s->settled)
-		return least(units, less(reserved + s->plan.due, r->view.limit.capacity));
+	if (s->step == STEP_SETTLED)
+		return least(units, subtract(reserved + s->plan.due, r->view.limit.capacity));
 	return r->view.up_version != 0 ? least(units, r->view.up.carried) : 0;
 }
 
@@ -335,12 +187,12 @@ static int publish(struct weir_region *r)
 	const struct up_record record = {
 		.carried = carried_now(r),
 		.tick = r->tick,
-		.left = less(s->until, r->ticked) / WEIR_US,
+		.left = subtract(s->until, r->ticked) / WEIR_US,
 		.id = s->id,
 		.session = r->fleet->session,
 	};
 	const struct weir_store_check checks[] = {
-		office_check(r),
+		leader_check(r),
 		{r->up_key,
 		 r->view.up_version != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT,
 		 r->view.up_version},
@@ -356,18 +208,18 @@ static int publish(struct weir_region *r)
 		r->doubtful_version = r->view.up_version;
 		r->doubtful = true;
 	}
-	return error == 0 || error == -EAGAIN ? 0 : fail(r, error);
+	return error == 0 || error == -EAGAIN ? 0 : region_fail(r, error);
 }
 
-static int carry(struct weir_region *r)
+static int lead(struct weir_region *r)
 {
 	struct weir_fleet *f = r->fleet;
 	struct weir_share *s = r->share;
 	int error;
 
 	r->surveyed = false;
-	/* Do not keep above what cannot be handed out below. */
-	error = r->refused ? tick(r) : 0;
+	/* Do not extend the lease above if nothing can be granted below. */
+	error = r->refused ? leader_tick(r) : 0;
 	if (error != 0)
 		return error == -ECANCELED ? 0 : error;
 	error = fleet_refresh_own(f);
@@ -377,15 +229,16 @@ static int carry(struct weir_region *r)
 		return r->failed == -ECANCELED ? 0 : r->failed;
 	if (error != 0 && (!f->refused || !s->planned)) {
 		if (s->until < fleet_now(f) + least(f->lease, s->longest) / 2)
-			resign(r);
+			leader_resign(r);
 		return error;
 	}
-	r->sure |= s->settled && !s->unsettled && !s->adopted;
+	if (r->phase == LEADER_TAKING_OVER && s->step == STEP_SETTLED && s->line == LINE_KNOWN)
+		leader_move(r, LEADER_SURE);
 	/*
-	 * Without a limit below, it is not known what that limit has of its own. Where the store
-	 * above refuses writes, the region's lease goes on, and so does what is carried.
+	 * Without a limit below, its own capacity is unknown. If the store above refuses writes, the
+	 * region's lease goes on, and so does what is carried.
 	 */
-	if (r->sure && r->surveyed && r->view.has_limit && !s->view.strange) {
+	if (r->phase == LEADER_LEADING && r->surveyed && r->view.has_limit && !s->view.strange) {
 		const int published = publish(r);
 
 		return error != 0 ? error : published;
@@ -395,9 +248,9 @@ static int carry(struct weir_region *r)
 
 int region_refresh(struct weir_region *r)
 {
-	int error = take_office(r);
+	int error = leader_stand(r);
 
-	return error == 0 && r->office != 0 ? carry(r) : error;
+	return error == 0 && region_leads(r) ? lead(r) : error;
 }
 
 void weir_region_config_init_sized(struct weir_region_config *config, size_t size)
@@ -409,18 +262,19 @@ void weir_region_config_init_sized(struct weir_region_config *config, size_t siz
 static int check_region(const struct weir_region_config *c, char *why)
 {
 	if (c->size != sizeof(*c))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
-	if (c->above == NULL || c->below == NULL || c->limit == NULL)
 		return store_say(-EINVAL, why,
-				 "A region has a store above, one below, and a limit.");
+				 "The configuration has the size of another version.");
+	if (c->above == NULL || c->below == NULL || c->limit == NULL)
+		return store_say(-EINVAL, why, "above, below and limit must be set.");
 	if (c->name != NULL && !fleet_is_name(c->name))
 		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if (c->above->size != sizeof(*c->above) || c->below->size != sizeof(*c->below))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (c->below->store != NULL &&
 	    (c->below->address != NULL || c->below->store_config != NULL))
-		return store_say(-EINVAL, why, "There is a store, and the address of another.");
+		return store_say(-EINVAL, why, "Both a store and an address are given.");
 	return 0;
 }
 
@@ -456,15 +310,15 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 		return error;
 	weir_store_caps_take(r->store, &caps);
 	r->ttl = c->below->lease != 0 ? c->below->lease
-				      : greatest(r->fleet->lease / OFFICE_PART, caps.ttl_min);
-	r->learns = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
+				      : greatest(r->fleet->lease / LEADER_PART, caps.ttl_min);
+	r->learning_min = c->below->learning != 0 ? c->below->learning : LEARNING_DEFAULT;
 	if (r->ttl < caps.ttl_min || r->ttl < r->fleet->refresh || r->ttl > r->fleet->lease)
 		return store_say(-EINVAL, why,
 				 "The lease below is not from a refresh to the lease above, or too "
 				 "short for the store.");
 	(void)snprintf(r->prefix, sizeof(r->prefix), "%s/", name);
 	(void)snprintf(r->up_key, sizeof(r->up_key), "%s/up", name);
-	(void)snprintf(r->office_key, sizeof(r->office_key), "%s/carrier", name);
+	(void)snprintf(r->leader_key, sizeof(r->leader_key), "%s/carrier", name);
 	return 0;
 }
 
@@ -477,7 +331,7 @@ static int open_region(const struct weir_region_config *c, struct weir_region **
 		return error;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	error = open_above(r, c, why);
 	if (error == 0)
 		error = open_below(r, c, why);
@@ -505,7 +359,7 @@ int weir_region_open(const struct weir_region_config *config, struct weir_region
 	return error;
 }
 
-/* What it holds above is the region's, and stays for whoever carries it next. */
+/* The session above stays: what it holds is the region's, and the next leader goes on with it. */
 void weir_region_close(struct weir_region *r)
 {
 	if (r == NULL)

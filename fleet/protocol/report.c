@@ -1,9 +1,9 @@
 /*
  * What a fleet and its shares report about themselves.
  *
- * It is copied where it changes, at the end of a refresh and whenever a lease begins or ends, under
- * a lock that is held for copying alone. So a caller never waits for the store, nor for a thread
- * that waits for it. What depends on the clock is worked out when the caller asks.
+ * The report is copied when it changes: at the end of a refresh, and when a lease begins or ends.
+ * The lock for that is held only for copying, so a caller never waits for the store or for a thread
+ * that waits for the store. What depends on the clock is computed in the caller's thread.
  */
 
 #include <errno.h>
@@ -33,13 +33,13 @@ static enum weir_share_state state_without_lease(const struct weir_share *s)
 	return s->members == 0 ? WEIR_SHARE_LOCAL : WEIR_SHARE_LOST;
 }
 
-void share_show(struct weir_share *s)
+void share_report(struct weir_share *s)
 {
-	struct shown now = {
+	struct share_report now = {
 		.info =
 			{
 				.state = state_of(s),
-				.wants = s->told,
+				.wants = s->wants_written,
 				.capacity = s->limit.capacity + s->carried,
 				.effective = s->effective,
 				.fence = s->fence,
@@ -55,86 +55,88 @@ void share_show(struct weir_share *s)
 	};
 
 	memcpy(now.key, s->own_key, sizeof(now.key));
-	pthread_mutex_lock(&s->fleet->showing);
-	s->shown = now;
-	pthread_mutex_unlock(&s->fleet->showing);
+	pthread_mutex_lock(&s->fleet->report_lock);
+	s->report = now;
+	pthread_mutex_unlock(&s->fleet->report_lock);
 }
 
-/* With the fleet's sentence as the reason, which may have come later. */
-static struct shown shown_of(struct weir_share *s)
+/* With the fleet's last error as the reason. */
+static struct share_report report_of(struct weir_share *s)
 {
-	struct shown shown;
+	struct share_report report;
 
-	pthread_mutex_lock(&s->fleet->showing);
-	shown = s->shown;
-	(void)snprintf(shown.info.reason, sizeof(shown.info.reason), "%s", s->fleet->why);
-	pthread_mutex_unlock(&s->fleet->showing);
-	return shown;
+	pthread_mutex_lock(&s->fleet->report_lock);
+	report = s->report;
+	(void)snprintf(report.info.reason, sizeof(report.info.reason), "%s", s->fleet->why);
+	pthread_mutex_unlock(&s->fleet->report_lock);
+	return report;
 }
 
-/* Those of this process with those of the limit, and with what the store allows. */
-static void compare_leases(const struct shown *shown, weir_dur own, char *text, size_t size)
+/* Explain why the lease is not the one that this process is configured with. */
+static void compare_leases(const struct share_report *report, weir_dur own, char *text, size_t size)
 {
 	const double seconds = (double)own / (double)WEIR_S;
 
-	if (shown->lease != own / WEIR_MS * WEIR_MS)
+	if (report->lease != own / WEIR_MS * WEIR_MS)
 		(void)snprintf(text, size,
 			       "The limit has leases of %g s, and this process of %g s: the "
-			       "shorter counts.",
-			       (double)shown->lease / (double)WEIR_S, seconds);
-	else if (shown->longest < own)
+			       "shorter one counts.",
+			       (double)report->lease / (double)WEIR_S, seconds);
+	else if (report->longest < own)
 		(void)snprintf(text, size,
-			       "The store can forget: leases are of %g s, and not of %g s, so that "
-			       "they end while it is learned.",
-			       (double)shown->longest / (double)WEIR_S, seconds);
+			       "The store can forget: the lease is %g s, not %g s, so that it ends "
+			       "within the learning time.",
+			       (double)report->longest / (double)WEIR_S, seconds);
 }
 
-/* The reason of the state comes before the fleet's sentence. */
-static void give_reason(const struct shown *shown, weir_dur lease, struct weir_share_info *info)
+/* A reason that the state has by itself replaces the fleet's last error. */
+static void give_reason(const struct share_report *report, weir_dur lease,
+			struct weir_share_info *info)
 {
 	const size_t size = sizeof(info->reason);
 
 	if (info->state == WEIR_SHARE_DRAINED)
-		(void)snprintf(info->reason, size, "It is drained.");
+		(void)snprintf(info->reason, size, "An operator has drained this member.");
 	else if (info->state == WEIR_SHARE_LEARNING)
 		(void)snprintf(info->reason, size,
-			       "The store may have lost its memory: old leases end first.");
+			       "The store may have forgotten leases: those end first.");
 	else if (info->state == WEIR_SHARE_SURPLUS)
-		(void)snprintf(info->reason, size,
-			       "There are %u members, and units are reserved for %u: this one came "
-			       "later, and has only what is shared.",
-			       (unsigned)info->members, (unsigned)shown->seats);
+		(void)snprintf(
+			info->reason, size,
+			"There are %u members, and units are reserved for %u: this one joined "
+			"later, and gets only what is shared.",
+			(unsigned)info->members, (unsigned)report->seats);
 	else if (info->reason[0] == '\0')
-		compare_leases(shown, lease, info->reason, size);
+		compare_leases(report, lease, info->reason, size);
 }
 
-static bool is_leased(const struct weir_share *s, const struct shown *shown)
+static bool is_leased(const struct weir_share *s, const struct share_report *report)
 {
-	return shown->info.deadline != 0 && fleet_now(s->fleet) < shown->info.deadline;
+	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
 }
 
 void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 {
 	const size_t size = info->size;
-	struct shown shown = shown_of(s);
+	struct share_report report = report_of(s);
 
-	shown.info.size = size;
-	shown.info.units = weir_share_units(s);
-	if (!is_leased(s, &shown))
-		shown.info.state = shown.without_lease;
-	give_reason(&shown, s->fleet->lease, &shown.info);
-	memcpy(info, &shown.info, size < sizeof(shown.info) ? size : sizeof(shown.info));
+	report.info.size = size;
+	report.info.units = weir_share_units(s);
+	if (!is_leased(s, &report))
+		report.info.state = report.without_lease;
+	give_reason(&report, s->fleet->lease, &report.info);
+	memcpy(info, &report.info, size < sizeof(report.info) ? size : sizeof(report.info));
 }
 
 int weir_share_fence(struct weir_share *s, struct weir_store_check *check,
 		     char key[WEIR_SHARE_KEY_SIZE])
 {
-	const struct shown shown = shown_of(s);
+	const struct share_report report = report_of(s);
 
-	if (shown.info.fence == 0 || !is_leased(s, &shown))
+	if (report.info.fence == 0 || !is_leased(s, &report))
 		return -ESTALE;
-	memcpy(key, shown.key, sizeof(shown.key));
-	*check = (struct weir_store_check){key, WEIR_STORE_CHECK_MADE, shown.info.fence};
+	memcpy(key, report.key, sizeof(report.key));
+	*check = (struct weir_store_check){key, WEIR_STORE_CHECK_MADE, report.info.fence};
 	return 0;
 }
 
@@ -143,9 +145,9 @@ int fleet_say(struct weir_fleet *f, int r, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	pthread_mutex_lock(&f->showing);
+	pthread_mutex_lock(&f->report_lock);
 	(void)vsnprintf(f->why, sizeof(f->why), format, args);
-	pthread_mutex_unlock(&f->showing);
+	pthread_mutex_unlock(&f->report_lock);
 	va_end(args);
 	return r;
 }
@@ -168,7 +170,7 @@ void weir_fleet_error(struct weir_fleet *f, char *text, size_t size)
 {
 	if (size == 0)
 		return;
-	pthread_mutex_lock(&f->showing);
+	pthread_mutex_lock(&f->report_lock);
 	(void)snprintf(text, size, "%s", f->why);
-	pthread_mutex_unlock(&f->showing);
+	pthread_mutex_unlock(&f->report_lock);
 }

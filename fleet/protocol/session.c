@@ -1,15 +1,13 @@
 /*
- * The session of a fleet: begun, kept, and lost.
+ * The session of a fleet: beginning it, keeping it, losing it.
  *
- * A lease counts from before the question was sent that kept it, less a hundredth, for clocks
- * that differ, and 2 ms: so it has ended here before it has for the store.
+ * A lease counts from before the request was sent that kept the session, less a hundredth, for
+ * clocks that differ, and less 2 ms. So it ends here before it ends in the store.
  */
 
 #include "fleet/protocol/refresh.h"
 
 #include <errno.h>
-
-#include "fleet/work/work.h"
 
 weir_dur fleet_usable(weir_dur granted)
 {
@@ -24,22 +22,18 @@ void session_forget(struct weir_fleet *f)
 	fleet_forget_left(f);
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		s->fence = 0;
-		s->entered = false;
-		s->unsettled = false;
-		share_rename(s);
-		share_show(s);
+		share_move(s, SHARE_SESSION_LOST);
+		line_move(s, LINE_SESSION_LOST);
+		share_renumber(s);
+		share_report(s);
 	}
-	for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
-		parts_drop(p);
-		parts_rename(p);
-	}
-	parts_forget_left(f);
+	participants_lose_session(f);
 }
 
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
 {
 	f->deadline = sent + fleet_usable(granted);
-	f->kept = true;
+	f->session_kept = true;
 }
 
 int session_begin(struct weir_fleet *f)
@@ -79,7 +73,7 @@ int session_read(struct weir_fleet *f, const char *const *prefixes, size_t count
 	weir_dur granted;
 	int r;
 
-	if (f->kept)
+	if (f->session_kept)
 		return weir_store_read(f->store, prefixes, count, row, arg, view);
 	r = weir_store_keep_and_read(f->store, f->session, &granted, prefixes, count, row, arg,
 				     view);

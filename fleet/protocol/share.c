@@ -1,5 +1,5 @@
 /*
- * What a share is worth at each moment, and what is wanted of it.
+ * What a share may use at each moment, and what the application wants of it.
  */
 
 #include "fleet/protocol/share.h"
@@ -31,16 +31,16 @@ uint64_t fleet_draw(struct weir_fleet *f, uint64_t most)
 	return most > 0 ? z % most : z;
 }
 
-void share_name_as(struct weir_share *s, uint64_t id)
+void share_set_id(struct weir_share *s, uint64_t id)
 {
 	s->id = id;
 	member_key(s->name, "m", id, s->own_key);
 	member_key(s->name, "drain", id, s->drain_key);
 }
 
-void share_rename(struct weir_share *s)
+void share_renumber(struct weir_share *s)
 {
-	share_name_as(s, fleet_draw(s->fleet, 0));
+	share_set_id(s, fleet_draw(s->fleet, 0));
 }
 
 bool share_is_leased(const struct weir_share *s)
@@ -53,13 +53,13 @@ uint64_t share_reserved(const struct weir_share *s)
 	return s->surplus ? 0 : s->limit.reserved;
 }
 
-/* A surplus member takes the place of the first member whose row is gone. */
+/* While there are members without a seat, one of them takes the seat of a row that is gone. */
 uint64_t share_reserved_unleased(const struct weir_share *s)
 {
 	return s->crowded ? 0 : share_reserved(s);
 }
 
-/* Without a lease. */
+/* Units that may be used without a lease. */
 static uint64_t lost_units(const struct weir_share *s)
 {
 	const struct limit_record *l = &s->limit;
@@ -68,7 +68,7 @@ static uint64_t lost_units(const struct weir_share *s)
 	if (s->drained)
 		return 0;
 	if (s->members == 0)
-		return reserved; /* it never had one */
+		return reserved; /* it never had a lease */
 	switch (s->config.loss) {
 	case WEIR_LOSS_HOLD:
 		return reserved + s->held;
@@ -81,7 +81,7 @@ static uint64_t lost_units(const struct weir_share *s)
 	}
 }
 
-void share_tell(struct weir_share *s)
+void share_notify(struct weir_share *s)
 {
 	const uint64_t units = weir_share_units(s);
 
@@ -95,25 +95,25 @@ void share_tell(struct weir_share *s)
 
 void share_publish(struct weir_share *s)
 {
-	/* What is held without a lease any more is only remembered, for who holds on. */
+	/* After the lease, lost stays as share_drop() has set it: held is 0 by then. */
 	if (s->until != 0)
 		atomic_store_explicit(&s->lost, lost_units(s), RELAXED);
 	atomic_store_explicit(&s->leased, !s->drained ? share_reserved(s) + s->held : 0, RELAXED);
 	atomic_store_explicit(&s->deadline, s->until, memory_order_release);
-	share_show(s);
-	pthread_mutex_lock(&s->fleet->telling);
-	share_tell(s);
-	if (s->until != 0 && s->until < s->fleet->told_next)
-		pthread_cond_signal(&s->fleet->sooner);
-	pthread_mutex_unlock(&s->fleet->telling);
+	share_report(s);
+	pthread_mutex_lock(&s->fleet->notify_lock);
+	share_notify(s);
+	if (s->until != 0 && s->until < s->fleet->notify_next)
+		pthread_cond_signal(&s->fleet->notify_wake);
+	pthread_mutex_unlock(&s->fleet->notify_lock);
 }
 
 void share_lease(struct weir_share *s)
 {
 	weir_time until = s->fleet->deadline;
 
-	if (until > s->bound)
-		until = s->bound;
+	if (until > s->carried_bound)
+		until = s->carried_bound;
 	if (until > s->latest)
 		until = s->latest;
 	s->until = until;
@@ -145,12 +145,12 @@ uint64_t weir_share_units(const struct weir_share *s)
 
 uint64_t share_wants(const struct weir_share *s)
 {
-	const uint64_t said = atomic_load_explicit(&s->want, RELAXED);
-	uint64_t wants = said;
+	const uint64_t set = atomic_load_explicit(&s->want, RELAXED);
+	uint64_t wants = set;
 
 	if (s->config.wants != NULL) {
 		wants = s->config.wants(s->config.arg);
-	} else if (said == WANT_UNSAID) {
+	} else if (set == WANT_UNSET) {
 		const uint64_t second = WEIR_S;
 		__extension__ const unsigned __int128 period = s->config.period;
 		__extension__ const unsigned __int128 units =

@@ -1,18 +1,21 @@
 /*
- * A fleet and its shares, inside.
+ * A fleet and its shares, inside. Public functions and the refresh, in the fleet's thread, change
+ * them under the fleet's lock. Callers that ask what a share may use take no lock; they read the
+ * words below.
  *
- * word      written by                                   order    pairs with
- * --------  -------------------------------------------  -------  ------------------------------
- * leased    publish, by who has the fleet's lock         relaxed  deadline carries it
- * lost      publish                                      relaxed  nothing: a number
- * deadline  publish: after leased                        release  weir_share_units: acquire, and
- *                                                                 then leased
- * want      weir_share_demand_set: store                       relaxed  nothing: a number
- * demand    weir_share_demand_add: add                       relaxed  nothing: a number
- * throttled weir_share_throttled: 1; a refresh: 0        relaxed  nothing: a mark
+ * word      written by                                  order    pairs with
+ * --------  ------------------------------------------  -------  ------------------------------
+ * leased    share_publish(), under the fleet's lock     relaxed  deadline carries it
+ * lost      share_publish(), share_drop()               relaxed  nothing: a number
+ * deadline  share_publish(): after leased               release  weir_share_units(): acquire, and
+ *                                                                then leased
+ * want      weir_share_demand_set(): store              relaxed  nothing: a number
+ * demand    weir_share_demand_add(): add                relaxed  nothing: a number
+ * throttled weir_share_throttled(): 1; a refresh: 0     relaxed  nothing: a mark
  *
- * Who reads a deadline reads at least what was leased with it. He may read less or more of the same
- * lease, as it was an instant before: that is as if he had come then.
+ * A thread that reads a deadline reads the value of leased that was stored before it, or a later
+ * one. A later one belongs to the same lease, or to one that was published an instant later: the
+ * result is as if the thread had called an instant later.
  */
 #ifndef WEIR_FLEET_SHARE_H
 #define WEIR_FLEET_SHARE_H
@@ -20,30 +23,32 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
+#include "fleet/protocol/share_phase.h"
 
 #define LEASE_DEFAULT    (15 * WEIR_S)
 #define LEASE_MIN        (20 * WEIR_MS)
 #define LEASE_MAX        (3600 * WEIR_S)
-#define LEARNING_DEFAULT (15 * WEIR_S) /* the same, whatever leases are configured */
+#define LEARNING_DEFAULT (15 * WEIR_S) /* whatever leases are configured */
 
-#define WANT_UNSAID UINT64_MAX /* of the word want: it is made of the demand */
+#define WANT_UNSET UINT64_MAX /* want: the application has not set it; demand is used */
 
-/* A limit as it was read: what is of a later commit has happened after that was asked. */
-struct look {
-	weir_time asked;
+/* A reading of the store: its clock time here, and the version of the store that it returned. */
+struct past_reading {
+	weir_time asked; /* when the request was sent; 0: no such reading */
 	uint64_t version;
 };
 
-#define LOOKS 4 /* refreshes that a region's carrier may take for one */
+#define READINGS 4 /* the leader of a region may take this many refreshes for one tick */
 
-/* What a share reports about itself (shown.c). */
-struct shown {
-	struct weir_share_info info; /* with the state by a lease that goes on */
-	enum weir_share_state without_lease;
-	char key[KEY_ROOM];
-	uint32_t seats;          /* members that units are reserved for */
-	weir_dur lease, longest; /* the limit's, and the longest allowed */
+/* What a share reports about itself (report.c). */
+struct share_report {
+	struct weir_share_info info;         /* its state holds while the lease does */
+	enum weir_share_state without_lease; /* the state after that */
+	char key[KEY_ROOM];                  /* of its row */
+	uint32_t seats;                      /* members for which units are reserved */
+	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
 };
 
 struct weir_share {
@@ -52,55 +57,60 @@ struct weir_share {
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM], up_key[KEY_ROOM];
-	char drain_key[KEY_ROOM], last_key[KEY_ROOM]; /* of a drain: of id, of last_id */
+	char drain_key[KEY_ROOM], last_key[KEY_ROOM]; /* of the drain rows of id and of last_id */
 	uint64_t id;
-	uint64_t last_id; /* the number under which it was there last; 0: it never was */
-	bool drained;     /* nothing may be used */
+	uint64_t last_id; /* under which it was a member last; 0: it never was one */
+	bool drained;     /* by an operator: it may use nothing */
 
 	_Atomic uint64_t leased, lost, deadline;
 	_Atomic uint64_t want, demand;
 	_Atomic uint32_t throttled;
 
-	struct shown shown; /* of showing */
+	struct share_report report; /* under report_lock */
 
-	/* All below wants the fleet's lock. */
-	uint64_t seconds[DEMAND_SECONDS]; /* of demand, the last one first */
-	uint64_t demand_seen;
+	/* Everything below is under the fleet's lock. */
+	uint64_t seconds[DEMAND_SECONDS]; /* units of demand in each, the last second first */
+	uint64_t demand_seen;             /* demand at the end of the last second */
 
-	struct limit_record limit; /* as the store has it; before, as configured */
-	uint64_t fence;            /* of its row in this session; 0: none */
-	bool entered;              /* its row was written in this session, or may have been */
-	weir_time left;            /* when it was left */
-	bool erased;               /* its row, since then */
-	uint64_t held;             /* of what is shared, used now */
-	weir_time until;           /* of the lease that it is held by */
-	weir_time bound;           /* no lease is longer: of what is carried from above, that is */
-	weir_dur longest;          /* that a lease may be, by the limit and by the store */
-	weir_time latest;          /* end of a lease, of that, since the last reading */
-	weir_time above;           /* so long what is carried is sure */
-	uint64_t carried;          /* of the capacity, if it is */
-	struct look looks[LOOKS];  /* the last one first */
-	uint64_t effective;
-	uint32_t members;
-	bool learning;
-	bool surplus;   /* nothing is reserved for it: there are more members than that */
-	bool crowded;   /* there are more members than something is reserved for */
-	bool adopted;   /* of a region: another may have written for it */
-	uint64_t floor; /* of a region: what is handed out below */
-	bool unsettled;
-	uint64_t unsettled_version;
-	uint32_t throttle_seen;
-	uint64_t told;    /* of wants, to the store */
-	uint64_t applied; /* as the next, wants telling */
-	bool has_applied;
+	/* What is known of its rows. */
+	enum share_phase phase;
+	uint64_t fence;            /* the commit that made its row; 0: it was not read */
+	weir_time left;            /* when the application left it */
+	struct limit_record limit; /* as read; before that, as configured */
+	enum line_phase line;
+	uint64_t unsettled_version; /* of the ledger, which the commit in doubt checks */
+
+	/* What it holds. */
+	uint64_t held;           /* units beyond what is reserved, used now */
+	weir_time until;         /* end of the lease on them; 0: no lease */
+	weir_dur longest;        /* lease that the limit and the store allow */
+	weir_time latest;        /* end of a lease that long since the last reading */
+	weir_time carried_bound; /* no lease ends after that: units are carried from above */
+
+	/* Of a limit that is carried from above, by a region. */
+	weir_time carried_until;                /* what is carried is certain until then */
+	uint64_t carried;                       /* units of the capacity */
+	struct past_reading readings[READINGS]; /* the last one first */
+
+	/* What the last plan has found. */
+	uint64_t effective; /* capacity, less what throttling takes */
+	uint32_t members;   /* 0: there was no plan yet */
+	bool learning;      /* the store may have forgotten leases: they end first */
+	bool surplus;       /* nothing is reserved for it: it came after the last seat was taken */
+	bool crowded;       /* there are more members than seats */
+	uint64_t floor;     /* of a region's share: units that may be in use below */
+	uint32_t throttle_seen; /* in the ledger, at the last refresh */
+
+	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */
+	uint64_t applied;       /* units, as config.apply was called last */
+	bool has_applied;       /* both of notify_lock */
 	uint64_t conflicts, refreshes;
 
-	/* Of the refresh that is going on. */
+	/* Of the refresh that is under way. */
 	struct limit_view view;
 	struct plan plan;
-	bool planned; /* by a reading of this refresh */
-	bool settled;
-	bool probes; /* whether the store takes writes: only its own row is written */
+	bool planned; /* at least once */
+	enum share_step step;
 };
 
 struct weir_fleet {
@@ -115,130 +125,141 @@ struct weir_fleet {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
-	bool runs, ending, hurried;
+	bool runs, ending;
+	bool refresh_now; /* do not wait for next_refresh */
 
-	/* Taken after lock, and never held while the store is asked. */
-	pthread_mutex_t telling; /* of the list of shares, and what they have told */
-	pthread_cond_t sooner;
-	pthread_t teller;
-	weir_time told_next; /* when the teller looks again */
-	bool told_all;
+	/*
+	 * The thread that calls config.apply when a lease ends, also while the fleet waits for the
+	 * store. Taken after lock, and never held during a request to the store.
+	 */
+	pthread_mutex_t notify_lock; /* of the list of shares, and of applied */
+	pthread_cond_t notify_wake;
+	pthread_t notifier;
+	weir_time notify_next; /* when the notifier checks again */
+	bool notifier_ends;
 
-	struct weir_share *shares;
+	struct weir_share *shares; /* under lock and notify_lock */
 	unsigned count;
-	struct weir_share *left;      /* those whose rows may still be there */
-	struct weir_region *region;   /* whose way to the store above this is; or NULL */
-	struct weir_work *parts;      /* parts.h; the list is of lock and owning */
-	struct weir_work *parts_left; /* closed, and their rows may be there yet */
-	unsigned parts_count;
+	struct weir_share *left;          /* by the application; their rows may still be there */
+	struct weir_region *region;       /* of which this is the fleet above; or NULL */
+	struct participant *participants; /* under lock and owning */
+	struct participant *participants_left; /* closed; their rows may still be there */
+	unsigned participant_count;
 
-	/* Taken after lock, and never held while the fleet asks the store (parts_own.c). */
+	/*
+	 * The same for what participants own. Taken after lock, and never held while the fleet
+	 * waits for the store.
+	 */
 	pthread_mutex_t owning;
 	pthread_cond_t sooner_over;
 	pthread_t watcher;
-	weir_time watch_next; /* when it looks again */
+	weir_time watch_next; /* when the watcher checks again */
 	bool watches;
 
-	/* Of what is shown: taken last, and held for copying alone. */
-	pthread_mutex_t showing;
+	/* Of report and why: taken last, and held only for copying. */
+	pthread_mutex_t report_lock;
 
 	uint64_t session;   /* 0: none */
-	weir_time deadline; /* of the session, for us */
-	bool kept;          /* in this refresh */
+	weir_time deadline; /* of the session, by the clock of this process */
+	bool session_kept;  /* in this refresh */
 	weir_time next_refresh, next_second;
-	bool reachable;
-	bool refused;  /* the store answers, and has not taken a write since it refused one */
-	bool strange;  /* a limit in the store is of no version that is known here */
-	char why[256]; /* of showing */
+	bool reachable; /* the store, at the last refresh */
+	bool refused;   /* the store has refused a write, and has taken none since */
+	bool strange;   /* a limit in the store is of a version that is unknown here */
+	char why[256];  /* the last error, as a sentence */
+
+	phase_observer_fn *observer; /* of tests; or NULL */
 };
 
 weir_time fleet_now(const struct weir_fleet *fleet);
 
 /*
- * Until then, on a clock that a condition can wait by, but no longer than a second: a machine that
- * slept is late by no more. False: it was signalled.
+ * Wait until next, by a clock that a condition can wait by, but at most a second, so that a machine
+ * that was suspended is late by no more. Returns false if it was signalled.
  */
 bool fleet_wait(struct weir_fleet *fleet, weir_time next, pthread_cond_t *signal,
 		pthread_mutex_t *lock);
 
-/* A thread to which no signal of the program goes. 0, or a negative errno. */
+/* Start a thread with all signals blocked. Returns 0 or a negative errno. */
 int fleet_thread(struct weir_fleet *fleet, pthread_t *thread, void *(*work)(void *));
 
 bool fleet_is_name(const char *name);
 
-/* Whether a limit can be like that: 0; -EINVAL and a sentence. */
+/* Check a limit. Returns 0, or -EINVAL and a sentence. */
 int limit_check(const struct limit_record *limit, char *why);
 
-/* Open the store that a configuration means; *own is closed by who opens it. */
+/* Open the store of a configuration. The caller closes *own, which may be NULL. */
 int fleet_open_store(const struct weir_fleet_config *config, struct weir_store **store,
 		     struct weir_store **own, char *why);
 
-/* A fleet that does nothing yet, NULL where it fails; and what begins and ends its doing. */
+/* Make a fleet without threads; start them; stop them. Each returns 0 or a negative errno. */
 int fleet_prepare(const struct weir_fleet_config *config, struct weir_fleet **fleet, char *why);
 int fleet_start(struct weir_fleet *fleet, char *why);
 void fleet_stop(struct weir_fleet *fleet);
 
-/* A number below most; any, if that is 0. */
+/* A random number below most; any number, if most is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
-/* Make known what may be used, and until when; tell who wants to be told. */
-void share_publish(struct weir_share *share);
-
-/* How long after the request a grant has not ended yet, by any clock. */
+/*
+ * From the time that the store has granted: how long the grant can be used, counted from before the
+ * request was sent, whatever the clocks.
+ */
 weir_dur fleet_usable(weir_dur granted);
 
-/* Tell who wants to be told, if there is something new. telling is held. */
-void share_tell(struct weir_share *share);
+/* Publish what may be used and until when, and notify the application. */
+void share_publish(struct weir_share *share);
 
-/* Report it as it is now. */
-void share_show(struct weir_share *share);
+/* Call config.apply if the units have changed. notify_lock is held. */
+void share_notify(struct weir_share *share);
+
+/* Copy what it reports. */
+void share_report(struct weir_share *share);
 
 void share_free(struct weir_share *share);
 
-/* What it has without asking the store; and without a lease. */
+/* Units that are reserved for it while it has a lease, and without one. */
 uint64_t share_reserved(const struct weir_share *share);
 uint64_t share_reserved_unleased(const struct weir_share *share);
 
-/* It is leased for as long as the session is, and what is carried from above. */
+/* Extend the lease to the end of the session's, or of what is carried, whichever is first. */
 void share_lease(struct weir_share *share);
 
-/* So much is held, as the ledger has it, which is acknowledged. */
+/* Hold that many units by a lease: the ledger has them, and that is acknowledged. */
 void share_hold(struct weir_share *share, uint64_t grant);
 
-/* Nothing is held any more. */
+/* End the lease. */
 void share_drop(struct weir_share *share);
 
-/* Erase the rows of the shares that were left: 0, or as the store has it. */
-int fleet_take_leave(struct weir_fleet *fleet);
+/* Erase the rows of the shares that were left. Returns 0 or a negative errno. */
+int fleet_erase_left(struct weir_fleet *fleet);
 
-/* Their rows went with the session. */
+/* Free the shares that were left: their rows are gone with the session. */
 void fleet_forget_left(struct weir_fleet *fleet);
 
-/* Another number, under which nobody has written anything. */
-void share_rename(struct weir_share *share);
+/* Take a new random number, under which no row was ever written. */
+void share_renumber(struct weir_share *share);
 
-/* Another's number, and what goes with it. */
-void share_name_as(struct weir_share *share, uint64_t id);
+/* Take that number. */
+void share_set_id(struct weir_share *share, uint64_t id);
 
 /* Whether it has a lease that has not ended. */
 bool share_is_leased(const struct weir_share *share);
 
 uint64_t share_wants(const struct weir_share *share);
 
-/* Its row, when it wants that. */
+/* Its row, with those wants. */
 struct member_record share_record(const struct weir_share *share, uint64_t wants);
 
-/* Keep the session, look at all shares, and take what is due. The lock is held. */
+/*
+ * Keep the session; read, plan and commit all shares and participants. The lock is held. Returns 0,
+ * or the first error that stands in the way of others:
+ * -EIO:    the store cannot be reached
+ * -EPROTO: a limit in the store is of a version that is unknown here
+ * or another error of the store
+ */
 int fleet_refresh(struct weir_fleet *fleet);
 
-/* The same, for a region that may. */
+/* The same without a region's election, and begun once: -ESTALE if the session has ended. */
 int fleet_refresh_own(struct weir_fleet *fleet);
-
-/*
- * Of a region (region.c): a refresh; and, within one, what is to be known of below between reading
- * above and writing there. -ECANCELED: another carries it.
- */
-int region_refresh(struct weir_region *region);
-int region_survey(struct weir_region *region);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * A limiter within a share of a fleet's limit: by public means, as anybody could.
+ * A limiter bounded by a share of a fleet's limit. It uses public functions only, so an application
+ * can do the same for anything else.
  */
 
 #include <weir/fleet.h>
@@ -13,7 +14,7 @@ static void bound(void *arg, uint64_t units)
 			     units < WEIR_LIMIT_MAX ? (uint32_t)units : WEIR_LIMIT_MAX);
 }
 
-/* What it could use at once: calls, and those that were refused, in proportion. */
+/* Calls that it could use at once: those in flight, plus refused ones in proportion. */
 static uint64_t wanted(void *arg)
 {
 	struct weir_share_limiter *link = arg;
@@ -29,7 +30,7 @@ static uint64_t wanted(void *arg)
 	most = s.windows > 0 ? s.last.limit : link->first;
 	calls = s.inflight > s.last.window.inflight_max ? s.inflight : s.last.window.inflight_max;
 	if (admitted == 0)
-		calls = s.inflight; /* the last window is of another time */
+		calls = s.inflight; /* no call since the last refresh: the last window is old */
 	calls += s.waiting;
 	if (refused > 0) {
 		const double more = (double)refused / (double)(admitted > 0 ? admitted : 1);

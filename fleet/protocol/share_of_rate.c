@@ -1,5 +1,6 @@
 /*
- * A rate within a share of a fleet's rate: by public means, as anybody could.
+ * A rate limit set to a share of a fleet's rate. It uses public functions only, so an application
+ * can do the same for anything else.
  */
 
 #include <weir/share_of_rate.h>

@@ -128,8 +128,9 @@ static weir_time end_of(const struct part *part)
 	return atomic_load_explicit(&part->end, RELAXED);
 }
 
-static void lapse(struct weir_work *p, weir_time now)
+void parts_lapse(struct weir_work *p)
 {
+	const weir_time now = fleet_now(p->fleet);
 	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
 
 	if (until != 0 && now >= until)
@@ -138,11 +139,11 @@ static void lapse(struct weir_work *p, weir_time now)
 		if (now < end_of(&p->part[i]))
 			continue;
 		give_up(p, i, true);
-		p->hasty = true;
+		p->participant.hasty = true;
 	}
 }
 
-static weir_time next_of(const struct weir_work *p)
+weir_time parts_next(const struct weir_work *p)
 {
 	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
 	weir_time next = until != 0 ? until : WEIR_FOREVER;
@@ -232,70 +233,4 @@ void part_forget_wish(struct weir_work *p, uint32_t i)
 		set_end(part, WEIR_FOREVER);
 	}
 	pthread_mutex_unlock(&p->fleet->owning);
-}
-
-bool parts_lapse(struct weir_work *p)
-{
-	bool hasty;
-
-	pthread_mutex_lock(&p->fleet->owning);
-	lapse(p, fleet_now(p->fleet));
-	hasty = p->hasty;
-	p->hasty = false;
-	pthread_mutex_unlock(&p->fleet->owning);
-	return hasty;
-}
-
-weir_time parts_next(struct weir_work *p)
-{
-	weir_time next;
-
-	pthread_mutex_lock(&p->fleet->owning);
-	next = next_of(p);
-	pthread_mutex_unlock(&p->fleet->owning);
-	return next;
-}
-
-static void *watch(void *arg)
-{
-	struct weir_fleet *f = arg;
-
-	pthread_mutex_lock(&f->owning);
-	while (f->watches) {
-		f->watch_next = WEIR_FOREVER;
-		for (struct weir_work *p = f->parts; p != NULL; p = p->next) {
-			weir_time next;
-
-			lapse(p, fleet_now(f));
-			next = next_of(p);
-			f->watch_next = next < f->watch_next ? next : f->watch_next;
-		}
-		(void)fleet_wait(f, f->watch_next, &f->sooner_over, &f->owning);
-	}
-	pthread_mutex_unlock(&f->owning);
-	return NULL;
-}
-
-int parts_watch(struct weir_fleet *f)
-{
-	int r;
-
-	if (f->manual || f->watches)
-		return 0;
-	f->watches = true;
-	r = fleet_thread(f, &f->watcher, watch);
-	if (r != 0)
-		f->watches = false;
-	return r;
-}
-
-void parts_unwatch(struct weir_fleet *f)
-{
-	if (!f->watches)
-		return;
-	pthread_mutex_lock(&f->owning);
-	f->watches = false;
-	pthread_cond_signal(&f->sooner_over);
-	pthread_mutex_unlock(&f->owning);
-	pthread_join(f->watcher, NULL);
 }

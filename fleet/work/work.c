@@ -307,6 +307,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 
 	if (p == NULL)
 		return NULL;
+	p->participant.ops = &work_ops;
 	p->fleet = f;
 	p->config = *c;
 	p->config.count = count;
@@ -316,7 +317,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	p->config.name = p->name;
 	(void)snprintf(p->kind_key, sizeof(p->kind_key), "%s/parts", p->name);
 	p->lease = f->lease;
-	p->longest = WEIR_FOREVER;
+	p->participant.longest = WEIR_FOREVER;
 	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&p->part[i].end, WEIR_FOREVER);
 	pthread_mutex_init(&p->checkpoints, NULL);
@@ -329,25 +330,19 @@ static int add(struct weir_fleet *f, const struct weir_work_config *c, struct we
 {
 	struct weir_work *p;
 
-	for (p = f->parts; p != NULL; p = p->next)
-		if (strcmp(p->name, c->name) == 0)
+	for (struct participant *at = f->participants; at != NULL; at = at->next)
+		if (at->ops == &work_ops && strcmp(((struct weir_work *)at)->name, c->name) == 0)
 			return store_say(-EEXIST, why,
 					 "This process has these parts open already.");
-	if (f->parts_count == WEIR_WORK_FLEET_MAX)
+	if (f->participant_count == WEIR_WORK_FLEET_MAX)
 		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
 				 WEIR_WORK_FLEET_MAX);
-	if (parts_watch(f) != 0)
+	if (participants_watch(f) != 0)
 		return store_say(-ENOMEM, why, "A thread could not be started.");
 	p = make(f, c);
 	if (p == NULL)
 		return store_say(-ENOMEM, why, "There is no memory.");
-	pthread_mutex_lock(&f->owning);
-	p->next = f->parts;
-	f->parts = p;
-	pthread_mutex_unlock(&f->owning);
-	f->parts_count++;
-	f->hurried = true;
-	pthread_cond_signal(&f->wake);
+	participant_join(f, &p->participant);
 	*parts = p;
 	return 0;
 }

@@ -25,6 +25,7 @@
 #define WEIR_FLEET_PARTS_H
 
 #include "fleet/work/balance.h"
+#include "fleet/protocol/participant.h"
 #include "fleet/protocol/share.h"
 
 struct part {
@@ -46,8 +47,8 @@ struct part {
 };
 
 struct weir_work {
+	struct participant participant; /* first */
 	struct weir_fleet *fleet;
-	struct weir_work *next;
 	struct weir_work_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[WEIR_SHARE_NAME_MAX + 32], kind_key[WEIR_SHARE_NAME_MAX + 32];
@@ -55,9 +56,7 @@ struct weir_work {
 	bool joined;        /* its rows may be there */
 	unsigned refreshes; /* since then */
 	weir_dur lease;     /* the longest that a member may have, as far as is known */
-	weir_dur longest;   /* the longest that the store allows this member; WEIR_FOREVER */
 	weir_time latest;   /* end of a lease, of that, since the last reading; WEIR_FOREVER */
-	bool hasty;         /* of owning: something has ended, and its row is to go */
 	_Atomic uint64_t until, want;
 	pthread_mutex_t checkpoints; /* one at a time */
 
@@ -73,6 +72,8 @@ struct weir_work {
 	struct part part[];
 };
 
+extern const struct participant_ops work_ops;
+
 #define PART_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /* The member has another number now, and no row. The fleet's lock is held, as for all these. */
@@ -86,12 +87,6 @@ int parts_refresh(struct weir_work *parts);
 
 /* Erase its rows, as far as the store can be reached. 1: none is left; or the store's error. */
 int parts_leave(struct weir_work *parts);
-
-/* Go on with that for the parts that are closed. 0; or the store's error. */
-int parts_leave_all(struct weir_fleet *fleet);
-
-/* Forget the parts that are closed: their rows are gone, or will be. */
-void parts_forget_left(struct weir_fleet *fleet);
 
 /* The lease goes on with the session's, as far as the store allows. */
 void parts_keep(struct weir_work *parts);
@@ -114,15 +109,11 @@ void part_tell_wish(struct weir_work *parts, uint32_t i);
 /* No other member is due it any more. */
 void part_forget_wish(struct weir_work *parts, uint32_t i);
 
-/* Lose the parts whose time is over. True: there is a row to be erased. */
-bool parts_lapse(struct weir_work *parts);
+/* Lose the parts whose time is over. The lock owning is held. */
+void parts_lapse(struct weir_work *parts);
 
-/* When the next ownership ends; WEIR_FOREVER: none does. */
-weir_time parts_next(struct weir_work *parts);
-
-/* The thread that reports losses in time, even while the store is being waited for. */
-int parts_watch(struct weir_fleet *fleet);
-void parts_unwatch(struct weir_fleet *fleet);
+/* When the next ownership ends; WEIR_FOREVER: none does. The lock owning is held. */
+weir_time parts_next(const struct weir_work *parts);
 
 void parts_free(struct weir_work *parts);
 

@@ -70,36 +70,6 @@ int parts_leave(struct weir_work *p)
 	return r;
 }
 
-int parts_leave_all(struct weir_fleet *f)
-{
-	struct weir_work **at = &f->parts_left;
-
-	while (*at != NULL) {
-		struct weir_work *p = *at;
-		const int r = parts_leave(p);
-
-		if (r == -EIO || r == -ESTALE)
-			return r;
-		if (r == 1) {
-			*at = p->next;
-			parts_free(p);
-		} else {
-			at = &p->next;
-		}
-	}
-	return 0;
-}
-
-void parts_forget_left(struct weir_fleet *f)
-{
-	while (f->parts_left != NULL) {
-		struct weir_work *p = f->parts_left;
-
-		f->parts_left = p->next;
-		parts_free(p);
-	}
-}
-
 /* What it owned is lost, and there are no callbacks from here on. */
 static void fall_silent(struct weir_work *p)
 {
@@ -108,18 +78,6 @@ static void fall_silent(struct weir_work *p)
 	p->config.on_gain = NULL;
 	p->config.on_wish = NULL;
 	p->config.on_lost = NULL;
-}
-
-static void unlink_from(struct weir_fleet *f, const struct weir_work *p)
-{
-	struct weir_work **at;
-
-	pthread_mutex_lock(&f->owning);
-	for (at = &f->parts; *at != p; at = &(*at)->next)
-		;
-	*at = p->next;
-	pthread_mutex_unlock(&f->owning);
-	f->parts_count--;
 }
 
 void weir_work_close(struct weir_work *p)
@@ -131,12 +89,6 @@ void weir_work_close(struct weir_work *p)
 	f = p->fleet;
 	pthread_mutex_lock(&f->lock);
 	fall_silent(p);
-	unlink_from(f, p);
-	if (f->session == 0 || parts_leave(p) == 1) {
-		parts_free(p);
-	} else {
-		p->next = f->parts_left;
-		f->parts_left = p;
-	}
+	participant_leave(f, &p->participant);
 	pthread_mutex_unlock(&f->lock);
 }

@@ -159,7 +159,7 @@ static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
 	if (lease > p->lease)
 		p->lease = lease;
 	p->learning = proven < (p->lease > learning ? p->lease : learning);
-	p->longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
+	p->participant.longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
 	p->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
 }
 

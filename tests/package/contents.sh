@@ -7,7 +7,12 @@ work=$2
 version=$3
 . "$(dirname "$0")/common.sh"
 
-library=libweir${version%%.*}
+# The ABI's version: while the major is 0, each minor version has its own.
+case $version in
+0.*) abi=${version%.*} ;;
+*) abi=${version%%.*} ;;
+esac
+library=libweir$abi
 libdir=./usr/lib/$multiarch
 
 deb()
@@ -72,7 +77,7 @@ libraries()
 library_fields()
 {
 	for name in $(libraries); do
-		package=$name${version%%.*}
+		package=$name$abi
 		expect "$package" Multi-Arch '^same$'
 		expect "$package" Depends 'libc6 \(>= '
 		expect "$name-dev" Multi-Arch '^same$'
@@ -80,17 +85,17 @@ library_fields()
 		[ "$(dpkg-deb -I "$(deb "$package")" triggers)" = 'activate-noawait ldconfig' ] ||
 			complain "$package does not call for ldconfig"
 		dpkg-deb -I "$(deb "$package")" shlibs |
-			grep -q "^$name ${version%%.*} $package (>= $version)" ||
-			complain "$package does not say who provides it"
+			grep -qx "$name $abi $package (>= $version)" ||
+			complain "$package has a wrong shlibs file"
 		[ "$name" = libweir ] && continue
-		expect "$package" Depends "$library \\(>= $version\\), $library \\(<< "
+		expect "$package" Depends "$library \\(>= $version\\)"
 		expect "$name-dev" Depends "libweir-dev \\(= $version\\)"
 	done
 }
 
 fields()
 {
-	for package in weir-tools $(libraries | sed "s/.*/&-dev &${version%%.*}/"); do
+	for package in weir-tools $(libraries | sed "s/.*/&-dev &$abi/"); do
 		[ -e "$(deb "$package")" ] || { complain "there is no $package"; exit 1; }
 		expect "$package" Source '^weir$'
 		expect "$package" Maintainer '^.* <.*@.*>$'
@@ -109,7 +114,7 @@ fields()
 contents()
 {
 	holds "$library" <<-END
-		$libdir/libweir.so.${version%%.*}
+		$libdir/libweir.so.$abi
 		$libdir/libweir.so.$version
 	END
 	holds libweir-dev <<-END
@@ -138,8 +143,8 @@ contents()
 
 fleet_contents()
 {
-	holds "libweir-fleet${version%%.*}" <<-END
-		$libdir/libweir-fleet.so.${version%%.*}
+	holds "libweir-fleet$abi" <<-END
+		$libdir/libweir-fleet.so.$abi
 		$libdir/libweir-fleet.so.$version
 	END
 	holds libweir-fleet-dev <<-END
@@ -156,8 +161,8 @@ fleet_contents()
 adapter_contents()
 {
 	for name in $(adapters); do
-		holds "libweir-$name${version%%.*}" <<-END
-			$libdir/libweir-$name.so.${version%%.*}
+		holds "libweir-$name$abi" <<-END
+			$libdir/libweir-$name.so.$abi
 			$libdir/libweir-$name.so.$version
 		END
 		holds "libweir-$name-dev" <<-END

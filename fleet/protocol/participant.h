@@ -1,0 +1,94 @@
+/*
+ * Participants: what takes part in the refreshes of a fleet beside its shares. Today that is
+ * partitioned work (fleet/work), which the protocol knows only by the functions below.
+ *
+ * The rows of a participant are bound to the fleet's session, and what it owns ends with the fleet's
+ * lease. So each refresh includes it, the end of the lease ends what it owns, and it takes a new
+ * number when the session is lost.
+ */
+#ifndef WEIR_FLEET_PARTICIPANT_H
+#define WEIR_FLEET_PARTICIPANT_H
+
+#include <stdbool.h>
+
+#include <weir/base.h>
+
+struct participant;
+struct weir_fleet;
+
+/* The fleet's lock is held in all of these, but perhaps not in lapse and next. */
+struct participant_ops {
+	/*
+	 * Read, plan and commit, and keep the session if this refresh has not done so. Returns 0,
+	 * -EEXIST if the members that are there are configured differently, or another negative
+	 * errno.
+	 */
+	int (*refresh)(struct participant *participant);
+
+	/*
+	 * Lose what has ended by the clock. The lock owning is held. The watcher thread calls this
+	 * also while the fleet waits for the store.
+	 */
+	void (*lapse)(struct participant *participant);
+
+	/* When something it owns ends next; WEIR_FOREVER: nothing does. owning is held. */
+	weir_time (*next)(const struct participant *participant);
+
+	/* Lose everything: the lease has ended. */
+	void (*drop)(struct participant *participant);
+
+	/* Take a new number: the rows under the old one are gone with the session. */
+	void (*renew)(struct participant *participant);
+
+	/* Erase its rows. Returns 1 once none is left, or a negative errno. */
+	int (*leave)(struct participant *participant);
+
+	void (*free)(struct participant *participant);
+};
+
+/* The first field of the structure of a participant. */
+struct participant {
+	const struct participant_ops *ops;
+	struct participant *next; /* of lock and owning */
+	weir_dur longest;         /* lease that the store allows; WEIR_FOREVER: any */
+	bool hasty;               /* of owning: something has lapsed, and its row is to be erased */
+};
+
+/* The fleet's lock is held in all functions below, unless they say otherwise. */
+
+/* Add a participant, and start a refresh at once. */
+void participant_join(struct weir_fleet *fleet, struct participant *participant);
+
+/* Remove a participant. It is freed once its rows are erased. */
+void participant_leave(struct weir_fleet *fleet, struct participant *participant);
+
+/* Refresh all participants. Returns 0, or the first error. */
+int participants_refresh(struct weir_fleet *fleet);
+
+/* Erase the rows of participants that have left. Returns 0, -EIO or -ESTALE. */
+int participants_erase_left(struct weir_fleet *fleet);
+
+/* Free participants that have left: their rows are gone with the session. */
+void participants_forget_left(struct weir_fleet *fleet);
+
+/* Let all of them lose what has ended. Returns true if a row is to be erased. */
+bool participants_lapse(struct weir_fleet *fleet);
+
+/* When something that they own ends next; WEIR_FOREVER: nothing does. */
+weir_time participants_next(struct weir_fleet *fleet);
+
+/* The session is gone, and their rows with it: all go on under new numbers. */
+void participants_lose_session(struct weir_fleet *fleet);
+
+/* Drop and free all of them. */
+void participants_free(struct weir_fleet *fleet);
+
+/*
+ * Start the watcher thread, which lets participants lapse in time while the fleet waits for the
+ * store. A second call does nothing, nor does one for a manual fleet. Returns 0, or a negative
+ * errno of pthread_create().
+ */
+int participants_watch(struct weir_fleet *fleet);
+void participants_unwatch(struct weir_fleet *fleet); /* the fleet's lock is not held */
+
+#endif
