@@ -217,7 +217,7 @@ struct weir_brpc_config {
 	uint32_t samples_max; /* 200; to 10^9; ends a round; not below samples_min */
 	weir_dur probe_interval; /* 50 s; latency is measured again after half of it to all of it */
 	double reduce;           /* 0.9; above 0, to 1; factor on the limit before that */
-	double punish; /* 1; above 0, to 1000; weight of the latency of calls that were not served */
+	double punish; /* 1; above 0, to 1000; weight of the latency of calls not served */
 };
 WEIR_API extern const struct weir_limit_ops weir_brpc;
 
@@ -241,7 +241,7 @@ struct weir_failsafe_config {
 	uint32_t initial; /* 20; 1 to 2^31 - 1 */
 	uint32_t min;     /* 1 */
 	uint32_t max;     /* 200 */
-	double factor; /* 5; 1 to 10^9; the limit is led back to this multiple of the most in flight */
+	double factor; /* 5; 1 to 10^9; multiple of the most in flight that the limit returns to */
 	struct weir_scale alpha; /* log10:3; queue below which the limit grows */
 	struct weir_scale beta;  /* log10:6; queue above which it shrinks; not below alpha */
 	uint32_t recent;         /* 5; 1 to 10^9; windows that recent latency averages */

@@ -161,7 +161,7 @@
 
 /* Fraction of calls that time out, from which the limit falls. */
 #define TIMED_OUT 0.2
-/* Fraction of calls dropped or timed out, from which it falls: a backend that sheds load is less. */
+/* Fraction of calls dropped or timed out, from which it falls: shedding load alone is less. */
 #define LOST 0.7
 /* Fraction of calls lost below which the losses are over. */
 #define CALM 0.05

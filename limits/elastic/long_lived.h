@@ -4,7 +4,8 @@
  * Streams that the program did not detach, long polls, calls that hang: a few hundred of them hide
  * the few ordinary calls beside them, as the total in flight then hardly varies. At a mark in time
  * a known number is in flight. Each call that ends shows when it began, and so whether it was in
- * flight at the mark. The calls of the mark that have not ended some latencies later are long-lived.
+ * flight at the mark. The calls of the mark that have not ended some latencies later are
+ * long-lived.
  */
 #ifndef WEIR_LIMITS_LONG_LIVED_H
 #define WEIR_LIMITS_LONG_LIVED_H

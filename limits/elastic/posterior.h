@@ -23,7 +23,7 @@ struct posterior {
 	float slope;               /* of ln R over ln n, at the knee */
 };
 
-/* A measured slope of ln R over ln n, the x = ln n that it was measured around, and its variance. */
+/* A measured slope of ln R over ln n, the x = ln n it was measured around, and its variance. */
 struct evidence {
 	double x, slope, variance;
 };
