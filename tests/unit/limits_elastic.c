@@ -16,8 +16,8 @@ struct call {
 
 /*
  * A backend. A call takes a random time with mean `work` while up to `knee` calls are in flight,
- * and above that a time in proportion to the number it finds. Calls arrive at a rate that would keep
- * `demand` calls in flight if there were no limit and no queue.
+ * and above that a time in proportion to the number it finds. Calls arrive at a rate that would
+ * keep `demand` calls in flight if there were no limit and no queue.
  */
 struct backend {
 	double work, knee, demand;
