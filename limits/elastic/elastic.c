@@ -423,7 +423,7 @@ static void make_room(struct elastic *s)
  * it, take the growth back step by step. Only calls that the limit admitted count: where the limit
  * is not used, n grows by itself when calls take longer. If the excess latency persists when n is
  * back at the reference point, the point is stale: a fault of the backend, not growth, was the
- * reason. The point is then set anew.
+ * reason. The present point then becomes the reference.
  */
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Replay the whole reference set, which is not part of this repository. 77 tells
-# CTest that the test was skipped.
+# Replay the whole reference set, which is not part of this repository. Status 77 means
+# to CTest that the test was skipped.
 tool=$1
 traces=$2
 
