@@ -10,8 +10,8 @@
  *     q_max goes up to q at once, or down towards q with a tenth of that weight
  *     limit = q_max * l_min * (1 + explore)
  *
- * explore grows by a step while the backend seems to bear it, that is, while l is near l_min or q
- * is well below q_max; otherwise it shrinks. From time to time l_min is measured again: the limit
+ * explore grows by a step while the backend seems to sustain it, that is, while l is near l_min or
+ * q is well below q_max; otherwise it shrinks. From time to time l_min is measured again: the limit
  * goes to reduce times the product, and after two mean latencies the next round sets l_min.
  *
  * What it cannot do:

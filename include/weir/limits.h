@@ -3,8 +3,8 @@
  *
  * Zero a configuration, then set the fields that should differ from their defaults. A null pointer
  * in place of a configuration means all defaults. Field comments give the default, then the range
- * (inclusive unless it says otherwise), then the meaning. The unit of every limit and queue is
- * calls in flight.
+ * (inclusive unless it says otherwise), then the meaning. initial, min and max range from 1 to
+ * 2^31 - 1 in every limit. The unit of every limit and queue is calls in flight.
  *
  * "At least half used" below means that some sample of the window found at least half the limit in
  * flight. If less was in flight, latency carries no information about the limit, and the limit is
@@ -104,8 +104,8 @@ struct weir_vegas_config {
 	struct weir_scale alpha;     /* log10:3; queue below which the limit grows */
 	struct weir_scale beta;      /* log10:6; queue above which it shrinks; not below alpha */
 	struct weir_scale threshold; /* log10:1; queue up to which it grows by beta at once */
-	struct weir_step increase;   /* add_log10:1 */
-	struct weir_step decrease;   /* sub_log10:1 */
+	struct weir_step increase;   /* add_log10:1; step up */
+	struct weir_step decrease;   /* sub_log10:1; step down */
 	uint32_t probe; /* 30; 1 to 2^31 - 1; windows between two probes, for each call of limit */
 };
 WEIR_API extern const struct weir_limit_ops weir_vegas;
@@ -113,7 +113,7 @@ WEIR_API extern const struct weir_limit_ops weir_vegas;
 /*
  * gradient: multiplies the limit by the lowest latency over the present latency, and adds an
  * allowance for a queue. After every probe to 2 * probe windows the limit drops to its minimum, to
- * measure the lowest latency again: callers must be able to bear refusals then.
+ * measure the lowest latency again: callers must tolerate refusals then.
  *
  * Outcomes: as for vegas; overload multiplies the limit by backoff.
  *
@@ -156,8 +156,8 @@ WEIR_API extern const struct weir_limit_ops weir_gradient2;
 /*
  * envoy: multiplies the limit by the latency without load over the present latency, and adds the
  * square root of the product. Every probe_interval the limit drops to min for probe_samples calls,
- * to measure the latency without load. For proxies, and for servers whose callers can bear to be
- * refused during a probe.
+ * to measure the latency without load. For proxies, and for servers whose callers tolerate refusals
+ * during a probe.
  *
  * Not for backends that may hang: a probe lasts until its samples have arrived, so min calls that
  * never end are an outage. Not where the limit must hold from the first call of a burst: while the
@@ -266,11 +266,11 @@ WEIR_API extern const struct weir_limit_ops weir_failsafe;
  * Source: Vector's adaptive request concurrency, src/sinks/util/adaptive_concurrency.
  */
 struct weir_vector_config {
-	uint32_t initial;  /* 1; to 2^31 - 1 */
-	uint32_t max;      /* 200 */
-	double backoff;    /* 0.9; above 0, to below 1; factor on overload */
-	double smoothing;  /* 0.4; above 0, to 1; weight of the last round trip in the mean */
-	double deviations; /* 2.5; above 0, to 10^9; standard deviations above the mean: overload */
+	uint32_t initial; /* 1; to 2^31 - 1 */
+	uint32_t max;     /* 200 */
+	double backoff;   /* 0.9; above 0, to below 1; factor on overload */
+	double smoothing; /* 0.4; above 0, to 1; weight of the last round trip in the mean */
+	double deviations; /* 2.5; above 0, to 10^9; standard deviations above the mean that are overload */
 };
 WEIR_API extern const struct weir_limit_ops weir_vector;
 
@@ -295,8 +295,9 @@ struct weir_bbr_config {
 	uint32_t max;     /* 8388607; 1 to 2^31 - 1; highest limit, and the limit when not busy */
 	double threshold; /* 0.8; 0.01 to 1; CPU use from which the processors are busy */
 	weir_dur window;  /* 10 s; 1 ms to 1 h; history that is kept, in 100 buckets */
-	weir_dur hold;    /* 1 s; to 1 h; time that it goes on limiting after they were busy */
-	weir_dur resolution; /* 1 ms; to 1 min; the lowest latency is rounded up to multiples */
+	weir_dur
+		hold; /* 1 s; to 1 h; it limits this long after they were busy and it was reached */
+	weir_dur resolution; /* 1 ms; to 1 min; lowest latency is rounded up to a multiple of it */
 };
 WEIR_API extern const struct weir_limit_ops weir_bbr;
 
@@ -348,12 +349,12 @@ struct weir_codel_config {
 WEIR_API extern const struct weir_limit_ops weir_codel;
 
 /*
- * hillclimb: moves the limit up and down on purpose, by 1 to wave_max calls, and follows the
- * direction in which throughput goes along by more than bias, as far as that stands out from the
- * noise. It needs no latency, no drops and no baseline, so it cannot drift. But it is slow, at most
- * change_per_second, and it does not know whether the limit is used: without load the limit sinks
- * slowly, until calls are refused or wait. So set a queue (weir_config.queue) or a min. With
- * weir_config.cpu it does not grow while the processors are busy. Designed for windows of 10 ms.
+ * hillclimb: moves the limit up and down on purpose, by 1 to wave_max calls, and goes where
+ * throughput follows by more than bias, as far as that stands out from the noise. It needs no
+ * latency, no drops and no baseline, so it cannot drift. But it is slow, at most change_per_second,
+ * and it does not know whether the limit is used: without load the limit sinks slowly, until calls
+ * are refused or wait. So set a queue (weir_config.queue) or a min. With weir_config.cpu it does
+ * not grow while the processors are busy. Designed for windows of 10 ms.
  *
  * Outcomes: every call that has a latency counts as done, dropped and timed out calls too;
  * cancelled, failed and ignored calls are not seen.

@@ -72,10 +72,10 @@
 
 #include <weir/limits.h>
 
-#include "posterior.h"
 #include "limits/common.h"
-#include "long_lived.h"
 #include "dither.h"
+#include "long_lived.h"
+#include "posterior.h"
 
 /*
  * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",

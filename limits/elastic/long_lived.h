@@ -14,7 +14,7 @@
 
 #include <weir/limit.h>
 
-/* Marks that are open at once, so that a count is made every LATENCIES / MARKS latencies. */
+/* Marks that are open at once, so that there is about one count a latency. */
 #define LONG_LIVED_MARKS 4
 
 /* A moment, and what has since happened to the calls that were in flight then. */
