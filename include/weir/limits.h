@@ -266,11 +266,11 @@ WEIR_API extern const struct weir_limit_ops weir_failsafe;
  * Source: Vector's adaptive request concurrency, src/sinks/util/adaptive_concurrency.
  */
 struct weir_vector_config {
-	uint32_t initial; /* 1; to 2^31 - 1 */
-	uint32_t max;     /* 200 */
-	double backoff;   /* 0.9; above 0, to below 1; factor on overload */
-	double smoothing; /* 0.4; above 0, to 1; weight of the last round trip in the mean */
-	double deviations; /* 2.5; above 0, to 10^9; standard deviations above the mean that are overload */
+	uint32_t initial;  /* 1; to 2^31 - 1 */
+	uint32_t max;      /* 200 */
+	double backoff;    /* 0.9; above 0, to below 1; factor on overload */
+	double smoothing;  /* 0.4; above 0, to 1; weight of the last round trip in the mean */
+	double deviations; /* 2.5; above 0, to 10^9; deviations above the mean that are overload */
 };
 WEIR_API extern const struct weir_limit_ops weir_vector;
 
@@ -295,8 +295,7 @@ struct weir_bbr_config {
 	uint32_t max;     /* 8388607; 1 to 2^31 - 1; highest limit, and the limit when not busy */
 	double threshold; /* 0.8; 0.01 to 1; CPU use from which the processors are busy */
 	weir_dur window;  /* 10 s; 1 ms to 1 h; history that is kept, in 100 buckets */
-	weir_dur
-		hold; /* 1 s; to 1 h; it limits this long after they were busy and it was reached */
+	weir_dur hold; /* 1 s; to 1 h; it limits this long after they were busy, if reached then */
 	weir_dur resolution; /* 1 ms; to 1 min; lowest latency is rounded up to a multiple of it */
 };
 WEIR_API extern const struct weir_limit_ops weir_bbr;
