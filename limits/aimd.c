@@ -5,9 +5,10 @@
  * for Congestion Avoidance in Computer Networks", Computer Networks and ISDN
  * Systems 17, 1989, in the form of Netflix's AIMDLimit.
  *
- * Outcomes: a dropped or timed out call is overload, used limit or not; a success
- * above the timeout is too. One decrease a window, however many calls in it were
- * dropped: they tell of one queue. Ignored, cancelled and failed calls are not seen.
+ * Outcomes: a dropped or timed out call is overload, whether the limit was used or not; so is a
+ * success that took longer than the timeout. There is one decrease a window, however many calls in
+ * it were dropped: all of them are signs of the same queue. Ignored, cancelled and failed calls are
+ * not seen.
  */
 
 #include <stddef.h>
@@ -67,7 +68,7 @@ static const struct weir_param aimd_params[] = {
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "20", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "200", "highest limit"},
 	{"backoff", WEIR_PARAM_DOUBLE, OFFSET(backoff), 0.5, 0.999999999, "0.9",
-	 "factor on a drop"},
+	 "factor on overload"},
 	{"timeout", WEIR_PARAM_DUR, OFFSET(timeout), 1, 1e18, "5s",
 	 "latency above which a call counts as dropped"},
 };
@@ -75,7 +76,7 @@ static const struct weir_param aimd_params[] = {
 const struct weir_limit_ops weir_aimd = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "aimd",
-	.about = "Grows by one, shrinks by a tenth on drops: when the callee says that it is full.",
+	.about = "Grows by one, shrinks by a tenth on drops: for backends that signal overload.",
 	.version = 1,
 	.state_size = sizeof(struct aimd),
 	.config_size = sizeof(struct weir_aimd_config),

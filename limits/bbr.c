@@ -1,31 +1,32 @@
 /*
- * BBR: while the processors are busy, no more calls than passed at best in the lowest latency.
+ * BBR: while the processors are busy, the highest throughput times the lowest latency.
  *
- * After the limiter of kratos (aegis, ratelimit/bbr) and Sentinel's system rule, who named it after
- * TCP's. A window of 10 s is kept in buckets. The most calls that a bucket saw end, times the
- * lowest of the buckets' mean latencies, would be in flight by Little's law if both came
- * together,
+ * After the limiter of kratos (aegis, ratelimit/bbr) and Sentinel's system rule, which are named
+ * after TCP's BBR. A window of 10 s is kept in buckets. The most calls that ended in one bucket,
+ * times the lowest of the buckets' mean latencies, would be in flight by Little's law if both
+ * occurred together,
  *
  *     estimate = floor(pass_max * rtt_min / bucket + 0.5),
  *
- * with rtt_min rounded up to whole resolutions. The open bucket does not count. A call is refused
- * that finds more than one in flight and more than the estimate, so one more than these is
- * admitted; but only while the processors are busier than threshold, or were so, with the limit
- * reached, less than hold ago. Else there is no limit.
+ * with rtt_min rounded up to a multiple of resolution. The open bucket does not count. A call is
+ * refused if it finds more than one in flight and more than the estimate, so one more than the
+ * estimate is admitted. This holds only while the processors are busier than threshold, or if they
+ * were, with the limit reached, less than hold ago. Otherwise there is no limit.
  *
  * It differs from the original in these ways:
- *   - it decides once a window, 100 ms by default, and not for every call;
- *   - a window that is longer than a bucket, or lies across two, is spread over them
- *     evenly: single calls are not seen;
- *   - that calls were refused is not seen either: that the limit was reached stands for it;
+ *   - it decides once a window, 100 ms by default, not for every call;
+ *   - a window that is longer than a bucket, or lies across two, is spread over them evenly, as
+ *     single calls are not seen;
+ *   - refusals are not seen either: the limit having been reached stands for them;
  *   - calls that failed fast, were cancelled or ignored do not count as passed;
  *   - a window without calls gives no estimate, and then there is no limit.
  *
- * What it cannot do, nor could the original: it never probes as TCP's BBR does, so a queue that
- * has come before the processors were seen to be busy is in rtt_min, and the estimate then is
- * many times too high; after it, rtt_min keeps that for the window's length. A bucket that was
- * a burst's with a latency that was another's gives too much as well. A latency below resolution
- * counts as that. And a callee that waits, for a disk or for others, is never limited at all.
+ * What it cannot do, and neither can the original: it never probes as TCP's BBR does. So a queue
+ * that existed before the processors were seen to be busy is part of rtt_min, and the estimate is
+ * many times too high; afterwards rtt_min stays that high for the length of the window. The
+ * estimate is also too high when the most calls come from a burst and the latency from another
+ * bucket. A latency below resolution counts as resolution. And a backend that waits, for a disk or
+ * for other services, is never limited at all.
  *
  * Outcomes: successes, dropped and timed out calls count alike, by their latency.
  */
@@ -36,22 +37,23 @@
 
 #include "common.h"
 
+/* Buckets that the window is kept in: tenths of a second by default, as in the original. */
 #define BUCKETS 100
 
 struct bucket {
 	double passed; /* calls that ended */
-	double time;   /* their latencies together, nanoseconds */
+	double time;   /* sum of their latencies, nanoseconds */
 };
 
 struct bbr {
-	double pass_max, rtt_min; /* of the buckets; 0: nothing has passed */
+	double pass_max, rtt_min; /* over the buckets; 0: no call has passed */
 	double estimate;
-	double cpu;      /* the last window's */
-	double limiting; /* 1: the estimate is in force */
-	double rest;     /* of hold, nanoseconds */
-	double into;     /* how much of the open bucket is over, nanoseconds */
+	double cpu;      /* CPU use in the last window, 0 to 1 */
+	double limiting; /* bool: the estimate is in force */
+	double rest;     /* what is left of hold, nanoseconds */
+	double into;     /* elapsed part of the open bucket, nanoseconds */
 	double max, threshold, length, hold, resolution;
-	uint32_t open; /* the bucket */
+	uint32_t open; /* index of the open bucket */
 	struct bucket bucket[BUCKETS];
 };
 
@@ -82,7 +84,7 @@ static void add_calls(struct bbr *b, double calls, double rtt)
 	b->bucket[b->open].time += calls * rtt;
 }
 
-/* A window's calls over the buckets that it covers; what is older than all of them is lost. */
+/* Spread a window's calls over the buckets that it covers; older calls are lost. */
 static void spread(struct bbr *b, const struct weir_window *w)
 {
 	double left = fmin(lasted(w), b->length * BUCKETS);
@@ -101,7 +103,7 @@ static void spread(struct bbr *b, const struct weir_window *w)
 	}
 }
 
-static void reckon(struct bbr *b)
+static void update_estimate(struct bbr *b)
 {
 	double pass_max = 0, rtt_min = INFINITY;
 
@@ -118,7 +120,7 @@ static void reckon(struct bbr *b)
 	b->estimate = floor(b->pass_max * b->rtt_min / b->length + 0.5);
 }
 
-/* Whether the processors call for a limit, or have lately done so. */
+/* Whether the processors are busy, or were less than hold ago. */
 static bool is_busy(struct bbr *b, const struct weir_window *w)
 {
 	b->cpu = w->cpu;
@@ -131,7 +133,7 @@ static bool is_busy(struct bbr *b, const struct weir_window *w)
 	return b->rest > 0;
 }
 
-/* Or else somebody has forged the state. */
+/* False only if the state was corrupted: it can come from a file or be shared with processes. */
 static bool is_sound(const struct bbr *b)
 {
 	return b->open < BUCKETS && b->into >= 0 && b->into <= b->length;
@@ -144,7 +146,7 @@ static double bbr_update(void *state, const struct weir_window *w)
 	if (!is_sound(b))
 		return w->limit;
 	spread(b, w);
-	reckon(b);
+	update_estimate(b);
 	b->limiting = is_busy(b, w) && b->pass_max > 0;
 	return b->limiting > 0 ? clamp(fmax(1, b->estimate) + 1, 1, b->max) : b->max;
 }
@@ -169,13 +171,13 @@ static const struct weir_param bbr_params[] = {
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "8388607",
 	 "highest limit, and the limit while the processors are not busy"},
 	{"threshold", WEIR_PARAM_DOUBLE, OFFSET(threshold), 0.01, 1, "0.8",
-	 "part of their time from which on the processors are busy"},
+	 "CPU use, 0 to 1, from which the processors are busy"},
 	{"window", WEIR_PARAM_DUR, OFFSET(window), 1e6, 3600e9, "10s",
-	 "how long ago the most calls and the lowest latency may be, in 100 buckets"},
+	 "time over which the most calls and the lowest latency are taken"},
 	{"hold", WEIR_PARAM_DUR, OFFSET(hold), 1, 3600e9, "1s",
-	 "how long it goes on limiting when the processors are no longer busy"},
+	 "time that it goes on limiting when the processors are no longer busy"},
 	{"resolution", WEIR_PARAM_DUR, OFFSET(resolution), 1, 60e9, "1ms",
-	 "what the lowest latency is rounded up to a multiple of"},
+	 "unit to whose multiples the lowest latency is rounded up"},
 };
 
 _Static_assert(sizeof(struct bbr) <= WEIR_LIMIT_STATE_MAX, "the state fits");
@@ -190,7 +192,7 @@ const struct weir_limit_ops weir_bbr = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_CPU,
 	.name = "bbr",
-	.about = "Most calls passed times lowest latency, while processors are busy: with a gauge.",
+	.about = "Most calls passed times lowest latency, while CPUs are busy; needs a CPU gauge.",
 	.version = 1,
 	.state_size = sizeof(struct bbr),
 	.config_size = sizeof(struct weir_bbr_config),

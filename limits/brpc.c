@@ -1,39 +1,39 @@
 /*
- * Brpc: the most calls a second there ever were, times the lowest latency, and a part more.
+ * Brpc: the highest throughput seen, times the lowest latency, and a fraction more.
  *
  * In the form of the auto concurrency limiter of Apache brpc
  * (src/brpc/policy/auto_concurrency_limiter.cpp). A round gathers samples until there are
- * samples_max, or for round_max if there are samples_min then; with fewer it is thrown away. With l
- * its mean latency and q its successes a second,
+ * samples_max, or for round_max if there are at least samples_min by then; a round with fewer is
+ * discarded. With l its mean latency and q its successes a second,
  *
- *     l_min goes down to l by weight, or stays
- *     q_max goes up to q at once, or down to it by a tenth of that weight
+ *     l_min goes down towards l, weighted, or stays
+ *     q_max goes up to q at once, or down towards q with a tenth of that weight
  *     limit = q_max * l_min * (1 + explore)
  *
- * explore grows by a step while the callee seems to bear it, l being near l_min or q well below
- * q_max, and else shrinks. Every now and then l_min is measured anew: the limit goes to reduce
- * times the product, and after two mean latencies the next round sets l_min.
+ * explore grows by a step while the backend seems to sustain it, that is, while l is near l_min or
+ * q is well below q_max; otherwise it shrinks. From time to time l_min is measured again: the limit
+ * goes to reduce times the product, and after two mean latencies the next round sets l_min.
  *
  * What it cannot do:
- *   - drain a queue by a tenth less: under lasting overload l_min is measured with the queue in it,
- *     and the limit climbs;
- *   - allow for chance in a small callee: a tenth above the mean in flight turns calls away that
- *     come in a bunch, at half load too;
- *   - learn where fewer than samples_min come within round_max;
- *   - notice at once that capacity is lost: q_max forgets a hundredth a round.
+ *   - drain a queue by sending a tenth less: under lasting overload l_min is measured with the
+ *     queue in it, and the limit climbs;
+ *   - allow for random bunching in a small backend: with a limit a tenth above the mean in flight,
+ *     calls that arrive together are refused even at half load;
+ *   - learn where fewer than samples_min calls come within round_max;
+ *   - notice at once that capacity is lost: q_max forgets one hundredth a round.
  *
  * It differs from the original in these ways:
- *   - the library's windows are gathered to rounds. They last 20 ms, since in the original a round
- *     does too at least: it looks at no more than one call in 0.1 ms, and samples_max is 200.
- *     So a round has samples_max samples or more;
+ *   - the library's windows are gathered to rounds. They last 20 ms, as a round of the original
+ *     does at least: it samples at most one call in 0.1 ms, and samples_max is 200. So a round has
+ *     samples_max samples or more;
  *   - all samples count, not one in 0.1 ms;
- *   - a failed call's latency is not told from the others': punish weighs as many mean ones;
- *   - there is no rate of errors up to which they are not seen, and there is a max;
+ *   - a failed call's latency is not known apart from the others': punish weights mean latencies;
+ *   - there is no error rate below which errors are ignored, and there is a max;
  *   - a round that took no time is not used.
  *
- * Outcomes: a dropped or timed out call is none that was served, and makes the others' latency
- * appear longer by its own; a round with nothing else halves the limit. Ignored, cancelled and
- * failed calls are not seen.
+ * Outcomes: a dropped or timed out call counts as not served, and its latency is added to that of
+ * the served calls; a round with nothing else halves the limit. Ignored, cancelled and failed calls
+ * are not seen.
  */
 
 #include <stddef.h>
@@ -42,7 +42,7 @@
 
 #include "common.h"
 
-/* A lower rate is learnt so many times more slowly than a lower latency. */
+/* How many times more slowly a lower throughput is learned than a lower latency; from brpc. */
 #define FORGET_SLOWER 10
 
 struct brpc {
@@ -50,8 +50,8 @@ struct brpc {
 	double rtt_noload; /* l_min, nanoseconds; 0: to be measured */
 	double rate_max;   /* q_max, calls a nanosecond */
 	double explore;
-	double countdown; /* nanoseconds until l_min is to be measured anew */
-	double settle;    /* nanoseconds for which samples are not looked at; 0: they are */
+	double countdown; /* nanoseconds until l_min is measured again */
+	double settle;    /* nanoseconds for which samples are skipped after a reduction; 0: none */
 	double probes;
 	double min, max, smoothing, explore_min, explore_max, explore_step;
 	double round_max, samples_min, samples_max, probe_interval, reduce, punish;
@@ -69,7 +69,7 @@ static const char *brpc_check(const void *config)
 	return c->explore_min > c->explore_max ? "explore_min is above explore_max" : NULL;
 }
 
-/* Half the interval to all of it, so that a fleet does not probe together. */
+/* Random in [interval / 2, interval), so that the members of a fleet do not probe together. */
 static double countdown_from(const struct brpc *b, double random)
 {
 	return b->probe_interval * (1 + random) / 2;
@@ -100,8 +100,8 @@ static double brpc_init(void *state, const void *config, double random)
 	return b->limit;
 }
 
-/* What waited when the limit was reduced shall not be in the next l_min. */
-static void wait_to_settle(struct brpc *b, const struct weir_window *w)
+/* Let the calls end that waited when the limit was reduced, to keep them out of the next l_min. */
+static void settle(struct brpc *b, const struct weir_window *w)
 {
 	b->settle -= lasted(w);
 	if (b->settle > 0)
@@ -126,7 +126,7 @@ static void learn(struct brpc *b, double rtt, double rate)
 		b->rate_max += forget * (rate - b->rate_max);
 }
 
-static double explored(const struct brpc *b, double rtt, double rate)
+static double next_explore(const struct brpc *b, double rtt, double rate)
 {
 	const double near = 1 + b->explore_min;
 
@@ -135,8 +135,8 @@ static double explored(const struct brpc *b, double rtt, double rate)
 	return fmax(b->explore_min, b->explore - b->explore_step);
 }
 
-/* The limit after a round, before bounds. */
-static double conclude(struct brpc *b)
+/* Take in a round. Returns the new limit, before bounds. */
+static double close_round(struct brpc *b)
 {
 	const struct gathered *r = &b->round;
 	const double served = r->samples - r->overload;
@@ -155,7 +155,7 @@ static double conclude(struct brpc *b)
 		b->probes += 1;
 		return ceil(b->rate_max * b->rtt_noload * b->reduce);
 	}
-	b->explore = explored(b, rtt, rate);
+	b->explore = next_explore(b, rtt, rate);
 	return b->rate_max * b->rtt_noload * (1 + b->explore);
 }
 
@@ -165,7 +165,7 @@ static double brpc_update(void *state, const struct weir_window *w)
 	const struct gathered *r = &b->round;
 
 	if (b->settle > 0) {
-		wait_to_settle(b, w);
+		settle(b, w);
 		return b->limit;
 	}
 	gather(&b->round, w);
@@ -174,7 +174,7 @@ static double brpc_update(void *state, const struct weir_window *w)
 		return b->limit;
 
 	if (r->samples >= b->samples_min)
-		b->limit = clamp(conclude(b), b->min, b->max);
+		b->limit = clamp(close_round(b), b->min, b->max);
 	b->round = (struct gathered){.lasted = 0};
 	return b->limit;
 }
@@ -202,25 +202,24 @@ static const struct weir_param brpc_params[] = {
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "9", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "2147483647", "highest limit"},
 	{"smoothing", WEIR_PARAM_DOUBLE, OFFSET(smoothing), SMOOTHING_MIN, 1, "0.1",
-	 "weight of a lower latency; a lower rate has a tenth of it"},
+	 "weight of a lower latency; a lower throughput has a tenth of it"},
 	{"explore_min", WEIR_PARAM_DOUBLE, OFFSET(explore_min), SMOOTHING_MIN, 100, "0.06",
-	 "least part above the product"},
+	 "lowest fraction above the product"},
 	{"explore_max", WEIR_PARAM_DOUBLE, OFFSET(explore_max), SMOOTHING_MIN, 100, "0.3",
-	 "greatest part above the product, and the first"},
+	 "highest fraction above the product, and the first"},
 	{"explore_step", WEIR_PARAM_DOUBLE, OFFSET(explore_step), SMOOTHING_MIN, 100, "0.02",
-	 "by which that part changes"},
-	{"round_max", WEIR_PARAM_DUR, OFFSET(round_max), 1, 1e18, "1s",
-	 "time that a round may take"},
+	 "step by which that fraction changes"},
+	{"round_max", WEIR_PARAM_DUR, OFFSET(round_max), 1, 1e18, "1s", "longest round"},
 	{"samples_min", WEIR_PARAM_U32, OFFSET(samples_min), 1, 1e9, "100",
-	 "samples with fewer of which a round is thrown away"},
+	 "samples below which a round is discarded"},
 	{"samples_max", WEIR_PARAM_U32, OFFSET(samples_max), 1, 1e9, "200",
 	 "samples that end a round"},
 	{"probe_interval", WEIR_PARAM_DUR, OFFSET(probe_interval), 1, 1e18, "50s",
-	 "time between two measurements of the lowest latency at most"},
+	 "longest time between two measurements of the lowest latency"},
 	{"reduce", WEIR_PARAM_DOUBLE, OFFSET(reduce), SMOOTHING_MIN, 1, "0.9",
-	 "factor on the product in a measurement"},
+	 "factor on the product during a measurement"},
 	{"punish", WEIR_PARAM_DOUBLE, OFFSET(punish), SMOOTHING_MIN, 1000, "1",
-	 "weight of a failed call's latency"},
+	 "weight of the latency of calls that were not served"},
 };
 
 static const struct weir_sampling brpc_sampling = {
@@ -237,7 +236,7 @@ _Static_assert(sizeof(struct brpc) <= WEIR_LIMIT_STATE_MAX, "the state fits");
 const struct weir_limit_ops weir_brpc = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "brpc",
-	.about = "Apache brpc's: the greatest rate times the lowest latency, for many alike calls.",
+	.about = "Apache brpc's: highest throughput times lowest latency, for many similar calls.",
 	.version = 1,
 	.state_size = sizeof(struct brpc),
 	.config_size = sizeof(struct weir_brpc_config),

@@ -1,21 +1,21 @@
 /*
- * Cautious: one more for as many successes as the limit is, a tenth less for every drop.
+ * Cautious: one more for as many successes as the limit, a tenth less for every drop.
  *
- * After the limiter of Palantir's dialogue (CautiousIncreaseAggressiveDecrease), an HTTP client.
- * It sees each call: a success that found the limit nearly used adds 1 / limit; a drop takes
- * the limit times backoff, rounded down. It came of experience with the others: time was
- * given up as a signal, windows were too slow for a burst of refusals, and one more a window
- * was too fast. Latency means nothing to it.
+ * After the limiter of Palantir's dialogue (CautiousIncreaseAggressiveDecrease), an HTTP client. It
+ * sees each call: a success that found the limit nearly used adds 1 / limit; a drop multiplies the
+ * limit by backoff and rounds down. Its authors arrived at it after other limits: latency proved a
+ * poor signal, windows were too slow for a burst of refusals, and one more a window grew too fast.
+ * So latency is ignored.
  *
- * A window of several samples is taken for as many windows of one, with its successes first, and
- * as if each had found as much in flight as the one that found the most. It is not said how many
- * did, so where calls come one by one after a crowd the limit grows a little faster.
+ * A window of several samples is treated as that many windows of one sample, successes first, each
+ * with as much in flight as the one that found the most. The window does not say how many found
+ * that much, so where single calls follow a burst, the limit grows a little faster.
  *
- * What it cannot do: notice a callee that gets slow and refuses nothing. The limit then grows to
- * max. And a burst of refusals of one moment is many drops: it falls to a third by eleven.
+ * What it cannot do: notice a backend that becomes slow and refuses nothing. The limit then grows
+ * to max. And a burst of refusals at one moment is many drops: eleven of them reduce it to a third.
  *
- * Outcomes: a dropped or timed out call shrinks the limit, used or not; the others that are samples
- * are successes. Ignored, cancelled and failed calls are not seen.
+ * Outcomes: a dropped or timed out call shrinks the limit, used or not; the other samples are
+ * successes. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -52,12 +52,12 @@ static double cautious_init(void *state, const void *config, double random)
 	return l->limit;
 }
 
-/* This many drops reach any minimum: each takes a hundredth at least, or one. */
+/* Drops after which the limit is at any minimum: each takes at least a hundredth of it, or one. */
 #define DROPS_MAX 4096
 
 /*
- * After n successes. Each adds 1 / limit, so 2 to the limit's square and next to nothing; for all
- * but the first that is the whole of it.
+ * The limit after n successes. Each adds 1 / limit, so the square of the limit grows by 2 and a
+ * negligible rest; the rest is kept for the first success only.
  */
 static double grown(double limit, double n)
 {
@@ -98,7 +98,7 @@ static const struct weir_param cautious_params[] = {
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "1000000", "highest limit"},
 	{"backoff", WEIR_PARAM_DOUBLE, OFFSET(backoff), 0.1, 0.99, "0.9", "factor on a drop"},
 	{"usage", WEIR_PARAM_DOUBLE, OFFSET(usage), 0.01, 1, "0.9",
-	 "part of the limit that must be in use for it to grow"},
+	 "fraction of the limit that must be in use for it to grow"},
 };
 
 static const struct weir_sampling cautious_sampling = {.windowing = WEIR_WINDOW_SAMPLE};
@@ -106,7 +106,7 @@ static const struct weir_sampling cautious_sampling = {.windowing = WEIR_WINDOW_
 const struct weir_limit_ops weir_cautious = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "cautious",
-	.about = "Grows by its inverse a success, shrinks by a tenth a drop: for clients of many.",
+	.about = "Grows by 1 / limit a success, shrinks by a tenth a drop: for shared backends.",
 	.version = 1,
 	.state_size = sizeof(struct cautious),
 	.config_size = sizeof(struct weir_cautious_config),

@@ -1,27 +1,27 @@
 /*
- * CoDel: as many calls as leave the callee's own queue short.
+ * CoDel: as many calls as keep the backend's own queue short.
  *
- * It goes by what the callee tells of its queue, weir_queued(), and needs no latency without load
- * to compare with. The detector is that of K. Nichols and V. Jacobson, "Controlling Queue
- * Delay", ACM Queue 10(5), 2012, as folly's Codel has it: a queue stands if even the call that
- * waited least in an interval waited longer than target. A burst passes within the interval,
- * and somebody then waited little.
+ * It uses the delays in the backend's queue that the program reports, weir_queued(), and needs no
+ * latency without load to compare with. The detector is that of K. Nichols and V. Jacobson,
+ * "Controlling Queue Delay", ACM Queue 10(5), 2012, as in folly's Codel: there is a standing queue
+ * if even the shortest delay of an interval was above target. A burst is gone within the interval,
+ * and then some call waited only briefly.
  *
- * CoDel sheds from the queue itself; a limit needs a number. That is moved as
- * Breakwater moves its credits (I. Cho et al., "Overload Control for us-scale RPCs with
- * Breakwater", OSDI 2020): with d the least delay,
+ * CoDel drops from the queue itself; a limit needs a number. That number moves as Breakwater moves
+ * its credits (I. Cho et al., "Overload Control for us-scale RPCs with Breakwater", OSDI 2020):
+ * with d the shortest delay,
  *
  *     limit *= max(1 - decrease * (d - target) / target, 0.5)     if d > target
  *     limit += increase                                           else
  *
- * but here it grows only where the interval used half of it at least. Breakwater moves every round
- * trip, 10 us, by a part of its clients; here an interval moves it by one.
+ * but it grows only if at least half of it was used in the interval. Breakwater adds a fraction of
+ * the number of its clients each round trip, 10 us; here an interval adds one.
  *
- * What it cannot do: know the right target, which is the user's to say. And an interval without
- * a report says nothing, so without any the limit is what it was at first, for ever.
+ * What it cannot do: find the right target, which the user must set. And an interval without a
+ * report carries no information, so without any reports the limit stays at its initial value.
  *
- * Outcomes: none is looked at, nor any latency. Samples close windows, and no more; calls
- * in flight say whether the limit was used.
+ * Outcomes: neither outcomes nor latencies are used. Samples only close windows; the calls in
+ * flight show whether the limit was used.
  */
 
 #include <stddef.h>
@@ -30,16 +30,16 @@
 
 #include "common.h"
 
-/* However long the delay, half the limit stays. */
+/* Lowest factor in one interval, however long the delay; from Breakwater. */
 #define FACTOR_MIN 0.5
 
 struct codel {
 	double limit;
-	double delay;   /* the last interval's least, nanoseconds */
-	double elapsed; /* of the present one, nanoseconds */
-	double reports; /* in it */
-	double lowest;  /* of these */
-	double used;    /* 1: half the limit was in use */
+	double delay;   /* the shortest in the last interval, nanoseconds */
+	double elapsed; /* time in the present interval, nanoseconds */
+	double reports; /* in the present interval */
+	double lowest;  /* the shortest of these, nanoseconds */
+	double used;    /* bool: at least half the limit was used in it */
 	double min, max, interval, target, increase, decrease;
 };
 
@@ -78,7 +78,7 @@ static void add_window(struct codel *l, const struct weir_window *w)
 		l->used = 1;
 }
 
-static double moved(const struct codel *l)
+static double next_limit(const struct codel *l)
 {
 	if (l->delay > l->target)
 		return l->limit *
@@ -95,7 +95,7 @@ static double codel_update(void *state, const struct weir_window *w)
 		return l->limit;
 	if (l->reports > 0) {
 		l->delay = l->lowest;
-		l->limit = clamp(moved(l), l->min, l->max);
+		l->limit = clamp(next_limit(l), l->min, l->max);
 	}
 	l->elapsed = l->reports = l->lowest = l->used = 0;
 	return l->limit;
@@ -118,12 +118,12 @@ static const struct weir_param codel_params[] = {
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "1", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "1000", "highest limit"},
 	{"interval", WEIR_PARAM_DUR, OFFSET(interval), 1e3, 60e9, "100ms",
-	 "time of which the least delay counts"},
+	 "time over which the shortest delay is taken"},
 	{"target", WEIR_PARAM_DUR, OFFSET(target), 1, 60e9, "5ms",
-	 "delay above which a queue stands"},
-	{"increase", WEIR_PARAM_DOUBLE, OFFSET(increase), 1e-3, 1e6, "1", "a step up"},
+	 "shortest delay above which there is a standing queue"},
+	{"increase", WEIR_PARAM_DOUBLE, OFFSET(increase), 1e-3, 1e6, "1", "step up, calls"},
 	{"decrease", WEIR_PARAM_DOUBLE, OFFSET(decrease), 1e-3, 1, "0.02",
-	 "part to shrink by for every target's time above the target"},
+	 "fraction to shrink by for each multiple of target above it"},
 };
 
 static const struct weir_sampling codel_sampling = {
@@ -136,7 +136,8 @@ const struct weir_limit_ops weir_codel = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_QUEUE,
 	.name = "codel",
-	.about = "Keeps the callee's queue short: when the callee tells how long calls waited.",
+	.about =
+		"Keeps the backend's queue short: where the backend reports how long calls waited.",
 	.version = 1,
 	.state_size = sizeof(struct codel),
 	.config_size = sizeof(struct weir_codel_config),

@@ -10,10 +10,10 @@
 
 #include <weir/limit.h>
 
-/* What every limit of Netflix's accepts as an int. */
+/* Highest limit that a parameter may set, calls: INT_MAX, as in Netflix's limits. */
 #define LIMIT_TOP 2147483647.0
 
-/* The least weight that still moves something within a program's life. */
+/* Lowest weight of a new value: a lower one would change nothing within a program's life. */
 #define SMOOTHING_MIN 1e-9
 
 /* max(1, floor(log10(limit))), exact. */
@@ -32,13 +32,13 @@ static inline uint64_t whole_sqrt(uint64_t limit)
 	return limit < 1 ? 1 : (uint64_t)sqrt((double)limit);
 }
 
-/* A limit in whole calls; what is none, or more than any, comes from a forged state. */
+/* A limit in whole calls; safe for values that only a corrupted state can contain. */
 static inline uint64_t whole_limit(double limit)
 {
 	return limit > 0 ? (uint64_t)fmin(limit, LIMIT_TOP) : 0;
 }
 
-/* The allowance that a scale grants at this limit. */
+/* The value of a scale at this limit, calls. */
 static inline double scale_at(const struct weir_scale *scale, double limit)
 {
 	uint64_t whole = whole_limit(limit);
@@ -80,19 +80,19 @@ static inline double step_from(const struct weir_step *step, double limit)
 	return limit + step->by;
 }
 
-/* Less than half the limit was used: the window says nothing about the limit. */
+/* Whether less than half the limit was used: the window then carries no information about it. */
 static inline bool mostly_unused(const struct weir_window *w, double limit)
 {
 	return 2.0 * w->inflight_max < limit;
 }
 
-/* Calls that say overload: nobody had to guess it from their latency. */
+/* Calls whose outcome signals overload, whatever their latency. */
 static inline uint64_t overloads(const struct weir_window *w)
 {
 	return (uint64_t)w->dropped + w->timed_out;
 }
 
-/* A latency to reckon with: a clock that did not move measured nothing. */
+/* Whether the window has a usable latency; 0 means that the clock did not advance. */
 static inline bool has_latency(const struct weir_window *w)
 {
 	return w->count > 0 && w->rtt > 0;
@@ -103,19 +103,19 @@ static inline double clamp(double value, double min, double max)
 	return fmax(min, fmin(max, value));
 }
 
-/* How long the window was open, in nanoseconds; a clock that went backwards says nothing. */
+/* How long the window was open, in nanoseconds; 0 if the clock went back. */
 static inline double lasted(const struct weir_window *w)
 {
 	return fmax(0, (double)(int64_t)(w->end - w->start));
 }
 
-/* Several windows as one, for a limit that wants windows of a length that it alone knows. */
+/* Several windows gathered to one, for limits that choose the length of their windows. */
 struct gathered {
 	double lasted;   /* nanoseconds */
 	double samples;  /* with a latency or without */
-	double overload; /* of these, how many were dropped or timed out */
-	double count;    /* of these, how many had a latency */
-	double sum;      /* of these latencies, nanoseconds */
+	double overload; /* samples that were dropped or timed out */
+	double count;    /* samples with a latency */
+	double sum;      /* of the latencies, nanoseconds */
 	double inflight_max;
 };
 
@@ -131,16 +131,17 @@ static inline void gather(struct gathered *g, const struct weir_window *w)
 	g->inflight_max = fmax(g->inflight_max, w->inflight_max);
 }
 
-/* An exponential average, which is a plain mean until it has seen EMA_WARMUP values. */
+/* An exponential moving average; a plain mean until it has seen EMA_WARMUP values. */
 struct ema {
 	double value;
-	double sum;   /* of the first values */
-	double count; /* up to EMA_WARMUP */
+	double sum;   /* of the first EMA_WARMUP values */
+	double count; /* values so far, up to EMA_WARMUP */
 };
 
+/* Values that the plain mean covers: as in Netflix's ExpAvgMeasurement. */
 #define EMA_WARMUP 10
 
-/* Add a value to an average over so many. */
+/* Add a value to an average over `over` values. */
 static inline void ema_add(struct ema *e, double value, double over)
 {
 	if (e->count < EMA_WARMUP) {

@@ -1,5 +1,5 @@
 /*
- * Envoy: the limit times latency without load over present latency, plus its root.
+ * Envoy: the limit times latency without load over present latency, plus the square root.
  *
  * In the form of the gradient controller of Envoy's adaptive concurrency filter
  * (source/extensions/filters/http/adaptive_concurrency). With r the median latency of a window
@@ -9,26 +9,26 @@
  *     n = limit * g
  *     limit = n + sqrt(n)
  *
- * so that it comes to rest where the root adds what g takes away: at about g = 1 - 1 / sqrt(limit).
+ * so it settles where the root adds what g takes away: at about g = 1 - 1 / sqrt(limit).
  *
- * r0 is measured in probes, the first of them at the beginning: the limit goes down to
- * min until probe_samples calls that began under it have ended, r0 is their median, and the limit
- * goes back to what it was. The next probe begins probe_interval later, or at once if five windows
- * in a row leave the limit at min.
+ * r0 is measured in probes; the first is at the start. The limit goes down to min until
+ * probe_samples calls that began under it have ended, r0 is their median, and the limit returns to
+ * its previous value. The next probe begins probe_interval later, or at once if five windows in a
+ * row leave the limit at min.
  *
- * What it cannot do: leave the limit alone where nobody uses it; it grows to max on a callee that
- * is idle, and a burst then meets no limit until the next window. A probe turns calls away however
- * well the callee does. It has no end but its samples: where calls hang, min of them are an outage,
- * since a limit is asked only when calls end. probe_timeout bounds a probe whose calls are few.
+ * What it cannot do: leave the limit alone while it is not used; it grows to max while the backend
+ * is idle, and a burst then meets no limit until the next window. A probe refuses calls however
+ * well the backend does. Only its samples end it: where calls hang, min of them are an outage,
+ * since a limit is updated only when calls end. probe_timeout bounds a probe that has few calls.
  *
  * It differs from the original in these ways:
  *   - a window closes with the first sample after its end, where the original has a timer;
- *   - a sample has no number of the probe it began in. A window counts in a probe if its samples
- *     found no more in flight than the probe allows, or none took longer than the probe was old
+ *   - a sample does not say which probe it began in. A window counts for a probe if its samples
+ *     found no more in flight than the probe allows, or if none took longer than the probe was old
  *     when the window opened;
- *   - r0 is put together from the medians of the probe's windows, the last PROBE_WINDOWS of them;
- *   - latencies are no whole microseconds;
- *   - a probe may have a timeout.
+ *   - r0 is composed of the medians of the probe's windows, of the last PROBE_WINDOWS of them;
+ *   - latencies are not rounded to microseconds;
+ *   - a probe can have a timeout.
  *
  * Outcomes: the latency of successes, dropped and timed out calls counts alike; that a call was
  * dropped or timed out does not. (The original does not see the latency of a call that was reset.)
@@ -41,10 +41,10 @@
 
 #include "common.h"
 
-/* Windows that a probe remembers: as many as it has samples by default, so all of them. */
+/* Windows that a probe keeps: the default of probe_samples, so by default all of them. */
 #define PROBE_WINDOWS 50
 
-/* So many windows in a row at min mean that r0 is wrong. */
+/* Windows in a row at min that mean that r0 is wrong; from Envoy. */
 #define STUCK 5
 
 struct probe_window {
@@ -53,17 +53,17 @@ struct probe_window {
 
 struct envoy {
 	double limit;      /* whole */
-	double deferred;   /* the limit to go back to after this probe; 0: there is none */
+	double deferred;   /* limit to return to after the probe; 0: there is no probe */
 	double rtt_noload; /* r0, nanoseconds; 0: not known yet */
 	double gradient;
 	double at_min;    /* windows in a row that left the limit at min */
 	double countdown; /* nanoseconds until the next probe */
 	double probes;
-	double age;     /* of this probe, nanoseconds */
-	double samples; /* of this probe, in so many windows */
-	double windows;
+	double age;     /* of the present probe, nanoseconds */
+	double samples; /* of the present probe */
+	double windows; /* that these samples came in */
 	double min, max, buffer, probe_samples, probe_interval, probe_jitter, probe_timeout;
-	double fixed; /* r0 is given, and there are no probes */
+	double fixed; /* bool: r0 is configured, and there are no probes */
 	struct probe_window seen[PROBE_WINDOWS];
 };
 
@@ -105,7 +105,7 @@ static double envoy_init(void *state, const void *config, double random)
 	return e->limit;
 }
 
-/* Whether all of the window's calls began in the probe, or might as well have. */
+/* Whether all calls of the window began in the probe, or cannot be distinguished from such. */
 static bool began_in_probe(const struct envoy *e, const struct weir_window *w)
 {
 	return w->inflight_max <= fmax(e->min, w->limit) || w->rtt_max <= e->age;
@@ -119,7 +119,7 @@ static void remember(struct envoy *e, const struct weir_window *w)
 	e->windows += 1;
 }
 
-/* Insertion: there are few, and seldom. */
+/* Insertion sort: there are few windows, and one sort a probe. */
 static void sort(struct probe_window *seen, unsigned count)
 {
 	for (unsigned i = 1; i < count; i++) {
@@ -133,13 +133,13 @@ static void sort(struct probe_window *seen, unsigned count)
 }
 
 /*
- * The median of all samples, as nearly as the windows' medians tell it: each stands in the middle
- * of its samples, with straight lines between. Sorts what was seen.
+ * Estimate the median of all samples from the medians of the windows: each median stands in the
+ * middle of its window's samples, with linear interpolation between. Sorts e->seen.
  */
 static double median_seen(struct envoy *e)
 {
 	const unsigned count = (unsigned)fmin(e->windows, PROBE_WINDOWS);
-	double half = 0, below = 0, place = 0, last = 0;
+	double half = 0, below = 0, position = 0, last = 0;
 
 	sort(e->seen, count);
 	for (unsigned i = 0; i < count; i++)
@@ -148,9 +148,10 @@ static double median_seen(struct envoy *e)
 		const double rtt = e->seen[i].rtt, here = below + e->seen[i].count / 2;
 
 		if (here >= half)
-			return i == 0 ? rtt : last + (rtt - last) * (half - place) / (here - place);
+			return i == 0 ? rtt
+				      : last + (rtt - last) * (half - position) / (here - position);
 		below += e->seen[i].count;
-		place = here;
+		position = here;
 		last = rtt;
 	}
 	return last;
@@ -172,7 +173,7 @@ static void probe(struct envoy *e, const struct weir_window *w)
 		remember(e, w);
 	e->age += lasted(w);
 
-	/* Whatever its timeout, it does not end with nothing known at all. */
+	/* A probe does not time out while no latency is known at all. */
 	if (e->samples >= e->probe_samples ||
 	    (e->age >= e->probe_timeout && e->samples + e->rtt_noload > 0))
 		end_probe(e, w->random);
@@ -188,7 +189,7 @@ static void follow_gradient(struct envoy *e, const struct weir_window *w)
 	e->at_min = e->limit <= e->min ? e->at_min + 1 : 0;
 }
 
-/* Or else somebody has forged the state. */
+/* False only if the state was corrupted: it can come from a file or be shared with processes. */
 static bool is_sound(const struct envoy *e)
 {
 	return e->windows >= 0 && e->windows < 0x1p53;
@@ -233,23 +234,23 @@ static const struct weir_param envoy_params[] = {
 	{"initial", WEIR_PARAM_U32, OFFSET(initial), 1, LIMIT_TOP, "3",
 	 "limit after the first probe"},
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "3",
-	 "lowest limit, and that of a probe"},
+	 "lowest limit, and the limit during a probe"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "1000", "highest limit"},
 	{"buffer", WEIR_PARAM_DOUBLE, OFFSET(buffer), SMOOTHING_MIN, 100, "0.25",
-	 "part by which latency may exceed the one without load"},
+	 "fraction by which latency may exceed the one without load"},
 	{"probe_samples", WEIR_PARAM_U32, OFFSET(probe_samples), 1, 1e9, "50",
 	 "samples that a probe takes"},
 	{"probe_interval", WEIR_PARAM_DUR, OFFSET(probe_interval), 1, 1e18, "60s",
-	 "time between two probes at least"},
+	 "shortest time between two probes"},
 	{"probe_jitter", WEIR_PARAM_DOUBLE, OFFSET(probe_jitter), SMOOTHING_MIN, 1, "0.15",
-	 "part of the interval that chance may add"},
+	 "random addition to the interval, as a fraction of it"},
 	{"probe_timeout", WEIR_PARAM_DUR, OFFSET(probe_timeout), 1, 1e18, "1000000000s",
-	 "time after which a probe makes do with what it has"},
+	 "time after which a probe ends with the samples it has"},
 	{"rtt_noload", WEIR_PARAM_DUR, OFFSET(rtt_noload), 0, 1e18, "0ns",
-	 "latency without load, and no probes; 0: measure it"},
+	 "latency without load, instead of probes; 0: measure it"},
 };
 
-/* Envoy asks for an interval, and has 100 ms wherever it gives an example. */
+/* Envoy has no default for its interval; all examples in its documentation use 100 ms. */
 static const struct weir_sampling envoy_sampling = {
 	.windowing = WEIR_WINDOW_TIME,
 	.window_min = 100 * WEIR_MS,
@@ -265,7 +266,7 @@ _Static_assert(sizeof(struct envoy) <= WEIR_LIMIT_STATE_MAX, "the state fits");
 const struct weir_limit_ops weir_envoy = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "envoy",
-	.about = "Envoy's: follows latency without load, measured in probes that turn calls away.",
+	.about = "Envoy's: follows latency without load, measured in probes that refuse calls.",
 	.version = 1,
 	.state_size = sizeof(struct envoy),
 	.config_size = sizeof(struct weir_envoy_config),

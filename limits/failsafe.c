@@ -1,33 +1,33 @@
 /*
- * Failsafe: Vegas, with recent over lasting latency, and whether more in flight got more done.
+ * Failsafe: Vegas with recent over long-term latency, and a check that more in flight helps.
  *
  * In the form of failsafe-go's AdaptiveLimiter (adaptivelimiter/adaptivelimiter.go). A
  * window's latency goes through a median of five and an average over recent windows, r, and that
- * through an average over baseline windows, b. The queue is taken to be
+ * through an average over baseline windows, b. The queue is estimated as
  *
  *     q = L * (1 - b / r)
  *
- * and the limit shrinks where q is above beta, or where the limit was reached and the windows
- * that are remembered say that more in flight no longer helps:
+ * and the limit shrinks where q is above beta, or where the limit was reached and the history of
+ * windows shows that more in flight no longer helps:
  *   - throughput falls as more are in flight; or
  *   - it hardly grows, or hardly varies at all, while latency grows with what is in flight.
- * Else it grows where q is below alpha. A step is log10(L). It is led back to factor times what is
- * in flight, a step a window.
+ * Otherwise it grows where q is below alpha. A step is log10(L). A limit above factor times what is
+ * in flight is led back to it, one step a window.
  *
  * What it cannot do:
- *   - measure throughput: it takes what is in flight over latency for it, so what it sees of it
+ *   - measure throughput: it uses calls in flight over latency instead, so its view of throughput
  *     is latency once more;
  *   - remember what latency was before an overload: b follows r within some ten windows, and the
- *     limit then drifts on up to max;
- *   - move fast: a step a window, and a window of 50 samples lasts a second at least.
+ *     limit then drifts up to max;
+ *   - move fast: it moves one step a window, and a window of 50 samples lasts at least a second.
  *
  * It differs from the original in these ways:
  *   - a window is closed after 30 s with fewer samples than 50, where the original waits for
- *     them without end;
- *   - the limit counts as reached if a call of the window found it so, and not if it is at the
+ *     them indefinitely;
+ *   - the limit counts as reached if a call of the window found it so, not if it is reached at the
  *     moment the window closes;
  *   - the factor does not decay with the limit, and what was in flight is not remembered beyond its
- *     window: both are options of the original, and off unless asked for;
+ *     window: both are options of the original, and off by default;
  *   - a latency of zero, which no clock measures, is not used.
  *
  * Outcomes: the latency of successes, dropped and timed out calls counts alike; that a call was
@@ -41,33 +41,35 @@
 
 #include "common.h"
 
-/* Latencies of which the median is taken, against a single slow window. */
+/* Latencies that the median is taken over: it removes single slow windows; from failsafe-go. */
 #define MEDIAN 5
 
-/* Windows that can be remembered, and how few say nothing yet. */
-#define HISTORY     50
+/* Most windows that are kept: the default of history, and what fits in the state. */
+#define HISTORY 50
+/* Fewest windows for a correlation: fewer give mostly noise. */
 #define HISTORY_MIN 10
 
-/* A series that varies by less than this part of its mean goes with nothing. */
+/* Variation, as a fraction of the mean, below which a series correlates with nothing. */
 #define STEADY 0.01
 
-/* Throughput that grows so little with what is in flight, or varies so little, is at its top; */
-#define WEAK   0.3
+/* Correlation of throughput with calls in flight, below which throughput is at its maximum. */
+#define WEAK 0.3
+/* Variation of throughput, as a fraction of its mean, below which it is at its maximum. */
 #define VARIES 0.2
-/* and then latency that grows so clearly with it says that the rest waits. */
+/* Correlation of latency with calls in flight, above which additional calls only wait. */
 #define STRONG 0.5
 
 struct failsafe {
 	double limit;
 	struct ema recent, baseline; /* nanoseconds */
 	double queue;
-	double with_throughput, with_latency; /* correlations with what is in flight */
-	double throughput_varies;             /* its deviation over its mean */
+	double with_throughput, with_latency; /* correlations with calls in flight */
+	double throughput_varies;             /* standard deviation over mean */
 	double windows;
 	double min, max, factor, recent_windows, baseline_windows, history;
 	struct weir_scale alpha, beta;
-	double raw[MEDIAN];       /* the last latencies, as they came */
-	double inflight[HISTORY]; /* the last windows */
+	double raw[MEDIAN];       /* the last latencies, a ring */
+	double inflight[HISTORY]; /* of the last windows, a ring */
 	double latency[HISTORY];
 };
 
@@ -102,13 +104,13 @@ static double failsafe_init(void *state, const void *config, double random)
 	return f->limit;
 }
 
-/* How many there are of a series that has had so many, and keeps size of them. */
-static unsigned kept(double had, double size)
+/* The length of a ring of this size after `added` values. */
+static unsigned kept(double added, double size)
 {
-	return (unsigned)fmin(had, size);
+	return (unsigned)fmin(added, size);
 }
 
-/* Of as many latencies as there are; the higher of two in the middle. */
+/* The median of the last latencies; the higher of the two middle ones. */
 static double median_latency(const struct failsafe *f)
 {
 	const unsigned count = kept(f->windows, MEDIAN);
@@ -185,7 +187,7 @@ static void learn(struct failsafe *f, const struct weir_window *w)
 	f->queue = ceil(f->limit * (1 - f->baseline.value / f->recent.value));
 }
 
-/* What is remembered says that more in flight would only wait. */
+/* Whether the history shows that additional calls would only wait. */
 static bool is_saturated(const struct failsafe *f)
 {
 	if (f->with_throughput < 0)
@@ -194,7 +196,7 @@ static bool is_saturated(const struct failsafe *f)
 	       (f->with_throughput < WEAK || f->throughput_varies < VARIES);
 }
 
-/* Up, down, or not at all: in steps. */
+/* The next move in steps: 1, -1 or 0. */
 static double direction(const struct failsafe *f, const struct weir_window *w)
 {
 	const bool reached = w->inflight_max >= trunc(f->limit);
@@ -204,7 +206,7 @@ static double direction(const struct failsafe *f, const struct weir_window *w)
 	return f->queue < scale_at(&f->alpha, f->limit) ? 1 : 0;
 }
 
-/* Or else somebody has forged the state. */
+/* False only if the state was corrupted: it can come from a file or be shared with processes. */
 static bool is_sound(const struct failsafe *f)
 {
 	return f->windows >= 0 && f->windows < 0x1p53 && f->history >= HISTORY_MIN &&
@@ -255,15 +257,15 @@ static const struct weir_param failsafe_params[] = {
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "1", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "200", "highest limit"},
 	{"factor", WEIR_PARAM_DOUBLE, OFFSET(factor), 1, 1e9, "5",
-	 "how many times what is in flight the limit may be"},
+	 "multiple of the calls in flight that the limit is led back to"},
 	{"alpha", WEIR_PARAM_SCALE, OFFSET(alpha), 0, LIMIT_TOP, "log10:3",
 	 "queue below which the limit grows"},
 	{"beta", WEIR_PARAM_SCALE, OFFSET(beta), 0, LIMIT_TOP, "log10:6",
 	 "queue above which it shrinks"},
 	{"recent", WEIR_PARAM_U32, OFFSET(recent), 1, 1e9, "5",
-	 "windows that recent latency averages over"},
+	 "windows that recent latency averages"},
 	{"baseline", WEIR_PARAM_U32, OFFSET(baseline), 1, 1e9, "10",
-	 "windows that lasting latency averages over"},
+	 "windows that long-term latency averages"},
 	{"history", WEIR_PARAM_U32, OFFSET(history), HISTORY_MIN, HISTORY, "50",
 	 "windows that correlations are taken over"},
 };
@@ -284,7 +286,7 @@ const struct weir_limit_ops weir_failsafe = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_INFLIGHT,
 	.name = "failsafe",
-	.about = "failsafe-go's: recent over lasting latency, and whether more in flight helps.",
+	.about = "failsafe-go's: recent over long-term latency, and whether more in flight helps.",
 	.version = 1,
 	.state_size = sizeof(struct failsafe),
 	.config_size = sizeof(struct weir_failsafe_config),

@@ -1,5 +1,5 @@
 /*
- * Fixed: a constant. The yardstick for all others, and the smallest example of
+ * Fixed: a constant. The baseline that other limits are compared with, and the smallest example of
  * a limit: a configuration, a state, two functions and a table.
  */
 

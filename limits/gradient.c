@@ -7,13 +7,12 @@
  *     g = clamp(tolerance * r0 / r, 0.5, 1)
  *     limit = limit * g + queue
  *
- * so that the limit grows by the queue while r stays within the tolerance, and
- * comes to rest where what g takes away is what queue adds. Every now and then
- * the limit drops to its minimum, which drains the callee's queue, and r0 is
- * measured anew.
+ * so the limit grows by the queue while r is within the tolerance, and settles where g takes away
+ * what the queue adds. From time to time the limit drops to its minimum, which drains the backend's
+ * queue, and r0 is measured again.
  *
- * It differs from the original where that goes wrong: max wins over the queue, in
- * a probe too; a latency of zero, which no clock measures, is not used.
+ * It differs from the original where that fails: max takes precedence over the queue, in a probe
+ * too; a latency of zero, which no clock measures, is not used.
  *
  * Outcomes: a dropped or timed out call multiplies the limit by backoff, used or
  * not; its latency may become r0. Ignored, cancelled and failed calls are not seen.
@@ -31,7 +30,7 @@ struct gradient {
 	double countdown;  /* windows until the next probe */
 	double probes;
 	double min, max, smoothing, tolerance, backoff;
-	double probe; /* windows between two probes at least; 0: none */
+	double probe; /* fewest windows between two probes; 0: never probe */
 	struct weir_scale queue;
 };
 
@@ -42,7 +41,7 @@ static const char *gradient_check(const void *config)
 	return c->min > c->max ? "min is above max" : NULL;
 }
 
-/* Drawn from [probe, 2 * probe), so that a fleet does not probe together. */
+/* Random in [probe, 2 * probe), so that the members of a fleet do not probe together. */
 static double countdown_from(const struct gradient *g, double random)
 {
 	return g->probe + floor(g->probe * random);
@@ -137,11 +136,11 @@ static const struct weir_param gradient_params[] = {
 	{"smoothing", WEIR_PARAM_DOUBLE, OFFSET(smoothing), SMOOTHING_MIN, 1, "0.2",
 	 "weight of the new value when the limit shrinks"},
 	{"queue", WEIR_PARAM_SCALE, OFFSET(queue), 0, LIMIT_TOP, "sqrt:4",
-	 "calls that may wait at the callee"},
+	 "calls that may wait at the backend"},
 	{"tolerance", WEIR_PARAM_DOUBLE, OFFSET(tolerance), 1, 100, "2",
-	 "how many times the lowest latency is no overload yet"},
+	 "multiple of the lowest latency that is not yet overload"},
 	{"probe", WEIR_PARAM_U32, OFFSET(probe), 1, UINT32_MAX, "1000",
-	 "windows between two probes of the lowest latency, or never"},
+	 "fewest windows between two probes of the lowest latency, or never"},
 	{"backoff", WEIR_PARAM_DOUBLE, OFFSET(backoff), 0.5, 1, "0.9", "factor on a drop"},
 };
 
@@ -150,7 +149,7 @@ _Static_assert(sizeof(struct gradient) <= WEIR_LIMIT_STATE_MAX, "the state fits"
 const struct weir_limit_ops weir_gradient = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "gradient",
-	.about = "Follows lowest over present latency, and probes: when short dips do no harm.",
+	.about = "Follows lowest over present latency, and probes: where short dips do no harm.",
 	.version = 1,
 	.state_size = sizeof(struct gradient),
 	.config_size = sizeof(struct weir_gradient_config),

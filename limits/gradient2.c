@@ -7,13 +7,13 @@
  *     g = clamp(tolerance * r_long / r, 0.5, 1)
  *     limit = (1 - smoothing) * limit + smoothing * (limit * g + queue)
  *
- * The average never falls behind for long: where it is above twice the present
- * latency, as after a long overload, it is cut by a twentieth a window.
+ * The average does not stay far too high for long: while it is above twice the present latency, as
+ * after a long overload, it is reduced by a twentieth a window.
  *
- * What it cannot do: r_long learns the queue that the limit allows, so under an
- * overload that lasts the limit drifts to max. Set max accordingly.
+ * What it cannot do: r_long comes to include the queue that the limit allows, so under lasting
+ * overload the limit drifts to max. Set max accordingly.
  *
- * It differs from the original in one thing: a latency of zero, which no clock
+ * It differs from the original in one way: a latency of zero, which no clock
  * measures, is not used.
  *
  * Outcomes: the latency of successes, dropped and timed out calls counts alike; that
@@ -58,7 +58,7 @@ static double gradient2_init(void *state, const void *config, double random)
 	return g->limit;
 }
 
-/* Add a latency to the average; the average before it is cut for being far too high. */
+/* Add a latency to the average. Returns the average before any reduction for being too high. */
 static double long_term(struct gradient2 *g, double rtt)
 {
 	double average;
@@ -108,11 +108,11 @@ static const struct weir_param gradient2_params[] = {
 	{"smoothing", WEIR_PARAM_DOUBLE, OFFSET(smoothing), SMOOTHING_MIN, 1, "0.2",
 	 "weight of the new value"},
 	{"queue", WEIR_PARAM_SCALE, OFFSET(queue), 0, LIMIT_TOP, "const:4",
-	 "calls that may wait at the callee"},
+	 "calls that may wait at the backend"},
 	{"long_window", WEIR_PARAM_U32, OFFSET(long_window), 1, 1e9, "600",
-	 "windows that the long-term latency averages over"},
+	 "windows that the long-term latency averages"},
 	{"tolerance", WEIR_PARAM_DOUBLE, OFFSET(tolerance), 1, 100, "1.5",
-	 "how many times the long-term latency is no overload yet"},
+	 "multiple of the long-term latency that is not yet overload"},
 };
 
 _Static_assert(sizeof(struct gradient2) <= WEIR_LIMIT_STATE_MAX, "the state fits");

@@ -3,34 +3,35 @@
  *
  * After the .NET thread pool (J. Hellerstein, V. Morrison, E. Eilebrecht, "Optimizing Concurrency
  * Levels in the .NET ThreadPool", FeBID 2008; PortableThreadPool.HillClimbing). The limit is a
- * square wave on top of a control setting: half a period at it, half a period above it. Samples
- * of limit and throughput are kept for some periods, and Goertzel's algorithm finds in each what
- * swings at the wave's frequency, W and T, as parts of their means; what the throughput swings at
- * the neighbouring frequencies is noise. Then
+ * square wave on top of a control setting: half a period at the setting, half a period above it.
+ * Samples of limit and throughput are kept for some periods, and Goertzel's algorithm finds the
+ * component of each at the wave's frequency, W and T, as fractions of their means. The components
+ * of the throughput at the neighbouring frequencies are noise. Then
  *
  *     ratio = Re(T / W) - bias,  confidence = |W| / noise / snr,
  *     move = sign * |clamp(ratio, -1, 1) * clamp(confidence, 0, 1)|^gain_exponent * change * time
  *
- * with change a second and a bound on each move. The wave is made higher where there is noise,
- * up to wave_max. It does not compare latencies: nothing drifts, and no queue is learned.
+ * with change in calls a second and a bound on each move. The wave is made higher where there is
+ * noise, up to wave_max. Latencies are not compared: nothing drifts, and no queue is learned.
  *
- * A sample lasts a time drawn by lot from sample_min to sample_max at each change of the limit,
- * and longer until it has enough calls to tell a limit by: (limit - 1) / calls < sample_error.
- * At the minimum, where more does harm, it lasts up to ten times as long.
+ * A sample lasts for a random time from sample_min to sample_max, drawn at each change of the
+ * limit, and longer until it has enough calls to measure the limit by:
+ * (limit - 1) / calls < sample_error. At the minimum, where more calls reduce throughput, it lasts
+ * up to ten times as long.
  *
  * It differs from the original in these ways:
  *   - a sample without any call waits for one;
- *   - the time of a sample that was too short goes on with the next window, whatever that is;
- *   - the processors hold it back only where there is a gauge.
+ *   - the time of a sample that was too short continues in the next window;
+ *   - the processors hold it back only if there is a CPU gauge.
  *
- * What it cannot do, nor could the original: it moves by change_per_second at most, 4 calls,
- * and mostly by much less, so it does not follow a load that changes in seconds. It does not know
- * whether the limit was used: without load the throughput does not follow, so the limit sinks,
- * by a tenth a second at most, until calls are refused. A pool of threads has a queue for them,
- * and so should who uses this: weir_config.queue. Work that differs much is noise, and
- * it then stays where it is.
+ * What it cannot do, and neither can the original: it moves by at most change_per_second, 4 calls,
+ * and usually by much less, so it does not follow a load that changes in seconds. It does not know
+ * whether the limit was used: without load the throughput does not follow, so the limit sinks, by
+ * at most a tenth a second, until calls are refused. A thread pool has a queue for them, and a
+ * program that uses this limit should have one too: weir_config.queue. Calls that differ much are
+ * noise, and the limit then stays where it is.
  *
- * Outcomes: a call that ended with a latency, dropped or timed out too, is one that was done.
+ * Outcomes: a call that ended with a latency, dropped or timed out too, counts as done.
  */
 
 #include <stddef.h>
@@ -39,31 +40,31 @@
 
 #include "common.h"
 
-/* Period times history at most. */
+/* Most samples kept, period times history: what fits in the state. */
 #define SAMPLES_MAX 64
 
 #define PI 3.14159265358979323846
 
 struct hillclimb {
-	double limit;   /* whole: what was answered last */
-	double control; /* what the wave stands on */
-	double noise;   /* smoothed, as a part of the throughput */
+	double limit;   /* the last answer, whole */
+	double control; /* control setting: the base of the wave */
+	double noise;   /* smoothed, as a fraction of the throughput */
 	double ratio, confidence;
-	double elapsed;   /* of the present sample, nanoseconds */
-	double completed; /* in it */
-	double interval;  /* that the present sample takes, nanoseconds */
-	double drawn;     /* the same, but for staying longer */
+	double elapsed;   /* time in the present sample, nanoseconds */
+	double completed; /* calls in the present sample */
+	double interval;  /* length of the present sample, nanoseconds */
+	double drawn;     /* its random length, before any extension, nanoseconds */
 	uint64_t total;   /* samples so far */
 	uint32_t period;
-	uint32_t kept; /* samples */
+	uint32_t kept; /* length of the rings, samples */
 	double min, max, bias, snr, magnitude, wave_max;
 	double change_per_second, change_per_sample, sample_min, sample_max;
 	double sample_error, error_smoothing, gain_exponent, cpu;
-	double throughput[SAMPLES_MAX]; /* a second */
+	double throughput[SAMPLES_MAX]; /* calls a second */
 	double level[SAMPLES_MAX];      /* the limit */
 };
 
-/* The part of a series that swings with a period: a complex number. */
+/* The component of a series at one frequency: a complex number. */
 struct wave {
 	double re, im;
 };
@@ -118,7 +119,7 @@ static double hillclimb_init(void *state, const void *config, double random)
 	return h->limit;
 }
 
-/* The latest samples of a series, oldest first: the i-th of count. */
+/* The i-th of the latest `count` samples of a series, oldest first. */
 static double sample_at(const struct hillclimb *h, const double *series, uint32_t count, uint32_t i)
 {
 	return series[(h->total - count + i) % h->kept];
@@ -153,7 +154,7 @@ static double size_of(struct wave wave)
 	return hypot(wave.re, wave.im);
 }
 
-/* What the throughput swings at the frequencies on either side, as a part of its mean. */
+/* Amplitude of the throughput at the neighbouring frequencies, as a fraction of its mean. */
 static double noise_beside(const struct hillclimb *h, uint32_t count, double mean)
 {
 	const double periods = (double)count / h->period;
@@ -165,8 +166,8 @@ static double noise_beside(const struct hillclimb *h, uint32_t count, double mea
 	return noise / mean;
 }
 
-/* Set ratio and confidence from the samples. */
-static void look_at_waves(struct hillclimb *h)
+/* Compute ratio and confidence from the samples. */
+static void correlate(struct hillclimb *h)
 {
 	const uint64_t usable = h->total - 1 < h->kept ? h->total - 1 : h->kept;
 	const uint32_t count = (uint32_t)(usable / h->period) * h->period;
@@ -201,7 +202,7 @@ static double move_for(const struct hillclimb *h, const struct weir_window *w)
 	return w->cpu > h->cpu ? 0 : move;
 }
 
-/* The limit for the next sample: the control setting, and the wave on it every other half. */
+/* The limit for the next sample: the control setting, plus the wave in every other half period. */
 static double next_limit(struct hillclimb *h)
 {
 	const double wanted = floor(0.5 + h->control * h->noise * h->snr * h->magnitude * 2);
@@ -219,7 +220,7 @@ static bool enough(const struct hillclimb *h)
 	return h->total == 0 || h->limit - 1 < h->sample_error * h->completed;
 }
 
-/* Or else somebody has forged the state. */
+/* False only if the state was corrupted: it can come from a file or be shared with processes. */
 static bool is_sound(const struct hillclimb *h)
 {
 	return h->period >= 2 && h->kept >= h->period && h->kept <= SAMPLES_MAX;
@@ -232,7 +233,7 @@ static double hillclimb_update(void *state, const struct weir_window *w)
 
 	if (!is_sound(h))
 		return w->limit;
-	/* The limiter has bounds of its own, and the setting should not run away from them. */
+	/* The limiter has bounds of its own; keep the setting within them. */
 	h->control = fmax(1, h->control + (w->limit - h->limit));
 	h->limit = w->limit;
 	h->elapsed += lasted(w);
@@ -243,7 +244,7 @@ static double hillclimb_update(void *state, const struct weir_window *w)
 	h->throughput[h->total % h->kept] = h->completed / (h->elapsed / 1e9);
 	h->level[h->total % h->kept] = h->limit;
 	h->total++;
-	look_at_waves(h);
+	correlate(h);
 	h->control += move_for(h, w);
 	limit = next_limit(h);
 
@@ -276,29 +277,30 @@ static const struct weir_param hillclimb_params[] = {
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "1", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "1000", "highest limit"},
 	{"period", WEIR_PARAM_U32, OFFSET(period), 2, 32, "4", "samples of a wave; even"},
-	{"history", WEIR_PARAM_U32, OFFSET(history), 2, 32, "8", "waves that are looked at"},
+	{"history", WEIR_PARAM_U32, OFFSET(history), 2, 32, "8", "waves that are kept"},
 	{"bias", WEIR_PARAM_DOUBLE, OFFSET(bias), 1e-6, 1, "0.15",
-	 "part by which throughput must follow the limit for it to grow"},
+	 "fraction by which throughput must follow the limit for it to grow"},
 	{"snr", WEIR_PARAM_DOUBLE, OFFSET(snr), 0.1, 100, "3",
-	 "how much higher than the noise the wave should be"},
+	 "ratio of wave to noise for full confidence"},
 	{"magnitude", WEIR_PARAM_DOUBLE, OFFSET(magnitude), 0.01, 100, "1",
-	 "factor on the wave's height"},
-	{"wave_max", WEIR_PARAM_U32, OFFSET(wave_max), 1, LIMIT_TOP, "20", "its greatest height"},
+	 "factor on the height of the wave"},
+	{"wave_max", WEIR_PARAM_U32, OFFSET(wave_max), 1, LIMIT_TOP, "20",
+	 "greatest height of the wave, calls"},
 	{"change_per_second", WEIR_PARAM_DOUBLE, OFFSET(change_per_second), 0.01, 1e6, "4",
-	 "most that the limit moves in a second"},
+	 "most calls that the limit moves by in a second"},
 	{"change_per_sample", WEIR_PARAM_DOUBLE, OFFSET(change_per_sample), 0.01, 1e6, "20",
-	 "most that it moves at once"},
+	 "most calls that it moves by at once"},
 	{"sample_min", WEIR_PARAM_DUR, OFFSET(sample_min), 1e3, 60e9, "10ms", "shortest sample"},
 	{"sample_max", WEIR_PARAM_DUR, OFFSET(sample_max), 1e3, 60e9, "200ms",
-	 "longest sample, if it has calls enough"},
+	 "longest sample, if it has enough calls"},
 	{"sample_error", WEIR_PARAM_DOUBLE, OFFSET(sample_error), 1e-3, 1e6, "0.15",
-	 "limit over calls that a sample must be below"},
+	 "ratio of limit to calls below which a sample has enough calls"},
 	{"error_smoothing", WEIR_PARAM_DOUBLE, OFFSET(error_smoothing), SMOOTHING_MIN, 1, "0.01",
-	 "weight of a new sample's noise"},
+	 "weight of the noise of a new sample"},
 	{"gain_exponent", WEIR_PARAM_DOUBLE, OFFSET(gain_exponent), 0.5, 4, "2",
-	 "power that moves are raised to: above 1, small ones are smaller"},
+	 "exponent on moves: above 1, small moves become smaller"},
 	{"cpu", WEIR_PARAM_DOUBLE, OFFSET(cpu), 0.01, 1, "0.95",
-	 "part of their time above which processors let it grow no more"},
+	 "CPU use, 0 to 1, above which it does not grow"},
 };
 
 _Static_assert(sizeof(struct hillclimb) <= WEIR_LIMIT_STATE_MAX, "the state fits");
@@ -313,7 +315,7 @@ const struct weir_limit_ops weir_hillclimb = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_CPU,
 	.name = "hillclimb",
-	.about = "Sways, and goes where throughput follows: for steady load and a queue in front.",
+	.about = "Varies and goes where throughput follows: for steady load with a queue in front.",
 	.version = 1,
 	.state_size = sizeof(struct hillclimb),
 	.config_size = sizeof(struct weir_hillclimb_config),

@@ -1,9 +1,9 @@
 /*
- * Settable: a constant that the program moves with weir_limit_set(), when
+ * Settable: a constant that the program changes with weir_limit_set(), where
  * something else knows the capacity: an operator, a quota, a controller.
  *
- * The limiter keeps the present value, since setting it must take effect at
- * once and from any thread; a limit only ever sees closed windows.
+ * The limiter keeps the present value, since a change must take effect at
+ * once and from any thread; a limit only sees closed windows.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ static double settable_init(void *state, const void *config, double random)
 	return c->initial;
 }
 
-/* Required of every limit, and never called of a settable one. */
+/* Every limit must have one; the limiter does not call that of a settable limit. */
 static double settable_update(void *state, const struct weir_window *w)
 {
 	(void)state;
@@ -37,7 +37,7 @@ const struct weir_limit_ops weir_settable = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_SETTABLE,
 	.name = "settable",
-	.about = "A constant that you move at run time: when the limit is decided elsewhere.",
+	.about = "A constant that you change at run time: where the limit is decided elsewhere.",
 	.version = 1,
 	.config_size = sizeof(struct weir_settable_config),
 	.params = settable_params,

@@ -1,5 +1,5 @@
 /*
- * The built-in limits by name. The one file that knows them all.
+ * The built-in limits by name. This is the only file that lists them.
  */
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <weir/limits.h>
 
 static const struct weir_limit_ops *const builtin[] = {
-	&weir_elastic, /* the default is the first */
+	&weir_elastic, /* the first is the default */
 	&weir_aimd,      &weir_bbr,      &weir_brpc,   &weir_cautious, &weir_codel,
 	&weir_envoy,     &weir_failsafe, &weir_fixed,  &weir_gradient, &weir_gradient2,
 	&weir_hillclimb, &weir_settable, &weir_vector, &weir_vegas,

@@ -2,31 +2,31 @@
  * Vector: one more a round trip while latency is at its mean, a tenth less well above it.
  *
  * In the form of the adaptive request concurrency of Vector's sinks
- * (src/sinks/util/adaptive_concurrency). Once a round trip, which lasts as long as latency is on
- * average, with r the mean latency since the last time, and m and s mean and deviation of those
- * before,
+ * (src/sinks/util/adaptive_concurrency). It decides once a round trip, which lasts as long as the
+ * average latency. With r the mean latency since the last decision, and m and s the mean and the
+ * standard deviation of the earlier ones,
  *
  *     backpressure, or r >= m + deviations * s     limit = backoff * limit, rounded down
  *     else the limit was reached, and r <= m       limit + 1
  *
- * and then m and s, which are exponential, take up r.
+ * and then r is added to m and s, which are exponential averages.
  *
  * What it cannot do: remember what latency was before an overload. m follows r within a few round
- * trips, so a queue that has grown slowly is normal to it; where nothing pushes back the limit
- * settles where noise in r lets it, not where the queue begins. And a large limit is a long way
- * off, at one a round trip.
+ * trips, so a queue that has grown slowly looks normal; without backpressure the limit settles
+ * where noise in r lets it, not where the queue begins. And it takes long to reach a large limit,
+ * at one a round trip.
  *
  * It differs from the original in these ways:
- *   - the library's windows are gathered to round trips. They last a millisecond, and so does a
- *     round trip at least;
+ *   - the library's windows are gathered to round trips. A window lasts a millisecond, and so does
+ *     a round trip at least;
  *   - the limit counts as reached when a call that found it so ends, not when it begins: after a
  *     step up, that is a round trip later;
- *   - the latency of calls that were dropped or timed out counts too, as it is not told from the
- *     others';
+ *   - the latency of calls that were dropped or timed out counts too, as it cannot be separated
+ *     from that of the others;
  *   - backpressure that comes before any latency shrinks the limit.
  *
- * Outcomes: a dropped or timed out call is backpressure, used limit or not, and its latency counts.
- * Ignored, cancelled and failed calls are not seen.
+ * Outcomes: a dropped or timed out call is backpressure, whether the limit was used or not, and its
+ * latency counts. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -38,7 +38,7 @@
 struct vector {
 	double limit;        /* whole */
 	double rtt_mean;     /* m, nanoseconds; 0: not known yet */
-	double rtt_variance; /* of s: its square */
+	double rtt_variance; /* s squared */
 	double max, backoff, smoothing, deviations;
 	struct gathered trip;
 };
@@ -59,7 +59,7 @@ static double vector_init(void *state, const void *config, double random)
 	return v->limit;
 }
 
-/* The limit after a round trip of mean latency rtt; 0: there was none. */
+/* The limit after a round trip with mean latency rtt, which is 0 if no call had a latency. */
 static double next_limit(const struct vector *v, double rtt)
 {
 	const struct gathered *t = &v->trip;
@@ -122,12 +122,12 @@ static const struct weir_param vector_params[] = {
 	{"backoff", WEIR_PARAM_DOUBLE, OFFSET(backoff), SMOOTHING_MIN, 0.999999999, "0.9",
 	 "factor on backpressure"},
 	{"smoothing", WEIR_PARAM_DOUBLE, OFFSET(smoothing), SMOOTHING_MIN, 1, "0.4",
-	 "weight of the last round trip's latency"},
+	 "weight of the latency of the last round trip"},
 	{"deviations", WEIR_PARAM_DOUBLE, OFFSET(deviations), SMOOTHING_MIN, 1e9, "2.5",
-	 "deviations above the mean that are backpressure"},
+	 "standard deviations above the mean that count as backpressure"},
 };
 
-/* As fine as round trips are told apart. */
+/* The resolution of a round trip. */
 static const struct weir_sampling vector_sampling = {
 	.windowing = WEIR_WINDOW_TIME,
 	.window_min = 1 * WEIR_MS,
@@ -142,7 +142,7 @@ _Static_assert(sizeof(struct vector) <= WEIR_LIMIT_STATE_MAX, "the state fits");
 const struct weir_limit_ops weir_vector = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "vector",
-	.about = "Vector's: one more a round trip, a tenth less when pushed back; for clients.",
+	.about = "Vector's: one more a round trip, a tenth less on backpressure; for clients.",
 	.version = 1,
 	.state_size = sizeof(struct vector),
 	.config_size = sizeof(struct weir_vector_config),

@@ -1,9 +1,9 @@
 /*
- * Vegas: hold the queue at the callee between alpha and beta calls.
+ * Vegas: keep the queue at the backend between alpha and beta calls.
  *
  * After L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance
  * on a Global Internet", IEEE JSAC 13(8), 1995, in the form of Netflix's
- * VegasLimit. If a window of limit L shows latency r where an idle callee would
+ * VegasLimit. If a window of limit L shows latency r where an idle backend would
  * show r0, then L * r0 / r calls would have kept it as busy, and the rest,
  *
  *     q = L * (1 - r0 / r),
@@ -13,19 +13,19 @@
  * It differs from the paper in these ways:
  *   - alpha, beta and the steps grow with log10(L): a large limit tolerates, and
  *     needs, a longer queue;
- *   - with next to no queue it grows by beta at once, in place of a slow start;
- *   - r0 is forgotten now and then, or the limit could never follow a callee
- *     that has become slower for good. A factor drawn anew each time keeps a
- *     fleet from forgetting together.
+ *   - it grows by beta at once while there is almost no queue, in place of a slow start;
+ *   - r0 is discarded from time to time; otherwise the limit could not follow a backend
+ *     that has become slower for good. A factor drawn at random each time keeps the
+ *     members of a fleet from discarding it together.
  *
- * What it cannot do: tell a callee that has become slower from one that has a
- * queue when it forgets r0. A probe under lasting overload takes the queue for the
+ * What it cannot do: distinguish a backend that has become slower from one that has a
+ * queue at the moment it discards r0. A probe under lasting overload takes the queue for the
  * baseline, and the limit settles a little higher each time.
  *
- * Outcomes: a dropped or timed out call makes the limit shrink, used or not; its
- * latency counts as any other's, that of a timeout too though it is only a lower
- * bound. A window that sets r0, by a probe or by a new minimum, only sets r0: its drops are
- * not acted upon. Ignored, cancelled and failed calls are not seen.
+ * Outcomes: a dropped or timed out call makes the limit shrink, used or not. Its
+ * latency counts as any other; that of a timeout is only a lower bound, and counts too.
+ * A window that sets r0, by a probe or by a new minimum, only sets r0: its drops are
+ * ignored. Ignored, cancelled and failed calls are not seen.
  */
 
 #include <stddef.h>
@@ -37,7 +37,7 @@
 struct vegas {
 	double limit;
 	double rtt_noload; /* r0, nanoseconds; 0: not known yet */
-	double jitter;     /* 0.5 to 1: of the present interval between probes */
+	double jitter;     /* 0.5 to 1; random factor on the interval to the next probe */
 	double age;        /* windows since the last probe */
 	double probes;
 	double max, smoothing, probe;
@@ -68,7 +68,7 @@ static double vegas_init(void *state, const void *config, double random)
 	const struct weir_vegas_config *c = config;
 	struct vegas *v = state;
 
-	/* One by one: a state that is saved has zeros between its fields. */
+	/* One by one: assigning whole structs could copy padding into a state that is saved. */
 	v->limit = c->initial;
 	v->jitter = jitter_from(random);
 	v->max = c->max;
@@ -84,7 +84,7 @@ static double vegas_init(void *state, const void *config, double random)
 	return v->limit;
 }
 
-/* True if this window only served to set r0. */
+/* Returns true if the window set r0, and must not be used otherwise. */
 static bool set_baseline(struct vegas *v, const struct weir_window *w)
 {
 	v->age += 1;
@@ -102,7 +102,7 @@ static bool set_baseline(struct vegas *v, const struct weir_window *w)
 	return false;
 }
 
-/* Where the limit should go, before bounds and smoothing; false: nowhere. */
+/* Compute the target, before bounds and smoothing. Returns false if the limit should stay. */
 static bool vegas_target(const struct vegas *v, const struct weir_window *w, double *target)
 {
 	double queue;
@@ -167,11 +167,11 @@ static const struct weir_param vegas_params[] = {
 	{"threshold", WEIR_PARAM_SCALE, OFFSET(threshold), 0, LIMIT_TOP, "log10:1",
 	 "queue up to which it grows by beta at once"},
 	{"increase", WEIR_PARAM_STEP, OFFSET(increase), -LIMIT_TOP, LIMIT_TOP, "add_log10:1",
-	 "a step up"},
+	 "step up"},
 	{"decrease", WEIR_PARAM_STEP, OFFSET(decrease), -LIMIT_TOP, LIMIT_TOP, "sub_log10:1",
-	 "a step down"},
+	 "step down"},
 	{"probe", WEIR_PARAM_U32, OFFSET(probe), 1, LIMIT_TOP, "30",
-	 "windows a unit of limit between two probes of the lowest latency"},
+	 "windows between two probes of the lowest latency, for each call of limit"},
 };
 
 _Static_assert(sizeof(struct vegas) <= WEIR_LIMIT_STATE_MAX, "the state fits");
@@ -179,7 +179,7 @@ _Static_assert(sizeof(struct vegas) <= WEIR_LIMIT_STATE_MAX, "the state fits");
 const struct weir_limit_ops weir_vegas = {
 	.size = sizeof(struct weir_limit_ops),
 	.name = "vegas",
-	.about = "Keeps a short queue at the callee: when its latency without load is steady.",
+	.about = "Keeps a short queue at the backend: where its latency without load is steady.",
 	.version = 1,
 	.state_size = sizeof(struct vegas),
 	.config_size = sizeof(struct weir_vegas_config),

@@ -3,10 +3,10 @@
 #include "limits/common.h"
 #include "dither.h"
 
-/* Length of a slot in latencies: what is done at its beginning must have ended in most of it. */
+/* Length of a slot, in latencies: most of a slot must show the effect of its beginning. */
 #define SLOT 6
 
-/* Scrambles a number (the finalizer of MurmurHash3). */
+/* The finalizer of MurmurHash3: a bijection that spreads every bit. */
 static uint64_t scramble(uint64_t a)
 {
 	a = (a ^ (a >> 33)) * UINT64_C(0xff51afd7ed558ccd);
@@ -14,16 +14,16 @@ static uint64_t scramble(uint64_t a)
 	return a ^ (a >> 33);
 }
 
-/* In [0, 1). */
+/* A number as a fraction in [0, 1). */
 static double fraction(uint64_t number)
 {
 	return (double)(number >> 11) * 0x1p-53;
 }
 
 /*
- * A slot is a power of two of nanoseconds. Between two of these, a pair is taken for one of the
- * shorter or is a part of the longer, by its own chance; so limiters that differ a little in the
- * latency they see agree on nearly all of the pairs.
+ * A slot lasts a power of two of nanoseconds. The ideal length lies between two powers; a pair is
+ * then either one of the shorter ones or a part of a longer one, as the hash of the shorter pair
+ * decides. So limiters that see slightly different latencies agree on nearly all pairs.
  */
 struct dither dither_at(weir_time now, double ln_latency)
 {
@@ -43,17 +43,17 @@ struct dither dither_at(weir_time now, double ln_latency)
 	};
 }
 
-bool arms_add(struct arms *a, const struct dither *swing, double n, double x, double y,
-	      struct contrast *c)
+bool probe_pair_add(struct probe_pair *p, const struct dither *dither, double n, double x, double y,
+		    struct contrast *c)
 {
-	const bool another = swing->pair != a->pair;
-	const bool complete = another && a->down.n > 0 && a->up.n > 0;
-	struct arm *arm;
+	const bool another = dither->pair != p->pair;
+	const bool complete = another && p->down.n > 0 && p->up.n > 0;
+	struct probe *probe;
 
 	if (complete) {
-		const double down = a->down.x / a->down.n, up = a->up.x / a->up.n;
-		const double weight = 1 / (1 / a->down.n + 1 / a->up.n);
-		const double rise = a->up.y / a->up.n - a->down.y / a->down.n;
+		const double down = p->down.x / p->down.n, up = p->up.x / p->up.n;
+		const double weight = 1 / (1 / p->down.n + 1 / p->up.n);
+		const double rise = p->up.y / p->up.n - p->down.y / p->down.n;
 
 		*c = (struct contrast){
 			.x = (down + up) / 2,
@@ -62,10 +62,10 @@ bool arms_add(struct arms *a, const struct dither *swing, double n, double x, do
 		};
 	}
 	if (another)
-		*a = (struct arms){.pair = swing->pair};
-	arm = swing->direction > 0 ? &a->up : &a->down;
-	arm->n += n;
-	arm->x += n * x;
-	arm->y += n * y;
+		*p = (struct probe_pair){.pair = dither->pair};
+	probe = dither->direction > 0 ? &p->up : &p->down;
+	probe->n += n;
+	probe->x += n * x;
+	probe->y += n * y;
 	return complete;
 }

@@ -1,50 +1,52 @@
 /*
- * swings.h - when a limit swings up and down, and what that shows.
+ * dither.h - when a limit moves up and down on purpose, and what the latency then shows.
  *
- * Limiters that share a callee each move but a part of its queue: what n does of itself, latency
- * hardly follows. So they swing together. Which way is a matter of the time alone, in slots of some
- * latencies, and latency is what all of them see alike. Nothing is sent from one to another; the
- * clock is that of the machine. Slots come in pairs, up and down or down and up, so that what
- * drifts slowly cancels between the arms of a pair. The slope between these is that of all.
+ * Each of n limiters that share a backend moves only a part of its queue, so latency hardly follows
+ * the dither of one of them. Therefore they all move together. The direction depends on the time
+ * alone, in slots of a few latencies, and all limiters see about the same latency. The limiters do
+ * not communicate; the clock is the machine's. Slots come in probe pairs, up then down or down then
+ * up, so that a slow drift cancels between the two slots of a pair. The slope between the two is
+ * the slope of all limiters together.
  */
-#ifndef WEIR_LIMITS_SWINGS_H
-#define WEIR_LIMITS_SWINGS_H
+#ifndef WEIR_LIMITS_DITHER_H
+#define WEIR_LIMITS_DITHER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/base.h>
 
-/* Of a moment. */
+/* The dither at one moment. */
 struct dither {
-	uint64_t pair;    /* a number for its pair of slots; 0: none */
-	double direction; /* 1, up, or -1 */
-	double chance;    /* from 0 to 1, the same in both slots of the pair */
+	uint64_t pair;    /* identifies the pair of slots; 0: none */
+	double direction; /* 1: up; -1: down */
+	double chance;    /* uniform in [0, 1); the same in both slots of the pair */
 };
 
-/* Sums over the samples of one arm of a pair. */
-struct arm {
+/* Sums over the samples of one slot of a pair. */
+struct probe {
 	double n, x, y;
 };
 
-/* What both arms have shown, of the last pair; all zero at first. */
-struct arms {
+/* The samples of the current probe pair; all zero at first. */
+struct probe_pair {
 	uint64_t pair;
-	struct arm down, up;
+	struct probe down, up;
 };
 
-/* The slope between arms, and the sum of squares that it is known by. */
+/* What a complete pair shows: the middle in x, and the sums of squares that give the slope. */
 struct contrast {
 	double x, xx, xy;
 };
 
+/* The dither at the time now, for a latency given as its logarithm in ln ns. */
 struct dither dither_at(weir_time now, double ln_latency);
 
 /*
- * Adds n samples with these means, seen in a swing. True if that begins another pair, and the one
- * before had both arms: *c is what it showed.
+ * Add n samples with means x and y that were admitted under this dither. Returns true if they begin
+ * a new pair and the previous pair had samples in both slots; *c is then what that pair showed.
  */
-bool arms_add(struct arms *a, const struct dither *swing, double n, double x, double y,
-	      struct contrast *c);
+bool probe_pair_add(struct probe_pair *p, const struct dither *dither, double n, double x, double y,
+		    struct contrast *c);
 
 #endif

@@ -6,55 +6,61 @@
  *
  *     e = d ln X / d ln n = 1 - d ln R / d ln n,
  *
- * is seen in how latency goes with the number in flight: near 1, more calls bring more; near 0 they
- * only queue; below 0 they destroy throughput. The limit is where e falls to target, the knee. It
- * takes calls of the same moment to see it, not a latency of better days: there is no baseline to
- * be learned from a queue under lasting overload, or to be wrong after a change of the work.
+ * follows from how latency changes with the number in flight. Near 1, more calls bring more
+ * throughput; near 0 they only queue; below 0 they reduce throughput. The limit belongs where e
+ * falls to target: the knee. Calls of the same moment are enough to see it. No earlier latency is
+ * remembered, so there is no baseline that could be learned from a queue under lasting overload, or
+ * be wrong after a change of the work.
  *
- * Epochs. A call's latency belongs to the number in flight that it found, whatever happened
- * since; so samples are gathered by when they were admitted, in epochs of about a limit of calls.
- * An epoch is looked at when the next one is full: by then most of its calls have ended, the slow
- * ones too. Latency is taken by its cube root, which tames long tails nearly as the logarithm
- * does, and costs less of what there is to learn.
+ * Epochs. A call's latency belongs to the number in flight that the call found, whatever happened
+ * since. So samples are gathered by when they were admitted, in epochs of about as many calls as
+ * the limit. An epoch is evaluated when the next one is full: by then most of its calls have ended,
+ * the slow ones too. Latency enters by its cube root, which tames long tails nearly as well as the
+ * logarithm and loses less information.
  *
  * Evidence. Each epoch shows the slope of y = ln R over x = ln n twice: among its samples, and by
- * where its means lie from slow means of earlier ones. The variance of a slope is that of
- * samples over the sum of squares of x; where the means of epochs scatter by more than samples
- * do, as in a long queue, it is more.
+ * the distance of its means from slow means of earlier epochs. The variance of a slope is that of
+ * the samples over the sum of squares of x. Where the means of epochs scatter more than their
+ * samples explain, as in a long queue, the larger variance is used.
  *
- * Belief. Where the knee may be is a probability for each step of ln n (belief.h). A slope makes
- * knees likely that would show it: around 0 says that the knee is above x, around 1 below. The
- * limit goes where the knee is below with probability LEAN, in bounded strides: what is refused is
- * lost, and what waits is only late, so a little above the middle. A little of the belief goes
- * anywhere in each epoch, and more when the level of latency moves as no slope explains: so it is
- * never too sure to learn anew.
+ * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
+ * slope makes those knees likely that would produce it: a slope around 0 says that the knee is
+ * above x, around 1 below x. The limit is the n that the knee is below with probability LEAN, and
+ * moves there in bounded strides. LEAN is above one half because a refused call is lost, and a
+ * waiting call is only late. In each epoch a little probability is added everywhere, and more when
+ * the level of latency moves in a way that no slope explains, so that the limit can always learn
+ * again.
  *
- * Swings. In lasting overload n is always at the limit, and would teach nothing. So there the limit
- * goes up and down a little, and now and then, more often while little is known, by the part BOLD.
- * What a swing costs grows with its height, what it shows with its square: so few bold ones.
+ * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
+ * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
+ * little is known. The cost of a probe grows with its height, the information with the square of
+ * it: so there are few bold probes.
  *
- * Company. Limiters that share a callee each see e near 1, as each moves but a part of the queue.
- * They swing at the same times (swings.h), and what that shows is true of all together. A belief
- * of its own is judged by it alone, and the limit stays below where that one is rather sure, CAP,
- * that there is too much. It is loosened more, as it hears but once in a dozen of latencies.
+ * Shared backends. Limiters that share a backend each see e near 1, as each moves only a part of
+ * the queue. So they dither at the same times (dither.h), and what a probe pair shows is true of
+ * all of them together. A second posterior, the joint one, is updated by probe pairs alone, and the
+ * limit stays below its quantile CAP. It is loosened more, as it gets evidence only once in a dozen
+ * latencies.
  *
  * Rules on top, each in a function of its own:
  *   - a limit that is not needed to hold back lasting overload gets room for bunches (make_room);
- *   - when limiters grow together and it does not pay, what has grown since the last place that did
- *     sinks (pay);
- *   - slots that are held by what is no sample, or takes far longer than most, come on top of the
- *     limit: n is of calls alone (holding.h);
- *   - when calls time out, or nearly all are dropped, it falls, and comes back at once (losses).
+ *   - when limiters grow together and throughput does not, the growth since the reference point,
+ *     the last one at which throughput grew, is taken back (check_throughput);
+ *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
+ *     n counts ordinary calls alone (long_lived.h);
+ *   - when calls time out, or nearly all are dropped, the limit falls, and returns at once when
+ *     that ends (losses).
  *
  * What it cannot do:
- *   - hold others of its kind down fast enough where many come at once (docs/elastic.md);
- *   - see a knee that moves up while it holds the limit below: it has to be probed for, which takes
- *     some hundred calls, more where calls differ much;
- *   - notice a callee that answers nothing: without samples nothing is learned, the limit holds.
+ *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
+ *   - see a knee that moves up while the limit is below it: probes must find it, which takes some
+ *     hundred calls, more where calls differ much;
+ *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
- * Outcomes: a timed out call counts with its latency, which is a lower bound. A dropped one does
- * not: it says nothing of latency. Cancelled, failed and ignored calls are not seen. Detached ones
- * come on top of the limit, and are not among what a call finds in flight.
+ * Outcomes: a timed out call counts with its latency, which is a lower bound. The latency of a
+ * dropped call does not count: it says nothing about load. Cancelled, failed and ignored calls are
+ * not seen. The permits of detached calls come on top of the limit, and are not part of what a call
+ * finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -66,126 +72,158 @@
 
 #include <weir/limits.h>
 
-#include "posterior.h"
 #include "limits/common.h"
-#include "long_lived.h"
 #include "dither.h"
+#include "long_lived.h"
+#include "posterior.h"
 
-/* Samples that an epoch has at least, also while hardly anything is known, and of use at all; after
- * so many latencies it needs no more than these. */
+/*
+ * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",
+ * shows what half and twice of each is worth: only CAP, EMPTY and EPOCH_LATE are sensitive.
+ * Logarithms are natural. A fraction has no unit.
+ */
+
+/* Samples of an epoch, at least: fewer do not show a slope. */
 #define EPOCH_LEAST 8
-#define EPOCH_WIDE  4
-#define EPOCH_NONE  4
-#define EPOCH_LATE  8
+/* The same while little is known of the knee, so that a cold start is fast. */
+#define EPOCH_WIDE 4
+/* Samples below which an epoch is discarded: a line needs more than two. */
+#define EPOCH_NONE 4
+/* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
+#define EPOCH_LATE 8
 
-/* How likely the knee is to be below the limit: its own, and at most that of all together. */
+/* Quantile of the own posterior that the limit follows: above half, as refused calls are lost. */
 #define LEAN 0.6
-#define CAP  0.75
+/* Quantile of the joint posterior that the limit stays below: trades goodput for latency. */
+#define CAP 0.75
 
-/* Part of the belief that goes anywhere in an epoch, and what of it where the limit is not reached;
- * of the belief about all together; and of both when latency has shifted. */
-#define LOOSEN   0.0003
-#define AT_REST  0.1
+/* Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. */
+#define LOOSEN 0.0003
+/* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
+#define AT_REST 0.1
+/* Probability that an epoch adds to the joint posterior: more, as its evidence is rare. */
 #define TOGETHER 0.003
-#define FORGET   0.01
+/* Probability added to both when latency has shifted: the knee has probably moved too. */
+#define FORGET 0.01
 
-/* Strides at most, from where the epoch was: by a factor of e; of 4 while little is known. */
-#define RISE      1.0
+/* Largest stride up in ln n, from the limit of the epoch: a factor of e. */
+#define RISE 1.0
+/* The same while little is known: a factor of 4, for cold starts. */
 #define RISE_WIDE 1.4
-#define FALL      1.0
+/* Largest stride down in ln n: a factor of e. */
+#define FALL 1.0
 
-/* Weights of a new epoch: in the slow means, in their scatter, in the noise of samples, in how
- * busy the limit is. */
-#define SLOW    0.1
+/* Weight of a new epoch in the slow means of x and y: ten epochs. */
+#define SLOW 0.1
+/* Weight of a new epoch in the scatter of epochs: ten epochs. */
 #define SCATTER 0.1
-#define NOISE   0.2
-#define BUSY    0.3
+/* Weight of a new epoch in the variance of samples: faster, as each epoch has many samples. */
+#define NOISE 0.2
+/* Weight of a new epoch in the load: about three epochs. */
+#define BUSY 0.3
 
-/* Part of an epoch's calls that reach the limit: below, it costs nothing; above, it counts. */
+/* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
 #define RARELY 0.01
-#define OFTEN  0.05
+/* The same fraction, above which the limit fully counts as holding back overload. */
+#define OFTEN 0.05
 
-/* Room: where no more than so much of the limit is busy in the mean, so much at most (ln), and what
- * is left of it in an epoch of overload. A queue whose load is 1 fills half of the room there is. */
-#define EMPTY     0.45
+/* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
+#define EMPTY 0.45
+/* Most room, in ln n: a factor of 4.5. */
 #define ROOM_MOST 1.5
+/* Fraction of the room that is left after an epoch of overload: it is gone within some epochs. */
 #define ROOM_KEPT 0.5
 
-/* A level of latency moved: by so much at least, and by so many deviations, squared. Slopes that
- * are no surprise go from 0 to this. */
-#define SHIFT        0.25
-#define SHIFT_SURE   16
-#define SLOPE_MOST   1.5
+/* Change of the level of latency, in ln R, from which it can be a shift: a quarter. */
+#define SHIFT 0.25
+/* Standard deviations squared from which it is one: 4 deviations, so hardly ever by chance. */
+#define SHIFT_SURE 16
+/* Steepest slope that is no surprise; the flattest is 0. Above 1, more calls reduce throughput. */
+#define SLOPE_MOST 1.5
+/* Epochs that the level averages: the most recent past. */
 #define LEVEL_EPOCHS 8
 
-/* Growth that must pay: from so much on, short of it by so much and a deviation, and what is taken
- * back. If latency is still as much above (ln) when all of it is, growth was not why. */
-#define PAY_FROM  0.1
-#define PAY_SHORT 0.05
-#define PAY_BACK  0.01
-#define PAY_STALE 1.4
+/* Growth since the reference point, in ln n, from which throughput must have grown. */
+#define CHECK_FROM 0.1
+/* Latency in ln R that it may be above what growth explains, plus one standard deviation. */
+#define CHECK_SHORT 0.05
+/* Step in ln n by which growth is taken back in an epoch: slow, as it may be noise. */
+#define CHECK_BACK 0.01
+/* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
+#define CHECK_STALE 1.4
 
-/* Weight of a new place for the last that paid: below it, if it pays, and if not. */
-#define PLACE_BELOW 0.2
-#define PLACE_PAYS  0.1
-#define PLACE_ELSE  0.001
+/* Weight of an epoch in the reference point, if n is below it: follow down within five epochs. */
+#define REFERENCE_BELOW 0.2
+/* The same, if n is above it and throughput grew, or the limit is not used. */
+#define REFERENCE_PAYS 0.1
+/* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
+#define REFERENCE_ELSE 0.001
 
-/* Part of the calls that time out, are lost in all, and are none; what it falls by, to what. */
-#define TIMED_OUT  0.2
-#define LOST       0.7
-#define CALM       0.05
-#define LOSS_STEP  0.3
+/* Fraction of calls that time out, from which the limit falls. */
+#define TIMED_OUT 0.2
+/* Fraction of calls dropped or timed out, from which it falls: shedding load alone is less. */
+#define LOST 0.7
+/* Fraction of calls lost below which the losses are over. */
+#define CALM 0.05
+/* Step in ln n by which the limit falls in an epoch: by a quarter. */
+#define LOSS_STEP 0.3
+/* Calls that it does not fall below: enough samples to see the end of it. */
 #define LOSS_FLOOR 4
 
-/* Heights of bold swings, and of those between; the part of pairs that are bold: at least, and for
- * each unit of variance of the knee, of which so much counts. */
-#define BOLD          0.3
-#define SMALL         0.08
-#define BOLD_LEAST    0.05
-#define BOLD_MORE     3
+/* Height of a bold probe in ln n: a third; what it shows grows with the square. */
+#define BOLD 0.3
+/* Height of the others: 8 %, which costs little. */
+#define SMALL 0.08
+/* Fraction of probe pairs that are bold, at least: one in twenty. */
+#define BOLD_LEAST 0.05
+/* Bold fraction for each unit of the variance of the knee, in ln n squared. */
+#define BOLD_MORE 3
+/* Variance of the knee that counts at most; from there on the knee can be nearly anywhere. */
 #define VARIANCE_MOST 0.4
 
-/* Calls admitted within some time. */
+/* The calls that were admitted in one interval of time. */
 struct epoch {
-	double start, late;  /* nanoseconds; late: when it has lasted far longer than calls do */
-	double knee;         /* ln, as it was held then */
-	double limit;        /* in force */
-	struct dither swing; /* .pair 0: none */
+	double start;         /* nanoseconds */
+	double late;          /* nanoseconds; from here on it has lasted far longer than calls do */
+	double knee;          /* s->k when it began */
+	double limit;         /* in force, calls */
+	struct dither dither; /* .pair 0: none */
 	double calls, lost, timed_out; /* with a latency or without */
-	double reached;                /* that found the limit reached */
+	double reached;                /* samples that found the limit reached */
 	double n, x, y, xx, xy, yy;    /* sums over those with a latency: x = ln n, y = cbrt R */
 };
 
-/* What an epoch comes to: means, sums of squares around them, and variance around the line. */
+/* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
 struct line {
 	double n, x, y, xx, xy, variance;
 };
 
 struct elastic {
-	struct posterior belief, together; /* of its own evidence, and of swings alone */
-	struct arms arms;
-	struct holding holding;
+	struct posterior posterior; /* from this limiter's own evidence */
+	struct posterior joint;     /* of all limiters that share the backend: from probe pairs */
+	struct probe_pair probes;
+	struct long_lived long_lived;
 	struct epoch now, last;
-	double limit;                 /* of calls, answered last */
-	double k;                     /* ln knee, as it is held */
-	double own, cap;              /* where the beliefs have it */
-	double spread;                /* its deviation, by its own belief */
-	double room;                  /* ln of the limit over it, but for swings */
+	double limit;                 /* the last answer, for ordinary calls */
+	double k;                     /* ln knee, as the limit uses it */
+	double own, cap;              /* ln knee: quantile LEAN of posterior, CAP of joint */
+	double spread;                /* standard deviation of the posterior, in ln n */
+	double room;                  /* ln of the limit over the knee, without dither */
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
-	double level_x, level_y;      /* means over some epochs, to see a shift by */
+	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
-	double place_x, place_y;      /* where growth paid last */
-	double place_n;               /* samples that it is known by */
-	double reached, reached_mean; /* part of calls: in an epoch, in the long run */
-	double busy, busy_since;      /* sum of latencies, since when; nanoseconds */
-	double load;                  /* part of the limit that was busy */
+	double ref_x, ref_y;          /* reference point: where throughput last grew with n */
+	double ref_n;                 /* samples that it is known by */
+	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
+	double busy, busy_since;      /* sum of latencies, and since when; nanoseconds */
+	double load;                  /* fraction of the limit in use, by Little's law */
 	double before;                /* ln knee before losses; 0: there are none */
 	double elasticity;            /* of the last epoch */
-	double carry;                 /* fraction of a call that the limits so far lack */
-	uint32_t wide;                /* the knee can be nearly anywhere */
-	uint32_t sinks;               /* growth that did not pay is being taken back */
+	double carry;                 /* fraction of a call that rounding has held back so far */
+	uint32_t wide;                /* bool: the knee can be nearly anywhere */
+	uint32_t sinking;             /* bool: growth without throughput is being taken back */
 	double initial, min, max, target;
 };
 
@@ -206,14 +244,14 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 	};
 }
 
-/* Where the knee is thought to be. */
-static void read_beliefs(struct elastic *s)
+/* Read the quantiles that decide the limit. */
+static void read_posteriors(struct elastic *s)
 {
-	const double high = posterior_quantile(&s->belief, 0.84);
+	const double high = posterior_quantile(&s->posterior, 0.84);
 
-	s->own = posterior_quantile(&s->belief, LEAN);
-	s->cap = posterior_quantile(&s->together, CAP);
-	s->spread = (high - posterior_quantile(&s->belief, 0.16)) / 2;
+	s->own = posterior_quantile(&s->posterior, LEAN);
+	s->cap = posterior_quantile(&s->joint, CAP);
+	s->spread = (high - posterior_quantile(&s->posterior, 0.16)) / 2;
 }
 
 static double elastic_init(void *state, const void *config, double random)
@@ -231,14 +269,14 @@ static double elastic_init(void *state, const void *config, double random)
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
-	posterior_init(&s->belief, log(s->min), log(s->max), s->k, 1 - s->target);
-	s->together = s->belief;
-	read_beliefs(s);
+	posterior_init(&s->posterior, log(s->min), log(s->max), s->k, 1 - s->target);
+	s->joint = s->posterior;
+	read_posteriors(s);
 	(void)random;
 	return s->limit;
 }
 
-/* The line through an epoch's samples, x as it is and y as ln R. */
+/* Summarise an epoch; y becomes ln R. */
 static struct line line_of(const struct epoch *e)
 {
 	const double x = e->x / e->n, y = e->y / e->n;
@@ -258,13 +296,13 @@ static struct line line_of(const struct epoch *e)
 	};
 }
 
-/* What of a change of y no slope explains, after that change of x. */
+/* The part of a change of y that no plausible slope explains, given the change of x. */
 static double surprise(double x, double y)
 {
 	return y - clamp(y, fmin(0, SLOPE_MOST * x), fmax(0, SLOPE_MOST * x));
 }
 
-/* Latency is not where any slope would have it after what n did: something else has changed. */
+/* Whether latency moved in a way that no slope explains: something other than n has changed. */
 static bool shifted(const struct elastic *s, const struct line *l)
 {
 	const double shift = surprise(l->x - s->level_x, l->y - s->level_y);
@@ -273,22 +311,22 @@ static bool shifted(const struct elastic *s, const struct line *l)
 	return s->level_n > 0 && fabs(shift) > SHIFT && shift * shift > SHIFT_SURE * noise;
 }
 
-static void loosen(struct elastic *s, double part, double together)
+static void loosen(struct elastic *s, double part, double joint)
 {
-	posterior_loosen(&s->belief, s->k, part);
-	posterior_loosen(&s->together, s->k, together);
+	posterior_loosen(&s->posterior, s->k, part);
+	posterior_loosen(&s->joint, s->k, joint);
 }
 
 static void forget(struct elastic *s, const struct line *l)
 {
 	loosen(s, FORGET, FORGET);
-	read_beliefs(s);
+	read_posteriors(s);
 	s->sigma2 = fmin(s->sigma2, l->variance);
 	s->room = 0;
 	s->level_n = 0;
 }
 
-static void follow_level(struct elastic *s, const struct line *l)
+static void update_level(struct elastic *s, const struct line *l)
 {
 	const double weight = l->n / (s->level_n + l->n);
 
@@ -297,12 +335,12 @@ static void follow_level(struct elastic *s, const struct line *l)
 	s->level_n = fmin(s->level_n + l->n, LEVEL_EPOCHS * l->n);
 }
 
-/* The first epoch since all was forgotten. */
-static void begin(struct elastic *s, const struct line *l)
+/* The first epoch after a shift sets all means. */
+static void set_means(struct elastic *s, const struct line *l)
 {
-	s->level_x = s->x = s->place_x = l->x;
-	s->level_y = s->y = s->place_y = l->y;
-	s->level_n = s->place_n = l->n;
+	s->level_x = s->x = s->ref_x = l->x;
+	s->level_y = s->y = s->ref_y = l->y;
+	s->level_n = s->ref_n = l->n;
 }
 
 static struct evidence slope_of(double x, double xx, double xy, double variance)
@@ -314,15 +352,18 @@ static struct evidence slope_of(double x, double xx, double xy, double variance)
 	};
 }
 
-/* What an epoch says, by its samples and by how its means differ from the slow ones, and what the
- * pair of swings says that it is the first after. False if that is nothing. */
-static bool weigh(struct elastic *s, const struct epoch *e, const struct line *l)
+/*
+ * Update the posteriors by the slope among the epoch's samples, by the slope from the slow means to
+ * the epoch's, and by the probe pair that this epoch completes, if any. Returns false if there was
+ * no information in them.
+ */
+static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct line *l)
 {
 	const double dx = l->x - s->x, dy = l->y - s->y;
-	const double far = fmin(1, 4 * SLOW * dx * dx); /* a far place is another */
+	const double far = fmin(1, 4 * SLOW * dx * dx); /* a mean far away replaces the old one */
 	const double weight = SLOW + (1 - SLOW) * far;
 	const double x = dx * (1 - weight), y = dy * (1 - weight), off = surprise(x, y);
-	struct evidence within, between, swung;
+	struct evidence within, between, probed;
 	struct contrast c;
 	double variance;
 	bool news;
@@ -335,21 +376,24 @@ static bool weigh(struct elastic *s, const struct epoch *e, const struct line *l
 	variance = fmax(s->sigma2, l->n * s->scatter);
 	within = slope_of(l->x, l->xx, l->xy, variance);
 	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
-	news = posterior_judge(&s->belief, &within);
-	news = posterior_judge(&s->belief, &between) || news;
-	if (e->swing.pair == 0 || !arms_add(&s->arms, &e->swing, l->n, l->x, l->y, &c))
+	news = posterior_update(&s->posterior, &within);
+	news = posterior_update(&s->posterior, &between) || news;
+	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
-	swung = slope_of(c.x, c.xx, c.xy, variance);
-	return posterior_judge(&s->together, &swung) || news;
+	probed = slope_of(c.x, c.xx, c.xy, variance);
+	return posterior_update(&s->joint, &probed) || news;
 }
 
-/* How much it counts that the limit was reached: not at all, 0, to fully, 1. */
+/* How far the limit holds back overload: from 0, not at all, to 1, fully. */
 static double binding(const struct elastic *s)
 {
 	return clamp((s->reached - RARELY) / (OFTEN - RARELY), 0, 1);
 }
 
-/* To where the beliefs say. Epochs overlap with its effect: bounded from where this one was. */
+/*
+ * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
+ * where this epoch was, as the limit may have moved since the epoch began.
+ */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
@@ -361,8 +405,8 @@ static double stride(const struct elastic *s, const struct epoch *e)
 }
 
 /*
- * Room for bunches, where calls reach the limit, but there is no lasting overload: they do so
- * seldom, or more than half of it is empty in the mean.
+ * Make room for bunches where calls reach the limit without lasting overload: they reach it rarely,
+ * or more than half of the limit is unused on average.
  */
 static void make_room(struct elastic *s)
 {
@@ -374,34 +418,40 @@ static void make_room(struct elastic *s)
 		s->room *= ROOM_KEPT;
 }
 
-/* Growth since the last place where it paid, if it did not, is taken back bit by bit. What
- * is in flight of itself, because calls take longer, is nothing that the limit brought about.
- * A place with another latency than it had is one no more: a fault behind came unseen. */
-static double pay(struct elastic *s, const struct line *l, double step)
+/*
+ * The throughput check: if n has grown since the reference point and throughput has not grown with
+ * it, take the growth back step by step. Only calls that the limit admitted count: where the limit
+ * is not used, n grows by itself when calls take longer. If the excess latency persists when n is
+ * back at the reference point, the point is stale: a fault of the backend, not growth, was the
+ * reason. The present point then becomes the reference.
+ */
+static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
-	const double x = s->x - s->place_x, y = s->y - s->place_y;
+	const double x = s->x - s->ref_x, y = s->y - s->ref_y;
 	const double lacks = y - (1 - s->target) * x;
-	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->place_n));
+	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref_n));
 	const bool used = s->reached_mean > OFTEN;
-	const double weight = x < 0 ? PLACE_BELOW : lacks < 0 || !used ? PLACE_PAYS : PLACE_ELSE;
+	const double weight = x < 0                ? REFERENCE_BELOW
+			      : lacks < 0 || !used ? REFERENCE_PAYS
+						   : REFERENCE_ELSE;
 
-	s->place_x += weight * x;
-	s->place_y += weight * y;
-	s->place_n = 1 / ((1 - weight) * (1 - weight) / s->place_n + weight * weight * SLOW / l->n);
-	if (x > PAY_FROM && lacks > PAY_SHORT + noise) {
-		s->sinks = true;
-		return fmin(step, -PAY_BACK);
+	s->ref_x += weight * x;
+	s->ref_y += weight * y;
+	s->ref_n = 1 / ((1 - weight) * (1 - weight) / s->ref_n + weight * weight * SLOW / l->n);
+	if (x > CHECK_FROM && lacks > CHECK_SHORT + noise) {
+		s->sinking = true;
+		return fmin(step, -CHECK_BACK);
 	}
-	if (s->sinks && lacks > PAY_STALE + noise) {
-		s->place_x = s->x;
-		s->place_y = s->y;
-		s->place_n = l->n;
+	if (s->sinking && lacks > CHECK_STALE + noise) {
+		s->ref_x = s->x;
+		s->ref_y = s->y;
+		s->ref_n = l->n;
 	}
-	s->sinks = false;
+	s->sinking = false;
 	return step;
 }
 
-/* Calls that time out, or are all dropped, say that there is too much, whatever latency says. */
+/* Many timeouts, or drops of nearly all calls, mean too much load, whatever the latency is. */
 static double losses(struct elastic *s, const struct epoch *e, double step)
 {
 	if (e->timed_out > TIMED_OUT * e->calls || e->lost > LOST * e->calls) {
@@ -416,7 +466,7 @@ static double losses(struct elastic *s, const struct epoch *e, double step)
 	return step;
 }
 
-static void conclude(struct elastic *s)
+static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
 	struct line l;
@@ -434,21 +484,21 @@ static void conclude(struct elastic *s)
 		return;
 	}
 	if (s->level_n == 0)
-		begin(s, &l);
+		set_means(s, &l);
 	else
-		follow_level(s, &l);
+		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
 	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), TOGETHER * binding(s));
-	if (weigh(s, e, &l) || binding(s) > 0)
-		read_beliefs(s);
+	if (learn_slopes(s, e, &l) || binding(s) > 0)
+		read_posteriors(s);
 	make_room(s);
-	step = losses(s, e, pay(s, &l, stride(s, e)));
+	step = losses(s, e, check_throughput(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
 }
 
-/* How much of the limit is busy, by Little's law. */
-static void follow_load(struct elastic *s, double now)
+/* Update the fraction of the limit in use, by Little's law. */
+static void update_load(struct elastic *s, double now)
 {
 	const double lasted = now - s->busy_since;
 
@@ -458,35 +508,35 @@ static void follow_load(struct elastic *s, double now)
 	s->busy = 0;
 }
 
-/* How the limit swings in the epoch that begins: 0 if n varies by itself. */
-static double next_swing(struct elastic *s, weir_time now, struct dither *swing)
+/* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself. */
+static double next_dither(struct elastic *s, weir_time now, struct dither *dither)
 {
 	const double variance = fmin(s->spread * s->spread, VARIANCE_MOST);
 
 	s->wide = variance >= VARIANCE_MOST;
-	*swing = dither_at(now, s->y);
+	*dither = dither_at(now, s->y);
 	if (s->reached <= OFTEN)
 		return 0;
-	return swing->direction *
-	       (swing->chance < clamp(BOLD_MORE * variance, BOLD_LEAST, 1) ? BOLD : SMALL);
+	return dither->direction *
+	       (dither->chance < clamp(BOLD_MORE * variance, BOLD_LEAST, 1) ? BOLD : SMALL);
 }
 
-/* The limit for the epoch that begins. Fractions of a call are given by turns. */
-static void set_limit(struct elastic *s, double swing)
+/* Set the limit for the epoch that begins. Rounding carries fractions over to the next epochs. */
+static void set_limit(struct elastic *s, double height)
 {
 	const double middle = s->k + s->room;
-	double limit = exp(middle + swing);
+	double limit = exp(middle + height);
 
-	if (swing > 0)
+	if (height > 0)
 		limit = fmax(limit, floor(exp(middle)) + 1);
-	if (swing < 0)
+	if (height < 0)
 		limit = fmin(limit, ceil(exp(middle)) - 1);
 	limit = clamp(limit, s->min, s->max);
 	s->limit = clamp(floor(limit + s->carry), s->min, s->max);
 	s->carry = clamp(s->carry + limit - s->limit, 0, 1);
 }
 
-/* The epoch that the window's calls were admitted in; NULL: one that is over. */
+/* The epoch in which the window's calls were admitted; NULL if it has been evaluated already. */
 static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 {
 	const double admitted = (double)w->end - w->rtt;
@@ -498,7 +548,7 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 	return admitted >= s->last.start ? &s->last : NULL;
 }
 
-static void add(struct epoch *e, const struct weir_window *w, double inflight)
+static void epoch_add(struct epoch *e, const struct weir_window *w, double inflight)
 {
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
@@ -516,7 +566,7 @@ static void add(struct epoch *e, const struct weir_window *w, double inflight)
 	e->yy += count * y * y;
 }
 
-/* It has a limit of calls; fewer do where demand or throughput is small. */
+/* An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. */
 static bool is_full(const struct elastic *s, double now)
 {
 	const double least = s->wide ? EPOCH_WIDE : EPOCH_LEAST;
@@ -524,30 +574,33 @@ static bool is_full(const struct elastic *s, double now)
 	return s->now.calls >= (now > s->now.late ? least : fmax(least, s->limit));
 }
 
-/* Of calls; those that are held come on top. */
+/* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
 static void learn_from(struct elastic *s, const struct weir_window *w)
 {
 	struct epoch *e = epoch_of(s, w);
-	struct dither swing;
+	struct dither dither;
 
 	s->busy += has_latency(w) ? w->count * w->rtt : 0;
 	if (e != NULL)
-		add(e, w, w->inflight_max - s->holding.held);
+		epoch_add(e, w, w->inflight_max - s->long_lived.permits);
 	if (!is_full(s, (double)w->end))
 		return;
 
-	follow_load(s, (double)w->end);
-	conclude(s);
-	set_limit(s, next_swing(s, w->end, &swing));
+	update_load(s, (double)w->end);
+	close_epoch(s);
+	set_limit(s, next_dither(s, w->end, &dither));
 	s->last = s->now;
 	s->now = epoch_from(s, (double)w->end);
-	s->now.swing = swing;
+	s->now.dither = dither;
 }
 
-/* What was a limit of all is one of calls, or the other way round: the sum stays, within bounds. */
-static void move_by(struct elastic *s, double slots, double now)
+/*
+ * Long-lived calls appeared or vanished: move their permits out of the limit or back into it. The
+ * sum of both stays, within bounds.
+ */
+static void move_by(struct elastic *s, double permits, double now)
 {
-	s->k = log(clamp(exp(s->k) + slots, fmax(s->min, fmin(s->initial, s->max)), s->max));
+	s->k = log(clamp(exp(s->k) + permits, fmax(s->min, fmin(s->initial, s->max)), s->max));
 	s->limit = clamp(floor(exp(s->k)), s->min, s->max);
 	s->level_n = 0;
 	s->last = s->now = epoch_from(s, now);
@@ -556,13 +609,13 @@ static void move_by(struct elastic *s, double slots, double now)
 static double elastic_update(void *state, const struct weir_window *w)
 {
 	struct elastic *s = state;
-	const double before = s->holding.held;
+	const double before = s->long_lived.permits;
 
-	holding_look(&s->holding, w);
-	if ((before > 0) != (s->holding.held > 0))
-		move_by(s, before - s->holding.held, (double)w->end);
+	long_lived_update(&s->long_lived, w);
+	if ((before > 0) != (s->long_lived.permits > 0))
+		move_by(s, before - s->long_lived.permits, (double)w->end);
 	learn_from(s, w);
-	return s->limit + s->holding.held;
+	return s->limit + s->long_lived.permits;
 }
 
 static const char *const elastic_numbers[] = {
@@ -579,7 +632,7 @@ static void elastic_observe(const void *state, double *values)
 	values[4] = s->reached;
 	values[5] = s->load;
 	values[6] = exp(s->room);
-	values[7] = s->holding.held;
+	values[7] = s->long_lived.permits;
 }
 
 #define OFFSET(field) offsetof(struct weir_elastic_config, field)
@@ -600,8 +653,7 @@ const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
-	.about =
-		"Grows while that brings throughput, and no further: needs no latency of better days.",
+	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
 	.version = 4,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),

@@ -2,65 +2,68 @@
 
 #include "limits/common.h"
 
-/* A count is made so many latencies after its mark, and samples: at least, and for each call in
- * flight beside those held. So calls of a black hole, where no samples come, are not counted. */
+/* Latencies from a mark to its count: by then nearly all ordinary calls have ended. */
 #define LATENCIES 4
-#define SEEN      16
+/* Samples from a mark to its count, at least: in a black hole, where none come, nothing counts. */
+#define SEEN 16
+/* The same for each ordinary call in flight: each permit has then been used twice on average. */
 #define SEEN_EACH 2
 
-/* Weights of a new count, and of a new latency. */
-#define COUNT_NEW   0.3
+/* Weight of a new count: a count is noisy, and nothing is lost by a few counts' delay. */
+#define COUNT_NEW 0.3
+/* Weight of a new latency: an average over some twenty samples. */
 #define LATENCY_NEW 0.05
 
-/* Parts of what is in flight: from so much on it counts that it is held, until so much, and slots
- * at least. So calls that are merely slow do not. */
-#define FROM  0.6
+/* Fraction of the permits in flight from which long-lived calls matter: slow calls are fewer. */
+#define FROM 0.6
+/* Fraction down to which they go on to matter: lower than FROM, so that the result is steady. */
 #define UNTIL 0.4
+/* Permits from which they matter: fewer are hardly in the way, and easily slow calls by chance. */
 #define LEAST 8
 
-/* Who was in flight at the mark and is a call like others has ended by now. */
-static void count_at(struct holding *h, const struct mark *m)
+/* By the time of the count, every ordinary call of the mark has ended; the rest is long-lived. */
+static void count_at(struct long_lived *l, const struct mark *m)
 {
-	const double part = h->held > 0 ? UNTIL : FROM;
+	const double part = l->permits > 0 ? UNTIL : FROM;
 
-	h->counted += COUNT_NEW * (fmax(0, m->inflight - m->ended) - h->counted);
-	h->held = h->counted > fmax(LEAST, part * m->inflight) ? floor(h->counted) : 0;
+	l->counted += COUNT_NEW * (fmax(0, m->inflight - m->ended) - l->counted);
+	l->permits = l->counted > fmax(LEAST, part * m->inflight) ? floor(l->counted) : 0;
 }
 
-/* The mark has been set long enough, or never; or the clock went back. */
-static bool is_over(const struct holding *h, const struct mark *m, double now)
+/* Whether the mark is old enough, was never set, or is in the future as the clock went back. */
+static bool is_over(const struct long_lived *l, const struct mark *m, double now)
 {
 	if (m->at <= 0 || m->at > now)
 		return true;
-	return now - m->at > LATENCIES * h->latency &&
-	       h->seen - m->seen >= fmax(SEEN, SEEN_EACH * (m->inflight - h->held));
+	return now - m->at > LATENCIES * l->latency &&
+	       l->seen - m->seen >= fmax(SEEN, SEEN_EACH * (m->inflight - l->permits));
 }
 
 /*
- * Samples that come together count as ended if one of them may have been in flight at the mark:
- * it is better to find too few slots held than too many. So windows of time find none. Streams
- * that end all at once are missed at once.
+ * When several samples come in one window, all count as ended if one of them may have been in
+ * flight at the mark: it is better to find too few long-lived calls than too many. So windows of
+ * time find none. Many streams that end at once are noticed at once, by inflight_now.
  */
-void holding_look(struct holding *h, const struct weir_window *w)
+void long_lived_update(struct long_lived *l, const struct weir_window *w)
 {
 	const double now = (double)w->end;
 	const double began = (w->count == 1 ? now : (double)w->start) - w->rtt_max;
 	const double others = (double)w->cancelled + w->failed;
-	struct mark *oldest = &h->mark[h->oldest % HOLDING_MARKS];
+	struct mark *oldest = &l->mark[l->oldest % LONG_LIVED_MARKS];
 
 	if (has_latency(w))
-		h->latency += (h->latency > 0 ? LATENCY_NEW : 1) * (w->rtt - h->latency);
-	h->counted = fmin(h->counted, w->inflight_now);
-	h->held = fmin(h->held, w->inflight_now);
-	h->seen += w->count;
-	for (int i = 0; i < HOLDING_MARKS; i++)
-		h->mark[i].ended += others + (began < h->mark[i].at ? w->count : 0);
-	if (fabs(now - h->latest) * HOLDING_MARKS < h->latency * LATENCIES ||
-	    !is_over(h, oldest, now))
+		l->latency += (l->latency > 0 ? LATENCY_NEW : 1) * (w->rtt - l->latency);
+	l->counted = fmin(l->counted, w->inflight_now);
+	l->permits = fmin(l->permits, w->inflight_now);
+	l->seen += w->count;
+	for (int i = 0; i < LONG_LIVED_MARKS; i++)
+		l->mark[i].ended += others + (began < l->mark[i].at ? w->count : 0);
+	if (fabs(now - l->latest) * LONG_LIVED_MARKS < l->latency * LATENCIES ||
+	    !is_over(l, oldest, now))
 		return;
 	if (oldest->at > 0 && oldest->at <= now)
-		count_at(h, oldest);
-	*oldest = (struct mark){.at = now, .inflight = w->inflight_now, .seen = h->seen};
-	h->oldest++;
-	h->latest = now;
+		count_at(l, oldest);
+	*oldest = (struct mark){.at = now, .inflight = w->inflight_now, .seen = l->seen};
+	l->oldest++;
+	l->latest = now;
 }

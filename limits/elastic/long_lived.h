@@ -1,39 +1,42 @@
 /*
- * holding.h - how many slots are held by others than calls whose latency counts.
+ * long_lived.h - how many permits belong to calls that take far longer than most.
  *
- * Streams that nobody declared, long polls, calls that hang: a few hundred of them hide the few
- * calls beside them, whose number in flight then hardly varies. At a mark in time so many are in
- * flight. Each call that ends tells when it began, and so whether it was among them. Those that are
- * still there after some latencies are held.
+ * Streams that the program did not detach, long polls, calls that hang: a few hundred of them hide
+ * the few ordinary calls beside them, as the total in flight then hardly varies. At a mark in time
+ * a known number is in flight. Each call that ends shows when it began, and so whether it was in
+ * flight at the mark. The calls of the mark that have not ended some latencies later are
+ * long-lived.
  */
-#ifndef WEIR_LIMITS_HOLDING_H
-#define WEIR_LIMITS_HOLDING_H
+#ifndef WEIR_LIMITS_LONG_LIVED_H
+#define WEIR_LIMITS_LONG_LIVED_H
 
 #include <stdint.h>
 
 #include <weir/limit.h>
 
-#define HOLDING_MARKS 4
+/* Marks that are open at once, so that there is about one count a latency. */
+#define LONG_LIVED_MARKS 4
 
-/* A moment, and what has become since of those who were in flight. */
+/* A moment, and what has since happened to the calls that were in flight then. */
 struct mark {
-	double at;       /* nanoseconds; 0: it is not set */
-	double inflight; /* then */
-	double ended;    /* of these, as samples, cancelled or failed */
-	double seen;     /* samples, until then */
+	double at;       /* nanoseconds; 0: not set */
+	double inflight; /* permits in flight at the mark */
+	double ended;    /* of these, ended as samples, cancelled or failed */
+	double seen;     /* long_lived.seen at the mark */
 };
 
 /* All zero at first. */
-struct holding {
-	struct mark mark[HOLDING_MARKS];
-	uint32_t oldest;
-	double latest;  /* when the last mark was set */
-	double seen;    /* samples */
-	double latency; /* smoothed */
-	double counted; /* smoothed */
-	double held;    /* whole; 0: too few to matter */
+struct long_lived {
+	struct mark mark[LONG_LIVED_MARKS];
+	uint32_t oldest; /* modulo LONG_LIVED_MARKS: the mark to count at next */
+	double latest;   /* when the last mark was set, nanoseconds */
+	double seen;     /* samples so far */
+	double latency;  /* smoothed, nanoseconds */
+	double counted;  /* smoothed count of permits */
+	double permits;  /* the result, whole; 0: too few to matter */
 };
 
-void holding_look(struct holding *h, const struct weir_window *w);
+/* Take in one window. */
+void long_lived_update(struct long_lived *l, const struct weir_window *w);
 
 #endif

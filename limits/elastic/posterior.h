@@ -1,41 +1,46 @@
 /*
- * belief.h - where the knee may be: a probability for each step of ln n.
+ * posterior.h - the posterior over the knee: a probability for each step of ln n.
  *
- * A normal distribution, as a Kalman filter has, says that the knee is near or very unlikely. Here
- * much may be known on one side and nothing on the other: while all n seen were below the knee, it
- * can be anywhere above. So the belief has a number for each step, and what is seen multiplies it.
+ * A normal distribution, as in a Kalman filter, says that the knee is near its mean and very
+ * unlikely to be elsewhere. Here much may be known on one side and nothing on the other: while all
+ * n seen were below the knee, the knee can be anywhere above. So the posterior has a number for
+ * each step of ln n, and each observation multiplies it by a likelihood.
  */
-#ifndef WEIR_LIMITS_BELIEF_H
-#define WEIR_LIMITS_BELIEF_H
+#ifndef WEIR_LIMITS_POSTERIOR_H
+#define WEIR_LIMITS_POSTERIOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Steps of ln n, up to 2^23. A step of a tenth is finer than any knee is sharp. */
-#define BELIEF_STEPS 160
-#define BELIEF_STEP  0.1
+/* Number of steps: ln n from 0 to 16, so n up to 2^23, the most that a limiter can hold. */
+#define POSTERIOR_STEPS 160
+/* Width of a step in ln n: finer than any knee is sharp. */
+#define POSTERIOR_STEP 0.1
 
 struct posterior {
-	float of[BELIEF_STEPS];
-	uint32_t least, most; /* steps where a knee can be */
-	float slope;          /* of ln R over ln n, at the knee */
+	float of[POSTERIOR_STEPS]; /* probability of each step; they add up to 1 */
+	uint32_t least, most;      /* steps between which the knee can be */
+	float slope;               /* of ln R over ln n, at the knee */
 };
 
-/* A slope of ln R over ln n, seen around x, and the variance of its noise. */
+/* A measured slope of ln R over ln n, the x = ln n it was measured around, and its variance. */
 struct evidence {
 	double x, slope, variance;
 };
 
-/* Knees between ln's least and most; as likely below `from` as at it, and less above. */
-void posterior_init(struct posterior *b, double least, double most, double from, double slope);
+/*
+ * Set the prior: knees between least and most, in ln n, equally likely up to `from` and
+ * exponentially less likely above it. slope is the slope at the knee.
+ */
+void posterior_init(struct posterior *p, double least, double most, double from, double slope);
 
-/* The knee may have moved: a part of the belief goes anywhere, rather near than far. */
-void posterior_loosen(struct posterior *b, double near, double part);
+/* Allow for a knee that has moved: add probability `part` everywhere, more near than far. */
+void posterior_loosen(struct posterior *p, double near, double part);
 
-/* False if what was seen says nothing. */
-bool posterior_judge(struct posterior *b, const struct evidence *seen);
+/* Multiply by the likelihood of this evidence. Returns false if it carries no information. */
+bool posterior_update(struct posterior *p, const struct evidence *seen);
 
-/* ln of the n which the knee is below with this probability. */
-double posterior_quantile(const struct posterior *b, double probability);
+/* The ln n that the knee is below with this probability. */
+double posterior_quantile(const struct posterior *p, double probability);
 
 #endif

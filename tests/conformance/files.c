@@ -1,5 +1,5 @@
 /*
- * files.c - find the traces of a directory.
+ * files.c - find the traces in a directory.
  */
 #include "files.h"
 

@@ -1,5 +1,5 @@
 /*
- * files.h - which files of a directory are traces.
+ * files.h - find the traces in a directory.
  */
 #ifndef CONFORM_FILES_H
 #define CONFORM_FILES_H
@@ -12,8 +12,8 @@ struct files {
 };
 
 /*
- * The files that directory/index.tsv lists; without one, every *.csv by name.
- * Then those of directory/limiter, if there is one. 0 or a negative errno.
+ * Add the files that directory/index.tsv lists or, if there is no index, every *.csv by name.
+ * Then add those of directory/limiter, if it exists. Returns 0, or a negative errno.
  */
 int files_add(struct files *files, const char *directory);
 void files_free(struct files *files);

@@ -1,8 +1,8 @@
 /*
  * weir-conform - replay recorded traces against weir's limits.
  *
- * A trace holds what a reference implementation was fed and what it answered,
- * sample by sample. weir must answer the same, exactly.
+ * A trace records the input of a reference implementation and its results,
+ * sample by sample. weir must give exactly the same results.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -27,13 +27,13 @@ static const char usage[] =
 	"\n"
 	"Replay the traces of each directory and of its limiter/ folder.\n"
 	"\n"
-	"  --class CLASS   normal (default): what must match; quirk: defects of the reference,\n"
-	"                  most of which must not; all\n"
+	"  --class CLASS   normal (default): traces that must match; quirk: defects of the\n"
+	"                  reference, most of which must not match; all: both\n"
 	"  --only NAME,... only these algorithms: fixed, settable, aimd, vegas, gradient,\n"
-	"                  gradient2, windowed; of limiter traces simple, partitioned\n"
-	"  --verbose       name what passes, too\n"
+	"                  gradient2, windowed; for limiter traces: simple, partitioned\n"
+	"  --verbose       also list the traces that pass\n"
 	"\n"
-	"Ends with 0 if no trace failed, 1 if one did, 2 if there is nothing to replay.\n";
+	"Exit status: 0 if no trace failed, 1 if one did, 2 if there was nothing to replay.\n";
 
 static bool listed(const char *list, const char *name)
 {
@@ -54,7 +54,7 @@ static bool wanted_name(const struct filter *filter, const char *name)
 
 static bool wanted_class(const struct filter *filter, const char *class)
 {
-	/* Limiter traces have no class: they are normal. */
+	/* Limiter traces have no class; they count as normal. */
 	return !filter->class || strcmp(filter->class, class ? class : "normal") == 0;
 }
 
@@ -116,7 +116,7 @@ static bool run_directory(const char *directory, const struct filter *filter, st
 	if (error != 0)
 		fprintf(stderr, "weir-conform: %s: %s\n", directory, strerror(-error));
 	else if (files.count == 0)
-		fprintf(stderr, "weir-conform: %s: holds no trace\n", directory);
+		fprintf(stderr, "weir-conform: %s: contains no trace\n", directory);
 	files_free(&files);
 	return error == 0 && files.count != 0;
 }
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	failed = tally.counts[VERDICT_FAILED];
 	skipped = tally.counts[VERDICT_SKIPPED];
 	if (found && passed + failed + skipped == 0) {
-		fprintf(stderr, "weir-conform: no trace is of that class and name\n");
+		fprintf(stderr, "weir-conform: no trace has this class and name\n");
 		found = false;
 	}
 	printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);

@@ -1,19 +1,19 @@
 /*
- * replay.h - feed the rows of a trace to weir and compare. Each leaves the
- * verdict as it is if all is as recorded.
+ * replay.h - feed the rows of a trace to weir and compare. Each function leaves the
+ * verdict unchanged if all results are as recorded.
  */
 #ifndef CONFORM_REPLAY_H
 #define CONFORM_REPLAY_H
 
 #include "trace.h"
 
-/* One sample, one update: the limit by itself. */
+/* A per-sample trace: one update a sample, of the limit alone. */
 void replay_limit(const struct trace *trace, const char *algorithm, struct verdict *verdict);
 
-/* Samples gathered in windows of time: a whole limiter. */
+/* A windowed trace: a whole limiter gathers samples in windows of time. */
 void replay_windowed(const struct trace *trace, struct verdict *verdict);
 
-/* Acquire and release, one sample an update: a whole limiter. */
+/* A limiter trace: acquire and release on a whole limiter, one update a sample. */
 void replay_limiter(const struct trace *trace, struct verdict *verdict);
 
 #endif

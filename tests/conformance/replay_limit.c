@@ -1,7 +1,6 @@
 /*
- * replay_limit.c - a per-sample trace drives the limit's own functions, so that
- * its state can be compared to the last bit and limits may be larger than any
- * limiter would allow.
+ * replay_limit.c - replay a per-sample trace through the limit's own functions. So the state can
+ * be compared to the last bit, and limits can be larger than a limiter would allow.
  */
 #include "replay.h"
 #include "sample.h"
@@ -61,7 +60,7 @@ static bool feed(struct subject *s, const struct trace *trace, size_t row, struc
 	if (!sample_read(trace, row, &sample, verdict))
 		return false;
 	window = window_of(s, &sample);
-	/* The update of a settable limit is never called: there the rows must change nothing. */
+	/* A limiter never updates a settable limit: the rows must not change it. */
 	if (!(s->setup.ops->flags & WEIR_LIMIT_SETTABLE))
 		s->limit = state_whole(s->setup.ops->update(s->state, &window), s->limit);
 	observe(s);

@@ -1,13 +1,13 @@
 /*
- * replay_limiter.c - a limiter trace is a script of acquire and release.
+ * replay_limiter.c - replay a limiter trace, which is a script of acquire and release.
  *
- * The reference's partitions go above the limit: whoever is within his share is admitted,
- * full or not. There weir must refuse. The call that only the reference admitted stays in the
- * script as a ghost: it is in flight there and not here, and tells the limit its latency when
- * it ends. While ghosts are about, the reference may be full where weir has room; so each
- * decision is held against the rule, which is that of the reference but for this: admitted if
- * and only if fewer are in flight, here, than the limit. Without ghosts the recorded decision
- * is the same, and must be.
+ * The reference's partitions can exceed the limit: a call within its partition's share is admitted
+ * even at the limit. There weir must refuse. A call that only the reference admitted stays in the
+ * script as a ghost: it is in flight in the reference and not in weir, and reports its latency to
+ * the limit when it ends. While there are ghosts, the reference may be full where weir has room. So
+ * each decision is compared with the rule, which is that of the reference except for the above: a
+ * call is admitted if and only if fewer calls are in flight in weir than the limit. Without ghosts
+ * the recorded decision follows the same rule, and must be equal.
  */
 #include "replay.h"
 #include "setup.h"
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Most partitions of a trace: more than any trace has. */
 #define SHARES_MAX 8
 
 enum seat_state {
@@ -32,23 +33,24 @@ struct seat {
 	struct weir_token token;
 	uint16_t partition;
 	weir_time start;
-	uint32_t inflight; /* as the reference counts */
+	uint32_t inflight; /* as the reference counted it */
 };
 
 struct stage {
-	struct weir_clock clock; /* first, so that its function finds the rest */
+	struct weir_clock clock; /* must be first: stage_now() casts it to the stage */
 	weir_time now;
 	struct setup setup;
 	const char *bypass_key; /* "-": none */
 	struct weir_limiter *limiter;
-	struct seat *seats; /* one a row: a token is named by the row that acquired it */
+	struct seat
+		*seats; /* one for each row: a token is identified by the row that acquired it */
 
 	bool partitioned;
 	char names[SHARES_MAX][WEIR_PARTITION_NAME_MAX + 1];
 	struct weir_partition shares[SHARES_MAX];
 	uint32_t share_count;
 	int64_t ghosts, ghosts_in[SHARES_MAX + 1];
-	size_t refused; /* that the reference admitted above its limit */
+	size_t refused; /* calls that the reference admitted above its limit */
 };
 
 struct act {
@@ -89,7 +91,7 @@ static bool act_read(const struct trace *trace, size_t row, struct act *act,
 	    text_to_int(fields[7], INT32_MIN, INT32_MAX, &act->limit))
 		return true;
 	return verdict_fail(verdict, trace_line(trace, row),
-			    "the row holds something that is no number of its column");
+			    "the row has a field that is not a valid number in its column");
 }
 
 static struct weir_call call_of(const struct stage *s, const char *key)
@@ -102,9 +104,12 @@ static struct weir_call call_of(const struct stage *s, const char *key)
 	};
 }
 
-/* Only the reference admitted the call, above its limit; or only weir, which has no ghosts. */
-static bool part_ways(struct stage *s, struct seat *seat, const struct weir_call *call,
-		      bool expected, const struct act *act)
+/*
+ * Handle a call that only the reference admitted, above its limit; it becomes a ghost. Or a call
+ * that only weir admitted, which is valid only while there are ghosts.
+ */
+static bool resolve_difference(struct stage *s, struct seat *seat, const struct weir_call *call,
+			       bool expected, const struct act *act)
 {
 	if (expected) {
 		s->refused++;
@@ -145,12 +150,12 @@ static bool acquire(struct stage *s, const struct trace *trace, size_t row, cons
 	if (!verdict_match(verdict, line, row, "admitted, by the rule", inflight < limit, admitted))
 		return false;
 	if (admitted == expected || (expected && above))
-		return admitted == expected || part_ways(s, seat, &call, expected, act);
-	return part_ways(s, seat, &call, expected, act) ||
+		return admitted == expected || resolve_difference(s, seat, &call, expected, act);
+	return resolve_difference(s, seat, &call, expected, act) ||
 	       verdict_match(verdict, line, row, "admitted", expected, admitted);
 }
 
-/* A call ends. What the reference's limit is told, weir's is: also of a ghost. */
+/* End a call, or a ghost. weir's limit gets the sample that the reference's limit got. */
 static void end(struct stage *s, struct seat *seat, weir_time now, enum weir_outcome outcome)
 {
 	if (seat->state == SEAT_GHOST) {
@@ -175,7 +180,7 @@ static bool release(struct stage *s, const struct trace *trace, size_t row, cons
 	int64_t n;
 
 	if (!text_to_int(act->token, 0, (int64_t)row, &n) || s->seats[n].state == SEAT_EMPTY)
-		return verdict_fail(verdict, trace_line(trace, row), "token %s is not held",
+		return verdict_fail(verdict, trace_line(trace, row), "token %s is not in use",
 				    act->token);
 	end(s, &s->seats[n], (weir_time)act->now, outcome);
 	s->seats[n].state = SEAT_EMPTY;
@@ -188,7 +193,8 @@ static bool set_limit(struct stage *s, const struct trace *trace, size_t row, co
 	int64_t value;
 
 	if (!text_to_int(act->key, 0, UINT32_MAX, &value))
-		return verdict_fail(verdict, trace_line(trace, row), "%s is no limit", act->key);
+		return verdict_fail(verdict, trace_line(trace, row), "%s is not a valid limit",
+				    act->key);
 	if (weir_limit_set(s->limiter, (uint32_t)value) != 0)
 		return verdict_fail(verdict, trace_line(trace, row),
 				    "weir_limit_set() refuses the limit %s", act->key);
@@ -210,8 +216,9 @@ static bool perform(struct stage *s, const struct trace *trace, size_t row, cons
 }
 
 /*
- * The reference rounds every share up, so that together they may exceed the limit; it
- * takes the noise of a product for a fraction; and guarantees one to who has no share.
+ * Whether a difference of one comes from rounding. The reference rounds every share up, so that
+ * their sum may exceed the limit; it takes the rounding error of a product for a fraction; and it
+ * guarantees one permit to a partition without a share.
  */
 static bool is_rounding(const struct stage *s, uint16_t partition, int64_t expected, int64_t got)
 {
@@ -235,7 +242,7 @@ static bool compare_partition(const struct stage *s, const struct trace *trace, 
 		return true;
 	if (!text_to_int(act->part_inflight, 0, INT32_MAX, &inflight) ||
 	    !text_to_int(act->part_limit, 0, INT32_MAX, &limit))
-		return verdict_fail(verdict, line, "the partition's columns hold no numbers");
+		return verdict_fail(verdict, line, "the partition's columns are not numbers");
 	weir_partition_snapshot_init(&p);
 	if (weir_partition_snapshot_take(s->limiter, partition, &p) != 0)
 		return verdict_fail(verdict, line, "there is no such partition");
@@ -267,7 +274,7 @@ static void replay(struct stage *s, const struct trace *trace, struct verdict *v
 			     s->refused);
 }
 
-/* "live:0.9,batch:0.1" */
+/* Parse a list such as "live:0.9,batch:0.1". */
 static bool read_shares(struct stage *s, const struct trace *trace, struct verdict *verdict)
 {
 	const char *text, *at;
@@ -283,14 +290,14 @@ static bool read_shares(struct stage *s, const struct trace *trace, struct verdi
 		    sscanf(at, "%63[^:,]:%lf%n", name, &share->share, &length) != 2 ||
 		    (at[length] != ',' && at[length] != '\0'))
 			return verdict_fail(verdict, trace_key_line(trace, "", "partitions"),
-					    "these are no partitions: %s", text);
+					    "not a list of partitions: %s", text);
 		share->name = name;
 		s->share_count++;
 	}
 	return true;
 }
 
-/* What is kept for a partition must not outlast a row: the reference keeps nothing. */
+/* The reference reserves no permits, so a reservation must expire before the next row. */
 static bool make_limiter(struct stage *s, const struct trace *trace, struct verdict *verdict)
 {
 	struct weir_config config;

@@ -1,15 +1,15 @@
 /*
- * replay_windowed.c - a windowed trace drives a whole limiter.
+ * replay_windowed.c - replay a windowed trace through a whole limiter.
  *
- * In two cases weir differs on purpose, and a trace that differs is excused if
- * the case is in it no later than the difference:
+ * In two cases weir differs by design. A trace that differs is skipped if such a
+ * case occurs in it no later than the difference:
  *
- * - the reference forgets a sample faster than its threshold, even a dropped
- *   one; to weir a drop is a drop;
- * - the reference's percentile window holds so many samples and ignores all
- *   further ones, dropped ones as well; weir's has no such bound.
+ * - the reference ignores samples faster than its threshold, even dropped ones;
+ *   weir counts every drop;
+ * - the reference's percentile window has a capacity and ignores all further
+ *   samples, even dropped ones; weir's window has no such bound.
  *
- * To know of the second, the reference's windows are followed here.
+ * To detect the second case, this file follows the windows of the reference.
  */
 #include "replay.h"
 #include "sample.h"
@@ -32,13 +32,13 @@ struct rule {
 	int64_t capacity; /* INT64_MAX: none */
 };
 
-/* The reference's window, as far as it matters when it ends and what it ignores. */
+/* The window of the reference: only what decides when it ends and what it ignores. */
 struct shadow {
 	int64_t next_update;
 	int64_t count;
 	int64_t rtt_min;
-	size_t fast_drop_row; /* the first; SIZE_MAX: none */
-	size_t overfull_row;
+	size_t fast_drop_row; /* first row of that case; SIZE_MAX: none */
+	size_t overfull_row;  /* the same */
 };
 
 struct source {
@@ -222,7 +222,7 @@ static void excuse(const struct shadow *shadow, struct verdict *verdict)
 	if (shadow->fast_drop_row <= verdict->row)
 		verdict_skip(verdict,
 			     "by design, differs %s: row %zu was dropped faster than "
-			     "min_rtt_threshold_ns, which the reference forgets and weir counts",
+			     "min_rtt_threshold_ns, which the reference ignores and weir counts",
 			     row, shadow->fast_drop_row);
 	else if (shadow->overfull_row <= verdict->row)
 		verdict_skip(verdict,

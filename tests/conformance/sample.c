@@ -22,7 +22,7 @@ bool sample_read(const struct trace *trace, size_t row, struct sample *sample,
 	    !text_to_int(fields[4], 0, 1, &dropped) ||
 	    !text_to_int(fields[5], INT32_MIN, INT32_MAX, &sample->limit))
 		return verdict_fail(verdict, trace_line(trace, row),
-				    "the row holds something that is no number of its column");
+				    "the row has a field that is not a valid number in its column");
 	sample->dropped = dropped == 1;
 	return true;
 }

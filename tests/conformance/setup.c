@@ -1,8 +1,8 @@
 /*
- * setup.c - from the reference's parameters to weir's.
+ * setup.c - translate the reference's parameters to weir's.
  *
- * Everything goes through weir_limit_parse(), as it would from a command line,
- * so that ranges and defaults are the library's own.
+ * All values go through weir_limit_parse(), as from a command line, so that the
+ * library's own ranges and defaults apply.
  */
 #include "setup.h"
 
@@ -15,14 +15,14 @@
 #include <string.h>
 
 struct parameter {
-	const char *key;  /* the trace's */
-	const char *name; /* weir's */
+	const char *key;  /* in the trace */
+	const char *name; /* in weir */
 	const char *unit;
 };
 
 struct dialect {
 	const char *algorithm;
-	const char *chances; /* the key of the list of what was drawn */
+	const char *chances; /* key of the list of random values; NULL: none */
 	struct parameter parameters[10];
 };
 
@@ -77,7 +77,7 @@ static const struct dialect *find_dialect(const char *algorithm)
 	return NULL;
 }
 
-/* Say that weir refuses the configuration. Always false. */
+/* Record that weir refuses the configuration. Returns false. */
 static bool refused(const struct trace *trace, const char *why, struct verdict *verdict)
 {
 	const char *class = trace_find(trace, "", "class");
@@ -128,9 +128,9 @@ static bool configure(struct setup *setup, const struct trace *trace, const char
 }
 
 /*
- * vegas draws 0.5 + u/2, which is undone exactly; gradient draws interval +
- * floor(u * interval), for which any u within the step will do: its middle is
- * safe from rounding.
+ * The random number that leads to the drawn value. vegas draws 0.5 + u/2, which can be inverted
+ * exactly. gradient draws interval + floor(u * interval): any u within the step gives the value,
+ * and the middle of the step is safe from rounding.
  */
 static double chance_of(double drawn, double interval)
 {
@@ -176,7 +176,7 @@ static bool read_chances(struct setup *setup, const struct dialect *dialect,
 		return true;
 	if (interval && !text_to_int(interval, 1, INT32_MAX, &n))
 		return verdict_fail(verdict, trace_key_line(trace, prefix, "probe_interval"),
-				    "probe_interval=%s is no interval", interval);
+				    "probe_interval=%s is not a valid interval", interval);
 	if (!trace_text(trace, prefix, dialect->chances, &list, verdict))
 		return false;
 	return read_list(setup, dialect->chances, trace_key_line(trace, prefix, dialect->chances),

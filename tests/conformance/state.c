@@ -1,8 +1,8 @@
 /*
- * state.c - a limit's state through the numbers it shows.
+ * state.c - observe a limit's state through its named numbers.
  *
  * The header's final.* values are exact, so a difference in the last bit is
- * found here even where the limits agreed on every row.
+ * found here even if the limits agreed on every row.
  */
 #include "state.h"
 
@@ -40,7 +40,7 @@ double state_chance(const struct setup *setup, const double *values)
 
 	state_number(setup->ops->numbers, values, "probes", &probes);
 	next = 1 + (size_t)probes;
-	/* Past the end there is nothing left to draw; a limit that draws all the same fails. */
+	/* The list is complete: a limit that draws more has made more probes, and fails. */
 	return next < setup->chance_count ? setup->chances[next] : 0;
 }
 
@@ -56,8 +56,7 @@ static bool match_number(const struct setup *setup, const struct trace *trace, c
 		return verdict_fail(verdict, trace_key_line(trace, "", key),
 				    "%s=%s is not a number", key, text);
 	if (!state_number(setup->ops->numbers, values, name, &got))
-		return verdict_fail(verdict, 0, "%s: weir's limit shows no number \"%s\"", key,
-				    name);
+		return verdict_fail(verdict, 0, "%s: weir's limit has no number \"%s\"", key, name);
 	if (expected == got || (isnan(expected) && isnan(got)))
 		return true;
 	return verdict_fail(verdict, 0, "after the last row: %s: expected %a, got %a", key,
@@ -71,7 +70,7 @@ static bool match_probes(const struct setup *setup, const double *values, struct
 	if (setup->chance_count == 0)
 		return true;
 	if (!state_number(setup->ops->numbers, values, "probes", &probes))
-		return verdict_fail(verdict, 0, "weir's limit shows no number \"probes\"");
+		return verdict_fail(verdict, 0, "weir's limit has no number \"probes\"");
 	if (probes == (double)(setup->chance_count - 1))
 		return true;
 	return verdict_fail(verdict, 0, "after the last row: probes: expected %zu, got %.0f",

@@ -1,5 +1,5 @@
 /*
- * trace.c - read a trace. The whole file is kept in memory and cut in place:
+ * trace.c - read a trace. The whole file is kept in memory and cut into strings in place:
  * the largest has some thousand short lines.
  */
 #include "trace.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Largest file, in bytes: far above any trace, far below the memory of any machine. */
 #define FILE_MAX ((size_t)64 << 20)
 
 static bool slurp(FILE *file, char **text, size_t *size, struct verdict *verdict)
@@ -61,7 +62,7 @@ static bool load(struct trace *trace, const char *path, struct verdict *verdict)
 		return verdict_fail(verdict, 0, "the file is empty");
 	if (memchr(trace->text, '\0', size))
 		return verdict_fail(verdict, 0, "the file is not text");
-	/* A number cut short would still be a number. */
+	/* A truncated number would still be a valid number. */
 	last = trace->text[size - 1];
 	trace->text[size - 1] = '\0';
 	if (last != '\n')
@@ -69,7 +70,7 @@ static bool load(struct trace *trace, const char *path, struct verdict *verdict)
 	return true;
 }
 
-/* Cut off the line that *rest begins with. */
+/* Terminate the first line of *rest and advance *rest to the next. */
 static char *next_line(char **rest)
 {
 	char *line = *rest, *end;
@@ -88,7 +89,7 @@ static bool add_key(struct trace *trace, char *line, size_t number, struct verdi
 	char *name = line + strspn(line, "# "), *value = strchr(name, '=');
 
 	if (!value)
-		return verdict_fail(verdict, number, "a header line without '='");
+		return verdict_fail(verdict, number, "header line without '='");
 	*value++ = '\0';
 	trace->keys[trace->key_count++] = (struct trace_key){.name = name, .value = value};
 	return true;
@@ -123,7 +124,7 @@ static bool check_length(const struct trace *trace, struct verdict *verdict)
 		return false;
 	if (rows < 1 || (uint64_t)rows != trace->row_count)
 		return verdict_fail(verdict, trace_line(trace, trace->row_count),
-				    "the header promises %" PRId64 " rows, but there are %zu", rows,
+				    "the header says %" PRId64 " rows, but there are %zu", rows,
 				    trace->row_count);
 	return true;
 }
@@ -174,7 +175,7 @@ size_t trace_key_line(const struct trace *trace, const char *prefix, const char 
 {
 	const struct trace_key *key = find_key(trace, prefix, name);
 
-	/* The keys are the first lines, one each. */
+	/* The header has one key a line. */
 	return key ? (size_t)(key - trace->keys) + 1 : 0;
 }
 

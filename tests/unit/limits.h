@@ -1,5 +1,5 @@
 /*
- * limits.h - a limit with its state, for tests that feed it windows by hand.
+ * limits.h - a limit and its state, for tests that feed windows to it directly.
  */
 #ifndef TEST_LIMITS_H
 #define TEST_LIMITS_H
@@ -18,7 +18,7 @@ struct subject {
 	double limit;
 };
 
-/* A limit configured by text, with that draw of chance at the start. */
+/* Initialise a limit that is configured by text, with this random number. */
 static inline void start_random(struct subject *s, const struct weir_limit_ops *ops,
 				const char *text, double random)
 {
@@ -38,7 +38,7 @@ static inline void start(struct subject *s, const struct weir_limit_ops *ops, co
 	start_random(s, ops, text, 0);
 }
 
-/* One sample, as a window. */
+/* A window with one sample. */
 static inline struct weir_window sample(double rtt, uint32_t inflight)
 {
 	return (struct weir_window){
@@ -59,7 +59,7 @@ static inline struct weir_window dropped(double rtt, uint32_t inflight)
 	return w;
 }
 
-/* So many samples, in a window that was open for so long. */
+/* A window that was open for `time` and has `count` samples. */
 static inline struct weir_window period(weir_dur time, uint32_t count, double rtt,
 					uint32_t inflight)
 {
@@ -83,7 +83,7 @@ static inline double feed(struct subject *s, struct weir_window window)
 	return s->limit;
 }
 
-/* The limit after a window that used the limit in full. */
+/* Feed a window in which the whole limit was used. */
 static inline double feed_busy(struct subject *s, double rtt)
 {
 	return feed(s, sample(rtt, (uint32_t)s->limit));
@@ -99,11 +99,11 @@ static inline double number(const struct subject *s, const char *name)
 		if (strcmp(s->ops->numbers[i], name) == 0)
 			return values[i];
 	}
-	cr_assert_fail("%s shows no number %s", s->ops->name, name);
+	cr_assert_fail("%s has no number %s", s->ops->name, name);
 	return 0;
 }
 
-/* The text, or what it amounts to, is refused with a sentence that says so. */
+/* Assert that parsing or completing the text fails, with `says` in the error sentence. */
 static inline void assert_refused(const struct weir_limit_ops *ops, const char *text,
 				  const char *says)
 {
@@ -125,7 +125,7 @@ static inline void assert_accepted(const struct weir_limit_ops *ops, const char 
 	start(&s, ops, text);
 }
 
-/* A limiter whose limit sees each sample. */
+/* A limiter that passes each sample to the limit as a window of its own. */
 static inline struct weir_limiter *make_limiter(const struct weir_limit_ops *ops)
 {
 	struct weir_limiter *limiter;

@@ -1,5 +1,5 @@
 /*
- * limits_aimd.c - what aimd makes of single windows.
+ * limits_aimd.c - the response of aimd to single windows.
  */
 #include "limits.h"
 
@@ -15,7 +15,7 @@ Test(aimd, defaults)
 	cr_assert_eq(c.timeout, 5 * WEIR_S);
 }
 
-Test(aimd, bounds_go_together)
+Test(aimd, refuses_min_above_max)
 {
 	assert_refused(&weir_aimd, "min=201", "min is above max");
 	assert_refused(&weir_aimd, "max=19", "min is above max");
@@ -50,7 +50,7 @@ Test(aimd, a_drop_multiplies_and_truncates)
 	cr_assert_eq(feed(&s, dropped(MS, 31)), 27);
 }
 
-Test(aimd, a_drop_counts_though_little_is_used)
+Test(aimd, a_drop_counts_even_if_little_is_used)
 {
 	struct subject s;
 
@@ -59,7 +59,7 @@ Test(aimd, a_drop_counts_though_little_is_used)
 	cr_assert_eq(feed(&s, only_dropped(0)), 25);
 }
 
-Test(aimd, many_drops_of_a_window_are_one)
+Test(aimd, many_drops_in_a_window_are_one_decrease)
 {
 	struct weir_window w = sample(MS, 100);
 	struct subject s;
@@ -70,7 +70,7 @@ Test(aimd, many_drops_of_a_window_are_one)
 	cr_assert_eq(feed(&s, w), 50);
 }
 
-Test(aimd, only_above_the_timeout_is_late)
+Test(aimd, a_latency_above_the_timeout_is_overload)
 {
 	struct subject s;
 
@@ -102,7 +102,7 @@ Test(aimd, an_initial_limit_outside_the_bounds_lasts_until_the_first_window)
 	cr_assert_eq(feed(&s, sample(MS, 0)), 200);
 }
 
-Test(aimd, an_empty_window_says_nothing)
+Test(aimd, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

@@ -1,6 +1,6 @@
 /*
- * limits_any.c - what no limit may do, whatever it is fed: end as what is no limit, or do twice
- * what it does not do again; or harm, whatever its state is.
+ * limits_any.c - properties of every limit: whatever windows it is fed, it returns a valid limit
+ * and is reproducible; whatever its state is, it does no harm.
  */
 #include "limits.h"
 
@@ -14,28 +14,28 @@ static double draw(unsigned short seed[3])
 	return erand48(seed);
 }
 
-/* Mostly ordinary, and now and then beyond all sense. */
+/* Mostly an ordinary count, sometimes an absurd one. */
 static uint32_t draw_count(unsigned short seed[3], uint32_t ordinary)
 {
-	const double luck = draw(seed);
+	const double kind = draw(seed);
 
-	if (luck < 0.05)
+	if (kind < 0.05)
 		return 0;
-	return luck < 0.06 ? UINT32_MAX : (uint32_t)(draw(seed) * ordinary);
+	return kind < 0.06 ? UINT32_MAX : (uint32_t)(draw(seed) * ordinary);
 }
 
 static double draw_rtt(unsigned short seed[3])
 {
-	const double luck = draw(seed);
+	const double kind = draw(seed);
 
-	if (luck < 0.02)
+	if (kind < 0.02)
 		return 0;
-	if (luck < 0.04)
+	if (kind < 0.04)
 		return 1;
-	return luck < 0.05 ? 1.8e19 : 10 * MS * -log(1 - draw(seed));
+	return kind < 0.05 ? 1.8e19 : 10 * MS * -log(1 - draw(seed));
 }
 
-/* Of any kind there may be, sense in it or not; each begins where it likes. */
+/* Any window, plausible or not; windows do not follow each other in time. */
 static struct weir_window draw_window(unsigned short seed[3])
 {
 	struct weir_window w = {
@@ -58,7 +58,7 @@ static struct weir_window draw_window(unsigned short seed[3])
 	return w;
 }
 
-/* What two of them make of a window, which is the same. */
+/* Feed a window to two limits in the same state: both must return the same valid limit. */
 static void feed_both(struct subject *s, struct subject *again, const struct weir_window *w)
 {
 	s->limit = s->ops->update(s->state, w);
@@ -67,7 +67,7 @@ static void feed_both(struct subject *s, struct subject *again, const struct wei
 		  s->ops->name, s->limit, again->limit);
 }
 
-static void storm(const struct weir_limit_ops *ops, unsigned short number)
+static void feed_random_windows(const struct weir_limit_ops *ops, unsigned short number)
 {
 	unsigned short seed[3] = {number, 7, 19};
 	struct subject s, again;
@@ -82,20 +82,20 @@ static void storm(const struct weir_limit_ops *ops, unsigned short number)
 	cr_assert_arr_eq(s.state, again.state, sizeof(s.state), "%s", ops->name);
 }
 
-Test(limits, any_windows_leave_a_limit)
+Test(limits, return_a_valid_limit_for_any_window)
 {
 	const struct weir_limit_ops *ops;
 
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++)
 		for (unsigned short k = 0; k < 3; k++)
-			storm(ops, k);
+			feed_random_windows(ops, k);
 }
 
 /*
- * A state comes back from a file, perhaps (weir_limiter_load()), and its checksum keeps nobody from
- * writing another. It may make a limit answer anything, but do nothing else.
+ * A state may come from a file (weir_limiter_load()), and its checksum does not protect against
+ * deliberate changes. A corrupted state may make a limit return anything, but must do nothing else.
  */
-static void forge(const struct subject *sound, size_t at, const void *bytes, size_t size)
+static void corrupt(const struct subject *sound, size_t at, const void *bytes, size_t size)
 {
 	unsigned short seed[3] = {5, 7, 19};
 	struct subject s = *sound;
@@ -105,7 +105,7 @@ static void forge(const struct subject *sound, size_t at, const void *bytes, siz
 	for (int i = 0; i < 30; i++) {
 		struct weir_window w = draw_window(seed);
 
-		if (i % 10 == 0) /* each may be a step, as each was a call */
+		if (i % 10 == 0) /* a limit may loop over these calls */
 			w.dropped = w.timed_out = UINT32_MAX;
 		(void)s.ops->update(s.state, &w);
 	}
@@ -113,7 +113,7 @@ static void forge(const struct subject *sound, size_t at, const void *bytes, siz
 		s.ops->observe(s.state, values);
 }
 
-static void forge_all(const struct weir_limit_ops *ops, int windows)
+static void corrupt_all(const struct weir_limit_ops *ops, int windows)
 {
 	static const double reals[] = {NAN, INFINITY, -INFINITY, -1, 0, 1e-300, 1e300};
 	static const uint32_t wholes[] = {0, 1, 63, 1000, INT32_MAX, UINT32_MAX};
@@ -128,18 +128,18 @@ static void forge_all(const struct weir_limit_ops *ops, int windows)
 	}
 	for (size_t at = 0; at + sizeof(reals[0]) <= ops->state_size; at += sizeof(reals[0]))
 		for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
-			forge(&s, at, &reals[i], sizeof(reals[i]));
+			corrupt(&s, at, &reals[i], sizeof(reals[i]));
 	for (size_t at = 0; at + sizeof(wholes[0]) <= ops->state_size; at += sizeof(wholes[0]))
 		for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++)
-			forge(&s, at, &wholes[i], sizeof(wholes[i]));
+			corrupt(&s, at, &wholes[i], sizeof(wholes[i]));
 }
 
-Test(limits, any_state_does_no_harm)
+Test(limits, do_no_harm_in_any_state)
 {
 	const struct weir_limit_ops *ops;
 
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {
-		forge_all(ops, 0);
-		forge_all(ops, 200);
+		corrupt_all(ops, 0);
+		corrupt_all(ops, 200);
 	}
 }

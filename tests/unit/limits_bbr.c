@@ -1,11 +1,11 @@
 /*
- * limits_bbr.c - what bbr makes of single windows.
+ * limits_bbr.c - the response of bbr to single windows.
  */
 #include "limits.h"
 
 #define NONE 8388607 /* no limit */
 
-/* A window of so many milliseconds, while the processors are busy or not. */
+/* A window of `ms` milliseconds at CPU use `cpu`. */
 static struct weir_window lasting(unsigned ms, uint32_t calls, double rtt, double cpu)
 {
 	struct weir_window w = sample(rtt, 0);
@@ -32,7 +32,7 @@ Test(bbr, defaults)
 	cr_assert_leq(weir_bbr.state_size, WEIR_LIMIT_STATE_MAX);
 }
 
-Test(bbr, bad_parameters)
+Test(bbr, refuses_bad_parameters)
 {
 	assert_refused(&weir_bbr, "threshold=1.1", "threshold");
 	assert_refused(&weir_bbr, "window=999us", "window");
@@ -48,7 +48,8 @@ Test(bbr, limits_only_while_the_processors_are_busy)
 	cr_assert_eq(s.limit, NONE);
 	cr_assert_eq(feed(&s, lasting(100, 100, 20 * MS, CALM)), NONE);
 	cr_assert_eq(number(&s, "estimate"), 20);
-	cr_assert_eq(feed(&s, lasting(100, 100, 20 * MS, BUSY)), 21, "who finds 20 is let in");
+	cr_assert_eq(feed(&s, lasting(100, 100, 20 * MS, BUSY)), 21,
+		     "a call that finds 20 is admitted");
 	cr_assert_eq(number(&s, "limiting"), 1);
 	cr_assert_eq(feed(&s, lasting(100, 100, 20 * MS, CALM)), NONE);
 	cr_assert_eq(feed(&s, lasting(100, 100, 20 * MS, 0)), NONE, "not known");
@@ -70,7 +71,7 @@ Test(bbr, goes_on_for_a_second_if_the_limit_was_reached)
 	cr_assert_eq(feed(&s, w), NONE);
 }
 
-Test(bbr, not_reached_it_ends_at_once)
+Test(bbr, stops_at_once_if_the_limit_was_not_reached)
 {
 	struct weir_window w = lasting(100, 100, 20 * MS, BUSY);
 	struct subject s;
@@ -83,7 +84,7 @@ Test(bbr, not_reached_it_ends_at_once)
 	cr_assert_eq(feed(&s, w), NONE);
 }
 
-Test(bbr, most_calls_and_lowest_latency_need_not_be_of_one_bucket)
+Test(bbr, takes_most_calls_and_lowest_latency_from_different_buckets)
 {
 	struct subject s;
 
@@ -106,7 +107,7 @@ Test(bbr, forgets_after_its_window)
 	cr_assert_eq(feed(&s, lasting(100, 10, 100 * MS, BUSY)), 11);
 }
 
-Test(bbr, the_lowest_latency_is_in_whole_milliseconds)
+Test(bbr, rounds_the_lowest_latency_up_to_milliseconds)
 {
 	struct subject s;
 
@@ -136,7 +137,7 @@ Test(bbr, two_are_always_admitted)
 	cr_assert_eq(feed(&s, lasting(100, 1, 1 * MS, BUSY)), 2);
 	cr_assert_eq(number(&s, "estimate"), 0);
 	start(&s, &weir_bbr, "max=1");
-	cr_assert_eq(feed(&s, lasting(100, 1, 1 * MS, BUSY)), 1, "but for the maximum");
+	cr_assert_eq(feed(&s, lasting(100, 1, 1 * MS, BUSY)), 1, "except above the maximum");
 }
 
 Test(bbr, the_open_bucket_does_not_count)
@@ -144,7 +145,7 @@ Test(bbr, the_open_bucket_does_not_count)
 	struct subject s;
 
 	start(&s, &weir_bbr, "");
-	cr_assert_eq(feed(&s, lasting(50, 100, 20 * MS, BUSY)), NONE, "nothing is known yet");
+	cr_assert_eq(feed(&s, lasting(50, 100, 20 * MS, BUSY)), NONE, "no bucket is complete yet");
 	cr_assert_eq(feed(&s, lasting(50, 200, 50 * MS, BUSY)), 121); /* 300 of 40 ms */
 }
 
@@ -162,7 +163,7 @@ Test(bbr, a_long_window_is_spread)
 	cr_assert_float_eq(number(&s, "pass_max"), 1, 1e-9);
 }
 
-Test(bbr, odd_windows_do_no_harm)
+Test(bbr, survives_odd_windows)
 {
 	struct weir_window back = lasting(100, 10, 20 * MS, BUSY), empty = {.cpu = BUSY};
 	struct subject s;
@@ -175,5 +176,5 @@ Test(bbr, odd_windows_do_no_harm)
 	}
 	empty.dropped = 7;
 	empty.end = UINT64_MAX / 2;
-	cr_assert_eq(feed(&s, empty), NONE, "all of it is long ago");
+	cr_assert_eq(feed(&s, empty), NONE, "all buckets are too old");
 }

@@ -1,5 +1,5 @@
 /*
- * limits_brpc.c - what brpc makes of single windows.
+ * limits_brpc.c - the response of brpc to single windows.
  */
 #include "limits.h"
 
@@ -41,7 +41,7 @@ Test(brpc, windows)
 	cr_assert(s->window_samples == 1 && s->rtt == WEIR_RTT_MEAN);
 }
 
-Test(brpc, bounds_go_together)
+Test(brpc, refuses_min_above_max)
 {
 	assert_refused(&weir_brpc, "max=8", "min is above max");
 	assert_refused(&weir_brpc, "samples_min=201", "samples_min is above samples_max");
@@ -49,7 +49,7 @@ Test(brpc, bounds_go_together)
 	assert_accepted(&weir_brpc, "max=9,samples_min=200,explore_min=0.3");
 }
 
-Test(brpc, is_rate_times_latency_and_a_part)
+Test(brpc, is_throughput_times_latency_and_a_fraction)
 {
 	struct subject s;
 
@@ -58,17 +58,17 @@ Test(brpc, is_rate_times_latency_and_a_part)
 	cr_assert_eq(number(&s, "explore"), 0.3);
 }
 
-Test(brpc, a_round_ends_with_its_samples)
+Test(brpc, a_round_ends_after_samples_max)
 {
 	struct subject s;
 
 	start(&s, &weir_brpc, "");
 	cr_assert_eq(feed(&s, period(20 * WEIR_MS, 199, 10 * MS, 40)), 40);
 	cr_assert_float_eq(feed(&s, period(20 * WEIR_MS, 201, 20 * MS, 40)), 194.675, 1e-9,
-			   "10000 a second, 14.975 ms in mean? %g", s.limit);
+			   "10000 a second, mean of 14.975 ms? %g", s.limit);
 }
 
-Test(brpc, or_with_its_time)
+Test(brpc, a_round_ends_after_round_max)
 {
 	struct subject s;
 	int i;
@@ -79,7 +79,7 @@ Test(brpc, or_with_its_time)
 	cr_assert_float_eq(feed(&s, period(100 * WEIR_MS, 15, 100 * MS, 40)), 19.5, 1e-9);
 }
 
-Test(brpc, a_round_of_too_few_samples_is_thrown_away)
+Test(brpc, a_round_with_too_few_samples_is_discarded)
 {
 	struct subject s;
 	int i;
@@ -89,13 +89,13 @@ Test(brpc, a_round_of_too_few_samples_is_thrown_away)
 		feed(&s, period(100 * WEIR_MS, i < 9 ? 10 : 9, 300 * MS, 40));
 	cr_assert_eq(s.limit, 40);
 	cr_assert_eq(number(&s, "rtt_noload"), 0);
-	/* Nothing of it is left in the next. */
+	/* Nothing of it is left in the next round. */
 	feed(&s, period(ROUND, 100, 100 * MS, 40));
 	cr_assert_eq(number(&s, "rtt_noload"), 100 * MS);
 	cr_assert_float_eq(number(&s, "rate_max"), 100, 1e-9);
 }
 
-Test(brpc, a_lower_latency_is_learnt_slowly_and_a_higher_not)
+Test(brpc, learns_a_lower_latency_slowly_and_a_higher_one_never)
 {
 	struct subject s;
 
@@ -106,7 +106,7 @@ Test(brpc, a_lower_latency_is_learnt_slowly_and_a_higher_not)
 	cr_assert_float_eq(number(&s, "rtt_noload"), 9.8 * MS, 1e-3);
 }
 
-Test(brpc, a_higher_rate_is_learnt_at_once_and_a_lower_hardly)
+Test(brpc, learns_a_higher_throughput_at_once_and_a_lower_one_slowly)
 {
 	struct subject s;
 
@@ -131,22 +131,22 @@ Test(brpc, explores_less_where_latency_has_risen)
 		feed(&s, period(ROUND, 5000, 20 * MS, 65));
 	cr_assert_float_eq(number(&s, "explore"), 0.06, 1e-12);
 	cr_assert_float_eq(s.limit, 53, 1e-9);
-	/* A rate well below the greatest: latency alone is no reason. */
+	/* At a throughput well below the highest, latency alone does not reduce explore. */
 	feed(&s, period(ROUND, 4700, 20 * MS, 65));
 	cr_assert_float_eq(number(&s, "explore"), 0.08, 1e-12);
 }
 
-Test(brpc, measures_the_lowest_latency_anew)
+Test(brpc, measures_the_lowest_latency_again)
 {
 	struct subject s;
 
-	start_known(&s, "probe_interval=4s"); /* 2 s with no luck at all */
+	start_known(&s, "probe_interval=4s"); /* 2 s with a random number of 0 */
 	cr_assert_eq(number(&s, "probes"), 0);
 	cr_assert_eq(feed(&s, period(ROUND, 5010, 10 * MS, 65)), 46); /* 45.09 */
 	cr_assert_eq(number(&s, "probes"), 1);
 	cr_assert_float_eq(number(&s, "settle"), 20 * MS, 1e-3);
 
-	/* Nothing is looked at for two latencies; and then what comes is what it is. */
+	/* Samples are skipped for two latencies; the next round sets the lowest latency. */
 	cr_assert_eq(feed(&s, period(19 * WEIR_MS, 1000, 90 * MS, 65)), 46);
 	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS);
 	cr_assert_eq(feed(&s, period(19 * WEIR_MS, 1000, 90 * MS, 65)), 46);
@@ -157,7 +157,7 @@ Test(brpc, measures_the_lowest_latency_anew)
 	cr_assert_float_eq(s.limit, 78.15444, 1e-6);
 }
 
-Test(brpc, chance_moves_the_measurement)
+Test(brpc, the_time_of_a_measurement_is_random)
 {
 	struct subject s;
 
@@ -182,7 +182,7 @@ Test(brpc, failures_make_latency_appear_longer)
 	cr_assert_eq(number(&s, "rtt_noload"), 150 * MS);
 }
 
-Test(brpc, nothing_but_failures_halve_the_limit)
+Test(brpc, a_round_of_failures_alone_halves_the_limit)
 {
 	struct subject s;
 	struct weir_window w = period(ROUND, 200, 100 * MS, 40);
@@ -191,7 +191,7 @@ Test(brpc, nothing_but_failures_halve_the_limit)
 	w.dropped = 200;
 	cr_assert_eq(feed(&s, w), 20);
 	w.count = 0;
-	cr_assert_eq(feed(&s, w), 10, "with no latency either");
+	cr_assert_eq(feed(&s, w), 10, "without a latency too");
 	cr_assert_eq(feed(&s, w), 9);
 	cr_assert_eq(number(&s, "rtt_noload"), 0);
 }
@@ -208,7 +208,7 @@ Test(brpc, stays_within_its_bounds)
 	cr_assert_float_eq(feed(&s, period(ROUND, 40000, 25e3, 50)), 1.3, 1e-9);
 }
 
-Test(brpc, empty_windows_are_no_samples)
+Test(brpc, ignores_empty_windows)
 {
 	struct subject s;
 
@@ -219,7 +219,7 @@ Test(brpc, empty_windows_are_no_samples)
 	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS);
 }
 
-Test(brpc, a_clock_that_stands_still_ends_no_round)
+Test(brpc, a_round_does_not_end_while_the_clock_stands_still)
 {
 	struct subject s;
 	int i;

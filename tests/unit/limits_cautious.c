@@ -1,5 +1,5 @@
 /*
- * limits_cautious.c - what cautious makes of single samples, and of windows of several.
+ * limits_cautious.c - the response of cautious to single samples, and to windows of several.
  */
 #include "limits.h"
 
@@ -15,7 +15,7 @@ Test(cautious, defaults)
 	cr_assert_eq(weir_cautious.sampling->windowing, WEIR_WINDOW_SAMPLE);
 }
 
-Test(cautious, bounds_go_together)
+Test(cautious, refuses_bad_parameters)
 {
 	assert_refused(&weir_cautious, "min=3,max=2", "min is above max");
 	assert_refused(&weir_cautious, "backoff=1", "backoff");
@@ -32,7 +32,7 @@ Test(cautious, a_success_adds_the_inverse)
 	cr_assert_eq(feed(&s, sample(MS, 18)), 20.05 + 1 / 20.05);
 }
 
-Test(cautious, only_where_nine_tenths_are_in_flight)
+Test(cautious, grows_only_if_nine_tenths_are_in_flight)
 {
 	struct subject s;
 
@@ -42,7 +42,7 @@ Test(cautious, only_where_nine_tenths_are_in_flight)
 	cr_assert_eq(feed(&s, sample(MS, 17)), 19 + 1.0 / 19, "17.1, rounded down");
 }
 
-Test(cautious, a_drop_takes_a_tenth_and_the_fraction)
+Test(cautious, a_drop_takes_a_tenth_and_rounds_down)
 {
 	struct subject s;
 
@@ -52,7 +52,7 @@ Test(cautious, a_drop_takes_a_tenth_and_the_fraction)
 	cr_assert_eq(feed(&s, (struct weir_window){.timed_out = 1}), 17);
 }
 
-Test(cautious, a_window_of_several_is_as_many_of_one)
+Test(cautious, a_window_of_several_samples_is_like_several_windows)
 {
 	struct weir_window several = sample(MS, 1000);
 	struct subject one, all;
@@ -95,7 +95,7 @@ Test(cautious, stays_within_its_bounds)
 	cr_assert_eq(feed(&s, w), 1);
 }
 
-Test(cautious, an_empty_window_says_nothing)
+Test(cautious, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

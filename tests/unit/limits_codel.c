@@ -1,12 +1,12 @@
 /*
- * limits_codel.c - what codel makes of delays that a callee told.
+ * limits_codel.c - the response of codel to reported queue delays.
  */
 #include "limits.h"
 
 #include <math.h>
 
-/* A window of 100 ms, with that least delay, whose limit was used in full. */
-static struct weir_window told(uint32_t reports, double delay)
+/* A window of 100 ms with this shortest delay, in which the whole limit was used. */
+static struct weir_window delayed(uint32_t reports, double delay)
 {
 	struct weir_window w = sample(10 * MS, 1000);
 
@@ -29,7 +29,7 @@ Test(codel, defaults)
 	cr_assert_eq(weir_codel.sampling->window_max, c.interval);
 }
 
-Test(codel, bounds_go_together)
+Test(codel, refuses_bad_parameters)
 {
 	assert_refused(&weir_codel, "min=3,max=2", "min is above max");
 	assert_refused(&weir_codel, "target=2m", "target");
@@ -42,14 +42,14 @@ Test(codel, grows_by_one_while_below_target)
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=20,increase=1.5");
-	cr_assert_eq(feed(&s, told(3, 0)), 21.5, "no queue stood");
-	cr_assert_eq(feed(&s, told(1, 5 * MS)), 23, "at target is not above");
+	cr_assert_eq(feed(&s, delayed(3, 0)), 21.5, "no standing queue");
+	cr_assert_eq(feed(&s, delayed(1, 5 * MS)), 23, "at the target is not above it");
 	cr_assert_eq(number(&s, "delay"), 5 * MS);
 }
 
-Test(codel, only_where_half_is_used)
+Test(codel, grows_only_if_half_is_used)
 {
-	struct weir_window w = told(3, 0);
+	struct weir_window w = delayed(3, 0);
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=20");
@@ -64,17 +64,17 @@ Test(codel, shrinks_in_proportion_to_the_excess)
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=100");
-	feed(&s, told(9, 10 * MS));
-	cr_assert_float_eq(s.limit, 98, 1e-9); /* one target too much */
-	feed(&s, told(9, 55 * MS));
+	feed(&s, delayed(9, 10 * MS));
+	cr_assert_float_eq(s.limit, 98, 1e-9); /* one target of excess */
+	feed(&s, delayed(9, 55 * MS));
 	cr_assert_float_eq(s.limit, 98 * 0.8, 1e-9);
-	feed(&s, told(9, 1e12));
+	feed(&s, delayed(9, 1e12));
 	cr_assert_float_eq(s.limit, 98 * 0.8 / 2, 1e-9, "half stays");
 }
 
-Test(codel, a_queue_stands_though_little_is_used)
+Test(codel, shrinks_even_if_little_is_used)
 {
-	struct weir_window w = told(9, 10 * MS);
+	struct weir_window w = delayed(9, 10 * MS);
 	struct subject s;
 
 	w.inflight_max = 0;
@@ -83,18 +83,18 @@ Test(codel, a_queue_stands_though_little_is_used)
 	cr_assert_float_eq(s.limit, 98, 1e-9);
 }
 
-Test(codel, the_least_delay_of_the_interval_counts)
+Test(codel, uses_the_shortest_delay_of_the_interval)
 {
-	struct weir_window w = told(5, 80 * MS);
+	struct weir_window w = delayed(5, 80 * MS);
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=100,interval=300ms");
 	cr_assert_eq(feed(&s, w), 100);
-	cr_assert_eq(feed(&s, told(1, 10 * MS)), 100);
-	cr_assert_eq(number(&s, "delay"), 0, "not over yet");
+	cr_assert_eq(feed(&s, delayed(1, 10 * MS)), 100);
+	cr_assert_eq(number(&s, "delay"), 0, "the interval is not over");
 	feed(&s, w);
 	cr_assert_float_eq(s.limit, 98, 1e-9);
-	/* The next begins without it. */
+	/* The next interval begins without it. */
 	feed(&s, w);
 	feed(&s, w);
 	feed(&s, w);
@@ -103,32 +103,32 @@ Test(codel, the_least_delay_of_the_interval_counts)
 
 Test(codel, is_used_if_any_window_of_the_interval_was)
 {
-	struct weir_window idle = told(5, 0);
+	struct weir_window idle = delayed(5, 0);
 	struct subject s;
 
 	idle.inflight_max = 0;
 	start(&s, &weir_codel, "initial=100,interval=200ms");
-	feed(&s, told(5, 0));
+	feed(&s, delayed(5, 0));
 	cr_assert_eq(feed(&s, idle), 101);
 	feed(&s, idle);
 	cr_assert_eq(feed(&s, idle), 101);
 }
 
-Test(codel, without_reports_it_stays)
+Test(codel, stays_without_reports)
 {
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=20");
 	for (int i = 0; i < 100; i++)
-		cr_assert_eq(feed(&s, told(0, 0)), 20);
-	feed(&s, told(1, 10 * MS));
-	feed(&s, told(0, 0));
-	cr_assert_float_eq(s.limit, 19.6, 1e-9, "no report is not no queue");
+		cr_assert_eq(feed(&s, delayed(0, 0)), 20);
+	feed(&s, delayed(1, 10 * MS));
+	feed(&s, delayed(0, 0));
+	cr_assert_float_eq(s.limit, 19.6, 1e-9, "a window without reports does not mean no queue");
 }
 
-Test(codel, drops_and_latencies_mean_nothing)
+Test(codel, ignores_drops_and_latencies)
 {
-	struct weir_window w = told(1, 0);
+	struct weir_window w = delayed(1, 0);
 	struct subject s;
 
 	w.dropped = w.timed_out = 100;
@@ -143,22 +143,22 @@ Test(codel, stays_within_its_bounds)
 
 	start(&s, &weir_codel, "initial=9,min=5,max=10");
 	for (int i = 0; i < 5; i++)
-		feed(&s, told(1, 0));
+		feed(&s, delayed(1, 0));
 	cr_assert_eq(s.limit, 10);
 	for (int i = 0; i < 5; i++)
-		feed(&s, told(1, 1e12));
+		feed(&s, delayed(1, 1e12));
 	cr_assert_eq(s.limit, 5);
 	start(&s, &weir_codel, "initial=1");
-	cr_assert_eq(feed(&s, told(1, 1e12)), 1);
+	cr_assert_eq(feed(&s, delayed(1, 1e12)), 1);
 }
 
-/* 16 workers of 10 ms each, and as many callers as the limit lets in: the rest stands in line. */
-Test(codel, finds_the_limit_that_leaves_the_target)
+/* 16 workers of 10 ms each, and as many callers as the limit admits: the others queue. */
+Test(codel, finds_the_limit_that_keeps_the_delay_at_the_target)
 {
 	struct subject s;
 
 	start(&s, &weir_codel, "initial=500");
 	for (int i = 0; i < 400; i++)
-		feed(&s, told(1, fmax(0, trunc(s.limit) - 16) * 10 * MS / 16));
+		feed(&s, delayed(1, fmax(0, trunc(s.limit) - 16) * 10 * MS / 16));
 	cr_assert(s.limit >= 22 && s.limit <= 27, "%f", s.limit); /* 16, and 8 in 5 ms */
 }

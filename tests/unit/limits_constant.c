@@ -1,5 +1,5 @@
 /*
- * limits_constant.c - fixed and settable: limits that no window moves.
+ * limits_constant.c - fixed and settable: limits that windows do not change.
  */
 #include "limits.h"
 
@@ -39,7 +39,7 @@ Test(constant, settable_moves_only_when_set)
 	weir_limiter_destroy(l);
 }
 
-Test(constant, settable_takes_what_a_limit_can_be)
+Test(constant, settable_accepts_only_valid_limits)
 {
 	struct weir_limiter *l = make_limiter(&weir_settable);
 

@@ -1,5 +1,5 @@
 /*
- * limits_elastic.c - what elastic makes of a callee with a knee, in samples drawn by hand.
+ * limits_elastic.c - elastic in front of a simulated backend with a knee.
  */
 #include "limits.h"
 
@@ -15,38 +15,38 @@ struct call {
 };
 
 /*
- * A callee: calls take so long, by chance, up to so many at once, and then in proportion to how
- * many they find. In overload calls come as fast as they are let in, or nearly so; else so often that
- * there are demand calls in flight without a limit.
+ * A backend. A call takes a random time with mean `work` while up to `knee` calls are in flight,
+ * and above that a time in proportion to the number it finds. Calls arrive at a rate that would
+ * keep `demand` calls in flight if there were no limit and no queue.
  */
-struct callee {
+struct backend {
 	double work, knee, demand;
-	double now, next; /* nanoseconds; next: when the next call comes */
+	double now, next; /* nanoseconds; next: when the next call arrives */
 	uint32_t timed_out;
 	unsigned short seed[3];
 	uint32_t inflight;
 	struct call calls[CALLS_MAX];
 };
 
-static struct callee *callee(double knee)
+static struct backend *backend(double knee)
 {
-	static struct callee c;
+	static struct backend c;
 
-	c = (struct callee){.work = 10 * MS,
-			    .knee = knee,
-			    .demand = 2 * knee,
-			    .now = 1e9,
-			    .next = 1e9,
-			    .seed = {3, 7, 19}};
+	c = (struct backend){.work = 10 * MS,
+			     .knee = knee,
+			     .demand = 2 * knee,
+			     .now = 1e9,
+			     .next = 1e9,
+			     .seed = {3, 7, 19}};
 	return &c;
 }
 
-static double exponential(struct callee *c)
+static double exponential(struct backend *c)
 {
 	return -log(1 - erand48(c->seed));
 }
 
-static void arrive(struct callee *c, double limit)
+static void arrive(struct backend *c, double limit)
 {
 	const double n = c->inflight + 1;
 	const double chance = 0.2 + 0.8 * exponential(c);
@@ -61,7 +61,7 @@ static void arrive(struct callee *c, double limit)
 						.found = (uint32_t)n};
 }
 
-static uint32_t first_to_end(const struct callee *c)
+static uint32_t first_to_end(const struct backend *c)
 {
 	uint32_t first = 0;
 
@@ -72,7 +72,7 @@ static uint32_t first_to_end(const struct callee *c)
 }
 
 /* The next call that ends, as a window. */
-static struct weir_window call(struct callee *c, double limit)
+static struct weir_window call(struct backend *c, double limit)
 {
 	struct weir_window w;
 	struct call done;
@@ -93,8 +93,8 @@ static struct weir_window call(struct callee *c, double limit)
 	return w;
 }
 
-/* So many samples, and the mean limit. */
-static double calls(struct subject *s, struct callee *c, int count)
+/* Feed this number of samples. Returns the mean limit. */
+static double calls(struct subject *s, struct backend *c, int count)
 {
 	double sum = 0;
 
@@ -114,7 +114,7 @@ Test(elastic, defaults)
 	assert_refused(&weir_elastic, "min=3,max=2", "min is above max");
 }
 
-Test(elastic, sees_how_latency_goes_with_the_calls_in_flight)
+Test(elastic, measures_elasticity_from_latency_and_inflight)
 {
 	struct subject s;
 	struct weir_window w;
@@ -131,9 +131,9 @@ Test(elastic, sees_how_latency_goes_with_the_calls_in_flight)
 	}
 }
 
-Test(elastic, doubles_until_it_no_longer_pays)
+Test(elastic, doubles_until_throughput_stops_growing)
 {
-	struct callee *c = callee(500);
+	struct backend *c = backend(500);
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
@@ -150,7 +150,7 @@ Test(elastic, doubles_until_it_no_longer_pays)
 Test(elastic, stays_at_the_knee_under_lasting_overload)
 {
 	for (double knee = 4; knee < 100; knee *= 4) {
-		struct callee *c = callee(knee);
+		struct backend *c = backend(knee);
 		struct subject s;
 
 		start(&s, &weir_elastic, "");
@@ -164,9 +164,9 @@ Test(elastic, stays_at_the_knee_under_lasting_overload)
 	}
 }
 
-Test(elastic, gives_a_callee_of_one_hardly_more)
+Test(elastic, gives_a_backend_of_one_hardly_more)
 {
-	struct callee *c = callee(1);
+	struct backend *c = backend(1);
 	struct subject s;
 	double mean;
 
@@ -178,7 +178,7 @@ Test(elastic, gives_a_callee_of_one_hardly_more)
 
 Test(elastic, follows_a_capacity_that_falls_and_rises)
 {
-	struct callee *c = callee(64);
+	struct backend *c = backend(64);
 	struct subject s;
 	double mean;
 
@@ -194,9 +194,9 @@ Test(elastic, follows_a_capacity_that_falls_and_rises)
 	cr_assert(mean > 40 && mean < 90, "%g", mean);
 }
 
-Test(elastic, refuses_nothing_when_work_gets_slower_for_all)
+Test(elastic, refuses_nothing_when_all_work_gets_slower)
 {
-	struct callee *c = callee(1000);
+	struct backend *c = backend(1000);
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
@@ -211,7 +211,7 @@ Test(elastic, refuses_nothing_when_work_gets_slower_for_all)
 
 Test(elastic, does_not_grow_unless_it_is_reached)
 {
-	struct callee *c = callee(1000);
+	struct backend *c = backend(1000);
 	struct subject s;
 
 	start(&s, &weir_elastic, "initial=50");
@@ -220,9 +220,9 @@ Test(elastic, does_not_grow_unless_it_is_reached)
 	cr_assert_eq(s.limit, 50);
 }
 
-Test(elastic, falls_on_timeouts_and_comes_back_at_once)
+Test(elastic, falls_on_timeouts_and_recovers_at_once)
 {
-	struct callee *c = callee(64);
+	struct backend *c = backend(64);
 	struct subject s;
 	double before;
 
@@ -249,9 +249,9 @@ Test(elastic, falls_when_all_calls_are_dropped)
 	cr_assert_leq(s.limit, 5, "%g", s.limit);
 }
 
-Test(elastic, drops_among_others_say_nothing_of_latency)
+Test(elastic, ignores_the_latency_of_drops)
 {
-	struct callee *c = callee(1000);
+	struct backend *c = backend(1000);
 	struct subject s;
 
 	start(&s, &weir_elastic, "initial=100");
@@ -270,7 +270,7 @@ Test(elastic, drops_among_others_say_nothing_of_latency)
 
 Test(elastic, stays_between_its_bounds)
 {
-	struct callee *c = callee(1000);
+	struct backend *c = backend(1000);
 	struct subject s;
 
 	start(&s, &weir_elastic, "min=10,max=30");
@@ -288,10 +288,10 @@ Test(elastic, stays_between_its_bounds)
 	cr_assert_leq(s.limit, 13);
 }
 
-/* The limits that the samples of a callee lead to. */
+/* Record the limit after each of `count` samples, from a clock that starts at `begin`. */
 static void play(double begin, double *limits, int count)
 {
-	struct callee *c = callee(32);
+	struct backend *c = backend(32);
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
@@ -300,7 +300,7 @@ static void play(double begin, double *limits, int count)
 		limits[i] = calls(&s, c, 1);
 }
 
-Test(elastic, is_the_same_again_and_swings_by_the_clock)
+Test(elastic, is_reproducible_and_dithers_by_the_clock)
 {
 	static double limits[3][20000];
 	int apart = 0;
@@ -317,7 +317,7 @@ Test(elastic, is_the_same_again_and_swings_by_the_clock)
 
 Test(elastic, learns_from_windows_of_several_samples_too)
 {
-	struct callee *c = callee(32);
+	struct backend *c = backend(32);
 	struct subject s;
 	double sum = 0;
 
@@ -336,9 +336,9 @@ Test(elastic, learns_from_windows_of_several_samples_too)
 	cr_assert(sum / 10000 > 16 && sum / 10000 < 64, "%g", sum / 10000);
 }
 
-Test(elastic, goes_on_when_the_clock_goes_back)
+Test(elastic, survives_a_clock_that_goes_back)
 {
-	struct callee *c = callee(64);
+	struct backend *c = backend(64);
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
@@ -350,10 +350,10 @@ Test(elastic, goes_on_when_the_clock_goes_back)
 	cr_assert_gt(s.limit, 30, "%g", s.limit);
 }
 
-/* Load 0.7: now and then more calls come than there are workers, and they are served in time. */
+/* At load 0.7 there are sometimes more calls than workers, but they are still served in time. */
 Test(elastic, makes_room_where_it_is_rarely_reached)
 {
-	struct callee *c = callee(16);
+	struct backend *c = backend(16);
 	struct subject s;
 	int full = 0;
 
@@ -369,7 +369,7 @@ Test(elastic, makes_room_where_it_is_rarely_reached)
 
 Test(elastic, probes_boldly_at_times)
 {
-	struct callee *c = callee(32);
+	struct backend *c = backend(32);
 	struct subject s;
 	int above = 0, below = 0;
 
@@ -384,9 +384,11 @@ Test(elastic, probes_boldly_at_times)
 	cr_assert(below > 200 && below < 5000, "%d", below);
 }
 
-/* Many limiters share a callee: it is slow when all have grown, whatever one of them does. Without
- * the belief about all together this one would grow to nearly 400. */
-Test(elastic, holds_back_when_all_grow)
+/*
+ * Many limiters share a backend: its latency depends on the sum of their limits, not on a single
+ * one. Without the joint posterior this limit would grow to nearly 400.
+ */
+Test(elastic, restrains_itself_when_all_grow)
 {
 	unsigned short seed[3] = {5, 7, 19};
 	double all = 8, now = 1e9;
@@ -407,8 +409,8 @@ Test(elastic, holds_back_when_all_grow)
 	cr_assert_lt(all, 250, "%g", all);
 }
 
-/* So many samples beside slots that are held, by what is no sample; the mean limit. */
-static double calls_beside(struct subject *s, struct callee *c, uint32_t held, int count)
+/* Feed samples while `held` permits belong to calls that never end. Returns the mean limit. */
+static double calls_beside(struct subject *s, struct backend *c, uint32_t held, int count)
 {
 	struct weir_window w;
 	double sum = 0;
@@ -422,9 +424,9 @@ static double calls_beside(struct subject *s, struct callee *c, uint32_t held, i
 	return sum / count;
 }
 
-Test(elastic, has_what_is_held_on_top_of_the_limit)
+Test(elastic, adds_long_lived_calls_to_the_limit)
 {
-	struct callee *c = callee(32);
+	struct backend *c = backend(32);
 	struct subject s;
 	double limit;
 

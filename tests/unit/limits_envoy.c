@@ -1,5 +1,5 @@
 /*
- * limits_envoy.c - what envoy makes of single windows.
+ * limits_envoy.c - the response of envoy to single windows.
  */
 #include "limits.h"
 
@@ -7,7 +7,7 @@
 
 #define TENTH (100 * WEIR_MS)
 
-/* After a probe that found 10 ms. */
+/* Start after a probe that measured 10 ms. */
 static void start_known(struct subject *s, const char *text)
 {
 	start(s, &weir_envoy, text);
@@ -39,7 +39,7 @@ Test(envoy, windows)
 	cr_assert(s->rtt == WEIR_RTT_QUANTILE && s->quantile == 0.5);
 }
 
-Test(envoy, bounds_go_together)
+Test(envoy, refuses_min_above_max)
 {
 	assert_refused(&weir_envoy, "min=1001", "min is above max");
 	assert_accepted(&weir_envoy, "min=1000");
@@ -96,7 +96,7 @@ Test(envoy, rests_where_the_root_adds_what_the_gradient_takes)
 		feed_busy(&s, 12.5 * MS / 0.9);
 	cr_assert_eq(s.limit, 90);
 
-	/* With no buffer to speak of it rests below the latency without load: about 1 - 1/root(L). */
+	/* With almost no buffer, it rests where r0 / r is about 1 - 1/root(L). */
 	start_known(&s, "initial=500,buffer=0.000000001");
 	for (i = 0; i < 100; i++)
 		feed_busy(&s, 10 * MS / 0.95);
@@ -133,14 +133,14 @@ Test(envoy, a_probe_comes_after_its_interval)
 	cr_assert_eq(number(&s, "probing"), 1);
 }
 
-Test(envoy, a_probe_gives_the_limit_back)
+Test(envoy, a_probe_restores_the_limit)
 {
 	struct subject s;
 	double before;
 
 	start_known(&s, "initial=100,probe_interval=100ms");
 	feed(&s, period(50 * WEIR_MS, 10, 10 * MS, 100));
-	before = s.limit; /* and the next window is the last before the probe */
+	before = s.limit; /* the next window is the last before the probe */
 	cr_assert_eq(before, 136);
 	cr_assert_eq(feed(&s, period(50 * WEIR_MS, 10, 12.5 * MS, 100)), 3);
 	cr_assert_eq(feed(&s, period(TENTH, 50, 8 * MS, 3)), 147);
@@ -148,7 +148,7 @@ Test(envoy, a_probe_gives_the_limit_back)
 	cr_assert_eq(number(&s, "probes"), 2);
 }
 
-Test(envoy, five_windows_at_min_bring_a_probe)
+Test(envoy, five_windows_at_min_start_a_probe)
 {
 	struct subject s;
 	int i;
@@ -164,7 +164,7 @@ Test(envoy, five_windows_at_min_bring_a_probe)
 	}
 	cr_assert_eq(number(&s, "probing"), 1);
 
-	/* So it gets out, where latency without load has risen. */
+	/* So it recovers where the latency without load has risen. */
 	feed(&s, period(TENTH, 50, 100 * MS, 3));
 	cr_assert_eq(feed_busy(&s, 100 * MS), 5);
 }
@@ -177,14 +177,14 @@ Test(envoy, calls_from_before_the_probe_do_not_count)
 	feed(&s, period(TENTH, 50, 150 * MS, 20));
 	feed(&s, period(TENTH, 50, 150 * MS, 20));
 	cr_assert_eq(number(&s, "probing"), 1);
-	/* What is 200 ms old when the window opens has begun all that took 150 ms. */
+	/* Calls of 150 ms began in a probe that was 200 ms old when the window opened. */
 	feed(&s, period(TENTH, 50, 150 * MS, 20));
 	cr_assert_eq(number(&s, "probing"), 0);
 	cr_assert_eq(number(&s, "rtt_noload"), 150 * MS);
 }
 
-/* weir_config.limit_min may be above it: then what a probe allows is that. */
-Test(envoy, a_probe_bears_a_limit_above_its_own)
+/* weir_config.limit_min may be above min: then a probe allows as much as that. */
+Test(envoy, a_probe_accepts_a_limit_above_its_own)
 {
 	struct subject s;
 	struct weir_window w = period(TENTH, 50, 150 * MS, 20);
@@ -212,7 +212,7 @@ Test(envoy, the_median_of_single_samples_is_exact)
 	cr_assert_eq(number(&s, "rtt_noload"), 35 * MS);
 }
 
-Test(envoy, the_median_of_windows_is_weighed)
+Test(envoy, the_median_of_windows_is_weighted)
 {
 	struct subject s;
 
@@ -222,7 +222,7 @@ Test(envoy, the_median_of_windows_is_weighed)
 	cr_assert_float_eq(number(&s, "rtt_noload"), 12.5 * MS, 1);
 }
 
-Test(envoy, a_probe_remembers_its_last_windows)
+Test(envoy, a_probe_keeps_its_last_windows)
 {
 	struct subject s;
 	int i;
@@ -230,7 +230,7 @@ Test(envoy, a_probe_remembers_its_last_windows)
 	start(&s, &weir_envoy, "");
 	for (i = 1; i <= 50; i++)
 		feed(&s, sample(i * MS, 3));
-	cr_assert_eq(number(&s, "rtt_noload"), 25.5 * MS, "all that it takes by default");
+	cr_assert_eq(number(&s, "rtt_noload"), 25.5 * MS, "all windows of a probe by default");
 
 	start(&s, &weir_envoy, "probe_samples=100");
 	for (i = 0; i < 100; i++)
@@ -239,8 +239,8 @@ Test(envoy, a_probe_remembers_its_last_windows)
 	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS);
 }
 
-/* The original's: whatever happens, a probe takes its samples. */
-Test(envoy, a_probe_has_no_end_but_its_samples)
+/* As in the original, only its samples end a probe. */
+Test(envoy, only_its_samples_end_a_probe)
 {
 	struct subject s;
 	int i;
@@ -251,24 +251,24 @@ Test(envoy, a_probe_has_no_end_but_its_samples)
 	cr_assert_eq(feed(&s, period(60 * WEIR_S, 1, 10 * MS, 3)), 100);
 }
 
-Test(envoy, a_probe_may_have_a_timeout)
+Test(envoy, a_probe_can_have_a_timeout)
 {
 	struct subject s;
 
 	start(&s, &weir_envoy, "initial=100,probe_timeout=200ms,probe_interval=100ms");
 	feed(&s, period(TENTH, 0, 0, 3));
 	feed(&s, period(TENTH, 0, 0, 3));
-	cr_assert_eq(number(&s, "probing"), 1, "nothing is known");
+	cr_assert_eq(number(&s, "probing"), 1, "no latency is known");
 	cr_assert_eq(feed(&s, period(TENTH, 1, 10 * MS, 3)), 100);
 	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS);
 
 	cr_assert_eq(feed(&s, period(TENTH, 1, 10 * MS, 3)), 3);
 	feed(&s, period(TENTH, 0, 0, 3));
 	cr_assert_eq(feed(&s, period(TENTH, 0, 0, 3)), 136);
-	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS, "what was known is kept");
+	cr_assert_eq(number(&s, "rtt_noload"), 10 * MS, "the known latency is kept");
 }
 
-Test(envoy, a_given_latency_needs_no_probe)
+Test(envoy, a_configured_latency_needs_no_probe)
 {
 	struct subject s;
 	int i;
@@ -283,7 +283,7 @@ Test(envoy, a_given_latency_needs_no_probe)
 	cr_assert_eq(number(&s, "probing"), 0);
 }
 
-Test(envoy, drops_mean_nothing)
+Test(envoy, ignores_drops)
 {
 	struct subject a, b;
 	int i;
@@ -295,7 +295,7 @@ Test(envoy, drops_mean_nothing)
 	cr_assert_eq(feed(&a, only_dropped(100)), b.limit);
 }
 
-Test(envoy, an_empty_window_says_nothing_but_time)
+Test(envoy, an_empty_window_only_takes_time)
 {
 	struct subject s;
 
@@ -304,5 +304,6 @@ Test(envoy, an_empty_window_says_nothing_but_time)
 	cr_assert_eq(feed(&s, period(TENTH, 1, 0, 50)), 50, "no clock measures zero");
 	cr_assert_float_eq(number(&s, "countdown"), 0.8e9, 1);
 	cr_assert_eq(feed(&s, (struct weir_window){.start = WEIR_S, .count = 0}), 50);
-	cr_assert_float_eq(number(&s, "countdown"), 0.8e9, 1, "nor time that runs backwards");
+	cr_assert_float_eq(number(&s, "countdown"), 0.8e9, 1,
+			   "a clock that goes back takes no time");
 }

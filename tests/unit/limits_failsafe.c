@@ -1,11 +1,11 @@
 /*
- * limits_failsafe.c - what failsafe makes of single windows.
+ * limits_failsafe.c - the response of failsafe to single windows.
  */
 #include "limits.h"
 
 #include <math.h>
 
-/* Enough equal windows for both averages to be past their beginning; they grow the limit by ten. */
+/* Start with enough equal windows to fill both averages; they grow the limit by ten. */
 static void start_known(struct subject *s, const char *text)
 {
 	int i;
@@ -15,7 +15,7 @@ static void start_known(struct subject *s, const char *text)
 		feed(s, sample(10 * MS, 1000));
 }
 
-/* Recent latency is that of the median, lasting latency does not move. */
+/* Recent latency is that of the median, and long-term latency does not move. */
 #define STILL "recent=1,baseline=1000000000"
 
 Test(failsafe, defaults)
@@ -43,13 +43,13 @@ Test(failsafe, windows)
 	cr_assert(s->rtt == WEIR_RTT_QUANTILE && s->quantile == 0.9);
 }
 
-/* It is led to a multiple of what is in flight. */
-Test(failsafe, asks_for_what_is_in_flight)
+/* The limit is led back to a multiple of what is in flight. */
+Test(failsafe, needs_the_exact_number_in_flight)
 {
 	cr_assert_eq(weir_failsafe.flags, WEIR_LIMIT_INFLIGHT);
 }
 
-Test(failsafe, bounds_go_together)
+Test(failsafe, refuses_bad_parameters)
 {
 	assert_refused(&weir_failsafe, "min=201", "min is above max");
 	assert_refused(&weir_failsafe, "alpha=log10:7", "alpha is above beta");
@@ -68,7 +68,7 @@ Test(failsafe, grows_by_a_step_without_a_queue)
 	cr_assert_eq(feed_busy(&s, 10 * MS), 102);
 }
 
-Test(failsafe, a_queue_decides)
+Test(failsafe, moves_by_its_queue_estimate)
 {
 	struct subject s;
 	int i;
@@ -81,7 +81,7 @@ Test(failsafe, a_queue_decides)
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 		start_known(&s, "alpha=const:4," STILL);
 		cr_assert_eq(s.limit, 30);
-		/* The median lags by two windows; those hold no queue. */
+		/* The median lags by two windows; these see no queue. */
 		for (i = 0; i < 2; i++)
 			feed(&s, sample(cases[k].rtt * MS, 6));
 		s.limit = 30;
@@ -100,7 +100,8 @@ Test(failsafe, latency_goes_through_a_median_and_two_averages)
 	feed(&s, sample(90 * MS, 20));
 	feed(&s, sample(10 * MS, 20));
 	feed(&s, sample(90 * MS, 20));
-	cr_assert_float_eq(number(&s, "rtt_recent"), 10 * MS, 1, "two of five");
+	cr_assert_float_eq(number(&s, "rtt_recent"), 10 * MS, 1,
+			   "two of five do not move the median");
 	feed(&s, sample(90 * MS, 20));
 	/* A third of 80 more, and two elevenths of that. */
 	cr_assert_float_eq(number(&s, "rtt_recent"), (10 + 80 / 3.0) * MS, 1);
@@ -113,8 +114,8 @@ Test(failsafe, latency_goes_through_a_median_and_two_averages)
 	cr_assert_eq(number(&s, "rtt_baseline"), 12.5 * MS);
 }
 
-/* It gets used to a queue: this is how it drifts under lasting overload. */
-Test(failsafe, lasting_latency_is_no_queue)
+/* It adapts to a queue: this is how it drifts under lasting overload. */
+Test(failsafe, adapts_to_lasting_latency)
 {
 	struct subject s;
 	double lowest = 1000;
@@ -127,10 +128,10 @@ Test(failsafe, lasting_latency_is_no_queue)
 	cr_assert_gt(s.limit, lowest + 30);
 }
 
-/* No queue shrinks the limit, and any lets it grow. */
+/* With these parameters no queue shrinks the limit, and every queue lets it grow. */
 #define GROWS "initial=1000,max=2000,alpha=const:100000,beta=const:100000,recent=1"
 
-/* Windows with more in flight each time, and a latency to some power of that. */
+/* Feed windows with more in flight each time, and latency as a power of that number. */
 static void climb(struct subject *s, double power, uint32_t windows)
 {
 	start(s, &weir_failsafe, GROWS);
@@ -177,7 +178,7 @@ Test(failsafe, shrinks_where_throughput_does_not_follow_and_latency_does)
 	struct subject s;
 	double throughput;
 
-	/* More in flight each time, while throughput goes up and down by itself, and up a little. */
+	/* More in flight each time; throughput varies by itself, with a slight upward trend. */
 	start(&s, &weir_failsafe, GROWS);
 	for (int i = 1; i <= 60; i++) {
 		throughput = (1 + 0.5 * sin(i * 0.3)) * (1 + i / 200.0);
@@ -219,7 +220,7 @@ Test(failsafe, grows_where_more_in_flight_gets_more_done)
 	cr_assert_eq(change(&s, (uint32_t)s.limit), 3);
 }
 
-Test(failsafe, few_windows_say_nothing)
+Test(failsafe, needs_ten_windows_for_a_correlation)
 {
 	struct subject s;
 
@@ -259,7 +260,7 @@ Test(failsafe, stays_within_its_bounds)
 	cr_assert_eq(s.limit, 3);
 }
 
-Test(failsafe, drops_mean_nothing)
+Test(failsafe, ignores_drops)
 {
 	struct subject a, b;
 	int i;
@@ -271,7 +272,7 @@ Test(failsafe, drops_mean_nothing)
 	cr_assert_eq(feed(&a, only_dropped(100)), b.limit);
 }
 
-Test(failsafe, an_empty_window_says_nothing)
+Test(failsafe, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

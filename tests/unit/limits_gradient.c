@@ -1,5 +1,5 @@
 /*
- * limits_gradient.c - what gradient makes of single windows.
+ * limits_gradient.c - the response of gradient to single windows.
  */
 #include "limits.h"
 
@@ -18,7 +18,7 @@ Test(gradient, defaults)
 	cr_assert_eq(c.backoff, 0.9);
 }
 
-Test(gradient, bounds_go_together)
+Test(gradient, refuses_min_above_max)
 {
 	assert_refused(&weir_gradient, "min=1001", "min is above max");
 	assert_accepted(&weir_gradient, "min=1000");
@@ -39,12 +39,12 @@ Test(gradient, shrinks_smoothly_beyond_the_tolerance)
 
 	start(&s, &weir_gradient, "initial=100,queue=const:4,smoothing=0.5");
 	feed(&s, sample(10 * MS, 0));
-	/* 2 * 10/25 = 0.8 of 100, and 4, is 84: half way there. */
+	/* 2 * 10/25 = 0.8; 0.8 * 100 + 4 = 84; half of the way there. */
 	feed_busy(&s, 25 * MS);
 	cr_assert_float_eq(s.limit, 92, 1e-9);
 }
 
-Test(gradient, never_less_than_halves_by_latency)
+Test(gradient, latency_at_most_halves_it)
 {
 	struct subject s;
 
@@ -63,7 +63,7 @@ Test(gradient, stays_when_less_than_half_used_but_learns_the_lowest_latency)
 	cr_assert_gt(feed(&s, sample(10 * MS, 25)), 50);
 }
 
-Test(gradient, a_drop_backs_off_though_little_is_used)
+Test(gradient, a_drop_backs_off_even_if_little_is_used)
 {
 	struct subject s;
 
@@ -87,13 +87,13 @@ Test(gradient, stays_within_its_bounds)
 	cr_assert_eq(s.limit, 40);
 }
 
-Test(gradient, a_probe_drops_to_the_queue_and_forgets_the_lowest_latency)
+Test(gradient, a_probe_drops_to_the_queue_and_discards_the_lowest_latency)
 {
 	struct weir_window w = sample(30 * MS, 100);
 	struct subject s;
 	int i;
 
-	/* A draw of 0.5 makes it three windows, and the next is the probe. */
+	/* A random number of 0.5 gives three windows; the next is the probe. */
 	start_random(&s, &weir_gradient, "initial=100,probe=2,queue=const:4", 0.5);
 	cr_assert_eq(number(&s, "countdown"), 3);
 	for (i = 0; i < 3; i++)
@@ -129,7 +129,7 @@ Test(gradient, never_means_no_probe)
 	cr_assert_eq(s.limit, 1000);
 }
 
-Test(gradient, an_empty_window_says_nothing)
+Test(gradient, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

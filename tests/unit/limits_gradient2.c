@@ -1,9 +1,9 @@
 /*
- * limits_gradient2.c - what gradient2 makes of single windows.
+ * limits_gradient2.c - the response of gradient2 to single windows.
  */
 #include "limits.h"
 
-/* Enough equal windows, unused, for the long-term latency to be just that. */
+/* Start with enough unused windows of 10 ms for the long-term latency to be 10 ms. */
 static void start_known(struct subject *s, const char *text)
 {
 	int i;
@@ -27,7 +27,7 @@ Test(gradient2, defaults)
 	cr_assert_eq(c.tolerance, 1.5);
 }
 
-Test(gradient2, bounds_go_together)
+Test(gradient2, refuses_min_above_max)
 {
 	assert_refused(&weir_gradient2, "min=201", "min is above max");
 	assert_accepted(&weir_gradient2, "min=200");
@@ -54,7 +54,7 @@ Test(gradient2, shrinks_beyond_the_tolerance)
 	cr_assert_float_eq(s.limit, 43.5, 1e-3);
 }
 
-Test(gradient2, smoothing_weighs_the_new_value)
+Test(gradient2, smoothing_weights_the_new_value)
 {
 	struct subject s;
 
@@ -72,7 +72,7 @@ Test(gradient2, stays_when_less_than_half_used_but_learns)
 	cr_assert_gt(feed(&s, sample(10 * MS, 25)), 50);
 }
 
-Test(gradient2, drops_mean_nothing)
+Test(gradient2, ignores_drops)
 {
 	struct subject a, b;
 	int i;
@@ -95,7 +95,7 @@ Test(gradient2, the_long_term_latency_starts_as_a_mean)
 	cr_assert_eq(number(&s, "rtt_long"), 5.5 * MS);
 }
 
-Test(gradient2, the_long_term_latency_is_an_average_then)
+Test(gradient2, the_long_term_latency_continues_as_an_average)
 {
 	struct subject s;
 
@@ -104,7 +104,7 @@ Test(gradient2, the_long_term_latency_is_an_average_then)
 	cr_assert_float_eq(number(&s, "rtt_long"), 12 * MS, 1);
 }
 
-Test(gradient2, a_long_term_latency_far_too_high_is_cut)
+Test(gradient2, a_long_term_latency_far_too_high_is_reduced)
 {
 	struct subject s;
 
@@ -112,7 +112,8 @@ Test(gradient2, a_long_term_latency_far_too_high_is_cut)
 	feed(&s, sample(4 * MS, 0));
 	cr_assert_float_eq(number(&s, "rtt_long"), 9.5 * MS, 1);
 	feed(&s, sample(5 * MS, 0));
-	cr_assert_float_eq(number(&s, "rtt_long"), 9.5 * MS, 1, "cut at less than twice");
+	cr_assert_float_eq(number(&s, "rtt_long"), 9.5 * MS, 1,
+			   "reduced at less than twice the latency");
 
 	/* A mean of just twice the latency is not above that. */
 	start(&s, &weir_gradient2, "");
@@ -135,7 +136,7 @@ Test(gradient2, stays_within_its_bounds)
 	cr_assert_eq(s.limit, 40);
 }
 
-Test(gradient2, an_empty_window_says_nothing)
+Test(gradient2, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

@@ -1,11 +1,11 @@
 /*
- * limits_hillclimb.c - what hillclimb makes of windows, one a sample unless said otherwise.
+ * limits_hillclimb.c - the response of hillclimb to windows, each a sample unless stated otherwise.
  */
 #include "limits.h"
 
 #include <math.h>
 
-/* A window of 10 ms, the shortest sample, in which so many calls were done. */
+/* A window of 10 ms, the shortest sample, in which `calls` calls were done. */
 static struct weir_window done(uint32_t calls)
 {
 	struct weir_window w = sample(MS, 1);
@@ -16,15 +16,15 @@ static struct weir_window done(uint32_t calls)
 	return w;
 }
 
-/* Throughput is as the limit: so many samples. */
-static void follow(struct subject *s, int samples)
+/* Feed samples whose throughput is proportional to the limit. */
+static void feed_proportional(struct subject *s, int samples)
 {
 	for (int i = 0; i < samples; i++)
 		feed(s, done(10 * (uint32_t)s->limit));
 }
 
-/* It is what it is. */
-static void stand(struct subject *s, int samples)
+/* Feed samples with a constant throughput. */
+static void feed_constant(struct subject *s, int samples)
 {
 	for (int i = 0; i < samples; i++)
 		feed(s, done(200));
@@ -44,7 +44,7 @@ Test(hillclimb, defaults)
 	cr_assert_eq(weir_hillclimb.flags, WEIR_LIMIT_CPU);
 }
 
-Test(hillclimb, parameters_go_together)
+Test(hillclimb, refuses_bad_parameters)
 {
 	assert_refused(&weir_hillclimb, "min=3,max=2", "min is above max");
 	assert_refused(&weir_hillclimb, "sample_min=201ms", "sample_min is above sample_max");
@@ -54,7 +54,7 @@ Test(hillclimb, parameters_go_together)
 	assert_accepted(&weir_hillclimb, "period=32,history=2");
 }
 
-Test(hillclimb, sways_by_one_for_half_a_period)
+Test(hillclimb, rises_by_one_for_half_of_each_period)
 {
 	static const double limits[] = {20, 21, 21, 20, 20, 21, 21, 20};
 	struct subject s;
@@ -62,7 +62,7 @@ Test(hillclimb, sways_by_one_for_half_a_period)
 	start(&s, &weir_hillclimb, "initial=20");
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		cr_assert_eq(feed(&s, done(200)), limits[i], "%zu", i);
-	cr_assert_eq(number(&s, "ratio"), 0, "two periods are not over");
+	cr_assert_eq(number(&s, "ratio"), 0, "two periods are not complete");
 }
 
 Test(hillclimb, climbs_where_throughput_follows)
@@ -70,7 +70,7 @@ Test(hillclimb, climbs_where_throughput_follows)
 	struct subject s;
 
 	start(&s, &weir_hillclimb, "initial=20");
-	follow(&s, 9);
+	feed_proportional(&s, 9);
 	cr_assert_float_eq(number(&s, "ratio"), 1 - 0.15, 1e-9);
 	cr_assert_geq(number(&s, "confidence"), 1);
 	/* 0.85 squared of 4 a second, in 10 ms. */
@@ -83,52 +83,52 @@ Test(hillclimb, sinks_where_it_does_not)
 	struct subject s;
 
 	start(&s, &weir_hillclimb, "initial=20");
-	stand(&s, 9);
+	feed_constant(&s, 9);
 	cr_assert_float_eq(number(&s, "ratio"), -0.15, 1e-9);
 	cr_assert_float_eq(number(&s, "estimate"), 20 - 0.0009, 1e-9);
 	cr_assert_eq(s.limit, 19);
 }
 
-Test(hillclimb, moves_no_more_than_it_may)
+Test(hillclimb, moves_within_its_bounds)
 {
 	struct weir_window w;
 	struct subject s;
 
 	start(&s, &weir_hillclimb, "initial=20,change_per_sample=0.02");
-	follow(&s, 9);
+	feed_proportional(&s, 9);
 	cr_assert_float_eq(number(&s, "estimate"), 20.02, 1e-9);
 
 	/* A sample of an hour. */
 	start(&s, &weir_hillclimb, "initial=20");
-	follow(&s, 8);
+	feed_proportional(&s, 8);
 	w = done(1440000 * (uint32_t)s.limit);
 	w.end = w.start + 3600 * WEIR_S;
 	feed(&s, w);
 	cr_assert(fabs(number(&s, "estimate") - 20) <= 20);
 }
 
-Test(hillclimb, busy_processors_only_let_it_sink)
+Test(hillclimb, does_not_grow_while_processors_are_busy)
 {
 	struct weir_window w;
 	struct subject s;
 
 	start(&s, &weir_hillclimb, "initial=20");
-	follow(&s, 8);
+	feed_proportional(&s, 8);
 	w = done(10 * (uint32_t)s.limit);
 	w.cpu = 0.96;
 	feed(&s, w);
 	cr_assert_eq(number(&s, "estimate"), 20);
 
 	start(&s, &weir_hillclimb, "initial=20");
-	stand(&s, 8);
+	feed_constant(&s, 8);
 	w = done(200);
 	w.cpu = 0.96;
 	feed(&s, w);
 	cr_assert_float_eq(number(&s, "estimate"), 20 - 0.0009, 1e-9);
 }
 
-/* What swings at half the frequency, by a fifth, is noise: the wave is a fortieth. */
-Test(hillclimb, what_is_not_clear_of_the_noise_counts_little)
+/* A fifth at half the frequency is noise; the wave is a fortieth. */
+Test(hillclimb, a_wave_below_the_noise_counts_little)
 {
 	struct subject s;
 
@@ -155,12 +155,12 @@ Test(hillclimb, noise_makes_the_wave_higher)
 	cr_assert(high - low >= 7 && high - low <= 8, "%f to %f", low, high);
 }
 
-Test(hillclimb, a_sample_lasts_until_there_are_calls_enough)
+Test(hillclimb, a_sample_lasts_until_it_has_enough_calls)
 {
 	struct subject s;
 
 	start(&s, &weir_hillclimb, "initial=20");
-	cr_assert_eq(feed(&s, done(10)), 20, "the first need not have them");
+	cr_assert_eq(feed(&s, done(10)), 20, "the first sample needs no minimum of calls");
 	for (int i = 0; i < 12; i++)
 		cr_assert_eq(feed(&s, done(10)), 20, "19 / 120 is too much");
 	cr_assert_eq(feed(&s, done(10)), 21, "19 / 130 is not");
@@ -176,7 +176,7 @@ Test(hillclimb, a_sample_lasts_as_drawn)
 	for (int i = 0; i < 21; i++)
 		cr_assert_eq(feed(&s, w), 20, "%d", i); /* one sample, and 100 ms */
 	cr_assert_eq(feed(&s, w), 21);
-	/* Drawn anew at each change of the limit: 10 ms. */
+	/* Drawn again at each change of the limit: 10 ms. */
 	cr_assert_eq(feed(&s, w), 21);
 	cr_assert_eq(feed(&s, w), 20);
 }
@@ -185,15 +185,15 @@ Test(hillclimb, stays_longer_at_the_minimum)
 {
 	struct subject s;
 
-	/* max leaves no room to sway. */
+	/* max leaves no room for a wave. */
 	start(&s, &weir_hillclimb, "initial=20,min=20,max=21");
-	stand(&s, 8);
+	feed_constant(&s, 8);
 	cr_assert_eq(s.limit, 20);
-	stand(&s, 1); /* at the minimum, and more would do harm: 10 * 0.15 as long */
+	feed_constant(&s, 1); /* at the minimum, where more is worse: 10 * 0.15 as long */
 	cr_assert_eq(s.limit, 20);
-	stand(&s, 1);
-	cr_assert_eq(s.limit, 20, "15 ms are not over");
-	stand(&s, 1);
+	feed_constant(&s, 1);
+	cr_assert_eq(s.limit, 20, "15 ms have not passed");
+	feed_constant(&s, 1);
 	cr_assert_eq(s.limit, 21);
 }
 
@@ -208,7 +208,7 @@ Test(hillclimb, a_window_without_calls_is_no_sample)
 	cr_assert_eq(feed(&s, done(1)), 2);
 }
 
-Test(hillclimb, the_limiter_s_bounds_move_the_setting)
+Test(hillclimb, the_setting_follows_the_bounds_of_the_limiter)
 {
 	struct weir_window w = done(200);
 	struct subject s;
@@ -238,11 +238,11 @@ Test(hillclimb, stays_within_its_bounds)
 
 	start(&s, &weir_hillclimb, "initial=20,min=18,max=23");
 	for (int i = 0; i < 3000; i++) {
-		follow(&s, 1);
+		feed_proportional(&s, 1);
 		cr_assert(s.limit >= 18 && s.limit <= 23);
 	}
 	start(&s, &weir_hillclimb, "initial=1,max=1");
-	follow(&s, 100);
+	feed_proportional(&s, 100);
 	cr_assert_eq(s.limit, 1);
 	start(&s, &weir_hillclimb, "initial=2,change_per_second=1000,sample_error=100");
 	for (int i = 0; i < 3000; i++) {

@@ -1,6 +1,6 @@
 /*
- * limits_params.c - what every limit must do with every parameter in its table,
- * so that a new limit is tested as soon as it is in weir_limit_at().
+ * limits_params.c - checks of every parameter in the table of every limit, so that
+ * a new limit is tested as soon as weir_limit_at() returns it.
  */
 #include "limits.h"
 
@@ -36,7 +36,7 @@ static const char *format_of(enum weir_param_type type)
 	case WEIR_PARAM_STEP:
 		return "%s=add:%.17g";
 	}
-	cr_assert_fail("a type without a text");
+	cr_assert_fail("a type without a text form");
 	return "";
 }
 
@@ -55,7 +55,7 @@ static double beyond(const struct weir_param *param, double end, double towards)
 {
 	if (is_real(param))
 		return nextafter(end, towards);
-	/* So large a duration is no double's neighbour by one. */
+	/* A double of this size has no neighbour at a distance of one. */
 	if (end > 1e15)
 		return end * 1.01;
 	return towards < 0 ? end - 1 : end + 1;
@@ -102,7 +102,7 @@ static void refuses_below_its_range(const struct weir_limit_ops *ops,
 	assert_text_refused(ops, text);
 }
 
-Test(params, refuse_what_is_below_their_range)
+Test(params, refuse_values_below_their_range)
 {
 	for_every_param(refuses_below_its_range);
 }
@@ -116,13 +116,13 @@ static void refuses_above_its_range(const struct weir_limit_ops *ops,
 	assert_text_refused(ops, text);
 }
 
-Test(params, refuse_what_is_above_their_range)
+Test(params, refuse_values_above_their_range)
 {
 	for_every_param(refuses_above_its_range);
 }
 
-static void refuses_what_is_no_number(const struct weir_limit_ops *ops,
-				      const struct weir_param *param)
+static void refuses_text_that_is_no_number(const struct weir_limit_ops *ops,
+					   const struct weir_param *param)
 {
 	static const char *const bad[] = {
 		"",          "x",          "nan",
@@ -150,9 +150,9 @@ static void refuses_what_is_no_number(const struct weir_limit_ops *ops,
 	}
 }
 
-Test(params, refuse_what_is_no_number)
+Test(params, refuse_text_that_is_no_number)
 {
-	for_every_param(refuses_what_is_no_number);
+	for_every_param(refuses_text_that_is_no_number);
 }
 
 static void put(const struct weir_param *param, void *config, double number)
@@ -189,8 +189,8 @@ Test(params, refuse_odd_reals_in_a_configuration)
 	for_every_param(refuses_odd_reals);
 }
 
-static void refuses_a_kind_that_is_none(const struct weir_limit_ops *ops,
-					const struct weir_param *param)
+static void refuses_an_unknown_kind(const struct weir_limit_ops *ops,
+				    const struct weir_param *param)
 {
 	const struct weir_scale scale = {.kind = (enum weir_scale_kind)99, .k = 1};
 	const struct weir_step step = {.kind = (enum weir_step_kind)99, .by = 1};
@@ -208,9 +208,9 @@ static void refuses_a_kind_that_is_none(const struct weir_limit_ops *ops,
 	cr_assert_neq(strstr(why, param->name), NULL, "\"%s\"", why);
 }
 
-Test(params, refuse_a_kind_that_is_none)
+Test(params, refuse_an_unknown_kind)
 {
-	for_every_param(refuses_a_kind_that_is_none);
+	for_every_param(refuses_an_unknown_kind);
 }
 
 static void has_the_default_it_names(const struct weir_limit_ops *ops,
@@ -233,15 +233,15 @@ Test(params, have_the_defaults_they_name)
 	for_every_param(has_the_default_it_names);
 }
 
-static void is_described(const struct weir_limit_ops *ops, const struct weir_param *param)
+static void has_a_help_text(const struct weir_limit_ops *ops, const struct weir_param *param)
 {
 	cr_assert(param->help && param->help[0], "%s: %s", ops->name, param->name);
 	cr_assert_leq(param->min, param->max, "%s: %s", ops->name, param->name);
 }
 
-Test(params, are_described)
+Test(params, have_a_help_text)
 {
-	for_every_param(is_described);
+	for_every_param(has_a_help_text);
 }
 
 Test(params, refuse_text_that_is_no_list)
@@ -258,7 +258,7 @@ Test(params, refuse_text_that_is_no_list)
 	}
 }
 
-Test(params, no_text_changes_nothing)
+Test(params, an_empty_text_changes_nothing)
 {
 	struct weir_vegas_config config = {.initial = 3};
 
@@ -266,7 +266,7 @@ Test(params, no_text_changes_nothing)
 	cr_assert_eq(config.initial, 3);
 }
 
-Test(params, are_set_as_far_as_the_text_is_good)
+Test(params, are_set_up_to_the_first_error)
 {
 	struct weir_vegas_config config = {0};
 
@@ -277,7 +277,7 @@ Test(params, are_set_as_far_as_the_text_is_good)
 	cr_assert_eq(config.probe, 0);
 }
 
-Test(params, every_form_of_text)
+Test(params, accept_every_form_of_text)
 {
 	struct weir_vegas_config v = {0};
 	struct weir_aimd_config a = {0};
@@ -308,12 +308,12 @@ Test(params, every_form_of_text)
 	cr_assert_eq(a.timeout, 50 * WEIR_MS);
 }
 
-Test(params, a_shorter_configuration_is_an_older_one)
+Test(params, accept_a_shorter_configuration_of_an_older_version)
 {
 	const struct weir_aimd_config given = {.initial = 7, .min = 6, .max = 5};
 	struct weir_aimd_config out;
 
-	/* Only initial and min are there: the bad max is not looked at. */
+	/* The size covers initial and min only: the bad max is not read. */
 	cr_assert_eq(weir_limit_complete(&weir_aimd, &given, offsetof(struct weir_aimd_config, max),
 					 &out, NULL, 0),
 		     0);
@@ -322,7 +322,7 @@ Test(params, a_shorter_configuration_is_an_older_one)
 	cr_assert_eq(out.max, 200);
 }
 
-Test(params, the_sentence_is_cut_to_its_place)
+Test(params, truncate_the_error_sentence_to_its_buffer)
 {
 	char why[8];
 
@@ -334,7 +334,7 @@ Test(params, the_sentence_is_cut_to_its_place)
 	cr_assert_eq(parse(&weir_vegas, "alpha=nonsense", NULL, 0), -EINVAL);
 }
 
-Test(params, limits_by_name)
+Test(params, limits_are_found_by_name)
 {
 	const struct weir_limit_ops *ops;
 	unsigned i;

@@ -1,5 +1,5 @@
 /*
- * limits_belief.c - what slopes make of a belief about the knee, and when limits swing.
+ * limits_posterior.c - updates of the posterior over the knee, and the dither of limits.
  */
 #include <math.h>
 
@@ -12,43 +12,43 @@
 
 static struct posterior fresh(void)
 {
-	struct posterior b;
+	struct posterior p;
 
-	posterior_init(&b, 0, log(1000), log(4), 0.7);
-	return b;
+	posterior_init(&p, 0, log(1000), log(4), 0.7);
+	return p;
 }
 
-static void see(struct posterior *b, double n, double slope, double variance)
+static void see(struct posterior *p, double n, double slope, double variance)
 {
-	posterior_judge(b, &(struct evidence){.x = log(n), .slope = slope, .variance = variance});
+	posterior_update(p, &(struct evidence){.x = log(n), .slope = slope, .variance = variance});
 }
 
-static double sum(const struct posterior *b)
+static double sum(const struct posterior *p)
 {
 	double all = 0;
 
-	for (int i = 0; i < BELIEF_STEPS; i++)
-		all += (double)b->of[i];
+	for (int i = 0; i < POSTERIOR_STEPS; i++)
+		all += (double)p->of[i];
 	return all;
 }
 
-Test(belief, a_flat_latency_says_above_and_a_queue_below)
+Test(posterior, flat_latency_moves_it_up_and_a_queue_moves_it_down)
 {
-	struct posterior b = fresh();
-	double before = posterior_quantile(&b, 0.5);
+	struct posterior p = fresh();
+	double before = posterior_quantile(&p, 0.5);
 
 	for (int i = 0; i < 10; i++)
-		see(&b, 30, 0, CLEAR);
-	cr_assert_gt(posterior_quantile(&b, 0.02), log(29));
-	cr_assert_gt(posterior_quantile(&b, 0.5), before);
+		see(&p, 30, 0, CLEAR);
+	cr_assert_gt(posterior_quantile(&p, 0.02), log(29));
+	cr_assert_gt(posterior_quantile(&p, 0.5), before);
 	for (int i = 0; i < 20; i++)
-		see(&b, 60, 1, CLEAR);
-	cr_assert_lt(posterior_quantile(&b, 0.98), log(61));
-	cr_assert_gt(posterior_quantile(&b, 0.02), log(25));
-	cr_assert_float_eq(sum(&b), 1, 1e-4);
+		see(&p, 60, 1, CLEAR);
+	cr_assert_lt(posterior_quantile(&p, 0.98), log(61));
+	cr_assert_gt(posterior_quantile(&p, 0.02), log(25));
+	cr_assert_float_eq(sum(&p), 1, 1e-4);
 }
 
-Test(belief, noise_says_little)
+Test(posterior, noisy_evidence_moves_it_less)
 {
 	struct posterior clear = fresh(), noisy = fresh();
 
@@ -57,49 +57,49 @@ Test(belief, noise_says_little)
 	cr_assert_lt(posterior_quantile(&clear, 0.5), posterior_quantile(&noisy, 0.5));
 }
 
-Test(belief, learns_anew_when_the_knee_has_moved)
+Test(posterior, learns_again_after_the_knee_has_moved)
 {
-	struct posterior b = fresh();
+	struct posterior p = fresh();
 
 	for (int i = 0; i < 1000; i++) {
-		posterior_loosen(&b, log(20), 0.0003);
-		see(&b, 20, i % 2 ? 0.5 : 0.9, CLEAR);
+		posterior_loosen(&p, log(20), 0.0003);
+		see(&p, 20, i % 2 ? 0.5 : 0.9, CLEAR);
 	}
-	cr_assert(posterior_quantile(&b, 0.5) > log(15) && posterior_quantile(&b, 0.5) < log(27));
+	cr_assert(posterior_quantile(&p, 0.5) > log(15) && posterior_quantile(&p, 0.5) < log(27));
 	for (int i = 0; i < 20; i++) {
-		posterior_loosen(&b, log(20), 0.0003);
-		see(&b, 20, 0, CLEAR);
+		posterior_loosen(&p, log(20), 0.0003);
+		see(&p, 20, 0, CLEAR);
 	}
-	cr_assert_gt(posterior_quantile(&b, 0.2), log(20));
+	cr_assert_gt(posterior_quantile(&p, 0.2), log(20));
 }
 
-Test(belief, stays_between_its_bounds)
+Test(posterior, stays_between_its_bounds)
 {
-	struct posterior b;
+	struct posterior p;
 
-	posterior_init(&b, log(10), log(50), log(10), 0.7);
+	posterior_init(&p, log(10), log(50), log(10), 0.7);
 	for (int i = 0; i < 50; i++)
-		see(&b, 1000, 1, CLEAR);
-	cr_assert_geq(posterior_quantile(&b, 0.01), log(10) - BELIEF_STEP);
+		see(&p, 1000, 1, CLEAR);
+	cr_assert_geq(posterior_quantile(&p, 0.01), log(10) - POSTERIOR_STEP);
 	for (int i = 0; i < 50; i++)
-		see(&b, 1000, 0, CLEAR);
-	cr_assert_leq(posterior_quantile(&b, 0.99), log(50) + BELIEF_STEP);
+		see(&p, 1000, 0, CLEAR);
+	cr_assert_leq(posterior_quantile(&p, 0.99), log(50) + POSTERIOR_STEP);
 }
 
-Test(belief, a_forged_one_is_none)
+Test(posterior, recovers_from_a_corrupted_state)
 {
-	struct posterior b = fresh();
+	struct posterior p = fresh();
 
-	b.of[3] = NAN;
-	see(&b, 10, 0.5, CLEAR);
-	cr_assert_float_eq(sum(&b), 1, 1e-4);
-	b.of[3] = -1;
-	b.least = b.most = UINT32_MAX;
-	posterior_loosen(&b, 1, 0.1);
-	cr_assert_float_eq(sum(&b), 1, 1e-4);
+	p.of[3] = NAN;
+	see(&p, 10, 0.5, CLEAR);
+	cr_assert_float_eq(sum(&p), 1, 1e-4);
+	p.of[3] = -1;
+	p.least = p.most = UINT32_MAX;
+	posterior_loosen(&p, 1, 0.1);
+	cr_assert_float_eq(sum(&p), 1, 1e-4);
 }
 
-Test(swings, the_time_alone_says_which_way)
+Test(dither, direction_depends_on_the_time_alone)
 {
 	int same = 0, up = 0;
 
@@ -114,21 +114,21 @@ Test(swings, the_time_alone_says_which_way)
 	cr_assert(up > 4500 && up < 5500, "%d", up);
 }
 
-Test(swings, a_pair_with_both_arms_shows_the_slope_between_them)
+Test(dither, a_complete_probe_pair_shows_the_slope_between_its_slots)
 {
-	struct arms a = {.pair = 0};
+	struct probe_pair p = {.pair = 0};
 	struct contrast c;
 	struct dither s = {.pair = 1, .direction = 1};
 
-	cr_assert_not(arms_add(&a, &s, 10, 2, 7, &c));
-	cr_assert_not(arms_add(&a, &s, 10, 4, 7, &c));
+	cr_assert_not(probe_pair_add(&p, &s, 10, 2, 7, &c));
+	cr_assert_not(probe_pair_add(&p, &s, 10, 4, 7, &c));
 	s.direction = -1;
-	cr_assert_not(arms_add(&a, &s, 20, 1, 5, &c));
+	cr_assert_not(probe_pair_add(&p, &s, 20, 1, 5, &c));
 	s.pair = 2;
-	cr_assert(arms_add(&a, &s, 20, 1, 5, &c));
+	cr_assert(probe_pair_add(&p, &s, 20, 1, 5, &c));
 	cr_assert_float_eq(c.x, 2, 1e-9);
 	cr_assert_float_eq(c.xy / c.xx, 1, 1e-9);
 	cr_assert_float_eq(c.xx, 4 * 10, 1e-9);
 	s.pair = 3;
-	cr_assert_not(arms_add(&a, &s, 20, 1, 5, &c), "one arm only");
+	cr_assert_not(probe_pair_add(&p, &s, 20, 1, 5, &c), "samples in one slot only");
 }

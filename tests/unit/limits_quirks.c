@@ -1,8 +1,8 @@
 /*
- * limits_quirks.c - where the reference does wrong, weir does right.
+ * limits_quirks.c - defects of the reference implementation that weir does not have.
  *
- * One test, or two, for every trace of the conformance set that pins a defect
- * of the reference, under that trace's name. What is fed is what its rows hold.
+ * The conformance set has traces that record a defect of the reference. Each has a test or two
+ * here, under the trace's name, with the input of its rows.
  */
 #include "limits.h"
 
@@ -72,7 +72,7 @@ Test(quirks, gradient_23_zero_rtt_nan)
 	cr_assert_gt(s.limit, 50);
 
 	cr_assert_eq(feed(&s, sample(0, 385)), s.limit);
-	cr_assert_eq(number(&s, "rtt_noload"), 11 * MS, "the lowest latency is lost");
+	cr_assert_eq(number(&s, "rtt_noload"), 11 * MS, "the lowest latency was lost");
 	for (i = 0; i < 900; i++)
 		cr_assert(feed(&s, sample(11 * MS, 400)) >= 1);
 }
@@ -89,7 +89,7 @@ Test(quirks, vegas_38_nonpositive_rtt)
 	cr_assert_eq(feed_busy(&s, 10 * MS), 26);
 }
 
-/* Calls that begin and end at once, as on a clock that stands still. */
+/* Calls that begin and end at the same time, as on a clock that stands still. */
 static void use_frozen_clock(const struct weir_limit_ops *ops, enum weir_outcome outcome)
 {
 	struct weir_limiter *l = make_limiter(ops);
@@ -108,7 +108,7 @@ static void use_frozen_clock(const struct weir_limit_ops *ops, enum weir_outcome
 	weir_limiter_destroy(l);
 }
 
-Test(quirks, vegas_38_and_all_others_give_the_permit_back)
+Test(quirks, vegas_38_and_all_others_return_the_permit)
 {
 	const struct weir_limit_ops *ops;
 	unsigned i;
@@ -137,7 +137,7 @@ Test(quirks, vegas_40_probe_always)
 
 	assert_refused(&weir_vegas, "probe=0", "probe is 0");
 
-	/* The most frequent probe that there is still lets the limit move. */
+	/* Even with the most frequent probes, the limit moves. */
 	start(&s, &weir_vegas, "probe=1");
 	for (i = 0; i < 50; i++)
 		feed_busy(&s, 10 * MS);
@@ -201,7 +201,7 @@ Test(quirks, windowed_aimd_04_full_percentile_window_hides_drops)
 	config.window_min = config.window_max = WEIR_S;
 	config.rtt = WEIR_RTT_QUANTILE;
 	l = make_windowed("initial=100,min=1", &config);
-	/* A hundred samples a window; those dropped come at its end. */
+	/* A hundred samples a window; the last five are dropped. */
 	for (i = 0; i < 1000; i++) {
 		start = WEIR_S + i * 10 * WEIR_MS;
 		weir_sample_at(l, start, start + 10 * WEIR_MS, 100,
@@ -223,7 +223,7 @@ Test(quirks, windowed_aimd_05_percentile_capacity_below_window_size)
 	config.rtt = WEIR_RTT_QUANTILE;
 	config.window_samples = 50;
 	l = make_windowed("initial=100,min=1", &config);
-	/* No capacity, so however many samples a window should have, it gets them. */
+	/* weir has no capacity: a window gets all of its samples. */
 	for (i = 0; i < 1000; i++) {
 		start = WEIR_S + i * 2 * WEIR_MS;
 		weir_sample_at(l, start, start + 10 * WEIR_MS, 200, WEIR_SUCCESS);

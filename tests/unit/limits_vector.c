@@ -1,11 +1,11 @@
 /*
- * limits_vector.c - what vector makes of single windows.
+ * limits_vector.c - the response of vector to single windows.
  */
 #include "limits.h"
 
 #define TRIP (20 * WEIR_MS)
 
-/* With a mean of 10 ms that never varied, and that many in flight. */
+/* Start with a mean of 10 ms that has not varied. */
 static void start_known(struct subject *s, const char *text)
 {
 	start(s, &weir_vector, text);
@@ -38,12 +38,12 @@ Test(vector, windows)
 	cr_assert_eq(s->rtt, WEIR_RTT_MEAN);
 }
 
-Test(vector, grows_by_one_when_reached_and_no_slower)
+Test(vector, grows_by_one_when_reached_and_latency_has_not_risen)
 {
 	struct subject s;
 
 	start_known(&s, "");
-	cr_assert_eq(s.limit, 1, "a mean is needed first");
+	cr_assert_eq(s.limit, 1, "the first round trip only sets the mean");
 	cr_assert_eq(feed_trip(&s, 10 * MS), 2);
 	cr_assert_eq(feed_trip(&s, 10 * MS), 3);
 	cr_assert_eq(feed_trip(&s, 9 * MS), 4);
@@ -75,9 +75,9 @@ Test(vector, shrinks_well_above_the_mean)
 {
 	struct subject s;
 
-	/* 10.8 and 0.98: above is from 13.2495 on. */
+	/* With 10.8 and 0.98, overload begins at 13.2495. */
 	start_known(&s, "initial=20");
-	cr_assert_eq(feed(&s, period(TRIP, 1, 12 * MS, 20)), 18, "it had never varied");
+	cr_assert_eq(feed(&s, period(TRIP, 1, 12 * MS, 20)), 18, "the deviation was 0");
 	cr_assert_eq(feed_trip(&s, 13.24 * MS), 18);
 
 	start_known(&s, "initial=20");
@@ -85,7 +85,7 @@ Test(vector, shrinks_well_above_the_mean)
 	cr_assert_eq(feed(&s, period(TRIP, 1, 13.26 * MS, 1)), 16, "used or not");
 }
 
-Test(vector, a_drop_shrinks_though_latency_is_good)
+Test(vector, a_drop_shrinks_it_even_if_latency_is_good)
 {
 	struct subject s;
 	struct weir_window w = period(TRIP, 10, 9 * MS, 20);
@@ -95,11 +95,11 @@ Test(vector, a_drop_shrinks_though_latency_is_good)
 	cr_assert_eq(feed(&s, w), 18);
 	w = only_dropped(1);
 	w.end = TRIP;
-	cr_assert_eq(feed(&s, w), 16, "with no latency");
+	cr_assert_eq(feed(&s, w), 16, "without a latency");
 	cr_assert_float_eq(number(&s, "rtt_mean"), 9.6 * MS, 1e-3);
 
 	start(&s, &weir_vector, "initial=20");
-	cr_assert_eq(feed(&s, only_dropped(1)), 18, "nor any before");
+	cr_assert_eq(feed(&s, only_dropped(1)), 18, "before any latency");
 }
 
 Test(vector, decides_once_a_round_trip)
@@ -113,7 +113,7 @@ Test(vector, decides_once_a_round_trip)
 	for (i = 0; i < 9; i++)
 		cr_assert_eq(feed(&s, w), 20);
 	cr_assert_eq(feed(&s, w), 18);
-	/* Where the windows differ, by their samples; and the most in flight of them. */
+	/* Latencies are weighted by samples; of calls in flight the maximum counts. */
 	feed(&s, period(5 * WEIR_MS, 3, 8 * MS, 18));
 	cr_assert_eq(feed(&s, period(5 * WEIR_MS, 1, 12 * MS, 2)), 19);
 	cr_assert_float_eq(number(&s, "rtt_mean"), 9.6 * MS, 1e-3);
@@ -134,7 +134,7 @@ Test(vector, stays_within_its_bounds)
 	cr_assert_eq(feed(&s, only_dropped(1)), 1);
 }
 
-Test(vector, an_empty_window_says_nothing)
+Test(vector, an_empty_window_changes_nothing)
 {
 	struct subject s;
 

@@ -1,20 +1,20 @@
 /*
- * limits_vegas.c - what vegas makes of single windows. With the defaults and a
+ * limits_vegas.c - the response of vegas to single windows. With the defaults and a
  * limit below 100, alpha is 3, beta is 6, threshold is 1, and a step is 1.
  */
 #include "limits.h"
 
-/* A limit of 20 that knows its lowest latency, 10 ms, and does not probe. */
+/* Start with a limit of 20 and a lowest latency of 10 ms, and no probe soon. */
 static void start_known(struct subject *s, const char *text)
 {
 	start(s, &weir_vegas, text);
 	feed_busy(s, 10 * MS);
 }
 
-/* The latency that shows a queue of that many calls. */
+/* The latency at which the estimated queue is `queue` calls. */
 static double rtt_of_queue(const struct subject *s, double queue)
 {
-	/* A little less than the whole number that it is rounded up to. */
+	/* The estimate is rounded up, so aim at half a call less. */
 	return 10 * MS / (1 - (queue - 0.5) / s->limit);
 }
 
@@ -34,7 +34,7 @@ Test(vegas, defaults)
 	cr_assert_eq(c.probe, 30);
 }
 
-Test(vegas, parameters_go_together)
+Test(vegas, refuses_contradicting_parameters)
 {
 	assert_refused(&weir_vegas, "alpha=const:7,beta=const:6", "alpha is above beta");
 	assert_refused(&weir_vegas, "alpha=log10:7", "alpha is above beta");
@@ -64,7 +64,7 @@ Test(vegas, a_lower_latency_only_sets_the_lowest)
 	cr_assert_eq(number(&s, "rtt_noload"), 8 * MS);
 }
 
-Test(vegas, without_a_queue_it_grows_by_beta)
+Test(vegas, grows_by_beta_without_a_queue)
 {
 	struct subject s;
 
@@ -73,7 +73,7 @@ Test(vegas, without_a_queue_it_grows_by_beta)
 	cr_assert_eq(feed_busy(&s, rtt_of_queue(&s, 1)), 32);
 }
 
-Test(vegas, with_a_queue_below_alpha_it_grows_by_a_step)
+Test(vegas, grows_by_a_step_with_a_queue_below_alpha)
 {
 	struct subject s;
 
@@ -81,7 +81,7 @@ Test(vegas, with_a_queue_below_alpha_it_grows_by_a_step)
 	cr_assert_eq(feed_busy(&s, rtt_of_queue(&s, 2)), 21);
 }
 
-Test(vegas, with_a_queue_between_alpha_and_beta_it_stays)
+Test(vegas, stays_with_a_queue_between_alpha_and_beta)
 {
 	struct subject s;
 
@@ -90,7 +90,7 @@ Test(vegas, with_a_queue_between_alpha_and_beta_it_stays)
 	cr_assert_eq(feed_busy(&s, rtt_of_queue(&s, 6)), 20);
 }
 
-Test(vegas, with_a_queue_above_beta_it_shrinks_by_a_step)
+Test(vegas, shrinks_by_a_step_with_a_queue_above_beta)
 {
 	struct subject s;
 
@@ -118,7 +118,7 @@ Test(vegas, stays_when_less_than_half_used)
 	cr_assert_eq(feed(&s, sample(10 * MS, 10)), 26);
 }
 
-Test(vegas, a_drop_shrinks_it_though_little_is_used)
+Test(vegas, a_drop_shrinks_it_even_if_little_is_used)
 {
 	struct subject s;
 
@@ -149,7 +149,7 @@ Test(vegas, stays_within_one_and_max)
 	cr_assert_eq(s.limit, 1);
 }
 
-Test(vegas, smoothing_weighs_the_new_value)
+Test(vegas, smoothing_weights_the_new_value)
 {
 	struct subject s;
 
@@ -163,7 +163,7 @@ Test(vegas, a_probe_learns_a_higher_latency)
 	struct subject s;
 	int i;
 
-	/* A draw of 0 makes it due after half of probe * limit windows: the tenth. */
+	/* A random number of 0: the probe is after half of probe * limit windows, the tenth. */
 	start(&s, &weir_vegas, "probe=1,initial=20");
 	for (i = 0; i < 9; i++)
 		feed(&s, sample(10 * MS, 0));
@@ -171,13 +171,13 @@ Test(vegas, a_probe_learns_a_higher_latency)
 
 	w = dropped(15 * MS, 20);
 	w.random = 0.5;
-	cr_assert_eq(feed(&s, w), 20, "a probe acts on a drop");
+	cr_assert_eq(feed(&s, w), 20, "a probe reacted to a drop");
 	cr_assert_eq(number(&s, "probes"), 1);
 	cr_assert_eq(number(&s, "rtt_noload"), 15 * MS);
 	cr_assert_eq(number(&s, "jitter"), 0.75);
 }
 
-Test(vegas, an_empty_window_says_nothing)
+Test(vegas, an_empty_window_changes_nothing)
 {
 	struct subject s;
 
