@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs.sh DOCS_DIR PREFIX LIBDIR WORK_DIR - the limit that the documentation writes is one, and a
-# plugin by the commands that stand there; and what the service page says in C++ compiles.
+# plugin by the commands that stand there; and the code of the C++ page compiles.
 set -eu
 
 docs=$1
@@ -39,11 +39,11 @@ response serve(const request &request);
 END
 {
 	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 1' \
-		"$docs/service.md"
+		"$docs/cpp.md"
 	echo 'bool once(weir::limiter_ref limiter, const request &request);'
 	echo 'bool once(weir::limiter_ref limiter, const request &request) {'
 	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 2' \
-		"$docs/service.md"
+		"$docs/cpp.md"
 	echo 'return answer.has_value(); }'
 } >"$work/service.cpp"
 # shellcheck disable=SC2086
