@@ -27,7 +27,7 @@ cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o
 )
 
 # Two blocks: functions, and a statement, which needs one around it.
-cat >"$work/service.hpp" <<'END'
+cat >"$work/cpp.hpp" <<'END'
 #include <string>
 struct request {
 };
@@ -45,7 +45,7 @@ END
 	awk '/^```cpp/ { block++; inside = 1; next } /^```/ { inside = 0 } inside && block == 2' \
 		"$docs/cpp.md"
 	echo 'return answer.has_value(); }'
-} >"$work/service.cpp"
+} >"$work/cpp.cpp"
 # shellcheck disable=SC2086
-c++ -std=c++17 $warnings -I"$prefix/include" -include "$work/service.hpp" -c "$work/service.cpp" \
-	-o "$work/service.o"
+c++ -std=c++17 $warnings -I"$prefix/include" -include "$work/cpp.hpp" -c "$work/cpp.cpp" \
+	-o "$work/cpp.o"
