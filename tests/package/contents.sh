@@ -126,8 +126,8 @@ contents()
 		$libdir/cmake/weir/weir-targets-release.cmake
 		$libdir/cmake/weir/weir-targets.cmake
 		$libdir/pkgconfig/weir.pc
-		./usr/share/doc/libweir-dev/service.md
-		./usr/share/doc/libweir-dev/writing-a-limit.md
+		$(printf './usr/share/doc/libweir-dev/%s.md\n' choosing classes client cpp operating \
+			processes rates server writing-a-limit)
 		$(cd "$source" && find examples -name '*.[ch]' -o -name '*.cpp' |
 			sed 's|^|./usr/share/doc/libweir-dev/|')
 		$(pages man3 man7)
@@ -153,6 +153,7 @@ fleet_contents()
 		$libdir/cmake/weir/weir-fleet-targets-release.cmake
 		$libdir/cmake/weir/weir-fleet-targets.cmake
 		$libdir/pkgconfig/weir-fleet.pc
+		./usr/share/doc/libweir-fleet-dev/fleet-design.md
 		./usr/share/doc/libweir-fleet-dev/fleet.md
 		$(pages fleet/man3 | sed 's|man/fleet/|man/|')
 	END

@@ -3,7 +3,7 @@
 #	awk -v version=0.1.0 -v date=2026-11-21 -f main.awk -f read.awk ... \
 #		out=DIR HEADER... [library=weir-fleet out=DIR HEADER...]
 #
-# Pages go to the folder that is said before their header, and are of the library that is.
+# Pages go to the folder, and belong to the library, that are named before their header.
 #
 # What it makes of a header:
 #
@@ -30,10 +30,10 @@
 #   lines of a comment that begin with "- ", after a blank line or a colon
 #                          a list
 #
-# So there is no list of functions to keep: a new one has its page once it is declared. Of a
-# C++ header (.hpp) there is one page: the opening comment, functions, and each class with its
-# public members; what has no comment of its own stands with what is before it. What is deleted
-# is left out.
+# So there is no list of functions to maintain: a new one has its page once it is declared. A C++
+# header (.hpp) has one page: the opening comment, functions, and each class with its public
+# members. A declaration without a comment goes with the one before it. Deleted functions are left
+# out.
 
 BEGIN {
 	width = 72 # of text, in columns

@@ -13,7 +13,7 @@ function make_pages(    u, d)
 			note_constant(d)
 }
 
-# Whether a unit is "The same ..." as what is above it in the header.
+# Whether a unit's comment begins with "The same ...", so it belongs to the unit above it.
 function is_a_form(u)
 {
 	return unit_text[u] ~ /^The same[ ,.]/ && unit_header[u - 1] == unit_header[u] &&
@@ -21,8 +21,8 @@ function is_a_form(u)
 		first_of(u, "^(variable|struct|typedef|enum)$") == 0
 }
 
-# Of a unit that has more to it than constants. A structure and a function of one name share
-# a page, as there can be only one.
+# The page of a unit that has more than constants. A structure and a function of the same name
+# share a page, as there can be only one.
 function make_page(u,    d, first)
 {
 	first = first_of(u, "^(function|macro|variable)$")
@@ -69,7 +69,7 @@ function add_to_page(p, d)
 		page_of[decl_name[d]] = p
 }
 
-# Of "The same ...": each function goes where the function is that it is a form of.
+# For "The same ...": each function goes to the page of the function that it is a form of.
 function share_pages(u,    d, p, q, before, text, taken)
 {
 	for (q = u - 1; q > 1 && !(q in unit_page); q--)
@@ -122,7 +122,7 @@ function add_constant(h, code, name, text,    n)
 }
 
 # The members of a structure or an enumeration that have a comment, in front or behind, or all
-# of them. A comment in front is also of the members right below it that have none.
+# of them. A comment in front also applies to the members right below it that have none.
 function read_members(raw, all,    lines, n, i, line, text, now)
 {
 	member_count = 0
@@ -180,7 +180,7 @@ function add_member(line, text, all)
 	member_text[member_count] = text
 }
 
-# What there is to say of a member without a comment: its type, if that has a page.
+# The text for a member without a comment: its type, if that has a page.
 function type_of(line,    words)
 {
 	sub(/^const /, "", line)
@@ -190,7 +190,7 @@ function type_of(line,    words)
 	return ""
 }
 
-# What a line of a structure or an enumeration declares.
+# The name that a line of a structure or an enumeration declares.
 function names_of(line,    parts, n, i, names)
 {
 	if (match(line, /\(\*[a-z0-9_]+\)/))

@@ -62,7 +62,7 @@ function begin_comment(line)
 		end_comment()
 }
 
-# The first comment of a file is about the file; one that nothing follows is too.
+# The first comment of a file is about the file, and so is a comment that nothing follows.
 function end_comment(    text, n)
 {
 	in_comment = 0
@@ -245,8 +245,8 @@ function declare(kind, name, text, note,    d)
 		last_unit = 0
 }
 
-# Whether what has no comment belongs to the unit before it: a function to what it is about, a
-# type to another type.
+# Whether a declaration without a comment belongs to the unit before it: a function to the type
+# or function before it, a type to another type.
 function joins(kind)
 {
 	if (last_unit == 0 || kind == "constant" || kind == "values")
@@ -263,8 +263,8 @@ function begin_unit(text)
 	has_comment = 0
 }
 
-# C++ is read for what is public in it, down to the members of classes; bodies of functions
-# are passed over.
+# Reads the public declarations of C++, down to the members of classes. Bodies of functions are
+# skipped.
 function read_cpp(line,    note)
 {
 	if (line ~ /^[ \t]*\/\*/) {
@@ -296,7 +296,7 @@ function read_cpp(line,    note)
 	}
 }
 
-# How many more are opened than closed.
+# How many more brackets are opened than closed.
 function braces(line)
 {
 	gsub(/"[^"]*"/, "", line)
@@ -331,8 +331,8 @@ function continue_cpp(line, note,    head, text)
 		add_cpp(head, text, 0)
 }
 
-# What has no comment belongs to what is before it in its class, if that has one in front; what
-# goes without saying is left out.
+# A declaration without a comment belongs to the one before it in its class, if that has a comment
+# in front. Trivial declarations are left out.
 function add_cpp(head, text, is_class,    h, n)
 {
 	h = header_count

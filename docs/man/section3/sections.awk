@@ -1,6 +1,6 @@
 # sections.awk - RETURN VALUE, THREAD SAFETY and SEE ALSO: what goes where.
 
-# Takes the text of a page apart: description, returned and threads.
+# Splits the text of a page into description, returned and threads.
 function sort_sentences(text, api,    blocks, n, i, words, m, j, sentence, kept)
 {
 	returned = threads = description = ""
@@ -38,7 +38,7 @@ function sort_sentences(text, api,    blocks, n, i, words, m, j, sentence, kept)
 	}
 }
 
-# Not so "D.-M.", "e.g." and "L.".
+# "D.-M.", "e.g." and "L." do not end a sentence.
 function ends_sentence(word)
 {
 	sub(/["')\]]+$/, "", word)
@@ -46,8 +46,7 @@ function ends_sentence(word)
 		word !~ /^(cf|vs|etc)\.$/
 }
 
-# "0; -EAGAIN: one thing; -EINVAL: another; or what it says." is a list, and anything else
-# sentences.
+# "0; -EAGAIN: one thing; -EINVAL: another." is a list; everything else is sentences.
 function return_value(    list, n, i, text, rest)
 {
 	if (returned == "")
@@ -114,7 +113,7 @@ function thread_safety(p,    blocks, n, i, many)
 
 # --- References ------------------------------------------------------------------------
 
-# The header's functions, and the types that the declarations use; of a header, the others.
+# The header's functions, and the types that the declarations use; for a header, other headers.
 function see_also(p,    q, i, n, d, names, words, m)
 {
 	heading("SEE ALSO")
@@ -143,7 +142,7 @@ function see_also(p,    q, i, n, d, names, words, m)
 	put(".BR weir (7)")
 }
 
-# Of the same library, or of the one that all others need.
+# Whether a header is of the same library, or of the one that all others need.
 function is_near(h)
 {
 	return header_library[h] == header_library[header] || header_library[h] == "weir"

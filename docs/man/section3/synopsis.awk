@@ -1,6 +1,6 @@
 # synopsis.awk - declarations as a SYNOPSIS shows them.
 
-# The names of all parameters of a page's functions. Whether it has functions.
+# Collects the names of all parameters of a page's functions. Returns whether it has functions.
 function find_parameters(p,    i, j, n, d, name, found)
 {
 	split("", parameter)
@@ -54,7 +54,7 @@ function parameter_name(text)
 	return text
 }
 
-# Declaration d, below the one before it: prototypes stand together.
+# Declaration d, below the one before it: no blank line between prototypes.
 function synopsis(d, before,    kind)
 {
 	kind = decl_kind[d]
@@ -164,7 +164,8 @@ function definition(raw,    lines, n, i, m, empty)
 	}
 }
 
-# Where the last comma is in so many columns of a text; 0 if there is none far enough behind.
+# The position of the last comma within that many columns of a text; 0 if there is none far enough
+# to the right.
 function last_comma(text, columns)
 {
 	while (columns > 30 && substr(text, columns, 2) != ", ")
@@ -172,7 +173,7 @@ function last_comma(text, columns)
 	return columns > 30 ? columns : 0
 }
 
-# A line, broken behind a comma if it is too long.
+# A line, broken after a comma if it is too long.
 function folded(line,    n)
 {
 	n = length(line) > width ? last_comma(line, width) : 0

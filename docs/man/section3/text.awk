@@ -1,4 +1,4 @@
-# text.awk - prose and code in the types that a manual sets them in.
+# text.awk - prose and code in the fonts of a manual page.
 
 # Paragraphs, code and lists of a comment. The first begins with .PP unless it follows a tag.
 function paragraphs(text, apart,    lines, n, i, line, code, list, gap, words)
@@ -88,7 +88,7 @@ function quoted(text)
 	return "\"" text "\""
 }
 
-# What begins with a dot or a quote would be a command.
+# A line that begins with a dot or a quote would be a command.
 function guarded(line)
 {
 	return line ~ /^[.']/ ? "\\&" line : line
@@ -124,7 +124,7 @@ function escaped_code(text)
 	return text
 }
 
-# A word of prose, in the type that its kind is set in.
+# A word of prose, in the font of its kind.
 function styled(word, before,    front, behind)
 {
 	front = behind = ""

@@ -52,7 +52,7 @@ function write_page(p,    i, own)
 	end_page()
 }
 
-# All names that a page is about, the one that it is called by in front.
+# All names that a page is about, its own name first.
 function names_of_page(p, between,    i, d, names)
 {
 	names = page_name[p]
@@ -64,7 +64,7 @@ function names_of_page(p, between,    i, d, names)
 	return names
 }
 
-# Those that it is not called by are links to it.
+# The other names are links to it.
 function make_links(p,    i, n, names)
 {
 	n = split(names_of_page(p, " "), names, " ")
@@ -88,7 +88,7 @@ function library_name(    name)
 	return name
 }
 
-# A header's own page: what holds for all of it, and what has no page of its own.
+# A header's own page: what applies to the whole header, and what has no page of its own.
 function write_header(h,    i)
 {
 	page = 0
@@ -139,7 +139,7 @@ function cpp_sections(h,    i, n)
 	}
 }
 
-# Declarations are not spread out to the margin.
+# Declarations are not justified.
 function cpp_heading(text)
 {
 	heading(text)
@@ -161,7 +161,7 @@ function cpp_entry(h, i,    names, n, k)
 	paragraphs(cpp_text[h, i], 0)
 }
 
-# What the opening comment says, but for a first sentence that NAME has in full.
+# The opening comment, without its first sentence if NAME has it in full.
 function header_text(h,    text)
 {
 	text = header_about[h]
@@ -178,7 +178,7 @@ function has_own_page(h,    p)
 	return constant_count[h] > 0 || cpp_count[h] > 0
 }
 
-# A short value says more than a long one. An enumerator may have none.
+# The value of a constant, if it is short. An enumerator may have none.
 function constant_value(code)
 {
 	if (!sub(/^#define [A-Z0-9_]+(\([^)]*\))? /, "", code) && !sub(/^.*= /, "", code))
@@ -209,7 +209,7 @@ function first_kind(p,    i)
 	return decl_kind[page_decl[p, i]]
 }
 
-# What a variable is, in front of what is said of it: its type says so, if that has a page.
+# The text in front of a variable's description: what its type is, if that has a page.
 function type_of_variable(p,    d, words, text)
 {
 	if (first_kind(p) != "variable")
@@ -227,8 +227,8 @@ function type_of_variable(p,    d, words, text)
 	return text ": "
 }
 
-# The first sentence, as the NAME section wants it: short, and a clause. What has none but of what
-# is returned, or none at all, is what the header is.
+# The first sentence, shortened to a clause for the NAME section. Without one, or if it only says
+# what is returned, the header's first sentence.
 function about(text,    line)
 {
 	line = first_sentence(text)
