@@ -1,5 +1,5 @@
 #!/bin/sh
-# lintian.sh WORK_DIR - Debian's own judge of packages has nothing to say.
+# lintian.sh WORK_DIR - lintian finds no error and no warning.
 set -u
 
 work=$1
