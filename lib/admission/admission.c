@@ -58,7 +58,7 @@ uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t
 		*wake |= cache_close(&a->cache);
 		mode = cache_mode(&a->cache);
 		cost = gate_reserve(a->gate, want, leave, overtake, inflight);
-	} while (cost == 0 && !cache_none(&a->cache, mode));
+	} while (cost == 0 && !cache_stayed_shut(&a->cache, mode));
 	return cost;
 }
 
@@ -91,25 +91,25 @@ static uint32_t level_of(const struct part *part)
 	return level < guarantee ? level : guarantee;
 }
 
-uint32_t admission_kept_for(const struct part *part)
+uint32_t admission_reserved_for(const struct part *part)
 {
 	uint32_t busy = gate_inflight(gate_read(&part->own)), level = level_of(part);
 
 	return level > busy ? level - busy : 0;
 }
 
-static uint32_t kept_for_all(const struct admission *a)
+static uint32_t reserved_for_all(const struct admission *a)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < a->count; i++)
-		kept += admission_kept_for(&a->parts[i]);
+		kept += admission_reserved_for(&a->parts[i]);
 	return kept;
 }
 
-bool admission_keeps(const struct admission *a)
+bool admission_has_reserved(const struct admission *a)
 {
-	return a->count > 0 && kept_for_all(a) > 0;
+	return a->count > 0 && reserved_for_all(a) > 0;
 }
 
 static void raise_peak(struct part *part, uint32_t busy)
@@ -122,20 +122,20 @@ static void raise_peak(struct part *part, uint32_t busy)
 }
 
 /* Of the gate, for a call that is above its partition's guarantee. */
-static enum decision borrow(const struct admission *a, const struct request *d, uint32_t cost,
+static enum decision borrow(const struct admission *a, const struct request *request, uint32_t cost,
 			    struct permit *permit)
 {
-	uint32_t kept = kept_for_all(a);
-	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, d->rank);
+	uint32_t kept = reserved_for_all(a);
+	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, request->rank);
 	uint64_t word;
 
-	if (admission_take(a, cost, kept + margin, d->overtake, permit))
+	if (admission_take(a, cost, kept + margin, request->overtake, permit))
 		return ADMITTED;
 	if (kept == 0)
 		return REFUSED;
 	word = gate_read(a->gate);
 	cost = gate_cost(word, cost);
-	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
+	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_RESERVED : REFUSED;
 }
 
 /* Who waits before the call may wait for nothing but what is kept. */
@@ -143,50 +143,51 @@ static enum decision refused_by_own(const struct admission *a, const struct part
 {
 	bool waited = gate_waiters(gate_read(&part->own)) != 0;
 
-	return waited && admission_keeps(a) ? REFUSED_KEPT : REFUSED;
+	return waited && admission_has_reserved(a) ? REFUSED_RESERVED : REFUSED;
 }
 
 /* Take permits of the gate for a call that has that many of its partition, which then has busy. */
-static enum decision take_with_own(const struct admission *a, const struct request *d,
+static enum decision take_with_own(const struct admission *a, const struct request *request,
 				   uint32_t cost, uint32_t busy, struct permit *permit)
 {
-	struct part *part = &a->parts[d->part];
+	struct part *part = &a->parts[request->part];
 
-	if (!within(part, busy, cost, d->rank))
-		return borrow(a, d, cost, permit);
+	if (!within(part, busy, cost, request->rank))
+		return borrow(a, request, cost, permit);
 	if (admission_take(a, cost, 0, true, permit)) {
 		raise_peak(part, busy - (cost - permit->cost));
 		return ADMITTED;
 	}
-	return d->rank > 0 ? REFUSED : REFUSED_OWED;
+	return request->rank > 0 ? REFUSED : REFUSED_DEFICIT;
 }
 
-enum decision admission_reserve_part(const struct admission *a, const struct request *d,
+enum decision admission_reserve_part(const struct admission *a, const struct request *request,
 				     struct permit *permit)
 {
-	struct part *part = &a->parts[d->part];
-	const uint32_t want = affordable(a, part, d->cost);
+	struct part *part = &a->parts[request->part];
+	const uint32_t want = affordable(a, part, request->cost);
 	enum decision decision;
 	uint32_t busy, cost = 0;
 
 	*permit = (struct permit){.cost = 0};
 	if (LIKELY(want > 0))
-		cost = gate_reserve(&part->own, want, 0, d->overtake, &busy);
+		cost = gate_reserve(&part->own, want, 0, request->overtake, &busy);
 	if (cost == 0)
 		return refused_by_own(a, part);
-	decision = take_with_own(a, d, cost, busy, permit);
+	decision = take_with_own(a, request, cost, busy, permit);
 	/* They are this call's own, whatever a copy may have taken of them for an instant. */
 	if (permit->cost < cost)
 		permit->wake |= gate_waiters(gate_subtract(&part->own, cost - permit->cost)) != 0;
 	return decision;
 }
 
-bool admission_entitled(const struct admission *a, const struct request *d)
+bool admission_entitled(const struct admission *a, const struct request *request)
 {
-	struct part *part = &a->parts[d->part];
-	uint32_t cost = affordable(a, part, d->cost);
+	struct part *part = &a->parts[request->part];
+	uint32_t cost = affordable(a, part, request->cost);
 
-	return cost > 0 && within(part, gate_inflight(gate_read(&part->own)) + cost, cost, d->rank);
+	return cost > 0 &&
+	       within(part, gate_inflight(gate_read(&part->own)) + cost, cost, request->rank);
 }
 
 /* Begin a new interval if one is over. True if less is kept afterwards. */
@@ -209,15 +210,15 @@ static bool roll(struct part *part, weir_time now, weir_dur hold)
 	return level_of(part) < level;
 }
 
-bool admission_want(const struct admission *a, const struct request *d, weir_time now)
+bool admission_raise_level(const struct admission *a, const struct request *request, weir_time now)
 {
-	struct part *part = &a->parts[d->part];
+	struct part *part = &a->parts[request->part];
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 	uint32_t busy = gate_inflight(gate_read(&part->own)), peak, wanted;
 	bool less = roll(part, now, a->hold);
 
 	peak = atomic_load_explicit(&part->peak, RELAXED);
-	wanted = (peak > busy ? peak : busy) + d->cost;
+	wanted = (peak > busy ? peak : busy) + request->cost;
 	raise_peak(part, wanted < guarantee ? wanted : guarantee);
 	return less;
 }
@@ -343,14 +344,14 @@ void admission_retune_beside(const struct admission *a)
 	admission_retune(a);
 }
 
-void admission_inherit(const struct admission *a, uint32_t dead)
+void admission_recover(const struct admission *a, uint32_t dead)
 {
 	uint32_t setter = dead + 1;
 
 	/* Each setting is a word: those of a caller who has died are half his, half as they were. */
 	(void)atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, 0,
 						      memory_order_acq_rel, RELAXED);
-	if (combiner_inherit(&a->room->retuning, dead, a->owner))
+	if (combiner_recover(&a->room->retuning, dead, a->owner))
 		retune_all(a);
 }
 

@@ -125,14 +125,14 @@ struct permit {
 enum decision {
 	ADMITTED,
 	REFUSED,
-	REFUSED_KEPT, /* there is room, but it is kept for others: see whether that lapses */
-	REFUSED_OWED, /* within its guarantee: see that room is kept for it */
+	REFUSED_RESERVED, /* there is room, but it is kept for others: see whether that lapses */
+	REFUSED_DEFICIT,  /* within its guarantee: see that room is kept for it */
 };
 
 void admission_init(const struct admission *a, const struct admission_config *config,
 		    uint32_t limit, uint32_t burst);
 
-enum decision admission_reserve_part(const struct admission *a, const struct request *d,
+enum decision admission_reserve_part(const struct admission *a, const struct request *request,
 				     struct permit *permit);
 
 /*
@@ -192,10 +192,10 @@ static inline bool admission_take_gate(const struct admission *a, uint32_t mode,
 	/*
 	 * A call with a permit is in flight; so compilers need not keep in mind that its cost is 1.
 	 */
-	if (UNLIKELY(inflight == 0) && UNLIKELY(!cache_none(&a->cache, mode)))
+	if (UNLIKELY(inflight == 0) && UNLIKELY(!cache_stayed_shut(&a->cache, mode)))
 		cost = admission_take_again(a, want, leave, overtake, &inflight, &wake);
 	if (UNLIKELY(inflight > 0 && cache_is(mode, CACHE_OPEN)))
-		inflight = cache_look(&a->cache, 0, &wake);
+		inflight = cache_inflight(&a->cache, 0, &wake);
 	permit->inflight = inflight;
 	permit->cost = cost;
 	permit->wake = wake;
@@ -241,20 +241,21 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 	return true;
 }
 
-static inline enum decision admission_reserve(const struct admission *a, const struct request *d,
-					      struct permit *permit)
+static inline enum decision admission_reserve(const struct admission *a,
+					      const struct request *request, struct permit *permit)
 {
 	uint64_t word;
 	uint32_t leave;
 
 	if (a->count > 0)
-		return admission_reserve_part(a, d, permit);
-	if (LIKELY(d->cost == 1 && d->rank == 0))
-		return admission_reserve_one(a, d->overtake, permit) ? ADMITTED : REFUSED;
+		return admission_reserve_part(a, request, permit);
+	if (LIKELY(request->cost == 1 && request->rank == 0))
+		return admission_reserve_one(a, request->overtake, permit) ? ADMITTED : REFUSED;
 	word = gate_read(a->gate);
 	*permit = (struct permit){.cost = 0};
-	leave = admission_margin(gate_limit(word), gate_cost(word, d->cost), d->rank);
-	return admission_take(a, d->cost, leave, d->overtake, permit) ? ADMITTED : REFUSED;
+	leave = admission_margin(gate_limit(word), gate_cost(word, request->cost), request->rank);
+	return admission_take(a, request->cost, leave, request->overtake, permit) ? ADMITTED
+										  : REFUSED;
 }
 
 /*
@@ -289,19 +290,19 @@ static inline bool admission_give_back(const struct admission *a, uint16_t part,
 }
 
 /* Whether the call would stay within its partition's guarantee. */
-bool admission_entitled(const struct admission *a, const struct request *d);
+bool admission_entitled(const struct admission *a, const struct request *request);
 
 /*
  * Raise the level for a call that was refused within its partition's guarantee. True if
  * less is kept, for the past, in turn: drain the queue.
  */
-bool admission_want(const struct admission *a, const struct request *d, weir_time now);
+bool admission_raise_level(const struct admission *a, const struct request *request, weir_time now);
 
 /* Permits that are kept for a partition beside those it has. */
-uint32_t admission_kept_for(const struct part *part);
+uint32_t admission_reserved_for(const struct part *part);
 
 /* Whether any are kept for anybody. */
-bool admission_keeps(const struct admission *a);
+bool admission_has_reserved(const struct admission *a);
 
 /* Let go of what has been kept for an interval and not been used. True if there was any. */
 bool admission_lapse(const struct admission *a, weir_time now);
@@ -323,7 +324,7 @@ bool admission_is_tuned(const struct admission *a, uint32_t *owner);
 void admission_retune_beside(const struct admission *a);
 
 /* Go on with what a dead process was at. */
-void admission_inherit(const struct admission *a, uint32_t dead);
+void admission_recover(const struct admission *a, uint32_t dead);
 
 /* Those who wait, in all partitions. */
 uint32_t admission_waiting(const struct admission *a);

@@ -127,7 +127,7 @@ static bool enter(const struct permit_cache *c, struct stripe *stripe, uint32_t 
  * A call that has its permit looks: what it is told that it found is all that the gate counts, but
  * what is idle beside it.
  */
-uint32_t cache_look(const struct permit_cache *c, uint32_t idle, bool *wake)
+uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake)
 {
 	uint64_t gate = gate_read(c->gate);
 
@@ -153,7 +153,7 @@ bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *h
 		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
 			*home = 0;
 	}
-	*inflight = cache_look(c, idle, wake);
+	*inflight = cache_inflight(c, idle, wake);
 	return true;
 }
 
@@ -195,7 +195,7 @@ bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *w
 			*wake |= gate_waiters(before) != 0;
 			return true;
 		}
-		if (cache_none(c, mode))
+		if (cache_stayed_shut(c, mode))
 			return false;
 		*wake |= cache_close(c);
 	}

@@ -141,7 +141,7 @@ static inline uint32_t cache_mode(const struct permit_cache *c)
 }
 
 /* Nothing is idle, nor was it when the mode was read before: a refusal between the two stands. */
-static inline bool cache_none(const struct permit_cache *c, uint32_t before)
+static inline bool cache_stayed_shut(const struct permit_cache *c, uint32_t before)
 {
 	return LIKELY(cache_is(before, CACHE_SHUT)) && LIKELY(cache_mode(c) == before);
 }
@@ -161,7 +161,7 @@ bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *h
  * How many are in flight with a permit that was just reserved, but for so many that are known to be
  * idle. Near the limit, all are called back first. *wake: drain the queue.
  */
-uint32_t cache_look(const struct permit_cache *c, uint32_t idle, bool *wake);
+uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake);
 
 /* Give back a permit that belongs to a stripe. False: it was not held. *wake: drain the queue. */
 bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake);

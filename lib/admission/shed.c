@@ -117,7 +117,7 @@ static uint64_t busy(uint32_t owner)
 }
 
 /* What was half counted makes one step's part of calls served a wrong one. */
-void shed_inherit(const struct shedding *s, uint32_t dead)
+void shed_recover(const struct shedding *s, uint32_t dead)
 {
 	uint64_t due = busy(dead);
 

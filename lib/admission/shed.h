@@ -78,7 +78,7 @@ static inline void shed_refused(const struct shedding *s, uint32_t stripe, uint1
 }
 
 /* Let go of what a dead process was at. */
-void shed_inherit(const struct shedding *s, uint32_t dead);
+void shed_recover(const struct shedding *s, uint32_t dead);
 
 /* Rank the levels anew, if it is time and nobody else is at it. */
 void shed_steer(const struct shedding *s, weir_time now);

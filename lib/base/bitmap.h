@@ -18,7 +18,7 @@
 
 #include "lib/base/layout.h"
 
-#define NO_PLACE UINT32_MAX
+#define NO_SLOT UINT32_MAX
 
 static inline uint32_t bitmap_words(uint32_t places)
 {
@@ -48,7 +48,7 @@ static inline uint64_t bitmap_taken(const _Atomic uint64_t *bits, uint32_t place
 	return all & ~atomic_load_explicit(&bits[k], memory_order_acquire);
 }
 
-/* A place of ours, or NO_PLACE. The hint spreads threads over the words. */
+/* A place of ours, or NO_SLOT. The hint spreads threads over the words. */
 static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint32_t hint)
 {
 	uint32_t words = bitmap_words(places);
@@ -67,7 +67,7 @@ static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint
 				return i * 64 + bit;
 		}
 	}
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
 static inline void bitmap_put(_Atomic uint64_t *bits, uint32_t place)

@@ -118,7 +118,7 @@ static inline bool combiner_pending(const _Atomic uint64_t *pending, uint32_t *o
 }
 
 /* If it is that owner's, who is dead, it is the caller's from now on: as combiner_begin(). */
-static inline bool combiner_inherit(_Atomic uint64_t *pending, uint32_t dead, uint32_t owner)
+static inline bool combiner_recover(_Atomic uint64_t *pending, uint32_t dead, uint32_t owner)
 {
 	uint64_t word = atomic_load_explicit(pending, memory_order_relaxed);
 

@@ -5,8 +5,8 @@
  * where; sched_getcpu() reads it there too. As it stands between a call and its permit, it
  * is read in place: three calls less, a tenth of what a pair costs.
  */
-#ifndef WEIR_LIB_PROCESSOR_H
-#define WEIR_LIB_PROCESSOR_H
+#ifndef WEIR_LIB_CURRENT_CPU_H
+#define WEIR_LIB_CURRENT_CPU_H
 
 #include <sched.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #endif
 
 /* A sandbox may forbid the call: then all threads seem to run on one, the last. */
-static inline uint32_t processor_now(void)
+static inline uint32_t current_cpu(void)
 {
 #ifdef CPU_IN_MEMORY
 	const char *self = __builtin_thread_pointer();

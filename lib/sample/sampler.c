@@ -691,7 +691,7 @@ void sampler_open(const struct sampling *s, weir_time now)
 	let_go(s, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
 }
 
-bool sampler_inherit(const struct sampling *s, uint32_t dead)
+bool sampler_recover(const struct sampling *s, uint32_t dead)
 {
 	uint64_t due = busy(dead);
 

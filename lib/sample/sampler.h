@@ -179,7 +179,7 @@ void sampler_init(const struct sampling *s);
 /* The stripe of the CPU that runs this. Another thread may share it after all: it may move. */
 static inline struct stripe *sampler_stripe(const struct sampling *s)
 {
-	return &s->stripes[processor_now() & (s->config.stripes - 1)];
+	return &s->stripes[current_cpu() & (s->config.stripes - 1)];
 }
 
 static inline void stripe_count(struct stripe *stripe, enum total which)
@@ -258,6 +258,6 @@ bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner);
 void sampler_let_go(const struct sampling *s, uint64_t due);
 
 /* Own the window that a dead process owned. False: it owned none. Then sampler_open(). */
-bool sampler_inherit(const struct sampling *s, uint32_t dead);
+bool sampler_recover(const struct sampling *s, uint32_t dead);
 
 #endif

@@ -70,7 +70,7 @@ static void take_out(const struct queueing *q, uint32_t i)
 	row->length--;
 }
 
-void drain_look_at(const struct queueing *q, uint32_t i)
+void drain_slot(const struct queueing *q, uint32_t i)
 {
 	const uint32_t state = word_state(slot_read(&q->slots[i]));
 	const uint16_t part = slot_part(q, i);
@@ -93,7 +93,7 @@ static void look_at_word(const struct queueing *q, uint32_t k)
 	if (atomic_load_explicit(&q->fresh[k], memory_order_relaxed) != 0)
 		left = atomic_exchange_explicit(&q->fresh[k], 0, memory_order_acquire);
 	for (left &= bitmap_mask(q->config.slots, k); left != 0; left &= left - 1)
-		drain_look_at(q, k * 64 + (uint32_t)__builtin_ctzll(left));
+		drain_slot(q, k * 64 + (uint32_t)__builtin_ctzll(left));
 }
 
 /* Take the newcomers into the lists, and those who left out of them. */
@@ -134,7 +134,7 @@ static uint32_t choose(const struct queueing *q, const struct row *row, weir_tim
 
 static uint32_t state_granted(const struct queueing *q, const struct slot *slot, uint64_t word)
 {
-	if (!slot->tells)
+	if (!slot->notifies)
 		return GRANTED;
 	return word_owner(word) == q->owner ? NOTIFYING : PROMISED;
 }
@@ -310,7 +310,7 @@ static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
  */
 static void set_watch(const struct queueing *q, const struct turns *turns)
 {
-	if (next_row(q, turns, false) == NIL || !admission_keeps(&q->admission))
+	if (next_row(q, turns, false) == NIL || !admission_has_reserved(&q->admission))
 		return;
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		uint32_t i = sleeper_in(q, &q->rows[r]);
@@ -367,7 +367,7 @@ static void drain_once(const struct queueing *q, weir_time now)
 		drain_gate(q, now);
 }
 
-void drain_to_the_end(const struct queueing *q, weir_time now)
+void drain_all(const struct queueing *q, weir_time now)
 {
 	uint32_t rounds = 0;
 
@@ -379,5 +379,5 @@ void drain_to_the_end(const struct queueing *q, weir_time now)
 void queue_drain(const struct queueing *q, weir_time now)
 {
 	if (combiner_begin(&q->queue->pending, q->owner))
-		drain_to_the_end(q, now);
+		drain_all(q, now);
 }

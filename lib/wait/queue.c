@@ -31,7 +31,7 @@ void queue_init(const struct queueing *q)
 }
 
 /*
- * A free slot's number, or NO_PLACE. Those that waiters have left come free in a drain. If none is
+ * A free slot's number, or NO_SLOT. Those that waiters have left come free in a drain. If none is
  * free but some were left, who drains has most likely lost his processor in the middle of it,
  * and all would find the queue full until he has it back: so he is given the chance, once. In
  * a queue that is full of waiters nobody gives way.
@@ -41,7 +41,7 @@ static uint32_t find_place(const struct queueing *q)
 	const uint32_t hint = (uint32_t)sched_getcpu();
 	uint32_t i = bitmap_take(q->free, q->config.slots, hint);
 
-	if (LIKELY(i != NO_PLACE) ||
+	if (LIKELY(i != NO_SLOT) ||
 	    atomic_load_explicit(&q->queue->news, memory_order_relaxed) == 0)
 		return i;
 	sched_yield();
@@ -49,7 +49,7 @@ static uint32_t find_place(const struct queueing *q)
 }
 
 /*
- * A slot of our own, with a stamp for its new use; or NO_PLACE. It tries as often as there are
+ * A slot of our own, with a stamp for its new use; or NO_SLOT. It tries as often as there are
  * slots.
  */
 static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
@@ -59,7 +59,7 @@ static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 
 	for (uint32_t tries = 0; tries < q->config.slots; tries++) {
 		i = find_place(q);
-		if (i == NO_PLACE)
+		if (i == NO_SLOT)
 			break;
 		word = atomic_load_explicit(&q->slots[i].state, memory_order_relaxed);
 		stamp = (word_stamp(word) + 1) & (UINT32_MAX >> STATE_BITS);
@@ -72,7 +72,7 @@ static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 			return i;
 		}
 	}
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
 /* The same, with who asks in it. */
@@ -82,20 +82,20 @@ static uint32_t take_slot(const struct queueing *q, const struct request *reques
 	uint32_t i = claim(q, wait);
 	struct slot *slot;
 
-	if (i == NO_PLACE)
-		return NO_PLACE;
+	if (i == NO_SLOT)
+		return NO_SLOT;
 	slot = &q->slots[i];
 	atomic_store_explicit(&slot->part, request->part, memory_order_relaxed);
 	slot->cost = request->cost;
 	slot->sleeps = listener.sleeps;
-	slot->tells = listener.granted != NULL;
+	slot->notifies = listener.granted != NULL;
 	atomic_store_explicit(&slot->watches, 0, memory_order_relaxed);
 	if (listener.granted == NULL ||
 	    callback_set(&q->callbacks[i], wait->stamp, listener.granted, listener.arg))
 		return i;
 	/* The block has given away a slot in which a waiter of this process still stands. */
 	slot_free(q, i);
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
 bool queue_enter(const struct queueing *q, weir_time now, const struct request *request,
@@ -103,7 +103,7 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct request *
 {
 	uint32_t i = take_slot(q, request, listener, wait);
 
-	if (i == NO_PLACE)
+	if (i == NO_SLOT)
 		return false;
 	q->slots[i].since = now;
 	slot_announce(q, request->part);
@@ -114,13 +114,14 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct request *
 	return true;
 }
 
-bool queue_place(const struct queueing *q, const struct request *request,
-		 const struct permit *permit, struct listener listener, struct weir_wait *wait)
+bool queue_enter_granted(const struct queueing *q, const struct request *request,
+			 const struct permit *permit, struct listener listener,
+			 struct weir_wait *wait)
 {
 	const uint32_t i = take_slot(q, request, listener, wait);
 	const uint32_t state = listener.granted != NULL ? NOTIFYING : GRANTED;
 
-	if (i == NO_PLACE)
+	if (i == NO_SLOT)
 		return false;
 	q->slots[i].inflight = permit->inflight;
 	atomic_store_explicit(&q->slots[i].granted, permit->cost, memory_order_relaxed);
@@ -195,7 +196,7 @@ static enum queue_state see(const struct queueing *q, const struct weir_wait *wa
 	}
 	if (state != GRANTED)
 		return QUEUE_NONE;
-	*got = slot_got(q, wait->slot);
+	*got = slot_waited(q, wait->slot);
 	slot_free(q, wait->slot);
 	return QUEUE_GRANTED;
 }
@@ -250,7 +251,7 @@ bool queue_is_empty(const struct queueing *q)
 	return true;
 }
 
-bool queue_tell(const struct queueing *q)
+bool queue_notify(const struct queueing *q)
 {
 	bool any = false;
 

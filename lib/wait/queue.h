@@ -22,7 +22,7 @@ struct slot {
 	uint32_t cost;                         /* the waiter's, before it waits */
 	_Atomic uint16_t part;                 /* the waiter's */
 	uint8_t sleeps;                        /* the waiter's: 1: a thread, in the slot's park */
-	uint8_t tells;                         /* the waiter's: 1: it has a callback */
+	uint8_t notifies;                      /* the waiter's: 1: it has a callback */
 	weir_time since;                       /* the waiter's */
 	_Atomic uint32_t next, prev;           /* the drainer's list */
 	_Atomic uint32_t watches;              /* the waiter's: it sleeps for a short while only */
@@ -88,8 +88,9 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct request *
 		 struct listener listener, struct weir_wait *wait);
 
 /* Take a slot for a permit that is there already; cost 0: let through. False: there is none. */
-bool queue_place(const struct queueing *q, const struct request *request,
-		 const struct permit *permit, struct listener listener, struct weir_wait *wait);
+bool queue_enter_granted(const struct queueing *q, const struct request *request,
+			 const struct permit *permit, struct listener listener,
+			 struct weir_wait *wait);
 
 enum queue_state {
 	QUEUE_NONE,    /* no such waiter */
@@ -122,13 +123,13 @@ void queue_drain(const struct queueing *q, weir_time now);
 bool queue_is_empty(const struct queueing *q);
 
 /* Tell waiters of this process whose permits came from other processes. False: there are none. */
-bool queue_tell(const struct queueing *q);
+bool queue_notify(const struct queueing *q);
 
 /*
  * Waiters of a dead process leave; permits that they were granted go back. Whoever does this is
  * the only one to. Afterwards, drain the queue.
  */
-void queue_bury(const struct queueing *q, uint32_t dead);
+void queue_reclaim(const struct queueing *q, uint32_t dead);
 
 /*
  * After deaths, and what is below: bring the announcements of waiters to what they should be.
@@ -137,7 +138,7 @@ void queue_bury(const struct queueing *q, uint32_t dead);
 bool queue_recount(const struct queueing *q, weir_time now);
 
 /* Go on with a drain that a dead process was at. */
-void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now);
+void queue_recover(const struct queueing *q, uint32_t dead, weir_time now);
 
 /* Permits of partition part that slots hold, their waiters having yet to come for them. */
 uint32_t queue_granted(const struct queueing *q, uint16_t part);

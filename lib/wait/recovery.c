@@ -16,7 +16,7 @@
 /* The slot of a dead waiter, which is granted, or was never waited in. */
 static void bury_slot(const struct queueing *q, uint32_t i, uint32_t state)
 {
-	const struct waited got = slot_got(q, i);
+	const struct waited got = slot_waited(q, i);
 	bool wake;
 
 	/* First: who dies before the rest loses permits for a while, and makes none. */
@@ -37,7 +37,7 @@ static void bury(const struct queueing *q, uint32_t i, uint64_t word)
 		bury_slot(q, i, word_state(word));
 }
 
-void queue_bury(const struct queueing *q, uint32_t dead)
+void queue_reclaim(const struct queueing *q, uint32_t dead)
 {
 	for (uint32_t i = 0; i < q->config.slots; i++) {
 		const uint64_t word = slot_read(&q->slots[i]);
@@ -129,7 +129,7 @@ bool queue_recount(const struct queueing *q, weir_time now)
 	if (!combiner_begin(&q->queue->pending, q->owner))
 		return false;
 	known = recount(q);
-	drain_to_the_end(q, now);
+	drain_all(q, now);
 	return known;
 }
 
@@ -138,16 +138,16 @@ static void mend(const struct queueing *q, uint32_t i)
 {
 	const uint64_t word = slot_read(&q->slots[i]);
 
-	drain_look_at(q, i);
+	drain_slot(q, i);
 	if (word_state(word) == PROMISED)
 		lease_ring(q->leases, q->lease_count, word_owner(word));
 	if (word_state(word) == PROMISED || word_state(word) == GRANTED)
 		park_wake(&q->slots[i].park);
 }
 
-void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
+void queue_recover(const struct queueing *q, uint32_t dead, weir_time now)
 {
-	if (!combiner_inherit(&q->queue->pending, dead, q->owner))
+	if (!combiner_recover(&q->queue->pending, dead, q->owner))
 		return;
 	for (uint32_t i = 0; i < q->config.rows; i++)
 		row_empty(&q->rows[i]);
@@ -157,7 +157,7 @@ void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
 	(void)recount(q);
 	for (uint32_t i = 0; i < q->config.slots; i++)
 		mend(q, i);
-	drain_to_the_end(q, now);
+	drain_all(q, now);
 }
 
 uint32_t queue_granted(const struct queueing *q, uint16_t part)

@@ -73,9 +73,9 @@
  * that is no longer kept, a guarantee that grows, is followed by an asking, whoever may wait.
  *
  * Why a death in here loses nothing. Lists are the drainer's. If it dies, its heir
- * (queue_inherit()) makes them anew from the states of all slots, and wakes once more whom it may
+ * (queue_recover()) makes them anew from the states of all slots, and wakes once more whom it may
  * have granted and not woken. Who dies as a waiter leaves a slot with the number of its process:
- * whoever finds that out acts for him (queue_bury()). Announcements may then be too many or too
+ * whoever finds that out acts for him (queue_reclaim()). Announcements may then be too many or too
  * few; but what they should be is known whenever no slot is TAKEN, as announcing is done in that
  * state, and retracting in a drain. So a drainer who sees that puts them right (queue_recount()).
  * Until then, at worst, newcomers are refused as if somebody waited.
@@ -204,7 +204,7 @@ static inline bool slot_listed(const struct queueing *q, uint32_t i)
 	       slot_at(q, &q->rows[slot_part(q, i)].head) == i;
 }
 
-static inline struct waited slot_got(const struct queueing *q, uint32_t i)
+static inline struct waited slot_waited(const struct queueing *q, uint32_t i)
 {
 	const struct slot *slot = &q->slots[i];
 
@@ -239,9 +239,9 @@ static inline void slot_notify(const struct queueing *q, uint32_t i, uint64_t wo
 }
 
 /* A slot has news: somebody came, or left. The drainer's. */
-void drain_look_at(const struct queueing *q, uint32_t i);
+void drain_slot(const struct queueing *q, uint32_t i);
 
 /* Drain, as combiner_begin() has asked for it, until nobody has asked again. The drainer's. */
-void drain_to_the_end(const struct queueing *q, weir_time now);
+void drain_all(const struct queueing *q, weir_time now);
 
 #endif

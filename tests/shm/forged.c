@@ -182,7 +182,7 @@ static void owners_out(struct stage *s)
 
 		atomic_store(&slot_of(s, i)->state, slot_word(s->wrong, word_stamp(word),
 							      i % 2 == 0 ? PROMISED : WAITING));
-		slot_of(s, i)->tells = 1;
+		slot_of(s, i)->notifies = 1;
 	}
 	news_of_all(s);
 }

@@ -78,9 +78,9 @@ Test(errand, an_heir_answers_all_askings_with_one_run)
 	begin(OWNER);
 	cr_assert_not(combiner_begin(&pending, OWNER + 1));
 	cr_assert_not(combiner_begin(&pending, OWNER + 1));
-	cr_assert_not(combiner_inherit(&pending, OWNER + 1, OWNER + 2));
-	cr_assert(combiner_inherit(&pending, OWNER, OWNER + 2));
+	cr_assert_not(combiner_recover(&pending, OWNER + 1, OWNER + 2));
+	cr_assert(combiner_recover(&pending, OWNER, OWNER + 2));
 	cr_assert_eq(combiner_owner(word()), OWNER + 2);
 	cr_assert(combiner_done(&pending));
-	cr_assert_not(combiner_inherit(&pending, OWNER + 2, OWNER));
+	cr_assert_not(combiner_recover(&pending, OWNER + 2, OWNER));
 }
