@@ -14,7 +14,7 @@
 
 #include <weir/limiter.h>
 
-#define OUTWAIT_MAX (20 * WEIR_MS) /* far above a time slice, and short for a caller */
+#define OUTWAIT_MAX (20 * WEIR_MS) /* long for a thread that runs, short for the caller */
 
 struct outwait {
 	weir_time until; /* deadline; 0: not set yet */

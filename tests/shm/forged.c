@@ -409,8 +409,8 @@ static void changes_hands(void)
 	CHECK(combiner_begin(&pending, 1));
 	atomic_fetch_add(&pending, 1);
 	CHECK(!combiner_over(&pending, 1, &rounds));
-	CHECK(combiner_asked(pending) == 1 && rounds == COMBINER_TURN);
-	CHECK(combiner_over(&pending, 1, &rounds) && combiner_asked(pending) == 0);
+	CHECK(combiner_requests(pending) == 1 && rounds == COMBINER_TURN);
+	CHECK(combiner_over(&pending, 1, &rounds) && combiner_requests(pending) == 0);
 }
 
 static bool survives(const struct scene *scene, uint32_t number)

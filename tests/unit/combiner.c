@@ -65,7 +65,7 @@ Test(errand, askings_do_not_carry_into_the_owner)
 		for (int k = 0; k < 3; k++) {
 			cr_assert_not(combiner_begin(&pending, OWNER + 1));
 			cr_assert_eq(combiner_owner(word()), OWNER);
-			cr_assert_neq(combiner_asked(word()), 0);
+			cr_assert_neq(combiner_requests(word()), 0);
 		}
 		cr_assert_not(combiner_done(&pending));
 		cr_assert_eq(combiner_owner(word()), OWNER);
