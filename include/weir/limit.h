@@ -35,9 +35,9 @@ struct weir_window {
 	uint32_t cancelled; /* calls that ended as WEIR_CANCELLED: no samples */
 	uint32_t failed;    /* calls that ended as WEIR_FAILED: no samples */
 	/*
-	 * Most permits in flight that a sample found, its own included. Below half of the limit it is
-	 * an upper bound, itself not above that half; with WEIR_LIMIT_INFLIGHT it is always exact.
-	 * With WEIR_LIMIT_DETACHED it excludes what is detached now.
+	 * Most permits in flight that a sample found, its own included. Below half of the limit it
+	 * is an upper bound, itself not above that half; with WEIR_LIMIT_INFLIGHT it is always
+	 * exact. With WEIR_LIMIT_DETACHED it excludes what is detached now.
 	 */
 	uint32_t inflight_max;
 	uint32_t limit;  /* in force when it was closed, without bursts and detached calls */
@@ -49,10 +49,9 @@ struct weir_window {
 
 	/* Set only if the limit asks for it by a flag of its ops; otherwise zero. */
 	uint32_t queued; /* WEIR_LIMIT_QUEUE: calls for which a backend queue delay was reported */
-	uint32_t
-		inflight_now; /* WEIR_LIMIT_NOW: in flight when it was closed, without what is detached */
-	double queue_min; /* WEIR_LIMIT_QUEUE: the shortest of these delays, in nanoseconds */
-	double cpu;       /* WEIR_LIMIT_CPU: CPU utilization, 0 to 1; 0: not known */
+	uint32_t inflight_now; /* WEIR_LIMIT_NOW: at the end, without what is detached */
+	double queue_min;      /* WEIR_LIMIT_QUEUE: the shortest of these delays, in nanoseconds */
+	double cpu;            /* WEIR_LIMIT_CPU: CPU utilization, 0 to 1; 0: not known */
 };
 
 /* The statistic in weir_window.rtt. */
@@ -74,7 +73,7 @@ enum weir_sparse {
 enum weir_windowing {
 	WEIR_WINDOW_DEFAULT, /* the limit's preference, or else WEIR_WINDOW_TIME */
 	WEIR_WINDOW_TIME,    /* in windows of time */
-	WEIR_WINDOW_SAMPLE, /* each on its own; samples that arrive at the same moment share a window */
+	WEIR_WINDOW_SAMPLE,  /* each on its own; simultaneous samples may share a window */
 };
 
 /*
@@ -206,18 +205,18 @@ enum {
 	WEIR_LIMIT_CPU = 1u << 2,      /* it uses weir_window.cpu */
 	WEIR_LIMIT_INFLIGHT = 1u << 3, /* weir_window.inflight_max must be exact */
 	/*
-	 * It limits only calls whose latency is measured. The permits of calls that weir_detach() has
-	 * taken out come on top of it, up to limit_max, until these calls are released, and are not
-	 * part of weir_window.inflight_max: a few hundred streams would hide the few calls beside
-	 * them. Without this flag detached calls count as all others do.
+	 * It limits only calls whose latency is measured. The permits of calls that weir_detach()
+	 * has taken out come on top of it, up to limit_max, until these calls are released, and are
+	 * not part of weir_window.inflight_max: a few hundred streams would hide the few calls
+	 * beside them. Without this flag detached calls count as all others do.
 	 */
 	WEIR_LIMIT_DETACHED = 1u << 4,
 	WEIR_LIMIT_NOW = 1u << 5, /* it uses weir_window.inflight_now */
 	/*
-	 * In a shared limiter, update() works on the shared state directly instead of on a copy that
-	 * is made for each window: for limits with a large state and windows of one sample. The
-	 * state may then change while update() runs, so an index or a loop count must be read once
-	 * and then bounded.
+	 * In a shared limiter, update() works on the shared state directly instead of on a copy
+	 * that is made for each window: for limits with a large state and windows of one sample.
+	 * The state may then change while update() runs, so an index or a loop count must be read
+	 * once and then bounded.
 	 */
 	WEIR_LIMIT_IN_PLACE = 1u << 6,
 };
@@ -243,8 +242,8 @@ WEIR_API int weir_limit_complete(const struct weir_limit_ops *ops, const void *c
 
 /*
  * Set parameters of a zeroed configuration by name: "alpha=log10:2,probe=50". Values out of range
- * are rejected, including zero where zero is not in the range. On failure why gets one sentence, and
- * config has the parameters in front of the wrong one. Returns 0, or a negative errno:
+ * are rejected, including zero where zero is not in the range. On failure why gets one sentence,
+ * and config has the parameters in front of the wrong one. Returns 0, or a negative errno:
  * -EINVAL: the text is not valid.
  */
 WEIR_API int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char *text,

@@ -127,7 +127,7 @@ struct weir_config {
 	/* Bounds of what the algorithm returns, in permits. Defaults: 1 and WEIR_LIMIT_MAX. */
 	uint32_t limit_min, limit_max;
 
-	/* Windows: the defaults are the algorithm's (weir_sampling) where it has any, else these. */
+	/* Windows: the defaults are the algorithm's (weir_sampling) if it has any, else these. */
 	enum weir_windowing windowing; /* default WEIR_WINDOW_TIME */
 	/* A window lasts twice its lowest rtt, within these bounds. Defaults: 100 ms and 1 s. */
 	weir_dur window_min, window_max;
@@ -148,9 +148,8 @@ struct weir_config {
 	 */
 	const struct weir_partition *partitions;
 	uint32_t partition_count;
-	uint32_t delayed_max; /* refusals that may be delayed at once; default 100 */
-	weir_dur
-		partition_hold; /* how long permits that a partition used stay reserved; default 100 ms */
+	uint32_t delayed_max;    /* refusals that may be delayed at once; default 100 */
+	weir_dur partition_hold; /* how long unused permits stay reserved; default 100 ms */
 
 	/*
 	 * Load shedding by priority. The fraction of recent calls that was served determines the
@@ -189,8 +188,8 @@ struct weir_config {
 	const struct weir_observer *observer; /* default none */
 
 	/*
-	 * CPU utilization, for limits that use it (WEIR_LIMIT_CPU). It is read when a window closes,
-	 * by the thread that closes it. A value that is not a number counts as not known.
+	 * CPU utilization, for limits that use it (WEIR_LIMIT_CPU). It is read when a window
+	 * closes, by the thread that closes it. A value that is not a number counts as not known.
 	 */
 	const struct weir_gauge *cpu; /* default none: weir_window.cpu is 0 */
 };

@@ -30,9 +30,9 @@
  * A call with an unknown partition name goes to partition 0, "unknown", which has no share and no
  * cap, unless a partition of that name is configured.
  *
- * With a queue, each partition has a queue of its own. Waiters of one do not delay those of another,
- * and a call that waits for its partition's cap delays no other partition. Room goes first to
- * partitions below their guarantee, then to the one that has borrowed least. While permits are
+ * With a queue, each partition has a queue of its own. Waiters of one do not delay those of
+ * another, and a call that waits for its partition's cap delays no other partition. Room goes first
+ * to partitions below their guarantee, then to the one that has borrowed least. While permits are
  * collected for one call of a higher cost, the others wait.
  */
 #ifndef WEIR_PARTITION_H
@@ -122,8 +122,8 @@ WEIR_API int weir_partition_snapshot_take(const struct weir_limiter *limiter, un
 /*
  * Delay a refusal, to slow down callers that retry at once. weir_delay_begin() returns how long to
  * delay it: the partition's reject_delay; or 0 if it has none, or if weir_config.delayed_max
- * refusals are being delayed already. If it is above 0, call weir_delay_end() when the time is over.
- * A thread that may sleep does so in between; an event loop sets a timer. Any thread.
+ * refusals are being delayed already. If it is above 0, call weir_delay_end() when the time is
+ * over. A thread that may sleep does so in between; an event loop sets a timer. Any thread.
  */
 WEIR_API weir_dur weir_delay_begin(struct weir_limiter *limiter, unsigned index);
 WEIR_API void weir_delay_end(struct weir_limiter *limiter, unsigned index);

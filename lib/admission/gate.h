@@ -7,15 +7,15 @@
  *   bits 48..63  waiters: announced, and not yet served or gone
  *
  * In flight is counted from ZERO, the middle of its field, so that a permit given back by mistake,
- * which no call held, does not borrow from the limit beside it. Such a permit is added back at once.
- * Until then the number in flight is below zero, and no call is admitted.
+ * which no call held, does not borrow from the limit beside it. Such a permit is added back at
+ * once. Until then the number in flight is below zero, and no call is admitted.
  *
  * The numbers share one word so that each decision uses the values of one moment. An admission is a
- * compare-and-swap, so it cannot succeed once a lower limit is in the word, nor together with another
- * admission for the last permit. A call that asks for more than the limit takes all of it, and the
- * same compare-and-swap decides how much that is: at least one, as a limit of zero admits no call. A
- * limit that falls below what is in flight revokes nothing: no call is admitted until enough others
- * have ended.
+ * compare-and-swap, so it cannot succeed once a lower limit is in the word, nor together with
+ * another admission for the last permit. A call that asks for more than the limit takes all of it,
+ * and the same compare-and-swap decides how much that is: at least one, as a limit of zero admits
+ * no call. A limit that falls below what is in flight revokes nothing: no call is admitted until
+ * enough others have ended.
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
@@ -143,9 +143,9 @@ static inline uint32_t gate_reserve(struct gate *g, uint32_t want, uint32_t leav
 }
 
 /*
- * Prefetch the word's cache line for writing while the clock is being read: where threads on several
- * CPUs share the line, that hides most of the transfer. Not for reserve(), which may end in a
- * refusal, and a refusal must not take the line away from others.
+ * Prefetch the word's cache line for writing while the clock is being read: where threads on
+ * several CPUs share the line, that hides most of the transfer. Not for reserve(), which may end in
+ * a refusal, and a refusal must not take the line away from others.
  */
 static inline void gate_expect(struct gate *g)
 {

@@ -2,10 +2,10 @@
  * Credits: permits that stay with a processor while the limit is far away, so that calls on
  * different processors share no cache line.
  *
- * Far from the limit the exact number in flight decides nothing. There a call takes its permit
- * from the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h); its release
- * leaves the permit there, idle, and the next call on that CPU takes it up again. The
- * gate goes on counting all of them:
+ * Far from the limit the exact number in flight decides nothing. There a call takes its permit from
+ * the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h); its release
+ * leaves the permit there, idle, and the next call on that CPU takes it up again. The gate goes on
+ * counting all of them:
  *
  *   in flight, in the gate's word = held of the gate itself + lent
  *   lent                          = the sum, over the stripes, of idle + out
@@ -65,8 +65,8 @@
  * makes of it. A waiter announces itself on that word, and looks at mode when it finds no room. One
  * of the two modifications is first. If it is the announcement, the thread that opens sees it, and
  * closes again; if not, the announcement acquires what the touch released, so the waiter sees that
- * it is open, and closes. From then on releases go to the gate, and lib/wait/slots.h has the rest. A
- * call that takes up an idle permit while another is about to wait came before that one. A thread
+ * it is open, and closes. From then on releases go to the gate, and lib/wait/slots.h has the rest.
+ * A call that takes up an idle permit while another is about to wait came before that one. A thread
  * that sweeps looks for waiters in the word to which it gives back.
  *
  * Why no permit is mistaken for that of a copy. A release of permits of the gate's own gives them

@@ -94,9 +94,9 @@ static inline bool combiner_done(_Atomic uint64_t *pending)
  * End a run. True: the caller may leave. rounds counts its runs in a row. Other threads may go on
  * requesting, and a faulty process that shares the word may store that one has; neither may keep a
  * thread here for ever. So every COMBINER_TURN runs the word is free for a moment. A thread that
- * makes a request in that moment takes over, and sees what was done before; if none does, the caller
- * makes the request itself. Threads that request often enough to cause every single run do not miss
- * a thousand such moments in a row.
+ * makes a request in that moment takes over, and sees what was done before; if none does, the
+ * caller makes the request itself. Threads that request often enough to cause every single run do
+ * not miss a thousand such moments in a row.
  */
 static inline bool combiner_over(_Atomic uint64_t *pending, uint32_t owner, uint32_t *rounds)
 {

@@ -76,8 +76,8 @@ uint32_t park_look(const struct park *park)
 }
 
 /*
- * Concurrency Kit ends no round of waiting before initial_wait_ns (or a second) has passed, whatever
- * the deadline. End the round at the deadline.
+ * Concurrency Kit ends no round of waiting before initial_wait_ns (or a second) has passed,
+ * whatever the deadline. End the round at the deadline.
  */
 static int park_shorten(const struct ck_ec_wait_state *state, struct timespec *round)
 {

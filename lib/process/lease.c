@@ -1,11 +1,11 @@
 /*
  * Identify the processes that share a limiter, and detect their death. lease.h has the ledger.
  *
- * A process is identified by its pid, its pid namespace and its start time, because pids are reused.
- * Some low bits of the latter two are enough, and all fits one word, so a lease is taken either
- * together with its owner's identity or not at all. If the bits of two processes coincide (the start
- * time wraps after hours, and the pid must match too), a dead process counts as alive as long as
- * the new one of that pid lives.
+ * A process is identified by its pid, its pid namespace and its start time, because pids are
+ * reused. Some low bits of the latter two are enough, and all fits one word, so a lease is taken
+ * either together with its owner's identity or not at all. If the bits of two processes coincide
+ * (the start time wraps after hours, and the pid must match too), a dead process counts as alive as
+ * long as the new one of that pid lives.
  *
  * In doubt a process counts as alive. Without /proc, or if it is hidden, the pid alone decides.
  * Nothing is known of another pid namespace.
@@ -57,8 +57,8 @@ static const char *after(const char *text, unsigned blanks)
 }
 
 /*
- * The second field is the name of the program in parentheses, and may itself contain parentheses and
- * blanks. The third is the state, the 20th the number of threads, the 22nd the start time.
+ * The second field is the name of the program in parentheses, and may itself contain parentheses
+ * and blanks. The third is the state, the 20th the number of threads, the 22nd the start time.
  */
 static bool parse(const char *text, struct process_stat *s)
 {

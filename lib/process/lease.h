@@ -13,7 +13,7 @@
  *
  *   held       bits  0..23  permits
  *              bits 24..47  calls that hold them
- *              bits 48..63  number of changes: two equal reads show that there was none between them
+ *              bits 48..63  number of changes: equal in two reads if there was none between
  *
  *   detached   the same word for permits that come on top of the limit, without calls
  *

@@ -4,8 +4,8 @@
  * In a shared limiter, the process of that thread may have been stopped, or may have died. If it
  * has died, the waiting thread finishes its work (reap_stand_in()). If it is stopped, or in another
  * pid namespace, of which nothing is known, waiting ends after OUTWAIT_MAX, and the caller decides
- * what to do then. A thread of the same process is waited for without a time limit, as with a mutex.
- * No callbacks run meanwhile.
+ * what to do then. A thread of the same process is waited for without a time limit, as with a
+ * mutex. No callbacks run meanwhile.
  */
 #ifndef WEIR_LIB_OUTWAIT_H
 #define WEIR_LIB_OUTWAIT_H

@@ -271,8 +271,8 @@ static uint32_t next_row(const struct queueing *q, const struct turns *turns, bo
 }
 
 /*
- * Serve the next waiter. If a partition within its guarantee finds too little room, the room is left
- * for it until there is enough. Other partitions take room one waiter at a time.
+ * Serve the next waiter. If a partition within its guarantee finds too little room, the room is
+ * left for it until there is enough. Other partitions take room one waiter at a time.
  */
 static bool serve_next(const struct queueing *q, weir_time now, struct turns *turns)
 {

@@ -30,10 +30,10 @@ void queue_init(const struct queueing *q)
 }
 
 /*
- * A free slot's number, or NO_SLOT. A slot that its waiter has left becomes free in a drain. If none
- * is free but some were left, the draining thread has most likely been preempted, and every caller
- * would find the queue full until it runs again; so yield to it once. In a queue that is full of
- * waiters no caller yields.
+ * A free slot's number, or NO_SLOT. A slot that its waiter has left becomes free in a drain. If
+ * none is free but some were left, the draining thread has most likely been preempted, and every
+ * caller would find the queue full until it runs again; so yield to it once. In a queue that is
+ * full of waiters no caller yields.
  */
 static uint32_t find_slot(const struct queueing *q)
 {

@@ -1,7 +1,7 @@
 /*
  * The slots of a queue: their states, and which code may change them. lib/wait/queue.c has the
- * operations of waiters, lib/wait/grant.c hands out permits, and lib/wait/recovery.c cleans up after
- * dead processes.
+ * operations of waiters, lib/wait/grant.c hands out permits, and lib/wait/recovery.c cleans up
+ * after dead processes.
  *
  *          enter          enter              drain                   drain             poll
  *    FREE -------> TAKEN -------> WAITING ------------> NOTIFYING --------------> GRANTED ----> FREE
@@ -83,17 +83,17 @@
  * (queue_recover()) rebuilds them from the states of all slots, and wakes again every waiter that
  * the dead drainer may have granted a permit without waking it. A waiter that dies leaves a slot
  * with the number of its process; the process that detects the death acts in its place
- * (queue_reclaim()). The number announced may then be too high or too low. The right number is known
- * whenever no slot is TAKEN, because waiters announce themselves in that state, and only a drain
- * retracts. A drainer that finds no slot TAKEN corrects it (queue_recount()). Until then, at worst,
- * new calls are refused as if others waited.
+ * (queue_reclaim()). The number announced may then be too high or too low. The right number is
+ * known whenever no slot is TAKEN, because waiters announce themselves in that state, and only a
+ * drain retracts. A drainer that finds no slot TAKEN corrects it (queue_recount()). Until then, at
+ * worst, new calls are refused as if others waited.
  *
  * Why no access leaves the block. A process that shares the limiter may store anything in it at any
  * time. So each kind of number that is used as an index is read by one function, once, and turned
- * into an index that exists: a partition by slot_part(), a link by slot_at(), a bit of free or fresh
- * through bitmap_mask(), the number of a process by lease_ring(). An invalid link ends its list.
- * Lists may have become rings, so no walk and no drain takes more steps than there are slots; with
- * intact lists it never needs more. The only things that can go wrong then are which waiter is
+ * into an index that exists: a partition by slot_part(), a link by slot_at(), a bit of free or
+ * fresh through bitmap_mask(), the number of a process by lease_ring(). An invalid link ends its
+ * list. Lists may have become rings, so no walk and no drain takes more steps than there are slots;
+ * with intact lists it never needs more. The only things that can go wrong then are which waiter is
  * served, and when.
  */
 #ifndef WEIR_LIB_SLOTS_H
