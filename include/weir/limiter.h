@@ -312,15 +312,13 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
 			     uint32_t inflight, enum weir_outcome outcome);
 
 /*
- *  * handlers.
-Set a settable limit, at once. A raised limit admits waiters. The value is clamped to limit_min
+ * Set a settable limit, at once. A raised limit admits waiters. The value is clamped to limit_min
  * and limit_max. If another thread is putting a limit into force, this function waits briefly for
  * it. If the limiter is shared and that thread's process is dead or stopped, the function waits at
  * most about 20 ms and then puts the value into force itself. Not for signal handlers. Returns 0,
  * or a negative errno:
  * -EINVAL: the value is 0 or above WEIR_LIMIT_MAX.
  * -ENOTSUP: the limit is not settable.
- * handlers.
  */
 WEIR_API int weir_limit_set(struct weir_limiter *limiter, uint32_t value);
 

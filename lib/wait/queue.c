@@ -48,10 +48,8 @@ static uint32_t find_slot(const struct queueing *q)
 }
 
 /*
- *  * slots.
-Take a free slot and stamp its new use. Returns its number or NO_SLOT. The tries are bounded by
- * the number of slots.
- * slots.
+ * Take a free slot and stamp its new use. Returns its number or NO_SLOT. The number of tries is
+ * bounded by the number of slots.
  */
 static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 {

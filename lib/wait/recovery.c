@@ -1,8 +1,6 @@
 /*
- *  * lost.
-Cleaning up after waiters and drainers that have died. slots.h has the ledger, and the argument
+ * Cleaning up after waiters and drainers that have died. slots.h has the ledger, and the argument
  * why nothing is lost.
- * lost.
  */
 
 #include "lib/wait/slots.h"
