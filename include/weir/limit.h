@@ -234,7 +234,8 @@ WEIR_API extern const struct weir_limit_ops *const weir_plugin[];
  * Complete a configuration: fill in the default of every field that is zero, then run all checks.
  * config may be NULL (all defaults) and may be shorter than the limit's configuration (an older
  * build's). out gets ops->config_size bytes. On failure why (may be NULL) gets one sentence, cut at
- * why_size bytes. Returns 0, or a negative errno:
+ * why_size bytes.
+ * Returns 0, or a negative errno:
  * -EINVAL: the configuration is not valid.
  */
 WEIR_API int weir_limit_complete(const struct weir_limit_ops *ops, const void *config, size_t size,
@@ -243,7 +244,8 @@ WEIR_API int weir_limit_complete(const struct weir_limit_ops *ops, const void *c
 /*
  * Set parameters of a zeroed configuration by name: "alpha=log10:2,probe=50". Values out of range
  * are rejected, including zero where zero is not in the range. On failure why gets one sentence,
- * and config has the parameters in front of the wrong one. Returns 0, or a negative errno:
+ * and config has the parameters in front of the wrong one.
+ * Returns 0, or a negative errno:
  * -EINVAL: the text is not valid.
  */
 WEIR_API int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char *text,

@@ -202,7 +202,8 @@ WEIR_API void weir_config_init_sized(struct weir_config *config, size_t size);
 
 /*
  * Check a configuration. If it is not valid, why (may be NULL) gets a sentence that says what is
- * wrong, cut at why_size bytes. Returns 0, or a negative errno:
+ * wrong, cut at why_size bytes.
+ * Returns 0, or a negative errno:
  * -EINVAL: it is not valid.
  */
 WEIR_API int weir_config_check(const struct weir_config *config, char *why, size_t why_size);
@@ -216,7 +217,8 @@ WEIR_API size_t weir_limiter_size(const struct weir_config *config);
 /*
  * Make a limiter. weir_limiter_init() makes it in the caller's memory, which must be aligned to
  * WEIR_ALIGN and outlive it. weir_limiter_create() allocates the memory; end the limiter with
- * weir_limiter_destroy(). Returns 0, or a negative errno:
+ * weir_limiter_destroy().
+ * Returns 0, or a negative errno:
  * -EINVAL: the configuration is not valid, or the memory is too small or misaligned.
  * -ENOMEM: there is not enough memory (weir_limiter_create() only).
  */
@@ -236,8 +238,8 @@ WEIR_API void weir_limiter_destroy(struct weir_limiter *limiter);
 /*
  * Admit a call now, or refuse it. On success *token holds a permit; on failure it holds nothing.
  * The _at forms take the time from the caller and read no clock. Where the limiter reads one
- * itself, as in weir_limit_set(), it should be the same one: weir_config.clock. Returns 0, or a
- * negative errno:
+ * itself, as in weir_limit_set(), it should be the same one: weir_config.clock.
+ * Returns 0, or a negative errno:
  * -EAGAIN: the limit is reached, or calls are waiting. In the _for forms also: the partition is at
  * its cap, the free permits are reserved for other partitions, or the call's priority is shed.
  * -EINVAL: there is no such partition, or the call is not valid (_for forms only).
@@ -256,7 +258,8 @@ WEIR_API WEIR_MUST_CHECK int weir_try_acquire_for_at(struct weir_limiter *limite
 /*
  * Admit a call, waiting in the queue until deadline (on weir_now()'s clock) if necessary. With a
  * deadline in the past, a free permit is still taken. Not for signal handlers, observers and grant
- * callbacks. Returns 0, or a negative errno:
+ * callbacks.
+ * Returns 0, or a negative errno:
  * -EAGAIN: there is no queue, or it is full, or the call's priority is shed.
  * -ETIMEDOUT: the deadline passed first.
  * -EINVAL: the limiter has a clock of its own, or as for weir_try_acquire_for().
@@ -283,8 +286,8 @@ WEIR_API void weir_release_at(struct weir_limiter *limiter, weir_time now, struc
  * subscription. It keeps its permits until it is released, and its outcome still counts. With a
  * limit that asks for it (WEIR_LIMIT_DETACHED, for example weir_elastic), the limit is raised by
  * the call's permits until then, so that it takes no room from other calls. limit_max and a
- * partition's cap bound such calls too. The raised limit may admit waiters. Returns 0, or a
- * negative errno:
+ * partition's cap bound such calls too. The raised limit may admit waiters.
+ * Returns 0, or a negative errno:
  * -EINVAL: the token holds nothing, or belongs to another process.
  */
 WEIR_API int weir_detach(struct weir_limiter *limiter, struct weir_token *token);
@@ -315,8 +318,8 @@ WEIR_API void weir_sample_at(struct weir_limiter *limiter, weir_time start, weir
  * Set a settable limit, at once. A raised limit admits waiters. The value is clamped to limit_min
  * and limit_max. If another thread is putting a limit into force, this function waits briefly for
  * it. If the limiter is shared and that thread's process is dead or stopped, the function waits at
- * most about 20 ms and then puts the value into force itself. Not for signal handlers. Returns 0,
- * or a negative errno:
+ * most about 20 ms and then puts the value into force itself. Not for signal handlers.
+ * Returns 0, or a negative errno:
  * -EINVAL: the value is 0 or above WEIR_LIMIT_MAX.
  * -ENOTSUP: the limit is not settable.
  */

@@ -73,7 +73,8 @@ WEIR_API unsigned weir_partition_count(const struct weir_limiter *limiter);
  * with, by name and in any order; those left out stay as they are. The changes take effect at once,
  * all or none, unless the process dies in this function: then some of them may. On failure nothing
  * is changed, and why (may be NULL) gets one sentence, cut at why_size bytes. Calls from several
- * threads take effect one after the other. Not for signal handlers. Returns 0, or a negative errno:
+ * threads take effect one after the other. Not for signal handlers.
+ * Returns 0, or a negative errno:
  * -EINVAL: a setting is not valid, or there is no partition of that name.
  * -EAGAIN: the limiter is shared, and another process has been stopped in this function for about
  * 20 ms.
@@ -112,8 +113,8 @@ WEIR_API void weir_partition_snapshot_init_sized(struct weir_partition_snapshot 
 						 size_t size);
 
 /*
- * Fill a snapshot that weir_partition_snapshot_init() has prepared. Any thread. Returns 0, or a
- * negative errno:
+ * Fill a snapshot that weir_partition_snapshot_init() has prepared. Any thread.
+ * Returns 0, or a negative errno:
  * -EINVAL: there is no partition of that index.
  */
 WEIR_API int weir_partition_snapshot_take(const struct weir_limiter *limiter, unsigned index,

@@ -60,8 +60,9 @@ typedef void weir_granted_fn(void *arg);
 /*
  * Take a permit if one is free, and enter the queue otherwise: what an event loop does for each
  * call. call may be NULL for an ordinary call; a bypass is admitted. granted may be NULL if the
- * caller polls. In shadow mode no call is refused and none waits. Returns 0 when the permit is in
- * *token: *wait is empty, and granted() will not be called; or a negative errno:
+ * caller polls. In shadow mode no call is refused and none waits.
+ * Returns 0 when the permit is in *token: *wait is empty, and granted() will not be called; or a
+ * negative errno:
  * -EINPROGRESS: the call waits, for weir_poll() or weir_cancel(), and may have been granted already
  * (and have ended, if granted() polls it).
  * -EAGAIN: refused: there is no queue, or it is full, or the call's priority is shed.
@@ -80,7 +81,8 @@ WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue_at(struct weir_limiter *lim
 
 /*
  * Enter the queue, even if a permit is free; a poll finds out. The _at forms take the time from the
- * caller. Returns 0, or a negative errno:
+ * caller.
+ * Returns 0, or a negative errno:
  * -EAGAIN: there is no queue, or it is full, or the call's priority is shed.
  * -EINVAL: as for weir_try_acquire_for(), or the call is a bypass, which never waits (_for forms
  * only).
@@ -100,8 +102,8 @@ WEIR_API WEIR_MUST_CHECK int weir_enqueue_for_at(struct weir_limiter *limiter,
 						 struct weir_wait *wait);
 
 /*
- * Take the permit if it has been granted. Latency is measured from now on. Returns 0 when the
- * permit is in *token, or a negative errno:
+ * Take the permit if it has been granted. Latency is measured from now on.
+ * Returns 0 when the permit is in *token, or a negative errno:
  * -EAGAIN: the call is still waiting.
  * -EINVAL: there is no such waiter, or it has ended; *token is unchanged.
  */
@@ -111,8 +113,8 @@ WEIR_API WEIR_MUST_CHECK int weir_poll_at(struct weir_limiter *limiter, weir_tim
 					  struct weir_wait *wait, struct weir_token *token);
 
 /*
- * Leave the queue. Returns 0 when the waiter has left, and granted() will not be called; or a
- * negative errno:
+ * Leave the queue.
+ * Returns 0 when the waiter has left, and granted() will not be called; or a negative errno:
  * -EALREADY: the permit was granted first, is in *token and must be released.
  * -EINVAL: there is no such waiter, or it has ended; *token is unchanged.
  */
