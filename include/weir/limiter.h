@@ -182,9 +182,8 @@ struct weir_config {
 	uint32_t stripes; /* default one per CPU; rounded up to a power of two, at most 256 */
 	uint32_t track;   /* record where up to this many tokens were acquired; default 0 */
 	uint64_t seed;    /* seed of the random numbers */
-	const struct weir_clock
-		*clock; /* default CLOCK_MONOTONIC; another one excludes weir_acquire() */
-	struct weir_random *random;           /* default: numbers from seed */
+	const struct weir_clock *clock; /* default CLOCK_MONOTONIC; if set, no weir_acquire() */
+	struct weir_random *random;     /* default: numbers from seed */
 	const struct weir_observer *observer; /* default none */
 
 	/*
