@@ -20,12 +20,12 @@
  * Others may borrow the rest; to get it back, the partition has one call refused for each permit.
  *
  * Precisely: a partition is guaranteed its share of the limit, rounded up. Where all guarantees
- * together would exceed the limit, those with the smallest fractions are rounded down. A call
- * that stays within its partition's guarantee is admitted if the limit has room. Any other call
- * is admitted if the limit has room beside what is reserved, no call waits for that room, and its
- * partition's cap allows it. Reserved is, for each partition and within its guarantee, the peak of
- * what it has had in flight or has been refused in the last one to two weir_config.partition_hold,
- * less what it has in flight now.
+ * together would exceed the limit, those with the smallest fractions are rounded down. A call that
+ * stays within its partition's guarantee is admitted if the limit has room. Any other call is
+ * admitted if the limit has room beside what is reserved, no call waits for that room, and its
+ * partition's cap allows it. The permits reserved for a partition are the peak of what it has had
+ * in flight or has been refused in the last one to two weir_config.partition_hold, up to its
+ * guarantee, less what it has in flight now.
  *
  * A call with an unknown partition name goes to partition 0, "unknown", which has no share and no
  * cap, unless a partition of that name is configured.
@@ -51,8 +51,8 @@ extern "C" {
 struct weir_partition {
 	const char *name; /* unique, not empty, at most WEIR_PARTITION_NAME_MAX bytes */
 	double share;     /* guaranteed fraction of the limit; sum at most 1; 0: no guarantee */
-	double cap;   /* most it may use, a fraction of the limit; default 1; at least 1 permit */
-	uint32_t max; /* most it may use, in permits, if below cap; default WEIR_LIMIT_MAX */
+	double cap;       /* upper bound, a fraction of the limit; default 1; at least 1 permit */
+	uint32_t max;     /* upper bound in permits, beside cap; default WEIR_LIMIT_MAX */
 	weir_dur reject_delay; /* what weir_delay_begin() returns; default 0 */
 };
 
