@@ -2,17 +2,17 @@
  * weir/base.h - version, visibility, time. Everything else includes it.
  *
  * Conventions of all headers. Functions that can fail return 0 or a negative
- * errno: include <errno.h> for the values. Times and durations are nanoseconds.
- * Zero in a configuration means the default that the field's comment names.
- * Strings are the caller's unless said otherwise; strings the library returns
- * live as long as the library.
+ * errno; <errno.h> has the values. Times and durations are in nanoseconds.
+ * Zero in a configuration field means the default that its comment names.
+ * Strings belong to the caller unless stated otherwise. Strings that the
+ * library returns live as long as the library.
  *
- * Cancellation. No function is a cancellation point (pthreads(7)). A thread that is cancelled while
- * it waits, in weir_acquire() say, goes on waiting until it has what it waits for or its deadline
- * comes, and ends at the next cancellation point of the program. A callback that runs while the
- * library owns something (that of a waiter, an observer, a gauge, a visitor) runs with cancellation
- * disabled; an executor's tasks do not (weir/executor.h). Asynchronous cancellation
- * (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported in any function.
+ * Cancellation. No function is a cancellation point (pthreads(7)). If a thread is cancelled while
+ * it waits, for example in weir_acquire(), it goes on waiting until it is admitted or its deadline
+ * passes, and ends at the program's next cancellation point. A callback that runs while the library
+ * owns something (the callback of a waiter, an observer, a gauge, a visitor) runs with cancellation
+ * disabled. An executor's tasks do not (weir/executor.h). Asynchronous cancellation
+ * (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported.
  */
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H
@@ -39,20 +39,21 @@
 extern "C" {
 #endif
 
-typedef uint64_t weir_time; /* nanoseconds on the limiter's clock; only differences mean anything */
-typedef uint64_t weir_dur;  /* nanoseconds */
+typedef uint64_t
+	weir_time;         /* nanoseconds on the limiter's clock; only differences are meaningful */
+typedef uint64_t weir_dur; /* nanoseconds */
 
 #define WEIR_US UINT64_C(1000)
 #define WEIR_MS (1000 * WEIR_US)
 #define WEIR_S  (1000 * WEIR_MS)
 
-/* As a deadline: wait for as long as it takes. */
+/* As a deadline: wait without a time limit. */
 #define WEIR_FOREVER UINT64_MAX
 
-/* The version linked against, as WEIR_VERSION_HEX. Any thread. */
+/* The version of the library at run time, as WEIR_VERSION_HEX. Any thread. */
 WEIR_API uint32_t weir_version(void);
 
-/* Now, on CLOCK_MONOTONIC: the clock of every limiter that was not given another. Any thread. */
+/* The time on CLOCK_MONOTONIC, the default clock of every limiter. Any thread. */
 WEIR_API weir_time weir_now(void);
 
 #ifdef __cplusplus

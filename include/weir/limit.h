@@ -1,10 +1,9 @@
 /*
- * weir/limit.h - for those who write a limit algorithm.
+ * weir/limit.h - interface for authors of limit algorithms.
  *
- * A limit is a deterministic function from (state, window) to a number. It
- * reads no clock, draws no random number, takes no lock and allocates nothing,
- * so that the same code runs under a server, in a simulator and in a test.
- * docs/writing-a-limit.md walks through one.
+ * A limit is a deterministic function of its state and a window of samples that returns a number.
+ * It reads no clock, draws no random number, takes no lock and allocates nothing, so the same code
+ * runs in a server, in a simulator and in a test. docs/writing-a-limit.md walks through one.
  */
 #ifndef WEIR_LIMIT_H
 #define WEIR_LIMIT_H
@@ -15,72 +14,72 @@
 extern "C" {
 #endif
 
-#define WEIR_LIMIT_STATE_MAX  2048 /* bytes of private state at most */
-#define WEIR_LIMIT_CONFIG_MAX 512  /* bytes of configuration at most */
-#define WEIR_NUMBERS_MAX      8    /* named numbers that a limit may show */
+#define WEIR_LIMIT_STATE_MAX  2048 /* largest private state, in bytes */
+#define WEIR_LIMIT_CONFIG_MAX 512  /* largest configuration, in bytes */
+#define WEIR_NUMBERS_MAX      8    /* most named numbers that a limit may publish */
 
-/* No limiter holds more than this in flight, whatever its limit algorithm answers. */
+/* Most permits that a limiter can have in flight, whatever its algorithm returns. */
 #define WEIR_LIMIT_MAX UINT32_C(0x7fffff)
 
 /*
- * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS,
- * WEIR_DROPPED or WEIR_TIMED_OUT; every sample is counted in exactly one window.
- * Latencies are in nanoseconds and zero when count is zero. What is in flight is
- * counted in permits, as the limit is.
+ * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS, WEIR_DROPPED or
+ * WEIR_TIMED_OUT. Every sample is counted in exactly one window. Latencies are in nanoseconds, and
+ * zero when count is zero. Calls in flight are counted in permits, as the limit is.
  */
 struct weir_window {
-	weir_time start;    /* when the first sample could have been counted, if that is known */
+	weir_time start;    /* when it was opened, if that is known */
 	weir_time end;      /* when it was closed */
-	uint32_t count;     /* samples that carried a latency */
+	uint32_t count;     /* samples with a latency */
 	uint32_t dropped;   /* samples reported as dropped, with or without a latency */
-	uint32_t timed_out; /* the same of timed out: a latency of theirs is a lower bound */
-	uint32_t cancelled; /* calls, no samples, that their caller gave up */
-	uint32_t failed;    /* calls, no samples, that failed fast */
+	uint32_t timed_out; /* samples that timed out: their latency is a lower bound */
+	uint32_t cancelled; /* calls that ended as WEIR_CANCELLED: no samples */
+	uint32_t failed;    /* calls that ended as WEIR_FAILED: no samples */
 	/*
-	 * Most in flight that a sample found, itself included. Below half the limit it may be too
-	 * much, but not half the limit, unless this was asked for: WEIR_LIMIT_INFLIGHT. Without what
-	 * is detached now, if that was asked for: WEIR_LIMIT_DETACHED.
+	 * Most permits in flight that a sample found, its own included. Below half of the limit it
+	 * is an upper bound, itself not above that half; with WEIR_LIMIT_INFLIGHT it is always
+	 * exact. With WEIR_LIMIT_DETACHED it excludes what is detached now.
 	 */
 	uint32_t inflight_max;
-	uint32_t limit;  /* in force when it was closed, without any burst and what is detached */
-	double rtt;      /* the statistic the limiter is configured for: read this one */
-	double rtt_mean; /* in whole nanoseconds */
+	uint32_t limit;  /* in force when it was closed, without bursts and detached calls */
+	double rtt;      /* the configured statistic of the latencies: use this one */
+	double rtt_mean; /* the mean latency, in whole nanoseconds */
 	double rtt_min;  /* the lowest latency */
 	double rtt_max;  /* the highest */
-	double random;   /* uniform in [0, 1), from the limiter's seed: the only source of chance */
+	double random;   /* uniform in [0, 1), from the seed: the only source of randomness */
 
-	/* What a limit must ask for, by a flag of its ops; else zero. */
-	uint32_t queued; /* WEIR_LIMIT_QUEUE: calls that told how long the callee let them wait */
-	uint32_t inflight_now; /* WEIR_LIMIT_NOW: after its samples, and without what is detached */
-	double queue_min;      /* WEIR_LIMIT_QUEUE: the shortest of these waits, in nanoseconds */
-	double cpu; /* WEIR_LIMIT_CPU: how busy the processors are, 0 to 1; 0: not known */
+	/* Set only if the limit asks for it by a flag of its ops; otherwise zero. */
+	uint32_t queued; /* WEIR_LIMIT_QUEUE: calls for which a backend queue delay was reported */
+	uint32_t inflight_now; /* WEIR_LIMIT_NOW: at the end, without what is detached */
+	double queue_min;      /* WEIR_LIMIT_QUEUE: the shortest of these delays, in nanoseconds */
+	double cpu;            /* WEIR_LIMIT_CPU: CPU utilization, 0 to 1; 0: not known */
 };
 
-/* What a window's rtt is. */
+/* The statistic in weir_window.rtt. */
 enum weir_rtt {
-	WEIR_RTT_DEFAULT,  /* what the limit is made for, or else the mean */
-	WEIR_RTT_MEAN,     /* of all its latencies */
-	WEIR_RTT_MIN,      /* the lowest of them */
-	WEIR_RTT_QUANTILE, /* a quantile of the window's latencies */
+	WEIR_RTT_DEFAULT,  /* the limit's preference, or else the mean */
+	WEIR_RTT_MEAN,     /* the mean of the window's latencies */
+	WEIR_RTT_MIN,      /* the lowest latency */
+	WEIR_RTT_QUANTILE, /* a quantile of them */
 };
 
-/* What becomes of a window that is due with too few samples. */
+/* What happens to a window that is due but has too few samples. */
 enum weir_sparse {
-	WEIR_SPARSE_DEFAULT, /* what the limit is made for, or else to extend it */
-	WEIR_SPARSE_EXTEND,  /* it stays open until it has enough, or for window_max at most */
-	WEIR_SPARSE_DISCARD, /* it is thrown away, drops and all, as in Netflix's WindowedLimit */
+	WEIR_SPARSE_DEFAULT, /* the limit's preference, or else WEIR_SPARSE_EXTEND */
+	WEIR_SPARSE_EXTEND,  /* it stays open until it has enough, at most for window_max */
+	WEIR_SPARSE_DISCARD, /* it is discarded, drops included, as in Netflix's WindowedLimit */
 };
 
-/* When samples go to the limit. */
+/* When samples are passed to the limit. */
 enum weir_windowing {
-	WEIR_WINDOW_DEFAULT, /* as the limit is made for, or else in windows of time */
-	WEIR_WINDOW_TIME,    /* in windows of time, as configured */
-	WEIR_WINDOW_SAMPLE,  /* each by itself; those that collide go together */
+	WEIR_WINDOW_DEFAULT, /* the limit's preference, or else WEIR_WINDOW_TIME */
+	WEIR_WINDOW_TIME,    /* in windows of time */
+	WEIR_WINDOW_SAMPLE,  /* each on its own; simultaneous samples may share a window */
 };
 
 /*
- * The windows that a limit is made for: it gets them unless weir_config, whose fields
- * these are, asks for others. Zero means the library's default. The limit must bear any others.
+ * The windows that a limit is designed for. It gets them unless weir_config, whose fields have the
+ * same names, asks for others. Zero means the library's default. The limit must cope with any
+ * windows.
  */
 struct weir_sampling {
 	enum weir_windowing windowing;
@@ -91,7 +90,7 @@ struct weir_sampling {
 	double quantile;
 };
 
-/* A value derived from the limit: an allowance of queue, a threshold. */
+/* How a value is derived from the limit, for example a queue allowance or a threshold. */
 enum weir_scale_kind {
 	WEIR_SCALE_DEFAULT,    /* the parameter's default */
 	WEIR_SCALE_CONST,      /* k */
@@ -101,14 +100,15 @@ enum weir_scale_kind {
 	WEIR_SCALE_PERCENT,    /* max(k, limit * percent / 100), rounded down */
 };
 
-/* A value by its kind. As text: "const:4", "log10:3", "log10plus:2", "sqrt:4", "percent:3:10". */
+/* A value derived from the limit. As text: "const:4", "log10:3", "log10plus:2", "sqrt:4",
+ * "percent:3:10". */
 struct weir_scale {
-	enum weir_scale_kind kind; /* how k is meant */
+	enum weir_scale_kind kind; /* what k means */
 	uint32_t k;                /* the value, or its factor */
-	uint32_t percent;          /* with WEIR_SCALE_PERCENT only */
+	uint32_t percent;          /* only with WEIR_SCALE_PERCENT */
 };
 
-/* One move of the limit. */
+/* How a step changes the limit. */
 enum weir_step_kind {
 	WEIR_STEP_DEFAULT,   /* the parameter's default */
 	WEIR_STEP_ADD,       /* limit + by */
@@ -116,13 +116,13 @@ enum weir_step_kind {
 	WEIR_STEP_MUL,       /* limit * by */
 };
 
-/* A move by its kind. As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
+/* A step of the limit. As text: "add:1", "sub:1", "add_log10:1", "sub_log10:1", "mul:1.02". */
 struct weir_step {
-	enum weir_step_kind kind; /* how by is meant */
-	double by;                /* below zero, or below one as a factor: downwards */
+	enum weir_step_kind kind; /* what by means */
+	double by;                /* a negative summand, or a factor below 1, lowers the limit */
 };
 
-/* What a parameter is. */
+/* The type of a parameter. */
 enum weir_param_type {
 	WEIR_PARAM_U32,    /* uint32_t; 0 means the default */
 	WEIR_PARAM_DOUBLE, /* double; 0 means the default */
@@ -132,119 +132,121 @@ enum weir_param_type {
 };
 
 /*
- * A parameter of a limit, so that defaults, ranges, error messages, command
- * lines and documents come from one table. The library fills in defaults and
- * refuses what is out of range (NaN too) before the limit sees anything.
+ * A parameter of a limit. Defaults, ranges, error messages, command lines and documentation all
+ * come from this one table. The library fills in defaults and rejects values out of range (NaN
+ * included) before the limit sees them.
  */
 struct weir_param {
 	const char *name; /* "alpha" */
 	enum weir_param_type type;
-	uint32_t offset;  /* in the configuration */
+	uint32_t offset;  /* of the field in the configuration, in bytes */
 	double min, max;  /* inclusive; of k for a scale, of by for a step */
 	const char *def;  /* the default, as text */
-	const char *help; /* a line on what it does */
+	const char *help; /* one line on what it does */
 };
 
 /*
  * A limit algorithm.
  *
- * The limiter calls update() once a window, never concurrently for one state,
- * from whichever thread closed the window. So a limit uses plain fields and
- * doubles; it holds no pointer in its state, which may be mapped at several
- * addresses; and it answers in bounded time.
+ * The limiter calls update() once a window, from whichever thread closed the window, and never
+ * concurrently for one state. So a limit uses plain fields and doubles. Its state holds no
+ * pointers, as it may be mapped at several addresses, and update() returns in bounded time.
  *
- * The state may hold any bytes. It comes back from files, and lies in shared memory, where another
- * process may have written. Given bytes that init() and update() never left there, update() and
- * observe() may give any answer, but they must not read or write outside the state, loop for ever,
- * or do what C leaves undefined, such as converting a double that is not a number to an integer.
+ * The state may contain any bytes, because it is read back from files and may be in shared memory
+ * that another process writes. Given bytes that init() and update() never left there, update() and
+ * observe() may return anything, but must not access memory outside the state, loop for ever, or
+ * do what C leaves undefined, such as converting NaN to an integer.
  */
 struct weir_limit_ops {
-	uint32_t size;     /* sizeof(struct weir_limit_ops) of the author's build */
-	uint32_t flags;    /* 0, or WEIR_LIMIT_... together */
+	uint32_t size;     /* sizeof(struct weir_limit_ops) when the limit was compiled */
+	uint32_t flags;    /* 0, or WEIR_LIMIT_... combined with | */
 	const char *name;  /* "vegas": lower case, at most 15 characters */
-	const char *about; /* one sentence: when to use it */
+	const char *about; /* one sentence on when to use it */
 
 	uint32_t version;     /* of the state's layout */
 	uint32_t state_size;  /* <= WEIR_LIMIT_STATE_MAX */
 	uint32_t config_size; /* <= WEIR_LIMIT_CONFIG_MAX; 0: it has no configuration */
-	uint32_t param_count; /* of params */
+	uint32_t param_count; /* entries of params */
 	const struct weir_param *params;
 
 	/*
-	 * NULL if the parameters go together, else what is wrong, in a clause
-	 * ("min is above max"). Each is in its range already. Optional.
+	 * Returns NULL if the parameters are consistent, or a clause that says what is wrong
+	 * ("min is above max"). Each one has been checked against its range before. Optional.
 	 */
 	const char *(*check)(const void *config);
 
 	/*
-	 * Set the state, which is zeroed, from a complete and checked
-	 * configuration; random is as in struct weir_window. Returns the
-	 * initial limit. Required.
+	 * Initialize the state, which is zeroed, from a complete and checked configuration. random
+	 * is as in struct weir_window. Returns the initial limit. Required.
 	 */
 	double (*init)(void *state, const void *config, double random);
 
 	/*
-	 * The limit from now on. The limiter drops the fraction and clamps it to
-	 * [limit_min, limit_max]; what is not a number leaves the limit as it is.
+	 * Returns the limit from now on. The limiter drops the fraction and clamps the value to
+	 * [limit_min, limit_max]. A value that is not a number leaves the limit unchanged.
 	 * Required.
 	 */
 	double (*update)(void *state, const struct weir_window *w);
 
 	/*
-	 * Names of up to WEIR_NUMBERS_MAX numbers worth plotting, NULL at the
-	 * end, and their present values. Optional, but both or neither.
+	 * Names of up to WEIR_NUMBERS_MAX internal values worth plotting, terminated by NULL, and a
+	 * function that returns their present values. Optional, but both or neither.
 	 */
 	const char *const *numbers;
 	void (*observe)(const void *state, double *values);
 
-	/* The windows it is made for. Optional. */
+	/* The windows it is designed for. Optional. */
 	const struct weir_sampling *sampling;
 };
 
 enum {
 	WEIR_LIMIT_SETTABLE = 1u << 0, /* weir_limit_set() moves it; update() is never called */
-	WEIR_LIMIT_QUEUE = 1u << 1,    /* it wants weir_window.queued and queue_min */
-	WEIR_LIMIT_CPU = 1u << 2,      /* it wants weir_window.cpu */
-	WEIR_LIMIT_INFLIGHT = 1u << 3, /* it reckons with weir_window.inflight_max: exact */
+	WEIR_LIMIT_QUEUE = 1u << 1,    /* it uses weir_window.queued and queue_min */
+	WEIR_LIMIT_CPU = 1u << 2,      /* it uses weir_window.cpu */
+	WEIR_LIMIT_INFLIGHT = 1u << 3, /* weir_window.inflight_max must be exact */
 	/*
-	 * It is about calls whose latency counts. Permits of those that weir_detach() has taken out
-	 * come on top of it until they are released, at once and up to limit_max, and are no part of
-	 * weir_window.inflight_max: a few hundred streams would hide the few calls beside them.
-	 * Without this flag they take up room as all others do.
+	 * It limits only calls whose latency is measured. The permits of calls that weir_detach()
+	 * has taken out come on top of it, up to limit_max, until these calls are released, and are
+	 * not part of weir_window.inflight_max: a few hundred streams would hide the few calls
+	 * beside them. Without this flag detached calls count as all others do.
 	 */
 	WEIR_LIMIT_DETACHED = 1u << 4,
-	WEIR_LIMIT_NOW = 1u << 5, /* it wants weir_window.inflight_now */
+	WEIR_LIMIT_NOW = 1u << 5, /* it uses weir_window.inflight_now */
 	/*
-	 * In a shared limiter the limit works on the state where it lies, and not on a copy. This
-	 * is for a limit that has a large state and looks at each call, as a copy is made for each
-	 * window. The state may then change while update() runs, so an index or a loop count must
-	 * be read once and bounded after that.
+	 * In a shared limiter, update() works on the shared state directly instead of on a copy
+	 * that is made for each window: for limits with a large state and windows of one sample.
+	 * The state may then change while update() runs, so an index or a loop count must be read
+	 * once and then bounded.
 	 */
 	WEIR_LIMIT_IN_PLACE = 1u << 6,
 };
 
 /*
- * What a plugin defines, and the library does not: its limits, NULL at the end. A plugin is a
- * shared object that a program loads with dlopen(), as weir-sim --plugin does; its limits live as
- * long as it stays loaded. The library itself loads none.
+ * What a plugin defines, and the library does not: an array of its limits, terminated by NULL. A
+ * plugin is a shared object that a program loads with dlopen(), for example weir-sim --plugin. Its
+ * limits are valid while it stays loaded. The library itself loads none.
  *
  *	const struct weir_limit_ops *const weir_plugin[] = {&target, NULL};
  */
 WEIR_API extern const struct weir_limit_ops *const weir_plugin[];
 
 /*
- * Complete a configuration: defaults for what is zero, then every check there
- * is. config may be NULL (all defaults) and may be shorter than the limit's
- * (an older build's); out gets ops->config_size bytes. 0, or -EINVAL with one
- * sentence in why (may be NULL), which is cut at why_size.
+ * Complete a configuration: fill in the default of every field that is zero, then run all checks.
+ * config may be NULL (all defaults) and may be shorter than the limit's configuration (an older
+ * build's). out gets ops->config_size bytes. On failure why (may be NULL) gets one sentence, cut at
+ * why_size bytes.
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is not valid.
  */
 WEIR_API int weir_limit_complete(const struct weir_limit_ops *ops, const void *config, size_t size,
 				 void *out, char *why, size_t why_size);
 
 /*
- * Set parameters of a zeroed configuration by name: "alpha=log10:2,probe=50".
- * A value out of range is refused, zero where zero is no value too. 0; or
- * -EINVAL with one sentence in why, and config as far as the text was good.
+ * Set parameters of a zeroed configuration by name: "alpha=log10:2,probe=50". Values out of range
+ * are rejected, including zero where zero is not in the range. On failure why gets one sentence,
+ * and config has the parameters in front of the wrong one.
+ * Returns 0, or a negative errno:
+ * -EINVAL: the text is not valid.
  */
 WEIR_API int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char *text,
 			      char *why, size_t why_size);

@@ -1,5 +1,5 @@
 /*
- * weir/wait.h - waiting for a permit without a thread, for event loops.
+ * weir/wait.h - wait for a permit without blocking a thread, in event loops.
  *
  *	switch (weir_acquire_or_enqueue(l, NULL, wake_loop, c, &c->wait, &c->token)) {
  *	case 0:
@@ -18,15 +18,15 @@
  *	if (weir_cancel(l, &c->wait, &c->token) == -EALREADY)
  *		weir_release(l, &c->token, WEIR_IGNORE);
  *
- * A waiter ends exactly once: by a poll that brings a permit, or by a cancel.
- * Threads that wait in weir_acquire() stand in the same queue.
+ * A waiter ends exactly once: by a poll that delivers a permit, or by a cancel.
+ * Threads that wait in weir_acquire() wait in the same queue.
  *
- * Any function may be called from any thread, but one waiter by one thread at
- * a time; none of them from a signal handler or an observer.
+ * Any function may be called from any thread, but only one thread at a time may
+ * use one waiter. None may be called from a signal handler or an observer.
  *
- * Partitions. Room that is kept for one lapses by time (weir_config.partition_hold), and
- * then somebody has to look: a thread in weir_acquire() does, or any call that is refused. A loop
- * without either polls a waiter about as often.
+ * Partitions. Permits that are reserved for a partition become free with time
+ * (weir_config.partition_hold), and some call has to notice that: a thread in weir_acquire(), or
+ * any call that is refused. A loop that has neither must poll a waiter about once in that time.
  */
 #ifndef WEIR_WAIT_H
 #define WEIR_WAIT_H
@@ -37,34 +37,36 @@
 extern "C" {
 #endif
 
-/* A place in the queue. All zero: none. */
+/* A waiting call's place in the queue. All zero: none. */
 struct weir_wait {
 	uint32_t slot;  /* opaque */
 	uint32_t stamp; /* opaque; 0: none */
 };
 
 /*
- * Called once, when the permit is there, by the thread that made room or noticed it, from within
- * any function of this limiter, including those that enqueue. It should do no more than wake the
- * loop that polls. That loop may poll at once, in another thread: weir_poll() and weir_cancel()
- * wait until the callback has returned, and then deliver the permit. So once one of them has ended
- * the waiter, the callback no longer runs, and what arg points to may be freed.
+ * Called once, when the permit has been granted, by the thread that made or noticed the room, from
+ * within any function of this limiter, including those that enqueue. It should only wake the loop
+ * that polls. That loop may poll at once in another thread: weir_poll() and weir_cancel() wait
+ * until the callback has returned, and then deliver the permit. So once one of them has ended the
+ * waiter, the callback no longer runs, and what arg points to may be freed.
  *
- * The callback may call the limiter, and poll or cancel its own waiter: the permit is there, and
- * the waiter ends inside. From here, a poll of another waiter whose callback is running returns
- * -EAGAIN. The callback must not cancel another waiter, destroy the limiter, wait in
- * weir_acquire(), or save or load a memory.
+ * The callback may call the limiter, and may poll or cancel its own waiter: it gets the permit, and
+ * the waiter ends within the callback. A poll, from a callback, of another waiter whose callback is
+ * running returns -EAGAIN. The callback must not cancel another waiter, destroy the limiter, wait
+ * in weir_acquire(), or save or load the limiter's state.
  */
 typedef void weir_granted_fn(void *arg);
 
 /*
- * Take a permit if there is one, and a place in the queue otherwise: what an event loop does for
- * each call. 0: the permit is in *token, *wait is none, and granted() will not be called;
+ * Take a permit if one is free, and enter the queue otherwise: what an event loop does for each
+ * call. call may be NULL for an ordinary call; a bypass is admitted. granted may be NULL if the
+ * caller polls. In shadow mode no call is refused and none waits.
+ * Returns 0 when the permit is in *token: *wait is empty, and granted() will not be called; or a
+ * negative errno:
  * -EINPROGRESS: the call waits, for weir_poll() or weir_cancel(), and may have been granted already
- * (and have ended, if granted() polls it); -EAGAIN: it is refused: the queue is full, or there is
- * none, or the call's priority is being shed; -EINVAL: as weir_try_acquire_for(). In shadow mode no
- * call is refused, and none waits. call may be NULL: an ordinary one; a bypass gets through.
- * granted may be NULL for a caller that polls.
+ * (and have ended, if granted() polls it).
+ * -EAGAIN: refused: there is no queue, or it is full, or the call's priority is shed.
+ * -EINVAL: as for weir_try_acquire_for().
  */
 WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue(struct weir_limiter *limiter,
 						     const struct weir_call *call,
@@ -78,10 +80,12 @@ WEIR_API WEIR_MUST_CHECK int weir_acquire_or_enqueue_at(struct weir_limiter *lim
 							struct weir_token *token);
 
 /*
- * Stand in the queue, whether there is a permit or not; a poll finds out. 0; -EAGAIN: the queue
- * is full, or there is none, or the call's priority is being shed; -EINVAL: as
- * weir_try_acquire_for(), or the call is a bypass, which waits for nothing, in the forms with
- * a call. The _at forms take the time, as everywhere.
+ * Enter the queue, even if a permit is free; a poll finds out. The _at forms take the time from the
+ * caller.
+ * Returns 0, or a negative errno:
+ * -EAGAIN: there is no queue, or it is full, or the call's priority is shed.
+ * -EINVAL: as for weir_try_acquire_for(), or the call is a bypass, which never waits (_for forms
+ * only).
  */
 WEIR_API WEIR_MUST_CHECK int weir_enqueue(struct weir_limiter *limiter, weir_granted_fn *granted,
 					  void *arg, struct weir_wait *wait);
@@ -98,8 +102,10 @@ WEIR_API WEIR_MUST_CHECK int weir_enqueue_for_at(struct weir_limiter *limiter,
 						 struct weir_wait *wait);
 
 /*
- * Take the permit if it has come. 0: it is in *token, and the latency is measured from now;
- * -EAGAIN: still waiting; -EINVAL: this is no waiter (any more), and *token is left as it is.
+ * Take the permit if it has been granted. Latency is measured from now on.
+ * Returns 0 when the permit is in *token, or a negative errno:
+ * -EAGAIN: the call is still waiting.
+ * -EINVAL: there is no such waiter, or it has ended; *token is unchanged.
  */
 WEIR_API WEIR_MUST_CHECK int weir_poll(struct weir_limiter *limiter, struct weir_wait *wait,
 				       struct weir_token *token);
@@ -107,9 +113,10 @@ WEIR_API WEIR_MUST_CHECK int weir_poll_at(struct weir_limiter *limiter, weir_tim
 					  struct weir_wait *wait, struct weir_token *token);
 
 /*
- * Leave the queue. 0: gone, and granted() will not be called; -EALREADY: the permit came
- * first, it is in *token and must be released; -EINVAL: this is no waiter (any more), and
- * *token is left as it is.
+ * Leave the queue.
+ * Returns 0 when the waiter has left, and granted() will not be called; or a negative errno:
+ * -EALREADY: the permit was granted first, is in *token and must be released.
+ * -EINVAL: there is no such waiter, or it has ended; *token is unchanged.
  */
 WEIR_API WEIR_MUST_CHECK int weir_cancel(struct weir_limiter *limiter, struct weir_wait *wait,
 					 struct weir_token *token);

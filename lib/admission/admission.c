@@ -11,7 +11,7 @@
 
 #define RELAXED memory_order_relaxed
 
-/* A product of share and limit this little above a whole number is rounding noise. */
+/* A product of share and limit that exceeds an integer by less than this is rounding noise. */
 #define NOISE 1e-9
 
 static void part_init(struct part *part, const struct weir_partition *p)
@@ -58,11 +58,11 @@ uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t
 		*wake |= cache_close(&a->cache);
 		mode = cache_mode(&a->cache);
 		cost = gate_reserve(a->gate, want, leave, overtake, inflight);
-	} while (cost == 0 && !cache_none(&a->cache, mode));
+	} while (cost == 0 && !cache_stayed_shut(&a->cache, mode));
 	return cost;
 }
 
-/* As many permits as the call asks for, or as there can be for it at all, as it looks. */
+/* Permits that the call would take now: want, bounded by the limit and the partition's cap. */
 static uint32_t affordable(const struct admission *a, const struct part *part, uint32_t want)
 {
 	const uint64_t word = gate_read(a->gate);
@@ -72,7 +72,7 @@ static uint32_t affordable(const struct admission *a, const struct part *part, u
 	return gate_cost(gate_read(&part->own), gate_cost(word, want));
 }
 
-/* Whether so many permits, of them cost for this call, are within the guarantee. */
+/* Whether busy permits, cost of them this call's, are within the guarantee. */
 static bool within(const struct part *part, uint32_t busy, uint32_t cost, uint32_t rank)
 {
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
@@ -80,7 +80,7 @@ static bool within(const struct part *part, uint32_t busy, uint32_t cost, uint32
 	return busy + admission_margin(guarantee, cost, rank) <= guarantee;
 }
 
-/* What the partition has lately used or wanted, as far as it is guaranteed. */
+/* The peak of what the partition has lately used or asked for, up to its guarantee. */
 static uint32_t level_of(const struct part *part)
 {
 	uint32_t peak = atomic_load_explicit(&part->peak, RELAXED);
@@ -91,25 +91,25 @@ static uint32_t level_of(const struct part *part)
 	return level < guarantee ? level : guarantee;
 }
 
-uint32_t admission_kept_for(const struct part *part)
+uint32_t admission_reserved_for(const struct part *part)
 {
 	uint32_t busy = gate_inflight(gate_read(&part->own)), level = level_of(part);
 
 	return level > busy ? level - busy : 0;
 }
 
-static uint32_t kept_for_all(const struct admission *a)
+static uint32_t reserved_for_all(const struct admission *a)
 {
-	uint32_t kept = 0;
+	uint32_t reserved = 0;
 
 	for (uint32_t i = 0; i < a->count; i++)
-		kept += admission_kept_for(&a->parts[i]);
-	return kept;
+		reserved += admission_reserved_for(&a->parts[i]);
+	return reserved;
 }
 
-bool admission_keeps(const struct admission *a)
+bool admission_has_reserved(const struct admission *a)
 {
-	return a->count > 0 && kept_for_all(a) > 0;
+	return a->count > 0 && reserved_for_all(a) > 0;
 }
 
 static void raise_peak(struct part *part, uint32_t busy)
@@ -121,75 +121,76 @@ static void raise_peak(struct part *part, uint32_t busy)
 		;
 }
 
-/* Of the gate, for a call that is above its partition's guarantee. */
-static enum decision borrow(const struct admission *a, const struct request *d, uint32_t cost,
+/* Take permits of the gate for a call above its partition's guarantee. */
+static enum decision borrow(const struct admission *a, const struct request *request, uint32_t cost,
 			    struct permit *permit)
 {
-	uint32_t kept = kept_for_all(a);
-	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, d->rank);
+	uint32_t reserved = reserved_for_all(a);
+	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, request->rank);
 	uint64_t word;
 
-	if (admission_take(a, cost, kept + margin, d->overtake, permit))
+	if (admission_take(a, cost, reserved + margin, request->overtake, permit))
 		return ADMITTED;
-	if (kept == 0)
+	if (reserved == 0)
 		return REFUSED;
 	word = gate_read(a->gate);
 	cost = gate_cost(word, cost);
-	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_KEPT : REFUSED;
+	return gate_inflight(word) + cost + margin <= gate_limit(word) ? REFUSED_RESERVED : REFUSED;
 }
 
-/* Who waits before the call may wait for nothing but what is kept. */
-static enum decision refused_by_own(const struct admission *a, const struct part *part)
+/* The waiters in front of the call may lack only permits that are reserved. */
+static enum decision refused_by_partition(const struct admission *a, const struct part *part)
 {
 	bool waited = gate_waiters(gate_read(&part->own)) != 0;
 
-	return waited && admission_keeps(a) ? REFUSED_KEPT : REFUSED;
+	return waited && admission_has_reserved(a) ? REFUSED_RESERVED : REFUSED;
 }
 
-/* Take permits of the gate for a call that has that many of its partition, which then has busy. */
-static enum decision take_with_own(const struct admission *a, const struct request *d,
-				   uint32_t cost, uint32_t busy, struct permit *permit)
+/* Take permits of the gate for a call that has cost of its partition, which then has busy. */
+static enum decision take_within_partition(const struct admission *a, const struct request *request,
+					   uint32_t cost, uint32_t busy, struct permit *permit)
 {
-	struct part *part = &a->parts[d->part];
+	struct part *part = &a->parts[request->part];
 
-	if (!within(part, busy, cost, d->rank))
-		return borrow(a, d, cost, permit);
+	if (!within(part, busy, cost, request->rank))
+		return borrow(a, request, cost, permit);
 	if (admission_take(a, cost, 0, true, permit)) {
 		raise_peak(part, busy - (cost - permit->cost));
 		return ADMITTED;
 	}
-	return d->rank > 0 ? REFUSED : REFUSED_OWED;
+	return request->rank > 0 ? REFUSED : REFUSED_DEFICIT;
 }
 
-enum decision admission_reserve_part(const struct admission *a, const struct request *d,
+enum decision admission_reserve_part(const struct admission *a, const struct request *request,
 				     struct permit *permit)
 {
-	struct part *part = &a->parts[d->part];
-	const uint32_t want = affordable(a, part, d->cost);
+	struct part *part = &a->parts[request->part];
+	const uint32_t want = affordable(a, part, request->cost);
 	enum decision decision;
 	uint32_t busy, cost = 0;
 
 	*permit = (struct permit){.cost = 0};
 	if (LIKELY(want > 0))
-		cost = gate_reserve(&part->own, want, 0, d->overtake, &busy);
+		cost = gate_reserve(&part->own, want, 0, request->overtake, &busy);
 	if (cost == 0)
-		return refused_by_own(a, part);
-	decision = take_with_own(a, d, cost, busy, permit);
-	/* They are this call's own, whatever a copy may have taken of them for an instant. */
+		return refused_by_partition(a, part);
+	decision = take_within_partition(a, request, cost, busy, permit);
+	/* Unchecked: they are this call's own, even if a token's copy has just taken some. */
 	if (permit->cost < cost)
 		permit->wake |= gate_waiters(gate_subtract(&part->own, cost - permit->cost)) != 0;
 	return decision;
 }
 
-bool admission_entitled(const struct admission *a, const struct request *d)
+bool admission_entitled(const struct admission *a, const struct request *request)
 {
-	struct part *part = &a->parts[d->part];
-	uint32_t cost = affordable(a, part, d->cost);
+	struct part *part = &a->parts[request->part];
+	uint32_t cost = affordable(a, part, request->cost);
 
-	return cost > 0 && within(part, gate_inflight(gate_read(&part->own)) + cost, cost, d->rank);
+	return cost > 0 &&
+	       within(part, gate_inflight(gate_read(&part->own)) + cost, cost, request->rank);
 }
 
-/* Begin a new interval if one is over. True if less is kept afterwards. */
+/* Begin a new interval if the last one is over. True if less is reserved afterwards. */
 static bool roll(struct part *part, weir_time now, weir_dur hold)
 {
 	uint64_t since = atomic_load_explicit(&part->since, RELAXED);
@@ -202,22 +203,22 @@ static bool roll(struct part *part, weir_time now, weir_dur hold)
 		return false;
 	busy = gate_inflight(gate_read(&part->own));
 	peak = atomic_exchange_explicit(&part->peak, busy, RELAXED);
-	/* An interval that nobody ended in time, or by another clock, tells nothing any more. */
+	/* An interval that was not ended in time, or is by another clock, is of no use any more. */
 	if (since == 0 || age > 2 * (int64_t)hold || age < 0)
 		peak = busy;
 	atomic_store_explicit(&part->before, peak, RELAXED);
 	return level_of(part) < level;
 }
 
-bool admission_want(const struct admission *a, const struct request *d, weir_time now)
+bool admission_raise_level(const struct admission *a, const struct request *request, weir_time now)
 {
-	struct part *part = &a->parts[d->part];
+	struct part *part = &a->parts[request->part];
 	uint32_t guarantee = atomic_load_explicit(&part->guarantee, RELAXED);
 	uint32_t busy = gate_inflight(gate_read(&part->own)), peak, wanted;
 	bool less = roll(part, now, a->hold);
 
 	peak = atomic_load_explicit(&part->peak, RELAXED);
-	wanted = (peak > busy ? peak : busy) + d->cost;
+	wanted = (peak > busy ? peak : busy) + request->cost;
 	raise_peak(part, wanted < guarantee ? wanted : guarantee);
 	return less;
 }
@@ -231,7 +232,7 @@ bool admission_lapse(const struct admission *a, weir_time now)
 	return any;
 }
 
-/* A configured fraction, from 0 to 1; any other value was forged. */
+/* A configured fraction, from 0 to 1; any other value is corrupt and counts as 0. */
 static double part_of(const _Atomic uint64_t *bits)
 {
 	const double part = double_of(bits);
@@ -239,7 +240,7 @@ static double part_of(const _Atomic uint64_t *bits)
 	return part >= 0 && part <= 1 ? part : 0;
 }
 
-/* What a share of the limit comes to: a whole number, and what is above it. */
+/* A share of the limit in permits, rounded down, and the fraction above that. */
 static uint32_t whole_of(double share, uint32_t limit, double *fraction)
 {
 	double exact = share * limit, whole = floor(exact + NOISE);
@@ -248,7 +249,7 @@ static uint32_t whole_of(double share, uint32_t limit, double *fraction)
 	return (uint32_t)whole;
 }
 
-/* The first partition with the greatest fraction; it has none afterwards. -1: there is none. */
+/* The first partition with the greatest fraction, which is then cleared; -1: all are 0. */
 static int take_greatest(double *fraction, uint32_t count)
 {
 	int best = -1;
@@ -261,7 +262,7 @@ static int take_greatest(double *fraction, uint32_t count)
 	return best;
 }
 
-/* Shares of the limit, rounded up; the smallest fractions down if there is not enough. */
+/* Divide the limit by shares, rounded up; if it is too small, the smallest fractions down. */
 static void apportion(const struct admission *a, uint32_t limit, uint32_t *guarantee)
 {
 	double fraction[WEIR_PARTITIONS_MAX + 1];
@@ -335,7 +336,8 @@ bool admission_is_tuned(const struct admission *a, uint32_t *owner)
 }
 
 /*
- * Ask for it afterwards: if the owner went on meanwhile, the value stored here may be the old one.
+ * Request another run afterwards: if the owner continued meanwhile, the values stored here may be
+ * the old ones.
  */
 void admission_retune_beside(const struct admission *a)
 {
@@ -343,14 +345,14 @@ void admission_retune_beside(const struct admission *a)
 	admission_retune(a);
 }
 
-void admission_inherit(const struct admission *a, uint32_t dead)
+void admission_recover(const struct admission *a, uint32_t dead)
 {
 	uint32_t setter = dead + 1;
 
-	/* Each setting is a word: those of a caller who has died are half his, half as they were. */
+	/* Each setting is one word: some of the dead caller's have taken effect, others not. */
 	(void)atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, 0,
 						      memory_order_acq_rel, RELAXED);
-	if (combiner_inherit(&a->room->retuning, dead, a->owner))
+	if (combiner_recover(&a->room->retuning, dead, a->owner))
 		retune_all(a);
 }
 
@@ -359,7 +361,7 @@ void admission_detach(const struct admission *a, uint32_t cost)
 	atomic_fetch_add_explicit(&a->room->detached, cost, memory_order_release);
 }
 
-/* As in the gate, a copy of a token takes what is another's, and no more than there is. */
+/* As in the gate, a copy of a token ends another call's; never subtract more than there is. */
 void admission_end_detached(const struct admission *a, uint32_t cost)
 {
 	uint32_t detached = admission_detached(a);

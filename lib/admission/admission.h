@@ -3,50 +3,50 @@
  *
  * word        written by                        order    pairs with
  * ----------  --------------------------------  -------  --------------------------------
- * own         as the gate's word (lib/admission/gate.h): permits and waiters of one partition,
+ * own         like the gate's word (lib/admission/gate.h): permits and waiters of one partition,
  *             and its cap in place of the limit
  * guarantee   retune: store                     relaxed  nothing: a number
  * peak        raise: CAS; roll: exchange        relaxed  nothing: a number
  * before      roll: store                       relaxed  nothing: a number
- * since       roll: CAS; who wins it rolls      relaxed  nothing: a time
- * learned     the window's owner (also to load  relaxed  retune: the errand orders it
- *             a memory), limit_set: store
+ * since       roll: CAS; the winner rolls       relaxed  nothing: a time
+ * learned     the window's owner (also to load  relaxed  retune: its combiner orders it
+ *             a saved state), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
  * ceiling     limit_cap: store                  relaxed  as learned
- * detached    detach: add, after the lease's    release  the auditor (lib/shm/reap.c): who sees it
- *                                                        sees it in the lease
- * detached    end detached: CAS, before the      relaxed  the auditor, through the lease's word
+ * detached    detach: add, after the lease's    release  the auditor (lib/shm/reap.c): if it sees
+ *                                                        it here, it sees it in the lease
+ * detached    end detached: CAS, before the     relaxed  the auditor, through the lease's word
  *             lease's; retune reads it as learned
  * extra_in    reserve, before it: add           relaxed  a snapshot reads out, the gate, and in:
  *                                                        the gate's word carries it
- * extra_out   give back, after it, or after a   release  a snapshot: what had gone from the
- *             reserve that failed: add                   gate by then
+ * extra_out   give back, after it, or after a   release  a snapshot: what had left the gate
+ *             reserve that failed: add                   by then
  * share, cap  partitions_set: store             relaxed  as learned
  * max, delay
  * delayed     delay: CAS, +1; end: -1           relaxed  nothing: a number
  * setting     partitions_set: CAS from 0        acquire  each other: the settings pass from
  * setting     partitions_set: store 0           release  one to the next
- * retuning    the errand's word (lib/base/combiner.h)
+ * retuning    the combiner's word (lib/base/combiner.h)
  *
- * A call takes its permits from its partition's own word first, which tells
- * whether it stays within the guarantee, and then from the gate; it gives them back in the same
- * order. The gate alone decides what is in flight, so the limit holds whatever
- * partitions do. Where the gate refuses, the partition gets its permits back: for
- * an instant another call of that partition found it fuller than it was. That can
- * cost the other its guarantee, but only while the gate is full, when it would have been
- * refused as well.
+ * A call takes its permits first from its partition's own word, which shows whether it stays within
+ * the guarantee, and then from the gate; it gives them back in the same order. The gate alone
+ * decides what is in flight, so the limit holds whatever partitions do. If the gate refuses, the
+ * permits go back to the partition: for a moment another call of that partition found it fuller
+ * than it was. That can cost the other call its guarantee, but only while the gate is full, when it
+ * would have been refused anyway.
  *
- * A call that asks for more permits than there are takes all: the gate's limit as the call finds
- * it, bounded by the partition's cap at the swap of the partition's word, and then by the gate's
- * limit at the swap of the gate's word. Permits that the partition gave beyond those of the gate go
- * back to it, so both hold the same number, which is the one in the token: at least one.
+ * A call that asks for more permits than the limit takes all of them: the gate's limit as the call
+ * reads it, bounded by the partition's cap at the swap of the partition's word, and then by the
+ * gate's limit at the swap of the gate's word. Permits that it took from the partition beyond those
+ * of the gate go back to the partition, so both count the same number, at least one, which is also
+ * the number in the token.
  *
- * What a partition has lately used of its guarantee, or has been refused of it, is its level:
- * the peak of this interval or of the one before. Room up to the level is kept from all who
- * are above their guarantee; the rest of the guarantee they may borrow. So a
- * partition finds the room that it is used to, and gets more by being refused once for each
- * permit more. Peaks are rolled on by those to whom the room that is kept would be of
- * use; who raises a peak at that very moment may raise the old one, and raises the
+ * The level of a partition is what it has lately used of its guarantee, or has been refused of it:
+ * the peak of this interval or of the one before. Permits up to the level are reserved: no call
+ * above its own partition's guarantee may take them. The rest of the guarantee others may borrow.
+ * So a partition finds the room that it usually needs, and gets more by being refused once for each
+ * additional permit (its deficit). Intervals are rolled by the calls that could use what is
+ * reserved. A thread that raises a peak at that very moment may raise the old one, and raises the
  * new one the next time.
  */
 #ifndef WEIR_LIB_ADMISSION_H
@@ -63,9 +63,9 @@ struct part {
 	_Alignas(LINE) _Atomic uint32_t guarantee;
 	_Atomic uint32_t peak, before;
 	_Atomic uint32_t delayed;
-	_Atomic uint64_t since; /* when the interval began; 0: there was none */
+	_Atomic uint64_t since; /* when the interval began; 0: none yet */
 
-	/* As configured; the doubles as their bits. */
+	/* As configured; doubles are stored as their bits. */
 	_Atomic uint32_t max;
 	_Atomic uint64_t share, cap;
 	_Atomic uint64_t reject_delay;
@@ -73,28 +73,29 @@ struct part {
 
 typedef char part_name[WEIR_PARTITION_NAME_MAX + 1];
 
+/* What determines the gate's limit, and totals that its word cannot hold. */
 struct room {
 	_Alignas(LINE) _Atomic uint32_t learned; /* the limit without the burst */
-	_Atomic uint32_t burst;                  /* permits above it that are open */
-	_Atomic uint32_t ceiling;                /* all together is no more than that */
-	_Atomic uint32_t detached;               /* permits that it is raised by */
-	_Atomic uint64_t retuning;
-	_Atomic uint32_t setting; /* whose process is at partitions_set(), + 1; 0: nobody's */
-	_Atomic uint32_t delayed; /* refusals, of all partitions */
-	_Atomic uint64_t extra_in, extra_out;
+	_Atomic uint32_t burst;                  /* permits above it that are open now */
+	_Atomic uint32_t ceiling;                /* weir_limit_cap(): bounds the sum */
+	_Atomic uint32_t detached;               /* permits that raise the limit */
+	_Atomic uint64_t retuning;               /* retune's combiner */
+	_Atomic uint32_t setting;                /* 1 + the process in partitions_set(); 0: none */
+	_Atomic uint32_t delayed;                /* refusals being delayed, of all partitions */
+	_Atomic uint64_t extra_in, extra_out;    /* permits beyond one for each call */
 };
 
-/* With its arrays, which lie elsewhere; and what never changes. */
+/* A process's view of an admission: pointers to its arrays, and constants. */
 struct admission {
 	struct gate *gate;
 	struct room *room;
 	struct part *parts;
 	const part_name *names;
-	uint32_t count; /* 0: there are no partitions */
+	uint32_t count; /* of partitions; 0: there are none */
 	uint32_t owner; /* this process's number (lib/base/layout.h) */
 	uint32_t limit_max;
 	uint32_t delayed_max;
-	weir_dur hold;
+	weir_dur hold; /* weir_config.partition_hold */
 	struct permit_cache cache;
 };
 
@@ -105,43 +106,42 @@ struct admission_config {
 	weir_dur hold;
 };
 
-/* Who asks. */
+/* A call that asks for permits. */
 struct request {
 	uint32_t cost;
 	uint16_t part;
-	uint8_t rank; /* of its priority (lib/admission/shed.h): above 0, it leaves so many margins */
-	bool overtake; /* may pass those who wait */
+	uint8_t rank;  /* of its priority (lib/admission/shed.h): margins that it leaves free */
+	bool overtake; /* admitted even if calls wait */
 };
 
-/* What was taken. wake: who waits could go on, so drain the queue, whether it was or not. */
+/* The permits taken. */
 struct permit {
 	uint32_t inflight;
 	uint32_t cost;
-	uint32_t
-		home; /* of a permit that is lent (lib/admission/permit_cache.h): 1 and up; 0: the gate's own */
-	bool wake;
+	uint32_t home; /* stripe of a lent permit (permit_cache.h), from 1; 0: none */
+	bool wake;     /* drain the queue, whether the call was admitted or not */
 };
 
 enum decision {
 	ADMITTED,
 	REFUSED,
-	REFUSED_KEPT, /* there is room, but it is kept for others: see whether that lapses */
-	REFUSED_OWED, /* within its guarantee: see that room is kept for it */
+	REFUSED_RESERVED, /* the free permits are reserved for others: see admission_lapse() */
+	REFUSED_DEFICIT,  /* refused within its guarantee: call admission_raise_level() */
 };
 
 void admission_init(const struct admission *a, const struct admission_config *config,
 		    uint32_t limit, uint32_t burst);
 
-enum decision admission_reserve_part(const struct admission *a, const struct request *d,
+enum decision admission_reserve_part(const struct admission *a, const struct request *request,
 				     struct permit *permit);
 
 /*
- * Permits, of so many, that a call of that cost and rank leaves to others: as many roots of
- * them as its rank, but where nobody else is, room for itself.
+ * Of that many permits, how many a call of that cost and rank must leave free: rank *
+ * sqrt(permits), but no more than leaves room for the call itself.
  */
 uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank);
 
-/* Within its bounds, whatever others may have stored. */
+/* The learned limit, bounded even if another process has stored a wrong value. */
 static inline uint32_t admission_limit(const struct admission *a)
 {
 	const uint32_t learned = atomic_load_explicit(&a->room->learned, memory_order_relaxed);
@@ -154,7 +154,7 @@ static inline uint32_t admission_detached(const struct admission *a)
 	return atomic_load_explicit(&a->room->detached, memory_order_relaxed);
 }
 
-/* No more of a limit than may be from outside. */
+/* The limit, bounded by weir_limit_cap(). */
 static inline uint32_t admission_capped(const struct admission *a, uint32_t limit)
 {
 	const uint32_t ceiling = atomic_load_explicit(&a->room->ceiling, memory_order_relaxed);
@@ -162,7 +162,7 @@ static inline uint32_t admission_capped(const struct admission *a, uint32_t limi
 	return limit < ceiling ? limit : ceiling;
 }
 
-/* The limit as it is raised by what is detached. */
+/* The limit, raised by detached permits. */
 static inline uint32_t admission_raised(const struct admission *a)
 {
 	const uint32_t limit = admission_limit(a), detached = admission_detached(a);
@@ -171,18 +171,18 @@ static inline uint32_t admission_raised(const struct admission *a)
 	return admission_capped(a, limit + (detached < most ? detached : most));
 }
 
-/* Permits that are in flight come on top of the limit, or do so no more. Afterwards, retune. */
+/* Raise the limit by permits that are in flight, or end that. Afterwards, retune. */
 void admission_detach(const struct admission *a, uint32_t cost);
 void admission_end_detached(const struct admission *a, uint32_t cost);
 
 /*
- * Try the gate once more, with all idle permits called back: as gate_reserve(). *wake: drain the
- * queue.
+ * Try the gate again after calling back all idle permits; as gate_reserve(). If *wake is set, drain
+ * the queue.
  */
 uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
 			      bool overtake, uint32_t *inflight, bool *wake);
 
-/* Of the gate; with what the mode of credits was before. */
+/* Take permits from the gate. mode is the permit cache's, read before. */
 static inline bool admission_take_gate(const struct admission *a, uint32_t mode, uint32_t want,
 				       uint32_t leave, bool overtake, struct permit *permit)
 {
@@ -190,19 +190,20 @@ static inline bool admission_take_gate(const struct admission *a, uint32_t mode,
 	bool wake = false;
 
 	/*
-	 * A call with a permit is in flight; so compilers need not keep in mind that its cost is 1.
+	 * An admitted call is in flight. Testing inflight instead of cost lets the compiler treat a
+	 * cost of 1 as a constant.
 	 */
-	if (UNLIKELY(inflight == 0) && UNLIKELY(!cache_none(&a->cache, mode)))
+	if (UNLIKELY(inflight == 0) && UNLIKELY(!cache_stayed_shut(&a->cache, mode)))
 		cost = admission_take_again(a, want, leave, overtake, &inflight, &wake);
 	if (UNLIKELY(inflight > 0 && cache_is(mode, CACHE_OPEN)))
-		inflight = cache_look(&a->cache, 0, &wake);
+		inflight = cache_inflight(&a->cache, 0, &wake);
 	permit->inflight = inflight;
 	permit->cost = cost;
 	permit->wake = wake;
 	return inflight > 0;
 }
 
-/* The gate's part of it, for a call that leaves so many permits to others. */
+/* Take permits from the gate for a call that leaves that many permits free. */
 static inline bool admission_take(const struct admission *a, uint32_t want, uint32_t leave,
 				  bool overtake, struct permit *permit)
 {
@@ -219,12 +220,12 @@ static inline bool admission_take(const struct admission *a, uint32_t want, uint
 	return permit->cost > 0;
 }
 
-/* One permit, where there are neither partitions nor priorities. */
+/* Reserve one permit, where there are neither partitions nor priorities. */
 static inline bool admission_reserve_one(const struct admission *a, bool overtake,
 					 struct permit *permit)
 {
 	const uint32_t mode = cache_mode(&a->cache);
-	uint32_t inflight, home; /* not in a structure that is copied at once: loads would wait */
+	uint32_t inflight, home; /* locals: a struct copied at once would stall its loads */
 	bool wake;
 
 	*permit = (struct permit){.cost = 1};
@@ -241,26 +242,29 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 	return true;
 }
 
-static inline enum decision admission_reserve(const struct admission *a, const struct request *d,
-					      struct permit *permit)
+/* Decide on a call, and take its permits if it is admitted. */
+static inline enum decision admission_reserve(const struct admission *a,
+					      const struct request *request, struct permit *permit)
 {
 	uint64_t word;
 	uint32_t leave;
 
 	if (a->count > 0)
-		return admission_reserve_part(a, d, permit);
-	if (LIKELY(d->cost == 1 && d->rank == 0))
-		return admission_reserve_one(a, d->overtake, permit) ? ADMITTED : REFUSED;
+		return admission_reserve_part(a, request, permit);
+	if (LIKELY(request->cost == 1 && request->rank == 0))
+		return admission_reserve_one(a, request->overtake, permit) ? ADMITTED : REFUSED;
 	word = gate_read(a->gate);
 	*permit = (struct permit){.cost = 0};
-	leave = admission_margin(gate_limit(word), gate_cost(word, d->cost), d->rank);
-	return admission_take(a, d->cost, leave, d->overtake, permit) ? ADMITTED : REFUSED;
+	leave = admission_margin(gate_limit(word), gate_cost(word, request->cost), request->rank);
+	return admission_take(a, request->cost, leave, request->overtake, permit) ? ADMITTED
+										  : REFUSED;
 }
 
 /*
- * False: they were not held. *wake: drain the queue. What a copy has taken is mended in its
- * partition first: as long as the gate is below zero, nobody whom that concerns gets past it, so
- * none can be in the partition's word without his permits.
+ * Give permits back. False: they were not held. If *wake is set, drain the queue. Permits that a
+ * copy of a token gave back are restored in the partition first: as long as the gate is below zero,
+ * no call that they concern gets past it, so none can be counted in the partition without its
+ * permits.
  */
 static inline bool admission_give_back(const struct admission *a, uint16_t part, uint32_t cost,
 				       bool *wake)
@@ -288,44 +292,45 @@ static inline bool admission_give_back(const struct admission *a, uint16_t part,
 	return held;
 }
 
-/* Whether the call would stay within its partition's guarantee. */
-bool admission_entitled(const struct admission *a, const struct request *d);
+/* Whether the call would stay within its partition's guarantee now. */
+bool admission_entitled(const struct admission *a, const struct request *request);
 
 /*
- * Raise the level for a call that was refused within its partition's guarantee. True if
- * less is kept, for the past, in turn: drain the queue.
+ * Raise the level after a call was refused within its partition's guarantee, so that permits for
+ * its deficit are reserved. True if fewer permits are reserved now because an interval was rolled:
+ * drain the queue.
  */
-bool admission_want(const struct admission *a, const struct request *d, weir_time now);
+bool admission_raise_level(const struct admission *a, const struct request *request, weir_time now);
 
-/* Permits that are kept for a partition beside those it has. */
-uint32_t admission_kept_for(const struct part *part);
+/* Permits reserved for a partition beside those it has in flight. */
+uint32_t admission_reserved_for(const struct part *part);
 
-/* Whether any are kept for anybody. */
-bool admission_keeps(const struct admission *a);
+/* Whether any permits are reserved. */
+bool admission_has_reserved(const struct admission *a);
 
-/* Let go of what has been kept for an interval and not been used. True if there was any. */
+/* Drop reservations that have not been used for an interval. True if there were any. */
 bool admission_lapse(const struct admission *a, weir_time now);
 
 /*
- * Set the gate's limit, and all guarantees and caps, to what is learned and configured. If another
- * thread is doing that, it is asked to do it again. Afterwards, drain the queue if a call waits.
+ * Set the gate's limit, and all guarantees and caps, from what is learned and configured. If
+ * another thread is doing that, it does it again. Afterwards, drain the queue if any call waits.
  */
 void admission_retune(const struct admission *a);
 
-/* Whether it has been done. If not, a thread of process *owner is doing it. */
+/* Whether no retune is going on. False: a thread of process *owner is doing one. */
 bool admission_is_tuned(const struct admission *a, uint32_t *owner);
 
 /*
- * The same beside a process that is doing it and does not go on. The values that the other process
- * is about to store may be old, and are in force for an instant when it goes on; then it finds that
- * it has been asked to do it again. Only where a limiter is shared: its permits are not lent.
+ * Retune although another process is doing it and does not proceed. That process may be about to
+ * store old values, which are in force for a moment when it continues; it then finds that another
+ * run was requested, and corrects them. Only for a shared limiter, which lends no permits.
  */
 void admission_retune_beside(const struct admission *a);
 
-/* Go on with what a dead process was at. */
-void admission_inherit(const struct admission *a, uint32_t dead);
+/* Finish what a dead process left unfinished. */
+void admission_recover(const struct admission *a, uint32_t dead);
 
-/* Those who wait, in all partitions. */
+/* Calls that wait, in all partitions. */
 uint32_t admission_waiting(const struct admission *a);
 
 static inline double double_of(const _Atomic uint64_t *bits)

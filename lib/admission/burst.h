@@ -1,16 +1,15 @@
 /*
- * Headroom for bursts: permits above the limit that are open while the callee's
- * queue is short.
+ * Headroom for bursts: permits above the limit that are open while the backend's queue is short.
  *
- * A learned limit fits the load of the last seconds; a burst of a few calls more
- * does no harm if it is soon over, and refusing it helps nobody. So some permits
- * above the limit are open at first, and after a calm window, one in which calls in flight
- * stayed below the limit. They are closed when a window that was not calm
+ * A learned limit fits the load of the last seconds. A burst of a few more calls does no harm if it
+ * is over soon, and refusing it gains nothing. So some permits above the limit are open at first,
+ * and after each calm window, one in which calls in flight stayed below the limit. They are closed
+ * when a window that was not calm
  *   - had drops or timeouts,
- *   - or a latency FELT times that of the last calm one: its queue is no longer short,
+ *   - or had a latency FELT times that of the last calm one: the queue is no longer short,
  *   - or was the LASTING-th in a row: what lasts is no burst.
- * (The bound on windows is OpenSearch's; the latency of the last calm window is a
- * baseline from minutes ago at worst, and only ever closes the allowance.)
+ * (The bound on windows is OpenSearch's. The latency of the last calm window is a baseline that is
+ * minutes old at worst, and is only used to close the headroom.)
  */
 #ifndef WEIR_LIB_BURST_H
 #define WEIR_LIB_BURST_H
@@ -19,17 +18,17 @@
 
 #include <weir/limit.h>
 
-#define FELT    1.5
-#define LASTING 5
+#define FELT    1.5 /* factor of the calm latency */
+#define LASTING 5   /* windows */
 
-/* The window's owner's. */
+/* Written by the window's owner only. */
 struct burst {
-	uint32_t permits; /* never changes; 0: no bursts */
+	uint32_t permits; /* weir_config.burst; constant; 0: no bursts */
 	uint32_t run;     /* windows in a row that were not calm */
-	double calm_rtt;  /* 0: none yet */
+	double calm_rtt;  /* latency of the last calm window, in ns; 0: none yet */
 };
 
-/* The permits that are open after this window, of which open were before. */
+/* The number of permits to open after this window; open is the number before. */
 static inline uint32_t burst_after(struct burst *b, const struct weir_window *w, uint32_t open)
 {
 	/* With a limit of one, a window that has a call in it reaches the limit and is calm. */

@@ -3,19 +3,19 @@
  *
  *   bits  0..23  permits in flight, plus ZERO
  *   bits 24..46  the limit
- *   bit  47      flips when the word is touched: a modification that changes nothing else
+ *   bit  47      flips when the word is touched, a modification that changes nothing else
  *   bits 48..63  waiters: announced, and not yet served or gone
  *
- * In flight is counted from ZERO, the middle of its field, so that a permit given back by
- * mistake, which nobody held, borrows nothing from the limit beside it. Such a permit is added
- * back at once; for the instant between, in flight is below zero, and nobody is admitted.
+ * In flight is counted from ZERO, the middle of its field, so that a permit given back by mistake,
+ * which no call held, does not borrow from the limit beside it. Such a permit is added back at
+ * once. Until then the number in flight is below zero, and no call is admitted.
  *
- * They are in one word so that each decision is taken against the values of one instant. An
- * admission is a compare-and-swap, so it cannot happen once a lower limit is in the word, nor
- * beside another admission for the last place. A call that asks for more than the limit takes all
- * of it, and the same compare-and-swap decides how much that is: at least one, as a limit of zero
- * admits no call. A limit that falls below what is in flight revokes nothing: no call is admitted
- * until enough others have ended.
+ * The numbers share one word so that each decision uses the values of one moment. An admission is a
+ * compare-and-swap, so it cannot succeed once a lower limit is in the word, nor together with
+ * another admission for the last permit. A call that asks for more than the limit takes all of it,
+ * and the same compare-and-swap decides how much that is: at least one, as a limit of zero admits
+ * no call. A limit that falls below what is in flight revokes nothing: no call is admitted until
+ * enough others have ended.
  *
  * word   written by                      order    pairs with
  * -----  ------------------------------  -------  ---------------------------------------
@@ -29,15 +29,15 @@
  *                                                 queue's own words
  * word   retract: waiters -1             relaxed  nothing: a number
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number
- * word   touch: bit 47 flips             acq_rel  announce: lib/admission/permit_cache.h has the argument
+ * word   touch: bit 47 flips             acq_rel  announce: see lib/admission/permit_cache.h
  * lent   lib/admission/permit_cache.h
  *
- * All writers are read-modify-writes, so they continue the release sequence that a give
- * back began, and reserve still pairs with it. Who is refused has read the word with acquire: what
- * he looks at next, to be sure, he sees as it was then or later.
+ * All writes are read-modify-writes, so they continue the release sequence that a give back began,
+ * and reserve still pairs with it. A refused call has read the word with acquire, so what it reads
+ * next to confirm the refusal is as it was then, or later.
  *
- * That whoever waits is served rests on all of these being modifications of one
- * word, hence in one order; lib/wait/slots.h tells how.
+ * That every waiter is served rests on all of these being modifications of one word, and so in one
+ * order; lib/wait/slots.h has the argument.
  */
 #ifndef WEIR_LIB_GATE_H
 #define WEIR_LIB_GATE_H
@@ -54,18 +54,19 @@
 #define GATE_FIELD ((UINT32_C(1) << GATE_LIMIT_SHIFT) - 1)
 #define ZERO       (UINT32_C(1) << (GATE_LIMIT_SHIFT - 1))
 
-_Static_assert(WEIR_LIMIT_MAX == ZERO - 1, "what is in flight fills the upper half of its field");
+_Static_assert(WEIR_LIMIT_MAX == ZERO - 1,
+	       "the number in flight fills the upper half of its field");
 
-/* A limit needs one bit less than the number in flight. */
+/* The limit needs one bit less than the number in flight. */
 #define GATE_LIMIT_FIELD (ZERO - 1)
 #define GATE_TOUCH       ((uint64_t)ZERO << GATE_LIMIT_SHIFT)
 
 struct gate {
 	_Alignas(LINE) _Atomic uint64_t word;
-	_Atomic uint32_t lent; /* of what is in flight; lib/admission/permit_cache.h */
+	_Atomic uint32_t lent; /* part of what is in flight; lib/admission/permit_cache.h */
 };
 
-/* In flight; if that is below zero, a number above every limit. */
+/* Permits in flight; if that is below zero, a number above every limit. */
 static inline uint32_t gate_taken(uint64_t word)
 {
 	return ((uint32_t)word & GATE_FIELD) - ZERO;
@@ -83,7 +84,7 @@ static inline uint32_t gate_limit(uint64_t word)
 	return (uint32_t)(word >> GATE_LIMIT_SHIFT) & GATE_LIMIT_FIELD;
 }
 
-/* Permits that a call takes which asks for that many: at most all there are, and at least one. */
+/* Permits that a call takes if it asks for want: at most the whole limit, and at least one. */
 static inline uint32_t gate_cost(uint64_t word, uint32_t want)
 {
 	uint32_t limit;
@@ -112,16 +113,16 @@ static inline uint64_t gate_read(const struct gate *g)
 	return atomic_load_explicit(&g->word, memory_order_relaxed);
 }
 
-/* The same, before whatever is read next. */
+/* The same with acquire, ordered before all later reads. */
 static inline uint64_t gate_read_acquire(const struct gate *g)
 {
 	return atomic_load_explicit(&g->word, memory_order_acquire);
 }
 
 /*
- * Take permits for a call that asks for that many, if there is room for them beside what is to be
- * left. Returns how many it took, and how many are in flight with them; 0: it is refused. A call
- * that may not overtake is refused while any waits.
+ * Take want permits for a call, or the whole limit if that is less, if leave permits then remain
+ * free. Returns the number taken and sets *inflight to the number in flight with them; 0: refused.
+ * Without overtake, the call is refused while any call waits.
  */
 static inline uint32_t gate_reserve(struct gate *g, uint32_t want, uint32_t leave, bool overtake,
 				    uint32_t *inflight)
@@ -142,22 +143,22 @@ static inline uint32_t gate_reserve(struct gate *g, uint32_t want, uint32_t leav
 }
 
 /*
- * Have the word's line brought here while the clock is being read: where threads on several
- * processors pass it around, that hides most of its way. Not for reserve(), which
- * may end in a refusal that must not take the line from anybody.
+ * Prefetch the word's cache line for writing while the clock is being read: where threads on
+ * several CPUs share the line, that hides most of the transfer. Not for reserve(), which may end in
+ * a refusal, and a refusal must not take the line away from others.
  */
 static inline void gate_expect(struct gate *g)
 {
 	__builtin_prefetch(&g->word, 1);
 }
 
-/* Give permits back, whether they are held or not: the word before. */
+/* Give permits back without a check. Returns the word before; see gate_held(). */
 static inline uint64_t gate_subtract(struct gate *g, uint32_t cost)
 {
 	return atomic_fetch_sub_explicit(&g->word, cost, memory_order_release);
 }
 
-/* Whether so many permits were in flight. */
+/* Whether at least cost permits were in flight in the word before. */
 static inline bool gate_held(uint64_t before, uint32_t cost)
 {
 	uint32_t taken = gate_taken(before);
@@ -166,8 +167,8 @@ static inline bool gate_held(uint64_t before, uint32_t cost)
 }
 
 /*
- * Add what was given back and should not have been. The word before: who sees waiters there
- * must drain the queue, as somebody may have found no room meanwhile.
+ * Undo gate_subtract() of permits that were not held. Returns the word before: if it shows waiters,
+ * drain the queue, as a call may have found no room meanwhile.
  */
 static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 {
@@ -175,10 +176,10 @@ static inline uint64_t gate_mend(struct gate *g, uint32_t cost)
 }
 
 /*
- * Give permits back if that many are in flight beside those that are lent. Lent is read after the
- * word, and may have grown meanwhile, so false may be wrong. It is read with acquire: the caller
- * looks at the mode next, and if a permit was counted that was lent in a later mode than the caller
- * saw before, it sees that mode.
+ * Give permits back if that many are in flight beside those that are lent. lent is read after the
+ * word and may have grown meanwhile, so a result of false may be wrong. It is read with acquire,
+ * because the caller reads the mode next: if lent included a permit that was lent in a later mode
+ * than the caller saw before, the caller now sees that mode.
  */
 static inline bool gate_subtract_beside(struct gate *g, uint32_t cost, uint64_t *before)
 {
@@ -194,8 +195,8 @@ static inline bool gate_subtract_beside(struct gate *g, uint32_t cost, uint64_t 
 }
 
 /*
- * Give back what was lent: the word before. There may be less in flight, if a copy of a token was
- * released in the very instant in which the first was lent.
+ * Give back lent permits. Returns the word before. Fewer may be in flight, if a copy of a token was
+ * released at the very moment at which the first permit was lent.
  */
 static inline uint64_t gate_subtract_lent(struct gate *g, uint32_t lent)
 {
@@ -211,7 +212,7 @@ static inline uint64_t gate_subtract_lent(struct gate *g, uint32_t lent)
 	return word;
 }
 
-/* Modify the word without changing its meaning. Returns the word before. */
+/* Modify the word without changing what it means. Returns the word before. */
 static inline uint64_t gate_touch(struct gate *g)
 {
 	return atomic_fetch_xor_explicit(&g->word, GATE_TOUCH, memory_order_acq_rel);
@@ -234,8 +235,8 @@ static inline void gate_retract(struct gate *g, uint32_t waiters)
 }
 
 /*
- * False, and nothing is done, if more than most are in flight. Who raises the limit must drain the
- * queue if somebody waits.
+ * Set the limit. False, and nothing is done, if more than most permits are in flight. After raising
+ * the limit, drain the queue if any call waits.
  */
 static inline bool gate_set_limit(struct gate *g, uint32_t limit, uint32_t most)
 {

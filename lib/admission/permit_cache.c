@@ -1,23 +1,23 @@
 /*
- * Lending permits to stripes, and calling them back. credits.h has the ledger.
+ * Lending permits to stripes, and calling them back. permit_cache.h has the ledger.
  */
 
 #include "lib/admission/permit_cache.h"
 
 /*
- * Opened where no call of the last window found more than a quarter of the limit in flight, and
- * closed where half of it is. All stripes together may have a quarter. So while permits are
- * idle, what a call is told it found in flight is below half the limit, as is the truth,
- * and a limit that asks whether it is used at all gets the right answer.
+ * Fractions of the limit: the cache is opened if no call of the last window found more than 1/4 in
+ * flight, and closed when 1/2 is in flight. All stripes together may have 1/4. So while permits are
+ * idle, the number in flight that a call is given is below half of the limit, as the true number
+ * is, and a limit algorithm that checks whether half of it is used gets the right answer.
  */
 #define OPEN_PART  4
 #define CLOSE_PART 2
 #define LENT_PART  4
 
-/* A limit with less for each stripe is not worth it: it could lend eight permits to each. */
+/* Least limit per stripe, in permits: it lends 8 to each stripe; with fewer it is not worth it. */
 #define STRIPE_MIN 32
 
-/* Permits that one stripe may have: half of what there are bits for. */
+/* Most permits that one stripe may have: half of what its 16 bits can count. */
 #define QUOTA_MAX (UINT32_C(1) << 15)
 
 #define RELAXED memory_order_relaxed
@@ -29,7 +29,7 @@ void cache_init(const struct permit_cache *c)
 	atomic_init(&c->shared->far, 0);
 }
 
-/* Modes, or marks, in the order in which they came; the numbers may wrap. */
+/* Whether a mode or mark is older than another; the numbers may wrap. */
 static bool is_older(uint32_t mark, uint32_t than)
 {
 	return (int32_t)(mark - than) < 0;
@@ -76,7 +76,7 @@ bool cache_close(const struct permit_cache *c)
 		return false;
 	for (uint32_t i = 0; i < c->count; i++)
 		wake |= sweep(c, &c->sampling->stripes[i], mode);
-	/* Who has lost this race has found all stripes swept. */
+	/* A thread that loses this race has found all stripes swept. */
 	atomic_compare_exchange_strong_explicit(&c->shared->mode, &mode, mode + 2,
 						memory_order_release, RELAXED);
 	return wake;
@@ -103,7 +103,7 @@ static bool may_enter(const struct permit_cache *c, uint64_t word, uint32_t mode
 	const uint32_t mark = cache_mark(word);
 
 	if (mark != mode && (cache_idle(word) > 0 || !is_older(mark, mode)))
-		return false; /* somebody has yet to clear it; or it was swept since */
+		return false; /* a sweep has yet to clear it, or it was swept since */
 	return cache_idle(word) + cache_out(word) <
 	       atomic_load_explicit(&c->shared->quota, RELAXED);
 }
@@ -124,10 +124,10 @@ static bool enter(const struct permit_cache *c, struct stripe *stripe, uint32_t 
 }
 
 /*
- * A call that has its permit looks: what it is told that it found is all that the gate counts, but
- * what is idle beside it.
+ * The number in flight for a call that has its permit: all that the gate counts, less what is known
+ * to be idle.
  */
-uint32_t cache_look(const struct permit_cache *c, uint32_t idle, bool *wake)
+uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake)
 {
 	uint64_t gate = gate_read(c->gate);
 
@@ -153,7 +153,7 @@ bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *h
 		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
 			*home = 0;
 	}
-	*inflight = cache_look(c, idle, wake);
+	*inflight = cache_inflight(c, idle, wake);
 	return true;
 }
 
@@ -180,8 +180,8 @@ bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake)
 }
 
 /*
- * What is lent is not for a copy to take. More may seem to be lent than was, so who finds nothing
- * of the gate's own makes sure that nothing is being lent.
+ * A token's copy must not give back permits that are lent. lent may read too high, so a release
+ * that finds no permits of the gate itself makes sure that none are being lent.
  */
 bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake)
 {
@@ -195,7 +195,7 @@ bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *w
 			*wake |= gate_waiters(before) != 0;
 			return true;
 		}
-		if (cache_none(c, mode))
+		if (cache_stayed_shut(c, mode))
 			return false;
 		*wake |= cache_close(c);
 	}
@@ -217,8 +217,10 @@ static void set_quota(const struct permit_cache *c, uint32_t limit)
 	atomic_store_explicit(&c->shared->quota, quota < QUOTA_MAX ? quota : QUOTA_MAX, RELAXED);
 }
 
-/* Who announces himself before this modifies the gate's word is seen by it; who comes later sees
- * the mode. */
+/*
+ * Open the cache, unless a call waits. A waiter that announces itself before the touch is seen
+ * here; one that comes later sees the mode.
+ */
 static void open_unless_waited_for(const struct permit_cache *c, uint32_t mode)
 {
 	if (!atomic_compare_exchange_strong_explicit(&c->shared->mode, &mode, mode + 1,
@@ -233,7 +235,7 @@ void cache_set_limit(const struct permit_cache *c, uint32_t limit)
 	uint32_t mode = cache_mode(c);
 	uint64_t gate;
 
-	/* Who waits is seen to by whoever set the limit. */
+	/* Waiters are left to the caller, which drains the queue after setting the limit. */
 	while (!gate_set_limit(c->gate, limit,
 			       cache_is(mode, CACHE_SHUT) ? UINT32_MAX : limit / CLOSE_PART)) {
 		(void)cache_close(c);
@@ -250,9 +252,10 @@ void cache_set_limit(const struct permit_cache *c, uint32_t limit)
 }
 
 /*
- * The stripes are read before the gate. A permit that was idle there, and is taken up before the
- * gate is read, is missed; none is counted that nobody held. One that was held all the time is
- * not missed in most, as idle permits leave the gate by a sweep alone, and mode tells.
+ * The stripes are read before the gate. A permit that was idle in its stripe and is taken up before
+ * the gate is read is missed, but none is counted that no call held. One that was held all the time
+ * is always included in most, because idle permits leave the gate only by a sweep, which changes
+ * mode.
  */
 struct held cache_held(const struct permit_cache *c)
 {

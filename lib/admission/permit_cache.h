@@ -1,32 +1,32 @@
 /*
- * Credits: permits that stay with a processor while the limit is far away, so that calls on
- * different processors share no cache line.
+ * The permit cache: permits that stay with a CPU while the limit is far away, so that calls on
+ * different CPUs share no cache line.
  *
- * Far from the limit the exact number in flight decides nothing. There a call takes its permit
- * from the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h); its release
- * leaves the permit there, idle, and the next call on that CPU takes it up again. The
- * gate goes on counting all of them:
+ * Far from the limit the exact number in flight does not matter. A call then takes its permit from
+ * the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h). Its release
+ * leaves the permit there, idle, and the next call on that CPU takes it up again: the permit is
+ * lent to the stripe. The gate goes on counting all permits:
  *
- *   in flight, in the gate's word = held of the gate itself + lent
+ *   in flight, in the gate's word = held from the gate itself + lent
  *   lent                          = the sum, over the stripes, of idle + out
  *
- * So in flight is never above the limit, however many permits are idle; they are only in the way
- * of others, and nobody is refused, or waits, before they are back. A permit belongs to one
- * stripe from its registration until it is back; its token says to which, and its release goes
- * there, on whatever CPU it runs. A stripe therefore knows how many of its permits are out, and
- * a copy of a token that was released is known for one where none is.
+ * So no more than the limit is in flight, however many permits are idle. Idle permits only take
+ * room from other calls, and before any call is refused or has to wait they are called back. A
+ * permit belongs to one stripe from its registration until it is back in the gate. Its token holds
+ * the number of the stripe, and its release goes there, whichever CPU it runs on. So a stripe knows
+ * how many of its permits are out, and the release of a token's copy is detected if none is.
  *
- * mode, a number that only grows: of each four, by what is left,
+ * mode is a number that only grows; mode % 4 is
  *
- *   0  shut     no stripe has idle permits, all goes through the gate
+ *   0  shut     no stripe has idle permits; all calls go through the gate
  *   1  open     releases leave permits with the stripes
- *   2  closing  the permits are called back: each stripe is swept, by everybody who comes by
+ *   2  closing  idle permits are called back: every thread that comes by sweeps all stripes
  *
  * A stripe's word:
  *
  *   bits  0..15  idle: lent, and held by no call
  *   bits 16..31  out: lent, and held
- *   bits 32..63  mark: the mode in which the stripe was opened, or swept
+ *   bits 32..63  mark: the mode in which the stripe was last opened or swept
  *
  * word     written by                          order    pairs with
  * -------  ----------------------------------  -------  -----------------------------------
@@ -38,48 +38,49 @@
  *                                                       the gate has what was idle
  * quota    open: store                         relaxed  nothing: a number
  * far      the window's owner: store           relaxed  nothing: a hint
- * credits  enter: CAS, out + 1, mark           release  sweep: that the gate has it
- * credits  take: CAS, idle - 1, out + 1        acquire  put: as the gate's reserve
- * credits  put: CAS, out - 1, maybe idle + 1   release  take, sweep
- * credits  sweep: CAS, mark                    acq_rel  put: what holders wrote goes on, by the
+ * cached   enter: CAS, out + 1, mark           release  sweep: that the gate has it
+ * cached   take: CAS, idle - 1, out + 1        acquire  put: as the gate's reserve
+ * cached   put: CAS, out - 1, maybe idle + 1   release  take, sweep
+ * cached   sweep: CAS, mark                    acq_rel  put: what holders wrote goes on, by the
  *                                                       gate's word
- * credits  sweep: -idle, when the gate has     release  held: who misses them here sees that
+ * cached   sweep: -idle, when the gate has     release  held: if it misses them here, it sees that
  *          them                                         they have left the gate
- * lent     enter: +1, after the stripe and in   release  give back beside: mode. Late, a copy is
- *          a mode that it has acquired                   not noticed
+ * lent     enter: +1, after the stripe and in  release  give back beside: mode. Late, a copy is
+ *          a mode that it has acquired                   not detected
  * lent     sweep, put: -n, before the gate     relaxed  give back beside, through the gate's
  *                                                       word: what has left that is not lent
  *
- * Why no idle permit is overlooked. Who would be refused looks at mode, at the gate, and at
- * mode again. If it was shut and is the same, nothing was idle when the gate was full. Else he
- * closes: he moves mode on from open, and marks every stripe with the new mode. A release
- * that leaves a permit with a stripe, or a call that opens one, is a compare-and-swap of the same
- * word, and does so in a stripe with the mark of the open mode only, or puts that mark where
- * there is an older one. So it comes before the sweep, which finds the permit, or fails and
- * goes to the gate. Permits that a sweep has found are in flight until it has given them
- * back, like that of a call whose release has begun; they stay visible in the stripe (idle, in
- * one that is not open) until then, and belong to who swept it.
+ * Why no idle permit is overlooked. A call about to be refused reads mode, the gate, and mode
+ * again. If mode was shut and is the same, nothing was idle when the gate was full. Otherwise the
+ * call closes the cache: it moves mode on from open, and marks every stripe with the new mode. A
+ * release that leaves a permit with a stripe, or a call that opens a stripe, is a compare-and-swap
+ * of the stripe's word; it acts only on a stripe with the mark of the open mode, or replaces an
+ * older mark by it. So it either comes before the sweep, which finds the permit, or it fails and
+ * goes to the gate. Permits that a sweep has found are in flight until it has given them back, like
+ * the permit of a call whose release has begun. Until then they stay visible in the stripe (idle,
+ * in one that is not open), and belong to the thread that swept it.
  *
- * Why no waiter is forgotten. A thread that opens sets mode, and then touches the gate's word: it
- * flips a bit that has no other meaning, so that the touch is a modification whatever a compiler
- * makes of it. A waiter announces itself on that word, and looks at mode when it finds no room. One
- * of the two modifications is first. If it is the announcement, the thread that opens sees it, and
- * closes again; if not, the announcement acquires what the touch released, so the waiter sees that
- * it is open, and closes. From then on releases go to the gate, and lib/wait/slots.h has the rest. A
- * call that takes up an idle permit while another is about to wait came before that one. A thread
- * that sweeps looks for waiters in the word to which it gives back.
+ * Why no waiter is forgotten. A thread that opens the cache sets mode, and then touches the gate's
+ * word: it flips a bit that has no other meaning, so that the touch is a modification whatever the
+ * compiler does. A waiter announces itself on that word, and reads mode when it finds no room. One
+ * of the two modifications is first. If it is the announcement, the opening thread sees it, and
+ * closes again. If not, the announcement acquires what the touch released, so the waiter sees that
+ * the cache is open, and closes it. From then on releases go to the gate, and the argument in
+ * lib/wait/slots.h applies. A call that takes up an idle permit while another is about to wait came
+ * before that one. A thread that sweeps checks for waiters in the word to which it gives permits
+ * back.
  *
- * Why no permit is mistaken for that of a copy. A release of permits of the gate's own gives them
- * back if that many are in flight beside lent, and otherwise looks at mode again. It reads mode,
+ * Why no valid release is mistaken for a copy's. A release of permits from the gate itself gives
+ * them back if that many are in flight beside lent, and otherwise reads mode again. It reads mode,
  * the gate, lent, and mode, each with acquire, so in this order. lent falls before the gate does,
- * so permits that have left the gate are in neither. It may have grown after the gate was read, by
- * permits that were lent since. Each was added to lent, with release, by a call that had seen an
- * open mode; so if mode was shut at first and is the same, what was read includes none of them, and
+ * so permits that have left the gate are in neither. lent may have grown after the gate was read,
+ * by permits that were lent since. Each was added to lent, with release, by a call that had seen an
+ * open mode. So if mode was shut at first and is the same, what was read includes none of them, and
  * the release is that of a copy.
  *
- * Why a lower limit holds at once. It is put in force where twice what is in flight, idle
- * permits included, is within it, else after closing; and both that and opening are one errand
- * (lib/admission/admission.c), so it is not opened between.
+ * Why a lower limit holds at once. It is put into force if twice what is in flight, idle permits
+ * included, is within it, and otherwise after closing. The same combiner serializes this with
+ * opening (lib/admission/admission.c), so the cache is not opened in between.
  */
 #ifndef WEIR_LIB_PERMIT_CACHE_H
 #define WEIR_LIB_PERMIT_CACHE_H
@@ -95,22 +96,22 @@
 
 enum { CACHE_SHUT, CACHE_OPEN, CACHE_CLOSING, CACHE_PHASES = 4 };
 
-/* The process's own: nothing is lent where a limiter is shared, so there it never changes. */
+/* Private to the process: a shared limiter lends no permits, so there it never changes. */
 struct cache_mode {
 	_Alignas(LINE) _Atomic uint32_t mode;
 	_Atomic uint32_t quota; /* permits that a stripe may have */
-	_Atomic uint32_t far;   /* 1: the last window did not come near the limit */
+	_Atomic uint32_t far;   /* 1: the last window stayed far from the limit */
 };
 
-/* With the gate, and the stripes, which lie elsewhere in the same memory. */
+/* The cache with the gate and the stripes that it uses. */
 struct permit_cache {
 	struct cache_mode *shared;
 	struct gate *gate;
 	const struct sampling *sampling;
-	uint32_t count; /* of the stripes; 0: no permit is ever lent */
+	uint32_t count; /* number of stripes; 0: permits are never lent */
 };
 
-/* Calls that hold a permit, or permits: at least, and at most, while others come and go. */
+/* Bounds of the number of permits held by calls, while other threads change it. */
 struct held {
 	uint32_t least, most;
 };
@@ -140,41 +141,44 @@ static inline uint32_t cache_mode(const struct permit_cache *c)
 	return atomic_load_explicit(&c->shared->mode, memory_order_acquire);
 }
 
-/* Nothing is idle, nor was it when the mode was read before: a refusal between the two stands. */
-static inline bool cache_none(const struct permit_cache *c, uint32_t before)
+/* Whether nothing is idle, nor was since mode before was read, so that a refusal is justified. */
+static inline bool cache_stayed_shut(const struct permit_cache *c, uint32_t before)
 {
 	return LIKELY(cache_is(before, CACHE_SHUT)) && LIKELY(cache_mode(c) == before);
 }
 
 void cache_init(const struct permit_cache *c);
 
-/* Call all that is idle back. True: drain the queue. */
+/* Call back all idle permits. True: drain the queue. */
 bool cache_close(const struct permit_cache *c);
 
 /*
- * Reserve one permit for a newcomer while credits are open, and say how many are in flight and to
- * which stripe the permit belongs, from 1 (0: to none). *wake: drain the queue.
+ * Reserve one permit for a new call while the cache is open. Sets *inflight to the number in flight
+ * with it, and *home to the stripe to which the permit belongs, from 1 (0: none). If *wake is set,
+ * drain the queue. False: there is no room.
  */
 bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *home, bool *wake);
 
 /*
- * How many are in flight with a permit that was just reserved, but for so many that are known to be
- * idle. Near the limit, all are called back first. *wake: drain the queue.
+ * The number of permits in flight, for a permit that was just reserved, without those that are
+ * known to be idle. Near the limit, all idle permits are called back first. If *wake is set, drain
+ * the queue.
  */
-uint32_t cache_look(const struct permit_cache *c, uint32_t idle, bool *wake);
+uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake);
 
-/* Give back a permit that belongs to a stripe. False: it was not held. *wake: drain the queue. */
+/* Give back a permit of a stripe. False: it was not held. If *wake is set, drain the queue. */
 bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake);
 
-/* Give back permits of the gate's own beside some that are lent. As above. */
+/* The same for permits of the gate itself while others are lent. */
 bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake);
 
-/* A window is over. True: it is time to open. */
+/* A window was closed. True: the cache should be opened, by a retune. */
 bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);
 
-/* Put a limit in force, and open or close as it fits. One thread at a time. */
+/* Put a limit into force, and open or close the cache accordingly. One thread at a time. */
 void cache_set_limit(const struct permit_cache *c, uint32_t limit);
 
+/* Bounds of the number of permits that calls hold. */
 struct held cache_held(const struct permit_cache *c);
 
 #endif

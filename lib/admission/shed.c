@@ -1,5 +1,5 @@
 /*
- * Ranking priorities. shed.h says what ranks are.
+ * Ranking of priorities. shed.h explains the ranks.
  */
 
 #include "lib/admission/shed.h"
@@ -8,17 +8,17 @@
 
 #define RELAXED memory_order_relaxed
 
-/* Time between two steps. */
+/* Time between two steps, in nanoseconds. */
 #define STEER_EVERY (100 * WEIR_MS)
 
 #define BUSY UINT64_C(1)
 
 #define RANK_MAX 2
 
-/* Fewer calls than this tell nothing yet: the step waits for more. */
+/* Fewest calls for an estimate: with fewer, the step waits for more. */
 #define CALLS_MIN 20
 
-/* Weight of the last step's part of calls served. */
+/* Weight of the fraction served in the last step, in the moving average. */
 #define WEIGHT 0.5
 
 void shed_init(const struct shedding *s)
@@ -32,7 +32,7 @@ void shed_init(const struct shedding *s)
 	}
 }
 
-/* Of each 65536 calls so many are chosen, evenly: whether the n-th is. */
+/* Choose floor of each 65536 calls, evenly: whether the n-th is chosen. */
 static bool is_chosen(uint32_t n, uint32_t floor)
 {
 	return ((uint64_t)n + 1) * floor >> 16 != (uint64_t)n * floor >> 16;
@@ -69,8 +69,8 @@ static struct counts add_up(const struct shedding *s, uint32_t part)
 }
 
 /*
- * From the highest level down: where do the calls that can be served end? The highest that
- * there is gives way to nobody, so it is of rank 0 in any case.
+ * Give each level its rank, from the highest down. The highest level that has calls is of rank 0 in
+ * any case, as there is none above it to leave room for.
  */
 static void set_ranks(struct ranking *r, const uint32_t *calls, uint32_t all)
 {
@@ -105,7 +105,7 @@ static void steer(const struct shedding *s, uint32_t part)
 	r->refused = now.refused;
 	served = refused < all ? (double)(all - refused) / all : 0;
 	r->served += WEIGHT * (served - r->served);
-	/* Rounding must not shed the lowest level for ever. */
+	/* Without this, rounding would shed the lowest level for ever. */
 	if (refused == 0 && r->served > 0.99)
 		r->served = 1;
 	set_ranks(r, calls, all);
@@ -116,8 +116,8 @@ static uint64_t busy(uint32_t owner)
 	return (uint64_t)owner << 1 | BUSY;
 }
 
-/* What was half counted makes one step's part of calls served a wrong one. */
-void shed_inherit(const struct shedding *s, uint32_t dead)
+/* Half-updated counters make one step's estimate wrong, and no more. */
+void shed_recover(const struct shedding *s, uint32_t dead)
 {
 	uint64_t due = busy(dead);
 

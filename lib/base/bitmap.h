@@ -1,61 +1,61 @@
 /*
- * A set of free places, from which threads take and to which they return.
+ * A set of free slots, from which threads take a slot and to which they return it.
  *
  * word     written by         order    pairs with
  * -------  -----------------  -------  ----------------------------------------
- * bits[i]  take: CAS, bit 0   acquire  put: what the last owner of the place did
+ * bits[i]  take: CAS, bit 0   acquire  put: what the slot's last owner did
  *                                      is visible to the next
- * bits[i]  put: or            release  take, and a look at what is taken
+ * bits[i]  put: or            release  take, bitmap_taken()
  *
- * A set bit is a free place. Bits are flipped, never chained, so there is no
- * list whose head could have come back in between (no ABA). take() fails only
- * after it has seen every word without a free place.
+ * A set bit is a free slot. There are no links between slots, so there is no list whose head could
+ * change and change back meanwhile (no ABA problem). take() fails only after it has seen every word
+ * without a free slot.
  *
- * In shared memory a bit may be set that stands for no place. It never yields one.
+ * In shared memory a bit beyond the last slot may be set. It is never taken.
  */
 #ifndef WEIR_LIB_BITMAP_H
 #define WEIR_LIB_BITMAP_H
 
 #include "lib/base/layout.h"
 
-#define NO_PLACE UINT32_MAX
+#define NO_SLOT UINT32_MAX
 
-static inline uint32_t bitmap_words(uint32_t places)
+static inline uint32_t bitmap_words(uint32_t slots)
 {
-	return (places + 63) / 64;
+	return (slots + 63) / 64;
 }
 
-/* The bits of word i that stand for places. */
-static inline uint64_t bitmap_mask(uint32_t places, uint32_t i)
+/* The bits of word i that stand for slots. */
+static inline uint64_t bitmap_mask(uint32_t slots, uint32_t i)
 {
-	const uint32_t left = places - i * 64;
+	const uint32_t left = slots - i * 64;
 
 	return left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0);
 }
 
-static inline void bitmap_init(_Atomic uint64_t *bits, uint32_t places)
+static inline void bitmap_init(_Atomic uint64_t *bits, uint32_t slots)
 {
-	for (uint32_t i = 0; i < bitmap_words(places); i++)
-		atomic_init(&bits[i], bitmap_mask(places, i));
+	for (uint32_t i = 0; i < bitmap_words(slots); i++)
+		atomic_init(&bits[i], bitmap_mask(slots, i));
 }
 
-/* The places of word k that are not free. */
-static inline uint64_t bitmap_taken(const _Atomic uint64_t *bits, uint32_t places, uint32_t k)
+/* The slots of word k that are not free. */
+static inline uint64_t bitmap_taken(const _Atomic uint64_t *bits, uint32_t slots, uint32_t k)
 {
-	const uint32_t left = places - k * 64;
+	const uint32_t left = slots - k * 64;
 	const uint64_t all = left < 64 ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0);
 
 	return all & ~atomic_load_explicit(&bits[k], memory_order_acquire);
 }
 
-/* A place of ours, or NO_PLACE. The hint spreads threads over the words. */
-static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint32_t hint)
+/* Take a free slot. Returns its number or NO_SLOT. The hint spreads threads over the words. */
+static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t slots, uint32_t hint)
 {
-	uint32_t words = bitmap_words(places);
+	uint32_t words = bitmap_words(slots);
 
 	for (uint32_t k = 0; k < words; k++) {
 		const uint32_t i = (hint + k) % words;
-		const uint64_t mask = bitmap_mask(places, i);
+		const uint64_t mask = bitmap_mask(slots, i);
 		uint64_t word = atomic_load_explicit(&bits[i], memory_order_relaxed);
 
 		while ((word & mask) != 0) {
@@ -67,13 +67,12 @@ static inline uint32_t bitmap_take(_Atomic uint64_t *bits, uint32_t places, uint
 				return i * 64 + bit;
 		}
 	}
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
-static inline void bitmap_put(_Atomic uint64_t *bits, uint32_t place)
+static inline void bitmap_put(_Atomic uint64_t *bits, uint32_t slot)
 {
-	atomic_fetch_or_explicit(&bits[place / 64], UINT64_C(1) << place % 64,
-				 memory_order_release);
+	atomic_fetch_or_explicit(&bits[slot / 64], UINT64_C(1) << slot % 64, memory_order_release);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the library tells of the time, and of itself.
+ * The public clock and version.
  */
 
 #include "lib/base/clock.h"

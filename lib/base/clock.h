@@ -1,6 +1,6 @@
 /*
- * CLOCK_MONOTONIC, which Linux reads without a system call. Inline, since a call is
- * admitted and released in little more time than reading it twice takes.
+ * CLOCK_MONOTONIC, which Linux reads without a system call. Inline, because admitting and releasing
+ * a call takes little longer than reading the clock twice.
  */
 #ifndef WEIR_LIB_CLOCK_H
 #define WEIR_LIB_CLOCK_H

@@ -1,19 +1,19 @@
 /*
- * The CPU that runs this, if it is the same by the time anybody knows.
+ * The CPU that the thread runs on. It may have moved by the time the caller uses the number.
  *
- * The kernel keeps it up to date in memory of the thread (restartable sequences), and glibc says
- * where; sched_getcpu() reads it there too. As it stands between a call and its permit, it
- * is read in place: three calls less, a tenth of what a pair costs.
+ * The kernel keeps the number up to date in the thread's memory (restartable sequences), and glibc
+ * says where; sched_getcpu() reads it there too. Because it is needed to admit and to release each
+ * call, it is read in place: that saves three function calls, 10 % of the cost of a pair.
  */
-#ifndef WEIR_LIB_PROCESSOR_H
-#define WEIR_LIB_PROCESSOR_H
+#ifndef WEIR_LIB_CURRENT_CPU_H
+#define WEIR_LIB_CURRENT_CPU_H
 
 #include <sched.h>
 #include <stdint.h>
 
 #include "lib/base/layout.h"
 
-/* One inside the other: calling what another libc does not define is an error, not false. */
+/* Nested, because using a function-like macro that is not defined is an error, not false. */
 #if defined(__GLIBC__) && defined(__has_builtin)
 #if __GLIBC_PREREQ(2, 35) && __has_builtin(__builtin_thread_pointer)
 #define CPU_IN_MEMORY
@@ -21,8 +21,8 @@
 #endif
 #endif
 
-/* A sandbox may forbid the call: then all threads seem to run on one, the last. */
-static inline uint32_t processor_now(void)
+/* If a sandbox forbids the system call, all threads get the same number, the highest. */
+static inline uint32_t current_cpu(void)
 {
 #ifdef CPU_IN_MEMORY
 	const char *self = __builtin_thread_pointer();

@@ -1,9 +1,8 @@
 /*
- * What all shared structures agree on.
+ * The layout rules of all shared structures.
  *
- * State that threads share holds no pointer: positions are indices and offsets,
- * so that it may be mapped at any address. Words that different threads write
- * stand on lines of their own.
+ * State that threads share holds no pointers, only indices and offsets, so that it may be mapped at
+ * any address. Words that different threads write are on separate cache lines.
  */
 #ifndef WEIR_LIB_LAYOUT_H
 #define WEIR_LIB_LAYOUT_H
@@ -19,13 +18,13 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Signal handlers and other processes may use what is lock-free only. */
+/* Signal handlers and other processes can only use atomics that are lock-free. */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics are lock-free");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics are lock-free");
 
 /*
- * Work that one at a time does has its owner's process in its word, so that another can go on if
- * that dies: a process's number in a limiter that is shared (lib/process/lease.h), from 1; or PRIVATE.
+ * The owner of work that one thread at a time does: the number of its process in a shared limiter
+ * (lib/process/lease.h), from 1, so that another process can continue it after a death; or PRIVATE.
  */
 #define PRIVATE 0
 

@@ -1,5 +1,5 @@
 /*
- * The callbacks that a thread is in: a list along its stack.
+ * The callbacks that this thread is running: a list through its stack.
  */
 
 #include "lib/base/notify.h"
@@ -10,15 +10,15 @@
 
 struct notifying {
 	const struct notifying *outer;
-	const void *place;
+	const void *key;
 	uint32_t stamp;
 };
 
 static _Thread_local const struct notifying *innermost;
 
-void notify_run(const void *place, uint32_t stamp, weir_granted_fn *granted, void *arg)
+void notify_run(const void *key, uint32_t stamp, weir_granted_fn *granted, void *arg)
 {
-	const struct notifying it = {.outer = innermost, .place = place, .stamp = stamp};
+	const struct notifying it = {.outer = innermost, .key = key, .stamp = stamp};
 	const int cancel = cancel_hold();
 
 	innermost = &it;
@@ -27,10 +27,10 @@ void notify_run(const void *place, uint32_t stamp, weir_granted_fn *granted, voi
 	cancel_release(cancel);
 }
 
-bool notify_here(const void *place, uint32_t stamp)
+bool notify_here(const void *key, uint32_t stamp)
 {
 	for (const struct notifying *it = innermost; it != NULL; it = it->outer)
-		if (it->place == place && it->stamp == stamp)
+		if (it->key == key && it->stamp == stamp)
 			return true;
 	return false;
 }

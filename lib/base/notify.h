@@ -1,9 +1,10 @@
 /*
- * The callbacks of waiters that a thread is in.
+ * The callbacks of waiters that a thread is running.
  *
- * While a waiter's callback runs, a poll or a cancel of it waits for the end, so that what the
- * callback uses may go away afterwards. One that is called from the callback itself would wait for
- * itself. So each thread knows which callbacks it is in: several, if one calls what runs another.
+ * While a waiter's callback runs, a poll or a cancel of that waiter waits for its end, so that what
+ * the callback uses may be freed afterwards. If the callback itself polls or cancels, it would wait
+ * for itself. So each thread records which callbacks it is running: several if one calls a function
+ * that runs another.
  */
 #ifndef WEIR_LIB_NOTIFY_H
 #define WEIR_LIB_NOTIFY_H
@@ -12,11 +13,11 @@
 
 #include <weir/wait.h>
 
-/* Run the callback of the waiter that has a place in that use. */
-void notify_run(const void *place, uint32_t stamp, weir_granted_fn *granted, void *arg);
+/* Run a waiter's callback. key and stamp identify the waiter. */
+void notify_run(const void *key, uint32_t stamp, weir_granted_fn *granted, void *arg);
 
-/* Whether this thread is in the callback of that waiter; or in any. */
-bool notify_here(const void *place, uint32_t stamp);
+/* Whether this thread is running the callback of that waiter; or any callback. */
+bool notify_here(const void *key, uint32_t stamp);
 bool notify_any(void);
 
 #endif

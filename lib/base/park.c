@@ -1,5 +1,5 @@
 /*
- * The only file that knows Concurrency Kit's event count.
+ * Parking on Concurrency Kit's event count. No other file uses it.
  */
 
 #include "lib/base/park.h"
@@ -17,7 +17,7 @@
 #include "lib/base/layout.h"
 
 _Static_assert(sizeof(ck_ec32_t) <= sizeof(struct park), "an event count fits");
-_Static_assert(LINE % CK_MD_CACHELINE == 0, "our lines are whole lines of ck's");
+_Static_assert(LINE % CK_MD_CACHELINE == 0, "a line is a whole number of ck's lines");
 
 static int park_gettime(const struct ck_ec_ops *ops, struct timespec *now)
 {
@@ -26,8 +26,8 @@ static int park_gettime(const struct ck_ec_ops *ops, struct timespec *now)
 }
 
 /*
- * Futexes without FUTEX_PRIVATE_FLAG: they work between processes too. errno is
- * the interrupted code's.
+ * Futexes without FUTEX_PRIVATE_FLAG, so they also work between processes. errno is restored,
+ * because the caller may be a signal handler.
  */
 static void park_wait32(const struct ck_ec_wait_state *state, const uint32_t *word, uint32_t seen,
 			const struct timespec *deadline)
@@ -52,32 +52,32 @@ static const struct ck_ec_ops park_ops = {
 	.gettime = park_gettime,
 	.wait32 = park_wait32,
 	.wake32 = park_wake32,
-	/* ck wakes sleepers to look again after a while, for the sake of its single-producer
-	 * mode. We do not use that mode: as seldom as it can be told. */
+	/* ck wakes sleepers at intervals for its single-producer mode, which is not used here:
+	 * set the longest interval. */
 	.initial_wait_ns = UINT32_MAX,
 };
 
 static const struct ck_ec_mode park_mode = {.ops = &park_ops, .single_producer = false};
 
-static struct ck_ec32 *count_of(struct park *place)
+static struct ck_ec32 *count_of(struct park *park)
 {
-	return (struct ck_ec32 *)(void *)place->count;
+	return (struct ck_ec32 *)(void *)park->count;
 }
 
-void park_init(struct park *place)
+void park_init(struct park *park)
 {
-	memset(place, 0, sizeof(*place));
-	ck_ec32_init(count_of(place), 0);
+	memset(park, 0, sizeof(*park));
+	ck_ec32_init(count_of(park), 0);
 }
 
-uint32_t park_look(const struct park *place)
+uint32_t park_look(const struct park *park)
 {
-	return ck_ec32_value((const struct ck_ec32 *)(const void *)place->count);
+	return ck_ec32_value((const struct ck_ec32 *)(const void *)park->count);
 }
 
 /*
- * Concurrency Kit ends no round of its waiting before initial_wait_ns (or a second) has passed,
- * whatever the deadline. A round is to end with the deadline.
+ * Concurrency Kit ends no round of waiting before initial_wait_ns (or a second) has passed,
+ * whatever the deadline. End the round at the deadline.
  */
 static int park_shorten(const struct ck_ec_wait_state *state, struct timespec *round)
 {
@@ -89,7 +89,7 @@ static int park_shorten(const struct ck_ec_wait_state *state, struct timespec *r
 	return 0;
 }
 
-bool park_sleep(struct park *place, uint32_t seen, weir_time deadline)
+bool park_sleep(struct park *park, uint32_t seen, weir_time deadline)
 {
 	struct timespec until = {
 		.tv_sec = (time_t)(deadline / WEIR_S),
@@ -97,10 +97,10 @@ bool park_sleep(struct park *place, uint32_t seen, weir_time deadline)
 	};
 	struct timespec *end = deadline == WEIR_FOREVER ? NULL : &until;
 
-	return ck_ec32_wait_pred(count_of(place), &park_mode, seen, park_shorten, end, end) == 0;
+	return ck_ec32_wait_pred(count_of(park), &park_mode, seen, park_shorten, end, end) == 0;
 }
 
-void park_wake(struct park *place)
+void park_wake(struct park *park)
 {
-	ck_ec32_inc(count_of(place), &park_mode);
+	ck_ec32_inc(count_of(park), &park_mode);
 }

@@ -1,13 +1,12 @@
 /*
- * Putting a thread to sleep, and waking it: Concurrency Kit's event count.
+ * Puts threads to sleep and wakes them, with Concurrency Kit's event count.
  *
- * The count orders no data. It only lets a thread sleep without missing a wake
- * that comes between its last look and its sleep: look at the count, look at what you wait
- * for, then sleep if the count is still the same. So it never shares a word
- * with C11 atomics, of which tools that check for races see only the latter.
+ * The count orders no data. It only lets a thread sleep without missing a wake-up between its last
+ * check and its sleep: read the count, check the condition, then sleep if the count is still the
+ * same. So it shares no word with C11 atomics, which are the only ones that race checkers see.
  *
- * A parking place lives as long as the limiter, never on a waiter's stack: the
- * waker still touches it after the waiter may have gone.
+ * A park lives as long as the limiter, never on a waiter's stack, because the waking thread may
+ * still touch it after the waiter has gone.
  */
 #ifndef WEIR_LIB_PARK_H
 #define WEIR_LIB_PARK_H
@@ -22,14 +21,14 @@ struct park {
 	_Alignas(8) unsigned char count[8];
 };
 
-void park_init(struct park *place);
+void park_init(struct park *park);
 
-/* The count now: read it before looking at what you wait for. */
-uint32_t park_look(const struct park *place);
+/* The present count: read it before checking the condition. */
+uint32_t park_look(const struct park *park);
 
-/* Sleep until woken since seen was read, or until deadline: false. May wake for no reason. */
-bool park_sleep(struct park *place, uint32_t seen, weir_time deadline);
+/* Sleep until woken after seen was read. False: the deadline passed. Wake-ups may be spurious. */
+bool park_sleep(struct park *park, uint32_t seen, weir_time deadline);
 
-void park_wake(struct park *place);
+void park_wake(struct park *park);
 
 #endif

@@ -1,35 +1,35 @@
 /*
- * Static probes (USDT): places where a tracer looks into a running program, by name.
+ * Static probes (USDT): named points at which a tracer can inspect a running program.
  *
- * A probe is one nop, and a note beside the code that says where it is and where its
- * arguments lie. A tracer puts a breakpoint on the nop; without one, that is all that
- * runs. The note can point to memory, so an argument that lies there need not be loaded (gcc
- * leaves it there, clang loads it). What has to be computed is computed for nobody too: on the
- * path of a call nothing is, and in a window, some times a second, a sum and a conversion.
+ * A probe is one nop, plus a note beside the code that records where it is and where its arguments
+ * are. A tracer puts a breakpoint on the nop; without one, the nop is all that runs. The note can
+ * refer to memory, so an argument in memory need not be loaded (gcc leaves it there, clang loads
+ * it). An argument that must be computed is computed even without a tracer. On the path of a call
+ * there is none; in a window, a few times per second, there are a sum and a conversion.
  *
- * weir:window   a window is closed, and the limit has seen it
+ * weir:window   a window was closed, and the limit was updated
  *   arg0  its limiter, an address
  *   arg1  the limit before
- *   arg2  the limit from now on
- *   arg3  most in flight
+ *   arg2  the limit after
+ *   arg3  most permits in flight
  *   arg4  rtt, in nanoseconds
- *   arg5  drops, with timeouts
+ *   arg5  drops and timeouts
  *
- * weir:reject   a call was refused at once (so not in shadow mode)
+ * weir:reject   a call was refused at once (never in shadow mode)
  *   arg0  its limiter, an address
- *   arg1  its partition's index
- *   arg2  1: for its priority; 0: for lack of room
+ *   arg1  index of its partition
+ *   arg2  1: because of its priority; 0: because there was no room
  *
- * These are an interface: scripts of others depend on names and arguments.
+ * These are an interface: users' scripts depend on the names and arguments.
  */
 #ifndef WEIR_LIB_PROBES_H
 #define WEIR_LIB_PROBES_H
 
 #ifdef WEIR_PROBES
 #ifdef __clang__
-/* It would put arguments into memory first, if it may be memory. */
+/* If memory operands are allowed, clang stores arguments to memory first. */
 #define STAP_SDT_ARG_CONSTRAINT nr
-/* The variadic macros of sdt.h are an extension, and it says so. */
+/* clang warns of the variadic macros in sdt.h, which are an extension. */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
 #endif
 #include <sys/sdt.h>

@@ -1,10 +1,10 @@
 /*
- * SipHash-1-3 (J.-P. Aumasson, D. J. Bernstein, 2012): a hash with a secret key. Who chooses what
- * is hashed, but does not know the key, cannot find inputs that collide. One round a word and three
- * at the end are what Rust, Python, Ruby and Perl have in their hash tables, against just that.
+ * SipHash-1-3 (J.-P. Aumasson, D. J. Bernstein, 2012): a hash with a secret key. An attacker who
+ * chooses the input but does not know the key cannot find collisions. One round for each word and
+ * three at the end are what Rust, Python, Ruby and Perl use in their hash tables, for that reason.
  *
- * No library of Debian's has it: libsodium has SipHash-2-4, at the price of a dependency and of
- * twice the time; xxHash is faster, and does not claim to withstand somebody who chooses keys.
+ * No library in Debian provides it: libsodium has SipHash-2-4, which adds a dependency and takes
+ * twice the time; xxHash is faster, but does not claim to withstand chosen keys.
  */
 #ifndef WEIR_LIB_SIPHASH_H
 #define WEIR_LIB_SIPHASH_H
@@ -22,7 +22,7 @@ struct siphash_state {
 	uint64_t v0, v1, v2, v3;
 };
 
-/* The eight bytes there, the first one lowest. */
+/* Eight bytes as a little-endian word. */
 static inline uint64_t word_at(const unsigned char *bytes)
 {
 	uint64_t word;
@@ -31,7 +31,7 @@ static inline uint64_t word_at(const unsigned char *bytes)
 	return le64toh(word);
 }
 
-/* The bytes behind the last whole word, the first one lowest, above them zeros. */
+/* The bytes after the last whole word, little-endian, padded with zeros. */
 static inline uint64_t word_at_end(const unsigned char *bytes, size_t size)
 {
 	const unsigned left = size % 8;

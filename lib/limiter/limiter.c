@@ -91,9 +91,9 @@ static bool reserve_again(struct weir_limiter *l, const struct request *request,
 {
 	const weir_time at = time_for(l, now);
 
-	if (decision == REFUSED_OWED && admission_want(&l->admission, request, at))
+	if (decision == REFUSED_DEFICIT && admission_raise_level(&l->admission, request, at))
 		permit->wake = true;
-	if (decision == REFUSED_KEPT && admission_lapse(&l->admission, at)) {
+	if (decision == REFUSED_RESERVED && admission_lapse(&l->admission, at)) {
 		permit->wake = false;
 		queue_drain(&l->queueing, at);
 		decision = admission_reserve(&l->admission, request, permit);

@@ -21,7 +21,7 @@ void track_add(const struct tracking *t, struct weir_token *token, const void *p
 	uint32_t i = bitmap_take(t->free, t->count, token->inflight);
 	struct track_entry *entry;
 
-	if (i == NO_PLACE)
+	if (i == NO_SLOT)
 		return;
 	entry = &t->entries[i];
 	token->track = i + 1;

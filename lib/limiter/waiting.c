@@ -65,7 +65,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
 			return answer(l, state, clock_monotonic(), &got, place, token);
-		watching = admission_keeps(&l->admission);
+		watching = admission_has_reserved(&l->admission);
 		until = deadline;
 		if (watching) {
 			queue_watch(&l->queueing, wait, true);
@@ -175,7 +175,7 @@ static bool place_now(struct weir_limiter *l, const struct request *request, wei
 
 	if (!limiter_reserve(l, request, &now, &permit))
 		return false;
-	if (queue_place(&l->queueing, request, &permit, listener, wait))
+	if (queue_enter_granted(&l->queueing, request, &permit, listener, wait))
 		return true;
 	(void)admission_give_back(&l->admission, request->part, permit.cost, &wake);
 	if (wake)
@@ -229,7 +229,7 @@ static enum queue_state look(struct weir_limiter *l, weir_time now, const struct
 {
 	enum queue_state state = queue_poll(&l->queueing, wait, got);
 
-	if (state != QUEUE_WAITING || !admission_keeps(&l->admission))
+	if (state != QUEUE_WAITING || !admission_has_reserved(&l->admission))
 		return state;
 	queue_drain(&l->queueing, now);
 	return queue_poll(&l->queueing, wait, got);

@@ -1,13 +1,14 @@
 /*
- * Who shares a limiter, and who of them has died. lease.h has the ledger.
+ * Identify the processes that share a limiter, and detect their death. lease.h has the ledger.
  *
- * A process is known by its pid, the namespace of that, and when it began: pids are used again.
- * Of the last two some bits are enough, and all fits one word, so that a lease is taken with its
- * owner's name in it, or not at all. Where bits coincide, after a wrap of hours and by
- * chance, a dead process counts as alive as long as the new one of that pid lives.
+ * A process is identified by its pid, its pid namespace and its start time, because pids are
+ * reused. Some low bits of the latter two are enough, and all fits one word, so a lease is taken
+ * either together with its owner's identity or not at all. If the bits of two processes coincide
+ * (the start time wraps after hours, and the pid must match too), a dead process counts as alive as
+ * long as the new one of that pid lives.
  *
- * What cannot be told is alive: where /proc is hidden or not there, the pid alone decides; and of
- * another pid namespace nothing is known from here.
+ * In doubt a process counts as alive. Without /proc, or if it is hidden, the pid alone decides.
+ * Nothing is known of another pid namespace.
  */
 
 #include "lib/process/lease.h"
@@ -38,14 +39,14 @@ uint32_t lease_stride(uint32_t parts)
 	return (uint32_t)(line / sizeof(struct holding));
 }
 
-/* What /proc says of a process. */
-struct sight {
+/* The fields of /proc/PID/stat that are used. */
+struct process_stat {
 	char state;
 	long threads;
-	uint64_t began; /* ticks */
+	uint64_t began; /* clock ticks since boot */
 };
 
-/* What follows so many blanks; NULL: there are not so many. */
+/* The text after that many blanks; NULL: there are fewer. */
 static const char *after(const char *text, unsigned blanks)
 {
 	for (; blanks > 0 && text != NULL; blanks--) {
@@ -56,19 +57,19 @@ static const char *after(const char *text, unsigned blanks)
 }
 
 /*
- * The second field, the name of the program in brackets, may have anything in it: brackets too. The
- * third is the state, the 20th the number of threads, the 22nd the beginning.
+ * The second field is the name of the program in parentheses, and may itself contain parentheses
+ * and blanks. The third is the state, the 20th the number of threads, the 22nd the start time.
  */
-static bool parse(const char *text, struct sight *sight)
+static bool parse(const char *text, struct process_stat *s)
 {
 	const char *name_end = strrchr(text, ')');
 	const char *began = after(name_end, 20);
 
 	if (began == NULL)
 		return false;
-	sight->state = *after(name_end, 1);
-	sight->threads = strtol(after(name_end, 18), NULL, 10);
-	sight->began = strtoull(began, NULL, 10);
+	s->state = *after(name_end, 1);
+	s->threads = strtol(after(name_end, 18), NULL, 10);
+	s->began = strtoull(began, NULL, 10);
 	return true;
 }
 
@@ -84,7 +85,7 @@ static ssize_t read_file(const char *path, char *text, size_t size)
 	return count;
 }
 
-static bool look(int32_t pid, struct sight *sight)
+static bool read_stat(int32_t pid, struct process_stat *s)
 {
 	char path[32], text[1024];
 	ssize_t size;
@@ -97,11 +98,11 @@ static bool look(int32_t pid, struct sight *sight)
 	if (size <= 0)
 		return false;
 	text[size] = '\0';
-	return parse(text, sight);
+	return parse(text, s);
 }
 
-/* A /proc that was mounted for another pid namespace tells of other processes. */
-static bool sees_itself(int32_t pid)
+/* Whether /proc belongs to this pid namespace; if not, its pids are those of other processes. */
+static bool proc_is_own(int32_t pid)
 {
 	char target[32], own[32];
 	ssize_t size = readlink("/proc/self", target, sizeof(target) - 1);
@@ -116,15 +117,15 @@ static bool sees_itself(int32_t pid)
 uint64_t lease_identify(void)
 {
 	const int32_t pid = (int32_t)getpid();
-	struct sight sight = {.began = 0};
+	struct process_stat seen = {.began = 0};
 	struct stat space = {.st_ino = 0};
 
-	if (!sees_itself(pid) || !look(pid, &sight))
-		sight.began = 0;
+	if (!proc_is_own(pid) || !read_stat(pid, &seen))
+		seen.began = 0;
 	if (stat("/proc/self/ns/pid", &space) != 0)
 		space.st_ino = 0;
 	return (uint64_t)(uint32_t)pid << PID_SHIFT |
-	       ((uint64_t)space.st_ino & SPACE_MASK) << BEGAN_BITS | (sight.began & BEGAN_MASK);
+	       ((uint64_t)space.st_ino & SPACE_MASK) << BEGAN_BITS | (seen.began & BEGAN_MASK);
 }
 
 int32_t lease_pid(uint64_t identity)
@@ -132,37 +133,37 @@ int32_t lease_pid(uint64_t identity)
 	return (int32_t)(identity >> PID_SHIFT);
 }
 
-/* A leader that has ended is a zombie while its threads go on. */
-static bool has_ended(const struct sight *sight)
+/* A thread group leader that has exited is a zombie while its other threads run. */
+static bool has_ended(const struct process_stat *s)
 {
-	return (sight->state == 'Z' || sight->state == 'X') && sight->threads <= 1;
+	return (s->state == 'Z' || s->state == 'X') && s->threads <= 1;
 }
 
 enum fate lease_fate(uint64_t identity, uint64_t self)
 {
 	const int32_t pid = lease_pid(identity);
-	struct sight sight;
+	struct process_stat seen;
 
 	if (((identity ^ self) >> BEGAN_BITS & SPACE_MASK) != 0)
 		return FOREIGN;
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return DEAD;
-	/* Where there was no /proc to see it in, or there is none to see anybody, that is all. */
-	if ((self & BEGAN_MASK) == 0 || !look(pid, &sight))
+	/* Without /proc, then or now, nothing more is known. */
+	if ((self & BEGAN_MASK) == 0 || !read_stat(pid, &seen))
 		return ALIVE;
-	if (has_ended(&sight))
+	if (has_ended(&seen))
 		return DEAD;
 	if ((identity & BEGAN_MASK) == 0)
 		return ALIVE;
-	return (sight.began & BEGAN_MASK) == (identity & BEGAN_MASK) ? ALIVE : DEAD;
+	return (seen.began & BEGAN_MASK) == (identity & BEGAN_MASK) ? ALIVE : DEAD;
 }
 
 static bool take(struct lease *lease, uint64_t identity)
 {
-	uint64_t nobody = 0;
+	uint64_t none = 0;
 
 	return atomic_load_explicit(&lease->identity, memory_order_relaxed) == 0 &&
-	       atomic_compare_exchange_strong_explicit(&lease->identity, &nobody, identity,
+	       atomic_compare_exchange_strong_explicit(&lease->identity, &none, identity,
 						       memory_order_acquire, memory_order_relaxed);
 }
 

@@ -1,10 +1,10 @@
 /*
- * Waiting for the thread that is doing something which one thread does at a time.
+ * Waiting for a thread that does something which only one thread at a time may do.
  *
- * Where a limiter is shared, the process of that thread may be stopped, or may have died there. If
- * it has died, the thread that waits finishes its work (reap_stand_in()). If it is stopped, or in
- * another pid namespace, of which nothing is known, waiting ends after OUTWAIT_MAX, and the caller
- * decides what to do then. A thread of the same process is waited for as long as it takes, as for a
+ * In a shared limiter, the process of that thread may have been stopped, or may have died. If it
+ * has died, the waiting thread finishes its work (reap_stand_in()). If it is stopped, or in another
+ * pid namespace, of which nothing is known, waiting ends after OUTWAIT_MAX, and the caller decides
+ * what to do then. A thread of the same process is waited for without a time limit, as with a
  * mutex. No callbacks run meanwhile.
  */
 #ifndef WEIR_LIB_OUTWAIT_H
@@ -14,11 +14,11 @@
 
 #include <weir/limiter.h>
 
-#define OUTWAIT_MAX (20 * WEIR_MS)
+#define OUTWAIT_MAX (20 * WEIR_MS) /* long for a thread that runs, short for the caller */
 
 struct outwait {
-	weir_time until; /* 0: it has not begun */
-	uint32_t looks;
+	weir_time until; /* deadline; 0: not set yet */
+	uint32_t looks;  /* checks so far */
 };
 
 static inline struct outwait outwait_begin(void)
@@ -26,7 +26,7 @@ static inline struct outwait outwait_begin(void)
 	return (struct outwait){.until = 0};
 }
 
-/* A thread of that process is still at work: wait for an instant. False: it has lasted too long. */
+/* A thread of process owner is still at work: wait briefly. False: OUTWAIT_MAX has passed. */
 bool outwait_longer(struct weir_limiter *l, struct outwait *w, uint32_t owner);
 
 #endif

@@ -14,7 +14,7 @@
 
 void rate_count(struct weir_rate *r, enum rate_total which, uint64_t count)
 {
-	struct tally *tally = &r->tally[processor_now() & (TALLIES - 1)];
+	struct tally *tally = &r->tally[current_cpu() & (TALLIES - 1)];
 
 	atomic_fetch_add_explicit(&tally->total[which], count, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /*
- * Reading a rank off a histogram, with the help of the values that are known.
+ * Quantiles of a histogram, made exact by values that are known.
  */
 
 #include "lib/sample/histogram.h"
@@ -33,7 +33,7 @@ static void swap(uint64_t *a, uint64_t *b)
 	*b = t;
 }
 
-/* Move the values of one bucket to the front; how many they are. */
+/* Move the values of one bucket to the front. Returns their number. */
 static uint32_t gather(uint64_t *values, uint32_t known, uint32_t bucket)
 {
 	uint32_t in = 0;
@@ -45,8 +45,8 @@ static uint32_t gather(uint64_t *values, uint32_t known, uint32_t bucket)
 }
 
 /*
- * The k-th least (from 0) of n values: C. A. R. Hoare, "Algorithm 65: Find", 1961.
- * In place, since a limiter allocates nothing while it runs.
+ * The k-th smallest (from 0) of n values: C. A. R. Hoare, "Algorithm 65: Find", 1961. In place,
+ * because a limiter allocates nothing while it runs.
  */
 static uint64_t select_kth(uint64_t *values, uint32_t n, uint32_t k)
 {
@@ -74,7 +74,7 @@ static uint64_t select_kth(uint64_t *values, uint32_t n, uint32_t k)
 	return values[want];
 }
 
-/* The bucket in which the rank is; how many latencies are in those below goes to *below. */
+/* The bucket that contains the rank. *below is the number of latencies in lower buckets. */
 static uint32_t bucket_at_rank(const struct histogram *h, uint64_t rank, uint64_t *below)
 {
 	uint32_t bucket = 0;

@@ -1,5 +1,5 @@
 /*
- * Recording samples, and closing windows. sampler.h has the ledger.
+ * Recording of samples and closing of windows. sampler.h has the ledger.
  */
 
 #include "lib/sample/sampler.h"
@@ -9,14 +9,13 @@
 #include <string.h>
 
 /*
- * A stripe's count and sum share a word, so that no window sees one without the
- * other: 20 bits and 44 bits. Whoever sees either half full puts the word aside,
- * whole, and begins a new one. Where there is no place for it any more, after two million
- * samples of one CPU in one window, count and sum go into wide words of their
- * own; and so do samples above WIDE_RTT (8.6 s) at once, so that from half full it takes over a
- * thousand threads, all between their add and their spill on one stripe, to overflow.
- * What the wide words count may be split, count in one window and sum in the next;
- * it is never lost.
+ * A stripe's count and sum share a word, 20 bits and 44 bits, so that no window sees one without
+ * the other. A thread that finds either of them half full puts the whole word aside and begins a
+ * new one. If there is no slot left for it, after two million samples of one CPU in one window,
+ * count and sum go into wide words of their own. Samples above WIDE_RTT (8.6 s) go there at once,
+ * so that after half full it takes over a thousand threads, all between their addition and their
+ * spill on one stripe, to overflow. What the wide words hold may be split, with the count in one
+ * window and the sum in the next; it is never lost.
  */
 #define SUM_BITS   44
 #define SUM_MASK   ((UINT64_C(1) << SUM_BITS) - 1)
@@ -25,18 +24,18 @@
 #define WIDE_RTT   (UINT64_C(1) << 33)
 
 /*
- * A stripe's delays and the lowest of them. One above QUEUE_DELAY_MAX (18 minutes) counts as
- * that, and as many as the word holds (16 million) as just so many.
+ * The number of a stripe's queue delays, and the lowest of them in nanoseconds. A delay above
+ * QUEUE_DELAY_MAX (18 minutes) counts as that. The number stops at DELAYS_MAX (16 million).
  */
 #define QUEUE_BITS      40
 #define QUEUE_DELAY_MAX ((UINT64_C(1) << QUEUE_BITS) - 1)
 #define ONE_DELAY       (UINT64_C(1) << QUEUE_BITS)
 #define DELAYS_MAX      (UINT64_MAX >> QUEUE_BITS)
 
-/* A window that lacks samples is looked at again after this part of its length. */
+/* A window with too few samples is checked again after 1/EXTENSION of its length. */
 #define EXTENSION 4
 
-/* No latency is longer, in nanoseconds: 146 years. */
+/* Upper bound of latencies, in nanoseconds: 146 years. */
 #define RTT_MAX (UINT64_C(1) << 62)
 
 #define RELAXED memory_order_relaxed
@@ -75,8 +74,9 @@ uint64_t sampler_total(const struct sampling *s, enum total which)
 }
 
 /*
- * Samples in the stripe's open window. Read against the way they go, from packed to
- * where it spills: a sample on its way is missed, but never seen twice.
+ * Samples in the stripe's open window. The words are read against the direction in which samples
+ * move, from packed to where it spills: a sample on its way may be missed, but is never counted
+ * twice.
  */
 static uint64_t open_samples(const struct stripe *stripe)
 {
@@ -88,7 +88,7 @@ static uint64_t open_samples(const struct stripe *stripe)
 	return count + (atomic_load_explicit(&stripe->packed, memory_order_acquire) >> SUM_BITS);
 }
 
-/* As above: what is collected moves on from the window's words to the total. */
+/* In the same order: a collected sample moves on from the window's words to the total. */
 uint64_t sampler_samples(const struct sampling *s)
 {
 	uint64_t count = sampler_total(s, TOTAL_COLLECTED);
@@ -145,7 +145,7 @@ static void spill(struct stripe *stripe)
 	add_wide(stripe, word >> SUM_BITS, word & SUM_MASK);
 }
 
-/* Which sample of the stripe's window this is, from 0; or LOG_MAX and more. */
+/* The index of this sample in the stripe's window, from 0; or at least LOG_MAX. */
 static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
 {
 	uint64_t before;
@@ -160,7 +160,7 @@ static uint64_t add_latency(struct stripe *stripe, uint64_t rtt)
 	return before >> SUM_BITS;
 }
 
-/* A word was put aside: the count in packed began anew in this window. */
+/* Whether a word was put aside, so that the count in packed began anew in this window. */
 static bool began_anew(const struct stripe *stripe)
 {
 	return atomic_load_explicit(&stripe->spilled[0], RELAXED) != 0;
@@ -176,9 +176,8 @@ static void add_to_bucket(struct lane *lane, uint32_t bucket)
 }
 
 /*
- * A thread that is stopped between its add and its store, while the window is
- * closed, puts its value into the next window's log: the quantile is then off by
- * one sample in two windows.
+ * If a thread is preempted between its addition and its store while the window is closed, its value
+ * goes into the next window's log, and the quantiles of two windows are off by one sample.
  */
 static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, uint64_t index)
 {
@@ -228,7 +227,7 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 	return true;
 }
 
-/* One more, of that delay. */
+/* The word after one more delay. */
 static uint64_t queue_after(uint64_t word, uint64_t delay)
 {
 	uint64_t count = word >> QUEUE_BITS, min = word & QUEUE_DELAY_MAX;
@@ -250,13 +249,13 @@ void sampler_queued(const struct sampling *s, struct stripe *stripe, uint64_t de
 	sampler_leave(s);
 }
 
-/* What a window adds up to. */
+/* The sums of a window over all stripes. */
 struct sums {
 	uint64_t count, sum, min, max, dropped, timed_out;
 	uint32_t inflight_max;
 };
 
-/* Look at the stripes and leave them as they are. */
+/* Read the stripes without changing them. */
 static struct sums peek(const struct sampling *s)
 {
 	struct sums all = {.min = UINT64_MAX};
@@ -273,8 +272,9 @@ static struct sums peek(const struct sampling *s)
 }
 
 /*
- * Take what is there; none stands for nothing. Most words of most windows are empty, and to look
- * costs less than an exchange. Acquire is for what counts samples; numbers would do without.
+ * Exchange the word with none, its empty value. Most words of most windows are empty, and a load
+ * costs less than an exchange. Acquire is needed for words that count samples; other numbers would
+ * do without.
  */
 static uint64_t take(_Atomic uint64_t *word, uint64_t none)
 {
@@ -290,7 +290,7 @@ static uint32_t take_32(_Atomic uint32_t *word)
 	return atomic_exchange_explicit(word, 0, RELAXED);
 }
 
-/* A service's latencies are in a few octaves, for ever: the buckets of others are not looked at. */
+/* The latencies of a service are in few octaves: the buckets of the others are not read. */
 static void collect_buckets(struct lane *lane, struct histogram *histogram)
 {
 	uint64_t left = atomic_load_explicit(&lane->octaves, RELAXED) & ALL_OCTAVES;
@@ -313,14 +313,14 @@ static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, 
 		uint64_t rtt = atomic_exchange_explicit(&lane->log[i], 0, RELAXED);
 
 		if (rtt == 0)
-			continue; /* counted, but not yet stored */
+			continue; /* counted, but not stored yet */
 		pool->value[(*known)++] = rtt;
 		histogram_add(&pool->histogram, bucket_of(rtt), 1);
 	}
 	collect_buckets(lane, &pool->histogram);
 }
 
-/* The owner's word, so there is nobody else who adds to it. */
+/* Only the window's owner writes this word, so a load and a store are enough. */
 static void count_collected(struct stripe *stripe, uint64_t count)
 {
 	_Atomic uint64_t *total = &stripe->total[TOTAL_COLLECTED];
@@ -329,7 +329,7 @@ static void count_collected(struct stripe *stripe, uint64_t count)
 			      memory_order_release);
 }
 
-/* Take count and sum out of a stripe; how many of its samples may be in the log. */
+/* Take count and sum out of a stripe. Returns how many of its samples may be in the log. */
 static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 {
 	uint64_t logged = began_anew(stripe) ? LOG_MAX : 0;
@@ -352,7 +352,7 @@ static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 	return logged;
 }
 
-/* Take all there is out of the stripes; how many latencies are known by value goes to *known. */
+/* Take everything out of the stripes. *known is the number of latencies known by value. */
 static struct sums collect(const struct sampling *s, uint32_t *known)
 {
 	struct sums all = {.min = UINT64_MAX};
@@ -383,7 +383,7 @@ static uint32_t narrow(uint64_t count)
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-/* Take the delays out of the stripes. Few limits want them: mostly there are none. */
+/* Take the queue delays out of the stripes. Mostly there are none, as few limits use them. */
 static void collect_queue(const struct sampling *s, struct weir_window *w)
 {
 	uint64_t count = 0, min = QUEUE_DELAY_MAX;
@@ -400,7 +400,7 @@ static void collect_queue(const struct sampling *s, struct weir_window *w)
 	w->queue_min = count > 0 ? (double)min : 0;
 }
 
-/* The rank is the nearest to quantile * count, ties up, as Netflix's; the lowest is the first. */
+/* The rank is quantile * count, rounded to nearest, ties up, as Netflix's; at least 1. */
 static double quantile_of(const struct sampling *s, uint32_t known)
 {
 	const struct histogram *h = &s->pool->histogram;
@@ -412,7 +412,7 @@ static double quantile_of(const struct sampling *s, uint32_t known)
 	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
-/* A latency as a window may show it, whatever the words say that it comes from. */
+/* A latency for a window, bounded even if the words it comes from are corrupt. */
 static double shown(uint64_t rtt)
 {
 	return (double)(rtt < RTT_MAX ? rtt : RTT_MAX);
@@ -454,7 +454,7 @@ static weir_dur length_for(const struct sampler_config *config, uint64_t rtt_min
 	return rtt_min * 2 < config->window_min ? config->window_min : rtt_min * 2;
 }
 
-/* This thread, as owner. */
+/* This thread, as the value of closing. */
 static uintptr_t self(void)
 {
 	return (uintptr_t)pthread_self();
@@ -465,7 +465,7 @@ static void set_closing(const struct sampling *s, uintptr_t thread)
 	atomic_store_explicit(s->closing, thread, memory_order_release);
 }
 
-/* The word due gives this thread the window. False: another thread of the process has it anyway. */
+/* Called after due gave the window to this thread. False: another thread of the process owns it. */
 static bool is_ours(const struct sampling *s)
 {
 	uintptr_t none = 0;
@@ -475,13 +475,13 @@ static bool is_ours(const struct sampling *s)
 						       memory_order_acquire, RELAXED);
 }
 
-/* The word due while that process has the window. */
+/* The word due while that process owns the window. */
 static uint64_t busy(uint32_t owner)
 {
 	return (uint64_t)owner << 1 | DUE_BUSY;
 }
 
-/* Lets go of the window as well. */
+/* This ends the ownership of the window. */
 static void set_due(struct sampler *sampler, uint64_t due)
 {
 	atomic_store_explicit(&sampler->due, due, memory_order_release);
@@ -493,7 +493,7 @@ static void let_go(const struct sampling *s, uint64_t due)
 	set_due(s->sampler, due);
 }
 
-/* Too few samples. True if the window is to close all the same; else it has a new deadline. */
+/* Too few samples: extend the window. True: it has reached window_max and must be closed. */
 static bool overdue(const struct sampling *s, weir_time now, const struct sums *sums)
 {
 	struct sampler *sampler = s->sampler;
@@ -526,7 +526,7 @@ static void discard(const struct sampling *s, weir_time now)
 	sampler_open(s, now);
 }
 
-/* Whether the window has what it needs; if not, it has been seen to. The caller owns it. */
+/* Whether the owned window is complete. If not, it has been extended or discarded, and let go. */
 static bool complete(const struct sampling *s, weir_time now)
 {
 	const struct sampler_config *config = &s->config;
@@ -543,7 +543,7 @@ static bool complete(const struct sampling *s, weir_time now)
 	return false;
 }
 
-/* How much a total has grown since it was last asked. */
+/* How much a total has grown since the last window. */
 static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen)
 {
 	uint64_t total = sampler_total(s, which), before = *seen;
@@ -552,32 +552,32 @@ static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen
 	return narrow(total - before);
 }
 
-/* Own the window, if it is due. Who loses the race leaves. */
+/* Own the window, if it is due and no other thread owns it. */
 static bool claim(const struct sampling *s, weir_time now)
 {
 	uint64_t due = atomic_load_explicit(&s->sampler->due, RELAXED);
 
-	/* Acquire: what the previous owner left. */
+	/* Acquire: what the previous owner wrote. */
 	return is_due(due, now) &&
 	       atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
 						       memory_order_acquire, RELAXED) &&
 	       is_ours(s);
 }
 
-/* The owner knows what its window is: who owns it may be seen, and the next one's length is set. */
+/* The window will be closed: set the length of the next one, and publish the owner in closing. */
 static void close_as(const struct sampling *s, uint64_t rtt_min)
 {
 	s->sampler->length = length_for(&s->config, rtt_min);
 	set_closing(s, self());
 }
 
-/* Nobody was told when the first began: it has no length. */
+/* The start of the first window is not known; it has no length. */
 static weir_time start_of(const struct sampler *sampler, weir_time now)
 {
 	return sampler->length > 0 ? sampler->start : now;
 }
 
-/* Fill *w with what the stripes have. False if they have nothing: the window is let go of. */
+/* Fill *w from the stripes. False: they are empty, and the window has been let go. */
 static bool close_all(const struct sampling *s, weir_time now, struct weir_window *w)
 {
 	struct sampler *sampler = s->sampler;
@@ -586,7 +586,7 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 
 	sums = collect(s, &known);
 	if (sums.count + sums.dropped + sums.timed_out == 0) {
-		sampler_open(s, now); /* the previous owner took our sample along */
+		sampler_open(s, now); /* the previous owner has collected the caller's sample */
 		return false;
 	}
 	*w = (struct weir_window){
@@ -615,7 +615,7 @@ bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *
 	return claim(s, now) && complete(s, now) && close_all(s, now, w);
 }
 
-/* The owner's: whether the stripes have anything for this window. */
+/* Whether the stripes have anything for this window. Only the owner calls it. */
 static bool take_left(struct sampler *sampler)
 {
 	return UNLIKELY(atomic_load_explicit(&sampler->left, RELAXED) != 0) &&
@@ -623,8 +623,8 @@ static bool take_left(struct sampler *sampler)
 }
 
 /*
- * A window of just this sample. The totals are counted as by record and collect. All fields are
- * named, as compilers clear a structure first where some are not, and that takes its time.
+ * Fill *w with this one sample. The totals are counted as by record and collect. All fields are
+ * named, because compilers clear the whole structure first if some are not, which costs time.
  */
 static void close_one(const struct sampling *s, struct stripe *stripe, weir_time now,
 		      const struct sample *sample, struct weir_window *w)
@@ -691,7 +691,7 @@ void sampler_open(const struct sampling *s, weir_time now)
 	let_go(s, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
 }
 
-bool sampler_inherit(const struct sampling *s, uint32_t dead)
+bool sampler_recover(const struct sampling *s, uint32_t dead)
 {
 	uint64_t due = busy(dead);
 

@@ -63,10 +63,10 @@ int weir_shm_listen(struct weir_limiter *l, weir_time deadline)
 	bell = &l->leasing.leases[l->leasing.number - 1].bell;
 	do {
 		seen = park_look(bell);
-		if (queue_tell(&l->queueing))
+		if (queue_notify(&l->queueing))
 			return 0;
 	} while (deadline > weir_now() && park_sleep(bell, seen, deadline));
-	return queue_tell(&l->queueing) ? 0 : -ETIMEDOUT;
+	return queue_notify(&l->queueing) ? 0 : -ETIMEDOUT;
 }
 
 static enum weir_shm_life life_of(uint64_t identity, uint64_t self)

@@ -71,19 +71,19 @@ static void count_calls(const struct weir_limiter *l, uint64_t calls)
 /* Finish work of a process that others wait for: a window, ranks, settings. Runs no callbacks. */
 static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
-	if (sampler_inherit(&l->sampling, dead)) {
+	if (sampler_recover(&l->sampling, dead)) {
 		limiter_mend(l);
 		sampler_open(&l->sampling, now);
 	}
-	shed_inherit(&l->shedding, dead);
-	admission_inherit(&l->admission, dead);
+	shed_recover(&l->shedding, dead);
+	admission_recover(&l->admission, dead);
 }
 
 /* Repair and finish all that the process was doing and that one thread does at a time. */
 static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	inherit_tasks(l, dead, now);
-	queue_inherit(&l->queueing, dead, now);
+	queue_recover(&l->queueing, dead, now);
 }
 
 /*
@@ -140,7 +140,7 @@ static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
 	struct lease *lease = &l->leasing.leases[number - 1];
 	uint32_t permits = 0;
 
-	queue_bury(&l->queueing, number);
+	queue_reclaim(&l->queueing, number);
 	inherit(l, number, now);
 	end_detached(l, lease, now);
 	for (uint16_t part = 0; part < parts_of(l); part++)

@@ -1,13 +1,13 @@
 /*
- * Callbacks of waiters. They are kept with the handle, one for each slot of the queue, since a
- * pointer is valid in one process only.
+ * Callbacks of waiters. They are kept with the process's handle, one for each slot of the queue,
+ * because a pointer is valid in one process only.
  *
- * In a shared limiter the word of a slot may say anything: a process that can write to the block can
- * say that a slot is this process's, and granted. So a callback has a word of its own, which no other
- * process sees, and that word decides. A callback is set for one use of the slot, known by its
- * stamp; it runs at most once; and it is over when the waiter is, whatever the block says.
+ * In a shared limiter the word of a slot may hold anything: a process that can write to the block
+ * can mark a slot as this process's, and granted. So a callback has a word of its own, which no
+ * other process can reach, and that word decides. A callback is set for one use of the slot, known
+ * by its stamp. It runs at most once, and it ends with the waiter, whatever the block contains.
  *
- * use  bits  0..1   its state: below; 0 with all other bits: the callback is free
+ * use  bits  0..1   its state: below; the whole word is 0: the callback is free
  *      bits  2..30  the stamp
  *
  * word  written by                       order    pairs with
@@ -43,7 +43,7 @@ static inline void callback_init(struct callback *c)
 	atomic_init(&c->use, 0);
 }
 
-/* Have it run for that use of the slot. False: another waiter of this process is not over. */
+/* Set the callback for that use of the slot. False: the slot's previous waiter has not ended. */
 static inline bool callback_set(struct callback *c, uint32_t stamp, weir_granted_fn *granted,
 				void *arg)
 {
@@ -67,14 +67,14 @@ static inline void callback_run(struct callback *c, uint32_t stamp)
 						     memory_order_relaxed))
 		return;
 	notify_run(c, stamp, c->granted, c->arg);
-	/* It may have ended its waiter, and another waiter may use this place by now. */
+	/* It may have ended its waiter, and another waiter may use this callback by now. */
 	(void)atomic_compare_exchange_strong_explicit(&c->use, &running, 0, memory_order_release,
 						      memory_order_relaxed);
 }
 
 /*
- * End it: it does not run for that use any more. If another thread is running it, a patient caller
- * waits for its end. False: it is running, and the caller is not patient.
+ * End the callback: it will not run for that use any more. If another thread is running it, a
+ * patient caller waits until it returns. False: it is running, and the caller is not patient.
  */
 static inline bool callback_end(struct callback *c, uint32_t stamp, bool patient)
 {

@@ -1,6 +1,6 @@
 /*
- * Handing permits to those who wait: one drains at a time, and whoever made room meanwhile asks him
- * to do it again (lib/base/combiner.h). slots.h has the ledger.
+ * Granting permits to waiters. One thread drains at a time. A thread that makes room meanwhile has
+ * it drain once more (lib/base/combiner.h). slots.h has the ledger.
  */
 
 #include "lib/wait/slots.h"
@@ -8,7 +8,10 @@
 #include "lib/base/combiner.h"
 #include "lib/process/lease.h"
 
-/* A waiter is no more. Those listed in a row that is stuck are off the gate. The drainer's. */
+/*
+ * Retract a waiter's announcement. Waiters listed in a stuck row are not announced at the gate.
+ * Only the drainer calls it.
+ */
 static void retract(const struct queueing *q, uint16_t part, bool on_gate)
 {
 	if (q->admission.count > 0)
@@ -17,7 +20,7 @@ static void retract(const struct queueing *q, uint16_t part, bool on_gate)
 		gate_retract(q->admission.gate, 1);
 }
 
-/* Lists, oldest at the head. */
+/* The rows are lists, oldest at the head. */
 
 static _Atomic uint32_t *link_to(const struct queueing *q, struct row *row, uint32_t prev)
 {
@@ -29,7 +32,7 @@ static _Atomic uint32_t *link_back(const struct queueing *q, struct row *row, ui
 	return next == NIL ? &row->tail : &q->slots[next].prev;
 }
 
-/* The last waiter in the row that came before that one; or NIL. */
+/* The last waiter in the row that came before that time; or NIL. */
 static uint32_t last_before(const struct queueing *q, const struct row *row, weir_time since)
 {
 	uint32_t i = slot_at(q, &row->tail);
@@ -39,7 +42,7 @@ static uint32_t last_before(const struct queueing *q, const struct row *row, wei
 	return i;
 }
 
-/* Behind all who came before it: mostly those are all. */
+/* Insert slot i behind all waiters that came before it, which is mostly at the tail. */
 static void append(const struct queueing *q, uint32_t i)
 {
 	struct slot *slot = &q->slots[i];
@@ -70,7 +73,7 @@ static void take_out(const struct queueing *q, uint32_t i)
 	row->length--;
 }
 
-void drain_look_at(const struct queueing *q, uint32_t i)
+void drain_slot(const struct queueing *q, uint32_t i)
 {
 	const uint32_t state = word_state(slot_read(&q->slots[i]));
 	const uint16_t part = slot_part(q, i);
@@ -86,17 +89,17 @@ void drain_look_at(const struct queueing *q, uint32_t i)
 	}
 }
 
-static void look_at_word(const struct queueing *q, uint32_t k)
+static void drain_word(const struct queueing *q, uint32_t k)
 {
 	uint64_t left = 0;
 
 	if (atomic_load_explicit(&q->fresh[k], memory_order_relaxed) != 0)
 		left = atomic_exchange_explicit(&q->fresh[k], 0, memory_order_acquire);
 	for (left &= bitmap_mask(q->config.slots, k); left != 0; left &= left - 1)
-		drain_look_at(q, k * 64 + (uint32_t)__builtin_ctzll(left));
+		drain_slot(q, k * 64 + (uint32_t)__builtin_ctzll(left));
 }
 
-/* Take the newcomers into the lists, and those who left out of them. */
+/* Add new waiters to the lists, and remove those that left. */
 static void collect(const struct queueing *q)
 {
 	const uint32_t words = bitmap_words(q->config.slots);
@@ -108,17 +111,17 @@ static void collect(const struct queueing *q)
 		const uint32_t first = (uint32_t)__builtin_ctzll(left) * NEWS_PART;
 
 		for (uint32_t k = first; k < first + NEWS_PART && k < words; k++)
-			look_at_word(q, k);
+			drain_word(q, k);
 	}
 }
 
-/* The row has not been empty for so long that its oldest are hardly worth serving. */
+/* Whether the row has not been empty for longer than queue_stand. */
 static bool stands(const struct queueing *q, const struct row *row, weir_time now)
 {
 	return (int64_t)(now - row->standing_since) > (int64_t)q->config.stand;
 }
 
-/* Who is next in the row; or NIL. */
+/* The next waiter of the row; or NIL. */
 static uint32_t choose(const struct queueing *q, const struct row *row, weir_time now)
 {
 	switch ((enum weir_order)q->config.order) {
@@ -134,12 +137,12 @@ static uint32_t choose(const struct queueing *q, const struct row *row, weir_tim
 
 static uint32_t state_granted(const struct queueing *q, const struct slot *slot, uint64_t word)
 {
-	if (!slot->tells)
+	if (!slot->notifies)
 		return GRANTED;
 	return word_owner(word) == q->owner ? NOTIFYING : PROMISED;
 }
 
-/* Give slot i what the drainer holds, or let it through. False: the waiter has left. */
+/* Give slot i a permit, or let it through. False: the waiter has left. */
 static bool grant(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
 	struct slot *slot = &q->slots[i];
@@ -159,7 +162,7 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 	return true;
 }
 
-/* Slot i waits no more, whether its waiter is still there or has left and reported that. */
+/* Take slot i out of its row and grant it the permit, unless its waiter has left. */
 static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
 	const uint16_t part = slot_part(q, i);
@@ -169,13 +172,13 @@ static void hand_over(const struct queueing *q, uint32_t i, const struct permit 
 	retract(q, part, q->rows[part].stuck == 0);
 	if (grant(q, i, permit))
 		return;
-	/* He has left, is listed no more, and counts until that is looked at. */
+	/* It has left and is listed no more, but stays announced until its report is examined. */
 	slot_announce(q, part);
 	if (permit->cost > 0)
 		(void)admission_give_back(&q->admission, part, permit->cost, &wake);
 }
 
-/* Try to serve slot i. False: there is no room for it. */
+/* Try to reserve a permit for slot i and grant it. False: there is no room. */
 static bool serve(const struct queueing *q, uint32_t i)
 {
 	const struct request request = {
@@ -188,7 +191,7 @@ static bool serve(const struct queueing *q, uint32_t i)
 	return true;
 }
 
-/* Rows while they are being served: the next of each, or NIL if it is not to be served now. */
+/* The next waiter of each row during a drain; NIL: the row is not served now. */
 struct turns {
 	uint32_t next[WEIR_PARTITIONS_MAX + 1];
 };
@@ -202,8 +205,8 @@ static bool below_cap(const struct queueing *q, uint32_t r, uint32_t i)
 	return gate_inflight(own) + gate_cost(own, cost) <= gate_limit(own);
 }
 
-/* Announce at the gate the rows that can use its room, and only those: they get turns. */
-static void sort_out(const struct queueing *q, weir_time now, struct turns *turns)
+/* Give turns to the rows that can use the gate's room, and announce only these at the gate. */
+static void assign_turns(const struct queueing *q, weir_time now, struct turns *turns)
 {
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		struct row *row = &q->rows[r];
@@ -221,7 +224,7 @@ static void sort_out(const struct queueing *q, weir_time now, struct turns *turn
 	}
 }
 
-/* Permits that partition r has above its guarantee. */
+/* Permits that partition r has in flight above its guarantee. */
 static int64_t borrowed(const struct queueing *q, uint32_t r)
 {
 	const struct part *part = &q->admission.parts[r];
@@ -237,7 +240,7 @@ static bool entitled(const struct queueing *q, uint32_t i)
 	return admission_entitled(&q->admission, &request);
 }
 
-/* Whether row r has waited longer than the other, or has borrowed less. */
+/* Whether row r precedes the other: it has waited longer, or has borrowed less. */
 static bool is_before(const struct queueing *q, const struct turns *turns, bool within_guarantee,
 		      uint32_t r, uint32_t other)
 {
@@ -249,8 +252,8 @@ static bool is_before(const struct queueing *q, const struct turns *turns, bool 
 }
 
 /*
- * The row whose turn it is: of those within their guarantee the one that has waited longest,
- * otherwise the one that has borrowed least. NIL: none.
+ * The row to serve next: of those within their guarantee, the one that has waited longest; of the
+ * others, the one that has borrowed least. NIL: none.
  */
 static uint32_t next_row(const struct queueing *q, const struct turns *turns, bool within_guarantee)
 {
@@ -268,28 +271,28 @@ static uint32_t next_row(const struct queueing *q, const struct turns *turns, bo
 }
 
 /*
- * Serve whose turn it is. Room that a partition is owed is left alone until there is
- * enough of it for who is next there; the others' goes to one after the other.
+ * Serve the next waiter. If a partition within its guarantee finds too little room, the room is
+ * left for it until there is enough. Other partitions take room one waiter at a time.
  */
 static bool serve_next(const struct queueing *q, weir_time now, struct turns *turns)
 {
-	bool owed = false;
+	bool deficit = false;
 	uint32_t r;
 
-	sort_out(q, now, turns);
+	assign_turns(q, now, turns);
 	while ((r = next_row(q, turns, true)) != NIL) {
 		if (serve(q, turns->next[r]))
 			return true;
-		turns->next[r] = NIL; /* tried, and found no room */
-		owed = true;
+		turns->next[r] = NIL; /* no room */
+		deficit = true;
 	}
-	if (owed)
+	if (deficit)
 		return false;
 	r = next_row(q, turns, false);
 	return r != NIL && serve(q, turns->next[r]);
 }
 
-/* The first thread that sleeps in a row; or NIL. */
+/* The first slot in the row whose waiter is a sleeping thread; or NIL. */
 static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
 {
 	uint32_t i = slot_at(q, &row->head);
@@ -300,17 +303,19 @@ static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
 }
 
 /*
- * What is kept for a partition may be all that a waiter lacks, and nobody may come by when that
- * lapses. So of the threads that wait, if there are any, one has the watch: it sleeps for so
- * long only, and then drains for everybody. It says so in its slot, and the others sleep on.
+ * Permits reserved for a partition may be all that a waiter lacks, and no call may come when that
+ * reservation lapses. So one of the waiting threads, if there are any, has the watch: it sleeps for
+ * one interval only and then drains for all waiters. It marks that in its slot, and the others
+ * sleep on.
  *
- * Why there is always one. Who no longer watches says that first, and then asks for a drain.
- * Whichever drain answers that sees it, and sees what is kept as the drain before saw it, or
- * later; so if that one relied on the watch, this one wakes the thread anew.
+ * Why there is always one. A thread that gives up the watch clears the mark first, and then
+ * requests a drain. The drain that serves this request sees the mark cleared, and sees the
+ * reservations as the drain before saw them, or later. So if the earlier drain relied on the watch,
+ * this one wakes a thread to take it.
  */
 static void set_watch(const struct queueing *q, const struct turns *turns)
 {
-	if (next_row(q, turns, false) == NIL || !admission_keeps(&q->admission))
+	if (next_row(q, turns, false) == NIL || !admission_has_reserved(&q->admission))
 		return;
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		uint32_t i = sleeper_in(q, &q->rows[r]);
@@ -323,7 +328,7 @@ static void set_watch(const struct queueing *q, const struct turns *turns)
 	}
 }
 
-static void drain_parts(const struct queueing *q, weir_time now)
+static void drain_partitions(const struct queueing *q, weir_time now)
 {
 	struct turns turns;
 	uint32_t served = 0;
@@ -342,7 +347,7 @@ static void drain_gate(const struct queueing *q, weir_time now)
 		served++;
 }
 
-/* Nobody waits in shadow mode: who gets no permit goes without. */
+/* In shadow mode no call waits: a waiter that gets no permit is let through without one. */
 static void let_through(const struct queueing *q, weir_time now)
 {
 	const struct permit none = {.cost = 0};
@@ -362,12 +367,12 @@ static void drain_once(const struct queueing *q, weir_time now)
 	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
 		let_through(q, now);
 	else if (q->admission.count > 0)
-		drain_parts(q, now);
+		drain_partitions(q, now);
 	else
 		drain_gate(q, now);
 }
 
-void drain_to_the_end(const struct queueing *q, weir_time now)
+void drain_all(const struct queueing *q, weir_time now)
 {
 	uint32_t rounds = 0;
 
@@ -379,5 +384,5 @@ void drain_to_the_end(const struct queueing *q, weir_time now)
 void queue_drain(const struct queueing *q, weir_time now)
 {
 	if (combiner_begin(&q->queue->pending, q->owner))
-		drain_to_the_end(q, now);
+		drain_all(q, now);
 }

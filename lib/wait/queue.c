@@ -1,13 +1,12 @@
 /*
- * Waiting for a permit: to enter the queue, to look whether the permit has come, and to leave.
- * slots.h has the ledger.
+ * What waiters do: enter the queue, poll for a permit, and leave. slots.h has the ledger.
  */
 
 #include "lib/wait/slots.h"
 
 #include <sched.h>
 
-/* Looks at a callback that is still running before the processor is left to it. */
+/* Polls of a running callback before the thread yields its CPU. Arbitrary; most are short. */
 #define SPINS 100
 
 void queue_init(const struct queueing *q)
@@ -31,17 +30,17 @@ void queue_init(const struct queueing *q)
 }
 
 /*
- * A free slot's number, or NO_PLACE. Those that waiters have left come free in a drain. If none is
- * free but some were left, who drains has most likely lost his processor in the middle of it,
- * and all would find the queue full until he has it back: so he is given the chance, once. In
- * a queue that is full of waiters nobody gives way.
+ * A free slot's number, or NO_SLOT. A slot that its waiter has left becomes free in a drain. If
+ * none is free but some were left, the draining thread has most likely been preempted, and every
+ * caller would find the queue full until it runs again; so yield to it once. In a queue that is
+ * full of waiters no caller yields.
  */
-static uint32_t find_place(const struct queueing *q)
+static uint32_t find_slot(const struct queueing *q)
 {
 	const uint32_t hint = (uint32_t)sched_getcpu();
 	uint32_t i = bitmap_take(q->free, q->config.slots, hint);
 
-	if (LIKELY(i != NO_PLACE) ||
+	if (LIKELY(i != NO_SLOT) ||
 	    atomic_load_explicit(&q->queue->news, memory_order_relaxed) == 0)
 		return i;
 	sched_yield();
@@ -49,8 +48,8 @@ static uint32_t find_place(const struct queueing *q)
 }
 
 /*
- * A slot of our own, with a stamp for its new use; or NO_PLACE. It tries as often as there are
- * slots.
+ * Take a free slot and stamp its new use. Returns its number or NO_SLOT. The number of tries is
+ * bounded by the number of slots.
  */
 static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 {
@@ -58,12 +57,12 @@ static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 	uint64_t word;
 
 	for (uint32_t tries = 0; tries < q->config.slots; tries++) {
-		i = find_place(q);
-		if (i == NO_PLACE)
+		i = find_slot(q);
+		if (i == NO_SLOT)
 			break;
 		word = atomic_load_explicit(&q->slots[i].state, memory_order_relaxed);
 		stamp = (word_stamp(word) + 1) & (UINT32_MAX >> STATE_BITS);
-		stamp += stamp == 0; /* 0 is no waiter */
+		stamp += stamp == 0; /* 0 means no waiter */
 		if (word_state(word) == FREE &&
 		    atomic_compare_exchange_strong_explicit(
 			    &q->slots[i].state, &word, slot_word(q->owner, stamp, TAKEN),
@@ -72,30 +71,30 @@ static uint32_t claim(const struct queueing *q, struct weir_wait *wait)
 			return i;
 		}
 	}
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
-/* The same, with who asks in it. */
+/* Take a free slot and fill in the request. */
 static uint32_t take_slot(const struct queueing *q, const struct request *request,
 			  struct listener listener, struct weir_wait *wait)
 {
 	uint32_t i = claim(q, wait);
 	struct slot *slot;
 
-	if (i == NO_PLACE)
-		return NO_PLACE;
+	if (i == NO_SLOT)
+		return NO_SLOT;
 	slot = &q->slots[i];
 	atomic_store_explicit(&slot->part, request->part, memory_order_relaxed);
 	slot->cost = request->cost;
 	slot->sleeps = listener.sleeps;
-	slot->tells = listener.granted != NULL;
+	slot->notifies = listener.granted != NULL;
 	atomic_store_explicit(&slot->watches, 0, memory_order_relaxed);
 	if (listener.granted == NULL ||
 	    callback_set(&q->callbacks[i], wait->stamp, listener.granted, listener.arg))
 		return i;
-	/* The block has given away a slot in which a waiter of this process still stands. */
+	/* The block offered a slot in which a waiter of this process still waits. */
 	slot_free(q, i);
-	return NO_PLACE;
+	return NO_SLOT;
 }
 
 bool queue_enter(const struct queueing *q, weir_time now, const struct request *request,
@@ -103,7 +102,7 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct request *
 {
 	uint32_t i = take_slot(q, request, listener, wait);
 
-	if (i == NO_PLACE)
+	if (i == NO_SLOT)
 		return false;
 	q->slots[i].since = now;
 	slot_announce(q, request->part);
@@ -114,13 +113,14 @@ bool queue_enter(const struct queueing *q, weir_time now, const struct request *
 	return true;
 }
 
-bool queue_place(const struct queueing *q, const struct request *request,
-		 const struct permit *permit, struct listener listener, struct weir_wait *wait)
+bool queue_enter_granted(const struct queueing *q, const struct request *request,
+			 const struct permit *permit, struct listener listener,
+			 struct weir_wait *wait)
 {
 	const uint32_t i = take_slot(q, request, listener, wait);
 	const uint32_t state = listener.granted != NULL ? NOTIFYING : GRANTED;
 
-	if (i == NO_PLACE)
+	if (i == NO_SLOT)
 		return false;
 	q->slots[i].inflight = permit->inflight;
 	atomic_store_explicit(&q->slots[i].granted, permit->cost, memory_order_relaxed);
@@ -131,19 +131,19 @@ bool queue_place(const struct queueing *q, const struct request *request,
 	return true;
 }
 
-/* Its waiter has come for the permit, and need not be notified. True: word is its state now. */
-static bool keep(struct slot *slot, uint64_t *word)
+/* The waiter takes the permit itself and need not be notified. True: *word is the new state. */
+static bool take_permit(struct slot *slot, uint64_t *word)
 {
-	const uint64_t kept = word_with(*word, GRANTED);
+	const uint64_t granted = word_with(*word, GRANTED);
 
-	if (!atomic_compare_exchange_strong_explicit(&slot->state, word, kept, memory_order_acquire,
-						     memory_order_acquire))
+	if (!atomic_compare_exchange_strong_explicit(&slot->state, word, granted,
+						     memory_order_acquire, memory_order_acquire))
 		return false;
-	*word = kept;
+	*word = granted;
 	return true;
 }
 
-/* This waiter is not notified any more. False: its callback is running, and is not waited for. */
+/* End the waiter's callback. False: it is running, and the caller is not patient. */
 static bool end_callback(const struct queueing *q, const struct weir_wait *wait, bool patient)
 {
 	return wait->stamp == 0 || wait->slot >= q->config.slots ||
@@ -151,9 +151,9 @@ static bool end_callback(const struct queueing *q, const struct weir_wait *wait,
 }
 
 /*
- * The waiter's state, once its callback, if another thread runs it, has returned. If this thread is
- * in the callback, it has come for the permit that the callback announced. A poll from any other
- * callback does not wait, as the two threads may be polling each other's waiter.
+ * The waiter's state. If another thread runs its callback, wait until that has returned. If this
+ * thread is in the callback itself, take the permit that the callback announces. A poll from any
+ * other callback does not wait, as two threads may be polling each other's waiter.
  */
 static uint32_t settled(const struct queueing *q, const struct weir_wait *wait, bool leaves)
 {
@@ -167,7 +167,7 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait, 
 		word = slot_read(slot);
 		if (word_stamp(word) != wait->stamp || word_owner(word) != q->owner)
 			return FREE;
-		if (word_state(word) == PROMISED && !keep(slot, &word))
+		if (word_state(word) == PROMISED && !take_permit(slot, &word))
 			continue;
 		if (word_state(word) != NOTIFYING)
 			return word_state(word);
@@ -177,7 +177,7 @@ static uint32_t settled(const struct queueing *q, const struct weir_wait *wait, 
 			return NOTIFYING;
 		if (q->leases != NULL) {
 			(void)end_callback(q, wait, true);
-			(void)keep(slot, &word);
+			(void)take_permit(slot, &word);
 		} else if (spins >= SPINS)
 			sched_yield();
 	}
@@ -195,12 +195,12 @@ static enum queue_state see(const struct queueing *q, const struct weir_wait *wa
 	}
 	if (state != GRANTED)
 		return QUEUE_NONE;
-	*got = slot_got(q, wait->slot);
+	*got = slot_waited(q, wait->slot);
 	slot_free(q, wait->slot);
 	return QUEUE_GRANTED;
 }
 
-/* The waiter is over, and was not waiting when this was called. */
+/* Poll a waiter that was found not to be waiting. */
 static enum queue_state poll_last(const struct queueing *q, const struct weir_wait *wait,
 				  struct waited *got)
 {
@@ -208,7 +208,7 @@ static enum queue_state poll_last(const struct queueing *q, const struct weir_wa
 
 	if (state != QUEUE_WAITING)
 		return state;
-	/* No process that keeps to the rules puts a slot back into that state. */
+	/* Only a faulty or malicious process puts a slot back into that state. */
 	(void)end_callback(q, wait, true);
 	return QUEUE_NONE;
 }
@@ -230,7 +230,7 @@ enum queue_state queue_leave(const struct queueing *q, weir_time now, const stru
 	if (!slot_abandon(q, wait->slot, waiting))
 		return poll_last(q, wait, got);
 	(void)end_callback(q, wait, true);
-	/* So that the slot is free again, and others know that one waits less. */
+	/* This frees the slot and retracts the waiter's announcement. */
 	queue_drain(q, now);
 	return QUEUE_GONE;
 }
@@ -250,7 +250,7 @@ bool queue_is_empty(const struct queueing *q)
 	return true;
 }
 
-bool queue_tell(const struct queueing *q)
+bool queue_notify(const struct queueing *q)
 {
 	bool any = false;
 

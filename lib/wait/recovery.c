@@ -1,6 +1,6 @@
 /*
- * What waiters and drainers leave who have died. slots.h has the ledger, and says why nothing is
- * lost.
+ * Cleaning up after waiters and drainers that have died. slots.h has the ledger, and the argument
+ * why nothing is lost.
  */
 
 #include "lib/wait/slots.h"
@@ -10,42 +10,42 @@
 #include "lib/base/combiner.h"
 #include "lib/process/lease.h"
 
-/* Tries of a recount. */
+/* Tries of a recount before it gives up. Arbitrary. */
 #define RECOUNTS 100
 
-/* The slot of a dead waiter, which is granted, or was never waited in. */
-static void bury_slot(const struct queueing *q, uint32_t i, uint32_t state)
+/* Free the slot of a dead waiter that was granted a permit, or had not begun to wait. */
+static void reclaim_slot(const struct queueing *q, uint32_t i, uint32_t state)
 {
-	const struct waited got = slot_got(q, i);
+	const struct waited got = slot_waited(q, i);
 	bool wake;
 
-	/* First: who dies before the rest loses permits for a while, and makes none. */
+	/* First: if this process dies in between, permits are lost for a while, never gained. */
 	slot_free(q, i);
 	if (state != TAKEN && got.cost > 0)
 		(void)admission_give_back(&q->admission, got.part, got.cost, &wake);
 }
 
-/* A slot of a dead process. Drains may be going on: one may grant it a permit meanwhile. */
-static void bury(const struct queueing *q, uint32_t i, uint64_t word)
+/* Reclaim a slot of a dead process. A concurrent drain may still grant it a permit. */
+static void reclaim(const struct queueing *q, uint32_t i, uint64_t word)
 {
 	if (word_state(word) == WAITING && slot_abandon(q, i, word))
 		return;
 	word = slot_read(&q->slots[i]);
 	if (word_state(word) == ABANDONED)
-		slot_report(q, i); /* he may not have come to that */
+		slot_report(q, i); /* the waiter may have died before its report */
 	else
-		bury_slot(q, i, word_state(word));
+		reclaim_slot(q, i, word_state(word));
 }
 
-void queue_bury(const struct queueing *q, uint32_t dead)
+void queue_reclaim(const struct queueing *q, uint32_t dead)
 {
 	for (uint32_t i = 0; i < q->config.slots; i++) {
 		const uint64_t word = slot_read(&q->slots[i]);
 
 		if (word_state(word) == FREE)
-			bitmap_put(q->free, i); /* its bit may have been taken, and then no more */
+			bitmap_put(q->free, i); /* its bit may have been taken without more */
 		else if (word_owner(word) == dead)
-			bury(q, i, word);
+			reclaim(q, i, word);
 	}
 }
 
@@ -58,12 +58,12 @@ uint64_t queue_digest(const struct queueing *q)
 	return sum;
 }
 
-/* Waiters that are announced: at the gate, and of each row. */
+/* The number of announced waiters: at the gate, and of each row. */
 struct census {
 	uint32_t gate, row[WEIR_PARTITIONS_MAX + 1];
 };
 
-/* Those that should be. False: somebody may be announcing himself. */
+/* Count the waiters that should be announced. False: a waiter may be announcing itself now. */
 static bool count_slots(const struct queueing *q, struct census *c)
 {
 	bool known = true;
@@ -91,7 +91,7 @@ static struct census count_announced(const struct queueing *q)
 	return c;
 }
 
-static void set_right(struct gate *gate, uint32_t announced, uint32_t should)
+static void correct(struct gate *gate, uint32_t announced, uint32_t should)
 {
 	if (announced > should)
 		gate_retract(gate, announced - should);
@@ -99,7 +99,7 @@ static void set_right(struct gate *gate, uint32_t announced, uint32_t should)
 		gate_announce(gate, should - announced);
 }
 
-/* The drainer's: bring announcements to what they should be. False: that could not be told. */
+/* Correct the announcements. False: the right number is not known. Only the drainer calls it. */
 static bool recount(const struct queueing *q)
 {
 	struct census should, announced;
@@ -114,9 +114,9 @@ static bool recount(const struct queueing *q)
 			sched_yield();
 			continue;
 		}
-		set_right(q->admission.gate, announced.gate, should.gate);
+		correct(q->admission.gate, announced.gate, should.gate);
 		for (uint32_t r = 0; r < q->admission.count; r++)
-			set_right(&q->admission.parts[r].own, announced.row[r], should.row[r]);
+			correct(&q->admission.parts[r].own, announced.row[r], should.row[r]);
 		return true;
 	}
 	return false;
@@ -129,35 +129,35 @@ bool queue_recount(const struct queueing *q, weir_time now)
 	if (!combiner_begin(&q->queue->pending, q->owner))
 		return false;
 	known = recount(q);
-	drain_to_the_end(q, now);
+	drain_all(q, now);
 	return known;
 }
 
-/* What an heir does with slot i once all who wait are listed. */
-static void mend(const struct queueing *q, uint32_t i)
+/* Recover slot i: list it again if it waits, and wake its waiter if it was granted a permit. */
+static void recover_slot(const struct queueing *q, uint32_t i)
 {
 	const uint64_t word = slot_read(&q->slots[i]);
 
-	drain_look_at(q, i);
+	drain_slot(q, i);
 	if (word_state(word) == PROMISED)
 		lease_ring(q->leases, q->lease_count, word_owner(word));
 	if (word_state(word) == PROMISED || word_state(word) == GRANTED)
 		park_wake(&q->slots[i].park);
 }
 
-void queue_inherit(const struct queueing *q, uint32_t dead, weir_time now)
+void queue_recover(const struct queueing *q, uint32_t dead, weir_time now)
 {
-	if (!combiner_inherit(&q->queue->pending, dead, q->owner))
+	if (!combiner_recover(&q->queue->pending, dead, q->owner))
 		return;
 	for (uint32_t i = 0; i < q->config.rows; i++)
 		row_empty(&q->rows[i]);
 	for (uint32_t i = 0; i < q->config.slots; i++)
 		slot_unlink(&q->slots[i]);
-	/* Before anything is retracted: who has died here may have done that already. */
+	/* Before anything is retracted, because the dead drainer may have done that already. */
 	(void)recount(q);
 	for (uint32_t i = 0; i < q->config.slots; i++)
-		mend(q, i);
-	drain_to_the_end(q, now);
+		recover_slot(q, i);
+	drain_all(q, now);
 }
 
 uint32_t queue_granted(const struct queueing *q, uint16_t part)

@@ -109,6 +109,15 @@ enum {
 /* A callback. */
 typedef int (*weir_shape_fn)(void *arg);
 
+/*
+ * Fold a shape. Round ones cannot be folded.
+ * Returns 0 when it is folded, or a negative errno:
+ * -EINVAL: it is round. So is
+ * its shadow.
+ * -EAGAIN: it is being drawn.
+ */
+int weir_shape_fold(struct weir_shape *shape);
+
 #ifdef __cplusplus
 }
 #endif

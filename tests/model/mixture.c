@@ -1,13 +1,13 @@
 /*
- * Everything at once: shedding, partitions or none, a queue in every order, costs, bursts,
- * calls let through, tokens detached, within the limit or on top of it, limits and shares that
- * move, shadow mode on and off, memory saved and loaded, callbacks that call back, clocks that
- * begin anywhere. There is no twin that knows every decision; what holds whatever they are is
+ * Random combinations of everything: shedding, partitions or none, a queue in every order, costs,
+ * bursts, calls let through, tokens detached, within the limit or on top of it, limits and shares
+ * that change, shadow mode on and off, state saved and loaded, callbacks that call back, clocks
+ * that start anywhere. There is no reference model of every decision. Instead, invariants are
  * checked after each step:
- *   - what is in flight is what is held, in all and over the partitions;
- *   - who waits has not been told, and who has been told waits no more;
- *   - nobody waits in shadow mode, nor where there is room for everybody who waits.
- * At the end everybody is served, and the limiter as good as a new one.
+ *   - what is in flight is what is held, in total and in each partition;
+ *   - a waiter has not been notified, and a notified caller waits no more;
+ *   - no call waits in shadow mode, or while there is room for all calls that wait.
+ * At the end every call has been served, and the limiter is as good as new.
  */
 
 #include <errno.h>
@@ -20,22 +20,22 @@
 
 #define SEEDS     100
 #define STEPS     3000
-#define PARTS_MAX 6 /* with partition 0 */
+#define PARTS_MAX 6 /* including partition 0 */
 #define QUEUE     12
 #define HOLDERS   400
-#define SPARE     20 /* places for tokens that callbacks bring */
+#define SPARE     20 /* room for tokens that callbacks acquire */
 #define HOLD      (20 * WEIR_MS)
 #define LIMIT_MAX 40
 #define NESTED    3 /* callbacks within callbacks */
 
 struct rig;
 
-/* A waiter, as the program under test knows it. */
+/* A waiter, as the test knows it. */
 struct caller {
 	struct rig *rig;
 	struct weir_wait wait;
-	bool used, told;
-	bool let_through; /* perhaps: told in shadow mode, so that it may hold nothing */
+	bool used, notified;
+	bool let_through; /* notified in shadow mode, so it may hold nothing */
 	uint16_t part;
 	uint32_t cost;
 };
@@ -44,8 +44,8 @@ struct rig {
 	uint64_t seed, random;
 	unsigned step, nested;
 	struct weir_limiter *limiter;
-	uint32_t parts; /* with partition 0; 1: there are none */
-	uint32_t costs; /* the greatest cost of a call */
+	uint32_t parts; /* including partition 0; 1: no partitions */
+	uint32_t costs; /* highest cost of a call */
 	struct weir_limit_ops limit;
 	struct weir_token held[HOLDERS];
 	uint32_t holders;
@@ -151,7 +151,7 @@ static void move_limit(struct rig *rig)
 	HOLDS(rig, weir_limit_set(rig->limiter, 1 + below(&rig->random, most)) == 0);
 }
 
-/* A limiter that remembers itself, from lately or from long ago. */
+/* Save the limiter's state and load it again, as recent or as old. */
 static void remember(struct rig *rig)
 {
 	unsigned char memory[WEIR_SAVED_MAX];
@@ -162,14 +162,14 @@ static void remember(struct rig *rig)
 				     below(&rig->random, 2) * 100 * WEIR_S, NULL, 0) == 0);
 }
 
-/* From within a callback: who is told already has its permit. */
+/* Called from a callback. A waiter that was notified before already has its permit. */
 static void cancel_another(struct rig *rig, const struct caller *self)
 {
 	struct caller *c = &rig->callers[below(&rig->random, QUEUE)];
 	struct weir_token token;
 	int r;
 
-	if (!c->used || c == self || c->told)
+	if (!c->used || c == self || c->notified)
 		return;
 	r = weir_cancel(rig->limiter, &c->wait, &token);
 	HOLDS(rig, r == 0 || r == -EALREADY);
@@ -202,13 +202,13 @@ static void call_back(struct rig *rig, const struct caller *self)
 	}
 }
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
 	struct caller *c = arg;
 	struct rig *rig = c->rig;
 
-	HOLDS(rig, c->used && !c->told);
-	c->told = true;
+	HOLDS(rig, c->used && !c->notified);
+	c->notified = true;
 	c->let_through = snapshot_of(rig).shadow != 0;
 	if (rig->nested == NESTED || !one_in(rig, 4))
 		return;
@@ -227,20 +227,20 @@ static void enter(struct rig *rig)
 	if (c == &rig->callers[QUEUE])
 		return;
 	*c = (struct caller){.rig = rig, .used = true, .part = call.partition, .cost = call.cost};
-	if (weir_enqueue_for(rig->limiter, &call, tell, c, &c->wait) == 0)
+	if (weir_enqueue_for(rig->limiter, &call, notify, c, &c->wait) == 0)
 		return;
-	HOLDS(rig, !c->told);
+	HOLDS(rig, !c->notified);
 	c->used = false;
 }
 
 static void poll(struct rig *rig, struct caller *c)
 {
-	bool told = c->told;
+	bool notified = c->notified;
 	struct weir_token token;
 	int r = weir_poll(rig->limiter, &c->wait, &token);
 
-	HOLDS(rig, r == 0 || (r == -EAGAIN && !told));
-	HOLDS(rig, (r == 0) == c->told);
+	HOLDS(rig, r == 0 || (r == -EAGAIN && !notified));
+	HOLDS(rig, (r == 0) == c->notified);
 	if (r != 0)
 		return;
 	c->used = false;
@@ -249,13 +249,13 @@ static void poll(struct rig *rig, struct caller *c)
 
 static void cancel(struct rig *rig, struct caller *c)
 {
-	bool told = c->told;
+	bool notified = c->notified;
 	struct weir_token token;
 	int r = weir_cancel(rig->limiter, &c->wait, &token);
 
-	HOLDS(rig, r == (told ? -EALREADY : 0));
+	HOLDS(rig, r == (notified ? -EALREADY : 0));
 	c->used = false;
-	if (told)
+	if (notified)
 		keep(rig, &token);
 }
 
@@ -271,7 +271,7 @@ static void come_back(struct rig *rig, bool give_up)
 		poll(rig, c);
 }
 
-/* Shares of which together at most the whole, some so small that they come to nothing. */
+/* Shares with a sum of at most 1, some of them too small for a permit. */
 static void draw_shares(struct rig *rig, struct weir_partition *partitions)
 {
 	static const char *const names[PARTS_MAX] = {"unknown", "a", "b", "c", "d", "e"};
@@ -306,19 +306,19 @@ static void move_shares(struct rig *rig)
 	cr_assert_eq(r, 0, "seed %lu: %s", (unsigned long)rig->seed, why);
 }
 
-/* What is held; callers who have been told and not come hold one permit, or up to their cost. */
+/* Permits held. Callers that were notified and have not polled hold from 1 up to their cost. */
 static void check_in_flight(const struct rig *rig, const struct weir_snapshot *s)
 {
-	uint32_t held = 0, least_told = 0, most_told = 0, sum = 0;
+	uint32_t held = 0, least_notified = 0, most_notified = 0, sum = 0;
 
 	for (uint32_t i = 0; i < rig->holders; i++)
 		held += rig->held[i].cost;
 	for (uint32_t i = 0; i < QUEUE; i++)
-		if (rig->callers[i].used && rig->callers[i].told) {
-			least_told += !rig->callers[i].let_through;
-			most_told += rig->callers[i].cost;
+		if (rig->callers[i].used && rig->callers[i].notified) {
+			least_notified += !rig->callers[i].let_through;
+			most_notified += rig->callers[i].cost;
 		}
-	HOLDS(rig, s->inflight >= held + least_told && s->inflight <= held + most_told);
+	HOLDS(rig, s->inflight >= held + least_notified && s->inflight <= held + most_notified);
 	if (rig->parts == 1)
 		return;
 	for (uint32_t i = 0; i < rig->parts; i++)
@@ -326,10 +326,10 @@ static void check_in_flight(const struct rig *rig, const struct weir_snapshot *s
 	HOLDS(rig, s->inflight == sum);
 }
 
-/* What the limiter makes of those who wait in one partition. */
+/* The waiters of one partition, as the limiter sees them. */
 struct row {
 	uint32_t cap, inflight, kept;
-	bool capped; /* somebody waits for the cap: others may be behind it */
+	bool capped; /* a call waits for the cap: others may be behind it */
 };
 
 static struct row row_of(const struct rig *rig, uint32_t part, uint32_t room)
@@ -349,12 +349,12 @@ static uint32_t cost_of(const struct caller *c, const struct row *row, uint32_t 
 
 static bool waits(const struct caller *c)
 {
-	return c->used && !c->told;
+	return c->used && !c->notified;
 }
 
 /*
- * If each who waits would find room, but for those that wait for their cap, then one who has
- * nobody in the way should have been served.
+ * If every waiter would find room, except those that wait for their cap, then a waiter with none in
+ * front of it should have been served.
  */
 static void check_served(const struct rig *rig, const struct weir_snapshot *s)
 {
@@ -441,7 +441,7 @@ static void configure(struct rig *rig, struct weir_config *config)
 
 static void begin(struct rig *rig, uint64_t seed)
 {
-	/* At nothing, soon after it, and just before a time no longer fits a signed or any word. */
+	/* Zero, soon after it, and just before a time overflows 62, 63 or 64 bits. */
 	static const weir_time starts[] = {
 		0,
 		1,
@@ -473,7 +473,7 @@ static void begin(struct rig *rig, uint64_t seed)
 	cr_assert_eq(weir_limiter_create(&config, &rig->limiter), 0);
 }
 
-/* Those who still wait need no more than to ask from time to time. */
+/* The calls that still wait need only poll from time to time. */
 static void serve_all(struct rig *rig)
 {
 	uint32_t left = QUEUE;
@@ -493,7 +493,7 @@ static void serve_all(struct rig *rig)
 	HOLDS(rig, left == 0);
 }
 
-/* As many permits as the limit are to be had, once there are no shares to keep any back. */
+/* All permits of the limit are available, once no shares reserve any. */
 static void check_whole(struct rig *rig)
 {
 	const struct weir_partition none[PARTS_MAX] = {{.name = "unknown"}, {.name = "a"},
@@ -531,7 +531,7 @@ static void finish(struct rig *rig)
 	weir_limiter_destroy(rig->limiter);
 }
 
-Test(mixture, loses_nothing_and_forgets_nobody)
+Test(mixture, loses_no_permit_and_forgets_no_waiter)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		static struct rig rig;

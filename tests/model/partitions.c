@@ -1,7 +1,7 @@
 /*
- * Random operations on a limiter with partitions, each decision compared with a naive
- * twin that does what weir/partition.h says, in whole numbers and from scratch each time.
- * With and without a queue; limits, shares and caps move meanwhile.
+ * Random operations on a limiter with partitions. Each decision is compared with a simple reference
+ * model (the twin) that does what weir/partition.h says, in whole numbers and from scratch each
+ * time. With and without a queue; limits, shares and caps change meanwhile.
  */
 
 #include <errno.h>
@@ -15,13 +15,13 @@
 
 #define SEEDS   80
 #define STEPS   4000
-#define PARTS   5 /* with partition 0 */
+#define PARTS   5 /* including partition 0 */
 #define QUEUE   10
 #define HOLDERS 200
 #define HOLD    (20 * WEIR_MS)
-#define COSTS   4 /* the greatest cost of a call */
+#define COSTS   4 /* highest cost of a call */
 
-/* A waiter, as the program under test knows it. */
+/* A waiter, as the test knows it. */
 struct caller {
 	struct weir_wait wait;
 	bool used;
@@ -37,7 +37,7 @@ struct share {
 	weir_time since;
 	uint32_t line[QUEUE]; /* callers, oldest first */
 	uint32_t waiting;
-	bool stuck; /* at its cap when last looked at: nobody else waits for it */
+	bool stuck; /* at its cap when last examined: its waiters block no others */
 };
 
 struct twin {
@@ -73,7 +73,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Round all guarantees up, then the least fractions down until there is enough. */
+/* Round all guarantees up, then the smallest fractions down until the limit suffices. */
 static void twin_apportion(struct twin *t)
 {
 	uint32_t sum = 0, fraction[PARTS];
@@ -140,7 +140,7 @@ static bool twin_entitled(const struct twin *t, const struct share *s, uint32_t 
 	return s->busy + twin_cost(t, s, cost) <= s->guarantee;
 }
 
-/* Admit, as far as permits go. What is kept is reckoned with this call among its partition's. */
+/* Admit a call if there are permits. Reservations are computed with it in its partition. */
 static bool twin_take(struct twin *t, struct share *s, uint32_t asked)
 {
 	uint32_t cost = twin_cost(t, s, asked), keep;
@@ -172,7 +172,7 @@ static bool twin_roll(struct share *s, weir_time now)
 	return least(most(s->peak, s->before), s->guarantee) < level;
 }
 
-/* End intervals that are over; true if less is kept for somebody. */
+/* End intervals that are over. True if less is reserved for a partition. */
 static bool twin_lapse(struct rig *rig)
 {
 	bool any = false;
@@ -209,7 +209,7 @@ static bool twin_serve_part(struct rig *rig, struct share *s)
 	return true;
 }
 
-/* Of those within their guarantee who waits longest; else who has borrowed least. */
+/* Of the waiters within their guarantee, the oldest; else the one that has borrowed least. */
 static bool twin_serve_one(struct rig *rig)
 {
 	struct twin *t = &rig->twin;
@@ -264,7 +264,7 @@ static void twin_drain(struct rig *rig)
 		;
 }
 
-/* Whether somebody waits for room, not for a cap. */
+/* Whether a call waits for room, not for a cap. */
 static bool twin_awaited(const struct twin *t)
 {
 	for (uint32_t i = 0; i < PARTS; i++)
@@ -279,8 +279,8 @@ static bool twin_attempt(struct twin *t, struct share *s, uint32_t asked)
 	       twin_take(t, s, asked);
 }
 
-/* Whether there is room, but kept for others; or who waits before the call may wait for such. */
-static bool twin_room_is_kept(struct twin *t, struct share *s, uint32_t cost)
+/* Whether the room is reserved for others, for this call or for waiters in front of it. */
+static bool twin_room_is_reserved(struct twin *t, struct share *s, uint32_t cost)
 {
 	uint32_t kept;
 
@@ -309,7 +309,7 @@ static bool twin_try(struct rig *rig, struct share *s, uint32_t asked)
 			twin_drain(rig);
 		return false;
 	}
-	if (!twin_room_is_kept(t, s, cost) || !twin_lapse(rig))
+	if (!twin_room_is_reserved(t, s, cost) || !twin_lapse(rig))
 		return false;
 	twin_drain(rig);
 	return twin_attempt(t, s, asked);
@@ -389,7 +389,7 @@ static void enter(struct rig *rig)
 	cr_assert_eq(weir_enqueue_for_at(rig->limiter, &call, rig->now, NULL, NULL, &c->wait), 0);
 }
 
-/* A caller that has been granted takes its permit; one that waits goes on, or gives up. */
+/* A caller that was granted a permit takes it; one that waits goes on waiting, or gives up. */
 static void come_back(struct rig *rig, bool give_up)
 {
 	struct caller *c = &rig->callers[below(&rig->random, QUEUE)];
@@ -439,7 +439,7 @@ static struct weir_partition configured(const struct twin *t, uint32_t i)
 	};
 }
 
-/* New shares, of which together at most the whole. */
+/* New shares, with a sum of at most 1. */
 static void draw_shares(struct rig *rig)
 {
 	uint32_t left = 100;
@@ -497,7 +497,7 @@ static void compare(const struct rig *rig)
 		cr_assert_eq(p.kept, twin_kept_for(s));
 		sum += p.guarantee;
 	}
-	cr_assert_leq(sum, t->limit, "more is guaranteed than there is");
+	cr_assert_leq(sum, t->limit, "the guarantees exceed the limit");
 }
 
 static void step(struct rig *rig)
@@ -549,7 +549,7 @@ static void begin(struct rig *rig, uint64_t seed, uint32_t queue)
 		cr_assert_eq(weir_partition_find(rig->limiter, names[i]), i);
 }
 
-/* Everybody goes home: nothing is left over. */
+/* End all calls: nothing is left over. */
 static void finish(struct rig *rig)
 {
 	while (rig->holders > 0)
@@ -580,12 +580,12 @@ static void play(uint32_t queue)
 	}
 }
 
-Test(partitions, decide_as_their_naive_twin)
+Test(partitions, match_the_reference_model)
 {
 	play(0);
 }
 
-Test(partitions, with_a_queue_decide_as_their_naive_twin)
+Test(partitions, with_a_queue_match_the_reference_model)
 {
 	play(QUEUE);
 }

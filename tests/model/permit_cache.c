@@ -1,7 +1,7 @@
 /*
- * Random operations on a limiter that may lend permits to processors, each decision compared with
- * a naive twin that has a count and a limit. The thread moves from CPU to CPU, the limit from far
- * to near, and calls come in waves.
+ * Random operations on a limiter that may lend permits to CPUs. Each decision is compared with a
+ * simple reference model (the twin) that has a count and a limit. The thread moves from CPU to CPU,
+ * the limit changes from far to near, and calls come in waves.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 struct twin {
 	uint32_t limit, inflight;
-	bool waits; /* one, at most */
+	bool waits; /* a call waits; at most one */
 	uint32_t wanted;
 	uint64_t admitted, rejected, released, copies;
 	uint64_t lent; /* of those admitted */
@@ -47,7 +47,7 @@ static weir_time virtual_now(const struct weir_clock *clock)
 
 static const struct weir_clock virtual_clock = {.now = virtual_now};
 
-/* To any CPU there is; where that is not allowed, the system moves us or does not. */
+/* Move to a random CPU. If that is not allowed, the thread stays where the kernel puts it. */
 static void move(struct rig *rig)
 {
 	unsigned cpu = below(&rig->random, (uint32_t)CPU_COUNT(&rig->allowed));
@@ -63,7 +63,7 @@ static uint32_t affordable(const struct rig *rig, uint32_t cost)
 	return cost < rig->twin.limit ? cost : rig->twin.limit;
 }
 
-/* Who waits is served as soon as it fits. */
+/* A waiter is served as soon as there is room. */
 static void serve(struct rig *rig)
 {
 	struct twin *t = &rig->twin;
@@ -103,7 +103,7 @@ static void try_acquire(struct rig *rig, uint32_t wanted)
 	t->inflight += cost;
 	t->admitted++;
 	t->lent += token.home != 0;
-	/* What it is told: too much by no more than may be idle, and on the same side of half. */
+	/* The token's number is too high by at most what may be idle, and on the same side of half. */
 	cr_assert(token.inflight >= t->inflight && token.inflight <= t->inflight + TOP / 4);
 	if (2 * (uint64_t)token.inflight >= t->limit)
 		cr_assert_eq(token.inflight, t->inflight);
@@ -178,7 +178,7 @@ static void compare(const struct rig *rig)
 	cr_assert_eq(s.double_released, t->copies, "seed %lu", (unsigned long)rig->seed);
 }
 
-/* In a wave more come than go, until it is high enough; then they go. */
+/* In a wave more calls come than end, until it is high enough; then they end. */
 static void come_or_go(struct rig *rig)
 {
 	if (below(&rig->random, 200) == 0)
@@ -223,7 +223,7 @@ static void step(struct rig *rig)
 	compare(rig);
 }
 
-Test(permit_cache, as_without)
+Test(permit_cache, decides_as_without_the_cache)
 {
 	struct weir_settable_config settable = {.initial = TOP};
 

@@ -1,5 +1,5 @@
 /*
- * Random numbers for the model tests, from a seed that a failure names.
+ * Random numbers for the model tests, from a seed that a failure prints.
  */
 #ifndef WEIR_TESTS_MODEL_RANDOM_H
 #define WEIR_TESTS_MODEL_RANDOM_H

@@ -1,7 +1,7 @@
 /*
- * Random operations on a rate, each answer compared with a naive twin. It has no slots' origin, no
- * rest and no lapsing in retrospect: it goes from slot to slot, adds fractions of a unit as they
- * are, in 128 bits, and keeps a list of those who wait.
+ * Random operations on a rate. Each result is compared with a simple reference model (the twin). It
+ * has no slots' origin, no remainders and no lapsing in retrospect: it goes from slot to slot, adds
+ * exact fractions of a unit in 128 bits, and keeps a list of the waiters.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,21 +17,21 @@
 #define SEATS  6
 #define QUOTAS 2
 
-/* 100 percent of all periods that the test has: fractions of a unit are counted in this. */
+/* One unit, in fractions: a multiple of 100 percent of all periods that the test uses. */
 #define WHOLE (UINT64_C(100) * 3 * 7 * 60 * WEIR_S)
 
 __extension__ typedef __int128 number;
 
 struct bucket {
 	struct weir_quota quota;
-	number left; /* in fractions; below zero: debt. With what is not a whole unit yet */
-	number part; /* of that: what is not a whole unit yet */
+	number left; /* in fractions; below zero: debt; including part */
+	number part; /* the fraction of left that is not a whole unit yet */
 };
 
 struct caller {
 	struct weir_wait wait;
 	struct weir_cost cost;
-	unsigned told;
+	unsigned notified;
 	bool used, served;
 };
 
@@ -41,7 +41,7 @@ struct twin {
 	weir_dur slot;
 	weir_time edge; /* when the next slot begins */
 	unsigned percent;
-	uint64_t pause; /* slots that are worth nothing */
+	uint64_t pause; /* slots that bring nothing */
 	uint64_t stays; /* slots until the percentage rises */
 	uint64_t step;
 	weir_time lowered;
@@ -67,9 +67,9 @@ static weir_time virtual_now(const struct weir_clock *self)
 
 static const struct weir_clock virtual_clock = {.now = virtual_now};
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
-	((struct caller *)arg)->told++;
+	((struct caller *)arg)->notified++;
 }
 
 static void twin_lapse(struct bucket *b, number most)
@@ -100,7 +100,7 @@ static number units_left(const struct twin *t, const struct bucket *b)
 	return whole < depth(t, b) ? whole : depth(t, b);
 }
 
-/* A slot begins: what it is worth falls due; what is beyond the depth lapses. */
+/* Begin a slot: add what it brings; what exceeds the depth lapses. */
 static void twin_slot(struct twin *t)
 {
 	const bool worthless = t->pause > 0;
@@ -212,7 +212,7 @@ static void enter(struct rig *rig)
 	*c = (struct caller){.cost = draw_cost(rig), .used = true};
 	t->line[t->waiting++] = i;
 	twin_serve(rig);
-	cr_assert_eq(weir_rate_enqueue(rig->rate, &c->cost, tell, c, &c->wait), 0);
+	cr_assert_eq(weir_rate_enqueue(rig->rate, &c->cost, notify, c, &c->wait), 0);
 }
 
 static void leave(struct rig *rig)
@@ -270,7 +270,7 @@ static void set(struct rig *rig)
 	struct bucket *b = &rig->twin.bucket[i];
 	const number rest = b->part * b->quota.period;
 
-	/* The rest of a unit is known to a hundredth of a nanosecond of the period. */
+	/* The remainder of a unit is kept to 1/100 of a nanosecond of the period. */
 	b->left -= b->part;
 	b->part = rest / b->quota.period / (WHOLE / 100 / b->quota.period);
 	b->part = b->part * value.period / b->quota.period * (WHOLE / 100 / value.period);
@@ -314,7 +314,7 @@ static void pass(struct rig *rig)
 	(void)weir_rate_serve(rig->rate);
 }
 
-/* At the time that it says, somebody has his turn, and not a nanosecond before. */
+/* A waiter is served at the time that the rate returns, and not a nanosecond before. */
 static void wait_for_next(struct rig *rig)
 {
 	struct twin *t = &rig->twin;
@@ -360,9 +360,9 @@ static void compare(struct rig *rig)
 		cr_assert_eq(s.quotas[i].debt, left < 0 ? (uint64_t)-left : 0, "seed %lu", seed);
 	}
 	for (unsigned i = 0; i < SEATS; i++)
-		cr_assert_eq(rig->callers[i].told,
-			     rig->callers[i].served && rig->callers[i].told > 0,
-			     "seed %lu: told once", seed);
+		cr_assert_eq(rig->callers[i].notified,
+			     rig->callers[i].served && rig->callers[i].notified > 0,
+			     "seed %lu: notified once", seed);
 }
 
 static void step(struct rig *rig)
@@ -433,7 +433,7 @@ static void begin(struct rig *rig, uint64_t seed)
 	cr_assert_eq(weir_rate_create(&config, &rig->rate), 0);
 }
 
-Test(rate, answers_as_its_naive_twin)
+Test(rate, matches_the_reference_model)
 {
 	struct rig rig;
 

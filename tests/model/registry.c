@@ -1,6 +1,6 @@
 /*
- * Random gets, puts and calls on a registry, each answer compared with a naive twin: a
- * list of keys, and a hand that goes round it.
+ * Random gets, puts and calls on a registry. Each result is compared with a simple reference model:
+ * a list of keys, and a clock hand that goes round it.
  */
 
 #include <errno.h>
@@ -16,19 +16,19 @@
 #define STEPS 6000
 #define KEYS  14
 #define MAX   5
-#define CALLS 4 /* in flight at once in one limiter, at most */
+#define CALLS 4 /* most calls in flight in one limiter */
 
-/* A key, as the program under test uses it. */
+/* A key, as the test uses it. */
 struct user {
-	struct weir_limiter *limiter; /* what it got last */
+	struct weir_limiter *limiter; /* the last result of a get */
 	struct weir_token calls[CALLS];
 	uint32_t inflight;
 	uint32_t pins;
 };
 
-/* A place of the naive registry. */
+/* An entry of the reference model. */
 struct place {
-	bool used; /* since the hand came by */
+	bool used; /* since the hand last passed */
 	int key;   /* -1: none */
 	uint64_t admitted;
 };
@@ -73,7 +73,7 @@ static struct place *twin_make_room(struct rig *rig)
 	return NULL;
 }
 
-/* What get should come to: a place, or NULL. */
+/* The expected result of a get: an entry, or NULL. */
 static struct place *twin_get(struct rig *rig, int key)
 {
 	struct place *p = twin_find(rig, key);
@@ -92,7 +92,7 @@ static struct place *twin_get(struct rig *rig, int key)
 	return p;
 }
 
-/* A name of the key's own, and of its own length. */
+/* A name with a length that depends on the key. */
 static size_t name_of(int key, char name[KEYS])
 {
 	memset(name, 'a' + key % 3, (size_t)key);
@@ -122,7 +122,7 @@ static void put(struct rig *rig, int key)
 
 	if (user->limiter == NULL)
 		return;
-	/* Without a pin it is a bug, unless another key has the same memory now. */
+	/* A put without a pin is an error, unless another key now has the same memory. */
 	if (user->pins > 0) {
 		user->pins--;
 	} else {
@@ -239,7 +239,7 @@ static void let_go(struct rig *rig)
 			put(rig, key);
 }
 
-Test(registry, random)
+Test(registry, matches_the_reference_model)
 {
 	uint64_t refused = 0, evicted = 0, bad_puts = 0;
 

@@ -1,6 +1,6 @@
 /*
- * Random operations on a limiter with a queue, each decision compared with a naive
- * twin: a list of waiters, a count, a limit.
+ * Random operations on a limiter with a queue. Each decision is compared with a simple reference
+ * model (the twin): a list of waiters, a count, a limit.
  */
 
 #include <errno.h>
@@ -18,16 +18,16 @@
 #define HOLDERS 64
 #define STAND   (10 * WEIR_MS)
 
-/* A waiter, as the program under test knows it. */
+/* A waiter, as the test knows it. */
 struct caller {
 	struct weir_wait wait;
-	unsigned told; /* times its callback ran */
+	unsigned notified; /* times its callback ran */
 	bool used;
 	bool granted; /* according to the twin */
 	bool callback;
 };
 
-/* The naive limiter: callers by number, oldest first. */
+/* The reference model: callers by number, oldest first. */
 struct twin {
 	uint32_t limit, inflight, waiting;
 	uint32_t line[QUEUE];
@@ -57,9 +57,9 @@ static weir_time virtual_now(const struct weir_clock *clock)
 
 static const struct weir_clock virtual_clock = {.now = virtual_now};
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
-	((struct caller *)arg)->told++;
+	((struct caller *)arg)->notified++;
 }
 
 static void twin_leave(struct twin *t, uint32_t at)
@@ -111,10 +111,10 @@ static void try_acquire(struct rig *rig)
 		take(rig, &token);
 }
 
-/* In either form: with the other there is no room, or it would not have come to this. */
+/* Enqueue with one of the two functions. With at_once there is no room, or it would not wait. */
 static int enqueue(struct rig *rig, struct caller *c, struct weir_wait *wait, bool at_once)
 {
-	weir_granted_fn *granted = c != NULL && c->callback ? tell : NULL;
+	weir_granted_fn *granted = c != NULL && c->callback ? notify : NULL;
 	struct weir_token none;
 
 	if (!at_once)
@@ -173,7 +173,7 @@ static void keep(struct rig *rig, struct caller *c, const struct weir_token *tok
 {
 	struct weir_token none;
 
-	cr_assert_eq(c->told, c->callback ? 1 : 0);
+	cr_assert_eq(c->notified, c->callback ? 1 : 0);
 	cr_assert_eq(weir_poll_at(rig->limiter, rig->now, &c->wait, &none), -EINVAL);
 	cr_assert_eq(weir_cancel_at(rig->limiter, rig->now, &c->wait, &none), -EINVAL);
 	c->used = false;

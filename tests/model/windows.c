@@ -1,6 +1,6 @@
 /*
- * Random samples into a limiter, each window compared with a naive twin that
- * keeps every sample of the window, and every delay of the callee's queue, in an array.
+ * Random samples into a limiter. Each window is compared with a simple reference model (the twin)
+ * that keeps every sample of the window, and every delay of the backend's queue, in an array.
  */
 
 #include <math.h>
@@ -23,11 +23,11 @@ struct twin {
 	bool opened;
 	uint64_t rtt[KEPT];
 	uint32_t count, dropped, timed_out, inflight_max;
-	uint32_t cancelled, failed; /* since the last window that was shown */
+	uint32_t cancelled, failed; /* since the last window */
 	uint64_t delay[KEPT];
 	uint32_t queued;
 	double smoothed;
-	bool rough; /* smoothed has a quantile in it that is only near */
+	bool rough; /* smoothed includes a quantile that is approximate */
 	uint64_t windows;
 };
 
@@ -55,7 +55,7 @@ static weir_dur length_for(const struct weir_config *c, uint64_t rtt_min)
 	return rtt_min * 2 > c->window_min ? rtt_min * 2 : c->window_min;
 }
 
-/* What the twin's window would show; its samples get sorted. */
+/* The window expected by the twin; its samples get sorted. */
 static double rtt_of(struct twin *t, bool *exact)
 {
 	uint64_t sum = 0;
@@ -177,7 +177,7 @@ static void close_if_due(struct twin *t, weir_time end, uint64_t seed)
 static void add(struct twin *t, weir_time start, weir_time end, uint32_t inflight,
 		enum weir_outcome outcome, uint64_t seed)
 {
-	uint64_t rtt = end - start; /* also across the clock's zero */
+	uint64_t rtt = end - start; /* also when the clock wraps */
 	bool measured = rtt > 0 && rtt >= t->config.rtt_threshold;
 
 	t->cancelled += outcome == WEIR_CANCELLED;
@@ -193,7 +193,7 @@ static void add(struct twin *t, weir_time start, weir_time end, uint32_t infligh
 	close_if_due(t, end, seed);
 }
 
-/* A fixed limit that asks for delays, or does not. */
+/* A fixed limit that asks for queue delays, or does not. */
 static const struct weir_limit_ops *some_limit(uint64_t *random)
 {
 	static struct weir_limit_ops asking;
@@ -234,8 +234,8 @@ static enum weir_outcome some_outcome(uint64_t *random)
 	return below(random, 5) == 0 ? seldom[below(random, 6)] : WEIR_SUCCESS;
 }
 
-/* Of some calls the callee tells how long they waited; some of these hold no permit by then. */
-static void tell(struct twin *t, struct weir_limiter *limiter, uint64_t *random)
+/* Report a queue delay for some calls; some of these hold no permit by then. */
+static void report_delay(struct twin *t, struct weir_limiter *limiter, uint64_t *random)
 {
 	struct weir_token token = {.cost = 1};
 	uint64_t delay = below(random, 20) == 0 ? 0 : below(random, 10000000);
@@ -273,10 +273,11 @@ static void run(uint64_t seed)
 		enum weir_outcome outcome = some_outcome(&random);
 
 		if (below(&random, 500) == 0)
-			rtt = 9 * WEIR_S + below(&random, 1000); /* beyond the packed word */
+			rtt = 9 * WEIR_S +
+			      below(&random, 1000); /* does not fit into the packed word */
 		end += below(&random, 1000000);
 		if (below(&random, 3) == 0)
-			tell(&twin, limiter, &random);
+			report_delay(&twin, limiter, &random);
 		weir_sample_at(limiter, end - rtt, end, inflight, outcome);
 		add(&twin, end - rtt, end, inflight, outcome, seed);
 		cr_assert_eq(seen_windows, twin.windows, "seed %lu, sample %u", (unsigned long)seed,
@@ -285,7 +286,7 @@ static void run(uint64_t seed)
 	weir_limiter_destroy(limiter);
 }
 
-Test(windows, match_a_naive_twin)
+Test(windows, match_the_reference_model)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		run(seed);

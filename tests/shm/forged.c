@@ -182,7 +182,7 @@ static void owners_out(struct stage *s)
 
 		atomic_store(&slot_of(s, i)->state, slot_word(s->wrong, word_stamp(word),
 							      i % 2 == 0 ? PROMISED : WAITING));
-		slot_of(s, i)->tells = 1;
+		slot_of(s, i)->notifies = 1;
 	}
 	news_of_all(s);
 }
@@ -409,8 +409,8 @@ static void changes_hands(void)
 	CHECK(combiner_begin(&pending, 1));
 	atomic_fetch_add(&pending, 1);
 	CHECK(!combiner_over(&pending, 1, &rounds));
-	CHECK(combiner_asked(pending) == 1 && rounds == COMBINER_TURN);
-	CHECK(combiner_over(&pending, 1, &rounds) && combiner_asked(pending) == 0);
+	CHECK(combiner_requests(pending) == 1 && rounds == COMBINER_TURN);
+	CHECK(combiner_over(&pending, 1, &rounds) && combiner_requests(pending) == 0);
 }
 
 static bool survives(const struct scene *scene, uint32_t number)

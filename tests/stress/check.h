@@ -1,6 +1,6 @@
 /*
- * What the stress programs share: a check that stays in every build, cheap random
- * numbers, threads. No test framework: these run under ThreadSanitizer.
+ * Shared by the stress programs: a check that stays in every build, cheap random numbers, threads.
+ * They use no test framework, because they run under ThreadSanitizer.
  */
 #ifndef WEIR_TESTS_STRESS_CHECK_H
 #define WEIR_TESTS_STRESS_CHECK_H
@@ -18,7 +18,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* xorshift64: enough to choose among ways to go. */
+/* xorshift64: good enough to choose among alternatives. */
 static inline uint64_t draw(uint64_t *state)
 {
 	uint64_t x = *state;

@@ -1,12 +1,12 @@
 /*
- * Threads that submit tasks in every way there is, tasks that end in every way there is, a limit
- * that moves, and somebody else who takes permits of the same limiter.
+ * Threads submit tasks in every way, tasks end in every way, the limit changes, and another thread
+ * takes permits of the same limiter.
  *
  *   stress-executor [TASKS [SUBMITTERS]]
  *
- * Checked on the way: never more tasks at once than the limit in force allows. Checked at the end:
- * every task that was accepted ran once or was given back once, and no other did; nothing
- * is in flight, nobody waits, and the numbers add up.
+ * Checked meanwhile: never more tasks run at once than the limit in force allows. Checked at the
+ * end: every task that was accepted ran once or was given back once, and no other did; nothing is
+ * in flight, no call waits, and the numbers add up.
  */
 
 #include <errno.h>
@@ -24,16 +24,16 @@ static struct weir_executor *executor;
 static atomic_bool done;
 
 /*
- * The bound in force: epoch << 32 | limit. It is raised before the limit is, and lowered
- * when no more than that are in flight any more; each change has an epoch of its own. A
- * task during whose start this word did not change was within it.
+ * The bound in force: epoch << 32 | limit. It is raised before the limit is, and lowered when no
+ * more than that are in flight; each change has a new epoch. A task that starts while this word
+ * does not change was within the bound.
  */
 static _Atomic uint64_t bound;
 static _Atomic uint32_t running, most;
 
 struct task {
 	uint64_t seed;
-	int accepted; /* its submitter's */
+	int accepted; /* written by its submitter */
 	atomic_int ran, given;
 };
 
@@ -139,7 +139,7 @@ static void *move_limit(void *arg)
 	return NULL;
 }
 
-/* Somebody else with the same limiter, who does not tell the executor anything. */
+/* Another user of the same limiter, which the executor does not know of. */
 static void *use_limiter(void *arg)
 {
 	struct weir_token token;
@@ -178,8 +178,8 @@ struct round {
 	const char *name;
 	uint32_t limit, limiter_queue;
 	uint32_t threads, queue;
-	bool others;  /* use the limiter as well */
-	bool discard; /* in the middle of it all */
+	bool others;  /* other threads use the limiter too */
+	bool discard; /* discard while it is busy */
 };
 
 static void make(const struct round *round)
@@ -241,7 +241,7 @@ static void settle_accounts(const struct round *round, const struct submitter *s
 	       (unsigned)atomic_load_explicit(&most, memory_order_relaxed));
 }
 
-/* With the discard, drains and submitters at the same time. */
+/* Shut down; with discard, while threads still submit. */
 static void finish(const struct round *round, const struct crew *crew)
 {
 	if (round->discard) {
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 	unsigned submitters = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 6;
 
 	if (submitters < 1 || submitters > THREADS_MAX || tasks < submitters) {
-		fprintf(stderr, "stress-executor: 1 to %d submitters, a task each or more\n",
+		fprintf(stderr, "stress-executor: 1 to %d submitters, at least one task each\n",
 			THREADS_MAX);
 		return 2;
 	}

@@ -1,15 +1,15 @@
 /*
- * Threads that acquire in every way there is, while the limit moves under them.
+ * Threads acquire permits in every way, while the limit changes.
  *
  *   stress-limiter [PAIRS [THREADS]]
  *
- * so many pairs of acquire and release, refused attempts not counted.
+ * PAIRS is the number of pairs of acquire and release, without refused attempts.
  *
- * Checked on the way: no admission above the limit of its instant; no waiter
- * forgotten (one with a far deadline never times out); a permit released by one holder
- * is seen whole by the next. Where calls are detached on top of the limit, no admission is above it
- * by more than all threads hold. Checked at the end: nothing in flight, nobody
- * waiting, every attempt accounted for once, and nothing left on top of the limit.
+ * Checked meanwhile: no admission above the limit at that moment; no waiter forgotten (one with a
+ * far deadline never times out); what one holder of a permit wrote before its release is visible to
+ * the next. Where calls are detached on top of the limit, it is exceeded by no more than all
+ * threads hold. Checked at the end: nothing is in flight, no call waits, every attempt is counted
+ * once, and nothing is left on top of the limit.
  */
 
 #include <errno.h>
@@ -27,21 +27,21 @@
 static struct weir_limiter *limiter;
 
 /*
- * The bound in force: epoch << 32 | limit. While the setter is between two limits
- * the bound is the greater, and each change has an epoch of its own. An
- * admission during which this word did not change was within it.
+ * The bound in force: epoch << 32 | limit. While the limit is being changed, the bound is the
+ * higher of the two, and each change has a new epoch. An admission during which this word did not
+ * change was within the bound.
  */
 static _Atomic uint64_t bound;
 static atomic_bool done;
 
-/* Acquired and released in all rounds. */
+/* Pairs of all rounds. */
 static uint64_t pairs;
 
-/* Written by holders only, and plain: with a limit of one, each sees the last one's value. */
+/* Plain, written by holders only: with a limit of one, each holder sees the last one's value. */
 static uint64_t alone;
 static bool exclusive;
 
-/* So many at most are detached on top of the limit. */
+/* Most permits that are detached on top of the limit. */
 static uint32_t detached_most;
 static struct weir_limit_ops on_top;
 
@@ -49,14 +49,14 @@ struct worker {
 	_Alignas(128) uint64_t seed;
 	uint64_t pairs; /* to do */
 	uint64_t attempts, admitted, refused, timed_out;
-	atomic_bool told; /* by the callback */
+	atomic_bool notified; /* set by the callback */
 };
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
 	struct worker *w = arg;
 
-	atomic_store_explicit(&w->told, true, memory_order_release);
+	atomic_store_explicit(&w->notified, true, memory_order_release);
 }
 
 /* Wait as an event loop does. */
@@ -65,8 +65,8 @@ static int by_polling(struct worker *w, struct weir_token *token, bool impatient
 	struct weir_wait wait;
 	int r;
 
-	atomic_store_explicit(&w->told, false, memory_order_relaxed);
-	r = weir_enqueue(limiter, draw(&w->seed) % 2 != 0 ? tell : NULL, w, &wait);
+	atomic_store_explicit(&w->notified, false, memory_order_relaxed);
+	r = weir_enqueue(limiter, draw(&w->seed) % 2 != 0 ? notify : NULL, w, &wait);
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; (r = weir_poll(limiter, &wait, token)) == -EAGAIN; i++) {
@@ -134,7 +134,7 @@ static void *work(void *arg)
 		CHECK(r == -EAGAIN || r == -ETIMEDOUT);
 		w->refused += r == -EAGAIN;
 		w->timed_out += r == -ETIMEDOUT;
-		sched_yield(); /* or who is refused keeps the holder from the processor */
+		sched_yield(); /* otherwise refused threads keep the holder from running */
 	}
 	return NULL;
 }
@@ -157,7 +157,7 @@ static void *move_limit(void *arg)
 	return NULL;
 }
 
-/* Totals never shrink, and never run ahead of what has happened. */
+/* Totals never decrease, and never exceed what has happened. */
 static void *watch(void *arg)
 {
 	struct weir_snapshot last, s;
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 	uint64_t share = wanted / 10;
 
 	if (threads < 1 || threads > THREADS_MAX || share < threads) {
-		fprintf(stderr, "stress-limiter: 1 to %d threads, 10 pairs each or more\n",
+		fprintf(stderr, "stress-limiter: 1 to %d threads, at least 10 pairs each\n",
 			THREADS_MAX);
 		return 2;
 	}

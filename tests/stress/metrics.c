@@ -1,10 +1,10 @@
 /*
- * Threads that scrape limiters at work, each with a set of its own, and all one that is shared.
+ * Threads scrape limiters that are in use, each with a set of its own, and all with one shared set.
  *
  *   stress-metrics [SCRAPES [THREADS]]
  *
- * Checked: every text is whole; no counter shrinks from one scrape to the next; a set that is
- * written by several threads at once is the same text to each.
+ * Checked: every text is complete; no counter decreases from one scrape to the next; a set that
+ * several threads write at once gives each the same text.
  */
 
 #include <stdatomic.h>
@@ -142,6 +142,6 @@ int main(int argc, char **argv)
 		weir_limiter_destroy(limiters[i]);
 	weir_metrics_destroy(shared);
 	free(scrapers);
-	puts("every text was whole, and no counter shrank");
+	puts("every text was complete, and no counter decreased");
 	return 0;
 }

@@ -1,16 +1,16 @@
 /*
- * Threads on four partitions, while the limit moves under them every 50 us.
+ * Threads use four partitions, while the limit changes every 50 us.
  *
  *   stress-partitions [ADMISSIONS [THREADS]]
  *
- * "live" has half the limit and never asks for more than that; "batch" and "report" have
- * the rest, "crawler" only what they leave. Crawlers alone are known to be above their
- * guarantee with every call.
+ * "live" has half the limit and never needs more than that; "batch" and "report" have the rest,
+ * "crawler" only what they leave. Only crawlers are known to be above their guarantee with every
+ * call.
  *
- * Checked on the way: no admission above the limit of its instant; while a live call
- * waits below its guarantee no crawler is admitted, but for those that were on their way; nobody
- * is forgotten. Checked at the end: nothing in flight anywhere, nobody waiting, every
- * attempt accounted for once in each partition.
+ * Checked meanwhile: no admission above the limit at that moment; while a live call waits below its
+ * guarantee no crawler is admitted, except those that were being admitted already; no waiter is
+ * forgotten. Checked at the end: nothing is in flight, no call waits, and every attempt is
+ * counted once in its partition.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "check.h"
 
 #define FAR       (300 * WEIR_S)
-#define LIVE_MOST 8 /* live calls at once, a permit each */
+#define LIVE_MOST 8 /* most live calls at once, with one permit each */
 #define LIMIT_MIN (2 * LIVE_MOST)
 #define LIMIT_MAX 64
 
@@ -39,22 +39,22 @@ static const struct weir_partition partitions[] = {
 
 static struct weir_limiter *limiter;
 
-/* As in limiter.c: epoch << 32 | the greatest limit that may be in force. */
+/* As in limiter.c: epoch << 32 | the highest limit that may be in force. */
 static _Atomic uint64_t bound;
 static atomic_bool done;
 
-/* Crawlers admitted, and how many of them could be on their way. */
+/* Crawlers admitted, and the number of them that may be in the middle of an admission. */
 static _Atomic uint64_t crawlers_admitted;
 static unsigned crawlers;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
 	uint16_t part;
-	uint64_t wanted; /* admissions */
+	uint64_t wanted; /* admissions to do */
 	uint64_t attempts, admitted, rejected, abandoned;
 };
 
-/* A live call waits as an event loop does, so that it is known from when on it is waiting. */
+/* A live call waits as in an event loop, so that the moment when it begins to wait is known. */
 static int live_call(const struct weir_call *call, struct weir_token *token)
 {
 	struct weir_wait wait;
@@ -68,7 +68,7 @@ static int live_call(const struct weir_call *call, struct weir_token *token)
 		uint64_t passed = atomic_load_explicit(&crawlers_admitted, memory_order_seq_cst) -
 				  before;
 
-		/* The permit may have come since the poll: what passed counts only if not. */
+		/* The permit may have been granted since the poll; then crawlers may pass. */
 		if (weir_poll(limiter, &wait, token) == 0)
 			return 0;
 		CHECK(passed <= crawlers);
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	pthread_t mover;
 
 	if (threads < 4 || threads > THREADS_MAX || wanted < threads) {
-		fprintf(stderr, "stress-partitions: 4 to %d threads, an admission each or more\n",
+		fprintf(stderr, "stress-partitions: 4 to %d threads, at least one admission each\n",
 			THREADS_MAX);
 		return 2;
 	}

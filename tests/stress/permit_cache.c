@@ -1,18 +1,17 @@
 /*
- * Threads on a limiter that lends permits to processors, while its limit is moved far away and
- * near, calls come in waves, and threads move from CPU to CPU.
+ * Threads use a limiter that lends permits to CPUs, while its limit changes between far and near,
+ * calls come in waves, and threads move from CPU to CPU.
  *
  *   stress-permit_cache [PAIRS [THREADS]]
  *
- * so many pairs of acquire and release, refused attempts not counted.
+ * PAIRS is the number of pairs of acquire and release, without refused attempts.
  *
- * Checked on the way: never more permits held than the limit ever was, no admission above the
- * limit of its instant; no waiter forgotten (one with a far deadline never times out);
- * totals that never shrink, nor run ahead of what has happened; with one call held all the time,
- * the limiter never seems idle. Checked at the end of each of many rounds, when all stand still,
- * some holding permits: what can be had is what the limit leaves beside them, to the last permit,
- * though idle permits lie about. Checked at the end: nothing in flight, nobody
- * waiting, every attempt accounted for once.
+ * Checked meanwhile: never more permits are held than the highest limit, and none is admitted above
+ * the limit at that moment; no waiter is forgotten (one with a far deadline never times out);
+ * totals never decrease, nor exceed what has happened; with one call always held, the limiter never
+ * seems idle. Checked at the end of each of many rounds, when all threads stand still, some of them
+ * holding permits: exactly what the limit leaves beside them is available, although permits are
+ * idle. Checked at the end: nothing is in flight, no call waits, and every attempt is counted once.
  */
 
 #include <errno.h>
@@ -27,35 +26,35 @@
 
 #define ROUNDS 20
 
-/* Deadlines of those who must not be forgotten. */
+/* Time to the deadline of waiters that must not be forgotten. */
 #define PATIENCE (300 * WEIR_S)
 
-/* Limits: far with two stripes, and below what the threads hold. */
+/* Limits: one that is far with two stripes, and one below what the threads hold. */
 #define FAR  512
 #define NEAR 8
 
-/* Permits that a thread holds at most: in a wave, all of them together reach the limit. */
+/* Most permits that a thread holds: in a wave, all threads together reach the limit. */
 #define HAND 128
 #define CALM 4
-#define KEPT 2 /* from round to round */
+#define KEPT 2 /* permits held from round to round */
 
 static struct weir_limiter *limiter;
 
-/* As in stress-limiter: epoch << 32 | the greatest limit that may be in force. */
+/* As in limiter.c: epoch << 32 | the highest limit that may be in force. */
 static _Atomic uint64_t bound;
 
-/* Permits held for certain: counted after an admission, and no more before a release. */
+/* Permits held for certain: counted from after the admission until before the release. */
 static atomic_uint held;
 
 static _Atomic uint64_t begun; /* attempts */
-static atomic_uint wave;       /* permits that each thread now holds at most */
+static atomic_uint wave;       /* most permits that each thread holds now */
 static atomic_bool done;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
-	uint64_t pairs; /* to do in a round */
+	uint64_t pairs; /* pairs to do in a round */
 	uint64_t admitted, refused, timed_out;
-	uint64_t lent; /* of those admitted, a stripe's: without any, nothing is tested here */
+	uint64_t lent; /* admitted with a lent permit; if there were none, nothing was tested */
 	struct weir_token hand[HAND];
 	unsigned holds;
 };
@@ -67,7 +66,7 @@ static void move(uint64_t random)
 
 	CPU_ZERO(&set);
 	CPU_SET(random % (unsigned long)online, &set);
-	(void)sched_setaffinity(0, sizeof(set), &set); /* where it is not allowed, it is not */
+	(void)sched_setaffinity(0, sizeof(set), &set); /* may be forbidden */
 }
 
 static int attempt(struct worker *w, struct weir_token *token)
@@ -80,7 +79,7 @@ static int attempt(struct worker *w, struct weir_token *token)
 		return weir_try_acquire(limiter, token);
 	if (way < 58)
 		return weir_try_acquire_for(limiter, &call, token);
-	if (way < 60 || w->holds > 0) /* who holds none cannot be waited for */
+	if (way < 60 || w->holds > 0) /* only a thread without permits may wait long */
 		return weir_acquire(limiter, weir_now() + draw(&w->seed) % (20 * WEIR_US), token);
 	r = weir_acquire(limiter, weir_now() + PATIENCE, token);
 	CHECK(r != -ETIMEDOUT);
@@ -118,7 +117,7 @@ static void take(struct worker *w)
 	CHECK(r == -EAGAIN || r == -ETIMEDOUT);
 	w->refused += r == -EAGAIN;
 	w->timed_out += r == -ETIMEDOUT;
-	sched_yield(); /* or who is refused keeps the holder from the processor */
+	sched_yield(); /* otherwise refused threads keep the holder from running */
 }
 
 static void *work(void *arg)
@@ -141,7 +140,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Mostly far and calm, so that windows pass there. */
+/* Mostly far and calm, so that windows close there. */
 static void *disturb(void *arg)
 {
 	static uint64_t seed = 7, epoch;
@@ -183,8 +182,8 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* What is to be had beside what all hold, down to the last permit. */
-static void look_around(struct worker *w, uint32_t limit)
+/* Take all permits that are available beside those held, down to the last one. */
+static void take_the_rest(struct worker *w, uint32_t limit)
 {
 	static struct weir_token token[FAR + 1];
 	uint32_t others = atomic_load(&held), n = 0;
@@ -230,7 +229,7 @@ static void round_of(struct worker *workers, unsigned threads, uint32_t *limit)
 	atomic_store(&done, true);
 	CHECK(pthread_join(watcher, NULL) == 0);
 	CHECK(pthread_join(disturber, NULL) == 0);
-	look_around(&workers[0], *limit);
+	take_the_rest(&workers[0], *limit);
 }
 
 static void settle_accounts(struct worker *workers, unsigned threads)
@@ -267,7 +266,7 @@ int main(int argc, char **argv)
 	uint32_t limit = FAR;
 
 	if (threads < 1 || threads > THREADS_MAX || wanted / ROUNDS < threads) {
-		fprintf(stderr, "stress-permit_cache: 1 to %d threads, %d pairs each or more\n",
+		fprintf(stderr, "stress-permit_cache: 1 to %d threads, at least %d pairs each\n",
 			THREADS_MAX, ROUNDS);
 		return 2;
 	}

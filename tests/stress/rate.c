@@ -1,20 +1,21 @@
 /*
- * A rate in many hands at once.
+ * Many threads use one rate.
  *
  *	stress-rate [CALLS [THREADS]]
  *
- * First, in given time: threads take what they can while another sets the quota to what it is, in
- * two ways in turn, and the clock goes on by a slot when nobody finds anything left. Checked: what
- * was taken by then is what has fallen due, to the unit. Then with two quotas, of which each call
- * takes both or none, and slots that begin as soon as anybody is refused: both accounts are right.
+ * First, at times that the test sets: threads take what they can, while another thread sets the
+ * quota to two equivalent values in turn, and the clock advances by a slot when no thread finds
+ * anything left. Checked: what was taken is exactly what has fallen due. Then with two quotas, of
+ * which each call takes both or none, and slots that begin as soon as any call is refused: both
+ * accounts are right.
  *
- * Then in real time, a rate that nobody can exceed: it refuses nobody, however many slots begin
- * between a call's look at the clock and its end. Then with two quotas, of which some calls take
- * one and some both, and one waits: nobody is forgotten by who gives back what he got of one only.
+ * Then in real time, a rate that cannot be exceeded: it refuses no call, however many slots begin
+ * while a call runs. Then with two quotas, of which some calls take one and some both, and one call
+ * waits: it is not forgotten by a call that gives back what it got of one quota only.
  *
- * Then in real time too: threads wait for their turns, leave at short deadlines, or give back what they
- * took, and the rate is closed and opened meanwhile. Checked: all have their turns in the
- * end, nobody is left, and no more was taken than can have fallen due.
+ * Then also in real time: threads wait for their turns, leave at short deadlines, or give back what
+ * they took, and the rate is closed and opened meanwhile. Checked: all get their turns in the end,
+ * no call still waits, and no more was taken than can have fallen due.
  */
 #include <errno.h>
 #include <sched.h>
@@ -28,7 +29,7 @@
 #define UNITS UINT64_C(99999)
 #define FEW   UINT64_C(1000)
 #define SLOT  (7 * WEIR_MS)
-#define BURST (UINT64_C(1) << 40) /* so that nothing lapses */
+#define BURST (UINT64_C(1) << 40) /* so large that nothing lapses */
 
 static _Atomic weir_time given_time;
 
@@ -42,15 +43,15 @@ static const struct weir_clock given_clock = {.now = given_now};
 
 struct scene {
 	struct weir_rate *rate;
-	struct weir_quota same[2]; /* in two ways */
+	struct weir_quota same[2]; /* two equivalent values */
 	atomic_uint round;
 	unsigned rounds;
-	atomic_uint idle; /* who has found nothing left in this round */
+	atomic_uint idle; /* threads that found nothing left in this round */
 	atomic_bool over;
 	_Atomic uint64_t taken[2];
 };
 
-static struct weir_rate_snapshot look(struct weir_rate *rate)
+static struct weir_rate_snapshot take_snapshot(struct weir_rate *rate)
 {
 	struct weir_rate_snapshot s;
 
@@ -59,7 +60,7 @@ static struct weir_rate_snapshot look(struct weir_rate *rate)
 	return s;
 }
 
-/* Until nothing is left. */
+/* Take units until nothing is left. */
 static void take_all(struct scene *scene)
 {
 	while (weir_rate_try(scene->rate, 1) == 0)
@@ -71,7 +72,7 @@ static void *take_each_round(void *arg)
 	struct scene *scene = *(struct scene **)arg;
 
 	for (unsigned round = 1; !atomic_load(&scene->over); round++) {
-		do /* between the rounds too, when nothing is left: then nobody may have any */
+		do /* also between rounds, when there must be nothing left */
 			take_all(scene);
 		while (atomic_load(&scene->round) < round && !atomic_load(&scene->over));
 		take_all(scene);
@@ -80,7 +81,7 @@ static void *take_each_round(void *arg)
 	return NULL;
 }
 
-/* The same in other words: who reads half of each sees sixty times as much, or as little. */
+/* Two equivalent values: a thread that read half of each would see a rate 60 times too high or low. */
 static void *set_it(void *arg)
 {
 	struct scene *scene = *(struct scene **)arg;
@@ -90,7 +91,7 @@ static void *set_it(void *arg)
 	return NULL;
 }
 
-/* A slot begins, and all take what there is. */
+/* Begin a slot, and let all threads take what there is. */
 static void play_round(struct scene *scene, unsigned threads)
 {
 	atomic_store(&scene->idle, 0);
@@ -99,17 +100,17 @@ static void play_round(struct scene *scene, unsigned threads)
 		sched_yield();
 }
 
-/* What was taken of each quota, and what is left, is what has fallen due. */
+/* Of each quota, what was taken and what is left is what has fallen due. */
 static void check_accounts(const struct scene *scene, unsigned quotas, uint64_t due)
 {
-	const struct weir_rate_snapshot s = look(scene->rate);
+	const struct weir_rate_snapshot s = take_snapshot(scene->rate);
 
 	for (unsigned i = 0; i < quotas; i++)
 		CHECK(atomic_load(&scene->taken[i]) + s.quotas[i].available ==
 		      due + s.quotas[i].debt);
 }
 
-/* The calls of a scene, of threads, while its quota is set. */
+/* Make a rate for the calls of a scene. */
 static struct scene *open_scene(uint64_t units, unsigned quotas)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
@@ -130,8 +131,8 @@ static struct scene *open_scene(uint64_t units, unsigned quotas)
 
 static void close_scene(struct scene *scene)
 {
-	CHECK(look(scene->rate).admitted == atomic_load(&scene->taken[0]));
-	CHECK(look(scene->rate).quotas[0].taken == atomic_load(&scene->taken[0]));
+	CHECK(take_snapshot(scene->rate).admitted == atomic_load(&scene->taken[0]));
+	CHECK(take_snapshot(scene->rate).quotas[0].taken == atomic_load(&scene->taken[0]));
 	weir_rate_destroy(scene->rate);
 	free(scene);
 }
@@ -159,7 +160,7 @@ static void in_rounds(unsigned rounds, unsigned threads)
 	close_scene(scene);
 }
 
-/* Of two quotas: both or none. Whoever is refused has the next slot begin. */
+/* Take of two quotas, both or none. A refused call makes the next slot begin. */
 static void *take_both(void *arg)
 {
 	struct scene *scene = *(struct scene **)arg;
@@ -197,7 +198,7 @@ static void in_a_rush(unsigned rounds, unsigned threads)
 	close_scene(scene);
 }
 
-#define PLENTY (UINT64_C(64) * WEIR_S) /* a second: as many as there may be */
+#define PLENTY (UINT64_C(64) * WEIR_S) /* units per second: the maximum */
 
 struct open_house {
 	struct weir_rate *rate;
@@ -217,7 +218,7 @@ static void *take_of_plenty(void *arg)
 	return NULL;
 }
 
-/* Each slot is worth more than all threads can take in it, and nothing is saved up. */
+/* Each slot brings more than all threads can take in it, and nothing is saved up. */
 static void in_plenty(uint64_t calls, unsigned threads)
 {
 	struct open_house house = {.calls = calls}, *houses[THREADS_MAX];
@@ -233,14 +234,14 @@ static void in_plenty(uint64_t calls, unsigned threads)
 		houses[i] = &house;
 	crew_start(&takers, threads, take_of_plenty, (char *)houses, sizeof(houses[0]));
 	crew_join(&takers);
-	CHECK(look(house.rate).refused == 0);
-	CHECK(look(house.rate).admitted == 3 * calls * threads);
+	CHECK(take_snapshot(house.rate).refused == 0);
+	CHECK(take_snapshot(house.rate).admitted == 3 * calls * threads);
 	weir_rate_destroy(house.rate);
 }
 
 #define BIG (UINT64_C(1) << 40)
 
-/* One unit of the second quota, which all want; of the first there is enough but for BIG. */
+/* All calls need the second quota, which has one unit; the first is enough except for BIG. */
 struct crossing {
 	struct weir_rate *rate;
 	struct weir_cost cost;
@@ -264,7 +265,7 @@ static void *take_and_give_back(void *arg)
 	return NULL;
 }
 
-/* Whether each has ended the calls that it was in, when turns were these, and another. */
+/* Whether each thread has since ended the call that it was in, and one more. */
 static bool have_turned(struct crossing *crossing, const uint64_t *turns, unsigned threads)
 {
 	for (unsigned i = 0; i < threads; i++)
@@ -273,7 +274,7 @@ static bool have_turned(struct crossing *crossing, const uint64_t *turns, unsign
 	return true;
 }
 
-/* Who waits for what others hold for an instant has it once they are done. */
+/* A call that waits for what others hold for a moment gets it once they are done. */
 static void wait_once(struct weir_rate *rate, struct crossing *crossing, unsigned threads)
 {
 	static const struct weir_cost cost = {.units = {1}};
@@ -318,13 +319,13 @@ static void in_passing(unsigned rounds, unsigned threads)
 		wait_once(rate, crossing, threads);
 	atomic_store(&over, true);
 	crew_join(&takers);
-	CHECK(look(rate).quotas[0].available == FEW);
-	CHECK(look(rate).quotas[1].available == 1);
+	CHECK(take_snapshot(rate).quotas[0].available == FEW);
+	CHECK(take_snapshot(rate).quotas[1].available == 1);
 	weir_rate_destroy(rate);
 	free(crossing);
 }
 
-#define FAST 400000 /* a second */
+#define FAST 400000 /* units per second */
 
 struct crowd {
 	struct weir_rate *rate;
@@ -373,15 +374,15 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* A loop's waiter among the threads. */
+/* An event loop's waiter among the threads. */
 struct loop {
 	struct crowd *crowd;
-	atomic_uint told;
+	atomic_uint notified;
 };
 
-static void hear(void *arg)
+static void notify(void *arg)
 {
-	atomic_fetch_add(&((struct loop *)arg)->told, 1);
+	atomic_fetch_add(&((struct loop *)arg)->notified, 1);
 }
 
 static void *wait_as_a_loop(void *arg)
@@ -394,8 +395,8 @@ static void *wait_as_a_loop(void *arg)
 		struct weir_wait wait;
 		int status;
 
-		atomic_store(&loop.told, 0);
-		CHECK(weir_rate_enqueue(loop.crowd->rate, &cost, hear, &loop, &wait) == 0);
+		atomic_store(&loop.notified, 0);
+		CHECK(weir_rate_enqueue(loop.crowd->rate, &cost, notify, &loop, &wait) == 0);
 		while ((status = weir_rate_poll(loop.crowd->rate, &wait)) == -EAGAIN &&
 		       draw(&seed) % 50 != 0) {
 			(void)weir_rate_serve(loop.crowd->rate);
@@ -403,7 +404,7 @@ static void *wait_as_a_loop(void *arg)
 		}
 		if (status == -EAGAIN)
 			status = weir_rate_cancel(loop.crowd->rate, &wait) == 0 ? 1 : 0;
-		CHECK(atomic_load(&loop.told) == (status == 0));
+		CHECK(atomic_load(&loop.notified) == (status == 0));
 		if (status == 0) {
 			atomic_fetch_add(&loop.crowd->taken, 2);
 			served++;
@@ -438,8 +439,8 @@ static void in_real_time(uint64_t calls, unsigned threads)
 	due = ((weir_now() - began) / WEIR_MS + 2) * (FAST / 1000);
 	atomic_store(&crowd->over, true);
 	crew_join(&setter);
-	CHECK(look(crowd->rate).waiting == 0);
-	CHECK(look(crowd->rate).abandoned >= atomic_load(&crowd->late));
+	CHECK(take_snapshot(crowd->rate).waiting == 0);
+	CHECK(take_snapshot(crowd->rate).abandoned >= atomic_load(&crowd->late));
 	CHECK(atomic_load(&crowd->taken) <= due + 4);
 	printf("taken %lu of %lu due, late %lu\n", (unsigned long)atomic_load(&crowd->taken),
 	       (unsigned long)due, (unsigned long)atomic_load(&crowd->late));

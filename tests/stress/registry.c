@@ -1,15 +1,15 @@
 /*
- * Threads that ask for more keys than there may be limiters, and let them go again.
+ * Threads get and put more keys than there may be limiters.
  *
  *   stress-registry [ROUNDS [THREADS]]
  *
- * so many gets in all, those that were refused included.
+ * ROUNDS is the number of gets in all, including refused ones.
  *
- * The limit of each limiter says which key it was made for, so a limiter that was taken from
- * under its user, to serve another key, shows at once. Checked on the way: who has a key
- * pinned is given the same limiter for it again, so there is one only; a limiter with a call
- * in flight is still there when its key is asked for again, unpinned though it was. Checked at the
- * end: nothing in flight, no pins left, all makings and refusals counted.
+ * The limit of each limiter identifies the key it was made for, so a limiter that was taken from
+ * under its user, to serve another key, is detected at once. Checked meanwhile: a thread that has a
+ * key pinned gets the same limiter for it again, so there is only one; a limiter with a call in
+ * flight is still there when its key is requested again, although it was unpinned. Checked at the
+ * end: nothing is in flight, no pins are left, and all limiters made and refused are counted.
  */
 
 #include <errno.h>
@@ -25,14 +25,14 @@
 
 #define KEYS  48
 #define MAX   16
-#define LIMIT 1000 /* of key 0, and one more of each next one */
+#define LIMIT 1000 /* of key 0; one more for each further key */
 
 static struct weir_registry *registry;
 static atomic_bool done;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
-	uint64_t rounds; /* to do */
+	uint64_t rounds; /* rounds to do */
 	uint64_t refused;
 };
 
@@ -60,7 +60,7 @@ static struct weir_limiter *get(const struct key *key)
 	return limiter;
 }
 
-/* Another way to the limiter that is pinned. */
+/* Find the limiter that is pinned. */
 static void find(const struct key *key, const struct weir_limiter *expected)
 {
 	struct weir_limiter *limiter;
@@ -76,7 +76,7 @@ static void pause_at_times(struct worker *w)
 		sched_yield();
 }
 
-/* A call, for which the limiter may be let go and got again. */
+/* A call, during which the limiter may be put and got again. */
 static void call(struct worker *w, const struct key *key, struct weir_limiter *limiter)
 {
 	struct weir_token token;
@@ -99,7 +99,7 @@ static void *work(void *arg)
 	struct worker *w = arg;
 
 	for (uint64_t i = 0; i < w->rounds; i++) {
-		/* Some keys are asked for more often than others. */
+		/* Some keys are used more often than others. */
 		struct key key = key_of(draw(&w->seed) % (1 + draw(&w->seed) % KEYS));
 		struct weir_limiter *limiter = get(&key);
 
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	uint64_t visited = 0;
 
 	if (threads < 1 || threads > THREADS_MAX || rounds < threads) {
-		fprintf(stderr, "stress-registry: 1 to %d threads, a round each or more\n",
+		fprintf(stderr, "stress-registry: 1 to %d threads, at least one round each\n",
 			THREADS_MAX);
 		return 2;
 	}

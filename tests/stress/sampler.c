@@ -1,13 +1,13 @@
 /*
- * Threads that record samples as fast as they can, while whoever finds a window
- * due closes it: every sample is in exactly one window, count and sum together.
+ * Threads record samples as fast as they can, and a thread that finds a window due closes it: every
+ * sample is in exactly one window, count and sum together.
  *
  *   stress-sampler [SAMPLES [THREADS]]
  *
- * All latencies are equal, so a window in which one sample was counted and not
- * summed, or the reverse, has another mean. Delays of the callee's queue are told beside: each
- * is in exactly one window, and no window with some lacks their lowest, or has another's. So is
- * each call that is no sample because its caller gave it up.
+ * All latencies are equal, so a window in which one sample was counted and not summed, or the
+ * reverse, has another mean. Delays of the backend's queue are reported beside: each is in exactly
+ * one window, and every window with delays has exactly their lowest. The same holds for each call
+ * that is no sample because it was cancelled.
  */
 
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ static struct weir_limiter *limiter;
 /* Only the window's owner writes these: an observer is called by one thread at a time. */
 static uint64_t windows, counted, dropped, inflight_max, queued, cancelled;
 
-/* Delays told: at least this, at most twice. */
+/* Queue delays, in nanoseconds: at least this, at most twice this. */
 #define DELAY 5000
 
 static void count_window(void *arg, const struct weir_report *report)
@@ -46,7 +46,7 @@ static void count_window(void *arg, const struct weir_report *report)
 
 struct recorder {
 	_Alignas(128) uint64_t seed;
-	bool plain; /* samples and nothing else */
+	bool plain; /* only samples */
 	uint64_t samples, dropped, queued, cancelled;
 };
 
@@ -117,7 +117,7 @@ static void run(enum weir_windowing windowing, enum weir_rtt rtt, bool plain, ui
 	crew_start(&crew, threads, record, (char *)recorders, sizeof(recorders[0]));
 	crew_join(&crew);
 
-	/* One more, far in the future, closes the last window. */
+	/* One more sample, far in the future, closes the last window. */
 	weir_sample_at(limiter, UINT64_C(1) << 60, (UINT64_C(1) << 60) + RTT, 1, WEIR_SUCCESS);
 	for (unsigned i = 0; i < threads; i++) {
 		drops += recorders[i].dropped;
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
 
 	if (threads < 1 || threads > THREADS_MAX || samples / 4 / threads < 1000) {
-		fprintf(stderr, "stress-sampler: 1 to %d threads, 4000 samples each or more\n",
+		fprintf(stderr, "stress-sampler: 1 to %d threads, at least 4000 samples each\n",
 			THREADS_MAX);
 		return 2;
 	}

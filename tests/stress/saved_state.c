@@ -1,12 +1,12 @@
 /*
- * Threads that acquire, wait and release, while one saves what was learned and takes it up
- * again, whole or in part.
+ * Threads acquire, wait and release, while one saves what was learned and loads it again,
+ * completely or in part.
  *
- *   stress-memory [PAIRS [THREADS]]
+ *   stress-saved_state [PAIRS [THREADS]]
  *
- * Checked on the way: a state is never torn, neither in a memory nor in the limiter: its
- * words are one number; what was saved can be taken up; no waiter is forgotten. Checked at
- * the end: nothing in flight, nobody waiting, and windows closed meanwhile.
+ * Checked meanwhile: a state is never torn, neither saved nor in the limiter: its words are one
+ * number; what was saved can be loaded; no waiter is forgotten. Checked at the end: nothing is in
+ * flight, no call waits, and windows were closed.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define FAR (300 * WEIR_S)
 
-/* A limit that comes and goes, in a state of many words. */
+/* A limit that goes up and down, with a state of many words. */
 #define WORDS 32
 
 struct chorus {
@@ -98,7 +98,7 @@ static uint64_t saved, loaded;
 
 struct worker {
 	_Alignas(128) uint64_t seed;
-	uint64_t pairs; /* to do */
+	uint64_t pairs; /* pairs to do */
 };
 
 static int attempt(struct worker *w, struct weir_token *token)
@@ -130,7 +130,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* By the window's owner, now and then: it need not wait for itself. */
+/* Called by the window's owner, which saves now and then: it must not wait for itself. */
 static void look(void *arg, const struct weir_report *report)
 {
 	unsigned char bytes[WEIR_SAVED_MAX];
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
 
 	if (threads < 1 || threads > THREADS_MAX || wanted / 2 < threads) {
-		fprintf(stderr, "stress-memory: 1 to %d threads, 2 pairs each or more\n",
+		fprintf(stderr, "stress-saved_state: 1 to %d threads, at least 2 pairs each\n",
 			THREADS_MAX);
 		return 2;
 	}

@@ -1,15 +1,15 @@
 /*
- * Threads that release copies of tokens which have been released before, all at the same time.
+ * Threads release copies of tokens that have been released before, all at the same time.
  *
- *   stress-copies [COPIES [THREADS]]
+ *   stress-snapshot_copies [COPIES [THREADS]]
  *
- * Three rounds. With nothing in flight, every copy is known for what it is. Beside holders,
- * in a partition and without, a copy may give back what another holds, who is then told that
- * he has released twice; but of all who release, so many are told as there were copies, and
- * no permit is lost.
+ * Three rounds. With nothing in flight, every copy is detected. Beside holders, with and without
+ * partitions, a copy may give back what another call holds, whose own release is then counted as a
+ * second one. But as many releases are counted as second ones as there were copies, and no permit
+ * is lost.
  *
- * Checked at the end of each: nothing in flight, nobody waiting, the limit as it was set and as
- * many permits to be had, every call counted once and every copy as released twice.
+ * Checked at the end of each round: nothing is in flight, no call waits, the limit is as set and
+ * all its permits are available, every call is counted once and every copy as released twice.
  */
 
 #include <errno.h>
@@ -25,13 +25,13 @@
 static struct weir_limiter *limiter;
 static uint16_t partition; /* of all calls in a round */
 
-/* Released: of costs from 1. */
+/* Copies to release, of costs from 1. */
 static struct weir_token released[3];
 
 struct worker {
 	_Alignas(128) uint64_t wanted;
-	uint64_t admitted; /* by those who hold */
-	unsigned costs;    /* the greatest cost of a copy */
+	uint64_t admitted; /* by holders */
+	unsigned costs;    /* highest cost of a copy */
 };
 
 static void *release_copies(void *arg)
@@ -89,7 +89,7 @@ static void make_limiter(void)
 	}
 }
 
-/* Whole: whatever has happened, it is as good as a new one. */
+/* Whatever has happened, the limiter is as good as new. */
 static void check_whole(uint64_t admitted, uint64_t copies)
 {
 	const struct weir_call call = {.partition = partition};
@@ -115,7 +115,7 @@ static void check_whole(uint64_t admitted, uint64_t copies)
 	CHECK(weir_inflight(limiter) == 0);
 }
 
-/* So many of the threads hold, the others release copies. */
+/* holders of the threads hold permits, the others release copies. */
 static void round_of(const char *name, unsigned threads, unsigned holders, uint64_t share)
 {
 	static struct worker workers[THREADS_MAX];
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 8;
 
 	if (threads < 2 || threads > THREADS_MAX || wanted < threads) {
-		fprintf(stderr, "stress-copies: 2 to %d threads, a copy each or more\n",
+		fprintf(stderr, "stress-snapshot_copies: 2 to %d threads, at least one copy each\n",
 			THREADS_MAX);
 		return 2;
 	}

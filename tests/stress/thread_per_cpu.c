@@ -1,12 +1,13 @@
 /*
- * Who waits for all permits, while nobody comes by later who would make up for a forgotten waiter:
- * permits are lent to processors, called back by others, and given back late.
+ * A call waits for all permits, while no later call can make up for a forgotten waiter: permits are
+ * lent to CPUs, called back by other threads, and given back late.
  *
- *   stress-lonely [ROUNDS]
+ *   stress-thread_per_cpu [ROUNDS]
  *
- * In each round a caller has opened the limiter, and goes on until he sees that somebody waits: for
- * all the permits there are. A third asks for all as well, and does not wait. Nobody does anything
- * more until who waits has had his turn. Checked: he has it, long before his deadline.
+ * In each round one thread opens the limiter's permit cache, and goes on calling until it sees that
+ * the second thread waits for all the permits there are. A third also tries to take all, without
+ * waiting. Then nothing else happens until the waiter has had its turn. Checked: it gets it long
+ * before its deadline.
  */
 
 #include <stdatomic.h>
@@ -26,7 +27,7 @@ static pthread_barrier_t barrier;
 static unsigned rounds;
 static atomic_bool served;
 
-/* Some calls at once, so many times; how many had a permit that was lent. */
+/* A few calls at once, that many times. Returns how many had a lent permit. */
 static unsigned long come_and_go(uint64_t *seed, uint64_t times)
 {
 	struct weir_token token[HAND];
@@ -43,7 +44,7 @@ static unsigned long come_and_go(uint64_t *seed, uint64_t times)
 	return lent;
 }
 
-/* Together with the caller, or a moment later. */
+/* Start together with the calling thread, or a moment later. */
 static void begin(uint64_t *seed)
 {
 	volatile uint64_t moment = draw(seed) % 300;
@@ -67,7 +68,7 @@ static void *call(void *arg)
 			lent += come_and_go(&seed, 1);
 		pthread_barrier_wait(&barrier);
 	}
-	CHECK(lent > 0); /* or nothing is tested here */
+	CHECK(lent > 0); /* otherwise nothing was tested */
 	printf("rounds %u, lent %lu\n", rounds, lent);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * Calls that are not ordinary: bypass, cost, detached, bursts, shadow mode; and every outcome.
+ * Special calls: bypass, cost, detached, bursts, shadow mode; and every outcome.
  */
 
 #include <errno.h>
@@ -35,8 +35,8 @@ Test(calls, a_bypass_is_counted_but_neither_limited_nor_sampled)
 	weir_limiter_destroy(l);
 }
 
-/* It holds nothing by which it could be known, but nothing is made of it either. */
-Test(calls, a_copy_of_a_bypass_ends_nothing)
+/* It holds nothing by which it could be detected, but it does no harm either. */
+Test(calls, releasing_a_copy_of_a_bypass_ends_nothing)
 {
 	struct weir_config config = rig_config(1);
 	struct weir_limiter *l = rig_make(&config);
@@ -50,7 +50,7 @@ Test(calls, a_copy_of_a_bypass_ends_nothing)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, a_cost_takes_as_many_permits)
+Test(calls, a_cost_is_a_number_of_permits)
 {
 	struct weir_config config = rig_config(10);
 	struct weir_limiter *l = rig_make(&config);
@@ -63,7 +63,7 @@ Test(calls, a_cost_takes_as_many_permits)
 	cr_assert_eq(rig_snapshot(l).admitted, 2, "calls, not permits");
 	cr_assert_eq(weir_try_acquire_for(l, &twenty, &none), -EAGAIN);
 	rig_empty(l, token, 2);
-	cr_assert_eq(weir_try_acquire_for(l, &twenty, &token[0]), 0, "alone it may");
+	cr_assert_eq(weir_try_acquire_for(l, &twenty, &token[0]), 0, "it may when alone");
 	cr_assert_eq(token[0].cost, 10);
 	cr_assert_eq(weir_try_acquire(l, &none), -EAGAIN);
 	weir_release(l, &token[0], WEIR_SUCCESS);
@@ -72,8 +72,8 @@ Test(calls, a_cost_takes_as_many_permits)
 	weir_limiter_destroy(l);
 }
 
-/* What waits with a cost is one call when its permits come, and one when it has ended. */
-Test(calls, a_cost_that_waited_is_one_call)
+/* A waiter with a cost is one call when it is granted, and one when it has ended. */
+Test(calls, a_waiter_with_a_cost_is_one_call)
 {
 	const struct weir_partition partitions[] = {{.name = "a"}};
 	const struct weir_call ten = {.partition = 1, .cost = 10};
@@ -96,7 +96,7 @@ Test(calls, a_cost_that_waited_is_one_call)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, who_waits_with_a_cost_is_not_passed_by_smaller_ones)
+Test(calls, a_waiter_with_a_cost_is_not_overtaken_by_cheaper_calls)
 {
 	struct weir_config config = rig_config(4);
 	const struct weir_call three = {.cost = 3};
@@ -121,7 +121,7 @@ Test(calls, who_waits_with_a_cost_is_not_passed_by_smaller_ones)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, what_is_not_well_formed_is_refused)
+Test(calls, an_invalid_call_is_rejected)
 {
 	struct weir_config config = rig_config(4);
 	struct weir_limiter *l = rig_make(&config);
@@ -147,7 +147,7 @@ Test(calls, what_is_not_well_formed_is_refused)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, detached_it_keeps_its_permit_and_leaves_the_latencies)
+Test(calls, a_detached_call_keeps_its_permit_and_is_no_latency)
 {
 	struct weir_config config = rig_config(2);
 	struct weir_limiter *l;
@@ -181,7 +181,7 @@ Test(calls, detached_it_keeps_its_permit_and_leaves_the_latencies)
 
 static struct weir_limit_ops on_top;
 
-/* Two calls, and those that are detached on top of them. */
+/* A limit of two, with detached calls on top of it. */
 static struct weir_config config_on_top(void)
 {
 	struct weir_config config = rig_config(2);
@@ -199,7 +199,7 @@ static void detach_all(struct weir_limiter *l, struct weir_token *tokens, unsign
 		cr_assert_eq(weir_detach(l, &tokens[i]), 0);
 }
 
-Test(calls, detached_it_takes_no_room_where_the_limit_asks_for_that)
+Test(calls, a_detached_call_takes_no_room_if_the_limit_asks_for_that)
 {
 	struct weir_config config = config_on_top();
 	struct weir_limiter *l = rig_make(&config);
@@ -215,7 +215,7 @@ Test(calls, detached_it_takes_no_room_where_the_limit_asks_for_that)
 	cr_assert_eq(rig_snapshot(l).windows, 0, "it took no time");
 	rig_time += WEIR_MS;
 	weir_release(l, &call[1], WEIR_SUCCESS);
-	cr_assert_eq(rig_snapshot(l).last.window.inflight_max, 2, "a call among two");
+	cr_assert_eq(rig_snapshot(l).last.window.inflight_max, 2, "one of two calls");
 	cr_assert(rig_snapshot(l).last.window.limit == 2 && rig_snapshot(l).last.limit == 2);
 
 	weir_release(l, &stream[0], WEIR_IGNORE);
@@ -239,15 +239,15 @@ Test(calls, detached_it_takes_no_room_where_the_limit_asks_for_that)
 	cr_assert_eq(rig_fill(l, NULL, stream, 2), 2);
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), 0);
 	detach_all(l, stream, 1);
-	cr_assert_eq(weir_poll(l, &wait, call), 0, "who waits is let in");
+	cr_assert_eq(weir_poll(l, &wait, call), 0, "the waiter is admitted");
 	rig_empty(l, call, 1);
 	rig_empty(l, stream, 2);
 	cr_assert_eq(weir_limit(l), 2);
 	weir_limiter_destroy(l);
 }
 
-/* Of those that came after a call, it found none: there was at least itself. */
-Test(calls, what_was_detached_since_is_not_taken_off_twice)
+/* Streams that began after a call were not in flight when it was admitted: only itself was. */
+Test(calls, what_was_detached_since_is_not_subtracted_twice)
 {
 	struct weir_config config = config_on_top();
 	struct weir_limiter *l = rig_make(&config);
@@ -265,8 +265,8 @@ Test(calls, what_was_detached_since_is_not_taken_off_twice)
 	weir_limiter_destroy(l);
 }
 
-/* Costs count in full; the bound of the limiter, and of a partition, is for them too. */
-Test(calls, detached_they_stay_within_all_bounds)
+/* Their costs count in full, and they are bounded by limit_max and by a partition's cap. */
+Test(calls, detached_calls_stay_within_all_bounds)
 {
 	const struct weir_partition streams = {.name = "streams", .max = 3};
 	const struct weir_call dear = {.cost = 2}, stream = {.partition = 1};
@@ -304,7 +304,7 @@ Test(calls, detached_they_stay_within_all_bounds)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, a_copy_of_a_detached_one_lowers_no_limit_below_what_it_is)
+Test(calls, a_copy_of_a_detached_token_does_not_lower_the_limit)
 {
 	struct weir_config config = config_on_top();
 	struct weir_limiter *l = rig_make(&config);
@@ -337,7 +337,7 @@ Test(calls, a_copy_of_a_detached_one_lowers_no_limit_below_what_it_is)
 }
 
 /* One of each outcome, then a success that closes the window. */
-Test(calls, each_outcome_is_shown_as_what_it_is)
+Test(calls, each_outcome_is_counted_as_what_it_is)
 {
 	const enum weir_outcome outcomes[] = {WEIR_SUCCESS,   WEIR_IGNORE,    WEIR_DROPPED,
 					      WEIR_TIMED_OUT, WEIR_CANCELLED, WEIR_FAILED};
@@ -364,7 +364,7 @@ Test(calls, each_outcome_is_shown_as_what_it_is)
 	cr_assert_eq(s.windows, 1);
 	cr_assert(w->count == 4 && w->dropped == 1 && w->timed_out == 1);
 	cr_assert(w->cancelled == 1 && w->failed == 1);
-	cr_assert(w->rtt_max == 4e6 && w->rtt_min == 1e6, "those of samples alone");
+	cr_assert(w->rtt_max == 4e6 && w->rtt_min == 1e6, "only samples count");
 	cr_assert(s.succeeded == 2 && s.ignored == 1 && s.dropped == 1 && s.timed_out == 1 &&
 		  s.cancelled == 1 && s.failed == 1 && s.admitted == 7);
 	weir_limiter_destroy(l);
@@ -380,7 +380,7 @@ static double show_cpu(const struct weir_gauge *self)
 
 static struct weir_limit_ops asking_ops;
 
-/* A limiter of single samples, whose limit asks for all there is, or for nothing. */
+/* A limiter with windows of one sample, whose limit has these flags. */
 static struct weir_limiter *make_asking(uint32_t flags, const struct weir_gauge *cpu)
 {
 	struct weir_config config = rig_config(20);
@@ -401,7 +401,7 @@ static struct weir_window window_now(struct weir_limiter *l)
 	return rig_snapshot(l).last.window;
 }
 
-Test(calls, what_is_in_flight_now_is_told_to_limits_that_want_it)
+Test(calls, inflight_now_is_set_for_limits_that_ask_for_it)
 {
 	struct weir_config config = config_on_top();
 	struct weir_limiter *l;
@@ -429,7 +429,7 @@ Test(calls, what_is_in_flight_now_is_told_to_limits_that_want_it)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, the_processors_are_asked_for_limits_that_want_them)
+Test(calls, the_cpu_gauge_is_read_for_limits_that_ask_for_it)
 {
 	static const struct weir_gauge gauge = {.read = show_cpu};
 	const struct {
@@ -452,7 +452,7 @@ Test(calls, the_processors_are_asked_for_limits_that_want_them)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, how_long_the_callee_let_them_wait)
+Test(calls, queue_delays_of_the_backend_are_counted)
 {
 	struct weir_limiter *l = make_asking(WEIR_LIMIT_QUEUE, NULL);
 	struct weir_token held, passed, detached, released;
@@ -483,7 +483,7 @@ Test(calls, how_long_the_callee_let_them_wait)
 	weir_limiter_destroy(l);
 }
 
-/* What each limit makes of a window with one call of that outcome: does it move down? */
+/* Whether a limit decreases after a window with calls of these outcomes. */
 static bool shrinks(const struct weir_limit_ops *ops, uint32_t dropped, uint32_t timed_out,
 		    uint32_t cancelled, uint32_t failed)
 {
@@ -506,7 +506,7 @@ static bool shrinks(const struct weir_limit_ops *ops, uint32_t dropped, uint32_t
 	return after < before;
 }
 
-Test(calls, each_limit_takes_each_outcome_as_it_says)
+Test(calls, each_limit_reacts_to_each_outcome_as_documented)
 {
 	const struct {
 		const struct weir_limit_ops *ops;
@@ -527,7 +527,7 @@ Test(calls, each_limit_takes_each_outcome_as_it_says)
 	}
 }
 
-/* A window of so many calls at once, each of which takes rtt. */
+/* A window of that many concurrent calls, each of which takes rtt. */
 static uint32_t play_window(struct weir_limiter *l, uint32_t calls, weir_dur rtt)
 {
 	struct weir_token token[64];
@@ -538,7 +538,7 @@ static uint32_t play_window(struct weir_limiter *l, uint32_t calls, weir_dur rtt
 		weir_release(l, &token[i], WEIR_SUCCESS);
 	rig_time += WEIR_S;
 	weir_release_at(l, rig_time, &token[admitted - 1], WEIR_IGNORE);
-	/* One more, alone, for the window to close by. */
+	/* One more sample, to close the window. */
 	weir_sample_at(l, rig_time - rtt, rig_time, 1, WEIR_SUCCESS);
 	return admitted;
 }
@@ -563,7 +563,7 @@ Test(calls, a_short_burst_goes_above_the_limit)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, a_burst_that_is_felt_is_the_last)
+Test(calls, a_burst_that_raises_latency_is_the_last)
 {
 	struct weir_limiter *l = make_bursting();
 
@@ -577,7 +577,7 @@ Test(calls, a_burst_that_is_felt_is_the_last)
 	weir_limiter_destroy(l);
 }
 
-Test(calls, a_burst_that_lasts_is_none)
+Test(calls, a_burst_that_lasts_is_closed)
 {
 	struct weir_limiter *l = make_bursting();
 	uint32_t windows = 0;
@@ -586,11 +586,11 @@ Test(calls, a_burst_that_lasts_is_none)
 	while (play_window(l, 40, WEIR_MS) == 15)
 		windows++;
 	cr_assert_eq(windows, 5);
-	cr_assert_eq(weir_limit(l), 10, "what is learned is not touched");
+	cr_assert_eq(weir_limit(l), 10, "the learned limit is unchanged");
 	weir_limiter_destroy(l);
 }
 
-/* A window that has a call in it reaches a limit of one: that alone is no burst. */
+/* Any window with a call in it reaches a limit of one; that alone is no burst. */
 Test(calls, a_burst_above_a_limit_of_one_opens_again)
 {
 	struct weir_config config = rig_config(1);
@@ -602,16 +602,16 @@ Test(calls, a_burst_above_a_limit_of_one_opens_again)
 	(void)play_window(l, 1, WEIR_MS);
 	(void)play_window(l, 1, WEIR_MS);
 	cr_assert_eq(play_window(l, 40, 2 * WEIR_MS), 6);
-	cr_assert_eq(rig_snapshot(l).burst, 0, "it was felt");
+	cr_assert_eq(rig_snapshot(l).burst, 0, "latency rose");
 	(void)play_window(l, 1, WEIR_MS);
 	cr_assert_eq(rig_snapshot(l).burst, 5);
 	weir_limiter_destroy(l);
 }
 
-/* A source of chance that stands for another thread: it sets the limit while a window is seen. */
+/* A random source that acts as another thread: it sets the limit while a window is processed. */
 struct intruder {
 	struct weir_random random;
-	struct weir_limiter *limiter; /* NULL: stay out of it */
+	struct weir_limiter *limiter; /* NULL: do nothing */
 };
 
 static double intrude(struct weir_random *self)
@@ -643,11 +643,11 @@ Test(calls, a_limit_set_while_a_window_ends_the_burst_stays)
 	cr_assert(intruder.limiter == NULL && rig_snapshot(l).burst == 0);
 	cr_assert_eq(weir_limit(l), 5);
 	rig_empty(l, token, 23);
-	cr_assert_eq(rig_fill(l, NULL, token, 24), 5, "and it is in force");
+	cr_assert_eq(rig_fill(l, NULL, token, 24), 5, "and is in force");
 	weir_limiter_destroy(l);
 }
 
-Test(calls, in_shadow_mode_nothing_is_refused)
+Test(calls, in_shadow_mode_no_call_is_refused)
 {
 	struct weir_config config = rig_config(2);
 	struct weir_limiter *l;
@@ -665,12 +665,12 @@ Test(calls, in_shadow_mode_nothing_is_refused)
 		weir_release(l, &token[i], WEIR_SUCCESS);
 	cr_assert(rig_snapshot(l).passing == 0 && rig_snapshot(l).inflight == 0);
 	weir_shadow_set(l, false);
-	cr_assert_eq(rig_fill(l, NULL, token, 8), 2, "and now it is in earnest");
+	cr_assert_eq(rig_fill(l, NULL, token, 8), 2, "and now it is enforced");
 	cr_assert_eq(rig_snapshot(l).rejected, 6);
 	weir_limiter_destroy(l);
 }
 
-Test(calls, in_shadow_mode_nobody_waits)
+Test(calls, in_shadow_mode_no_call_waits)
 {
 	struct weir_config config = rig_config(1);
 	struct weir_limiter *l;
@@ -683,7 +683,7 @@ Test(calls, in_shadow_mode_nobody_waits)
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[0]), 0);
 	cr_assert_eq(weir_poll(l, &wait[0], &token[1]), -EAGAIN);
 	weir_shadow_set(l, true);
-	cr_assert_eq(weir_poll(l, &wait[0], &token[1]), 0, "who waited is let through");
+	cr_assert_eq(weir_poll(l, &wait[0], &token[1]), 0, "the waiter is let through");
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[1]), 0);
 	cr_assert_eq(weir_poll(l, &wait[1], &token[2]), 0);
 	cr_assert(token[1].cost == 0 && token[2].cost == 0);

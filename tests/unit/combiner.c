@@ -1,4 +1,4 @@
-/* Errands: which thread does them, and that no number of requests does any harm. */
+/* The combiner: which thread does the work, and that any number of requests is harmless. */
 
 #include "rig.h"
 
@@ -26,7 +26,7 @@ static void begin(uint32_t owner)
 	cr_assert(combiner_begin(&pending, owner));
 }
 
-Test(errand, one_does_it_and_another_run_answers_all_who_asked_meanwhile)
+Test(combiner, one_thread_works_and_one_more_run_serves_all_requests_made_meanwhile)
 {
 	begin(OWNER);
 	cr_assert(is_pending());
@@ -40,8 +40,8 @@ Test(errand, one_does_it_and_another_run_answers_all_who_asked_meanwhile)
 	cr_assert_eq(combiner_owner(word()), OWNER + 1);
 }
 
-/* A compiler may leave out an addition of 0, for one, and with it the ordering that it was for. */
-Test(errand, each_asking_changes_the_word)
+/* A compiler may remove an addition of 0, for example, and with it the ordering it is for. */
+Test(combiner, each_request_changes_the_word)
 {
 	uint64_t before;
 
@@ -54,8 +54,8 @@ Test(errand, each_asking_changes_the_word)
 	}
 }
 
-/* Whatever another process has written there. */
-Test(errand, askings_do_not_carry_into_the_owner)
+/* Whatever another process has stored in the word. */
+Test(combiner, requests_do_not_carry_into_the_owner)
 {
 	static const uint32_t asked[] = {1, 2, 3, 4, UINT32_MAX / 2, UINT32_MAX - 1, UINT32_MAX};
 
@@ -65,7 +65,7 @@ Test(errand, askings_do_not_carry_into_the_owner)
 		for (int k = 0; k < 3; k++) {
 			cr_assert_not(combiner_begin(&pending, OWNER + 1));
 			cr_assert_eq(combiner_owner(word()), OWNER);
-			cr_assert_neq(combiner_asked(word()), 0);
+			cr_assert_neq(combiner_requests(word()), 0);
 		}
 		cr_assert_not(combiner_done(&pending));
 		cr_assert_eq(combiner_owner(word()), OWNER);
@@ -73,14 +73,14 @@ Test(errand, askings_do_not_carry_into_the_owner)
 	}
 }
 
-Test(errand, an_heir_answers_all_askings_with_one_run)
+Test(combiner, recovery_serves_all_requests_with_one_run)
 {
 	begin(OWNER);
 	cr_assert_not(combiner_begin(&pending, OWNER + 1));
 	cr_assert_not(combiner_begin(&pending, OWNER + 1));
-	cr_assert_not(combiner_inherit(&pending, OWNER + 1, OWNER + 2));
-	cr_assert(combiner_inherit(&pending, OWNER, OWNER + 2));
+	cr_assert_not(combiner_recover(&pending, OWNER + 1, OWNER + 2));
+	cr_assert(combiner_recover(&pending, OWNER, OWNER + 2));
 	cr_assert_eq(combiner_owner(word()), OWNER + 2);
 	cr_assert(combiner_done(&pending));
-	cr_assert_not(combiner_inherit(&pending, OWNER + 2, OWNER));
+	cr_assert_not(combiner_recover(&pending, OWNER + 2, OWNER));
 }

@@ -1,6 +1,6 @@
 /*
- * Buckets and ranks: every latency is in the bucket that holds it, and a rank read
- * off them is right, or as near as a bucket is wide.
+ * Buckets and ranks: every latency is in the bucket that covers it, and the value at a rank is
+ * exact, or off by at most the width of a bucket.
  */
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ Test(histogram, every_latency_is_in_its_bucket)
 	cr_assert_eq(bucket_of((UINT64_C(1) << MAX_OCTAVE) - 1), BUCKETS - 1);
 }
 
-Test(histogram, a_bucket_is_a_sixteenth_wide)
+Test(histogram, a_bucket_is_at_most_a_sixteenth_of_its_values_wide)
 {
 	for (uint32_t bucket = BUCKETS_PER_OCTAVE; bucket < BUCKETS; bucket++) {
 		uint64_t floor = bucket_floor(bucket);
@@ -50,7 +50,7 @@ static void fill(uint64_t *values, struct histogram *h, unsigned spread)
 	}
 }
 
-Test(histogram, ranks_are_exact_where_all_values_are_known)
+Test(histogram, ranks_are_exact_if_all_values_are_known)
 {
 	static uint64_t values[VALUES], sorted[VALUES];
 	static struct histogram h;
@@ -66,7 +66,7 @@ Test(histogram, ranks_are_exact_where_all_values_are_known)
 	}
 }
 
-Test(histogram, ranks_are_near_where_none_is_known)
+Test(histogram, ranks_are_within_a_bucket_if_no_value_is_known)
 {
 	static uint64_t values[VALUES];
 	static struct histogram h;

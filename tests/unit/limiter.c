@@ -1,5 +1,5 @@
 /*
- * The limiter, call by call, in given time.
+ * The limiter, call by call, at times that the test sets.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static struct weir_limiter *make_fixed(uint32_t limit)
 	return make(&config);
 }
 
-Test(limiter, a_cap_bounds_whatever_the_limit_is)
+Test(limiter, a_cap_bounds_any_limit)
 {
 	struct weir_fixed_config fixed = {.limit = 4};
 	struct weir_config config = config_for(&weir_fixed, &fixed);
@@ -55,14 +55,14 @@ Test(limiter, a_cap_bounds_whatever_the_limit_is)
 	cr_assert_eq(weir_limit(l), 1);
 	cr_assert_eq(weir_try_acquire_at(l, 1, &a), 0);
 	cr_assert_eq(weir_try_acquire_at(l, 1, &b), -EAGAIN);
-	/* Nobody at all, however much he asks for, with calls in flight or without. */
+	/* A cap of 0 admits no call of any cost, whether calls are in flight or not. */
 	cr_assert_eq(weir_limit_cap(l, 0), 0);
 	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 1, &b), -EAGAIN);
 	weir_release_at(l, 2, &a, WEIR_SUCCESS);
 	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 2, &b), -EAGAIN);
 	cr_assert_eq(weir_try_acquire_at(l, 2, &b), -EAGAIN);
 	cr_assert_eq(weir_inflight(l), 0);
-	/* Above the limit it bounds nothing, and then the burst is to be had again. */
+	/* A cap above the limit bounds nothing, and the burst is available again. */
 	cr_assert_eq(weir_limit_cap(l, 100), 0);
 	cr_assert_eq(weir_limit(l), 4);
 	cr_assert_eq(weir_try_acquire_for_at(l, &dear, 3, &a), 0);
@@ -74,7 +74,7 @@ Test(limiter, a_cap_bounds_whatever_the_limit_is)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, a_cap_holds_for_partitions_and_admits_who_waits_when_it_is_lifted)
+Test(limiter, a_cap_holds_for_partitions_too)
 {
 	const struct weir_partition parts[] = {{.name = "a", .share = 0.5}};
 	struct weir_fixed_config fixed = {.limit = 4};
@@ -96,7 +96,7 @@ Test(limiter, a_cap_holds_for_partitions_and_admits_who_waits_when_it_is_lifted)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, admits_up_to_the_limit_and_no_further)
+Test(limiter, admits_up_to_the_limit_and_no_more)
 {
 	struct weir_limiter *l = make_fixed(2);
 	struct weir_token a, b, c;
@@ -119,7 +119,7 @@ Test(limiter, admits_up_to_the_limit_and_no_further)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, a_second_release_is_caught_and_harmless)
+Test(limiter, a_second_release_is_detected_and_harmless)
 {
 	struct weir_limiter *l = make_fixed(2);
 	struct weir_token a, copy, never;
@@ -142,10 +142,10 @@ Test(limiter, a_second_release_is_caught_and_harmless)
 }
 
 /*
- * While the release of a copy is being caught, in flight is below zero for an instant: here
- * it stays there, as another thread could find it.
+ * While the release of a copy is being detected, in flight is below zero for a moment. Here it
+ * stays below zero, as another thread could find it.
  */
-Test(limiter, a_copy_that_is_being_caught_shows_nowhere)
+Test(limiter, a_copy_that_is_being_detected_is_not_visible)
 {
 	struct weir_limiter *l = make_fixed(4);
 	const struct weir_call three = {.cost = 3};
@@ -187,7 +187,7 @@ static void *release_copies(void *arg)
 	return NULL;
 }
 
-Test(limiter, copies_that_are_released_admit_nobody)
+Test(limiter, releases_of_copies_admit_no_call)
 {
 	struct copier copier = {.limiter = make_fixed(4)};
 	struct weir_token token;
@@ -208,7 +208,7 @@ Test(limiter, copies_that_are_released_admit_nobody)
 	weir_limiter_destroy(copier.limiter);
 }
 
-Test(limiter, a_tracked_copy_is_caught_even_while_others_are_in_flight)
+Test(limiter, a_tracked_copy_is_detected_even_while_others_are_in_flight)
 {
 	struct weir_fixed_config fixed = {.limit = 10};
 	struct weir_config config = config_for(&weir_fixed, &fixed);
@@ -252,7 +252,7 @@ void leak_one(struct weir_limiter *l)
 	cr_assert_eq(weir_try_acquire_at(l, 77, &token), 0);
 }
 
-Test(limiter, a_token_never_released_is_found_with_its_place)
+Test(limiter, a_token_that_is_never_released_is_found_with_the_place_of_its_acquisition)
 {
 	struct weir_config config = config_for(&weir_fixed, NULL);
 	struct weir_limiter *l;
@@ -276,7 +276,7 @@ Test(limiter, a_token_never_released_is_found_with_its_place)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, more_tokens_than_are_tracked_are_no_trouble)
+Test(limiter, more_tokens_than_are_tracked_are_harmless)
 {
 	struct weir_config config = config_for(&weir_fixed, NULL);
 	struct weir_token tokens[10];
@@ -293,7 +293,7 @@ Test(limiter, more_tokens_than_are_tracked_are_no_trouble)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, settable_moves_at_once_and_only_within_bounds)
+Test(limiter, a_settable_limit_changes_at_once_and_within_its_bounds)
 {
 	struct weir_config config = config_for(&weir_settable, NULL);
 	struct weir_limiter *l, *fixed = make_fixed(3);
@@ -316,7 +316,7 @@ Test(limiter, settable_moves_at_once_and_only_within_bounds)
 	weir_limiter_destroy(fixed);
 }
 
-Test(limiter, a_lowered_limit_revokes_nothing_and_admits_nobody)
+Test(limiter, a_lowered_limit_revokes_no_permit_and_admits_no_call)
 {
 	struct weir_config config = config_for(&weir_settable, NULL);
 	struct weir_limiter *l = make(&config);
@@ -335,10 +335,10 @@ Test(limiter, a_lowered_limit_revokes_nothing_and_admits_nobody)
 	weir_limiter_destroy(l);
 }
 
-/* A limit that answers what the test tells it. */
+/* A limit that returns what the test sets. */
 static double answer;
 
-static double told_init(void *state, const void *c, double random)
+static double set_init(void *state, const void *c, double random)
 {
 	(void)state;
 	(void)c;
@@ -346,21 +346,21 @@ static double told_init(void *state, const void *c, double random)
 	return answer;
 }
 
-static double told_update(void *state, const struct weir_window *w)
+static double set_update(void *state, const struct weir_window *w)
 {
 	(void)state;
 	(void)w;
 	return answer;
 }
 
-static const struct weir_limit_ops told = {
+static const struct weir_limit_ops set_by_test = {
 	.size = sizeof(struct weir_limit_ops),
-	.name = "told",
-	.init = told_init,
-	.update = told_update,
+	.name = "set",
+	.init = set_init,
+	.update = set_update,
 };
 
-Test(limiter, whatever_a_limit_answers_the_bounds_hold)
+Test(limiter, the_bounds_hold_whatever_the_limit_returns)
 {
 	static const struct {
 		double answer;
@@ -375,7 +375,7 @@ Test(limiter, whatever_a_limit_answers_the_bounds_hold)
 		{NAN, 3},
 		{-INFINITY, 1},
 	};
-	struct weir_config config = config_for(&told, NULL);
+	struct weir_config config = config_for(&set_by_test, NULL);
 	struct weir_limiter *l;
 
 	answer = 10;
@@ -390,9 +390,9 @@ Test(limiter, whatever_a_limit_answers_the_bounds_hold)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, no_limit_before_the_first_sample_is_out_of_bounds)
+Test(limiter, the_initial_limit_is_within_the_bounds)
 {
-	struct weir_config config = config_for(&told, NULL);
+	struct weir_config config = config_for(&set_by_test, NULL);
 	struct weir_limiter *l;
 
 	answer = NAN;
@@ -401,7 +401,7 @@ Test(limiter, no_limit_before_the_first_sample_is_out_of_bounds)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, a_clock_that_stands_or_goes_back_costs_a_sample_and_no_permit)
+Test(limiter, a_clock_that_stands_still_or_goes_back_costs_a_sample_and_no_permit)
 {
 	struct weir_config config = config_for(&weir_vegas, NULL);
 	struct weir_limiter *l;
@@ -446,7 +446,7 @@ Test(limiter, the_same_seed_gives_the_same_limits)
 	}
 }
 
-Test(limiter, memory_of_the_callers_is_all_it_needs)
+Test(limiter, it_needs_only_the_callers_memory)
 {
 	struct weir_config config = config_for(&weir_vegas, NULL);
 	struct weir_limiter *l;
@@ -476,7 +476,7 @@ Test(limiter, memory_of_the_callers_is_all_it_needs)
 	free(mem);
 }
 
-Test(limiter, a_configuration_that_cannot_work_is_refused_with_a_sentence)
+Test(limiter, an_invalid_configuration_is_rejected_with_a_sentence)
 {
 	struct weir_config config;
 	struct weir_limiter *l;

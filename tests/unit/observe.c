@@ -31,7 +31,7 @@ static void feed(struct weir_limiter *l, unsigned samples)
 	}
 }
 
-Test(observe, one_callback_a_window_and_the_last_in_the_snapshot)
+Test(observe, each_window_runs_the_callback_and_the_snapshot_has_the_last)
 {
 	struct seen seen = {.windows = 0};
 	const struct weir_observer observer = {.window = see, .arg = &seen};
@@ -60,7 +60,7 @@ Test(observe, one_callback_a_window_and_the_last_in_the_snapshot)
 	weir_limiter_destroy(l);
 }
 
-Test(observe, a_settable_limit_shows_its_windows_too)
+Test(observe, a_settable_limit_reports_windows_too)
 {
 	struct weir_limiter *l;
 	struct weir_snapshot s;
@@ -79,7 +79,7 @@ Test(observe, a_settable_limit_shows_its_windows_too)
 	weir_limiter_destroy(l);
 }
 
-Test(observe, an_older_programs_shorter_snapshot_is_filled_to_its_end)
+Test(observe, the_shorter_snapshot_of_an_older_program_is_filled)
 {
 	struct weir_limiter *l;
 	struct weir_snapshot s;

@@ -1,6 +1,6 @@
 /*
- * Partitions: shares that are guaranteed, room that is borrowed, caps, names, delays. Every
- * decision in random order is compared with a twin in tests/model/partitions.c.
+ * Partitions: guaranteed shares, borrowing, caps, names, delays. tests/model/partitions.c compares
+ * every decision of calls in random order with a reference model.
  */
 
 #include <errno.h>
@@ -35,9 +35,9 @@ static struct weir_limiter *make(uint32_t limit, const struct weir_partition *pa
 }
 
 /*
- * Fifty batch calls, then fifty live ones, at a limit of 10: the reference has 19 in flight
- * after this (10 + 9). Here it is never more than the limit, and live has its nine as soon
- * as nine batch calls have ended.
+ * Fifty batch calls, then fifty live ones, at a limit of 10: the reference then has 19 in flight
+ * (10 + 9). Here the limit is never exceeded, and live has its nine as soon as nine batch calls
+ * have ended.
  */
 Test(partitions, a_guarantee_never_goes_above_the_limit)
 {
@@ -54,7 +54,7 @@ Test(partitions, a_guarantee_never_goes_above_the_limit)
 		served += rig_fill(l, &batch, &borrowed[i], 1) == 0;
 		cr_assert_leq(weir_inflight(l), 10);
 	}
-	cr_assert_eq(served, 9, "batch gets back no more than its own one");
+	cr_assert_eq(served, 9, "batch gets no more than its own one back");
 	cr_assert_eq(rig_fill(l, &live, token, 50), 9);
 	cr_assert_eq(weir_inflight(l), 10);
 	cr_assert_eq(rig_partition(l, LIVE).inflight, 9);
@@ -62,7 +62,7 @@ Test(partitions, a_guarantee_never_goes_above_the_limit)
 	weir_limiter_destroy(l);
 }
 
-/* The reference admits from within the guarantee without a look at the limit: 4 + 1 of 4. */
+/* Within a guarantee the reference does not check the limit, and admits 4 + 1 of 4. */
 Test(partitions, a_whole_share_admits_no_more_than_the_limit)
 {
 	const struct weir_partition whole[] = {{.name = "live", .share = 1}};
@@ -78,7 +78,7 @@ Test(partitions, a_whole_share_admits_no_more_than_the_limit)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, what_is_kept_lapses_when_nobody_comes_back)
+Test(partitions, reserved_permits_lapse_if_the_partition_does_not_come_back)
 {
 	struct weir_limiter *l = make(10, two, 2, 0);
 	struct weir_token token[10], none;
@@ -97,7 +97,7 @@ Test(partitions, what_is_kept_lapses_when_nobody_comes_back)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, without_a_share_there_is_only_what_others_leave)
+Test(partitions, a_partition_without_a_share_gets_only_what_others_leave)
 {
 	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5},
 						    {.name = "crawler"}};
@@ -109,12 +109,12 @@ Test(partitions, without_a_share_there_is_only_what_others_leave)
 	cr_assert_eq(rig_fill(l, &crawler, token, 10), 10);
 	cr_assert_eq(weir_try_acquire_for(l, &live, &none), -EAGAIN);
 	rig_empty(l, token, 2);
-	cr_assert_eq(rig_fill(l, &live, token, 1), 1, "the first that came free was kept");
+	cr_assert_eq(rig_fill(l, &live, token, 1), 1, "the first free permit was reserved");
 	cr_assert_eq(rig_fill(l, &crawler, &token[1], 2), 1, "the second was not");
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, a_cap_holds_where_there_is_room)
+Test(partitions, a_cap_holds_even_if_there_is_room)
 {
 	const struct weir_partition partitions[] = {
 		{.name = "half", .share = 0.1, .cap = 0.5},
@@ -128,7 +128,7 @@ Test(partitions, a_cap_holds_where_there_is_room)
 	cr_assert_eq(rig_fill(l, &(struct weir_call){.partition = 2}, token, 10), 3);
 	rig_empty(l, token, 3);
 	cr_assert_eq(weir_limit_set(l, 1), 0);
-	cr_assert_eq(rig_partition(l, 1).cap, 1, "one at least");
+	cr_assert_eq(rig_partition(l, 1).cap, 1, "at least one");
 	weir_limiter_destroy(l);
 }
 
@@ -147,11 +147,11 @@ Test(partitions, shares_are_rounded_up_while_the_limit_allows)
 	cr_assert_eq(rig_partition(l, 3).guarantee, 3);
 	weir_limiter_destroy(l);
 	l = make(25, noisy, 3, 0);
-	cr_assert_eq(rig_partition(l, 1).guarantee, 7, "25 * 0.28 is 7, not a little more");
+	cr_assert_eq(rig_partition(l, 1).guarantee, 7, "25 * 0.28 is exactly 7");
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, a_name_is_an_index_and_an_unknown_one_is_zero)
+Test(partitions, a_name_has_an_index_and_an_unknown_one_has_zero)
 {
 	struct weir_limiter *l = make(4, two, 2, 0);
 	struct weir_limiter *plain = make(4, NULL, 0, 0);
@@ -160,7 +160,7 @@ Test(partitions, a_name_is_an_index_and_an_unknown_one_is_zero)
 	cr_assert_eq(weir_partition_count(l), 3);
 	cr_assert_eq(weir_partition_find(l, "live"), LIVE);
 	cr_assert_eq(weir_partition_find(l, "batch"), BATCH);
-	cr_assert_eq(weir_partition_find(l, "nobody"), 0);
+	cr_assert_eq(weir_partition_find(l, "missing"), 0);
 	cr_assert_eq(weir_partition_find(l, NULL), 0);
 	cr_assert_str_eq(rig_partition(l, 0).name, "unknown");
 	cr_assert_eq(weir_try_acquire_for(l, &(struct weir_call){.partition = 3}, &token), -EINVAL);
@@ -185,7 +185,7 @@ Test(partitions, partition_zero_can_be_configured_by_its_name)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, waiters_of_one_are_not_in_the_way_of_another)
+Test(partitions, waiters_of_one_partition_do_not_block_another)
 {
 	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5},
 						    {.name = "batch", .share = 0.2, .cap = 0.2}};
@@ -204,7 +204,7 @@ Test(partitions, waiters_of_one_are_not_in_the_way_of_another)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, who_waits_below_its_share_is_served_first)
+Test(partitions, waiters_below_their_share_are_served_first)
 {
 	struct weir_limiter *l = make(10, two, 2, 20);
 	struct weir_wait first, second;
@@ -237,10 +237,10 @@ static void *sleep_for_batch(void *arg)
 }
 
 /*
- * The room is kept for live, which does not come back, and nothing else happens: the
- * sleeper has to find out by itself.
+ * The permit is reserved for live, which does not come back, and nothing else happens: the sleeping
+ * thread has to find out by itself.
  */
-Test(partitions, a_sleeper_gets_what_was_kept_in_vain)
+Test(partitions, a_sleeping_thread_gets_permits_that_were_reserved_in_vain)
 {
 	const struct weir_partition whole[] = {{.name = "live", .share = 1}, {.name = "batch"}};
 	struct weir_config config = rig_config(1);
@@ -266,8 +266,8 @@ Test(partitions, a_sleeper_gets_what_was_kept_in_vain)
 }
 
 /*
- * Until a thread that waits has gone to sleep, which it says in the sign of its event count, as
- * Concurrency Kit has it: before that it sees by itself what is kept.
+ * Wait until a waiting thread has gone to sleep, which the sign of its event count shows (as in
+ * Concurrency Kit): before that it sees by itself what is reserved.
  */
 static void until_asleep(const struct weir_limiter *l, uint32_t slots)
 {
@@ -280,7 +280,7 @@ static void until_asleep(const struct weir_limiter *l, uint32_t slots)
 	}
 }
 
-/* Whether any of the threads that wait has the watch. */
+/* Whether any waiting thread has the watch. */
 static bool watched(const struct weir_limiter *l, uint32_t slots)
 {
 	for (uint32_t i = 0; i < slots; i++)
@@ -290,10 +290,11 @@ static bool watched(const struct weir_limiter *l, uint32_t slots)
 }
 
 /*
- * The sleeper has the watch over what is kept for live; live comes back in time, so the
- * sleeper lays it down; then live goes for good. Whatever comes between, it is served.
+ * The sleeping thread has the watch over the permits reserved for live. live comes back in time, so
+ * the thread gives the watch up; then live goes for good. In any order of events, the thread is
+ * served.
  */
-Test(partitions, who_has_laid_the_watch_down_takes_it_up_again, .timeout = 60)
+Test(partitions, a_thread_that_gave_up_the_watch_takes_it_again, .timeout = 60)
 {
 	const struct weir_partition halves[] = {{.name = "live", .share = 0.5}, {.name = "batch"}};
 	struct weir_config config = rig_config(2);
@@ -324,25 +325,25 @@ Test(partitions, who_has_laid_the_watch_down_takes_it_up_again, .timeout = 60)
 	weir_limiter_destroy(sleeper.limiter);
 }
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
 	atomic_store((atomic_bool *)arg, true);
 }
 
 /*
- * Whose turn it is has borrowed less, and is an event loop's, which nobody wakes when what is
- * kept has lapsed: the thread behind it has the watch for both.
+ * The next waiter belongs to the partition that has borrowed less, and to an event loop, which
+ * nothing wakes when the reservation lapses. The thread behind it has the watch for both.
  */
-Test(partitions, a_sleeper_has_the_watch_for_an_event_loop, .timeout = 60)
+Test(partitions, a_sleeping_thread_has_the_watch_for_an_event_loop, .timeout = 60)
 {
 	const struct weir_partition three[] = {
 		{.name = "live", .share = 0.5}, {.name = "batch"}, {.name = "report"}};
 	const struct weir_call report = {.partition = 3};
 	struct weir_config config = rig_config(4);
 	struct sleeper sleeper;
-	struct weir_token kept[2], borrowed[2], granted;
+	struct weir_token held[2], borrowed[2], granted;
 	struct weir_wait wait;
-	atomic_bool told = false;
+	atomic_bool notified = false;
 	pthread_t thread;
 
 	config.clock = NULL;
@@ -351,20 +352,20 @@ Test(partitions, a_sleeper_has_the_watch_for_an_event_loop, .timeout = 60)
 	config.partition_hold = WEIR_MS;
 	config.queue = 4;
 	sleeper.limiter = rig_make(&config);
-	cr_assert_eq(rig_fill(sleeper.limiter, &live, kept, 2), 2);
+	cr_assert_eq(rig_fill(sleeper.limiter, &live, held, 2), 2);
 	cr_assert_eq(rig_fill(sleeper.limiter, &batch, borrowed, 2), 2);
-	cr_assert_eq(weir_enqueue_for(sleeper.limiter, &report, tell, &told, &wait), 0);
+	cr_assert_eq(weir_enqueue_for(sleeper.limiter, &report, notify, &notified, &wait), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, sleep_for_batch, &sleeper), 0);
 	until_asleep(sleeper.limiter, 4);
-	rig_empty(sleeper.limiter, kept, 2);
+	rig_empty(sleeper.limiter, held, 2);
 	pthread_join(thread, NULL);
 	cr_assert_eq(sleeper.result, 0);
-	cr_assert(atomic_load(&told), "though it never came to poll");
+	cr_assert(atomic_load(&notified), "although it never polled");
 	cr_assert_eq(weir_poll(sleeper.limiter, &wait, &granted), 0);
 	weir_limiter_destroy(sleeper.limiter);
 }
 
-/* Two clocks that have nothing to do with each other: the limiter's, and that of _at calls. */
+/* Two unrelated clocks: the limiter's, and that of the _at calls. */
 static void set_by_a_clock_at(weir_time clock)
 {
 	const struct weir_partition halves[] = {{.name = "live", .share = 0.5}, {.name = "batch"}};
@@ -387,14 +388,14 @@ static void set_by_a_clock_at(weir_time clock)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, what_is_kept_lapses_by_any_clock)
+Test(partitions, reserved_permits_lapse_by_any_clock)
 {
 	set_by_a_clock_at(WEIR_MS);
 	set_by_a_clock_at(1000 * WEIR_S);
 	set_by_a_clock_at(1000000 * WEIR_S);
 }
 
-Test(partitions, shares_move_at_run_time)
+Test(partitions, shares_change_at_run_time)
 {
 	struct weir_limiter *l = make(10, two, 2, 0);
 	struct weir_partition change[] = {{.name = "batch", .share = 0.5},
@@ -406,7 +407,7 @@ Test(partitions, shares_move_at_run_time)
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 5);
 	change[0].share = 0.2;
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), 0);
-	cr_assert_eq(rig_partition(l, LIVE).guarantee, 5, "left out, left alone");
+	cr_assert_eq(rig_partition(l, LIVE).guarantee, 5, "left out, so unchanged");
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 2);
 	change[0].cap = 0.25;
 	change[0].max = 7;
@@ -423,9 +424,9 @@ Test(partitions, shares_move_at_run_time)
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
 	cr_assert_str_eq(why, "The shares add up to 1.1, more than 1.");
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 2);
-	change[0].name = "nobody";
+	change[0].name = "missing";
 	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "There is no partition named nobody.");
+	cr_assert_str_eq(why, "There is no partition named missing.");
 	cr_assert_eq(weir_partitions_set(l, NULL, 1, why, sizeof(why)), -EINVAL);
 	cr_assert_str_eq(why, "count is 1, but there are no partitions.");
 	cr_assert_eq(weir_limit_set(l, 100), 0);
@@ -433,7 +434,7 @@ Test(partitions, shares_move_at_run_time)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, refusals_are_delayed_but_not_too_many)
+Test(partitions, refusals_are_delayed_up_to_a_maximum)
 {
 	const struct weir_partition slow[] = {{.name = "live", .share = 0.5},
 					      {.name = "batch", .reject_delay = 5 * WEIR_MS}};
@@ -455,7 +456,7 @@ Test(partitions, refusals_are_delayed_but_not_too_many)
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, a_delay_that_ends_and_never_began_is_none)
+Test(partitions, ending_a_delay_that_never_began_is_ignored)
 {
 	const struct weir_partition slow[] = {{.name = "live", .reject_delay = 5 * WEIR_MS},
 					      {.name = "batch", .reject_delay = 5 * WEIR_MS}};
@@ -471,12 +472,12 @@ Test(partitions, a_delay_that_ends_and_never_began_is_none)
 	cr_assert_eq(weir_delay_begin(l, LIVE), 5 * WEIR_MS);
 	cr_assert_eq(weir_delay_begin(l, LIVE), 5 * WEIR_MS);
 	weir_delay_end(l, BATCH);
-	cr_assert_eq(weir_delay_begin(l, LIVE), 0, "both are still going on");
+	cr_assert_eq(weir_delay_begin(l, LIVE), 0, "both still last");
 	cr_assert(rig_partition(l, LIVE).delayed == 2 && rig_partition(l, BATCH).delayed == 0);
 	weir_limiter_destroy(l);
 }
 
-Test(partitions, each_counts_its_own)
+Test(partitions, each_partition_has_its_own_counters)
 {
 	struct weir_limiter *l = make(4, two, 2, 4);
 	struct weir_token token[4], none;
@@ -520,8 +521,8 @@ static void *be_refused(void *arg)
 	return NULL;
 }
 
-/* Not even while a call has taken its partition's permits, and is about to give them back. */
-Test(partitions, who_is_only_refused_has_admitted_nobody)
+/* Not even while a call has taken its partition's permits and is about to give them back. */
+Test(partitions, refusals_never_show_as_admissions)
 {
 	static const struct weir_call ten = {.partition = LIVE, .cost = 10};
 	struct refuser refuser = {.limiter = make(10, two, 2, 0)};
@@ -542,7 +543,7 @@ Test(partitions, who_is_only_refused_has_admitted_nobody)
 	weir_limiter_destroy(refuser.limiter);
 }
 
-Test(partitions, a_bypass_has_its_partition)
+Test(partitions, a_bypass_belongs_to_its_partition)
 {
 	const struct weir_call bypass = {.partition = BATCH, .flags = WEIR_CALL_BYPASS};
 	struct weir_limiter *l = make(4, two, 2, 0);
@@ -565,7 +566,7 @@ static void refused(const struct weir_partition *partitions, uint32_t count, con
 	cr_assert_str_eq(why, sentence);
 }
 
-Test(partitions, what_cannot_work_is_refused_with_a_sentence)
+Test(partitions, an_invalid_configuration_is_rejected_with_a_sentence)
 {
 	char name[WEIR_PARTITION_NAME_MAX + 2];
 
@@ -594,7 +595,7 @@ Test(partitions, what_cannot_work_is_refused_with_a_sentence)
 	refused(two, 65, "partition_count is 65, above 64.");
 }
 
-/* All ways to split 100 in three whole percentages; the reference refuses six of them. */
+/* All ways to split 100 % into three whole percentages; the reference refuses six of them. */
 Test(partitions, decimal_shares_add_up)
 {
 	for (int a = 1; a < 99; a++)

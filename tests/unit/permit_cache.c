@@ -1,6 +1,6 @@
 /*
- * Permits that are lent to stripes: when, to whom, and that they come back. The tests stay on one
- * CPU, so that one stripe has them all, whichever it is.
+ * Permits that are lent to stripes: when, to which stripe, and that they are called back. The tests
+ * stay on one CPU, so that a single stripe has them all.
  */
 
 #include <errno.h>
@@ -19,11 +19,11 @@ static void stay(void)
 	int cpu = sched_getcpu();
 
 	if (cpu < 0)
-		cr_skip("it is not known here which CPU this is");
+		cr_skip("the current CPU is not known here");
 	CPU_ZERO(&set);
 	CPU_SET((unsigned)cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) != 0)
-		cr_skip("a thread may not choose its CPU here");
+		cr_skip("a thread cannot choose its CPU here");
 }
 
 static struct weir_config lending(uint32_t limit)
@@ -56,8 +56,8 @@ static uint32_t lent(const struct weir_limiter *l)
 	return atomic_load(&l->admission.gate->lent);
 }
 
-/* Two windows' worth of calls, each alone: the limit is far. */
-static void quiet(struct weir_limiter *l)
+/* Calls for two windows, one at a time: the limit is far away. */
+static void run_quiet_windows(struct weir_limiter *l)
 {
 	struct weir_token token;
 
@@ -76,12 +76,12 @@ static struct weir_limiter *opened(void)
 	stay();
 	l = rig_make(&config);
 	cr_assert(!is_open(l));
-	quiet(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	return l;
 }
 
-/* With nothing held: it is a limiter as any other. */
+/* With nothing held, the limiter behaves like any other. */
 static void check_whole(struct weir_limiter *l, uint32_t limit)
 {
 	static struct weir_token token[LIMIT + 1];
@@ -94,7 +94,7 @@ static void check_whole(struct weir_limiter *l, uint32_t limit)
 	cr_assert(weir_inflight(l) == 0 && counted(l) == 0 && lent(l) == 0);
 }
 
-Test(permit_cache, a_permit_stays_and_is_taken_up_again)
+Test(permit_cache, a_permit_stays_with_its_stripe_and_is_taken_up_again)
 {
 	struct weir_limiter *l = opened();
 	struct weir_token token;
@@ -111,7 +111,7 @@ Test(permit_cache, a_permit_stays_and_is_taken_up_again)
 	weir_limiter_destroy(l);
 }
 
-Test(permit_cache, only_where_it_is_worth_it)
+Test(permit_cache, it_opens_only_for_configurations_that_allow_it)
 {
 	static const struct weir_partition partition = {.name = "a", .share = 0.5};
 	struct weir_limit_ops exact = weir_settable;
@@ -132,13 +132,13 @@ Test(permit_cache, only_where_it_is_worth_it)
 	for (unsigned i = 0; i < 8; i++) {
 		struct weir_limiter *l = rig_make(&config[i]);
 
-		quiet(l);
+		run_quiet_windows(l);
 		cr_assert_eq(is_open(l), i == 6, "configuration %u", i);
 		weir_limiter_destroy(l);
 	}
 }
 
-Test(permit_cache, not_after_a_window_that_came_nearer)
+Test(permit_cache, it_does_not_open_after_a_window_that_came_nearer_to_the_limit)
 {
 	struct weir_config config = lending(LIMIT);
 	struct weir_token token[LIMIT / 4];
@@ -147,13 +147,13 @@ Test(permit_cache, not_after_a_window_that_came_nearer)
 	stay();
 	l = rig_make(&config);
 	cr_assert_eq(rig_fill(l, NULL, token, LIMIT / 4), LIMIT / 4);
-	quiet(l);
+	run_quiet_windows(l);
 	cr_assert(!is_open(l));
 	rig_empty(l, token, 2);
-	quiet(l);
-	quiet(l);
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
-	/* What was taken before is the gate's own, and goes back there. */
+	/* Permits taken before belong to the gate, and go back there. */
 	cr_assert(lent(l) == 0 || lent(l) == 1);
 	rig_empty(l, token + 2, LIMIT / 4 - 2);
 	cr_assert(is_open(l) && weir_inflight(l) == 0 && counted(l) == lent(l));
@@ -174,14 +174,14 @@ Test(permit_cache, a_stripe_has_no_more_than_its_quota)
 	weir_limiter_destroy(l);
 }
 
-Test(permit_cache, called_back_as_the_limit_comes_near)
+Test(permit_cache, permits_are_called_back_when_half_of_the_limit_is_in_flight)
 {
 	struct weir_limiter *l = opened();
 	struct weir_token token[LIMIT / 2];
 
 	cr_assert_eq(rig_fill(l, NULL, token, LIMIT / 2 - 1), LIMIT / 2 - 1);
 	cr_assert(is_open(l) && token[LIMIT / 2 - 2].inflight == LIMIT / 2 - 1);
-	rig_empty(l, token, 10); /* they were lent, and stay */
+	rig_empty(l, token, 10); /* these are lent, and stay */
 	cr_assert(counted(l) == LIMIT / 2 - 1 && weir_inflight(l) == LIMIT / 2 - 11);
 	cr_assert_eq(rig_fill(l, NULL, token, 10), 10);
 	cr_assert(is_open(l) && token[9].inflight == LIMIT / 2 - 1);
@@ -189,9 +189,9 @@ Test(permit_cache, called_back_as_the_limit_comes_near)
 	cr_assert(!is_open(l) && token[LIMIT / 2 - 1].inflight == LIMIT / 2);
 	rig_empty(l, token, LIMIT / 2);
 	cr_assert(counted(l) == 0 && lent(l) == 0);
-	/* And the next quiet window opens it again. */
-	quiet(l);
-	quiet(l);
+	/* The next quiet window opens it again. */
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	check_whole(l, LIMIT);
 	weir_limiter_destroy(l);
@@ -217,7 +217,7 @@ Test(permit_cache, a_lower_limit_finds_nothing_idle)
 	weir_limiter_destroy(l);
 }
 
-Test(permit_cache, a_call_that_needs_all_gets_all)
+Test(permit_cache, a_call_that_needs_the_whole_limit_gets_it)
 {
 	const struct weir_call all = {.cost = LIMIT}, nearly = {.cost = LIMIT - 1};
 	struct weir_limiter *l = opened();
@@ -227,8 +227,8 @@ Test(permit_cache, a_call_that_needs_all_gets_all)
 	cr_assert_eq(weir_try_acquire_for(l, &all, &big), 0);
 	cr_assert(!is_open(l) && big.inflight == LIMIT);
 	weir_release(l, &big, WEIR_IGNORE);
-	quiet(l);
-	quiet(l);
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	cr_assert_eq(weir_try_acquire(l, &token), 0);
 	cr_assert_eq(weir_try_acquire_for(l, &all, &big), -EAGAIN);
@@ -239,7 +239,7 @@ Test(permit_cache, a_call_that_needs_all_gets_all)
 	weir_limiter_destroy(l);
 }
 
-Test(permit_cache, who_waits_gets_what_is_idle)
+Test(permit_cache, a_waiter_gets_idle_permits)
 {
 	const struct weir_call big = {.cost = LIMIT - 5};
 	struct weir_limiter *l = opened();
@@ -253,7 +253,7 @@ Test(permit_cache, who_waits_gets_what_is_idle)
 	cr_assert_eq(weir_poll(l, &wait, &got), -EAGAIN); /* six are held */
 	cr_assert(!is_open(l) && counted(l) == 6);
 	cr_assert_eq(weir_limit_set(l, LIMIT - 1), 0);
-	cr_assert(!is_open(l)); /* as long as somebody waits */
+	cr_assert(!is_open(l)); /* as long as a call waits */
 	cr_assert_eq(weir_limit_set(l, LIMIT), 0);
 	rig_empty(l, token + 4, 1);
 	cr_assert_eq(weir_poll(l, &wait, &got), 0);
@@ -263,8 +263,8 @@ Test(permit_cache, who_waits_gets_what_is_idle)
 	weir_limiter_destroy(l);
 }
 
-/* Released once it is closed: by way of the stripe, whose permits remain known. */
-Test(permit_cache, a_permit_outlives_the_mode)
+/* A permit released after closing is released through its stripe, which still counts it. */
+Test(permit_cache, a_lent_permit_outlives_the_open_mode)
 {
 	struct weir_limiter *l = opened();
 	struct weir_token token[3], copy;
@@ -274,8 +274,8 @@ Test(permit_cache, a_permit_outlives_the_mode)
 	copy = token[0];
 	rig_empty(l, token, 1);
 	cr_assert(counted(l) == 2 && lent(l) == 2);
-	quiet(l);
-	quiet(l);
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	rig_empty(l, token + 1, 2);
 	cr_assert(is_open(l) && weir_inflight(l) == 0);
@@ -285,7 +285,7 @@ Test(permit_cache, a_permit_outlives_the_mode)
 	weir_limiter_destroy(l);
 }
 
-Test(permit_cache, copies_are_caught)
+Test(permit_cache, copies_are_detected)
 {
 	struct weir_config config = lending(LIMIT);
 	struct weir_token own, own_copy, lent_copy, token;
@@ -296,7 +296,7 @@ Test(permit_cache, copies_are_caught)
 	cr_assert_eq(weir_try_acquire(l, &own), 0);
 	own_copy = own;
 	weir_release(l, &own, WEIR_IGNORE);
-	quiet(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	cr_assert_eq(weir_try_acquire(l, &token), 0);
 	lent_copy = token;
@@ -315,9 +315,9 @@ Test(permit_cache, copies_are_caught)
 	cr_assert_eq(rig_snapshot(l).double_released, 3);
 	check_whole(l, LIMIT);
 
-	/* Beside a holder in the same stripe, it is he who is told. */
-	quiet(l);
-	quiet(l);
+	/* If the same stripe has another permit out, that permit's own release is the one reported. */
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	cr_assert_eq(weir_try_acquire(l, &token), 0);
 	lent_copy = token;
@@ -328,8 +328,8 @@ Test(permit_cache, copies_are_caught)
 	weir_limiter_destroy(l);
 }
 
-/* A copy of the gate's own, released in the instant in which a first permit is lent. */
-Test(permit_cache, what_a_copy_took_does_not_stay_lost)
+/* A copy of a token of the gate itself, released just as the first permit is lent. */
+Test(permit_cache, a_permit_that_a_copy_took_does_not_stay_lost)
 {
 	struct weir_limiter *l = opened();
 	struct weir_token token[3];
@@ -342,8 +342,8 @@ Test(permit_cache, what_a_copy_took_does_not_stay_lost)
 	weir_limiter_destroy(l);
 }
 
-/* A thread that is stopped in a sweep: what it has in hand is its own, and others go on. */
-Test(permit_cache, a_sweep_that_is_stopped)
+/* A thread is stopped in a sweep: the permits it has found are its own, and others continue. */
+Test(permit_cache, a_sweep_that_is_stopped_blocks_no_other_thread)
 {
 	struct weir_limiter *l = opened();
 	struct stripe *stripe = sampler_stripe(&l->sampling);
@@ -363,9 +363,9 @@ Test(permit_cache, a_sweep_that_is_stopped)
 	rig_empty(l, token + 3, 1);
 	cr_assert(counted(l) == 4 && cache_held(of(l)).least == 1);
 
-	/* Opened meanwhile, the stripe is left alone; closed once more, it has another mark. */
-	quiet(l);
-	quiet(l);
+	/* When the cache is opened meanwhile, the stripe is not used; closing again marks it again. */
+	run_quiet_windows(l);
+	run_quiet_windows(l);
 	cr_assert(is_open(l));
 	cr_assert_eq(weir_try_acquire(l, &token[0]), 0);
 	cr_assert_eq(token[0].home, 0);
@@ -374,7 +374,7 @@ Test(permit_cache, a_sweep_that_is_stopped)
 	cr_assert(!cache_close(of(l)) && counted(l) == 4);
 	cr_assert_gt(cache_mark(atomic_load(&stripe->cached)), cache_mark(word));
 
-	/* It goes on. */
+	/* The stopped thread continues. */
 	(void)gate_subtract_lent(l->admission.gate, 3);
 	cr_assert(cache_held(of(l)).least == 0 && cache_held(of(l)).most == 1);
 	atomic_fetch_sub(&stripe->cached, 3 * CACHE_IDLE);
@@ -384,8 +384,8 @@ Test(permit_cache, a_sweep_that_is_stopped)
 	weir_limiter_destroy(l);
 }
 
-/* Of the closing that swept it a stripe has a mark, and whoever saw it open comes too late. */
-Test(permit_cache, a_mark_bars_who_is_late)
+/* A sweep leaves its mark in the stripe, so a thread that saw the cache open comes too late. */
+Test(permit_cache, a_mark_stops_a_thread_that_read_an_older_mode)
 {
 	struct weir_limiter *l = opened();
 	struct stripe *stripe = sampler_stripe(&l->sampling);

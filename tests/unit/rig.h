@@ -1,6 +1,5 @@
 /*
- * Limiters for tests of single calls, in given time: a settable limit, and a clock that
- * stands where it is put.
+ * Limiters for tests of single calls: a settable limit, and a clock that the test sets.
  */
 #ifndef WEIR_TESTS_UNIT_RIG_H
 #define WEIR_TESTS_UNIT_RIG_H
@@ -63,7 +62,7 @@ static inline struct weir_partition_snapshot rig_partition(const struct weir_lim
 	return s;
 }
 
-/* Acquire as often as it goes, at most count times; the tokens admitted. */
+/* Try count acquisitions. Returns how many were admitted; their tokens come first. */
 static inline uint32_t rig_fill(struct weir_limiter *limiter, const struct weir_call *call,
 				struct weir_token *tokens, uint32_t count)
 {

@@ -1,5 +1,5 @@
 /*
- * The sampler's edges: what is a sample, when a window closes, what does not fit a word.
+ * Edge cases of the sampler: what is a sample, when a window closes, what does not fit into a word.
  */
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define MS WEIR_MS
 
-/* A sampler of one stripe, as a limiter lays it out. */
+/* A sampler of one stripe, laid out as in a limiter. */
 static struct sampling make(struct sampler_config config)
 {
 	struct sampling s = {
@@ -52,7 +52,7 @@ Test(sampler, a_window_closes_after_its_deadline_not_at_it)
 
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
-	cr_assert(w.start == 100 * MS, "nobody knows when the first began");
+	cr_assert(w.start == 100 * MS, "the start of the first window is not known");
 	sampler_open(&s, 100 * MS);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(!sampler_close(&s, 110 * MS, &w));
@@ -62,7 +62,7 @@ Test(sampler, a_window_closes_after_its_deadline_not_at_it)
 	end(&s);
 }
 
-Test(sampler, while_a_window_is_owned_nobody_else_closes_it)
+Test(sampler, an_owned_window_is_not_closed_again)
 {
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
@@ -96,7 +96,7 @@ Test(sampler, a_drop_without_latency_makes_a_window_without_latency)
 	struct weir_window w;
 
 	cr_assert(sampler_record(&s, s.stripes, 0, 7, DROPPED));
-	cr_assert(!sampler_close(&s, 100 * MS, &w), "the first only opens a window");
+	cr_assert(!sampler_close(&s, 100 * MS, &w), "the first sample only opens a window");
 	cr_assert(sampler_record(&s, s.stripes, 0, 7, DROPPED));
 	cr_assert(sampler_close(&s, 111 * MS, &w));
 	cr_assert(w.count == 0 && w.dropped == 2 && w.inflight_max == 7);
@@ -164,7 +164,7 @@ Test(sampler, delays_of_the_queue_are_counted_with_their_lowest)
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 100 * MS, &w));
 	cr_assert(w.queued == 3 && w.queue_min == 200);
-	sampler_queued(&s, s.stripes, 900); /* the next one's */
+	sampler_queued(&s, s.stripes, 900); /* counts in the next window */
 	sampler_open(&s, 100 * MS);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 200 * MS, &w));
@@ -176,7 +176,7 @@ Test(sampler, delays_of_the_queue_are_counted_with_their_lowest)
 	end(&s);
 }
 
-Test(sampler, a_delay_of_zero_is_one)
+Test(sampler, a_delay_of_zero_is_counted)
 {
 	struct sampling s = make(ten_ms);
 	struct weir_window w;
@@ -220,7 +220,7 @@ Test(sampler, delays_alone_close_no_window_and_go_with_a_discarded_one)
 	s = make(config);
 	sampler_queued(&s, s.stripes, 300);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
-	cr_assert(!sampler_close(&s, 100 * MS, &w), "thrown away");
+	cr_assert(!sampler_close(&s, 100 * MS, &w), "discarded");
 	sampler_queued(&s, s.stripes, 400);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	sampler_record(&s, s.stripes, 500, 1, SERVED);

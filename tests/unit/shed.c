@@ -1,6 +1,6 @@
 /*
- * Shedding by priority, in virtual time: calls of three priorities in equal parts arrive at
- * random at a service that does CALLS at once, each in a random time.
+ * Load shedding by priority, in virtual time: calls of three priorities in equal parts arrive at
+ * random at a service that runs CALLS calls at once, each for a random time.
  */
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define SERVICE  (10 * WEIR_MS)
 #define TICK     (100 * WEIR_US)
 #define CLASSES  3
-#define PER_TICK ((double)CALLS * TICK / SERVICE) /* what the service can do in a tick */
+#define PER_TICK ((double)CALLS * TICK / SERVICE) /* calls the service can end in a tick */
 
 static const int16_t priorities[CLASSES] = {-5, 0, 5};
 
@@ -37,7 +37,7 @@ static double uniform(struct world *w)
 	return (double)(draw(&w->random) >> 11) * 0x1p-53;
 }
 
-/* S. Donald Knuth's way to a Poisson number of so few. */
+/* A Poisson number of a small mean, after D. E. Knuth. */
 static uint32_t poisson(struct world *w, double mean)
 {
 	double left = exp(-mean), product = uniform(w);
@@ -73,7 +73,7 @@ static void complete(struct world *w)
 		}
 }
 
-/* So long, at so many times what the service can do. */
+/* Play for that time, at load times the capacity of the service. */
 static void play(struct world *w, weir_dur length, double load)
 {
 	weir_time end = rig_time + length;
@@ -112,7 +112,7 @@ static void end(struct world *w)
 	weir_limiter_destroy(w->limiter);
 }
 
-Test(shed, the_lowest_are_shed_first_and_none_starves)
+Test(shed, the_lowest_priority_is_shed_first_and_none_starves)
 {
 	struct world with, without;
 
@@ -126,14 +126,14 @@ Test(shed, the_lowest_are_shed_first_and_none_starves)
 		cr_assert_gt(served(&with, 1), 2 * served(&with, 0), "%f %f %f", served(&with, 0),
 			     served(&with, 1), served(&with, 2));
 		cr_assert_gt(served(&with, 0), 0.01, "%f", served(&with, 0));
-		/* A margin of root(50) permits is left to the highest, most of the time. */
+		/* Most of the time a margin of sqrt(50) permits is left to the highest. */
 		cr_assert_gt((double)served_in_all(&with), 0.86 * (double)served_in_all(&without));
 		end(&with);
 		end(&without);
 	}
 }
 
-Test(shed, when_the_highest_fill_it_the_lowest_keep_their_floor)
+Test(shed, when_the_highest_fill_the_limit_the_lowest_keep_their_floor)
 {
 	struct world w;
 
@@ -150,7 +150,7 @@ Test(shed, when_the_highest_fill_it_the_lowest_keep_their_floor)
 	end(&w);
 }
 
-Test(shed, without_overload_nobody_is_shed)
+Test(shed, without_overload_no_call_is_shed)
 {
 	struct world w;
 
@@ -164,8 +164,8 @@ Test(shed, without_overload_nobody_is_shed)
 	end(&w);
 }
 
-/* All of one priority: there is nobody to prefer, and nothing is lost by asking. */
-Test(shed, a_single_priority_is_served_as_without)
+/* With calls of one priority only there is none to prefer, and shedding costs nothing. */
+Test(shed, a_single_priority_is_served_as_without_shedding)
 {
 	struct weir_config config = rig_config(2);
 	struct weir_limiter *l;
@@ -184,7 +184,7 @@ Test(shed, a_single_priority_is_served_as_without)
 }
 
 /* A flood of the highest priority in one partition leaves the lowest in another alone. */
-Test(shed, a_partition_sheds_its_own)
+Test(shed, a_partition_sheds_only_its_own_calls)
 {
 	const struct weir_partition halves[] = {{.name = "a", .share = 0.5},
 						{.name = "b", .share = 0.5}};
@@ -211,9 +211,9 @@ Test(shed, a_partition_sheds_its_own)
 }
 
 /*
- * A limit of 4, and in each round so many calls of the highest, then of the lowest priority,
- * until there is nothing left to learn from them. At the end nothing is in flight, and
- * the next step is 100 ms away.
+ * A limit of 4. Each round offers high calls of the highest, then low calls of the lowest priority,
+ * for enough rounds that the ranks settle. At the end nothing is in flight, and the next step is
+ * 100 ms away.
  */
 static struct weir_limiter *overloaded(double floor, int high, int low)
 {
@@ -239,8 +239,8 @@ static struct weir_limiter *overloaded(double floor, int high, int low)
 	return l;
 }
 
-/* Whoever is shed leaves a margin to others; but where there is nobody, there is nobody to. */
-Test(shed, who_is_shed_is_served_where_nobody_else_is)
+/* A call that is shed leaves a margin free, but no more than leaves room for itself. */
+Test(shed, a_call_that_is_shed_is_admitted_when_nothing_else_is_in_flight)
 {
 	const struct weir_call dear = {.priority = WEIR_PRIORITY_MIN, .cost = 3};
 	struct weir_limiter *l = overloaded(WEIR_SHED_STRICT, 8, 8);
@@ -264,15 +264,15 @@ struct loop {
 	struct weir_limiter *limiter;
 	struct weir_wait wait;
 	struct weir_token token;
-	sem_t told;
+	sem_t notified;
 	int answer, inside;
 };
 
-static void tell_loop(void *arg)
+static void notify_loop(void *arg)
 {
 	struct loop *loop = arg;
 
-	sem_post(&loop->told);
+	sem_post(&loop->notified);
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
 	loop->inside = 1;
@@ -282,21 +282,21 @@ static void *poll_at_once(void *arg)
 {
 	struct loop *loop = arg;
 
-	sem_wait(&loop->told);
+	sem_wait(&loop->notified);
 	loop->answer = weir_poll(loop->limiter, &loop->wait, &loop->token);
 	cr_assert_eq(loop->inside, 1, "the callback has returned");
 	return NULL;
 }
 
-/* A waiter whose permit was there at once also finds it there in its callback. */
-Test(shed, a_loop_that_is_told_may_poll_at_once, .timeout = 60)
+/* A waiter that is granted at once can poll as soon as its callback runs. */
+Test(shed, a_loop_that_is_notified_may_poll_at_once, .timeout = 60)
 {
 	struct loop loop = {.limiter = overloaded(WEIR_SHED_STRICT, 8, 8), .answer = 1};
 	pthread_t thread;
 
-	sem_init(&loop.told, 0, 0);
+	sem_init(&loop.notified, 0, 0);
 	cr_assert_eq(pthread_create(&thread, NULL, poll_at_once, &loop), 0);
-	cr_assert_eq(weir_enqueue_for(loop.limiter, &lowest, tell_loop, &loop, &loop.wait), 0);
+	cr_assert_eq(weir_enqueue_for(loop.limiter, &lowest, notify_loop, &loop, &loop.wait), 0);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 	cr_assert_eq(loop.answer, 0);
 	weir_release(loop.limiter, &loop.token, WEIR_IGNORE);
@@ -304,8 +304,8 @@ Test(shed, a_loop_that_is_told_may_poll_at_once, .timeout = 60)
 	weir_limiter_destroy(loop.limiter);
 }
 
-/* Calls that hang end no window. Those that are refused meanwhile move the ranks on. */
-Test(shed, ranks_move_on_where_nothing_ends)
+/* Calls that hang close no window. Calls that are refused meanwhile move the ranks on. */
+Test(shed, ranks_move_on_when_no_call_ends)
 {
 	struct weir_limiter *l = overloaded(WEIR_SHED_STRICT, 8, 8);
 	struct weir_token token[4], last;
@@ -315,12 +315,12 @@ Test(shed, ranks_move_on_where_nothing_ends)
 	windows = rig_snapshot(l).windows;
 	for (int i = 0; i < 100 && weir_try_acquire_for(l, &lowest, &last) != 0; i++)
 		rig_time += 10 * WEIR_MS;
-	cr_assert_eq(last.cost, 1, "now it is the highest that there is");
+	cr_assert_eq(last.cost, 1, "now it is the highest priority in use");
 	cr_assert_eq(rig_snapshot(l).windows, windows);
 	weir_limiter_destroy(l);
 }
 
-/* The floor is a part of 65536 calls, and none is too small to be one of them. */
+/* The floor is a number of 65536 calls, and any floor is at least one. */
 Test(shed, the_smallest_floor_is_not_strict)
 {
 	const struct {
@@ -344,7 +344,7 @@ Test(shed, the_smallest_floor_is_not_strict)
 	}
 }
 
-Test(shed, what_cannot_work_is_refused)
+Test(shed, an_invalid_floor_is_rejected)
 {
 	struct weir_config config = rig_config(CALLS);
 	char why[100];

@@ -1,5 +1,5 @@
 /*
- * Waiting, with threads and without.
+ * Waiting for a permit, with threads and without.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct weir_limiter *make(uint32_t limit, uint32_t queue)
 	return limiter;
 }
 
-Test(waiting, without_a_queue_nobody_waits)
+Test(waiting, without_a_queue_no_call_waits)
 {
 	struct weir_limiter *l = make(1, 0);
 	struct weir_token a, b;
@@ -37,7 +37,7 @@ Test(waiting, without_a_queue_nobody_waits)
 	weir_limiter_destroy(l);
 }
 
-Test(waiting, a_deadline_that_is_past_still_gets_a_free_permit)
+Test(waiting, with_a_deadline_in_the_past_a_free_permit_is_still_taken)
 {
 	struct weir_limiter *l = make(1, 4);
 	struct weir_token a, b;
@@ -73,7 +73,7 @@ static void until_waiting(const struct weir_limiter *l, uint32_t waiting)
 		usleep(100);
 }
 
-Test(waiting, a_release_wakes_a_sleeper, .timeout = 60)
+Test(waiting, a_release_wakes_a_waiting_thread, .timeout = 60)
 {
 	struct sleeper s = {.limiter = make(1, 4)};
 	struct weir_token token;
@@ -90,7 +90,7 @@ Test(waiting, a_release_wakes_a_sleeper, .timeout = 60)
 	weir_limiter_destroy(s.limiter);
 }
 
-Test(waiting, a_raised_limit_wakes_as_many_as_it_has_room_for, .timeout = 60)
+Test(waiting, a_raised_limit_wakes_as_many_threads_as_it_has_room_for, .timeout = 60)
 {
 	struct weir_limiter *l = make(1, 8);
 	struct sleeper s[5];
@@ -118,7 +118,7 @@ Test(waiting, a_raised_limit_wakes_as_many_as_it_has_room_for, .timeout = 60)
 }
 
 /* An adaptive limit wakes waiters when it grows, as weir_limit_set() does. */
-Test(waiting, a_limit_that_learns_wakes_waiters)
+Test(waiting, an_adaptive_limit_that_grows_wakes_waiters)
 {
 	struct weir_aimd_config aimd = {.initial = 1, .min = 1};
 	struct weir_limiter *l;
@@ -141,7 +141,7 @@ Test(waiting, a_limit_that_learns_wakes_waiters)
 	weir_limiter_destroy(l);
 }
 
-Test(waiting, newcomers_do_not_overtake)
+Test(waiting, new_calls_do_not_overtake_waiters)
 {
 	struct weir_limiter *l = make(1, 4);
 	struct weir_token a, b;
@@ -157,7 +157,7 @@ Test(waiting, newcomers_do_not_overtake)
 	weir_limiter_destroy(l);
 }
 
-Test(waiting, a_permit_or_a_place)
+Test(waiting, a_call_gets_a_permit_or_is_queued)
 {
 	const struct weir_call special = {.flags = WEIR_CALL_BYPASS}, wrong = {.partition = 7};
 	struct weir_limiter *l = make(1, 1);
@@ -180,7 +180,7 @@ Test(waiting, a_permit_or_a_place)
 	weir_limiter_destroy(l);
 }
 
-Test(waiting, those_who_left_make_room_in_the_queue)
+Test(waiting, cancelled_waiters_make_room_in_the_queue)
 {
 	struct weir_limiter *l = make(1, 2);
 	struct weir_wait first, second, third;
@@ -198,7 +198,7 @@ Test(waiting, those_who_left_make_room_in_the_queue)
 	weir_limiter_destroy(l);
 }
 
-Test(waiting, a_stale_waiter_is_known)
+Test(waiting, a_stale_waiter_is_detected)
 {
 	struct weir_limiter *l = make(1, 1);
 	struct weir_wait wait, copy, forged = {.slot = 4000000, .stamp = 1};
@@ -216,7 +216,7 @@ Test(waiting, a_stale_waiter_is_known)
 	cr_assert_eq(weir_poll(l, &copy, &token), -EINVAL);
 	cr_assert_eq(weir_cancel(l, &copy, &token), -EINVAL);
 	cr_assert_eq(weir_poll(l, &forged, &token), -EINVAL);
-	cr_assert_eq(token.state, held.state, "a refused poll leaves the token as it is");
+	cr_assert_eq(token.state, held.state, "a failed poll leaves the token unchanged");
 	weir_limiter_destroy(l);
 }
 
@@ -233,7 +233,7 @@ static void intrude(void *arg)
 	intruder->result = weir_try_acquire(intruder->limiter, &token);
 }
 
-/* The instant in which there is room and somebody still waits for it: between two grants. */
+/* Between two grants there is room, but a call still waits for it. */
 Test(waiting, room_that_a_waiter_is_about_to_get_is_not_free)
 {
 	struct intruder intruder = {.limiter = make(1, 4)};
@@ -304,7 +304,7 @@ static void take_in_callback(void *arg)
 			       : weir_poll(t->limiter, &t->wait, &t->token);
 }
 
-/* The permit is there when the callback says so, for the callback as well; the slot is free then. */
+/* The callback itself can take the permit that it announces; the slot is free then. */
 Test(waiting, a_callback_may_end_its_waiter, .timeout = 60)
 {
 	static const int answers[] = {0, -EALREADY};
@@ -339,7 +339,7 @@ struct reuse {
 	struct weir_wait next;
 };
 
-static void take_and_stand_again(void *arg)
+static void take_and_enqueue_again(void *arg)
 {
 	struct reuse *again = arg;
 
@@ -354,7 +354,7 @@ Test(waiting, a_slot_that_a_callback_has_freed_may_be_used_again, .timeout = 60)
 	struct reuse again = {.taker = {.limiter = l}};
 	struct weir_token token;
 
-	cr_assert_eq(weir_enqueue(l, take_and_stand_again, &again, &again.taker.wait), 0);
+	cr_assert_eq(weir_enqueue(l, take_and_enqueue_again, &again, &again.taker.wait), 0);
 	cr_assert_eq(again.taker.answer, 0);
 	cr_assert_eq(weir_poll(l, &again.next, &token), -EAGAIN);
 	weir_release(l, &again.taker.token, WEIR_SUCCESS);
@@ -370,7 +370,7 @@ static weir_time stopped(const struct weir_clock *clock)
 	return 5;
 }
 
-Test(waiting, threads_do_not_sleep_by_a_clock_the_kernel_does_not_know)
+Test(waiting, threads_do_not_wait_on_a_clock_that_the_kernel_does_not_know)
 {
 	static const struct weir_clock clock = {.now = stopped};
 	struct weir_limiter *l;
@@ -387,7 +387,7 @@ Test(waiting, threads_do_not_sleep_by_a_clock_the_kernel_does_not_know)
 	weir_limiter_destroy(l);
 }
 
-/* Were any of these rounded up to a second, the test would end with its timeout. */
+/* If a deadline were rounded up to a second, the test would time out. */
 Test(waiting, a_short_deadline_is_short)
 {
 	struct weir_limiter *l = make(1, 1);

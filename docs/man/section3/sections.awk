@@ -4,12 +4,14 @@
 function sort_sentences(text, api,    blocks, n, i, words, m, j, sentence, kept)
 {
 	returned = threads = description = ""
+	error_count = 0
 	if (!api) {
 		description = text
 		return
 	}
 	n = split(text, blocks, /\n\n/)
 	for (i = 1; i <= n; i++) {
+		blocks[i] = take_errors(blocks[i])
 		if (blocks[i] ~ /^[ \t]/ || blocks[i] ~ / (does|do) the same/) {
 			description = description "\n\n" blocks[i]
 			continue
@@ -49,6 +51,10 @@ function ends_sentence(word)
 # "0; -EAGAIN: one thing; -EINVAL: another." is a list; everything else is sentences.
 function return_value(    list, n, i, text, rest)
 {
+	if (error_count > 0) {
+		write_errors()
+		return
+	}
 	if (returned == "")
 		return
 	text = returned
