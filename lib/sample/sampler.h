@@ -61,7 +61,7 @@
  * window due sets the bit or, if it is set already, leaves: the owner, or the next sample after it,
  * sees the same words. A thread that wants what was learned, and no window, has to ask again
  * (sampler_hold()); its caller decides how often, and what to do if the owner is stopped or dead
- * (lib/process/outwait.h). A thread that waited for itself would wait for ever, hence the word closing: the
+ * (lib/process/owner_wait.h). A thread that waited for itself would wait for ever, hence the word closing: the
  * owner runs callbacks, and a callback may want what was learned. closing names a thread of this
  * process, so it is the process's own.
  *

@@ -69,7 +69,7 @@ static uint64_t layout_signature(void)
 		sizeof(struct arrivals),
 		sizeof(struct ranking),
 		sizeof(struct steering),
-		sizeof(struct brain),
+		sizeof(struct limit_runtime),
 		sizeof(struct published),
 		sizeof(struct weir_report),
 		sizeof(struct sampler),

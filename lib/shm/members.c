@@ -156,7 +156,7 @@ int weir_shm_info_take(const struct weir_limiter *l, struct weir_shm_info *info)
 		.overdrawn = read_counter(&leasing->audit->overdrawn),
 		.order = l->queueing.config.order,
 		.shed = l->shedding.parts > 0,
-		.burst = l->brain->burst.permits,
+		.burst = l->runtime->burst.permits,
 		.parts = l->admission.count > 0 ? l->admission.count - 1 : 0,
 		.window_min = l->sampling.config.window_min,
 		.window_max = l->sampling.config.window_max,

@@ -72,7 +72,7 @@ static void count_calls(const struct weir_limiter *l, uint64_t calls)
 static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	if (sampler_inherit(&l->sampling, dead)) {
-		limiter_mend(l);
+		limiter_recover_state(l);
 		sampler_open(&l->sampling, now);
 	}
 	shed_inherit(&l->shedding, dead);

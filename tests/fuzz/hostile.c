@@ -142,8 +142,8 @@ static size_t regions_of(const struct stage *s, struct region *r)
 	r[n++] = (struct region){l->admission.room, sizeof(struct room)};
 	r[n++] = (struct region){l->admission.parts, l->admission.count * sizeof(struct part)};
 	r[n++] = (struct region){l->shedding.rankings, l->shedding.parts * sizeof(struct ranking)};
-	r[n++] = (struct region){l->brain, sizeof(struct brain)};
-	r[n++] = (struct region){l->kept, l->ops->state_size};
+	r[n++] = (struct region){l->runtime, sizeof(struct limit_runtime)};
+	r[n++] = (struct region){l->stored_state, l->ops->state_size};
 	r[n++] = (struct region){l->published, sizeof(struct published)};
 	r[n++] = (struct region){l->sampling.sampler, sizeof(struct sampler)};
 	r[n++] = (struct region){l->sampling.stripes, stripes * sizeof(struct stripe)};

@@ -79,7 +79,7 @@ static void use(struct weir_limiter *limiter)
 static void tear(struct weir_limiter *limiter)
 {
 	atomic_store(&limiter->sampling.sampler->due, (uint64_t)MEMBERS << 1 | DUE_BUSY);
-	limiter->brain->torn = 1;
+	limiter->runtime->torn = 1;
 	limiter->leasing.leases[MEMBERS - 1].identity = UINT64_C(0x3fffff) << 41 |
 							(limiter->leasing.self & 0x1ffffffffff);
 }
