@@ -499,7 +499,7 @@ Test(rate, refuses_what_is_no_good)
 	cr_assert_eq(weir_rate_config_check(&c, NULL, 0), 0);
 	c = plan(1, 0, 0);
 	c.quotas[0].flags = 2;
-	refused(&c, "Quota 0 has flags that are not known.");
+	refused(&c, "Quota 0 has unknown flags.");
 	c = plan(1, WEIR_S, WEIR_S + 1);
 	refused(&c, "A slot is longer than the shortest period.");
 	c = plan(1, 0, 0);
