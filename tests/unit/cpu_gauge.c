@@ -142,7 +142,7 @@ static void put_stat(unsigned cpu, unsigned busy, unsigned idle)
 	    cpu + 1, cpu, busy, idle);
 }
 
-Test(cpu, processors_that_the_process_may_use)
+Test(cpu, only_cpus_of_the_affinity_mask_count)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
@@ -157,7 +157,7 @@ Test(cpu, processors_that_the_process_may_use)
 	assert_busy(&m, 4 * S, 1);
 }
 
-Test(cpu, every_kind_of_time_is_used_but_idle_and_iowait)
+Test(cpu, all_time_but_idle_and_iowait_is_used)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
@@ -200,7 +200,7 @@ Test(cpu, a_group_uses_its_quota)
 	assert_busy(&m, 4 * S, 1); /* a burst is not above 1 */
 }
 
-Test(cpu, the_least_quota_on_the_path_counts)
+Test(cpu, the_lowest_quota_on_the_path_counts)
 {
 	struct cpu_meter m = meter();
 
@@ -219,7 +219,7 @@ Test(cpu, the_least_quota_on_the_path_counts)
 }
 
 /* It could not be used up: processors that are all busy would seem to be idle. */
-Test(cpu, a_quota_above_what_there_is_is_none)
+Test(cpu, a_quota_above_all_cpus_is_ignored)
 {
 	const long all = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_meter m = meter();
@@ -236,7 +236,7 @@ Test(cpu, a_quota_above_what_there_is_is_none)
 	assert_busy(&m, 2 * S, 0.75);
 }
 
-Test(cpu, a_group_at_the_top_has_no_path)
+Test(cpu, the_root_group_has_no_path)
 {
 	struct cpu_meter m = meter();
 
@@ -247,7 +247,7 @@ Test(cpu, a_group_at_the_top_has_no_path)
 	assert_busy(&m, 2 * S, 0.25);
 }
 
-Test(cpu, without_a_quota_processors_count)
+Test(cpu, without_a_quota_cpus_are_measured)
 {
 	static const char *const groups[] = {"0::/app\n",    "0::/\n", "0::/../other\n",
 					     "1:cpu:/app\n", "",       "0::/gone\n"};
@@ -310,7 +310,7 @@ Test(cpu, bad_files_are_refused)
 	cr_assert_eq(first(), -ENAMETOOLONG);
 }
 
-Test(cpu, processors_without_sense_are_refused)
+Test(cpu, bad_cpu_lines_are_refused)
 {
 	static const char *const bad[] = {"",
 					  "cpu\n",
@@ -330,7 +330,7 @@ Test(cpu, processors_without_sense_are_refused)
 	cr_assert_eq(first(), -ENOENT);
 }
 
-Test(cpu, what_cannot_be_read_is_not_known_until_it_can)
+Test(cpu, unreadable_files_make_the_gauge_unknown)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
@@ -366,7 +366,7 @@ static void await(const struct weir_gauge *gauge, double busy)
 		usleep(1000);
 }
 
-Test(cpu, a_thread_keeps_the_gauge, .timeout = 60)
+Test(cpu, a_thread_updates_the_gauge, .timeout = 60)
 {
 	struct weir_cpu_config config = config_here();
 	const struct weir_gauge *gauge;

@@ -257,7 +257,7 @@ Test(metrics, refusals_waiters_and_what_is_let_through)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, the_last_window_and_the_limits_own_numbers)
+Test(metrics, the_last_window_and_the_limits_internal_numbers)
 {
 	struct weir_limiter *l = create(NULL);
 	struct weir_metrics *metrics = set();
@@ -309,7 +309,7 @@ static const struct weir_limit_ops odd = {
 	.observe = odd_observe,
 };
 
-Test(metrics, odd_numbers_are_written_as_scrapers_read_them)
+Test(metrics, special_numbers_are_written_as_scrapers_read_them)
 {
 	struct weir_metrics *metrics = set();
 	struct weir_limiter *l;
@@ -370,7 +370,7 @@ static int never(void *arg, const char *piece, size_t size)
 	return 0;
 }
 
-Test(metrics, a_format_that_is_none)
+Test(metrics, an_unknown_format_is_refused)
 {
 	const enum weir_metrics_format none = (enum weir_metrics_format)7;
 	struct weir_metrics *metrics = set();
@@ -404,7 +404,7 @@ Test(metrics, labels_are_sorted_escaped_and_cut_at_their_length)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, names_that_are_none)
+Test(metrics, bad_label_names_are_refused)
 {
 	static const char *const bad[] = {"",    "9a",     "a-b",       "a:b",    "a b", "\xc3\xbc",
 					  "__a", "number", "partition", "status", "a\n", NULL};
@@ -427,7 +427,7 @@ Test(metrics, names_that_are_none)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, values_that_are_no_text)
+Test(metrics, values_that_are_not_utf8_are_refused)
 {
 	static const struct weir_label bad[] = {
 		{.name = "a", .value = "\x80"},
@@ -452,7 +452,7 @@ Test(metrics, values_that_are_no_text)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, a_partition_whose_name_is_no_text)
+Test(metrics, a_partition_name_that_is_not_utf8_is_refused)
 {
 	static const struct weir_partition partitions[] = {{.name = "good"}, {.name = "\xff"}};
 	struct weir_limiter *l = fixed(1, partitions, 2);
@@ -467,7 +467,7 @@ Test(metrics, a_partition_whose_name_is_no_text)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, the_same_labels_twice)
+Test(metrics, the_same_labels_twice_are_refused)
 {
 	static const struct weir_label ab[] = {{.name = "a", .value = "1"},
 					       {.name = "b", .value = "2"}};
@@ -541,7 +541,7 @@ static int take(void *arg, const char *piece, size_t size)
 	return 0;
 }
 
-Test(metrics, pieces_add_up_and_end_when_told)
+Test(metrics, pieces_add_up_and_end_on_request)
 {
 	struct weir_limiter *l = create(NULL);
 	struct weir_metrics *metrics = set();
@@ -595,7 +595,7 @@ Test(metrics, a_registry_under_its_keys)
 	cr_assert_eq(weir_registry_destroy(registry), 0, "none is left pinned");
 }
 
-Test(metrics, rates_have_metrics_of_their_own)
+Test(metrics, rates_have_their_own_metrics)
 {
 	static const struct weir_label label = {.name = "name", .value = "shop"};
 	static const struct weir_label taken = {.name = "quota", .value = "7"};
@@ -690,7 +690,7 @@ static int create_and_add(const struct weir_limiter *l, unsigned allocations)
 	return r;
 }
 
-Test(metrics, memory_that_runs_out_anywhere)
+Test(metrics, running_out_of_memory_anywhere_is_harmless)
 {
 	static const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
 	struct weir_limiter *l = busy(partitions, 1);

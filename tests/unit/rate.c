@@ -117,7 +117,7 @@ static const struct schedule schedules[] = {
 };
 
 /* Two periods, slot by slot: how they begin, the most in a slot, and the sum of each period. */
-Test(rate, releases_what_is_due_slot_by_slot)
+Test(rate, adds_exact_units_in_each_slot)
 {
 	for (size_t i = 0; i < sizeof(schedules) / sizeof(schedules[0]); i++) {
 		const struct schedule *s = &schedules[i];
@@ -164,7 +164,7 @@ static const struct flush flushes[] = {
 	{"BT14.9", 100, 100 * WEIR_MS, 30, 1020}, {"BT14.10", 20000, 100 * WEIR_MS, 15000, 210000},
 };
 
-Test(rate, carries_what_is_left_of_a_unit_and_what_is_owed)
+Test(rate, carries_fractions_of_units_and_debt)
 {
 	for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++) {
 		const struct flush *f = &flushes[i];
@@ -210,7 +210,7 @@ Test(rate, a_cost_above_a_slot_leaves_debt)
 }
 
 /* Once a second for a day; each unit stays until it is taken. */
-Test(rate, one_a_day_is_to_be_had_all_day)
+Test(rate, one_unit_a_day_stays_available_all_day)
 {
 	struct weir_rate *rate = rate_of(1, DAY, 0);
 
@@ -223,7 +223,7 @@ Test(rate, one_a_day_is_to_be_had_all_day)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, what_is_saved_up_is_bounded_by_the_burst)
+Test(rate, savings_are_bounded_by_the_burst)
 {
 	struct weir_rate_config config = plan(100, WEIR_S, 200 * WEIR_MS);
 	struct weir_rate *rate;
@@ -240,7 +240,7 @@ Test(rate, what_is_saved_up_is_bounded_by_the_burst)
 }
 
 /* The phase is kept: neither now nor at the next slot is there more than there would have been. */
-Test(rate, setting_it_wins_nothing)
+Test(rate, setting_a_quota_gains_no_units)
 {
 	struct weir_rate *rate = rate_of(75, WEIR_S, 20 * WEIR_MS);
 	const struct weir_quota same = {.units = 75, .period = WEIR_S};
@@ -306,7 +306,7 @@ Test(rate, debt_outlives_a_change)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, unlimited_is_a_flag)
+Test(rate, an_unlimited_quota_only_counts)
 {
 	struct weir_rate_config config = plan(5, WEIR_S, 0);
 	const struct weir_quota limited = {.units = 5};
@@ -349,7 +349,7 @@ Test(rate, several_quotas_are_taken_together)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, is_settled_afterwards)
+Test(rate, cost_is_settled_afterwards)
 {
 	struct weir_rate *rate = rate_of(100, WEIR_S, WEIR_S);
 
@@ -383,7 +383,7 @@ static void expect_seconds(struct weir_rate *rate, const unsigned *seconds, unsi
 	}
 }
 
-Test(rate, a_complaint_lowers_the_pace_for_a_while)
+Test(rate, throttling_lowers_the_pace_for_a_while)
 {
 	static const unsigned back[] = {70, 75, 80, 85, 90, 95, 100, 100};
 	static const unsigned retry[] = {0, 0, 70, 75, 80};
@@ -439,7 +439,7 @@ Test(rate, a_lowered_pace_outlives_a_change)
 	weir_rate_destroy(moved);
 }
 
-Test(rate, goes_on_for_years_and_over_the_end_of_the_clock)
+Test(rate, works_for_years_and_across_the_wrap_of_the_clock)
 {
 	struct weir_rate *rate, *fast;
 	uint64_t most;
@@ -474,7 +474,7 @@ static void refused(const struct weir_rate_config *config, const char *sentence)
 	cr_assert_null(rate);
 }
 
-Test(rate, refuses_what_is_no_good)
+Test(rate, refuses_bad_configurations)
 {
 	struct weir_rate_config c = {.size = 0};
 
@@ -510,7 +510,7 @@ Test(rate, refuses_what_is_no_good)
 	refused(&c, "recovery is longer than 36 years.");
 }
 
-Test(rate, refuses_calls_that_are_no_good)
+Test(rate, refuses_bad_calls)
 {
 	struct weir_rate *rate = rate_of(1, WEIR_S, 0);
 	const struct weir_quota good = {.units = 1}, quick = {.units = 1, .period = WEIR_MS},
@@ -548,15 +548,15 @@ static void count_call(void *arg)
 
 static const struct weir_cost one = {.units = {1}};
 
-Test(rate, who_waits_is_served_in_order_and_not_overtaken)
+Test(rate, waiters_are_served_in_order_and_not_overtaken)
 {
 	struct weir_rate *rate = with_queue(10, 3);
 	struct weir_wait wait[3], none;
-	unsigned told[3] = {0};
+	unsigned notified[3] = {0};
 
 	cr_assert_eq(drain(rate, 1), 1);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_eq(weir_rate_enqueue(rate, &one, count_call, &told[i], &wait[i]), 0);
+		cr_assert_eq(weir_rate_enqueue(rate, &one, count_call, &notified[i], &wait[i]), 0);
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &none), -EAGAIN);
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
 	cr_assert_eq(look(rate).waiting, 3);
@@ -564,17 +564,17 @@ Test(rate, who_waits_is_served_in_order_and_not_overtaken)
 	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "what is there is theirs");
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), -EAGAIN);
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
-	cr_assert_eq(told[0], 1);
-	cr_assert_eq(told[1], 0);
+	cr_assert_eq(notified[0], 1);
+	cr_assert_eq(notified[1], 0);
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), 0);
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), -EINVAL);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[1]), 0);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[1]), -EINVAL);
 	clock_time += 100 * WEIR_MS;
 	cr_assert_eq(weir_rate_serve(rate), WEIR_FOREVER);
-	cr_assert_eq(told[2], 1);
+	cr_assert_eq(notified[2], 1);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[2]), -EALREADY);
-	cr_assert_eq(told[1], 0);
+	cr_assert_eq(notified[1], 0);
 	cr_assert_eq(look(rate).abandoned, 1);
 	cr_assert_eq(look(rate).admitted, 3);
 	weir_rate_destroy(rate);
@@ -592,7 +592,7 @@ static void stand_again(void *arg)
 	cr_assert_eq(weir_rate_enqueue(again->rate, &one, NULL, NULL, &again->next), 0);
 }
 
-Test(rate, who_is_told_may_stand_in_the_queue_again)
+Test(rate, a_notified_waiter_may_enqueue_again)
 {
 	struct again again = {.rate = with_queue(10, 2)};
 	struct weir_wait first;
@@ -642,14 +642,14 @@ Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 		clock_time += 200 * WEIR_MS;
 		(void)weir_rate_serve(rate);
 		cr_assert_eq(taker.answer, cancels ? -EALREADY : 0);
-		cr_assert_eq(taker.other_answer, -EAGAIN, "it has yet to be told, or to be served");
+		cr_assert_eq(taker.other_answer, -EAGAIN, "it has yet to be notified, or to be served");
 		cr_assert_eq(idle.answer, 0);
 		cr_assert_eq(weir_rate_poll(rate, &taker.other), -EINVAL, "it has ended");
 		weir_rate_destroy(rate);
 	}
 }
 
-Test(rate, who_waits_gets_what_is_given_back)
+Test(rate, returned_units_go_to_waiters)
 {
 	struct weir_rate *rate = with_queue(10, 2);
 	struct weir_wait a, b;
@@ -689,7 +689,7 @@ Test(rate, a_turn_that_is_years_away, .timeout = 60)
 
 static unsigned sooner;
 
-Test(rate, a_loop_is_told_when_turns_come_sooner)
+Test(rate, an_event_loop_is_notified_when_turns_come_sooner)
 {
 	struct weir_rate_config config = plan(0, WEIR_S, 100 * WEIR_MS);
 	const struct weir_quota more = {.units = 10};
@@ -802,7 +802,7 @@ Test(rate, a_closed_rate_wakes_its_threads_when_it_is_opened, .timeout = 60)
 }
 
 /* The one who watches leaves; another has to watch in his place. */
-Test(rate, who_leaves_hands_his_watch_on, .timeout = 60)
+Test(rate, a_watcher_that_leaves_hands_over_its_watch, .timeout = 60)
 {
 	struct weir_rate *rate = for_threads(50, 8);
 	struct sleeper first = {.rate = rate}, second = {.rate = rate, .deadline = WEIR_FOREVER};
@@ -820,7 +820,7 @@ Test(rate, who_leaves_hands_his_watch_on, .timeout = 60)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, without_a_queue_nobody_waits)
+Test(rate, without_a_queue_no_call_waits)
 {
 	struct weir_rate *rate = for_threads(1, 0);
 	struct weir_wait wait;
@@ -881,7 +881,7 @@ static weir_time slot_after_slot_begins(void)
 	return read;
 }
 
-Test(rate, a_slot_that_begins_meanwhile_refuses_nobody)
+Test(rate, a_slot_that_begins_meanwhile_causes_no_refusal)
 {
 	struct weir_rate *rate = crossed_rate();
 	const struct weir_cost both = {.units = {1, 1}};
@@ -923,7 +923,7 @@ Test(rate, a_slot_that_is_used_up_meanwhile_refuses)
 	weir_rate_destroy(rate);
 }
 
-static weir_time somebody_complains(void)
+static weir_time backend_throttles(void)
 {
 	const weir_time read = clock_time++;
 
@@ -931,11 +931,11 @@ static weir_time somebody_complains(void)
 	return read;
 }
 
-Test(rate, complaints_that_cross_lower_the_pace_once)
+Test(rate, concurrent_throttling_lowers_the_pace_once)
 {
 	struct weir_rate *rate = crossed_rate();
 
-	meanwhile = somebody_complains;
+	meanwhile = backend_throttles;
 	weir_rate_throttled(rate, 0);
 	cr_assert_eq(look(rate).throttled, 2);
 	cr_assert_eq(look(rate).percent, 70);
@@ -952,7 +952,7 @@ static weir_time many_slots_begin(void)
 	return read;
 }
 
-Test(rate, a_change_that_is_late_leaves_no_debt)
+Test(rate, a_late_change_leaves_no_debt)
 {
 	struct weir_rate *rate = crossed_rate();
 	const struct weir_quota lower = {.units = 20};
@@ -967,7 +967,7 @@ Test(rate, a_change_that_is_late_leaves_no_debt)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, a_complaint_that_is_late_leaves_no_debt)
+Test(rate, a_late_throttling_leaves_no_debt)
 {
 	struct weir_rate *rate = crossed_rate();
 
@@ -989,7 +989,7 @@ static weir_time the_quota_falls_and_time_passes(void)
 	return clock_time += 50 * TENTH;
 }
 
-Test(rate, a_charge_is_made_by_the_terms_of_its_time)
+Test(rate, a_charge_uses_the_terms_of_its_time)
 {
 	struct weir_rate *rate = crossed_rate();
 
@@ -1015,7 +1015,7 @@ Test(rate, refusals_for_years_come_to_an_end)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, a_turn_that_no_number_of_slots_can_tell)
+Test(rate, a_turn_beyond_the_countable_slots)
 {
 	struct weir_rate_config config = plan(1, 52 * DAY, 1);
 	struct weir_rate *rate;

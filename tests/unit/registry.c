@@ -119,7 +119,7 @@ Test(registry, a_key_is_bytes)
 	end(r);
 }
 
-Test(registry, keys_of_every_length_are_told_apart_by_every_byte)
+Test(registry, keys_of_every_length_differ_by_every_byte)
 {
 	struct weir_registry *r = make_small(40000);
 	unsigned char key[WEIR_KEY_MAX] = {0};
@@ -141,7 +141,7 @@ Test(registry, keys_of_every_length_are_told_apart_by_every_byte)
 	end(r);
 }
 
-Test(registry, find_makes_nothing)
+Test(registry, find_creates_nothing)
 {
 	struct weir_registry *r = make(NULL);
 
@@ -228,7 +228,7 @@ static uint32_t limit_of(struct weir_registry *r, const char *key)
 	return limit;
 }
 
-Test(registry, a_key_may_be_configured_by_itself)
+Test(registry, a_key_may_be_configured_individually)
 {
 	unsigned calls = 0;
 	struct weir_registry *r = make_custom(&calls, 0);
@@ -257,7 +257,7 @@ Test(registry, a_key_may_be_refused)
 	end(r);
 }
 
-Test(registry, big_limiters_fit_where_room_was_asked_for)
+Test(registry, big_limiters_fit_if_limiter_size_allows)
 {
 	unsigned calls = 0;
 	struct weir_registry *r;
@@ -277,7 +277,7 @@ Test(registry, big_limiters_fit_where_room_was_asked_for)
 	end(r);
 }
 
-Test(registry, full_of_pinned_limiters_it_refuses)
+Test(registry, a_registry_full_of_pinned_limiters_refuses)
 {
 	struct weir_registry *r = make_small(2);
 	struct weir_limiter *a = got(r, "a"), *b = got(r, "b"), *c;
@@ -312,7 +312,7 @@ Test(registry, a_limiter_with_a_call_in_flight_stays)
 	end(r);
 }
 
-Test(registry, a_limiter_with_a_call_that_waits_stays)
+Test(registry, a_limiter_with_a_waiting_call_stays)
 {
 	struct weir_settable_config settable = {.initial = 1};
 	struct weir_registry_config config;
@@ -348,7 +348,7 @@ Test(registry, a_limiter_with_a_call_that_waits_stays)
 }
 
 /* In shadow mode waiters are let through: then none waits, and nothing is in flight. */
-Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
+Test(registry, a_limiter_with_a_call_let_through_stays)
 {
 	struct weir_settable_config settable = {.initial = 1};
 	struct weir_registry_config config;
@@ -385,7 +385,7 @@ Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
 	end(r);
 }
 
-Test(registry, who_was_not_asked_for_lately_makes_room)
+Test(registry, the_least_recently_used_limiter_is_evicted)
 {
 	struct weir_registry *r = make_small(4);
 
@@ -403,7 +403,7 @@ Test(registry, who_was_not_asked_for_lately_makes_room)
 	end(r);
 }
 
-Test(registry, who_makes_room_begins_anew)
+Test(registry, an_evicted_limiter_starts_afresh)
 {
 	struct weir_registry *r = make_small(1);
 	struct weir_limiter *a = got(r, "a");
@@ -439,7 +439,7 @@ Test(registry, thousands_come_and_go)
 	end(r);
 }
 
-Test(registry, a_put_too_many_is_caught_and_harmless)
+Test(registry, an_extra_put_is_caught_and_harmless)
 {
 	struct weir_registry *r = make_small(2), *other = make_small(2);
 	struct weir_limiter *a = got(r, "a"), *foreign = got(other, "a"), *alone;
@@ -488,7 +488,7 @@ Test(registry, pins_do_not_overflow)
 	end(r);
 }
 
-Test(registry, it_does_not_end_under_a_pin)
+Test(registry, a_pinned_registry_cannot_be_destroyed)
 {
 	struct weir_registry *r = make(NULL);
 	struct weir_limiter *a = got(r, "a");
@@ -548,7 +548,7 @@ Test(registry, a_visit_sees_each_once)
 	end(r);
 }
 
-Test(registry, a_visitor_may_make_limiters)
+Test(registry, a_visitor_may_create_limiters)
 {
 	struct weir_registry *r = make_small(2);
 	struct tour tour = {.r = r, .stop = 8, .make = true};
@@ -565,7 +565,7 @@ static bool look(void *arg, const void *key, size_t key_len, struct weir_limiter
 	return true;
 }
 
-Test(registry, a_visit_is_no_use)
+Test(registry, a_visit_does_not_count_as_use)
 {
 	struct weir_registry *r = make_small(3);
 
@@ -581,7 +581,7 @@ Test(registry, a_visit_is_no_use)
 	end(r);
 }
 
-Test(registry, what_is_wrong_is_said)
+Test(registry, bad_configurations_are_explained)
 {
 	struct weir_random random = {.next = NULL};
 	struct weir_registry_config config;
@@ -619,7 +619,7 @@ Test(registry, what_is_wrong_is_said)
 	cr_assert_eq(weir_registry_config_check(NULL, NULL, 0), 0);
 }
 
-Test(registry, more_than_there_is_memory_for_is_no_memory)
+Test(registry, too_large_a_registry_is_out_of_memory)
 {
 	struct weir_registry_config config;
 	struct weir_registry *r;

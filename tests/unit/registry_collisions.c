@@ -42,7 +42,7 @@ Test(registry_collisions, keys_are_compared_to_the_last_byte)
 	cr_assert_eq(weir_registry_destroy(r), 0);
 }
 
-Test(registry_collisions, a_map_with_no_place_left_refuses)
+Test(registry_collisions, a_full_map_refuses)
 {
 	unsigned char key[2];
 	struct weir_limiter *l;

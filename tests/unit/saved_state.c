@@ -205,7 +205,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	weir_limiter_destroy(again);
 }
 
-Test(memory, every_limit_goes_on_where_it_was)
+Test(saved_state, every_limit_continues_where_it_was)
 {
 	const struct weir_limit_ops *ops;
 
@@ -213,7 +213,7 @@ Test(memory, every_limit_goes_on_where_it_was)
 		assert_goes_on(ops);
 }
 
-Test(memory, a_limiter_that_has_seen_nothing_is_remembered_too)
+Test(saved_state, a_limiter_without_samples_can_be_saved)
 {
 	const struct blob blob = memory_of("vegas");
 	struct weir_limiter *l = make_from("vegas"), *other = make_from("vegas");
@@ -240,7 +240,7 @@ static uint32_t limit_after(const struct blob *blob, const char *text, weir_dur 
 	return limit;
 }
 
-Test(memory, an_older_one_weighs_less)
+Test(saved_state, an_older_state_weighs_less)
 {
 	static const struct {
 		const char *before, *after;
@@ -268,7 +268,7 @@ Test(memory, an_older_one_weighs_less)
 	}
 }
 
-Test(memory, a_lower_one_weighs_as_much)
+Test(saved_state, a_lower_limit_weighs_as_much_as_a_higher_one)
 {
 	const struct blob blob = memory_of("vegas:initial=5");
 
@@ -279,7 +279,7 @@ Test(memory, a_lower_one_weighs_as_much)
 }
 
 /* The state is taken up whole to the nanosecond, and begins anew from the next on. */
-Test(memory, the_state_is_taken_up_while_it_is_fresh)
+Test(saved_state, a_fresh_state_is_restored_whole)
 {
 	struct weir_limiter *l = make_from("vegas"), *fresh = make_from("vegas"),
 			    *old = make_from("vegas");
@@ -322,7 +322,7 @@ static bool goes_whole(const struct weir_config *from, const struct weir_config 
 	return whole;
 }
 
-Test(memory, other_parameters_take_up_the_limit_alone)
+Test(saved_state, with_other_parameters_only_the_limit_is_used)
 {
 	struct weir_vegas_config vegas = {.smoothing = 0.5};
 	const struct weir_config ours = config_for(&weir_vegas);
@@ -350,7 +350,7 @@ Test(memory, other_parameters_take_up_the_limit_alone)
 }
 
 /* What compilers leave between fields is no parameter. */
-Test(memory, padding_is_no_parameter)
+Test(saved_state, padding_is_not_hashed)
 {
 	struct weir_vegas_config a, b;
 	struct weir_config from = config_for(&weir_vegas), to = from;
@@ -365,7 +365,7 @@ Test(memory, padding_is_no_parameter)
 	cr_expect(goes_whole(&from, &to));
 }
 
-Test(memory, bounds_of_today_hold)
+Test(saved_state, current_bounds_hold)
 {
 	const struct blob high = memory_of("vegas:initial=320"), low = memory_of("vegas:initial=3");
 	struct weir_config config = config_for(&weir_vegas);
@@ -387,7 +387,7 @@ Test(memory, bounds_of_today_hold)
 	cr_expect_eq(limit_after(&high, "vegas:max=200", 0), 200);
 }
 
-Test(memory, a_settable_limit_does_not_age)
+Test(saved_state, a_settable_limit_does_not_age)
 {
 	struct weir_limiter *l = make_from("settable"), *again = make_from("settable:initial=90");
 	struct blob blob;
@@ -402,7 +402,7 @@ Test(memory, a_settable_limit_does_not_age)
 	weir_limiter_destroy(again);
 }
 
-Test(memory, without_an_initial_limit_there_is_nothing_to_weigh)
+Test(saved_state, without_a_parameter_initial_the_limit_is_not_used)
 {
 	const struct blob blob = memory_of("fixed:limit=7");
 	struct weir_limiter *l = make_from("fixed:limit=7"), *other = make_from("fixed:limit=9");
@@ -416,7 +416,7 @@ Test(memory, without_an_initial_limit_there_is_nothing_to_weigh)
 	weir_limiter_destroy(other);
 }
 
-Test(memory, another_algorithm_is_refused)
+Test(saved_state, another_algorithm_is_refused)
 {
 	const struct blob blob = memory_of("vegas:initial=100");
 	struct weir_limiter *l = make_from("aimd");
@@ -425,7 +425,7 @@ Test(memory, another_algorithm_is_refused)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, another_version_takes_up_the_limit_alone)
+Test(saved_state, with_another_version_only_the_limit_is_used)
 {
 	struct weir_limit_ops ops = weir_vegas;
 	struct weir_config newer = config_for(&ops), ours = config_for(&weir_vegas);
@@ -435,7 +435,7 @@ Test(memory, another_version_takes_up_the_limit_alone)
 	cr_expect(goes_whole(&newer, &newer));
 }
 
-Test(memory, room_is_needed)
+Test(saved_state, a_short_buffer_is_refused)
 {
 	struct weir_limiter *l = make_from("gradient2");
 	const struct blob blob = save(l);
@@ -477,7 +477,7 @@ static double giant_update(void *state, const struct weir_window *w)
 	return g->limit[63] += 1;
 }
 
-Test(memory, the_largest_state_fits)
+Test(saved_state, the_largest_state_fits)
 {
 	static const struct weir_limit_ops giant = {
 		.size = sizeof(giant),
@@ -502,12 +502,12 @@ Test(memory, the_largest_state_fits)
 	weir_limiter_destroy(again);
 }
 
-static void told(void *arg)
+static void note_grant(void *arg)
 {
 	*(bool *)arg = true;
 }
 
-Test(memory, a_raised_limit_admits_who_waits)
+Test(saved_state, a_raised_limit_admits_waiters)
 {
 	struct weir_vegas_config vegas = {.initial = 1};
 	struct weir_config config = config_for(&weir_vegas);
@@ -521,7 +521,7 @@ Test(memory, a_raised_limit_admits_who_waits)
 	config.queue = 4;
 	l = make(&config);
 	cr_assert_eq(weir_try_acquire_at(l, 1, &first), 0);
-	cr_assert_eq(weir_enqueue_at(l, 2, told, &granted, &wait), 0);
+	cr_assert_eq(weir_enqueue_at(l, 2, note_grant, &granted, &wait), 0);
 	cr_assert_eq(weir_poll_at(l, 2, &wait, &second), -EAGAIN);
 	take_up(l, &blob, 0);
 	cr_assert(granted);
@@ -532,7 +532,7 @@ Test(memory, a_raised_limit_admits_who_waits)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, partitions_share_the_new_limit)
+Test(saved_state, partitions_share_the_new_limit)
 {
 	static const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
 	const struct blob blob = memory_of("vegas:initial=300");
@@ -553,7 +553,7 @@ Test(memory, partitions_share_the_new_limit)
 }
 
 /* A window, and then a limiter that learns as before: the window has been let go. */
-Test(memory, windows_close_as_before)
+Test(saved_state, windows_close_as_before)
 {
 	struct weir_config config = config_for(&weir_vegas);
 	struct weir_limiter *l, *other;
@@ -590,7 +590,7 @@ static void write_down(void *arg, const struct weir_report *report)
 		take_up(diary->limiter, &diary->blob, 0);
 }
 
-Test(memory, an_observer_may_save_and_load)
+Test(saved_state, an_observer_may_save_and_load)
 {
 	struct diary diary = {.look_back = false};
 	const struct weir_observer observer = {.window = write_down, .arg = &diary};
@@ -610,7 +610,7 @@ Test(memory, an_observer_may_save_and_load)
 	weir_limiter_destroy(silent);
 }
 
-static void remember(void *arg)
+static void record_state(void *arg)
 {
 	struct diary *diary = arg;
 
@@ -620,7 +620,7 @@ static void remember(void *arg)
 }
 
 /* Of three waiters the last is granted in the middle of a window, by a limit that has risen. */
-Test(memory, a_grant_callback_may_save_and_load)
+Test(saved_state, a_grant_callback_may_save_and_load)
 {
 	struct weir_vegas_config vegas = {.initial = 1};
 	struct weir_config config = config_for(&weir_vegas);
@@ -634,7 +634,7 @@ Test(memory, a_grant_callback_may_save_and_load)
 	l = diary.limiter = make(&config);
 	cr_assert_eq(weir_try_acquire_at(l, 0, &token), 0);
 	for (int i = 0; i < 3; i++)
-		cr_assert_eq(weir_enqueue_at(l, 1, remember, &diary, &wait[i]), 0);
+		cr_assert_eq(weir_enqueue_at(l, 1, record_state, &diary, &wait[i]), 0);
 	weir_release_at(l, WEIR_MS, &token, WEIR_SUCCESS);
 	cr_assert_eq(diary.entries, 1);
 	cr_assert_eq(weir_poll_at(l, WEIR_MS, &wait[0], &token), 0);
@@ -652,7 +652,7 @@ Test(memory, a_grant_callback_may_save_and_load)
 
 /* ---- Bytes that are not what was saved ---- */
 
-Test(memory, every_truncation_is_refused)
+Test(saved_state, every_truncation_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob;
@@ -675,7 +675,7 @@ Test(memory, every_truncation_is_refused)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, every_flipped_bit_is_refused)
+Test(saved_state, every_flipped_bit_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob;
@@ -718,7 +718,7 @@ static void assert_head_refused(struct weir_limiter *l, struct blob blob, struct
 		assert_head_refused(l, blob, changed, says);                                       \
 	} while (0)
 
-Test(memory, nonsense_is_refused_even_if_it_is_whole)
+Test(saved_state, nonsense_with_a_right_checksum_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	const struct blob blob = save(l);
@@ -743,7 +743,7 @@ Test(memory, nonsense_is_refused_even_if_it_is_whole)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, a_state_that_is_not_a_number_is_refused)
+Test(saved_state, a_state_that_shows_nan_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob = save(l);
@@ -767,7 +767,7 @@ static uint64_t wall_clock(void)
 	return (uint64_t)now.tv_sec * WEIR_S;
 }
 
-Test(memory, the_age_is_by_the_system_clock)
+Test(saved_state, the_age_is_by_the_system_clock)
 {
 	struct blob blob = memory_of("vegas");
 	const weir_dur year = 365 * 24 * HOUR;

@@ -9,7 +9,7 @@
 
 #include "lib/base/siphash.h"
 
-Test(siphash, is_what_others_compute)
+Test(siphash, matches_openssl)
 {
 	static const struct {
 		size_t size;
