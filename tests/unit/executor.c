@@ -1,6 +1,6 @@
 /*
- * The executor: what it accepts, what it runs, and what it does when a task, a thread or a permit
- * fails. Tasks are held at a gate, so that nothing depends on how long anything takes.
+ * The executor: what it accepts, what it runs, and what happens when a task, a thread or a permit
+ * fails. Tasks are held at a gate, so that nothing depends on timing.
  */
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 TestSuite(executor, .timeout = 60);
 
-/* The linker sends the library's calls of pthread_create() here. */
+/* The linker redirects the library's calls of pthread_create() to this. */
 static atomic_bool no_threads;
-static weir_dur late; /* by so much threads start */
+static weir_dur late; /* delay before a thread starts */
 static weir_time started;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -55,7 +55,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return __real_pthread_create(thread, attr, start_late, copy);
 }
 
-/* And those of weir_cancel(): what happens after it, before the executor knows. */
+/* And its calls of weir_cancel(): runs what is to happen after it, before the executor knows. */
 static atomic_bool watch_cancel;
 static void (*after_cancel)(void *arg);
 static void *after_cancel_arg;
@@ -282,7 +282,7 @@ Test(executor, a_limiter_without_a_queue_works)
 	waits_for_a_permit(0, 0);
 }
 
-/* Nobody rings: neither the release is the executor's own, nor is there a queue. */
+/* Nothing rings: the release is not the executor's own, and there is no queue. */
 Test(executor, a_permit_returned_by_another_user_is_found)
 {
 	struct weir_limiter *l = make_limiter(1, 0);
@@ -408,7 +408,9 @@ Test(executor, outcomes_of_tasks_reach_the_limiter)
 	end(e, l);
 }
 
-/* The least: who gives his permit to the next may record his own latency after the next has. */
+/*
+ * The lowest latency: a task that passes on its permit may record its own latency after the next.
+ */
 static void keep_least(void *arg, const struct weir_report *report)
 {
 	double *least = arg;
@@ -524,7 +526,7 @@ Test(executor, the_only_thread_is_replaced)
 	outlives(leave_thread, 1, 10);
 }
 
-/* It asks for its end, and returns before that comes. */
+/* It requests its own cancellation, and returns before that acts. */
 static enum weir_outcome cancel_and_return(void *arg)
 {
 	int state;
@@ -562,7 +564,7 @@ Test(executor, a_late_cancel_does_not_hit_the_next_task)
 	end(e, l);
 }
 
-/* A system without threads to give. */
+/* A system that cannot create threads. */
 
 Test(executor, without_a_thread_nothing_is_accepted_and_no_permit_is_lost)
 {
@@ -738,12 +740,12 @@ static void submit_in_between(void *arg)
 	UNTIL(stats_of(s->executor).blocked == 1);
 }
 
-/* It comes when the leader has left the queue, and has not said so yet. */
+/* It comes when the leader has left the queue, but has not recorded that yet. */
 Test(executor, a_submit_that_comes_as_the_leader_steps_down_is_seen)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 0);
-	static struct submission s; /* it outlives the thread that submits */
+	static struct submission s; /* outlives the thread that submits */
 	struct weir_token token;
 
 	s = (struct submission){.executor = e, .gate = make_gate(), .result = 1};
@@ -799,7 +801,7 @@ Test(executor, discarded_tasks_are_given_back)
 	cr_assert_eq(gate->passed, 1);
 }
 
-/* A permit of somebody else's is out, so no task of the executor's runs, and none can end. */
+/* A permit is out that is not the executor's, so none of its tasks runs, and none can end. */
 Test(executor, a_discard_does_not_wait_for_permits_of_others)
 {
 	struct weir_limiter *l = make_limiter(1, 1);

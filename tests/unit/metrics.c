@@ -1,6 +1,4 @@
-/*
- * Metrics: what is written, and what is refused.
- */
+/* Metrics: what is written, and what is refused. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 
 #include <weir/weir.h>
 
-/* Every metric there is, as the scraper knows it. */
+/* Every metric, under the name that the scraper sees. */
 static const char *const names[] = {
 	"weir_limit",
 	"weir_burst",
@@ -75,7 +73,7 @@ static struct weir_limiter *fixed(uint32_t limit, const struct weir_partition *p
 	return create(&config);
 }
 
-/* A call of each outcome in partition part, and some more: no two numbers are the same. */
+/* A call of each outcome in the partition, and some more: no two numbers are the same. */
 static struct weir_limiter *busy(const struct weir_partition *partitions, uint32_t count)
 {
 	struct weir_limiter *l = fixed(100, partitions, count);
@@ -132,7 +130,7 @@ static unsigned count_of(const char *text, const char *what)
 	return n;
 }
 
-/* The longest of the names above that this line is of. */
+/* The longest of the names above that this line belongs to. */
 static const char *name_of(const char *line)
 {
 	for (size_t i = 0; i < NAMES; i++)
@@ -275,7 +273,7 @@ Test(metrics, the_last_window_and_the_limits_internal_numbers)
 	weir_limiter_destroy(l);
 }
 
-/* Numbers that are none, large ones, small ones. */
+/* NaN, infinity, large and small numbers. */
 static const char *const odd_names[] = {"a", "b", "c", "d", "e", "f", NULL};
 
 static double odd_init(void *state, const void *config, double random)
@@ -533,7 +531,7 @@ static int take(void *arg, const char *piece, size_t size)
 	struct pieces *pieces = arg;
 
 	cr_assert(size > 0 && size <= 4096);
-	cr_assert_gt(pieces->left, 0, "it was told to stop");
+	cr_assert_gt(pieces->left, 0, "take() ended it");
 	if (--pieces->left == 0)
 		return -EPIPE;
 	memcpy(pieces->at, piece, size);
@@ -643,7 +641,7 @@ Test(metrics, an_empty_set)
 	weir_metrics_destroy(NULL);
 }
 
-/* How many allocations are still to go well. The linker leads those of this program here. */
+/* How many allocations still succeed. The linker redirects this program's allocations here. */
 static unsigned allocations_left = UINT32_MAX;
 
 static bool runs_out(void)
@@ -684,7 +682,7 @@ static int create_and_add(const struct weir_limiter *l, unsigned allocations)
 	if (r == 0)
 		r = weir_metrics_add(metrics, l, &label, 1);
 	allocations_left = UINT32_MAX;
-	if (r != 0 && metrics != NULL) /* as it was: the labels are not taken */
+	if (r != 0 && metrics != NULL) /* unchanged: the labels are still free */
 		cr_assert_eq(weir_metrics_add(metrics, l, &label, 1), 0);
 	weir_metrics_destroy(metrics);
 	return r;

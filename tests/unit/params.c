@@ -1,6 +1,5 @@
 /*
- * Parameters as text and as structures: what is accepted, what is refused, and
- * whether the sentence helps.
+ * Parameters as text and as structures: what is accepted, what is refused, and with which sentence.
  */
 
 #include <errno.h>
@@ -225,7 +224,7 @@ Test(params, formatted_text_reads_back)
 	reads_back("gradient:probe=never");
 }
 
-/* A limit of the program's own. */
+/* A custom limit. */
 
 static double own_init(void *state, const void *config, double random)
 {

@@ -1,5 +1,5 @@
 /*
- * A rate's numbers, in given time. Cases with an id (AZ, BT, PR) are rows of tables of what other
+ * A rate's numbers, at given times. Cases with an id (AZ, BT, PR) are rows of tables of what other
  * systems release and of what is exact.
  */
 #include <errno.h>
@@ -14,7 +14,10 @@
 
 static weir_time clock_time;
 
-/* What others do while a call reads the clock, and what it reads. NULL: nothing, and the time. */
+/*
+ * What other threads do while a call reads the clock, and the time it reads. NULL: nothing, and the
+ * time.
+ */
 static weir_time (*meanwhile)(void);
 
 static weir_time read_clock(const struct weir_clock *clock)
@@ -65,7 +68,7 @@ static struct weir_rate_snapshot look(struct weir_rate *rate)
 	return s;
 }
 
-/* Calls of so many units, as many as there are now. */
+/* As many calls of that many units as are admitted now. */
 static uint64_t drain(struct weir_rate *rate, uint64_t units)
 {
 	uint64_t calls = 0;
@@ -75,7 +78,7 @@ static uint64_t drain(struct weir_rate *rate, uint64_t units)
 	return calls;
 }
 
-/* What is left, taken in one. */
+/* What is left, taken in one call. */
 static uint64_t drain_whole(struct weir_rate *rate)
 {
 	const uint64_t left = look(rate).quotas[0].available;
@@ -147,13 +150,13 @@ Test(rate, adds_exact_units_in_each_slot)
 	}
 }
 
-/* A flush each slot releases while anything is left; ten seconds. */
+/* A flush in each slot releases while anything is left, for ten seconds. */
 struct flush {
 	const char *id;
 	uint64_t capacity;
 	weir_dur slot;
 	uint64_t cost;
-	uint64_t released; /* in ten seconds, cost units */
+	uint64_t released; /* in ten seconds, in units of cost */
 };
 
 static const struct flush flushes[] = {
@@ -180,7 +183,7 @@ Test(rate, carries_fractions_of_units_and_debt)
 	}
 }
 
-/* What the same arithmetic comes to without carry and debt, as go-batcher has it. */
+/* The result of the same arithmetic without carried fractions and debt, as in go-batcher. */
 static const uint64_t truncated[] = {0, 10, 90, 100, 100, 330, 0, 1000, 300, 150000};
 
 Test(rate, BT13_truncation_is_what_these_rows_differ_from)
@@ -239,7 +242,10 @@ Test(rate, savings_are_bounded_by_the_burst)
 	weir_rate_destroy(rate);
 }
 
-/* The phase is kept: neither now nor at the next slot is there more than there would have been. */
+/*
+ * Slots stay where they are: neither now nor at the next slot are more units left than without
+ * setting.
+ */
 Test(rate, setting_a_quota_gains_no_units)
 {
 	struct weir_rate *rate = rate_of(75, WEIR_S, 20 * WEIR_MS);
@@ -415,7 +421,7 @@ Test(rate, throttling_lowers_the_pace_for_a_while)
 	weir_rate_destroy(rate);
 }
 
-/* Where the origin moves in the middle of it all, nothing else does. */
+/* The origin moves in the middle of this, and nothing else changes. */
 Test(rate, a_lowered_pace_outlives_a_change)
 {
 	struct weir_rate_config config = plan(75, WEIR_S, 20 * WEIR_MS);
@@ -624,7 +630,7 @@ static void take_in_callback(void *arg)
 			       : weir_rate_poll(t->rate, &t->wait);
 }
 
-/* Both have their turn at once, and the other's callback runs after this one. */
+/* Both are served at once, and the other's callback runs after this one. */
 Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 {
 	for (int cancels = 0; cancels < 2; cancels++) {
@@ -642,7 +648,8 @@ Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 		clock_time += 200 * WEIR_MS;
 		(void)weir_rate_serve(rate);
 		cr_assert_eq(taker.answer, cancels ? -EALREADY : 0);
-		cr_assert_eq(taker.other_answer, -EAGAIN, "it has yet to be notified, or to be served");
+		cr_assert_eq(taker.other_answer, -EAGAIN,
+			     "it has yet to be notified, or to be served");
 		cr_assert_eq(idle.answer, 0);
 		cr_assert_eq(weir_rate_poll(rate, &taker.other), -EINVAL, "it has ended");
 		weir_rate_destroy(rate);
@@ -714,7 +721,7 @@ Test(rate, an_event_loop_is_notified_when_turns_come_sooner)
 	weir_rate_destroy(rate);
 }
 
-/* Waiting with threads: in real time, of which nothing is asserted but its order. */
+/* Waiting with threads, in real time, of which only the order is asserted. */
 
 struct sleeper {
 	struct weir_rate *rate;
@@ -736,7 +743,7 @@ static void until_waiting(struct weir_rate *rate, uint32_t waiting)
 		usleep(100);
 }
 
-/* Until somebody waits, or has waited: on a busy machine his time may be up before one looks. */
+/* Until a call waits, or has waited: on a busy machine its deadline may come before this looks. */
 static void until_come(struct weir_rate *rate)
 {
 	struct weir_rate_snapshot s = look(rate);
@@ -801,7 +808,7 @@ Test(rate, a_closed_rate_wakes_its_threads_when_it_is_opened, .timeout = 60)
 	weir_rate_destroy(rate);
 }
 
-/* The one who watches leaves; another has to watch in his place. */
+/* The thread that watches leaves; another must watch instead. */
 Test(rate, a_watcher_that_leaves_hands_over_its_watch, .timeout = 60)
 {
 	struct weir_rate *rate = for_threads(50, 8);
@@ -833,8 +840,8 @@ Test(rate, without_a_queue_no_call_waits)
 }
 
 /*
- * Between a call's look at the clock and what follows from it, anything may happen. Here it happens
- * in the clock, so each time in the same way.
+ * Anything may happen between a call's reading of the clock and what follows from it. Here it
+ * happens in the clock, so each time in the same way.
  */
 
 #define TENTH (100 * WEIR_MS)
@@ -861,7 +868,7 @@ static weir_time a_slot_begins(void)
 	return read;
 }
 
-/* The same while somebody waits: who takes anything now must have begun before. */
+/* The same while a call waits: a call that takes anything now must have begun before. */
 static weir_time a_slot_is_charged(void)
 {
 	const weir_time read = clock_time;
@@ -942,7 +949,7 @@ Test(rate, concurrent_throttling_lowers_the_pace_once)
 	weir_rate_destroy(rate);
 }
 
-/* A call counts slots by the old terms that a late change is not to know of. */
+/* A call counts slots by the old terms that a late change does not include. */
 static weir_time many_slots_begin(void)
 {
 	const weir_time read = clock_time;

@@ -1,5 +1,5 @@
 /*
- * The registry: who gets which limiter, who makes room, and what is caught.
+ * The registry: which key gets which limiter, which limiter is evicted, and which misuse is caught.
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static struct weir_limiter *got(struct weir_registry *r, const char *key)
 	return l;
 }
 
-/* Ask for it once, and let go. */
+/* Get a limiter once, and put it. */
 static void touch(struct weir_registry *r, const char *key)
 {
 	weir_registry_put(r, got(r, key));
@@ -183,7 +183,10 @@ Test(registry, the_configuration_is_copied)
 	end(r);
 }
 
-/* small: a limit of 3. odd: another limit's defaults. big: more memory. bad: nothing that works. */
+/*
+ * small: a limit of 3. odd: another limit's defaults. big: more memory. bad: an invalid
+ * configuration.
+ */
 static int customize(void *arg, const void *key, size_t key_len, struct weir_config *config)
 {
 	static const struct weir_settable_config three = {.initial = 3};
@@ -336,7 +339,7 @@ Test(registry, a_limiter_with_a_waiting_call_stays)
 	weir_registry_put(r, a);
 	cr_assert_eq(get(r, "b", &b), -ENOSPC);
 	cr_assert_eq(got(r, "a"), a);
-	weir_release(a, &token, WEIR_SUCCESS); /* and now it is the waiter's */
+	weir_release(a, &token, WEIR_SUCCESS); /* and now the waiter has it */
 	weir_registry_put(r, a);
 	cr_assert_eq(get(r, "b", &b), -ENOSPC);
 	cr_assert_eq(got(r, "a"), a);
@@ -393,7 +396,8 @@ Test(registry, the_least_recently_used_limiter_is_evicted)
 	touch(r, "b");
 	touch(r, "c");
 	touch(r, "d");
-	touch(r, "e"); /* all had been used alike: the first goes, and the others lose their mark */
+	touch(r,
+	      "e"); /* all were used alike: the first is evicted, and the others lose their mark */
 	cr_assert_not(is_there(r, "a"));
 	touch(r, "b");
 	touch(r, "d");
@@ -462,7 +466,7 @@ Test(registry, an_extra_put_is_caught_and_harmless)
 	weir_registry_put(r, a);
 	touch(r, "d");
 	touch(r, "e");
-	weir_registry_put(r, a); /* of what is not there any more */
+	weir_registry_put(r, a); /* for a limiter that no longer exists */
 	cr_assert_eq(stats_of(r).bad_puts, 7);
 	cr_assert_eq(weir_registry_destroy(r), 0);
 	weir_registry_put(other, foreign);
@@ -572,7 +576,7 @@ Test(registry, a_visit_does_not_count_as_use)
 	touch(r, "a");
 	touch(r, "b");
 	touch(r, "c");
-	touch(r, "d"); /* for a; now b and c have lost their mark */
+	touch(r, "d"); /* evicts a; now b and c have lost their mark */
 	touch(r, "b");
 	cr_assert_eq(weir_registry_visit(r, look, NULL), 3);
 	touch(r, "e");

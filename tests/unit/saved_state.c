@@ -1,6 +1,6 @@
 /*
- * Memories: what was learned goes on where it was, older ones weigh less, and bytes
- * that are not what was saved are refused.
+ * Saved states: a limiter continues where it was, older states weigh less, and bytes that differ
+ * from what was saved are refused.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static struct weir_limiter *make(const struct weir_config *config)
 	return limiter;
 }
 
-/* A limiter whose limit is given as text, and sees each sample. */
+/* A limiter whose limit is given as text, and for which each sample is a window. */
 static struct weir_limiter *make_from(const char *text)
 {
 	_Alignas(max_align_t) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
@@ -70,7 +70,7 @@ static struct saved_head head_of(const struct blob *blob)
 	return head;
 }
 
-/* Of a limiter that was just made, and is gone. */
+/* The state of a limiter that was just made, and is destroyed. */
 static struct blob memory_of(const char *text)
 {
 	struct weir_limiter *l = make_from(text);
@@ -88,7 +88,7 @@ static void take_up(struct weir_limiter *l, const struct blob *blob, weir_dur ag
 		     why);
 }
 
-/* One sentence, which says this, and a limiter that is as before. */
+/* Refused with one sentence that contains this text, and the limiter is unchanged. */
 static void assert_refused(struct weir_limiter *l, const void *bytes, size_t size, weir_dur age,
 			   const char *says)
 {
@@ -109,7 +109,7 @@ static void assert_refused(struct weir_limiter *l, const void *bytes, size_t siz
 	cr_assert_eq(head_of(&after).limit, head_of(&before).limit);
 }
 
-/* A sample a window, of any kind; the same for the same i. */
+/* A sample, which is a window, of any kind; the same for the same i. */
 static void feed(struct weir_limiter *l, unsigned i)
 {
 	static const enum weir_outcome outcomes[] = {WEIR_SUCCESS,   WEIR_SUCCESS, WEIR_DROPPED,
@@ -141,7 +141,7 @@ static void assert_the_same(const struct weir_limiter *a, const struct weir_limi
 #define BEFORE 700
 #define AFTER  700
 
-/* So that limits are seen to move and to probe, before and after. */
+/* Enough samples that limits move and probe, before and after. */
 static const struct {
 	const struct weir_limit_ops *ops;
 	const char *text;
@@ -188,7 +188,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	for (unsigned i = 0; i < BEFORE; i++)
 		feed(l, i);
 	blob = save(l);
-	feed(again, BEFORE - 1); /* its next window, too, begins then */
+	feed(again, BEFORE - 1); /* its next window begins then, too */
 	take_up(again, &blob, 0);
 	cr_assert_eq(weir_limit(again), weir_limit(l));
 	for (unsigned i = BEFORE; i < BEFORE + AFTER; i++) {
@@ -228,7 +228,7 @@ Test(saved_state, a_limiter_without_samples_can_be_saved)
 	weir_limiter_destroy(other);
 }
 
-/* What becomes of a remembered limit at an age. */
+/* The limit that results from a saved limit at an age. */
 static uint32_t limit_after(const struct blob *blob, const char *text, weir_dur age)
 {
 	struct weir_limiter *l = make_from(text);
@@ -278,7 +278,9 @@ Test(saved_state, a_lower_limit_weighs_as_much_as_a_higher_one)
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", OLD), 80);
 }
 
-/* The state is taken up whole to the nanosecond, and begins anew from the next on. */
+/*
+ * Up to exactly this age the whole state is restored; one nanosecond later the algorithm restarts.
+ */
 Test(saved_state, a_fresh_state_is_restored_whole)
 {
 	struct weir_limiter *l = make_from("vegas"), *fresh = make_from("vegas"),
@@ -302,7 +304,7 @@ Test(saved_state, a_fresh_state_is_restored_whole)
 	weir_limiter_destroy(old);
 }
 
-/* Whether the state, rather than the limit alone, goes from one limiter to the other. */
+/* Whether the whole state, and not only the limit, goes from one limiter to the other. */
 static bool goes_whole(const struct weir_config *from, const struct weir_config *to)
 {
 	struct weir_limiter *l = make(from), *again = make(to);
@@ -349,7 +351,7 @@ Test(saved_state, with_other_parameters_only_the_limit_is_used)
 	cr_expect_not(goes_whole(&ours, &other));
 }
 
-/* What compilers leave between fields is no parameter. */
+/* What compilers leave between fields is not a parameter. */
 Test(saved_state, padding_is_not_hashed)
 {
 	struct weir_vegas_config a, b;
@@ -454,7 +456,7 @@ Test(saved_state, a_short_buffer_is_refused)
 	weir_limiter_destroy(l);
 }
 
-/* The largest state there may be. */
+/* The largest state allowed. */
 struct giant {
 	double limit[WEIR_LIMIT_STATE_MAX / sizeof(double)];
 };
@@ -552,7 +554,7 @@ Test(saved_state, partitions_share_the_new_limit)
 	weir_limiter_destroy(l);
 }
 
-/* A window, and then a limiter that learns as before: the window has been let go. */
+/* A window closes, and the limiter learns as before: the window was released. */
 Test(saved_state, windows_close_as_before)
 {
 	struct weir_config config = config_for(&weir_vegas);
@@ -650,7 +652,7 @@ Test(saved_state, a_grant_callback_may_save_and_load)
 	weir_limiter_destroy(l);
 }
 
-/* ---- Bytes that are not what was saved ---- */
+/* ---- Bytes that differ from what was saved ---- */
 
 Test(saved_state, every_truncation_is_refused)
 {
@@ -661,7 +663,7 @@ Test(saved_state, every_truncation_is_refused)
 		feed(l, i);
 	blob = save(l);
 	for (size_t size = 0; size < blob.size; size++) {
-		/* Of its own size, so that a sanitizer sees who reads on. */
+		/* In a buffer of exactly this size, so that a sanitizer detects reads beyond it. */
 		unsigned char *cut = malloc(size + 1);
 
 		cr_assert_not_null(cut);
@@ -693,7 +695,7 @@ Test(saved_state, every_flipped_bit_is_refused)
 	weir_limiter_destroy(l);
 }
 
-/* Sealed anew: as if this had been saved. */
+/* Give the bytes a right checksum, as if they had been saved so. */
 static void seal(struct blob *blob, const struct saved_head *head)
 {
 	const size_t end = blob->size - sizeof(uint64_t);
@@ -750,15 +752,15 @@ Test(saved_state, a_state_that_shows_nan_is_refused)
 	const struct saved_head head = head_of(&blob);
 	const double nan = NAN;
 
-	memcpy(blob.bytes + sizeof(head), &nan, sizeof(nan)); /* vegas's own limit */
+	memcpy(blob.bytes + sizeof(head), &nan, sizeof(nan)); /* the limit in vegas's state */
 	seal(&blob, &head);
 	assert_refused(l, blob.bytes, blob.size, 0, "estimate is not a number");
-	take_up(l, &blob, OLD); /* the limit in force was good */
+	take_up(l, &blob, OLD); /* the saved limit was valid */
 	cr_expect_eq(weir_limit(l), 20);
 	weir_limiter_destroy(l);
 }
 
-/* Seconds since 1970, as the system has them. */
+/* Seconds since 1970, by the system's clock. */
 static uint64_t wall_clock(void)
 {
 	struct timespec now;
