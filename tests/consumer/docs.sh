@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs.sh DOCS_DIR PREFIX LIBDIR WORK_DIR - the limit that the documentation writes is one, and a
-# plugin by the commands that stand there; and what the service page says in C++ compiles.
+# docs.sh DOCS_DIR PREFIX LIBDIR WORK_DIR - the limit in the documentation compiles, and becomes
+# a plugin by the documented commands; and the C++ code of the service page compiles.
 set -eu
 
 docs=$1
@@ -11,12 +11,12 @@ work=$4
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 
 mkdir -p "$work"
-# The first block between fences.
+# The first fenced block.
 awk '/^```/ { fence++; next } fence == 1' "$docs/writing-a-limit.md" >"$work/target.c"
-# Flags are several words.
+# Flags must split into words.
 # shellcheck disable=SC2086
 cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o"
-# The first command of the next block, and weir-sim where it was built.
+# The first command of the next block, and weir-sim if it was built.
 (
 	cd "$work"
 	export PKG_CONFIG_PATH="$libdir/pkgconfig"
@@ -26,7 +26,7 @@ cc -std=c11 $warnings -I"$prefix/include" -c "$work/target.c" -o "$work/target.o
 		"$prefix/bin/weir-sim" list --plugin ./target.so | grep -q '^  target '
 )
 
-# Two blocks: functions, and a statement, which needs one around it.
+# Two blocks: functions, and a statement, which needs a function around it.
 cat >"$work/service.hpp" <<'END'
 #include <string>
 struct request {
