@@ -41,13 +41,12 @@ struct weir_snapshot {
 	uint32_t passing;  /* calls let through that have not ended: bypass, shadow mode */
 	uint32_t shadow;   /* 1 in shadow mode */
 
-	uint64_t admitted;  /* including calls in flight, and waiters whose permit has come */
-	uint64_t rejected;  /* refused at once */
-	uint64_t shed;      /* of the rejected: because of their priority */
-	uint64_t abandoned; /* left the queue without a permit: deadline or cancel */
-	uint64_t bypassed;  /* let through for WEIR_CALL_BYPASS */
-	uint64_t
-		would_reject; /* let through in shadow mode that would have been refused or have waited */
+	uint64_t admitted;     /* including calls in flight, and waiters whose permit has come */
+	uint64_t rejected;     /* refused at once */
+	uint64_t shed;         /* of the rejected: because of their priority */
+	uint64_t abandoned;    /* left the queue without a permit: deadline or cancel */
+	uint64_t bypassed;     /* let through for WEIR_CALL_BYPASS */
+	uint64_t would_reject; /* let through in shadow mode instead of a refusal or a wait */
 
 	uint64_t succeeded; /* ended as WEIR_SUCCESS; the following likewise */
 	uint64_t ignored;   /* as WEIR_IGNORE */

@@ -89,8 +89,7 @@ struct weir_rate_config {
 
 	struct weir_quota quotas[WEIR_QUOTAS_MAX];
 	uint32_t quota_count; /* default 1 */
-	uint32_t
-		queue; /* calls that may wait at once, at most 65535; default 0: no call may wait */
+	uint32_t queue;       /* calls that may wait at once, at most 65535; default 0 */
 
 	/*
 	 * The length of a slot. Default: a fifth of the shortest period, but at least 1 ms and at
@@ -105,8 +104,7 @@ struct weir_rate_config {
 	 */
 	weir_dur recovery;
 
-	const struct weir_clock
-		*clock; /* default CLOCK_MONOTONIC; with another, no weir_rate_take() */
+	const struct weir_clock *clock; /* default CLOCK_MONOTONIC; if set, no weir_rate_take() */
 
 	/*
 	 * Called when a waiter may be served sooner than weir_rate_serve() last returned, in the
@@ -257,16 +255,14 @@ struct weir_rate_snapshot {
 	size_t size;          /* set by weir_rate_snapshot_init() */
 	uint32_t quota_count; /* entries in quotas */
 	uint32_t waiting;     /* calls in the queue */
-	uint32_t
-		percent; /* the pace in percent: 100 except after weir_rate_throttled(); 0: nothing passes yet */
+	uint32_t percent;     /* the pace: 100, or less when throttled; 0: nothing passes yet */
 	uint32_t reserved;
 	uint64_t admitted;  /* calls, including those that have waited */
 	uint64_t refused;   /* calls refused at once */
 	uint64_t abandoned; /* calls that left the queue: deadline or cancel */
 	uint64_t throttled; /* calls of weir_rate_throttled() */
 	weir_dur slot;
-	weir_time
-		next; /* when the first waiter, or else a call for one unit of each quota, can or could begin */
+	weir_time next; /* when the first waiter, or one unit of each quota, can be served */
 	struct weir_quota_snapshot quotas[WEIR_QUOTAS_MAX];
 };
 

@@ -362,8 +362,7 @@ public:
 			      "classify() returns a weir_outcome");
 		if (!*this)
 			return std::nullopt;
-		permit mine(std::move(
-			*this)); /* released at the end of this scope, even on an exception */
+		permit mine(std::move(*this)); /* ends here, even on an exception */
 		std::optional<result> got(std::in_place, std::forward<Work>(work)());
 		mine.release(std::forward<Classify>(classify)(std::as_const(*got)));
 		return got;

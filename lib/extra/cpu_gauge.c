@@ -205,7 +205,7 @@ static int read_groups(const char *root, weir_time now, struct cpu_reading *read
  * Add a line of /proc/stat: user nice system idle iowait irq softirq steal. The further fields are
  * already included in user.
  */
-static bool add_processor(const char *at, struct cpu_reading *reading)
+static bool add_cpu(const char *at, struct cpu_reading *reading)
 {
 	enum { IDLE = 3, IOWAIT = 4, FIELDS = 8 };
 	uint64_t ticks;
@@ -220,7 +220,7 @@ static bool add_processor(const char *at, struct cpu_reading *reading)
 }
 
 /* The CPUs in the affinity mask. */
-static int read_processors(const char *root, struct cpu_reading *reading)
+static int read_cpus(const char *root, struct cpu_reading *reading)
 {
 	cpu_set_t mask[MASK_SETS];
 	char line[TEXT_MAX];
@@ -242,7 +242,7 @@ static int read_processors(const char *root, struct cpu_reading *reading)
 		if (*at == ' ' || !take_number(&at, &cpu) || cpu >= MASK_CPUS ||
 		    !CPU_ISSET(cpu % CPU_SETSIZE, &mask[cpu / CPU_SETSIZE]))
 			continue;
-		error = add_processor(at, reading) ? 0 : -EBADMSG;
+		error = add_cpu(at, reading) ? 0 : -EBADMSG;
 		if (error != 0)
 			break;
 	}
@@ -254,7 +254,7 @@ static int read_now(const char *root, weir_time now, struct cpu_reading *reading
 {
 	int error = read_groups(root, now, reading);
 
-	return error == -ENOENT ? read_processors(root, reading) : error;
+	return error == -ENOENT ? read_cpus(root, reading) : error;
 }
 
 /*

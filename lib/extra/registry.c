@@ -91,8 +91,7 @@ struct slot {
 	_Atomic uint64_t word;
 	_Atomic uint64_t hash;
 	_Atomic uint64_t size;
-	_Atomic uint64_t
-		key[KEY_WORDS]; /* read as siphash.h reads words, so the same on any machine */
+	_Atomic uint64_t key[KEY_WORDS]; /* in the byte order of siphash.h */
 };
 
 /* Fields that are written come first; those that every look-up reads come last, lines apart. */

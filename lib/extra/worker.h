@@ -88,8 +88,7 @@ struct weir_executor {
 
 	pthread_mutex_t lock; /* guards everything below */
 	pthread_cond_t settled;
-	TAILQ_HEAD(, worker)
-	idle; /* the latest first: its stack is warm, and the others may time out */
+	TAILQ_HEAD(, worker) idle; /* latest first: its stack is warm, the others may time out */
 	TAILQ_HEAD(, worker) busy;
 	TAILQ_HEAD(, submitter) blocked;
 	bool led;     /* a worker is the leader */

@@ -37,7 +37,7 @@ struct probe {
 	((uint32_t)(1u << 24 | sizeof(void *) << 16 | offsetof(struct probe, real) << 8 |          \
 		    sizeof(enum weir_scale_kind)))
 
-_Static_assert(sizeof(struct saved_head) == 80, "nothing in between that nobody sets");
+_Static_assert(sizeof(struct saved_head) == 80, "no padding");
 _Static_assert(sizeof(struct saved_head) + WEIR_LIMIT_STATE_MAX + sizeof(uint64_t) <=
 		       WEIR_SAVED_MAX,
 	       "the largest fits");
@@ -288,8 +288,8 @@ static double weighted(double saved_limit, double configured, weir_dur age)
 }
 
 /* The configuration to restart with. Returns 0, or -EINVAL and a sentence. */
-static int configure_anew(const struct weir_limiter *l, uint32_t saved_limit, weir_dur age,
-			  void *config, char *why, size_t why_size)
+static int configure_restart(const struct weir_limiter *l, uint32_t saved_limit, weir_dur age,
+			     void *config, char *why, size_t why_size)
 {
 	_Alignas(16) unsigned char patched[WEIR_LIMIT_CONFIG_MAX];
 	const struct weir_limit_ops *ops = l->ops;
@@ -317,7 +317,7 @@ static uint32_t restore(struct weir_limiter *l, const struct saved *saved)
 	return limiter_bound(l, saved->head.limit);
 }
 
-static uint32_t begin_anew(struct weir_limiter *l, const void *config)
+static uint32_t restart(struct weir_limiter *l, const void *config)
 {
 	double limit;
 
@@ -337,9 +337,9 @@ void limiter_recover_state(struct weir_limiter *l)
 
 	if (atomic_load_explicit(&l->runtime->torn, memory_order_relaxed) == 0)
 		return;
-	if (configure_anew(l, admission_limit(&l->admission), 0, config, NULL, 0) != 0)
+	if (configure_restart(l, admission_limit(&l->admission), 0, config, NULL, 0) != 0)
 		memcpy(config, l->limit_config, l->ops->config_size);
-	limit = begin_anew(l, config);
+	limit = restart(l, config);
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) == 0)
 		atomic_store_explicit(&l->admission.room->learned, limit, memory_order_relaxed);
 }
@@ -351,7 +351,7 @@ static uint32_t apply(struct weir_limiter *l, const struct saved *saved, enum us
 	case USE_WHOLE:
 		return restore(l, saved);
 	case USE_LIMIT:
-		return begin_anew(l, config);
+		return restart(l, config);
 	case USE_VALUE:
 		break;
 	}
@@ -377,7 +377,7 @@ static int load(struct weir_limiter *l, const void *buffer, size_t size, weir_du
 	if (use == USE_WHOLE)
 		r = check_numbers(l->ops, &saved, why, why_size);
 	if (use == USE_LIMIT)
-		r = configure_anew(l, saved.head.limit, age, config, why, why_size);
+		r = configure_restart(l, saved.head.limit, age, config, why, why_size);
 	if (r != 0)
 		return r;
 

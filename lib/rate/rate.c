@@ -378,7 +378,7 @@ void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
 static void charge(struct weir_rate *r, unsigned i, uint64_t units)
 {
 	const weir_time now = rate_now(
-		r); /* read before the terms: newer terms may add less by a later time */
+		r); /* before the terms: newer ones may add less by a later time */
 	struct terms terms;
 	const struct quota *q = &terms.quota[i];
 	uint64_t worth, taken, after;

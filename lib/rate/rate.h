@@ -110,11 +110,9 @@ struct line {
 
 struct weir_rate {
 	_Alignas(LINE) _Atomic uint64_t taken[WEIR_QUOTAS_MAX];
-	_Atomic uint64_t
-		waiting; /* lower half: their number; upper half: how often units were returned */
+	_Atomic uint64_t waiting; /* lower half: waiters; upper half: returns of units */
 
-	_Alignas(LINE) _Atomic uint64_t
-		version; /* lowest bit: which of the two buffers is in force */
+	_Alignas(LINE) _Atomic uint64_t version; /* lowest bit: the buffer in force */
 	uint32_t quotas;
 	uint32_t seats;
 	const struct weir_clock *clock; /* NULL: CLOCK_MONOTONIC */

@@ -516,7 +516,7 @@ static void run_calls()
 	CHECK(held.run([] { return WEIR_SUCCESS; }) && !held);
 }
 
-static void tell_an_observer()
+static void notify_an_observer()
 {
 	unsigned windows = 0;
 	weir::observer count([&windows](const weir_report &report) {
@@ -542,7 +542,7 @@ static bool visit_place(void *arg, const weir_outstanding *token)
 }
 
 /* A leak is reported on its own line of the program, not on one line of the header. */
-static void remember_the_callers_place()
+static void record_the_callers_place()
 {
 	weir::config config = settings(10, 1);
 	std::vector<const void *> places;
@@ -725,8 +725,8 @@ int main()
 	wait_for_a_permit();
 	hand_tokens_over();
 	run_calls();
-	tell_an_observer();
-	remember_the_callers_place();
+	notify_an_observer();
+	record_the_callers_place();
 	survive_exceptions();
 	run_what_throws();
 	share_with_a_child();

@@ -289,7 +289,7 @@ static void come_and_go(const struct stage *s, bool knows, bool takes_part)
 	weir_shm_detach(limiter);
 }
 
-static void remember(struct stage *s, struct weir_limiter *l)
+static void save_and_load(struct stage *s, struct weir_limiter *l)
 {
 	unsigned char saved[WEIR_SAVED_MAX];
 	struct weir_limiter *own;
@@ -323,7 +323,7 @@ static void manage(struct stage *s, struct weir_limiter *l, uint8_t which, uint6
 		(void)weir_partitions_set(l, parts, (uint32_t)number % 4, NULL, 0);
 		break;
 	case 3:
-		remember(s, l);
+		save_and_load(s, l);
 		break;
 	case 4:
 		(void)weir_shm_reap_at(l, s->now, &reaped);

@@ -170,7 +170,7 @@ static void take_ops(struct wrong *w)
 	w->config_size = w->ops.config_size;
 }
 
-static void remember(struct weir_limiter *limiter)
+static void save_and_load(struct weir_limiter *limiter)
 {
 	unsigned char saved[WEIR_SAVED_MAX];
 	char why[200] = "";
@@ -200,7 +200,7 @@ static void try_out(struct wrong *w, const struct weir_config *config)
 	must(weir_limiter_create(config, &limiter) == 0);
 	check_limit(limiter);
 	feed(limiter, 5, 200);
-	remember(limiter);
+	save_and_load(limiter);
 	feed(limiter, 10, 50);
 	weir_limiter_destroy(limiter);
 }

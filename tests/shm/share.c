@@ -150,8 +150,7 @@ static void any_address(void)
 	for (unsigned i = 0; i < LIMIT - 1; i++)
 		CHECK(weir_try_acquire(rig.limiter, &token[i]) == 0);
 	run(&rig, acquire_from_other_process);
-	CHECK(weir_inflight(rig.limiter) ==
-	      LIMIT - 1); /* a process that detaches returns its permits */
+	CHECK(weir_inflight(rig.limiter) == LIMIT - 1); /* detaching returns permits */
 	CHECK(weir_try_acquire(rig.limiter, &token[2]) == 0);
 	for (unsigned i = 0; i < LIMIT; i++)
 		weir_release(rig.limiter, &token[i], WEIR_SUCCESS);

@@ -190,7 +190,7 @@ static double share_of_batch(const struct weir_limiter *limiter)
 	return part.share;
 }
 
-static void share_anew(struct weir_limiter *limiter, bool dead)
+static void set_shares(struct weir_limiter *limiter, bool dead)
 {
 	const struct weir_partition part = {.name = "batch", .share = 0.125};
 	int r;
@@ -237,7 +237,7 @@ static void go_on(struct weir_limiter *limiter, bool dead)
 
 static const struct deed deeds[] = {
 	{"set the limit", raise_limit}, {"cap the limit", cap_limit},
-	{"set partitions", share_anew}, {"save the state", save},
+	{"set partitions", set_shares}, {"save the state", save},
 	{"load a saved state", load},   {"go on", go_on},
 };
 

@@ -184,7 +184,7 @@ Test(params, a_scale_of_an_unknown_kind_is_refused)
 static void reads_back(const char *text)
 {
 	char config[WEIR_LIMIT_CONFIG_MAX], again[WEIR_LIMIT_CONFIG_MAX];
-	char full[WEIR_LIMIT_CONFIG_MAX], described[1000], cut[20];
+	char full[WEIR_LIMIT_CONFIG_MAX], formatted[1000], cut[20];
 	const struct weir_limit_ops *ops;
 	struct weir_config c;
 	struct weir_limiter *limiter;
@@ -195,18 +195,18 @@ static void reads_back(const char *text)
 	c.limit_config = config;
 	c.limit_config_size = c.limit->config_size;
 	cr_assert_eq(weir_limiter_create(&c, &limiter), 0);
-	length = weir_limiter_format(limiter, described, sizeof(described));
-	cr_assert(length < sizeof(described) && strlen(described) == length);
+	length = weir_limiter_format(limiter, formatted, sizeof(formatted));
+	cr_assert(length < sizeof(formatted) && strlen(formatted) == length);
 	cr_assert_eq(weir_limiter_format(limiter, NULL, 0), length);
 	cr_assert_eq(weir_limiter_format(limiter, cut, sizeof(cut)), length);
-	cr_assert(strncmp(cut, described, strlen(cut)) == 0);
+	cr_assert(strncmp(cut, formatted, strlen(cut)) == 0);
 	weir_limiter_destroy(limiter);
 
-	cr_assert_eq(weir_limit_from_text(described, &ops, again, why, sizeof(why)), 0, "%s: %s",
-		     described, why);
+	cr_assert_eq(weir_limit_from_text(formatted, &ops, again, why, sizeof(why)), 0, "%s: %s",
+		     formatted, why);
 	cr_assert_eq(ops, c.limit);
 	cr_assert_eq(weir_limit_complete(ops, config, ops->config_size, full, NULL, 0), 0);
-	cr_assert_arr_eq(full, again, ops->config_size, "%s", described);
+	cr_assert_arr_eq(full, again, ops->config_size, "%s", formatted);
 }
 
 Test(params, formatted_text_reads_back)

@@ -567,7 +567,7 @@ Test(rate, waiters_are_served_in_order_and_not_overtaken)
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
 	cr_assert_eq(look(rate).waiting, 3);
 	clock_time += 100 * WEIR_MS;
-	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "what is there is theirs");
+	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "the units left are for waiters");
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), -EAGAIN);
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
 	cr_assert_eq(notified[0], 1);

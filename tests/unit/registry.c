@@ -396,8 +396,7 @@ Test(registry, the_least_recently_used_limiter_is_evicted)
 	touch(r, "b");
 	touch(r, "c");
 	touch(r, "d");
-	touch(r,
-	      "e"); /* all were used alike: the first is evicted, and the others lose their mark */
+	touch(r, "e"); /* evicts a, the first of all that are marked; the others lose their mark */
 	cr_assert_not(is_there(r, "a"));
 	touch(r, "b");
 	touch(r, "d");

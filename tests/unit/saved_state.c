@@ -71,7 +71,7 @@ static struct saved_head head_of(const struct blob *blob)
 }
 
 /* The state of a limiter that was just made, and is destroyed. */
-static struct blob memory_of(const char *text)
+static struct blob state_of(const char *text)
 {
 	struct weir_limiter *l = make_from(text);
 	struct blob blob = save(l);
@@ -215,7 +215,7 @@ Test(saved_state, every_limit_continues_where_it_was)
 
 Test(saved_state, a_limiter_without_samples_can_be_saved)
 {
-	const struct blob blob = memory_of("vegas");
+	const struct blob blob = state_of("vegas");
 	struct weir_limiter *l = make_from("vegas"), *other = make_from("vegas");
 
 	take_up(l, &blob, 0);
@@ -255,7 +255,7 @@ Test(saved_state, an_older_state_weighs_less)
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const struct blob blob = memory_of(limits[i].before);
+		const struct blob blob = state_of(limits[i].before);
 		const char *after = limits[i].after;
 
 		cr_expect_eq(limit_after(&blob, after, 0), 320);
@@ -270,7 +270,7 @@ Test(saved_state, an_older_state_weighs_less)
 
 Test(saved_state, a_lower_limit_weighs_as_much_as_a_higher_one)
 {
-	const struct blob blob = memory_of("vegas:initial=5");
+	const struct blob blob = state_of("vegas:initial=5");
 
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", 0), 5);
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", HOUR), 20);
@@ -369,10 +369,10 @@ Test(saved_state, padding_is_not_hashed)
 
 Test(saved_state, current_bounds_hold)
 {
-	const struct blob high = memory_of("vegas:initial=320"), low = memory_of("vegas:initial=3");
+	const struct blob high = state_of("vegas:initial=320"), low = state_of("vegas:initial=3");
 	struct weir_config config = config_for(&weir_vegas);
-	const struct blob aimd = memory_of("aimd:initial=320,max=1000");
-	const struct blob low_aimd = memory_of("aimd:initial=3,min=1");
+	const struct blob aimd = state_of("aimd:initial=320,max=1000");
+	const struct blob low_aimd = state_of("aimd:initial=3,min=1");
 	struct weir_limiter *l;
 
 	config.limit_min = 10;
@@ -406,7 +406,7 @@ Test(saved_state, a_settable_limit_does_not_age)
 
 Test(saved_state, without_a_parameter_initial_the_limit_is_not_used)
 {
-	const struct blob blob = memory_of("fixed:limit=7");
+	const struct blob blob = state_of("fixed:limit=7");
 	struct weir_limiter *l = make_from("fixed:limit=7"), *other = make_from("fixed:limit=9");
 
 	take_up(l, &blob, WEIR_SAVED_FRESH);
@@ -420,7 +420,7 @@ Test(saved_state, without_a_parameter_initial_the_limit_is_not_used)
 
 Test(saved_state, another_algorithm_is_refused)
 {
-	const struct blob blob = memory_of("vegas:initial=100");
+	const struct blob blob = state_of("vegas:initial=100");
 	struct weir_limiter *l = make_from("aimd");
 
 	assert_refused(l, blob.bytes, blob.size, 0, "of vegas, and the limit is aimd");
@@ -513,7 +513,7 @@ Test(saved_state, a_raised_limit_admits_waiters)
 {
 	struct weir_vegas_config vegas = {.initial = 1};
 	struct weir_config config = config_for(&weir_vegas);
-	const struct blob blob = memory_of("vegas:initial=3");
+	const struct blob blob = state_of("vegas:initial=3");
 	struct weir_token first, second;
 	struct weir_limiter *l;
 	struct weir_wait wait;
@@ -537,7 +537,7 @@ Test(saved_state, a_raised_limit_admits_waiters)
 Test(saved_state, partitions_share_the_new_limit)
 {
 	static const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
-	const struct blob blob = memory_of("vegas:initial=300");
+	const struct blob blob = state_of("vegas:initial=300");
 	struct weir_config config = config_for(&weir_vegas);
 	struct weir_partition_snapshot s;
 	struct weir_limiter *l;
@@ -727,21 +727,21 @@ Test(saved_state, nonsense_with_a_right_checksum_is_refused)
 	const struct saved_head head = head_of(&blob);
 	struct saved_head full = head;
 
-	WITH(magic[0], 'W', "no memory");
+	WITH(magic[0], 'W', "not the saved state");
 	WITH(layout, __builtin_bswap32(head.layout), "machine");
 	WITH(format, 2, "format 2");
 	WITH(size, head.size + 1, "bytes");
-	WITH(state_size, 0, "no sense");
-	WITH(state_size, UINT32_MAX, "no sense");
-	WITH(state_size, WEIR_LIMIT_STATE_MAX + 1, "no sense");
-	WITH(limit, 0, "no sense");
-	WITH(limit, WEIR_LIMIT_MAX + 1, "no sense");
-	WITH(rtt_smoothed, NAN, "no sense");
-	WITH(rtt_smoothed, INFINITY, "no sense");
-	WITH(rtt_smoothed, -1, "no sense");
+	WITH(state_size, 0, "impossible");
+	WITH(state_size, UINT32_MAX, "impossible");
+	WITH(state_size, WEIR_LIMIT_STATE_MAX + 1, "impossible");
+	WITH(limit, 0, "impossible");
+	WITH(limit, WEIR_LIMIT_MAX + 1, "impossible");
+	WITH(rtt_smoothed, NAN, "impossible");
+	WITH(rtt_smoothed, INFINITY, "impossible");
+	WITH(rtt_smoothed, -1, "impossible");
 	WITH(name[0], '\0', "of , and");
 	memset(full.name, 'v', sizeof(full.name));
-	assert_head_refused(l, blob, full, "no sense");
+	assert_head_refused(l, blob, full, "impossible");
 	weir_limiter_destroy(l);
 }
 
@@ -771,7 +771,7 @@ static uint64_t wall_clock(void)
 
 Test(saved_state, the_age_is_by_the_system_clock)
 {
-	struct blob blob = memory_of("vegas");
+	struct blob blob = state_of("vegas");
 	const weir_dur year = 365 * 24 * HOUR;
 	struct saved_head head = head_of(&blob);
 
