@@ -19,8 +19,8 @@
 
 #include "../stress/check.h"
 
-#define STRANGER 65534u
-#define MEMBERS  4
+#define OTHER_USER 65534u
+#define MEMBERS    4
 
 /* System calls of the library fail with that error when left has counted down to 1. */
 static struct {
@@ -167,7 +167,7 @@ static void files_that_are_no_limiters(void)
 	CHECK(open_it(0600) == -EPROTO && observe_it() == -EPROTO);
 	CHECK(stat(path, &file) == 0 && file.st_blocks < 100 && unlink(path) == 0);
 	CHECK(mkfifo(path, 0600) == 0);
-	refused(-EPROTO, "no regular file");
+	refused(-EPROTO, "not a regular file");
 	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
 	CHECK(open_it(0600) == -EISDIR && observe_it() == -EPROTO && rmdir(path) == 0);
 	CHECK(symlink("/dev/zero", path) == 0);
@@ -187,7 +187,7 @@ static void truncated_files(void)
 	CHECK(truncate(path, file.st_size + 1000000) == 0 && open_it(0600) == 0 &&
 	      observe_it() == 0);
 	CHECK(truncate(path, file.st_size - 1) == 0);
-	refused(-EPROTO, "is cut");
+	refused(-EPROTO, "is truncated");
 	CHECK(truncate(path, 60) == 0 && open_it(0600) == -EPROTO && observe_it() == -EPROTO);
 	CHECK(truncate(path, 20) == 0 && open_it(0600) == -EPROTO && observe_it() == -EPROTO);
 	CHECK(shm_unlink(name) == 0 && observe_it() == -ENOENT);
@@ -225,7 +225,7 @@ static void failing_calls(void)
 	CHECK(shm_unlink(name) == 0);
 	fault.error = ENOSPC;
 	fault.reserve = 1;
-	CHECK(open_it(0600) == -ENOSPC && strstr(why, "no room") != NULL &&
+	CHECK(open_it(0600) == -ENOSPC && strstr(why, "not enough memory") != NULL &&
 	      observe_it() == -ENOENT);
 	fault.error = EIO;
 	fault.link = 1;
@@ -335,8 +335,8 @@ static void without_unnamed_files(void)
 
 static void become_other_user(void)
 {
-	CHECK(setresgid(STRANGER, STRANGER, STRANGER) == 0);
-	CHECK(setresuid(STRANGER, STRANGER, STRANGER) == 0);
+	CHECK(setresgid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
+	CHECK(setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
 }
 
 static mode_t strangers_mode;
@@ -391,24 +391,24 @@ static void other_users(void)
 	strangers_mode = 0600;
 	run(create_as_other_user);
 	CHECK(weir_shm_files_visit(see_owner, &seen) > 0);
-	CHECK(seen.owner == STRANGER && seen.group == STRANGER && seen.mode == 0600);
+	CHECK(seen.owner == OTHER_USER && seen.group == OTHER_USER && seen.mode == 0600);
 	refused(-EPERM, "belongs to user 65534");
 	CHECK(open_it(0660) == -EPERM && observe_of(1) == -EPERM && open_of(1, 0600) == -EPERM);
-	CHECK(observe_of(STRANGER) == 0 && open_of(STRANGER, 0600) == 0);
+	CHECK(observe_of(OTHER_USER) == 0 && open_of(OTHER_USER, 0600) == 0);
 	CHECK(observe_of(WEIR_SHM_ANY_USER) == 0 && open_of(WEIR_SHM_ANY_USER, 0600) == 0);
 	CHECK(open_it(0666) == 0 && shm_unlink(name) == 0);
 
 	strangers_mode = 0660;
 	run(create_as_other_user);
-	CHECK(observe_of(STRANGER) == 0 && open_of(STRANGER, 0660) == 0);
-	CHECK(open_of(STRANGER, 0600) == -EPERM && strstr(why, "group 65534") != NULL);
-	CHECK(setegid(STRANGER) == 0 && open_it(0600) == -EPERM && open_it(0660) == 0);
+	CHECK(observe_of(OTHER_USER) == 0 && open_of(OTHER_USER, 0660) == 0);
+	CHECK(open_of(OTHER_USER, 0600) == -EPERM && strstr(why, "group 65534") != NULL);
+	CHECK(setegid(OTHER_USER) == 0 && open_it(0600) == -EPERM && open_it(0660) == 0);
 	CHECK(observe_it() == -EPERM && setegid(0) == 0 && shm_unlink(name) == 0);
 
 	strangers_mode = 0666;
 	run(create_as_other_user);
-	CHECK(observe_of(STRANGER) == -EPERM && strstr(why, "lets every user") != NULL);
-	CHECK(open_of(STRANGER, 0660) == -EPERM && open_it(0666) == 0);
+	CHECK(observe_of(OTHER_USER) == -EPERM && strstr(why, "lets every user") != NULL);
+	CHECK(open_of(OTHER_USER, 0660) == -EPERM && open_it(0666) == 0);
 	CHECK(observe_of(WEIR_SHM_ANY_USER) == 0 && shm_unlink(name) == 0);
 
 	/* A name that is taken stays as it is, even where root could write to it. */
@@ -451,7 +451,7 @@ int main(void)
 	all_at_once();
 	without_unnamed_files();
 	if (geteuid() != 0) {
-		puts("there is no second user to be: half of it is skipped");
+		puts("there is no second user: half of the test is skipped");
 		return 0;
 	}
 	other_users();
