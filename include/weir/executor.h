@@ -120,11 +120,10 @@ WEIR_API WEIR_MUST_CHECK int weir_executor_create(const struct weir_executor_con
  * Have a thread of the executor call run(arg). Waits while there is neither a permit (and a thread)
  * nor room in the queue, until deadline, on weir_now()'s clock. Submits that wait are served first
  * come, first served. The deadline bounds only this wait: an accepted task is run however late its
- * turn comes. With a deadline in the past, the task still gets what is free. A task that was not
- * accepted is not run.
+ * turn comes. With a deadline in the past, the task still gets what is free. An accepted task is
+ * run once, unless weir_executor_discard() gives it back; others are not run.
  *
- * Returns 0 if the task was accepted: it is run once, unless weir_executor_discard() gives it back.
- * Otherwise returns a negative errno:
+ * Returns 0 if the task was accepted, or a negative errno:
  * -ETIMEDOUT: the deadline came first.
  * -ESHUTDOWN: the executor is drained, or is being drained.
  * -EDEADLK: the caller is a task of the same executor, and would have had to wait.

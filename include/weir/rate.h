@@ -194,19 +194,19 @@ WEIR_API WEIR_MUST_CHECK int weir_rate_enqueue(struct weir_rate *rate, const str
 					       struct weir_wait *wait);
 
 /*
- * Check whether a waiter has been served.
+ * Check whether a waiter has been served; if so, it no longer exists.
  *
- * Returns 0 if it has; the waiter then no longer exists. Otherwise returns a negative errno:
+ * Returns 0 if it has been served, or a negative errno:
  * -EAGAIN: not yet.
  * -EINVAL: wait is not a waiter, or no longer one.
  */
 WEIR_API WEIR_MUST_CHECK int weir_rate_poll(struct weir_rate *rate, struct weir_wait *wait);
 
 /*
- * Leave the queue.
+ * Leave the queue. If that succeeds, granted() will not be called.
  *
- * Returns 0 if the waiter left: granted() will not be called. Otherwise returns a negative errno:
- * -EALREADY: the waiter was served first, and the units are taken. Return them with
+ * Returns 0 if the waiter left, or a negative errno:
+ * -EALREADY: the waiter was served first, and the units are taken, so return them with
  *   weir_rate_settle() if necessary.
  * -EINVAL: wait is not a waiter, or no longer one.
  */

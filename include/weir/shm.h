@@ -161,8 +161,8 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_observe(const void *block, size_t size,
  * begins with ".weir-".
  *
  * Returns 0, or a negative errno:
- * -EPERM: the file belongs to a user who is not trusted, or such users can write to it. The
- *   sentence in why says which.
+ * -EPERM: the file belongs to a user who is not trusted, or such users can write to it, and why
+ *   says which.
  * -EPROTO: the file is empty, truncated or not a regular file, or as for weir_shm_attach().
  * -EAGAIN: other processes keep creating and removing the name.
  *
@@ -239,7 +239,7 @@ struct weir_shm_reaped {
  * some microseconds each, and adds nothing to the path of a call. Fills *reaped (may be NULL).
  *
  * Returns 0, or a negative errno:
- * -EAGAIN: another thread or process is reaping, and may be stopped. Does not wait for it.
+ * -EAGAIN: at once, if another thread or process is reaping, which may be stopped.
  * -EACCES: the handle is an observer's.
  * -ESTALE: the handle is from before a fork.
  * -ENOTSUP: the limiter is not shared.
