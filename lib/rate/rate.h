@@ -179,9 +179,9 @@ const struct weir_cost *line_first(const struct weir_rate *r);
 
 /*
  * Called with the lock, which it releases: serve all whose turn it is, have a sleeping thread watch
- * for the next turn, and notify those served. rouse: turns may come sooner than that thread
+ * for the next turn, and notify those served. wake: turns may come sooner than that thread
  * expects.
  */
-void line_serve(struct weir_rate *r, weir_time now, bool rouse);
+void line_serve(struct weir_rate *r, weir_time now, bool wake);
 
 #endif

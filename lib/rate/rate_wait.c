@@ -132,11 +132,11 @@ static uint32_t first_sleeper(const struct weir_rate *r)
 	return i;
 }
 
-static void set_watch(struct weir_rate *r, bool rouse)
+static void set_watch(struct weir_rate *r, bool wake)
 {
 	const uint32_t i = first_sleeper(r);
 
-	if (i != NIL && (rouse || !r->seat[i].watches))
+	if (i != NIL && (wake || !r->seat[i].watches))
 		park_wake(&r->seat[i].park);
 }
 
@@ -158,14 +158,14 @@ static void notify_waiters(struct weir_rate *r, uint32_t i)
 	}
 }
 
-void line_serve(struct weir_rate *r, weir_time now, bool rouse)
+void line_serve(struct weir_rate *r, weir_time now, bool wake)
 {
 	const uint32_t notified = serve(r, now);
 	bool sooner;
 	int cancel;
 
-	set_watch(r, rouse);
-	sooner = rouse && r->sooner != NULL && r->line.head != NIL;
+	set_watch(r, wake);
+	sooner = wake && r->sooner != NULL && r->line.head != NIL;
 	pthread_mutex_unlock(&r->lock);
 	if (notified == NIL && !sooner)
 		return;

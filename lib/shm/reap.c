@@ -325,7 +325,7 @@ static void count_detached(struct weir_limiter *l, weir_time now)
 	if (audit->uncounted == 0)
 		return;
 	audit->due = DUE_AUDIT;
-	audit->corrected = 1;
+	audit->returned = 1;
 	admission_detach(&l->admission, audit->uncounted);
 	limiter_retune(l, now, false);
 }
@@ -343,7 +343,7 @@ static uint32_t collect(struct weir_limiter *l, weir_time now)
 		if (lost == 0)
 			continue;
 		audit->due = DUE_AUDIT;
-		audit->corrected = 1;
+		audit->returned = 1;
 		before = gate_subtract(gate_of(l, i), lost);
 		if (!gate_held(before, lost))
 			before = gate_mend(gate_of(l, i), lost);
@@ -396,7 +396,7 @@ static uint32_t continue_audit(struct weir_limiter *l, weir_time now)
 
 	if (audit->since == 0 && audit->due != DUE_NONE)
 		begin_audit(audit, now);
-	if ((audit->since == 0 && audit->corrected == 0) || !measure_exactly(l, &finding))
+	if ((audit->since == 0 && audit->returned == 0) || !measure_exactly(l, &finding))
 		return 0;
 	correct(l, &finding, now);
 	if (audit->since == 0)

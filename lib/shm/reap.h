@@ -52,7 +52,7 @@ struct audit {
 	/* Private to the reaper. */
 	_Alignas(LINE) weir_time since; /* when the audit began; 0: none is going on */
 	uint32_t looks;                 /* exact measurements in this audit */
-	uint32_t corrected; /* 1: a stopped thread may own what was returned: watch for it */
+	uint32_t returned; /* 1: a stopped thread may own what was returned: watch for it */
 	uint32_t due;       /* an enum due */
 	uint32_t recount;   /* 1: the queue's announcements may be wrong */
 	uint32_t lost[WEIR_PARTITIONS_MAX + 2]; /* lowest so far: of the gate, of partitions */

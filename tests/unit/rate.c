@@ -286,12 +286,12 @@ Test(rate, a_lower_quota_holds_at_once)
 	cr_assert_eq(drain(rate, 1), 2);
 	clock_time += 200 * WEIR_MS;
 	cr_assert_eq(weir_rate_set(rate, 0, &nothing), 0);
-	cr_assert_eq(drain(rate, 1), 0, "of what was left, nothing stays");
+	cr_assert_eq(drain(rate, 1), 0, "none of the units left remain");
 	clock_time += DAY;
 	cr_assert_eq(drain(rate, 1), 0);
 	cr_assert_eq(look(rate).next, WEIR_FOREVER);
 	cr_assert_eq(weir_rate_set(rate, 0, &lower), 0);
-	cr_assert_eq(drain(rate, 1), 0, "and what did not fall due is not made up for");
+	cr_assert_eq(drain(rate, 1), 0, "units that were not added are not made up for");
 	clock_time += 200 * WEIR_MS;
 	cr_assert_eq(drain(rate, 1), 2);
 	weir_rate_destroy(rate);
@@ -345,8 +345,8 @@ Test(rate, several_quotas_are_taken_together)
 	cr_assert_eq(weir_rate_try_for(rate, &big), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), -EAGAIN);
-	cr_assert_eq(look(rate).quotas[0].available, 8, "what the bytes refuse costs no call");
-	cr_assert_eq(weir_rate_try(rate, 8), 0, "what is no bytes is not held up");
+	cr_assert_eq(look(rate).quotas[0].available, 8, "a refusal by bytes costs no operation");
+	cr_assert_eq(weir_rate_try(rate, 8), 0, "a call without bytes is not limited by bytes");
 	clock_time += WEIR_S;
 	cr_assert_eq(weir_rate_try(rate, 10), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), -EAGAIN);
@@ -364,8 +364,8 @@ Test(rate, cost_is_settled_afterwards)
 	cr_assert_eq(look(rate).quotas[0].debt, 50);
 	cr_assert_eq(weir_rate_settle(rate, 0, 150, 0), 0);
 	cr_assert_eq(look(rate).quotas[0].available, 100);
-	cr_assert_eq(weir_rate_settle(rate, 0, 1000, 0), 0, "more than was ever taken");
-	cr_assert_eq(drain(rate, 1), 100, "gives no more than the depth");
+	cr_assert_eq(weir_rate_settle(rate, 0, 1000, 0), 0, "more units than were taken");
+	cr_assert_eq(drain(rate, 1), 100, "returns no more than the depth");
 	cr_assert_eq(weir_rate_settle(rate, 1, 0, 0), -EINVAL);
 	cr_assert_eq(weir_rate_settle(rate, 0, 0, WEIR_UNITS_MAX + 1), -EINVAL);
 	for (unsigned i = 0; i < 2000; i++)
@@ -464,7 +464,7 @@ Test(rate, works_for_years_and_across_the_wrap_of_the_clock)
 	cr_assert_eq(drain(rate, 1), 1);
 	cr_assert_eq(drain(fast, most), 1);
 	clock_time -= 365 * DAY;
-	cr_assert_eq(drain(rate, 1), 0, "time that goes back brings nothing");
+	cr_assert_eq(drain(rate, 1), 0, "time that goes back adds nothing");
 	weir_rate_destroy(rate);
 	weir_rate_destroy(fast);
 }
@@ -531,7 +531,7 @@ Test(rate, refuses_bad_calls)
 	cr_assert_eq(weir_rate_set(rate, 1, &good), -EINVAL);
 	cr_assert_eq(weir_rate_set(rate, 0, &quick), -EINVAL, "shorter than a slot");
 	cr_assert_eq(weir_rate_set(rate, 0, &flagged), -EINVAL);
-	cr_assert_eq(weir_rate_try(rate, 0), 0, "nothing is to be had at any time");
+	cr_assert_eq(weir_rate_try(rate, 0), 0, "no unit will ever be available");
 	cr_assert_eq(look(rate).refused, 0);
 	weir_rate_destroy(rate);
 	weir_rate_destroy(NULL);
@@ -684,7 +684,7 @@ Test(rate, a_turn_that_is_years_away, .timeout = 60)
 	cr_assert_eq(weir_rate_settle(rate, 0, 0, 4000), 0);
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), 0);
 	while (weir_rate_poll(rate, &wait) == -EAGAIN) {
-		cr_assert_lt(looks++, 10, "it may have to look a few times");
+		cr_assert_lt(looks++, 10, "it may need a few looks");
 		clock_time = weir_rate_serve(rate);
 		cr_assert_neq(clock_time, WEIR_FOREVER);
 		if (look(rate).waiting == 1)

@@ -254,7 +254,7 @@ Test(registry, a_key_may_be_refused)
 	cr_assert_null(l);
 	cr_assert_eq(get(r, "positive", &l), -EINVAL);
 	cr_assert_eq(get(r, "bad", &l), -EINVAL);
-	cr_assert_eq(get(r, "big", &l), -EINVAL, "no room for a queue was asked for");
+	cr_assert_eq(get(r, "big", &l), -EINVAL, "limiter_size has no room for a queue");
 	cr_assert_eq(stats_of(r).refused, 4);
 	cr_assert_eq(stats_of(r).limiters, 0);
 	end(r);
@@ -376,7 +376,7 @@ Test(registry, a_limiter_with_a_call_let_through_stays)
 	weir_release(a, &token, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(a) + weir_waiting(a), 0);
 	weir_registry_put(r, a);
-	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has a place in the queue");
+	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has an entry in the queue");
 	cr_assert_eq(got(r, "a"), a);
 	cr_assert_eq(weir_poll(a, &wait, &token), 0);
 	weir_registry_put(r, a);
