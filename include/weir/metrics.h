@@ -43,7 +43,7 @@ extern "C" {
 
 /* Text formats of metrics. */
 enum weir_metrics_format {
-	WEIR_OPENMETRICS, /* OpenMetrics 1.0: has units, and an end marker that reveals a cut text */
+	WEIR_OPENMETRICS, /* OpenMetrics 1.0: has units, and an end marker that shows truncation */
 	WEIR_PROMETHEUS,  /* Prometheus text 0.0.4: for scrapers that do not request OpenMetrics */
 };
 

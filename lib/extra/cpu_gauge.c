@@ -1,9 +1,9 @@
 /*
  * The CPU gauge: where the numbers come from, and the thread that reads them.
  *
- *    word   written by                 order    pairs with
- *    -----  -------------------------  -------  --------------------------
- *    busy   the gauge's thread: store  relaxed  nothing: a number
+ * word   written by                 order    pairs with
+ * -----  -------------------------  -------  --------------------------
+ * busy   the gauge's thread: store  relaxed  nothing: a number
  *
  * Everything else belongs to the thread from its start to its end, which its creation and its join
  * order, except the semaphore that ends it.

@@ -95,8 +95,8 @@ struct source {
 
 struct weir_metrics {
 	struct source *first, **end;
-	void *known;  /* sources by their labels: a tree of tsearch() */
-	bool is_rate; /* there are rates in the set */
+	void *known;    /* sources by their labels: a tree of tsearch() */
+	bool has_rates; /* there are rates in the set */
 	locale_t c;
 };
 
@@ -474,7 +474,7 @@ int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
 	if (source == NULL)
 		return -ENOMEM;
 	r = source_add(metrics, source, rate_fill(source, rate, labels, count));
-	metrics->is_rate = metrics->is_rate || r == 0;
+	metrics->has_rates = metrics->has_rates || r == 0;
 	return r;
 }
 
@@ -724,7 +724,7 @@ int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_for
 	if (weir_metrics_content_type(format) == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < FAMILIES && sink.status == 0; i++)
-		if (metrics->is_rate || !of_rates(&families[i]))
+		if (metrics->has_rates || !of_rates(&families[i]))
 			put_family(&sink, &families[i], metrics->first);
 	if (format == WEIR_OPENMETRICS)
 		put(&sink, "# EOF\n");

@@ -1,20 +1,20 @@
 /*
  * The registry: a hash map from keys to slots, each with a limiter in it.
  *
- *    word            written by                        order    pairs with
- *    --------------  --------------------------------  -------  ------------------------------------
- *    word            fill: store, generation odd       release  compare, pin: the limiter and its key
- *    word            pin: CAS, pins + 1, USED,         acquire  fill, and put: all that had it pinned
- *                    not CLAIMED
- *    word            put: CAS, pins - 1                release  evict, pin
- *    word            evict: CAS, CLAIMED, not USED     acquire  put: what is in flight is seen, and
- *                                                               no thread has the limiter
- *    word            evict: CAS, generation even       relaxed  nothing: no pin since CLAIMED
- *    word            vacate: CAS, not USED             relaxed  nothing: a hint
- *    hash, size,     fill: store                       release  compare: a reader that sees a later
- *    key[i]                                                     use's sees the generation moved on
- *    refused,        any thread: add                   relaxed  nothing: numbers
- *    bad_puts
+ * word            written by                        order    pairs with
+ * --------------  --------------------------------  -------  ------------------------------------
+ * word            fill: store, generation odd       release  compare, pin: the limiter and its key
+ * word            pin: CAS, pins + 1, USED,         acquire  fill, and put: all that had it pinned
+ *                 not CLAIMED
+ * word            put: CAS, pins - 1                release  evict, pin
+ * word            evict: CAS, CLAIMED, not USED     acquire  put: what is in flight is seen, and
+ *                                                            no thread has the limiter
+ * word            evict: CAS, generation even       relaxed  nothing: no pin since CLAIMED
+ * word            vacate: CAS, not USED             relaxed  nothing: a hint
+ * hash, size,     fill: store                       release  compare: a reader that sees a later
+ * key[i]                                                     use's sees the generation moved on
+ * refused,        any thread: add                   relaxed  nothing: numbers
+ * bad_puts
  *
  * fill(), evict() and vacate() run under the mutex, in a thread that creates a limiter. Every
  * change of the word is a read-modify-write, except the store in fill(), before which no other

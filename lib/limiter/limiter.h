@@ -68,14 +68,14 @@ void limiter_begin(struct weir_limiter *l, const struct settings *settings);
  * The latest report, for readers on other threads, as a sequence lock. And, for each process,
  * totals as they were last shown, so that a total never appears to shrink.
  *
- *    word     written by                    order    pairs with
- *    -------  ----------------------------  -------  -----------------------------------
- *    version  the window's owner: odd       relaxed  the stores to words carry it
- *    word[i]  the window's owner            release  read: a reader that sees a new word
- *                                                    sees that version is odd, or later
- *    version  the window's owner: even      release  read: the words
- *    windows  the window's owner: store     relaxed  nothing: a number
- *    shown    a reader: CAS when exceeded   relaxed  nothing: a number
+ * word     written by                    order    pairs with
+ * -------  ----------------------------  -------  -----------------------------------
+ * version  the window's owner: odd       relaxed  the stores to words carry it
+ * word[i]  the window's owner            release  read: a reader that sees a new word
+ *                                                 sees that version is odd, or later
+ * version  the window's owner: even      release  read: the words
+ * windows  the window's owner: store     relaxed  nothing: a number
+ * shown    a reader: CAS when exceeded   relaxed  nothing: a number
  *
  * A reader that finds version odd or changed tries again.
  */

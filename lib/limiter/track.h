@@ -2,12 +2,12 @@
  * Tracking of where tokens were acquired, to find tokens that are never released, or released twice
  * by way of a copy.
  *
- *    word     written by                       order    pairs with
- *    -------  -------------------------------  -------  -------------------------------
- *    serial   add: store, odd (taken)          release  visit: start and place
- *    serial   remove: CAS to even (free)       relaxed  nothing: the free map orders it
- *    start,   add: store                       release  visit: a reader that sees a later
- *    place                                              use's sees that serial moved on
+ * word     written by                       order    pairs with
+ * -------  -------------------------------  -------  -------------------------------
+ * serial   add: store, odd (taken)          release  visit: start and place
+ * serial   remove: CAS to even (free)       relaxed  nothing: the free map orders it
+ * start,   add: store                       release  visit: a reader that sees a later
+ * place                                              use's sees that serial moved on
  *
  * A token names its entry and the serial of that use. Of several removals with the same serial, one
  * compare-and-swap succeeds; the others are double releases.

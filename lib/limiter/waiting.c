@@ -50,7 +50,7 @@ static weir_time sooner(weir_time a, weir_time b)
 static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time deadline,
 		const void *place, struct weir_token *token)
 {
-	struct park *slot = queue_park(&l->queueing, wait);
+	struct park *parking = queue_park(&l->queueing, wait);
 	struct waited got = {.cost = 0};
 	enum queue_state state;
 	bool watching = false;
@@ -58,7 +58,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 	uint32_t seen;
 
 	do {
-		seen = park_look(slot);
+		seen = park_look(parking);
 		if (watching) {
 			queue_watch(&l->queueing, wait, false);
 			queue_drain(&l->queueing, clock_monotonic());
@@ -76,7 +76,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		 * The deadline is also tested here, so that a waiter in a corrupt shared block,
 		 * which may be woken constantly, leaves in time.
 		 */
-	} while ((park_sleep(slot, seen, until) || until != deadline) &&
+	} while ((park_sleep(parking, seen, until) || until != deadline) &&
 		 clock_monotonic() < deadline);
 
 	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);

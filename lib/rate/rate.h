@@ -1,17 +1,17 @@
 /*
  * A rate, as the files of lib/ see it.
  *
- *    word      written by                      order    pairs with
- *    --------  ------------------------------  -------  ------------------------------------------
- *    taken[i]  take, charge, lapse: CAS        release  second look: terms it was counted by
- *    taken[i]  return: -units                  release  second look, as above
- *    waiting   join: +1, locked                acq_rel  return: the units that it gave before
- *    waiting   return: +RETURN                 acq_rel  join: it sees the waiter in what it adds to
- *    waiting   leave: -1, locked               relaxed  nothing: a number
- *    version   publish: store, locked          release  read_terms: the words of the new terms
- *    word[j]   publish: store, locked          release  read_terms: a reader that sees a word of
- *                                                       later terms sees that version has changed
- *    total[k]  any thread: add                 relaxed  nothing: numbers
+ * word      written by                      order    pairs with
+ * --------  ------------------------------  -------  ------------------------------------------
+ * taken[i]  take, charge, lapse: CAS        release  second look: terms it was counted by
+ * taken[i]  return: -units                  release  second look, as above
+ * waiting   join: +1, locked                acq_rel  return: the units that it gave before
+ * waiting   return: +RETURN                 acq_rel  join: it sees the waiter in what it adds to
+ * waiting   leave: -1, locked               relaxed  nothing: a number
+ * version   publish: store, locked          release  read_terms: the words of the new terms
+ * word[j]   publish: store, locked          release  read_terms: a reader that sees a word of
+ *                                                    later terms sees that version has changed
+ * total[k]  any thread: add                 relaxed  nothing: numbers
  *
  * Everything else is under the lock: the writer's copy of the terms, and the queue.
  *

@@ -1,13 +1,13 @@
 /*
  * Recovery of what dead processes leave in a shared limiter.
  *
- *    word      written by                     order    pairs with
- *    --------  -----------------------------  -------  --------------------------------------
- *    reaper    lock: CAS from 0, or from a     acq_rel  each other: the audit's fields pass from
- *              dead one                                 reaper to reaper
- *    reaper    unlock: store 0, or the dead   release  lock
- *              one that was found
- *    counters  the reaper: add                relaxed  nothing: numbers
+ * word      written by                     order    pairs with
+ * --------  -----------------------------  -------  --------------------------------------
+ * reaper    lock: CAS from 0, or from a    acq_rel  each other: the audit's fields pass from
+ *           dead one                                 reaper to reaper
+ * reaper    unlock: store 0, or the dead   release  lock
+ *           one that was found
+ * counters  the reaper: add                relaxed  nothing: numbers
  *
  * One process reaps at a time, and stores its identity in the word; if it dies, the next one
  * continues its work. The word is never taken from a living reaper, even if it is stopped: others
@@ -53,8 +53,8 @@ struct audit {
 	_Alignas(LINE) weir_time since; /* when the audit began; 0: none is going on */
 	uint32_t looks;                 /* exact measurements in this audit */
 	uint32_t returned; /* 1: a stopped thread may own what was returned: watch for it */
-	uint32_t due;       /* an enum due */
-	uint32_t recount;   /* 1: the queue's announcements may be wrong */
+	uint32_t due;      /* an enum due */
+	uint32_t recount;  /* 1: the queue's announcements may be wrong */
 	uint32_t lost[WEIR_PARTITIONS_MAX + 2]; /* lowest so far: of the gate, of partitions */
 	uint32_t uncounted; /* lowest so far: detached permits that do not raise the limit */
 };

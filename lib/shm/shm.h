@@ -12,9 +12,9 @@
  * anything else to any value at any time, so it is checked where it is used (docs/design.md, "One
  * limiter for many processes").
  *
- *    word     written by        order    pairs with
- *    -------  ----------------  -------  -----------------------------------------
- *    ready    init: store       release  attach: all of the block
+ * word     written by        order    pairs with
+ * -------  ----------------  -------  -----------------------------------------
+ * ready    init: store       release  attach: all of the block
  */
 #ifndef WEIR_LIB_SHM_H
 #define WEIR_LIB_SHM_H
