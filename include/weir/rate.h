@@ -20,8 +20,8 @@
  * With several quotas, a call takes its units of all of them or of none. Each quota is a token
  * bucket that fills at the beginning of each slot of time.
  *
- * Pace. Time is divided into slots. Each slot adds units, such that exactly R units have been added
- * by the end of a period P that may have R: at the beginning of slot k, counted from 0, the total
+ * Pace. Time is divided into slots, and each slot adds units. A quota of R units in a period P adds
+ * exactly R units by the end of the period: at the beginning of slot k, counted from 0, the total
  * added is the whole part of (k + 1) * slot * R / P. So 100 units a second in slots of 200 ms are
  * added as 20, 20, 20, 20, 20, and 9 units a second in slots of 100 ms as 0, 1, 1, 1, 1, 1, 1, 1,
  * 1, 1. Rounding never loses or gains a unit. Units that are not taken remain, up to the depth of

@@ -5,7 +5,7 @@
  * --------  ------------------------------  -------  ------------------------------------------
  * taken[i]  take, charge, lapse: CAS        release  second look: terms it was counted by
  * taken[i]  return: -units                  release  second look, as above
- * waiting   join: +1, locked                acq_rel  return: the units that it gave before
+ * waiting   join: +1, locked                acq_rel  return: the units that it returned
  * waiting   return: +RETURN                 acq_rel  join: it sees the waiter in what it adds to
  * waiting   leave: -1, locked               relaxed  nothing: a number
  * version   publish: store, locked          release  read_terms: the words of the new terms
