@@ -1,5 +1,5 @@
 /*
- * weir/cpu.h - a gauge of how busy the processors are that this process may use.
+ * weir/cpu.h - a gauge of how busy the CPUs are that this process may use.
  *
  *	struct weir_cpu *cpu;
  *
@@ -7,23 +7,23 @@
  *	config.limit = &weir_bbr;
  *	config.cpu = weir_cpu_gauge(cpu);
  *
- * Where the process's control group (version 2), or one above it, is limited in processor time
- * (cpu.max), to no more than the machine has, it shows how much of that is used: by all in the
- * group with the least. Elsewhere it shows how much of their time the processors that the process
- * may run on (its affinity mask) were not idle, whoever used them; time that a hypervisor took
- * counts as used.
+ * If the process's control group (version 2), or one above it, limits CPU time (cpu.max) to no more
+ * than the machine has, the gauge shows how much of that time is used by the whole group with the
+ * lowest limit. Otherwise it shows how much of the time the CPUs that the process may run on (its
+ * affinity mask) were not idle, whatever used them. Time that a hypervisor took counts as used.
  *
- * It is measured by a thread of its own, once an interval, and smoothed: each measurement's weight
- * is by the time it covers. So reading it is one atomic load. By default it takes about as long as
- * that of kratos: 16 s from idle to four fifths, when all processors get busy at once.
+ * A thread of the gauge's own measures once an interval and smooths the result; each measurement is
+ * weighted by the time it covers. So reading the gauge is one atomic load. By default it reacts
+ * about as fast as that of kratos: 16 s from idle to four fifths, when all CPUs become busy at
+ * once.
  *
- * Thread safety. The gauge may be read by any thread at any time, and in signal handlers; one
- * serves any number of limiters. It must outlive them.
+ * Thread safety. The gauge may be read by any thread at any time, and in signal handlers. One gauge
+ * serves any number of limiters, and must outlive them.
  *
- * Fork. A child has no such thread: there the gauge stands still. A child that wants one makes
- * its own; weir_cpu_destroy() of the parent's only frees the copy.
+ * Fork. A child does not inherit the thread, so its gauge stands still. A child that needs a gauge
+ * creates its own; weir_cpu_destroy() of the parent's gauge only frees the child's copy.
  *
- * Cancellation. Nothing here is a cancellation point.
+ * Cancellation. No function here is a cancellation point.
  */
 #ifndef WEIR_CPU_H
 #define WEIR_CPU_H
@@ -36,14 +36,17 @@ extern "C" {
 
 struct weir_cpu;
 
-/* How a gauge is to be. weir_cpu_config_init() first; zero means the default. It is copied. */
+/* Configuration of a gauge; copied. Call weir_cpu_config_init() first; zero means the default. */
 struct weir_cpu_config {
 	size_t size; /* set by weir_cpu_config_init() */
 
-	weir_dur interval; /* 500 ms; 10 ms to 1 min: between two measurements */
-	/* 9.748 s, so .95 a 500 ms; up to 1 h: when a change is seen to 63 %. 1 ns: at once. */
+	weir_dur interval; /* between two measurements, 10 ms to 1 min; default 500 ms */
+	/*
+	 * The time after which a change shows to 63 %, up to 1 h; 1 ns: at once. Default 9.748 s,
+	 * which keeps a weight of 0.95 over 500 ms.
+	 */
 	weir_dur time_constant;
-	/* "": the folder that proc and sys/fs/cgroup are in, at most 255 bytes */
+	/* The folder that contains proc and sys/fs/cgroup, at most 255 bytes; default "". */
 	const char *root;
 };
 
@@ -51,19 +54,24 @@ struct weir_cpu_config {
 WEIR_API void weir_cpu_config_init_sized(struct weir_cpu_config *config, size_t size);
 
 /*
- * Make a gauge, and begin to measure; config may be NULL. It shows 0, not known, until the first
- * interval is over, and whenever there is nothing to be measured any more. 0; -EINVAL: a value
- * is no good; -ENOMEM; -EAGAIN: there is no thread to be had; -EBADMSG: what the system says of
- * itself is not understood; or what open() or read() fail with, as -ENOENT where there is no
- * proc/stat.
+ * Create a gauge, and start to measure; config may be NULL. The gauge shows 0, which means unknown,
+ * until the first interval is over and whenever there is nothing left to measure.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: a value is invalid.
+ * -ENOMEM: out of memory.
+ * -EAGAIN: no thread could be created.
+ * -EBADMSG: what the system reports is not understood.
+ *
+ * Other errors are those of open() and read(), such as -ENOENT where there is no proc/stat.
  */
 WEIR_API WEIR_MUST_CHECK int weir_cpu_create(const struct weir_cpu_config *config,
 					     struct weir_cpu **cpu);
 
-/* For weir_config.cpu. The gauge's own: it lasts as long. */
+/* The gauge for weir_config.cpu. It belongs to cpu and lasts as long. */
 WEIR_API const struct weir_gauge *weir_cpu_gauge(const struct weir_cpu *cpu);
 
-/* End a gauge that no limiter uses any more. It waits for its thread. NULL is allowed. */
+/* End a gauge that no limiter uses any more. Waits for its thread. NULL is allowed. */
 WEIR_API void weir_cpu_destroy(struct weir_cpu *cpu);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /*
- * weir/metrics.h - limiters as the text that Prometheus and its kin scrape.
+ * weir/metrics.h - limiters' numbers as text for Prometheus and compatible scrapers.
  *
  *	const struct weir_label labels[] = {{.name = "name", .value = "checkout"}};
  *	struct weir_metrics *metrics;
@@ -10,26 +10,26 @@
  *	length = weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text));
  *	weir_metrics_destroy(metrics);
  *
- * The format wants all samples of one metric to stand together, those of all limiters. So
- * limiters are added first, then written at once: in the order they were added, with the
- * numbers that they had then. What is added is copied, labels too: a limiter may
- * go as soon as it has been added. A scrape makes a set of its own, and ends it.
+ * The format requires all samples of one metric to stand together, for all limiters. So limiters
+ * are first added to a set, and the set is then written at once: in the order in which the limiters
+ * were added, with the numbers that they had then. Everything added is copied, labels too, so a
+ * limiter may end as soon as it has been added. Each scrape creates a set and destroys it.
  *
- * Thread safety. Limiters may be busy meanwhile. A set is one thread's at a time; but
- * writing changes nothing, so several may write one set.
+ * Thread safety. Limiters may be busy meanwhile. A set is used by one thread at a time, except that
+ * several threads may write one set at once, since writing does not change it.
  *
- * Metrics. All begin with weir_; counters end with _total. Of each limiter, limit, burst,
- * inflight, waiting, passing, shadow, rtt_seconds, limit_number (by label number),
- * calls_total (by label status: success, ignored, dropped, timeout, cancelled, failed),
- * admitted_total, rejected_total, shed_total, abandoned_total, bypassed_total,
- * would_reject_total, detached_total, double_releases_total, windows_total. Of each partition
- * (label partition), partition_share_ratio and partition_ guarantee, cap, inflight,
- * waiting, kept, delayed, admitted_total, rejected_total, shed_total, abandoned_total,
- * calls_total (status: success, overload, other). They mean what their fields mean in
- * struct weir_snapshot and struct weir_partition_snapshot. rtt_seconds is NaN while there
- * is none. Of each rate, if there are any, rate_ waiting, percent, admitted_total, refused_total,
- * abandoned_total, throttled_total; of each of its quotas (label quota: 0, 1, ...), quota_ units,
- * available, debt, taken_total. They mean what they mean in struct weir_rate_snapshot.
+ * Metrics. All names begin with weir_; counters end with _total. For each limiter: limit, burst,
+ * inflight, waiting, passing, shadow, rtt_seconds, limit_number (by label number), calls_total (by
+ * label status: success, ignored, dropped, timeout, cancelled, failed), admitted_total,
+ * rejected_total, shed_total, abandoned_total, bypassed_total, would_reject_total, detached_total,
+ * double_releases_total, windows_total. For each partition (label partition):
+ * partition_share_ratio, and with the prefix partition_: guarantee, cap, inflight, waiting, kept,
+ * delayed, admitted_total, rejected_total, shed_total, abandoned_total, calls_total (status:
+ * success, overload, other). They mean the same as the fields of struct weir_snapshot and struct
+ * weir_partition_snapshot. rtt_seconds is NaN while there is none. For each rate, if there are any,
+ * with the prefix rate_: waiting, percent, admitted_total, refused_total, abandoned_total,
+ * throttled_total; for each of its quotas (label quota: 0, 1, ...), with the prefix quota_: units,
+ * available, debt, taken_total. They mean the same as the fields of struct weir_rate_snapshot.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
@@ -41,68 +41,72 @@
 extern "C" {
 #endif
 
-/* Formats of metrics. */
+/* Text formats of metrics. */
 enum weir_metrics_format {
-	WEIR_OPENMETRICS, /* OpenMetrics 1.0: with units, and an end that shows what was cut */
-	WEIR_PROMETHEUS,  /* Prometheus text 0.0.4: for scrapers that do not ask for OpenMetrics */
+	WEIR_OPENMETRICS, /* OpenMetrics 1.0: has units, and an end marker that shows truncation */
+	WEIR_PROMETHEUS,  /* Prometheus text 0.0.4: for scrapers that do not request OpenMetrics */
 };
 
 /*
- * Tells a limiter from the others. A name is letters, digits and underscores, and begins
- * with no digit and no two underscores; "number", "partition", "quota" and "status" are taken. A
- * value is any UTF-8 text without a zero byte; an empty one is as good as no label.
+ * Distinguishes a limiter from the others. A name consists of letters, digits and underscores, and
+ * begins with neither a digit nor two underscores; "number", "partition", "quota" and "status" are
+ * reserved. A value is any UTF-8 text without a zero byte; an empty value is the same as no label.
  */
 struct weir_label {
 	const char *name;  /* such as "upstream" */
 	const char *value; /* such as "search.example.net" */
-	size_t length;     /* of value, in bytes; 0: up to its zero byte */
+	size_t length;     /* length of value in bytes; 0: value ends at its zero byte */
 };
 
-/* Limiters' numbers, to be written together. */
+/* A set of numbers of limiters, to be written together. */
 struct weir_metrics;
 
-/* Make an empty set of metrics. 0, -ENOMEM. End with weir_metrics_destroy(). */
+/* Create an empty set of metrics. End it with weir_metrics_destroy(). Returns 0 or -ENOMEM. */
 WEIR_API WEIR_MUST_CHECK int weir_metrics_create(struct weir_metrics **metrics);
 
 /*
- * Add a limiter's numbers of this moment, under count labels in any order, which may
- * be none. On failure the set is as it was. 0; -EINVAL: a label's name is not one, or is
- * given twice, or a value is NULL; -EILSEQ: a value, or
- * a name of the limiter's partitions or numbers, is not UTF-8; -EEXIST: another limiter
- * has the very same labels; -ENOMEM.
+ * Add the current numbers of a limiter, with count labels in any order; count may be 0. On failure
+ * the set is unchanged.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: a label's name is invalid or given twice, or a value is NULL.
+ * -EILSEQ: a value, or the name of one of the limiter's partitions or numbers, is not UTF-8.
+ * -EEXIST: another limiter has exactly the same labels.
+ * -ENOMEM: out of memory.
  */
 WEIR_API int weir_metrics_add(struct weir_metrics *metrics, const struct weir_limiter *limiter,
 			      const struct weir_label *labels, size_t count);
 
 /*
- * Add every limiter of a registry: under its key, as the label key_name, and count further
- * labels. 0, or the first failure of weir_metrics_add(); all others are added all the same.
+ * Add every limiter of a registry, each with its key as the label key_name and with count further
+ * labels. A failure does not keep the other limiters from being added. Returns 0, or the first
+ * failure of weir_metrics_add().
  */
 WEIR_API int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir_registry *registry,
 				       const char *key_name, const struct weir_label *labels,
 				       size_t count);
 
-/* Add a rate's numbers of this moment, likewise: another rate must not have the same labels. */
+/* Add the current numbers of a rate likewise: another rate must not have the same labels. */
 WEIR_API int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
 				   const struct weir_label *labels, size_t count);
 
 /*
- * Write the text into size bytes of the caller's, cut there and ended by a zero byte as by
- * snprintf(). text may be NULL if size is 0. The number of bytes of the whole text, without that
- * zero byte, which is complete if this is below size; or 0: there is no such format.
+ * Write the text into size bytes at text, cut there and ended by a zero byte as by snprintf(). text
+ * may be NULL if size is 0. Returns the length of the whole text in bytes, without the zero byte:
+ * the text is complete if this is below size. Returns 0 if there is no such format.
  */
 WEIR_API size_t weir_metrics_text(const struct weir_metrics *metrics,
 				  enum weir_metrics_format format, char *text, size_t size);
 
 /*
- * Hand the text over in pieces of some kilobytes, which are not ended by a zero byte and
- * live until take() returns. 0; -EINVAL: there is no such format; or what take() answered
- * when that was not 0, which ends it. Allocates nothing.
+ * Pass the text to take() in pieces of some kilobytes, which do not end with a zero byte and are
+ * valid until take() returns. If take() returns anything but 0, writing stops. Allocates nothing.
+ * Returns 0, or what take() returned, or -EINVAL if there is no such format.
  */
 WEIR_API int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_format format,
 				int (*take)(void *arg, const char *piece, size_t size), void *arg);
 
-/* What a response's Content-Type should say; NULL if there is no such format. Any thread. */
+/* The Content-Type of a response; NULL if there is no such format. Any thread. */
 WEIR_API const char *weir_metrics_content_type(enum weir_metrics_format format);
 
 /* End a set. NULL is allowed. */

@@ -1,6 +1,4 @@
-/*
- * weir/observe.h - look at a limiter: pull a snapshot, or be told of every window.
- */
+/* weir/observe.h - observe a limiter: take snapshots, or be notified of every window. */
 #ifndef WEIR_OBSERVE_H
 #define WEIR_OBSERVE_H
 
@@ -10,22 +8,19 @@
 extern "C" {
 #endif
 
-/*
- * One window, and what the limit made of it. numbers are the limit's own, named
- * by names; count of them.
- */
+/* A closed window, and what the limit made of it. */
 struct weir_report {
 	struct weir_window window;
 	uint32_t limit;                   /* from now on; window.limit was in force before */
-	uint32_t count;                   /* of numbers */
-	const char *const *names;         /* of numbers; the algorithm's, so for ever */
-	double numbers[WEIR_NUMBERS_MAX]; /* what the limit shows of itself */
+	uint32_t count;                   /* entries in names and numbers */
+	const char *const *names;         /* of the numbers; static strings of the algorithm */
+	double numbers[WEIR_NUMBERS_MAX]; /* internal values that the limit shows */
 };
 
 /*
- * Told of every closed window, by the thread that closed it, one at a time.
- * The thread is one of the program's, in weir_release(): be quick. It may call the
- * limiter, but neither wait in it nor poll or cancel a waiter.
+ * Called for every closed window, by the thread that closed it, one window at a time. The thread is
+ * one of the program's, in weir_release(), so return quickly. The callback may call the limiter,
+ * but must not wait in it, nor poll or cancel a waiter.
  */
 struct weir_observer {
 	void (*window)(void *arg, const struct weir_report *report);
@@ -33,65 +28,65 @@ struct weir_observer {
 };
 
 /*
- * Totals of calls since the limiter was made, each only ever growing. They are counted
- * without locks: each is right, but they may be some calls apart from each other. (Copies of
- * tokens that are released twice unnoticed count as calls that ended.)
+ * Totals of calls since the limiter was created; each only grows. They are counted without locks:
+ * each is exact, but they may be a few calls apart from each other. (A copied token whose second
+ * release goes unnoticed counts as another call that ended.)
  */
 struct weir_snapshot {
 	size_t size;       /* set by weir_snapshot_init() */
 	uint32_t limit;    /* as weir_limit(): without any burst */
-	uint32_t burst;    /* permits above it that are to be had now */
+	uint32_t burst;    /* permits above the limit that are available now */
 	uint32_t inflight; /* permits out; above zero when idle: a token was never released */
 	uint32_t waiting;  /* calls in the queue */
 	uint32_t passing;  /* calls let through that have not ended: bypass, shadow mode */
 	uint32_t shadow;   /* 1 in shadow mode */
 
-	uint64_t admitted;     /* with those in flight, and waiters whose permit has come */
+	uint64_t admitted;     /* including calls in flight, and waiters whose permit has come */
 	uint64_t rejected;     /* refused at once */
-	uint64_t shed;         /* of the rejected: for their priority */
+	uint64_t shed;         /* of the rejected: because of their priority */
 	uint64_t abandoned;    /* left the queue without a permit: deadline or cancel */
 	uint64_t bypassed;     /* let through for WEIR_CALL_BYPASS */
-	uint64_t would_reject; /* let through in shadow mode, in place of a refusal or a wait */
+	uint64_t would_reject; /* let through in shadow mode instead of a refusal or a wait */
 
-	uint64_t succeeded; /* ended as WEIR_SUCCESS, as the next ones as what they say */
+	uint64_t succeeded; /* ended as WEIR_SUCCESS; the following likewise */
 	uint64_t ignored;   /* as WEIR_IGNORE */
 	uint64_t dropped;   /* as WEIR_DROPPED */
 	uint64_t timed_out; /* as WEIR_TIMED_OUT */
 	uint64_t cancelled; /* as WEIR_CANCELLED */
 	uint64_t failed;    /* as WEIR_FAILED */
 
-	uint64_t detached;        /* of the admitted */
-	uint64_t double_released; /* bugs of the program, caught */
-	uint64_t windows;         /* closed and seen by the limit */
+	uint64_t detached;        /* of the admitted: became long-lived calls */
+	uint64_t double_released; /* tokens released twice: bugs in the program, caught */
+	uint64_t windows;         /* windows closed and passed to the limit */
 	struct weir_report last;  /* the last of them; all zero before the first */
 };
 
 #define weir_snapshot_init(snapshot) weir_snapshot_init_sized((snapshot), sizeof(*(snapshot)))
 WEIR_API void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size);
 
-/* Fill a snapshot that weir_snapshot_init() has prepared, as often as you like. Any thread. */
+/* Fill a snapshot, which weir_snapshot_init() has prepared, as often as you like. Any thread. */
 WEIR_API void weir_snapshot_take(const struct weir_limiter *limiter,
 				 struct weir_snapshot *snapshot);
 
 /*
- * The limiter's algorithm with all its parameters, as text that weir_limit_from_text() takes:
- * "aimd:initial=20,...". Written into size bytes of the caller's, cut there and ended by a
- * zero byte as by snprintf(); text may be NULL if size is 0. The length of the whole text. Any thread.
+ * Write the limiter's algorithm with all its parameters, as text that weir_limit_from_text()
+ * accepts: "aimd:initial=20,...". Writes size bytes at most, cut there and ended by a zero byte as
+ * by snprintf(); text may be NULL if size is 0. Returns the length of the whole text. Any thread.
  */
 WEIR_API size_t weir_limiter_format(const struct weir_limiter *limiter, char *text, size_t size);
 
-/* A token that is out, as far as weir_config.track remembers. */
+/* A token that is out, as far as it is tracked (weir_config.track). */
 struct weir_outstanding {
 	weir_time start;    /* when it was acquired */
-	const void *place;  /* the code that called the function which acquired it */
-	const char *symbol; /* the function that place is in, if it is known; or NULL */
-	const char *module; /* the program or library it is in, or NULL */
-	uintptr_t offset;   /* of place in module: addr2line -fe module offset */
+	const void *place;  /* the code that called the function that acquired it */
+	const char *symbol; /* the function that contains place, or NULL if unknown */
+	const char *module; /* the program or library that contains place, or NULL */
+	uintptr_t offset;   /* offset of place in module: addr2line -fe module offset */
 };
 
 /*
- * Visit every remembered token that is out; with tokens at idle, these are the
- * leaks. Stops early if visit() answers false. The number visited. Any thread.
+ * Visit every tracked token that is out. Tokens that are out when the program is idle are leaks.
+ * Stops early if visit() returns false. Returns the number visited. Any thread.
  */
 WEIR_API size_t weir_outstanding_visit(const struct weir_limiter *limiter,
 				       bool (*visit)(void *arg,

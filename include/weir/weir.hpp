@@ -1,6 +1,5 @@
 /*
- * weir/weir.hpp - the library from C++17: limiters that end themselves, permits that
- * cannot be lost.
+ * weir/weir.hpp - the library from C++17: owning limiters, and permits that release themselves.
  *
  *	weir::config config;
  *	config.queue = 100;
@@ -12,18 +11,18 @@
  *	serve(request);
  *	permit.success();
  *
- * A layer over the C headers, which are the reference: calls, outcomes and numbers are their
- * types under their names, and what is not here is had with get(). Everything is inline; an
- * admission and a release through it do what the two C functions do, and look at one pointer.
+ * A layer over the C headers, which are the reference: calls, outcomes and numbers are the C types
+ * under their C names, and get() gives access to everything else. Everything is inline. An
+ * admission and a release do what the two C functions do, plus a test of one pointer.
  *
  * Errors. Nothing here throws, and all of it compiles with -fno-exceptions -fno-rtti. A permit that
- * was refused and a limiter that could not be made are empty: they are tested as a pointer is, and
- * say why. Only what sets or copies a configuration's strings allocates, and where memory lacks it
- * does as std::string does.
+ * was refused and a limiter that could not be created are empty: they are tested like a pointer,
+ * and hold the reason. Only functions that set or copy a configuration's strings allocate; when out
+ * of memory they do what std::string does.
  *
- * Thread safety. A limiter is used by any number of threads, as in C; making, moving and ending
- * one excludes all else. Permits and configurations are plain objects: each is used by one thread
- * at a time, and may be handed to another.
+ * Thread safety. A limiter may be used by any number of threads, as in C. While it is created,
+ * moved or destroyed, no other thread may use it. Permits and configurations are plain objects:
+ * each is used by one thread at a time, and may be handed to another.
  */
 #ifndef WEIR_WEIR_HPP
 #define WEIR_WEIR_HPP
@@ -47,12 +46,12 @@
 namespace weir
 {
 
-/* How making something went. It converts to true if it went well. */
+/* Result of creating something. Converts to true on success. */
 struct [[nodiscard]] status {
 	int error = 0;      /* 0, or a negative errno */
-	char why[256] = ""; /* one sentence; empty if it went well */
+	char why[256] = ""; /* one sentence; empty on success */
 
-	/* Whether it went well. */
+	/* Whether it succeeded. */
 	explicit operator bool() const noexcept
 	{
 		return error == 0;
@@ -60,14 +59,14 @@ struct [[nodiscard]] status {
 };
 
 /*
- * A duration of any unit, for weir_config and elsewhere. Less than a nanosecond is 0, which a
- * configuration takes for the default; 292 years and more are WEIR_FOREVER.
+ * A duration in any unit, for weir_config and elsewhere. Less than a nanosecond is 0, which a
+ * configuration takes as the default; 292 years and more are WEIR_FOREVER.
  */
 template <class Rep, class Period>
 constexpr weir_dur dur(std::chrono::duration<Rep, Period> duration) noexcept
 {
 	using ns = std::chrono::nanoseconds;
-	/* Wide enough for the longest in the given unit, whatever Rep is. */
+	/* Wide enough for the longest duration in the given unit, whatever Rep is. */
 	using wide = std::chrono::duration<std::common_type_t<Rep, std::intmax_t>, Period>;
 
 	if (!(duration > duration.zero()))
@@ -79,7 +78,7 @@ constexpr weir_dur dur(std::chrono::duration<Rep, Period> duration) noexcept
 	return static_cast<weir_dur>(std::chrono::duration_cast<ns>(duration).count());
 }
 
-/* struct weir_partition, with a name of its own. Fields, ranges and defaults are as there. */
+/* struct weir_partition, but it owns its name. Fields, ranges and defaults are the same. */
 struct partition {
 	std::string name{};
 	double share = 0;
@@ -89,10 +88,10 @@ struct partition {
 };
 
 /*
- * struct weir_config, initialised: its fields are set as in C, and it goes wherever a pointer to
- * one goes. Beside that it keeps what limit and partitions point to, if they were set
- * through the functions here. Copies share this, so that they stay good by themselves; there
- * is no move, which would leave pointers behind.
+ * struct weir_config, initialised: its fields are set as in C, and it can be passed wherever a
+ * pointer to one is expected. It also owns what limit and partitions point to, if they were set
+ * through the functions here. Copies share that, so each stays valid by itself. There is no move,
+ * which would leave dangling pointers.
  */
 class config : public weir_config
 {
@@ -108,8 +107,8 @@ public:
 	~config() = default;
 
 	/*
-	 * A built-in limit by text, as for weir_limit_from_text(): "vegas:alpha=log10:2". Sets
-	 * limit and limit_config; on -EINVAL both stay as they are.
+	 * Set limit and limit_config to a built-in limit by text, as for weir_limit_from_text():
+	 * "vegas:alpha=log10:2". On -EINVAL both are unchanged.
 	 */
 	status set_limit(const std::string &text)
 	{
@@ -128,7 +127,10 @@ public:
 		return how;
 	}
 
-	/* Shares of the limit: partitions and partition_count. check() tells if they are good. */
+	/*
+	 * Set partitions and partition_count to shares of the limit. check() says whether they are
+	 * valid.
+	 */
 	void set_partitions(std::vector<partition> list)
 	{
 		auto own = std::make_shared<partition_list>();
@@ -165,20 +167,23 @@ private:
 	};
 	struct partition_list {
 		std::vector<partition> named{};
-		std::vector<weir_partition> plain{}; /* their names are those of named */
+		std::vector<weir_partition> plain{}; /* with the names in named */
 	};
 
 	std::shared_ptr<const limit_bytes> own_limit_{};
 	std::shared_ptr<const partition_list> own_partitions_{};
 };
 
-/* The constructor has done it; and weir_config_init() would take its size for weir_config's. */
+/*
+ * The constructor has done this. weir_config_init() would pass the size of this class for
+ * weir_config's.
+ */
 void weir_config_init_sized(config *config, std::size_t size) = delete;
 
 /*
- * An observer made of a callable, which is called with a const weir_report &, as weir/observe.h
- * says. For weir_config.observer; it must outlive the limiter, and stays where it is. What
- * it throws would have to pass through C: it ends the program.
+ * An observer made of a callable, which is called with a const weir_report & according to
+ * weir/observe.h. For weir_config.observer. It must outlive the limiter, and cannot be moved. An
+ * exception from it would have to pass through C, so it ends the program.
  *
  *	weir::observer log([](const weir_report &report) { ... });
  *	config.observer = &log;
@@ -187,10 +192,10 @@ template <class F> class observer : public weir_observer
 {
 public:
 	/* The callable is moved into it. */
-	explicit observer(F callable) : weir_observer(), told_(std::move(callable))
+	explicit observer(F callable) : weir_observer(), callable_(std::move(callable))
 	{
 		window = [](void *self, const weir_report *report) noexcept {
-			static_cast<observer *>(self)->told_(*report);
+			static_cast<observer *>(self)->callable_(*report);
 		};
 		arg = this;
 	}
@@ -200,19 +205,19 @@ public:
 	~observer() = default;
 
 private:
-	F told_;
+	F callable_;
 };
 
 /*
- * Proof of admission, which gives itself back. It holds a token, or nothing: after a refusal, a
- * verdict, or a move. A verdict ends it, and on one that holds nothing does nothing: whatever
- * happens, each token is released once. It must not outlive the limiter it is from.
+ * Proof of admission, which releases itself. It holds a token, or nothing: after a refusal, a
+ * release, or a move. Releasing a permit that holds nothing does nothing, so each token is released
+ * exactly once. A permit must not outlive its limiter.
  *
- * One that ends without a verdict is released all the same: as WEIR_FAILED if an exception is on
- * its way through the thread, else as WEIR_IGNORE. Neither is a sample. A verdict that was
- * forgotten must not count as success: what returns early is often what had nothing to do, and
- * such latencies would teach the limit that its callee is fast when idle, and hence slow now.
- * So the worst of forgetting is a limit that does not move, and weir_snapshot.ignored tells.
+ * A permit that is destroyed without an outcome is released as WEIR_FAILED if an exception is
+ * passing through the thread, else as WEIR_IGNORE. Neither is a sample. A forgotten outcome must
+ * not count as success: a function that returns early often had nothing to do, and such latencies
+ * would teach the limit that its backend is fast when idle, and hence slow now. So the worst that a
+ * forgotten outcome causes is a limit that does not change, and weir_snapshot.ignored shows it.
  */
 class [[nodiscard]] permit
 {
@@ -220,7 +225,9 @@ public:
 	/* Holds nothing. */
 	permit() noexcept = default;
 
-	/* Take over a token that C has acquired, in weir_poll() for one. token is emptied. */
+	/*
+	 * Take over a token acquired by C functions, in weir_poll() for example. token is emptied.
+	 */
 	static permit adopt(weir_limiter *limiter, weir_token &token) noexcept
 	{
 		permit got(limiter, 0);
@@ -229,14 +236,14 @@ public:
 		return got;
 	}
 
-	/* Takes over what the other held. */
+	/* Takes over what the other one held. */
 	permit(permit &&other) noexcept
 		: limiter_(other.limiter_), token_(std::exchange(other.token_, weir_token{})),
 		  error_(other.error_)
 	{
 	}
 
-	/* What it held before ends without a verdict. */
+	/* The token that it held before is released without an outcome. */
 	permit &operator=(permit &&other) noexcept
 	{
 		permit taken(std::move(other));
@@ -262,19 +269,21 @@ public:
 		return token_.state != 0;
 	}
 
-	/* Why the call was refused: as the C function says, -EAGAIN mostly. 0 if it was not. */
+	/*
+	 * Why the call was refused: the error of the C function, mostly -EAGAIN. 0 if it was not.
+	 */
 	int error() const noexcept
 	{
 		return error_;
 	}
 
-	/* What it holds: when the call was admitted, its cost, its partition. All zero: nothing. */
+	/* The token: time of admission, cost, partition. All zero if the permit holds nothing. */
 	const weir_token &token() const noexcept
 	{
 		return token_;
 	}
 
-	/* The verdict: weir_release(). */
+	/* Release with an outcome: weir_release(). */
 	void release(weir_outcome outcome) noexcept
 	{
 		if (*this)
@@ -312,35 +321,36 @@ public:
 	}
 
 	/*
-	 * weir_detach(): the call has become a long one. It is still held, and still wants a
-	 * verdict; its latency will be no sample. False if it holds nothing.
+	 * weir_detach(): the call has become a long-lived one. It still holds its permits and still
+	 * needs an outcome, but its latency will not be a sample. False if the permit holds
+	 * nothing.
 	 */
 	bool detach() noexcept
 	{
 		return *this && weir_detach(limiter_, &token_) == 0;
 	}
 
-	/* weir_queued(): the callee's own queue let the call wait for so long. */
+	/* weir_queued(): the time that the call waited in the backend's own queue. */
 	void queued(weir_dur delay) noexcept
 	{
 		if (*this)
 			weir_queued(limiter_, &token_, delay);
 	}
 
-	/* Hand the token to C, which has to release it. This holds nothing any more. */
+	/* Give the token to C code, which must release it. This permit then holds nothing. */
 	[[nodiscard]] weir_token take() noexcept
 	{
 		return std::exchange(token_, weir_token{});
 	}
 
 	/*
-	 * Do the work of an admitted call and release it: the result of work(), or nothing
-	 * if the call was refused, and work() not called. In one expression with the admission:
+	 * Do the work of an admitted call and release it. Returns the result of work(), or nothing
+	 * if the call was refused, and work() was not called. In one expression with the admission:
 	 *
 	 *	limiter.try_acquire().run(work, classify)
 	 *
-	 * classify(result) says how it went; without it work() returns a weir_outcome itself. What
-	 * either throws goes on to the caller, and the call counts as failed.
+	 * classify(result) returns the outcome; without it work() returns a weir_outcome itself.
+	 * Exceptions of either go on to the caller, and the call counts as failed.
 	 */
 	template <class Work, class Classify>
 	[[nodiscard]] auto run(Work &&work, Classify &&classify)
@@ -352,7 +362,7 @@ public:
 			      "classify() returns a weir_outcome");
 		if (!*this)
 			return std::nullopt;
-		permit mine(std::move(*this)); /* ends here, whatever is thrown */
+		permit mine(std::move(*this)); /* ends here, even on an exception */
 		std::optional<result> got(std::in_place, std::forward<Work>(work)());
 		mine.release(std::forward<Classify>(classify)(std::as_const(*got)));
 		return got;
@@ -379,11 +389,11 @@ private:
 };
 
 /*
- * What a limiter and a view of one have in common. Either may be empty: it then refuses every
- * call with -EINVAL, and all its numbers are 0. const is the handle's, as with a smart pointer.
+ * Common part of a limiter and a view of one. Either may be empty: it then refuses every call with
+ * -EINVAL, and all its numbers are 0. const applies to the handle, as with a smart pointer.
  *
- * Acquiring is always inlined, even without optimisation, so that weir_outstanding.place is
- * where the program acquired.
+ * Acquiring is always inlined, even without optimisation, so that weir_outstanding.place is where
+ * the program acquired.
  */
 class limiter_base
 {
@@ -394,7 +404,7 @@ public:
 		return limiter_ != nullptr;
 	}
 
-	/* For the C functions; NULL if it is empty. Stays whose it is. */
+	/* For the C functions; NULL if empty. Ownership does not change. */
 	weir_limiter *get() const noexcept
 	{
 		return limiter_;
@@ -420,10 +430,10 @@ public:
 	}
 
 	/*
-	 * As weir_acquire() and weir_acquire_for(): admit, waiting until deadline if need be. On
-	 * Linux the steady clock is CLOCK_MONOTONIC, the limiter's own, in libstdc++ and in
-	 * libc++; a deadline on any other does not compile, since that clock may be set.
-	 * time_point::max() is for ever.
+	 * As weir_acquire() and weir_acquire_for(): admit, waiting until deadline if necessary. On
+	 * Linux the steady clock is CLOCK_MONOTONIC, the limiter's own, in libstdc++ and in libc++.
+	 * A deadline on another clock does not compile, since that clock may be set.
+	 * time_point::max() means no deadline.
 	 */
 	[[gnu::always_inline]] permit acquire(std::chrono::steady_clock::time_point deadline,
 					      const weir_call &call = {}) const noexcept
@@ -431,7 +441,7 @@ public:
 		return wait_until(dur(deadline.time_since_epoch()), call);
 	}
 
-	/* The same, waiting for so long at most: of 0 or less, not at all. */
+	/* The same with a timeout: 0 or less does not wait at all. */
 	template <class Rep, class Period>
 	[[gnu::always_inline]] permit acquire(std::chrono::duration<Rep, Period> timeout,
 					      const weir_call &call = {}) const noexcept
@@ -448,7 +458,10 @@ public:
 		return limiter_ != nullptr ? weir_partition_find(limiter_, name) : std::uint16_t{0};
 	}
 
-	/* The present limit without any burst, permits in flight, calls waiting, and how many may. */
+	/*
+	 * The current limit without any burst, permits in flight, calls waiting, and room in the
+	 * queue.
+	 */
 	std::uint32_t limit() const noexcept
 	{
 		return limiter_ != nullptr ? weir_limit(limiter_) : 0;
@@ -480,7 +493,7 @@ public:
 		return now;
 	}
 
-	/* As weir_partition_snapshot_take(); nothing if there is no partition of that index. */
+	/* As weir_partition_snapshot_take(); nothing if there is no partition with that index. */
 	std::optional<weir_partition_snapshot> partition_snapshot(unsigned index) const noexcept
 	{
 		weir_partition_snapshot now;
@@ -497,7 +510,7 @@ protected:
 	{
 	}
 
-	/* Not for the public, which could assign a view to an owner. */
+	/* Protected: through public ones a view could be assigned to an owner. */
 	limiter_base(const limiter_base &) noexcept = default;
 	limiter_base &operator=(const limiter_base &) noexcept = default;
 	~limiter_base() = default;
@@ -519,8 +532,8 @@ private:
 };
 
 /*
- * A limiter of its owner's. Moving it leaves permits, views and the limiter itself where they
- * are; ending it is weir_limiter_destroy(), with all that this demands.
+ * An owned limiter. Moving it leaves permits, views and the limiter itself where they are. It ends
+ * with weir_limiter_destroy(), under the same rules.
  */
 class limiter : public limiter_base
 {
@@ -529,8 +542,9 @@ public:
 	limiter() noexcept = default;
 
 	/*
-	 * As weir_limiter_create(). It is empty if it could not be made; *how, if given, says how
-	 * it went: -EINVAL with the sentence of weir_config_check(), -ENOMEM. config is copied.
+	 * As weir_limiter_create(). Empty if the limiter could not be created; *how, if given,
+	 * holds the result: -EINVAL with the sentence of weir_config_check(), -ENOMEM. config is
+	 * copied.
 	 */
 	explicit limiter(const weir_config &config, status *how = nullptr) noexcept
 	{
@@ -546,10 +560,10 @@ public:
 	}
 
 	/*
-	 * As weir_shm_open(): one that processes share, under that name. To end it is to leave it.
-	 * Each process opens it for itself, after fork(): one from before refuses every call in the
-	 * child, permits from before are nothing there, and both may be ended. owner is a further
-	 * user to whom the file may belong, as for weir_shm_open_of().
+	 * As weir_shm_open(): a limiter that processes share, under that name. Destroying it
+	 * detaches. Each process opens it after fork(): in a child, a limiter from before the fork
+	 * refuses every call, permits from before are empty, and both may be destroyed. owner is a
+	 * further user to whom the file may belong, as for weir_shm_open_of().
 	 */
 	static limiter shm_open(const char *name, unsigned mode, const weir_config &config,
 				std::uint32_t members, status *how = nullptr,
@@ -565,7 +579,7 @@ public:
 		return shared;
 	}
 
-	/* As weir_shm_open_observer(): the same to look on only. owner as above. */
+	/* As weir_shm_open_observer(): read-only. owner as above. */
 	static limiter shm_look(const char *name, status *how = nullptr,
 				std::uint32_t owner = 0) noexcept
 	{
@@ -584,7 +598,7 @@ public:
 	{
 	}
 
-	/* Ends the one it had before. */
+	/* Ends the limiter that it had before. */
 	limiter &operator=(limiter &&other) noexcept
 	{
 		limiter taken(std::move(other));
@@ -602,14 +616,14 @@ public:
 	}
 };
 
-/* A view of a limiter that somebody else owns, and keeps for as long. Copied as a pointer is. */
+/* A view of a limiter that is owned elsewhere and outlives the view. Copied like a pointer. */
 class limiter_ref : public limiter_base
 {
 public:
 	/* Empty. */
 	limiter_ref() noexcept = default;
 
-	/* A view of C's limiter, or of an owner's. */
+	/* A view of a C limiter, or of an owner's. */
 	explicit limiter_ref(weir_limiter *from) noexcept : limiter_base(from)
 	{
 	}
@@ -618,7 +632,7 @@ public:
 	{
 	}
 
-	/* One that is about to end is nothing to look at. */
+	/* Deleted: a temporary owner would leave a dangling view. */
 	limiter_ref(const weir::limiter &&) = delete;
 };
 

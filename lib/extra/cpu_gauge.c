@@ -1,17 +1,17 @@
 /*
- * The gauge of processors: where the numbers come from, and the thread that fetches them.
+ * The CPU gauge: where the numbers come from, and the thread that reads them.
  *
  * word   written by                 order    pairs with
  * -----  -------------------------  -------  --------------------------
  * busy   the gauge's thread: store  relaxed  nothing: a number
  *
- * The rest is the thread's own from its beginning to its end, which creating and joining it
- * order; but for the semaphore, by which it is told to end.
+ * Everything else belongs to the thread from its start to its end, which its creation and its join
+ * order, except the semaphore that ends it.
  *
- * A control group is asked for what it used since ever, and the clock for how long that is; a
- * quota says how many processors' time it may use. Quotas stand at any level of the path; the
- * least counts, and all that is in that group uses it up. /proc/stat has both in ticks. In
- * either case two readings make a measurement, of the time between them.
+ * For a control group, usage counts the CPU time used since its creation, the clock gives the time
+ * elapsed, and a quota says how many CPUs' time the group may use. Quotas may stand at any level of
+ * the path. The lowest counts, and everything in that group uses it. /proc/stat has both times in
+ * ticks. In either case two readings make a measurement of the time between them.
  */
 
 #include <weir/cpu.h>
@@ -40,18 +40,18 @@
 #define TIME_CONSTANT     (9748 * WEIR_MS) /* 500 ms / -ln 0.95 */
 #define TIME_CONSTANT_MAX (3600 * WEIR_S)
 
-/* Processors in a mask: as many as Linux can be built for. */
+/* CPUs in a mask: as many as Linux can be built for. */
 #define MASK_SETS 8
 #define MASK_CPUS ((size_t)MASK_SETS * CPU_SETSIZE)
 
-/* Bytes of a file in a control group, and of a line of /proc, that are looked at. */
+/* Bytes read of a file in a control group, and of a line of /proc. */
 #define TEXT_MAX 4096
 
-/* A path below the root. */
+/* Size of a path below the root, in bytes. */
 #define PATH_SIZE (CPU_ROOT_MAX + CPU_GROUP_MAX + 64)
 
 struct weir_cpu {
-	struct weir_gauge gauge; /* the first: its reader gets this one */
+	struct weir_gauge gauge; /* must be first: read_gauge() casts it */
 	_Atomic uint64_t busy;   /* a double's bits */
 	weir_dur interval;
 	pid_t maker;
@@ -68,7 +68,7 @@ static FILE *open_below(const char *root, const char *folder, const char *group,
 	return fopen(path, "re");
 }
 
-/* A small file's text. 0; -ENOENT: there is none. */
+/* Read a small file. Returns 0; -ENOENT if there is none. */
 static int read_group_file(const char *root, const char *group, const char *name, char *text)
 {
 	FILE *file = open_below(root, "sys/fs/cgroup", group, name);
@@ -82,11 +82,11 @@ static int read_group_file(const char *root, const char *group, const char *name
 	error = ferror(file) != 0 ? -errno : 0;
 	fclose(file);
 	text[size] = '\0';
-	/* A group that was removed meanwhile. */
+	/* The group was removed meanwhile. */
 	return error == -ENODEV ? -ENOENT : error;
 }
 
-/* The number at *at, which moves on behind it. */
+/* Read the number at *at, and advance *at past it. */
 static bool take_number(const char **at, uint64_t *number)
 {
 	const char *text = *at + strspn(*at, " \t");
@@ -100,7 +100,7 @@ static bool take_number(const char **at, uint64_t *number)
 	return errno == 0;
 }
 
-/* Of a line "0::/path". Above what is to be seen from here there is nothing to be had. */
+/* The group of a line "0::/path". A path with ".." is above what is visible from here. */
 static int take_group(char *line, char *group)
 {
 	char *path = line + strlen("0::"), *end = strchr(line, '\n');
@@ -115,7 +115,7 @@ static int take_group(char *line, char *group)
 	return 0;
 }
 
-/* The process's control group, "" for the one at the top. -ENOENT: none of version 2. */
+/* The process's control group; "" for the root group. -ENOENT: there is none of version 2. */
 static int find_group(const char *root, char *group)
 {
 	FILE *file = open_below(root, "proc", "", "self/cgroup");
@@ -134,7 +134,7 @@ static int find_group(const char *root, char *group)
 	return error;
 }
 
-/* How many processors' time the group itself is granted. 0; -ENOENT: there is no limit. */
+/* The number of CPUs whose time the group itself is granted. Returns 0; -ENOENT: no limit. */
 static int read_quota(const char *root, const char *group, double *share)
 {
 	char text[TEXT_MAX];
@@ -149,7 +149,7 @@ static int read_quota(const char *root, const char *group, double *share)
 	if (!take_number(&at, &quota) || !take_number(&at, &period) || quota == 0 || period == 0)
 		return -EBADMSG;
 	*share = (double)quota / (double)period;
-	/* More than all processors have is never used up. */
+	/* A quota above all CPUs is never used up. */
 	return *share > (double)sysconf(_SC_NPROCESSORS_ONLN) ? -ENOENT : 0;
 }
 
@@ -169,7 +169,7 @@ static int read_usage(const char *root, struct cpu_reading *reading)
 	return take_number(&at, &reading->used) ? 0 : -EBADMSG;
 }
 
-/* The group with the least to spend, from the process's own upwards. -ENOENT: none is limited. */
+/* The group with the lowest quota, from the process's own upwards. -ENOENT: none is limited. */
 static int read_groups(const char *root, weir_time now, struct cpu_reading *reading)
 {
 	char group[CPU_GROUP_MAX];
@@ -201,8 +201,11 @@ static int read_groups(const char *root, weir_time now, struct cpu_reading *read
 	return error;
 }
 
-/* Add a line of /proc/stat: user nice system idle iowait irq softirq steal, and what is in user. */
-static bool add_processor(const char *at, struct cpu_reading *reading)
+/*
+ * Add a line of /proc/stat: user nice system idle iowait irq softirq steal. The further fields are
+ * already included in user.
+ */
+static bool add_cpu(const char *at, struct cpu_reading *reading)
 {
 	enum { IDLE = 3, IOWAIT = 4, FIELDS = 8 };
 	uint64_t ticks;
@@ -216,8 +219,8 @@ static bool add_processor(const char *at, struct cpu_reading *reading)
 	return field > IDLE;
 }
 
-/* Those on the mask. */
-static int read_processors(const char *root, struct cpu_reading *reading)
+/* The CPUs in the affinity mask. */
+static int read_cpus(const char *root, struct cpu_reading *reading)
 {
 	cpu_set_t mask[MASK_SETS];
 	char line[TEXT_MAX];
@@ -235,11 +238,11 @@ static int read_processors(const char *root, struct cpu_reading *reading)
 		const char *at = line + 3;
 		uint64_t cpu;
 
-		/* The first line is of all. */
+		/* The first line is the sum of all. */
 		if (*at == ' ' || !take_number(&at, &cpu) || cpu >= MASK_CPUS ||
 		    !CPU_ISSET(cpu % CPU_SETSIZE, &mask[cpu / CPU_SETSIZE]))
 			continue;
-		error = add_processor(at, reading) ? 0 : -EBADMSG;
+		error = add_cpu(at, reading) ? 0 : -EBADMSG;
 		if (error != 0)
 			break;
 	}
@@ -251,10 +254,13 @@ static int read_now(const char *root, weir_time now, struct cpu_reading *reading
 {
 	int error = read_groups(root, now, reading);
 
-	return error == -ENOENT ? read_processors(root, reading) : error;
+	return error == -ENOENT ? read_cpus(root, reading) : error;
 }
 
-/* Two readings of the same thing, some time apart. Counters of idle time may go back a little. */
+/*
+ * Whether two readings are of the same source at different times. Counters of idle time may
+ * decrease slightly.
+ */
 static bool comparable(const struct cpu_reading *last, const struct cpu_reading *now)
 {
 	return now->whole > last->whole && now->used >= last->used &&
@@ -309,7 +315,7 @@ static void show(struct weir_cpu *cpu)
 	atomic_store_explicit(&cpu->busy, bits, memory_order_relaxed);
 }
 
-/* True: it is time. False: this is the end. */
+/* True: the time has come. False: the gauge is ending. */
 static bool sleep_until(struct weir_cpu *cpu, weir_time when)
 {
 	const struct timespec until = {.tv_sec = (time_t)(when / WEIR_S),
@@ -322,7 +328,7 @@ static bool sleep_until(struct weir_cpu *cpu, weir_time when)
 	return r != 0;
 }
 
-/* What cannot be read now may be there the next time. */
+/* A reading that fails may succeed the next time. */
 static void *measure(void *arg)
 {
 	struct weir_cpu *cpu = arg;
@@ -335,7 +341,7 @@ static void *measure(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's own threads, unless they say that this one is at fault. */
+/* Block signals, which are for the program's own threads, except those raised by a fault. */
 static int start(struct weir_cpu *cpu)
 {
 	sigset_t blocked, before;
@@ -437,7 +443,7 @@ void weir_cpu_destroy(struct weir_cpu *cpu)
 {
 	if (cpu == NULL)
 		return;
-	/* A fork's child has a copy of all this, but not the thread. */
+	/* A child of fork() has a copy of all this, but not the thread. */
 	if (cpu->maker == getpid())
 		end_thread(cpu);
 	sem_destroy(&cpu->end);

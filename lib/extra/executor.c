@@ -1,6 +1,4 @@
-/*
- * An executor, as programs have it.
- */
+/* The executor's public functions. */
 
 #include "lib/extra/worker.h"
 
@@ -11,7 +9,7 @@
 #define IDLE        (10 * WEIR_S)
 #define NAME        "weir"
 
-/* Does the thread that asks run one of our tasks? */
+/* Whether the calling thread runs a task of this executor. */
 static bool in_task(const struct weir_executor *e)
 {
 	const struct worker *w;
@@ -26,7 +24,7 @@ static bool in_task(const struct weir_executor *e)
 
 /* Submitting, with the lock. */
 
-/* A task that need not wait behind others, a thread, and then a permit. */
+/* Start a task that need not wait behind others: find a thread, and then a permit. */
 static int start_now(struct weir_executor *e, const struct task *task)
 {
 	struct worker *w;
@@ -57,11 +55,11 @@ static int accept_task(struct weir_executor *e, const struct task *task)
 		return r;
 	push(e, task);
 	e->stats.submitted++;
-	executor_appoint(e); /* start_now() has seen that there is a thread */
+	executor_appoint(e); /* start_now() has found that there is a thread */
 	return 0;
 }
 
-/* Stand behind the queue, until there is room or the deadline has come. */
+/* Wait behind the queue, until there is room or the deadline has come. */
 static int wait_for_room(struct weir_executor *e, const struct task *task, weir_time deadline)
 {
 	struct submitter s = {.task = *task, .answer = -EINPROGRESS};
@@ -115,9 +113,9 @@ int weir_executor_try_submit(struct weir_executor *e, weir_task_fn *run, void *a
 	return submit(e, &(struct task){.run = run, .arg = arg}, NULL);
 }
 
-/* The end, with the lock. */
+/* Draining and destruction, with the lock. */
 
-static void turn_away(struct weir_executor *e)
+static void refuse_tasks(struct weir_executor *e)
 {
 	e->closed = true;
 	while (!TAILQ_EMPTY(&e->blocked))
@@ -135,7 +133,7 @@ int weir_executor_drain(struct weir_executor *e, weir_time deadline)
 	if (in_task(e)) {
 		r = -EDEADLK;
 	} else {
-		turn_away(e);
+		refuse_tasks(e);
 		while (!quiet(e) && r == 0)
 			r = cond_wait(&e->settled, &e->lock, deadline) ? 0 : -ETIMEDOUT;
 		if (quiet(e))
@@ -156,7 +154,7 @@ size_t weir_executor_discard(struct weir_executor *e,
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&e->lock);
-	turn_away(e);
+	refuse_tasks(e);
 	for (; pop(e, &task); n++) {
 		e->stats.discarded++;
 		if (given == NULL)
@@ -166,7 +164,7 @@ size_t weir_executor_discard(struct weir_executor *e,
 		pthread_mutex_lock(&e->lock);
 	}
 	sem_post(&e->bell);
-	tell_if_quiet(e);
+	signal_if_quiet(e);
 	pthread_mutex_unlock(&e->lock);
 	pthread_setcancelstate(cancel_state, NULL);
 	return n;
@@ -208,7 +206,7 @@ int weir_executor_destroy(struct weir_executor *e)
 	return 0;
 }
 
-/* The beginning. */
+/* Creation. */
 
 void weir_executor_config_init_sized(struct weir_executor_config *config, size_t size)
 {
@@ -234,7 +232,7 @@ static int read_config(const struct weir_executor_config *given, struct weir_exe
 	return strlen(c->name) < NAME_SIZE ? 0 : -EINVAL;
 }
 
-/* A limiter of our own has a queue, in which we are the one who waits. */
+/* A limiter created here has a queue, in which the executor is the only waiter. */
 static int make_limiter(const struct weir_config *given, struct weir_limiter **limiter)
 {
 	struct weir_config config;
@@ -251,7 +249,7 @@ static int make_limiter(const struct weir_config *given, struct weir_limiter **l
 	return weir_limiter_create(&config, limiter);
 }
 
-/* All but the limiter. */
+/* Set up everything but the limiter. */
 static struct weir_executor *set_up(const struct weir_executor_config *c,
 				    const pthread_attr_t *attr)
 {

@@ -1,15 +1,15 @@
 /*
- * Metrics: what limiters' snapshots show, as text for scrapers.
+ * Metrics: limiters' snapshots as text for scrapers.
  *
- * One table says what there is; the two formats differ in what they say about a metric, not in its
- * samples. In OpenMetrics a counter is called weir_calls and its samples
- * weir_calls_total, there may be a unit, and an end mark shows that nothing was cut off; in
- * Prometheus' older text the metric has the name of its samples, and there is neither. No text is
- * both: read by the other's parser, counters have no type and no help.
+ * One table lists all metrics. The two formats differ in what they say about a metric, not in its
+ * samples. In OpenMetrics a counter is called weir_calls and its samples weir_calls_total, there
+ * may be a unit, and an end marker shows that nothing was cut off. In Prometheus's older text the
+ * metric has the name of its samples, and there is neither a unit nor an end marker. No text suits
+ * both: a parser of the other format would find counters without type and help.
  *
- * Numbers are written in the C locale, whatever the program's is: a decimal comma is
- * no number to a scraper. The locale is switched for the writing thread, around each number
- * that has a fraction, so no callback of the program's ever runs under it.
+ * Numbers are written in the C locale, whatever the program's is: scrapers do not accept a decimal
+ * comma. The locale is switched for the writing thread, around each number that has a fraction, so
+ * no callback of the program ever runs under it.
  *
  * This file uses public functions only.
  */
@@ -29,10 +29,10 @@
 #include <weir/partition.h>
 #include <weir/rate.h>
 
-/* Enough for take() to be worth a system call, little on a thread's stack. */
+/* Bytes of a piece: large enough to be worth a system call in take(), small on a thread's stack. */
 #define PIECE 4096
 
-/* Digits after which a double is surely the same when read again. */
+/* The decimal digits that a double always preserves, and those that always identify it. */
 #define DIGITS_SAFE 15
 #define DIGITS_ALL  17
 
@@ -42,14 +42,14 @@ enum type {
 	U32,
 	U64,
 	REAL,
-	NANOSECONDS, /* a double; zero means unknown */
+	NANOSECONDS, /* a double; 0 means unknown */
 };
 
-/* Where a sample's value lies, in the snapshot of what it belongs to. */
+/* Location of a sample's value, in the snapshot that it belongs to. */
 struct sample {
 	enum type type;
 	size_t offset;
-	const char *label; /* NULL: none beside its limiter's, or partition's */
+	const char *label; /* NULL: none besides those of its limiter or partition */
 };
 
 enum kind {
@@ -60,7 +60,7 @@ enum kind {
 enum owner {
 	LIMITER,
 	PARTITION,
-	NUMBERS, /* those of the limit, of which the limit has the names */
+	NUMBERS, /* internal values of the limit, which names them */
 	RATE,
 	QUOTA,
 };
@@ -69,7 +69,7 @@ struct family {
 	enum owner owner;
 	enum kind kind;
 	const char *name;
-	const char *unit; /* the end of name; NULL: none */
+	const char *unit; /* the suffix of name; NULL: none */
 	const char *help;
 	unsigned count;
 	struct sample samples[SAMPLES_MAX];
@@ -80,11 +80,11 @@ struct part {
 	char *label;
 };
 
-/* One limiter, or rate, as it was. Labels are text as it is written: a="b",c="d". */
+/* Snapshot of one limiter or rate. Labels are stored as they are written: a="b",c="d". */
 struct source {
 	struct source *next;
 	char *labels;
-	bool paced; /* it is a rate */
+	bool is_rate; /* it is a rate */
 	struct weir_rate_snapshot rate;
 	char *quota_labels[WEIR_QUOTAS_MAX];
 	struct weir_snapshot numbers;
@@ -95,12 +95,12 @@ struct source {
 
 struct weir_metrics {
 	struct source *first, **end;
-	void *known; /* sources by their labels: a tree of tsearch()'s */
-	bool paced;  /* there are rates among them */
+	void *known;    /* sources by their labels: a tree of tsearch() */
+	bool has_rates; /* there are rates in the set */
 	locale_t c;
 };
 
-/* Where text goes. Once status is not 0, nowhere. */
+/* Where text goes. Once status is not 0, text is dropped. */
 struct sink {
 	int (*take)(void *arg, const char *piece, size_t size);
 	void *arg;
@@ -133,7 +133,7 @@ static const struct family families[] = {
 	{LIMITER, GAUGE, "weir_limit", NULL,
 	 "Permits that may be out at once, as learned, without any burst.", OF_LIMITER(U32, limit)},
 	{LIMITER, GAUGE, "weir_burst", NULL,
-	 "Permits above the limit that are to be had now.", OF_LIMITER(U32, burst)},
+	 "Permits above the limit that are available now.", OF_LIMITER(U32, burst)},
 	{LIMITER, GAUGE, "weir_inflight", NULL,
 	 "Permits that are out.", OF_LIMITER(U32, inflight)},
 	{LIMITER, GAUGE, "weir_waiting", NULL,
@@ -146,7 +146,7 @@ static const struct family families[] = {
 	 "Latency of the last window, as the limit saw it.",
 	 OF_LIMITER(NANOSECONDS, last.window.rtt)},
 	{NUMBERS, GAUGE, "weir_limit_number", NULL,
-	 "The limit's own numbers, in its own units: latencies in nanoseconds.", .count = 0},
+	 "Internal numbers of the limit, in its own units: latencies in nanoseconds.", .count = 0},
 
 	{LIMITER, COUNTER, "weir_calls", NULL, "Calls that were admitted and have ended.",
 	 .count = 6, .samples = {
@@ -161,21 +161,21 @@ static const struct family families[] = {
 	{LIMITER, COUNTER, "weir_abandoned", NULL,
 	 "Calls that left the queue without a permit.", OF_LIMITER(U64, abandoned)},
 	{LIMITER, COUNTER, "weir_bypassed", NULL,
-	 "Calls let through because they asked for it.", OF_LIMITER(U64, bypassed)},
+	 "Calls let through because they requested a bypass.", OF_LIMITER(U64, bypassed)},
 	{LIMITER, COUNTER, "weir_would_reject", NULL,
 	 "Calls let through in shadow mode, in place of a refusal or a wait.",
 	 OF_LIMITER(U64, would_reject)},
 	{LIMITER, COUNTER, "weir_detached", NULL,
-	 "Admitted calls that became long ones.", OF_LIMITER(U64, detached)},
+	 "Admitted calls that became long-lived.", OF_LIMITER(U64, detached)},
 	{LIMITER, COUNTER, "weir_double_releases", NULL,
-	 "Tokens released twice, a bug of the program.", OF_LIMITER(U64, double_released)},
+	 "Tokens released twice, a bug in the program.", OF_LIMITER(U64, double_released)},
 	{LIMITER, COUNTER, "weir_windows", NULL,
 	 "Windows that the limit has seen.", OF_LIMITER(U64, windows)},
 
 	{PARTITION, GAUGE, "weir_partition_share_ratio", "ratio",
-	 "Share of the limit that the partition is to have.", OF_PARTITION(REAL, share)},
+	 "The partition's configured share of the limit.", OF_PARTITION(REAL, share)},
 	{PARTITION, GAUGE, "weir_partition_guarantee", NULL,
-	 "Permits that its share comes to.", OF_PARTITION(U32, guarantee)},
+	 "Permits that its share guarantees.", OF_PARTITION(U32, guarantee)},
 	{PARTITION, GAUGE, "weir_partition_cap", NULL,
 	 "Permits that it never exceeds.", OF_PARTITION(U32, cap)},
 	{PARTITION, GAUGE, "weir_partition_inflight", NULL,
@@ -183,7 +183,7 @@ static const struct family families[] = {
 	{PARTITION, GAUGE, "weir_partition_waiting", NULL,
 	 "Its calls that wait for a permit.", OF_PARTITION(U32, waiting)},
 	{PARTITION, GAUGE, "weir_partition_kept", NULL,
-	 "Permits that are kept for it.", OF_PARTITION(U32, kept)},
+	 "Permits reserved for it.", OF_PARTITION(U32, kept)},
 	{PARTITION, GAUGE, "weir_partition_delayed", NULL,
 	 "Its refusals that are being delayed.", OF_PARTITION(U32, delayed)},
 	{PARTITION, COUNTER, "weir_partition_calls", NULL,
@@ -200,24 +200,24 @@ static const struct family families[] = {
 	 "Its calls that left the queue without a permit.", OF_PARTITION(U64, abandoned)},
 
 	{RATE, GAUGE, "weir_rate_waiting", NULL,
-	 "Calls that wait for their turn.", OF_RATE(U32, waiting)},
+	 "Calls that wait.", OF_RATE(U32, waiting)},
 	{RATE, GAUGE, "weir_rate_percent", NULL,
-	 "The pace: 100, or less after a complaint of the callee; 0: nothing passes yet.",
+	 "The pace: 100, or less after the backend throttled; 0: nothing passes yet.",
 	 OF_RATE(U32, percent)},
 	{RATE, COUNTER, "weir_rate_admitted", NULL,
-	 "Calls that had their turn.", OF_RATE(U64, admitted)},
+	 "Calls that were admitted.", OF_RATE(U64, admitted)},
 	{RATE, COUNTER, "weir_rate_refused", NULL,
 	 "Calls refused at once.", OF_RATE(U64, refused)},
 	{RATE, COUNTER, "weir_rate_abandoned", NULL,
-	 "Calls that left before their turn.", OF_RATE(U64, abandoned)},
+	 "Calls that left the queue without being admitted.", OF_RATE(U64, abandoned)},
 	{RATE, COUNTER, "weir_rate_throttled", NULL,
-	 "Complaints of the callee.", OF_RATE(U64, throttled)},
+	 "Times that the backend throttled.", OF_RATE(U64, throttled)},
 	{QUOTA, GAUGE, "weir_quota_units", NULL,
 	 "Units that may be taken in a period.", OF_QUOTA(U64, quota.units)},
 	{QUOTA, GAUGE, "weir_quota_available", NULL,
 	 "Units that are left now.", OF_QUOTA(U64, available)},
 	{QUOTA, GAUGE, "weir_quota_debt", NULL,
-	 "Units taken that have not fallen due.", OF_QUOTA(U64, debt)},
+	 "Units taken that have not been added yet.", OF_QUOTA(U64, debt)},
 	{QUOTA, COUNTER, "weir_quota_taken", NULL,
 	 "Units that calls have taken.", OF_QUOTA(U64, taken)},
 };
@@ -225,7 +225,7 @@ static const struct family families[] = {
 
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
-/* Bytes of the character that begins here; 0 if none does. */
+/* Size of the UTF-8 character that begins here, in bytes; 0 if it is invalid. */
 static size_t character(const unsigned char *text, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -274,7 +274,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* Of metrics that have more than a limiter's own labels. */
+/* Reserved for metrics that have more than a limiter's own labels. */
 static bool is_taken(const char *name)
 {
 	return strcmp(name, "number") == 0 || strcmp(name, "partition") == 0 ||
@@ -286,7 +286,7 @@ static size_t length_of(const struct weir_label *label)
 	return label->length > 0 ? label->length : strlen(label->value);
 }
 
-/* The label whose name comes next after that of before, or first; NULL: there is none. */
+/* The label whose name follows that of before, or the first; NULL: there is none. */
 static const struct weir_label *next_label(const struct weir_label *labels, size_t count,
 					   const struct weir_label *before)
 {
@@ -325,8 +325,8 @@ static char *append_escaped(char *to, const char *value, size_t length)
 }
 
 /*
- * Labels as they are written, in the order of their names, so that the same labels are the same
- * text. An empty value is to scrapers as no label at all. 0, -EILSEQ, -ENOMEM.
+ * Labels as they are written, in the order of their names, so that equal labels give equal text. To
+ * scrapers an empty value is the same as no label. Returns 0, -EILSEQ or -ENOMEM.
  */
 static int write_labels(const struct weir_label *labels, size_t count, char **text)
 {
@@ -374,7 +374,7 @@ static void source_free(struct source *source)
 	free(source);
 }
 
-/* 0 or a negative errno; in either case what has been allocated is in source. */
+/* Returns 0 or a negative errno. In either case source owns what has been allocated. */
 static int source_fill(struct source *source, const struct weir_limiter *limiter,
 		       const struct weir_label *labels, size_t count)
 {
@@ -401,7 +401,7 @@ static int rate_fill(struct source *source, struct weir_rate *rate, const struct
 {
 	int r = write_labels(labels, count, &source->labels);
 
-	source->paced = true;
+	source->is_rate = true;
 	weir_rate_snapshot_init(&source->rate);
 	weir_rate_snapshot_take(rate, &source->rate);
 	for (unsigned i = 0; r == 0 && i < source->rate.quota_count; i++) {
@@ -416,12 +416,12 @@ static int source_compare(const void *a, const void *b)
 {
 	const struct source *one = a, *other = b;
 
-	if (one->paced != other->paced)
-		return one->paced ? 1 : -1;
+	if (one->is_rate != other->is_rate)
+		return one->is_rate ? 1 : -1;
 	return strcmp(one->labels, other->labels);
 }
 
-/* Note that these labels are taken. 0, -EEXIST, -ENOMEM. */
+/* Register these labels. Returns 0, -EEXIST or -ENOMEM. */
 static int source_register(struct weir_metrics *metrics, struct source *source)
 {
 	struct source *const *found = tsearch(source, &metrics->known, source_compare);
@@ -431,7 +431,7 @@ static int source_register(struct weir_metrics *metrics, struct source *source)
 	return *found == source ? 0 : -EEXIST;
 }
 
-/* What has been filled, or not for want of memory or text, goes into the set or is freed. */
+/* Add a source that has been filled to the set; free it if filling or adding failed. */
 static int source_add(struct weir_metrics *metrics, struct source *source, int filled)
 {
 	const int r = filled == 0 ? source_register(metrics, source) : filled;
@@ -474,11 +474,11 @@ int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
 	if (source == NULL)
 		return -ENOMEM;
 	r = source_add(metrics, source, rate_fill(source, rate, labels, count));
-	metrics->paced = metrics->paced || r == 0;
+	metrics->has_rates = metrics->has_rates || r == 0;
 	return r;
 }
 
-/* A registry on its way into a set: the key's label first, then the caller's. */
+/* State of adding a registry to a set: the key's label first, then the caller's. */
 struct registered {
 	struct weir_metrics *metrics;
 	struct weir_label *labels;
@@ -491,7 +491,7 @@ static bool add_entry(void *arg, const void *key, size_t key_len, struct weir_li
 	struct registered *entry = arg;
 	int error;
 
-	/* A length of 0 would mean: up to a zero byte. */
+	/* A length of 0 would mean: up to the zero byte. */
 	entry->labels[0].value = key_len > 0 ? key : "";
 	entry->labels[0].length = key_len;
 	error = weir_metrics_add(entry->metrics, limiter, entry->labels, entry->count);
@@ -543,7 +543,7 @@ static void put(struct sink *sink, const char *text)
 	}
 }
 
-/* As few digits as bring the same number back. */
+/* With the fewest digits that give the same number when read. */
 static void put_real(struct sink *sink, double real)
 {
 	char text[32];
@@ -571,7 +571,7 @@ static void put_whole(struct sink *sink, uint64_t number)
 	put(sink, text);
 }
 
-/* numbers: the snapshot that the sample lies in. */
+/* numbers: the snapshot that contains the sample. */
 static void put_value(struct sink *sink, const struct sample *sample, const void *numbers)
 {
 	const char *at = (const char *)numbers + sample->offset;
@@ -605,7 +605,7 @@ static void put_name(struct sink *sink, const struct family *family)
 	put(sink, family->kind == COUNTER ? "_total" : "");
 }
 
-/* One line about a metric. */
+/* One line of metadata of a metric. */
 static void put_fact(struct sink *sink, const char *what, const struct family *family,
 		     const char *fact)
 {
@@ -701,7 +701,7 @@ static void put_family(struct sink *sink, const struct family *family, const str
 {
 	put_facts(sink, family);
 	for (; source != NULL && sink->status == 0; source = source->next)
-		if (source->paced == of_rates(family))
+		if (source->is_rate == of_rates(family))
 			put_source(sink, family, source);
 }
 
@@ -724,7 +724,7 @@ int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_for
 	if (weir_metrics_content_type(format) == NULL)
 		return -EINVAL;
 	for (size_t i = 0; i < FAMILIES && sink.status == 0; i++)
-		if (metrics->paced || !of_rates(&families[i]))
+		if (metrics->has_rates || !of_rates(&families[i]))
 			put_family(&sink, &families[i], metrics->first);
 	if (format == WEIR_OPENMETRICS)
 		put(&sink, "# EOF\n");
@@ -732,7 +732,7 @@ int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_for
 	return sink.status;
 }
 
-/* A caller's buffer, and how much it should have held. */
+/* A caller's buffer, and the size that the text needs. */
 struct buffer {
 	char *text;
 	size_t size;

@@ -4,39 +4,41 @@
  * word            written by                        order    pairs with
  * --------------  --------------------------------  -------  ------------------------------------
  * word            fill: store, generation odd       release  compare, pin: the limiter and its key
- * word            pin: CAS, pins + 1, USED,         acquire  fill, and put: all who had it pinned
+ * word            pin: CAS, pins + 1, USED,         acquire  fill, and put: all that had it pinned
  *                 not CLAIMED
  * word            put: CAS, pins - 1                release  evict, pin
  * word            evict: CAS, CLAIMED, not USED     acquire  put: what is in flight is seen, and
- *                                                            the limiter is nobody's
- * word            evict: CAS, generation even       relaxed  nothing: nobody came since CLAIMED
+ *                                                            no thread has the limiter
+ * word            evict: CAS, generation even       relaxed  nothing: no pin since CLAIMED
  * word            vacate: CAS, not USED             relaxed  nothing: a hint
- * hash, size,     fill: store                       release  compare: who sees a later use's sees
- * key[i]                                                     that the generation has moved on
- * refused,        anyone: add                       relaxed  nothing: numbers
+ * hash, size,     fill: store                       release  compare: a reader that sees a later
+ * key[i]                                                     use's sees the generation moved on
+ * refused,        any thread: add                   relaxed  nothing: numbers
  * bad_puts
  *
- * fill(), evict() and vacate() run under the mutex, in who makes a limiter. Every change of the
- * word is a read-modify-write, but for fill's, before which nobody may change it; so a pin
- * continues the release sequence that fill began, and the next one still pairs with fill.
+ * fill(), evict() and vacate() run under the mutex, in a thread that creates a limiter. Every
+ * change of the word is a read-modify-write, except the store in fill(), before which no other
+ * thread may change it. So a pin continues the release sequence that fill() began, and the next one
+ * still pairs with fill().
  *
- * Slots stay where they are for as long as the registry lives, and are used again. So there is
- * nothing to reclaim: who looks at a slot that has just got another key reads memory
- * that is still a slot, and finds out by the generation. The map (Concurrency Kit's ck_hs: one
- * writer, readers without a lock) only proposes a slot. compare() notes the word, then compares
- * the key; pin() succeeds only on a word of the same generation, hence on a slot that has had this
- * key, and no other, since before the comparison. ck's own order of memory is trusted with nothing
- * but that a slot is found which is in the map all the time.
+ * Slots stay where they are while the registry exists, and are reused. So there is no memory to
+ * reclaim: a thread that looks at a slot that has just got another key reads memory that is still a
+ * slot, and detects the change by the generation. The map (Concurrency Kit's ck_hs: one writer,
+ * lock-free readers) only proposes a slot. compare() notes the word, then compares the key; pin()
+ * succeeds only on a word of the same generation, hence on a slot that has had this key, and no
+ * other, since before the comparison. Of ck's memory ordering only one thing is required: a slot
+ * that is in the map all the time is found.
  *
- * Why no limiter is taken from under a caller: a pinned one is not claimed. A limiter that is
- * claimed is not pinned in that instant, so no thread is in a call of it. Whether a call is in
- * flight, was let through, or has a place in the queue, which evict() looks at next, changes only
- * in the hands of a thread that pins it, and a pin clears CLAIMED: then the second CAS fails. No
- * other thread ever sets CLAIMED. So at the second CAS no thread had it, and it was idle.
+ * Why no limiter is evicted under a caller. A pinned limiter is not claimed. A limiter that is
+ * claimed is not pinned at that instant, so no thread is in a call of it. Whether a call is in
+ * flight, was let through, or has an entry in the queue, which evict() checks next, is changed only
+ * by threads that pin it, and a pin clears CLAIMED: then the second CAS fails. No other thread ever
+ * sets CLAIMED. So at the second CAS no thread had the limiter pinned, and it was idle.
  *
- * Recency is one bit of the word that a pin writes anyway: it costs nothing. Who needs room
- * passes over the slots like the hand of a clock, takes the bit from those that have it, and takes
- * the first idle one without. Only if the hand comes round is one taken that has been used since.
+ * Recency is one bit of the word that a pin writes anyway, so it costs nothing. A thread that needs
+ * room runs the clock algorithm: it passes over the slots, clears the bit where it is set, and
+ * evicts the first idle limiter without it. A limiter used since then is evicted only after a full
+ * round.
  */
 
 #include <weir/registry.h>
@@ -62,8 +64,8 @@
 #define STRIPES_MAX 256 /* of weir_config.stripes */
 
 /*
- * Places in the map for each limiter. ck_hs looks at 64 places at least before it gives up, and
- * places that were left can be taken again, so that one is missing once in 4^64.
+ * Map entries for each limiter. ck_hs probes at least 64 entries before it gives up, and deleted
+ * entries are reused, so an entry is missing with a probability of 1 in 4^64.
  */
 #define SPREAD 4
 
@@ -75,44 +77,44 @@
 
 #define KEY_WORDS ((WEIR_KEY_MAX + 7) / 8)
 
-/* A key that is looked for. */
+/* A key that is looked up. */
 struct wanted {
 	const unsigned char *bytes; /* never NULL: see compare() */
 	size_t size;
 	uint64_t hash;
-	uint64_t *seen; /* the word of the slot that was found, from before its key was compared */
+	uint64_t *seen; /* the word of the slot found, read before its key was compared */
 };
 
-/* A place for a limiter, which lies behind it. All zero: empty. */
+/* A slot for a limiter, which follows it in memory. All zero: empty. */
 struct slot {
 	_Alignas(LINE) const unsigned char *bytes; /* NULL: see compare() */
 	_Atomic uint64_t word;
 	_Atomic uint64_t hash;
 	_Atomic uint64_t size;
-	_Atomic uint64_t key[KEY_WORDS]; /* as siphash.h reads words, so on any machine */
+	_Atomic uint64_t key[KEY_WORDS]; /* in the byte order of siphash.h */
 };
 
-/* What is written comes first and what every look-up reads comes last, lines apart from it. */
+/* Fields that are written come first; those that every look-up reads come last, lines apart. */
 struct weir_registry {
-	/* The mutex's. */
+	/* Guarded by the mutex. */
 	pthread_mutex_t mutex;
 	uint64_t made, evicted;
 	uint32_t hand;
 
 	_Atomic uint64_t refused, bad_puts;
 
-	/* What never changes. */
+	/* Constant. */
 	_Alignas(16) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	struct weir_config limiter;
 	int (*customize)(void *arg, const void *key, size_t key_len, struct weir_config *config);
 	void *arg;
 	size_t limiter_size;
-	size_t mapped; /* bytes of it all */
+	size_t mapped; /* bytes of the whole mapping */
 	struct ck_malloc map_memory;
 	ck_hs_t map;
 	struct siphash_key hash_key;
 	char *slots;
-	size_t stride; /* from slot to slot */
+	size_t stride; /* from slot to slot, in bytes */
 	uint32_t max;
 };
 
@@ -132,7 +134,7 @@ static struct weir_limiter *limiter_in(struct slot *slot)
 	return (struct weir_limiter *)(void *)(slot + 1);
 }
 
-/* NULL: there is no limiter of ours, whatever may be there. */
+/* NULL: not a limiter of this registry, whatever it is. */
 static struct slot *slot_of(const struct weir_registry *r, const struct weir_limiter *limiter)
 {
 	size_t offset = (uintptr_t)limiter - (uintptr_t)limiter_in(slot_at(r, 0));
@@ -148,9 +150,9 @@ static void add_one(_Atomic uint64_t *number)
 }
 
 /*
- * ck_hs's comparison of a slot in the map with what is looked for, which is a struct wanted;
- * but where a slot is put into the map or removed it is that slot, equal to itself only, and ck_hs
- * has seen to that before. Both begin with a pointer, by which they are told apart.
+ * ck_hs's comparison of a slot in the map with the object looked up. That object is a struct
+ * wanted; but when a slot is put into the map or removed it is the slot itself, which is equal only
+ * to itself, and ck_hs has tested that before. Both begin with a pointer, which distinguishes them.
  */
 static bool compare(const void *in_map, const void *looked_for)
 {
@@ -174,7 +176,7 @@ static bool compare(const void *in_map, const void *looked_for)
 						word_at_end(wanted->bytes, wanted->size);
 }
 
-/* For ck_hs, which asks when it grows: never. */
+/* For ck_hs, which calls it when it grows: never. */
 static unsigned long hash_of(const void *slot, unsigned long seed)
 {
 	(void)seed;
@@ -187,7 +189,7 @@ static void *map_malloc(size_t size)
 	return malloc(size);
 }
 
-/* A map that grew would free the old one, in which others may be looking. */
+/* A map that grew would free the old one, in which other threads may be looking. */
 static void *map_malloc_no_more(size_t size)
 {
 	(void)size;
@@ -202,8 +204,8 @@ static void map_free(void *memory, size_t size, bool defer)
 }
 
 /*
- * Pin what is in the slot, if its generation is still the one seen: 0; -ENOENT: it is not; or
- * -EOVERFLOW. mark is USED or nothing.
+ * Pin the limiter in the slot, if its generation is still the one seen. mark is USED or 0. Returns
+ * 0, -ENOENT if the generation has changed, or -EOVERFLOW.
  */
 static int pin(struct slot *slot, uint64_t seen, uint64_t mark)
 {
@@ -220,7 +222,7 @@ static int pin(struct slot *slot, uint64_t seen, uint64_t mark)
 	return 0;
 }
 
-/* A slot that was found and lost between is looked for anew: its key may be in another one. */
+/* If a slot changes after it was found, the key is looked up again: it may be in another slot. */
 static int pin_found(struct weir_registry *r, const struct wanted *wanted, struct slot **slot)
 {
 	int error;
@@ -234,7 +236,7 @@ static int pin_found(struct weir_registry *r, const struct wanted *wanted, struc
 	return error;
 }
 
-/* For a word without pins. False: a thread came, or a call still uses the limiter. */
+/* For a word without pins. False: a thread has pinned the limiter, or a call still uses it. */
 static bool evict(struct weir_registry *r, struct slot *slot, uint64_t word)
 {
 	const uint64_t claimed = (word & ~USED) | CLAIMED;
@@ -255,9 +257,9 @@ static bool evict(struct weir_registry *r, struct slot *slot, uint64_t word)
 }
 
 /*
- * An empty slot; at need, what is in it makes room. The hand goes round twice at most: when it
- * comes round, what it has passed counts as unused whatever became of it. NULL: at the second
- * time, each was in use.
+ * Find an empty slot, evicting a limiter if necessary. The hand goes round at most twice: in the
+ * second round, a slot it has passed counts as unused whatever happened since. NULL: in the second
+ * round, each limiter was in use.
  */
 static struct slot *vacate(struct weir_registry *r)
 {
@@ -313,7 +315,7 @@ static int fill(struct weir_registry *r, struct slot *slot, const struct wanted 
 	return 0;
 }
 
-/* The configuration for one key. limit_config of one limit means nothing to another. */
+/* The configuration for one key. The limit_config of one limit has no meaning for another. */
 static int configure(const struct weir_registry *r, const struct wanted *wanted,
 		     struct weir_config *config)
 {
@@ -332,7 +334,7 @@ static int configure(const struct weir_registry *r, const struct wanted *wanted,
 	return size != 0 && size <= r->limiter_size ? 0 : -EINVAL;
 }
 
-/* Make what was not found, unless another thread has made it meanwhile. */
+/* Create the limiter that was not found, unless another thread has created it meanwhile. */
 static int make(struct weir_registry *r, const struct wanted *wanted, struct slot **slot)
 {
 	struct weir_config config;
@@ -350,8 +352,8 @@ static int make(struct weir_registry *r, const struct wanted *wanted, struct slo
 	return error;
 }
 
-static bool want(const struct weir_registry *r, const void *key, size_t key_len, uint64_t *seen,
-		 struct wanted *wanted)
+static bool make_wanted(const struct weir_registry *r, const void *key, size_t key_len,
+			uint64_t *seen, struct wanted *wanted)
 {
 	if (key_len > WEIR_KEY_MAX || (key == NULL && key_len > 0))
 		return false;
@@ -371,7 +373,7 @@ int weir_registry_get(struct weir_registry *r, const void *key, size_t key_len,
 	int error;
 
 	*limiter = NULL;
-	if (!want(r, key, key_len, &seen, &wanted))
+	if (!make_wanted(r, key, key_len, &seen, &wanted))
 		return -EINVAL;
 	error = pin_found(r, &wanted, &slot);
 	if (UNLIKELY(error == -ENOENT))
@@ -393,7 +395,7 @@ int weir_registry_find(struct weir_registry *r, const void *key, size_t key_len,
 	int error;
 
 	*limiter = NULL;
-	if (!want(r, key, key_len, &seen, &wanted))
+	if (!make_wanted(r, key, key_len, &seen, &wanted))
 		return -EINVAL;
 	error = pin_found(r, &wanted, &slot);
 	if (error == 0)
@@ -420,7 +422,7 @@ void weir_registry_put(struct weir_registry *r, struct weir_limiter *limiter)
 		&slot->word, &word, word - 1, memory_order_release, memory_order_relaxed));
 }
 
-/* The key of a slot that is pinned. Its size. */
+/* Read the key of a pinned slot. Returns its size. */
 static size_t read_key(const struct slot *slot, unsigned char key[KEY_WORDS * 8])
 {
 	size_t size = atomic_load_explicit(&slot->size, memory_order_relaxed);
@@ -486,7 +488,7 @@ void weir_registry_config_init_sized(struct weir_registry_config *config, size_t
 	config->size = size;
 }
 
-/* A configuration, complete and checked. */
+/* A complete, checked configuration. */
 static int complete(struct weir_registry_config *c, const struct weir_registry_config *config,
 		    char *why, size_t why_size)
 {
@@ -530,10 +532,10 @@ int weir_registry_config_check(const struct weir_registry_config *config, char *
 }
 
 /*
- * What weir_config.stripes is by default, asked for once: the answer comes from a file and takes
- * longer than all else that making a limiter takes.
+ * The default of weir_config.stripes, read once: it comes from a file, which takes longer than
+ * everything else in creating a limiter.
  */
-static uint32_t processors(void)
+static uint32_t cpus_online(void)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -552,7 +554,7 @@ static void copy_limiter(struct weir_registry *r, const struct weir_config *limi
 	if (copy->limit == NULL)
 		copy->limit = weir_limit_by_name(NULL);
 	if (copy->stripes == 0)
-		copy->stripes = processors();
+		copy->stripes = cpus_online();
 	if (copy->limit_config == NULL)
 		return;
 	if (copy->limit_config_size == 0 || copy->limit_config_size > copy->limit->config_size)
@@ -562,8 +564,8 @@ static void copy_limiter(struct weir_registry *r, const struct weir_config *limi
 }
 
 /*
- * The bytes of a slot and its limiter: an odd number of lines, as words at the same place of
- * each slot should not all fall into the same few sets of the cache.
+ * The size of a slot and its limiter, in bytes: an odd number of lines, so that words at the same
+ * offset in each slot do not all fall into the same few sets of the cache.
  */
 static size_t stride_for(size_t limiter_size)
 {
@@ -572,7 +574,7 @@ static size_t stride_for(size_t limiter_size)
 	return (lines | 1) * LINE;
 }
 
-/* Zeros, of which the kernel provides those that are touched; NULL if there is no room. */
+/* Zeroed memory, which the kernel provides as it is touched; NULL: out of memory. */
 static struct weir_registry *reserve(const struct weir_registry_config *c)
 {
 	const size_t head = round_up_to_line(sizeof(struct weir_registry));

@@ -1,6 +1,4 @@
-/*
- * What an executor's threads do: stand by, lead, run tasks, and leave.
- */
+/* The executor's threads: stand by, lead, run tasks, and leave. */
 
 #include "lib/extra/worker.h"
 
@@ -11,18 +9,18 @@
 #include <weir/wait.h>
 
 /*
- * Between two looks, where nobody could tell: for a permit of a limiter without a queue, or of one
- * that keeps room for partitions, and for a thread when the system has none to give. A hundred
- * looks a second are no load.
+ * Time between two polls, where no notification is possible: for a permit of a limiter without a
+ * queue, or of one that reserves permits for partitions, and for a thread when the system has none
+ * to give. A hundred polls a second are no load.
  */
-#define LOOK (10 * WEIR_MS)
+#define POLL_INTERVAL (10 * WEIR_MS)
 
 /* Finding threads. */
 
 static void *work(void *arg);
 
-/* One more idle thread, if the system can spare one. */
-static void hire(struct weir_executor *e)
+/* Add an idle thread, if the system can provide one. */
+static void add_thread(struct weir_executor *e)
 {
 	struct worker *w = malloc(sizeof(*w));
 
@@ -41,7 +39,7 @@ static void hire(struct weir_executor *e)
 struct worker *executor_find_idle(struct weir_executor *e)
 {
 	if (TAILQ_EMPTY(&e->idle) && e->stats.threads < e->threads_max)
-		hire(e);
+		add_thread(e);
 	return TAILQ_FIRST(&e->idle);
 }
 
@@ -52,7 +50,7 @@ void executor_engage(struct weir_executor *e, struct worker *w, enum order what)
 	pthread_cond_signal(&w->ordered);
 }
 
-/* The worker has a permit and a task. */
+/* Start a task: the worker has a permit and a task. */
 void executor_begin(struct weir_executor *e, struct worker *w)
 {
 	w->order = RUN;
@@ -61,7 +59,10 @@ void executor_begin(struct weir_executor *e, struct worker *w)
 	e->stats.running++;
 }
 
-/* Have a leader if one is needed. False: there is nobody to lead, now or after a task. */
+/*
+ * Appoint a leader if one is needed. False: there is no thread that could lead, now or after a
+ * task.
+ */
 bool executor_appoint(struct weir_executor *e)
 {
 	struct worker *w;
@@ -76,8 +77,8 @@ bool executor_appoint(struct weir_executor *e)
 	return true;
 }
 
-/* A worker that has nothing to do leads, if there is need. */
-static void go_on(struct weir_executor *e, struct worker *w)
+/* A worker that has nothing to do leads, if a leader is needed. */
+static void choose_role(struct weir_executor *e, struct worker *w)
 {
 	if (waiting(e) && !e->led) {
 		e->led = true;
@@ -88,7 +89,7 @@ static void go_on(struct weir_executor *e, struct worker *w)
 	}
 }
 
-/* What the leader does. */
+/* The leader. */
 
 static void ring(void *arg)
 {
@@ -97,7 +98,7 @@ static void ring(void *arg)
 	sem_post(&e->bell);
 }
 
-/* A starved leader says so before it looks, so that who releases after that look rings. */
+/* A starved leader sets the flag before it tries again, so that a release after that try rings. */
 static bool still_wanted(struct weir_executor *e, bool queued)
 {
 	bool wanted;
@@ -109,27 +110,27 @@ static bool still_wanted(struct weir_executor *e, bool queued)
 	return wanted;
 }
 
-/* An interrupted wait is one more look. Who may miss a ring looks all the same, now and then. */
-static void listen(struct weir_executor *e, bool told)
+/* An interrupted wait is one more poll. Without a notification, poll after a timeout. */
+static void wait_for_bell(struct weir_executor *e, bool rings)
 {
-	const struct timespec until = timespec_of(after(LOOK));
+	const struct timespec until = timespec_of(after(POLL_INTERVAL));
 
-	if (told)
+	if (rings)
 		sem_wait(&e->bell);
 	else
 		sem_clockwait(&e->bell, CLOCK_MONOTONIC, &until);
 }
 
 /*
- * Wait for a permit for as long as tasks do. True: there is one in *token. Whoever does not get
- * into the limiter's queue, because it is full or there is none, tries again and again.
+ * Wait for a permit for as long as tasks wait. True: there is one in *token. If the limiter's queue
+ * is full, or there is none, tries again and again.
  */
-static bool stand(struct weir_executor *e, struct weir_token *token)
+static bool await_permit(struct weir_executor *e, struct weir_token *token)
 {
 	struct weir_wait wait = {.stamp = 0};
 	bool queued = false;
 
-	while (sem_trywait(&e->bell) == 0) /* rung for those before */
+	while (sem_trywait(&e->bell) == 0) /* rung for earlier waits */
 		;
 	for (;;) {
 		queued = queued || weir_enqueue(e->limiter, ring, e, &wait) == 0;
@@ -138,17 +139,17 @@ static bool stand(struct weir_executor *e, struct weir_token *token)
 		if (queued ? weir_poll(e->limiter, &wait, token) == 0
 			   : weir_try_acquire(e->limiter, token) == 0)
 			return true;
-		listen(e, queued && weir_partition_count(e->limiter) == 0);
+		wait_for_bell(e, queued && weir_partition_count(e->limiter) == 0);
 	}
 }
 
-/* With the lock, as before and after. */
+/* Called with the lock, and returns with it. */
 static void lead(struct weir_executor *e, struct worker *w)
 {
 	bool got;
 
 	pthread_mutex_unlock(&e->lock);
-	got = stand(e, &w->token);
+	got = await_permit(e, &w->token);
 	w->admitted = weir_now();
 	pthread_mutex_lock(&e->lock);
 
@@ -159,22 +160,22 @@ static void lead(struct weir_executor *e, struct worker *w)
 		executor_appoint(e);
 		return;
 	}
-	if (got) { /* for a task that is not there any more */
+	if (got) { /* the task was discarded */
 		pthread_mutex_unlock(&e->lock);
 		weir_release(e->limiter, &w->token, WEIR_IGNORE);
 		pthread_mutex_lock(&e->lock);
 	}
 	e->led = false;
-	go_on(e, w);
-	tell_if_quiet(e);
+	choose_role(e, w);
+	signal_if_quiet(e);
 }
 
-/* A task's end, and a thread's. */
+/* The end of a task, and of a thread. */
 
 /*
- * Without the lock; returns with it. The task is counted before its permit is back, so that no
- * more are ever shown to run than there are permits; it is busy until after, so that
- * a drain waits for the permit.
+ * Called without the lock; returns with it. The task is counted before its permit is released, so
+ * that the number running never exceeds the number of permits. The worker stays busy until
+ * afterwards, so that a drain waits for the permit.
  */
 static void finish(struct weir_executor *e, struct worker *w)
 {
@@ -192,19 +193,20 @@ static void finish(struct weir_executor *e, struct worker *w)
 	TAILQ_REMOVE(&e->busy, w, link);
 	if (e->starved)
 		sem_post(&e->bell);
-	tell_if_quiet(e);
+	signal_if_quiet(e);
 }
 
 /*
- * With the lock; returns without. The last thread there is does not leave tasks behind with nobody
- * to run them: it stays until the system has a thread to put in its place.
+ * Called with the lock, which it releases. The last thread does not leave while tasks wait: it
+ * stays until the system provides a thread to replace it.
  *
- * Who leaves joins who left before, so there is never more than one thread to be joined; the last
- * one is left to weir_executor_destroy(). The executor may be gone once the lock is given back.
+ * A thread that leaves joins the one that left before, so there is never more than one thread to
+ * join; weir_executor_destroy() joins the last one. The executor may be freed as soon as the lock
+ * is released.
  */
 static void leave(struct weir_executor *e, struct worker *w)
 {
-	const struct timespec pause = timespec_of(LOOK);
+	const struct timespec pause = timespec_of(POLL_INTERVAL);
 	pthread_t before;
 	bool has_before;
 
@@ -230,7 +232,7 @@ static void leave(struct weir_executor *e, struct worker *w)
 		pthread_join(before, NULL);
 }
 
-/* The task, or a cancel, is ending this thread. */
+/* A cleanup handler: the task, or a cancellation, is ending this thread. */
 static void die(void *arg)
 {
 	struct worker *w = arg;
@@ -241,8 +243,9 @@ static void die(void *arg)
 }
 
 /*
- * Call the task. A cancel that it asked for and did not come to is done here: it must not hit the
- * next one. The token counts from here on, not from when the permit was taken.
+ * Run the task. A cancellation that was requested but has not yet been acted on is acted on here:
+ * it must not hit the next task. The token's latency counts from here, not from when the permit was
+ * taken.
  */
 static void call(struct worker *w)
 {
@@ -258,16 +261,16 @@ static void call(struct worker *w)
 	pthread_cleanup_pop(0);
 }
 
-/* With the lock, as before and after. */
+/* Called with the lock, and returns with it. */
 static void run_task(struct weir_executor *e, struct worker *w)
 {
 	pthread_mutex_unlock(&e->lock);
 	call(w);
 	finish(e, w);
-	go_on(e, w);
+	choose_role(e, w);
 }
 
-/* Wait for an order. False: none came, or none will come. */
+/* Wait for an order. False: none came in time, or the executor is stopping. */
 static bool stand_by(struct weir_executor *e, struct worker *w)
 {
 	const weir_time until = after(e->idle_max);
@@ -278,8 +281,8 @@ static bool stand_by(struct weir_executor *e, struct worker *w)
 	return w->order != STAND_BY;
 }
 
-/* Signals are for the program's own threads, unless they say that this one is at fault. */
-static void settle_in(const struct weir_executor *e)
+/* Block signals, which are for the program's own threads, except those raised by a fault. */
+static void set_up_thread(const struct weir_executor *e)
 {
 	sigset_t blocked;
 
@@ -298,7 +301,7 @@ static void *work(void *arg)
 	struct worker *w = arg;
 	struct weir_executor *e = w->executor;
 
-	settle_in(e);
+	set_up_thread(e);
 	pthread_mutex_lock(&e->lock);
 	while (stand_by(e, w)) {
 		while (w->order == LEAD)

@@ -1,33 +1,31 @@
 /*
- * The executor: threads that run tasks, one permit each. lib/extra/executor.c is what programs do with it,
- * lib/extra/worker.c what its threads do.
+ * The executor: threads that run tasks, one permit each. lib/extra/executor.c has its public
+ * functions, lib/extra/worker.c its threads.
  *
- * It is a user of the limiter like any other, and sees its public functions alone. Three
- * ways lead a task to a thread:
+ * It uses only public functions of the limiter, like any program. There are three ways from a
+ * submit to a thread:
  *
- *   submit -- a permit is free --------------------------> an idle thread runs it
- *   submit -- none is; the queue has room --> the queue -+
- *   submit -- nor has the queue: it waits ---------------+-> the leader runs it
+ * submit -- a permit is free --------------------------> an idle thread runs it submit -- none is;
+ * the queue has room --> the queue -+ submit -- no room either: it waits ------------------+-> the
+ * leader runs it
  *
- * The leader. While tasks wait, one thread that has nothing to run stands in the limiter's
- * queue for all of them. When its permit comes it takes the first task, appoints the
- * next leader if more wait, and runs. So an arriving permit wakes one thread, a raised
- * limit starts one thread after another, and the thread that wakes is the one that runs. A
- * thread that ends a task leads, if there is need and nobody leads; where all
- * threads are running, that is who the leader will be.
+ * The leader. While tasks wait, one thread without a task waits in the limiter's queue for all of
+ * them. When its permit comes it takes the first task, appoints the next leader if more tasks wait,
+ * and runs the task. So an arriving permit wakes one thread, a raised limit starts one thread after
+ * another, and the thread that wakes is the one that runs. A thread that ends a task becomes the
+ * leader if one is needed and there is none; so it is always found where all threads are running.
  *
- * Locking. One mutex guards all there is. Under it nothing of the limiter's is called but
- * weir_try_acquire(): a release, an enqueue, a poll or a cancel may run other waiters'
- * callbacks, or wait for one, and those may want this very mutex. (A limiter with partitions
- * may do so in weir_try_acquire() as well; so the header forbids it to callbacks.) Our own callback
- * rings a bell, a semaphore, and takes no lock: whoever frees a permit is not held up by us, and may
- * be in a signal handler. Every thread that sleeps does so on a condition of its own, and is woken
- * by name; drains share one. Making a thread is done under the mutex too: it is rare, and its
- * identity is then known to all.
+ * Locking. One mutex guards everything. Under it no function of the limiter is called but
+ * weir_try_acquire(): a release, an enqueue, a poll or a cancel may run other waiters' callbacks,
+ * or wait for one, and those may need this mutex. (A limiter with partitions may do so in
+ * weir_try_acquire() as well, so the header forbids it to callbacks.) The executor's own callback
+ * posts a semaphore, the bell, and takes no lock: the thread that frees a permit is not delayed,
+ * and may be in a signal handler. Every thread that sleeps does so on its own condition variable,
+ * and is woken individually; drains share one. A thread is also created under the mutex: that is
+ * rare, and the thread's identity is then visible to all.
  *
- * A permit is never without somebody who answers for it. A thread is found before the permit is
- * taken, so a hand-over cannot fail; and while a task runs, a cleanup handler stands ready to give
- * its permit back.
+ * A permit always has an owner. A thread is found before the permit is taken, so a hand-over cannot
+ * fail; and while a task runs, a cleanup handler is ready to release its permit.
  */
 
 #ifndef WEIR_LIB_WORKER_H
@@ -42,7 +40,7 @@
 
 #include <weir/executor.h>
 
-#define NAME_SIZE 16 /* the kernel's */
+#define NAME_SIZE 16 /* the kernel's limit, with the zero */
 
 struct task {
 	weir_task_fn *run;
@@ -50,9 +48,9 @@ struct task {
 };
 
 enum order {
-	STAND_BY, /* in the list of the idle */
+	STAND_BY, /* in the list idle */
 	LEAD,
-	RUN, /* in the list of the busy */
+	RUN, /* in the list busy */
 };
 
 struct worker {
@@ -65,7 +63,7 @@ struct worker {
 	struct task task;
 	struct weir_token token;
 	weir_time admitted; /* when the permit came, on weir_now()'s clock */
-	bool returned;      /* the task did */
+	bool returned;      /* the task has returned */
 	enum weir_outcome outcome;
 };
 
@@ -74,35 +72,35 @@ struct submitter {
 	TAILQ_ENTRY(submitter) link;
 	struct task task;
 	pthread_cond_t answered;
-	int answer; /* -EINPROGRESS: none yet */
+	int answer; /* -EINPROGRESS: still waiting */
 };
 
 struct weir_executor {
 	struct weir_limiter *limiter;
-	struct weir_limiter *own; /* the same, or NULL: it is the caller's */
+	struct weir_limiter *own; /* the same; NULL: limiter belongs to the caller */
 	uint32_t threads_max;
 	uint32_t queue;
 	weir_dur idle_max;
 	pthread_attr_t attr;
 	char name[NAME_SIZE];
 
-	sem_t bell; /* the leader should look again */
+	sem_t bell; /* the leader should poll again */
 
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* guards everything below */
 	pthread_cond_t settled;
-	TAILQ_HEAD(, worker) idle; /* the latest first: its stack is warm, and the others may end */
+	TAILQ_HEAD(, worker) idle; /* latest first: its stack is warm, the others may time out */
 	TAILQ_HEAD(, worker) busy;
 	TAILQ_HEAD(, submitter) blocked;
-	bool led;     /* some worker leads */
-	bool starved; /* the leader has no place in the limiter's queue */
-	bool closed;  /* accepts nothing any more */
-	bool stopped; /* and the threads are to end */
+	bool led;     /* a worker is the leader */
+	bool starved; /* the leader has no entry in the limiter's queue */
+	bool closed;  /* accepts no more tasks */
+	bool stopped; /* threads are to end */
 	bool has_gone;
 	pthread_t gone; /* the thread that left last, for the next one to join */
 	struct weir_executor_stats stats;
 
-	uint32_t first;      /* of those queued */
-	struct task tasks[]; /* a ring of queue */
+	uint32_t first;      /* index of the oldest queued task */
+	struct task tasks[]; /* a ring of queue entries */
 };
 
 static inline void cond_init(pthread_cond_t *cond)
@@ -133,7 +131,7 @@ static inline bool cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, weir_t
 	return pthread_cond_timedwait(cond, lock, &until) != ETIMEDOUT;
 }
 
-/* Now and a duration; for ever, if that is later than the clock can tell. */
+/* Now plus a duration; WEIR_FOREVER, if that is beyond the clock's range. */
 static inline weir_time after(weir_dur duration)
 {
 	weir_time now = weir_now();
@@ -141,20 +139,20 @@ static inline weir_time after(weir_dur duration)
 	return duration < WEIR_FOREVER - now ? now + duration : WEIR_FOREVER;
 }
 
-/* What waits, and what is going on. */
+/* State of the executor. */
 
 static inline bool waiting(const struct weir_executor *e)
 {
 	return e->stats.queued > 0 || !TAILQ_EMPTY(&e->blocked);
 }
 
-/* Nothing is to be done, and no permit is out. */
+/* No task waits or runs, and no permit is out. */
 static inline bool quiet(const struct weir_executor *e)
 {
 	return !waiting(e) && TAILQ_EMPTY(&e->busy) && !e->led;
 }
 
-static inline void tell_if_quiet(struct weir_executor *e)
+static inline void signal_if_quiet(struct weir_executor *e)
 {
 	if (e->closed && quiet(e))
 		pthread_cond_broadcast(&e->settled);
@@ -183,7 +181,7 @@ static inline void answer(struct weir_executor *e, struct submitter *s, int what
 	pthread_cond_signal(&s->answered);
 }
 
-/* The task whose turn it is. Its place in the queue goes to the submit that waited longest. */
+/* Take the task whose turn it is. The submit that waited longest gets its place in the queue. */
 static inline bool take(struct weir_executor *e, struct task *task)
 {
 	struct submitter *s = TAILQ_FIRST(&e->blocked);
@@ -200,17 +198,20 @@ static inline bool take(struct weir_executor *e, struct task *task)
 	return true;
 }
 
-/* With the lock, all of these. */
+/* The following are called with the lock. */
 
-/* An idle thread, a new one if need be; NULL: there is none, and the system has none to give. */
+/* An idle thread, created if necessary; NULL: there is none, and the system provides none. */
 struct worker *executor_find_idle(struct weir_executor *e);
 
 void executor_engage(struct weir_executor *e, struct worker *w, enum order what);
 
-/* The worker has a permit and a task. */
+/* Start a task: the worker has a permit and a task. */
 void executor_begin(struct weir_executor *e, struct worker *w);
 
-/* Have a leader if one is needed. False: there is nobody to lead, now or after a task. */
+/*
+ * Appoint a leader if one is needed. False: there is no thread that could lead, now or after a
+ * task.
+ */
 bool executor_appoint(struct weir_executor *e);
 
 #endif

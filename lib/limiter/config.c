@@ -1,6 +1,4 @@
-/*
- * From a configuration to a limiter in memory: defaults, checks, layout, life.
- */
+/* From a configuration to a limiter in memory: defaults, checks, layout, lifetime. */
 
 #include <errno.h>
 #include <math.h>
@@ -20,13 +18,13 @@
 #define TRACK_MAX   (UINT32_C(1) << 20)
 
 /*
- * What a limit's configuration and state get at least, so that limiters of nearly all algorithms
- * are of one size: those of a registry may then be of several.
+ * The least room, in bytes, for a limit's configuration and for its state. It makes limiters of
+ * nearly all algorithms the same size, so one registry can hold limiters of several algorithms.
  */
 #define CONFIG_ROOM 128
 #define STATE_ROOM  1024
 
-/* No duration of ours is longer: sums of two stay far from the end of 63 bits. */
+/* The longest duration allowed, in ns (36 years): sums of two stay far below 2^63. */
 #define DUR_MAX ((weir_dur)1 << 60)
 
 void weir_config_init_sized(struct weir_config *config, size_t size)
@@ -50,24 +48,26 @@ static uint32_t stripes_for(uint32_t wanted)
 	return stripes;
 }
 
-/* What the configuration leaves open, as the limit wishes, or as it always was. */
+/*
+ * Fill in what the configuration leaves open: the limit's preferences, else the general defaults.
+ */
 static void complete_window(struct weir_config *c, const struct weir_limit_ops *ops)
 {
 	static const struct weir_sampling any = {.windowing = WEIR_WINDOW_DEFAULT};
-	const struct weir_sampling *wish = ops->sampling != NULL ? ops->sampling : &any;
+	const struct weir_sampling *preferred = ops->sampling != NULL ? ops->sampling : &any;
 
 	if (c->windowing == WEIR_WINDOW_DEFAULT)
-		c->windowing = wish->windowing;
+		c->windowing = preferred->windowing;
 	if (c->sparse == WEIR_SPARSE_DEFAULT)
-		c->sparse = wish->sparse;
+		c->sparse = preferred->sparse;
 	if (c->rtt == WEIR_RTT_DEFAULT)
-		c->rtt = wish->rtt;
+		c->rtt = preferred->rtt;
 	if (c->quantile == 0)
-		c->quantile = wish->quantile == 0 ? 0.5 : wish->quantile;
-	c->window_min = or_default(c->window_min, or_default(wish->window_min, 100 * WEIR_MS));
-	c->window_max = or_default(c->window_max, or_default(wish->window_max, WEIR_S));
+		c->quantile = preferred->quantile == 0 ? 0.5 : preferred->quantile;
+	c->window_min = or_default(c->window_min, or_default(preferred->window_min, 100 * WEIR_MS));
+	c->window_max = or_default(c->window_max, or_default(preferred->window_max, WEIR_S));
 	c->window_samples = (uint32_t)or_default(c->window_samples,
-						 or_default(wish->window_samples, 10));
+						 or_default(preferred->window_samples, 10));
 }
 
 static int check_window(struct weir_config *c, struct settings *settings, char *why,
@@ -89,11 +89,11 @@ static int check_window(struct weir_config *c, struct settings *settings, char *
 		.rtt_smoothing = c->rtt_smoothing == 0 ? 1 : c->rtt_smoothing,
 	};
 	if ((unsigned)c->windowing > WEIR_WINDOW_SAMPLE)
-		return refuse(why, why_size, "windowing is no known value.");
+		return refuse(why, why_size, "windowing has an unknown value.");
 	if ((unsigned)c->sparse > WEIR_SPARSE_DISCARD)
-		return refuse(why, why_size, "sparse is no known value.");
+		return refuse(why, why_size, "sparse has an unknown value.");
 	if ((unsigned)c->rtt > WEIR_RTT_QUANTILE)
-		return refuse(why, why_size, "rtt is no known statistic.");
+		return refuse(why, why_size, "rtt is not a known statistic.");
 	if (s->window_min > s->window_max)
 		return refuse(why, why_size, "window_min is above window_max.");
 	if (s->window_max > DUR_MAX || s->rtt_threshold > DUR_MAX)
@@ -122,7 +122,7 @@ static int check_queue(const struct weir_config *c, struct queue_config *q, char
 		return refuse(why, why_size, "queue is %u, above %u.", (unsigned)c->queue,
 			      QUEUE_MAX);
 	if ((unsigned)c->order > WEIR_ADAPTIVE)
-		return refuse(why, why_size, "order is no known value.");
+		return refuse(why, why_size, "order has an unknown value.");
 	if (q->stand > DUR_MAX)
 		return refuse(why, why_size, "queue_stand is longer than 36 years.");
 	return 0;
@@ -268,7 +268,7 @@ int weir_config_check(const struct weir_config *config, char *why, size_t why_si
 	return settings_from(&settings, config, why, why_size);
 }
 
-/* Lay out one part: its place, and the next free place in *end. */
+/* Lay out one part: returns its place, and advances *end. */
 static void *part(char *mem, size_t *end, size_t size)
 {
 	char *at = mem != NULL ? mem + *end : NULL;
@@ -283,11 +283,12 @@ static size_t at_least(size_t size, size_t least)
 }
 
 /*
- * Whether permits may be lent to stripes. Partitions, priorities and bursts need to know how many
- * are in flight; so does a limit that looks at each call, or says so; and one stripe is no use. A
- * process that dies would take with it what is known of those that are lent.
+ * Whether stripes may cache permits. Partitions, priorities and bursts need the exact number in
+ * flight, and so does a limit that looks at each call or declares the need. With one stripe a cache
+ * has no use. In a shared limiter, a process that dies would take the knowledge of its cached
+ * permits with it.
  */
-static bool lends(const struct settings *s)
+static bool caches_permits(const struct settings *s)
 {
 	return s->sampler.stripes > 1 && !s->sampler.each_sample && s->admission.count == 0 &&
 	       !s->shed && s->burst == 0 && (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0 &&
@@ -296,7 +297,7 @@ static bool lends(const struct settings *s)
 
 /*
  * Whether the limit works on a copy of its state, so that another process cannot change what the
- * limit has just checked. A limit may declare that it copes with that.
+ * limit has just checked. A limit may declare that it does not need the copy.
  */
 static bool works_on_copy(const struct settings *s)
 {
@@ -304,8 +305,8 @@ static bool works_on_copy(const struct settings *s)
 }
 
 /*
- * Where everything lies that is this process's own, mem, and what is shared, block, neither of
- * which is touched; and the bytes that they take. With NULL only the size has a meaning.
+ * Compute the addresses of this process's own part, in mem, and of the shared part, in block;
+ * neither is accessed. Both return the size. With NULL only the size has a meaning.
  */
 static size_t lay_out_own(struct weir_limiter *l, char *mem, const struct settings *s)
 {
@@ -341,8 +342,8 @@ static size_t lay_out_shared(struct weir_limiter *l, char *block, const struct s
 				    (size_t)stripes * shed_parts * sizeof(*l->shedding.arrivals));
 	l->shedding.rankings = part(block, &end, shed_parts * sizeof(*l->shedding.rankings));
 	l->shedding.steering = part(block, &end, s->shed ? sizeof(*l->shedding.steering) : 0);
-	l->brain = part(block, &end, sizeof(*l->brain));
-	l->kept = part(block, &end, at_least(s->state_size, STATE_ROOM));
+	l->runtime = part(block, &end, sizeof(*l->runtime));
+	l->stored_state = part(block, &end, at_least(s->state_size, STATE_ROOM));
 	l->published = part(block, &end, sizeof(*l->published));
 	l->sampling.sampler = part(block, &end, sizeof(*l->sampling.sampler));
 	l->sampling.stripes = part(block, &end, stripes * sizeof(*l->sampling.stripes));
@@ -419,10 +420,10 @@ struct weir_limiter *limiter_set_up(void *mem, void *block, const struct setting
 	lay_out_own(l, mem, s);
 	lay_out_shared(l, block, s);
 	if (!works_on_copy(s))
-		l->state = l->kept;
+		l->state = l->stored_state;
 	l->admission.cache.gate = l->admission.gate;
 	l->admission.cache.sampling = &l->sampling;
-	l->admission.cache.count = lends(s) ? s->sampler.stripes : 0;
+	l->admission.cache.count = caches_permits(s) ? s->sampler.stripes : 0;
 	l->queueing.admission = l->admission;
 	set_up_own(l, s);
 	return l;
@@ -432,23 +433,23 @@ void limiter_begin(struct weir_limiter *l, const struct settings *s)
 {
 	double limit;
 
-	memset(l->brain, 0, sizeof(*l->brain));
+	memset(l->runtime, 0, sizeof(*l->runtime));
 	memset(l->state, 0, s->ops->state_size);
 	memset(l->published, 0, sizeof(*l->published));
 	memset(l->part_totals, 0,
 	       (size_t)s->sampler.stripes * s->admission.count * sizeof(*l->part_totals));
-	l->brain->random = s->seed;
-	l->brain->burst.permits = s->burst;
+	l->runtime->random = s->seed;
+	l->runtime->burst.permits = s->burst;
 	sampler_init(&l->sampling);
 	cache_init(&l->admission.cache);
 	queue_init(&l->queueing);
 	shed_init(&l->shedding);
 	limit = s->ops->init(l->state, s->limit_config, limiter_random(l));
-	limiter_keep_state(l);
+	limiter_store_state(l);
 	admission_init(&l->admission, &s->admission, limiter_bound(l, limit), s->burst);
 }
 
-/* The block lies behind the handle. */
+/* The block follows the handle. */
 static struct weir_limiter *set_up(char *mem, const struct settings *s)
 {
 	struct weir_limiter *l = limiter_set_up(mem, mem + limiter_own_size(s), s);

@@ -1,6 +1,4 @@
-/*
- * An algorithm and its parameters as text: the way back from lib/limiter/params.c, which reads it.
- */
+/* An algorithm and its parameters as text, such as lib/limiter/params.c reads. */
 
 #include <weir/observe.h>
 
@@ -13,7 +11,7 @@
 
 #include "lib/limiter/limiter.h"
 
-/* As by snprintf(): what does not fit is counted all the same. */
+/* As for snprintf(): text that does not fit still counts in length. */
 struct text {
 	char *at;
 	size_t size, length;
@@ -32,7 +30,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char
 	t->length += n > 0 ? (size_t)n : 0;
 }
 
-/* The shortest that is read as the same number. */
+/* The shortest text that is read as the same number. */
 static void add_real(struct text *t, double real)
 {
 	char digits[32];
@@ -123,7 +121,7 @@ static void add_param(struct text *t, const struct weir_param *param, const char
 	}
 }
 
-static void describe(const struct weir_limiter *l, struct text *t)
+static void format_limit(const struct weir_limiter *l, struct text *t)
 {
 	add(t, "%s", l->ops->name);
 	for (uint32_t i = 0; i < l->ops->param_count; i++) {
@@ -141,10 +139,10 @@ size_t weir_limiter_format(const struct weir_limiter *l, char *text, size_t size
 		*text = '\0';
 	if (l->ops == NULL)
 		return 0;
-	/* A decimal comma is none to lib/limiter/params.c. */
+	/* lib/limiter/params.c does not accept a decimal comma. */
 	c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	before = c != (locale_t)0 ? uselocale(c) : (locale_t)0;
-	describe(l, &t);
+	format_limit(l, &t);
 	if (c != (locale_t)0) {
 		uselocale(before);
 		freelocale(c);

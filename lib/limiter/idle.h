@@ -1,6 +1,4 @@
-/*
- * Whether a limiter is of no use to any call.
- */
+/* Whether a limiter is in use by any call. */
 #ifndef WEIR_LIB_IDLE_H
 #define WEIR_LIB_IDLE_H
 
@@ -9,9 +7,9 @@
 #include <weir/limiter.h>
 
 /*
- * Whether no call is in flight, was let through and has not ended, or has a place in the queue,
- * including a granted one whose permit it has yet to collect. Exact while no thread is in a
- * function of the limiter.
+ * Whether no call is in flight, none that was let through has yet to end, and none has an entry in
+ * the queue, including granted entries whose permit has not been collected. Exact while no thread
+ * is in a function of the limiter.
  */
 bool limiter_is_idle(const struct weir_limiter *l);
 

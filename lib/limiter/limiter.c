@@ -1,17 +1,17 @@
 /*
- * The paths of a call: admission, release, and what a release may set off.
+ * The paths of a call: admission, release, and what a release may trigger.
  *
- *   try_acquire   admission: reserve; clock
- *   release       clock; admission: give back; sampler: record; then, seldom,
- *                 queue: drain, if somebody waits
- *                 window: close, let the limit think, publish, if it is due
+ *    try_acquire   admission: reserve; clock
+ *    release       clock; admission: return; sampler: record; then, rarely,
+ *                  queue: drain, if calls wait
+ *                  window: if it is due, close it, update the limit, publish
  *
- * The permit goes back first: what a release does after that, its own thread pays for
- * and nobody else waits for.
+ * The permit is returned first: only the releasing thread pays for what follows, and no other
+ * thread waits for it.
  *
- * The words of this file's own, beside those of admission, sampler, queue, shed and track:
+ * Words that belong to this file, besides those of admission, sampler, queue, shed and track:
  * part_totals, added to with release as a stripe's totals are (lib/sample/sampler.h); published,
- * whose ledger is in internal.h; brain, which is the window's owner's.
+ * whose ledger is in limiter.h; runtime, which belongs to the window's owner.
  */
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "lib/base/cancel.h"
 #include "lib/limiter/idle.h"
 #include "lib/limiter/limiter.h"
-#include "lib/process/outwait.h"
+#include "lib/process/owner_wait.h"
 #include "lib/base/probes.h"
 
-/* S. Vigna's splitmix64, public domain: one step, as a number in [0, 1). */
+/* One step of splitmix64 by S. Vigna (public domain), as a number in [0, 1). */
 static double splitmix(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -36,7 +36,7 @@ static double splitmix(uint64_t *state)
 
 double limiter_random(const struct weir_limiter *l)
 {
-	return l->random != NULL ? l->random->next(l->random) : splitmix(&l->brain->random);
+	return l->random != NULL ? l->random->next(l->random) : splitmix(&l->runtime->random);
 }
 
 uint32_t limiter_bound(const struct weir_limiter *l, double limit)
@@ -85,7 +85,7 @@ int limiter_request(const struct weir_limiter *l, const struct weir_call *call,
 	return 0;
 }
 
-/* Before a refusal: see whether room is kept in vain, or see that some is kept. */
+/* Before a refusal: release reservations that have lapsed, or record what the partition lacks. */
 static bool reserve_again(struct weir_limiter *l, const struct request *request,
 			  enum decision decision, const weir_time *now, struct permit *permit)
 {
@@ -128,7 +128,7 @@ static void count_pressure(const struct weir_limiter *l, const struct stripe *st
 		shed_refused(&l->shedding, (uint32_t)(stripe - l->sampling.stripes), part);
 }
 
-/* Always inlined: to a compiler the text of a probe makes it long. */
+/* Always inlined: the text of a probe makes the function look long to a compiler. */
 static inline __attribute__((always_inline)) void count_refusal(const struct weir_limiter *l,
 								const struct request *request)
 {
@@ -179,7 +179,7 @@ void limiter_abandon(const struct weir_limiter *l, uint16_t part)
 	count_part(l, stripe, part, PART_ABANDONED);
 }
 
-/* now may be NULL: the clock is read once it is known to be needed. */
+/* now may be NULL: the clock is read only when it is needed. */
 static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
 			   const weir_time *now, const void *place, struct weir_token *token)
 {
@@ -202,7 +202,7 @@ static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
 	return 0;
 }
 
-/* An ordinary call on a limiter without partitions and priorities needs the gate alone. */
+/* An ordinary call on a limiter without partitions and priorities only needs the gate. */
 static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now, const void *place,
 				    struct weir_token *token)
 {
@@ -219,7 +219,9 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 	return 0;
 }
 
-/* Whether it is as if there were no call at all, on a limiter without partitions and priorities. */
+/*
+ * Whether the call equals NULL, the ordinary one, on a limiter without partitions and priorities.
+ */
 static inline bool is_ordinary(const struct weir_call *call)
 {
 	return call == NULL || (call->partition == 0 && call->cost <= 1 && call->flags == 0 &&
@@ -257,14 +259,16 @@ int weir_try_acquire_for_at(struct weir_limiter *l, const struct weir_call *call
 	return try_acquire(l, call, &now, __builtin_return_address(0), token);
 }
 
-/* Wait until the thread that is retuning, if there is one, has put the current values in force. */
+/*
+ * If a thread is putting a limit into force, wait until it has put the current values into force.
+ */
 static void await_tuning(struct weir_limiter *l)
 {
-	struct outwait outwait = outwait_begin();
+	struct owner_wait wait = owner_wait_begin();
 	uint32_t owner;
 
 	while (!admission_is_tuned(&l->admission, &owner)) {
-		if (outwait_longer(l, &outwait, owner))
+		if (owner_wait_longer(l, &wait, owner))
 			continue;
 		admission_retune_beside(&l->admission);
 		return;
@@ -280,8 +284,8 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 		queue_drain(&l->queueing, now);
 }
 
-/* What a limit can ask for beside the samples. */
-#define ASKED (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW)
+/* Inputs that a limit can request besides the samples. */
+#define EXTRAS (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW)
 
 static double cpu_now(const struct weir_limiter *l)
 {
@@ -299,10 +303,10 @@ static double cpu_now(const struct weir_limiter *l)
 }
 
 /*
- * What is detached may have come after the call that
- * found the most in flight; that call there was.
+ * Detached calls may have started after the call that found the most in flight; that call itself
+ * still counts, hence the minimum of 1.
  */
-static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
+static void fill_extras(const struct weir_limiter *l, struct weir_window *w)
 {
 	const uint32_t detached = admission_detached(&l->admission);
 	uint32_t now;
@@ -316,37 +320,40 @@ static void fill_asked(const struct weir_limiter *l, struct weir_window *w)
 		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
 }
 
-void limiter_bring_state(struct weir_limiter *l)
+void limiter_fetch_state(struct weir_limiter *l)
 {
-	if (l->state != l->kept)
-		memcpy(l->state, l->kept, l->ops->state_size);
+	if (l->state != l->stored_state)
+		memcpy(l->state, l->stored_state, l->ops->state_size);
 }
 
-void limiter_keep_state(struct weir_limiter *l)
+void limiter_store_state(struct weir_limiter *l)
 {
-	if (l->state == l->kept)
+	if (l->state == l->stored_state)
 		return;
-	brain_open(l->brain);
-	memcpy(l->kept, l->state, l->ops->state_size);
-	brain_close(l->brain);
+	state_change_begin(l->runtime);
+	memcpy(l->stored_state, l->state, l->ops->state_size);
+	state_change_end(l->runtime);
 }
 
-/* In place, the state is half changed throughout; with a copy, only while that is written back. */
+/*
+ * In place, the state is half changed during the whole update; with a copy, only while the copy is
+ * written back.
+ */
 static double update(struct weir_limiter *l, const struct weir_window *w)
 {
-	const bool in_place = l->state == l->kept;
+	const bool in_place = l->state == l->stored_state;
 	double limit;
 
 	if (in_place)
-		brain_open(l->brain);
+		state_change_begin(l->runtime);
 	limit = l->ops->update(l->state, w);
 	if (in_place)
-		brain_close(l->brain);
-	limiter_keep_state(l);
+		state_change_end(l->runtime);
+	limiter_store_state(l);
 	return limit;
 }
 
-/* What the limit makes of a window; the limit as it is, if it says nothing. */
+/* The limit after a window; unchanged if the algorithm returns none. */
 static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
 {
 	double limit;
@@ -377,7 +384,7 @@ static void fill_numbers(const struct weir_limiter *l, struct weir_report *repor
 		l->ops->observe(l->state, report->numbers);
 }
 
-static void tell_observer(const struct weir_limiter *l, const struct weir_report *report)
+static void notify_observer(const struct weir_limiter *l, const struct weir_report *report)
 {
 	const int cancel = cancel_hold();
 
@@ -385,7 +392,7 @@ static void tell_observer(const struct weir_limiter *l, const struct weir_report
 	cancel_release(cancel);
 }
 
-/* Let the limit look at a window that this thread owns, and let go of it. */
+/* Update the limit with a window that this thread owns, and release the window. */
 static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
 	struct room *room = l->admission.room;
@@ -393,14 +400,14 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
 	uint32_t burst;
 
-	limiter_bring_state(l);
+	limiter_fetch_state(l);
 	w->limit = admission_limit(&l->admission);
 	w->random = limiter_random(l);
-	if (UNLIKELY((l->ops->flags & ASKED) != 0))
-		fill_asked(l, w);
-	burst = burst_after(&l->brain->burst, w, open);
+	if (UNLIKELY((l->ops->flags & EXTRAS) != 0))
+		fill_extras(l, w);
+	burst = burst_after(&l->runtime->burst, w, open);
 	report->limit = updated(l, w);
-	/* A settable one is not ours to store: somebody may have set it meanwhile. */
+	/* A settable limit is not stored: it may have been set meanwhile. */
 	if (report->limit != w->limit)
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
 	if (burst != open)
@@ -417,11 +424,11 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	PROBE_WINDOW(l, w->limit, report->limit, w->inflight_max, (int64_t)w->rtt,
 		     w->dropped + w->timed_out);
 	if (l->observer.window != NULL)
-		tell_observer(l, report);
+		notify_observer(l, report);
 	sampler_open(&l->sampling, now);
 }
 
-/* Seldom, so out of the way of calls. */
+/* Rare, so kept out of the path of calls. */
 static __attribute__((noinline)) void close_window(struct weir_limiter *l, weir_time now)
 {
 	struct weir_report report; /* not cleared: learn() fills all of it */
@@ -430,7 +437,7 @@ static __attribute__((noinline)) void close_window(struct weir_limiter *l, weir_
 		learn(l, now, &report);
 }
 
-/* Where each sample is a window. */
+/* For limits of which each sample is a window. */
 static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
 							struct stripe *stripe, weir_time now,
 							uint64_t rtt, uint32_t inflight,
@@ -464,7 +471,7 @@ static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t p
 	switch (outcome) {
 	case WEIR_CANCELLED:
 		stripe_count(stripe, TOTAL_CANCELLED);
-		sampler_leave(&l->sampling); /* the next window tells how many */
+		sampler_leave(&l->sampling); /* the next window has the number */
 		break;
 	case WEIR_FAILED:
 		stripe_count(stripe, TOTAL_FAILED);
@@ -509,7 +516,7 @@ static inline bool give_back(const struct weir_limiter *l, const struct weir_tok
 			 : admission_give_back(&l->admission, part, cost, wake);
 }
 
-/* A token that holds no permit: let through, no longer a token at all, or another process's. */
+/* A token without a permit: let through, already released, or another process's. */
 static void release_nothing(const struct weir_limiter *l, struct weir_token *token)
 {
 	if (l->serves)
@@ -518,15 +525,17 @@ static void release_nothing(const struct weir_limiter *l, struct weir_token *tok
 }
 
 /*
- * Whether the token is this process's, by what is left of its home without the mark. Where a
- * limiter is shared nothing is lent, so nothing is left.
+ * Whether the token belongs to this process, by what is left of its home without the mark. A shared
+ * limiter has no permit cache, so nothing is left.
  */
 static inline bool is_own(const struct weir_limiter *l, uint32_t home)
 {
 	return l->leasing.mark == 0 ? LIKELY(l->serves) : LIKELY(home == 0);
 }
 
-/* Its process's own count is the first to rise and the last to fall (lib/process/lease.h). */
+/*
+ * The count of the process itself is the first to rise and the last to fall (lib/process/lease.h).
+ */
 static void begin_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
 {
 	struct lease *lease = lease_own(&l->leasing);
@@ -537,7 +546,10 @@ static void begin_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
 	limiter_retune(l, now, false);
 }
 
-/* A detached call raises the limit no more. Of a copy, no more is taken than its process has. */
+/*
+ * A detached call no longer raises the limit. For a copied token, no more is subtracted than the
+ * process's count.
+ */
 static void end_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
 {
 	struct lease *lease = lease_own(&l->leasing);
@@ -552,7 +564,7 @@ static void end_detached(struct weir_limiter *l, weir_time now, uint32_t cost)
 	limiter_retune(l, now, false);
 }
 
-/* A token that holds a permit. Inlined twice, so that ordinary calls do not ask what they are. */
+/* A token that holds a permit. Inlined twice, so that ordinary calls do not test for detachment. */
 static inline __attribute__((always_inline)) void release_held(struct weir_limiter *l,
 							       weir_time now,
 							       struct weir_token *token,
@@ -560,8 +572,8 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 							       enum weir_outcome outcome)
 {
 	/*
-	 * Taken now, and one by one as they were stored: whom the drain calls back may be about to
-	 * end what holds the token.
+	 * Copied now, one by one in the order in which they were stored: a grant callback during
+	 * the drain may free the object that contains the token.
 	 */
 	const weir_time start = token->start;
 	const uint32_t inflight = token->inflight, cost = token->cost;
@@ -581,7 +593,7 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 		return;
 	}
 	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
-	/* A detached call took no time. */
+	/* For a detached call, count a duration of zero. */
 	finish(l, stripe, part, detached ? now : start, now, inflight, outcome);
 }
 

@@ -1,10 +1,10 @@
 /*
  * A limiter, as the files of lib/ see it.
  *
- * The handle, struct weir_limiter, is a process's own, with some arrays: pointers, and what
- * never changes. What threads share is in one block, in which there is no pointer; a handle finds
- * the parts by their offsets (lib/limiter/config.c). The block lies behind the handle, or elsewhere, for
- * several processes (lib/shm/shm.c).
+ * The handle, struct weir_limiter, belongs to one process. It and its arrays hold pointers and
+ * constants. What threads share lies in one block without any pointer; the handle finds its parts
+ * by their offsets (lib/limiter/config.c). The block follows the handle in memory, or lies
+ * elsewhere, for several processes (lib/shm/shm.c).
  */
 #ifndef WEIR_LIB_LIMITER_H
 #define WEIR_LIB_LIMITER_H
@@ -20,7 +20,7 @@
 #include "lib/admission/shed.h"
 #include "lib/limiter/track.h"
 
-/* A configuration, complete and checked. */
+/* A complete, checked configuration. */
 struct settings {
 	const struct weir_limit_ops *ops;
 	uint32_t state_size; /* of ops */
@@ -28,9 +28,9 @@ struct settings {
 	struct sampler_config sampler;
 	struct queue_config queue;
 	struct admission_config admission;
-	struct weir_partition partitions[WEIR_PARTITIONS_MAX + 1]; /* names: the caller's */
-	uint32_t parts;   /* with partition 0; 1 without any */
-	uint32_t members; /* processes that may share it; 0: it is one's own */
+	struct weir_partition partitions[WEIR_PARTITIONS_MAX + 1]; /* names belong to the caller */
+	uint32_t parts;   /* including partition 0; 1 without partitions */
+	uint32_t members; /* processes that may share the limiter; 0: not shared */
 	uint32_t shed;
 	double shed_floor;
 	uint32_t burst;
@@ -43,39 +43,39 @@ struct settings {
 	_Alignas(16) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
 };
 
-/* 0 or -EINVAL, with a sentence in why. */
+/* Returns 0, or -EINVAL with a sentence in why. */
 int settings_from(struct settings *settings, const struct weir_config *config, char *why,
 		  size_t why_size);
 
-/* Whether settings that were found somewhere are as settings_from() makes them, but for pointers. */
+/* Whether settings read from elsewhere are such as settings_from() makes, except for pointers. */
 bool settings_are_sound(const struct settings *settings);
 
-/* Of the limit's parameters, and of what a window is. */
+/* A digest of the limit's parameters and of the configuration of windows. */
 uint64_t limit_digest(const struct weir_limit_ops *ops, const struct sampler_config *windows,
 		      const void *limit_config);
 
-/* Bytes of what is a process's own, and of what is shared; each a multiple of LINE. */
+/* Sizes of the process's own part and of the shared block, in bytes; multiples of LINE. */
 size_t limiter_own_size(const struct settings *settings);
 size_t limiter_block_size(const struct settings *settings);
 
-/* A handle in mem, on a block. What is in the block is neither read nor written. */
+/* Make a handle in mem for a block. Neither reads nor writes the block's contents. */
 struct weir_limiter *limiter_set_up(void *mem, void *block, const struct settings *settings);
 
-/* What is in a new limiter's block. */
+/* Initialise the block of a new limiter. */
 void limiter_begin(struct weir_limiter *l, const struct settings *settings);
 
 /*
- * The latest report, for readers on other threads; and, each process's own, totals as they were
- * last shown, so that none is ever shown to shrink.
+ * The latest report, for readers on other threads, as a sequence lock. And, for each process,
+ * totals as they were last shown, so that a total never appears to shrink.
  *
  * word     written by                    order    pairs with
  * -------  ----------------------------  -------  -----------------------------------
  * version  the window's owner: odd       relaxed  the stores to words carry it
- * word[i]  the window's owner            release  read: who sees a new word sees that
- *                                                 version is odd, or later
+ * word[i]  the window's owner            release  read: a reader that sees a new word
+ *                                                 sees that version is odd, or later
  * version  the window's owner: even      release  read: the words
  * windows  the window's owner: store     relaxed  nothing: a number
- * shown    a reader: CAS when beaten     relaxed  nothing: a number
+ * shown    a reader: CAS when exceeded   relaxed  nothing: a number
  *
  * A reader that finds version odd or changed tries again.
  */
@@ -92,39 +92,39 @@ struct shown {
 	_Atomic uintptr_t closing; /* lib/sample/sampler.h */
 };
 
-/* What the window's owner keeps, beside the limit's state. */
-struct brain {
-	_Alignas(LINE) uint64_t random; /* state of our own generator */
+/* What the window's owner keeps besides the limit's state. */
+struct limit_runtime {
+	_Alignas(LINE) uint64_t random; /* state of the built-in generator */
 	struct burst burst;
-	_Atomic uint32_t torn; /* 1: the state is being changed */
+	_Atomic uint32_t torn; /* 1: the limit's state is being changed */
 };
 
 /*
- * Called around code that changes the limit's state where it is kept. A process that dies in
- * between leaves a state that is neither the old nor the new: limiter_mend(). The compiler must
- * keep the order; the end of the process in the kernel does the rest.
+ * Called around code that changes the stored state of the limit. A process that dies in between
+ * leaves a state that is neither the old nor the new: limiter_recover_state(). Only the compiler
+ * must keep the order: when a process dies, the kernel makes its stores visible.
  */
-static inline void brain_open(struct brain *brain)
+static inline void state_change_begin(struct limit_runtime *runtime)
 {
-	atomic_store_explicit(&brain->torn, 1, memory_order_relaxed);
+	atomic_store_explicit(&runtime->torn, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_acq_rel);
 }
 
-static inline void brain_close(struct brain *brain)
+static inline void state_change_end(struct limit_runtime *runtime)
 {
 	atomic_signal_fence(memory_order_acq_rel);
-	atomic_store_explicit(&brain->torn, 0, memory_order_relaxed);
+	atomic_store_explicit(&runtime->torn, 0, memory_order_relaxed);
 }
 
 /*
- * What a partition's calls came to, on one CPU; beside the totals of all. Here admissions are
- * counted, and do not follow from the rest: what is in flight in a partition's word has
- * calls in it that the gate is about to refuse, and would be shown too high.
+ * Outcomes of a partition's calls on one CPU, besides the totals of all. Here admissions are
+ * counted, and not derived from the other numbers: the in-flight field of a partition's word
+ * includes calls that the gate is about to refuse, so derived admissions would be too high.
  */
 enum part_total {
 	PART_ADMITTED,
 	PART_SUCCEEDED,
-	PART_DROPPED, /* with timeouts */
+	PART_DROPPED, /* including timeouts */
 	PART_OTHER,
 	PART_REJECTED,
 	PART_SHED,
@@ -137,14 +137,14 @@ struct part_totals {
 };
 
 struct weir_limiter {
-	const struct weir_limit_ops *ops; /* NULL: forked away from whose it was (lib/shm/shm.c) */
+	const struct weir_limit_ops *ops; /* NULL: in a forked child (lib/shm/shm.c) */
 	const struct weir_clock *clock;   /* NULL: CLOCK_MONOTONIC */
-	struct weir_random *random;       /* NULL: the generator in brain */
-	const struct weir_gauge *cpu;     /* NULL: not known */
+	struct weir_random *random;       /* NULL: the generator in runtime */
+	const struct weir_gauge *cpu;     /* NULL: no gauge */
 	struct weir_observer observer;
 	uint32_t limit_min, limit_max;
 	bool plain;  /* neither partitions nor priorities */
-	bool serves; /* calls; not, if it only looks on, or is forked away */
+	bool serves; /* admits calls; false for an observer, and in a forked child */
 
 	struct leasing leasing;
 	struct admission admission;
@@ -152,12 +152,12 @@ struct weir_limiter {
 	struct queueing queueing;
 	struct shedding shedding;
 	struct tracking tracking;
-	struct part_totals *part_totals; /* a stripe and a partition each */
+	struct part_totals *part_totals; /* one for each stripe and partition */
 	struct published *published;
 	struct shown *shown;
-	struct brain *brain;
-	void *kept;                  /* the limit's state, of ops->state_size */
-	void *state;                 /* where the limit works on it: there, or on a copy */
+	struct limit_runtime *runtime;
+	void *stored_state;          /* in the block; ops->state_size bytes */
+	void *state;                 /* where the limit works on it: stored_state, or a copy */
 	unsigned char *limit_config; /* complete; never changes */
 };
 
@@ -182,7 +182,7 @@ static inline void count_part(const struct weir_limiter *l, const struct stripe 
 	atomic_fetch_add_explicit(&l->part_totals[k].total[which], 1, memory_order_release);
 }
 
-/* A token's state: what it holds, and whether its latency counts. */
+/* State of a token: what it holds, and whether its latency counts. */
 enum {
 	TOKEN_EMPTY,
 	TOKEN_HELD,
@@ -190,7 +190,7 @@ enum {
 	TOKEN_DETACHED = 0x100,
 };
 
-/* Make out a token for permits of the gate's. place is whom to blame if it is not released. */
+/* Fill in a token that holds permits of the gate. place is the code to report if it leaks. */
 static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint16_t part,
 				 const struct permit *permit, const void *place,
 				 struct weir_token *token)
@@ -211,7 +211,7 @@ static inline void limiter_admit(const struct weir_limiter *l, weir_time now, ui
 		track_add(&l->tracking, token, place);
 }
 
-/* Make out a token without a permit, counted as which. */
+/* Fill in a token without a permit, and count it as which. */
 void limiter_pass(const struct weir_limiter *l, weir_time now, uint16_t part, enum total which,
 		  struct weir_token *token);
 
@@ -220,19 +220,19 @@ static inline bool limiter_in_shadow(const struct weir_limiter *l)
 	return atomic_load_explicit(&l->queueing.queue->open, memory_order_relaxed) != 0;
 }
 
-/* Why the limiter does not serve: what functions answer that would change something. */
+/* Why the limiter does not serve: what functions that would change something return. */
 int limiter_denial(const struct weir_limiter *l);
 
 /*
- * What a call asks for, if it is well-formed: 0. -EINVAL if not, and a denial if the limiter does
- * not serve. *bypass: it is to be let through.
+ * Turn a call into a request. Returns 0; -EINVAL if the call is malformed; limiter_denial() if the
+ * limiter does not serve. *bypass: let the call through.
  */
 int limiter_request(const struct weir_limiter *l, const struct weir_call *call,
 		    struct request *request, bool *bypass);
 
 /*
- * Reserve for a newcomer; what is kept, and who waits, are seen to. now may be NULL: the
- * clock is read.
+ * Reserve for a new call; on the way, updates reservations and serves waiters where necessary. now
+ * may be NULL: the clock is then read when needed.
  */
 bool limiter_reserve(struct weir_limiter *l, const struct request *request, const weir_time *now,
 		     struct permit *permit);
@@ -243,49 +243,49 @@ void limiter_count_refusal(const struct weir_limiter *l, const struct request *r
 void limiter_let_through(const struct weir_limiter *l, const struct request *request, weir_time now,
 			 struct weir_token *token);
 
-/* Counted as a refusal at once; *token is emptied. In shadow mode: let through instead. */
+/* Count an immediate refusal, and empty *token. In shadow mode, let the call through instead. */
 int limiter_refuse(const struct weir_limiter *l, const struct request *request,
 		   const weir_time *now, struct weir_token *token);
 
 /* Calls let through that have not ended. */
 uint32_t limiter_passing(const struct weir_limiter *l);
 
-/* Counted as having left the queue. */
+/* Count a waiter that left the queue. */
 void limiter_abandon(const struct weir_limiter *l, uint16_t part);
 
 /*
- * A new limit, or new shares, are in the words: put them in force, and serve waiters. If another
- * thread is putting a limit in force, it will put these in force as well; wait: before this
- * returns.
+ * Put a new limit or new shares, already stored, into force, and serve waiters. If another thread
+ * is putting a limit into force, that thread also puts these into force; with wait, this function
+ * waits for that.
  */
 void limiter_retune(struct weir_limiter *l, weir_time now, bool wait);
 
-/* Refusals in partition index, of a dead process, are delayed no more. */
+/* Stop counting the delayed refusals of a dead process in partition index. */
 void limiter_end_delays(const struct weir_limiter *l, uint32_t index, uint32_t count);
 
 /*
- * The limit's state for the window's owner: brought to where the limit works on it, and back. A
- * limit may find anything there, if other processes share it; but a copy does not change meanwhile.
+ * For the window's owner: bring the limit's state to where the limit works on it, and store it
+ * back. In a shared limiter the state may contain anything, but a copy does not change meanwhile.
  */
-void limiter_bring_state(struct weir_limiter *l);
-void limiter_keep_state(struct weir_limiter *l);
+void limiter_fetch_state(struct weir_limiter *l);
+void limiter_store_state(struct weir_limiter *l);
 
 /*
- * The limit's state was left half changed: it begins anew, at the limit in force if it can. The
- * window's owner's.
+ * For the window's owner: if the limit's state was left half changed, restart the algorithm, at the
+ * limit in force if it can start at one.
  */
-void limiter_mend(struct weir_limiter *l);
+void limiter_recover_state(struct weir_limiter *l);
 
-/* How many numbers the limit shows of itself. */
+/* The number of numbers that the limit shows. */
 uint32_t limiter_numbers(const struct weir_limiter *l);
 
-/* The next random number of the limiter, in [0, 1). The window's owner's, or at init. */
+/* The next random number in [0, 1). For the window's owner, or at initialisation. */
 double limiter_random(const struct weir_limiter *l);
 
-/* What a limit asks for, without the fraction and within the bounds. */
+/* A limit computed by the algorithm, rounded down and within the bounds. */
 uint32_t limiter_bound(const struct weir_limiter *l, double limit);
 
-/* Bring before the reader what a window came to; without names, as a pointer is of one process. */
+/* Publish the report of a window, without names, since pointers are valid in one process only. */
 void publish(struct published *p, const struct weir_report *report);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Snapshots: what a limiter has counted, and its last window.
- */
+/* Snapshots: what a limiter has counted, and its last window. */
 
 #include <weir/observe.h>
 
@@ -9,11 +7,13 @@
 
 #include "lib/limiter/limiter.h"
 
-/* A reader that is overtaken this often by new windows takes the words as they are: it shows
- * numbers, and steers nothing. */
+/*
+ * A reader that is overtaken by new windows this often takes the words as they are: they are only
+ * shown, and control nothing.
+ */
 #define TRIES 100
 
-/* What a report has beyond whole words: nothing, where numbers are aligned as words are. */
+/* Bytes of a report beyond whole words: none where numbers are aligned like words. */
 #define TAIL (sizeof(struct weir_report) % sizeof(uint64_t))
 
 static uint64_t word_of(const struct weir_report *report, size_t i)
@@ -25,11 +25,11 @@ static uint64_t word_of(const struct weir_report *report, size_t i)
 	return word;
 }
 
-/* How many numbers a limit shows never changes: the words of the others stay zero. */
+/* The number of numbers that a limit shows never changes, so the words of the others stay zero. */
 void publish(struct published *p, const struct weir_report *report)
 {
 	const size_t words = REPORT_WORDS - (WEIR_NUMBERS_MAX - report->count);
-	/* Odd already, if a process that shared the limiter has died in here. */
+	/* It is odd already if a process that shared the limiter died in here. */
 	const uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed) | 1;
 	const uint64_t windows = atomic_load_explicit(&p->windows, memory_order_relaxed);
 
@@ -62,7 +62,7 @@ void weir_snapshot_init_sized(struct weir_snapshot *snapshot, size_t size)
 	snapshot->size = size;
 }
 
-/* The greater of a total as it seems now and as it was shown before. */
+/* The greater of a total as computed now and as shown before. */
 static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
 {
 	uint64_t before = atomic_load_explicit(shown, memory_order_relaxed);
@@ -75,12 +75,12 @@ static uint64_t never_less(_Atomic uint64_t *shown, uint64_t total)
 }
 
 /*
- * Successes and admissions are what is left when the other counts are known. The
- * order of reading is against the order in which a call is counted: it leaves the gate, is
- * noted as dropped, becomes a sample. So a call that moves on meanwhile is missed, and
- * never counted twice, and what is shown is not more than the truth. Calls in flight are
- * permits less those above one a call, which are read around them: what has gone first, what
- * has come last, so that there are not fewer than there were.
+ * Successes and admissions are what remains when the other counts are known. The counts are read in
+ * the reverse of the order in which a call is counted: it leaves the gate, is counted as dropped,
+ * becomes a sample. So a call that moves on meanwhile is missed, and never counted twice, and the
+ * result is never more than the truth. Calls in flight are permits less those above one for each
+ * call. These are read around the permits, first extra_out and last extra_in, so that the result is
+ * not too high.
  */
 static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 {
@@ -106,7 +106,10 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 					 sampler_total(&l->sampling, TOTAL_REAPED));
 }
 
-/* Read what has ended first. If a copy of a token is released twice, more ends than has begun. */
+/*
+ * Calls that have ended are read first. If a copy of a token is released twice, more calls end than
+ * have begun.
+ */
 uint32_t limiter_passing(const struct weir_limiter *l)
 {
 	const uint64_t passed = sampler_total(&l->sampling, TOTAL_PASSED);
@@ -144,7 +147,7 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
 	s.last.names = l->ops->numbers;
-	/* No more than have names: in a shared limiter who looks on may not know them. */
+	/* No more numbers than names: an observer of a shared limiter may not know the names. */
 	if (s.last.count > limiter_numbers(l))
 		s.last.count = limiter_numbers(l);
 	memcpy(snapshot, &s, snapshot->size < sizeof(s) ? snapshot->size : sizeof(s));

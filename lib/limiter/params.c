@@ -1,8 +1,8 @@
 /*
  * Parameters of limits: defaults, ranges and text, all from a limit's table.
  *
- * A limit thus never sees a value that is missing, out of range or not a
- * number, and says in one place what its parameters are.
+ * So a limit never sees a value that is missing, out of range or not a number, and its parameters
+ * are described in one place.
  */
 
 #include "lib/limiter/params.h"
@@ -18,10 +18,10 @@
 
 #include "lib/base/explain.h"
 
-/* Longest name=value in a text. */
+/* The longest name=value in a text, in bytes. */
 #define ITEM_MAX 128
 
-/* A value of any of the types, and the number in it that has a range. */
+/* A value of any type, and the number in it that has a range. */
 struct value {
 	union {
 		uint32_t u32;
@@ -31,7 +31,7 @@ struct value {
 		struct weir_step step;
 	};
 	double number;
-	bool set; /* not "the default" */
+	bool set; /* false: use the default */
 };
 
 static size_t size_of(enum weir_param_type type)
@@ -51,7 +51,7 @@ static size_t size_of(enum weir_param_type type)
 	return 0;
 }
 
-/* In the C locale, whatever the program's is: a comma there must not change our defaults. */
+/* Parsed in the C locale: a decimal comma of the program's locale must not change the defaults. */
 static bool read_real(const char *text, const char **end, double *real)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -196,7 +196,7 @@ static bool parse_value(const struct weir_param *param, const char *text, struct
 	return ok && *end == '\0';
 }
 
-/* What the program put in its configuration. False: a kind that does not exist. */
+/* Load a value from the program's configuration. False: an unknown kind. */
 static bool load_value(const struct weir_param *param, const void *config, struct value *value)
 {
 	*value = (struct value){.set = false};
@@ -232,7 +232,7 @@ static void store_value(const struct weir_param *param, const struct value *valu
 	memcpy((char *)config + param->offset, value, size_of(param->type));
 }
 
-/* Written so that what is not a number is outside. */
+/* Written so that NaN is out of range. */
 static bool in_range(const struct weir_param *param, const struct value *value)
 {
 	return value->number >= param->min && value->number <= param->max;
@@ -254,7 +254,7 @@ static bool shows_too_much(const char *const *numbers)
 	return count > WEIR_NUMBERS_MAX;
 }
 
-/* A limit of the program's own may be wrong in itself. */
+/* A limit supplied by the program may itself be wrong. */
 static int check_ops(const struct weir_limit_ops *ops, char *why, size_t why_size)
 {
 	if (ops == NULL || ops->size < sizeof(*ops))
@@ -302,7 +302,7 @@ int weir_limit_complete(const struct weir_limit_ops *ops, const void *config, si
 		const struct weir_param *param = &ops->params[i];
 
 		if (!load_value(param, out, &value))
-			return refuse(why, why_size, "%s: %s is of no known kind.", ops->name,
+			return refuse(why, why_size, "%s: %s is of an unknown kind.", ops->name,
 				      param->name);
 		if (!value.set && !parse_value(param, param->def, &value))
 			return refuse(why, why_size, "%s: the default of %s is malformed.",
@@ -365,7 +365,7 @@ int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char 
 	return r;
 }
 
-/* Their names, for a person who asked for another. */
+/* Lists the known names. */
 static int refuse_name(const char *text, size_t length, char *why, size_t why_size)
 {
 	char names[ITEM_MAX] = "";

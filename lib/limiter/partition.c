@@ -1,6 +1,6 @@
 /*
- * Partitions, as the program sees them: names, settings, numbers, delays. What they do is
- * in lib/admission/admission.c.
+ * Partitions as the program sees them: names, settings, numbers, delays. How they admit calls is in
+ * lib/admission/admission.c.
  */
 
 #include "lib/limiter/partition.h"
@@ -10,11 +10,11 @@
 
 #include "lib/base/explain.h"
 #include "lib/limiter/limiter.h"
-#include "lib/process/outwait.h"
+#include "lib/process/owner_wait.h"
 
 #define UNKNOWN "unknown"
 
-/* Shares whose sum exceeds 1 by so little add up to 1: decimal fractions are seldom exact. */
+/* Shares whose sum exceeds 1 by at most this count as 1: decimal fractions are rarely exact. */
 #define SUM_NOISE 1e-9
 
 #define DELAY_MAX (3600 * WEIR_S)
@@ -115,7 +115,7 @@ unsigned weir_partition_count(const struct weir_limiter *l)
 	return l->admission.count;
 }
 
-/* A partition's settings as they are. */
+/* A partition's current settings. */
 static struct weir_partition settings_of(const struct admission *a, uint32_t index)
 {
 	const struct part *part = &a->parts[index];
@@ -129,7 +129,7 @@ static struct weir_partition settings_of(const struct admission *a, uint32_t ind
 	};
 }
 
-/* A thread sleeps for that long, so a delay that no configuration can have counts as none. */
+/* A thread sleeps for this long, so a delay that no configuration can have counts as none. */
 static weir_dur delay_of(const struct part *part)
 {
 	const weir_dur delay = atomic_load_explicit(&part->reject_delay, memory_order_relaxed);
@@ -145,7 +145,7 @@ static void set_settings(struct part *part, const struct weir_partition *p)
 	atomic_store_explicit(&part->reject_delay, p->reject_delay, memory_order_relaxed);
 }
 
-/* All settings as they would be, into all. 0, or -EINVAL and a sentence. */
+/* All settings after the change, in all. Returns 0, or -EINVAL and a sentence. */
 static int merge(const struct weir_limiter *l, const struct weir_partition *partitions,
 		 uint32_t count, struct weir_partition *all, char *why, size_t why_size)
 {
@@ -162,17 +162,17 @@ static int merge(const struct weir_limiter *l, const struct weir_partition *part
 	return partition_check(all, l->admission.count, why, why_size);
 }
 
-/* False: another process is changing them, and does not go on. */
+/* False: another process is changing the settings, and makes no progress. */
 static bool lock_settings(struct weir_limiter *l)
 {
 	const struct admission *a = &l->admission;
-	struct outwait outwait = outwait_begin();
+	struct owner_wait wait = owner_wait_begin();
 	uint32_t setter = 0;
 
 	while (!atomic_compare_exchange_strong_explicit(&a->room->setting, &setter, a->owner + 1,
 							memory_order_acquire,
 							memory_order_relaxed)) {
-		if (!outwait_longer(l, &outwait, setter - 1))
+		if (!owner_wait_longer(l, &wait, setter - 1))
 			return false;
 		setter = 0;
 	}
@@ -263,7 +263,7 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	return 0;
 }
 
-/* Count one more, unless there are as many as may be. */
+/* Add one, unless the count has reached most. */
 static bool one_more(_Atomic uint32_t *count, uint32_t most)
 {
 	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
@@ -276,7 +276,7 @@ static bool one_more(_Atomic uint32_t *count, uint32_t most)
 	return true;
 }
 
-/* Count one less, unless there are none. */
+/* Subtract one, unless the count is zero. */
 static bool one_less(_Atomic uint32_t *count)
 {
 	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
@@ -289,7 +289,7 @@ static bool one_less(_Atomic uint32_t *count)
 	return true;
 }
 
-/* Count that many fewer, but not below zero. */
+/* Subtract less, but not below zero. */
 static void take_off(_Atomic uint32_t *count, uint32_t less)
 {
 	uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
@@ -300,8 +300,9 @@ static void take_off(_Atomic uint32_t *count, uint32_t less)
 }
 
 /*
- * Where the limiter is shared, a process's own count is the first to rise and the last to fall:
- * if it dies in between, too few are counted, until there are none.
+ * In a shared limiter, the count of the process itself is the first to rise and the last to fall.
+ * If it dies in between, reaping subtracts one too many: the shared counts are too low until no
+ * call is delayed any more.
  */
 weir_dur weir_delay_begin(struct weir_limiter *l, unsigned index)
 {

@@ -1,18 +1,17 @@
 /*
- * A memory, byte by byte:
+ * The saved state, byte by byte:
  *
- *   head    what it is, of which limiter, and what does not depend on the algorithm
- *   state   head.state_size bytes: the algorithm's
- *   check   8 bytes: saved_hash() over all before them
+ *    head    type, limiter, and what does not depend on the algorithm
+ *    state   head.state_size bytes: the algorithm's
+ *    check   8 bytes: saved_hash() over everything before
  *
- * Numbers lie as the machine has them, since the state does; one word of the head differs
- * between machines that would not understand each other.
+ * Numbers are stored in the machine's representation, as the state is. The word head.layout differs
+ * between machines that cannot read each other's numbers.
  *
- * Why this hash, FNV-1a of 64 bits: each step maps the hash one to one, so one damaged
- * byte, whatever was done to it, is always found; what else disks and copies do to a file escapes
- * once in 2^64 times or so. zlib's CRC-32 finds a few more kinds for certain and
- * the rest less often, and would be a library for every user to carry, for a kilobyte at
- * the end. The same function tells one set of parameters from another.
+ * Why this hash, 64-bit FNV-1a: each step is a bijection of the hash, so any change of a single
+ * byte is always detected, and other damage goes undetected about once in 2^64 cases. zlib's CRC-32
+ * detects a few more kinds with certainty and the others less often, and every user would need one
+ * more library for one kilobyte. The same function distinguishes sets of parameters.
  */
 #ifndef WEIR_LIB_SAVED_STATE_H
 #define WEIR_LIB_SAVED_STATE_H
@@ -22,21 +21,21 @@
 
 #include <weir/saved.h>
 
-#define SAVED_MAGIC  "weirmem" /* with its zero, eight bytes */
+#define SAVED_MAGIC  "weirmem" /* eight bytes, with its terminating zero */
 #define SAVED_FORMAT 1
 
 struct saved_head {
 	char magic[8];
 	uint32_t layout;
 	uint32_t format;
-	uint32_t size; /* of all */
+	uint32_t size; /* of the whole saved state, in bytes */
 	uint32_t version;
 	uint32_t state_size;
-	uint32_t limit; /* in force */
-	char name[16];  /* of the algorithm, filled up with zeros */
+	uint32_t limit; /* in force when it was saved */
+	char name[16];  /* of the algorithm, padded with zeros */
 	uint64_t saved; /* nanoseconds on CLOCK_REALTIME */
 	uint64_t parameters;
-	uint64_t random;     /* state of the limiter's generator */
+	uint64_t random;     /* state of the limiter's random generator */
 	double rtt_smoothed; /* nanoseconds; 0: none yet */
 };
 

@@ -1,6 +1,4 @@
-/*
- * Entries for tokens that are out. track.h has the ledger.
- */
+/* Entries for tokens that are out. track.h has the ledger. */
 
 #include "lib/limiter/track.h"
 

@@ -1,16 +1,16 @@
 /*
- * Remembering where tokens were acquired, to find those that are never released
- * or are released twice by way of a copy.
+ * Tracking of where tokens were acquired, to find tokens that are never released, or released twice
+ * by way of a copy.
  *
  * word     written by                       order    pairs with
  * -------  -------------------------------  -------  -------------------------------
  * serial   add: store, odd (taken)          release  visit: start and place
  * serial   remove: CAS to even (free)       relaxed  nothing: the free map orders it
- * start,   add: store                       release  visit: who sees a later use's sees
- * place                                              that serial has moved on
+ * start,   add: store                       release  visit: a reader that sees a later
+ * place                                              use's sees that serial moved on
  *
- * A token names its entry and the serial of that use. Of several removals with the
- * same serial, one compare-and-swap succeeds; the others are double releases.
+ * A token names its entry and the serial of that use. Of several removals with the same serial, one
+ * compare-and-swap succeeds; the others are double releases.
  */
 #ifndef WEIR_LIB_TRACK_H
 #define WEIR_LIB_TRACK_H
@@ -33,10 +33,10 @@ struct tracking {
 
 void track_init(const struct tracking *t);
 
-/* Note the token in an entry, if there is one left. */
+/* Record the token in an entry, if one is free. */
 void track_add(const struct tracking *t, struct weir_token *token, const void *place);
 
-/* For a token with an entry. False: this use of the entry is over already. */
+/* For a token with an entry. False: this use of the entry has already ended. */
 bool track_remove(const struct tracking *t, const struct weir_token *token);
 
 /* A consistent copy of entry i; false if it is free. */

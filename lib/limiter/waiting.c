@@ -8,10 +8,10 @@
 
 #include "lib/limiter/limiter.h"
 
-/* A thread is told by being woken. */
+/* A thread is notified by waking it. */
 static const struct listener thread = {.sleeps = true};
 
-/* The permit has come, or not: the waiter's end, or its answer for now. */
+/* Turn the state of a waiter into the result of the call. */
 static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 		  const struct waited *got, const void *place, struct weir_token *token)
 {
@@ -34,7 +34,7 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 	case QUEUE_NONE:
 		break;
 	}
-	return -EINVAL; /* and whatever *token holds is not ours to empty */
+	return -EINVAL; /* and *token is left as it is */
 }
 
 static weir_time sooner(weir_time a, weir_time b)
@@ -43,13 +43,14 @@ static weir_time sooner(weir_time a, weir_time b)
 }
 
 /*
- * Sleep in the slot until granted, or until deadline. While room is kept for anybody the
- * thread has the watch (lib/wait/grant.c): it sleeps until that may have lapsed, then drains.
+ * Sleep in the slot until granted, or until deadline. While permits are reserved for any partition,
+ * the thread has the watch (lib/wait/grant.c): it sleeps until a reservation may have lapsed, then
+ * drains.
  */
 static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time deadline,
 		const void *place, struct weir_token *token)
 {
-	struct park *bed = queue_park(&l->queueing, wait);
+	struct park *parking = queue_park(&l->queueing, wait);
 	struct waited got = {.cost = 0};
 	enum queue_state state;
 	bool watching = false;
@@ -57,7 +58,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 	uint32_t seen;
 
 	do {
-		seen = park_look(bed);
+		seen = park_look(parking);
 		if (watching) {
 			queue_watch(&l->queueing, wait, false);
 			queue_drain(&l->queueing, clock_monotonic());
@@ -72,20 +73,21 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 			until = sooner(deadline, clock_monotonic() + l->admission.hold);
 		}
 		/*
-		 * A waiter that is woken all the time, by whatever is in a shared block, also
-		 * leaves in time.
+		 * The deadline is also tested here, so that a waiter in a corrupt shared block,
+		 * which may be woken constantly, leaves in time.
 		 */
-	} while ((park_sleep(bed, seen, until) || until != deadline) &&
+	} while ((park_sleep(parking, seen, until) || until != deadline) &&
 		 clock_monotonic() < deadline);
 
 	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);
 	return answer(l, state, clock_monotonic(), &got, place, token);
 }
 
-/* A permit: 0. A place in the queue for one: -EINPROGRESS. */
-static inline int ask(struct weir_limiter *l, const struct weir_call *call, weir_time now,
-		      weir_time deadline, struct listener listener, const void *place,
-		      struct weir_wait *wait, struct weir_token *token)
+/* Get a permit: 0. Or join the queue: -EINPROGRESS. */
+static inline int request_permit(struct weir_limiter *l, const struct weir_call *call,
+				 weir_time now, weir_time deadline, struct listener listener,
+				 const void *place, struct weir_wait *wait,
+				 struct weir_token *token)
 {
 	struct request request;
 	struct permit permit;
@@ -106,7 +108,7 @@ static inline int ask(struct weir_limiter *l, const struct weir_call *call, weir
 	}
 	if (request.rank > 0)
 		return limiter_refuse(l, &request, &now, token);
-	/* One look: if shadow mode ends now, the queue may have room, and this is no refusal. */
+	/* Tested once: if shadow mode ends now, the queue may have room, and this is no refusal. */
 	if (limiter_in_shadow(l)) {
 		limiter_let_through(l, &request, now, token);
 		return 0;
@@ -130,7 +132,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
 		return -EINVAL;
 	}
-	r = ask(l, call, clock_monotonic(), deadline, thread, place, &wait, token);
+	r = request_permit(l, call, clock_monotonic(), deadline, thread, place, &wait, token);
 	return r == -EINPROGRESS ? park(l, &wait, deadline, place, token) : r;
 }
 
@@ -152,7 +154,8 @@ int weir_acquire_or_enqueue_at(struct weir_limiter *l, const struct weir_call *c
 	const struct listener listener = {.granted = granted, .arg = arg};
 
 	*wait = (struct weir_wait){.stamp = 0};
-	return ask(l, call, now, WEIR_FOREVER, listener, __builtin_return_address(0), wait, token);
+	return request_permit(l, call, now, WEIR_FOREVER, listener, __builtin_return_address(0),
+			      wait, token);
 }
 
 int weir_acquire_or_enqueue(struct weir_limiter *l, const struct weir_call *call,
@@ -162,12 +165,12 @@ int weir_acquire_or_enqueue(struct weir_limiter *l, const struct weir_call *call
 	const struct listener listener = {.granted = granted, .arg = arg};
 
 	*wait = (struct weir_wait){.stamp = 0};
-	return ask(l, call, limiter_now(l), WEIR_FOREVER, listener, __builtin_return_address(0),
-		   wait, token);
+	return request_permit(l, call, limiter_now(l), WEIR_FOREVER, listener,
+			      __builtin_return_address(0), wait, token);
 }
 
 /* A call whose priority is being shed does not wait: it gets its permit at once, or none. */
-static bool place_now(struct weir_limiter *l, const struct request *request, weir_time now,
+static bool admit_now(struct weir_limiter *l, const struct request *request, weir_time now,
 		      struct listener listener, struct weir_wait *wait)
 {
 	struct permit permit;
@@ -196,7 +199,7 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	if (r != 0 || bypass)
 		return r != 0 ? r : -EINVAL;
 	if (request.rank > 0 && !limiter_in_shadow(l)
-		    ? place_now(l, &request, now, listener, wait)
+		    ? admit_now(l, &request, now, listener, wait)
 		    : queue_enter(&l->queueing, now, &request, listener, wait))
 		return 0;
 	if (request.rank > 0)
@@ -223,9 +226,9 @@ int weir_enqueue(struct weir_limiter *l, weir_granted_fn *granted, void *arg,
 	return weir_enqueue_for_at(l, NULL, limiter_now(l), granted, arg, wait);
 }
 
-/* An event loop's waiter has nobody who wakes it when what is kept has lapsed, but its polls. */
-static enum queue_state look(struct weir_limiter *l, weir_time now, const struct weir_wait *wait,
-			     struct waited *got)
+/* No thread wakes an event loop's waiter when a reservation has lapsed, so its polls drain. */
+static enum queue_state poll_slot(struct weir_limiter *l, weir_time now,
+				  const struct weir_wait *wait, struct waited *got)
 {
 	enum queue_state state = queue_poll(&l->queueing, wait, got);
 
@@ -241,10 +244,10 @@ static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, c
 	struct waited got = {.cost = 0};
 	int r;
 
-	/* A handle that only looks on has no waiter, and may not write to what its block says. */
+	/* An observer's handle has no waiters, and must not write into the block. */
 	if (UNLIKELY(!l->serves))
 		return -EINVAL;
-	r = answer(l, look(l, now, wait, &got), now, &got, place, token);
+	r = answer(l, poll_slot(l, now, wait, &got), now, &got, place, token);
 	if (r == 0)
 		*wait = (struct weir_wait){.stamp = 0};
 	return r;

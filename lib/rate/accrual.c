@@ -1,6 +1,6 @@
 #include "lib/rate/accrual.h"
 
-/* After a complaint, in percent: what is left of the pace, its floor, and each step back. */
+/* After throttling, in percent: the factor on the pace, its floor, and each step back up. */
 #define LOWERED      70
 #define LOWEST       10
 #define STEP_PERCENT 5
@@ -21,7 +21,7 @@ static uint64_t step_up(uint64_t percent)
 	return percent + STEP_PERCENT < FULL_PACE ? percent + STEP_PERCENT : FULL_PACE;
 }
 
-/* Some twenty steps at most. */
+/* At most about twenty steps. */
 uint64_t accrual_worth(const struct accrual *p, uint64_t slots)
 {
 	uint64_t percent = p->percent, length = p->first, sum = 0;

@@ -1,6 +1,4 @@
-/*
- * A rate: admission, and what changes its terms. lib/rate/rate.h has the ledger and the argument.
- */
+/* A rate: admission, and changes of its terms. lib/rate/rate.h has the ledger and the argument. */
 
 #include "lib/rate/rate.h"
 
@@ -9,7 +7,7 @@
 
 #include "lib/base/current_cpu.h"
 
-/* Debt that settling may run up. */
+/* The most debt that settling may cause, in units. */
 #define DEBT_MAX (UINT64_C(1) << 61)
 
 void rate_count(struct weir_rate *r, enum rate_total which, uint64_t count)
@@ -30,7 +28,7 @@ void rate_publish(struct weir_rate *r)
 	atomic_store_explicit(&r->version, version + 1, memory_order_release);
 }
 
-/* The terms in force: those of quotas that the rate has. */
+/* Read the terms in force: those of the quotas that the rate has. */
 static void read_terms(const struct weir_rate *r, struct terms *terms)
 {
 	const size_t words = ACCRUAL_WORDS + r->quotas * QUOTA_WORDS;
@@ -59,7 +57,7 @@ static bool take(struct weir_rate *r, unsigned i, const struct quota *q, uint64_
 	return true;
 }
 
-/* Whether anything is left, as it looks. */
+/* Whether anything is left, by one look. */
 static bool has(const struct weir_rate *r, unsigned i, const struct quota *q, uint64_t worth)
 {
 	const uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
@@ -68,49 +66,49 @@ static bool has(const struct weir_rate *r, unsigned i, const struct quota *q, ui
 	return quota_take(q, worth, taken, 0, &after);
 }
 
-static void give_back(struct weir_rate *r, unsigned i, uint64_t units)
+static void return_units(struct weir_rate *r, unsigned i, uint64_t units)
 {
 	atomic_fetch_sub_explicit(&r->taken[i], units, memory_order_release);
 }
 
-static bool asks(const struct terms *terms, const struct weir_cost *cost, unsigned i)
+static bool needs(const struct terms *terms, const struct weir_cost *cost, unsigned i)
 {
 	return cost->units[i] > 0 && terms->quota[i].limited;
 }
 
-enum answer { ADMITTED, NOTHING_LEFT, GIVEN_BACK };
+enum answer { ADMITTED, NOTHING_LEFT, RETURNED };
 
-/* Give back what was taken of the quotas before that one. */
-static enum answer retreat(struct weir_rate *r, const struct terms *terms,
-			   const struct weir_cost *cost, unsigned end)
+/* Return what was taken of the quotas before end. */
+static enum answer undo(struct weir_rate *r, const struct terms *terms,
+			const struct weir_cost *cost, unsigned end)
 {
 	enum answer answer = NOTHING_LEFT;
 
 	for (unsigned i = 0; i < end; i++) {
-		if (!asks(terms, cost, i))
+		if (!needs(terms, cost, i))
 			continue;
-		give_back(r, i, cost->units[i]);
-		answer = GIVEN_BACK;
+		return_units(r, i, cost->units[i]);
+		answer = RETURNED;
 	}
 	return answer;
 }
 
-/* Of each quota, or of none: they are taken in their order, and given back if one fails. */
+/* Take units of each quota, or of none: in order, and returned if one fails. */
 static enum answer take_all(struct weir_rate *r, const struct terms *terms, uint64_t worth,
 			    const struct weir_cost *cost)
 {
 	for (unsigned i = 1; i < r->quotas; i++)
-		if (asks(terms, cost, i) && !has(r, i, &terms->quota[i], worth))
+		if (needs(terms, cost, i) && !has(r, i, &terms->quota[i], worth))
 			return NOTHING_LEFT;
 	for (unsigned i = 0; i < r->quotas; i++)
-		if (asks(terms, cost, i) && !take(r, i, &terms->quota[i], worth, cost->units[i]))
-			return retreat(r, terms, cost, i);
+		if (needs(terms, cost, i) && !take(r, i, &terms->quota[i], worth, cost->units[i]))
+			return undo(r, terms, cost, i);
 	return ADMITTED;
 }
 
 /*
- * Have the origin at the slot that has begun last. In one go only SPAN is counted, so what is
- * beyond is passed over: nothing falls due in it. The lock's owner's.
+ * Move the origin to the slot that began last. Only SPAN is counted at once; nothing is added in
+ * any time beyond it. The caller holds the lock.
  */
 static void move_origin(struct weir_rate *r, weir_time now)
 {
@@ -136,7 +134,7 @@ void rate_renew(struct weir_rate *r, weir_time now)
 	rate_publish(r);
 }
 
-/* One call of many is enough: who finds the lock taken leaves it to another. */
+/* One call of many is enough: if the lock is taken, leave it to another. */
 static void try_to_renew(struct weir_rate *r, weir_time now)
 {
 	if (pthread_mutex_trylock(&r->lock) != 0)
@@ -145,7 +143,7 @@ static void try_to_renew(struct weir_rate *r, weir_time now)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* By what has fallen due at that time. */
+/* Admit by the units added by that time. */
 static enum answer admit(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
 {
 	struct terms terms;
@@ -166,8 +164,8 @@ static enum answer admit(struct weir_rate *r, weir_time now, const struct weir_c
 }
 
 /*
- * Whether there was nothing left of something that the call asks for. If it does not seem so by
- * the time that is read here, the call is worth another try.
+ * Whether nothing was left of a quota that the call needs. If something was left at the time that
+ * is read here, the call is worth another try.
  */
 static bool is_used_up(struct weir_rate *r, const struct weir_cost *cost, weir_time *now)
 {
@@ -182,7 +180,7 @@ static bool is_used_up(struct weir_rate *r, const struct weir_cost *cost, weir_t
 		try_to_renew(r, *now);
 	worth = accrual_worth(&terms.accrual, accrual_slots(&terms.accrual, *now));
 	for (unsigned i = 0; i < r->quotas; i++)
-		if (asks(&terms, cost, i) &&
+		if (needs(&terms, cost, i) &&
 		    !quota_take(&terms.quota[i], worth, taken[i], 0, &after))
 			return true;
 	return false;
@@ -205,10 +203,11 @@ bool rate_is_cost(const struct weir_rate *r, const struct weir_cost *cost)
 	return true;
 }
 
-/* Units were given back: they are for waiters. */
-static void serve_with_these(struct weir_rate *r)
+/* Units were returned: give them to waiters. */
+static void serve_returned(struct weir_rate *r)
 {
-	const uint64_t before = atomic_fetch_add_explicit(&r->waiting, GIVEN, memory_order_acq_rel);
+	const uint64_t before = atomic_fetch_add_explicit(&r->waiting, RETURN,
+							  memory_order_acq_rel);
 
 	if (LIKELY((uint32_t)before == 0))
 		return;
@@ -223,8 +222,8 @@ bool rate_try(struct weir_rate *r, weir_time now, const struct weir_cost *cost)
 
 		if (LIKELY(answer == ADMITTED))
 			return true;
-		if (answer == GIVEN_BACK)
-			serve_with_these(r);
+		if (answer == RETURNED)
+			serve_returned(r);
 		if (is_used_up(r, cost, &now))
 			return false;
 	}
@@ -235,7 +234,7 @@ int weir_rate_try_for(struct weir_rate *r, const struct weir_cost *cost)
 {
 	if (UNLIKELY(!rate_is_cost(r, cost)))
 		return -EINVAL;
-	/* The line that all want comes here while the clock is being read. */
+	/* Fetch the contended line while the clock is being read. */
 	__builtin_prefetch(&r->taken, 1);
 	if (LIKELY(rate_try(r, rate_now(r), cost)))
 		return 0;
@@ -259,7 +258,7 @@ weir_time rate_turn(struct weir_rate *r, const struct weir_cost *cost)
 		uint64_t worth;
 		weir_time time;
 
-		if (!asks(terms, cost, i))
+		if (!needs(terms, cost, i))
 			continue;
 		worth = quota_worth_for(&terms->quota[i],
 					atomic_load_explicit(&r->taken[i], memory_order_relaxed));
@@ -271,21 +270,21 @@ weir_time rate_turn(struct weir_rate *r, const struct weir_cost *cost)
 	return turn;
 }
 
-/* What is left of a quota, but for so many units, lapses. The lock's owner's, at the origin. */
-static void lapse(struct weir_rate *r, unsigned i, uint64_t but)
+/* Let the units left beyond keep lapse. The caller holds the lock, and the origin is now. */
+static void lapse(struct weir_rate *r, unsigned i, uint64_t keep)
 {
 	const struct quota *q = &r->terms.quota[i];
 	uint64_t taken = atomic_load_explicit(&r->taken[i], memory_order_relaxed);
 
-	while ((int64_t)(quota_due(q, 0) - but - taken) > 0 &&
-	       !atomic_compare_exchange_weak_explicit(&r->taken[i], &taken, quota_due(q, 0) - but,
+	while ((int64_t)(quota_due(q, 0) - keep - taken) > 0 &&
+	       !atomic_compare_exchange_weak_explicit(&r->taken[i], &taken, quota_due(q, 0) - keep,
 						      memory_order_release, memory_order_relaxed))
 		;
 }
 
 /*
- * Whether a slot has begun since the origin: then others may have counted it by the terms before.
- * The lock's owner's, once it has published.
+ * Whether a slot has begun since the origin: then other threads may have counted it by the previous
+ * terms. The caller holds the lock and has published.
  */
 static bool is_late(const struct weir_rate *r, weir_time *now)
 {
@@ -293,7 +292,7 @@ static bool is_late(const struct weir_rate *r, weir_time *now)
 	return accrual_slots(&r->terms.accrual, *now) > 0;
 }
 
-/* From that time on. The lock's owner's. */
+/* Change a quota from that time on. The caller holds the lock. */
 static void change_quota(struct weir_rate *r, weir_time now, unsigned i,
 			 const struct weir_quota *value)
 {
@@ -301,7 +300,7 @@ static void change_quota(struct weir_rate *r, weir_time now, unsigned i,
 
 	move_origin(r, now);
 	if (q->limited)
-		lapse(r, i, q->depth); /* a greater depth brings none of it back */
+		lapse(r, i, q->depth); /* a greater depth does not bring them back */
 	*q = quota_with(q, value, r->slot);
 	rate_publish(r);
 }
@@ -330,7 +329,7 @@ int weir_rate_set(struct weir_rate *r, unsigned quota, const struct weir_quota *
 	return 0;
 }
 
-/* From that time on. The lock's owner's. */
+/* Change the pace from that time on. The caller holds the lock. */
 static void change_pace(struct weir_rate *r, weir_time now, weir_dur retry_after, bool lower)
 {
 	move_origin(r, now);
@@ -338,7 +337,10 @@ static void change_pace(struct weir_rate *r, weir_time now, weir_dur retry_after
 	rate_publish(r);
 }
 
-/* Whether a complaint lowers the pace. Somebody who read the clock later may have done so. */
+/*
+ * Whether throttling lowers the pace. A thread that read the clock later may already have lowered
+ * it.
+ */
 static bool lowers(const struct weir_rate *r, weir_time now)
 {
 	return r->terms.accrual.percent == FULL_PACE ||
@@ -370,12 +372,13 @@ void weir_rate_throttled(struct weir_rate *r, weir_dur retry_after)
 }
 
 /*
- * Charge units, as if they were taken now: to what is left, not to what has lapsed. Up to a debt
- * that is out of all proportion.
+ * Charge units as if they were taken now: to what is left, not to what has lapsed. Stops at
+ * DEBT_MAX.
  */
 static void charge(struct weir_rate *r, unsigned i, uint64_t units)
 {
-	const weir_time now = rate_now(r); /* before the terms: they may say less of a later time */
+	const weir_time now = rate_now(
+		r); /* before the terms: newer ones may add less by a later time */
 	struct terms terms;
 	const struct quota *q = &terms.quota[i];
 	uint64_t worth, taken, after;
@@ -400,8 +403,8 @@ static void refund(struct weir_rate *r, unsigned i, uint64_t units)
 	read_terms(r, &terms);
 	if (!terms.quota[i].limited)
 		return;
-	give_back(r, i, units);
-	serve_with_these(r);
+	return_units(r, i, units);
+	serve_returned(r);
 }
 
 int weir_rate_settle(struct weir_rate *r, unsigned quota, uint64_t taken, uint64_t actual)

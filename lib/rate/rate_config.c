@@ -1,6 +1,4 @@
-/*
- * From a configuration to a rate: defaults, checks, life.
- */
+/* From a configuration to a rate: defaults, checks, creation and end. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +9,10 @@
 
 #define QUEUE_MAX 65535
 
-/* A second's work goes out in five pieces; longer periods in pieces of that size too. */
+/*
+ * Slots in a period by default, and the bounds of a default slot: a second has five slots of 200
+ * ms, and longer periods have slots of 200 ms too.
+ */
 #define PIECES   5
 #define SLOT_MIN WEIR_MS
 #define SLOT_MAX (200 * WEIR_MS)
@@ -35,7 +36,7 @@ int rate_check_quota(const struct weir_quota *q, unsigned index, char *why, size
 	const uint64_t period = or_default(q->period, WEIR_S);
 
 	if ((q->flags & ~(uint32_t)WEIR_QUOTA_UNLIMITED) != 0 || q->reserved != 0)
-		return refuse(why, why_size, "Quota %u has flags that are not known.", index);
+		return refuse(why, why_size, "Quota %u has unknown flags.", index);
 	if (period > PERIOD_MAX)
 		return refuse(why, why_size, "Quota %u has a period longer than 52 days.", index);
 	if (q->units > WEIR_UNITS_MAX || q->burst > WEIR_UNITS_MAX)
@@ -109,7 +110,7 @@ int weir_rate_config_check(const struct weir_rate_config *config, char *why, siz
 	return rate_check(config, &complete_one, why, why_size);
 }
 
-/* Everything is zero before. The origin is a slot before the first one. */
+/* Everything was zeroed. The origin is one slot before the first. */
 static void begin(struct weir_rate *r, const struct weir_rate_config *c)
 {
 	r->quotas = c->quota_count;

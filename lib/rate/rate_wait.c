@@ -1,19 +1,18 @@
 /*
- * Waiting for one's turn at a rate: a line of seats, under the rate's lock.
+ * Waiting for a rate: a line of seats, under the rate's lock.
  *
- * Turns come by time, so somebody has to be awake then. Of the threads that wait, the one that is
- * first in the line watches: it sleeps until whoever is first of all has his turn, and then serves
- * all whose turn it is. The others sleep on until they are served, or until they watch. Loops
- * serve by themselves (weir_rate_serve()).
+ * Turns come by time, so a thread must be awake then. Of the threads that wait, the first in the
+ * line watches: it sleeps until the first waiter of all can be served, and then serves all whose
+ * turn it is. The others sleep until they are served, or until they watch. Event loops serve by
+ * themselves (weir_rate_serve()).
  *
  * A callback runs without the lock, so that it may call the rate. Until it has returned, its waiter
- * is NOTIFYING, and polls and cancels wait for its end. But one that is called from the callback
- * itself takes the units that the callback announced, and a poll from any other callback does not
- * wait (lib/base/notify.h).
+ * is NOTIFYING, and polls and cancels wait for its end. But a poll or cancel from within the
+ * callback itself takes the units that the callback announced, and a poll from any other callback
+ * does not wait (lib/base/notify.h).
  *
  * (The limiter's queue, lib/wait/queue.c, hands permits over at releases, between processes, and in
- * orders of several kinds. Here turns come so many times a second at the most, and a lock is
- * simpler.)
+ * several orders. Here turns are limited by the slots, and a lock is simpler.)
  */
 
 #include <errno.h>
@@ -39,7 +38,7 @@ const struct weir_cost *line_first(const struct weir_rate *r)
 	return r->line.head != NIL ? &r->seat[r->line.head].cost : NULL;
 }
 
-/* The last in the line, announced. */
+/* Put a seat at the end of the line, and announce it. */
 static void append(struct weir_rate *r, uint32_t i)
 {
 	struct seat *seat = &r->seat[i];
@@ -77,9 +76,9 @@ static void free_seat(struct weir_rate *r, uint32_t i)
 	r->line.free = i;
 }
 
-/* A seat at the end of the line; NIL: all are taken. */
-static uint32_t stand(struct weir_rate *r, const struct weir_cost *cost, weir_granted_fn *granted,
-		      void *arg, bool sleeps)
+/* Take a seat at the end of the line; NIL: all are taken. */
+static uint32_t join_line(struct weir_rate *r, const struct weir_cost *cost,
+			  weir_granted_fn *granted, void *arg, bool sleeps)
 {
 	const uint32_t i = r->line.free;
 	struct seat *seat;
@@ -94,22 +93,24 @@ static uint32_t stand(struct weir_rate *r, const struct weir_cost *cost, weir_gr
 	seat->sleeps = sleeps;
 	seat->watches = false;
 	seat->stamp++;
-	seat->stamp += seat->stamp == 0; /* that is no waiter */
+	seat->stamp += seat->stamp == 0; /* 0 means no waiter */
 	append(r, i);
 	return i;
 }
 
-/* Those whose turn it is are taken out. Who is to be told is chained from what is returned. */
+/*
+ * Take those whose turn it is out of the line. Those to notify are chained from the returned seat.
+ */
 static uint32_t serve(struct weir_rate *r, weir_time now)
 {
-	uint32_t told = NIL, *end = &told, i;
+	uint32_t notified = NIL, *end = &notified, i;
 
 	rate_renew(r, now);
 	while ((i = r->line.head) != NIL && rate_admit(r, now, &r->seat[i].cost)) {
 		struct seat *seat = &r->seat[i];
 
 		take_out(r, i);
-		seat->state = seat->granted != NULL ? SEAT_TELLING : SEAT_GRANTED;
+		seat->state = seat->granted != NULL ? SEAT_NOTIFYING : SEAT_GRANTED;
 		if (seat->sleeps)
 			park_wake(&seat->park);
 		if (seat->granted == NULL)
@@ -118,7 +119,7 @@ static uint32_t serve(struct weir_rate *r, weir_time now)
 		*end = i;
 		end = &seat->next;
 	}
-	return told;
+	return notified;
 }
 
 /* The first thread in the line; NIL: there is none. */
@@ -131,16 +132,18 @@ static uint32_t first_sleeper(const struct weir_rate *r)
 	return i;
 }
 
-static void set_watch(struct weir_rate *r, bool rouse)
+static void set_watch(struct weir_rate *r, bool wake)
 {
 	const uint32_t i = first_sleeper(r);
 
-	if (i != NIL && (rouse || !r->seat[i].watches))
+	if (i != NIL && (wake || !r->seat[i].watches))
 		park_wake(&r->seat[i].park);
 }
 
-/* Without the lock. A callback may end its waiter, and another waiter may then use the seat. */
-static void tell(struct weir_rate *r, uint32_t i)
+/*
+ * Called without the lock. A callback may end its waiter, and another waiter may then use the seat.
+ */
+static void notify_waiters(struct weir_rate *r, uint32_t i)
 {
 	while (i != NIL) {
 		struct seat *seat = &r->seat[i];
@@ -148,26 +151,26 @@ static void tell(struct weir_rate *r, uint32_t i)
 
 		notify_run(seat, stamp, seat->granted, seat->arg);
 		pthread_mutex_lock(&r->lock);
-		if (seat->stamp == stamp && seat->state == SEAT_TELLING)
+		if (seat->stamp == stamp && seat->state == SEAT_NOTIFYING)
 			seat->state = SEAT_GRANTED;
 		pthread_mutex_unlock(&r->lock);
 		i = next;
 	}
 }
 
-void line_serve(struct weir_rate *r, weir_time now, bool rouse)
+void line_serve(struct weir_rate *r, weir_time now, bool wake)
 {
-	const uint32_t told = serve(r, now);
+	const uint32_t notified = serve(r, now);
 	bool sooner;
 	int cancel;
 
-	set_watch(r, rouse);
-	sooner = rouse && r->sooner != NULL && r->line.head != NIL;
+	set_watch(r, wake);
+	sooner = wake && r->sooner != NULL && r->line.head != NIL;
 	pthread_mutex_unlock(&r->lock);
-	if (told == NIL && !sooner)
+	if (notified == NIL && !sooner)
 		return;
 	cancel = cancel_hold();
-	tell(r, told);
+	notify_waiters(r, notified);
 	if (sooner)
 		r->sooner(r->sooner_arg);
 	cancel_release(cancel);
@@ -179,7 +182,7 @@ weir_time weir_rate_serve(struct weir_rate *r)
 
 	pthread_mutex_lock(&r->lock);
 	line_serve(r, rate_now(r), false);
-	/* Who was told may stand in the line again. */
+	/* A waiter that was notified may be in the line again. */
 	pthread_mutex_lock(&r->lock);
 	if (r->line.head != NIL)
 		next = rate_turn(r, line_first(r));
@@ -187,7 +190,7 @@ weir_time weir_rate_serve(struct weir_rate *r)
 	return next;
 }
 
-/* With the lock; returns without. Others may have their turn sooner now. */
+/* Called with the lock, which it releases. Other waiters may now be served sooner. */
 static void leave(struct weir_rate *r, uint32_t i, weir_time now)
 {
 	take_out(r, i);
@@ -196,8 +199,11 @@ static void leave(struct weir_rate *r, uint32_t i, weir_time now)
 	line_serve(r, now, true);
 }
 
-/* Sleep once: until served, or until there is something to do. With the lock, as before. */
-static void doze(struct weir_rate *r, struct seat *seat, weir_time deadline)
+/*
+ * Sleep once: until served, or until there is something to do. Called with the lock, and returns
+ * with it.
+ */
+static void sleep_once(struct weir_rate *r, struct seat *seat, weir_time deadline)
 {
 	const uint32_t seen = park_look(&seat->park);
 	weir_time until = deadline;
@@ -213,7 +219,7 @@ static void doze(struct weir_rate *r, struct seat *seat, weir_time deadline)
 	pthread_mutex_lock(&r->lock);
 }
 
-/* With the lock; returns without. */
+/* Called with the lock, which it releases. */
 static int sleep_in(struct weir_rate *r, uint32_t i, weir_time deadline)
 {
 	struct seat *seat = &r->seat[i];
@@ -228,7 +234,7 @@ static int sleep_in(struct weir_rate *r, uint32_t i, weir_time deadline)
 			leave(r, i, now);
 			return -ETIMEDOUT;
 		}
-		doze(r, seat, deadline);
+		sleep_once(r, seat, deadline);
 		now = clock_monotonic();
 	}
 	free_seat(r, i);
@@ -249,7 +255,7 @@ int weir_rate_take_for(struct weir_rate *r, const struct weir_cost *cost, weir_t
 		return -ETIMEDOUT;
 	}
 	pthread_mutex_lock(&r->lock);
-	i = stand(r, cost, NULL, NULL, true);
+	i = join_line(r, cost, NULL, NULL, true);
 	if (i == NIL) {
 		pthread_mutex_unlock(&r->lock);
 		rate_count(r, RATE_REFUSED, 1);
@@ -274,7 +280,7 @@ int weir_rate_enqueue(struct weir_rate *r, const struct weir_cost *cost, weir_gr
 	if (!rate_is_cost(r, cost))
 		return -EINVAL;
 	pthread_mutex_lock(&r->lock);
-	i = stand(r, cost, granted, arg, false);
+	i = join_line(r, cost, granted, arg, false);
 	if (i == NIL) {
 		pthread_mutex_unlock(&r->lock);
 		rate_count(r, RATE_REFUSED, 1);
@@ -285,7 +291,9 @@ int weir_rate_enqueue(struct weir_rate *r, const struct weir_cost *cost, weir_gr
 	return 0;
 }
 
-/* The waiter's state, once its callback, if another thread runs it, has returned. With the lock. */
+/*
+ * The waiter's state, after its callback, if another thread runs it, has returned. With the lock.
+ */
 static enum seat_state settled(struct weir_rate *r, const struct weir_wait *wait, bool leaves)
 {
 	const struct seat *seat;
@@ -293,11 +301,11 @@ static enum seat_state settled(struct weir_rate *r, const struct weir_wait *wait
 	if (wait->stamp == 0 || wait->slot >= r->seats)
 		return SEAT_FREE;
 	seat = &r->seat[wait->slot];
-	while (seat->stamp == wait->stamp && seat->state == SEAT_TELLING) {
+	while (seat->stamp == wait->stamp && seat->state == SEAT_NOTIFYING) {
 		if (notify_here(seat, wait->stamp))
 			return SEAT_GRANTED;
 		if (!leaves && notify_any())
-			return SEAT_TELLING;
+			return SEAT_NOTIFYING;
 		pthread_mutex_unlock(&r->lock);
 		sched_yield();
 		pthread_mutex_lock(&r->lock);

@@ -61,7 +61,7 @@
  * window due sets the bit or, if it is set already, leaves: the owner, or the next sample after it,
  * sees the same words. A thread that needs what was learned, and not a window, has to try again
  * (sampler_hold()). Its caller decides how often, and what to do if the owner is stopped or dead
- * (lib/process/outwait.h). The owner runs callbacks, and a callback may need what was learned; a
+ * (lib/process/owner_wait.h). The owner runs callbacks, and a callback may need what was learned; a
  * thread that waited for itself would wait for ever. Hence the word closing, which names the owning
  * thread. It is private to the process, because it names one of its threads.
  *

@@ -1,9 +1,9 @@
 /*
- * What lies in a shared block: made, and checked by whoever attaches.
+ * The contents of a shared block: made by one process, and checked by each that attaches.
  *
- * He believes nothing. The head is copied, so that nobody changes it between check and use; then
- * its checksum and all numbers in it that say where something is are checked, since a checksum is
- * no signature. What fails is -EPROTO, with a sentence.
+ * A process that attaches trusts nothing. The head is copied, so that it cannot change between
+ * check and use. Then its checksum is checked, and also all numbers in it from which addresses
+ * follow, since a checksum is not a signature. A failure is -EPROTO, with a sentence.
  */
 
 #include "lib/shm/shm.h"
@@ -21,7 +21,7 @@
 #include "lib/limiter/saved_state.h"
 #include "lib/base/explain.h"
 
-/* An algorithm that is not known here is shown without its numbers. */
+/* Stands for an algorithm that is unknown here; shown without its numbers. */
 static double unknown_init(void *state, const void *config, double random)
 {
 	(void)state;
@@ -43,7 +43,7 @@ static const struct weir_limit_ops unknown = {
 	.update = unknown_update,
 };
 
-/* All that processes must agree on: what lies where. */
+/* Covers everything that processes must agree on: the layout of shared structures. */
 static uint64_t layout_signature(void)
 {
 	const size_t sizes[] = {
@@ -69,7 +69,7 @@ static uint64_t layout_signature(void)
 		sizeof(struct arrivals),
 		sizeof(struct ranking),
 		sizeof(struct steering),
-		sizeof(struct brain),
+		sizeof(struct limit_runtime),
 		sizeof(struct published),
 		sizeof(struct weir_report),
 		sizeof(struct sampler),
@@ -106,7 +106,7 @@ static ssize_t read_boot_id(char *text, size_t room)
 	return size;
 }
 
-/* Times mean the same to processes of one run of the machine and of one time namespace. */
+/* Times are comparable between processes of one boot and one time namespace. */
 static uint64_t clock_signature(void)
 {
 	char text[64] = "";
@@ -141,7 +141,7 @@ int settings_for(struct settings *s, const struct weir_config *config, uint32_t 
 	if (r != 0)
 		return r;
 	if (s->clock != NULL)
-		return refuse(why, why_size, "A shared limiter can have no clock of its own.");
+		return refuse(why, why_size, "A shared limiter cannot have a clock of its own.");
 	if (members == 0 || members > LEASES_MAX)
 		return refuse(why, why_size, "members is %u, not from 1 to %u.", (unsigned)members,
 			      (unsigned)LEASES_MAX);
@@ -172,7 +172,7 @@ static void set_partitions(struct shm_constants *c, const struct settings *s)
 	}
 }
 
-/* Copied field by field into zeros, so that the checksum covers no padding of arbitrary content. */
+/* Copied field by field into zeros, so that the checksum covers no indeterminate padding. */
 static void set_constants(struct shm_constants *c, const struct settings *s, size_t size)
 {
 	memset(c, 0, sizeof(*c));
@@ -203,7 +203,8 @@ static void set_constants(struct shm_constants *c, const struct settings *s, siz
 }
 
 /*
- * Make settings of a block's constants, to be checked afterwards. All pointers are ours, or NULL.
+ * Make settings of a block's constants, to be checked afterwards. All pointers are this process's
+ * own, or NULL.
  */
 static void make_settings(struct settings *s, const struct shm_constants *c)
 {
@@ -238,7 +239,7 @@ static void make_settings(struct settings *s, const struct shm_constants *c)
 	}
 }
 
-void find_leases(struct weir_limiter *l, void *block, const struct settings *s)
+void set_up_leases(struct weir_limiter *l, void *block, const struct settings *s)
 {
 	char *base = block;
 	const struct places at = places_in(s);
@@ -295,7 +296,7 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 	set_constants(&head->constants, &settings, at.size);
 	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 	limiter_set_up(handle, (char *)block + at.limiter, &settings);
-	find_leases(handle, block, &settings);
+	set_up_leases(handle, block, &settings);
 	begin_leases(&handle->leasing);
 	limiter_begin(handle, &settings);
 	munmap(handle, limiter_own_size(&settings));
@@ -303,18 +304,17 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 	return 0;
 }
 
-/* That it is a block at all, of a library and a machine like this: 0, or -EPROTO. */
+/* Whether it is a block at all, of this kind of library and machine. Returns 0 or -EPROTO. */
 static int check_head(const struct shm_head *head, size_t size, struct shm_constants *c, char *why,
 		      size_t why_size)
 {
 	if (size < sizeof(*head))
-		return fault(why, why_size, "These %zu bytes are too few for a shared limiter.",
-			     size);
+		return fault(why, why_size, "%zu bytes are too few for a shared limiter.", size);
 	if (atomic_load_explicit(&head->ready, memory_order_acquire) != SHM_READY)
 		return fault(why, why_size, "There is no shared limiter, or it is not ready.");
 	memcpy(c, &head->constants, sizeof(*c));
 	if (memcmp(c->magic, SHM_MAGIC, sizeof(c->magic)) != 0)
-		return fault(why, why_size, "This is no shared limiter.");
+		return fault(why, why_size, "This is not a shared limiter.");
 	if (c->layout != layout_signature())
 		return fault(why, why_size,
 			     "The shared limiter is of another version of the library, or of "
@@ -324,12 +324,12 @@ static int check_head(const struct shm_head *head, size_t size, struct shm_const
 			     "The shared limiter is damaged: its checksum is wrong.");
 	if (c->clock != clock_signature())
 		return fault(why, why_size,
-			     "The shared limiter is of another run of the machine, or of "
+			     "The shared limiter is of another boot of the machine, or of "
 			     "another time namespace.");
 	return 0;
 }
 
-/* Whether all numbers are such as a configuration comes to, so that they lead nowhere else. */
+/* Whether all numbers are such as a configuration results in, so that no address lies outside. */
 static bool is_sound(const struct shm_constants *c, const struct settings *s)
 {
 	bool sound = memchr(c->limit, '\0', sizeof(c->limit)) != NULL &&
@@ -347,17 +347,17 @@ static int check_numbers(const struct shm_copy *copy, size_t size, char *why, si
 
 	if (!is_sound(c, &copy->settings))
 		return fault(why, why_size,
-			     "The shared limiter is damaged: its numbers make no sense.");
+			     "The shared limiter is damaged: its numbers are impossible.");
 	if (c->size != places_in(&copy->settings).size)
 		return fault(why, why_size,
-			     "The shared limiter is damaged: its size makes no sense.");
+			     "The shared limiter is damaged: its size is impossible.");
 	if (c->size > size)
-		return fault(why, why_size, "The shared limiter is cut: %zu of %llu bytes.", size,
-			     (unsigned long long)c->size);
+		return fault(why, why_size, "The shared limiter is truncated: %zu of %llu bytes.",
+			     size, (unsigned long long)c->size);
 	return 0;
 }
 
-/* With this process's pointers. */
+/* Add this process's pointers. */
 static void complete(struct settings *s, const struct weir_limit_ops *ops,
 		     const struct settings *mine)
 {
@@ -370,14 +370,14 @@ static void complete(struct settings *s, const struct weir_limit_ops *ops,
 	s->track = mine->track;
 }
 
-/* The algorithm is the one that the block was made with. */
+/* Whether the algorithm is the one that the block was made with. */
 static int check_limit(struct shm_copy *copy, const struct weir_limit_ops *ops, char *why,
 		       size_t why_size)
 {
 	const struct shm_constants *c = &copy->constants;
 
 	if (ops == NULL)
-		return fault(why, why_size, "The shared limiter's algorithm, %s, is not known.",
+		return fault(why, why_size, "The shared limiter's algorithm, %s, is unknown.",
 			     c->limit);
 	if (strcmp(c->limit, ops->name) != 0)
 		return fault(why, why_size, "The shared limiter is of %s, and the limit is %s.",
@@ -403,7 +403,7 @@ static uint64_t digest_of(const struct settings *s)
 	return limit_digest(s->ops, &s->sampler, s->limit_config);
 }
 
-/* What a process expects is what the block was made with. */
+/* Whether the settings that a process expects are those that the block was made with. */
 static bool same_settings(const struct settings *a, const struct settings *b)
 {
 	bool same = digest_of(a) == digest_of(b) && a->limit_min == b->limit_min &&
@@ -419,7 +419,7 @@ static bool same_settings(const struct settings *a, const struct settings *b)
 	return same;
 }
 
-/* A head that is one, and whose numbers lead nowhere else. */
+/* Whether the head is valid and its numbers lead to no address outside the block. */
 static int check_block(const struct shm_head *head, size_t size, struct shm_copy *copy, char *why,
 		       size_t why_size)
 {
@@ -455,7 +455,10 @@ int read_block(const struct shm_head *head, size_t size, const struct weir_confi
 	if (!same_settings(&copy->settings, &mine))
 		return fault(why, why_size,
 			     "The shared limiter was made with another configuration.");
-	/* An algorithm of the program's own may have more in it than parameters: pointers, say. */
+	/*
+	 * The configuration of a program's own algorithm may contain more than parameters, such as
+	 * pointers.
+	 */
 	memcpy(copy->settings.limit_config, mine.limit_config, sizeof(mine.limit_config));
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * What the members of a shared limiter ask of it, and what is told of them.
+ * Functions for the members of a shared limiter, and about them: reaping, listening, visits, info.
  */
 
 #include "lib/shm/shm.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Why the handle is not one to share with: 0 if it is. */
+/* Returns 0 if the handle is a member of a shared limiter, else the reason as a negative errno. */
 static int check_member(const struct weir_limiter *l)
 {
 	if (!l->serves)
@@ -15,19 +15,19 @@ static int check_member(const struct weir_limiter *l)
 	return l->leasing.mine != NULL ? 0 : -ENOTSUP;
 }
 
-static int reap_and_tell(struct weir_limiter *l, weir_time now, uint32_t evicted,
-			 struct weir_shm_reaped *reaped)
+static int reap_into(struct weir_limiter *l, weir_time now, uint32_t evicted,
+		     struct weir_shm_reaped *reaped)
 {
-	struct weir_shm_reaped unasked;
+	struct weir_shm_reaped unused;
 
-	return reap(l, now, evicted, reaped != NULL ? reaped : &unasked);
+	return reap(l, now, evicted, reaped != NULL ? reaped : &unused);
 }
 
 int weir_shm_reap_at(struct weir_limiter *l, weir_time now, struct weir_shm_reaped *reaped)
 {
 	const int r = check_member(l);
 
-	return r != 0 ? r : reap_and_tell(l, now, 0, reaped);
+	return r != 0 ? r : reap_into(l, now, 0, reaped);
 }
 
 int weir_shm_reap(struct weir_limiter *l, struct weir_shm_reaped *reaped)
@@ -49,7 +49,7 @@ int weir_shm_evict(struct weir_limiter *l, uint32_t number, struct weir_shm_reap
 	if (number == 0 || number > l->leasing.count || number == l->leasing.number ||
 	    identity_of(l, number) == 0)
 		return -EINVAL;
-	return reap_and_tell(l, weir_now(), number, reaped);
+	return reap_into(l, weir_now(), number, reaped);
 }
 
 int weir_shm_listen(struct weir_limiter *l, weir_time deadline)
@@ -156,7 +156,7 @@ int weir_shm_info_take(const struct weir_limiter *l, struct weir_shm_info *info)
 		.overdrawn = read_counter(&leasing->audit->overdrawn),
 		.order = l->queueing.config.order,
 		.shed = l->shedding.parts > 0,
-		.burst = l->brain->burst.permits,
+		.burst = l->runtime->burst.permits,
 		.parts = l->admission.count > 0 ? l->admission.count - 1 : 0,
 		.window_min = l->sampling.config.window_min,
 		.window_max = l->sampling.config.window_max,

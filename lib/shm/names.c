@@ -1,9 +1,9 @@
 /*
- * The shared limiters of a machine, by their names.
+ * The names of a machine's shared limiters.
  *
- * shm_open() keeps its files in one folder, in which anybody may put anything. So what is found is
- * opened without following links and without waiting for whoever is at the other end, and its first
- * bytes are read, not mapped: who cuts the file meanwhile does no harm.
+ * shm_open() keeps its files in one folder, in which any user may create anything. So a file is
+ * opened without following links and without waiting for the other end of a FIFO, and its first
+ * bytes are read, not mapped: truncating the file meanwhile does no harm.
  */
 
 #include <weir/shm.h>
@@ -94,7 +94,7 @@ int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *fi
 	return visited;
 }
 
-/* A visit of names, as one of files. */
+/* Adapts a visitor of names to one of files. */
 struct names_visit {
 	bool (*visit)(void *arg, const char *name);
 	void *arg;

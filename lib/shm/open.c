@@ -1,16 +1,16 @@
 /*
  * Shared limiters by their names.
  *
- * shm_open() keeps its files in one folder, in which any user may put anything. So a file there is
- * opened without following links and without waiting for the other end of a FIFO, and is judged
+ * shm_open() keeps its files in one folder, in which any user may create anything. So a file there
+ * is opened without following links and without waiting for the other end of a FIFO, and is checked
  * (lib/shm/trust.h) before anything is read.
  *
- * A limiter is published under its name complete. It is made in a file without a name, and a link
- * publishes it. The link fails if the name is taken, and then the limiter that has the name is
- * opened instead. So there is no lock that another process could hold, a maker that dies leaves
- * nothing behind, and a limiter that has a name is never made a second time. Where the system has
- * no files without names, a temporary name takes their place; that one is left behind if the maker
- * dies.
+ * A limiter is published under its name when it is complete. It is created in an unnamed file, and
+ * a link publishes it. The link fails if the name is taken, and then the limiter with that name is
+ * opened instead. So there is no lock that another process could hold, a creator that dies leaves
+ * nothing behind, and a limiter that has a name is never created a second time. Where the system
+ * does not support unnamed files, a temporary name is used instead; it is left behind if the
+ * creator dies.
  */
 
 #include "lib/shm/shm.h"
@@ -29,10 +29,10 @@
 #include "lib/base/explain.h"
 #include "lib/shm/trust.h"
 
-/* Tries to open or make a name that other processes remove and make meanwhile. */
+/* Attempts to open or create a name that other processes remove and create meanwhile. */
 #define TRIES 100
 
-/* Memory is reserved piece by piece: a signal that comes meanwhile undoes one piece only. */
+/* Memory is reserved in pieces of these sizes, in bytes: a signal undoes only one piece. */
 #define PIECE       ((size_t)1 << 20)
 #define PIECE_MIN   ((size_t)4096)
 #define PIECE_TRIES 10000
@@ -48,7 +48,7 @@ static int fail(const char *what, const char *name, int error, char *why, size_t
 	return -error;
 }
 
-/* As shm_open() has names: slashes in front do not count, and there is none within. */
+/* The path of a name, as for shm_open(): leading slashes are ignored, and no others are allowed. */
 static bool find_path(const char *name, char path[PATH_ROOM])
 {
 	const char *file = name + strspn(name, "/");
@@ -59,7 +59,7 @@ static bool find_path(const char *name, char path[PATH_ROOM])
 	return true;
 }
 
-/* A sentence that names the owner of the file: another user may have taken the name. */
+/* Write a sentence that names the owner of the file: another user may have taken the name. */
 static int refuse_file(const char *path, const char *name, int error, char *why, size_t why_size)
 {
 	struct stat file;
@@ -71,7 +71,10 @@ static int refuse_file(const char *path, const char *name, int error, char *why,
 	return -error;
 }
 
-/* The file of that path, if it is trusted; or a negative errno and a sentence. */
+/*
+ * Open the file of that path, if it is trusted. Returns its descriptor, or a negative errno and a
+ * sentence.
+ */
 static int open_file(const char *path, const char *name, int how, const struct trust *trust,
 		     char *why, size_t why_size)
 {
@@ -90,7 +93,7 @@ static int open_file(const char *path, const char *name, int how, const struct t
 	return r;
 }
 
-/* Memory for all of a new file: 0, or an errno. */
+/* Reserve memory for a whole new file. Returns 0 or an errno. */
 static int reserve(int fd, size_t size)
 {
 	size_t piece = PIECE, done = 0;
@@ -111,7 +114,8 @@ static int reserve(int fd, size_t size)
 }
 
 /*
- * Make a limiter in a new file that no other process knows. 0, or a negative errno and a sentence.
+ * Make a limiter in a new file that is not visible to other processes. Returns 0, or a negative
+ * errno and a sentence.
  */
 static int fill(int fd, size_t size, const struct weir_config *config, uint32_t members,
 		const char *name, char *why, size_t why_size)
@@ -120,7 +124,7 @@ static int fill(int fd, size_t size, const struct weir_config *config, uint32_t 
 	void *block;
 
 	if (r != 0)
-		return fail("there is no room", name, r, why, why_size);
+		return fail("there is not enough memory", name, r, why, why_size);
 	block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (block == MAP_FAILED)
 		return fail("cannot be mapped", name, errno, why, why_size);
@@ -130,57 +134,57 @@ static int fill(int fd, size_t size, const struct weir_config *config, uint32_t 
 }
 
 /* A new file, and the path from which it can be linked. */
-struct draft {
-	int fd; /* -1: there is none, and errno is set */
+struct new_file {
+	int fd; /* -1: none, and errno is set */
 	bool named;
 	char path[PATH_ROOM];
 };
 
-static struct draft begin_draft(mode_t mode)
+static struct new_file begin_file(mode_t mode)
 {
-	struct draft draft = {.fd = -1};
+	struct new_file file = {.fd = -1};
 
 	if (access("/proc/self/fd", X_OK) == 0)
-		draft.fd = open(SHM_FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-	if (draft.fd >= 0) {
-		snprintf(draft.path, sizeof(draft.path), "/proc/self/fd/%d", draft.fd);
-		return draft;
+		file.fd = open(SHM_FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+	if (file.fd >= 0) {
+		snprintf(file.path, sizeof(file.path), "/proc/self/fd/%d", file.fd);
+		return file;
 	}
-	draft.named = true;
-	for (int i = 0; i < TRIES && draft.fd < 0; i++) {
-		snprintf(draft.path, sizeof(draft.path), "%s/.weir-%d-%" PRIx64, SHM_FOLDER,
+	file.named = true;
+	for (int i = 0; i < TRIES && file.fd < 0; i++) {
+		snprintf(file.path, sizeof(file.path), "%s/.weir-%d-%" PRIx64, SHM_FOLDER,
 			 (int)getpid(), weir_now());
-		draft.fd = open(draft.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-		if (draft.fd < 0 && errno != EEXIST && errno != EINTR)
+		file.fd = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (file.fd < 0 && errno != EEXIST && errno != EINTR)
 			break;
 	}
-	return draft;
+	return file;
 }
 
 /*
- * A limiter under that path: its file; or -EEXIST: there is one already; or another negative errno
- * and a sentence.
+ * Create a limiter under that path. Returns its file; or -EEXIST, if there is one already; or
+ * another negative errno and a sentence.
  */
 static int make(const char *path, const char *name, mode_t mode, size_t size,
 		const struct weir_config *config, uint32_t members, char *why, size_t why_size)
 {
-	const struct draft draft = begin_draft(mode);
+	const struct new_file file = begin_file(mode);
 	int r;
 
-	if (draft.fd < 0)
-		return fail("cannot be made", name, errno, why, why_size);
-	r = fill(draft.fd, size, config, members, name, why, why_size);
-	if (r == 0 && linkat(AT_FDCWD, draft.path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0)
-		r = fail("cannot be made", name, errno, why, why_size);
-	if (draft.named)
-		(void)unlink(draft.path);
+	if (file.fd < 0)
+		return fail("cannot be created", name, errno, why, why_size);
+	r = fill(file.fd, size, config, members, name, why, why_size);
+	if (r == 0 && linkat(AT_FDCWD, file.path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0)
+		r = fail("cannot be created", name, errno, why, why_size);
+	if (file.named)
+		(void)unlink(file.path);
 	if (r == 0)
-		return draft.fd;
-	close(draft.fd);
+		return file.fd;
+	close(file.fd);
 	return r;
 }
 
-/* The final answer. What was said of earlier tries does not count. */
+/* The final result. Sentences about earlier attempts are dropped. */
 static int answer(int fd, const char *said, char *why, size_t why_size)
 {
 	if (fd < 0)
@@ -188,7 +192,10 @@ static int answer(int fd, const char *said, char *why, size_t why_size)
 	return fd;
 }
 
-/* The file that is there, or is made there; or a negative errno and a sentence. */
+/*
+ * Open the file with that name, creating it if there is none. Returns its descriptor, or a negative
+ * errno and a sentence.
+ */
 static int open_or_make(const char *name, const struct trust *trust, mode_t mode,
 			const struct weir_config *config, uint32_t members, char *why,
 			size_t why_size)
@@ -210,13 +217,13 @@ static int open_or_make(const char *name, const struct trust *trust, mode_t mode
 		if (fd != -EEXIST)
 			return answer(fd, said, why, why_size);
 	}
-	explain(why, why_size, "%s: other processes keep making and removing it.", name);
+	explain(why, why_size, "%s: other processes keep creating and removing it.", name);
 	return -EAGAIN;
 }
 
 /*
- * How much of a file is mapped: the size that the block states, and nothing behind it; if it is no
- * block, the size of a head, which is then refused.
+ * How many bytes of a file to map: the size that the block states, and nothing beyond it. If the
+ * file is not a block, the size of a head, which is then refused.
  */
 static size_t bytes_to_map(int fd, size_t file_size)
 {
@@ -227,7 +234,7 @@ static size_t bytes_to_map(int fd, size_t file_size)
 	return shm_read_beginning(fd, &b) && b.size >= sizeof(struct shm_head) ? b.size : head;
 }
 
-/* Map the block, and close the file. 0, or a negative errno and a sentence. */
+/* Map the block, and close the file. Returns 0, or a negative errno and a sentence. */
 static int map_and_close(int fd, int protection, const char *name, void **block, size_t *size,
 			 char *why, size_t why_size)
 {
@@ -235,7 +242,7 @@ static int map_and_close(int fd, int protection, const char *name, void **block,
 	int r = 0;
 
 	if (fstat(fd, &file) != 0)
-		r = fail("cannot be looked at", name, errno, why, why_size);
+		r = fail("cannot be examined", name, errno, why, why_size);
 	else if (file.st_size == 0)
 		r = fault(why, why_size, "%s: there is no shared limiter: the file is empty.",
 			  name);
@@ -243,7 +250,7 @@ static int map_and_close(int fd, int protection, const char *name, void **block,
 		*size = bytes_to_map(fd, (size_t)file.st_size);
 		if (*size > (size_t)file.st_size)
 			r = fault(why, why_size,
-				  "%s: the shared limiter is cut: %llu of %zu bytes.", name,
+				  "%s: the shared limiter is truncated: %llu of %zu bytes.", name,
 				  (unsigned long long)file.st_size, *size);
 	}
 	if (r == 0) {
@@ -255,7 +262,7 @@ static int map_and_close(int fd, int protection, const char *name, void **block,
 	return r;
 }
 
-/* The block goes with the handle, or at once. */
+/* Let the handle own the mapping; on failure, unmap the block. */
 static int keep_mapping(int r, void *block, size_t size, struct weir_limiter *limiter)
 {
 	if (r != 0) {
@@ -286,7 +293,7 @@ static int open_name(const char *name, uint32_t owner, unsigned mode,
 	return keep_mapping(r, block, size, *limiter);
 }
 
-/* A thread that is cancelled in between would leave a file open, or memory mapped. */
+/* A thread cancelled meanwhile would leave a file open or memory mapped. */
 int weir_shm_open_of(const char *name, uint32_t owner, unsigned mode,
 		     const struct weir_config *config, uint32_t members,
 		     struct weir_limiter **limiter, char *why, size_t why_size)
@@ -306,10 +313,10 @@ int weir_shm_open(const char *name, unsigned mode, const struct weir_config *con
 	return weir_shm_open_of(name, 0, mode, config, members, limiter, why, why_size);
 }
 
-static int look_name(const char *name, uint32_t owner, struct weir_limiter **limiter, char *why,
-		     size_t why_size)
+static int observe_name(const char *name, uint32_t owner, struct weir_limiter **limiter, char *why,
+			size_t why_size)
 {
-	const struct trust trust = trust_to_look(owner);
+	const struct trust trust = trust_of_observer(owner);
 	char path[PATH_ROOM];
 	void *block;
 	size_t size;
@@ -334,7 +341,7 @@ int weir_shm_open_observer_of(const char *name, uint32_t owner, struct weir_limi
 	int r;
 
 	*limiter = NULL;
-	r = look_name(name, owner, limiter, why, why_size);
+	r = observe_name(name, owner, limiter, why, why_size);
 	cancel_release(cancel);
 	return r;
 }

@@ -1,6 +1,4 @@
-/*
- * Burying dead processes, and looking for what they lost. reap.h has the ledger.
- */
+/* Recovering what dead processes held, and auditing for what they lost. reap.h has the ledger. */
 
 #include "lib/shm/reap.h"
 
@@ -12,18 +10,18 @@
 
 #define RELAXED memory_order_relaxed
 
-/* How long an audit takes at least, and how many exact looks. */
+/* The least duration of an audit in ns, and its least number of exact measurements. */
 #define AUDIT_MIN (1 * WEIR_S)
 #define LOOKS_MIN 3
 
-/* Tries of an exact look. */
+/* Attempts at an exact measurement. */
 #define TRIES 200
 
 /*
- * A process that detaches retries this often, a millisecond apart, as the reaper may be stopped.
- * Then it leaves its lease to a reaping, as a dead process does.
+ * A process that detaches retries this often, 1 ms apart, as the reaper may be stopped. Then it
+ * leaves its lease to a reaping, as a dead process does.
  */
-#define PATIENCE 2000
+#define DETACH_TRIES 2000
 
 void audit_init(struct audit *audit)
 {
@@ -31,7 +29,7 @@ void audit_init(struct audit *audit)
 }
 
 /*
- * Whether no process reaps: 0 in *before, or the identity of a reaper that has died in the middle.
+ * Whether no living process reaps. *before is 0, or the identity of a reaper that died in its work.
  */
 static bool is_free(const struct leasing *l, uint64_t evicted, uint64_t *before)
 {
@@ -61,7 +59,7 @@ static uint16_t parts_of(const struct weir_limiter *l)
 	return l->admission.count > 0 ? (uint16_t)l->admission.count : 1;
 }
 
-/* Calls that came to their end with nobody to tell of it. */
+/* Count calls that ended without being released. */
 static void count_calls(const struct weir_limiter *l, uint64_t calls)
 {
 	atomic_fetch_add_explicit(&sampler_stripe(&l->sampling)->total[TOTAL_REAPED], calls,
@@ -72,14 +70,14 @@ static void count_calls(const struct weir_limiter *l, uint64_t calls)
 static void inherit_tasks(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	if (sampler_recover(&l->sampling, dead)) {
-		limiter_mend(l);
+		limiter_recover_state(l);
 		sampler_open(&l->sampling, now);
 	}
 	shed_recover(&l->shedding, dead);
 	admission_recover(&l->admission, dead);
 }
 
-/* Repair and finish all that the process was doing and that one thread does at a time. */
+/* Finish or undo everything that the process was doing and that one thread does at a time. */
 static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
 {
 	inherit_tasks(l, dead, now);
@@ -87,18 +85,18 @@ static void inherit(struct weir_limiter *l, uint32_t dead, weir_time now)
 }
 
 /*
- * What anybody who has died may have had yet to ask for: that a new limit be put in force, that
- * those who wait get the room that he had made.
+ * A process that died may have been about to put a new limit into force, or to give waiters the
+ * room that it had made. So do both.
  */
-static void ask_for_all(struct weir_limiter *l, weir_time now)
+static void retune_and_drain(struct weir_limiter *l, weir_time now)
 {
 	limiter_retune(l, now, false);
 	queue_drain(&l->queueing, now);
 }
 
 /*
- * Permits of the dead go back. Taken out of the lease first: who dies in between loses them, for an
- * audit to find.
+ * Return permits of a dead process. They are taken out of the lease first: if this process dies in
+ * between, they are lost, and an audit finds them.
  */
 static uint32_t give_back(struct weir_limiter *l, struct holding *h, uint16_t part)
 {
@@ -112,15 +110,16 @@ static uint32_t give_back(struct weir_limiter *l, struct holding *h, uint16_t pa
 		return 0;
 	if (!admission_give_back(&l->admission, part, permits, &wake))
 		return 0;
-	/* That took them for one call's. */
+	/* admission_give_back() took the permits as those of one call. */
 	atomic_fetch_sub_explicit(&room->extra_out, calls - 1, memory_order_release);
 	count_calls(l, calls);
 	return permits;
 }
 
 /*
- * The limit is raised no more by what the dead had detached, before that goes back. Taken out of
- * the lease last: who dies in between leaves it to be taken off twice, which an audit finds.
+ * Stop raising the limit by what the dead process had detached, before its permits are returned.
+ * The lease is cleared last: if this process dies in between, the amount is subtracted twice, which
+ * an audit finds.
  */
 static void end_detached(struct weir_limiter *l, struct lease *lease, weir_time now)
 {
@@ -133,8 +132,8 @@ static void end_detached(struct weir_limiter *l, struct lease *lease, weir_time 
 	limiter_retune(l, now, false);
 }
 
-/* All that is left of number. The permits that went back. */
-static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
+/* Recover all that process number had. Returns the number of permits returned. */
+static uint32_t reap_one(struct weir_limiter *l, uint32_t number, weir_time now)
 {
 	struct holding *holdings = lease_holdings(&l->leasing, number);
 	struct lease *lease = &l->leasing.leases[number - 1];
@@ -145,14 +144,14 @@ static uint32_t bury(struct weir_limiter *l, uint32_t number, weir_time now)
 	end_detached(l, lease, now);
 	for (uint16_t part = 0; part < parts_of(l); part++)
 		permits += give_back(l, &holdings[part], part);
-	ask_for_all(l, now);
+	retune_and_drain(l, now);
 	add(&l->leasing.audit->reaped, permits);
 	atomic_store_explicit(&lease->identity, 0, memory_order_release);
 	return permits;
 }
 
-/* The processes that seem to be dead, by the numbers of their leases: a bit each. */
-struct roll {
+/* Processes that seem to be dead: a bit for each number of a lease. */
+struct dead_set {
 	uint64_t dead[LEASES_MAX / 64];
 	uint32_t foreign;
 };
@@ -162,44 +161,44 @@ static uint64_t identity_of(const struct leasing *l, uint32_t number)
 	return atomic_load_explicit(&l->leases[number - 1].identity, RELAXED);
 }
 
-/* The kernel is asked about each, which takes time, so this is done without the lock. */
-static void call_roll(const struct leasing *l, struct roll *roll)
+/* Asking the kernel about each process takes time, so this is done without the lock. */
+static void find_dead(const struct leasing *l, struct dead_set *set)
 {
-	*roll = (struct roll){.foreign = 0};
+	*set = (struct dead_set){.foreign = 0};
 	for (uint32_t number = 1; number <= l->count; number++) {
 		const uint64_t identity = identity_of(l, number);
 		const enum fate fate = identity != 0 ? lease_fate(identity, l->self) : ALIVE;
 
-		roll->foreign += fate == FOREIGN;
+		set->foreign += fate == FOREIGN;
 		if (fate == DEAD)
-			roll->dead[(number - 1) / 64] |= UINT64_C(1) << (number - 1) % 64;
+			set->dead[(number - 1) / 64] |= UINT64_C(1) << (number - 1) % 64;
 	}
 }
 
-/* Another may have reaped meanwhile, and a living process may have the lease: so ask again. */
-static bool is_dead(const struct leasing *l, const struct roll *roll, uint32_t number,
+/* Checked again: another reaper may have been here, and a living process may have the lease now. */
+static bool is_dead(const struct leasing *l, const struct dead_set *set, uint32_t number,
 		    uint64_t evicted)
 {
 	const uint64_t identity = identity_of(l, number);
-	const bool seemed = (roll->dead[(number - 1) / 64] >> (number - 1) % 64 & 1) != 0;
+	const bool seemed = (set->dead[(number - 1) / 64] >> (number - 1) % 64 & 1) != 0;
 
 	if (identity == 0)
 		return false;
 	return identity == evicted || (seemed && lease_fate(identity, l->self) == DEAD);
 }
 
-static void bury_dead(struct weir_limiter *l, weir_time now, const struct roll *roll,
-		      uint64_t evicted, struct weir_shm_reaped *reaped)
+static void reap_all(struct weir_limiter *l, weir_time now, const struct dead_set *set,
+		     uint64_t evicted, struct weir_shm_reaped *reaped)
 {
 	struct audit *audit = l->leasing.audit;
 
 	for (uint32_t number = 1; number <= l->leasing.count; number++) {
-		if (!is_dead(&l->leasing, roll, number, evicted))
+		if (!is_dead(&l->leasing, set, number, evicted))
 			continue;
 		audit->due = DUE_AUDIT;
 		audit->recount = 1;
 		reaped->processes++;
-		reaped->permits += bury(l, number, now);
+		reaped->permits += reap_one(l, number, now);
 		add(&audit->deaths, 1);
 	}
 }
@@ -209,7 +208,7 @@ static uint64_t mix(uint64_t sum, const _Atomic uint64_t *word)
 	return (sum ^ atomic_load_explicit(word, memory_order_acquire)) * UINT64_C(0x100000001b3);
 }
 
-/* Changes with each change of a lease or a slot. */
+/* Changes whenever a lease or a slot changes. */
 static uint64_t digest(const struct weir_limiter *l)
 {
 	uint64_t sum = queue_digest(&l->queueing);
@@ -239,18 +238,18 @@ static uint32_t held_of(const struct weir_limiter *l, uint16_t part)
 }
 
 /*
- * Also below zero: permits were taken for lost, but belonged to a call that came back for them.
- * Nothing is admitted until that is put right.
+ * Can be negative: permits were taken as lost, but belonged to a call that continued. No call is
+ * admitted until that is corrected.
  */
 static int64_t missing(struct gate *gate, uint32_t held)
 {
 	return (int64_t)(int32_t)gate_taken(gate_read_acquire(gate)) - held;
 }
 
-/* What a look shows. */
+/* Result of a measurement. */
 struct finding {
 	int64_t lost[WEIR_PARTITIONS_MAX + 2]; /* in flight, not held: of the gate, of partitions */
-	int64_t uncounted;                     /* detached, and the limit not raised by it */
+	int64_t uncounted;                     /* detached permits that do not raise the limit */
 };
 
 static int64_t uncounted(const struct weir_limiter *l)
@@ -263,7 +262,7 @@ static int64_t uncounted(const struct weir_limiter *l)
 }
 
 /* False: something was changing. */
-static bool look(const struct weir_limiter *l, struct finding *finding)
+static bool measure(const struct weir_limiter *l, struct finding *finding)
 {
 	const uint64_t before = digest(l);
 	uint32_t all = 0;
@@ -281,10 +280,10 @@ static bool look(const struct weir_limiter *l, struct finding *finding)
 	return digest(l) == before;
 }
 
-static bool look_exactly(const struct weir_limiter *l, struct finding *finding)
+static bool measure_exactly(const struct weir_limiter *l, struct finding *finding)
 {
 	for (int i = 0; i < TRIES; i++)
-		if (look(l, finding))
+		if (measure(l, finding))
 			return true;
 	return false;
 }
@@ -295,10 +294,10 @@ static struct gate *gate_of(const struct weir_limiter *l, uint32_t i)
 }
 
 /*
- * Fewer in flight than are held, or a limit that is raised by more than is detached: somebody's
- * who was taken for lost.
+ * Fewer permits in flight than are held, or a limit raised by more than is detached, are those of a
+ * call that was taken as lost.
  */
-static void put_right(struct weir_limiter *l, const struct finding *finding, weir_time now)
+static void correct(struct weir_limiter *l, const struct finding *finding, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
 
@@ -318,7 +317,7 @@ static void put_right(struct weir_limiter *l, const struct finding *finding, wei
 	}
 }
 
-/* Raise the limit by what all looks have shown to be detached. */
+/* Raise the limit by the detached permits that all measurements found missing. */
 static void count_detached(struct weir_limiter *l, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
@@ -326,12 +325,12 @@ static void count_detached(struct weir_limiter *l, weir_time now)
 	if (audit->uncounted == 0)
 		return;
 	audit->due = DUE_AUDIT;
-	audit->gave = 1;
+	audit->returned = 1;
 	admission_detach(&l->admission, audit->uncounted);
 	limiter_retune(l, now, false);
 }
 
-/* Give back what all looks have shown. The permits. */
+/* Return the permits that all measurements found lost. Returns their number. */
 static uint32_t collect(struct weir_limiter *l, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
@@ -344,7 +343,7 @@ static uint32_t collect(struct weir_limiter *l, weir_time now)
 		if (lost == 0)
 			continue;
 		audit->due = DUE_AUDIT;
-		audit->gave = 1;
+		audit->returned = 1;
 		before = gate_subtract(gate_of(l, i), lost);
 		if (!gate_held(before, lost))
 			before = gate_mend(gate_of(l, i), lost);
@@ -357,7 +356,7 @@ static uint32_t collect(struct weir_limiter *l, weir_time now)
 	return audit->lost[0];
 }
 
-/* Who inherits half of a beginning has looks that have shown too few lost, or begins again. */
+/* If this process dies halfway, the next reaper has minima that are too low, or begins again. */
 static void begin_audit(struct audit *audit, weir_time now)
 {
 	audit->looks = 0;
@@ -368,7 +367,7 @@ static void begin_audit(struct audit *audit, weir_time now)
 	audit->since = now != 0 ? now : 1;
 }
 
-/* What is due stays so, if this process dies, until all that was lost is back. */
+/* If this process dies, due stays set until all lost permits have been returned. */
 static uint32_t end_audit(struct weir_limiter *l, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
@@ -382,7 +381,7 @@ static uint32_t end_audit(struct weir_limiter *l, weir_time now)
 	return found;
 }
 
-/* The lower of what was found so far and what is found now. */
+/* The lower of two numbers of lost permits, the lowest so far and the latest. */
 static uint32_t lower(uint32_t so_far, int64_t now)
 {
 	if (now <= 0)
@@ -390,16 +389,16 @@ static uint32_t lower(uint32_t so_far, int64_t now)
 	return (uint64_t)now < so_far ? (uint32_t)now : so_far;
 }
 
-static uint32_t go_on_with_audit(struct weir_limiter *l, weir_time now)
+static uint32_t continue_audit(struct weir_limiter *l, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
 	struct finding finding = {.uncounted = 0};
 
 	if (audit->since == 0 && audit->due != DUE_NONE)
 		begin_audit(audit, now);
-	if ((audit->since == 0 && audit->gave == 0) || !look_exactly(l, &finding))
+	if ((audit->since == 0 && audit->returned == 0) || !measure_exactly(l, &finding))
 		return 0;
-	put_right(l, &finding, now);
+	correct(l, &finding, now);
 	if (audit->since == 0)
 		return 0;
 	for (uint32_t i = 0; i < 1 + l->admission.count; i++)
@@ -411,7 +410,7 @@ static uint32_t go_on_with_audit(struct weir_limiter *l, weir_time now)
 	return end_audit(l, now);
 }
 
-/* Become the reaper, and go on with the work of one that has died. */
+/* Become the reaper, and continue the work of one that died. */
 static bool begin(struct weir_limiter *l, uint64_t evicted, weir_time now)
 {
 	uint64_t before;
@@ -421,7 +420,7 @@ static bool begin(struct weir_limiter *l, uint64_t evicted, weir_time now)
 	if (before == 0)
 		return true;
 	inherit(l, REAPER, now);
-	ask_for_all(l, now);
+	retune_and_drain(l, now);
 	l->leasing.audit->recount = 1;
 	return true;
 }
@@ -429,25 +428,26 @@ static bool begin(struct weir_limiter *l, uint64_t evicted, weir_time now)
 int reap(struct weir_limiter *l, weir_time now, uint32_t number, struct weir_shm_reaped *reaped)
 {
 	uint64_t evicted = number != 0 ? identity_of(&l->leasing, number) : 0, before;
-	struct roll roll;
+	struct dead_set set;
 
 	*reaped = (struct weir_shm_reaped){.processes = 0};
 	if (!is_free(&l->leasing, evicted, &before))
 		return -EAGAIN;
-	call_roll(&l->leasing, &roll);
+	find_dead(&l->leasing, &set);
 	if (!begin(l, evicted, now))
 		return -EAGAIN;
-	reaped->foreign = roll.foreign;
-	bury_dead(l, now, &roll, evicted, reaped);
+	reaped->foreign = set.foreign;
+	reap_all(l, now, &set, evicted, reaped);
 	if (l->leasing.audit->recount != 0 && queue_recount(&l->queueing, now))
 		l->leasing.audit->recount = 0;
-	reaped->found = go_on_with_audit(l, now);
+	reaped->found = continue_audit(l, now);
 	unlock(&l->leasing);
 	return 0;
 }
 
 /*
- * The process that has that number; 0: none. Only a reaper has the number of those without a lease.
+ * The identity of the process with that number; 0: none. Only a reaper uses the number REAPER, of
+ * processes without a lease.
  */
 static uint64_t owner_of(const struct leasing *l, uint32_t number)
 {
@@ -457,9 +457,9 @@ static uint64_t owner_of(const struct leasing *l, uint32_t number)
 }
 
 /*
- * With the reaper's word, as only a reaper frees a lease: so what carries the dead process's number
- * belongs to it. If a reaper has died, its word is put back, as it left more work than is done
- * here.
+ * This takes the reaper's word, as only a reaper frees a lease: so while it is held, what carries
+ * the dead process's number belongs to it. If a reaper has died, its identity is put back, as it
+ * left more work than is done here.
  */
 bool reap_stand_in(struct weir_limiter *l, uint32_t number, weir_time now)
 {
@@ -481,12 +481,12 @@ void reap_own(struct weir_limiter *l, weir_time now)
 	const int cancel = cancel_hold();
 	bool mine = begin(l, 0, now);
 
-	for (int i = 0; !mine && i < PATIENCE; i++) {
+	for (int i = 0; !mine && i < DETACH_TRIES; i++) {
 		nanosleep(&pause, NULL);
 		mine = begin(l, 0, now);
 	}
 	if (mine) {
-		(void)bury(l, l->leasing.number, now);
+		(void)reap_one(l, l->leasing.number, now);
 		unlock(&l->leasing);
 	}
 	cancel_release(cancel);

@@ -1,9 +1,9 @@
 /*
- * Handles on blocks that processes share: attaching and leaving. lib/shm/open.c finds blocks by their
- * names.
+ * Handles on blocks that processes share: attaching and detaching. lib/shm/open.c finds blocks by
+ * their names.
  *
- * The handle lies in pages of its own that a child of fork() finds full of zeros: there is no lease
- * in it, and no limiter. All functions look for that where they have to look for something anyway.
+ * A handle lies in pages that the kernel zeroes in a child of fork(): there it has neither a lease
+ * nor a limiter. Functions detect this by tests that they make anyway.
  */
 
 #include "lib/shm/shm.h"
@@ -24,7 +24,9 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) / page * page;
 }
 
-/* A handle on the block, in pages of its own. 0, or a negative errno and a sentence. */
+/*
+ * Make a handle on the block, in pages of its own. Returns 0, or a negative errno and a sentence.
+ */
 static int make_handle(void *block, const struct shm_copy *copy, struct weir_limiter **limiter,
 		       char *why, size_t why_size)
 {
@@ -34,18 +36,17 @@ static int make_handle(void *block, const struct shm_copy *copy, struct weir_lim
 	void *own = pages(size);
 
 	if (own == NULL) {
-		explain(why, why_size, "There is no memory for the handle.");
+		explain(why, why_size, "There is not enough memory for the handle.");
 		return -ENOMEM;
 	}
 	if (madvise(own, size, MADV_WIPEONFORK) != 0) {
 		munmap(own, size);
-		explain(why, why_size,
-			"This kernel has no memory that a child of fork() finds wiped.");
+		explain(why, why_size, "This kernel cannot wipe memory on fork (MADV_WIPEONFORK).");
 		return -ENOTSUP;
 	}
 	l = limiter_set_up(own, (char *)block + places_in(&copy->settings).limiter,
 			   &copy->settings);
-	find_leases(l, block, &copy->settings);
+	set_up_leases(l, block, &copy->settings);
 	l->leasing.self = lease_identify();
 	l->leasing.own_size = size;
 	l->leasing.block_size = c->size;
@@ -55,7 +56,7 @@ static int make_handle(void *block, const struct shm_copy *copy, struct weir_lim
 	return 0;
 }
 
-/* What it owns from now on, it owns under this number. */
+/* From now on, what this process owns is owned under this number. */
 static void set_number(struct weir_limiter *l, uint32_t number)
 {
 	l->sampling.owner = number;
@@ -65,7 +66,7 @@ static void set_number(struct weir_limiter *l, uint32_t number)
 	l->queueing.admission.owner = number;
 }
 
-/* Take a lease, of the dead if there is no other. */
+/* Take a lease, reaping dead processes if all are taken. */
 static bool join(struct weir_limiter *l)
 {
 	struct weir_shm_reaped reaped;
@@ -93,7 +94,7 @@ static int attach(void *block, size_t size, const struct weir_config *config,
 		return r;
 	if (!join(l)) {
 		munmap(l, l->leasing.own_size);
-		explain(why, why_size, "As many processes as may be, %u, are attached.",
+		explain(why, why_size, "All %u leases are taken by processes that are attached.",
 			(unsigned)copy.settings.members);
 		return -ENOSPC;
 	}
@@ -116,7 +117,7 @@ static int observe(const void *block, size_t size, struct weir_limiter **limiter
 
 	if (r != 0)
 		return r;
-	/* The handle's pointers are not to constants, but who looks on writes nothing. */
+	/* The handle has pointers to non-const, but an observer writes nothing. */
 	r = make_handle((void *)(uintptr_t)block, &copy, limiter, why, why_size);
 	if (r != 0)
 		return r;
@@ -137,7 +138,7 @@ void weir_shm_detach(struct weir_limiter *l)
 	struct leasing had;
 
 	if (l == NULL || l->ops == NULL)
-		return; /* of before a fork: how large it was is not known, but to the kernel */
+		return; /* from before a fork: only the kernel knows the size of this mapping */
 	had = l->leasing;
 	if (had.mine != NULL)
 		reap_own(l, weir_now());

@@ -1,16 +1,16 @@
 /*
- * The head of a shared block, as it lies in memory:
+ * The layout of a shared block in memory:
  *
- *   head       what the block is, and all that never changes in it
- *   leases     of processes (lib/process/lease.h)
- *   holdings   for each lease, a holding for each partition
- *   audit      the reaper's (lib/shm/reap.h)
- *   limiter    as behind a handle of one's own (lib/limiter/config.c)
+ *    head       what the block is, and its constants
+ *    leases     of processes (lib/process/lease.h)
+ *    holdings   for each lease, a holding for each partition
+ *    audit      the reaper's (lib/shm/reap.h)
+ *    limiter    as in an unshared limiter (lib/limiter/config.c)
  *
- * What never changes has a checksum; each process copies it when it attaches, and does not read it
- * there again. None of it is a pointer. Any process that shares the block may change everything
- * else to anything at any time, so that is checked where it is used (docs/design.md, "One limiter
- * for many processes").
+ * The constants have a checksum. Each process copies them when it attaches, and does not read them
+ * in the block again. None of them is a pointer. Any process that shares the block may change
+ * anything else to any value at any time, so it is checked where it is used (docs/design.md, "One
+ * limiter for many processes").
  *
  * word     written by        order    pairs with
  * -------  ----------------  -------  -----------------------------------------
@@ -21,10 +21,10 @@
 
 #include "lib/shm/reap.h"
 
-#define SHM_MAGIC "weirshm" /* with its zero, eight bytes */
+#define SHM_MAGIC "weirshm" /* eight bytes, with its terminating zero */
 #define SHM_READY UINT64_C(0x7265616479217765)
 
-/* A partition as it was when the block was made: struct weir_partition, with the name itself. */
+/* A partition as it was when the block was made: struct weir_partition with the name inside. */
 struct shm_partition {
 	part_name name;
 	double share, cap;
@@ -33,17 +33,17 @@ struct shm_partition {
 };
 
 /*
- * What a block is, and what it consists of, in numbers and text. It has no place for a pointer, so
- * no pointer that was written into a block is ever used. A process that attaches makes settings
- * from this, and adds pointers of its own.
+ * Type and contents of a block, as numbers and text. It has no field for a pointer, so no pointer
+ * that was written into a block is ever used. A process that attaches makes settings from this, and
+ * adds its own pointers.
  */
 struct shm_constants {
 	char magic[8];
-	uint64_t layout; /* of all shared structures */
-	uint64_t clock;  /* of this run of the machine, and of its time namespace */
-	uint64_t size;   /* of the block */
-	uint32_t version, state_size, config_size, flags; /* the algorithm's */
-	char limit[16];                                   /* its name */
+	uint64_t layout; /* layout_signature(): of all shared structures */
+	uint64_t clock;  /* clock_signature(): of this boot and time namespace */
+	uint64_t size;   /* of the block, in bytes */
+	uint32_t version, state_size, config_size, flags; /* of the algorithm */
+	char limit[16];                                   /* name of the algorithm */
 	_Alignas(16) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	uint32_t limit_min, limit_max;
 	uint32_t members, shed, burst;
@@ -62,7 +62,7 @@ struct shm_head {
 	struct shm_constants constants;
 };
 
-/* A block's constants as a process has copied them, and settings of them with its own pointers. */
+/* A process's copy of a block's constants, and the settings made from it with its own pointers. */
 struct shm_copy {
 	struct shm_constants constants;
 	struct settings settings;
@@ -71,7 +71,7 @@ struct shm_copy {
 /* The folder in which shm_open() keeps files. */
 #define SHM_FOLDER "/dev/shm"
 
-/* What a block begins with. */
+/* The first bytes of a block. */
 struct shm_beginning {
 	uint64_t ready, check;
 	char magic[8];
@@ -80,39 +80,39 @@ struct shm_beginning {
 
 /*
  * Read the first bytes of a file, which may be shorter. Nothing is mapped, so a file that is
- * truncated meanwhile does no harm. False: it does not begin as a limiter does.
+ * truncated meanwhile does no harm. False: the file does not begin like a limiter.
  */
 bool shm_read_beginning(int fd, struct shm_beginning *b);
 
-/* Where in a block things are. */
+/* Offsets of the parts of a block, and its size. */
 struct places {
 	size_t leases, holdings, audit, limiter, size;
 };
 
 struct places places_in(const struct settings *settings);
 
-/* As refuse(), where it is the block's fault and not the caller's. */
+/* As refuse(), where the block is at fault and not the caller. */
 #define fault(...) (explain(__VA_ARGS__), -EPROTO)
 
-/* A configuration for members to share: 0, or -EINVAL and a sentence. */
+/* Settings of a limiter to be shared by members. Returns 0, or -EINVAL and a sentence. */
 int settings_for(struct settings *settings, const struct weir_config *config, uint32_t members,
 		 char *why, size_t why_size);
 
-/* Leases and the rest of a block, on a handle. */
-void find_leases(struct weir_limiter *l, void *block, const struct settings *settings);
+/* Set up the handle's pointers to leases, holdings and audit. */
+void set_up_leases(struct weir_limiter *l, void *block, const struct settings *settings);
 
-/* Memory of this process's own; NULL: there is none. */
+/* Memory of this process; NULL: out of memory. */
 void *pages(size_t size);
 
 /*
- * What a block has, checked, with this process's pointers: those of config, which must be what the
- * block was made with; without config, of whichever algorithm it is of. 0, or a negative
+ * Read and check a block, and add this process's pointers, those of config. config must be what the
+ * block was made with; if it is NULL, the algorithm is found by its name. Returns 0, or a negative
  * errno and a sentence.
  */
 int read_block(const struct shm_head *head, size_t size, const struct weir_config *config,
 	       struct shm_copy *copy, char *why, size_t why_size);
 
-/* The same to look on: any algorithm will do. */
+/* The same for an observer: any algorithm will do. */
 int read_block_to_observe(const struct shm_head *head, size_t size, struct shm_copy *copy,
 			  char *why, size_t why_size);
 

@@ -1,6 +1,6 @@
 /*
- * Which files are trusted. The descriptor is judged, and not the name, which may stand for another
- * file by now.
+ * Which files are trusted. The check is on the descriptor and not on the name, which may refer to
+ * another file by now.
  */
 
 #include "lib/shm/trust.h"
@@ -25,7 +25,7 @@ struct trust trust_of_mode(uint32_t owner, mode_t mode)
 }
 
 /* The owner has chosen the group, and what its members write is only displayed. */
-struct trust trust_to_look(uint32_t owner)
+struct trust trust_of_observer(uint32_t owner)
 {
 	return (struct trust){
 		.owner = owner,
@@ -49,13 +49,13 @@ int trust_check(const struct trust *trust, int fd, const char *name, struct stat
 	if (fstat(fd, file) != 0) {
 		const int error = errno;
 
-		explain(why, why_size, "%s: cannot be looked at: %s.", name,
+		explain(why, why_size, "%s: cannot be examined: %s.", name,
 			strerror_r(error, text, sizeof(text)));
 		return -error;
 	}
 	if (!S_ISREG(file->st_mode)) {
-		explain(why, why_size, "%s: there is no shared limiter: this is no regular file.",
-			name);
+		explain(why, why_size,
+			"%s: there is no shared limiter: this is not a regular file.", name);
 		return -EPROTO;
 	}
 	if (!trusts_owner(trust, file)) {

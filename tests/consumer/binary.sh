@@ -1,5 +1,5 @@
 #!/bin/sh
-# binary.sh LIBRARY - what the shared library shows to others, and what it wants of them.
+# binary.sh LIBRARY - what the shared library exports, and which libraries it needs.
 set -u
 
 library=$1
@@ -8,7 +8,7 @@ failed=0
 exported=$(nm -D --defined-only "$library" | awk '{ print $3 }')
 foreign=$(printf '%s\n' "$exported" | grep -v '^weir_')
 if [ -n "$foreign" ]; then
-	printf 'exported, and not ours:\n%s\n' "$foreign"
+	printf 'exported without the prefix weir_:\n%s\n' "$foreign"
 	failed=1
 fi
 if ! printf '%s\n' "$exported" | grep -q '^weir_try_acquire$'; then
@@ -16,7 +16,7 @@ if ! printf '%s\n' "$exported" | grep -q '^weir_try_acquire$'; then
 	failed=1
 fi
 
-# The loader is libc's own: it says where the kernel tells a thread its CPU (lib/base/current_cpu.h).
+# The loader belongs to libc. It knows where the kernel stores a thread's CPU (lib/base/current_cpu.h).
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 unwanted=$(printf '%s\n' "$needed" | grep -vE '^((libck|libc|libm)\.so|ld-linux[-a-z0-9_]*\.so)\.[0-9]+$')
 if [ -n "$unwanted" ]; then

@@ -1,6 +1,6 @@
 /*
- * guard.cpp - weir/weir.hpp as a program uses it: in C++17 and C++20, with exceptions and
- * without. Nothing here depends on how long anything takes.
+ * guard.cpp - weir/weir.hpp as a program uses it: in C++17 and C++20, with exceptions and without.
+ * Nothing here depends on timing.
  */
 #include <weir/weir.hpp>
 
@@ -100,15 +100,15 @@ static weir::config settings(unsigned limit, unsigned queue = 0)
 	return config;
 }
 
-static void give_a_verdict_once()
+static void release_once()
 {
 	weir::limiter limiter(settings(1));
-	void (weir::permit::*const verdicts[])() noexcept = {
+	void (weir::permit::*const outcomes[])() noexcept = {
 		&weir::permit::success,   &weir::permit::ignore,    &weir::permit::dropped,
 		&weir::permit::timed_out, &weir::permit::cancelled, &weir::permit::failed,
 	};
 
-	for (auto first : verdicts) {
+	for (auto first : outcomes) {
 		weir::permit permit = limiter.try_acquire();
 
 		CHECK(permit && permit.error() == 0);
@@ -116,7 +116,7 @@ static void give_a_verdict_once()
 		CHECK(limiter.inflight() == 1);
 		(permit.*first)();
 		CHECK(!permit && limiter.inflight() == 0);
-		for (auto again : verdicts)
+		for (auto again : outcomes)
 			(permit.*again)();
 		permit.release(WEIR_SUCCESS);
 		CHECK(!permit.detach());
@@ -193,7 +193,7 @@ static void weigh_a_call()
 
 	CHECK(permit && permit.token().cost == 2 && limiter.inflight() == 2);
 	CHECK(!limiter.try_acquire(call));
-	permit.queued(1000); /* no limit here asks for it */
+	permit.queued(1000); /* no limit here uses it */
 	CHECK(permit.detach() && permit && limiter.inflight() == 2);
 	permit.success();
 	CHECK(limiter.inflight() == 0);
@@ -218,7 +218,7 @@ static void move_permits()
 	a = limiter.try_acquire();
 	b = std::move(a);
 	CHECK(!a && b && limiter.inflight() == 1); // NOLINT(bugprone-use-after-move)
-	CHECK(limiter.snapshot().ignored == 1);    /* what b held before */
+	CHECK(limiter.snapshot().ignored == 1);    /* the token that b held before */
 
 	b = weir::permit();
 	CHECK(!b && limiter.inflight() == 0);
@@ -279,7 +279,7 @@ static void move_limiters()
 	second = std::move(self);
 	CHECK(second.get() == raw && second.limit() == 1);
 
-	second = weir::limiter(settings(2)); /* ends the first */
+	second = weir::limiter(settings(2)); /* ends the first one */
 	CHECK(second.limit() == 2);
 
 	std::vector<weir::limiter> limiters;
@@ -326,7 +326,7 @@ static void refuse_bad_configurations()
 	const weir::status text = config.set_limit("vegas:alpha=many");
 
 	CHECK(!text && text.error == -EINVAL && std::strlen(text.why) > 0);
-	CHECK(config.limit == &weir_fixed); /* as it was */
+	CHECK(config.limit == &weir_fixed); /* unchanged */
 	CHECK(config.check());
 
 	const weir::limiter good(config, &how);
@@ -359,7 +359,7 @@ static void keep_what_a_configuration_points_to()
 	const weir::limiter changed(*original);
 
 	original.reset();
-	copy = weir::config(); /* the last but one to share it */
+	copy = weir::config(); /* the last but one that shares it */
 	copy = std::move(assigned);
 
 	const weir::limiter kept(copy);
@@ -411,7 +411,7 @@ static void read_the_clock_of_the_limiter()
 	CHECK(now <= weir::dur(after.time_since_epoch()));
 }
 
-/* A thread waits by way of wait() until this one gives its permit back. */
+/* A thread waits by wait() until this one releases its permit. */
 static void wait_with(const std::function<weir::permit(weir::limiter_ref)> &wait)
 {
 	weir::limiter limiter(settings(1, 1));
@@ -516,7 +516,7 @@ static void run_calls()
 	CHECK(held.run([] { return WEIR_SUCCESS; }) && !held);
 }
 
-static void tell_an_observer()
+static void notify_an_observer()
 {
 	unsigned windows = 0;
 	weir::observer count([&windows](const weir_report &report) {
@@ -541,8 +541,8 @@ static bool visit_place(void *arg, const weir_outstanding *token)
 	return true;
 }
 
-/* A leak is blamed on its own line of the program, not on one line of the header. */
-static void remember_the_callers_place()
+/* A leak is reported on its own line of the program, not on one line of the header. */
+static void record_the_callers_place()
 {
 	weir::config config = settings(10, 1);
 	std::vector<const void *> places;
@@ -569,7 +569,9 @@ static void remember_the_callers_place()
 struct oops {
 };
 
-/* What a destructor does while an exception passes is still given back; the column is a guess. */
+/*
+ * A permit released by a destructor while an exception passes is released; its outcome is a guess.
+ */
 struct works_when_destroyed {
 	weir::limiter_ref limiter;
 
@@ -618,7 +620,7 @@ static void survive_exceptions()
 	{
 		const weir::permit permit = limiter.try_acquire();
 
-		must_throw([] { throw oops(); }); /* and somebody has seen to it */
+		must_throw([] { throw oops(); }); /* and the exception was caught */
 	}
 	CHECK(limiter.snapshot().failed == 2 && limiter.snapshot().ignored == 1);
 
@@ -637,7 +639,7 @@ static void run_what_throws()
 	weir::permit permit = limiter.try_acquire();
 
 	must_throw([&] { (void)permit.run([]() -> weir_outcome { throw oops(); }); });
-	CHECK(!permit && limiter.inflight() == 0); /* not held until permit ends */
+	CHECK(!permit && limiter.inflight() == 0); /* released before the end of permit */
 	CHECK(limiter.snapshot().failed == 1);
 
 	must_throw([&] {
@@ -659,7 +661,7 @@ static void run_what_throws()
 
 #endif
 
-/* A child has nothing of its parent's limiter and permits, and ends them without harm. */
+/* A child holds nothing of its parent's limiter and permits, and destroys them without harm. */
 static bool be_a_child(const std::string &name, weir::limiter parents, weir::permit permit)
 {
 	weir::limiter own;
@@ -707,7 +709,7 @@ static void share_with_a_child()
 int main()
 {
 	know_all_fields_of_a_partition();
-	give_a_verdict_once();
+	release_once();
 	ignore_what_was_forgotten();
 	say_why_not();
 	be_empty();
@@ -723,8 +725,8 @@ int main()
 	wait_for_a_permit();
 	hand_tokens_over();
 	run_calls();
-	tell_an_observer();
-	remember_the_callers_place();
+	notify_an_observer();
+	record_the_callers_place();
 	survive_exceptions();
 	run_what_throws();
 	share_with_a_child();

@@ -1,5 +1,5 @@
 #!/bin/sh
-# guard.sh SOURCE PREFIX LIBDIR WORK_DIR COMPILER FLAG... - weir/weir.hpp, the strict way.
+# guard.sh SOURCE PREFIX LIBDIR WORK_DIR COMPILER FLAG... - weir/weir.hpp with strict warnings.
 set -eu
 
 source=$1
@@ -17,7 +17,7 @@ fi
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 mkdir -p "$work"
 
-# Flags are several words.
+# Flags must split into words.
 # shellcheck disable=SC2046,SC2086
 "$cxx" "$@" $warnings "$source/guard.cpp" $(pkg-config --cflags --libs weir) -pthread \
 	-o "$work/guard"

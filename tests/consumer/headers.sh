@@ -1,6 +1,6 @@
 #!/bin/sh
-# headers.sh PREFIX - every installed header by itself, without a warning: those in C as C11
-# and as C++11, those in C++ as C++17 and C++20.
+# headers.sh PREFIX - every installed header compiles alone without a warning: C headers as
+# C11 and C++11, C++ headers as C++17 and C++20.
 set -u
 
 prefix=$1
@@ -15,7 +15,7 @@ alone()
 	printf '#include <%s>\n#include <%s>\n' "$4" "$4" |
 		"$1" -std="$2" $warnings -I"$prefix/include" \
 			-x "$3" -fsyntax-only - && return 0
-	echo "$4 does not stand alone: $1 -std=$2"
+	echo "$4 does not compile alone: $1 -std=$2"
 	failed=1
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh CMAKE BUILD_DIR PREFIX - install afresh, for the other tests.
+# install.sh CMAKE BUILD_DIR PREFIX - a fresh installation for the other tests.
 set -eu
 
 cmake=$1

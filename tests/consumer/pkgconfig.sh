@@ -1,5 +1,5 @@
 #!/bin/sh
-# pkgconfig.sh SOURCE_DIR PREFIX LIBDIR WORK_DIR - a compiler, pkg-config, and nothing else.
+# pkgconfig.sh SOURCE_DIR PREFIX LIBDIR WORK_DIR - build with a compiler and pkg-config only.
 set -eu
 
 source=$1
@@ -11,13 +11,13 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig"
 rm -rf "$work"
 mkdir -p "$work"
 
-# Flags are several words.
+# Flags must split into words.
 # shellcheck disable=SC2046
 {
 	cc -std=c11 "$source/use.c" $(pkg-config --cflags --libs weir) -o "$work/shared"
 	c++ -std=c++11 "$source/use.cpp" $(pkg-config --cflags --libs weir) -o "$work/shared-cpp"
 
-	# With no shared library of ours in sight it is the archive, or nothing.
+	# In a folder without the shared library, only the archive can be linked.
 	mkdir "$work/archive"
 	cp "$libdir/libweir.a" "$work/archive"
 	cc -std=c11 "$source/use.c" $(pkg-config --cflags weir) -L"$work/archive" \

@@ -1,10 +1,10 @@
 #!/bin/sh
-# probes.sh LIBRARY - what a tracer finds: each probe under its name, with all its arguments.
+# probes.sh LIBRARY - each probe is visible to a tracer, with its name and all arguments.
 set -u
 
 library=$1
 
-# has NAME ARGUMENTS: the probe is there, and everywhere with so many.
+# has NAME ARGUMENTS: the probe exists, at each place with that number of arguments.
 has()
 {
 	readelf -n "$library" | awk -v name="$1" -v arguments="$2" '
@@ -12,7 +12,7 @@ has()
 		$1 == "Name:" { this = $2 }
 		$1 == "Arguments:" && ours && this == name { found++; odd += NF - 1 != arguments }
 		END { exit !(found > 0 && odd == 0) }' && return
-	echo "weir:$1 is missing, or has not $2 arguments"
+	echo "weir:$1 is missing, or does not have $2 arguments everywhere"
 	failed=1
 }
 

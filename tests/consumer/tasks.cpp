@@ -1,6 +1,6 @@
 /*
- * tasks.cpp - tasks of a C++ program: destructors run when a task is cut short, and an
- * exception is the task's own affair.
+ * tasks.cpp - tasks of a C++ program: destructors run when a task is cut short, and an exception
+ * must be handled inside the task.
  *
  *	tasks [uncaught]
  */
@@ -47,7 +47,7 @@ static weir_outcome throws(void *)
 {
 	Witness witness;
 
-	throw std::runtime_error("nobody catches it");
+	throw std::runtime_error("an uncaught error");
 }
 
 static weir_outcome throws_and_catches(void *)

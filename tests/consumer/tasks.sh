@@ -16,10 +16,10 @@ c++ -std=c++11 -Wall -Wextra -Werror -pthread "$source/tasks.cpp" \
 
 LD_LIBRARY_PATH=$libdir "$work/tasks"
 
-# An exception that nobody catches ends the program, and not without a word.
-cd "$work" # where a core may lie
+# An uncaught exception ends the program, with a message.
+cd "$work" # for a core file
 if LD_LIBRARY_PATH=$libdir "$work/tasks" uncaught 2>uncaught.log; then
-	echo "the program outlived an exception that nobody caught"
+	echo "the program survived an uncaught exception"
 	exit 1
 fi
-grep -q 'nobody catches it' uncaught.log
+grep -q 'an uncaught error' uncaught.log

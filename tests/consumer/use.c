@@ -1,7 +1,4 @@
-/*
- * use.c - what a program does first, in C11 and in C++11: the one is included by
- * the other.
- */
+/* use.c - the first steps of a program, in C11 and in C++11: use.cpp includes this file. */
 #include <stdio.h>
 #include <weir/weir.h>
 

@@ -1,4 +1,2 @@
-/*
- * use.cpp - the same program, for a C++ compiler.
- */
+/* use.cpp - the same program, for a C++ compiler. */
 #include "use.c"

@@ -1,8 +1,9 @@
 /*
- * fleet.c - anything in a store, as a member of a fleet finds it; and any address.
+ * fleet.c - arbitrary contents of a store, as a member of a fleet finds them; and arbitrary
+ * addresses.
  *
- * The input is cut at each 0xff: the address of a store, then the rows of a limit and of parts that
- * somebody else has written. A member joins both, and refreshes.
+ * The input is split at each 0xff: the address of a store, then the rows of a limit and of
+ * partitions of work, as if another program had written them. A member joins both, and refreshes.
  */
 #include <weir/work.h>
 
@@ -42,7 +43,7 @@ static void read_address(struct rest piece)
 	free(text);
 }
 
-/* What can be read is what it was made of. */
+/* What can be parsed formats back to the same. */
 static void read_base64(struct rest piece)
 {
 	char *bytes = allocate(size_of(piece) + 3), *text;
@@ -125,7 +126,7 @@ static bool pass_part(void *arg, const struct weir_work_part *part)
 	return true;
 }
 
-/* As who operates it sees it. */
+/* As an operator sees it. */
 static void watch(struct weir_store *store)
 {
 	struct weir_fleet_limit limit;

@@ -1,6 +1,4 @@
-/*
- * fuzz.h - what all fuzzers need. Each is a program of libFuzzer: see CMakeLists.txt.
- */
+/* fuzz.h - common parts of all fuzzers. Each is a libFuzzer program: see CMakeLists.txt. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -13,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What does not hold is found by a sanitizer or by this. */
+/* A violated condition is found by a sanitizer or by this. */
 static inline void must(bool good)
 {
 	if (!good)
@@ -28,7 +26,7 @@ static inline void *allocate(size_t size)
 	return memory;
 }
 
-/* The bytes as a text of its own, so that a step past its end is seen. NULL: it is too long. */
+/* The bytes as a text of its own, so that a read past its end is detected. NULL: it is too long. */
 static inline char *text_of(const uint8_t *data, size_t size, size_t max)
 {
 	char *text;
@@ -40,7 +38,7 @@ static inline char *text_of(const uint8_t *data, size_t size, size_t max)
 	return text;
 }
 
-/* Something is said to a person; it may quote what was read, and be cut. */
+/* Whether it is a sentence for a person; it may quote the input, and be cut. */
 static inline bool is_sentence(const char *why)
 {
 	return why[0] != '\0';

@@ -1,11 +1,11 @@
 /*
- * hostile.c - a real shared limiter, in which another process stores arbitrary bytes: before others
- * attach, between their operations, and while these run. Whatever the bytes are, the others stay
- * within the block, which lies between pages that cannot be accessed, do nothing that is undefined,
- * and come to an end.
+ * hostile.c - a real shared limiter, into which another process stores arbitrary bytes: before
+ * others attach, between their operations, and while these run. Whatever the bytes are, the others
+ * stay within the block, which lies between pages that cannot be accessed, cause no undefined
+ * behaviour, and come to an end.
  *
- * A thread of its own draws what changes while operations run, so such a run cannot be repeated
- * exactly; and a race detector reports races that are there on purpose.
+ * A separate thread changes bytes while operations run, so such a run cannot be repeated exactly,
+ * and a race detector reports races that are intended.
  */
 #include "fuzz.h"
 
@@ -26,17 +26,19 @@
 #define TOKENS    8
 #define WRITE_MAX 16
 
-/* What is taken off the front of the input. */
+/* Taken from the front of the input. */
 struct choice {
 	uint8_t limit;
-	/* bits 0 and 1: partitions; 2 and 3: a queue; 4: priorities; 5: a quantile; 6: windows of
-	 * one sample; 7: a burst */
+	/*
+	 * bits 0 and 1: partitions; 2 and 3: a queue; 4: priorities; 5: a quantile; 6: windows of
+	 * one sample; 7: a burst
+	 */
 	uint8_t shape;
 	uint8_t stripes; /* bits 0 and 1; bit 2: smoothing */
-	uint8_t way;     /* bit 0: bytes change meanwhile, too */
+	uint8_t way;     /* bit 0: bytes also change during operations */
 };
 
-/* The rest of it. */
+/* The rest of the input. */
 struct input {
 	const uint8_t *at;
 	size_t left;
@@ -46,7 +48,7 @@ struct stage {
 	struct weir_config config;
 	void *block;
 	size_t size;
-	struct weir_limiter *map; /* a handle that is only used to know where things are */
+	struct weir_limiter *map; /* a handle that is only used to find the parts of the block */
 	struct weir_limiter *limiter[2];
 	struct weir_token token[TOKENS];
 	struct weir_wait wait[TOKENS];
@@ -100,7 +102,7 @@ static struct weir_config config_of(const struct choice *choice)
 	return config;
 }
 
-/* Memory that ends, and nearly begins, next to pages that cannot be accessed. */
+/* Memory that ends next to inaccessible pages, and begins nearly next to some. */
 static void *guarded(size_t size, size_t *whole)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -142,8 +144,8 @@ static size_t regions_of(const struct stage *s, struct region *r)
 	r[n++] = (struct region){l->admission.room, sizeof(struct room)};
 	r[n++] = (struct region){l->admission.parts, l->admission.count * sizeof(struct part)};
 	r[n++] = (struct region){l->shedding.rankings, l->shedding.parts * sizeof(struct ranking)};
-	r[n++] = (struct region){l->brain, sizeof(struct brain)};
-	r[n++] = (struct region){l->kept, l->ops->state_size};
+	r[n++] = (struct region){l->runtime, sizeof(struct limit_runtime)};
+	r[n++] = (struct region){l->stored_state, l->ops->state_size};
 	r[n++] = (struct region){l->published, sizeof(struct published)};
 	r[n++] = (struct region){l->sampling.sampler, sizeof(struct sampler)};
 	r[n++] = (struct region){l->sampling.stripes, stripes * sizeof(struct stripe)};
@@ -188,10 +190,7 @@ static uint64_t draw(uint64_t *state)
 	return *state = x;
 }
 
-/*
- * The process that shares the block, while the others work. They read the head once, as they
- * attach.
- */
+/* The hostile process, while the others work. They read the head once, as they attach. */
 static void *forge_meanwhile(void *arg)
 {
 	struct stage *s = arg;
@@ -238,7 +237,7 @@ static void print(const struct weir_limiter *limiter)
 
 	(void)weir_limiter_format(limiter, text, sizeof(text));
 	must(weir_metrics_create(&metrics) == 0);
-	/* Partitions' names may be no text. */
+	/* Partitions' names may not be UTF-8. */
 	if (weir_metrics_add(metrics, limiter, &label, 1) == 0)
 		(void)weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text));
 	weir_metrics_destroy(metrics);
@@ -271,7 +270,7 @@ static void look_at(const struct weir_limiter *limiter)
 	print(limiter);
 }
 
-/* A process that attaches meanwhile: the head is as it was forged. */
+/* A process that attaches meanwhile: the head is the forged one. */
 static void come_and_go(const struct stage *s, bool knows, bool takes_part)
 {
 	struct weir_limiter *limiter;
@@ -290,25 +289,25 @@ static void come_and_go(const struct stage *s, bool knows, bool takes_part)
 	weir_shm_detach(limiter);
 }
 
-static void remember(struct stage *s, struct weir_limiter *l)
+static void save_and_load(struct stage *s, struct weir_limiter *l)
 {
-	unsigned char memory[WEIR_SAVED_MAX];
+	unsigned char saved[WEIR_SAVED_MAX];
 	struct weir_limiter *own;
-	int size = weir_limiter_save(l, memory, sizeof(memory));
+	int size = weir_limiter_save(l, saved, sizeof(saved));
 
-	/* The block says that a living process has the window, and does not let go of it. */
+	/* The block says that a living process owns the window, and it never releases it. */
 	if (size == -EAGAIN)
 		return;
 	must(size > 0);
 	must(weir_limiter_create(&s->config, &own) == 0);
-	(void)!weir_limiter_load(own, memory, (size_t)size, 0, NULL, 0);
+	(void)!weir_limiter_load(own, saved, (size_t)size, 0, NULL, 0);
 	for (int i = 1; i < 5; i++)
 		weir_sample_at(own, s->now, s->now + (weir_dur)i * WEIR_S, 3, WEIR_SUCCESS);
 	weir_limiter_destroy(own);
-	(void)!weir_limiter_load(l, memory, (size_t)size, 0, NULL, 0);
+	(void)!weir_limiter_load(l, saved, (size_t)size, 0, NULL, 0);
 }
 
-/* What changes the limiter as a whole. */
+/* Operations on the whole limiter. */
 static void manage(struct stage *s, struct weir_limiter *l, uint8_t which, uint64_t number)
 {
 	struct weir_shm_reaped reaped;
@@ -324,7 +323,7 @@ static void manage(struct stage *s, struct weir_limiter *l, uint8_t which, uint6
 		(void)weir_partitions_set(l, parts, (uint32_t)number % 4, NULL, 0);
 		break;
 	case 3:
-		remember(s, l);
+		save_and_load(s, l);
 		break;
 	case 4:
 		(void)weir_shm_reap_at(l, s->now, &reaped);
@@ -347,7 +346,7 @@ static void manage(struct stage *s, struct weir_limiter *l, uint8_t which, uint6
 	}
 }
 
-/* One call's part. */
+/* Operations on one call. */
 static void call(struct stage *s, struct weir_limiter *l, uint8_t which, uint64_t number)
 {
 	const struct weir_call call = {

@@ -1,6 +1,6 @@
 /*
- * plugin.c - limits that are wrong in themselves: their table, their parameters and what they
- * answer are any bytes. What the library takes for a limit must be harmless to the limiter.
+ * plugin.c - broken custom limits: their table, their parameters and what they return are arbitrary
+ * bytes. A limit that the library accepts must be harmless to the limiter.
  */
 #include "samples.h"
 
@@ -8,7 +8,7 @@
 #define NUMBERS_MAX (WEIR_NUMBERS_MAX + 2)
 #define TEXT_SIZE   24
 
-/* A limit of a plugin's, and where its answers come from. */
+/* A custom limit, and the source of what it returns. */
 struct wrong {
 	const uint8_t *data;
 	size_t left, answers_left;
@@ -21,7 +21,7 @@ struct wrong {
 	struct weir_limit_ops ops;
 };
 
-/* Limits have no argument of their own. */
+/* Limits have no argument of their own, hence static. */
 static struct wrong *now;
 
 static void take(struct wrong *w, void *to, size_t size)
@@ -50,7 +50,7 @@ static void take_text(struct wrong *w, char *to)
 	to[length] = '\0';
 }
 
-/* A number that is often a good one: what is all wrong is refused for its first fault. */
+/* A number that is often valid: an input that is all wrong is refused for its first fault. */
 static uint32_t number(struct wrong *w, uint32_t good)
 {
 	uint32_t any;
@@ -170,16 +170,16 @@ static void take_ops(struct wrong *w)
 	w->config_size = w->ops.config_size;
 }
 
-static void remember(struct weir_limiter *limiter)
+static void save_and_load(struct weir_limiter *limiter)
 {
-	unsigned char memory[WEIR_SAVED_MAX];
+	unsigned char saved[WEIR_SAVED_MAX];
 	char why[200] = "";
-	int size = weir_limiter_save(limiter, memory, sizeof(memory));
+	int size = weir_limiter_save(limiter, saved, sizeof(saved));
 
 	must(size > 0);
-	if (weir_limiter_load(limiter, memory, (size_t)size, 0, why, sizeof(why)) != 0)
+	if (weir_limiter_load(limiter, saved, (size_t)size, 0, why, sizeof(why)) != 0)
 		must(is_sentence(why));
-	if (weir_limiter_load(limiter, memory, (size_t)size, WEIR_SAVED_HALF_LIFE, why,
+	if (weir_limiter_load(limiter, saved, (size_t)size, WEIR_SAVED_HALF_LIFE, why,
 			      sizeof(why)) != 0)
 		must(is_sentence(why));
 	check_limit(limiter);
@@ -200,7 +200,7 @@ static void try_out(struct wrong *w, const struct weir_config *config)
 	must(weir_limiter_create(config, &limiter) == 0);
 	check_limit(limiter);
 	feed(limiter, 5, 200);
-	remember(limiter);
+	save_and_load(limiter);
 	feed(limiter, 10, 50);
 	weir_limiter_destroy(limiter);
 }

@@ -1,5 +1,6 @@
 /*
- * quantity.c - any text as a duration and as a law; what a law draws is a duration.
+ * quantity.c - arbitrary text as a duration and as a distribution; a value drawn from one is a
+ * duration.
  */
 #include "fuzz.h"
 

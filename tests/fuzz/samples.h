@@ -1,6 +1,6 @@
 /*
  * samples.h - some thousand samples for a limiter, good and bad, so that every limit moves; and
- * what must be true of it all the time.
+ * invariants that hold all the time.
  */
 #ifndef SAMPLES_H
 #define SAMPLES_H
@@ -15,7 +15,7 @@ static inline void check_limit(const struct weir_limiter *limiter)
 	must(weir_inflight(limiter) == 0);
 }
 
-/* From that second on. */
+/* Starting at that second. */
 static inline void feed(struct weir_limiter *limiter, unsigned second, unsigned count)
 {
 	weir_time now = second * WEIR_S;

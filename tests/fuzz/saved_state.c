@@ -1,17 +1,17 @@
 /*
- * memory.c - any bytes as what a limiter had learned: as they are, and in place of some of a true
- * memory. The sum at its end is put right in half of these, so that more than the sum is tried.
+ * saved_state.c - arbitrary bytes as a saved state: as they are, and overwriting part of a valid
+ * one. In half of the latter the checksum is corrected, so that more than the checksum is tested.
  */
 #include "samples.h"
 
 #include "lib/limiter/saved_state.h"
 
-/* What is taken off the front of the input. */
+/* Taken from the front of the input. */
 struct choice {
-	uint8_t saved, loaded; /* limits */
-	uint8_t way;           /* bit 0: a true memory first; bit 1: with the right sum */
-	uint8_t at;            /* where in it, in eighths */
-	uint32_t minutes;      /* old */
+	uint8_t saved, loaded; /* indices of limits */
+	uint8_t way;           /* bit 0: start with a valid state; bit 1: correct its checksum */
+	uint8_t at;            /* where to overwrite it, in units of 8 bytes */
+	uint32_t minutes;      /* age of the state */
 };
 
 static unsigned limits(void)
@@ -35,52 +35,52 @@ static struct weir_limiter *limiter_of(uint8_t which)
 	return limiter;
 }
 
-static size_t true_memory(const struct choice *choice, unsigned char *memory)
+static size_t true_state(const struct choice *choice, unsigned char *bytes)
 {
 	struct weir_limiter *limiter = limiter_of(choice->saved);
 	int size;
 
 	feed(limiter, 5, 50);
-	size = weir_limiter_save(limiter, memory, WEIR_SAVED_MAX);
+	size = weir_limiter_save(limiter, bytes, WEIR_SAVED_MAX);
 	must(size > 0);
 	weir_limiter_destroy(limiter);
 	return (size_t)size;
 }
 
 static size_t compose(const struct choice *choice, const uint8_t *data, size_t size,
-		      unsigned char *memory)
+		      unsigned char *bytes)
 {
 	size_t whole, at;
 	uint64_t sum;
 
 	if ((choice->way & 1) == 0) {
-		memcpy(memory, data, size);
+		memcpy(bytes, data, size);
 		return size;
 	}
-	whole = true_memory(choice, memory);
+	whole = true_state(choice, bytes);
 	at = choice->at % (whole / 8) * 8;
-	memcpy(memory + at, data, size < whole - at ? size : whole - at);
+	memcpy(bytes + at, data, size < whole - at ? size : whole - at);
 	if ((choice->way & 2) == 0)
 		return whole;
-	sum = saved_hash(SAVED_HASH_BEGIN, memory, whole - sizeof(sum));
-	memcpy(memory + whole - sizeof(sum), &sum, sizeof(sum));
+	sum = saved_hash(SAVED_HASH_BEGIN, bytes, whole - sizeof(sum));
+	memcpy(bytes + whole - sizeof(sum), &sum, sizeof(sum));
 	return whole;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	unsigned char memory[WEIR_SAVED_MAX], *exact;
+	unsigned char bytes[WEIR_SAVED_MAX], *exact;
 	struct weir_limiter *limiter;
 	struct choice choice;
 	char why[200] = "";
 	uint32_t before;
 
-	if (size < sizeof(choice) || size > sizeof(choice) + sizeof(memory))
+	if (size < sizeof(choice) || size > sizeof(choice) + sizeof(bytes))
 		return 0;
 	memcpy(&choice, data, sizeof(choice));
-	size = compose(&choice, data + sizeof(choice), size - sizeof(choice), memory);
+	size = compose(&choice, data + sizeof(choice), size - sizeof(choice), bytes);
 	exact = allocate(size);
-	memcpy(exact, memory, size);
+	memcpy(exact, bytes, size);
 
 	limiter = limiter_of(choice.loaded);
 	before = weir_limit(limiter);

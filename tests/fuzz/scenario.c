@@ -1,9 +1,9 @@
 /*
- * scenario.c - any text as a scenario; and what is one, and small, is run.
+ * scenario.c - arbitrary text as a scenario. If it is a valid and small one, it is run.
  *
- * Phases are cut and crowds thinned so that a run has a thousand events or so; a scenario whose
- * sources cannot be made so slow is only read. Every run must end with all permits back and no
- * admission above the limit.
+ * Phases are shortened and sources thinned so that a run has about a thousand events; a scenario
+ * whose sources cannot be made that slow is only parsed. Every run must end with all permits back
+ * and no admission above the limit.
  */
 #include "fuzz.h"
 
@@ -16,11 +16,11 @@
 /* Longer texts only repeat themselves. */
 #define TEXT_MAX 4000
 
-/* Nanoseconds of a phase, and events in all of a run. */
+/* Nanoseconds of a phase, and events in a whole run. */
 #define PHASE_MAX  ((double)WEIR_S)
 #define EVENTS_MAX 1500
 
-/* What a law often draws: with a long tail, that is far below its mean. */
+/* A typical value of a distribution: with a long tail, far below its mean. */
 static double usual(const struct law *law)
 {
 	switch (law->kind) {
@@ -36,7 +36,7 @@ static double usual(const struct law *law)
 	}
 }
 
-/* Times that something of such a length comes round in a second. */
+/* How often in a second an event of that length can occur. */
 static double turns(double nanoseconds)
 {
 	return 1e9 / (1 + nanoseconds);
@@ -120,7 +120,7 @@ static void run_all(struct scenario *s)
 	free(again);
 }
 
-/* libconfig forgets a text that is not closed when it gives up. */
+/* When libconfig gives up, it leaks a string that is not closed. */
 const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
 {
@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (text == NULL)
 		return 0;
-	/* A file that it names could be any. */
+	/* A file that it names could be any file. */
 	if (strstr(text, "file") != NULL || strstr(text, "@include") != NULL) {
 		free(text);
 		return -1;

@@ -1,8 +1,8 @@
 /*
- * shm.c - any bytes as a shared limiter: as they are, or in place of some of a true one, which may
- * be cut as well. The sum is put right in half of these, so that more than the sum is tried.
- * What can be attached to is looked at, and then left as it was: who has written there is
- * trusted by those who take part, but not by those who only look on.
+ * shm.c - arbitrary bytes as a shared limiter: as they are, or overwriting part of a valid one,
+ * which may also be truncated. In half of the latter the checksum is corrected, so that more than
+ * the checksum is tested. If the block can be attached to, it is observed, and restored before
+ * detaching: members trust what other members write, but observers do not.
  */
 #include "fuzz.h"
 
@@ -11,14 +11,17 @@
 #include "lib/limiter/saved_state.h"
 #include "lib/shm/shm.h"
 
-/* What is taken off the front of the input. */
+/* Taken from the front of the input. */
 struct choice {
-	/* bit 0: a true block first; 1: with the right sum; 2: no configuration; 3: not cut */
+	/*
+	 * bit 0: start with a valid block; 1: correct its checksum; 2: no configuration; 3: not
+	 * truncated
+	 */
 	uint8_t way;
 	/* bit 0: partitions; 1: priorities; 2: a queue; 3 to 7: the limit */
 	uint8_t shape;
-	uint16_t cut; /* bytes that are missing */
-	uint32_t at;  /* where in it */
+	uint16_t cut; /* bytes cut off at the end */
+	uint32_t at;  /* where to overwrite it */
 };
 
 static const struct weir_partition parts[] = {{.name = "a", .share = 0.5}, {.name = "b"}};
@@ -82,7 +85,7 @@ static void put_sum_right(struct shm_head *head)
 	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 }
 
-/* Attach, look, and leave a block that is whole again. */
+/* Attach, observe, and detach from a block that has been restored. */
 static void attach(void *block, size_t size, const struct weir_config *config, const void *whole)
 {
 	struct weir_limiter *limiter;

@@ -1,6 +1,6 @@
 /*
- * text.c - any text as a limit, as weir-sim and as the library read it; what is one is made, and
- * learns from samples.
+ * text.c - arbitrary text as a limit, as weir-sim and as the library parse it. A valid limit is
+ * created and fed with samples.
  */
 #include "cli/weir-sim/candidate.h"
 #include "samples.h"

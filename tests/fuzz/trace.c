@@ -1,6 +1,4 @@
-/*
- * trace.c - any text as a trace; what is one goes before two limits.
- */
+/* trace.c - arbitrary text as a trace. A valid one is replayed through two limits. */
 #include "fuzz.h"
 
 #include "cli/weir-sim/replay_play.h"

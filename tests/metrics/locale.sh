@@ -1,5 +1,5 @@
 #!/bin/sh
-# locale.sh WEIR_PRINT_METRICS - the same text in a locale that writes a decimal comma.
+# locale.sh WEIR_PRINT_METRICS - the text is the same in a locale with a decimal comma.
 set -u
 
 print=$1
@@ -17,11 +17,11 @@ german()
 }
 
 if [ "$(german point)" != , ]; then
-	echo "FAILED: there is no comma in this locale" >&2
+	echo "FAILED: this locale has no decimal comma" >&2
 	exit 1
 fi
 for format in openmetrics prometheus; do
 	german "$format" >"$work/german" && LC_ALL=C "$print" "$format" >"$work/plain" &&
 		grep -q '[0-9]\.[0-9]' "$work/plain" && cmp "$work/german" "$work/plain" || exit 1
 done
-echo "a comma changes nothing"
+echo "the locale makes no difference"

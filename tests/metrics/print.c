@@ -1,5 +1,5 @@
 /*
- * print.c - limiters of every kind, as metrics, in the locale of the environment.
+ * print.c - limiters of every kind as metrics, in the locale of the environment.
  *
  *	weir-print-metrics openmetrics|prometheus
  *	weir-print-metrics point			the locale's decimal point
@@ -31,7 +31,7 @@ static struct weir_limiter *create(const struct weir_config *config)
 	return limiter;
 }
 
-/* Windows whose numbers have fractions that no double has exactly. */
+/* Windows whose numbers have fractions that no double represents exactly. */
 static struct weir_limiter *learned(void)
 {
 	struct weir_limiter *limiter = create(NULL);
@@ -45,7 +45,7 @@ static struct weir_limiter *learned(void)
 	return limiter;
 }
 
-/* A call in flight and one that waits in each of two partitions, and a refusal. */
+/* One call in flight and one waiting in each of two partitions, and one refused. */
 static struct weir_limiter *shared(void)
 {
 	static const struct weir_fixed_config two = {.limit = 2};

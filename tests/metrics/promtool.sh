@@ -1,5 +1,5 @@
 #!/bin/sh
-# promtool.sh WEIR_PRINT_METRICS - both formats, read by Prometheus' own parsers.
+# promtool.sh WEIR_PRINT_METRICS - both formats, parsed by Prometheus's own tools.
 set -u
 
 print=$1
@@ -16,7 +16,7 @@ fail()
 	exit 1
 }
 
-# store FILE: what is read is kept with its time, so each sample is given one first.
+# store FILE: load a text into a database. Samples there have times, so each is given one first.
 store()
 {
 	rm -rf "$work/store"
@@ -25,29 +25,29 @@ store()
 	promtool tsdb create-blocks-from openmetrics "$work/timed" "$work/store" >"$work/log" 2>&1
 }
 
-# reads SERIES VALUE: the store has that.
+# reads SERIES VALUE: the database has that sample.
 reads()
 {
 	grep -qxF "$1 $2 1700000000000" "$work/series" || fail "no $1 of $2: $(cat "$work/series")"
 }
 
 "$print" prometheus >"$work/prometheus" || fail "it does not print"
-promtool check metrics <"$work/prometheus" || fail "promtool does not like the Prometheus text"
+promtool check metrics <"$work/prometheus" || fail "promtool rejects the Prometheus text"
 
 "$print" openmetrics >"$work/openmetrics" || fail "it does not print"
 store "$work/openmetrics" || fail "promtool does not read OpenMetrics: $(cat "$work/log")"
-promtool tsdb dump "$work/store" >"$work/series" || fail "what was read cannot be dumped"
+promtool tsdb dump "$work/store" >"$work/series" || fail "the database cannot be dumped"
 [ "$(wc -l <"$work/series")" = "$(grep -vc '^#' "$work/openmetrics")" ] ||
-	fail "samples got lost"
+	fail "samples are missing"
 reads '{__name__="weir_limit"}' 20
 reads '{__name__="weir_rtt_seconds", host="grün", name="learned"}' 0.001234567
 reads '{__name__="weir_calls_total", host="grün", name="learned", status="timeout"}' 72
 reads '{__name__="weir_inflight", host="C:\\a \"b\"\nc", name="shared"}' 2
 reads '{__name__="weir_partition_share_ratio", host="C:\\a \"b\"\nc", name="shared", partition="say \"no\"\\\n"}' 0.3
 
-# It would notice.
+# Faulty texts are rejected.
 sed '$d' "$work/openmetrics" >"$work/cut"
-store "$work/cut" && fail "a text without its end was read"
+store "$work/cut" && fail "a text without its end marker was accepted"
 sed 's/0\.7$/0,7/' "$work/openmetrics" >"$work/comma"
-store "$work/comma" && fail "a comma was read"
-echo "both formats are read as they are meant"
+store "$work/comma" && fail "a decimal comma was accepted"
+echo "both formats are parsed correctly"

@@ -1,7 +1,8 @@
 /*
  * One process is stopped by ptrace() after each single instruction of an operation on a shared
- * limiter, and goes on after another process has changed something. Whatever the instruction was,
- * the results that it gets are true: it holds what they say, and nothing else is in flight.
+ * limiter, and continues after another process has changed something. After whichever instruction
+ * that was, the results that it gets are true: it holds what they say, and nothing else is in
+ * flight.
  *
  *	between [STRIDE [SCENE]]	after each STRIDE-th instruction only, of one scene only
  */
@@ -22,10 +23,10 @@
 #define LIMIT   4
 #define MEMBERS 3
 
-/* The layout of a token, beyond what weir/limiter.h says about it. */
+/* The layout of a token beyond what weir/limiter.h documents. */
 #define HELD 1
 
-/* Of the process that is stopped; both see it. */
+/* State of the stopped process; visible to both. */
 struct actor {
 	struct weir_limiter *limiter;
 	struct weir_token token;
@@ -35,12 +36,12 @@ struct actor {
 struct scene {
 	const char *name;
 	uint32_t partitions;
-	uint32_t others;                             /* permits that the other holds */
-	void (*before)(struct weir_limiter *own);    /* what the other does first */
-	void (*act)(struct actor *a);                /* where the one is stopped */
-	void (*meanwhile)(struct weir_limiter *own); /* what the other does then */
-	void (*check)(const struct actor *a);        /* what the one may be told */
-	void (*after)(struct weir_limiter *own);     /* so that all is as it was */
+	uint32_t others;                             /* permits that the other process holds */
+	void (*before)(struct weir_limiter *own);    /* what the other process does first */
+	void (*act)(struct actor *a);                /* where this process is stopped */
+	void (*meanwhile)(struct weir_limiter *own); /* what the other process does then */
+	void (*check)(const struct actor *a);        /* tests the results of this process */
+	void (*after)(struct weir_limiter *own);     /* restores the initial state */
 };
 
 static struct weir_token held[LIMIT];
@@ -71,7 +72,7 @@ static void open_it(struct weir_limiter *own)
 	cap_at(own, LIMIT);
 }
 
-/* One call is in flight, more than there may be. */
+/* One call is in flight, more than the limit. */
 static void close_with_one(struct weir_limiter *own)
 {
 	open_it(own);
@@ -84,7 +85,7 @@ static void release_one(struct weir_limiter *own)
 	weir_release(own, &held[0], WEIR_SUCCESS);
 }
 
-static void acquire_dear(struct actor *a)
+static void acquire_costly(struct actor *a)
 {
 	const struct weir_call call = {.partition = weir_partition_find(a->limiter, "live"),
 				       .cost = LIMIT - 1};
@@ -92,7 +93,7 @@ static void acquire_dear(struct actor *a)
 	a->answer = weir_try_acquire_for(a->limiter, &call, &a->token);
 }
 
-static void wait_dear(struct actor *a)
+static void wait_costly(struct actor *a)
 {
 	const struct weir_call call = {.partition = weir_partition_find(a->limiter, "live"),
 				       .cost = LIMIT - 1};
@@ -137,7 +138,7 @@ static void acquire(struct actor *a)
 	a->answer = weir_acquire(a->limiter, weir_now() + 10 * WEIR_US, &a->token);
 }
 
-/* The queue has room, so nothing else is true. */
+/* The queue has room, so no other result is right. */
 static void passed_or_waited(const struct actor *a)
 {
 	if (a->answer == 0)
@@ -146,7 +147,7 @@ static void passed_or_waited(const struct actor *a)
 		CHECK(a->answer == -ETIMEDOUT);
 }
 
-/* A process dies with a permit, so that permits which no process holds are looked for. */
+/* A process dies with a permit, so that an audit for lost permits begins. */
 static void open_and_die(struct weir_limiter *own)
 {
 	struct weir_limiter *limiter;
@@ -164,7 +165,7 @@ static void open_and_die(struct weir_limiter *own)
 	open_it(own);
 }
 
-/* As often, and for as long, as a look for lost permits lasts. */
+/* As often and for as long as an audit takes. */
 static void reap_for_seconds(struct weir_limiter *own)
 {
 	static weir_time later;
@@ -177,7 +178,7 @@ static void reap_for_seconds(struct weir_limiter *own)
 	}
 }
 
-/* A permit that the process has, but that its lease does not show yet, is taken for lost. */
+/* A permit that the process has, but that its lease does not show yet, is taken as lost. */
 static void audit_and_close(struct weir_limiter *own)
 {
 	reap_for_seconds(own);
@@ -185,7 +186,7 @@ static void audit_and_close(struct weir_limiter *own)
 	shared.auditor = own;
 }
 
-/* It is noticed that it was not lost. */
+/* It is noticed that the permit was not lost. */
 static void audited(const struct actor *a)
 {
 	refused_or_whole(a);
@@ -206,72 +207,72 @@ static void open_and_try(struct weir_limiter *own)
 static const struct scene scenes[] = {
 	{.name = "try while lost permits are looked for",
 	 .before = open_and_die,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = audit_and_close,
 	 .check = audited,
 	 .after = open_and_try},
 	{.name = "try while lost permits are looked for, parted",
 	 .partitions = 2,
 	 .before = open_and_die,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = audit_and_close,
 	 .check = audited,
 	 .after = open_and_try},
 	{.name = "try while it is closed",
 	 .before = open_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = close_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
 	{.name = "try while it is opened",
 	 .before = close_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
 	{.name = "try while it is opened beside one",
 	 .others = 1,
 	 .before = close_with_one,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = release_one},
 	{.name = "try while it is halved",
 	 .before = open_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = halve_it,
 	 .check = all_there_is,
 	 .after = open_it},
 	{.name = "wait while it is closed",
 	 .before = open_it,
-	 .act = wait_dear,
+	 .act = wait_costly,
 	 .meanwhile = close_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
 	{.name = "wait while it is opened",
 	 .before = close_it,
-	 .act = wait_dear,
+	 .act = wait_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
 	{.name = "wait while it is opened beside one",
 	 .others = 1,
 	 .before = close_with_one,
-	 .act = wait_dear,
+	 .act = wait_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = release_one},
 	{.name = "try while it is closed, parted",
 	 .partitions = 2,
 	 .before = open_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = close_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
 	{.name = "try while it is opened, parted",
 	 .partitions = 2,
 	 .before = close_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = open_it},
@@ -279,14 +280,14 @@ static const struct scene scenes[] = {
 	 .partitions = 2,
 	 .others = 1,
 	 .before = close_with_one,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = open_it,
 	 .check = refused_or_whole,
 	 .after = release_one},
 	{.name = "try while it is halved, parted",
 	 .partitions = 2,
 	 .before = open_it,
-	 .act = acquire_dear,
+	 .act = acquire_costly,
 	 .meanwhile = halve_it,
 	 .check = all_there_is,
 	 .after = open_it},
@@ -304,7 +305,7 @@ static void stop(void)
 	CHECK(raise(SIGSTOP) == 0);
 }
 
-/* So that the linker's instructions are not counted. */
+/* So that the dynamic linker's instructions are not counted. */
 static void warm_up(struct weir_limiter *limiter)
 {
 	struct weir_token token;
@@ -316,7 +317,7 @@ static void warm_up(struct weir_limiter *limiter)
 		weir_release(limiter, &token, WEIR_IGNORE);
 }
 
-static void be_stopped(const struct scene *scene, void *block, size_t size, struct actor *a)
+static void run_until_stopped(const struct scene *scene, void *block, size_t size, struct actor *a)
 {
 	CHECK(weir_shm_attach(block, size, NULL, &a->limiter, NULL, 0) == 0);
 	warm_up(a->limiter);
@@ -335,7 +336,7 @@ static bool is_stopped_by(int status, int signal)
 	return WIFSTOPPED(status) && WSTOPSIG(status) == signal;
 }
 
-/* False: it has done what it does. */
+/* False: the operation is complete. */
 static bool step(pid_t child, unsigned steps)
 {
 	int status;
@@ -374,7 +375,7 @@ static void check(const struct scene *scene, const struct actor *a, const struct
 		CHECK(inflight_of_partitions(own) == scene->others + its);
 }
 
-/* False: it has finished before that. */
+/* False: it ended before that. */
 static bool change_after(const struct scene *scene, unsigned steps, void *block, size_t size,
 			 struct actor *a, struct weir_limiter *own)
 {
@@ -385,7 +386,7 @@ static bool change_after(const struct scene *scene, unsigned steps, void *block,
 	child = fork();
 	CHECK(child >= 0);
 	if (child == 0)
-		be_stopped(scene, block, size, a);
+		run_until_stopped(scene, block, size, a);
 	CHECK(waitpid(child, &status, 0) == child && is_stopped_by(status, SIGSTOP));
 	CHECK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_EXITKILL) == 0);
 	scene->before(own);
@@ -446,7 +447,7 @@ static void play(const struct scene *scene, unsigned stride)
 	printf("%s: changed after each %u. of %u instructions\n", scene->name, stride, steps);
 }
 
-/* A debugger may be forbidden here, or may be attached already. */
+/* Tracing may be forbidden here, or a debugger may be attached already. */
 static bool may_trace(void)
 {
 	pid_t child = fork();

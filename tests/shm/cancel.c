@@ -1,7 +1,7 @@
 /*
- * A thread is cancelled before it calls a function of the library: none is a cancellation point, so
- * each returns, and the thread ends after it. What it would leave behind otherwise (a reaper's
- * word, a window, a drain, a pin) is free for the next one.
+ * A thread is cancelled before it calls a function of the library. None is a cancellation point, so
+ * each function returns, and the thread ends after it. What it would leave behind otherwise (a
+ * reaper's word, a window, a drain, a pin) is free for the next one.
  */
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void *block;
 static size_t block_size;
 static unsigned called;
 
-/* A cancellation point, as a program's callback may well be. */
+/* A cancellation point, such as a program's callback may contain. */
 static void call(void *arg)
 {
 	(void)arg;
@@ -104,8 +104,8 @@ static void detach(void)
 	weir_shm_detach(limiter);
 }
 
-/* One process dies with a permit, which only a reaping brings back. */
-static void lose_one(void)
+/* A process dies with a permit, which only a reaping returns. */
+static void die_with_permit(void)
 {
 	pid_t child = fork();
 
@@ -143,7 +143,7 @@ static void acquire(void)
 	CHECK(weir_acquire(limiter, weir_now() + WEIR_S, &token) == 0);
 }
 
-static void wait_in_vain(void)
+static void wait_until_deadline(void)
 {
 	CHECK(weir_acquire(limiter, weir_now() + 10 * WEIR_MS, &other) == -ETIMEDOUT);
 }
@@ -161,18 +161,18 @@ static void listen(void)
 static void check_members(void)
 {
 	cancelled_in(attach);
-	lose_one();
+	die_with_permit();
 	cancelled_in(reap);
 	CHECK(weir_inflight(limiter) == 0);
 	reap();
 	cancelled_in(visit);
 	cancelled_in(acquire);
-	cancelled_in(wait_in_vain);
+	cancelled_in(wait_until_deadline);
 	CHECK(weir_waiting(limiter) == 0);
 	cancelled_in(listen);
 }
 
-/* Its callbacks run in the thread that releases: an observer, a gauge, a waiter's. */
+/* Callbacks that run in the thread that releases: an observer, a gauge, a waiter's. */
 static void check_callbacks(void)
 {
 	struct weir_snapshot snapshot;
@@ -197,7 +197,7 @@ static void open_name(void)
 	CHECK(weir_shm_open(name, 0600, &config, MEMBERS, &limiter, NULL, 0) == 0);
 }
 
-static void look_name(void)
+static void observe_name(void)
 {
 	struct weir_limiter *looker;
 
@@ -232,7 +232,7 @@ static void check_names(void)
 
 	(void)snprintf(name, sizeof(name), "/weir-cancel-%ld", (long)getpid());
 	cancelled_in(open_name);
-	cancelled_in(look_name);
+	cancelled_in(observe_name);
 	cancelled_in(visit_names);
 	cancelled_in(detach);
 	CHECK(shm_unlink(name) == 0);
@@ -276,7 +276,7 @@ static void let_all_pass(void)
 	CHECK(weir_rate_set(rate, 0, &all) == 0);
 }
 
-static void take_in_vain(void)
+static void take_until_deadline(void)
 {
 	CHECK(weir_rate_take(rate, 1, weir_now() + 10 * WEIR_MS) == -ETIMEDOUT);
 }
@@ -292,7 +292,7 @@ static void check_rate(void)
 	how.quotas[0] = (struct weir_quota){.units = 0};
 	how.queue = 4;
 	CHECK(weir_rate_create(&how, &rate) == 0);
-	cancelled_in(take_in_vain);
+	cancelled_in(take_until_deadline);
 	CHECK(weir_rate_enqueue(rate, &cost, call, NULL, &wait[0]) == 0);
 	CHECK(weir_rate_enqueue(rate, &cost, call, NULL, &wait[1]) == 0);
 	called = 0;
@@ -319,7 +319,7 @@ static void check_gauge(void)
 	struct weir_cpu *there;
 
 	if (weir_cpu_create(NULL, &there) != 0)
-		return; /* there is no such file here */
+		return; /* this system has no such file */
 	weir_cpu_destroy(there);
 	cancelled_in(make_gauge);
 	cancelled_in(end_gauge);

@@ -1,7 +1,7 @@
 /*
- * The contents of a block are forged, as by a process that shares it: numbers that lead nowhere, or
- * in rings. The block lies between pages that cannot be accessed. Whatever is in it, all operations
- * of the other processes stay within it, and come to an end.
+ * The contents of a block are forged, as by a process that shares it: numbers out of range, or
+ * links that form rings. The block lies between pages that cannot be accessed. Whatever it
+ * contains, all operations of the other processes stay within it and come to an end.
  *
  *	forged [SCENE]	one scene only
  */
@@ -29,10 +29,10 @@
 #define SLOTS   5
 #define MEMBERS 3
 
-/* Memory that cannot be accessed, on each side: an index of 16 bits leads into it. */
+/* Bytes that cannot be accessed on each side: more than an index of 16 bits spans. */
 #define GUARD ((size_t)64 << 20)
 
-/* Seconds of processor time, and of waiting, after which an operation counts as endless. */
+/* Seconds of CPU time, and of waiting, after which an operation counts as endless. */
 #define BUSY_FOR_EVER 3
 #define IDLE_FOR_EVER 240
 
@@ -49,7 +49,7 @@ struct scene {
 	const char *name;
 	void (*forge)(struct stage *s);
 	bool parted;
-	void (*play)(void); /* what it is, if it is not that */
+	void (*play)(void); /* plays the scene, if there is no forge */
 };
 
 static const uint32_t wrong[] = {SLOTS,  SLOTS + 1,  63,      MEMBERS + 1, 8192,
@@ -75,7 +75,7 @@ static struct weir_config configuration(bool parted)
 	return config;
 }
 
-/* Memory that ends, and nearly begins, next to pages that cannot be accessed. */
+/* Memory that ends next to inaccessible pages, and begins nearly next to some. */
 static void *guarded(size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
@@ -119,7 +119,7 @@ static void free_behind_the_last(struct stage *s)
 }
 
 /* Bits that may be set. */
-static void news_of_all(struct stage *s)
+static void announcements_of_all(struct stage *s)
 {
 	atomic_store(&queue_of(s)->fresh[0], (UINT64_C(1) << SLOTS) - 1);
 	atomic_store(&queue_of(s)->queue->news, 1);
@@ -131,7 +131,7 @@ static void links_out(struct stage *s)
 		put_link(&slot_of(s, i)->next, s->wrong);
 		put_link(&slot_of(s, i)->prev, s->wrong);
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 static void rows_out(struct stage *s)
@@ -142,10 +142,10 @@ static void rows_out(struct stage *s)
 		queue_of(s)->rows[r].length = s->wrong;
 		queue_of(s)->rows[r].stuck = s->wrong;
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
-/* The youngest stand before the oldest, for ever. */
+/* The youngest waiters are linked before the oldest, in a ring. */
 static void rings(struct stage *s)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {
@@ -153,7 +153,7 @@ static void rings(struct stage *s)
 		put_link(&slot_of(s, i)->prev, (i + SLOTS - 1) % SLOTS);
 		slot_of(s, i)->since = UINT64_MAX / 4;
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 static void rings_of_one(struct stage *s)
@@ -164,14 +164,14 @@ static void rings_of_one(struct stage *s)
 		slot_of(s, i)->since = UINT64_MAX / 4;
 		slot_of(s, i)->cost = 0;
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 static void parts_out(struct stage *s)
 {
 	for (uint32_t i = 0; i < SLOTS; i++)
 		atomic_store(&slot_of(s, i)->part, (uint16_t)s->wrong);
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 /* Waiters of a process that cannot exist, which are PROMISED and have yet to be notified. */
@@ -184,7 +184,7 @@ static void owners_out(struct stage *s)
 							      i % 2 == 0 ? PROMISED : WAITING));
 		slot_of(s, i)->notifies = 1;
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 static void states_out(struct stage *s)
@@ -196,7 +196,7 @@ static void states_out(struct stage *s)
 		slot_of(s, i)->cost = s->wrong;
 		slot_of(s, i)->inflight = s->wrong;
 	}
-	news_of_all(s);
+	announcements_of_all(s);
 }
 
 static void counts_out(struct stage *s)
@@ -210,8 +210,8 @@ static void counts_out(struct stage *s)
 	}
 }
 
-/* Some process has died in a drain, so that the next reaper goes on with it. */
-static void leave_drain_to_heir(const struct stage *s, uint32_t dead)
+/* A process has died in a drain, so the next reaper continues it. */
+static void leave_drain_to_reaper(const struct stage *s, uint32_t dead)
 {
 	atomic_store(&queue_of(s)->queue->pending, (uint64_t)dead << COMBINER_OWNER_SHIFT | 1);
 }
@@ -286,7 +286,7 @@ static void play(const struct scene *scene, uint32_t number)
 	fill(&s);
 	die_attached(&s, scene->parted);
 	scene->forge(&s);
-	leave_drain_to_heir(&s, 2);
+	leave_drain_to_reaper(&s, 2);
 	CHECK(weir_shm_reap(s.limiter, &reaped) == 0);
 	scene->forge(&s);
 	try_all(&s);
@@ -323,7 +323,7 @@ static void quantile(void)
 static struct weir_limiter *window_of;
 static int windows, depth;
 
-/* The window is given away while its owner has it; and this thread would take it. */
+/* The window is given away while its owner has it, and this thread would take it. */
 static void see_window(void *arg, const struct weir_report *report)
 {
 	(void)arg;
@@ -366,7 +366,7 @@ static void *wait_for_a_while(void *arg)
 	return NULL;
 }
 
-/* A thread that waits is woken all the time. */
+/* A waiting thread is woken all the time. */
 static void woken(void)
 {
 	const struct weir_config config = configuration(false);
@@ -379,7 +379,7 @@ static void woken(void)
 	for (int i = 0; i < LIMIT; i++)
 		CHECK(weir_try_acquire(s.limiter, &s.token[i]) == 0);
 	CHECK(pthread_create(&thread, NULL, wait_for_a_while, s.limiter) == 0);
-	/* Faster than it can look; whether any sleeps is the highest bit. */
+	/* Faster than it can look; the highest bit says whether a thread sleeps. */
 	while (!atomic_load(&has_left))
 		for (uint32_t i = 0; i < SLOTS; i++)
 			*(volatile uint32_t *)(void *)slot_of(&s, i)->park.count += 1;
@@ -387,8 +387,8 @@ static void woken(void)
 	weir_shm_detach(s.limiter);
 }
 
-/* Another process asks for an errand each time that it has been done. */
-static void asked_for_ever(void)
+/* Another process requests the combiner's work again each time that it has been done. */
+static void combiner_requested_forever(void)
 {
 	_Atomic uint64_t pending = 0;
 	uint32_t rounds = 0;
@@ -400,8 +400,8 @@ static void asked_for_ever(void)
 	CHECK(rounds == COMBINER_ROUNDS);
 }
 
-/* A thread that asks when the errand may change hands goes on with it. */
-static void changes_hands(void)
+/* A thread that requests work when the combiner may change owner continues it. */
+static void combiner_changes_owner(void)
 {
 	_Atomic uint64_t pending = 0;
 	uint32_t rounds = COMBINER_TURN - 1;
@@ -460,8 +460,8 @@ static const struct scene scenes[] = {
 	{.name = "quantile", .play = quantile},
 	{.name = "window", .play = window_given_away},
 	{.name = "woken", .play = woken},
-	{.name = "errand", .play = asked_for_ever},
-	{.name = "hands", .play = changes_hands},
+	{.name = "combiner", .play = combiner_requested_forever},
+	{.name = "combiner, new owner", .play = combiner_changes_owner},
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,9 @@
 /*
- * Eight processes share a limiter: they acquire, wait, poll, give up, detach, close windows. One
- * after the other is killed at any moment, and another takes its place. The limit holds all the
- * while, by seats of which there are as many as permits at most. Afterwards all go on, whoever waits
- * is served, the limit moves, and in the end nothing is in flight, and nothing raises the limit.
+ * Eight processes share a limiter: they acquire, wait, poll, cancel, detach, close windows. One
+ * after the other is killed at any moment, and a new one replaces it. The limit holds throughout,
+ * as shown by seats, of which there are at most as many as permits. Afterwards all processes make
+ * progress, waiters are served, the limit moves, and in the end nothing is in flight and nothing
+ * raises the limit.
  *
  *	kills KILLS [SEED]
  */
@@ -36,12 +37,12 @@ struct worker {
 	pid_t pid;
 };
 
-/* Shared, beside the limiter: what tells whether it is right. */
+/* Shared besides the limiter: shows whether the limiter is right. */
 struct table {
-	/* Who sits there, a worker's number from 1 or nobody, and above that how many have sat. */
+	/* The worker in each seat, from 1, or 0; above that, how often the seat was taken. */
 	_Atomic uint64_t seat[LIMIT];
-	_Atomic uint32_t standing; /* times that somebody had a permit and no seat */
-	_Atomic uint32_t over;     /* the workers are to end */
+	_Atomic uint32_t seatless; /* permits that were acquired when no seat was free */
+	_Atomic uint32_t over;     /* the workers must end */
 	struct worker worker[WORKERS];
 };
 
@@ -49,7 +50,7 @@ static struct table *table;
 static void *block;
 static size_t block_size;
 
-/* What is detached comes on top of the limit, up to LIMIT. */
+/* Detached calls raise the limit, up to LIMIT. */
 static struct weir_limit_ops on_top;
 
 static struct weir_config configuration(void)
@@ -93,7 +94,7 @@ static bool take_seat(uint32_t number, unsigned *seat)
 	return false;
 }
 
-/* All at once, and not one after the other: nobody came or went between two looks. */
+/* All seats at once, and not one after the other: none changed between two looks. */
 static bool all_taken(void)
 {
 	uint64_t seen[LIMIT];
@@ -116,7 +117,7 @@ static void sit(uint32_t number, uint64_t *random)
 	while (!take_seat(number, &seat)) {
 		if (!all_taken())
 			continue;
-		atomic_fetch_add(&table->standing, 1);
+		atomic_fetch_add(&table->seatless, 1);
 		return;
 	}
 	for (uint64_t n = draw(random) % 3000; n > 0; n--)
@@ -180,7 +181,7 @@ static void work(uint32_t number, uint64_t random)
 	_exit(0);
 }
 
-static void employ(uint32_t number, uint64_t *random)
+static void start_worker(uint32_t number, uint64_t *random)
 {
 	const uint64_t seed = draw(random);
 	pid_t pid = fork();
@@ -192,11 +193,11 @@ static void employ(uint32_t number, uint64_t *random)
 }
 
 /*
- * The seats of a process are free before its permits can be: as soon as it is dead others may reap
- * it. So it is stopped first. Then it takes no more seats, and its permits are its own until it is
+ * The seats of a process must be freed before its permits can be: as soon as it is dead, others may
+ * reap it. So it is stopped first. Then it takes no more seats, and keeps its permits until it is
  * dead.
  */
-static void dismiss(uint32_t number)
+static void kill_worker(uint32_t number)
 {
 	pid_t pid = table->worker[number - 1].pid;
 	int status;
@@ -223,10 +224,10 @@ static void kill_many(struct weir_limiter *limiter, unsigned kills, uint64_t *ra
 		uint32_t number = (uint32_t)(draw(random) % WORKERS) + 1;
 
 		usleep((useconds_t)(draw(random) % 3000));
-		dismiss(number);
+		kill_worker(number);
 		if (draw(random) % 4 != 0)
 			reap(limiter);
-		employ(number, random);
+		start_worker(number, random);
 	}
 }
 
@@ -251,7 +252,7 @@ static struct weir_snapshot snapshot(const struct weir_limiter *limiter)
 	return s;
 }
 
-/* All workers go on, and the limit has more than one value. */
+/* All workers make progress, and the limit has more than one value. */
 static void check_goes_on(struct weir_limiter *limiter)
 {
 	const uint64_t windows = snapshot(limiter).windows;
@@ -282,7 +283,7 @@ static uint32_t left_in(const struct weir_limiter *limiter)
 	return left;
 }
 
-/* What the limit is raised by, as a window shows when nothing is in flight. */
+/* By how much the limit is raised, as a window shows when nothing is in flight. */
 static uint32_t raised_by(struct weir_limiter *limiter)
 {
 	struct weir_token token;
@@ -292,7 +293,7 @@ static uint32_t raised_by(struct weir_limiter *limiter)
 	return weir_limit(limiter) - snapshot(limiter).last.limit;
 }
 
-/* Permits that were on their way take an audit to be found. */
+/* Permits that were on their way are found by an audit. */
 static void check_empty(struct weir_limiter *limiter)
 {
 	const weir_time end = weir_now() + PATIENCE * WEIR_S;
@@ -332,7 +333,7 @@ int main(int argc, char **argv)
 	CHECK(weir_shm_init(block, block_size, &config, WORKERS + 2, NULL, 0) == 0);
 	CHECK(weir_shm_attach(block, block_size, &config, &limiter, NULL, 0) == 0);
 	for (uint32_t number = 1; number <= WORKERS; number++)
-		employ(number, &random);
+		start_worker(number, &random);
 
 	kill_many(limiter, kills, &random);
 	check_goes_on(limiter);
@@ -344,10 +345,10 @@ int main(int argc, char **argv)
 	printf("%u killed; %lu permits reaped, %lu found, %lu overdrawn; %u without a seat; "
 	       "%lu windows\n",
 	       kills, (unsigned long)info.reaped, (unsigned long)info.found,
-	       (unsigned long)info.overdrawn, atomic_load(&table->standing),
+	       (unsigned long)info.overdrawn, atomic_load(&table->seatless),
 	       (unsigned long)snapshot(limiter).windows);
 	CHECK(info.attached == 1);
-	CHECK(atomic_load(&table->standing) == 0 || info.overdrawn > 0);
+	CHECK(atomic_load(&table->seatless) == 0 || info.overdrawn > 0);
 	CHECK(snapshot(limiter).double_released == 0);
 	weir_shm_detach(limiter);
 	return 0;

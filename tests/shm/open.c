@@ -19,16 +19,16 @@
 
 #include "../stress/check.h"
 
-#define STRANGER 65534u
-#define MEMBERS  4
+#define OTHER_USER 65534u
+#define MEMBERS    4
 
-/* System calls of the library that fail with that error when left has come down to 1. */
+/* System calls of the library fail with that error when left has counted down to 1. */
 static struct {
 	int map, reserve, link;
 	int error;
-	bool unnamed;   /* there are no files without names */
-	bool dies;      /* in place of the link */
-	bool interrupt; /* all that reserves more than a page */
+	bool unnamed;   /* unnamed files are not supported */
+	bool dies;      /* instead of linking the file */
+	bool interrupt; /* every reservation of more than a page */
 } fault;
 
 static bool fails(int *left)
@@ -84,7 +84,7 @@ int __wrap_open(const char *path, int flags, mode_t mode)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Of this run, so that several may run at once. */
+/* Unique to this run, so that several runs do not interfere. */
 static char name[32], path[64];
 static struct weir_config config;
 static char why[300];
@@ -111,7 +111,7 @@ static int open_of(uint32_t owner, unsigned mode)
 	return r;
 }
 
-static int look_of(uint32_t owner)
+static int observe_of(uint32_t owner)
 {
 	struct weir_limiter *limiter;
 	const int r = weir_shm_open_observer_of(name, owner, &limiter, why, sizeof(why));
@@ -120,7 +120,7 @@ static int look_of(uint32_t owner)
 	return r;
 }
 
-static int look(void)
+static int observe_it(void)
 {
 	struct weir_limiter *limiter;
 	const int r = weir_shm_open_observer(name, &limiter, why, sizeof(why));
@@ -131,13 +131,14 @@ static int look(void)
 }
 
 /*
- * Both refuse it with that error, in a sentence that begins with the name and contains that text.
+ * Both functions refuse it with that error, in a sentence that begins with the name and contains
+ * that text.
  */
 static void refused(int error, const char *what)
 {
 	CHECK(open_it(0600) == error && strncmp(why, name, strlen(name)) == 0);
 	CHECK(strstr(why, what) != NULL && why[strlen(why) - 1] == '.');
-	CHECK(look() == error && strstr(why, what) != NULL);
+	CHECK(observe_it() == error && strstr(why, what) != NULL);
 }
 
 static void write_file(const char *bytes, off_t size, mode_t mode)
@@ -149,8 +150,8 @@ static void write_file(const char *bytes, off_t size, mode_t mode)
 	close(fd);
 }
 
-/* A file that is no limiter is refused, and stays as it is, without any waiting. */
-static void odd_files(void)
+/* A file that is not a limiter is refused without waiting, and stays as it is. */
+static void files_that_are_no_limiters(void)
 {
 	struct stat file;
 
@@ -158,17 +159,17 @@ static void odd_files(void)
 	refused(-EPROTO, "the file is empty");
 	CHECK(stat(path, &file) == 0 && file.st_size == 0 && unlink(path) == 0);
 	write_file("hello", 5, 0600);
-	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(open_it(0600) == -EPROTO && observe_it() == -EPROTO);
 	CHECK(stat(path, &file) == 0 && file.st_size == 5 && unlink(path) == 0);
 	write_file("", 100000, 0600);
-	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO && unlink(path) == 0);
+	CHECK(open_it(0600) == -EPROTO && observe_it() == -EPROTO && unlink(path) == 0);
 	write_file("", (off_t)1 << 40, 0600);
-	CHECK(open_it(0600) == -EPROTO && look() == -EPROTO);
+	CHECK(open_it(0600) == -EPROTO && observe_it() == -EPROTO);
 	CHECK(stat(path, &file) == 0 && file.st_blocks < 100 && unlink(path) == 0);
 	CHECK(mkfifo(path, 0600) == 0);
-	refused(-EPROTO, "no regular file");
+	refused(-EPROTO, "not a regular file");
 	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
-	CHECK(open_it(0600) == -EISDIR && look() == -EPROTO && rmdir(path) == 0);
+	CHECK(open_it(0600) == -EISDIR && observe_it() == -EPROTO && rmdir(path) == 0);
 	CHECK(symlink("/dev/zero", path) == 0);
 	refused(-ELOOP, "cannot be opened");
 	CHECK(unlink(path) == 0);
@@ -176,24 +177,25 @@ static void odd_files(void)
 	CHECK(weir_shm_open_observer("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
 }
 
-/* Truncated at any length, and made longer: a block is mapped as far as it goes, and no further. */
-static void cut_files(void)
+/* Truncated at any length, or extended: a block is mapped up to its end, and no further. */
+static void truncated_files(void)
 {
 	struct stat file;
 	struct weir_limiter *limiter;
 
 	CHECK(open_it(0600) == 0 && stat(path, &file) == 0);
-	CHECK(truncate(path, file.st_size + 1000000) == 0 && open_it(0600) == 0 && look() == 0);
+	CHECK(truncate(path, file.st_size + 1000000) == 0 && open_it(0600) == 0 &&
+	      observe_it() == 0);
 	CHECK(truncate(path, file.st_size - 1) == 0);
-	refused(-EPROTO, "is cut");
-	CHECK(truncate(path, 60) == 0 && open_it(0600) == -EPROTO && look() == -EPROTO);
-	CHECK(truncate(path, 20) == 0 && open_it(0600) == -EPROTO && look() == -EPROTO);
-	CHECK(shm_unlink(name) == 0 && look() == -ENOENT);
+	refused(-EPROTO, "is truncated");
+	CHECK(truncate(path, 60) == 0 && open_it(0600) == -EPROTO && observe_it() == -EPROTO);
+	CHECK(truncate(path, 20) == 0 && open_it(0600) == -EPROTO && observe_it() == -EPROTO);
+	CHECK(shm_unlink(name) == 0 && observe_it() == -ENOENT);
 	CHECK(weir_shm_open(name, 0600, NULL, 0, &limiter, why, sizeof(why)) == -ENOENT);
 }
 
 /* Whether this process has left a temporary name behind. */
-static bool leaves_a_draft(void)
+static bool leaves_temporary_name(void)
 {
 	const struct dirent *entry;
 	DIR *folder = opendir("/dev/shm");
@@ -208,7 +210,7 @@ static bool leaves_a_draft(void)
 	return leaves;
 }
 
-/* Whatever fails, a limiter in use goes on as it was, and there is never half of one. */
+/* Whatever fails, a limiter in use continues unchanged, and there is never half a limiter. */
 static void failing_calls(void)
 {
 	struct weir_limiter *limiter;
@@ -216,17 +218,18 @@ static void failing_calls(void)
 
 	fault.error = ENOMEM;
 	for (unsigned i = 0; i < 2; i++) {
-		fault.map = (int)i + 1; /* of the maker; of the process that attaches */
+		fault.map = (int)i + 1; /* of the creator; of the process that attaches */
 		CHECK(open_it(0600) == -ENOMEM && strstr(why, "cannot be mapped") != NULL);
-		CHECK(look() == (i == 0 ? -ENOENT : 0));
+		CHECK(observe_it() == (i == 0 ? -ENOENT : 0));
 	}
 	CHECK(shm_unlink(name) == 0);
 	fault.error = ENOSPC;
 	fault.reserve = 1;
-	CHECK(open_it(0600) == -ENOSPC && strstr(why, "no room") != NULL && look() == -ENOENT);
+	CHECK(open_it(0600) == -ENOSPC && strstr(why, "not enough memory") != NULL &&
+	      observe_it() == -ENOENT);
 	fault.error = EIO;
 	fault.link = 1;
-	CHECK(open_it(0600) == -EIO && look() == -ENOENT);
+	CHECK(open_it(0600) == -EIO && observe_it() == -ENOENT);
 
 	CHECK(weir_shm_open(name, 0600, &config, MEMBERS, &limiter, NULL, 0) == 0);
 	CHECK(weir_try_acquire(limiter, &token) == 0);
@@ -245,7 +248,7 @@ static void failing_calls(void)
 static void interrupted(void)
 {
 	fault.interrupt = true;
-	CHECK(open_it(0600) == 0 && look() == 0 && shm_unlink(name) == 0);
+	CHECK(open_it(0600) == 0 && observe_it() == 0 && shm_unlink(name) == 0);
 	fault.interrupt = false;
 	fault.error = EINTR;
 	fault.reserve = 1;
@@ -280,11 +283,11 @@ static void die_before_the_link(void)
 	_exit(1);
 }
 
-/* A maker that dies leaves nothing, and the next one makes it. */
-static void makers_die(void)
+/* A creator that dies leaves nothing, and the next one creates the limiter. */
+static void creators_die(void)
 {
 	run(die_before_the_link);
-	CHECK(look() == -ENOENT && open_it(0600) == 0 && look() == 0);
+	CHECK(observe_it() == -ENOENT && open_it(0600) == 0 && observe_it() == 0);
 	CHECK(shm_unlink(name) == 0);
 }
 
@@ -302,7 +305,7 @@ static void hold_and_leave(void)
 	}
 }
 
-/* Made by one, opened by others and removed by any of them, at the same time. */
+/* Created by one, opened by others and removed by any of them, at the same time. */
 static void all_at_once(void)
 {
 	pid_t child[8];
@@ -317,55 +320,55 @@ static void all_at_once(void)
 	(void)shm_unlink(name);
 }
 
-/* On systems that have no files without a name. */
+/* On systems that do not support unnamed files. */
 static void without_unnamed_files(void)
 {
 	fault.unnamed = true;
-	CHECK(open_it(0600) == 0 && look() == 0 && !leaves_a_draft());
+	CHECK(open_it(0600) == 0 && observe_it() == 0 && !leaves_temporary_name());
 	CHECK(shm_unlink(name) == 0);
 	all_at_once();
 	fault.error = EIO;
 	fault.link = 1;
-	CHECK(open_it(0600) == -EIO && look() == -ENOENT && !leaves_a_draft());
+	CHECK(open_it(0600) == -EIO && observe_it() == -ENOENT && !leaves_temporary_name());
 	fault.unnamed = false;
 }
 
-static void become_a_stranger(void)
+static void become_other_user(void)
 {
-	CHECK(setresgid(STRANGER, STRANGER, STRANGER) == 0);
-	CHECK(setresuid(STRANGER, STRANGER, STRANGER) == 0);
+	CHECK(setresgid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
+	CHECK(setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
 }
 
 static mode_t strangers_mode;
 
-static void make_as_a_stranger(void)
+static void create_as_other_user(void)
 {
-	become_a_stranger();
+	become_other_user();
 	umask(0);
 	CHECK(open_it(strangers_mode) == 0);
 }
 
-static void squat_as_a_stranger(void)
+static void squat_as_other_user(void)
 {
-	become_a_stranger();
+	become_other_user();
 	umask(0);
 	write_file("", 0, strangers_mode);
 }
 
-static void open_as_a_stranger(void)
+static void open_as_other_user(void)
 {
-	become_a_stranger();
-	CHECK(look() == 0 && look_of(1) == 0);
+	become_other_user();
+	CHECK(observe_it() == 0 && observe_of(1) == 0);
 	CHECK(open_it(0600) == -EACCES && strstr(why, "it belongs to user 0") != NULL);
 }
 
-static int locked[2]; /* a pipe: told when the lock is held */
+static int locked[2]; /* a pipe: written to when the lock is held */
 
-static void lock_as_a_stranger(void)
+static void lock_as_other_user(void)
 {
 	int fd;
 
-	become_a_stranger();
+	become_other_user();
 	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
 	CHECK(write(locked[1], "", 1) == 1);
@@ -380,56 +383,56 @@ static bool see_owner(void *arg, const struct weir_shm_file *file)
 }
 
 /* The mode that a caller would give the file says which users it trusts. */
-static void strangers(void)
+static void other_users(void)
 {
 	struct weir_shm_file seen = {.owner = 0};
 	struct stat file;
 
 	strangers_mode = 0600;
-	run(make_as_a_stranger);
+	run(create_as_other_user);
 	CHECK(weir_shm_files_visit(see_owner, &seen) > 0);
-	CHECK(seen.owner == STRANGER && seen.group == STRANGER && seen.mode == 0600);
+	CHECK(seen.owner == OTHER_USER && seen.group == OTHER_USER && seen.mode == 0600);
 	refused(-EPERM, "belongs to user 65534");
-	CHECK(open_it(0660) == -EPERM && look_of(1) == -EPERM && open_of(1, 0600) == -EPERM);
-	CHECK(look_of(STRANGER) == 0 && open_of(STRANGER, 0600) == 0);
-	CHECK(look_of(WEIR_SHM_ANY_USER) == 0 && open_of(WEIR_SHM_ANY_USER, 0600) == 0);
+	CHECK(open_it(0660) == -EPERM && observe_of(1) == -EPERM && open_of(1, 0600) == -EPERM);
+	CHECK(observe_of(OTHER_USER) == 0 && open_of(OTHER_USER, 0600) == 0);
+	CHECK(observe_of(WEIR_SHM_ANY_USER) == 0 && open_of(WEIR_SHM_ANY_USER, 0600) == 0);
 	CHECK(open_it(0666) == 0 && shm_unlink(name) == 0);
 
 	strangers_mode = 0660;
-	run(make_as_a_stranger);
-	CHECK(look_of(STRANGER) == 0 && open_of(STRANGER, 0660) == 0);
-	CHECK(open_of(STRANGER, 0600) == -EPERM && strstr(why, "group 65534") != NULL);
-	CHECK(setegid(STRANGER) == 0 && open_it(0600) == -EPERM && open_it(0660) == 0);
-	CHECK(look() == -EPERM && setegid(0) == 0 && shm_unlink(name) == 0);
+	run(create_as_other_user);
+	CHECK(observe_of(OTHER_USER) == 0 && open_of(OTHER_USER, 0660) == 0);
+	CHECK(open_of(OTHER_USER, 0600) == -EPERM && strstr(why, "group 65534") != NULL);
+	CHECK(setegid(OTHER_USER) == 0 && open_it(0600) == -EPERM && open_it(0660) == 0);
+	CHECK(observe_it() == -EPERM && setegid(0) == 0 && shm_unlink(name) == 0);
 
 	strangers_mode = 0666;
-	run(make_as_a_stranger);
-	CHECK(look_of(STRANGER) == -EPERM && strstr(why, "lets every user") != NULL);
-	CHECK(open_of(STRANGER, 0660) == -EPERM && open_it(0666) == 0);
-	CHECK(look_of(WEIR_SHM_ANY_USER) == 0 && shm_unlink(name) == 0);
+	run(create_as_other_user);
+	CHECK(observe_of(OTHER_USER) == -EPERM && strstr(why, "lets every user") != NULL);
+	CHECK(open_of(OTHER_USER, 0660) == -EPERM && open_it(0666) == 0);
+	CHECK(observe_of(WEIR_SHM_ANY_USER) == 0 && shm_unlink(name) == 0);
 
 	/* A name that is taken stays as it is, even where root could write to it. */
-	run(squat_as_a_stranger);
+	run(squat_as_other_user);
 	refused(-EPERM, "belongs to user 65534");
 	CHECK(stat(path, &file) == 0 && file.st_size == 0 && unlink(path) == 0);
 }
 
-/* Others trust files of root, as far as they may read them. */
-static void roots(void)
+/* Other users trust files of root, as far as they may read them. */
+static void files_of_root(void)
 {
 	const mode_t before = umask(022);
 	pid_t child;
 	char byte;
 
 	CHECK(open_it(0644) == 0);
-	run(open_as_a_stranger);
-	/* A lock that a user holds with read permission alone holds up no other process. */
+	run(open_as_other_user);
+	/* A lock that a user holds with read permission only holds up no other process. */
 	CHECK(pipe(locked) == 0);
-	child = start(lock_as_a_stranger);
+	child = start(lock_as_other_user);
 	CHECK(read(locked[0], &byte, 1) == 1);
 	CHECK(open_it(0644) == 0);
 	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-	CHECK(chmod(path, 0666) == 0 && look() == -EPERM && open_it(0644) == -EPERM);
+	CHECK(chmod(path, 0666) == 0 && observe_it() == -EPERM && open_it(0644) == -EPERM);
 	CHECK(shm_unlink(name) == 0);
 	umask(before);
 }
@@ -439,19 +442,19 @@ int main(void)
 	snprintf(name, sizeof(name), "/weir-open-%d", (int)getpid());
 	snprintf(path, sizeof(path), "/dev/shm%s", name);
 	weir_config_init(&config);
-	config.queue = 500; /* so that the block is of several pages */
-	odd_files();
-	cut_files();
+	config.queue = 500; /* so that the block has several pages */
+	files_that_are_no_limiters();
+	truncated_files();
 	failing_calls();
 	interrupted();
-	makers_die();
+	creators_die();
 	all_at_once();
 	without_unnamed_files();
 	if (geteuid() != 0) {
-		puts("there is no second user to be: half of it is skipped");
+		puts("there is no second user: half of the test is skipped");
 		return 0;
 	}
-	strangers();
-	roots();
+	other_users();
+	files_of_root();
 	return 0;
 }

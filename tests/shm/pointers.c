@@ -1,6 +1,6 @@
 /*
- * No pointer of a block is ever followed: whatever is written there, with a checksum that is right,
- * a process that attaches or looks on refuses it or goes on.
+ * No pointer in a block is ever followed: whatever is written there, with a correct checksum, a
+ * process that attaches or observes either refuses it or continues.
  */
 
 #include <errno.h>
@@ -53,7 +53,9 @@ static struct rig make(void)
 	return rig;
 }
 
-/* All that involves callbacks: a clock, chance, a gauge, an observer, an algorithm. */
+/*
+ * Everything that involves callbacks: a clock, a random source, a gauge, an observer, an algorithm.
+ */
 static void use(struct weir_limiter *limiter)
 {
 	struct weir_snapshot snapshot;
@@ -73,13 +75,13 @@ static void use(struct weir_limiter *limiter)
 }
 
 /*
- * As the process of that number leaves it if it dies while it closes a window: the reaper begins
- * anew.
+ * The state that process number leaves if it dies while it closes a window: the reaper restarts the
+ * algorithm.
  */
 static void tear(struct weir_limiter *limiter)
 {
 	atomic_store(&limiter->sampling.sampler->due, (uint64_t)MEMBERS << 1 | DUE_BUSY);
-	limiter->brain->torn = 1;
+	limiter->runtime->torn = 1;
 	limiter->leasing.leases[MEMBERS - 1].identity = UINT64_C(0x3fffff) << 41 |
 							(limiter->leasing.self & 0x1ffffffffff);
 }
@@ -95,7 +97,7 @@ static void join_and_use(const struct rig *rig, const struct weir_config *config
 	weir_shm_detach(limiter);
 }
 
-static void look_and_use(const struct rig *rig)
+static void observe_and_use(const struct rig *rig)
 {
 	struct weir_limiter *limiter;
 
@@ -112,7 +114,7 @@ static void check_sum(struct shm_head *head)
 	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 }
 
-/* Put an address into that word of the head, which is otherwise as it was. */
+/* Put an address into that word of the head, which is otherwise unchanged. */
 static void try_word(const struct rig *rig, size_t at)
 {
 	const uint64_t nowhere = NOWHERE;
@@ -122,7 +124,7 @@ static void try_word(const struct rig *rig, size_t at)
 	check_sum(rig->head);
 	join_and_use(rig, NULL);
 	join_and_use(rig, &rig->config);
-	look_and_use(rig);
+	observe_and_use(rig);
 }
 
 static void await(pid_t pid)
@@ -153,7 +155,7 @@ static void forged_heads(void)
 	munmap(rig.head, rig.size);
 }
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
 	++*(unsigned *)arg;
 }
@@ -163,17 +165,17 @@ static uint64_t promised(const struct weir_limiter *limiter, uint32_t stamp)
 	return slot_word(limiter->leasing.number, stamp, PROMISED);
 }
 
-/* What a slot says about this process's callbacks counts only if one is set for that very use. */
+/* What a slot says about this process's callbacks only counts if a callback is set for that use. */
 static void forged_promises(void)
 {
 	const struct rig rig = make();
 	struct weir_limiter *limiter;
 	struct weir_token token;
 	struct weir_wait wait;
-	unsigned told = 0;
+	unsigned notified = 0;
 
 	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
-	/* A slot that nothing waits in. */
+	/* A slot without a waiter. */
 	for (uint32_t i = 0; i < rig.config.queue; i++)
 		atomic_store(&limiter->queueing.slots[i].state, promised(limiter, 1));
 	(void)weir_shm_listen(limiter, 0);
@@ -181,13 +183,13 @@ static void forged_promises(void)
 		atomic_store(&limiter->queueing.slots[i].state, slot_word(0, 1, FREE));
 
 	/* A slot whose waiter has got its permit, and whose callback may be gone. */
-	CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 1);
+	CHECK(weir_enqueue(limiter, notify, &notified, &wait) == 0 && notified == 1);
 	const struct weir_wait over = wait;
 	CHECK(weir_poll(limiter, &wait, &token) == 0);
 	weir_release(limiter, &token, WEIR_SUCCESS);
 	atomic_store(&limiter->queueing.slots[over.slot].state, promised(limiter, over.stamp));
 	(void)weir_shm_listen(limiter, 0);
-	CHECK(told == 1);
+	CHECK(notified == 1);
 	atomic_store(&limiter->queueing.slots[over.slot].state, slot_word(0, over.stamp, FREE));
 	weir_shm_detach(limiter);
 	munmap(rig.head, rig.size);
@@ -200,13 +202,13 @@ static void forged_end(void)
 	struct weir_limiter *limiter;
 	struct weir_token token[1000];
 	struct weir_wait wait, over;
-	unsigned told = 0, held = 0;
+	unsigned notified = 0, held = 0;
 
 	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
 	while (weir_try_acquire(limiter, &token[held]) == 0)
 		CHECK(++held < 1000);
 	for (unsigned cancels = 0; cancels < 2; cancels++) {
-		CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 0);
+		CHECK(weir_enqueue(limiter, notify, &notified, &wait) == 0 && notified == 0);
 		over = wait;
 		atomic_store(&limiter->queueing.slots[over.slot].state,
 			     slot_word(0, over.stamp, FREE));
@@ -215,29 +217,31 @@ static void forged_end(void)
 		atomic_store(&limiter->queueing.slots[over.slot].state,
 			     promised(limiter, over.stamp));
 		(void)weir_shm_listen(limiter, 0);
-		CHECK(told == 0);
+		CHECK(notified == 0);
 	}
 	weir_shm_detach(limiter);
 	munmap(rig.head, rig.size);
 }
 
-/* The block tells a waiter to wait for its callback, which runs nowhere: it does not wait. */
+/*
+ * The block says that a waiter's callback is running, but none is: the waiter does not wait for it.
+ */
 static void forged_notifying(void)
 {
 	const struct rig rig = make();
 	struct weir_limiter *limiter;
 	struct weir_token token[1000];
 	struct weir_wait wait;
-	unsigned told = 0, held = 0;
+	unsigned notified = 0, held = 0;
 
 	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
 	while (weir_try_acquire(limiter, &token[held]) == 0)
 		CHECK(++held < 1000);
-	CHECK(weir_enqueue(limiter, tell, &told, &wait) == 0 && told == 0);
+	CHECK(weir_enqueue(limiter, notify, &notified, &wait) == 0 && notified == 0);
 	atomic_store(&limiter->queueing.slots[wait.slot].granted, 0);
 	atomic_store(&limiter->queueing.slots[wait.slot].state,
 		     slot_word(limiter->leasing.number, wait.stamp, NOTIFYING));
-	CHECK(weir_poll(limiter, &wait, &token[held]) == 0 && told == 0);
+	CHECK(weir_poll(limiter, &wait, &token[held]) == 0 && notified == 0);
 	weir_shm_detach(limiter);
 	munmap(rig.head, rig.size);
 }

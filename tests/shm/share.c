@@ -1,6 +1,6 @@
 /*
- * What processes that share a limiter may count on, one thing after the other: addresses, names,
- * forks, waiting and waking, looking on, refusals, and deaths at chosen points.
+ * What processes that share a limiter can rely on, one property after the other: addresses, names,
+ * forks, waiting and waking, observers, refusals, and deaths at chosen points.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 static struct weir_settable_config three = {.initial = LIMIT};
 
-/* A block, in a file without a name. */
+/* A block in an unnamed file. */
 struct rig {
 	struct weir_config config;
 	size_t size;
@@ -119,7 +119,7 @@ static void kill_now(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-/* Until so many wait, or are in flight. */
+/* Wait until that many calls wait, or are in flight. */
 static void until(uint32_t (*count)(const struct weir_limiter *limiter),
 		  const struct weir_limiter *limiter, uint32_t number)
 {
@@ -127,8 +127,8 @@ static void until(uint32_t (*count)(const struct weir_limiter *limiter),
 		usleep(100);
 }
 
-/* Elsewhere, and the same. */
-static void take_elsewhere(const struct rig *rig)
+/* Map the block at another address, in another process. */
+static void acquire_from_other_process(const struct rig *rig)
 {
 	void *at = map(rig, PROT_READ | PROT_WRITE);
 	struct weir_limiter *limiter;
@@ -149,8 +149,8 @@ static void any_address(void)
 
 	for (unsigned i = 0; i < LIMIT - 1; i++)
 		CHECK(weir_try_acquire(rig.limiter, &token[i]) == 0);
-	run(&rig, take_elsewhere);
-	CHECK(weir_inflight(rig.limiter) == LIMIT - 1); /* who leaves gives back */
+	run(&rig, acquire_from_other_process);
+	CHECK(weir_inflight(rig.limiter) == LIMIT - 1); /* detaching returns permits */
 	CHECK(weir_try_acquire(rig.limiter, &token[2]) == 0);
 	for (unsigned i = 0; i < LIMIT; i++)
 		weir_release(rig.limiter, &token[i], WEIR_SUCCESS);
@@ -158,7 +158,7 @@ static void any_address(void)
 	end(&rig);
 }
 
-/* Of this run, so that several may run at once. */
+/* Unique to this run, so that several runs do not interfere. */
 static char name[32];
 
 static void open_by_name(const struct rig *rig)
@@ -169,10 +169,10 @@ static void open_by_name(const struct rig *rig)
 	CHECK(weir_shm_open(name, 0600, &rig->config, 9, &limiter, NULL, 0) == 0);
 	CHECK(weir_acquire(limiter, WEIR_FOREVER, &token) == 0);
 	weir_release(limiter, &token, WEIR_SUCCESS);
-	weir_limiter_destroy(limiter); /* the same as to detach */
+	weir_limiter_destroy(limiter); /* detaches, too */
 }
 
-/* All at once, and one makes it; permissions are the file's. */
+/* Many processes open a name at once, and one creates it; permissions are those of the file. */
 static void by_name(void)
 {
 	struct rig rig = {.config = settable()};
@@ -222,7 +222,7 @@ static unsigned times_found(void)
 	return times;
 }
 
-/* What is no limiter, not yet one or no more is not among the names. */
+/* Files that are not, not yet or no longer limiters are not among the names. */
 static void found_by_name(void)
 {
 	const struct weir_config config = settable();
@@ -259,10 +259,10 @@ static void found_by_name(void)
 	CHECK(shm_unlink(name) == 0 && times_found() == 0);
 }
 
-/* Of whoever forked: its token, and its handle. */
+/* The token and the handle of the parent process. */
 static struct weir_token parents_token;
 
-static void use_the_parents(const struct rig *rig)
+static void use_parents_handle(const struct rig *rig)
 {
 	struct weir_limiter *old = rig->limiter, *own;
 	struct weir_token token, copy = parents_token;
@@ -299,7 +299,7 @@ static void use_the_parents(const struct rig *rig)
 	CHECK(weir_inflight(own) == 1);
 	copy = parents_token;
 	CHECK(weir_detach(own, &copy) == -EINVAL);
-	weir_release(own, &copy, WEIR_SUCCESS); /* not ours to give back */
+	weir_release(own, &copy, WEIR_SUCCESS); /* not this process's token */
 	CHECK(weir_try_acquire(own, &token) == 0);
 	copy = parents_token;
 	weir_release(own, &copy, WEIR_SUCCESS);
@@ -315,7 +315,7 @@ static void after_a_fork(void)
 	struct rig rig = make();
 
 	CHECK(weir_try_acquire(rig.limiter, &parents_token) == 0);
-	run(&rig, use_the_parents);
+	run(&rig, use_parents_handle);
 	CHECK(weir_inflight(rig.limiter) == 1);
 	weir_release(rig.limiter, &parents_token, WEIR_SUCCESS);
 	CHECK(weir_inflight(rig.limiter) == 0);
@@ -334,7 +334,7 @@ static void wait_for_two(const struct rig *rig)
 	weir_shm_detach(limiter);
 }
 
-/* A release wakes who waits in another process, and so does a raised limit. */
+/* A release or a raised limit wakes a waiter in another process. */
 static void wakes_others(void)
 {
 	struct weir_token token[LIMIT];
@@ -354,7 +354,7 @@ static void wakes_others(void)
 	end(&rig);
 }
 
-static void tell(void *arg)
+static void notify(void *arg)
 {
 	++*(unsigned *)arg;
 }
@@ -364,31 +364,31 @@ static void listen_for_a_permit(const struct rig *rig)
 	struct weir_limiter *limiter = join(rig);
 	struct weir_token token[2];
 	struct weir_wait wait[2];
-	unsigned told[2] = {0, 0};
+	unsigned notified[2] = {0, 0};
 
 	CHECK(weir_shm_listen(limiter, weir_now() + WEIR_MS) == -ETIMEDOUT);
-	CHECK(weir_enqueue(limiter, tell, &told[0], &wait[0]) == 0);
+	CHECK(weir_enqueue(limiter, notify, &notified[0], &wait[0]) == 0);
 	CHECK(weir_shm_listen(limiter, WEIR_FOREVER) == 0);
-	CHECK(told[0] == 1);
+	CHECK(notified[0] == 1);
 	CHECK(weir_poll(limiter, &wait[0], &token[0]) == 0);
 
-	/* The same, and the waiter is polled before anybody listens. */
-	CHECK(weir_enqueue(limiter, tell, &told[1], &wait[1]) == 0);
+	/* The same, but the waiter is polled before any thread listens. */
+	CHECK(weir_enqueue(limiter, notify, &notified[1], &wait[1]) == 0);
 	while (weir_poll(limiter, &wait[1], &token[1]) != 0)
 		usleep(100);
 	CHECK(weir_shm_listen(limiter, 0) == -ETIMEDOUT);
-	CHECK(told[1] == 0);
+	CHECK(notified[1] == 0);
 	weir_release(limiter, &token[1], WEIR_SUCCESS);
 
-	/* Room that this process makes itself is told of at once. */
+	/* If this process itself makes room, the callback runs at once. */
 	weir_release(limiter, &token[0], WEIR_SUCCESS);
-	CHECK(weir_enqueue(limiter, tell, &told[1], &wait[1]) == 0);
-	CHECK(told[1] == 1);
+	CHECK(weir_enqueue(limiter, notify, &notified[1], &wait[1]) == 0);
+	CHECK(notified[1] == 1);
 	CHECK(weir_cancel(limiter, &wait[1], &token[1]) == -EALREADY);
 	weir_shm_detach(limiter);
 }
 
-static void tells_others(void)
+static void notifies_others(void)
 {
 	struct weir_token token[LIMIT];
 	struct rig rig = make();
@@ -399,7 +399,7 @@ static void tells_others(void)
 	child = start(&rig, listen_for_a_permit);
 	for (unsigned i = 0; i < 2; i++) {
 		until(weir_waiting, rig.limiter, 1);
-		usleep(2000); /* most likely it sleeps by now */
+		usleep(2000); /* most likely it is asleep by now */
 		weir_release(rig.limiter, &token[i], WEIR_SUCCESS);
 	}
 	await(child);
@@ -415,8 +415,8 @@ static bool note(void *arg, const struct weir_shm_member *member)
 	return true;
 }
 
-/* Who looks on sees all, and changes nothing: the pages would not let him. */
-static void looks_on(void)
+/* An observer sees everything and changes nothing: its pages are read-only. */
+static void observes_and_changes_nothing(void)
 {
 	static const struct weir_partition parts[] = {{.name = "a", .share = 0.5}};
 	struct weir_config config = settable();
@@ -502,7 +502,7 @@ static void refuses(void)
 	CHECK(attach_to(bytes, rig.size, &config) == -EPROTO);
 	config.clock = &clock;
 	CHECK(attach_to(bytes, rig.size, &config) == -EINVAL);
-	bytes[300] ^= 1; /* somewhere in what never changes */
+	bytes[300] ^= 1; /* somewhere in the constants */
 	CHECK(attach_to(bytes, rig.size, NULL) == -EPROTO);
 	bytes[300] ^= 1;
 	CHECK(attach_to(bytes, rig.size, NULL) == 0);
@@ -518,7 +518,7 @@ static void hold_one(const struct rig *rig)
 	pause();
 }
 
-/* All leases are taken; one of the dead is as good as a free one. A zombie is dead. */
+/* When all leases are taken, that of a dead process is reused. A zombie counts as dead. */
 static void leases_run_out(void)
 {
 	struct rig rig = make();
@@ -542,7 +542,7 @@ static void leases_run_out(void)
 	end(&rig);
 }
 
-static void wait_for_ever(const struct rig *rig)
+static void wait_forever(const struct rig *rig)
 {
 	struct weir_limiter *limiter = join(rig);
 	struct weir_token token;
@@ -551,7 +551,7 @@ static void wait_for_ever(const struct rig *rig)
 	pause();
 }
 
-/* Those who wait go when they die, granted or not. */
+/* Waiters of a dead process leave the queue, granted or not. */
 static void waiters_die(void)
 {
 	struct weir_token token[LIMIT];
@@ -561,16 +561,16 @@ static void waiters_die(void)
 
 	for (unsigned i = 0; i < LIMIT; i++)
 		CHECK(weir_try_acquire(rig.limiter, &token[i]) == 0);
-	first = start(&rig, wait_for_ever);
+	first = start(&rig, wait_forever);
 	until(weir_waiting, rig.limiter, 1);
-	second = start(&rig, wait_for_ever);
+	second = start(&rig, wait_forever);
 	until(weir_waiting, rig.limiter, 2);
 	kill_now(first);
-	weir_release(rig.limiter, &token[0], WEIR_SUCCESS); /* to one who is no more */
+	weir_release(rig.limiter, &token[0], WEIR_SUCCESS); /* granted to a dead process */
 	CHECK(weir_waiting(rig.limiter) == 1 && weir_inflight(rig.limiter) == LIMIT);
 	CHECK(weir_shm_reap(rig.limiter, &reaped) == 0);
 	CHECK(reaped.processes == 1);
-	until(weir_waiting, rig.limiter, 0); /* and now the second has it */
+	until(weir_waiting, rig.limiter, 0); /* the second waiter has been granted */
 	CHECK(weir_inflight(rig.limiter) == LIMIT);
 	kill_now(second);
 	CHECK(weir_shm_reap(rig.limiter, &reaped) == 0);
@@ -581,15 +581,15 @@ static void waiters_die(void)
 
 static struct weir_limit_ops on_top;
 
-/* Two streams on top of the limit, and one call. */
+/* Two long-lived calls on top of the limit, and one ordinary call. */
 static void hold_streams(const struct rig *rig)
 {
-	const struct weir_call dear = {.cost = 2};
+	const struct weir_call costly = {.cost = 2};
 	struct weir_limiter *limiter;
 	struct weir_token token[3];
 
 	CHECK(weir_shm_attach(rig->block, rig->size, &rig->config, &limiter, NULL, 0) == 0);
-	CHECK(weir_try_acquire_for(limiter, &dear, &token[0]) == 0);
+	CHECK(weir_try_acquire_for(limiter, &costly, &token[0]) == 0);
 	CHECK(weir_detach(limiter, &token[0]) == 0);
 	for (unsigned i = 1; i < 3; i++)
 		CHECK(weir_try_acquire(limiter, &token[i]) == 0);
@@ -597,7 +597,7 @@ static void hold_streams(const struct rig *rig)
 	pause();
 }
 
-/* Who leaves lowers the limit, too. */
+/* Detaching from the block lowers the limit, too. */
 static void detach_and_leave(const struct rig *rig)
 {
 	struct weir_limiter *limiter;
@@ -614,12 +614,12 @@ static uint32_t detached_in(const struct weir_limiter *limiter)
 {
 	struct weir_shm_member seen = {.number = 0};
 
-	CHECK(weir_shm_visit(limiter, note, &seen) >= 1); /* the last is shown */
+	CHECK(weir_shm_visit(limiter, note, &seen) >= 1); /* the last one is the process itself */
 	return seen.detached;
 }
 
-/* They raise the limit as long as they are held, and until they are reaped. */
-static void detached_ones_die(void)
+/* Detached calls raise the limit while they are held, and until their process is reaped. */
+static void detached_calls_end_with_reaping(void)
 {
 	struct weir_config config = settable();
 	struct weir_token token[2 * LIMIT];
@@ -653,7 +653,7 @@ static void detached_ones_die(void)
 	end(&rig);
 }
 
-/* A limit that dies in the middle of an update, if it is told to. */
+/* A limit whose process dies in the middle of an update, on request. */
 struct fatal {
 	uint32_t half, other_half;
 };
@@ -673,7 +673,7 @@ static double fatal_update(void *state, const struct weir_window *w)
 	struct fatal *f = state;
 
 	(void)w;
-	CHECK(f->half == f->other_half); /* nobody sees what was left half done */
+	CHECK(f->half == f->other_half); /* no process sees a state that was left half changed */
 	f->half++;
 	if (atomic_load(fatal_now) != 0)
 		raise(SIGKILL);
@@ -717,7 +717,7 @@ static void close_many(const struct rig *rig)
 		close_a_window(limiter);
 }
 
-/* The window's owner dies: the limit stands still until it is reaped, and then goes on. */
+/* The window's owner dies: the limit does not change until it is reaped, and then continues. */
 static void owners_die(void)
 {
 	struct weir_config config;
@@ -739,7 +739,7 @@ static void owners_die(void)
 	atomic_store(fatal_now, 0);
 	before = windows(rig.limiter);
 	close_a_window(rig.limiter);
-	CHECK(windows(rig.limiter) == before); /* admitted, but nobody learns */
+	CHECK(windows(rig.limiter) == before); /* admitted, but the limit learns nothing */
 	CHECK(weir_shm_reap(rig.limiter, NULL) == 0);
 	close_a_window(rig.limiter);
 	CHECK(windows(rig.limiter) > before);
@@ -748,7 +748,7 @@ static void owners_die(void)
 	munmap((void *)fatal_now, 4096);
 }
 
-static void attach_in_a_space_of_its_own(const struct rig *rig)
+static void attach_in_own_namespace(const struct rig *rig)
 {
 	pid_t child;
 
@@ -761,18 +761,18 @@ static void attach_in_a_space_of_its_own(const struct rig *rig)
 		struct weir_token token;
 
 		CHECK(weir_try_acquire(limiter, &token) == 0);
-		_exit(0); /* and dies, without leaving */
+		_exit(0); /* dies without detaching */
 	}
 	await(child);
 }
 
-/* Of another pid namespace nothing is known, but what an operator says. */
+/* Nothing is known of a process of another pid namespace, except what an operator says. */
 static void other_namespaces(void)
 {
 	struct weir_shm_member member = {.number = 0};
 	struct weir_shm_reaped reaped;
 	struct rig rig = make();
-	pid_t child = start(&rig, attach_in_a_space_of_its_own);
+	pid_t child = start(&rig, attach_in_own_namespace);
 	int status;
 
 	CHECK(waitpid(child, &status, 0) == child);
@@ -800,12 +800,12 @@ int main(void)
 	found_by_name();
 	after_a_fork();
 	wakes_others();
-	tells_others();
-	looks_on();
+	notifies_others();
+	observes_and_changes_nothing();
 	refuses();
 	leases_run_out();
 	waiters_die();
-	detached_ones_die();
+	detached_calls_end_with_reaping();
 	owners_die();
 	other_namespaces();
 	return 0;

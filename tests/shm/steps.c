@@ -1,7 +1,8 @@
 /*
- * A process is killed after each single instruction of what it does with a shared limiter, by
- * way of ptrace(), and reaped. Whatever the instruction was, nothing may be lost: all permits are
- * back, nobody is thought to wait, who does wait is served, the limit holds and goes on.
+ * A process is killed, by ptrace(), after each single instruction of an operation on a shared
+ * limiter, and reaped. After whichever instruction that was, nothing is lost: all permits are back,
+ * no waiter is counted that does not exist, waiters are served, the limit holds, and the limiter
+ * works.
  *
  *	steps [STRIDE [SCENE]]	each STRIDE-th instruction only, of one scene only
  */
@@ -21,14 +22,14 @@
 
 #define LIMIT   4
 #define MEMBERS 6
-#define OFTEN   6 /* reapings after a death: an audit has several looks */
+#define OFTEN   6 /* reapings after a death: an audit takes several */
 
 /* Long paths are not tried at every instruction. */
 #define LONG 41
 
 struct scene;
 
-/* What the victim has in hand. */
+/* What the victim holds. */
 struct victim {
 	struct weir_limiter *limiter;
 	struct weir_token token[LIMIT];
@@ -40,12 +41,12 @@ struct victim {
 struct scene {
 	const char *name;
 	void (*configure)(struct weir_config *config);
-	void (*meet)(struct weir_limiter *own);      /* before: what the survivor does */
-	void (*prepare)(struct victim *v);           /* then: what the victim does */
-	void (*meanwhile)(struct weir_limiter *own); /* then: the survivor again */
-	void (*act)(struct victim *v);               /* where it dies */
+	void (*meet)(struct weir_limiter *own);      /* before: done by the survivor */
+	void (*prepare)(struct victim *v);           /* then: done by the victim */
+	void (*meanwhile)(struct weir_limiter *own); /* then: done by the survivor */
+	void (*act)(struct victim *v);               /* where the victim dies */
 	void (*end)(struct weir_limiter *own);       /* after the reaping */
-	bool detached;                               /* the victim does not attach by itself */
+	bool detached;                               /* the victim does not attach first */
 	unsigned stride;
 };
 
@@ -77,10 +78,10 @@ static void parted(struct weir_config *config)
 	fixed(config);
 	config->partitions = halves;
 	config->partition_count = 2;
-	config->partition_hold = 1; /* what is kept for others lapses when it is asked for */
+	config->partition_hold = 1; /* reservations lapse by the next request */
 }
 
-/* Each sample is a window; the limit is to stay. */
+/* Each sample is a window; the limit stays. */
 static void learning(struct weir_config *config)
 {
 	fixed(config);
@@ -89,7 +90,7 @@ static void learning(struct weir_config *config)
 	config->limit_min = config->limit_max = LIMIT;
 }
 
-/* The limit stays, and what is detached comes on top of it. */
+/* The limit stays, and detached calls raise it. */
 static void on_top(struct weir_config *config)
 {
 	static const struct weir_elastic_config stays = {
@@ -106,7 +107,7 @@ static void ranked(struct weir_config *config)
 	config->shed = 1;
 }
 
-/* The first try may be the one that lets what is kept lapse. */
+/* The first attempt may only let a reservation lapse. */
 static void take(struct weir_limiter *own, unsigned count)
 {
 	for (unsigned i = number_held; i < number_held + count; i++)
@@ -135,7 +136,7 @@ static void take_one(struct weir_limiter *own)
 	take(own, 1);
 }
 
-/* One that is detached, on top of which all others find their room. */
+/* One call is detached, and all others find room on top of it. */
 static void detach_one(struct weir_limiter *own)
 {
 	take_one(own);
@@ -154,8 +155,8 @@ static void wait_in_line(struct weir_limiter *own)
 	CHECK(weir_poll(own, &waiting, &held[number_held]) == -EAGAIN);
 }
 
-/* Who waited is served now, if not before. */
-static void be_served(struct weir_limiter *own)
+/* Waiters have been served by now. */
+static void be_granted(struct weir_limiter *own)
 {
 	CHECK(weir_poll(own, &waiting, &held[number_held]) == 0);
 	number_held++;
@@ -182,7 +183,7 @@ static void acquire_detached(struct victim *v)
 	detach_call(v);
 }
 
-static void acquire_dear(struct victim *v)
+static void acquire_costly(struct victim *v)
 {
 	const struct weir_call call = {.partition = weir_partition_find(v->limiter, "live"),
 				       .cost = 3};
@@ -229,7 +230,7 @@ static void raise_limit(struct victim *v)
 
 static void restore_limit(struct weir_limiter *own)
 {
-	be_served(own);
+	be_granted(own);
 	CHECK(weir_limit_set(own, LIMIT) == 0);
 }
 
@@ -247,7 +248,7 @@ static void lower_limit(struct weir_limiter *own)
 	restore_limit(own);
 }
 
-/* The limit is raised by the survivor's, and by no other. */
+/* The survivor's detached calls raise the limit, and no others do. */
 static void stay_on_top(struct weir_limiter *own)
 {
 	struct weir_token last;
@@ -258,10 +259,10 @@ static void stay_on_top(struct weir_limiter *own)
 	CHECK(weir_try_acquire(own, &last) == -EAGAIN);
 }
 
-/* Who waited has been served by the raised limit, or is by the room of the dead. */
-static void be_served_on_top(struct weir_limiter *own)
+/* The waiter was served by the raised limit, or is served by the permits of the dead process. */
+static void be_granted_on_top(struct weir_limiter *own)
 {
-	be_served(own);
+	be_granted(own);
 	stay_on_top(own);
 }
 
@@ -289,12 +290,12 @@ static void hold_and_wait(struct victim *v)
 	enqueue(v);
 }
 
-static void bury_another(struct victim *v)
+static void reap_another(struct victim *v)
 {
 	(void)weir_shm_reap(v->limiter, NULL);
 }
 
-/* A child that attaches, takes and dies, and that nobody has reaped yet. */
+/* A child attaches, acquires and dies, and has not been reaped. */
 static void see_another_die(struct victim *v)
 {
 	pid_t child = fork();
@@ -310,7 +311,7 @@ static void see_another_die(struct victim *v)
 	CHECK(waitpid(child, NULL, 0) == child);
 }
 
-/* The same, with a call that is detached. */
+/* The same with a detached call. */
 static void see_another_stream_die(struct victim *v)
 {
 	pid_t child = fork();
@@ -330,10 +331,10 @@ static const struct scene scenes[] = {
 	{.name = "acquire", .configure = fixed, .act = acquire, .stride = 1},
 	{.name = "be refused", .configure = fixed, .meet = take_all, .act = acquire, .stride = 1},
 	{.name = "release", .configure = fixed, .prepare = acquire, .act = release, .stride = 1},
-	{.name = "acquire, parted", .configure = parted, .act = acquire_dear, .stride = 1},
+	{.name = "acquire, parted", .configure = parted, .act = acquire_costly, .stride = 1},
 	{.name = "release, parted",
 	 .configure = parted,
-	 .prepare = acquire_dear,
+	 .prepare = acquire_costly,
 	 .act = drop,
 	 .stride = 1},
 	{.name = "acquire, ranked", .configure = ranked, .act = acquire_low, .stride = 1},
@@ -363,15 +364,15 @@ static const struct scene scenes[] = {
 	 .prepare = acquire,
 	 .meanwhile = wait_in_line,
 	 .act = release,
-	 .end = be_served,
+	 .end = be_granted,
 	 .stride = 1},
 	{.name = "serve, parted",
 	 .configure = parted,
 	 .meet = take_one,
-	 .prepare = acquire_dear,
+	 .prepare = acquire_costly,
 	 .meanwhile = wait_in_line,
 	 .act = release,
-	 .end = be_served,
+	 .end = be_granted,
 	 .stride = 5},
 	{.name = "raise the limit",
 	 .configure = settable,
@@ -392,7 +393,7 @@ static const struct scene scenes[] = {
 	 .prepare = acquire,
 	 .meanwhile = wait_in_line,
 	 .act = detach_call,
-	 .end = be_served_on_top,
+	 .end = be_granted_on_top,
 	 .stride = 3},
 	{.name = "release a detached call",
 	 .configure = on_top,
@@ -424,18 +425,18 @@ static const struct scene scenes[] = {
 	 .configure = fixed,
 	 .meet = take_some,
 	 .prepare = see_another_die,
-	 .act = bury_another,
+	 .act = reap_another,
 	 .stride = LONG * 11},
 	{.name = "reap a detached call",
 	 .configure = on_top,
 	 .meet = detach_one,
 	 .prepare = see_another_stream_die,
-	 .act = bury_another,
+	 .act = reap_another,
 	 .end = stay_on_top,
 	 .stride = LONG * 3},
 };
 
-/* So that it is not the linker's instructions that are counted. */
+/* So that the dynamic linker's instructions are not counted. */
 static void warm_up(void)
 {
 	struct weir_limiter *limiter;
@@ -493,7 +494,10 @@ static void check_partitions(struct weir_limiter *own)
 	}
 }
 
-/* As good as new: as many as may be are admitted, one after the other waits, windows close. */
+/*
+ * As good as new: as many calls as the limit allows are admitted, the next ones wait, windows
+ * close.
+ */
 static void check_whole(const struct scene *scene, struct weir_limiter *own)
 {
 	struct weir_snapshot before, after;
@@ -528,7 +532,7 @@ static void check_whole(const struct scene *scene, struct weir_limiter *own)
 	CHECK(after.double_released == 0);
 }
 
-/* False: what it does is done before. */
+/* False: the operation ended before that. */
 static bool kill_after(const struct scene *scene, unsigned steps, void *block, size_t size,
 		       struct weir_limiter *own)
 {
@@ -611,7 +615,7 @@ static void acquire_and_stop(struct victim *v)
 	stop();
 }
 
-/* A new limiter, and a process that is stopped in the scene as soon as that is so. */
+/* A new limiter, and a process that is stopped in the scene as soon as is_so() holds. */
 static pid_t stop_where(const struct scene *scene, bool (*is_so)(const struct weir_limiter *own),
 			struct weir_limiter **own, void **block, size_t *size)
 {
@@ -646,8 +650,9 @@ static void see_one_die(void *block, size_t size)
 }
 
 /*
- * A way to exceed the limit: a process is stopped between the gate and its lease while
- * another one dies, for longer than an audit. Its permit is taken for lost, and put right later.
+ * The one way to exceed the limit: a process is stopped between the gate and its lease while
+ * another one dies, for longer than an audit. Its permit is taken as lost, and this is corrected
+ * later.
  */
 static void stop_on_the_way(void)
 {
@@ -661,10 +666,10 @@ static void stop_on_the_way(void)
 
 	child = stop_where(&scene, is_on_its_way, &own, &block, &size);
 	reap_all(own);
-	CHECK(weir_inflight(own) == 1); /* nobody has died: it is thought to be on its way */
+	CHECK(weir_inflight(own) == 1); /* no process has died: the permit counts as on its way */
 	see_one_die(block, size);
 	reap_all(own);
-	CHECK(weir_inflight(own) == 0); /* one too few, as it is about to be held */
+	CHECK(weir_inflight(own) == 0); /* one too few, since it is about to be held */
 	CHECK(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
 	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
 	reap_all(own);
@@ -700,8 +705,8 @@ static void detach_and_stop(struct victim *v)
 }
 
 /*
- * The same between a lease and the limit: what is about to raise it is taken for what
- * somebody who died left undone, and raises it twice until the next reaping.
+ * The same between a lease and the limit: a raise that is about to happen is taken as left undone
+ * by a dead process, and the limit is raised twice until the next reaping.
  */
 static void stop_on_the_way_up(void)
 {
@@ -731,7 +736,7 @@ static void stop_on_the_way_up(void)
 	munmap(block, size);
 }
 
-/* A debugger may not be allowed here, or be there already. */
+/* Tracing may be forbidden here, or a debugger may be attached already. */
 static bool may_trace(void)
 {
 	pid_t child = fork();

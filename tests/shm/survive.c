@@ -1,7 +1,8 @@
 /*
  * A process is killed, or stopped, after single instructions of operations on a shared limiter that
  * one process does at a time. Before any reaping, another process calls each function that needs
- * what the first had: it returns, within its share of processor time, and has done what it reports.
+ * what the first one had. Each call returns within its share of CPU time, and has done what it
+ * reports.
  *
  *	survive [STRIDE]	after each STRIDE-th instruction only
  */
@@ -26,7 +27,7 @@
 #define LOWERED 2
 #define MEMBERS 12
 
-/* Processor time, in seconds: ten times what all of a survivor takes. */
+/* CPU time, in seconds: ten times what everything a survivor does takes. */
 #define SECONDS 2
 
 static struct weir_config config;
@@ -39,8 +40,8 @@ struct scene {
 	const struct weir_limit_ops *limit;
 	bool parted;
 	void (*act)(struct weir_limiter *limiter, struct weir_token *token);
-	bool late;      /* it begins where the memory has been read */
-	unsigned finer; /* factor for the number of instructions tried: a short path; 0: 1 */
+	bool late;      /* it begins after the saved state has been read */
+	unsigned finer; /* factor for the number of instructions tried, for a short path; 0: 1 */
 };
 
 static void set_limit(struct weir_limiter *limiter, struct weir_token *token)
@@ -67,7 +68,7 @@ static void stop(void)
 	CHECK(raise(SIGSTOP) == 0);
 }
 
-/* The library shows itself a memory's numbers before it takes up what is in it. */
+/* The library calls observe() on the numbers of a saved state before it applies the state. */
 static struct weir_limit_ops watched;
 static bool stops;
 
@@ -81,21 +82,21 @@ static void stop_and_observe(const void *state, double *numbers)
 	weir_elastic.observe(state, numbers);
 }
 
-/* Of another limiter of that configuration, made before. */
-static unsigned char memory[WEIR_SAVED_MAX];
-static int memory_size;
+/* Of another limiter of the same configuration, made before. */
+static unsigned char saved[WEIR_SAVED_MAX];
+static int saved_size;
 
-static void load_memory(struct weir_limiter *limiter, struct weir_token *token)
+static void load_saved(struct weir_limiter *limiter, struct weir_token *token)
 {
 	(void)token;
-	(void)!weir_limiter_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
+	(void)!weir_limiter_load(limiter, saved, (size_t)saved_size, 0, NULL, 0);
 }
 
 static const struct scene scenes[] = {
 	{.name = "set the limit", .limit = &weir_settable, .act = set_limit, .finer = 5},
 	{.name = "set partitions", .limit = &weir_settable, .parted = true, .act = set_parts},
 	{.name = "close a window", .limit = &weir_elastic, .act = release},
-	{.name = "load a memory", .limit = &watched, .act = load_memory, .late = true},
+	{.name = "load a saved state", .limit = &watched, .act = load_saved, .late = true},
 };
 
 static void make_block(const struct scene *scene)
@@ -120,13 +121,13 @@ static void make_block(const struct scene *scene)
 	CHECK(block_size > 0 && block != MAP_FAILED);
 }
 
-static void make_memory(void)
+static void make_saved(void)
 {
 	struct weir_limiter *other;
 
 	CHECK(weir_limiter_create(&config, &other) == 0);
-	memory_size = weir_limiter_save(other, memory, sizeof(memory));
-	CHECK(memory_size > 0);
+	saved_size = weir_limiter_save(other, saved, sizeof(saved));
+	CHECK(saved_size > 0);
 	weir_limiter_destroy(other);
 }
 
@@ -138,7 +139,7 @@ static struct weir_limiter *attach(void)
 	return limiter;
 }
 
-/* The number of permits that can be acquired; they are given back. */
+/* The number of permits that can be acquired; they are returned. */
 static uint32_t room(struct weir_limiter *limiter)
 {
 	struct weir_token token[RAISED + 1];
@@ -152,9 +153,9 @@ static uint32_t room(struct weir_limiter *limiter)
 }
 
 /*
- * What a survivor does. A limit is in force, whatever became of the victim, of which one call may
- * be in flight. A function that returns -EAGAIN has changed nothing, and none does so if the victim
- * is dead.
+ * What a survivor does. Whatever became of the victim, a limit is in force, and one call of the
+ * victim may be in flight. A function that returns -EAGAIN has changed nothing, and none returns it
+ * if the victim is dead.
  */
 struct deed {
 	const char *name;
@@ -189,7 +190,7 @@ static double share_of_batch(const struct weir_limiter *limiter)
 	return part.share;
 }
 
-static void share_anew(struct weir_limiter *limiter, bool dead)
+static void set_shares(struct weir_limiter *limiter, bool dead)
 {
 	const struct weir_partition part = {.name = "batch", .share = 0.125};
 	int r;
@@ -211,7 +212,7 @@ static void save(struct weir_limiter *limiter, bool dead)
 
 static void load(struct weir_limiter *limiter, bool dead)
 {
-	const int r = weir_limiter_load(limiter, memory, (size_t)memory_size, 0, NULL, 0);
+	const int r = weir_limiter_load(limiter, saved, (size_t)saved_size, 0, NULL, 0);
 
 	CHECK(r == 0 || (r == -EAGAIN && !dead));
 	CHECK(r != 0 || room(limiter) >= LIMIT - 1);
@@ -236,11 +237,11 @@ static void go_on(struct weir_limiter *limiter, bool dead)
 
 static const struct deed deeds[] = {
 	{"set the limit", raise_limit}, {"cap the limit", cap_limit},
-	{"set partitions", share_anew}, {"save a memory", save},
-	{"load a memory", load},        {"go on", go_on},
+	{"set partitions", set_shares}, {"save the state", save},
+	{"load a saved state", load},   {"go on", go_on},
 };
 
-/* In a process of its own: a survivor that does not return is killed by the kernel. */
+/* In a process of its own: the kernel kills a survivor that does not return. */
 static void survive(const struct deed *deed, bool dead)
 {
 	const struct rlimit most = {.rlim_cur = SECONDS, .rlim_max = SECONDS};
@@ -254,7 +255,7 @@ static void survive(const struct deed *deed, bool dead)
 		CHECK(setrlimit(RLIMIT_CPU, &most) == 0);
 		deed->act(limiter, dead);
 		if (weir_shm_reap(limiter, NULL) == 0)
-			weir_shm_detach(limiter); /* it waits for a reaper, if there is one */
+			weir_shm_detach(limiter); /* waits for a reaper, if there is one */
 		_exit(0);
 	}
 	CHECK(waitpid(child, &status, 0) == child);
@@ -266,7 +267,7 @@ static void survive(const struct deed *deed, bool dead)
 	}
 }
 
-/* So that the linker's instructions are not counted. */
+/* So that the dynamic linker's instructions are not counted. */
 static void warm_up(const struct scene *scene)
 {
 	struct weir_limiter *limiter;
@@ -291,11 +292,11 @@ static void be_victim(const struct scene *scene)
 	if (!scene->late)
 		stop();
 	scene->act(limiter, &token);
-	stop(); /* it has no more to do, and is not to be counted as dead */
+	stop(); /* it has no more to do, and must not count as dead */
 	_exit(0);
 }
 
-/* A process that has done that many instructions of the scene. False: it has done all. */
+/* A process that has executed that many instructions of the scene. False: it has executed all. */
 static bool step(pid_t child, unsigned steps)
 {
 	int status;
@@ -311,7 +312,7 @@ static bool step(pid_t child, unsigned steps)
 }
 
 /*
- * The stopped process goes on, to its end: then the value set last is in force, whichever process
+ * The stopped process continues to its end: then the value set last is in force, whichever process
  * set it.
  */
 static void let_go(pid_t child, struct weir_limiter *own)
@@ -364,7 +365,7 @@ static void play_all(const struct scene *scene, unsigned stride)
 	if (scene->finer > 1)
 		stride = stride / scene->finer + 1;
 	make_block(scene);
-	make_memory();
+	make_saved();
 	for (; going; steps += stride)
 		for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++) {
 			going = play(scene, &deeds[i], steps, true);
@@ -375,8 +376,8 @@ static void play_all(const struct scene *scene, unsigned stride)
 	munmap(block, block_size);
 }
 
-/* A reaper that is stopped keeps its word: no process reaps, and everything else goes on. */
-static void bury(struct weir_limiter *limiter, struct weir_token *token)
+/* A reaper that is stopped keeps its word: no process reaps, and everything else works. */
+static void reap(struct weir_limiter *limiter, struct weir_token *token)
 {
 	pid_t child = fork();
 
@@ -390,14 +391,14 @@ static void bury(struct weir_limiter *limiter, struct weir_token *token)
 static void stop_a_reaper(void)
 {
 	static const struct scene scene = {
-		.name = "reap", .limit = &weir_settable, .parted = true, .act = bury};
+		.name = "reap", .limit = &weir_settable, .parted = true, .act = reap};
 	struct weir_limiter *own;
 	unsigned steps = 0;
 	pid_t child;
 	int status;
 
 	make_block(&scene);
-	make_memory();
+	make_saved();
 	CHECK(weir_shm_init(block, block_size, &config, MEMBERS, NULL, 0) == 0);
 	own = attach();
 	child = fork();
@@ -423,7 +424,7 @@ static void stop_a_reaper(void)
 	munmap(block, block_size);
 }
 
-/* A debugger may be forbidden here, or may be attached already. */
+/* Tracing may be forbidden here, or a debugger may be attached already. */
 static bool may_trace(void)
 {
 	pid_t child = fork();

@@ -1,6 +1,4 @@
-/*
- * The gauge of processors, over files that the test writes in place of the system's.
- */
+/* The CPU gauge, reading files that the test writes in place of the system's. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +43,7 @@ static void remove_root(void)
 TestSuite(cpu, .init = make_root, .fini = remove_root);
 
 /*
- * A file below the root, with the folders on its way. It is put in place whole: a thread that
+ * Write a file below the root, with its folders. It is put in place by a rename: a thread that
  * measures meanwhile reads the old text or the new one.
  */
 static void put(const char *name, const char *format, ...)
@@ -78,7 +76,7 @@ static void drop(const char *name)
 	cr_assert_eq(unlink(path), 0, "%s", path);
 }
 
-/* Without smoothing. */
+/* A meter without smoothing. */
 static struct cpu_meter meter(void)
 {
 	struct cpu_meter m = {.time_constant = 1};
@@ -101,7 +99,7 @@ static void assert_busy(struct cpu_meter *m, weir_time now, double busy)
 	cr_assert_float_eq(m->busy, busy, 1e-9, "%f for %f", m->busy, busy);
 }
 
-/* What a first reading comes to. */
+/* The result of a first reading. */
 static int first(void)
 {
 	struct cpu_meter m = meter();
@@ -109,7 +107,7 @@ static int first(void)
 	return cpu_measure(&m, S);
 }
 
-/* The processor this test runs on, from now on the only one. */
+/* The CPU that this test runs on; from now on the only one. */
 static unsigned settle(void)
 {
 	cpu_set_t set;
@@ -121,7 +119,7 @@ static unsigned settle(void)
 	return cpu;
 }
 
-/* A group as it is in the file: what it may use, and what it has used. */
+/* A group's files: its quota, and its usage. */
 static void put_group(const char *group, const char *max, unsigned usage_usec)
 {
 	char name[1200];
@@ -142,7 +140,7 @@ static void put_stat(unsigned cpu, unsigned busy, unsigned idle)
 	    cpu + 1, cpu, busy, idle);
 }
 
-Test(cpu, processors_that_the_process_may_use)
+Test(cpu, only_cpus_of_the_affinity_mask_count)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
@@ -157,14 +155,14 @@ Test(cpu, processors_that_the_process_may_use)
 	assert_busy(&m, 4 * S, 1);
 }
 
-Test(cpu, every_kind_of_time_is_used_but_idle_and_iowait)
+Test(cpu, all_time_but_idle_and_iowait_is_used)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
 
 	put("proc/stat", "cpu%u 0 0 0 0 0 0 0 0 0 0\n", cpu);
 	measure(&m, S);
-	/* Guests are in user time already. */
+	/* Guest time is already included in user time. */
 	put("proc/stat", "cpu%u 10 10 10 20 20 10 10 10 1000 1000\n", cpu);
 	assert_busy(&m, 2 * S, 0.6);
 }
@@ -179,8 +177,8 @@ Test(cpu, ticks_that_go_back_measure_nothing)
 	put_stat(cpu, 130, 110);
 	measure(&m, 2 * S);
 	put_stat(cpu, 130, 100);
-	assert_busy(&m, 3 * S, 0.75); /* as it was */
-	assert_busy(&m, 4 * S, 0.75); /* nothing has moved */
+	assert_busy(&m, 3 * S, 0.75); /* unchanged */
+	assert_busy(&m, 4 * S, 0.75); /* no tick has passed */
 	put_stat(cpu, 140, 110);
 	assert_busy(&m, 5 * S, 0.5);
 }
@@ -190,17 +188,17 @@ Test(cpu, a_group_uses_its_quota)
 	struct cpu_meter m = meter();
 
 	put("proc/self/cgroup", "1:name=systemd:/x\n0::/app\n");
-	put_group("/app", "100000 100000", 5000000); /* one processor */
+	put_group("/app", "100000 100000", 5000000); /* one CPU */
 	cr_assert_eq(measure(&m, S), 0);
-	put_group("/app", "100000 100000", 5500000); /* half a second's time in one second */
+	put_group("/app", "100000 100000", 5500000); /* half a second of CPU time in one second */
 	assert_busy(&m, 2 * S, 0.5);
 	put_group("/app", "50000 100000", 5900000);
 	assert_busy(&m, 3 * S, 0.8); /* the quota may change */
 	put_group("/app", "50000 100000", 8900000);
-	assert_busy(&m, 4 * S, 1); /* a burst is not above 1 */
+	assert_busy(&m, 4 * S, 1); /* a burst does not exceed 1 */
 }
 
-Test(cpu, the_least_quota_on_the_path_counts)
+Test(cpu, the_lowest_quota_on_the_path_counts)
 {
 	struct cpu_meter m = meter();
 
@@ -213,13 +211,13 @@ Test(cpu, the_least_quota_on_the_path_counts)
 	put_group("/slice/app", "400000 100000", 1100000);
 	assert_busy(&m, 2 * S, 0.7);
 	put_group("/slice/app", "10000 100000", 1100000);
-	assert_busy(&m, 3 * S, 0.7); /* another group: it begins anew */
+	assert_busy(&m, 3 * S, 0.7); /* another group: measuring restarts */
 	put_group("/slice/app", "10000 100000", 1120000);
 	assert_busy(&m, 4 * S, 0.2);
 }
 
-/* It could not be used up: processors that are all busy would seem to be idle. */
-Test(cpu, a_quota_above_what_there_is_is_none)
+/* Such a quota cannot be used up: if all CPUs were busy, the gauge would still show less than 1. */
+Test(cpu, a_quota_above_all_cpus_is_ignored)
 {
 	const long all = sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_meter m = meter();
@@ -236,7 +234,7 @@ Test(cpu, a_quota_above_what_there_is_is_none)
 	assert_busy(&m, 2 * S, 0.75);
 }
 
-Test(cpu, a_group_at_the_top_has_no_path)
+Test(cpu, the_root_group_has_no_path)
 {
 	struct cpu_meter m = meter();
 
@@ -247,7 +245,7 @@ Test(cpu, a_group_at_the_top_has_no_path)
 	assert_busy(&m, 2 * S, 0.25);
 }
 
-Test(cpu, without_a_quota_processors_count)
+Test(cpu, without_a_quota_cpus_are_measured)
 {
 	static const char *const groups[] = {"0::/app\n",    "0::/\n", "0::/../other\n",
 					     "1:cpu:/app\n", "",       "0::/gone\n"};
@@ -270,11 +268,11 @@ Test(cpu, a_measurement_weighs_by_the_time_it_covers)
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
 
-	m.time_constant = -5e8 / log(0.95); /* .95 of 500 ms */
+	m.time_constant = -5e8 / log(0.95); /* 0.95 for 500 ms */
 	put_stat(cpu, 0, 0);
 	measure(&m, 0);
 	put_stat(cpu, 80, 20);
-	assert_busy(&m, S / 2, 0.8); /* the first counts in full */
+	assert_busy(&m, S / 2, 0.8); /* the first measurement counts in full */
 	put_stat(cpu, 80, 120);
 	assert_busy(&m, S, 0.8 * 0.95);
 	put_stat(cpu, 80, 220);
@@ -310,7 +308,7 @@ Test(cpu, bad_files_are_refused)
 	cr_assert_eq(first(), -ENAMETOOLONG);
 }
 
-Test(cpu, processors_without_sense_are_refused)
+Test(cpu, bad_cpu_lines_are_refused)
 {
 	static const char *const bad[] = {"",
 					  "cpu\n",
@@ -330,7 +328,7 @@ Test(cpu, processors_without_sense_are_refused)
 	cr_assert_eq(first(), -ENOENT);
 }
 
-Test(cpu, what_cannot_be_read_is_not_known_until_it_can)
+Test(cpu, unreadable_files_make_the_gauge_unknown)
 {
 	struct cpu_meter m = meter();
 	unsigned cpu = settle();
@@ -359,14 +357,14 @@ static struct weir_cpu_config config_here(void)
 	return config;
 }
 
-/* Until the gauge shows it; the test's own time limit is the only one. */
+/* Wait until the gauge shows it, up to the test's own time limit. */
 static void await(const struct weir_gauge *gauge, double busy)
 {
 	while (fabs(gauge->read(gauge) - busy) > 1e-9)
 		usleep(1000);
 }
 
-Test(cpu, a_thread_keeps_the_gauge, .timeout = 60)
+Test(cpu, a_thread_updates_the_gauge, .timeout = 60)
 {
 	struct weir_cpu_config config = config_here();
 	const struct weir_gauge *gauge;

@@ -1,6 +1,6 @@
 /*
- * The executor: what it accepts, what it runs, and what it does when a task, a thread or a permit
- * fails. Tasks are held at a gate, so that nothing depends on how long anything takes.
+ * The executor: what it accepts, what it runs, and what happens when a task, a thread or a permit
+ * fails. Tasks are held at a gate, so that nothing depends on timing.
  */
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 TestSuite(executor, .timeout = 60);
 
-/* The linker sends the library's calls of pthread_create() here. */
+/* The linker redirects the library's calls of pthread_create() to this. */
 static atomic_bool no_threads;
-static weir_dur late; /* by so much threads start */
+static weir_dur late; /* delay before a thread starts */
 static weir_time started;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -55,7 +55,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return __real_pthread_create(thread, attr, start_late, copy);
 }
 
-/* And those of weir_cancel(): what happens after it, before the executor knows. */
+/* And its calls of weir_cancel(): runs what is to happen after it, before the executor knows. */
 static atomic_bool watch_cancel;
 static void (*after_cancel)(void *arg);
 static void *after_cancel_arg;
@@ -181,7 +181,7 @@ Test(executor, runs_what_is_submitted)
 	end(e, NULL);
 }
 
-Test(executor, without_a_queue_what_has_no_permit_is_refused)
+Test(executor, without_a_queue_a_task_without_a_permit_is_refused)
 {
 	struct weir_limiter *l = make_limiter(2, 0);
 	struct weir_executor *e = make(l, 0, 0);
@@ -202,7 +202,7 @@ Test(executor, without_a_queue_what_has_no_permit_is_refused)
 	cr_assert_eq(gate->passed, 2);
 }
 
-Test(executor, the_queue_holds_what_it_is_said_to)
+Test(executor, the_queue_holds_as_many_tasks_as_configured)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 3);
@@ -277,13 +277,13 @@ Test(executor, a_submit_waits_for_room)
 	waits_for_a_permit(1, 2);
 }
 
-Test(executor, a_limiter_without_a_queue_will_do)
+Test(executor, a_limiter_without_a_queue_works)
 {
 	waits_for_a_permit(0, 0);
 }
 
-/* Nobody rings: neither the release is the executor's own, nor is there a queue. */
-Test(executor, a_permit_that_somebody_else_gives_back_is_found)
+/* Nothing rings: the release is not the executor's own, and there is no queue. */
+Test(executor, a_permit_returned_by_another_user_is_found)
 {
 	struct weir_limiter *l = make_limiter(1, 0);
 	struct weir_executor *e = make(l, 0, 1);
@@ -318,7 +318,7 @@ Test(executor, a_limiters_queue_that_is_full_is_tried_again)
 	end(e, l);
 }
 
-Test(executor, follows_the_limit)
+Test(executor, parallelism_follows_the_limit)
 {
 	struct weir_limiter *l = make_limiter(2, 1);
 	struct weir_executor *e = make(l, 0, 100);
@@ -371,7 +371,7 @@ static enum weir_outcome take_number(void *arg)
 	return WEIR_SUCCESS;
 }
 
-Test(executor, tasks_start_in_their_order)
+Test(executor, tasks_start_in_order)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 7);
@@ -392,7 +392,7 @@ static enum weir_outcome say(void *arg)
 	return *(enum weir_outcome *)arg;
 }
 
-Test(executor, what_a_task_returns_goes_to_the_limiter)
+Test(executor, outcomes_of_tasks_reach_the_limiter)
 {
 	enum weir_outcome outcomes[] = {WEIR_SUCCESS, WEIR_IGNORE,  WEIR_IGNORE,
 					WEIR_DROPPED, WEIR_DROPPED, WEIR_DROPPED};
@@ -408,7 +408,9 @@ Test(executor, what_a_task_returns_goes_to_the_limiter)
 	end(e, l);
 }
 
-/* The least: who gives his permit to the next may record his own latency after the next has. */
+/*
+ * The lowest latency: a task that passes on its permit may record its own latency after the next.
+ */
 static void keep_least(void *arg, const struct weir_report *report)
 {
 	double *least = arg;
@@ -458,7 +460,7 @@ Test(executor, time_in_the_queue_is_not_latency)
 	end(e, NULL);
 }
 
-Test(executor, nor_is_the_time_a_thread_takes_to_start)
+Test(executor, thread_start_time_is_not_latency)
 {
 	double least = 0;
 	const struct weir_observer observer = {.window = keep_least, .arg = &least};
@@ -519,12 +521,12 @@ Test(executor, outlives_tasks_that_are_cancelled)
 	outlives(cancel_self, 0, 10);
 }
 
-Test(executor, its_only_thread_is_replaced)
+Test(executor, the_only_thread_is_replaced)
 {
 	outlives(leave_thread, 1, 10);
 }
 
-/* It asks for its end, and returns before that comes. */
+/* It requests its own cancellation, and returns before that acts. */
 static enum weir_outcome cancel_and_return(void *arg)
 {
 	int state;
@@ -562,9 +564,9 @@ Test(executor, a_late_cancel_does_not_hit_the_next_task)
 	end(e, l);
 }
 
-/* A system without threads to give. */
+/* A system that cannot create threads. */
 
-Test(executor, without_a_thread_nothing_is_accepted_and_no_permit_lost)
+Test(executor, without_a_thread_nothing_is_accepted_and_no_permit_is_lost)
 {
 	struct weir_limiter *l = make_limiter(2, 1);
 	struct weir_executor *e = make(l, 0, 5);
@@ -714,7 +716,7 @@ Test(executor, a_drain_ends_submits_that_wait)
 	cr_assert_eq(gate->passed, 1);
 }
 
-Test(executor, a_place_in_the_limiters_queue_is_given_up)
+Test(executor, the_leader_leaves_the_limiters_queue_when_no_task_waits)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 0);
@@ -738,12 +740,12 @@ static void submit_in_between(void *arg)
 	UNTIL(stats_of(s->executor).blocked == 1);
 }
 
-/* It comes when the leader has left the queue, and has not said so yet. */
+/* It comes when the leader has left the queue, but has not recorded that yet. */
 Test(executor, a_submit_that_comes_as_the_leader_steps_down_is_seen)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 0);
-	static struct submission s; /* it outlives the thread that submits */
+	static struct submission s; /* outlives the thread that submits */
 	struct weir_token token;
 
 	s = (struct submission){.executor = e, .gate = make_gate(), .result = 1};
@@ -779,7 +781,7 @@ static void take_back(void *context, weir_task_fn *run, void *arg)
 	returned->last = arg;
 }
 
-Test(executor, discarded_tasks_come_back)
+Test(executor, discarded_tasks_are_given_back)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 5);
@@ -799,8 +801,8 @@ Test(executor, discarded_tasks_come_back)
 	cr_assert_eq(gate->passed, 1);
 }
 
-/* A permit of somebody else's is out, so no task of the executor's runs, and none can end. */
-Test(executor, a_discard_does_not_wait_for_others)
+/* A permit is out that is not the executor's, so none of its tasks runs, and none can end. */
+Test(executor, a_discard_does_not_wait_for_permits_of_others)
 {
 	struct weir_limiter *l = make_limiter(1, 1);
 	struct weir_executor *e = make(l, 0, 5);
@@ -893,7 +895,7 @@ Test(executor, no_task_and_no_executor)
 	cr_assert_eq(weir_executor_destroy(NULL), 0);
 }
 
-Test(executor, older_programs_know_less)
+Test(executor, older_programs_get_fewer_fields)
 {
 	struct {
 		struct weir_executor_stats stats;

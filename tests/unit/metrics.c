@@ -1,6 +1,4 @@
-/*
- * Metrics: what is written, and what is refused.
- */
+/* Metrics: what is written, and what is refused. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 
 #include <weir/weir.h>
 
-/* Every metric there is, as the scraper knows it. */
+/* Every metric, under the name that the scraper sees. */
 static const char *const names[] = {
 	"weir_limit",
 	"weir_burst",
@@ -75,7 +73,7 @@ static struct weir_limiter *fixed(uint32_t limit, const struct weir_partition *p
 	return create(&config);
 }
 
-/* A call of each outcome in partition part, and some more: no two numbers are the same. */
+/* A call of each outcome in the partition, and some more: no two numbers are the same. */
 static struct weir_limiter *busy(const struct weir_partition *partitions, uint32_t count)
 {
 	struct weir_limiter *l = fixed(100, partitions, count);
@@ -132,7 +130,7 @@ static unsigned count_of(const char *text, const char *what)
 	return n;
 }
 
-/* The longest of the names above that this line is of. */
+/* The longest of the names above that this line belongs to. */
 static const char *name_of(const char *line)
 {
 	for (size_t i = 0; i < NAMES; i++)
@@ -257,7 +255,7 @@ Test(metrics, refusals_waiters_and_what_is_let_through)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, the_last_window_and_the_limits_own_numbers)
+Test(metrics, the_last_window_and_the_limits_internal_numbers)
 {
 	struct weir_limiter *l = create(NULL);
 	struct weir_metrics *metrics = set();
@@ -275,7 +273,7 @@ Test(metrics, the_last_window_and_the_limits_own_numbers)
 	weir_limiter_destroy(l);
 }
 
-/* Numbers that are none, large ones, small ones. */
+/* NaN, infinity, large and small numbers. */
 static const char *const odd_names[] = {"a", "b", "c", "d", "e", "f", NULL};
 
 static double odd_init(void *state, const void *config, double random)
@@ -309,7 +307,7 @@ static const struct weir_limit_ops odd = {
 	.observe = odd_observe,
 };
 
-Test(metrics, odd_numbers_are_written_as_scrapers_read_them)
+Test(metrics, special_numbers_are_written_as_scrapers_read_them)
 {
 	struct weir_metrics *metrics = set();
 	struct weir_limiter *l;
@@ -370,7 +368,7 @@ static int never(void *arg, const char *piece, size_t size)
 	return 0;
 }
 
-Test(metrics, a_format_that_is_none)
+Test(metrics, an_unknown_format_is_refused)
 {
 	const enum weir_metrics_format none = (enum weir_metrics_format)7;
 	struct weir_metrics *metrics = set();
@@ -404,7 +402,7 @@ Test(metrics, labels_are_sorted_escaped_and_cut_at_their_length)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, names_that_are_none)
+Test(metrics, bad_label_names_are_refused)
 {
 	static const char *const bad[] = {"",    "9a",     "a-b",       "a:b",    "a b", "\xc3\xbc",
 					  "__a", "number", "partition", "status", "a\n", NULL};
@@ -427,7 +425,7 @@ Test(metrics, names_that_are_none)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, values_that_are_no_text)
+Test(metrics, values_that_are_not_utf8_are_refused)
 {
 	static const struct weir_label bad[] = {
 		{.name = "a", .value = "\x80"},
@@ -452,7 +450,7 @@ Test(metrics, values_that_are_no_text)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, a_partition_whose_name_is_no_text)
+Test(metrics, a_partition_name_that_is_not_utf8_is_refused)
 {
 	static const struct weir_partition partitions[] = {{.name = "good"}, {.name = "\xff"}};
 	struct weir_limiter *l = fixed(1, partitions, 2);
@@ -467,7 +465,7 @@ Test(metrics, a_partition_whose_name_is_no_text)
 	weir_limiter_destroy(l);
 }
 
-Test(metrics, the_same_labels_twice)
+Test(metrics, the_same_labels_twice_are_refused)
 {
 	static const struct weir_label ab[] = {{.name = "a", .value = "1"},
 					       {.name = "b", .value = "2"}};
@@ -533,7 +531,7 @@ static int take(void *arg, const char *piece, size_t size)
 	struct pieces *pieces = arg;
 
 	cr_assert(size > 0 && size <= 4096);
-	cr_assert_gt(pieces->left, 0, "it was told to stop");
+	cr_assert_gt(pieces->left, 0, "take() ended it");
 	if (--pieces->left == 0)
 		return -EPIPE;
 	memcpy(pieces->at, piece, size);
@@ -541,7 +539,7 @@ static int take(void *arg, const char *piece, size_t size)
 	return 0;
 }
 
-Test(metrics, pieces_add_up_and_end_when_told)
+Test(metrics, pieces_add_up_and_end_on_request)
 {
 	struct weir_limiter *l = create(NULL);
 	struct weir_metrics *metrics = set();
@@ -595,7 +593,7 @@ Test(metrics, a_registry_under_its_keys)
 	cr_assert_eq(weir_registry_destroy(registry), 0, "none is left pinned");
 }
 
-Test(metrics, rates_have_metrics_of_their_own)
+Test(metrics, rates_have_their_own_metrics)
 {
 	static const struct weir_label label = {.name = "name", .value = "shop"};
 	static const struct weir_label taken = {.name = "quota", .value = "7"};
@@ -643,7 +641,7 @@ Test(metrics, an_empty_set)
 	weir_metrics_destroy(NULL);
 }
 
-/* How many allocations are still to go well. The linker leads those of this program here. */
+/* How many allocations still succeed. The linker redirects this program's allocations here. */
 static unsigned allocations_left = UINT32_MAX;
 
 static bool runs_out(void)
@@ -684,13 +682,13 @@ static int create_and_add(const struct weir_limiter *l, unsigned allocations)
 	if (r == 0)
 		r = weir_metrics_add(metrics, l, &label, 1);
 	allocations_left = UINT32_MAX;
-	if (r != 0 && metrics != NULL) /* as it was: the labels are not taken */
+	if (r != 0 && metrics != NULL) /* unchanged: the labels are still free */
 		cr_assert_eq(weir_metrics_add(metrics, l, &label, 1), 0);
 	weir_metrics_destroy(metrics);
 	return r;
 }
 
-Test(metrics, memory_that_runs_out_anywhere)
+Test(metrics, running_out_of_memory_anywhere_is_harmless)
 {
 	static const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
 	struct weir_limiter *l = busy(partitions, 1);

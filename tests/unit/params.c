@@ -1,6 +1,5 @@
 /*
- * Parameters as text and as structures: what is accepted, what is refused, and
- * whether the sentence helps.
+ * Parameters as text and as structures: what is accepted, what is refused, and with which sentence.
  */
 
 #include <errno.h>
@@ -44,7 +43,7 @@ Test(params, text_sets_each_kind_of_value)
 	cr_assert_eq(parse(&weir_aimd, &aimd, ""), 0);
 }
 
-Test(params, never_is_a_number_only_where_it_means_something)
+Test(params, never_is_accepted_only_where_it_has_a_meaning)
 {
 	struct weir_gradient_config gradient = {.initial = 0};
 	struct weir_vegas_config vegas = {.initial = 0};
@@ -118,7 +117,7 @@ Test(params, a_limit_from_one_text)
 	cr_assert_str_eq(why, "aimd: min is above max.");
 }
 
-Test(params, the_sentence_is_cut_where_there_is_no_room)
+Test(params, a_sentence_is_cut_at_the_buffer_size)
 {
 	struct weir_vegas_config vegas = {.initial = 0};
 	char small[8];
@@ -129,7 +128,7 @@ Test(params, the_sentence_is_cut_where_there_is_no_room)
 	cr_assert_eq(weir_limit_parse(&weir_vegas, &vegas, "gamma=1", NULL, 0), -EINVAL);
 }
 
-Test(params, an_item_without_end_is_refused)
+Test(params, an_overlong_item_is_refused)
 {
 	char text[1000];
 	struct weir_vegas_config vegas = {.initial = 0};
@@ -149,7 +148,7 @@ Test(params, the_locale_of_the_program_does_not_matter)
 	cr_assert_eq(vegas.smoothing, 0.5);
 }
 
-Test(params, what_is_zero_gets_its_default)
+Test(params, zero_means_the_default)
 {
 	struct weir_gradient_config full;
 
@@ -160,7 +159,7 @@ Test(params, what_is_zero_gets_its_default)
 	cr_assert_eq(full.probe, 1000);
 }
 
-Test(params, a_shorter_configuration_is_an_older_programs)
+Test(params, a_shorter_configuration_is_of_an_older_program)
 {
 	struct weir_gradient_config mine = {.initial = 33, .min = 2, .max = 999}, full;
 
@@ -171,7 +170,7 @@ Test(params, a_shorter_configuration_is_an_older_programs)
 	cr_assert(full.initial == 33 && full.min == 2 && full.max == 1000);
 }
 
-Test(params, a_scale_of_no_known_kind_is_refused)
+Test(params, a_scale_of_an_unknown_kind_is_refused)
 {
 	struct weir_gradient_config mine = {.initial = 33}, full;
 
@@ -185,7 +184,7 @@ Test(params, a_scale_of_no_known_kind_is_refused)
 static void reads_back(const char *text)
 {
 	char config[WEIR_LIMIT_CONFIG_MAX], again[WEIR_LIMIT_CONFIG_MAX];
-	char full[WEIR_LIMIT_CONFIG_MAX], described[1000], cut[20];
+	char full[WEIR_LIMIT_CONFIG_MAX], formatted[1000], cut[20];
 	const struct weir_limit_ops *ops;
 	struct weir_config c;
 	struct weir_limiter *limiter;
@@ -196,21 +195,21 @@ static void reads_back(const char *text)
 	c.limit_config = config;
 	c.limit_config_size = c.limit->config_size;
 	cr_assert_eq(weir_limiter_create(&c, &limiter), 0);
-	length = weir_limiter_format(limiter, described, sizeof(described));
-	cr_assert(length < sizeof(described) && strlen(described) == length);
+	length = weir_limiter_format(limiter, formatted, sizeof(formatted));
+	cr_assert(length < sizeof(formatted) && strlen(formatted) == length);
 	cr_assert_eq(weir_limiter_format(limiter, NULL, 0), length);
 	cr_assert_eq(weir_limiter_format(limiter, cut, sizeof(cut)), length);
-	cr_assert(strncmp(cut, described, strlen(cut)) == 0);
+	cr_assert(strncmp(cut, formatted, strlen(cut)) == 0);
 	weir_limiter_destroy(limiter);
 
-	cr_assert_eq(weir_limit_from_text(described, &ops, again, why, sizeof(why)), 0, "%s: %s",
-		     described, why);
+	cr_assert_eq(weir_limit_from_text(formatted, &ops, again, why, sizeof(why)), 0, "%s: %s",
+		     formatted, why);
 	cr_assert_eq(ops, c.limit);
 	cr_assert_eq(weir_limit_complete(ops, config, ops->config_size, full, NULL, 0), 0);
-	cr_assert_arr_eq(full, again, ops->config_size, "%s", described);
+	cr_assert_arr_eq(full, again, ops->config_size, "%s", formatted);
 }
 
-Test(params, a_description_reads_back)
+Test(params, formatted_text_reads_back)
 {
 	const struct weir_limit_ops *ops;
 
@@ -225,7 +224,7 @@ Test(params, a_description_reads_back)
 	reads_back("gradient:probe=never");
 }
 
-/* A limit of the program's own. */
+/* A custom limit. */
 
 static double own_init(void *state, const void *config, double random)
 {
@@ -248,7 +247,7 @@ static const struct weir_limit_ops own = {
 	.update = own_update,
 };
 
-Test(params, a_limit_of_the_programs_own_is_checked)
+Test(params, a_custom_limit_is_checked)
 {
 	static const struct weir_param stray = {"p", WEIR_PARAM_U32, 4000, 0, 1, "0", ""};
 	struct weir_limit_ops ops;

@@ -1,5 +1,5 @@
 /*
- * A rate's numbers, in given time. Cases with an id (AZ, BT, PR) are rows of tables of what other
+ * A rate's numbers, at given times. Cases with an id (AZ, BT, PR) are rows of tables of what other
  * systems release and of what is exact.
  */
 #include <errno.h>
@@ -14,7 +14,10 @@
 
 static weir_time clock_time;
 
-/* What others do while a call reads the clock, and what it reads. NULL: nothing, and the time. */
+/*
+ * What other threads do while a call reads the clock, and the time it reads. NULL: nothing, and the
+ * time.
+ */
 static weir_time (*meanwhile)(void);
 
 static weir_time read_clock(const struct weir_clock *clock)
@@ -65,7 +68,7 @@ static struct weir_rate_snapshot look(struct weir_rate *rate)
 	return s;
 }
 
-/* Calls of so many units, as many as there are now. */
+/* As many calls of that many units as are admitted now. */
 static uint64_t drain(struct weir_rate *rate, uint64_t units)
 {
 	uint64_t calls = 0;
@@ -75,7 +78,7 @@ static uint64_t drain(struct weir_rate *rate, uint64_t units)
 	return calls;
 }
 
-/* What is left, taken in one. */
+/* What is left, taken in one call. */
 static uint64_t drain_whole(struct weir_rate *rate)
 {
 	const uint64_t left = look(rate).quotas[0].available;
@@ -117,7 +120,7 @@ static const struct schedule schedules[] = {
 };
 
 /* Two periods, slot by slot: how they begin, the most in a slot, and the sum of each period. */
-Test(rate, releases_what_is_due_slot_by_slot)
+Test(rate, adds_exact_units_in_each_slot)
 {
 	for (size_t i = 0; i < sizeof(schedules) / sizeof(schedules[0]); i++) {
 		const struct schedule *s = &schedules[i];
@@ -147,13 +150,13 @@ Test(rate, releases_what_is_due_slot_by_slot)
 	}
 }
 
-/* A flush each slot releases while anything is left; ten seconds. */
+/* A flush in each slot releases while anything is left, for ten seconds. */
 struct flush {
 	const char *id;
 	uint64_t capacity;
 	weir_dur slot;
 	uint64_t cost;
-	uint64_t released; /* in ten seconds, cost units */
+	uint64_t released; /* in ten seconds, in units of cost */
 };
 
 static const struct flush flushes[] = {
@@ -164,7 +167,7 @@ static const struct flush flushes[] = {
 	{"BT14.9", 100, 100 * WEIR_MS, 30, 1020}, {"BT14.10", 20000, 100 * WEIR_MS, 15000, 210000},
 };
 
-Test(rate, carries_what_is_left_of_a_unit_and_what_is_owed)
+Test(rate, carries_fractions_of_units_and_debt)
 {
 	for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++) {
 		const struct flush *f = &flushes[i];
@@ -180,7 +183,7 @@ Test(rate, carries_what_is_left_of_a_unit_and_what_is_owed)
 	}
 }
 
-/* What the same arithmetic comes to without carry and debt, as go-batcher has it. */
+/* The result of the same arithmetic without carried fractions and debt, as in go-batcher. */
 static const uint64_t truncated[] = {0, 10, 90, 100, 100, 330, 0, 1000, 300, 150000};
 
 Test(rate, BT13_truncation_is_what_these_rows_differ_from)
@@ -210,7 +213,7 @@ Test(rate, a_cost_above_a_slot_leaves_debt)
 }
 
 /* Once a second for a day; each unit stays until it is taken. */
-Test(rate, one_a_day_is_to_be_had_all_day)
+Test(rate, one_unit_a_day_stays_available_all_day)
 {
 	struct weir_rate *rate = rate_of(1, DAY, 0);
 
@@ -223,7 +226,7 @@ Test(rate, one_a_day_is_to_be_had_all_day)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, what_is_saved_up_is_bounded_by_the_burst)
+Test(rate, savings_are_bounded_by_the_burst)
 {
 	struct weir_rate_config config = plan(100, WEIR_S, 200 * WEIR_MS);
 	struct weir_rate *rate;
@@ -239,8 +242,11 @@ Test(rate, what_is_saved_up_is_bounded_by_the_burst)
 	weir_rate_destroy(rate);
 }
 
-/* The phase is kept: neither now nor at the next slot is there more than there would have been. */
-Test(rate, setting_it_wins_nothing)
+/*
+ * Slots stay where they are: neither now nor at the next slot are more units left than without
+ * setting.
+ */
+Test(rate, setting_a_quota_gains_no_units)
 {
 	struct weir_rate *rate = rate_of(75, WEIR_S, 20 * WEIR_MS);
 	const struct weir_quota same = {.units = 75, .period = WEIR_S};
@@ -280,12 +286,12 @@ Test(rate, a_lower_quota_holds_at_once)
 	cr_assert_eq(drain(rate, 1), 2);
 	clock_time += 200 * WEIR_MS;
 	cr_assert_eq(weir_rate_set(rate, 0, &nothing), 0);
-	cr_assert_eq(drain(rate, 1), 0, "of what was left, nothing stays");
+	cr_assert_eq(drain(rate, 1), 0, "none of the units left remain");
 	clock_time += DAY;
 	cr_assert_eq(drain(rate, 1), 0);
 	cr_assert_eq(look(rate).next, WEIR_FOREVER);
 	cr_assert_eq(weir_rate_set(rate, 0, &lower), 0);
-	cr_assert_eq(drain(rate, 1), 0, "and what did not fall due is not made up for");
+	cr_assert_eq(drain(rate, 1), 0, "units that were not added are not made up for");
 	clock_time += 200 * WEIR_MS;
 	cr_assert_eq(drain(rate, 1), 2);
 	weir_rate_destroy(rate);
@@ -306,7 +312,7 @@ Test(rate, debt_outlives_a_change)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, unlimited_is_a_flag)
+Test(rate, an_unlimited_quota_only_counts)
 {
 	struct weir_rate_config config = plan(5, WEIR_S, 0);
 	const struct weir_quota limited = {.units = 5};
@@ -339,8 +345,8 @@ Test(rate, several_quotas_are_taken_together)
 	cr_assert_eq(weir_rate_try_for(rate, &big), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), -EAGAIN);
-	cr_assert_eq(look(rate).quotas[0].available, 8, "what the bytes refuse costs no call");
-	cr_assert_eq(weir_rate_try(rate, 8), 0, "what is no bytes is not held up");
+	cr_assert_eq(look(rate).quotas[0].available, 8, "a refusal by bytes costs no operation");
+	cr_assert_eq(weir_rate_try(rate, 8), 0, "a call without bytes is not limited by bytes");
 	clock_time += WEIR_S;
 	cr_assert_eq(weir_rate_try(rate, 10), 0);
 	cr_assert_eq(weir_rate_try_for(rate, &small), -EAGAIN);
@@ -349,7 +355,7 @@ Test(rate, several_quotas_are_taken_together)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, is_settled_afterwards)
+Test(rate, cost_is_settled_afterwards)
 {
 	struct weir_rate *rate = rate_of(100, WEIR_S, WEIR_S);
 
@@ -358,8 +364,8 @@ Test(rate, is_settled_afterwards)
 	cr_assert_eq(look(rate).quotas[0].debt, 50);
 	cr_assert_eq(weir_rate_settle(rate, 0, 150, 0), 0);
 	cr_assert_eq(look(rate).quotas[0].available, 100);
-	cr_assert_eq(weir_rate_settle(rate, 0, 1000, 0), 0, "more than was ever taken");
-	cr_assert_eq(drain(rate, 1), 100, "gives no more than the depth");
+	cr_assert_eq(weir_rate_settle(rate, 0, 1000, 0), 0, "more units than were taken");
+	cr_assert_eq(drain(rate, 1), 100, "returns no more than the depth");
 	cr_assert_eq(weir_rate_settle(rate, 1, 0, 0), -EINVAL);
 	cr_assert_eq(weir_rate_settle(rate, 0, 0, WEIR_UNITS_MAX + 1), -EINVAL);
 	for (unsigned i = 0; i < 2000; i++)
@@ -383,7 +389,7 @@ static void expect_seconds(struct weir_rate *rate, const unsigned *seconds, unsi
 	}
 }
 
-Test(rate, a_complaint_lowers_the_pace_for_a_while)
+Test(rate, throttling_lowers_the_pace_for_a_while)
 {
 	static const unsigned back[] = {70, 75, 80, 85, 90, 95, 100, 100};
 	static const unsigned retry[] = {0, 0, 70, 75, 80};
@@ -415,7 +421,7 @@ Test(rate, a_complaint_lowers_the_pace_for_a_while)
 	weir_rate_destroy(rate);
 }
 
-/* Where the origin moves in the middle of it all, nothing else does. */
+/* The origin moves in the middle of this, and nothing else changes. */
 Test(rate, a_lowered_pace_outlives_a_change)
 {
 	struct weir_rate_config config = plan(75, WEIR_S, 20 * WEIR_MS);
@@ -439,7 +445,7 @@ Test(rate, a_lowered_pace_outlives_a_change)
 	weir_rate_destroy(moved);
 }
 
-Test(rate, goes_on_for_years_and_over_the_end_of_the_clock)
+Test(rate, works_for_years_and_across_the_wrap_of_the_clock)
 {
 	struct weir_rate *rate, *fast;
 	uint64_t most;
@@ -458,7 +464,7 @@ Test(rate, goes_on_for_years_and_over_the_end_of_the_clock)
 	cr_assert_eq(drain(rate, 1), 1);
 	cr_assert_eq(drain(fast, most), 1);
 	clock_time -= 365 * DAY;
-	cr_assert_eq(drain(rate, 1), 0, "time that goes back brings nothing");
+	cr_assert_eq(drain(rate, 1), 0, "time that goes back adds nothing");
 	weir_rate_destroy(rate);
 	weir_rate_destroy(fast);
 }
@@ -474,7 +480,7 @@ static void refused(const struct weir_rate_config *config, const char *sentence)
 	cr_assert_null(rate);
 }
 
-Test(rate, refuses_what_is_no_good)
+Test(rate, refuses_bad_configurations)
 {
 	struct weir_rate_config c = {.size = 0};
 
@@ -499,7 +505,7 @@ Test(rate, refuses_what_is_no_good)
 	cr_assert_eq(weir_rate_config_check(&c, NULL, 0), 0);
 	c = plan(1, 0, 0);
 	c.quotas[0].flags = 2;
-	refused(&c, "Quota 0 has flags that are not known.");
+	refused(&c, "Quota 0 has unknown flags.");
 	c = plan(1, WEIR_S, WEIR_S + 1);
 	refused(&c, "A slot is longer than the shortest period.");
 	c = plan(1, 0, 0);
@@ -510,7 +516,7 @@ Test(rate, refuses_what_is_no_good)
 	refused(&c, "recovery is longer than 36 years.");
 }
 
-Test(rate, refuses_calls_that_are_no_good)
+Test(rate, refuses_bad_calls)
 {
 	struct weir_rate *rate = rate_of(1, WEIR_S, 0);
 	const struct weir_quota good = {.units = 1}, quick = {.units = 1, .period = WEIR_MS},
@@ -525,7 +531,7 @@ Test(rate, refuses_calls_that_are_no_good)
 	cr_assert_eq(weir_rate_set(rate, 1, &good), -EINVAL);
 	cr_assert_eq(weir_rate_set(rate, 0, &quick), -EINVAL, "shorter than a slot");
 	cr_assert_eq(weir_rate_set(rate, 0, &flagged), -EINVAL);
-	cr_assert_eq(weir_rate_try(rate, 0), 0, "nothing is to be had at any time");
+	cr_assert_eq(weir_rate_try(rate, 0), 0, "no unit will ever be available");
 	cr_assert_eq(look(rate).refused, 0);
 	weir_rate_destroy(rate);
 	weir_rate_destroy(NULL);
@@ -548,33 +554,33 @@ static void count_call(void *arg)
 
 static const struct weir_cost one = {.units = {1}};
 
-Test(rate, who_waits_is_served_in_order_and_not_overtaken)
+Test(rate, waiters_are_served_in_order_and_not_overtaken)
 {
 	struct weir_rate *rate = with_queue(10, 3);
 	struct weir_wait wait[3], none;
-	unsigned told[3] = {0};
+	unsigned notified[3] = {0};
 
 	cr_assert_eq(drain(rate, 1), 1);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_eq(weir_rate_enqueue(rate, &one, count_call, &told[i], &wait[i]), 0);
+		cr_assert_eq(weir_rate_enqueue(rate, &one, count_call, &notified[i], &wait[i]), 0);
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &none), -EAGAIN);
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
 	cr_assert_eq(look(rate).waiting, 3);
 	clock_time += 100 * WEIR_MS;
-	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "what is there is theirs");
+	cr_assert_eq(weir_rate_try(rate, 1), -EAGAIN, "the units left are for waiters");
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), -EAGAIN);
 	cr_assert_eq(weir_rate_serve(rate), clock_time + 100 * WEIR_MS);
-	cr_assert_eq(told[0], 1);
-	cr_assert_eq(told[1], 0);
+	cr_assert_eq(notified[0], 1);
+	cr_assert_eq(notified[1], 0);
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), 0);
 	cr_assert_eq(weir_rate_poll(rate, &wait[0]), -EINVAL);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[1]), 0);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[1]), -EINVAL);
 	clock_time += 100 * WEIR_MS;
 	cr_assert_eq(weir_rate_serve(rate), WEIR_FOREVER);
-	cr_assert_eq(told[2], 1);
+	cr_assert_eq(notified[2], 1);
 	cr_assert_eq(weir_rate_cancel(rate, &wait[2]), -EALREADY);
-	cr_assert_eq(told[1], 0);
+	cr_assert_eq(notified[1], 0);
 	cr_assert_eq(look(rate).abandoned, 1);
 	cr_assert_eq(look(rate).admitted, 3);
 	weir_rate_destroy(rate);
@@ -592,7 +598,7 @@ static void stand_again(void *arg)
 	cr_assert_eq(weir_rate_enqueue(again->rate, &one, NULL, NULL, &again->next), 0);
 }
 
-Test(rate, who_is_told_may_stand_in_the_queue_again)
+Test(rate, a_notified_waiter_may_enqueue_again)
 {
 	struct again again = {.rate = with_queue(10, 2)};
 	struct weir_wait first;
@@ -624,7 +630,7 @@ static void take_in_callback(void *arg)
 			       : weir_rate_poll(t->rate, &t->wait);
 }
 
-/* Both have their turn at once, and the other's callback runs after this one. */
+/* Both are served at once, and the other's callback runs after this one. */
 Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 {
 	for (int cancels = 0; cancels < 2; cancels++) {
@@ -642,14 +648,15 @@ Test(rate, a_callback_may_end_its_waiter, .timeout = 60)
 		clock_time += 200 * WEIR_MS;
 		(void)weir_rate_serve(rate);
 		cr_assert_eq(taker.answer, cancels ? -EALREADY : 0);
-		cr_assert_eq(taker.other_answer, -EAGAIN, "it has yet to be told, or to be served");
+		cr_assert_eq(taker.other_answer, -EAGAIN,
+			     "it has yet to be notified, or to be served");
 		cr_assert_eq(idle.answer, 0);
 		cr_assert_eq(weir_rate_poll(rate, &taker.other), -EINVAL, "it has ended");
 		weir_rate_destroy(rate);
 	}
 }
 
-Test(rate, who_waits_gets_what_is_given_back)
+Test(rate, returned_units_go_to_waiters)
 {
 	struct weir_rate *rate = with_queue(10, 2);
 	struct weir_wait a, b;
@@ -677,7 +684,7 @@ Test(rate, a_turn_that_is_years_away, .timeout = 60)
 	cr_assert_eq(weir_rate_settle(rate, 0, 0, 4000), 0);
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), 0);
 	while (weir_rate_poll(rate, &wait) == -EAGAIN) {
-		cr_assert_lt(looks++, 10, "it may have to look a few times");
+		cr_assert_lt(looks++, 10, "it may need a few looks");
 		clock_time = weir_rate_serve(rate);
 		cr_assert_neq(clock_time, WEIR_FOREVER);
 		if (look(rate).waiting == 1)
@@ -689,7 +696,7 @@ Test(rate, a_turn_that_is_years_away, .timeout = 60)
 
 static unsigned sooner;
 
-Test(rate, a_loop_is_told_when_turns_come_sooner)
+Test(rate, an_event_loop_is_notified_when_turns_come_sooner)
 {
 	struct weir_rate_config config = plan(0, WEIR_S, 100 * WEIR_MS);
 	const struct weir_quota more = {.units = 10};
@@ -714,7 +721,7 @@ Test(rate, a_loop_is_told_when_turns_come_sooner)
 	weir_rate_destroy(rate);
 }
 
-/* Waiting with threads: in real time, of which nothing is asserted but its order. */
+/* Waiting with threads, in real time, of which only the order is asserted. */
 
 struct sleeper {
 	struct weir_rate *rate;
@@ -736,7 +743,7 @@ static void until_waiting(struct weir_rate *rate, uint32_t waiting)
 		usleep(100);
 }
 
-/* Until somebody waits, or has waited: on a busy machine his time may be up before one looks. */
+/* Until a call waits, or has waited: on a busy machine its deadline may come before this looks. */
 static void until_come(struct weir_rate *rate)
 {
 	struct weir_rate_snapshot s = look(rate);
@@ -801,8 +808,8 @@ Test(rate, a_closed_rate_wakes_its_threads_when_it_is_opened, .timeout = 60)
 	weir_rate_destroy(rate);
 }
 
-/* The one who watches leaves; another has to watch in his place. */
-Test(rate, who_leaves_hands_his_watch_on, .timeout = 60)
+/* The thread that watches leaves; another must watch instead. */
+Test(rate, a_watcher_that_leaves_hands_over_its_watch, .timeout = 60)
 {
 	struct weir_rate *rate = for_threads(50, 8);
 	struct sleeper first = {.rate = rate}, second = {.rate = rate, .deadline = WEIR_FOREVER};
@@ -820,7 +827,7 @@ Test(rate, who_leaves_hands_his_watch_on, .timeout = 60)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, without_a_queue_nobody_waits)
+Test(rate, without_a_queue_no_call_waits)
 {
 	struct weir_rate *rate = for_threads(1, 0);
 	struct weir_wait wait;
@@ -833,8 +840,8 @@ Test(rate, without_a_queue_nobody_waits)
 }
 
 /*
- * Between a call's look at the clock and what follows from it, anything may happen. Here it happens
- * in the clock, so each time in the same way.
+ * Anything may happen between a call's reading of the clock and what follows from it. Here it
+ * happens in the clock, so each time in the same way.
  */
 
 #define TENTH (100 * WEIR_MS)
@@ -861,7 +868,7 @@ static weir_time a_slot_begins(void)
 	return read;
 }
 
-/* The same while somebody waits: who takes anything now must have begun before. */
+/* The same while a call waits: a call that takes anything now must have begun before. */
 static weir_time a_slot_is_charged(void)
 {
 	const weir_time read = clock_time;
@@ -881,7 +888,7 @@ static weir_time slot_after_slot_begins(void)
 	return read;
 }
 
-Test(rate, a_slot_that_begins_meanwhile_refuses_nobody)
+Test(rate, a_slot_that_begins_meanwhile_causes_no_refusal)
 {
 	struct weir_rate *rate = crossed_rate();
 	const struct weir_cost both = {.units = {1, 1}};
@@ -923,7 +930,7 @@ Test(rate, a_slot_that_is_used_up_meanwhile_refuses)
 	weir_rate_destroy(rate);
 }
 
-static weir_time somebody_complains(void)
+static weir_time backend_throttles(void)
 {
 	const weir_time read = clock_time++;
 
@@ -931,18 +938,18 @@ static weir_time somebody_complains(void)
 	return read;
 }
 
-Test(rate, complaints_that_cross_lower_the_pace_once)
+Test(rate, concurrent_throttling_lowers_the_pace_once)
 {
 	struct weir_rate *rate = crossed_rate();
 
-	meanwhile = somebody_complains;
+	meanwhile = backend_throttles;
 	weir_rate_throttled(rate, 0);
 	cr_assert_eq(look(rate).throttled, 2);
 	cr_assert_eq(look(rate).percent, 70);
 	weir_rate_destroy(rate);
 }
 
-/* A call counts slots by the old terms that a late change is not to know of. */
+/* A call counts slots by the old terms that a late change does not include. */
 static weir_time many_slots_begin(void)
 {
 	const weir_time read = clock_time;
@@ -952,7 +959,7 @@ static weir_time many_slots_begin(void)
 	return read;
 }
 
-Test(rate, a_change_that_is_late_leaves_no_debt)
+Test(rate, a_late_change_leaves_no_debt)
 {
 	struct weir_rate *rate = crossed_rate();
 	const struct weir_quota lower = {.units = 20};
@@ -967,7 +974,7 @@ Test(rate, a_change_that_is_late_leaves_no_debt)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, a_complaint_that_is_late_leaves_no_debt)
+Test(rate, a_late_throttling_leaves_no_debt)
 {
 	struct weir_rate *rate = crossed_rate();
 
@@ -989,7 +996,7 @@ static weir_time the_quota_falls_and_time_passes(void)
 	return clock_time += 50 * TENTH;
 }
 
-Test(rate, a_charge_is_made_by_the_terms_of_its_time)
+Test(rate, a_charge_uses_the_terms_of_its_time)
 {
 	struct weir_rate *rate = crossed_rate();
 
@@ -1015,7 +1022,7 @@ Test(rate, refusals_for_years_come_to_an_end)
 	weir_rate_destroy(rate);
 }
 
-Test(rate, a_turn_that_no_number_of_slots_can_tell)
+Test(rate, a_turn_beyond_the_countable_slots)
 {
 	struct weir_rate_config config = plan(1, 52 * DAY, 1);
 	struct weir_rate *rate;

@@ -1,5 +1,5 @@
 /*
- * The registry: who gets which limiter, who makes room, and what is caught.
+ * The registry: which key gets which limiter, which limiter is evicted, and which misuse is caught.
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static struct weir_limiter *got(struct weir_registry *r, const char *key)
 	return l;
 }
 
-/* Ask for it once, and let go. */
+/* Get a limiter once, and put it. */
 static void touch(struct weir_registry *r, const char *key)
 {
 	weir_registry_put(r, got(r, key));
@@ -119,7 +119,7 @@ Test(registry, a_key_is_bytes)
 	end(r);
 }
 
-Test(registry, keys_of_every_length_are_told_apart_by_every_byte)
+Test(registry, keys_of_every_length_differ_by_every_byte)
 {
 	struct weir_registry *r = make_small(40000);
 	unsigned char key[WEIR_KEY_MAX] = {0};
@@ -141,7 +141,7 @@ Test(registry, keys_of_every_length_are_told_apart_by_every_byte)
 	end(r);
 }
 
-Test(registry, find_makes_nothing)
+Test(registry, find_creates_nothing)
 {
 	struct weir_registry *r = make(NULL);
 
@@ -183,7 +183,10 @@ Test(registry, the_configuration_is_copied)
 	end(r);
 }
 
-/* small: a limit of 3. odd: another limit's defaults. big: more memory. bad: nothing that works. */
+/*
+ * small: a limit of 3. odd: another limit's defaults. big: more memory. bad: an invalid
+ * configuration.
+ */
 static int customize(void *arg, const void *key, size_t key_len, struct weir_config *config)
 {
 	static const struct weir_settable_config three = {.initial = 3};
@@ -228,7 +231,7 @@ static uint32_t limit_of(struct weir_registry *r, const char *key)
 	return limit;
 }
 
-Test(registry, a_key_may_be_configured_by_itself)
+Test(registry, a_key_may_be_configured_individually)
 {
 	unsigned calls = 0;
 	struct weir_registry *r = make_custom(&calls, 0);
@@ -251,13 +254,13 @@ Test(registry, a_key_may_be_refused)
 	cr_assert_null(l);
 	cr_assert_eq(get(r, "positive", &l), -EINVAL);
 	cr_assert_eq(get(r, "bad", &l), -EINVAL);
-	cr_assert_eq(get(r, "big", &l), -EINVAL, "no room for a queue was asked for");
+	cr_assert_eq(get(r, "big", &l), -EINVAL, "limiter_size has no room for a queue");
 	cr_assert_eq(stats_of(r).refused, 4);
 	cr_assert_eq(stats_of(r).limiters, 0);
 	end(r);
 }
 
-Test(registry, big_limiters_fit_where_room_was_asked_for)
+Test(registry, big_limiters_fit_if_limiter_size_allows)
 {
 	unsigned calls = 0;
 	struct weir_registry *r;
@@ -277,7 +280,7 @@ Test(registry, big_limiters_fit_where_room_was_asked_for)
 	end(r);
 }
 
-Test(registry, full_of_pinned_limiters_it_refuses)
+Test(registry, a_registry_full_of_pinned_limiters_refuses)
 {
 	struct weir_registry *r = make_small(2);
 	struct weir_limiter *a = got(r, "a"), *b = got(r, "b"), *c;
@@ -312,7 +315,7 @@ Test(registry, a_limiter_with_a_call_in_flight_stays)
 	end(r);
 }
 
-Test(registry, a_limiter_with_a_call_that_waits_stays)
+Test(registry, a_limiter_with_a_waiting_call_stays)
 {
 	struct weir_settable_config settable = {.initial = 1};
 	struct weir_registry_config config;
@@ -336,7 +339,7 @@ Test(registry, a_limiter_with_a_call_that_waits_stays)
 	weir_registry_put(r, a);
 	cr_assert_eq(get(r, "b", &b), -ENOSPC);
 	cr_assert_eq(got(r, "a"), a);
-	weir_release(a, &token, WEIR_SUCCESS); /* and now it is the waiter's */
+	weir_release(a, &token, WEIR_SUCCESS); /* and now the waiter has it */
 	weir_registry_put(r, a);
 	cr_assert_eq(get(r, "b", &b), -ENOSPC);
 	cr_assert_eq(got(r, "a"), a);
@@ -348,7 +351,7 @@ Test(registry, a_limiter_with_a_call_that_waits_stays)
 }
 
 /* In shadow mode waiters are let through: then none waits, and nothing is in flight. */
-Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
+Test(registry, a_limiter_with_a_call_let_through_stays)
 {
 	struct weir_settable_config settable = {.initial = 1};
 	struct weir_registry_config config;
@@ -373,7 +376,7 @@ Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
 	weir_release(a, &token, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(a) + weir_waiting(a), 0);
 	weir_registry_put(r, a);
-	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has a place in the queue");
+	cr_assert_eq(get(r, "b", &b), -ENOSPC, "it has an entry in the queue");
 	cr_assert_eq(got(r, "a"), a);
 	cr_assert_eq(weir_poll(a, &wait, &token), 0);
 	weir_registry_put(r, a);
@@ -385,7 +388,7 @@ Test(registry, a_limiter_with_a_call_that_was_let_through_stays)
 	end(r);
 }
 
-Test(registry, who_was_not_asked_for_lately_makes_room)
+Test(registry, the_least_recently_used_limiter_is_evicted)
 {
 	struct weir_registry *r = make_small(4);
 
@@ -393,7 +396,7 @@ Test(registry, who_was_not_asked_for_lately_makes_room)
 	touch(r, "b");
 	touch(r, "c");
 	touch(r, "d");
-	touch(r, "e"); /* all had been used alike: the first goes, and the others lose their mark */
+	touch(r, "e"); /* evicts a, the first of all that are marked; the others lose their mark */
 	cr_assert_not(is_there(r, "a"));
 	touch(r, "b");
 	touch(r, "d");
@@ -403,7 +406,7 @@ Test(registry, who_was_not_asked_for_lately_makes_room)
 	end(r);
 }
 
-Test(registry, who_makes_room_begins_anew)
+Test(registry, an_evicted_limiter_starts_afresh)
 {
 	struct weir_registry *r = make_small(1);
 	struct weir_limiter *a = got(r, "a");
@@ -439,7 +442,7 @@ Test(registry, thousands_come_and_go)
 	end(r);
 }
 
-Test(registry, a_put_too_many_is_caught_and_harmless)
+Test(registry, an_extra_put_is_caught_and_harmless)
 {
 	struct weir_registry *r = make_small(2), *other = make_small(2);
 	struct weir_limiter *a = got(r, "a"), *foreign = got(other, "a"), *alone;
@@ -462,7 +465,7 @@ Test(registry, a_put_too_many_is_caught_and_harmless)
 	weir_registry_put(r, a);
 	touch(r, "d");
 	touch(r, "e");
-	weir_registry_put(r, a); /* of what is not there any more */
+	weir_registry_put(r, a); /* for a limiter that no longer exists */
 	cr_assert_eq(stats_of(r).bad_puts, 7);
 	cr_assert_eq(weir_registry_destroy(r), 0);
 	weir_registry_put(other, foreign);
@@ -488,7 +491,7 @@ Test(registry, pins_do_not_overflow)
 	end(r);
 }
 
-Test(registry, it_does_not_end_under_a_pin)
+Test(registry, a_pinned_registry_cannot_be_destroyed)
 {
 	struct weir_registry *r = make(NULL);
 	struct weir_limiter *a = got(r, "a");
@@ -548,7 +551,7 @@ Test(registry, a_visit_sees_each_once)
 	end(r);
 }
 
-Test(registry, a_visitor_may_make_limiters)
+Test(registry, a_visitor_may_create_limiters)
 {
 	struct weir_registry *r = make_small(2);
 	struct tour tour = {.r = r, .stop = 8, .make = true};
@@ -565,14 +568,14 @@ static bool look(void *arg, const void *key, size_t key_len, struct weir_limiter
 	return true;
 }
 
-Test(registry, a_visit_is_no_use)
+Test(registry, a_visit_does_not_count_as_use)
 {
 	struct weir_registry *r = make_small(3);
 
 	touch(r, "a");
 	touch(r, "b");
 	touch(r, "c");
-	touch(r, "d"); /* for a; now b and c have lost their mark */
+	touch(r, "d"); /* evicts a; now b and c have lost their mark */
 	touch(r, "b");
 	cr_assert_eq(weir_registry_visit(r, look, NULL), 3);
 	touch(r, "e");
@@ -581,7 +584,7 @@ Test(registry, a_visit_is_no_use)
 	end(r);
 }
 
-Test(registry, what_is_wrong_is_said)
+Test(registry, bad_configurations_are_explained)
 {
 	struct weir_random random = {.next = NULL};
 	struct weir_registry_config config;
@@ -619,7 +622,7 @@ Test(registry, what_is_wrong_is_said)
 	cr_assert_eq(weir_registry_config_check(NULL, NULL, 0), 0);
 }
 
-Test(registry, more_than_there_is_memory_for_is_no_memory)
+Test(registry, too_large_a_registry_is_out_of_memory)
 {
 	struct weir_registry_config config;
 	struct weir_registry *r;

@@ -1,5 +1,5 @@
 /*
- * The registry with a hash that tells no key from another: what is left is the comparison.
+ * The registry with a hash that is the same for all keys: only the comparison distinguishes them.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static unsigned make_key(unsigned i, unsigned char key[WEIR_KEY_MAX])
 {
-	unsigned size = i % 20; /* of each length two keys, which differ in their last byte */
+	unsigned size = i % 20; /* two keys of each length, which differ in their last byte */
 
 	memset(key, 0, WEIR_KEY_MAX);
 	if (i >= 20 && size > 0)
@@ -42,7 +42,7 @@ Test(registry_collisions, keys_are_compared_to_the_last_byte)
 	cr_assert_eq(weir_registry_destroy(r), 0);
 }
 
-Test(registry_collisions, a_map_with_no_place_left_refuses)
+Test(registry_collisions, a_full_map_refuses)
 {
 	unsigned char key[2];
 	struct weir_limiter *l;

@@ -1,6 +1,6 @@
 /*
- * Memories: what was learned goes on where it was, older ones weigh less, and bytes
- * that are not what was saved are refused.
+ * Saved states: a limiter continues where it was, older states weigh less, and bytes that differ
+ * from what was saved are refused.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static struct weir_limiter *make(const struct weir_config *config)
 	return limiter;
 }
 
-/* A limiter whose limit is given as text, and sees each sample. */
+/* A limiter whose limit is given as text, and for which each sample is a window. */
 static struct weir_limiter *make_from(const char *text)
 {
 	_Alignas(max_align_t) unsigned char limit_config[WEIR_LIMIT_CONFIG_MAX];
@@ -70,8 +70,8 @@ static struct saved_head head_of(const struct blob *blob)
 	return head;
 }
 
-/* Of a limiter that was just made, and is gone. */
-static struct blob memory_of(const char *text)
+/* The state of a limiter that was just made, and is destroyed. */
+static struct blob state_of(const char *text)
 {
 	struct weir_limiter *l = make_from(text);
 	struct blob blob = save(l);
@@ -88,7 +88,7 @@ static void take_up(struct weir_limiter *l, const struct blob *blob, weir_dur ag
 		     why);
 }
 
-/* One sentence, which says this, and a limiter that is as before. */
+/* Refused with one sentence that contains this text, and the limiter is unchanged. */
 static void assert_refused(struct weir_limiter *l, const void *bytes, size_t size, weir_dur age,
 			   const char *says)
 {
@@ -109,7 +109,7 @@ static void assert_refused(struct weir_limiter *l, const void *bytes, size_t siz
 	cr_assert_eq(head_of(&after).limit, head_of(&before).limit);
 }
 
-/* A sample a window, of any kind; the same for the same i. */
+/* A sample, which is a window, of any kind; the same for the same i. */
 static void feed(struct weir_limiter *l, unsigned i)
 {
 	static const enum weir_outcome outcomes[] = {WEIR_SUCCESS,   WEIR_SUCCESS, WEIR_DROPPED,
@@ -141,7 +141,7 @@ static void assert_the_same(const struct weir_limiter *a, const struct weir_limi
 #define BEFORE 700
 #define AFTER  700
 
-/* So that limits are seen to move and to probe, before and after. */
+/* Enough samples that limits move and probe, before and after. */
 static const struct {
 	const struct weir_limit_ops *ops;
 	const char *text;
@@ -188,7 +188,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	for (unsigned i = 0; i < BEFORE; i++)
 		feed(l, i);
 	blob = save(l);
-	feed(again, BEFORE - 1); /* its next window, too, begins then */
+	feed(again, BEFORE - 1); /* its next window begins then, too */
 	take_up(again, &blob, 0);
 	cr_assert_eq(weir_limit(again), weir_limit(l));
 	for (unsigned i = BEFORE; i < BEFORE + AFTER; i++) {
@@ -205,7 +205,7 @@ static void assert_goes_on(const struct weir_limit_ops *ops)
 	weir_limiter_destroy(again);
 }
 
-Test(memory, every_limit_goes_on_where_it_was)
+Test(saved_state, every_limit_continues_where_it_was)
 {
 	const struct weir_limit_ops *ops;
 
@@ -213,9 +213,9 @@ Test(memory, every_limit_goes_on_where_it_was)
 		assert_goes_on(ops);
 }
 
-Test(memory, a_limiter_that_has_seen_nothing_is_remembered_too)
+Test(saved_state, a_limiter_without_samples_can_be_saved)
 {
-	const struct blob blob = memory_of("vegas");
+	const struct blob blob = state_of("vegas");
 	struct weir_limiter *l = make_from("vegas"), *other = make_from("vegas");
 
 	take_up(l, &blob, 0);
@@ -228,7 +228,7 @@ Test(memory, a_limiter_that_has_seen_nothing_is_remembered_too)
 	weir_limiter_destroy(other);
 }
 
-/* What becomes of a remembered limit at an age. */
+/* The limit that results from a saved limit at an age. */
 static uint32_t limit_after(const struct blob *blob, const char *text, weir_dur age)
 {
 	struct weir_limiter *l = make_from(text);
@@ -240,7 +240,7 @@ static uint32_t limit_after(const struct blob *blob, const char *text, weir_dur 
 	return limit;
 }
 
-Test(memory, an_older_one_weighs_less)
+Test(saved_state, an_older_state_weighs_less)
 {
 	static const struct {
 		const char *before, *after;
@@ -255,7 +255,7 @@ Test(memory, an_older_one_weighs_less)
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const struct blob blob = memory_of(limits[i].before);
+		const struct blob blob = state_of(limits[i].before);
 		const char *after = limits[i].after;
 
 		cr_expect_eq(limit_after(&blob, after, 0), 320);
@@ -268,9 +268,9 @@ Test(memory, an_older_one_weighs_less)
 	}
 }
 
-Test(memory, a_lower_one_weighs_as_much)
+Test(saved_state, a_lower_limit_weighs_as_much_as_a_higher_one)
 {
-	const struct blob blob = memory_of("vegas:initial=5");
+	const struct blob blob = state_of("vegas:initial=5");
 
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", 0), 5);
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", HOUR), 20);
@@ -278,8 +278,10 @@ Test(memory, a_lower_one_weighs_as_much)
 	cr_expect_eq(limit_after(&blob, "vegas:initial=80", OLD), 80);
 }
 
-/* The state is taken up whole to the nanosecond, and begins anew from the next on. */
-Test(memory, the_state_is_taken_up_while_it_is_fresh)
+/*
+ * Up to exactly this age the whole state is restored; one nanosecond later the algorithm restarts.
+ */
+Test(saved_state, a_fresh_state_is_restored_whole)
 {
 	struct weir_limiter *l = make_from("vegas"), *fresh = make_from("vegas"),
 			    *old = make_from("vegas");
@@ -302,7 +304,7 @@ Test(memory, the_state_is_taken_up_while_it_is_fresh)
 	weir_limiter_destroy(old);
 }
 
-/* Whether the state, rather than the limit alone, goes from one limiter to the other. */
+/* Whether the whole state, and not only the limit, goes from one limiter to the other. */
 static bool goes_whole(const struct weir_config *from, const struct weir_config *to)
 {
 	struct weir_limiter *l = make(from), *again = make(to);
@@ -322,7 +324,7 @@ static bool goes_whole(const struct weir_config *from, const struct weir_config 
 	return whole;
 }
 
-Test(memory, other_parameters_take_up_the_limit_alone)
+Test(saved_state, with_other_parameters_only_the_limit_is_used)
 {
 	struct weir_vegas_config vegas = {.smoothing = 0.5};
 	const struct weir_config ours = config_for(&weir_vegas);
@@ -349,8 +351,8 @@ Test(memory, other_parameters_take_up_the_limit_alone)
 	cr_expect_not(goes_whole(&ours, &other));
 }
 
-/* What compilers leave between fields is no parameter. */
-Test(memory, padding_is_no_parameter)
+/* What compilers leave between fields is not a parameter. */
+Test(saved_state, padding_is_not_hashed)
 {
 	struct weir_vegas_config a, b;
 	struct weir_config from = config_for(&weir_vegas), to = from;
@@ -365,12 +367,12 @@ Test(memory, padding_is_no_parameter)
 	cr_expect(goes_whole(&from, &to));
 }
 
-Test(memory, bounds_of_today_hold)
+Test(saved_state, current_bounds_hold)
 {
-	const struct blob high = memory_of("vegas:initial=320"), low = memory_of("vegas:initial=3");
+	const struct blob high = state_of("vegas:initial=320"), low = state_of("vegas:initial=3");
 	struct weir_config config = config_for(&weir_vegas);
-	const struct blob aimd = memory_of("aimd:initial=320,max=1000");
-	const struct blob low_aimd = memory_of("aimd:initial=3,min=1");
+	const struct blob aimd = state_of("aimd:initial=320,max=1000");
+	const struct blob low_aimd = state_of("aimd:initial=3,min=1");
 	struct weir_limiter *l;
 
 	config.limit_min = 10;
@@ -387,7 +389,7 @@ Test(memory, bounds_of_today_hold)
 	cr_expect_eq(limit_after(&high, "vegas:max=200", 0), 200);
 }
 
-Test(memory, a_settable_limit_does_not_age)
+Test(saved_state, a_settable_limit_does_not_age)
 {
 	struct weir_limiter *l = make_from("settable"), *again = make_from("settable:initial=90");
 	struct blob blob;
@@ -402,9 +404,9 @@ Test(memory, a_settable_limit_does_not_age)
 	weir_limiter_destroy(again);
 }
 
-Test(memory, without_an_initial_limit_there_is_nothing_to_weigh)
+Test(saved_state, without_a_parameter_initial_the_limit_is_not_used)
 {
-	const struct blob blob = memory_of("fixed:limit=7");
+	const struct blob blob = state_of("fixed:limit=7");
 	struct weir_limiter *l = make_from("fixed:limit=7"), *other = make_from("fixed:limit=9");
 
 	take_up(l, &blob, WEIR_SAVED_FRESH);
@@ -416,16 +418,16 @@ Test(memory, without_an_initial_limit_there_is_nothing_to_weigh)
 	weir_limiter_destroy(other);
 }
 
-Test(memory, another_algorithm_is_refused)
+Test(saved_state, another_algorithm_is_refused)
 {
-	const struct blob blob = memory_of("vegas:initial=100");
+	const struct blob blob = state_of("vegas:initial=100");
 	struct weir_limiter *l = make_from("aimd");
 
 	assert_refused(l, blob.bytes, blob.size, 0, "of vegas, and the limit is aimd");
 	weir_limiter_destroy(l);
 }
 
-Test(memory, another_version_takes_up_the_limit_alone)
+Test(saved_state, with_another_version_only_the_limit_is_used)
 {
 	struct weir_limit_ops ops = weir_vegas;
 	struct weir_config newer = config_for(&ops), ours = config_for(&weir_vegas);
@@ -435,7 +437,7 @@ Test(memory, another_version_takes_up_the_limit_alone)
 	cr_expect(goes_whole(&newer, &newer));
 }
 
-Test(memory, room_is_needed)
+Test(saved_state, a_short_buffer_is_refused)
 {
 	struct weir_limiter *l = make_from("gradient2");
 	const struct blob blob = save(l);
@@ -454,7 +456,7 @@ Test(memory, room_is_needed)
 	weir_limiter_destroy(l);
 }
 
-/* The largest state there may be. */
+/* The largest state allowed. */
 struct giant {
 	double limit[WEIR_LIMIT_STATE_MAX / sizeof(double)];
 };
@@ -477,7 +479,7 @@ static double giant_update(void *state, const struct weir_window *w)
 	return g->limit[63] += 1;
 }
 
-Test(memory, the_largest_state_fits)
+Test(saved_state, the_largest_state_fits)
 {
 	static const struct weir_limit_ops giant = {
 		.size = sizeof(giant),
@@ -502,16 +504,16 @@ Test(memory, the_largest_state_fits)
 	weir_limiter_destroy(again);
 }
 
-static void told(void *arg)
+static void note_grant(void *arg)
 {
 	*(bool *)arg = true;
 }
 
-Test(memory, a_raised_limit_admits_who_waits)
+Test(saved_state, a_raised_limit_admits_waiters)
 {
 	struct weir_vegas_config vegas = {.initial = 1};
 	struct weir_config config = config_for(&weir_vegas);
-	const struct blob blob = memory_of("vegas:initial=3");
+	const struct blob blob = state_of("vegas:initial=3");
 	struct weir_token first, second;
 	struct weir_limiter *l;
 	struct weir_wait wait;
@@ -521,7 +523,7 @@ Test(memory, a_raised_limit_admits_who_waits)
 	config.queue = 4;
 	l = make(&config);
 	cr_assert_eq(weir_try_acquire_at(l, 1, &first), 0);
-	cr_assert_eq(weir_enqueue_at(l, 2, told, &granted, &wait), 0);
+	cr_assert_eq(weir_enqueue_at(l, 2, note_grant, &granted, &wait), 0);
 	cr_assert_eq(weir_poll_at(l, 2, &wait, &second), -EAGAIN);
 	take_up(l, &blob, 0);
 	cr_assert(granted);
@@ -532,10 +534,10 @@ Test(memory, a_raised_limit_admits_who_waits)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, partitions_share_the_new_limit)
+Test(saved_state, partitions_share_the_new_limit)
 {
 	static const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
-	const struct blob blob = memory_of("vegas:initial=300");
+	const struct blob blob = state_of("vegas:initial=300");
 	struct weir_config config = config_for(&weir_vegas);
 	struct weir_partition_snapshot s;
 	struct weir_limiter *l;
@@ -552,8 +554,8 @@ Test(memory, partitions_share_the_new_limit)
 	weir_limiter_destroy(l);
 }
 
-/* A window, and then a limiter that learns as before: the window has been let go. */
-Test(memory, windows_close_as_before)
+/* A window closes, and the limiter learns as before: the window was released. */
+Test(saved_state, windows_close_as_before)
 {
 	struct weir_config config = config_for(&weir_vegas);
 	struct weir_limiter *l, *other;
@@ -590,7 +592,7 @@ static void write_down(void *arg, const struct weir_report *report)
 		take_up(diary->limiter, &diary->blob, 0);
 }
 
-Test(memory, an_observer_may_save_and_load)
+Test(saved_state, an_observer_may_save_and_load)
 {
 	struct diary diary = {.look_back = false};
 	const struct weir_observer observer = {.window = write_down, .arg = &diary};
@@ -610,7 +612,7 @@ Test(memory, an_observer_may_save_and_load)
 	weir_limiter_destroy(silent);
 }
 
-static void remember(void *arg)
+static void record_state(void *arg)
 {
 	struct diary *diary = arg;
 
@@ -620,7 +622,7 @@ static void remember(void *arg)
 }
 
 /* Of three waiters the last is granted in the middle of a window, by a limit that has risen. */
-Test(memory, a_grant_callback_may_save_and_load)
+Test(saved_state, a_grant_callback_may_save_and_load)
 {
 	struct weir_vegas_config vegas = {.initial = 1};
 	struct weir_config config = config_for(&weir_vegas);
@@ -634,7 +636,7 @@ Test(memory, a_grant_callback_may_save_and_load)
 	l = diary.limiter = make(&config);
 	cr_assert_eq(weir_try_acquire_at(l, 0, &token), 0);
 	for (int i = 0; i < 3; i++)
-		cr_assert_eq(weir_enqueue_at(l, 1, remember, &diary, &wait[i]), 0);
+		cr_assert_eq(weir_enqueue_at(l, 1, record_state, &diary, &wait[i]), 0);
 	weir_release_at(l, WEIR_MS, &token, WEIR_SUCCESS);
 	cr_assert_eq(diary.entries, 1);
 	cr_assert_eq(weir_poll_at(l, WEIR_MS, &wait[0], &token), 0);
@@ -650,9 +652,9 @@ Test(memory, a_grant_callback_may_save_and_load)
 	weir_limiter_destroy(l);
 }
 
-/* ---- Bytes that are not what was saved ---- */
+/* ---- Bytes that differ from what was saved ---- */
 
-Test(memory, every_truncation_is_refused)
+Test(saved_state, every_truncation_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob;
@@ -661,7 +663,7 @@ Test(memory, every_truncation_is_refused)
 		feed(l, i);
 	blob = save(l);
 	for (size_t size = 0; size < blob.size; size++) {
-		/* Of its own size, so that a sanitizer sees who reads on. */
+		/* In a buffer of exactly this size, so that a sanitizer detects reads beyond it. */
 		unsigned char *cut = malloc(size + 1);
 
 		cr_assert_not_null(cut);
@@ -675,7 +677,7 @@ Test(memory, every_truncation_is_refused)
 	weir_limiter_destroy(l);
 }
 
-Test(memory, every_flipped_bit_is_refused)
+Test(saved_state, every_flipped_bit_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob;
@@ -693,7 +695,7 @@ Test(memory, every_flipped_bit_is_refused)
 	weir_limiter_destroy(l);
 }
 
-/* Sealed anew: as if this had been saved. */
+/* Give the bytes a right checksum, as if they had been saved so. */
 static void seal(struct blob *blob, const struct saved_head *head)
 {
 	const size_t end = blob->size - sizeof(uint64_t);
@@ -718,47 +720,47 @@ static void assert_head_refused(struct weir_limiter *l, struct blob blob, struct
 		assert_head_refused(l, blob, changed, says);                                       \
 	} while (0)
 
-Test(memory, nonsense_is_refused_even_if_it_is_whole)
+Test(saved_state, nonsense_with_a_right_checksum_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	const struct blob blob = save(l);
 	const struct saved_head head = head_of(&blob);
 	struct saved_head full = head;
 
-	WITH(magic[0], 'W', "no memory");
+	WITH(magic[0], 'W', "not the saved state");
 	WITH(layout, __builtin_bswap32(head.layout), "machine");
 	WITH(format, 2, "format 2");
 	WITH(size, head.size + 1, "bytes");
-	WITH(state_size, 0, "no sense");
-	WITH(state_size, UINT32_MAX, "no sense");
-	WITH(state_size, WEIR_LIMIT_STATE_MAX + 1, "no sense");
-	WITH(limit, 0, "no sense");
-	WITH(limit, WEIR_LIMIT_MAX + 1, "no sense");
-	WITH(rtt_smoothed, NAN, "no sense");
-	WITH(rtt_smoothed, INFINITY, "no sense");
-	WITH(rtt_smoothed, -1, "no sense");
+	WITH(state_size, 0, "impossible");
+	WITH(state_size, UINT32_MAX, "impossible");
+	WITH(state_size, WEIR_LIMIT_STATE_MAX + 1, "impossible");
+	WITH(limit, 0, "impossible");
+	WITH(limit, WEIR_LIMIT_MAX + 1, "impossible");
+	WITH(rtt_smoothed, NAN, "impossible");
+	WITH(rtt_smoothed, INFINITY, "impossible");
+	WITH(rtt_smoothed, -1, "impossible");
 	WITH(name[0], '\0', "of , and");
 	memset(full.name, 'v', sizeof(full.name));
-	assert_head_refused(l, blob, full, "no sense");
+	assert_head_refused(l, blob, full, "impossible");
 	weir_limiter_destroy(l);
 }
 
-Test(memory, a_state_that_is_not_a_number_is_refused)
+Test(saved_state, a_state_that_shows_nan_is_refused)
 {
 	struct weir_limiter *l = make_from("vegas");
 	struct blob blob = save(l);
 	const struct saved_head head = head_of(&blob);
 	const double nan = NAN;
 
-	memcpy(blob.bytes + sizeof(head), &nan, sizeof(nan)); /* vegas's own limit */
+	memcpy(blob.bytes + sizeof(head), &nan, sizeof(nan)); /* the limit in vegas's state */
 	seal(&blob, &head);
 	assert_refused(l, blob.bytes, blob.size, 0, "estimate is not a number");
-	take_up(l, &blob, OLD); /* the limit in force was good */
+	take_up(l, &blob, OLD); /* the saved limit was valid */
 	cr_expect_eq(weir_limit(l), 20);
 	weir_limiter_destroy(l);
 }
 
-/* Seconds since 1970, as the system has them. */
+/* Seconds since 1970, by the system's clock. */
 static uint64_t wall_clock(void)
 {
 	struct timespec now;
@@ -767,9 +769,9 @@ static uint64_t wall_clock(void)
 	return (uint64_t)now.tv_sec * WEIR_S;
 }
 
-Test(memory, the_age_is_by_the_system_clock)
+Test(saved_state, the_age_is_by_the_system_clock)
 {
-	struct blob blob = memory_of("vegas");
+	struct blob blob = state_of("vegas");
 	const weir_dur year = 365 * 24 * HOUR;
 	struct saved_head head = head_of(&blob);
 

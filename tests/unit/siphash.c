@@ -1,7 +1,7 @@
 /*
  * SipHash-1-3 of 0, 1, 2, ... under the key 0, 1, 2, ... 15. The values are OpenSSL's:
  *
- *   openssl mac -macopt hexkey:000102030405060708090a0b0c0d0e0f -macopt size:8
+ * openssl mac -macopt hexkey:000102030405060708090a0b0c0d0e0f -macopt size:8
  *           -macopt c-rounds:1 -macopt d-rounds:3 -in FILE SIPHASH
  */
 
@@ -9,7 +9,7 @@
 
 #include "lib/base/siphash.h"
 
-Test(siphash, is_what_others_compute)
+Test(siphash, matches_openssl)
 {
 	static const struct {
 		size_t size;
