@@ -29,8 +29,8 @@ enum {
 };
 
 /*
- * Read a plan: lines of phase, start, seconds, calls per second. Start times are random (Poisson), and
- * the same in each run. NULL on failure, after an error message. Free with plan_free().
+ * Read a plan: lines of phase, start, seconds, calls per second. Start times are random (Poisson),
+ * and the same in each run. NULL on failure, after an error message. Free with plan_free().
  */
 struct plan *plan_read(const char *path);
 void plan_free(struct plan *plan);

@@ -1,6 +1,6 @@
 /*
- * commands.h - a program with several commands, `PROGRAM COMMAND [OPTION...]`: finds the command and
- * passes it the rest of the arguments.
+ * commands.h - a program with several commands, `PROGRAM COMMAND [OPTION...]`: finds the command
+ * and passes it the rest of the arguments.
  */
 #ifndef COMMANDS_H
 #define COMMANDS_H

@@ -1,8 +1,8 @@
 /*
  * fleet.c - weir fleet: the limits in a store, which processes and machines share.
  *
- * The store's options are environment variables, too. An option sets its variable, so it takes effect
- * wherever it stands on the command line.
+ * The store's options are environment variables, too. An option sets its variable, so it takes
+ * effect wherever it stands on the command line.
  */
 #include "fleet.h"
 

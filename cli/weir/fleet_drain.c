@@ -1,5 +1,6 @@
 /*
- * fleet_drain.c - weir fleet drain and undrain: take a member out of service, and return it to service.
+ * fleet_drain.c - weir fleet drain and undrain: take a member out of service, and return it to
+ * service.
  */
 #include "fleet.h"
 

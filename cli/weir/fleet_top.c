@@ -1,5 +1,6 @@
 /*
- * fleet_top.c - weir fleet top: the limits of a store, or one limit with its members, on a terminal.
+ * fleet_top.c - weir fleet top: the limits of a store, or one limit with its members, on a
+ * terminal.
  */
 #include "fleet_top.h"
 

@@ -2,7 +2,8 @@
  * live.h - a screen that is redrawn periodically: the terminal, and signals.
  *
  * The program waits for a key, a signal or the next reading, and redraws in between. Signals are
- * blocked except in that wait, so no handler, ncurses' own included, runs while the screen is drawn.
+ * blocked except in that wait, so no handler, ncurses' own included, runs while the screen is
+ * drawn.
  */
 #ifndef LIVE_H
 #define LIVE_H

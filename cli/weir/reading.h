@@ -28,8 +28,8 @@ struct reading {
 };
 
 /*
- * Observe the limiter of that name while use() runs. Returns 0, or a negative errno of either, with a
- * sentence in why.
+ * Observe the limiter of that name while use() runs. Returns 0, or a negative errno of either, with
+ * a sentence in why.
  */
 int reading_use(const struct name *name, int (*use)(void *arg, const struct weir_limiter *limiter),
 		void *arg, char *why, size_t why_size);

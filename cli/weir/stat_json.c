@@ -6,8 +6,8 @@
 #include "json.h"
 
 /*
- * The text if it is UTF-8, otherwise escaped. jansson's functions fail if a value is NULL, so running
- * out of memory is checked once, at the end.
+ * The text if it is UTF-8, otherwise escaped. jansson's functions fail if a value is NULL, so
+ * running out of memory is checked once, at the end.
  */
 static json_t *text(const char *raw)
 {

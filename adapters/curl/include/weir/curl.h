@@ -36,8 +36,8 @@
  * time has passed, or when a transfer that was in progress succeeds, since the origin then refused
  * single calls only.
  *
- * Thread safety. Any number of threads may use a guard. A multi may be used by one thread at a time,
- * as a multi handle of libcurl. The program calls curl_global_init().
+ * Thread safety. Any number of threads may use a guard. A multi may be used by one thread at a
+ * time, as a multi handle of libcurl. The program calls curl_global_init().
  *
  * Fork. As with a limiter, a child must not use objects that its parent created.
  */
@@ -56,8 +56,9 @@ extern "C" {
 struct weir_curl;
 
 /*
- * The configuration of a guard. Call weir_curl_config_init(), then set the fields that should differ.
- * Zero always means the default. A null pointer instead of a configuration means all defaults.
+ * The configuration of a guard. Call weir_curl_config_init(), then set the fields that should
+ * differ. Zero always means the default. A null pointer instead of a configuration means all
+ * defaults.
  */
 struct weir_curl_config {
 	size_t size; /* set by weir_curl_config_init() */
@@ -68,8 +69,8 @@ struct weir_curl_config {
 	const struct weir_config *limiter;
 
 	/*
-	 * Decides the outcome of a transfer instead of weir_curl_outcome(), which it may call. It is
-	 * called once for each transfer, in the thread that performed it.
+	 * Decides the outcome of a transfer instead of weir_curl_outcome(), which it may call. It
+	 * is called once for each transfer, in the thread that performed it.
 	 */
 	enum weir_outcome (*outcome)(void *arg, CURL *easy, CURLcode result);
 	void *arg;
@@ -149,8 +150,8 @@ WEIR_API WEIR_MUST_CHECK int weir_curl_perform(struct weir_curl *guard, CURL *ea
 struct weir_curl_multi;
 
 /*
- * Create a multi handle. Free it with weir_curl_multi_destroy(), before the guard. Returns 0, -ENOMEM,
- * or a negative errno of eventfd().
+ * Create a multi handle. Free it with weir_curl_multi_destroy(), before the guard. Returns 0,
+ * -ENOMEM, or a negative errno of eventfd().
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_multi_create(struct weir_curl *guard,
 						    struct weir_curl_multi **multi);
@@ -187,11 +188,11 @@ WEIR_API int weir_curl_multi_remove(struct weir_curl_multi *multi, CURL *easy);
 
 /*
  * The number of transfers that were cleaned up or removed by libcurl's own functions instead of the
- * one above, which is a bug of the program. It counts since the multi was created, as of when libcurl
- * last ran. With libcurl 8.4 and later their permits are released when libcurl runs next. An earlier
- * version says how many are missing but not which: their permits are released when a handle of the
- * same address is added, when libcurl's handle is empty, or with the multi. Handles added by
- * curl_multi_add_handle() may hide some.
+ * one above, which is a bug of the program. It counts since the multi was created, as of when
+ * libcurl last ran. With libcurl 8.4 and later their permits are released when libcurl runs next.
+ * An earlier version says how many are missing but not which: their permits are released when a
+ * handle of the same address is added, when libcurl's handle is empty, or with the multi. Handles
+ * added by curl_multi_add_handle() may hide some.
  */
 WEIR_API uint64_t weir_curl_multi_lost(const struct weir_curl_multi *multi);
 
@@ -216,10 +217,10 @@ WEIR_API CURLMcode weir_curl_multi_poll(struct weir_curl_multi *multi, struct cu
 					unsigned count, int timeout_ms, int *ready);
 
 /*
- * For event loops: set the functions of CURLMOPT_SOCKETFUNCTION and CURLMOPT_TIMERFUNCTION and their
- * data, before any other call. The socket function is called for one more socket, with a null easy
- * handle, which becomes readable when a permit is granted by another thread. The timer also covers
- * deadlines. socket_action and assign work as libcurl's and handle both. Returns 0, or:
+ * For event loops: set the functions of CURLMOPT_SOCKETFUNCTION and CURLMOPT_TIMERFUNCTION and
+ * their data, before any other call. The socket function is called for one more socket, with a null
+ * easy handle, which becomes readable when a permit is granted by another thread. The timer also
+ * covers deadlines. socket_action and assign work as libcurl's and handle both. Returns 0, or:
  * -EINVAL: a function is NULL, or they are set already
  */
 WEIR_API int weir_curl_multi_sockets(struct weir_curl_multi *multi, curl_socket_callback socket,

@@ -12,10 +12,10 @@
  *	...
  *	weir_evhttp_destroy(guard);		before evhttp_free()
  *
- * A request that gets a permit is passed to the callback. Any other request is answered with 503 and
- * Retry-After, and the callback is not called. If the callback answers before it returns, the permit
- * is released when it returns. A callback that answers later takes the token, keeps it with the
- * request, and releases it from any thread when the work is done:
+ * A request that gets a permit is passed to the callback. Any other request is answered with 503
+ * and Retry-After, and the callback is not called. If the callback answers before it returns, the
+ * permit is released when it returns. A callback that answers later takes the token, keeps it with
+ * the request, and releases it from any thread when the work is done:
  *
  *	job->token = weir_evhttp_take(guard);
  *	...
@@ -24,13 +24,13 @@
  * A callback that does all its work before it returns blocks the loop: no more than one request is
  * ever in flight, and a limit has no effect. Limit callbacks that answer later.
  *
- * Waiting. With weir_evhttp_config.wait, a request may wait for a permit in the limiter's queue while
- * the loop goes on. The loop is woken when any thread makes room. A guard with a wait needs a
+ * Waiting. With weir_evhttp_config.wait, a request may wait for a permit in the limiter's queue
+ * while the loop goes on. The loop is woken when any thread makes room. A guard with a wait needs a
  * limiter with a queue.
  *
  * A request whose client has closed the connection by the time its permit is granted is not served.
- * Over TCP, a client that has only shut down its sending side counts as gone, since the two look the
- * same. Over a local socket they can be told apart, and the request is served.
+ * Over TCP, a client that has only shut down its sending side counts as gone, since the two look
+ * the same. Over a local socket they can be told apart, and the request is served.
  *
  * Thread safety. A guard, and all functions here, belong to the thread of its event base. A server
  * with several loops has a guard in each, and one limiter for all.
@@ -85,8 +85,8 @@ struct weir_evhttp_config {
 WEIR_API void weir_evhttp_config_init_sized(struct weir_evhttp_config *config, size_t size);
 
 /*
- * Check a configuration. Returns 0 if it is valid, otherwise -EINVAL with one sentence in why, which
- * may be NULL, cut at why_size.
+ * Check a configuration. Returns 0 if it is valid, otherwise -EINVAL with one sentence in why,
+ * which may be NULL, cut at why_size.
  */
 WEIR_API int weir_evhttp_config_check(const struct weir_evhttp_config *config, char *why,
 				      size_t why_size);
@@ -102,8 +102,8 @@ WEIR_API WEIR_MUST_CHECK int weir_evhttp_create(const struct weir_evhttp_config 
 WEIR_API void weir_evhttp_handle(struct evhttp_request *request, void *guard);
 
 /*
- * In the callback: take the permit of its request, to be released by weir_release() when the work is
- * done. A permit that is not taken is released when the callback returns, with an outcome by the
+ * In the callback: take the permit of its request, to be released by weir_release() when the work
+ * is done. A permit that is not taken is released when the callback returns, with an outcome by the
  * status of the answer: WEIR_DROPPED for 429 and 503, WEIR_FAILED for 502, WEIR_TIMED_OUT for 504,
  * WEIR_SUCCESS below 400, WEIR_IGNORE for any other status and for none. The token is empty if the
  * request was passed through without a permit, or if the permit was taken already. A callback that
@@ -112,9 +112,9 @@ WEIR_API void weir_evhttp_handle(struct evhttp_request *request, void *guard);
 WEIR_API struct weir_token weir_evhttp_take(struct weir_evhttp *guard);
 
 /*
- * Refuse all waiting requests, and free the guard. Call it before evhttp_free(), which does not know
- * of waiting requests, and not in the callback. Tokens that were taken stay valid. No request may
- * reach the guard afterwards. NULL is allowed.
+ * Refuse all waiting requests, and free the guard. Call it before evhttp_free(), which does not
+ * know of waiting requests, and not in the callback. Tokens that were taken stay valid. No request
+ * may reach the guard afterwards. NULL is allowed.
  */
 WEIR_API void weir_evhttp_destroy(struct weir_evhttp *guard);
 

@@ -94,8 +94,8 @@ struct weir_microhttpd_config {
 WEIR_API void weir_microhttpd_config_init_sized(struct weir_microhttpd_config *config, size_t size);
 
 /*
- * Check a configuration. Returns 0 if it is valid, otherwise -EINVAL with one sentence in why, which
- * may be NULL, cut at why_size.
+ * Check a configuration. Returns 0 if it is valid, otherwise -EINVAL with one sentence in why,
+ * which may be NULL, cut at why_size.
  */
 WEIR_API int weir_microhttpd_config_check(const struct weir_microhttpd_config *config, char *why,
 					  size_t why_size);
@@ -110,8 +110,8 @@ WEIR_API WEIR_MUST_CHECK int weir_microhttpd_create(const struct weir_microhttpd
 						    struct weir_microhttpd **guard);
 
 /*
- * For MHD_start_daemon(): the handler, and the callback of MHD_OPTION_NOTIFY_COMPLETED. The guard is
- * the argument of both. Without the callback each request leaks its permit. A callback of
+ * For MHD_start_daemon(): the handler, and the callback of MHD_OPTION_NOTIFY_COMPLETED. The guard
+ * is the argument of both. Without the callback each request leaks its permit. A callback of
  * MHD_OPTION_URI_LOG_CALLBACK must return NULL.
  */
 WEIR_API enum MHD_Result weir_microhttpd_handle(void *guard, struct MHD_Connection *connection,
