@@ -113,9 +113,9 @@ nothing_there()
 	one_line 1 "^weir: $name: There is no limit of that name" fleet drain "$name" 0a
 	odd=$(printf 'a\033[2J\377/b')
 	for command in show remove top; do
-		one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to 200 letters' fleet $command "$odd"
+		one_line 1 '^weir: a.x1b\[2J.xff/b: A name has 1 to 200 letters' fleet $command "$odd"
 	done
-	one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to' fleet make "$odd" capacity=1
+	one_line 1 '^weir: a.x1b\[2J.xff/b: A name has 1 to' fleet make "$odd" capacity=1
 }
 
 # A limit that is made before anybody joins is the members', whatever they are configured as.

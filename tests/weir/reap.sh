@@ -59,10 +59,10 @@ tell d 4 acquire 1
 reaper=$!
 kill -9 "$d"
 wait "$d" 2>/dev/null
-wait_for grep -qsx "$base-a: 1 dead process, 1 permit given back" "$work/reaper"
+wait_for grep -qsx "$base-a: 1 dead process, 1 permit returned" "$work/reaper"
 kill "$reaper"
 wait "$reaper" 2>/dev/null
-[ "$(wc -l <"$work/reaper")" = 1 ] || complain "it tells of nothing: $(cat "$work/reaper")"
+[ "$(wc -l <"$work/reaper")" = 1 ] || complain "it reports nothing new: $(cat "$work/reaper")"
 
 expect 0 "^$base-a: no dead processes\$" reap -- "$base-a"
 
