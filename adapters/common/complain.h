@@ -1,5 +1,5 @@
 /*
- * What is wrong with a configuration.
+ * Error sentences of configurations.
  */
 #ifndef ADAPTERS_COMPLAIN_H
 #define ADAPTERS_COMPLAIN_H
@@ -9,7 +9,7 @@
 
 #include <weir/limiter.h>
 
-/* One sentence, cut at why_size; why may be NULL. Always -EINVAL. */
+/* Copy the sentence to why, which may be NULL, cut at why_size. Always returns -EINVAL. */
 static inline int complain(char *why, size_t why_size, const char *sentence)
 {
 	if (why != NULL)
@@ -17,7 +17,7 @@ static inline int complain(char *why, size_t why_size, const char *sentence)
 	return -EINVAL;
 }
 
-/* Without a queue everybody who would wait is refused: nobody who sets a wait means that. */
+/* A wait without a queue would refuse every request that has to wait, so it is rejected. */
 static inline int check_wait(const struct weir_limiter *limiter, weir_dur wait, char *why,
 			     size_t why_size)
 {

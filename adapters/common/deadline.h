@@ -1,12 +1,12 @@
 /*
- * When a wait is over.
+ * The end of a wait.
  */
 #ifndef ADAPTERS_DEADLINE_H
 #define ADAPTERS_DEADLINE_H
 
 #include <weir/base.h>
 
-/* However long wait is: WEIR_FOREVER too. */
+/* Now plus wait, which may be WEIR_FOREVER. */
 static inline weir_time deadline_after(weir_dur wait)
 {
 	const weir_time now = weir_now();

@@ -18,9 +18,9 @@ static inline bool is_local(int fd)
 }
 
 /*
- * For requests that have waited: their servers do not read meanwhile, and so do not hear of it. One
- * who only says that it will send no more sends the same over TCP as one who left, and counts as
- * such. Over a local socket the kernel knows which of the two it is (POLLHUP).
+ * For requests that have waited: the server does not read from the connection meanwhile, so it does
+ * not notice. Over TCP, a client that only shut down its sending side looks the same as one that
+ * closed the connection, and counts as gone. Over a local socket, POLLHUP tells the two apart.
  */
 static inline bool client_is_gone(int fd)
 {

@@ -1,12 +1,12 @@
 /*
- * How a call went, by the HTTP status that it was answered with.
+ * The outcome of a call, by the HTTP status of its answer.
  */
 #ifndef ADAPTERS_OUTCOME_H
 #define ADAPTERS_OUTCOME_H
 
 #include <weir/limiter.h>
 
-/* Overload is what a limit can do something about. What failed otherwise is no sample. */
+/* Only overload is evidence for a limit. Other errors are not samples. */
 static inline enum weir_outcome outcome_of_status(unsigned status)
 {
 	switch (status) {

@@ -100,8 +100,8 @@ bool plan_next(struct plan *plan, struct plan_call *call)
 	return false;
 }
 
-void plan_tell(const struct plan *plan, const struct plan_call *call, unsigned status,
-	       uint64_t latency, FILE *file)
+void plan_report(const struct plan *plan, const struct plan_call *call, unsigned status,
+		 uint64_t latency, FILE *file)
 {
 	fprintf(file, "%s\t%" PRIu64 "\t%u\t%" PRIu64 "\n", plan->phases[call->phase].name,
 		call->at, status, latency);

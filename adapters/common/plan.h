@@ -1,6 +1,6 @@
 /*
- * The load of a program that limits its own calls, for scripts/overload.sh: when each call is meant
- * to begin, whatever becomes of those before it, and how it went.
+ * An open-loop load for programs that limit their own calls (scripts/overload.sh): each call has a
+ * start time that does not depend on earlier calls, and its result is recorded.
  */
 #ifndef ADAPTERS_PLAN_H
 #define ADAPTERS_PLAN_H
@@ -15,13 +15,13 @@ extern "C" {
 
 struct plan;
 
-/* A call: its phase, and when it is meant to begin. Times are microseconds of the epoch. */
+/* A call: its phase, and its intended start. Times are microseconds since the epoch. */
 struct plan_call {
 	unsigned phase;
 	uint64_t at;
 };
 
-/* What a call was answered with, in numbers of HTTP's. */
+/* The result of a call, as an HTTP status. */
 enum {
 	PLAN_UNANSWERED = 0,
 	PLAN_ANSWERED = 200,
@@ -29,21 +29,20 @@ enum {
 };
 
 /*
- * Read a plan: lines of phase, start, seconds, calls a second. Calls begin at random, as those of
- * many callers do, and at the same moments in each run. NULL after saying why not. End with
- * plan_free().
+ * Read a plan: lines of phase, start, seconds, calls per second. Start times are random (Poisson),
+ * and the same in each run. NULL on failure, after an error message. Free with plan_free().
  */
 struct plan *plan_read(const char *path);
 void plan_free(struct plan *plan);
 
-/* The next call. False: that was the last one. */
+/* The next call. False after the last one. */
 bool plan_next(struct plan *plan, struct plan_call *call);
 
-/* A line on a call that has ended. Its latency is from when it was meant to begin. */
-void plan_tell(const struct plan *plan, const struct plan_call *call, unsigned status,
-	       uint64_t latency, FILE *file);
+/* Write a line about a call that has ended. Its latency counts from its intended start. */
+void plan_report(const struct plan *plan, const struct plan_call *call, unsigned status,
+		 uint64_t latency, FILE *file);
 
-/* Now, in microseconds of the epoch. */
+/* Now, in microseconds since the epoch. */
 uint64_t plan_now(void);
 
 #ifdef __cplusplus

@@ -117,7 +117,7 @@ grpc_guard::grpc_guard(limiter_ref limiter, grpc_config config)
 }
 
 /* Nothing of the context is kept: who cancels need not keep it until the wait has ended. */
-grpc_wait grpc_guard::wait(const ::grpc::ServerContextBase &context, grpc_wait::told done,
+grpc_wait grpc_guard::wait(const ::grpc::ServerContextBase &context, grpc_wait::callback done,
 			   const weir_call &call) const
 {
 	const auto told = [common = own_, deadline = context.raw_deadline(),
@@ -135,8 +135,8 @@ grpc_wait grpc_guard::wait(const ::grpc::ServerContextBase &context, grpc_wait::
 	return handle;
 }
 
-grpc_wait grpc_guard::wait_stream(const ::grpc::ServerContextBase &context, grpc_wait::told done,
-				  const weir_call &call) const
+grpc_wait grpc_guard::wait_stream(const ::grpc::ServerContextBase &context,
+				  grpc_wait::callback done, const weir_call &call) const
 {
 	return wait(
 		context,

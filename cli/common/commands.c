@@ -14,7 +14,7 @@ static const struct command *command_named(const struct program *p, const char *
 	return NULL;
 }
 
-/* Whether all that was printed came out; else a complaint. */
+/* Whether all output could be written. Prints an error message otherwise. */
 static bool is_printed(const char *program)
 {
 	errno = 0;
@@ -70,7 +70,7 @@ static char *help_filter(int key, const char *text, void *input)
 	fputs("Commands:\n", out);
 	for (size_t i = 0; i < p->count; i++)
 		fprintf(out, "  %-26s %s\n", p->commands[i].name, p->commands[i].about);
-	fprintf(out, "\n`%s COMMAND --help' tells more of each.", p->name);
+	fprintf(out, "\n`%s COMMAND --help' describes each.", p->name);
 	fclose(out);
 	return help;
 }

@@ -1,6 +1,6 @@
 /*
- * commands.h - a program of several commands, `PROGRAM COMMAND [OPTION...]`: finds the command, and
- * lets it have the rest.
+ * commands.h - a program with several commands, `PROGRAM COMMAND [OPTION...]`: finds the command
+ * and passes it the rest of the arguments.
  */
 #ifndef COMMANDS_H
 #define COMMANDS_H
@@ -8,7 +8,7 @@
 #include <argp.h>
 #include <stddef.h>
 
-/* Takes its own arguments, argv[0] being its name for messages; answers an exit status. */
+/* run() parses its own arguments, argv[0] being its name for messages; returns an exit status. */
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -18,12 +18,12 @@ struct command {
 struct program {
 	const char *name;
 	const char *about;
-	const struct argp_child *options; /* of all commands; NULL: none */
+	const struct argp_child *options; /* common to all commands; may be NULL */
 	const struct command *commands;
 	size_t count;
 };
 
-/* Does what the arguments say, and ends the program. */
+/* Run the command that the arguments name, and exit. */
 _Noreturn void program_run(const struct program *program, int argc, char **argv);
 
 #endif

@@ -36,8 +36,8 @@ double scores_false_rejects(const struct scores *scores, size_t limit);
 /*
  * All of it: find the oracles and make every run, showing progress; have the scores printed (NULL:
  * nothing is), and written to a file if there is to be one, a line of TSV each; if that is standard
- * output, they are not printed. If a limiter has lost a permit, or gone above its limit, it is said on
- * standard error, and a failure. An exit status.
+ * output, they are not printed. If a limiter has lost a permit, or gone above its limit, it is said
+ * on standard error, and a failure. An exit status.
  */
 int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
 		  void (*print)(const struct scores *scores, const void *arg), const void *arg);

@@ -25,7 +25,7 @@ const char *bars_one(double value, double highest, bool unicode)
 	return unicode ? blocks[(int)level] : signs[(int)level];
 }
 
-/* Three digits that count. */
+/* Three significant digits. */
 static void three_digits(double value, const char *unit, char *text, size_t size)
 {
 	const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -1,5 +1,5 @@
 /*
- * bars.h - numbers as a row of bars, a character each.
+ * bars.h - a number as a bar of one character, and numbers and durations in a few columns.
  */
 #ifndef BARS_H
 #define BARS_H
@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the terminal's characters have bars; else they are drawn in ASCII. */
+/* Whether the locale's character set has block characters. Otherwise bars are drawn in ASCII. */
 bool bars_unicode(void);
 
-/* The bar for a part of the highest: a string. What is above zero is never drawn as nothing. */
+/* The bar for value on a scale from 0 to highest, as a string. A value above 0 is never blank. */
 const char *bars_one(double value, double highest, bool unicode);
 
 /*
- * A number in five columns at most: 0.12, 1.5, 999, 12.3k, 4.1M. size is 16 at least.
+ * Format a number in at most five columns: 0.12, 1.5, 999, 12.3k, 4.1M. size is at least 16.
  */
 const char *bars_number(double value, char *text, size_t size);
 
-/* A duration in nanoseconds, in seven columns at most: 950ns, 1.25ms, 12.3s; "-" for 0. */
+/* Format a duration in nanoseconds in at most seven columns: 950ns, 1.25ms, 12.3s; "-" for 0. */
 const char *bars_duration(double ns, char *text, size_t size);
 
 #endif

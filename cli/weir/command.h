@@ -1,6 +1,6 @@
 /*
- * command.h - what weir can be told to do. Each takes its own arguments, argv[0] being its name
- * for messages, and returns an exit status.
+ * command.h - the commands of weir. Each parses its own arguments and returns an exit status.
+ * argv[0] is the command's name for messages.
  */
 #ifndef COMMAND_H
 #define COMMAND_H

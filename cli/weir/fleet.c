@@ -1,8 +1,8 @@
 /*
- * fleet.c - weir fleet: limits that machines share, by the store that they share them through.
+ * fleet.c - weir fleet: the limits in a store, which processes and machines share.
  *
- * Options of the store are variables of the environment too; an option sets its variable, so that
- * it counts wherever it stands.
+ * The store's options are environment variables, too. An option sets its variable, so it takes
+ * effect wherever it stands on the command line.
  */
 #include "fleet.h"
 
@@ -16,10 +16,10 @@
 static const struct argp_option options[] = {
 	{"address", 'a', "ADDRESS", 0,
 	 "The store: shm:/NAME, redis://HOST or etcd://HOST,... ($WEIR_FLEET)", 1},
-	{"store-name", 'n', "NAME", 0, "Its name there: weir ($WEIR_FLEET_NAME)", 1},
-	{"tls-ca", 'A', "FILE", 0, "Whom to believe, with etcds:// ($WEIR_FLEET_CA)", 1},
-	{"tls-cert", 'C', "FILE", 0, "A certificate to show there ($WEIR_FLEET_CERT)", 1},
-	{"tls-key", 'K', "FILE", 0, "Its key ($WEIR_FLEET_KEY)", 1},
+	{"store-name", 'n', "NAME", 0, "Its namespace there (weir; $WEIR_FLEET_NAME)", 1},
+	{"tls-ca", 'A', "FILE", 0, "Certificate authority, with etcds:// ($WEIR_FLEET_CA)", 1},
+	{"tls-cert", 'C', "FILE", 0, "Client certificate ($WEIR_FLEET_CERT)", 1},
+	{"tls-key", 'K', "FILE", 0, "Private key of the certificate ($WEIR_FLEET_KEY)", 1},
 	{0},
 };
 
@@ -67,7 +67,8 @@ struct weir_store *fleet_store(void)
 	config.tls_key = getenv("WEIR_FLEET_KEY");
 	config.existing = 1;
 	if (config.address == NULL || config.address[0] == '\0') {
-		name_complain("", "Where is the store? Say it by --address, or in $WEIR_FLEET.");
+		name_complain("",
+			      "The store's address is missing: give --address, or set WEIR_FLEET.");
 		return NULL;
 	}
 	if (weir_store_open(&config, &store, why, sizeof(why)) == 0)
@@ -80,23 +81,23 @@ const char *fleet_why(struct weir_store *store, int error, char *why, size_t siz
 {
 	switch (error) {
 	case -EINVAL:
-		snprintf(why, size, "A name is of 1 to %d letters, digits and -_.:@.",
+		snprintf(why, size, "A name has 1 to %d letters, digits and -_.:@.",
 			 WEIR_SHARE_NAME_MAX);
 		break;
 	case -ENOENT:
-		snprintf(why, size, "There is nothing of that name.");
+		snprintf(why, size, "There is no limit of that name.");
 		break;
 	case -EPROTO:
-		snprintf(why, size, "What is written there is of another version, or damaged.");
+		snprintf(why, size, "Its record has another format version, or is damaged.");
 		break;
 	case -EBUSY:
-		snprintf(why, size, "It has members: they would make it again.");
+		snprintf(why, size, "It has members, which would create it again.");
 		break;
 	case -EAGAIN:
-		snprintf(why, size, "Others change it all the time: try again.");
+		snprintf(why, size, "It was changed at the same time: try again.");
 		break;
 	case -ENOMEM:
-		snprintf(why, size, "There is no memory.");
+		snprintf(why, size, "Out of memory.");
 		break;
 	default:
 		weir_store_error(store, why, size);
@@ -141,19 +142,21 @@ const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {
-		{"list", fleet_list, "print all limits, and their sums"},
-		{"show", fleet_show, "print limits with their members, and parts"},
-		{"top", fleet_top, "watch them"},
-		{"make", fleet_make, "make a limit, before it has members"},
+		{"list", fleet_list, "print all limits with their totals"},
+		{"show", fleet_show, "print limits with their members, and partitions of work"},
+		{"top", fleet_top, "watch limits on a terminal"},
+		{"make", fleet_make, "create a limit before it has members"},
 		{"set", fleet_set, "change a limit for all members"},
 		{"remove", fleet_remove, "remove a limit that has no members"},
-		{"drain", fleet_drain, "let a member give back all it holds, and get nothing"},
-		{"undrain", fleet_undrain, "let it have its share again"},
+		{"drain", fleet_drain,
+		 "take a member out of service: it returns all that it holds"},
+		{"undrain", fleet_undrain, "give a drained member its share again"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {
 		.name = "weir fleet",
-		.about = "Look after limits that processes and machines share through a store.",
+		.about =
+			"Show and change limits that processes and machines share through a store.",
 		.options = children,
 		.commands = commands,
 		.count = sizeof(commands) / sizeof(commands[0]),

@@ -1,5 +1,6 @@
 /*
- * fleet_drain.c - weir fleet drain and undrain: takes a member out of a limit, and lets it back.
+ * fleet_drain.c - weir fleet drain and undrain: take a member out of service, and return it to
+ * service.
  */
 #include "fleet.h"
 
@@ -16,7 +17,7 @@ struct wanted {
 	size_t count;
 };
 
-/* So is a number, and how one begins. */
+/* Whether text has the form of a member's number or of the beginning of one. */
 static bool is_label(const char *text)
 {
 	const size_t length = strlen(text);
@@ -43,14 +44,14 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (wanted->count == 0)
-			argp_error(state, "A limit and a member are needed");
+			argp_error(state, "A limit and a member are required");
 		for (size_t i = 0; i < wanted->count; i++) {
 			const char *member = wanted->members[i];
 
 			if (!is_label(member))
 				argp_error(state,
-					   "%s is neither a member's number, as weir fleet show "
-					   "has it, nor a label",
+					   "%s is neither a member's number, as in weir fleet "
+					   "show, nor a label",
 					   member);
 		}
 		return 0;
@@ -60,8 +61,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * 0: there is none, or there are several. A whole number is that member's, whatever others have as
- * their label.
+ * 0 if there is none, or more than one. A complete number means that member, even if another member
+ * has it as its label.
  */
 static uint64_t member_of(const struct fleet_reading *r, const char *text, char *why, size_t size)
 {
@@ -85,8 +86,8 @@ static uint64_t member_of(const struct fleet_reading *r, const char *text, char 
 	snprintf(why, size, "%s: %s.", text,
 		 matches == 0
 			 ? "it has no such member"
-			 : "several members are labelled so, or their numbers begin so: say which "
-			   "by its number");
+			 : "several members have that label, or numbers that begin so: give the "
+			   "whole number");
 	return 0;
 }
 
@@ -143,8 +144,8 @@ int fleet_drain(int argc, char **argv)
 {
 	return command(
 		argc, argv, true,
-		"Let members give back all they hold of a limit, with their next refresh, "
-		"and get nothing until they are undrained.\v"
+		"Make members return all that they hold of a limit at their next refresh, "
+		"and give them nothing until they are undrained.\v"
 		"MEMBER is a number as weir fleet show has it, how it begins, or a label that "
 		"no other member has.");
 }
@@ -153,7 +154,7 @@ int fleet_undrain(int argc, char **argv)
 {
 	return command(
 		argc, argv, false,
-		"Let members have their share of a limit again.\v"
+		"Give drained members their share of a limit again.\v"
 		"MEMBER is a number as weir fleet show has it, how it begins, or a label that "
 		"no other member has.");
 }

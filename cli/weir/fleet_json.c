@@ -4,13 +4,13 @@
 
 #include "json.h"
 
-/* Numbers of members are beyond what many readers of JSON can tell apart. */
+/* As text: members' numbers exceed the integers that many JSON parsers represent exactly. */
 static json_t *member_id(uint64_t id)
 {
 	return id != 0 ? json_sprintf("%016" PRIx64, id) : json_null();
 }
 
-/* Of nobody there is none. */
+/* null where there is no member. */
 static json_t *label(const char *text)
 {
 	return text[0] != '\0' ? json_string(text) : json_null();

@@ -18,7 +18,7 @@ static struct fleet_reading *add(struct fleet_readings *readings, const char *na
 	return &larger[readings->count++];
 }
 
-/* A list that grows, for those who visit; false: there is no memory. */
+/* Make room for one more element. False if memory ran out. */
 static bool append(void **list, size_t *count, const void *item, size_t size)
 {
 	char *larger = realloc(*list, (*count + 1) * size);
@@ -31,7 +31,7 @@ static bool append(void **list, size_t *count, const void *item, size_t size)
 	return true;
 }
 
-/* What is visited is gone afterwards. NULL: no memory. */
+/* Keep a copy, since visited text is valid during the visit only. NULL if memory ran out. */
 static const char *keep(struct fleet_reading *r, const char *text)
 {
 	const size_t size = strlen(text) + 1;

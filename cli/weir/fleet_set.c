@@ -1,5 +1,5 @@
 /*
- * fleet_set.c - what changes a limit for all its members: weir fleet make, set and remove.
+ * fleet_set.c - weir fleet make, set and remove: create, change and remove a limit.
  */
 #include "fleet.h"
 
@@ -15,7 +15,7 @@
 struct wanted {
 	bool make;
 	const char *name;
-	struct weir_fleet_limit to; /* those fields that were told */
+	struct weir_fleet_limit to; /* the fields that were given */
 	bool capacity, reserved, members, allotment, lease;
 };
 
@@ -28,7 +28,7 @@ static uint64_t whole(const char *word, uint64_t max, struct argp_state *state)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > max)
-		argp_error(state, "%s: it is a whole number up to %" PRIu64, word, max);
+		argp_error(state, "%s: not a whole number up to %" PRIu64, word, max);
 	return value;
 }
 
@@ -39,7 +39,7 @@ static enum weir_allotment allotment(const char *word, struct argp_state *state)
 	for (enum weir_allotment i = WEIR_ALLOT_FAIR; i <= WEIR_ALLOT_NONE; i++)
 		if (strcmp(text, fleet_allotment(i)) == 0)
 			return i;
-	argp_error(state, "%s: it is fair, proportional, static or none", word);
+	argp_error(state, "%s: not fair, proportional, static or none", word);
 	return WEIR_ALLOT_FAIR;
 }
 
@@ -50,7 +50,7 @@ static weir_dur seconds(const char *word, struct argp_state *state)
 	const double value = strtod(text, &end);
 
 	if (end == text || *end != '\0' || !(value >= 0.02 && value <= 3600))
-		argp_error(state, "%s: it is a number of seconds from 0.02 to 3600", word);
+		argp_error(state, "%s: not a number of seconds from 0.02 to 3600", word);
 	return (weir_dur)(value * (double)WEIR_S);
 }
 
@@ -99,16 +99,16 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (w->make && !w->capacity)
-			argp_error(state, "A name and capacity=N are needed");
+			argp_error(state, "A name and capacity=N are required");
 		if (w->name == NULL || !settings)
-			argp_error(state, "A name and what is to be set are needed");
+			argp_error(state, "A name and a setting are required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* What is not told stays. */
+/* Settings that were not given stay as they are. */
 static void apply(const struct wanted *w, struct weir_fleet_limit *limit)
 {
 	if (w->capacity)
@@ -125,7 +125,7 @@ static void apply(const struct wanted *w, struct weir_fleet_limit *limit)
 		limit->members_max = 0;
 }
 
-/* 0; or a negative errno, and a sentence. */
+/* 0, or a negative errno and a sentence. */
 static int change(struct weir_store *store, const struct wanted *w, char *why, size_t why_size)
 {
 	int r = -EAGAIN;
@@ -173,27 +173,27 @@ static int command(int argc, char **argv, bool make, const char *doc)
 }
 
 #define SETTINGS                                                                                   \
-	"  capacity=N                 Units of all members together\n"                             \
-	"  reserved=N                 Units that each member has without asking\n"                 \
-	"  members=N                  Members that this is set aside for\n"                        \
+	"  capacity=N                 Units for all members together\n"                            \
+	"  reserved=N                 Units that each member has at all times\n"                   \
+	"  members=N                  Members that units are reserved for\n"                       \
 	"  allotment=HOW              fair, proportional, static or none\n"                        \
-	"  lease=SECONDS              No member's lease is longer\n"
+	"  lease=SECONDS              The longest lease that a member may have\n"
 
 int fleet_make(int argc, char **argv)
 {
 	return command(argc, argv, true,
-		       "Make a limit before anybody joins it. Its members then take it as it is.\v"
+		       "Create a limit before any member joins it. Members use it as it is.\v"
 		       "Settings:\n" SETTINGS "\n"
-		       "Without a lease it has one of 15 s.");
+		       "The default lease is 15 s.");
 }
 
 int fleet_set(int argc, char **argv)
 {
 	return command(
 		argc, argv, false,
-		"Change a limit for all its members. Each goes by it with its next refresh.\v"
+		"Change a limit for all its members. Each applies the change at its next refresh.\v"
 		"Settings:\n" SETTINGS "\n"
-		"They are changed together or not at all.");
+		"All of them are changed, or none.");
 }
 
 static error_t remove_option(int key, char *arg, struct argp_state *state)
@@ -205,9 +205,9 @@ static error_t remove_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (key == ARGP_KEY_NO_ARGS)
-		argp_error(state, "Which limit?");
+		argp_error(state, "A limit is required");
 	if (key == ARGP_KEY_ARG)
-		argp_error(state, "One limit at a time");
+		argp_error(state, "Only one limit can be removed at a time");
 	return ARGP_ERR_UNKNOWN;
 }
 

@@ -1,5 +1,5 @@
 /*
- * fleet_show.c - weir fleet list and weir fleet show: the numbers, once or again and again.
+ * fleet_show.c - weir fleet list and weir fleet show: print figures, once or repeatedly.
  */
 #include "fleet.h"
 
@@ -29,7 +29,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!wanted->details)
-			argp_error(state, "It lists all: for one there is weir fleet show");
+			argp_error(state, "It takes no name: use weir fleet show for one limit");
 		wanted->names = &state->argv[state->next - 1];
 		wanted->count = (size_t)state->argc - (size_t)state->next + 1;
 		state->next = state->argc;
@@ -37,7 +37,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
 		if (wanted->details && wanted->count == 0)
-			argp_error(state, "Which limit? weir fleet list prints them all");
+			argp_error(state,
+				   "A limit is required: weir fleet list prints all of them");
 		return 0;
 	default:
 		return repeat_option(&wanted->repeat, key, arg, state);
@@ -109,7 +110,7 @@ static void print_members(const struct fleet_reading *r)
 	}
 }
 
-/* Nobody is shown as that. */
+/* "-" where there is no member. */
 static const char *member_text(uint64_t id, char *text, size_t size)
 {
 	if (id != 0)
@@ -161,7 +162,7 @@ static void print_details(const struct fleet_readings *readings)
 	}
 }
 
-/* EXIT_FAILURE: something that was asked for could not be read. */
+/* EXIT_FAILURE if a limit that was named could not be read. */
 static int read(struct weir_store *store, const struct wanted *wanted,
 		struct fleet_readings *readings)
 {
@@ -179,7 +180,7 @@ static int read(struct weir_store *store, const struct wanted *wanted,
 	return status;
 }
 
-/* False: it cannot be written. */
+/* False if the output cannot be written. */
 static bool print(const struct wanted *wanted, const struct fleet_readings *readings)
 {
 	const bool again = wanted->repeat.interval > 0;
@@ -192,7 +193,7 @@ static bool print(const struct wanted *wanted, const struct fleet_readings *read
 	else
 		print_list(readings);
 	if (!good)
-		name_complain("", "There is no memory.");
+		name_complain("", "Out of memory.");
 	return good && fflush(stdout) == 0;
 }
 
@@ -205,14 +206,14 @@ static int print_again_and_again(struct weir_store *store, struct wanted *wanted
 		struct fleet_readings readings = {.count = 0};
 
 		status = read(store, wanted, &readings);
-		/* A list that could not be read is no empty one. */
+		/* A list that could not be read is not printed as an empty one. */
 		good = (status != EXIT_SUCCESS && !wanted->details) || print(wanted, &readings);
 		fleet_forget(&readings);
 	} while (good && repeat_again(&wanted->repeat));
 	return good ? status : EXIT_FAILURE;
 }
 
-/* What the store reports about itself goes to another stream than the output, which may be JSON. */
+/* The store's notes go to standard error, since the output may be JSON. */
 static void note(struct weir_store *store)
 {
 	struct weir_store_caps caps;
@@ -225,7 +226,7 @@ static void note(struct weir_store *store)
 static int command(int argc, char **argv, bool details, const char *args_doc, const char *doc)
 {
 	static const struct argp_option options[] = {
-		{"json", 'j', NULL, 0, "As JSON; an object a line, with --interval", 0},
+		{"json", 'j', NULL, 0, "Print JSON; with --interval one object per line", 0},
 		REPEAT_OPTIONS,
 		{0},
 	};
@@ -253,16 +254,18 @@ static int command(int argc, char **argv, bool details, const char *args_doc, co
 
 int fleet_list(int argc, char **argv)
 {
-	return command(argc, argv, false, "",
-		       "Print all limits of a store, with the sums of what their members want and "
-		       "hold, and how many parts of that name have an owner.");
+	return command(
+		argc, argv, false, "",
+		"Print all limits of a store, with the totals of what their members want and "
+		"hold, and how many partitions of work of that name have an owner.");
 }
 
 int fleet_show(int argc, char **argv)
 {
-	return command(argc, argv, true, "LIMIT...",
-		       "Print limits of a store, their members, and parts of that name.\v"
-		       "GRANT is of what is shared; SHARE has what is reserved on top. A member's "
-		       "number is another one once its session has ended; its label stays. Of one "
-		       "that is long the middle is left out, but not as JSON.");
+	return command(
+		argc, argv, true, "LIMIT...",
+		"Print limits of a store, their members, and partitions of work of that name.\v"
+		"GRANT is the part of the shared capacity; SHARE includes reserved units. A "
+		"member gets a new number after its session has ended; its label stays. The "
+		"middle of a long label is left out, except in JSON.");
 }

@@ -1,5 +1,6 @@
 /*
- * fleet_top.c - weir fleet top: limits of a store, or one with its members, on a terminal.
+ * fleet_top.c - weir fleet top: the limits of a store, or one limit with its members, on a
+ * terminal.
  */
 #include "fleet_top.h"
 
@@ -13,7 +14,7 @@
 #include "page.h"
 #include "repeat.h"
 
-/* What is read. */
+/* Reading. */
 
 static void note(struct watch *top, const char *name, int error)
 {
@@ -62,7 +63,7 @@ static void look(struct watch *top)
 		read_detail(top);
 }
 
-/* What keys do. */
+/* Keys. */
 
 static void move_choice(struct watch *top, int by)
 {
@@ -192,7 +193,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (wanted->top.asked != NULL)
-			argp_error(state, "It shows one limit, or all");
+			argp_error(state, "Only one limit can be named");
 		wanted->top.asked = arg;
 		return 0;
 	default:
@@ -200,7 +201,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* What cannot be read at the beginning is no view. */
+/* If the first reading fails, the program ends. */
 static bool begin(struct watch *top)
 {
 	if (top->asked != NULL) {
@@ -217,8 +218,8 @@ static bool begin(struct watch *top)
 int fleet_top(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"interval", 'i', "SECONDS", 0, "Look so often: 0.1 to 3600 (1)", 0},
-		{"ascii", 'b', NULL, 0, "Draw bars in ASCII, whatever the locale has", 0},
+		{"interval", 'i', "SECONDS", 0, "Read every SECONDS, 0.1 to 3600 (1)", 0},
+		{"ascii", 'b', NULL, 0, "Draw bars in ASCII", 0},
 		{0},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
@@ -226,8 +227,8 @@ int fleet_top(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.args_doc = "[LIMIT]",
-		.doc = "Watch the limits of a store; or one, with the shares of its members.\v"
-		       "The key h shows what keys do.",
+		.doc = "Watch the limits of a store, or one limit with the shares of its members.\v"
+		       "Press h for help on keys.",
 		.children = children,
 	};
 	struct wanted wanted = {.top = {.interval = WEIR_S}};

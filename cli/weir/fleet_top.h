@@ -1,5 +1,5 @@
 /*
- * fleet_top.h - what the parts of weir fleet top share.
+ * fleet_top.h - what the files of weir fleet top share.
  */
 #ifndef FLEET_TOP_H
 #define FLEET_TOP_H
@@ -7,7 +7,7 @@
 #include "fleet.h"
 #include "limiters.h"
 
-/* Something with a past: a limit, by its name, or a member, by its number. */
+/* The history of a limit, by its name, or of a member, by its number. */
 struct line {
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	struct past past;
@@ -25,38 +25,38 @@ enum view {
 	HELP,
 };
 
-/* What is watched, and how it is shown. */
+/* What is shown, and how. */
 struct watch {
 	struct weir_store *store;
 	const char *asked; /* NULL: all */
 	weir_dur interval;
 	bool unicode, paused;
 	enum view view, before; /* before: under the help */
-	char why[512];          /* what could not be read; empty: nothing */
+	char why[512];          /* what could not be read; "" if nothing */
 
 	struct fleet_readings limits; /* all */
 	struct lines limit_lines;
 	char chosen[WEIR_SHARE_NAME_MAX + 1];
 
-	struct fleet_readings detail; /* the chosen one; empty: it could not be read */
-	struct lines member_lines;    /* the first one is that of the sum */
-	unsigned offset;              /* of the first line that is shown */
+	struct fleet_readings detail; /* the chosen one; empty if it could not be read */
+	struct lines member_lines;    /* the first one is the sum */
+	unsigned offset;              /* the first line shown */
 };
 
-/* NULL: it has none. */
+/* NULL if there is none of that name. */
 struct line *line_named(const struct lines *lines, const char *name);
 void lines_clear(struct lines *lines);
 
-/* What was read is in the past, too: of all limits, or of one and its members. */
+/* Add the latest reading to the history: of all limits, or of one limit and its members. */
 void watch_remember_limits(struct watch *top);
 void watch_remember_members(struct watch *top, const struct fleet_reading *reading);
 
-/* Under which a member has its past. */
+/* The name under which a member's history is kept. */
 const char *member_name(const struct weir_fleet_member *member, char *text, size_t size);
 
-/* What all members have together. */
+/* The sum of all members' shares. */
 uint64_t shares_of(const struct fleet_reading *reading);
 
-void watch_draw(struct watch *top); /* its offset is kept within what there is */
+void watch_draw(struct watch *top); /* clamps its offset to the lines there are */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * fleet_top_draw.c - what weir fleet top shows.
+ * fleet_top_draw.c - the screen of weir fleet top.
  */
 #include "fleet_top.h"
 
@@ -70,12 +70,12 @@ static void draw_list(const struct watch *top)
 	for (unsigned i = 0; i < top->limits.count; i++)
 		if (strcmp(top->limits.at[i].name, top->chosen) == 0)
 			chosen = i;
-	/* The chosen one is seen, and the header stays. */
+	/* Scroll so that the chosen limit is visible; the header stays. */
 	for (unsigned i = chosen >= rows ? chosen - rows + 1 : 0; i < top->limits.count; i++)
 		draw_limit_line(top, &top->limits.at[i], &page);
 	if (top->limits.count == 0) {
 		page_line(&page, PLAIN);
-		page_text(&page, "There is no limit here");
+		page_text(&page, "The store has no limits");
 		page_end(&page);
 	}
 }
@@ -141,7 +141,7 @@ static void draw_sum(const struct watch *top, const struct fleet_reading *r, str
 	draw_bars(top, page, &top->member_lines, "all", (double)l->effective);
 }
 
-/* Its head stays, members scroll. */
+/* The header stays; the members scroll. */
 static void draw_detail(struct watch *top)
 {
 	struct page page = {.row = 0};
@@ -164,14 +164,14 @@ static void draw_help(void)
 		"In the list",
 		"  up, down, k, j     choose a limit",
 		"  enter              its members",
-		"  space              pause, and go on",
+		"  space              pause or continue",
 		"  q                  quit",
 		"",
-		"CAPACITY is what throttling leaves of it. GRANTED is of what is shared, SHARE has",
-		"what is reserved on top. Bars are of shares; bold where more was wanted than there",
-		"was.",
+		"CAPACITY is what throttling leaves of it. GRANTED is the part of the shared",
+		"capacity, SHARE includes reserved units. Bars show shares; bold where more was",
+		"wanted than there was.",
 		"",
-		"With members, up and down scroll, and q goes back.",
+		"With members, up and down scroll, and q goes back to the list.",
 	};
 
 	live_help(lines, sizeof(lines) / sizeof(lines[0]));

@@ -16,7 +16,7 @@ static double wall_clock(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / (double)WEIR_S;
 }
 
-/* jansson does not escape DEL; it can be in strings only. */
+/* jansson does not escape DEL. It can occur in strings only. */
 static int write_piece(const char *piece, size_t size, void *out)
 {
 	for (size_t i = 0; i < size; i++)
@@ -25,7 +25,7 @@ static int write_piece(const char *piece, size_t size, void *out)
 	return 0;
 }
 
-/* In ASCII, as a name may contain any bytes that control a terminal. */
+/* In ASCII, since a name may contain bytes that control a terminal. */
 bool json_print(FILE *out, const char *name, json_t *all, bool one_line)
 {
 	json_t *root = json_pack("{s:f,s:o}", "time", wall_clock(), name, all);

@@ -1,5 +1,5 @@
 /*
- * json.h - what all that is printed as JSON has in common.
+ * json.h - what all JSON output has in common.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -12,8 +12,8 @@
 json_t *json_count(uint64_t n);
 
 /*
- * Print an object of the time and all of those, by that name; on one line, if it is one of several.
- * all goes with it; NULL: there was no memory. False: there is none.
+ * Print an object with the time, and with all under that name; on one line if one_line. Consumes
+ * all, which is NULL if memory ran out. False if memory ran out.
  */
 bool json_print(FILE *out, const char *name, json_t *all, bool one_line);
 

@@ -80,7 +80,7 @@ static struct watched *watched_named(struct limiters *l, const char *name)
 	return NULL;
 }
 
-/* One that was not there before. */
+/* Append a limiter that was not there before. */
 static struct watched *add(struct limiters *l, const char *name)
 {
 	struct watched *larger = realloc(l->at, (l->count + 1) * sizeof(*l->at));
@@ -104,7 +104,7 @@ static int read_one(struct limiters *l, const struct name *name, char *why, size
 	w = w != NULL ? w : add(l, name->text);
 	if (w == NULL) {
 		reading_free(&reading);
-		snprintf(why, why_size, "There is no memory.");
+		snprintf(why, why_size, "Out of memory.");
 		return -ENOMEM;
 	}
 	take_over(w, &reading);
@@ -116,7 +116,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct watched *)a)->name, ((const struct watched *)b)->name);
 }
 
-/* Those that were not read this time. */
+/* Drop the limiters that were not read this time. */
 static void forget_the_gone(struct limiters *l)
 {
 	size_t kept = 0;
@@ -148,7 +148,7 @@ int limiters_look(struct limiters *l,
 	for (size_t i = 0; i < names.count; i++) {
 		int error = read_one(l, &names.at[i], why, sizeof(why));
 
-		/* Of those that there are, one may go at any time. */
+		/* A limiter that was listed may be removed at any time. */
 		if (error == 0 || (error == -ENOENT && l->choice.count == 0))
 			continue;
 		complain(arg, names.at[i].text, why);

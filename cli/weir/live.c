@@ -23,7 +23,7 @@ static void go_on(int number)
 	continued = 1;
 }
 
-/* Those that end it, and those that ncurses catches, come in the wait alone. */
+/* Signals that end the program, and those that ncurses handles, are delivered in the wait only. */
 static void catch_signals(sigset_t *open)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -76,7 +76,7 @@ bool live_begin(struct live *live, const char *command, const char *instead)
 	catch_signals(&live->open);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		fprintf(stderr,
-			"%s: Standard input and output are no terminal; for programs there is %s.\n",
+			"%s: Standard input and output are not a terminal; use %s in scripts.\n",
 			command, instead);
 		return false;
 	}
@@ -91,7 +91,7 @@ bool live_begin(struct live *live, const char *command, const char *instead)
 	return true;
 }
 
-/* As if the signal had ended it: whoever waits for it is told. */
+/* End by the signal itself, so that the parent process sees it. */
 void live_end(struct live *live)
 {
 	endwin();
@@ -114,7 +114,7 @@ bool live_wait(const struct live *live, weir_time next)
 	};
 
 	if (ppoll(&input, 1, &timeout, &live->open) > 0) {
-		/* A key that was there kept signals out: one that came before it goes first. */
+		/* A pending key kept signals blocked: handle a signal that came before it first. */
 		ppoll(NULL, 0, &(struct timespec){0}, &live->open);
 		if ((input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
 			return false;

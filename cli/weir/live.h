@@ -1,8 +1,9 @@
 /*
- * live.h - a program that shows something on a terminal again and again: the terminal, and signals.
+ * live.h - a screen that is redrawn periodically: the terminal, and signals.
  *
- * All happens between two waits for a key, a signal or the next reading. Signals are blocked but in
- * that wait, so that no handler, ncurses' neither, meets a screen that is being drawn.
+ * The program waits for a key, a signal or the next reading, and redraws in between. Signals are
+ * blocked except in that wait, so no handler, ncurses' own included, runs while the screen is
+ * drawn.
  */
 #ifndef LIVE_H
 #define LIVE_H
@@ -17,20 +18,20 @@ struct live {
 	sigset_t open;
 };
 
-/* False: the terminal has no use for it, and that has been said. instead: for programs. */
+/* False if the terminal cannot show it; a message, which suggests instead, has been printed. */
 bool live_begin(struct live *live, const char *command, const char *instead);
 
-/* Leave the terminal as it was; and end as a signal said, if one did. */
+/* Restore the terminal. If a signal ended the program, raise it again. */
 void live_end(struct live *live);
 
-/* Wait for a key or a signal, until that time. False: it is to end. */
+/* Wait for a key or a signal, at most until next. False: the program is to end. */
 bool live_wait(const struct live *live, weir_time next);
 
-/* The first row: of the command, and what it shows; and the last one. */
+/* The first row: the command, and what it shows. The last row: the keys. */
 void live_title(const char *command, const char *what, bool paused);
 void live_keys(const char *text);
 
-/* Lines of help, below the title. */
+/* Help text, below the title. */
 void live_help(const char *const *lines, size_t count);
 
 #endif

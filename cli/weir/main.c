@@ -7,19 +7,20 @@
 #include <locale.h>
 
 static const struct command commands[] = {
-	{"top", command_top, "watch them"},
-	{"stat", command_stat, "print their numbers, for people and for programs"},
-	{"set", command_set, "change a limit, shares, shadow mode"},
-	{"reap", command_reap, "give back what dead processes held"},
-	{"fleet", command_fleet, "look after limits that machines share"},
+	{"top", command_top, "watch shared limiters on a terminal"},
+	{"stat", command_stat, "print their figures, as a table, JSON or OpenMetrics"},
+	{"set", command_set, "change a limit, partitions or shadow mode"},
+	{"reap", command_reap, "return what dead processes held"},
+	{"fleet", command_fleet, "show and change limits that machines share"},
 };
 
-/* Characters are the terminal's; numbers are not the locale's, as scripts read them. */
+/* Only characters follow the locale; numbers do not, since scripts parse them. */
 int main(int argc, char **argv)
 {
 	static const struct program program = {
 		.name = "weir",
-		.about = "Look after the concurrency limits that processes and machines share.",
+		.about =
+			"Show and change the concurrency limits that processes and machines share.",
 		.commands = commands,
 		.count = sizeof(commands) / sizeof(commands[0]),
 	};

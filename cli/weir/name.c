@@ -23,7 +23,7 @@ static uint32_t parse_user(const char *text, struct argp_state *state)
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number >= UINT32_MAX)
-		argp_error(state, "there is no user %s", text);
+		argp_error(state, "no such user: %s", text);
 	return (uint32_t)number;
 }
 
@@ -32,7 +32,7 @@ error_t choice_option(struct choice *choice, int key, char *arg, struct argp_sta
 	switch (key) {
 	case 'u':
 		if (choice->user_count == USERS_MAX)
-			argp_error(state, "--user can be given %d times", USERS_MAX);
+			argp_error(state, "--user can be given at most %d times", USERS_MAX);
 		choice->users[choice->user_count++] = parse_user(arg, state);
 		return 0;
 	case ARGP_KEY_ARG:
@@ -158,7 +158,7 @@ static void tell_user(uint32_t number)
 		fprintf(stderr, "%" PRIu32, number);
 }
 
-void left_out_tell(const struct left_out *left_out)
+void left_out_print(const struct left_out *left_out)
 {
 	const char *before = "";
 
@@ -171,15 +171,15 @@ void left_out_tell(const struct left_out *left_out)
 			fputs(before, stderr);
 			tell_user(left_out->users[i]);
 		}
-		fputs("), which --user=USER includes", stderr);
+		fputs("), see --user", stderr);
 	}
 	if (left_out->open > 0)
-		fprintf(stderr, "%s%u that every user can write to: name what you want to see",
+		fprintf(stderr, "%s%u writable by every user: name those that you want to see",
 			left_out->of_others > 0 ? "; " : "", left_out->open);
 	fputs(".\n", stderr);
 }
 
-/* Characters, by their Unicode code points, that are not text: controls and direction marks. */
+/* Code points that are not text: control characters and direction marks. */
 static bool is_command(uint32_t c)
 {
 	static const struct {
@@ -224,7 +224,7 @@ const char *name_shown(const char *name, char *shown, size_t size)
 	return shown;
 }
 
-/* The bytes of a character in UTF-8, and its code point; an invalid one is one byte, a control. */
+/* The length of a UTF-8 character and its code point. An invalid byte counts as a control. */
 static size_t decode(const char *text, size_t size, uint32_t *c)
 {
 	const unsigned char first = (unsigned char)text[0];
@@ -255,7 +255,7 @@ void labels_print(FILE *out, const char *text, size_t size)
 	}
 }
 
-/* The library's sentence begins with the name where the file is meant, and not what is in it. */
+/* The library's sentence begins with the name if it is about the file, not its content. */
 void name_complain(const char *name, const char *why)
 {
 	const size_t length = strlen(name);

@@ -1,6 +1,6 @@
 /*
- * name.h - names of shared limiters: those that were asked for or those there are, and how they are
- * shown.
+ * name.h - names of shared limiters: those on the command line, or those that exist, and how names
+ * are printed.
  */
 #ifndef NAME_H
 #define NAME_H
@@ -11,18 +11,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Bytes of a name, its slash and its zero byte. */
+/* Bytes of a name with its slash and its terminating zero. */
 #define NAME_ROOM 257
 
-/* Bytes of a text that shows one: four for a byte that cannot be shown. */
+/* Bytes of a printed name: four for each byte that is not printable. */
 #define SHOWN_ROOM (4 * NAME_ROOM)
 
-/* The most users that --user can name. */
+/* The most --user options. */
 #define USERS_MAX 16
 
 /*
- * The limiters that a command works on: those that are named, or all that belong to trusted users,
- * which are the effective user, root and these.
+ * The limiters that a command works on: those named on the command line, or else all that belong to
+ * trusted users: the effective user, root, and those given by --user.
  */
 struct choice {
 	char *const *asked; /* the caller's */
@@ -37,20 +37,20 @@ struct choice {
 			"Without names, those of this user as well; may be repeated", 0            \
 	}
 
-/* Parse these options and names. ARGP_ERR_UNKNOWN: it is another one. */
+/* Parse these options and the names. ARGP_ERR_UNKNOWN for any other option. */
 error_t choice_option(struct choice *choice, int key, char *arg, struct argp_state *state);
 
-/* One limiter, and the user it may belong to: WEIR_SHM_ANY_USER if it was named. */
+/* A limiter, and the user that must own it: WEIR_SHM_ANY_USER if it was named explicitly. */
 struct name {
 	char text[NAME_ROOM];
 	uint32_t owner;
 };
 
-/* Limiters that are there and are not shown. */
+/* Limiters that exist and are not shown. */
 struct left_out {
-	unsigned of_others; /* that belong to users that are not trusted */
-	unsigned open;      /* that every user can write to */
-	uint32_t users[4];  /* some of the former */
+	unsigned of_others; /* owned by users that are not trusted */
+	unsigned open;      /* writable by every user */
+	uint32_t users[4];  /* some of their owners */
 	size_t user_count;
 };
 
@@ -61,26 +61,26 @@ struct names {
 };
 
 /*
- * The names that were asked for, a slash in front; without any all there are, by their order. 0, or
- * a negative errno and a sentence. Free with names_free(), after a failure too.
+ * The names on the command line, each with a leading slash; without any, all that exist, sorted.
+ * 0, or a negative errno and a sentence. Call names_free() after a failure, too.
  */
 int names_find(struct names *names, const struct choice *choice, char *why, size_t why_size);
 void names_free(struct names *names);
 
-/* Print one line on standard error about what is left out; none if nothing is. */
-void left_out_tell(const struct left_out *left_out);
+/* Print one line about it on standard error, if anything is left out. */
+void left_out_print(const struct left_out *left_out);
 
 /*
- * Text that is safe to print. A byte or character that is none of the locale, is not printable, or
- * changes how others are displayed becomes \xNN, so no name that another user has chosen can
- * control a terminal.
+ * A name as text that is safe to print. A byte that is invalid in the locale, and a character that
+ * is not printable or changes how others are displayed, becomes \xNN. So a name that another user
+ * chose cannot control the terminal.
  */
 const char *name_shown(const char *name, char *shown, size_t size);
 
-/* The same for labels in a text for scrapers, which is UTF-8: printed, with \\\\xNN in it. */
+/* Print metrics text, which is UTF-8, with the same bytes escaped as \\\\xNN. */
 void labels_print(FILE *out, const char *text, size_t size);
 
-/* One line on standard error: whose, and why. */
+/* Print one line on standard error: the name, and why. */
 void name_complain(const char *name, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * no_fleet.c - weir fleet, where there is no libweir-fleet.
+ * no_fleet.c - weir fleet in a build without libweir-fleet.
  */
 #include "command.h"
 

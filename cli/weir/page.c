@@ -28,7 +28,7 @@ static attr_t attributes_of(enum style style)
 	return A_NORMAL;
 }
 
-/* Whether the row is one that lines may be on. */
+/* Whether the row is between the title and the keys. */
 static bool on_screen(const struct page *page)
 {
 	return page->row >= 1 && page->row < LINES - 1;
@@ -57,7 +57,7 @@ void page_end(struct page *page)
 	attrset(A_NORMAL);
 }
 
-/* As much as fits, by columns and not by bytes; then blanks up to width, if that is not 0. */
+/* Print what fits, counted in columns; then pad with blanks to width, if that is not 0. */
 static void put(struct page *page, const char *text, int width)
 {
 	const int edge = width > 0 && width < page_left(page) ? page->column + width : COLS;
@@ -105,7 +105,7 @@ void page_shown(struct page *page, const char *raw, int width)
 		put(page, name_shown(raw, shown, sizeof(shown)), width);
 }
 
-/* The highest of those points that fall into one column; NULL: there are none yet. */
+/* The highest of the points that fall into one column, or NULL. */
 static const struct point *highest_in(const struct past *past, unsigned from, unsigned to,
 				      double (*of)(const struct point *point))
 {

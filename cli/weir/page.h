@@ -1,5 +1,5 @@
 /*
- * page.h - lines on the screen, and what is written on them.
+ * page.h - text on the screen, line by line.
  */
 #ifndef PAGE_H
 #define PAGE_H
@@ -8,35 +8,36 @@
 
 #include <stdbool.h>
 
-/* Styles of what is written: they add to what is said, and say nothing by themselves. */
+/* Text styles. They emphasize; no information is in the style alone. */
 enum style {
 	PLAIN,
 	BOLD,
 	DIM,
 	CHOSEN, /* under the cursor */
 	HEADER,
-	ALARM, /* somebody is being refused */
+	ALARM, /* calls are being refused */
 };
 
 /*
- * Lines between the first and the last row of the screen, which belong to the title and to keys.
- * What is above the first that is shown, below the last or right of the edge is left out.
+ * The rows between the first and the last row of the screen, which have the title and the keys.
+ * Text above, below or to the right of them is clipped.
  */
 struct page {
-	int row; /* of the present line; it may lie above the screen */
+	int row; /* of the current line; it may be above the screen */
 	int column;
 	enum style style;
 };
 
-void page_line(struct page *page, enum style style); /* begin the next line */
-void page_end(struct page *page);                    /* end it: the rest is blank, in its style */
+void page_line(struct page *page, enum style style); /* start the next line */
+void page_end(struct page *page); /* fill the rest of it with blanks in its style */
 void page_text(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void page_shown(struct page *page, const char *raw, int width); /* made safe, cut and filled */
-int page_left(const struct page *page);                         /* columns to the edge */
+void page_shown(struct page *page, const char *raw,
+		int width);             /* escaped, and cut or padded to width */
+int page_left(const struct page *page); /* columns left to the edge */
 
 /*
- * So many columns of bars: what of() says of the points of the last PAST readings, from old to new.
- * highest 0: the highest of them. Those with refusals stand out.
+ * Draw of() of the latest readings as that many columns of bars, oldest first, on a scale from 0 to
+ * highest (0: the highest value drawn). Readings with refusals are emphasized.
  */
 void page_bars(struct page *page, const struct past *past, double (*of)(const struct point *point),
 	       double highest, int columns, bool unicode);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who cuts the file while it is read ends the reading by this, not the program. */
+/* If the file is truncated while it is read, this ends the reading instead of the program. */
 static sigjmp_buf cut;
 
 static void jump(int number)
@@ -40,7 +40,7 @@ static bool take_member(void *arg, const struct weir_shm_member *member)
 {
 	struct reading *r = arg;
 
-	/* So many there may be; who comes meanwhile is in the next reading. */
+	/* Room for all now attached. A process that attaches meanwhile is in the next reading. */
 	if (r->member_count == r->info.members)
 		return false;
 	r->members[r->member_count++] = *member;
@@ -82,13 +82,13 @@ static int look_and_use(const struct name *name,
 	error = use(arg, limiter);
 	weir_shm_detach(limiter);
 	if (error != 0)
-		snprintf(why, why_size, "It cannot be shown: %s.",
+		snprintf(why, why_size, "It cannot be read: %s.",
 			 strerror_r(-error, text, sizeof(text)));
 	return error;
 }
 
-int reading_look(const struct name *name, int (*use)(void *arg, const struct weir_limiter *limiter),
-		 void *arg, char *why, size_t why_size)
+int reading_use(const struct name *name, int (*use)(void *arg, const struct weir_limiter *limiter),
+		void *arg, char *why, size_t why_size)
 {
 	const struct sigaction jumps = {.sa_handler = jump};
 	struct sigaction before;
@@ -98,9 +98,9 @@ int reading_look(const struct name *name, int (*use)(void *arg, const struct wei
 	if (sigsetjmp(cut, 1) == 0) {
 		error = look_and_use(name, use, arg, why, why_size);
 	} else {
-		/* Its mapping is lost: once in the life of a file. */
+		/* The mapping stays: it happens at most once per file. */
 		error = -EPROTO;
-		snprintf(why, why_size, "It was cut while it was read.");
+		snprintf(why, why_size, "It was truncated while it was read.");
 	}
 	sigaction(SIGBUS, &before, NULL);
 	return error;
@@ -111,7 +111,7 @@ int reading_take(struct reading *r, const struct name *name, char *why, size_t w
 	int error;
 
 	*r = (struct reading){.at = 0};
-	error = reading_look(name, take, r, why, why_size);
+	error = reading_use(name, take, r, why, why_size);
 	if (error != 0)
 		reading_free(r);
 	return error;
@@ -139,14 +139,14 @@ uint32_t reading_part_most(const struct reading *r, const struct part_reading *p
 	return part->s.cap < all ? part->s.cap : all;
 }
 
-/* A total may seem to shrink by the calls that were just on their way. */
+/* A total may seem to shrink by calls that were in progress at the first reading. */
 static double rate(uint64_t before, uint64_t now, weir_dur passed)
 {
 	return now > before && passed > 0 ? (double)(now - before) * (double)WEIR_S / (double)passed
 					  : 0;
 }
 
-/* Windows are counted by one thread at a time: fewer than before are another limiter's. */
+/* The number of windows never shrinks: if it does, this is another limiter. */
 static bool same_limiter(const struct reading *before, const struct reading *now)
 {
 	return before != NULL && before->s.windows <= now->s.windows &&

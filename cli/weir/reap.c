@@ -1,5 +1,5 @@
 /*
- * reap.c - weir reap: gives back what dead processes held of shared limiters.
+ * reap.c - weir reap: returns what dead processes held of shared limiters.
  */
 #include "command.h"
 #include "name.h"
@@ -15,8 +15,8 @@
 struct wanted {
 	struct choice choice;
 	struct repeat repeat;
-	bool told;            /* what is left out */
-	uint32_t pid, number; /* to evict; 0: nobody */
+	bool noted;           /* what is left out was printed */
+	uint32_t pid, number; /* to evict; 0: none */
 };
 
 static uint32_t parse_number(const char *text, const char *whole, struct argp_state *state)
@@ -48,16 +48,16 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
 		if ((wanted->pid != 0 || wanted->number != 0) && wanted->choice.count != 1)
-			argp_error(state, "--evict is for one limiter: name it");
+			argp_error(state, "--evict needs the name of one limiter");
 		if ((wanted->pid != 0 || wanted->number != 0) && wanted->repeat.interval > 0)
-			argp_error(state, "--evict is done once: leave out --interval and --count");
+			argp_error(state, "--evict cannot be used with --interval or --count");
 		return 0;
 	default:
 		return repeat_option(&wanted->repeat, key, arg, state);
 	}
 }
 
-/* Whom --evict means. */
+/* The process that --evict names. */
 struct sought {
 	const struct wanted *wanted;
 	struct weir_shm_member found;
@@ -77,7 +77,7 @@ static bool seek(void *arg, const struct weir_shm_member *member)
 	return true;
 }
 
-/* Who lives would go on with permits that are somebody else's. */
+/* A live process would go on using permits that were given to other calls. */
 static int find_dead(const struct wanted *wanted, const struct weir_limiter *limiter,
 		     uint32_t *number, char *why, size_t why_size)
 {
@@ -88,8 +88,8 @@ static int find_dead(const struct wanted *wanted, const struct weir_limiter *lim
 		snprintf(why, why_size, "No such process is attached.");
 	else if (sought.matches > 1)
 		snprintf(why, why_size,
-			 "Several processes have that pid: name one by its number, "
-			 "as weir stat --members shows them.");
+			 "Several processes have that pid: give the number that "
+			 "weir stat --members shows.");
 	else if (sought.found.life == WEIR_SHM_ALIVE)
 		snprintf(why, why_size, "Process %" PRId32 " is alive: end it first.",
 			 sought.found.pid);
@@ -103,8 +103,8 @@ static const char *plural(uint32_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* Again and again only what is new. */
-static void tell(const char *name, const struct weir_shm_reaped *reaped, bool again)
+/* When repeated, print only what is new. */
+static void report(const char *name, const struct weir_shm_reaped *reaped, bool again)
 {
 	char shown[SHOWN_ROOM];
 
@@ -112,9 +112,9 @@ static void tell(const char *name, const struct weir_shm_reaped *reaped, bool ag
 		return;
 	printf("%s: ", name_shown(name, shown, sizeof(shown)));
 	if (reaped->processes == 0)
-		printf("nobody has died");
+		printf("no dead processes");
 	else
-		printf("%" PRIu32 " dead process%s, %" PRIu32 " permit%s given back",
+		printf("%" PRIu32 " dead process%s, %" PRIu32 " permit%s returned",
 		       reaped->processes, reaped->processes == 1 ? "" : "es", reaped->permits,
 		       plural(reaped->permits));
 	if (reaped->found > 0)
@@ -146,7 +146,7 @@ static int reap(const struct wanted *wanted, struct weir_limiter *limiter,
 
 /*
  * Detach from the limiter before anything is printed: a closed pipe would end the program while it
- * is attached. A limiter that was named may belong to any user, as the operator has named it.
+ * is attached. A limiter that was named explicitly may belong to any user.
  */
 static int reap_named(const struct wanted *wanted, const struct name *named)
 {
@@ -164,8 +164,8 @@ static int reap_named(const struct wanted *wanted, const struct name *named)
 		weir_shm_detach(limiter);
 	}
 	if (r == 0)
-		tell(name, &reaped, wanted->repeat.interval > 0);
-	/* Who reaps again and again need not be the only one. */
+		report(name, &reaped, wanted->repeat.interval > 0);
+	/* When repeated, another process may be reaping at the same time. */
 	if (r == 0 || (r == -EAGAIN && wanted->repeat.interval > 0))
 		return 0;
 	name_complain(name, why);
@@ -184,9 +184,9 @@ static int reap_all(struct wanted *wanted)
 	}
 	for (size_t i = 0; i < names.count; i++)
 		status |= reap_named(wanted, &names.at[i]);
-	if (!wanted->told)
-		left_out_tell(&names.left_out);
-	wanted->told = true;
+	if (!wanted->noted)
+		left_out_print(&names.left_out);
+	wanted->noted = true;
 	names_free(&names);
 	return status;
 }
@@ -195,7 +195,7 @@ int command_reap(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"evict", 'e', "PID|#NUMBER", 0,
-		 "Reap this process on your word that it is dead: one of another pid namespace", 0},
+		 "Reap this process of another pid namespace, which must be dead", 0},
 		CHOICE_OPTIONS,
 		REPEAT_OPTIONS,
 		{0},
@@ -204,12 +204,12 @@ int command_reap(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.args_doc = "[NAME...]",
-		.doc = "Give back what dead processes held of the shared limiters of those names, or "
-		       "of all that belong to you or root.\v"
-		       "A permit that was on its way when its process died is found by comparing "
-		       "for a second: --interval=0.5 --count=4 finds it.",
+		.doc = "Return what dead processes held of the named shared limiters, or of all that "
+		       "belong to you or root.\v"
+		       "A permit that was in transit when its process died is found by comparing the "
+		       "counts for a second: use --interval=0.5 --count=4.",
 	};
-	struct wanted wanted = {.told = false};
+	struct wanted wanted = {.noted = false};
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);

@@ -12,7 +12,7 @@ weir_dur repeat_seconds(const char *text, struct argp_state *state)
 	const double seconds = strtod(text, &end);
 
 	if (end == text || *end != '\0' || !(seconds >= 0.1 && seconds <= 3600))
-		argp_error(state, "%s is no number of seconds from 0.1 to 3600", text);
+		argp_error(state, "%s is not a number of seconds from 0.1 to 3600", text);
 	return (weir_dur)(seconds * (double)WEIR_S);
 }
 
@@ -24,7 +24,7 @@ static unsigned times(const char *text, struct argp_state *state)
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	if (end == text || *end != '\0' || *text == '-' || errno != 0 || n == 0 || n > COUNT_MAX)
-		argp_error(state, "%s is no number of times", text);
+		argp_error(state, "%s is not a number of times", text);
 	return (unsigned)n;
 }
 
@@ -53,7 +53,7 @@ bool repeat_again(struct repeat *repeat)
 	repeat->done++;
 	if (repeat->interval == 0 || repeat->done == repeat->count)
 		return false;
-	/* By the clock, so that what is done in between does not add up; what was missed is left out. */
+	/* By the clock, so that the time of the work does not add up. Missed turns are skipped. */
 	if (repeat->next == 0)
 		repeat->next = weir_now();
 	do {

@@ -1,5 +1,5 @@
 /*
- * repeat.h - how often a command does what it does: --interval and --count, which several have.
+ * repeat.h - --interval and --count: commands that print repeatedly.
  */
 #ifndef REPEAT_H
 #define REPEAT_H
@@ -9,26 +9,25 @@
 #include <weir/base.h>
 
 struct repeat {
-	weir_dur interval; /* 0: it does it once */
-	unsigned count;    /* 0: without end */
+	weir_dur interval; /* 0: print once */
+	unsigned count;    /* 0: endlessly */
 	unsigned done;
 	weir_time next;
 };
 
 #define REPEAT_OPTIONS                                                                             \
-	{"interval", 'i', "SECONDS", 0, "Again and again, so many seconds apart, 0.1 to 3600", 0}, \
+	{"interval", 'i', "SECONDS", 0, "Repeat every SECONDS, 0.1 to 3600", 0},                   \
 	{                                                                                          \
-		"count", 'c', "N", 0,                                                              \
-			"So many times (with --interval: without end), 1 s apart unless told", 0   \
+		"count", 'c', "N", 0, "Print N times, 1 s apart unless --interval is given", 0     \
 	}
 
-/* Take an option, if it is one of these. */
+/* Parse one of these options. ARGP_ERR_UNKNOWN for any other. */
 error_t repeat_option(struct repeat *repeat, int key, const char *arg, struct argp_state *state);
 
-/* SECONDS, or it is an error of the command line. */
+/* Parse SECONDS. Exits with a usage error if it is not one. */
 weir_dur repeat_seconds(const char *text, struct argp_state *state);
 
-/* Sleep until it is time for the next one. False: there is none. */
+/* Sleep until the next turn. False after the last one. */
 bool repeat_again(struct repeat *repeat);
 
 #endif

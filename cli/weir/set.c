@@ -1,7 +1,7 @@
 /*
- * set.c - weir set: changes what can be changed of a shared limiter while it serves.
+ * set.c - weir set: changes a shared limiter while it serves.
  *
- * To change it is to take part: the program attaches for a moment, as its processes do.
+ * The program attaches to the limiter for a moment, as the processes that use it do.
  */
 #include "command.h"
 #include "name.h"
@@ -16,11 +16,11 @@
 struct wanted {
 	char *const *words; /* NAME and SETTING=VALUE */
 	int count;
-	uint32_t limit; /* 0: leave it */
-	int shadow;     /* -1: leave it */
+	uint32_t limit; /* 0: unchanged */
+	int shadow;     /* -1: unchanged */
 };
 
-/* What a partition is to be given: those fields that were told. */
+/* The changes to a partition: the fields that were given. */
 struct change {
 	struct weir_partition to;
 	char name[WEIR_PARTITION_NAME_MAX + 1];
@@ -52,18 +52,18 @@ static bool whole(const char *text, uint32_t max, uint32_t *value)
 static void set_limit(struct wanted *wanted, const char *text, struct argp_state *state)
 {
 	if (!whole(text, WEIR_LIMIT_MAX, &wanted->limit) || wanted->limit == 0)
-		argp_error(state, "limit=%s: it is a whole number from 1 to %u", text,
+		argp_error(state, "limit=%s: not a whole number from 1 to %u", text,
 			   (unsigned)WEIR_LIMIT_MAX);
 }
 
 static void set_shadow(struct wanted *wanted, const char *text, struct argp_state *state)
 {
 	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
-		argp_error(state, "shadow=%s: it is on or off", text);
+		argp_error(state, "shadow=%s: not on or off", text);
 	wanted->shadow = strcmp(text, "on") == 0;
 }
 
-/* PARTITION.FIELD=VALUE: the point before the field; NULL: it is none. */
+/* In PARTITION.FIELD=VALUE, the dot before the field; NULL if word has another form. */
 static const char *point_of(const char *word)
 {
 	static const char *const fields[] = {"share", "cap", "max", "delay"};
@@ -89,8 +89,8 @@ static void check_word(struct wanted *wanted, const char *word, struct argp_stat
 		set_shadow(wanted, word + 7, state);
 	else if (strncmp(word, "limit_min=", 10) == 0 || strncmp(word, "limit_max=", 10) == 0)
 		argp_error(state,
-			   "%s: bounds are among what processes must agree on when they "
-			   "attach, and stay as they were made",
+			   "%s: the bounds cannot be changed, since processes must agree on "
+			   "them when they attach",
 			   word);
 	else if (point_of(word) == NULL)
 		argp_error(state, "%s: there is no such setting", word);
@@ -110,7 +110,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (wanted->count < 2)
-			argp_error(state, "A name and what is to be set are needed");
+			argp_error(state, "A name and a setting are required");
 		for (int i = 1; i < wanted->count; i++)
 			check_word(wanted, wanted->words[i], state);
 		return 0;
@@ -125,7 +125,7 @@ static int refuse(char *why, size_t size, const char *what, const char *problem)
 	return -EINVAL;
 }
 
-/* As the partition is now, so that what is not told stays. NULL and a sentence: there is none. */
+/* The partition's present settings, so that others stay. NULL and a sentence if there is none. */
 static struct change *change_of(struct changes *changes, const struct weir_limiter *limiter,
 				const char *name, char *why, size_t why_size)
 {
@@ -153,7 +153,7 @@ static struct change *change_of(struct changes *changes, const struct weir_limit
 	return change;
 }
 
-/* Zero means the default to the library, and is no value here but for a share and a delay. */
+/* The library takes 0 as the default, so only a share and a delay may be 0. */
 static bool set_field(struct weir_partition *p, const char *field, const char *text)
 {
 	double real;
@@ -187,8 +187,8 @@ static int read_change(struct changes *changes, const struct weir_limiter *limit
 	if (!set_field(&change->to, field, value))
 		return refuse(
 			why, why_size, word,
-			"a share and a cap are from 0 to 1, a max is a number of permits, and "
-			"a delay is in seconds");
+			"a share and a cap are from 0 to 1, a max is in permits, and a delay is "
+			"in seconds");
 	return 0;
 }
 
@@ -209,7 +209,7 @@ static int set_parts(const struct wanted *wanted, struct weir_limiter *limiter, 
 	return weir_partitions_set(limiter, partitions, changes.count, why, why_size);
 }
 
-/* Whether the limit can be what it is to be; looked at before anything is changed. */
+/* Whether the limit can be set to that; checked before anything is changed. */
 static int check_limit(const struct wanted *wanted, const struct weir_limiter *limiter, char *why,
 		       size_t why_size)
 {
@@ -221,14 +221,15 @@ static int check_limit(const struct wanted *wanted, const struct weir_limiter *l
 	if (wanted->limit == 0 || r != 0)
 		return r;
 	if (!info.settable) {
-		snprintf(why, why_size, "Its limit is %s's to move: only that of settable is set.",
+		snprintf(why, why_size,
+			 "Its limit is set by %s: only that of settable can be changed.",
 			 info.limit);
 		return -ENOTSUP;
 	}
 	if (wanted->limit >= info.limit_min && wanted->limit <= info.limit_max)
 		return 0;
 	snprintf(why, why_size,
-		 "Its limit is from %" PRIu32 " to %" PRIu32 ", and not %" PRIu32 ".",
+		 "Its limit must be from %" PRIu32 " to %" PRIu32 ", not %" PRIu32 ".",
 		 info.limit_min, info.limit_max, wanted->limit);
 	return -EINVAL;
 }
@@ -262,12 +263,12 @@ int command_set(int argc, char **argv)
 		       "Settings:\n"
 		       "  limit=N                    The limit, of a settable one\n"
 		       "  shadow=on|off              Shadow mode: refuse nothing, and count\n"
-		       "  PARTITION.share=PART       What it is guaranteed of the limit, 0 to 1\n"
-		       "  PARTITION.cap=PART         What it never exceeds, of the limit, to 1\n"
-		       "  PARTITION.max=N            The same in permits\n"
-		       "  PARTITION.delay=SECONDS    How long its refusals are delayed\n"
+		       "  PARTITION.share=PART       Its guaranteed part of the limit, 0 to 1\n"
+		       "  PARTITION.cap=PART         Its cap as a part of the limit, up to 1\n"
+		       "  PARTITION.max=N            Its cap in permits\n"
+		       "  PARTITION.delay=SECONDS    How long refusals are delayed\n"
 		       "\n"
-		       "Those of partitions are changed together or not at all.",
+		       "Either all settings of partitions are changed, or none.",
 	};
 	struct wanted wanted = {.shadow = -1};
 	struct choice choice = {.count = 1};
@@ -279,7 +280,7 @@ int command_set(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
 	choice.asked = wanted.words;
 	r = names_find(&names, &choice, why, sizeof(why));
-	/* The operator has named it, so it may belong to any user. */
+	/* It was named explicitly, so it may belong to any user. */
 	if (r == 0)
 		r = weir_shm_open_of(names.at[0].text, names.at[0].owner, 0666, NULL, 0, &limiter,
 				     why, sizeof(why));

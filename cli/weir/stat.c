@@ -1,5 +1,5 @@
 /*
- * stat.c - weir stat: the numbers of shared limiters, once or again and again.
+ * stat.c - weir stat: the figures of shared limiters, once or repeatedly.
  */
 #include "stat.h"
 
@@ -27,11 +27,9 @@ struct wanted {
 static void check(const struct wanted *wanted, struct argp_state *state)
 {
 	if (wanted->format == OPENMETRICS && wanted->repeat.interval > 0)
-		argp_error(state,
-			   "--openmetrics is written once: leave out --interval and --count");
+		argp_error(state, "--openmetrics cannot be used with --interval or --count");
 	if (wanted->format != TABLE && (wanted->partitions || wanted->members))
-		argp_error(state, "--partitions and --members are for the table: other formats "
-				  "have what they have");
+		argp_error(state, "--partitions and --members apply to the table only");
 }
 
 static error_t option(int key, char *arg, struct argp_state *state)
@@ -69,7 +67,7 @@ static void complain(void *arg, const char *name, const char *why)
 	name_complain(name, why);
 }
 
-/* Rates, where there are two readings; else totals. */
+/* Rates if there are two readings, otherwise totals. */
 static struct rates figures(const struct watched *w, bool rates)
 {
 	const struct weir_snapshot *s = &w->now.s;
@@ -177,7 +175,7 @@ static int write_piece(void *arg, const char *piece, size_t size)
 	return fwrite(piece, 1, size, arg) == size ? 0 : -EIO;
 }
 
-/* All of it at once, as a character may be split between two pieces. */
+/* Collect all of it first, since a character may be split between two pieces. */
 static bool write_metrics(const struct weir_metrics *metrics)
 {
 	char *text = NULL;
@@ -200,7 +198,7 @@ struct addition {
 	const char *name;
 };
 
-/* A name that is not UTF-8 goes in as it is shown. */
+/* A name that is not UTF-8 is escaped. */
 static int add_metrics(void *arg, const struct weir_limiter *limiter)
 {
 	const struct addition *addition = arg;
@@ -214,7 +212,7 @@ static int add_metrics(void *arg, const struct weir_limiter *limiter)
 	return weir_metrics_add(addition->metrics, limiter, &label, 1);
 }
 
-/* The library's own text of the library's own names. */
+/* The library's metrics text. */
 static int print_metrics(const struct wanted *wanted)
 {
 	struct weir_metrics *metrics;
@@ -223,7 +221,7 @@ static int print_metrics(const struct wanted *wanted)
 	int status = EXIT_SUCCESS;
 
 	if (weir_metrics_create(&metrics) != 0) {
-		name_complain("", "There is no memory.");
+		name_complain("", "Out of memory.");
 		return EXIT_FAILURE;
 	}
 	if (names_find(&names, &wanted->limiters.choice, why, sizeof(why)) != 0) {
@@ -232,17 +230,17 @@ static int print_metrics(const struct wanted *wanted)
 	}
 	for (size_t i = 0; i < names.count; i++) {
 		struct addition addition = {.metrics = metrics, .name = names.at[i].text};
-		int error = reading_look(&names.at[i], add_metrics, &addition, why, sizeof(why));
+		int error = reading_use(&names.at[i], add_metrics, &addition, why, sizeof(why));
 
 		if (error == 0 || (error == -ENOENT && wanted->limiters.choice.count == 0))
 			continue;
 		name_complain(addition.name, why);
 		status = wanted->limiters.choice.count > 0 ? EXIT_FAILURE : status;
 	}
-	left_out_tell(&names.left_out);
+	left_out_print(&names.left_out);
 	names_free(&names);
 	if (!write_metrics(metrics)) {
-		name_complain("", "There is no memory.");
+		name_complain("", "Out of memory.");
 		status = EXIT_FAILURE;
 	}
 	weir_metrics_destroy(metrics);
@@ -258,7 +256,7 @@ static bool print(const struct wanted *wanted)
 	else
 		print_table(wanted);
 	if (!good)
-		name_complain("", "There is no memory.");
+		name_complain("", "Out of memory.");
 	return good && fflush(stdout) == 0;
 }
 
@@ -267,8 +265,8 @@ static int print_again_and_again(struct wanted *wanted)
 	struct repeat *repeat = &wanted->repeat;
 	int status = limiters_look(&wanted->limiters, complain, NULL);
 
-	left_out_tell(&wanted->limiters.left_out);
-	/* Rates need a reading to begin with. */
+	left_out_print(&wanted->limiters.left_out);
+	/* Rates need a first reading. */
 	if (repeat->interval > 0) {
 		repeat_again(repeat);
 		repeat->done = 0;
@@ -286,12 +284,11 @@ int command_stat(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"json", 'j', NULL, 0,
-		 "Everything there is, as JSON; an object a line, with --interval", 0},
-		{"openmetrics", 'o', NULL, 0, "As OpenMetrics, for Prometheus and its kin", 0},
+		 "Print everything as JSON; with --interval one object per line", 0},
+		{"openmetrics", 'o', NULL, 0, "Print OpenMetrics text, for Prometheus", 0},
 		{"partitions", 'p', NULL, 0,
-		 "Each limiter's partitions below it; LIMIT is the most that they may have", 0},
-		{"members", 'm', NULL, 0, "Each limiter's processes below it, and what they hold",
-		 0},
+		 "Show each limiter's partitions; their LIMIT is their cap", 0},
+		{"members", 'm', NULL, 0, "Show each limiter's processes, and what they hold", 0},
 		CHOICE_OPTIONS,
 		REPEAT_OPTIONS,
 		{0},
@@ -300,11 +297,11 @@ int command_stat(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.args_doc = "[NAME...]",
-		.doc = "Print the numbers of the shared limiters of those names, or of all that "
-		       "belong to you or root.\n\n"
-		       "Totals are since the limiter was made; with --interval there are rates in "
-		       "their place, in calls a second. Rejected are also those who waited in vain, "
-		       "dropped also those that timed out.",
+		.doc = "Print the figures of the named shared limiters, or of all that belong to you "
+		       "or root.\n\n"
+		       "Totals count from the creation of the limiter. With --interval, rates in "
+		       "calls per second are shown instead. Rejected includes calls that waited in "
+		       "vain; dropped includes timeouts.",
 	};
 	struct wanted wanted = {.format = TABLE};
 	int status;

@@ -1,5 +1,5 @@
 /*
- * stat.h - the numbers of limiters as JSON.
+ * stat.h - the figures of limiters as JSON.
  */
 #ifndef STAT_H
 #define STAT_H
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* One object; on one line, if it is one of several. False: there is no memory. */
+/* Print one JSON object, on one line if one_line. False if memory ran out. */
 bool stat_json(FILE *out, const struct limiters *l, bool one_line);
 
 #endif

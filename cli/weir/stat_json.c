@@ -6,8 +6,8 @@
 #include "json.h"
 
 /*
- * As it is if it is UTF-8, else as it is shown. jansson takes NULL for a value and then fails, so
- * what memory lacks for is seen at the end, once.
+ * The text if it is UTF-8, otherwise escaped. jansson's functions fail if a value is NULL, so
+ * running out of memory is checked once, at the end.
  */
 static json_t *text(const char *raw)
 {
@@ -17,7 +17,7 @@ static json_t *text(const char *raw)
 	return json != NULL ? json : json_string(name_shown(raw, shown, sizeof(shown)));
 }
 
-/* JSON has no infinity and nothing that is no number. */
+/* JSON has neither infinity nor NaN. */
 static json_t *real(double number)
 {
 	return isfinite(number) ? json_real(number) : json_null();
@@ -121,7 +121,7 @@ static json_t *state_of(const struct reading *r)
 			 seconds(s->last.window.rtt), "numbers", numbers_of(&s->last));
 }
 
-/* What it was made with. */
+/* Its configuration. */
 static json_t *making_of(const struct reading *r)
 {
 	static const char *const orders[] = {

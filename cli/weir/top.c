@@ -11,7 +11,7 @@
 #include "live.h"
 #include "repeat.h"
 
-/* What is shown. */
+/* Drawing. */
 
 const char *top_span(const struct top *top, char *text, size_t size)
 {
@@ -63,24 +63,24 @@ static void draw_help(void)
 		"",
 		"In the list",
 		"  up, down, k, j     choose a limiter",
-		"  page up, page down ten at a time; home, end the first, the last",
-		"  enter              its details",
-		"  s, S               sort by the next column, by the one before",
+		"  page up, page down ten at a time; home, end: first, last",
+		"  enter              show its details",
+		"  s, S               sort by the next or the previous column",
 		"  r                  reverse the order",
-		"  p                  show partitions, or hide them",
-		"  /                  show those only that have this in their name",
-		"  space              pause, and go on",
+		"  p                  show or hide partitions",
+		"  /                  filter by a part of the name",
+		"  space              pause or continue",
 		"  q                  quit",
 		"",
-		"LIMIT is the limit, of a partition the most it may have. INFL are permits in",
-		"flight, WAIT calls in the queue. RTT is that of the last window. Rejected are",
-		"also those who waited in vain, dropped also those that timed out. USED are",
-		"permits in flight, as a part of the limit; bold where calls were refused.",
+		"LIMIT is the limit; of a partition, its cap. INFL is permits in flight, WAIT is",
+		"calls in the queue. RTT is that of the last window. Rejected includes calls that",
+		"waited in vain, dropped includes timeouts. USED is permits in flight as a part of",
+		"the limit; bold where calls were refused.",
 		"",
-		"In the details, up and down scroll, and q goes back.",
+		"In the details, up and down scroll, and q goes back to the list.",
 		"",
-		"Left out are limiters of other users, which --user=USER includes, and those",
-		"that every user can write to: name them on the command line.",
+		"Limiters of other users are left out: --user=USER includes them. Those that",
+		"every user can write to are left out, too: name them on the command line.",
 	};
 
 	live_help(lines, sizeof(lines) / sizeof(lines[0]));
@@ -112,7 +112,7 @@ static void draw(struct top *top, const struct screen *screen)
 	refresh();
 }
 
-/* What is read. */
+/* Reading. */
 
 static void note(void *arg, const char *name, const char *why)
 {
@@ -169,7 +169,7 @@ static enum sort sort_named(const char *name, struct argp_state *state)
 		if (strcmp(names[i], name) == 0)
 			return i;
 	argp_error(state,
-		   "%s is no column: there are name, limit, inflight, waiting, rtt, admit, reject, "
+		   "%s is not a column: name, limit, inflight, waiting, rtt, admit, reject or "
 		   "drop",
 		   name);
 	return SORT_NAME;
@@ -201,7 +201,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A single one that was asked for must be there, and its details are shown. */
+/* If a single limiter was named, it must exist, and its details are shown. */
 static bool begin(struct top *top)
 {
 	if (top->limiters.choice.count == 0)
@@ -219,11 +219,11 @@ static bool begin(struct top *top)
 int command_top(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"interval", 'i', "SECONDS", 0, "Look so often: 0.1 to 3600 (1)", 0},
+		{"interval", 'i', "SECONDS", 0, "Read every SECONDS, 0.1 to 3600 (1)", 0},
 		{"sort", 's', "COLUMN", 0,
-		 "name, limit, inflight, waiting, rtt, admit, reject or drop", 0},
+		 "Sort by name, limit, inflight, waiting, rtt, admit, reject or drop", 0},
 		{"partitions", 'p', NULL, 0, "Show partitions", 0},
-		{"ascii", 'a', NULL, 0, "Draw bars in ASCII, whatever the locale has", 0},
+		{"ascii", 'a', NULL, 0, "Draw bars in ASCII", 0},
 		CHOICE_OPTIONS,
 		{0},
 	};
@@ -231,9 +231,9 @@ int command_top(int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.args_doc = "[NAME...]",
-		.doc = "Watch the shared limiters of those names, or all that belong to you or "
-		       "root; of a single name the details.\v"
-		       "The key h shows what keys do.",
+		.doc = "Watch the named shared limiters, or all that belong to you or root. For a "
+		       "single name, show the details.\v"
+		       "Press h for help on keys.",
 	};
 	struct wanted wanted = {.top = {.interval = WEIR_S}};
 	struct live live = {.screen = NULL};

@@ -1,5 +1,5 @@
 /*
- * top.h - what the views of weir top share.
+ * top.h - what the files of weir top share.
  */
 #ifndef TOP_H
 #define TOP_H
@@ -22,50 +22,50 @@ struct top {
 	struct limiters limiters;
 	weir_dur interval;
 	bool unicode;
-	char why[256]; /* what could not be read, last; empty: nothing */
+	char why[256]; /* what could not be read last; "" if nothing */
 
 	/* Of the list. */
 	enum sort sort;
-	bool ascending;         /* against the order that a column has by itself */
-	bool partitions;        /* show them */
-	char filter[64];        /* in the name; empty: all */
+	bool ascending;         /* reversed */
+	bool partitions;        /* shown */
+	char filter[64];        /* a part of the name; "" for all */
 	char chosen[NAME_ROOM]; /* the limiter under the cursor */
 
 	/* Of the details. */
-	unsigned offset; /* of the first line that is shown */
+	unsigned offset; /* the first line shown */
 
 	bool paused;
 };
 
-/* How long the past of bars is: "1m", "30s". */
+/* The time that the bars span: "1m", "30s". */
 const char *top_span(const struct top *top, char *text, size_t size);
 
-/* The one that is chosen; NULL: there is none. */
+/* The chosen limiter, or NULL. */
 const struct watched *top_chosen(const struct top *top);
 
-/* Those that are to be listed, in their order: as many as there may be. NULL: no memory. */
+/* The limiters that pass the filter, sorted. NULL if memory ran out. */
 const struct watched **top_listed(const struct top *top, size_t *count);
 
-/* What keys do. */
+/* What the screen shows. */
 enum view {
 	LIST,
 	DETAIL,
 	HELP,
 };
 
-/* What is on the screen, and where keys go. */
+/* The view, and where keys go. */
 struct screen {
 	enum view view, before; /* before: under the help */
-	bool filtering;         /* the filter is being written */
+	bool filtering;         /* the filter is being typed */
 };
 
-/* Do what the key says. False: the program is to end. */
+/* Handle a key. False: the program is to end. */
 bool top_press(struct top *top, struct screen *screen, int key);
 
-/* If the one chosen is gone, or not listed, the first one is. */
+/* Choose the first limiter listed if the chosen one is no longer listed. */
 void top_choose_again(struct top *top);
 
 void top_draw_list(const struct top *top);
-void top_draw_detail(struct top *top); /* its offset is kept within what there is */
+void top_draw_detail(struct top *top); /* clamps its offset to the lines there are */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * top_detail.c - one limiter: what it is, how it stands, its past, partitions and processes.
+ * top_detail.c - one limiter: its configuration, figures, history, partitions and processes.
  */
 #include "top.h"
 
@@ -59,7 +59,7 @@ static double highest(const struct past *past, double (*of)(const struct point *
 	return most;
 }
 
-/* On as many lines as it needs: a line ends behind a comma, if it can. */
+/* Print text on as many lines as it needs, broken after commas where possible. */
 static void draw_algorithm(const char *text, struct page *page)
 {
 	while (*text != '\0') {
@@ -112,7 +112,7 @@ static void draw_chart(const struct top *top, const struct watched *w, struct pa
 		       const char *title, double (*of)(const struct point *), bool duration)
 {
 	const struct point *now = past_point(&w->past, 0);
-	/* What is in flight is seen beside the limit. */
+	/* Calls in flight are drawn on the scale of the limit. */
 	const double most = highest(&w->past, of == inflight_of ? limit_of : of);
 	char text[2][16];
 	int left;
@@ -147,7 +147,7 @@ static void draw_charts(const struct top *top, const struct watched *w, struct p
 	draw_chart(top, w, page, "drop/s", dropped_of, false);
 }
 
-/* What the algorithm shows of itself. */
+/* The algorithm's own figures. */
 static void draw_numbers(const struct watched *w, struct page *page)
 {
 	const struct weir_report *last = &w->now.s.last;
@@ -236,7 +236,7 @@ void top_draw_detail(struct top *top)
 
 	if (w == NULL) {
 		page_line(&page, PLAIN);
-		page_text(&page, "It is gone");
+		page_text(&page, "The limiter was removed");
 		page_end(&page);
 		return;
 	}

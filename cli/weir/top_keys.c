@@ -1,5 +1,5 @@
 /*
- * top_keys.c - what keys do.
+ * top_keys.c - the keys of weir top.
  */
 #include "top.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ncurses has no name for it: other keys begin with it. */
+/* ncurses has no name for it, since other keys' codes begin with it. */
 #define KEY_ESCAPE 27
 
 void top_choose_again(struct top *top)
@@ -117,7 +117,7 @@ static void press_in_detail(struct top *top, int key, enum view *view)
 	}
 }
 
-/* A line of text on the last row, as the filter; it works while it is written. */
+/* Edit the filter on the last row. It takes effect while it is typed. */
 static void press_in_filter(struct top *top, int key, bool *filtering)
 {
 	const size_t length = strlen(top->filter);
@@ -136,7 +136,7 @@ static void press_in_filter(struct top *top, int key, bool *filtering)
 	top_choose_again(top);
 }
 
-/* Those that mean the same in the list and in the details. False: it is none. */
+/* Keys that mean the same in the list and in the details. False for any other key. */
 static bool press_anywhere(struct top *top, struct screen *screen, int key)
 {
 	switch (key) {

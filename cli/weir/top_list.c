@@ -1,5 +1,5 @@
 /*
- * top_list.c - the list: a line for each limiter, and for each of its partitions if wanted.
+ * top_list.c - the list: a line for each limiter and, on request, for each of its partitions.
  */
 #include "top.h"
 
@@ -10,7 +10,7 @@
 
 #include "bars.h"
 
-/* Columns before the bars, and of the name. */
+/* Columns to the left of the bars, and of the name. */
 #define NUMBERS_WIDTH 53
 #define NAME_MIN      13
 #define BARS_MIN      12
@@ -44,7 +44,7 @@ static double key_of(const struct watched *w, enum sort sort)
 	return 0;
 }
 
-/* The greatest first, and names from A on; equal ones by their names. */
+/* Figures in descending order, names in ascending order; ties by name. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct watched *x = *(const struct watched *const *)a;
@@ -71,7 +71,7 @@ const struct watched **top_listed(const struct top *top, size_t *count)
 	return listed;
 }
 
-/* What is right of the name is as wide as bars make it. */
+/* The name's width is what the other columns and the bars leave. */
 static int name_width(const struct page *page)
 {
 	int width = page_left(page) - NUMBERS_WIDTH - PAST - 1;
@@ -169,7 +169,7 @@ static unsigned lines_of(const struct top *top, const struct watched *w)
 	return 1 + (top->partitions ? (unsigned)w->now.part_count : 0);
 }
 
-/* Lines that are scrolled away, so that the chosen one is seen. */
+/* The number of lines to scroll so that the chosen one is visible. */
 static unsigned scrolled(const struct top *top, const struct watched *const *listed, size_t count)
 {
 	const unsigned rows = LINES > 4 ? (unsigned)LINES - 3 : 1;
@@ -190,8 +190,9 @@ void top_draw_list(const struct top *top)
 	if (count == 0) {
 		page_line(&page, PLAIN);
 		page_text(&page, "%s",
-			  top->limiters.count > 0 ? "No name has that in it: / for another"
-						  : "There is no shared limiter here");
+			  top->limiters.count > 0
+				  ? "No name contains that: press / to change the filter"
+				  : "There are no shared limiters");
 		page_end(&page);
 	}
 	/* The header stays. */

@@ -9,35 +9,35 @@ for command in top stat set reap; do
 	expect 0 "^Usage: weir $command" "$command" --help
 	one_line 64 'unrecognized option' "$command" --nonsense
 	[ $command = set ] || {
-		one_line 64 'is no number of seconds' "$command" --interval=0
-		one_line 64 'is no number of seconds' "$command" --interval=nan
-		one_line 64 'is no number of seconds' "$command" --interval=1x
+		one_line 64 'is not a number of seconds' "$command" --interval=0
+		one_line 64 'is not a number of seconds' "$command" --interval=nan
+		one_line 64 'is not a number of seconds' "$command" --interval=1x
 	}
 done
 expect 0 'Commands:' --help
 for count in 0 -1 x 99999999999; do
-	one_line 64 'is no number of times' stat --count=$count
-	one_line 64 'is no number of times' reap --count=$count
+	one_line 64 'is not a number of times' stat --count=$count
+	one_line 64 'is not a number of times' reap --count=$count
 done
-one_line 64 'leave out --interval' stat --openmetrics -i 1
-one_line 64 'are for the table' stat --json --members
-one_line 64 'is no column' top --sort=nonsense
-one_line 1 'no terminal; for programs there is weir stat' top
+one_line 64 'cannot be used with --interval' stat --openmetrics -i 1
+one_line 64 'apply to the table only' stat --json --members
+one_line 64 'is not a column' top --sort=nonsense
+one_line 1 'not a terminal; use weir stat in scripts' top
 
-one_line 64 'A name and what is to be set' set
-one_line 64 'A name and what is to be set' set "$base"
+one_line 64 'A name and a setting' set
+one_line 64 'A name and a setting' set "$base"
 one_line 64 'is not SETTING=VALUE' set "$base" limit
 one_line 64 'there is no such setting' set "$base" colour=red
 one_line 64 'there is no such setting' set "$base" live.colour=red
 one_line 64 'there is no such setting' set "$base" .share=1
-one_line 64 'shadow=yes: it is on or off' set "$base" shadow=yes
-one_line 64 'bounds are among what processes must agree on' set "$base" limit_max=7
+one_line 64 'shadow=yes: not on or off' set "$base" shadow=yes
+one_line 64 'the bounds cannot be changed' set "$base" limit_max=7
 for limit in 0 -1 1.5 x 8388608 nan; do
-	one_line 64 'it is a whole number from 1 to' set "$base" limit=$limit
+	one_line 64 'not a whole number from 1 to' set "$base" limit=$limit
 done
-one_line 64 'is for one limiter: name it' reap --evict=1
-one_line 64 'is for one limiter: name it' reap --evict=1 "$base" "$base-b"
-one_line 64 'is done once' reap --evict=1 -c 2 "$base"
+one_line 64 'needs the name of one limiter' reap --evict=1
+one_line 64 'needs the name of one limiter' reap --evict=1 "$base" "$base-b"
+one_line 64 'cannot be used with --interval' reap --evict=1 -c 2 "$base"
 for process in x 0 -1 '#' '#0' 4294967296; do
 	one_line 64 'is neither a pid nor the number' reap --evict="$process" "$base"
 done
@@ -51,27 +51,27 @@ fleet_arguments()
 		expect 0 "^Usage: weir fleet $command" fleet $command --help
 		one_line 64 'unrecognized option' fleet $command --nonsense
 	done
-	one_line 1 'Where is the store\? Say it by --address, or in \$WEIR_FLEET' fleet list
+	one_line 1 'address is missing: give --address, or set WEIR_FLEET' fleet list
 	one_line 1 'The address begins with none of' fleet -a nonsense list
 	one_line 1 'The address begins with none of' fleet list --address=nonsense
 	one_line 1 "$base: there is no such store" fleet -a "shm:$base" list
 	one_line 1 'name is not of letters' fleet -a redis://localhost -n a/b list
-	one_line 64 'for one there is weir fleet show' fleet list payments
-	one_line 64 'Which limit\?' fleet show
-	one_line 64 'Which limit\?' fleet remove
-	one_line 64 'One limit at a time' fleet remove a b
-	one_line 64 'It shows one limit, or all' fleet top a b
-	one_line 64 'is no number of seconds' fleet top -i 0
-	one_line 64 'A name and what is to be set' fleet set a
-	one_line 64 'A name and capacity=N are needed' fleet make a reserved=1
-	one_line 64 'A limit and a member are needed' fleet drain a
+	one_line 64 'use weir fleet show for one limit' fleet list payments
+	one_line 64 'A limit is required' fleet show
+	one_line 64 'A limit is required' fleet remove
+	one_line 64 'Only one limit can be removed' fleet remove a b
+	one_line 64 'Only one limit can be named' fleet top a b
+	one_line 64 'is not a number of seconds' fleet top -i 0
+	one_line 64 'A name and a setting' fleet set a
+	one_line 64 'A name and capacity=N are required' fleet make a reserved=1
+	one_line 64 'A limit and a member are required' fleet drain a
 	one_line 64 'there is no such setting' fleet set a colour=red
 	one_line 64 'is not SETTING=VALUE' fleet set a capacity
-	one_line 64 'it is a number of seconds from 0.02 to 3600' fleet set a lease=0
-	one_line 64 'it is a number of seconds from 0.02 to 3600' fleet make a capacity=1 lease=0
-	one_line 64 'it is fair, proportional, static or none' fleet set a allotment=unfair
+	one_line 64 'not a number of seconds from 0.02 to 3600' fleet set a lease=0
+	one_line 64 'not a number of seconds from 0.02 to 3600' fleet make a capacity=1 lease=0
+	one_line 64 'not fair, proportional, static or none' fleet set a allotment=unfair
 	for capacity in '' -1 1.5 x 9007199254740993 99999999999999999999; do
-		one_line 64 'it is a whole number up to 9007199254740992' fleet set a capacity=$capacity
+		one_line 64 'not a whole number up to 9007199254740992' fleet set a capacity=$capacity
 	done
 	for member in '' a/b 'a b' "$(printf '\303\244')" "$(printf '%064d' 0)"; do
 		one_line 64 'is neither a member.s number' fleet drain a "$member"

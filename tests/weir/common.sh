@@ -7,14 +7,14 @@ screen=${3-}
 work=$(mktemp -d)
 base=/w$$
 export LC_ALL=C.UTF-8 ARGP_HELP_FMT=rmargin=900
-holders='' a='' b='' c='' d='' # pids of holders, by their names
+a='' b='' c='' d='' # pids of holders, by their names
 failed=0
 
-# Holders end when their input does; what they leave if they are killed goes here.
+# Kills all processes that a script started, holders and others, and removes what they leave.
 clean_up()
 {
-	# shellcheck disable=SC2086
-	[ -z "$holders" ] || kill -9 $holders 2>/dev/null
+	# shellcheck disable=SC2046
+	kill -9 $(jobs -p) 2>/dev/null
 	rm -rf "$work" /dev/shm"$base"*
 }
 trap clean_up EXIT
@@ -31,7 +31,7 @@ fail()
 	exit 1
 }
 
-# Runs a command until it succeeds, for some minutes at most.
+# Runs a command until it succeeds, for a few minutes at most.
 wait_for()
 {
 	tries=6000
@@ -48,8 +48,8 @@ answered()
 	[ "$(wc -l <"$work/$1.out")" -ge "$2" ]
 }
 
-# hold HOLDER FD NAME LIMIT [PARTITION=SHARE...]: starts one, which is told what to do by that file
-# descriptor.
+# hold HOLDER FD NAME LIMIT [PARTITION=SHARE...]: starts a holder, which reads commands from that
+# file descriptor.
 hold()
 {
 	id=$1
@@ -57,13 +57,13 @@ hold()
 	shift 2
 	mkfifo "$work/$id.in"
 	: >"$work/$id.out"
-	# No holder inherits what another one is told by: it would never see its end.
+	# A holder that inherited the descriptor of another one would keep that one from seeing its end.
 	"$holder" "$@" <"$work/$id.in" >"$work/$id.out" 3>&- 4>&- 5>&- &
-	eval "${id}=$! ; holders=\"\$holders $!\" ; exec $descriptor>\"\$work/$id.in\""
+	eval "${id}=$! ; exec $descriptor>\"\$work/$id.in\""
 	wait_for answered "$id" 1
 }
 
-# tell HOLDER FD COMMAND...: waits until it is done
+# tell HOLDER FD COMMAND...: sends a command, and waits for the answer
 tell()
 {
 	id=$1
@@ -74,8 +74,8 @@ tell()
 	wait_for answered "$id" $((before + 1))
 }
 
-# expect STATUS PATTERN ARGUMENT...: it ends so, and a line on standard output or standard error
-# matches; of an empty pattern there is none.
+# expect STATUS PATTERN ARGUMENT...: weir exits with that status, and a line of its output matches
+# the pattern. With an empty pattern there is no output.
 expect()
 {
 	status=$1 pattern=$2
@@ -87,7 +87,7 @@ expect()
 	[ -z "$pattern" ] || grep -qE -e "$pattern" "$work/out" || complain "weir $*: no \"$pattern\" in $(cat "$work/out")"
 }
 
-# one_line ARGUMENT...: as expect; what it says is one line.
+# one_line ARGUMENT...: as expect, and the output is one line.
 one_line()
 {
 	expect "$@"

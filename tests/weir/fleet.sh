@@ -106,16 +106,16 @@ nothing_there()
 	expect 0 '^NAME +CAPACITY +EFFECTIVE +GRANTED +WANTED +MEMBERS +ALLOTMENT +PARTS$' fleet list
 	[ "$(wc -l <"$work/out")" = 1 ] || complain "an empty store: $(cat "$work/out")"
 	expect 0 '"limits": \[\]' fleet list --json
-	one_line 1 "^weir: $name: There is nothing of that name" fleet show "$name"
-	one_line 1 "^weir: $name: There is nothing of that name" fleet top "$name"
-	one_line 1 "^weir: $name: There is nothing of that name" fleet set "$name" capacity=7
-	one_line 1 "^weir: $name: There is nothing of that name" fleet remove "$name"
-	one_line 1 "^weir: $name: There is nothing of that name" fleet drain "$name" 0a
+	one_line 1 "^weir: $name: There is no limit of that name" fleet show "$name"
+	one_line 1 "^weir: $name: There is no limit of that name" fleet top "$name"
+	one_line 1 "^weir: $name: There is no limit of that name" fleet set "$name" capacity=7
+	one_line 1 "^weir: $name: There is no limit of that name" fleet remove "$name"
+	one_line 1 "^weir: $name: There is no limit of that name" fleet drain "$name" 0a
 	odd=$(printf 'a\033[2J\377/b')
 	for command in show remove top; do
-		one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to 200 letters' fleet $command "$odd"
+		one_line 1 '^weir: a.x1b\[2J.xff/b: A name has 1 to 200 letters' fleet $command "$odd"
 	done
-	one_line 1 '^weir: a.x1b\[2J.xff/b: A name is of 1 to' fleet make "$odd" capacity=1
+	one_line 1 '^weir: a.x1b\[2J.xff/b: A name has 1 to' fleet make "$odd" capacity=1
 }
 
 # A limit that is made before anybody joins is the members', whatever they are configured as.
@@ -185,7 +185,7 @@ json()
 # What it holds goes to the others, and comes back.
 drain()
 {
-	one_line 64 'a/b is neither a member.s number, as weir fleet show has it, nor a label' \
+	one_line 64 'a/b is neither a member.s number, as in weir fleet show, nor a label' \
 		fleet drain "$name" a/b
 	one_line 64 'is neither a member.s number' fleet drain "$name" ''
 	one_line 1 "$second-: it has no such member" fleet drain "$name" "$second-"
@@ -218,7 +218,7 @@ drain_labelled()
 	hold d 5 "$WEIR_FLEET" "$name" 500 0 "$long"
 	wait_for shows ', 3 members$'
 	for command in drain undrain; do
-		one_line 1 "^weir: $name: $long: several members are labelled so" \
+		one_line 1 "^weir: $name: $long: several members have that label" \
 			fleet $command "$name" "$long"
 	done
 	expect 0 '' fleet drain "$name" "$labelled"
@@ -283,7 +283,7 @@ live()
 # It goes while it is watched; what a dead member leaves is told from what others hold.
 leave()
 {
-	one_line 1 'no terminal; for programs there is weir fleet show' fleet top
+	one_line 1 'not a terminal; use weir fleet show in scripts' fleet top
 	exec 3>&-
 	wait "$a" || complain 'a sharer failed'
 	wait_for shows "^  [0-9a-f]{16} [^ ]+ +100 +40 +40 "

@@ -13,8 +13,8 @@ reaps_all()
 	tell c 5 acquire 2
 	kill -9 "$c"
 	wait "$c" 2>/dev/null
-	expect 0 "^$base-a: nobody has died\$" reap
-	grep -q "^$base-b: 1 dead process, 2 permits given back\$" "$work/out" || complain 'not b'
+	expect 0 "^$base-a: no dead processes\$" reap
+	grep -q "^$base-b: 1 dead process, 2 permits returned\$" "$work/out" || complain 'not b'
 	[ "$(wc -l <"$work/out")" = 2 ] || complain "not two: $(cat "$work/out")"
 	expect 0 "^$base-b +10 +0 " stat "$base-b"
 	exec 3>&- 4>&- 5>&-
@@ -33,7 +33,7 @@ tell a 3 acquire 2
 tell b 4 acquire 3
 tell c 5 acquire 4
 
-one_line 0 "^$base-a: nobody has died\$" reap "$base-a"
+one_line 0 "^$base-a: no dead processes\$" reap "$base-a"
 one_line 1 "Process $b is alive: end it first" reap --evict="$b" "$base-a"
 one_line 1 'Process .* is alive' reap --evict='#1' "$base-a"
 one_line 1 'No such process is attached' reap --evict=1 "$base-a"
@@ -43,13 +43,13 @@ kill -9 "$b"
 wait "$b" 2>/dev/null
 expect 0 "pid $b +dead +3 calls +3 permits" stat -m "$base-a"
 expect 0 "^$base-a +10 +9 " stat "$base-a"
-one_line 0 "^$base-a: 1 dead process, 3 permits given back\$" reap "$base-a"
+one_line 0 "^$base-a: 1 dead process, 3 permits returned\$" reap "$base-a"
 expect 0 "^$base-a +10 +6 " stat "$base-a"
 
 # By name, although all who are dead could be reaped.
 kill -9 "$c"
 wait "$c" 2>/dev/null
-one_line 0 "^$base-a: 1 dead process, 4 permits given back\$" reap --evict="$c" "$base-a"
+one_line 0 "^$base-a: 1 dead process, 4 permits returned\$" reap --evict="$c" "$base-a"
 expect 0 "^$base-a +10 +2 .* [1-9]\$" stat "$base-a"
 
 # Again and again, and it tells of what is new.
@@ -59,12 +59,12 @@ tell d 4 acquire 1
 reaper=$!
 kill -9 "$d"
 wait "$d" 2>/dev/null
-wait_for grep -qsx "$base-a: 1 dead process, 1 permit given back" "$work/reaper"
+wait_for grep -qsx "$base-a: 1 dead process, 1 permit returned" "$work/reaper"
 kill "$reaper"
 wait "$reaper" 2>/dev/null
-[ "$(wc -l <"$work/reaper")" = 1 ] || complain "it tells of nothing: $(cat "$work/reaper")"
+[ "$(wc -l <"$work/reaper")" = 1 ] || complain "it reports nothing new: $(cat "$work/reaper")"
 
-expect 0 "^$base-a: nobody has died\$" reap -- "$base-a"
+expect 0 "^$base-a: no dead processes\$" reap -- "$base-a"
 
 # All limiters. A test must not reap what others share on this machine, so this is done where there
 # is nothing else.

@@ -19,8 +19,8 @@ expect 0 '' set "$base-a" limit=8
 is 2 8 "$base-a"
 tell a 3 acquire 9
 is 3 8 "$base-a"
-one_line 1 'Its limit is from 1 to 200, and not 201' set "$base-a" limit=201
-one_line 1 "Its limit is vegas's to move" set "$base-b" limit=8
+one_line 1 'Its limit must be from 1 to 200, not 201' set "$base-a" limit=201
+one_line 1 "Its limit is set by vegas" set "$base-b" limit=8
 expect 0 '' set "$base-a" live.cap=0.9 live.max=7 batch.share=0.1 live.delay=0.5
 is 2 7 live
 one_line 1 'add up to 1.2, more than 1' set "$base-a" batch.share=0.6

@@ -94,7 +94,7 @@ hold c 5 "$base-c" fixed
 expect ^fixed:limit=
 text $work/seen
 absent ^fixed
-expect ^It is gone
+expect ^The limiter was removed
 expect No such file
 signal TERM
 killed TERM

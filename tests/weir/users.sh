@@ -32,7 +32,7 @@ for command in stat 'stat --json' 'stat --openmetrics' reap; do
 	{
 		listed "$base-own" $command
 		listed ! "$base-other" $command
-		[ "$(grep -c '^weir: Left out: [0-9]* of other users (.*), which --user=USER includes; ' "$work/err")" = 1 ] ||
+		[ "$(grep -c '^weir: Left out: [0-9]* of other users (.*), see --user; ' "$work/err")" = 1 ] ||
 			complain "$command: nothing said: $(cat "$work/err")"
 		grep -q -e "$other" "$work/err" || complain "$command: no user: $(cat "$work/err")"
 		listed ! "$base-open" $command
@@ -54,9 +54,9 @@ done
 
 expect 0 '' set "$base-other" shadow=on
 expect 0 '' set "$base-open" shadow=on
-one_line 64 'there is no user no-such-user' stat --user=no-such-user
-one_line 64 'there is no user -1' reap --user=-1
-one_line 64 'there is no user 4294967295' stat --user=4294967295
+one_line 64 'no such user: no-such-user' stat --user=no-such-user
+one_line 64 'no such user: -1' reap --user=-1
+one_line 64 'no such user: 4294967295' stat --user=4294967295
 
 # From the other side: root is trusted, a third user is not.
 if command -v setpriv >/dev/null && setpriv --reuid=65534 --clear-groups test -x "$weir"; then

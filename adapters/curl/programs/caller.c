@@ -112,9 +112,9 @@ static void tell(struct caller *c, CURL *easy, int error, CURLcode result)
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
 	latency = plan_now() - call->at;
-	plan_tell(c->plan, call, status,
-		  status == PLAN_UNANSWERED && latency < patience ? patience : latency,
-		  c->requests);
+	plan_report(c->plan, call, status,
+		    status == PLAN_UNANSWERED && latency < patience ? patience : latency,
+		    c->requests);
 	curl_easy_cleanup(easy);
 	free(call);
 }

@@ -82,7 +82,7 @@ private:
 			latency = patience;
 		const std::lock_guard<std::mutex> lock(mutex_);
 
-		plan_tell(phases_, &c->planned, how, latency, requests_);
+		plan_report(phases_, &c->planned, how, latency, requests_);
 		delete c;
 		if (--running_ == 0)
 			idle_.notify_all();

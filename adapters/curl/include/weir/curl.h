@@ -1,5 +1,5 @@
 /*
- * weir/curl.h - adaptive limits on what libcurl sends: a limiter for each origin.
+ * weir/curl.h - adaptive concurrency limits for libcurl transfers, one limiter per origin.
  *
  *	weir_curl_create(NULL, &guard);
  *	weir_curl_multi_create(guard, &multi);
@@ -14,32 +14,32 @@
  *		weir_curl_multi_poll(multi, NULL, 0, 1000, NULL);
  *	} while (running > 0);
  *
- * A transfer asks for a permit of its origin's limiter, as scheme://host:port, in lower case and
- * with the port that goes without saying, or of the limiter of any key that the caller gives.
- * Without a permit nothing is sent: it waits in the limiter's queue, outside of libcurl, until its
- * deadline. One transfer is one permit, with HTTP/2 too, where many share a connection.
+ * A transfer acquires a permit from the limiter of its origin: scheme://host:port, in lower case,
+ * with the scheme's default port filled in. The caller may give another key. A transfer without a
+ * permit is not sent: it waits in the limiter's queue, outside of libcurl, until its deadline. Each
+ * transfer holds one permit, also with HTTP/2, where several transfers share a connection.
  *
- * What the limiter learns. A transfer's latency is CURLINFO_TOTAL_TIME without
- * CURLINFO_PRETRANSFER_TIME: from when its request could be sent to the end of the answer. To
- * resolve, connect and shake hands is left out: it falls to calls that find no idle connection,
- * most when there are more of them, and would look like a callee that gets slower with load.
- * Where libcurl itself lets a transfer wait for a connection (CURLMOPT_MAX_HOST_CONNECTIONS and
- * the like) that counts: its permit is out meanwhile. How it went is said by weir_curl_outcome(),
- * or by a function of the caller's.
+ * Samples. A transfer's latency is CURLINFO_TOTAL_TIME minus CURLINFO_PRETRANSFER_TIME: from the
+ * moment at which its request could be sent to the end of the response. Name resolution, connecting
+ * and handshakes do not count. They are needed by transfers that find no idle connection, which are
+ * more frequent under load, so they would look like a backend that slows down. The time that
+ * libcurl itself lets a transfer wait for a connection (as with CURLMOPT_MAX_HOST_CONNECTIONS) does
+ * count, since the transfer holds its permit meanwhile. The outcome is that of weir_curl_outcome(),
+ * or of a function of the caller.
  *
- * Redirects that libcurl follows (CURLOPT_FOLLOWLOCATION) hold the permit of where they began.
- * If that was another origin than where they ended, the transfer is no sample of either. To have
- * each step limited where it goes, follow them one by one: CURLINFO_REDIRECT_URL.
+ * Redirects that libcurl follows (CURLOPT_FOLLOWLOCATION) hold the permit of the first origin. If
+ * the last origin is another one, the transfer is not a sample. To limit each step by its own
+ * origin, follow redirects one by one with CURLINFO_REDIRECT_URL.
  *
- * Retry-After. An answer of 429 or 503 with Retry-After closes its origin for so long, but for
- * retry_after_max at most: permits are kept, and nothing is sent. It is open again when the time
- * is over, or when a transfer that was still out succeeds: then the origin had refused one call,
- * and is not away.
+ * Retry-After. A 429 or 503 response with Retry-After closes its origin for that time, at most for
+ * retry_after_max: no permits are given out, and nothing is sent. The origin opens again when the
+ * time has passed, or when a transfer that was in progress succeeds, since the origin then refused
+ * single calls only.
  *
- * Thread safety. A guard may be used by any number of threads. A multi is one thread's at a time,
- * as curl's. curl_global_init() is the program's business.
+ * Thread safety. Any number of threads may use a guard. A multi may be used by one thread at a
+ * time, as a multi handle of libcurl. The program calls curl_global_init().
  *
- * Fork. As with a limiter: a child must not use what its parent made.
+ * Fork. As with a limiter, a child must not use objects that its parent created.
  */
 #ifndef WEIR_CURL_H
 #define WEIR_CURL_H
@@ -52,166 +52,176 @@
 extern "C" {
 #endif
 
-/* What transfers are guarded with: limiters by origin, and which origins are closed. */
+/* A guard: the limiters by origin, and the origins that are closed. */
 struct weir_curl;
 
 /*
- * How a guard is to be. weir_curl_config_init() first, then what should differ; zero always means
- * the default. A null pointer in place of all of it means all defaults.
+ * The configuration of a guard. Call weir_curl_config_init(), then set the fields that should
+ * differ. Zero always means the default. A null pointer instead of a configuration means all
+ * defaults.
  */
 struct weir_curl_config {
 	size_t size; /* set by weir_curl_config_init() */
 
-	/* Where the limiters are; must outlive the guard. NULL: the guard makes a registry. */
+	/* The registry of the limiters; must outlive the guard. NULL: the guard creates one. */
 	struct weir_registry *registry;
-	/* Of each limiter of that registry. NULL: all defaults, and a queue of 256. */
+	/* For limiters of a registry that the guard creates. NULL: defaults, and a queue of 256. */
 	const struct weir_config *limiter;
 
 	/*
-	 * How a transfer went, in place of weir_curl_outcome(), which it may call. Called once for
-	 * each that was performed, in the thread that performed it, with the handle to look at.
+	 * Decides the outcome of a transfer instead of weir_curl_outcome(), which it may call. It
+	 * is called once for each transfer, in the thread that performed it.
 	 */
 	enum weir_outcome (*outcome)(void *arg, CURL *easy, CURLcode result);
 	void *arg;
 
-	weir_dur retry_after_max; /* 1 minute: closed no longer, whatever Retry-After says */
+	weir_dur retry_after_max; /* the longest time that an origin is closed; 1 minute */
 };
 
 #define weir_curl_config_init(config) weir_curl_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_curl_config_init_sized(struct weir_curl_config *config, size_t size);
 
 /*
- * Make a guard; config may be NULL. 0; -ENOMEM; -EINVAL: there is a registry and a limiter, or the
- * limiter is no good (weir_config_check() says why). End with weir_curl_destroy().
+ * Create a guard; config may be NULL. Free it with weir_curl_destroy(). Returns 0, or:
+ * -ENOMEM: out of memory
+ * -EINVAL: both a registry and a limiter are given, or the limiter's configuration is invalid
+ *          (weir_config_check() has a sentence)
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_create(const struct weir_curl_config *config,
 					      struct weir_curl **guard);
 
 /*
- * End a guard. 0; -EBUSY: there are transfers or multis of it, and nothing was done. NULL is
- * allowed.
+ * Free a guard. NULL is allowed. Returns 0, or:
+ * -EBUSY: it has transfers or multis; nothing was done
  */
 WEIR_API int weir_curl_destroy(struct weir_curl *guard);
 
-/* Its registry, with the limiters by origin: to look at, to show. It stays whose it is. */
+/* The guard's registry, for metrics and inspection. Ownership does not change. */
 WEIR_API struct weir_registry *weir_curl_registry(const struct weir_curl *guard);
 
 /*
- * How a transfer went, by its result and what its handle says of the answer:
+ * The outcome of a transfer, by its result and its response:
  *
- *	WEIR_SUCCESS    an answer below 400; any result CURLE_OK without a status of HTTP's
+ *	WEIR_SUCCESS    a status below 400; CURLE_OK without an HTTP status
  *	WEIR_DROPPED    429, 503; the connection was refused
  *	WEIR_TIMED_OUT  504; CURLE_OPERATION_TIMEDOUT; a connect that timed out
- *	WEIR_IGNORE     other answers from 400 on: refused in front, or failed after any part of
- *			the work, they take a time of their own; what the program did wrong
- *	WEIR_CANCELLED  a callback of the program's ended it
- *	WEIR_FAILED     502; all other errors: no name, no route, a connection that broke
+ *	WEIR_IGNORE     other statuses from 400: the request was refused early or failed after part
+ *			of the work, so its latency is not that of the work; errors of the program
+ *	WEIR_CANCELLED  a callback of the program ended it
+ *	WEIR_FAILED     502; all other errors: no such host, no route, a broken connection
  *
- * Where answers of 404 are the work that others are, they had better count: see
- * weir_curl_config.outcome.
+ * If a 404 response takes as much work as others, count it: see weir_curl_config.outcome.
  */
 WEIR_API enum weir_outcome weir_curl_outcome(CURL *easy, CURLcode result);
 
-/* What a transfer asks for. All zero, or a null pointer: an ordinary one, that does not wait. */
+/* How to admit a transfer. All zero, or a null pointer: an ordinary call that does not wait. */
 struct weir_curl_call {
 	struct weir_call call; /* partition, priority, cost; or WEIR_CALL_BYPASS: not limited */
 	/*
-	 * Of which limiter; at most WEIR_KEY_MAX bytes. NULL: of the origin of
-	 * CURLINFO_EFFECTIVE_URL, which is the URL that was set. A handle that was redirected
-	 * and is used again wants its URL set again; one with CURLOPT_CURLU wants a key.
+	 * The key of the limiter, at most WEIR_KEY_MAX bytes. NULL: the origin of
+	 * CURLINFO_EFFECTIVE_URL, which is the URL that was set. Set the URL again on a handle that
+	 * was redirected. A handle with CURLOPT_CURLU needs a key.
 	 */
 	const char *key;
 	/*
-	 * To wait for a permit until then, on weir_now()'s clock; the limiter needs a queue. 0:
-	 * not at all.
+	 * Wait for a permit until then, on weir_now()'s clock; the limiter needs a queue. 0: do not
+	 * wait.
 	 */
 	weir_time deadline;
 };
 
 /*
- * Acquire, curl_easy_perform(), release. 0: it was performed, and *result is what that answered.
- * Else it was not: -EAGAIN: the limit is reached, and nobody may wait, or too many do, or its
- * priority is being shed; -ETIMEDOUT: no permit by the deadline; -EBUSY: the origin is closed by
- * Retry-After until after the deadline; -EINVAL: there is no URL, or the call is not well-formed,
- * or it has a deadline where the limiter has no queue; -ENAMETOOLONG; -ENOSPC: the registry is
- * full; -ENOMEM. The wait is not bounded by the handle's own timeouts, which begin with the
- * transfer.
+ * Acquire a permit, call curl_easy_perform(), release the permit. Returns 0 if the transfer was
+ * performed; *result is its result. Otherwise it was not performed:
+ * -EAGAIN: the limit is reached and the call does not wait, the queue is full, or its priority is
+ *          being shed
+ * -ETIMEDOUT: no permit by the deadline
+ * -EBUSY: Retry-After closes the origin until after the deadline
+ * -EINVAL: there is no URL, the call is invalid, or it has a deadline and the limiter has no queue
+ * -ENAMETOOLONG: the key is too long
+ * -ENOSPC: the registry is full
+ * -ENOMEM: out of memory
+ * The handle's own timeouts begin with the transfer and do not bound the wait.
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_perform(struct weir_curl *guard, CURL *easy,
 					       const struct weir_curl_call *call, CURLcode *result);
 
-/* A multi handle whose transfers have permits. */
+/* A multi handle whose transfers acquire permits. */
 struct weir_curl_multi;
 
 /*
- * Make a multi handle. 0; -ENOMEM; -EMFILE and the like, from eventfd(). End with
- * weir_curl_multi_destroy(), before the guard.
+ * Create a multi handle. Free it with weir_curl_multi_destroy(), before the guard. Returns 0,
+ * -ENOMEM, or a negative errno of eventfd().
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_multi_create(struct weir_curl *guard,
 						    struct weir_curl_multi **multi);
 
 /*
- * Give up all transfers, whose permits go back as WEIR_CANCELLED, and end the handle. The easy
- * handles are the caller's, and may be ended before or after. NULL is allowed.
+ * Remove all transfers, whose permits are released as WEIR_CANCELLED, and free the handle. The easy
+ * handles belong to the caller, who may clean them up before or after. NULL is allowed.
  */
 WEIR_API void weir_curl_multi_destroy(struct weir_curl_multi *multi);
 
 /*
- * curl's handle: to set options, but for those of weir_curl_multi_sockets(), and to wake it. What
- * is added, removed, driven and read goes through the functions here.
+ * The underlying handle, to set options other than those of weir_curl_multi_sockets(), and for
+ * curl_multi_wakeup(). To add, remove, drive and read transfers, use the functions here.
  */
 WEIR_API CURLM *weir_curl_multi_handle(const struct weir_curl_multi *multi);
 
 /*
- * Begin a transfer, or let it wait. 0: weir_curl_multi_done() will tell how it ended. Else it was
- * not added: -EAGAIN, -EBUSY, -EINVAL, -ENAMETOOLONG, -ENOSPC, -ENOMEM, as for weir_curl_perform();
- * -EEXIST: it is in a multi handle already; -EDEADLK: this is a callback of curl's or
- * outcome().
+ * Start a transfer, or queue it. Returns 0; weir_curl_multi_done() returns it when it has ended.
+ * Otherwise it was not added:
+ * -EAGAIN, -EBUSY, -EINVAL, -ENAMETOOLONG, -ENOSPC, -ENOMEM: as for weir_curl_perform()
+ * -EEXIST: it is in a multi handle already
+ * -EDEADLK: called from a callback of libcurl or from outcome()
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_multi_add(struct weir_curl_multi *multi, CURL *easy,
 						 const struct weir_curl_call *call);
 
 /*
- * Give up a transfer, wherever it is; do so before its handle is cleaned up. Its permit goes back
- * as WEIR_CANCELLED, and it will not be told. 0; -ENOENT: it is not here; -EDEADLK: this is a
- * callback of curl's or outcome(), and nothing was done.
+ * Remove a transfer, queued or started. Call it before the handle is cleaned up. Its permit is
+ * released as WEIR_CANCELLED, and weir_curl_multi_done() does not return it. Returns 0, or:
+ * -ENOENT: it is not in this multi
+ * -EDEADLK: called from a callback of libcurl or from outcome(); nothing was done
  */
 WEIR_API int weir_curl_multi_remove(struct weir_curl_multi *multi, CURL *easy);
 
 /*
- * How many transfers were cleaned up, or removed, by curl's own functions in place of the one
- * above: bugs of the program, caught. Since the multi was made, and as of when curl ran last. From
- * libcurl 8.4 on their permits go back when curl runs next. An older one says how many are missing,
- * but not which: there they go back when the address of the handle is added again, when nothing is
- * left in curl's handle, or with the multi. Handles added by curl_multi_add_handle() may hide some.
+ * The number of transfers that were cleaned up or removed by libcurl's own functions instead of the
+ * one above, which is a bug of the program. It counts since the multi was created, as of when
+ * libcurl last ran. With libcurl 8.4 and later their permits are released when libcurl runs next.
+ * An earlier version says how many are missing but not which: their permits are released when a
+ * handle of the same address is added, when libcurl's handle is empty, or with the multi. Handles
+ * added by curl_multi_add_handle() may hide some.
  */
 WEIR_API uint64_t weir_curl_multi_lost(const struct weir_curl_multi *multi);
 
-/* How a transfer ended. Its handle is out of the multi, and the caller's again. */
+/* A transfer that has ended. Its handle has been removed and belongs to the caller again. */
 struct weir_curl_done {
 	CURL *easy;
-	int error;       /* 0: it was performed; or why not: -ETIMEDOUT, -ENOMEM */
-	CURLcode result; /* how it went, if it was performed */
+	int error;       /* 0 if it was performed; otherwise -ETIMEDOUT or -ENOMEM */
+	CURLcode result; /* its result, if it was performed */
 };
 
-/* The next transfer that has ended. False: there is none now. */
+/* The next transfer that has ended. False if there is none now. */
 WEIR_API bool weir_curl_multi_done(struct weir_curl_multi *multi, struct weir_curl_done *done);
 
 /*
- * As curl_multi_perform() and curl_multi_poll(): with those that wait, which are begun, and end at
- * their deadlines. *running counts them too. Permits of transfers that ended go back in perform,
- * before they are told. poll returns when a permit has come or a deadline has passed.
+ * As curl_multi_perform() and curl_multi_poll(), extended to queued transfers: perform starts those
+ * that have a permit and ends those whose deadline has passed. *running includes queued transfers.
+ * perform releases the permits of transfers that have ended, before weir_curl_multi_done() returns
+ * them. poll also returns when a permit is granted or a deadline passes.
  */
 WEIR_API CURLMcode weir_curl_multi_perform(struct weir_curl_multi *multi, int *running);
 WEIR_API CURLMcode weir_curl_multi_poll(struct weir_curl_multi *multi, struct curl_waitfd *extra,
 					unsigned count, int timeout_ms, int *ready);
 
 /*
- * For event loops: the functions of CURLMOPT_SOCKETFUNCTION and CURLMOPT_TIMERFUNCTION, and their
- * data. Set them first. One socket more is shown, with a null pointer for its easy handle, by
- * which other threads tell that a permit has come; the timer also runs for deadlines.
- * socket_action and assign are curl's, and know of both. 0; -EINVAL: a function is NULL, or they
- * are set already.
+ * For event loops: set the functions of CURLMOPT_SOCKETFUNCTION and CURLMOPT_TIMERFUNCTION and
+ * their data, before any other call. The socket function is called for one more socket, with a null
+ * easy handle, which becomes readable when a permit is granted by another thread. The timer also
+ * covers deadlines. socket_action and assign work as libcurl's and handle both. Returns 0, or:
+ * -EINVAL: a function is NULL, or they are set already
  */
 WEIR_API int weir_curl_multi_sockets(struct weir_curl_multi *multi, curl_socket_callback socket,
 				     void *socket_data, curl_multi_timer_callback timer,

@@ -1,5 +1,5 @@
 /*
- * weir/grpc.hpp - adaptive limits on gRPC calls, at the client and at the server, in C++17.
+ * weir/grpc.hpp - adaptive concurrency limits for gRPC clients and servers, in C++17.
  *
  *	creators.push_back(weir::grpc_client_interceptor(limiter));
  *	channel = grpc::experimental::CreateCustomChannelWithInterceptors(..., std::move(creators));
@@ -9,24 +9,24 @@
  *		return guard_.serve(context, [&] { return lookup(*key, value); });
  *	}
  *
- * At the client an interceptor asks for a permit before a call is begun, in whichever API. A call
- * that has to wait is held, without a thread; one that is refused is not sent, and ends with the
- * status of grpc_config.
+ * At the client, an interceptor acquires a permit before a call starts, in any of gRPC's APIs. A
+ * call that waits does not block a thread. A refused call is not sent and ends with
+ * grpc_config.refusal.
  *
- * At the server the handlers ask. An interceptor there is told of a call, and cannot end it: it has
- * no status to give, and the handler runs whatever it does. What is refused would still be done.
+ * At the server, the handlers acquire permits. An interceptor could not refuse a call there: it has
+ * no way to end the call, and the handler would run anyway.
  *
- * Streams take a permit to begin, and are detached then (weir_detach()): they are no calls whose
- * latency counts. With grpc_config.count_streams they are calls like others.
+ * A stream acquires a permit when it starts, and is detached (weir_detach()), since its duration is
+ * not a latency. With grpc_config.count_streams a stream is a call like any other.
  *
- * Waiting. A wait needs a limiter with a queue: without one everybody who would wait is refused.
- * grpc_config::check() tells before that happens.
+ * Waiting. A wait needs a limiter with a queue; without one every call that would wait is refused.
+ * grpc_config::check() reports that in advance.
  *
- * Errors. Nothing here throws. What the program's own functions throw counts as WEIR_FAILED, and
- * goes where gRPC lets it go.
+ * Errors. Nothing here throws. An exception of the program's own functions counts as WEIR_FAILED
+ * and propagates into gRPC.
  *
- * Thread safety. All functions may be called by any thread at any time. The limiter outlives
- * channels, servers and their calls. What is set by a grpc_config is copied.
+ * Thread safety. Any thread may call any function at any time. The limiter must outlive channels,
+ * servers and their calls. Configurations are copied.
  */
 #ifndef WEIR_GRPC_HPP
 #define WEIR_GRPC_HPP
@@ -52,72 +52,72 @@ class waiting;
 }
 
 /*
- * How a call went, by the status that it ended with:
+ * The outcome of a call, by its status:
  *
  *	WEIR_SUCCESS    OK
  *	WEIR_DROPPED    UNAVAILABLE, RESOURCE_EXHAUSTED
  *	WEIR_TIMED_OUT  DEADLINE_EXCEEDED
  *	WEIR_CANCELLED  CANCELLED
- *	WEIR_IGNORE     all others: they say nothing about load, and take a time of their own
+ *	WEIR_IGNORE     all others: not evidence of load, and their latency is not that of the work
  */
 weir_outcome grpc_outcome(const ::grpc::Status &status) noexcept;
 
 /* How calls are admitted. */
 struct grpc_config {
 	/*
-	 * So long a call may wait for a permit, and not beyond its own deadline; the limiter needs
-	 * a queue. 0: not at all.
+	 * How long a call may wait for a permit, at most until its own deadline; the limiter needs
+	 * a queue. 0: do not wait.
 	 */
 	std::chrono::nanoseconds wait{};
 	/*
-	 * What who is refused is told. UNAVAILABLE is what clients try again, at another server
-	 * first; RESOURCE_EXHAUSTED is about a quota of his, which no other server mends. Who
-	 * waited until his own deadline is told DEADLINE_EXCEEDED.
+	 * The status of refused calls. Clients retry UNAVAILABLE, preferably at another server.
+	 * RESOURCE_EXHAUSTED means a quota of the client, which is the same at any server. A call
+	 * that waited until its own deadline ends with DEADLINE_EXCEEDED.
 	 */
 	::grpc::StatusCode refusal = ::grpc::StatusCode::UNAVAILABLE;
-	bool count_streams = false; /* streams are not detached */
-	/* In place of grpc_outcome(), which it may call. */
+	bool count_streams = false; /* true: streams are not detached */
+	/* Decides the outcome instead of grpc_outcome(), which it may call. */
 	std::function<weir_outcome(const ::grpc::Status &status)> outcome{};
 	/*
-	 * What kind of call it is: partition, priority, bypass; by its method, which is
-	 * "/package.Service/Method", and the metadata that it is sent with. Clients only: a
-	 * handler says so itself.
+	 * Classifies a call (partition, priority, bypass) by its method, which is
+	 * "/package.Service/Method", and its metadata. Clients only: a handler passes a weir_call.
 	 */
 	std::function<weir_call(const char *method,
 				const std::multimap<std::string, std::string> &metadata)>
 		classify{};
 
 	/*
-	 * Whether calls can be admitted so by this limiter. -EINVAL: it is empty, or there is a
-	 * wait and it has no queue, so that all who would wait are refused; or the refusal is OK.
+	 * Check the configuration for this limiter. -EINVAL: the limiter is empty; there is a wait
+	 * but no queue, so that every call that would wait is refused; or refusal is OK.
 	 */
 	status check(limiter_ref limiter) const noexcept;
 };
 
-/* For a channel's list of interceptors: its calls take permits of this limiter. */
+/* For a channel's list of interceptors: its calls acquire permits of this limiter. */
 std::unique_ptr<::grpc::experimental::ClientInterceptorFactoryInterface> grpc_client_interceptor(
 	limiter_ref limiter, grpc_config config = {});
 
-/* The partition that a call's metadata of this name names; 0 if there is none. */
+/* A call in the partition that this metadata entry names; partition 0 if there is none. */
 weir_call grpc_call_by_metadata(limiter_ref limiter, const ::grpc::ServerContextBase &context,
 				const std::string &name);
 
 class grpc_guard;
 
 /*
- * A wait for a permit that takes no thread, for who does by hand what grpc_guard::serve() does.
- * Copies are of the same wait.
+ * A wait for a permit that blocks no thread, for handlers that do by hand what grpc_guard::serve()
+ * does. Copies refer to the same wait.
  */
 class grpc_wait
 {
 public:
 	/*
-	 * Called once: with the permit, or with none and the status to finish the call with. By the
-	 * function that begins the wait, if it need not wait, else in a thread of gRPC's.
+	 * Called once, with the permit, or with an empty one and the status to finish the call
+	 * with. If the call need not wait, the function that begins the wait calls it; otherwise a
+	 * thread of gRPC does.
 	 */
-	using told = std::function<void(permit got, const ::grpc::Status &refusal)>;
+	using callback = std::function<void(permit got, const ::grpc::Status &refusal)>;
 
-	/* End it now, if it has not ended: there is no permit, and the status is CANCELLED. */
+	/* End the wait, if it has not ended, without a permit and with the status CANCELLED. */
 	void cancel() noexcept;
 
 private:
@@ -127,19 +127,19 @@ private:
 };
 
 /*
- * A unary call of the callback API that has its permit. Finish() it, as any reactor, and through
- * this type: so it is known how it went.
+ * A unary call of the callback API that has a permit. Call Finish() through this type, so that the
+ * outcome is known.
  */
 class grpc_unary : public ::grpc::ServerUnaryReactor
 {
 public:
-	/* What runs once there is a permit, in a thread of gRPC's. */
+	/* Runs in a thread of gRPC once the call has a permit. */
 	using work = std::function<void(grpc_unary &call)>;
 
 	grpc_unary(const grpc_unary &) = delete;
 	grpc_unary &operator=(const grpc_unary &) = delete;
 
-	/* The permit goes back first, then the answer to the client. */
+	/* Releases the permit, then sends the answer to the client. */
 	void Finish(::grpc::Status status);
 
 private:
@@ -154,15 +154,15 @@ private:
 	std::unique_ptr<state> own_;
 };
 
-/* What a server's handlers ask. */
+/* Admission of a server's calls, for use in its handlers. */
 class grpc_guard
 {
 public:
 	explicit grpc_guard(limiter_ref limiter, grpc_config config = {});
 
 	/*
-	 * The synchronous API: acquire, work(), which returns a grpc::Status, release. What the
-	 * handler is to return. Waits in the handler's thread.
+	 * For the synchronous API: acquire a permit, call work(), which returns a grpc::Status, and
+	 * release the permit. Returns the handler's status. Waits in the handler's thread.
 	 */
 	template <class Work>
 	[[nodiscard]] ::grpc::Status serve(::grpc::ServerContext *context, Work &&work,
@@ -183,8 +183,8 @@ public:
 	}
 
 	/*
-	 * The callback API: the reactor that the handler is to return. Waits without a thread. What
-	 * request and response point to lives until work has finished the call.
+	 * For the callback API: returns the reactor that the handler returns. Waiting blocks no
+	 * thread. Request and response must stay valid until work has finished the call.
 	 */
 	[[nodiscard]] ::grpc::ServerUnaryReactor *serve(::grpc::CallbackServerContext *context,
 							grpc_unary::work work,
@@ -192,26 +192,27 @@ public:
 
 	/*
 	 * By hand: for streams of the callback API, whose reactors keep the permit until OnDone(),
-	 * and for completion queues. Admits or refuses at once; a refused call is finished with
-	 * refusal().
+	 * and for completion queues. The call is admitted or refused at once. Finish a refused call
+	 * with refusal().
 	 */
 	[[nodiscard]] permit admit_stream(const weir_call &call = {}) const noexcept;
 	[[nodiscard]] permit admit(const weir_call &call = {}) const noexcept;
 	[[nodiscard]] ::grpc::Status refusal() const;
 
 	/*
-	 * The same, but who finds no permit waits for one as grpc_config.wait says. Whoever is told
-	 * that the client has left cancels it: OnCancel(), or the tag of AsyncNotifyWhenDone().
+	 * The same, but a call without a permit waits for one, up to grpc_config.wait. Cancel the
+	 * wait when the client has left: in OnCancel(), or at the tag of AsyncNotifyWhenDone().
 	 */
 	[[nodiscard]] grpc_wait wait_stream(const ::grpc::ServerContextBase &context,
-					    grpc_wait::told done, const weir_call &call = {}) const;
-	[[nodiscard]] grpc_wait wait(const ::grpc::ServerContextBase &context, grpc_wait::told done,
+					    grpc_wait::callback done, const weir_call &call = {}) const;
+	[[nodiscard]] grpc_wait wait(const ::grpc::ServerContextBase &context, grpc_wait::callback done,
 				     const weir_call &call = {}) const;
 
 	/*
-	 * The outcome that such a permit is released with, before the call is finished or after. A
-	 * context of a completion queue must have been given AsyncNotifyWhenDone() before the call
-	 * was requested: without it gRPC crashes when it is asked if the client has left.
+	 * The outcome to release such a permit with, before or after the call is finished. For a
+	 * completion queue, AsyncNotifyWhenDone() must have been called on the context before the
+	 * call was requested: without it, gRPC crashes when it is asked whether the client has
+	 * left.
 	 */
 	weir_outcome outcome(const ::grpc::ServerContextBase &context,
 			     const ::grpc::Status &status) const;
