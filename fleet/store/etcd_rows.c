@@ -1,6 +1,4 @@
-/*
- * The JSON of etcd's transactions.
- */
+/* The JSON of etcd's transactions. */
 
 #include "fleet/store/etcd_rows.h"
 
@@ -38,7 +36,7 @@ json_t *etcd_end_of(const struct etcd *e, const char *prefix)
 	char full[KEY_SIZE];
 	const int n = snprintf(full, sizeof(full), "%s/%s", e->name, prefix);
 
-	full[n - 1]++; /* keys are of characters below the last one */
+	full[n - 1]++; /* no carry: keys contain only characters below the highest one */
 	return etcd_bytes(full, (size_t)n);
 }
 

@@ -230,7 +230,7 @@ static void full(void)
 	}
 	another = open_store(0);
 	weir_store_caps_take(another, &caps);
-	CHECK(strstr(caps.note, "takes no writes") != NULL || strstr(caps.note, "may take no"));
+	CHECK(strstr(caps.note, "refuses writes") != NULL || strstr(caps.note, "may refuse"));
 	weir_store_close(another);
 	late = join();
 	CHECK(weir_fleet_refresh(late.fleet) == -ENOSPC);

@@ -52,8 +52,8 @@ fleet_arguments()
 		one_line 64 'unrecognized option' fleet $command --nonsense
 	done
 	one_line 1 'Where is the store\? Say it by --address, or in \$WEIR_FLEET' fleet list
-	one_line 1 'The address begins with none of' fleet -a nonsense list
-	one_line 1 'The address begins with none of' fleet list --address=nonsense
+	one_line 1 'The address must begin with' fleet -a nonsense list
+	one_line 1 'The address must begin with' fleet list --address=nonsense
 	one_line 1 "$base: there is no such store" fleet -a "shm:$base" list
 	one_line 1 'name is not of letters' fleet -a redis://localhost -n a/b list
 	one_line 64 'for one there is weir fleet show' fleet list payments
