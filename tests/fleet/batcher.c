@@ -543,7 +543,7 @@ Test(batcher, refuses_what_is_no_good)
 	char why[100];
 
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "There is no rate.");
+	cr_assert_str_eq(why, "rate must not be NULL.");
 	cr_assert_eq(weir_batcher_create(&config, &batcher), -EINVAL);
 	cr_assert_null(batcher);
 	cr_assert_eq(weir_batcher_destroy(NULL), 0);
@@ -551,7 +551,7 @@ Test(batcher, refuses_what_is_no_good)
 	config.rate = play.rate;
 	config.by_hand = 0;
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "With a clock of its own it is turned by hand.");
+	cr_assert_str_eq(why, "A clock other than the default requires by_hand.");
 	config.by_hand = 1;
 	config.batches = 65536;
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);

@@ -765,11 +765,11 @@ static void mixed(void)
 	CHECK(weir_work_demand_set(p[1], 500) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_units(p[0]) == 250 && weir_work_units(p[1]) == 0);
-	refused(1, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
-		   "capacity of 500 in parts of 50 here.");
+	refused(1, "rate is a capacity of 500 in partitions of 25 for the members present, but a "
+		   "capacity of 500 in partitions of 50 here.");
 	p[2] = open_capacity(2, 400, 25, 0);
-	refused(2, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
-		   "capacity of 400 in parts of 25 here.");
+	refused(2, "rate is a capacity of 500 in partitions of 25 for the members present, but a "
+		   "capacity of 400 in partitions of 25 here.");
 	weir_work_close(p[2]);
 	weir_work_close(p[0]);
 	world_run(&w, 3 * ROUND);
