@@ -147,10 +147,10 @@ static void of_a_former_owner(bool written)
 
 int main(int argc, char **argv)
 {
-	struct place place;
+	struct test_store test_store;
 
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	late(0);
 	late(5);
 	sooner();
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	unheard();
 	of_a_former_owner(false);
 	of_a_former_owner(true);
-	place_end(&place);
-	printf("no checkpoint goes back, %s\n", place.kind);
+	test_store_end(&test_store);
+	printf("no checkpoint goes back, %s\n", test_store.kind);
 	return 0;
 }

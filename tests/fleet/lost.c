@@ -55,13 +55,13 @@ static bool has(const struct owner *o)
  * The store has forgotten the owner of the part, and the owner cannot hear of it: until its lease
  * has ended no other member owns the part.
  */
-static void forgotten_parts(struct place *place)
+static void forgotten_parts(struct test_store *test_store)
 {
 	struct world w;
 	struct owner a = {.fence = 0}, b = {.fence = 0};
 	unsigned rounds = 0;
 
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, REFRESH);
 	world_enter(&w, 0, 0);
 	a.fleet = w.actors[0].fleet;
@@ -484,7 +484,7 @@ static void late_owner(enum server_kind kind)
 int main(int argc, char **argv)
 {
 	const char *kind = argc == 2 ? argv[1] : "memory";
-	struct place place;
+	struct test_store test_store;
 
 	if (strcmp(kind, "etcd") == 0) {
 		restarted(SERVER_ETCD);
@@ -504,9 +504,9 @@ int main(int argc, char **argv)
 	} else if (strcmp(kind, "shm") == 0) {
 		removed();
 	} else {
-		place_begin(&place, kind);
-		forgotten_parts(&place);
-		place_end(&place);
+		test_store_begin(&test_store, kind);
+		forgotten_parts(&test_store);
+		test_store_end(&test_store);
 	}
 	printf("what is lost is not believed, %s\n", kind);
 	return 0;

@@ -46,7 +46,7 @@ struct rig {
 	bool remote;
 	struct server server;
 	char address[128], lease[16];
-	struct wall wall;
+	struct wall_clock wall;
 	pid_t members[MEMBERS];
 	pthread_t sniffer;
 	_Atomic bool ending;
@@ -118,7 +118,7 @@ static void spawn_member(struct rig *rig, unsigned index)
 	if (rig->members[index] == 0) {
 		/* The last one's wall clock is set while it runs. */
 		if (index == MEMBERS - 1)
-			wall_follow(&rig->wall);
+			wall_clock_follow(&rig->wall);
 		execv("/proc/self/exe", argv);
 		_exit(127);
 	}
@@ -247,7 +247,7 @@ static void stop(struct rig *rig)
 /* Whether all have what they had, for a lease from when the clock is set. */
 static bool stands(const struct rig *rig, const char *offset)
 {
-	wall_set(&rig->wall, offset);
+	wall_clock_set(&rig->wall, offset);
 	for (unsigned i = 0; i < 40; i++) {
 		sleep_ms((unsigned)atoi(rig->lease) / 40);
 		for (unsigned j = 0; j < MEMBERS; j++)
@@ -265,14 +265,14 @@ static void clocks(struct rig *rig)
 {
 	static const char *const offsets[] = {"+1h", "-1h"};
 
-	if (!wall_can(&rig->wall))
+	if (!wall_clock_can(&rig->wall))
 		return;
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned tries = 0;
 
 		while (!stands(rig, offsets[i])) {
 			CHECK(++tries < TRIES_MAX);
-			wall_set(&rig->wall, "+0");
+			wall_clock_set(&rig->wall, "+0");
 			wait_for(0, 2, EACH, "once more");
 		}
 	}
@@ -338,7 +338,7 @@ static void set_up(struct rig *rig, const char *kind)
 	slots_fd = memfd_create("slots", 0);
 	CHECK(slots_fd >= 0 && ftruncate(slots_fd, sizeof(*slots) * MEMBERS) == 0);
 	map_slots(slots_fd);
-	wall_begin(&rig->wall);
+	wall_clock_begin(&rig->wall);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		spawn_member(rig, i);
 	CHECK(pthread_create(&rig->sniffer, NULL, sniff, rig) == 0);
@@ -356,7 +356,7 @@ static void tear_down(struct rig *rig)
 		server_end(&rig->server);
 	else
 		CHECK(shm_unlink(rig->address + 4) == 0);
-	wall_end(&rig->wall);
+	wall_clock_end(&rig->wall);
 	CHECK(rig->looks > 100);
 	printf("never above the capacity, in %u looks at the ledger\n", rig->looks);
 }

@@ -896,10 +896,10 @@ static void many(void)
 
 int main(int argc, char **argv)
 {
-	struct place place;
+	struct test_store test_store;
 
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	death();
 	release();
 	release_unheard();
@@ -932,7 +932,7 @@ int main(int argc, char **argv)
 	bad_input();
 	damage();
 	many();
-	place_end(&place);
-	printf("shares do what they should, %s\n", place.kind);
+	test_store_end(&test_store);
+	printf("shares do what they should, %s\n", test_store.kind);
 	return 0;
 }

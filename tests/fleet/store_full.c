@@ -143,7 +143,7 @@ static struct member join(void)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config limit;
-	struct member m = {.store = place_believe(open_store(0), "")};
+	struct member m = {.store = test_store_trusted(open_store(0), "")};
 
 	weir_fleet_config_init(&config);
 	config.store = m.store;

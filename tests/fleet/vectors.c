@@ -38,10 +38,10 @@ static const struct vector *find(const struct table *t, const char *id)
 static int play_all(const char *kind)
 {
 	const struct table t = all();
-	struct place place;
+	struct test_store test_store;
 	unsigned played = 0;
 
-	place_begin(&place, kind);
+	test_store_begin(&test_store, kind);
 	for (unsigned i = 0; i < FAMILIES; i++) {
 		const struct family *f = &t.families[i];
 
@@ -50,11 +50,11 @@ static int play_all(const char *kind)
 				continue;
 			printf("%s\n", f->rows[j].id);
 			fflush(stdout);
-			f->rows[j].play(f->rows[j].id, &place);
+			f->rows[j].play(f->rows[j].id, &test_store);
 			played++;
 		}
 	}
-	place_end(&place);
+	test_store_end(&test_store);
 	printf("%u cases, %s\n", played, kind);
 	return 0;
 }

@@ -14,7 +14,7 @@
  */
 struct vector {
 	const char *id;
-	void (*play)(const char *id, struct place *place);
+	void (*play)(const char *id, struct test_store *test_store);
 	const char *in;   /* the file of the test that has it */
 	const char *note; /* what is other here than there; of what has no meaning: why */
 };

@@ -232,11 +232,11 @@ static void begin(struct world *w, const struct sharing *v)
 		w->limit.capacity = w->capacity;
 }
 
-static void play_members(const struct sharing *v, struct place *place)
+static void play_members(const struct sharing *v, struct test_store *test_store)
 {
 	static struct world w;
 
-	world_place(place);
+	world_use(test_store);
 	begin(&w, v);
 	for (unsigned i = 0; i < v->count; i++)
 		check_got(v, i, ask(&w, v, v->asks[i].member, v->asks[i].wants));
@@ -244,11 +244,11 @@ static void play_members(const struct sharing *v, struct place *place)
 }
 
 /* As Doorman's validator would have it, if it were called: nothing negative is ever taken. */
-static void refuse(const char *id, struct place *place)
+static void refuse(const char *id, struct test_store *test_store)
 {
 	static struct world w;
 
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, 60 * WEIR_S, 5 * WEIR_S);
 	world_enter(&w, 0, 40);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
@@ -259,7 +259,7 @@ static void refuse(const char *id, struct place *place)
 }
 
 /* All rows of an id: of one kind of sharing each. */
-static void play(const char *id, struct place *place)
+static void play(const char *id, struct test_store *test_store)
 {
 	const size_t length = strlen(id);
 	unsigned played = 0;
@@ -271,12 +271,12 @@ static void play(const char *id, struct place *place)
 		    (v->id[length] != '\0' && v->id[length] != ' '))
 			continue;
 		play_sums(v);
-		play_members(v, place);
+		play_members(v, test_store);
 		played++;
 	}
 	CHECK(played > 0);
 	if (strcmp(id, "DM25") == 0 || strcmp(id, "DM26") == 0)
-		refuse(id, place);
+		refuse(id, test_store);
 }
 
 /* DL6, and: nothing is nothing, and what is steady is itself. */
@@ -353,10 +353,10 @@ static void largest(void)
 	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
 }
 
-static void sums(const char *id, struct place *place)
+static void sums(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	(void)place;
+	(void)test_store;
 	estimates();
 	random_cases();
 	largest();

@@ -18,9 +18,9 @@
 
 static struct world w;
 
-static void begin(struct place *place, uint64_t capacity)
+static void begin(struct test_store *test_store, uint64_t capacity)
 {
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, capacity, LEASE, REFRESH);
 }
 
@@ -76,12 +76,12 @@ static void set_capacity(uint64_t capacity)
 }
 
 /* The lease is as long as it was asked for, less what it ends early here; and so is the refresh. */
-static void dm16(const char *id, struct place *place)
+static void dm16(const char *id, struct test_store *test_store)
 {
 	weir_time end;
 
 	(void)id;
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, 342 * WEIR_S, 5 * WEIR_S);
 	ask(0, 10, 10);
 	end = w.now + 342 * WEIR_S;
@@ -135,9 +135,9 @@ static void close_guests(struct guest *g, struct weir_store *store)
 	weir_store_close(store);
 }
 
-static void ds1(const char *id, struct place *place)
+static void ds1(const char *id, struct test_store *test_store)
 {
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct guest g[3];
 	struct totals t;
 
@@ -149,10 +149,10 @@ static void ds1(const char *id, struct place *place)
 	close_guests(g, store);
 }
 
-static void ds2_3(const char *id, struct place *place)
+static void ds2_3(const char *id, struct test_store *test_store)
 {
-	const weir_dur brief = strcmp(place->kind, "etcd") == 0 ? 2 * WEIR_S : 300 * WEIR_MS;
-	struct weir_store *store = place_open(place, NULL);
+	const weir_dur brief = strcmp(test_store->kind, "etcd") == 0 ? 2 * WEIR_S : 300 * WEIR_MS;
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct guest g[3];
 	struct totals t;
 	unsigned tries = 0;
@@ -178,7 +178,7 @@ static void ds2_3(const char *id, struct place *place)
 }
 
 /* No name, one that is none, nothing negative; and what was there stays as it was. */
-static void dv(const char *id, struct place *place)
+static void dv(const char *id, struct test_store *test_store)
 {
 	static const char *const names[] = {"", "*", "[*-]", "foo*"};
 	const struct weir_store_write odd = {"limit/cfg", WEIR_STORE_WRITE_PUT, "", 0};
@@ -187,7 +187,7 @@ static void dv(const char *id, struct place *place)
 	char why[256];
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	config = w.limit;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -212,13 +212,13 @@ static void dv(const char *id, struct place *place)
 }
 
 /* A limit is one, however often it is asked for; and no other has anything to do with it. */
-static void dr1(const char *id, struct place *place)
+static void dr1(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
 	struct weir_share *foo, *again;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	config = w.limit;
 	config.name = "foo";
@@ -232,11 +232,11 @@ static void dr1(const char *id, struct place *place)
 }
 
 /* Two, and no store any more: what each has then. */
-static void dr(const char *id, struct place *place)
+static void dr(const char *id, struct test_store *test_store)
 {
 	const bool said = strcmp(id, "DR2") == 0;
 
-	begin(place, 100);
+	begin(test_store, 100);
 	w.limit.loss = said ? WEIR_LOSS_RESERVED : WEIR_LOSS_EVEN;
 	w.limit.reserved = said ? 10 : 0;
 	w.limit.members = said ? 2 : 0;
@@ -260,9 +260,9 @@ static void forget(weir_time proven, uint64_t capacity, enum weir_allotment how)
 	ask(9, 0, 0);
 }
 
-static void dx_learning(const char *id, struct place *place)
+static void dx_learning(const char *id, struct test_store *test_store)
 {
-	begin(place, 110);
+	begin(test_store, 110);
 	if (strcmp(id, "DX1") == 0) {
 		ask(0, 20, 20);
 		forget(w.now, 110, WEIR_ALLOT_FAIR);
@@ -282,10 +282,10 @@ static void dx_learning(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dx3(const char *id, struct place *place)
+static void dx3(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 120);
+	begin(test_store, 120);
 	ask(0, 120, 120);
 	forget(WEIR_FOREVER, 100, WEIR_ALLOT_PROPORTIONAL);
 	ask(0, 120, 100);
@@ -293,7 +293,7 @@ static void dx3(const char *id, struct place *place)
 }
 
 /* The first of the hosts is none; who is there is asked at once. */
-static void other_host(const char *id, struct place *place)
+static void other_host(const char *id, struct test_store *test_store)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config share_config;
@@ -303,10 +303,10 @@ static void other_host(const char *id, struct place *place)
 	unsigned tries = 0;
 
 	(void)id;
-	if (strcmp(place->kind, "etcd") != 0)
+	if (strcmp(test_store->kind, "etcd") != 0)
 		return; /* of the others there is one */
 	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
-		       place->server.port);
+		       test_store->server.port);
 	weir_fleet_config_init(&config);
 	config.address = address;
 	config.manual = 1;
@@ -325,10 +325,10 @@ static void other_host(const char *id, struct place *place)
 }
 
 /* A fleet in no limit asks for nothing, and that is all right. */
-static void dx5(const char *id, struct place *place)
+static void dx5(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	world_enter(&w, 0, 100);
 	weir_share_leave(w.actors[0].share);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
@@ -336,10 +336,10 @@ static void dx5(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dx6(const char *id, struct place *place)
+static void dx6(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 100, 100);
 	CHECK(totals_of(w.store).has == 100);
 	weir_share_leave(w.actors[0].share);
@@ -350,13 +350,13 @@ static void dx6(const char *id, struct place *place)
 }
 
 /* How many there are is counted; where it has to be said, nobody is none. */
-static void dx8(const char *id, struct place *place)
+static void dx8(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 100, 100);
 	config = w.limit;
 	config.name = "other";
@@ -367,11 +367,11 @@ static void dx8(const char *id, struct place *place)
 }
 
 /* Five who want 200 each, of weights 1 to 5; of one priority, and of five. */
-static void dx9(const char *id, struct place *place)
+static void dx9(const char *id, struct test_store *test_store)
 {
 	(void)id;
 	for (unsigned bands = 0; bands < 2; bands++) {
-		begin(place, 100);
+		begin(test_store, 100);
 		for (unsigned i = 0; i < 5; i++) {
 			w.actors[i].weight = i + 1;
 			w.limit.priority = bands == 1 ? (int32_t)i : 0;
@@ -385,10 +385,10 @@ static void dx9(const char *id, struct place *place)
 }
 
 /* Here one level: nothing before it is asked, and then all of it at once. */
-static void dx10(const char *id, struct place *place)
+static void dx10(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, WEIR_S);
 	for (unsigned i = 0; i < 10; i++)
 		world_enter(&w, i, 100);
@@ -401,22 +401,22 @@ static void dx10(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dc1(const char *id, struct place *place)
+static void dc1(const char *id, struct test_store *test_store)
 {
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == -EEXIST);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
 	world_end(&w);
 }
 
-static void dc3(const char *id, struct place *place)
+static void dc3(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-1) == -EINVAL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
@@ -434,12 +434,12 @@ static void tell(void *arg, uint64_t units)
 }
 
 /* Who has left is told of nothing any more. */
-static void dc4(const char *id, struct place *place)
+static void dc4(const char *id, struct test_store *test_store)
 {
 	unsigned before;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	w.limit.apply = tell;
 	ask(0, 60, 60);
 	weir_share_leave(w.actors[0].share);
@@ -467,7 +467,7 @@ static struct weir_rate *rate_of(uint64_t units, uint32_t flags)
 }
 
 /* Who waits for a rate of nothing waits; until its share is something. */
-static void dl1(const char *id, struct place *place)
+static void dl1(const char *id, struct test_store *test_store)
 {
 	const struct weir_cost one = {{1}};
 	struct weir_share_rate link;
@@ -475,7 +475,7 @@ static void dl1(const char *id, struct place *place)
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 0);
+	begin(test_store, 0);
 	rate = rate_of(5, 0);
 	CHECK(weir_share_of_rate(&w.limit, &link, rate, 0, NULL) == 0);
 	ask(0, 10, 0);
@@ -491,10 +491,10 @@ static void dl1(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void dl2(const char *id, struct place *place)
+static void dl2(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	for (unsigned i = 0; i < 10; i++) {
 		struct weir_rate *rate = rate_of(10, 0);
 
@@ -508,12 +508,12 @@ static void dl2(const char *id, struct place *place)
 }
 
 /* Unlimited is a flag, and no number. */
-static void dl3(const char *id, struct place *place)
+static void dl3(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	rate = rate_of(0, WEIR_QUOTA_UNLIMITED);
 	for (unsigned i = 0; i < 500; i++)
 		CHECK(weir_rate_try(rate, 1) == 0);
@@ -522,14 +522,14 @@ static void dl3(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dl4(const char *id, struct place *place)
+static void dl4(const char *id, struct test_store *test_store)
 {
 	const struct weir_cost one = {{1}};
 	struct weir_wait wait;
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	rate = rate_of(0, 0);
 	CHECK(weir_rate_enqueue(rate, &one, NULL, NULL, &wait) == 0);
 	CHECK(weir_rate_cancel(rate, &wait) == 0);
@@ -539,12 +539,12 @@ static void dl4(const char *id, struct place *place)
 }
 
 /* Of twenty long ago and one now, one is left; and of nothing, nothing. */
-static void dl5(const char *id, struct place *place)
+static void dl5(const char *id, struct test_store *test_store)
 {
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	world_enter(&w, 0, 0);
 	weir_share_leave(w.actors[0].share);
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == 0);
@@ -560,7 +560,7 @@ static void dl5(const char *id, struct place *place)
 }
 
 /* What a source is: of these, none is one here. */
-static void dp1(const char *id, struct place *place)
+static void dp1(const char *id, struct test_store *test_store)
 {
 	static const char *const sources[] = {
 		"config.yml",
@@ -573,7 +573,7 @@ static void dp1(const char *id, struct place *place)
 	char why[256];
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		weir_store_config_init(&config);
 		config.address = sources[i];

@@ -53,24 +53,24 @@ static void take(struct weir_rate *rate, uint64_t units, int expected, uint64_t 
 	CHECK(weir_rate_try(rate, units) == expected && left(rate) == leaves);
 }
 
-static void over_the_limit(const char *id, struct place *place)
+static void over_the_limit(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2, 9 * WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1);
 	take(rate, 1, 0, 0);
 	take(rate, 1, -EAGAIN, 0);
 	weir_rate_destroy(rate);
 }
 
-static void token_bucket(const char *id, struct place *place)
+static void token_bucket(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2, 5 * WEIR_MS);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1);
 	take(rate, 1, 0, 0);
 	given_time += 100 * WEIR_MS;
@@ -78,12 +78,12 @@ static void token_bucket(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void minute(const char *id, struct place *place)
+static void minute(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(60, 60 * WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 59);
 	take(rate, 1, 0, 58);
 	take(rate, 58, 0, 0);
@@ -93,21 +93,21 @@ static void minute(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void leaky_division(const char *id, struct place *place)
+static void leaky_division(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2000, WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1999);
 	take(rate, 100, 0, 1899);
 	weir_rate_destroy(rate);
 }
 
 /* No period is a second, no units are none at all, and no name is refused. */
-static void missing_fields(const char *id, struct place *place)
+static void missing_fields(const char *id, struct test_store *test_store)
 {
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct weir_fleet_config fleet_config;
 	struct weir_share_config config;
 	struct weir_rate *rate;
@@ -134,12 +134,12 @@ static void missing_fields(const char *id, struct place *place)
 }
 
 /* Nothing a second is a rate too: nothing passes. */
-static void zero_rate(const char *id, struct place *place)
+static void zero_rate(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(0, WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, -EAGAIN, 0);
 	given_time += 3600 * WEIR_S;
 	take(rate, 1, -EAGAIN, 0);
@@ -155,11 +155,11 @@ static int erase(struct weir_store *store, uint64_t made)
 }
 
 /* A row of a session is a lock with a fence: made once, kept, and erased by him who made it. */
-static void redsync(const char *id, struct place *place)
+static void redsync(const char *id, struct test_store *test_store)
 {
 	const struct weir_store_check free = {"lock/one", WEIR_STORE_CHECK_ABSENT, 0};
 	const struct weir_store_write mine = {"lock/one", WEIR_STORE_WRITE_BIND, "x", 1};
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	uint64_t session, other, made, again;
 	weir_dur granted;
 

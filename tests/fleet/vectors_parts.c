@@ -44,9 +44,9 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 	((struct worker *)arg)->lost++;
 }
 
-static void begin(struct place *place)
+static void begin(struct test_store *test_store)
 {
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, REFRESH);
 	memset(workers, 0, sizeof(workers));
 }
@@ -95,22 +95,22 @@ static uint64_t get(unsigned member, uint64_t want)
 	return weir_work_units(workers[member].parts);
 }
 
-/* So many parts are refused, in place of so many fewer. */
-static void too_many(const char *id, struct place *place)
+/* So many parts are refused, in test_store of so many fewer. */
+static void too_many(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1) == -EINVAL && workers[0].parts == NULL);
 	world_end(&w);
 }
 
 /* The last part is worth what is left over: 676. */
-static void gb10(const char *id, struct place *place)
+static void gb10(const char *id, struct test_store *test_store)
 {
 	uint64_t units;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 777) == 0);
 	units = get(0, 1800);
 	CHECK(weir_work_owned(workers[0].parts) == 3);
@@ -118,10 +118,10 @@ static void gb10(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void gb12(const char *id, struct place *place)
+static void gb12(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	CHECK(get(0, 1800) == 2000 && workers[0].gained == 2 && workers[0].lost == 0);
 	CHECK(get(0, 0) == 0 && workers[0].gained == 2 && workers[0].lost == 2);
@@ -129,10 +129,10 @@ static void gb12(const char *id, struct place *place)
 }
 
 /* A store that does not answer grants nothing, and nobody is told of anything. */
-static void gb13(const char *id, struct place *place)
+static void gb13(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	w.down = true;
 	CHECK(get(0, 1800) == 0 && workers[0].gained == 0 && workers[0].lost == 0);
@@ -141,7 +141,7 @@ static void gb13(const char *id, struct place *place)
 }
 
 /* What cannot be opened is not begun, for the same reason. */
-static void gb14(const char *id, struct place *place)
+static void gb14(const char *id, struct test_store *test_store)
 {
 	struct weir_store_config store_config;
 	struct weir_fleet_config config;
@@ -150,7 +150,7 @@ static void gb14(const char *id, struct place *place)
 	char why[256] = "", same[256] = "";
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	weir_store_config_init(&store_config);
 	store_config.address = "shm:/a/b";
 	weir_fleet_config_init(&config);
@@ -161,14 +161,14 @@ static void gb14(const char *id, struct place *place)
 }
 
 /* Of another capacity they are opened anew: what is held is what is wanted and there. */
-static void resized(const char *id, struct place *place)
+static void resized(const char *id, struct test_store *test_store)
 {
 	static const uint64_t capacities[] = {5000, 12000, 3000, 20000};
 	static const uint64_t wants[] = {5000, 5000, 5000, 80000};
 	static const uint64_t units[] = {5000, 5000, 3000, 20000};
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	for (unsigned i = 0; i < 4; i++) {
 		CHECK(open_capacity(0, capacities[i], 1000) == 0);
 		CHECK(get(0, wants[i]) == units[i]);
@@ -177,20 +177,20 @@ static void resized(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void gb17(const char *id, struct place *place)
+static void gb17(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(weir_fleet_change(w.store, "limit", 20000) == -ENOENT);
 	world_end(&w);
 }
 
-static void gb18(const char *id, struct place *place)
+static void gb18(const char *id, struct test_store *test_store)
 {
 	struct worker first;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	first = workers[0];
 	CHECK(open_capacity(0, 20000, 1000) == -EEXIST && workers[0].parts == NULL);
@@ -200,7 +200,7 @@ static void gb18(const char *id, struct place *place)
 }
 
 /* The sequence that is read is the one that was written down last. */
-static void eg11(const char *id, struct place *place)
+static void eg11(const char *id, struct test_store *test_store)
 {
 	static const uint64_t sequences[] = {202, 405};
 	struct worker *worker = &workers[0];
@@ -208,7 +208,7 @@ static void eg11(const char *id, struct place *place)
 	size_t size = 0;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 1) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(worker->gained == 1);
@@ -224,10 +224,10 @@ static void eg11(const char *id, struct place *place)
 }
 
 /* Who comes again is another, and has what he had when his old lease has ended, and what is free. */
-static void en11(const char *id, struct place *place)
+static void en11(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_owned(workers[0].parts) == 5);
@@ -240,12 +240,12 @@ static void en11(const char *id, struct place *place)
 }
 
 /* One write to be there and one for what it takes; and none as long as nothing changes. */
-static void en13(const char *id, struct place *place)
+static void en13(const char *id, struct test_store *test_store)
 {
 	unsigned commits;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 4) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_owned(workers[0].parts) == 4);

@@ -870,15 +870,15 @@ static void bad_input(void)
 int main(int argc, char **argv)
 {
 	uint64_t state = 88172645463325252u;
-	struct place place;
+	struct test_store test_store;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		check_rule(&rules[i]);
 	for (unsigned i = 0; i < 2000; i++)
 		any_beginning(&state);
 	stale_wishes();
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		play_rule(&rules[i]);
 	cold(WEIR_WORK_GREEDY, 1);
@@ -900,8 +900,8 @@ int main(int argc, char **argv)
 	mixed();
 	closed_away();
 	bad_input();
-	place_end(&place);
+	test_store_end(&test_store);
 	printf("%zu rules, and parts do what they should, %s\n", sizeof(rules) / sizeof(rules[0]),
-	       place.kind);
+	       test_store.kind);
 	return 0;
 }

@@ -9,12 +9,12 @@
 /* Longer than any test lasts: sessions of a store with a time of its own. */
 #define FOR_LONG (3600 * WEIR_S)
 
-static struct place in_memory = {.kind = "memory", .timed = true};
-static struct place *chosen;
+static struct test_store in_memory = {.kind = "memory", .timed = true};
+static struct test_store *chosen;
 
-void world_place(struct place *place)
+void world_use(struct test_store *test_store)
 {
-	chosen = place;
+	chosen = test_store;
 }
 
 static weir_time tell_time(const struct weir_clock *clock)
@@ -64,8 +64,8 @@ static int act_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, w
 	if (w->full)
 		return -ENOSPC;
 	expire(w);
-	r = weir_store_begin(w->store, w->place->timed ? ttl : FOR_LONG, session, granted);
-	if (r != 0 || w->place->timed)
+	r = weir_store_begin(w->store, w->test_store->timed ? ttl : FOR_LONG, session, granted);
+	if (r != 0 || w->test_store->timed)
 		return r;
 	CHECK(w->session_count < WORLD_SESSIONS_MAX);
 	w->sessions[w->session_count++] = (struct session){*session, ttl, w->now + ttl};
@@ -206,7 +206,7 @@ void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur re
 	*w = (struct world){
 		.clock = {tell_time},
 		.now = 1000 * WEIR_S,
-		.place = chosen != NULL ? chosen : &in_memory,
+		.test_store = chosen != NULL ? chosen : &in_memory,
 		.proven = WEIR_FOREVER,
 		.lease = lease,
 		.refresh = refresh,
@@ -217,14 +217,14 @@ void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur re
 	weir_share_config_init(&w->limit);
 	w->limit.name = "limit";
 	w->limit.capacity = capacity;
-	w->store = place_open(w->place, &w->clock);
+	w->store = test_store_open(w->test_store, &w->clock);
 }
 
 void world_forget(struct world *w, weir_time proven)
 {
 	weir_store_close(w->store);
 	w->session_count = 0;
-	w->store = place_open(w->place, &w->clock);
+	w->store = test_store_open(w->test_store, &w->clock);
 	w->proven = proven;
 }
 
