@@ -1,6 +1,6 @@
 /*
- * What Doorman's store, server, client and limiter are tested for, in terms of shares. Simulated
- * time, but where a session has to end by the store's own.
+ * The tests of Doorman's store, server, client and limiter, in terms of shares. Simulated time,
+ * except where a session must end by the store's own clock.
  */
 
 #include "vectors.h"
@@ -42,7 +42,7 @@ static struct weir_share_info info_of(unsigned member)
 	return info;
 }
 
-/* What the store's rows come to. */
+/* The sums over the store's rows. */
 struct totals {
 	uint64_t has, wants;
 	unsigned members;
@@ -75,7 +75,10 @@ static void set_capacity(uint64_t capacity)
 	CHECK(weir_fleet_change(w.store, "limit", capacity) == 0);
 }
 
-/* The lease is as long as it was asked for, less what it ends early here; and so is the refresh. */
+/*
+ * The lease is as long as requested, less the margin by which it ends early here; and so is the
+ * refresh.
+ */
 static void dm16(const char *id, struct test_store *test_store)
 {
 	weir_time end;
@@ -91,7 +94,7 @@ static void dm16(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Three in one store; two of them end by its own time, and the third leaves. */
+/* Three members in one store; two of them end by its own clock, and the third leaves. */
 struct guest {
 	struct weir_fleet *fleet;
 	struct weir_share *share;
@@ -164,7 +167,7 @@ static void ds2_3(const char *id, struct test_store *test_store)
 		sleep_ms(5);
 	}
 	/*
-	 * The limit's leases are as short, so the third member's lease has ended, but not its
+	 * The limit's leases are that short, so the third member's lease has ended, but not its
 	 * session.
 	 */
 	CHECK(weir_share_units(g[2].share) == 0 && weir_fleet_refresh(g[2].fleet) == 0);
@@ -177,7 +180,7 @@ static void ds2_3(const char *id, struct test_store *test_store)
 	close_guests(g, store);
 }
 
-/* No name, one that is none, nothing negative; and what was there stays as it was. */
+/* No name, invalid names, no negative values; and the existing limit is unchanged. */
 static void dv(const char *id, struct test_store *test_store)
 {
 	static const char *const names[] = {"", "*", "[*-]", "foo*"};
@@ -211,7 +214,7 @@ static void dv(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* A limit is one, however often it is asked for; and no other has anything to do with it. */
+/* A limit exists once, however often it is joined; and other limits are independent. */
 static void dr1(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
@@ -231,7 +234,7 @@ static void dr1(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Two, and no store any more: what each has then. */
+/* Two members, and the store is gone: what each has then. */
 static void dr(const char *id, struct test_store *test_store)
 {
 	const bool said = strcmp(id, "DR2") == 0;
@@ -251,7 +254,7 @@ static void dr(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* The store forgets, and a member without any wants makes the limit anew. */
+/* The store forgets, and a member without any demand creates the limit again. */
 static void forget(weir_time proven, uint64_t capacity, enum weir_allotment how)
 {
 	world_forget(&w, proven);
@@ -292,7 +295,7 @@ static void dx3(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* The first of the hosts is none; who is there is asked at once. */
+/* The first of the hosts does not exist; the other one is used immediately. */
 static void other_host(const char *id, struct test_store *test_store)
 {
 	struct weir_fleet_config config;
@@ -304,7 +307,7 @@ static void other_host(const char *id, struct test_store *test_store)
 
 	(void)id;
 	if (strcmp(test_store->kind, "etcd") != 0)
-		return; /* of the others there is one */
+		return; /* the other kinds have one host */
 	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
 		       test_store->server.port);
 	weir_fleet_config_init(&config);
@@ -324,7 +327,7 @@ static void other_host(const char *id, struct test_store *test_store)
 	weir_fleet_close(fleet);
 }
 
-/* A fleet in no limit asks for nothing, and that is all right. */
+/* A fleet without limits sends no requests, which is valid. */
 static void dx5(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -349,7 +352,7 @@ static void dx6(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* How many there are is counted; where it has to be said, nobody is none. */
+/* The number of members is counted; where it must be configured, 0 is invalid. */
 static void dx8(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
@@ -366,7 +369,7 @@ static void dx8(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Five who want 200 each, of weights 1 to 5; of one priority, and of five. */
+/* Five members that want 200 each, with weights 1 to 5; with one priority, and with five. */
 static void dx9(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -384,7 +387,7 @@ static void dx9(const char *id, struct test_store *test_store)
 	}
 }
 
-/* Here one level: nothing before it is asked, and then all of it at once. */
+/* Here with one level: nothing before the first refresh, and then all of it at once. */
 static void dx10(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -424,16 +427,16 @@ static void dc3(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-static unsigned told;
+static unsigned notified;
 
 static void tell(void *arg, uint64_t units)
 {
 	(void)arg;
 	(void)units;
-	told++;
+	notified++;
 }
 
-/* Who has left is told of nothing any more. */
+/* A member that has left is not notified any more. */
 static void dc4(const char *id, struct test_store *test_store)
 {
 	unsigned before;
@@ -443,13 +446,13 @@ static void dc4(const char *id, struct test_store *test_store)
 	w.limit.apply = tell;
 	ask(0, 60, 60);
 	weir_share_leave(w.actors[0].share);
-	before = told;
+	before = notified;
 	weir_share_leave(NULL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	weir_fleet_close(w.actors[0].fleet);
 	weir_fleet_close(NULL);
 	w.actors[0].fleet = NULL;
-	CHECK(told == before);
+	CHECK(notified == before);
 	world_end(&w);
 }
 
@@ -466,7 +469,7 @@ static struct weir_rate *rate_of(uint64_t units, uint32_t flags)
 	return rate;
 }
 
-/* Who waits for a rate of nothing waits; until its share is something. */
+/* A call that waits for a rate of 0 waits until its share is more than 0. */
 static void dl1(const char *id, struct test_store *test_store)
 {
 	const struct weir_cost one = {{1}};
@@ -507,7 +510,7 @@ static void dl2(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Unlimited is a flag, and no number. */
+/* Unlimited is a flag, not a number. */
 static void dl3(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate;
@@ -538,7 +541,7 @@ static void dl4(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Of twenty long ago and one now, one is left; and of nothing, nothing. */
+/* Of twenty requests long ago and one now, one is left; without requests, none. */
 static void dl5(const char *id, struct test_store *test_store)
 {
 	struct weir_share *share;
@@ -559,7 +562,7 @@ static void dl5(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* What a source is: of these, none is one here. */
+/* Addresses of Doorman's sources: none is valid here. */
 static void dp1(const char *id, struct test_store *test_store)
 {
 	static const char *const sources[] = {

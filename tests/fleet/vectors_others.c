@@ -1,7 +1,7 @@
 /*
- * Counters in a server and locks: redis-cell, redis_rate, gubernator, redsync. A share is no counter
- * that is asked at each call, so of counters there is what a rate does alike; and of locks, what a
- * row that is bound to a session does.
+ * Counters in a server and locks: redis-cell, redis_rate, gubernator, redsync. A share is not a
+ * counter that is queried for each call, so counters are compared with what a rate does alike; and
+ * locks with a row that is bound to a session.
  */
 
 #include "vectors.h"
@@ -24,7 +24,7 @@ static weir_time read_clock(const struct weir_clock *clock)
 
 static const struct weir_clock given_clock = {.now = read_clock};
 
-/* As many at once as fall due in a period. */
+/* A rate whose burst is what falls due in a period. */
 static struct weir_rate *window_of(uint64_t units, weir_dur period)
 {
 	struct weir_rate_config config;
@@ -104,7 +104,7 @@ static void leaky_division(const char *id, struct test_store *test_store)
 	weir_rate_destroy(rate);
 }
 
-/* No period is a second, no units are none at all, and no name is refused. */
+/* No period means a second, no units mean none at all, and an empty name is refused. */
 static void missing_fields(const char *id, struct test_store *test_store)
 {
 	struct weir_store *store = test_store_open(test_store, NULL);
@@ -133,7 +133,7 @@ static void missing_fields(const char *id, struct test_store *test_store)
 	weir_store_close(store);
 }
 
-/* Nothing a second is a rate too: nothing passes. */
+/* 0 per second is a rate too: nothing passes. */
 static void zero_rate(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(0, WEIR_S);
@@ -154,7 +154,9 @@ static int erase(struct weir_store *store, uint64_t made)
 	return weir_store_commit(store, 0, &check, 1, &gone, 1, NULL);
 }
 
-/* A row of a session is a lock with a fence: made once, kept, and erased by him who made it. */
+/*
+ * A row of a session is a lock with a fence: created once, renewed, and erased only by its creator.
+ */
 static void redsync(const char *id, struct test_store *test_store)
 {
 	const struct weir_store_check free = {"lock/one", WEIR_STORE_CHECK_ABSENT, 0};
@@ -167,13 +169,13 @@ static void redsync(const char *id, struct test_store *test_store)
 	CHECK(weir_store_begin(store, 60 * WEIR_S, &session, &granted) == 0);
 	CHECK(weir_store_begin(store, 60 * WEIR_S, &other, &granted) == 0);
 	CHECK(weir_store_commit(store, session, &free, 1, &mine, 1, &made) == 0);
-	/* Taken; and by nobody else given back. */
+	/* Taken; and not released by another session. */
 	CHECK(weir_store_commit(store, other, &free, 1, &mine, 1, NULL) == -EAGAIN);
 	CHECK(erase(store, made + 1) == -EAGAIN);
 	CHECK(weir_store_keep(store, session, &granted) == 0);
 	CHECK(weir_store_end(store, session) == 0);
 	CHECK(weir_store_commit(store, other, &free, 1, &mine, 1, &again) == 0 && again > made);
-	/* It is kept no more, and what was its own is another's. */
+	/* It is not renewed any more, and another session has the row. */
 	CHECK(weir_store_keep(store, session, &granted) == -ESTALE);
 	CHECK(erase(store, made) == -EAGAIN);
 	CHECK(erase(store, again) == 0);

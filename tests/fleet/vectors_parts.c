@@ -1,6 +1,6 @@
 /*
- * What is published of parts: of capacity (Azure's pattern, go-batcher) and of work (Event Hubs).
- * Most of it has a test of its own, over every store; here is what has not.
+ * Published cases of partitions: of capacity (Azure's pattern, go-batcher) and of work (Event
+ * Hubs). Most of them have a test of their own, over every store; these are the others.
  */
 
 #include "vectors.h"
@@ -16,11 +16,11 @@
 #define REFRESH (5 * WEIR_S)
 #define ROUND   (REFRESH * 13 / 10)
 
-/* A member's parts, and what it was told. */
+/* A member's partitions, and the number of its callbacks. */
 struct worker {
 	struct weir_work *parts;
 	unsigned gained, lost;
-	uint64_t fence; /* of the part that was gained last */
+	uint64_t fence; /* of the partition that was gained last */
 	uint32_t part;
 };
 
@@ -87,7 +87,7 @@ static int open_work(unsigned member, uint32_t count)
 	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
 }
 
-/* What it has, once it has asked often enough. */
+/* Set the demand, run until it is satisfied, and return the units. */
 static uint64_t get(unsigned member, uint64_t want)
 {
 	CHECK(weir_work_demand_set(workers[member].parts, want) == 0);
@@ -95,7 +95,7 @@ static uint64_t get(unsigned member, uint64_t want)
 	return weir_work_units(workers[member].parts);
 }
 
-/* So many parts are refused, in test_store of so many fewer. */
+/* Too many partitions are refused, instead of being reduced to the maximum. */
 static void too_many(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -104,7 +104,7 @@ static void too_many(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* The last part is worth what is left over: 676. */
+/* The last partition is worth the remainder: 676. */
 static void gb10(const char *id, struct test_store *test_store)
 {
 	uint64_t units;
@@ -128,7 +128,7 @@ static void gb12(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* A store that does not answer grants nothing, and nobody is told of anything. */
+/* A store that does not answer grants nothing, and no callback is called. */
 static void gb13(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -140,7 +140,7 @@ static void gb13(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* What cannot be opened is not begun, for the same reason. */
+/* For the same reason, a store that cannot be opened fails at once. */
 static void gb14(const char *id, struct test_store *test_store)
 {
 	struct weir_store_config store_config;
@@ -160,7 +160,10 @@ static void gb14(const char *id, struct test_store *test_store)
 	CHECK(store == NULL && fleet == NULL && why[0] != '\0' && strcmp(why, same) == 0);
 }
 
-/* Of another capacity they are opened anew: what is held is what is wanted and there. */
+/*
+ * Partitions of another capacity are opened again: what is held is the lesser of what is wanted and
+ * what there is.
+ */
 static void resized(const char *id, struct test_store *test_store)
 {
 	static const uint64_t capacities[] = {5000, 12000, 3000, 20000};
@@ -199,7 +202,7 @@ static void gb18(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* The sequence that is read is the one that was written down last. */
+/* The sequence that is read is the one that was written last. */
 static void eg11(const char *id, struct test_store *test_store)
 {
 	static const uint64_t sequences[] = {202, 405};
@@ -223,7 +226,10 @@ static void eg11(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* Who comes again is another, and has what he had when his old lease has ended, and what is free. */
+/*
+ * A member that restarts has another number. It regains partitions when its old lease has ended,
+ * and gets those that are free.
+ */
 static void en11(const char *id, struct test_store *test_store)
 {
 	(void)id;
@@ -239,7 +245,7 @@ static void en11(const char *id, struct test_store *test_store)
 	world_end(&w);
 }
 
-/* One write to be there and one for what it takes; and none as long as nothing changes. */
+/* One write to join, and one for each claim; and none as long as nothing changes. */
 static void en13(const char *id, struct test_store *test_store)
 {
 	unsigned commits;

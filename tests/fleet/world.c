@@ -6,7 +6,7 @@
 
 #define NOBODY WORLD_MEMBERS_MAX
 
-/* Longer than any test lasts: sessions of a store with a time of its own. */
+/* Longer than any test lasts: for sessions of a store with its own clock. */
 #define FOR_LONG (3600 * WEIR_S)
 
 static struct test_store in_memory = {.kind = "memory", .timed = true};
@@ -32,7 +32,7 @@ static bool is_away(const struct actor *a)
 	return a->world->down || a->manner == UNREACHABLE;
 }
 
-/* Writes that make room are done all the same. */
+/* A store that is full still accepts writes that only free space. */
 static bool is_refused(const struct actor *a, const struct weir_store_write *writes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -41,7 +41,7 @@ static bool is_refused(const struct actor *a, const struct weir_store_write *wri
 	return false;
 }
 
-/* Sessions whose time is over end where they are. */
+/* End the sessions whose time is over. */
 static void expire(struct world *w)
 {
 	for (unsigned i = 0; i < w->session_count;) {
@@ -185,7 +185,7 @@ static void act_caps(struct weir_store *self, struct weir_store_caps *caps)
 static void act_error(struct weir_store *self, char *text, size_t size)
 {
 	(void)self;
-	(void)snprintf(text, size, "It failed, as it was told to.");
+	(void)snprintf(text, size, "A simulated failure.");
 }
 
 static const struct weir_store_ops acts = {
