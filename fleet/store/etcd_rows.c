@@ -99,9 +99,9 @@ bool etcd_has_succeeded(const json_t *answer)
 	return json_is_true(json_object_get(answer, "succeeded"));
 }
 
-const json_t *etcd_response(const json_t *answer, size_t place)
+const json_t *etcd_response(const json_t *answer, size_t index)
 {
-	const json_t *response = json_array_get(json_object_get(answer, "responses"), place);
+	const json_t *response = json_array_get(json_object_get(answer, "responses"), index);
 
 	return json_object_get(response, "response_range");
 }

@@ -62,7 +62,7 @@ json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure);
 bool etcd_has_succeeded(const json_t *answer);
 
 /* The range at that index in a transaction's answer; NULL: there is none. */
-const json_t *etcd_response(const json_t *answer, size_t place);
+const json_t *etcd_response(const json_t *answer, size_t index);
 
 /* The value of the only row of a range, as text. False: there is no row, or it is not text. */
 bool etcd_value(const json_t *range, char *text, size_t size);

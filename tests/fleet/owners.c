@@ -125,7 +125,7 @@ static bool counts(const struct member *m)
 	return m->fleet != NULL && m->parts != NULL && !m->dead && !m->gone;
 }
 
-static void complain(const struct world *w, uint32_t part)
+static void fail_two_owners(const struct world *w, uint32_t part)
 {
 	fprintf(stderr, "two owners of part %u at %.3f s:", part, (double)w->now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++)
@@ -147,7 +147,7 @@ static void look(struct world *w)
 			owners += counts(&w->members[i]) &&
 				  weir_work_fence(w->members[i].parts, part) != 0;
 		if (owners > 1)
-			complain(w, part);
+			fail_two_owners(w, part);
 	}
 	w->checks++;
 }

@@ -114,15 +114,15 @@ void sim_set_capacity(uint64_t capacity);
 void sim_check_fair(uint64_t capacity);
 
 /* Units that all members of a region may use; NULL: of all regions. */
-uint64_t region_sum(const struct region *place);
+uint64_t region_sum(const struct region *region);
 
 /* Make a store forget everything. */
-void region_forget(struct region *place);
+void region_forget(struct region *region);
 
 /* Start a member or a leader; kill it, without any notification. */
 void leaf_enter(struct leaf *leaf);
 void leaf_kill(struct leaf *leaf);
-void leader_open(struct region *place, struct leader *leader);
+void leader_open(struct region *region, struct leader *leader);
 void leader_kill(struct leader *leader);
 
 #endif

@@ -131,7 +131,7 @@ static void bad_input(void)
 		config.address = address;
 		config.compact = bad[i];
 		CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EINVAL);
-		CHECK(store == NULL && strstr(why, "compact is not") == why);
+		CHECK(store == NULL && strstr(why, "compact must be") == why);
 	}
 }
 

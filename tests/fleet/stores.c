@@ -319,12 +319,12 @@ static void sessions(struct rig *rig)
 	struct weir_store *s = rig->store;
 	const uint64_t a = begin(rig, 60 * WEIR_S), b = begin(rig, 60 * WEIR_S);
 	const struct weir_store_write mine = bind_to("s/a", "a"), loose = put("s/loose", "l"),
-				      his = bind_to("s/b", "b");
+				      theirs = bind_to("s/b", "b");
 	weir_dur granted = 0;
 	uint64_t made;
 
 	CHECK(a != b);
-	CHECK(commit_in(rig, a, &mine) == 0 && commit_in(rig, b, &his) == 0);
+	CHECK(commit_in(rig, a, &mine) == 0 && commit_in(rig, b, &theirs) == 0);
 	CHECK(commit_in(rig, a, &loose) == 0);
 	made = look(s, "s/", "s/a").made;
 	CHECK(weir_store_keep(s, a, &granted) == 0 && granted >= 60 * WEIR_S);
@@ -473,7 +473,7 @@ static void untrusted(const struct rig *rig)
 
 	CHECK(fd >= 0 && open_shm(rig, 0, why) == 0);
 	CHECK(fchmod(fd, 0622) == 0);
-	CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "not trusted") != NULL);
+	CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "untrusted users") != NULL);
 	CHECK(open_shm(rig, 0660, why) == -EPERM);
 	CHECK(open_shm(rig, 0666, why) == 0);
 	CHECK(fchmod(fd, 0600) == 0);

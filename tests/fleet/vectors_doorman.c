@@ -429,7 +429,7 @@ static void dc3(const char *id, struct test_store *test_store)
 
 static unsigned notified;
 
-static void tell(void *arg, uint64_t units)
+static void notify(void *arg, uint64_t units)
 {
 	(void)arg;
 	(void)units;
@@ -443,7 +443,7 @@ static void dc4(const char *id, struct test_store *test_store)
 
 	(void)id;
 	begin(test_store, 100);
-	w.limit.apply = tell;
+	w.limit.apply = notify;
 	ask(0, 60, 60);
 	weir_share_leave(w.actors[0].share);
 	before = notified;

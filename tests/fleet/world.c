@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NOBODY WORLD_MEMBERS_MAX
+#define NO_MEMBER WORLD_MEMBERS_MAX
 
 /* Longer than any test lasts: for sessions of a store with its own clock. */
 #define FOR_LONG (3600 * WEIR_S)
@@ -331,7 +331,7 @@ void world_run_without(struct world *w, weir_dur time, unsigned member)
 
 void world_run(struct world *w, weir_dur time)
 {
-	world_run_without(w, time, NOBODY);
+	world_run_without(w, time, NO_MEMBER);
 }
 
 void world_end(struct world *w)

@@ -55,7 +55,7 @@ fleet_arguments()
 	one_line 1 'The address must begin with' fleet -a nonsense list
 	one_line 1 'The address must begin with' fleet list --address=nonsense
 	one_line 1 "$base: there is no such store" fleet -a "shm:$base" list
-	one_line 1 'name is not of letters' fleet -a redis://localhost -n a/b list
+	one_line 1 'name must consist of letters' fleet -a redis://localhost -n a/b list
 	one_line 64 'for one there is weir fleet show' fleet list payments
 	one_line 64 'Which limit\?' fleet show
 	one_line 64 'Which limit\?' fleet remove
