@@ -157,20 +157,16 @@ struct weir_store_ops {
 struct weir_store_config {
 	size_t size; /* set by weir_store_config_init() */
 	/*
-	 * NULL: private to this handle: for one process, and for simulations "shm:/name": shared by
-	 * all processes of this machine that may open that file of /dev/shm; if it is removed, a
-	 * handle continues with the file that has the name now, or creates it
-	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above
+	 * NULL: private to this handle, for one process, and for simulations.
+	 * "shm:/name": shared by all processes of this machine that may open that file of /dev/shm.
+	 * If it is removed, a handle continues with the file that has the name now, or creates it.
+	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above.
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
-	 * above; "etcds://": the same over TLS
+	 * above; "etcds://": the same over TLS.
 	 */
 	const char *address;
-	const char *
-		/*
-		 * Default: "weir". The first part of all keys in a server, so that different fleets
-		 * can share one.
-		 */
-		name;
+	/* Default: "weir". The first part of all keys in a server, so different fleets can share one. */
+	const char *name;
 	weir_dur timeout;  /* default: 2 s; how long a server may take to answer */
 	uint32_t lazy;     /* 1: open even without a server; calls return -EIO until there is one */
 	uint32_t existing; /* 1: do not create a file: -ENOENT if there is none */
@@ -232,8 +228,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_begin(struct weir_store *store, weir_dur
 					      uint64_t *session, weir_dur *granted);
 
 /*
- * Renew a session: it has *granted more, from before this request was sent. Returns 0, or -ESTALE:
- * it is over.
+ * Renew a session: its time to live is *granted, counted from when this request was sent. Returns
+ * 0, or -ESTALE: it is over.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_keep(struct weir_store *store, uint64_t session,
 					     weir_dur *granted);
