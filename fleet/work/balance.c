@@ -102,7 +102,7 @@ static uint32_t count_unwished(const struct balance *b, uint64_t owner, const st
 static uint64_t largest_owner(const struct tally *s, uint32_t mine, const struct moves *m)
 {
 	uint32_t most = s->least + (mine < s->least ? 0 : 1);
-	uint64_t who = 0;
+	uint64_t owner = 0;
 
 	for (size_t i = 0; i < s->b->count; i++) {
 		const uint64_t member = s->b->members[i];
@@ -110,10 +110,10 @@ static uint64_t largest_owner(const struct tally *s, uint32_t mine, const struct
 
 		if (member != s->b->self && unasked > most) {
 			most = unasked;
-			who = member;
+			owner = member;
 		}
 	}
-	return who;
+	return owner;
 }
 
 static bool is_chosen(const struct moves *m, uint32_t part)

@@ -127,7 +127,7 @@ static bool counts(const struct member *m)
 
 static void fail_two_owners(const struct world *w, uint32_t part)
 {
-	fprintf(stderr, "two owners of part %u at %.3f s:", part, (double)w->now / WEIR_S);
+	fprintf(stderr, "two owners of partition %u at %.3f s:", part, (double)w->now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (counts(&w->members[i]) && weir_work_fence(w->members[i].parts, part) != 0)
 			fprintf(stderr, " %u by %llu%s%s", i,
@@ -653,7 +653,7 @@ static void calm_down(struct world *w)
 	pass(w, w->now + 2 * LEASE);
 	pass(w, w->now + OWNED_AGAIN);
 	if (owned(w) != PARTS)
-		fprintf(stderr, "%u parts of %d have an owner\n", owned(w), PARTS);
+		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTS);
 	CHECK(owned(w) == PARTS);
 	pass(w, w->now + EVEN_AGAIN);
 	for (unsigned i = 0; i < MEMBERS; i++) {

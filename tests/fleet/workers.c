@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	CHECK(board != MAP_FAILED);
 	workers[0] = start(1);
 	workers[1] = start(2);
-	wait_for(2, "two have half of the parts each");
+	wait_for(2, "two own half of the partitions each");
 	workers[2] = start(3);
 	wait_for(3, "a third has got its part of them");
 	end(workers[0], 1);

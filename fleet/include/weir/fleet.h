@@ -17,7 +17,7 @@
  *
  * A process holds a leased share of a limit, in whole units of whatever the limit counts: calls per
  * second, bytes per minute, calls in flight. It admits calls within its share by itself; no call
- * ever waits for the store. One thread in each process renews the lease, writes down what the
+ * ever waits for the store. A thread in each process renews the lease, writes down what the
  * process wants, and takes what is allotted to it (docs/fleet.md describes the protocol):
  *
  * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
