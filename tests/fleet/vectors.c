@@ -128,7 +128,7 @@ static unsigned list_all(const struct table *t, const char *sources)
 			       v->note != NULL ? ": " : "", v->note != NULL ? v->note : "");
 		}
 	}
-	printf("%u played here over each store, %u in other tests\n", played, elsewhere);
+	printf("%u run here over each store, %u in other tests\n", played, elsewhere);
 	return wrong;
 }
 

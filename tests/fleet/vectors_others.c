@@ -184,7 +184,7 @@ static void redsync(const char *id, struct test_store *test_store)
 
 static const struct vector rows[] = {
 	{"redis-cell", NULL, NULL,
-	 "a counter in a server: a call of 6 of 5 is refused there, and here leaves debt"},
+	 "a counter in a server: a call of 6 of 5 is refused there, and leaves debt here"},
 	{"zero", zero_rate, NULL, "no error: nothing passes"},
 	{"redis_rate", NULL, NULL, "as redis-cell"},
 	{"OverTheLimit", over_the_limit, NULL, NULL},
@@ -195,14 +195,14 @@ static const struct vector rows[] = {
 	{"DrainOverLimit", NULL, NULL,
 	 "a call that is admitted leaves debt, so nothing is drained"},
 	{"MoreThanAvailable", NULL, NULL,
-	 "1500 of 1000 left are refused there, and here leave debt"},
+	 "1500 of 1000 left are refused there, and leave debt here"},
 	{"LeakyBucket", NULL, NULL, "begins full there; a rate begins with what a slot is worth"},
 	{"LeakyBurst", NULL, NULL, "begins full there; a rate begins with what a slot is worth"},
 	{"LeakyDivBug", leaky_division, NULL, NULL},
 	{"ChangeLimit", NULL, NULL,
 	 "adds the difference at once there; here a higher rate counts from its next slot on"},
 	{"MissingFields", missing_fields, NULL, NULL},
-	{"GLOBAL", NULL, NULL, "copies of a counter that are put together later; shares are none"},
+	{"GLOBAL", NULL, NULL, "copies of a counter that are merged later, unlike shares"},
 	{"redsync", redsync, NULL, "one store: there is no quorum of several"},
 };
 
