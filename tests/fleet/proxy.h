@@ -20,7 +20,7 @@ struct proxy {
 	_Atomic unsigned to; /* the server's port, for new connections */
 	int fd;
 	_Atomic int mode;
-	_Atomic unsigned questions; /* number of requests that passed */
+	_Atomic unsigned requests; /* number of requests that passed */
 	pthread_t thread;
 };
 

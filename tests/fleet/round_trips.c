@@ -21,10 +21,10 @@ static struct weir_share *shares[LIMITS];
 
 static unsigned asked(struct proxy *proxy, struct weir_fleet *fleet)
 {
-	const unsigned before = atomic_load(&proxy->questions);
+	const unsigned before = atomic_load(&proxy->requests);
 
 	CHECK(weir_fleet_refresh(fleet) == 0);
-	return atomic_load(&proxy->questions) - before;
+	return atomic_load(&proxy->requests) - before;
 }
 
 static void *refresh(void *fleet)
@@ -35,19 +35,19 @@ static void *refresh(void *fleet)
 
 static void check_trip(struct proxy *proxy, struct weir_fleet *fleet, unsigned packets)
 {
-	const unsigned before = atomic_load(&proxy->questions);
+	const unsigned before = atomic_load(&proxy->requests);
 	unsigned tries = 0;
 	pthread_t thread;
 
 	atomic_store(&proxy->mode, PROXY_HOLD);
 	CHECK(pthread_create(&thread, NULL, refresh, fleet) == 0);
-	while (atomic_load(&proxy->questions) - before < packets) {
+	while (atomic_load(&proxy->requests) - before < packets) {
 		CHECK(++tries < 100000);
 		sleep_ms(1);
 	}
 	atomic_store(&proxy->mode, PROXY_PASS);
 	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(atomic_load(&proxy->questions) - before == packets);
+	CHECK(atomic_load(&proxy->requests) - before == packets);
 }
 
 static void join(struct weir_fleet *fleet, unsigned index)
