@@ -1,14 +1,14 @@
 /*
- * Cancellation. No function of the library is a cancellation point (weir/base.h): a thread that is
- * cancelled in one, as it waits or asks a store, would leave a lock behind. A request is left
- * pending from hold to release; both may be nested.
+ * Cancellation. No function of the library is a cancellation point (weir/base.h): a thread
+ * cancelled while it waits or sends a request to a store would leave a lock behind. A cancellation
+ * request is left pending from cancel_hold() to cancel_release(), which may be nested.
  */
 #ifndef WEIR_FLEET_CANCEL_H
 #define WEIR_FLEET_CANCEL_H
 
 #include <pthread.h>
 
-/* Its result is for cancel_release(). */
+/* The result is the argument of cancel_release(). */
 static inline int cancel_hold(void)
 {
 	int before;

@@ -1,7 +1,4 @@
-/*
- * batcher.c - what programs do with a batcher: hand over, report what is done, pause, look, and
- * stop.
- */
+/* batcher.c - the public functions: enqueue, done, pause, statistics, drain, discard. */
 #include "fleet/batcher/batcher.h"
 
 #include <errno.h>
@@ -25,8 +22,6 @@ bool batcher_wait(struct weir_batcher *b, pthread_cond_t *cond, weir_time deadli
 	cancel_release(cancel);
 	return in_time;
 }
-
-/* Handing over. */
 
 static int check_operation(const struct weir_batcher *b, const struct weir_operation *op)
 {
@@ -55,7 +50,7 @@ static bool is_tried_too_often(const struct weir_operation *op)
 	return op->watcher->attempts_max != 0 && op->attempts >= op->watcher->attempts_max;
 }
 
-/* With the lock. 0: there is room. */
+/* With the lock. Returns 0 if there is room. */
 static int find_room(struct weir_batcher *b, weir_time deadline)
 {
 	const bool may_wait = deadline != 0 && b->config.clock == NULL;
@@ -122,7 +117,7 @@ int weir_batcher_done(struct weir_batcher *b, struct weir_batch handle)
 		return -EINVAL;
 	batch = &b->batches[handle.slot];
 	pthread_mutex_lock(&b->lock);
-	if (batch->used && batch->told && batch->stamp == handle.stamp) {
+	if (batch->used && batch->started && batch->stamp == handle.stamp) {
 		b->stats.done++;
 		batcher_end(b, batch);
 	} else {
@@ -154,7 +149,7 @@ void weir_batcher_pause(struct weir_batcher *b)
 	}
 	pthread_mutex_unlock(&b->lock);
 	if (!already)
-		tell(b, WEIR_BATCHER_PAUSE, b->config.pause);
+		report(b, WEIR_BATCHER_PAUSE, b->config.pause);
 }
 
 void weir_batcher_resume(struct weir_batcher *b)
@@ -167,7 +162,7 @@ void weir_batcher_resume(struct weir_batcher *b)
 	kick(b);
 	pthread_mutex_unlock(&b->lock);
 	if (was)
-		tell(b, WEIR_BATCHER_RESUME, 0);
+		report(b, WEIR_BATCHER_RESUME, 0);
 }
 
 struct weir_cost weir_batcher_needs(struct weir_batcher *b)
@@ -180,10 +175,8 @@ struct weir_cost weir_batcher_needs(struct weir_batcher *b)
 	return needs;
 }
 
-/* The end. */
-
-/* With the lock. True: it was open. */
-static bool close_it(struct weir_batcher *b)
+/* With the lock. Returns whether it was open. */
+static bool close_once(struct weir_batcher *b)
 {
 	const bool was_open = !b->closed;
 
@@ -195,14 +188,14 @@ static bool close_it(struct weir_batcher *b)
 int weir_batcher_drain(struct weir_batcher *b, weir_time deadline)
 {
 	uint32_t queued;
-	bool told, idle, in_time = true;
+	bool closing, idle, in_time = true;
 
 	pthread_mutex_lock(&b->lock);
 	queued = b->stats.queued;
-	told = close_it(b);
+	closing = close_once(b);
 	pthread_mutex_unlock(&b->lock);
-	if (told)
-		tell(b, WEIR_BATCHER_SHUTDOWN, queued);
+	if (closing)
+		report(b, WEIR_BATCHER_SHUTDOWN, queued);
 	pthread_mutex_lock(&b->lock);
 	while (b->config.by_hand == 0 && !is_idle(b) && in_time)
 		in_time = batcher_wait(b, &b->idle, deadline);
@@ -213,7 +206,7 @@ int weir_batcher_drain(struct weir_batcher *b, weir_time deadline)
 	return b->config.by_hand != 0 ? -EAGAIN : -ETIMEDOUT;
 }
 
-/* The oldest, out of the list; NULL: there is none. */
+/* Remove the oldest operation from the list; NULL: there is none. */
 static struct weir_operation *discard_one(struct weir_batcher *b)
 {
 	struct weir_operation *op;
@@ -241,14 +234,14 @@ size_t weir_batcher_discard(struct weir_batcher *b,
 	struct weir_operation *op;
 	uint32_t queued;
 	size_t count = 0;
-	bool told;
+	bool closing;
 
 	pthread_mutex_lock(&b->lock);
 	queued = b->stats.queued;
-	told = close_it(b);
+	closing = close_once(b);
 	pthread_mutex_unlock(&b->lock);
-	if (told)
-		tell(b, WEIR_BATCHER_SHUTDOWN, queued);
+	if (closing)
+		report(b, WEIR_BATCHER_SHUTDOWN, queued);
 	while ((op = discard_one(b)) != NULL) {
 		if (given != NULL)
 			given(context, op);

@@ -1,16 +1,17 @@
 /*
- * batcher.h - the batcher inside: a list of operations, a table of batches in progress, and what is
- * due when. batcher.c is what programs do with it, batcher_turn.c what it does when it is
- * time, batcher_create.c how it begins and ends.
+ * batcher.h - internals of the batcher: a list of operations, a table of batches in progress, and
+ * timers. batcher.c contains the public functions, batcher_turn.c a turn, batcher_create.c creation
+ * and destruction.
  *
- * All of it is under one lock. A turn does what is due under the lock, and notes what is to be
- * told; then it tells, and calls process(), without the lock, so that callbacks may call the
- * batcher. A batch is in the table from the flush that began it. Until its process() is about to
- * be called it is untold: nobody else knows of it, and neither a time-out nor an audit touches it.
+ * Everything is guarded by one lock. A turn does its work under the lock, and records what it has
+ * to report; then it reports events and calls process(), without the lock, so that callbacks may
+ * call the batcher. A batch is in the table from the flush that began it. Until just before the
+ * call of process() its flag started is false: no other thread knows of it, and neither a time-out
+ * nor an audit touches it.
  *
- * Accounts. What is needed is the sum over operations here and batches in the table, and is changed
- * in the same places as these. An audit finds batches that nobody reports done; it is not needed to
- * mend sums.
+ * Accounting. The units needed are the sum over operations held and batches in the table, and
+ * change in the same places as these. An audit finds batches that were never reported done; it is
+ * not needed to correct sums.
  */
 
 #ifndef WEIR_FLEET_BATCHER_INSIDE_H
@@ -20,16 +21,16 @@
 
 #include <pthread.h>
 
-/* No duration of ours is longer, so that sums stay far from the end of 63 bits. */
+/* No internal duration is longer, so that sums stay far from the end of 63 bits. */
 #define DURATION_MAX (UINT64_C(1) << 60)
 
 #define NIL UINT32_MAX
 
 struct batch {
-	uint32_t stamp; /* of its use */
-	uint32_t late;  /* the stamp of a use that ended before it was done */
-	uint32_t next;  /* among the free, the open, or those to be told */
-	bool used, told;
+	uint32_t stamp; /* identifies this use of the slot */
+	uint32_t late;  /* the stamp of a use that was ended before it was done */
+	uint32_t next;  /* index in the list of free, open, or ready batches */
+	bool used, started;
 	const struct weir_batch_handler *watcher;
 	struct weir_operation *first, **end;
 	size_t count;
@@ -38,17 +39,17 @@ struct batch {
 };
 
 struct weir_batcher {
-	struct weir_batcher_config config; /* complete */
-	uint32_t quotas;                   /* of the rate */
+	struct weir_batcher_config config; /* with all defaults filled in */
+	uint32_t quotas;                   /* number of the rate's quotas */
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* guards everything below */
 	pthread_cond_t room, idle, work;
 	struct weir_operation *first, **end;
-	uint32_t free; /* batches */
+	uint32_t free; /* head of the list of free batches */
 	bool closed, stopped, kicked, flush_asked;
 	weir_time next_flush, next_audit, next_wants, resume, released;
-	struct weir_cost wanted; /* as it was told last */
+	struct weir_cost wanted; /* as last reported by wants() */
 	struct weir_batcher_stats stats;
 	struct batch batches[];
 };
@@ -63,7 +64,8 @@ static inline weir_time after(weir_time now, weir_dur duration)
 	return duration < DURATION_MAX ? now + duration : WEIR_FOREVER;
 }
 
-static inline void tell(const struct weir_batcher *b, enum weir_batcher_event event, uint64_t value)
+static inline void report(const struct weir_batcher *b, enum weir_batcher_event event,
+			  uint64_t value)
 {
 	if (b->config.event != NULL)
 		b->config.event(b->config.arg, event, value);
@@ -86,30 +88,30 @@ static inline bool is_idle(const struct weir_batcher *b)
 	return b->stats.queued == 0 && b->stats.running == 0;
 }
 
-/* Have the thread look again. */
+/* Wake the thread. */
 static inline void kick(struct weir_batcher *b)
 {
 	b->kicked = true;
 	pthread_cond_signal(&b->work);
 }
 
-/* All of these with the lock. */
+/* All functions below require the lock. */
 
-/* False: the deadline has come. */
+/* False: the deadline has passed. */
 bool batcher_wait(struct weir_batcher *b, pthread_cond_t *cond, weir_time deadline);
 
-/* More is needed, or less: the first change since that was told sets the thread's timer. */
+/* Change the units needed. The first change since the last report wakes the thread. */
 void batcher_need(struct weir_batcher *b,
 		  void (*change)(struct weir_cost *, const struct weir_cost *),
 		  const struct weir_cost *cost);
 
-/* A batch leaves the table. */
+/* Remove a batch from the table. */
 void batcher_end(struct weir_batcher *b, struct batch *batch);
 
-/* The operation that *link points to leaves the list. */
+/* Remove the operation that *link points to from the list. */
 void batcher_take_out(struct weir_batcher *b, struct weir_operation **link);
 
-/* The first operation for a while: others may come to join it until the next flush. */
+/* Called for the first operation in an empty list: others may join it until the next flush. */
 void batcher_await_flush(struct weir_batcher *b);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * batcher_create.c - the beginning and the end of a batcher, and its thread.
- */
+/* batcher_create.c - creation and destruction of a batcher, and its thread. */
 #include "fleet/batcher/batcher.h"
 
 #include <errno.h>
@@ -55,7 +53,7 @@ static void explain(char *why, size_t why_size, const char *format, ...)
 	va_end(args);
 }
 
-/* So that analysers see what is returned. */
+/* A macro, so that static analysers see the value returned. */
 #define refuse(...) (explain(__VA_ARGS__), -EINVAL)
 
 static void complete_duration(weir_dur *duration, weir_dur otherwise)
@@ -75,14 +73,14 @@ static int check(const struct weir_batcher_config *config, struct weir_batcher_c
 	memset(c, 0, sizeof(*c));
 	memcpy(c, config, config->size);
 	if (c->rate == NULL)
-		return refuse(why, why_size, "There is no rate.");
+		return refuse(why, why_size, "rate must not be NULL.");
 	if (c->batches > BATCHES_MAX)
-		return refuse(why, why_size, "batches is %u, above %u.", (unsigned)c->batches,
+		return refuse(why, why_size, "batches is %u, more than %u.", (unsigned)c->batches,
 			      (unsigned)BATCHES_MAX);
 	if (c->by_hand > 1 || c->reserved != 0)
-		return refuse(why, why_size, "by_hand is neither 0 nor 1, or reserved is not 0.");
+		return refuse(why, why_size, "by_hand must be 0 or 1, and reserved 0.");
 	if (c->clock != NULL && c->by_hand == 0)
-		return refuse(why, why_size, "With a clock of its own it is turned by hand.");
+		return refuse(why, why_size, "A clock other than the default requires by_hand.");
 	c->buffer = c->buffer != 0 ? c->buffer : BUFFER;
 	c->batches = c->batches != 0 ? c->batches : BATCHES;
 	complete_duration(&c->flush_interval, FLUSH_INTERVAL);
@@ -112,7 +110,7 @@ static void cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Everything is zero before. */
+/* Everything must be zero before. */
 static void set_up(struct weir_batcher *b, const struct weir_batcher_config *c)
 {
 	struct weir_rate_snapshot rate;

@@ -1,21 +1,21 @@
 /*
- * batcher_turn.c - what is due: a flush, the end of a pause, batches that are late, an audit, and to
- * tell what is needed.
+ * batcher_turn.c - a turn: time-outs, the end of a pause, a flush, an audit, and reporting the
+ * units needed.
  */
 #include "fleet/batcher/batcher.h"
 #include "fleet/cancel.h"
 
 #include <string.h>
 
-/* What a turn has to tell. */
+/* What a turn has to report. */
 struct turn {
 	weir_time now;
 	uint64_t released, timed_out, audited;
 	bool flushed, resumed, wants, audit;
-	enum weir_batcher_event verdict;
+	enum weir_batcher_event audit_result;
 	struct weir_cost needs;
-	uint32_t open; /* batches with room, while it flushes */
-	uint32_t told, *last;
+	uint32_t open; /* batches with room, during a flush */
+	uint32_t ready, *last;
 };
 
 static bool due(weir_time at, weir_time now)
@@ -23,7 +23,7 @@ static bool due(weir_time at, weir_time now)
 	return at != WEIR_FOREVER && (int64_t)(now - at) >= 0;
 }
 
-/* WEIR_FOREVER is later than all. */
+/* WEIR_FOREVER is later than all other times. */
 static weir_time sooner(weir_time a, weir_time b)
 {
 	if (a == WEIR_FOREVER || b == WEIR_FOREVER)
@@ -37,7 +37,6 @@ static bool wants_changed(const struct weir_batcher *b)
 	       memcmp(&b->wanted, &b->stats.needs, sizeof(b->wanted)) != 0;
 }
 
-/* More is needed, or less: the first change since that was told sets the thread's timer. */
 void batcher_need(struct weir_batcher *b,
 		  void (*change)(struct weir_cost *, const struct weir_cost *),
 		  const struct weir_cost *cost)
@@ -49,9 +48,7 @@ void batcher_need(struct weir_batcher *b,
 		kick(b);
 }
 
-/* The table of batches. */
-
-/* Behind those that are open. */
+/* The new batch is appended to the open ones. */
 static struct batch *open_batch(struct weir_batcher *b, struct turn *t,
 				const struct weir_batch_handler *watcher)
 {
@@ -89,14 +86,12 @@ void batcher_end(struct weir_batcher *b, struct batch *batch)
 		pthread_cond_broadcast(&b->idle);
 }
 
-/* One that nobody has reported. */
-static void give_up(struct weir_batcher *b, struct batch *batch)
+/* End a batch that was never reported done. */
+static void expire(struct weir_batcher *b, struct batch *batch)
 {
 	batch->late = batch->stamp;
 	batcher_end(b, batch);
 }
-
-/* A flush. */
 
 static struct batch *find_open(struct weir_batcher *b, const struct turn *t,
 			       const struct weir_operation *op)
@@ -109,8 +104,8 @@ static struct batch *find_open(struct weir_batcher *b, const struct turn *t,
 	return NULL;
 }
 
-/* What has no room any more goes to those that are to be told. */
-static void shut(struct weir_batcher *b, struct turn *t, struct batch *batch)
+/* Move a batch that takes no more operations from the open ones to the ready ones. */
+static void mark_ready(struct weir_batcher *b, struct turn *t, struct batch *batch)
 {
 	uint32_t *link = &t->open;
 	const uint32_t i = (uint32_t)(batch - b->batches);
@@ -123,8 +118,8 @@ static void shut(struct weir_batcher *b, struct turn *t, struct batch *batch)
 	t->last = &batch->next;
 }
 
-static void put_in(struct weir_batcher *b, struct turn *t, struct batch *batch,
-		   struct weir_operation *op)
+static void add_operation(struct weir_batcher *b, struct turn *t, struct batch *batch,
+			  struct weir_operation *op)
 {
 	const uint32_t most = op->watcher->batch_max;
 
@@ -136,10 +131,9 @@ static void put_in(struct weir_batcher *b, struct turn *t, struct batch *batch,
 	add_cost(&batch->cost, &op->cost);
 	t->released++;
 	if ((op->flags & WEIR_OPERATION_BATCHABLE) == 0 || batch->count == most)
-		shut(b, t, batch);
+		mark_ready(b, t, batch);
 }
 
-/* The operation that *link points to leaves the list. */
 void batcher_take_out(struct weir_batcher *b, struct weir_operation **link)
 {
 	struct weir_operation *op = *link;
@@ -152,8 +146,8 @@ void batcher_take_out(struct weir_batcher *b, struct weir_operation **link)
 }
 
 /*
- * From the oldest on, while the rate allows. One that needs a batch of its own when there is no
- * place for one stays where it is; those behind it may still join others.
+ * Release operations, oldest first, while the rate allows. One that needs a new batch when the
+ * table is full stays in the list; those behind it may still join open batches.
  */
 static void flush(struct weir_batcher *b, struct turn *t)
 {
@@ -172,10 +166,10 @@ static void flush(struct weir_batcher *b, struct turn *t)
 		if (batch == NULL) {
 			batch = open_batch(b, t, op->watcher);
 		}
-		put_in(b, t, batch, op);
+		add_operation(b, t, batch, op);
 	}
 	while (t->open != NIL)
-		shut(b, t, &b->batches[t->open]);
+		mark_ready(b, t, &b->batches[t->open]);
 	if (t->released > 0) {
 		b->released = t->now;
 		pthread_cond_broadcast(&b->room);
@@ -184,7 +178,7 @@ static void flush(struct weir_batcher *b, struct turn *t)
 	t->flushed = true;
 }
 
-/* Flushes that are past are not made up for; their phase stays. */
+/* Missed flushes are not made up for. The phase of the interval does not change. */
 static void pass_flushes(struct weir_batcher *b, weir_time now)
 {
 	const weir_dur interval = b->config.flush_interval;
@@ -193,7 +187,6 @@ static void pass_flushes(struct weir_batcher *b, weir_time now)
 		b->next_flush += ((now - b->next_flush) / interval + 1) * interval;
 }
 
-/* The first operation for a while: others may come to join it until the next flush. */
 void batcher_await_flush(struct weir_batcher *b)
 {
 	pass_flushes(b, time_now(b));
@@ -212,8 +205,6 @@ static void flush_if_due(struct weir_batcher *b, struct turn *t)
 		flush(b, t);
 }
 
-/* What else is due. */
-
 static void resume_if_due(struct weir_batcher *b, struct turn *t)
 {
 	if (b->stats.paused == 0 || !due(b->resume, t->now))
@@ -227,35 +218,38 @@ static void time_out(struct weir_batcher *b, struct turn *t)
 	for (uint32_t i = 0; b->stats.running > 0 && i < b->config.batches; i++) {
 		struct batch *batch = &b->batches[i];
 
-		if (!batch->used || !batch->told || !due(batch->deadline, t->now))
+		if (!batch->used || !batch->started || !due(batch->deadline, t->now))
 			continue;
-		give_up(b, batch);
+		expire(b, batch);
 		t->timed_out++;
 	}
 	b->stats.timed_out += t->timed_out;
 }
 
-/* Nothing is here, and nothing was released for longer than anything takes: so nothing is left. */
+/*
+ * Audit: if no operations are held, and none was released for longer than any batch may take,
+ * batches still in progress are stale.
+ */
 static void audit_if_due(struct weir_batcher *b, struct turn *t)
 {
 	if (!due(b->next_audit, t->now))
 		return;
 	b->next_audit = after(t->now, b->config.audit_interval);
 	t->audit = true;
-	t->verdict = WEIR_BATCHER_AUDIT_SKIPPED;
+	t->audit_result = WEIR_BATCHER_AUDIT_SKIPPED;
 	t->audited = b->stats.queued;
 	if (b->stats.queued > 0 || !due(after(b->released, b->config.time_max), t->now))
 		return;
-	t->verdict = WEIR_BATCHER_AUDIT_PASSED;
+	t->audit_result = WEIR_BATCHER_AUDIT_PASSED;
 	for (uint32_t i = 0; b->stats.running > 0 && i < b->config.batches; i++) {
-		if (!b->batches[i].used || !b->batches[i].told)
+		if (!b->batches[i].used || !b->batches[i].started)
 			continue;
-		give_up(b, &b->batches[i]);
+		expire(b, &b->batches[i]);
 		t->audited++;
 	}
 	if (t->audited == 0)
 		return;
-	t->verdict = WEIR_BATCHER_AUDIT_FAILED;
+	t->audit_result = WEIR_BATCHER_AUDIT_FAILED;
 	b->stats.reset += t->audited;
 	b->stats.audits_failed++;
 }
@@ -280,12 +274,12 @@ static weir_time next_time(const struct weir_batcher *b)
 	if (wants_changed(b))
 		next = sooner(next, b->next_wants);
 	for (uint32_t i = 0; b->stats.running > 0 && i < b->config.batches; i++)
-		if (b->batches[i].used && b->batches[i].told)
+		if (b->batches[i].used && b->batches[i].started)
 			next = sooner(next, b->batches[i].deadline);
 	return next;
 }
 
-/* Without the lock. The batch is the program's as soon as it is told. */
+/* Without the lock. The program owns the batch from the event on. */
 static void process(struct weir_batcher *b, uint32_t i)
 {
 	struct batch *batch = &b->batches[i];
@@ -296,38 +290,38 @@ static void process(struct weir_batcher *b, uint32_t i)
 
 	for (struct weir_operation *op = first; op != NULL; op = op->next)
 		op->inside = NULL;
-	tell(b, WEIR_BATCHER_BATCH, count);
+	report(b, WEIR_BATCHER_BATCH, count);
 	pthread_mutex_lock(&b->lock);
-	batch->told = true;
+	batch->started = true;
 	pthread_mutex_unlock(&b->lock);
 	watcher->process(watcher->arg, handle, first, count);
 }
 
-static void tell_all(struct weir_batcher *b, const struct turn *t)
+static void report_all(struct weir_batcher *b, const struct turn *t)
 {
 	if (t->resumed)
-		tell(b, WEIR_BATCHER_RESUME, 0);
+		report(b, WEIR_BATCHER_RESUME, 0);
 	if (t->timed_out > 0)
-		tell(b, WEIR_BATCHER_TIMED_OUT, t->timed_out);
+		report(b, WEIR_BATCHER_TIMED_OUT, t->timed_out);
 	if (t->flushed)
-		tell(b, WEIR_BATCHER_FLUSH, t->released);
-	for (uint32_t i = t->told, next; i != NIL; i = next) {
+		report(b, WEIR_BATCHER_FLUSH, t->released);
+	for (uint32_t i = t->ready, next; i != NIL; i = next) {
 		next = b->batches[i].next;
 		process(b, i);
 	}
 	if (t->audit)
-		tell(b, t->verdict, t->audited);
+		report(b, t->audit_result, t->audited);
 	if (t->wants)
 		b->config.wants(b->config.arg, &t->needs);
 }
 
 weir_time weir_batcher_turn(struct weir_batcher *b)
 {
-	struct turn t = {.now = time_now(b), .open = NIL, .told = NIL};
+	struct turn t = {.now = time_now(b), .open = NIL, .ready = NIL};
 	weir_time next;
 	int cancel;
 
-	t.last = &t.told;
+	t.last = &t.ready;
 	pthread_mutex_lock(&b->lock);
 	time_out(b, &t);
 	resume_if_due(b, &t);
@@ -335,14 +329,12 @@ weir_time weir_batcher_turn(struct weir_batcher *b)
 	audit_if_due(b, &t);
 	want_if_due(b, &t);
 	pthread_mutex_unlock(&b->lock);
-	/* No other thread has what has not been reported yet. */
+	/* No other thread can report this turn's events, so it must not be cancelled. */
 	cancel = cancel_hold();
-	tell_all(b, &t);
+	report_all(b, &t);
 	cancel_release(cancel);
 	pthread_mutex_lock(&b->lock);
 	next = next_time(b);
 	pthread_mutex_unlock(&b->lock);
 	return next;
 }
-
-/* False: the deadline has come. */

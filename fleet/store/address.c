@@ -1,6 +1,4 @@
-/*
- * Reading addresses. No sentence repeats what was read: there may be a password in it.
- */
+/* Parsing addresses. No error sentence repeats the address, because it may contain a password. */
 
 #include "fleet/store/address.h"
 
@@ -29,7 +27,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Copy a span in which %40 stands for @ and so on. False: it does not fit, or is no text. */
+/* Decode percent escapes: %40 is @. False: the result does not fit, or is not text. */
 static bool decode(struct span s, char *to, size_t size)
 {
 	size_t n = 0;
@@ -51,7 +49,7 @@ static bool decode(struct span s, char *to, size_t size)
 	return true;
 }
 
-/* What comes before the mark; the mark itself is left out. False: there is none. */
+/* Split off the text before mark, which is dropped. False: there is no mark. */
 static bool cut(struct span *rest, char mark, struct span *before)
 {
 	const char *at = memchr(rest->begin, mark, length(*rest));
@@ -70,10 +68,10 @@ static int read_user(struct span *rest, struct address *a, char *why)
 	if (!cut(rest, '@', &both))
 		return 0;
 	if (!cut(&both, ':', &user))
-		return store_say(-EINVAL, why, "In the address a user has no password.");
+		return store_say(-EINVAL, why, "The address has a user without a password.");
 	if (!decode(user, a->user, sizeof(a->user)) ||
 	    !decode(both, a->password, sizeof(a->password)))
-		return store_say(-EINVAL, why, "In the address user or password is no good.");
+		return store_say(-EINVAL, why, "The address has an invalid user or password.");
 	return 0;
 }
 
@@ -82,7 +80,7 @@ static bool is_host(char c)
 	return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
 }
 
-/* An IPv6 address is in brackets. False: it is none. */
+/* An IPv6 address is in brackets. False: no valid name. */
 static bool read_name(struct span *s, struct address_host *host)
 {
 	struct span name = {s->begin, s->begin};
@@ -113,18 +111,20 @@ static int read_host(struct span s, struct address *a, char *why)
 		return store_say(-EINVAL, why, "The address has more than %d hosts.",
 				 ADDRESS_HOSTS_MAX);
 	if (!read_name(&s, host))
-		return store_say(-EINVAL, why, "In the address a host has no good name.");
+		return store_say(-EINVAL, why, "The address has an invalid host name.");
 	if (length(s) > 0) {
 		if (*s.begin++ != ':' || length(s) == 0 || length(s) > 5)
-			return store_say(-EINVAL, why, "In the address a port is no number.");
+			return store_say(-EINVAL, why,
+					 "The address has a port that is not a number.");
 		for (; s.begin < s.end; s.begin++) {
 			if (!isdigit((unsigned char)*s.begin))
 				return store_say(-EINVAL, why,
-						 "In the address a port is no number.");
+						 "The address has a port that is not a number.");
 			port = port * 10 + (unsigned)(*s.begin - '0');
 		}
 		if (port == 0 || port > UINT16_MAX)
-			return store_say(-EINVAL, why, "In the address a port is no port.");
+			return store_say(-EINVAL, why,
+					 "The address has a port that is not from 1 to 65535.");
 	}
 	host->port = (uint16_t)port;
 	a->count++;
@@ -146,7 +146,8 @@ static int read_shm(struct span rest, struct address *a, char *why)
 	if (length(rest) < 2 || *rest.begin != '/' ||
 	    memchr(rest.begin + 1, '/', length(rest) - 1) != NULL ||
 	    !decode(rest, a->path, sizeof(a->path)))
-		return store_say(-EINVAL, why, "After \"shm:\" comes a / and a name without one.");
+		return store_say(-EINVAL, why,
+				 "After \"shm:\" there must be a / and a name without a /.");
 	return 0;
 }
 
@@ -161,17 +162,18 @@ int address_parse(const char *text, struct address *a, char *why)
 	rest = (struct span){text, text + strlen(text)};
 	if (!cut(&rest, ':', &scheme) || length(scheme) == 0 ||
 	    !decode(scheme, a->scheme, sizeof(a->scheme)))
-		return store_say(-EINVAL, why,
-				 "The address begins with none of shm:, redis:// and etcd://.");
+		return store_say(
+			-EINVAL, why,
+			"The address must begin with shm:, redis://, etcd:// or etcds://.");
 	if (strcmp(a->scheme, "shm") == 0)
 		return read_shm(rest, a, why);
 	if (length(rest) < 2 || memcmp(rest.begin, "//", 2) != 0)
-		return store_say(-EINVAL, why, "In the address // is missing after the scheme.");
+		return store_say(-EINVAL, why, "The address lacks // after the scheme.");
 	rest.begin += 2;
 	front = rest;
 	if (cut(&rest, '/', &front)) {
 		if (!decode(rest, a->path, sizeof(a->path)))
-			return store_say(-EINVAL, why, "In the address the path is no good.");
+			return store_say(-EINVAL, why, "The address has an invalid path.");
 	}
 	r = read_user(&front, a, why);
 	return r == 0 ? read_hosts(front, a, why) : r;

@@ -1,5 +1,6 @@
 /*
- * Where a store is: scheme://[user:password@]host[:port][,host[:port]...][/path], or shm:/name.
+ * The address of a store: scheme://[user:password@]host[:port][,host[:port]...][/path], or
+ * shm:/name.
  */
 #ifndef WEIR_FLEET_ADDRESS_H
 #define WEIR_FLEET_ADDRESS_H
@@ -11,18 +12,18 @@
 
 struct address_host {
 	char name[256];
-	uint16_t port; /* 0: as usual */
+	uint16_t port; /* 0: the default of the scheme */
 };
 
 struct address {
-	char scheme[16]; /* "": in memory, of this process alone */
+	char scheme[16]; /* "": in memory, private to this process */
 	char user[128], password[256];
 	struct address_host hosts[ADDRESS_HOSTS_MAX];
 	unsigned count;
-	char path[256]; /* without the / before it; of shm, the name with it */
+	char path[256]; /* without its leading /; for shm, the name including it */
 };
 
-/* text may be NULL. 0, or -EINVAL and a sentence in why, of WHY_SIZE. */
+/* text may be NULL. Returns 0, or -EINVAL and a sentence in why, which holds WHY_SIZE bytes. */
 int address_parse(const char *text, struct address *address, char *why);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Base64 with padding, as etcd writes keys and values in JSON.
- */
+/* Base64 with padding, as used for keys and values in etcd's JSON. */
 #ifndef WEIR_FLEET_BASE64_H
 #define WEIR_FLEET_BASE64_H
 
@@ -13,7 +11,7 @@ static inline size_t base64_size(size_t size)
 	return (size + 2) / 3 * 4;
 }
 
-/* Of base64_size() characters, and a zero. */
+/* text must hold base64_size() characters and a terminating zero. */
 static inline void base64_encode(const void *bytes, size_t size, char *text)
 {
 	static const char digits[] =
@@ -44,7 +42,7 @@ static inline int base64_digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* At most length / 4 * 3 bytes. False: it is no such text. */
+/* Writes at most length / 4 * 3 bytes. False: the text is not valid Base64. */
 static inline bool base64_decode(const char *text, size_t length, char *bytes, size_t *size)
 {
 	const size_t pad = length < 4 || text[length - 1] != '=' ? 0

@@ -1,5 +1,6 @@
-# cmake -D IN=FILE.lua -D OUT=FILE.c -P embed.cmake: the text of the file without its lines of
-# comment, as redis_script. Byte by byte, as compilers need not accept a string of that length.
+# cmake -D IN=FILE.lua -D OUT=FILE.c -P embed.cmake: writes the text of the file, without its
+# comment lines, as redis_script. As an array of bytes, because compilers need not accept such a long
+# string.
 file(READ "${IN}" text)
 string(REGEX REPLACE "(^|\n)--[^\n]*" "\\1" text "${text}")
 string(REGEX REPLACE "\n\n+" "\n" text "${text}")

@@ -1,12 +1,12 @@
 /*
- * The store that is an etcd cluster: its transactions are ours, its revisions above a base are our
- * versions, and its leases our sessions.
+ * The store in an etcd cluster: commits are its transactions, versions are its revisions plus a
+ * base, and sessions are its leases.
  *
- * A session has a row of its own, so that a transaction can tell whether it lives. etcd keeps what
- * it has acknowledged, and an answer to a reading is no older than the question. It may keep a
- * lease longer than it said, after a change of leaders; never shorter. Every transaction checks
- * whether it is still the same store (etcd_life.c): a commit that was based on a reading of another
- * store is not written, and a session of another store is over.
+ * Each session has a row, so that a transaction can check whether it is alive. etcd keeps what it
+ * has acknowledged, and the answer to a read is no older than the request. After a change of leader
+ * it may keep a lease longer than it said, never shorter. Every transaction checks that the store
+ * is still the same (etcd_life.c): a commit that was based on a reading of another store is not
+ * written, and a session of another store is over.
  */
 
 #include <errno.h>
@@ -18,16 +18,19 @@
 #include "fleet/store/base64.h"
 #include "fleet/store/etcd_rows.h"
 
-#define TTL_MIN  (2 * WEIR_S) /* it grants no less */
-#define LATE     WEIR_S       /* it looks for what is over each half second */
+#define TTL_MIN  (2 * WEIR_S) /* etcd grants no shorter lease */
+#define LATE     WEIR_S       /* etcd looks for expired leases every 500 ms */
 #define TRANSACT "/v3/kv/txn"
 #define KEEP     "/v3/lease/keepalive"
 
-/* Send a transaction; takes its three parts. 0: etcd answered, and the caller frees *answer. */
+/*
+ * Send a transaction, taking ownership of its three parts. 0: etcd answered, and the caller frees
+ * *answer.
+ */
 static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *failure,
-		    bool harmless, uint64_t *version, json_t **answer)
+		    bool idempotent, uint64_t *version, json_t **answer)
 {
-	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, failure), harmless,
+	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, failure), idempotent,
 			 answer);
 
 	if (r == 0)
@@ -39,8 +42,11 @@ static int transact(struct etcd *e, json_t *compare, json_t *success, json_t *fa
 	return r;
 }
 
-/* Checks that it is still this store, and that the session, which is of this store, lives. */
-static json_t *living(const struct etcd *e, uint64_t session)
+/*
+ * Compares that pass if this is still the same store, and the session, which belongs to it, is
+ * alive.
+ */
+static json_t *compare_alive(const struct etcd *e, uint64_t session)
 {
 	char key[32];
 
@@ -50,8 +56,8 @@ static json_t *living(const struct etcd *e, uint64_t session)
 	return etcd_is_text(e, key, e->identity);
 }
 
-/* What is read if that check, or another, has failed. */
-static json_t *asking_why(const struct etcd *e, uint64_t session)
+/* What to read in the transaction if that check, or another one, fails. */
+static json_t *read_on_failure(const struct etcd *e, uint64_t session)
 {
 	char key[32];
 
@@ -77,7 +83,7 @@ static int why_failed(struct etcd *e, const json_t *answer, uint64_t session)
 
 	if (!json_is_object(etcd_response(answer, 0)) ||
 	    (session != 0 && !json_is_object(etcd_response(answer, 1))))
-		return etcd_senseless(e->link);
+		return etcd_invalid_response(e->link);
 	if (!etcd_is_known(e, etcd_response(answer, 0)))
 		return session != 0 ? over(e) : changed(e);
 	if (session != 0 && (!etcd_value(etcd_response(answer, 1), text, sizeof(text)) ||
@@ -86,7 +92,7 @@ static int why_failed(struct etcd *e, const json_t *answer, uint64_t session)
 	return changed(e);
 }
 
-/* A number of its own, with which a grant can be asked for once more. */
+/* The session number is chosen here, so that a grant can be requested again. */
 static int grant(struct etcd *e, uint64_t session, weir_dur ttl, weir_dur *granted)
 {
 	json_t *request = json_pack("{s:o, s:o}", "ID", etcd_text_of(session), "TTL",
@@ -99,7 +105,7 @@ static int grant(struct etcd *e, uint64_t session, weir_dur ttl, weir_dur *grant
 		return r;
 	if (!etcd_number(answer, "ID", &id) || !etcd_number(answer, "TTL", &seconds) ||
 	    id != session || seconds == 0 || seconds > 1000000000)
-		r = etcd_senseless(e->link);
+		r = etcd_invalid_response(e->link);
 	else
 		*granted = seconds * WEIR_S;
 	json_decref(answer);
@@ -117,7 +123,7 @@ static int etcd_end(struct weir_store *self, uint64_t session)
 	return r == -ESTALE ? 0 : r;
 }
 
-/* Make its row, if this is still the store. -EAGAIN: it is not. */
+/* Create the session's row if this is still the same store. -EAGAIN: it is not. */
 static int write_session(struct etcd *e, uint64_t session)
 {
 	json_t *answer, *put;
@@ -127,8 +133,8 @@ static int write_session(struct etcd *e, uint64_t session)
 
 	etcd_session_key(session, key, sizeof(key));
 	put = etcd_put(e, key, e->identity, strlen(e->identity), session);
-	r = transact(e, json_pack("[o]", living(e, 0)), json_pack("[o]", put), asking_why(e, 0),
-		     true, &version, &answer);
+	r = transact(e, json_pack("[o]", compare_alive(e, 0)), json_pack("[o]", put),
+		     read_on_failure(e, 0), true, &version, &answer);
 	if (r != 0)
 		return r;
 	if (!etcd_has_succeeded(answer))
@@ -139,12 +145,12 @@ static int write_session(struct etcd *e, uint64_t session)
 
 static int try_begin(struct etcd *e, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
-	int r = etcd_know(e);
+	int r = etcd_identify(e);
 
 	if (r != 0)
 		return r;
 	if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
-		return store_say(-EIO, e->why, "There are no random numbers: getrandom() failed.");
+		return store_say(-EIO, e->why, "getrandom() failed.");
 	*session = (*session >> 1) | 1;
 	r = grant(e, *session, ttl, granted);
 	if (r == 0)
@@ -166,7 +172,7 @@ static int etcd_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, 
 	return r == -EAGAIN ? -EIO : r;
 }
 
-/* It answers for a lease that is over too, without a time. */
+/* For an expired lease etcd answers as well, but without a TTL. */
 static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
 {
 	const json_t *result = json_object_get(answer, "result");
@@ -174,7 +180,7 @@ static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
 
 	if (!etcd_number(result, "TTL", &seconds) || seconds > 1000000000 ||
 	    json_object_get(result, "ID") == NULL)
-		return etcd_senseless(e->link);
+		return etcd_invalid_response(e->link);
 	if (seconds == 0)
 		return store_say(-ESTALE, e->why, "The session is over.");
 	*granted = seconds * WEIR_S;
@@ -191,8 +197,9 @@ static json_t *compare_of(const struct etcd *e, const struct weir_store_check *c
 			 written ? "mod_revision" : "create_revision", etcd_text_of(revision));
 }
 
-/* Of a version before those of this store: there is no such row. */
-static bool has_outlived(const struct etcd *e, const struct weir_store_check *checks, size_t count)
+/* A version from before this store began: there is no such row. */
+static bool is_from_before(const struct etcd *e, const struct weir_store_check *checks,
+			   size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (checks[i].kind != WEIR_STORE_CHECK_ABSENT && checks[i].version <= e->base)
@@ -209,13 +216,13 @@ static json_t *write_of(const struct etcd *e, const struct weir_store_write *w, 
 }
 
 /* A commit that was based on a reading of another store is not written to this one. */
-static int know_unchanged(struct etcd *e, uint64_t session)
+static int identify_unchanged(struct etcd *e, uint64_t session)
 {
 	char before[IDENTITY_SIZE];
 	int r;
 
 	memcpy(before, e->identity, sizeof(before));
-	r = etcd_know(e);
+	r = etcd_identify(e);
 	if (r == 0 && before[0] != '\0' && strcmp(before, e->identity) != 0)
 		r = session != 0 ? over(e) : changed(e);
 	return r;
@@ -228,13 +235,13 @@ static int etcd_commit(struct weir_store *self, uint64_t session,
 	struct etcd *e = (struct etcd *)self;
 	json_t *compare, *success, *answer, *put_age;
 	weir_dur age;
-	int r = know_unchanged(e, session);
+	int r = identify_unchanged(e, session);
 
 	if (r != 0)
 		return r;
-	if (session == 0 && has_outlived(e, checks, check_count))
+	if (session == 0 && is_from_before(e, checks, check_count))
 		return changed(e);
-	compare = json_pack("[o]", living(e, session));
+	compare = json_pack("[o]", compare_alive(e, session));
 	success = json_array();
 	for (size_t i = 0; i < check_count; i++)
 		json_array_append_new(compare, compare_of(e, &checks[i]));
@@ -244,13 +251,14 @@ static int etcd_commit(struct weir_store *self, uint64_t session,
 	    json_array_size(compare) != check_count + 1) {
 		json_decref(compare);
 		json_decref(success);
-		return store_say(-ENOMEM, e->why, "There is no memory.");
+		return store_say(-ENOMEM, e->why, "Out of memory.");
 	}
 	put_age = write_count < WEIR_STORE_ROWS_MAX ? etcd_put_age(e, &age) : NULL;
 	if (put_age != NULL)
 		json_array_append_new(success, put_age);
-	r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, asking_why(e, session)),
-		     false, &answer);
+	r = etcd_ask(e->link, TRANSACT,
+		     etcd_transaction(compare, success, read_on_failure(e, session)), false,
+		     &answer);
 	if (r != 0)
 		return r;
 	r = etcd_verify(e, answer, version);
@@ -263,7 +271,7 @@ static int etcd_commit(struct weir_store *self, uint64_t session,
 	return r;
 }
 
-/* One row, its key and value decoded into room of the caller's. */
+/* Decode the key and value of one row into memory of the caller's. */
 static bool row_of(const struct etcd *e, const json_t *kv, char *room, struct weir_store_row *row)
 {
 	const json_t *key = json_object_get(kv, "key"), *value = json_object_get(kv, "value");
@@ -294,7 +302,7 @@ static size_t room_for(const json_t *kv)
 	       json_string_length(json_object_get(kv, "value")) + 2;
 }
 
-/* 1: row() has had enough. */
+/* 1: row() asked to stop. */
 static int show_row(struct etcd *e, const json_t *kv, weir_store_row_fn *row, void *arg)
 {
 	char *room = malloc(room_for(kv));
@@ -302,10 +310,10 @@ static int show_row(struct etcd *e, const json_t *kv, weir_store_row_fn *row, vo
 	int r;
 
 	if (room == NULL)
-		return store_say(-ENOMEM, e->why, "There is no memory.");
+		return store_say(-ENOMEM, e->why, "Out of memory.");
 	if (!row_of(e, kv, room, &shown))
-		r = etcd_senseless(e->link);
-	else /* a session begins with a / */
+		r = etcd_invalid_response(e->link);
+	else /* the rows of the store itself begin with a / */
 		r = shown.key[0] == '/' || row(arg, &shown) ? 0 : 1;
 	free(room);
 	return r;
@@ -319,13 +327,13 @@ static int show(struct etcd *e, const json_t *answer, size_t count, weir_store_r
 	int r = 0;
 
 	if (json_array_size(responses) != count)
-		return etcd_senseless(e->link);
+		return etcd_invalid_response(e->link);
 	json_array_foreach(responses, i, response)
 	{
 		const json_t *range = json_object_get(response, "response_range");
 
 		if (!json_is_object(range))
-			return etcd_senseless(e->link);
+			return etcd_invalid_response(e->link);
 		json_array_foreach(json_object_get(range, "kvs"), j, kv)
 		{
 			r = show_row(e, kv, row, arg);
@@ -346,7 +354,8 @@ static json_t *ranges(const struct etcd *e, const char *const *prefixes, size_t 
 }
 
 /*
- * What is read, if it is of this store, and, if a session is named, of the store of that session.
+ * Pass on the rows that were read if they are of this store, and, if session is not 0, of the store
+ * of that session.
  */
 static int show_read(struct etcd *e, const json_t *answer, uint64_t session, size_t count,
 		     weir_store_row_fn *row, void *arg, struct weir_store_view *view)
@@ -364,11 +373,11 @@ static int try_read(struct etcd *e, const char *const *prefixes, size_t count,
 		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	json_t *answer;
-	int r = etcd_know(e);
+	int r = etcd_identify(e);
 
 	if (r == 0)
-		r = transact(e, json_pack("[o]", living(e, 0)), ranges(e, prefixes, count),
-			     asking_why(e, 0), true, &view->version, &answer);
+		r = transact(e, json_pack("[o]", compare_alive(e, 0)), ranges(e, prefixes, count),
+			     read_on_failure(e, 0), true, &view->version, &answer);
 	if (r != 0)
 		return r;
 	r = show_read(e, answer, 0, count, row, arg, view);
@@ -376,7 +385,7 @@ static int try_read(struct etcd *e, const char *const *prefixes, size_t count,
 	return r;
 }
 
-/* If it is no longer this store, nothing has been shown, so it can be asked once more. */
+/* If it is no longer the same store, no row has been passed on yet, so the read can be repeated. */
 static int etcd_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		     weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
@@ -390,7 +399,7 @@ static int etcd_read(struct weir_store *self, const char *const *prefixes, size_
 	return r == -EAGAIN ? -EIO : r;
 }
 
-/* Nothing is shown to whoever has no session any more. */
+/* Without a live session no row is passed on. */
 static int ask_kept(struct etcd *e, uint64_t session, weir_dur *granted,
 		    const char *const *prefixes, size_t count, weir_store_row_fn *row, void *arg,
 		    struct weir_store_view *view)
@@ -398,8 +407,8 @@ static int ask_kept(struct etcd *e, uint64_t session, weir_dur *granted,
 	static const char *const paths[] = {KEEP, TRANSACT};
 	json_t *const requests[] = {
 		json_pack("{s:o}", "ID", etcd_text_of(session)),
-		etcd_transaction(json_pack("[o]", living(e, session)), ranges(e, prefixes, count),
-				 asking_why(e, session)),
+		etcd_transaction(json_pack("[o]", compare_alive(e, session)),
+				 ranges(e, prefixes, count), read_on_failure(e, session)),
 	};
 	json_t *answers[2];
 	int r = etcd_ask_both(e->link, paths, requests, answers);
@@ -422,12 +431,12 @@ static int etcd_keep_and_read(struct weir_store *self, uint64_t session, weir_du
 			      void *arg, struct weir_store_view *view)
 {
 	struct etcd *e = (struct etcd *)self;
-	int r = know_unchanged(e, session);
+	int r = identify_unchanged(e, session);
 
 	return r == 0 ? ask_kept(e, session, granted, prefixes, count, row, arg, view) : r;
 }
 
-static bool take_no_row(void *arg, const struct weir_store_row *row)
+static bool skip_row(void *arg, const struct weir_store_row *row)
 {
 	(void)arg;
 	(void)row;
@@ -438,7 +447,7 @@ static int etcd_keep(struct weir_store *self, uint64_t session, weir_dur *grante
 {
 	struct weir_store_view view;
 
-	return etcd_keep_and_read(self, session, granted, NULL, 0, take_no_row, NULL, &view);
+	return etcd_keep_and_read(self, session, granted, NULL, 0, skip_row, NULL, &view);
 }
 
 static void etcd_caps(struct weir_store *self, struct weir_store_caps *caps)
@@ -486,13 +495,13 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 	int r;
 
 	if (e == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	e->store.ops = &etcd_ops;
 	(void)snprintf(e->name, sizeof(e->name), "%s", setup->name);
 	e->space.interval = setup->config->compact;
 	r = etcd_link_open(setup, e->why, &e->link);
 	if (r == 0)
-		r = etcd_know(e);
+		r = etcd_identify(e);
 	if (r == 0)
 		etcd_space_step(e, e->seen);
 	if (r == 0 || (r == -EIO && setup->config->lazy != 0)) {

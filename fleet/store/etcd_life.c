@@ -1,26 +1,27 @@
 /*
- * Which store an etcd cluster has: whether it is the one that it was.
+ * The identity of the store in an etcd cluster: detecting that it is no longer the same one.
  *
- * A cluster that has lost its data, and is started again as it was the first time, has the same id
- * as before, and counts from 1 again. So the store has an identity of its own, a row with a number
- * that was drawn when it began. Every transaction checks that row, or that of a session, which is
- * of the same identity. So nothing is written to a store other than the one that it was meant for.
+ * A cluster that has lost its data, and is started again in the same way, has the same id as
+ * before, and counts revisions from 1 again. So the store has an identity of its own, a row with a
+ * random number drawn when it began. Every transaction checks that row, or that of a session, which
+ * contains the same identity. So nothing is written to a store other than the one that it was meant
+ * for.
  *
- * A new identity begins where there is none: the data is gone, or never was. It begins too where
- * the row is as it was, but the cluster is another one or its revision is below what has been seen:
- * a snapshot was restored. It ends all sessions, and nothing that was granted before counts any
- * longer; a member that holds something claims it anew.
+ * A new identity is created where there is none: the data is gone, or never was. It is also created
+ * where the row is unchanged, but the cluster is another one or its revision is below what has been
+ * seen: a snapshot was restored. A new identity ends all sessions, and nothing that was granted
+ * before counts any longer; a member that holds something claims it again.
  *
- * A version is a revision above a base, which is in the row. The base is chosen so that the first
- * version is not below the microseconds of a wall clock, and above all that its maker has seen. No
- * cluster commits a million times a second for long. So versions rise from one identity to the next
- * as long as no wall clock goes back, and for a process that has seen them, whatever clocks do.
- * They stay below 2^53 for two more centuries.
+ * A version is a revision plus a base, which is in the row. The base is chosen so that the first
+ * version is not below the microseconds of a wall clock, and above all that its creator has seen.
+ * No cluster commits a million times per second for long. So versions rise from one identity to the
+ * next as long as no wall clock goes back, and for a process that has seen them, whatever clocks
+ * do. They stay below 2^53 for two more centuries.
  *
- * etcd has no clock that can be read. The processes that use the store count how long it has been
- * there, each from when it first saw it. They write the time down beside a commit each time it has
- * doubled, so a process that comes later need not begin at zero. A member grows by a commit once it
- * has waited for long enough, so the time has been written down by then.
+ * etcd has no clock that clients can read. The processes that use the store measure its age, each
+ * from when it first saw the store. They write the age down along with a commit each time it has
+ * doubled, so that a later process need not begin at zero. A member grows by a commit once it has
+ * waited long enough, so the age has been written down by then.
  */
 
 #include <errno.h>
@@ -37,9 +38,10 @@
 #define HEAD      "weir-store 1 "
 #define ATTEMPTS  4
 #define AGE_LEAST WEIR_S
-#define AGE_MOST  (UINT64_C(172800) * WEIR_S) /* twice the longest lease; no more is believed */
+/* Twice the longest lease; a higher age is not used. */
+#define AGE_MOST (UINT64_C(172800) * WEIR_S)
 
-/* The store as it is found. */
+/* The store as found. */
 struct found {
 	bool there;
 	char identity[IDENTITY_SIZE];
@@ -61,11 +63,11 @@ static int read_header(struct etcd *e, const json_t *answer, uint64_t *cluster, 
 
 	if (!etcd_number(header, "cluster_id", cluster) || *cluster == 0 ||
 	    !etcd_number(header, "revision", revision) || *revision == 0)
-		return etcd_senseless(e->link);
+		return etcd_invalid_response(e->link);
 	return 0;
 }
 
-/* HEAD, the number that was drawn, and the base. */
+/* HEAD, the random number, and the base. */
 static bool read_identity(struct found *f)
 {
 	const size_t head = strlen(HEAD);
@@ -79,7 +81,7 @@ static bool read_identity(struct found *f)
 	return errno == 0 && *end == '\n' && f->base < UINT64_C(1) << 62;
 }
 
-static int take_found(struct etcd *e, const json_t *answer, struct found *f)
+static int read_found(struct etcd *e, const json_t *answer, struct found *f)
 {
 	char text[32];
 	int r = read_header(e, answer, &f->cluster, &f->revision);
@@ -87,10 +89,10 @@ static int take_found(struct etcd *e, const json_t *answer, struct found *f)
 	if (r != 0)
 		return r;
 	if (!json_is_object(etcd_response(answer, 0)))
-		return etcd_senseless(e->link);
+		return etcd_invalid_response(e->link);
 	f->there = etcd_value(etcd_response(answer, 0), f->identity, sizeof(f->identity));
 	if (f->there && !read_identity(f))
-		return store_say(-EPROTO, e->why, "What is in etcd is of another version.");
+		return store_say(-EPROTO, e->why, "The store in etcd has another format version.");
 	if (etcd_value(etcd_response(answer, 1), text, sizeof(text)))
 		f->age = strtoull(text, NULL, 10) % (AGE_MOST / WEIR_MS + 1) * WEIR_MS;
 	return 0;
@@ -106,12 +108,12 @@ static int find(struct etcd *e, struct found *f)
 	*f = (struct found){.there = false};
 	if (r != 0)
 		return r;
-	r = take_found(e, answer, f);
+	r = read_found(e, answer, f);
 	json_decref(answer);
 	return r;
 }
 
-/* Whether it can have all that was ever acknowledged to this process. */
+/* Whether it can contain all that was ever acknowledged to this process. */
 static bool is_whole(const struct etcd *e, const struct found *f)
 {
 	const bool same = strcmp(f->identity, e->identity) == 0;
@@ -134,7 +136,7 @@ static void adopt(struct etcd *e, const struct found *f)
 	e->aged = ns_of(CLOCK_BOOTTIME);
 }
 
-/* An identity that no store has had. */
+/* Draw an identity that no store has had. */
 static bool draw(const struct etcd *e, struct found *f)
 {
 	const uint64_t now = ns_of(CLOCK_REALTIME) / WEIR_US;
@@ -150,7 +152,7 @@ static bool draw(const struct etcd *e, struct found *f)
 	return true;
 }
 
-/* Put it in place of what was found, if that is still there. -EAGAIN: it is not. */
+/* Replace the identity found, if it is still there. -EAGAIN: it is not. */
 static int make(struct etcd *e, struct found *f)
 {
 	json_t *compare, *success, *answer;
@@ -160,7 +162,7 @@ static int make(struct etcd *e, struct found *f)
 					    : etcd_is_absent(e, STORE_KEY));
 	if (!draw(e, f)) {
 		json_decref(compare);
-		return store_say(-EIO, e->why, "There are no random numbers: getrandom() failed.");
+		return store_say(-EIO, e->why, "getrandom() failed.");
 	}
 	success = json_pack("[o, o, o]",
 			    etcd_put(e, STORE_KEY, f->identity, strlen(f->identity), 0),
@@ -176,7 +178,7 @@ static int make(struct etcd *e, struct found *f)
 	return r;
 }
 
-int etcd_know(struct etcd *e)
+int etcd_identify(struct etcd *e)
 {
 	int r = -EAGAIN;
 
@@ -191,7 +193,7 @@ int etcd_know(struct etcd *e)
 		if (r == 0)
 			adopt(e, &f);
 	}
-	return r == -EAGAIN ? store_say(-EIO, e->why, "etcd has lost what it knew.") : r;
+	return r == -EAGAIN ? store_say(-EIO, e->why, "etcd has lost its data.") : r;
 }
 
 int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version)
@@ -207,7 +209,7 @@ int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version)
 		return 0;
 	}
 	e->doubted = true;
-	return store_say(-EIO, e->why, "etcd has lost what it had acknowledged.");
+	return store_say(-EIO, e->why, "etcd has lost acknowledged data.");
 }
 
 bool etcd_is_known(struct etcd *e, const json_t *range)
@@ -219,7 +221,7 @@ bool etcd_is_known(struct etcd *e, const json_t *range)
 	return !e->doubted;
 }
 
-/* Clocks differ: a hundredth of what was counted here does not count. */
+/* Clocks differ: a hundredth of the time measured here is not counted. */
 weir_dur etcd_age(const struct etcd *e)
 {
 	const weir_dur here = ns_of(CLOCK_BOOTTIME) - e->aged;

@@ -1,9 +1,9 @@
 /*
  * Requests to etcd by libcurl.
  *
- * A request that was not harmless must not be sent twice: libcurl does so by itself where a
- * connection that had been used before turns out to be closed, unless it cannot go back to the
- * beginning of what it sends. So such a request comes from a function that cannot.
+ * A request that is not idempotent must not be sent twice. libcurl sends a request again if a
+ * connection that had been used before turns out to be closed, unless it cannot rewind the data. So
+ * the body of such a request comes from a read function that cannot rewind.
  */
 
 #include "fleet/store/etcd_link.h"
@@ -17,9 +17,9 @@
 
 #define PORT_DEFAULT 2379
 #define ANSWER_MAX   ((size_t)256 << 20)
-#define LANES        2 /* requests at once */
+#define LANES        2 /* requests at the same time */
 
-/* gRPC's codes, as far as they say something. */
+/* The codes of gRPC that are distinguished here. */
 enum {
 	CODE_INVALID = 3,
 	CODE_NOT_FOUND = 5,
@@ -28,39 +28,39 @@ enum {
 	CODE_UNAUTHENTICATED = 16,
 };
 
-/* What is sent, from where on. */
+/* The body of a request, and how much of it has been sent. */
 struct sending {
 	const char *text;
 	size_t size, at;
 };
 
-/* One request at a time, and its answer as it comes in, with room for it. */
+/* One request at a time, and the buffer of its answer. */
 struct lane {
 	CURL *curl;
 	char error[CURL_ERROR_SIZE];
 	struct sending sending;
-	CURLcode code; /* of its end */
+	CURLcode code; /* the result of the transfer */
 	char *answer;
 	size_t size, room;
 };
 
 struct etcd_link {
 	struct address address;
-	unsigned current; /* of the hosts: the one that answered last */
+	unsigned current; /* index of the host that answered last */
 	CURLM *multi;
 	struct lane lanes[LANES];
 	struct curl_slist *headers;
 	bool logged_in;
-	char *why; /* of the store, WHY_SIZE */
+	char *why; /* the store's sentence, WHY_SIZE bytes */
 };
 
-/* What is asked: of each, where, and the text; and its answer, or NULL. */
-struct asking {
+/* One or two requests: path, body and answer (or NULL) of each. */
+struct requests {
 	const char *const *paths;
 	char *const *texts;
 	json_t **answers;
 	unsigned count;
-	bool harmless;
+	bool idempotent;
 };
 
 static size_t receive(char *bytes, size_t one, size_t count, void *arg)
@@ -102,7 +102,7 @@ static bool set_headers(struct etcd_link *l, const char *token)
 			  *more;
 	char text[2048];
 
-	/* It would ask first whether to send what is larger. */
+	/* Without this, libcurl waits for a 100-continue before it sends a large body. */
 	more = headers != NULL ? curl_slist_append(headers, "Expect:") : NULL;
 	if (more != NULL && token != NULL) {
 		(void)snprintf(text, sizeof(text), "Authorization: %s", token);
@@ -144,7 +144,7 @@ static void set_options(struct lane *l, const struct store_setup *setup)
 	set_tls(curl, setup->config);
 }
 
-/* False: there is no memory. */
+/* False: out of memory. */
 static bool make_lanes(struct etcd_link *l, const struct store_setup *setup)
 {
 	l->multi = curl_multi_init();
@@ -161,16 +161,16 @@ int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link 
 {
 	struct etcd_link *l = calloc(1, sizeof(*l));
 
-	/* Once a process; it counts. */
+	/* Initializes once per process; calls are counted. */
 	if (l == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
 		free(l);
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	}
 	l->address = setup->address;
 	l->why = why;
 	if (!make_lanes(l, setup)) {
 		etcd_link_close(l);
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	}
 	*link = l;
 	return 0;
@@ -221,12 +221,12 @@ void etcd_link_restore(struct etcd_link *l, const char sentence[WHY_SIZE])
 	memcpy(l->why, sentence, WHY_SIZE);
 }
 
-int etcd_senseless(struct etcd_link *l)
+int etcd_invalid_response(struct etcd_link *l)
 {
-	return store_say(-EIO, l->why, "etcd answers what makes no sense.");
+	return store_say(-EIO, l->why, "etcd sent an invalid response.");
 }
 
-/* What a refusal comes to. */
+/* Map an error response to an errno. */
 static int refused(struct etcd_link *l, const json_t *answer)
 {
 	const char *text = json_string_value(json_object_get(answer, "error"));
@@ -234,7 +234,7 @@ static int refused(struct etcd_link *l, const json_t *answer)
 	int r = -EIO;
 
 	if (text == NULL || !etcd_number(answer, "code", &code))
-		return etcd_senseless(l);
+		return etcd_invalid_response(l);
 	if (code == CODE_NOT_FOUND)
 		r = -ESTALE;
 	else if (code == CODE_DENIED || code == CODE_UNAUTHENTICATED ||
@@ -247,11 +247,11 @@ static int refused(struct etcd_link *l, const json_t *answer)
 		r = -EMSGSIZE;
 	else if (code == CODE_INVALID)
 		r = -EINVAL;
-	return store_say(r, l->why, "etcd says: %.200s", text);
+	return store_say(r, l->why, "etcd reports an error: %.200s", text);
 }
 
-/* Whether it failed before anybody had heard a word of it. */
-static bool is_unheard(CURLcode code)
+/* Whether the request failed before any of it was sent. */
+static bool is_unsent(CURLcode code)
 {
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
 	       code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
@@ -270,11 +270,11 @@ static void set_url(const struct etcd_link *l, CURL *curl, const char *path)
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 }
 
-static void set_body(struct lane *l, const char *text, bool harmless)
+static void set_body(struct lane *l, const char *text, bool idempotent)
 {
 	l->sending = (struct sending){.text = text, .size = strlen(text)};
 	curl_easy_setopt(l->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)l->sending.size);
-	curl_easy_setopt(l->curl, CURLOPT_POSTFIELDS, harmless ? text : NULL);
+	curl_easy_setopt(l->curl, CURLOPT_POSTFIELDS, idempotent ? text : NULL);
 	curl_easy_setopt(l->curl, CURLOPT_READFUNCTION, provide);
 	curl_easy_setopt(l->curl, CURLOPT_READDATA, &l->sending);
 	l->size = 0;
@@ -294,7 +294,7 @@ static void note_ends(struct etcd_link *l)
 				l->lanes[i].code = message->data.result;
 }
 
-/* All lanes at once, until each has ended. */
+/* Run all lanes at the same time, until each has ended. */
 static void run(struct etcd_link *l, unsigned count)
 {
 	int running = 0;
@@ -320,7 +320,7 @@ static int take_answer(struct etcd_link *l, struct lane *lane, json_t **answer)
 	curl_easy_getinfo(lane->curl, CURLINFO_RESPONSE_CODE, &status);
 	*answer = lane->size > 0 ? json_loadb(lane->answer, lane->size, 0, NULL) : NULL;
 	if (*answer == NULL)
-		return etcd_senseless(l);
+		return etcd_invalid_response(l);
 	if (status == 200)
 		return 0;
 	r = refused(l, *answer);
@@ -329,47 +329,47 @@ static int take_answer(struct etcd_link *l, struct lane *lane, json_t **answer)
 	return r;
 }
 
-static void forget_answers(const struct asking *asking)
+static void free_answers(const struct requests *requests)
 {
-	for (unsigned i = 0; i < asking->count; i++) {
-		json_decref(asking->answers[i]);
-		asking->answers[i] = NULL;
+	for (unsigned i = 0; i < requests->count; i++) {
+		json_decref(requests->answers[i]);
+		requests->answers[i] = NULL;
 	}
 }
 
-/* One host. *heard: it may have got something. */
-static int ask_host(struct etcd_link *l, const struct asking *asking, bool *heard)
+/* Send to the current host. *sent: it may have received something. */
+static int send_to_host(struct etcd_link *l, const struct requests *requests, bool *sent)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < asking->count; i++) {
-		set_url(l, l->lanes[i].curl, asking->paths[i]);
-		set_body(&l->lanes[i], asking->texts[i], asking->harmless);
+	for (unsigned i = 0; i < requests->count; i++) {
+		set_url(l, l->lanes[i].curl, requests->paths[i]);
+		set_body(&l->lanes[i], requests->texts[i], requests->idempotent);
 	}
-	run(l, asking->count);
-	*heard = false;
-	for (unsigned i = 0; i < asking->count && r == 0; i++) {
-		*heard |= !is_unheard(l->lanes[i].code);
-		r = take_answer(l, &l->lanes[i], &asking->answers[i]);
+	run(l, requests->count);
+	*sent = false;
+	for (unsigned i = 0; i < requests->count && r == 0; i++) {
+		*sent |= !is_unsent(l->lanes[i].code);
+		r = take_answer(l, &l->lanes[i], &requests->answers[i]);
 	}
 	if (r != 0)
-		forget_answers(asking);
+		free_answers(requests);
 	return r;
 }
 
-/* The hosts in turn, from the one that answered last. */
-static int ask_hosts(struct etcd_link *l, const struct asking *asking)
+/* Try the hosts in turn, beginning with the one that answered last. */
+static int send_to_hosts(struct etcd_link *l, const struct requests *requests)
 {
 	int r = -EIO;
 
 	for (unsigned i = 0; i < l->address.count; i++) {
-		bool heard;
+		bool sent;
 
-		r = ask_host(l, asking, &heard);
+		r = send_to_host(l, requests, &sent);
 		if (r != -EIO)
 			return r;
 		l->current = (l->current + 1) % l->address.count;
-		if (heard && !asking->harmless)
+		if (sent && !requests->idempotent)
 			return r;
 	}
 	return r;
@@ -377,7 +377,7 @@ static int ask_hosts(struct etcd_link *l, const struct asking *asking)
 
 static int no_memory(struct etcd_link *l)
 {
-	return store_say(-ENOMEM, l->why, "There is no memory.");
+	return store_say(-ENOMEM, l->why, "Out of memory.");
 }
 
 static int log_in(struct etcd_link *l)
@@ -396,15 +396,15 @@ static int log_in(struct etcd_link *l)
 	text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
 	json_decref(request);
 	if (text == NULL)
-		return store_say(-EINVAL, l->why, "User or password is no good text.");
-	r = ask_hosts(l, &(struct asking){&path, &text, &answer, 1, true});
+		return store_say(-EINVAL, l->why, "The user or password is not valid text.");
+	r = send_to_hosts(l, &(struct requests){&path, &text, &answer, 1, true});
 	explicit_bzero(text, strlen(text));
 	free(text);
 	if (r != 0)
 		return r == -EINVAL ? -EACCES : r;
 	token = json_string_value(json_object_get(answer, "token"));
 	if (token == NULL || strlen(token) > 1900)
-		r = etcd_senseless(l);
+		r = etcd_invalid_response(l);
 	else if (!set_headers(l, token))
 		r = no_memory(l);
 	l->logged_in = r == 0;
@@ -412,19 +412,19 @@ static int log_in(struct etcd_link *l)
 	return r;
 }
 
-/* Tokens end after some minutes. Who is refused for that has done nothing yet. */
-static int ask(struct etcd_link *l, const struct asking *asking)
+/* Tokens expire after some minutes. A request that is refused for that reason had no effect. */
+static int ask(struct etcd_link *l, const struct requests *requests)
 {
 	const bool had = l->logged_in;
 	int r = log_in(l);
 
 	if (r == 0)
-		r = ask_hosts(l, asking);
+		r = send_to_hosts(l, requests);
 	if (r != -EACCES || !had)
 		return r;
 	l->logged_in = false;
 	r = log_in(l);
-	return r == 0 ? ask_hosts(l, asking) : r;
+	return r == 0 ? send_to_hosts(l, requests) : r;
 }
 
 static char *text_of(json_t *request)
@@ -435,13 +435,14 @@ static char *text_of(json_t *request)
 	return text;
 }
 
-int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool harmless, json_t **answer)
+int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool idempotent,
+	     json_t **answer)
 {
 	char *text = text_of(request);
 	int r;
 
 	*answer = NULL;
-	r = text != NULL ? ask(l, &(struct asking){&path, &text, answer, 1, harmless})
+	r = text != NULL ? ask(l, &(struct requests){&path, &text, answer, 1, idempotent})
 			 : no_memory(l);
 	free(text);
 	return r;
@@ -455,7 +456,7 @@ int etcd_ask_both(struct etcd_link *l, const char *const *paths, json_t *const *
 
 	answers[0] = answers[1] = NULL;
 	r = texts[0] != NULL && texts[1] != NULL
-		    ? ask(l, &(struct asking){paths, texts, answers, 2, true})
+		    ? ask(l, &(struct requests){paths, texts, answers, 2, true})
 		    : no_memory(l);
 	free(texts[0]);
 	free(texts[1]);

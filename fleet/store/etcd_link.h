@@ -1,6 +1,4 @@
-/*
- * Talking to an etcd cluster: JSON over HTTP, to whichever of its members answers.
- */
+/* Requests to an etcd cluster: JSON over HTTP, to any member that answers. */
 #ifndef WEIR_FLEET_ETCD_LINK_H
 #define WEIR_FLEET_ETCD_LINK_H
 
@@ -10,33 +8,39 @@
 
 struct etcd_link;
 
-/* 0, or a negative errno and a sentence in why, of WHY_SIZE. Nothing is sent yet. */
+/*
+ * Opening a link sends nothing. Returns 0, or a negative errno and a sentence in why, which holds
+ * WHY_SIZE bytes.
+ */
 int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link **link);
 void etcd_link_close(struct etcd_link *link);
 
 /*
- * Ask, and take the request away. 0, and an answer to be freed by json_decref(); or a negative
- * errno and a sentence. harmless: it may be done twice, so other members are asked where one fails
- * in the middle. Else who has begun to hear it, alone is asked.
+ * Send a request, taking ownership of it. Returns 0, and an answer to be freed by json_decref(); or
+ * a negative errno and a sentence. idempotent: the request may be carried out twice, so that other
+ * members are tried if one fails in the middle. Otherwise no other member is tried once one may
+ * have received it.
  */
-int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool harmless,
+int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool idempotent,
 	     json_t **answer);
 
 /*
- * Ask two that are harmless at once: neither waits for the other's answer. The requests are taken
- * away. 0, and two answers to be freed; or what went wrong first.
+ * Send two idempotent requests at the same time, taking ownership of them. Returns 0, and two
+ * answers to be freed; or the first error.
  */
 int etcd_ask_both(struct etcd_link *link, const char *const *paths, json_t *const *requests,
 		  json_t **answers);
 
-/* A whole number, which is text in this JSON, and left out where it is 0. False: it is none. */
+/* Read a whole number, which is text in this JSON, and omitted if it is 0. False: not a number. */
 bool etcd_number(const json_t *object, const char *name, uint64_t *number);
 
-/* The store's sentence, kept over questions whose failures are not those of a call of the store. */
+/*
+ * Save and restore the store's sentence around requests whose errors are not errors of the caller.
+ */
 void etcd_link_save(const struct etcd_link *link, char sentence[WHY_SIZE]);
 void etcd_link_restore(struct etcd_link *link, const char sentence[WHY_SIZE]);
 
-/* -EIO: what came makes no sense. */
-int etcd_senseless(struct etcd_link *link);
+/* Returns -EIO: the response cannot be interpreted. */
+int etcd_invalid_response(struct etcd_link *link);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * The JSON of etcd's transactions.
- */
+/* The JSON of etcd's transactions. */
 
 #include "fleet/store/etcd_rows.h"
 
@@ -38,7 +36,7 @@ json_t *etcd_end_of(const struct etcd *e, const char *prefix)
 	char full[KEY_SIZE];
 	const int n = snprintf(full, sizeof(full), "%s/%s", e->name, prefix);
 
-	full[n - 1]++; /* keys are of characters below the last one */
+	full[n - 1]++; /* no carry: keys contain only characters below the highest one */
 	return etcd_bytes(full, (size_t)n);
 }
 
@@ -101,9 +99,9 @@ bool etcd_has_succeeded(const json_t *answer)
 	return json_is_true(json_object_get(answer, "succeeded"));
 }
 
-const json_t *etcd_response(const json_t *answer, size_t place)
+const json_t *etcd_response(const json_t *answer, size_t index)
 {
-	const json_t *response = json_array_get(json_object_get(answer, "responses"), place);
+	const json_t *response = json_array_get(json_object_get(answer, "responses"), index);
 
 	return json_object_get(response, "response_range");
 }

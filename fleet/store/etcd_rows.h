@@ -1,12 +1,12 @@
 /*
- * The store in an etcd cluster, inside: what its parts share, and the JSON of its transactions.
+ * Internals of the store in an etcd cluster: its state, and the JSON of its transactions.
  *
- * Keys are NAME/KEY. Four kinds of rows are its own, and begin with a second /:
+ * Keys are NAME/KEY. Four kinds of rows belong to the store itself, and begin with a second /:
  *
- * NAME//store    which incarnation of the store this is, and what its versions begin at
- * NAME//age      how long that has been the store, in milliseconds, as far as any process has seen
- * NAME//compact  counts the turns of those that compact the cluster
- * NAME//s/ID     a session, bound to its lease; it says of which incarnation it is
+ * NAME//store    the identity of this incarnation of the store, and the base of its versions
+ * NAME//age      how long it has been this incarnation, in ms, as far as any process has seen
+ * NAME//compact  counts the turns of the handles that compact the cluster
+ * NAME//s/ID     a session, bound to its lease; the value is the store's identity
  */
 #ifndef WEIR_FLEET_ETCD_ROWS_H
 #define WEIR_FLEET_ETCD_ROWS_H
@@ -25,23 +25,24 @@ struct etcd {
 	char name[WEIR_STORE_KEY_MAX + 1];
 	char why[WHY_SIZE];
 
-	/* What is known of the store there (etcd_life.c). */
-	char identity[IDENTITY_SIZE]; /* the row that says which one it is; "": not known yet */
-	bool doubted;                 /* it has to be asked for again */
+	/* What is known about the store (etcd_life.c). */
+	char identity[IDENTITY_SIZE]; /* value of NAME//store; "": not known yet */
+	bool doubted;                 /* the identity must be read again */
 	uint64_t cluster;
-	uint64_t base; /* of its versions: they are revisions above it */
-	uint64_t seen; /* the highest version there was */
-	weir_dur age;  /* the store's, when that was seen; and when that was */
+	uint64_t base; /* of its versions: a version is a revision plus base */
+	uint64_t seen; /* the highest version seen */
+	weir_dur age;  /* the store's age when the identity was read; aged is the time of that */
 	weir_time aged;
-	weir_dur published; /* of that, what others can read */
+	weir_dur published; /* the age last written to NAME//age */
 
 	struct etcd_space space;
 };
 
-/* Values as JSON text; NULL: no memory. */
+/* Values as JSON text; NULL: out of memory. */
 json_t *etcd_bytes(const void *bytes, size_t size);
 json_t *etcd_key(const struct etcd *e, const char *key);
-json_t *etcd_end_of(const struct etcd *e, const char *prefix); /* after all keys of the prefix */
+/* The first key after all keys with the prefix. */
+json_t *etcd_end_of(const struct etcd *e, const char *prefix);
 json_t *etcd_text_of(uint64_t number);
 
 void etcd_session_key(uint64_t session, char *key, size_t size);
@@ -55,46 +56,47 @@ json_t *etcd_erase(const struct etcd *e, const char *key);
 json_t *etcd_erase_all(const struct etcd *e, const char *prefix);
 json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix);
 
-/* The three parts of a transaction; each is a list, which is taken over, or NULL. */
+/* Assemble a transaction from its parts: lists, whose ownership it takes, or NULL. */
 json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure);
 
 bool etcd_has_succeeded(const json_t *answer);
 
-/* The range in that place of a transaction's answer; NULL: there is none. */
-const json_t *etcd_response(const json_t *answer, size_t place);
+/* The range at that index in a transaction's answer; NULL: there is none. */
+const json_t *etcd_response(const json_t *answer, size_t index);
 
 /* The value of the only row of a range, as text. False: there is no row, or it is not text. */
 bool etcd_value(const json_t *range, char *text, size_t size);
 
 /*
- * Find out which store it is. 0: it is known; or the error. A new one is made where there is none,
- * or where the one that is there has lost something.
+ * Find out the identity of the store. A new identity is created where there is none, or where the
+ * store found has lost data. Returns 0, or an error.
  */
-int etcd_know(struct etcd *e);
+int etcd_identify(struct etcd *e);
 
 /*
- * Which store has answered a transaction, and at which version. -EIO: it is a store that has lost
- * something; nothing in the answer may be believed.
+ * Check which store has answered a transaction, and at which version. -EIO: a store that has lost
+ * data; nothing in the answer may be used.
  */
 int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version);
 
 /*
- * Whether this range, the store's row in the answer to a failed transaction, is of the known store.
+ * Whether this range, the store's row in the answer to a failed transaction, is that of the known
+ * store.
  */
 bool etcd_is_known(struct etcd *e, const json_t *range);
 
-/* How long it has been the store, and has lost nothing. */
+/* How long the store is known to have lost nothing. */
 weir_dur etcd_age(const struct etcd *e);
 
 /*
- * The part of a transaction that lets others know how long; NULL: it is not due. *age becomes
+ * The part of a transaction that publishes the store's age; NULL: not due. *age becomes
  * etcd.published once the transaction has succeeded.
  */
 json_t *etcd_put_age(const struct etcd *e, weir_dur *age);
 
 /*
- * Do what is due about the cluster's room (etcd_space.c), after a question that it has answered, at
- * that version. If it fails, it is tried again when it is due again.
+ * Do the periodic work on the cluster's space (etcd_space.c) if it is due, after an answer at that
+ * version. A failure is retried when the work is due again.
  */
 void etcd_space_step(struct etcd *e, uint64_t version);
 

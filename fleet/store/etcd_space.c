@@ -1,10 +1,10 @@
 /*
- * etcd keeps all revisions of all rows until it is compacted, and takes no more writes once its
- * file has the size of its quota.
+ * etcd keeps all revisions of all rows until it is compacted, and refuses writes once its file has
+ * reached its quota.
  *
- * Compaction concerns the whole cluster, and others may read old revisions there, so it happens
+ * Compaction affects the whole cluster, and other clients may read old revisions, so it happens
  * only where it was configured. The handles that have configured it take turns, which are counted
- * by a row, //compact. One of them writes the row in each interval, with a check that its version
+ * by a row, //compact. In each interval one of them writes the row, with a check that its version
  * is the one seen last. The handle that has written it compacts what was written before its last
  * turn, so that a revision is kept for an interval at least.
  */
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOKS_EACH (600 * WEIR_S)
-#define LARGE      ((uint64_t)256 << 20) /* an eighth of the quota that etcd has by default */
-#define TURNS      "/compact"
+#define STATUS_INTERVAL (600 * WEIR_S)
+#define LARGE           ((uint64_t)256 << 20) /* bytes; an eighth of etcd's default quota */
+#define TURNS           "/compact"
 
 static weir_time now(void)
 {
@@ -60,7 +60,10 @@ static uint64_t turns_of(const json_t *answer)
 		       : 0;
 }
 
-/* Without room the row cannot be written, and room is what compaction makes. */
+/*
+ * If there is no space, the row cannot be written; compact anyway, since compaction is what frees
+ * space.
+ */
 static void take_turn(struct etcd *e, uint64_t revision)
 {
 	struct etcd_space *s = &e->space;
@@ -93,7 +96,7 @@ static bool has_alarm(const json_t *status)
 	return false;
 }
 
-/* Whether its first revision is still there. */
+/* Whether the first revision is still there, so the cluster was never compacted. */
 static bool keeps_all(const struct etcd *e)
 {
 	json_t *answer;
@@ -106,7 +109,7 @@ static bool keeps_all(const struct etcd *e)
 	return r == 0;
 }
 
-/* A client that may not ask for that says nothing about it. */
+/* A client without permission to ask for the status gets no warnings. */
 static void examine(struct etcd *e)
 {
 	struct etcd_space *s = &e->space;
@@ -116,14 +119,13 @@ static void examine(struct etcd *e)
 
 	s->note[0] = '\0';
 	if (r == 0 && has_alarm(status))
-		(void)snprintf(
-			s->note, sizeof(s->note),
-			"etcd takes no writes: its space is used up (alarm NOSPACE). Compact "
-			"it, defragment it, and disarm the alarm.");
+		(void)snprintf(s->note, sizeof(s->note),
+			       "etcd refuses writes: its space is used up (alarm NOSPACE). Compact "
+			       "it, defragment it, and disarm the alarm.");
 	else if (r == 0 && etcd_number(status, "dbSize", &size) && size > LARGE &&
 		 s->interval == 0 && keeps_all(e))
 		(void)snprintf(s->note, sizeof(s->note),
-			       "etcd has never been compacted, has grown to %llu MB, and takes no "
+			       "etcd has never been compacted, has grown to %llu MB, and refuses "
 			       "writes at its quota: see --auto-compaction-retention.",
 			       (unsigned long long)(size >> 20));
 	json_decref(status);
@@ -135,12 +137,12 @@ void etcd_space_step(struct etcd *e, uint64_t version)
 	const weir_time at = now();
 	char sentence[WHY_SIZE];
 
-	if (at < s->look && (s->interval == 0 || at < s->due))
+	if (at < s->status_due && (s->interval == 0 || at < s->due))
 		return;
 	/* An error here is not an error of the call. */
 	etcd_link_save(e->link, sentence);
-	if (at >= s->look) {
-		s->look = at + LOOKS_EACH;
+	if (at >= s->status_due) {
+		s->status_due = at + STATUS_INTERVAL;
 		examine(e);
 	}
 	if (s->interval != 0 && at >= s->due) {

@@ -1,13 +1,13 @@
 /*
- * The store that is memory: of one process, or a file of /dev/shm that processes map.
+ * The store in memory: private to one process, or a file of /dev/shm that processes map.
  *
- * The clock is CLOCK_BOOTTIME, which no administrator sets and which goes on while the machine
+ * The clock is CLOCK_BOOTTIME, which no administrator sets and which continues while the machine
  * sleeps. Every process that could hold a lease is on this machine, and ends with it, so a block
  * that outlives a restart of the machine is made anew. A file may be removed while processes have
  * it open, as some systems do when a user logs out. Each call checks whether that has happened, and
- * goes on with the file that has the name then; a new file counts as known only since it was made.
- * Versions begin at the wall clock's microseconds, so that they rise over restarts of the machine
- * too, unless that clock goes back.
+ * continues with the file that has the name then; a new file counts as proven only since it was
+ * made. Versions begin at the wall clock's microseconds, so that they rise over restarts of the
+ * machine too, unless that clock goes back.
  */
 
 #include <errno.h>
@@ -43,7 +43,7 @@ struct memory {
 	size_t bytes;
 	mode_t mode;
 	bool existing;
-	uint64_t seen; /* the highest version there was */
+	uint64_t seen; /* the highest version seen */
 };
 
 static int open_file(struct memory *m, char *why);
@@ -61,7 +61,10 @@ static weir_time now_of(const struct memory *m)
 	return m->clock != NULL ? m->clock->now(m->clock) : ns_of(CLOCK_BOOTTIME);
 }
 
-/* Who has it may have been stopped; who had it may be dead, and left all as it was (block.h). */
+/*
+ * The process that holds the lock may be stopped. One that held it may have died; it leaves a valid
+ * block (row_table.h).
+ */
 static int lock_shared(struct memory *m)
 {
 	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
@@ -75,10 +78,10 @@ static int lock_shared(struct memory *m)
 		r = pthread_mutex_consistent(&m->block->lock);
 	if (r == ETIMEDOUT)
 		return store_say(-EIO, m->why, "Another process holds the lock, and is stopped.");
-	return r == 0 ? 0 : store_say(-EIO, m->why, "The lock cannot be had: error %d.", r);
+	return r == 0 ? 0 : store_say(-EIO, m->why, "Locking failed: error %d.", r);
 }
 
-static void let_go(struct memory *m)
+static void unmap(struct memory *m)
 {
 	if (m->block != NULL)
 		munmap(m->block, m->size);
@@ -88,7 +91,10 @@ static void let_go(struct memory *m)
 	m->fd = -1;
 }
 
-/* A process that comes after the file was removed makes another, and knows nothing of this one. */
+/*
+ * A process that comes after the file was removed creates another one, and knows nothing of this
+ * one.
+ */
 static bool is_removed(const struct memory *m)
 {
 	struct stat file;
@@ -96,20 +102,20 @@ static bool is_removed(const struct memory *m)
 	return m->shared && (m->fd < 0 || fstat(m->fd, &file) != 0 || file.st_nlink == 0);
 }
 
-/* Go on with the file that has the name now; its versions are above all earlier ones. */
+/* Continue with the file that has the name now; its versions are above all earlier ones. */
 static int replace(struct memory *m)
 {
 	char why[WHY_SIZE] = "";
 	int r;
 
-	let_go(m);
+	unmap(m);
 	r = open_file(m, why);
 	if (r == 0)
 		r = lock_shared(m);
 	else
 		(void)store_say(r, m->why, "%s", why);
 	if (r != 0) {
-		let_go(m);
+		unmap(m);
 		return -EIO;
 	}
 	block_raise(m->block, now_of(m), m->seen);
@@ -126,7 +132,7 @@ static int lock_current(struct memory *m, bool *other)
 		pthread_mutex_lock(&m->block->lock);
 	else if (!*other)
 		r = lock_shared(m);
-	/* It may also have been removed while the lock was waited for. */
+	/* The file may have been removed while this waited for the lock. */
 	if (r == 0 && !*other && is_removed(m)) {
 		pthread_mutex_unlock(&m->block->lock);
 		*other = true;
@@ -146,7 +152,7 @@ static int unlock(struct memory *m, int r)
 	m->seen = block_version(m->block);
 	pthread_mutex_unlock(&m->block->lock);
 	if (r == -ENOSPC)
-		(void)store_say(r, m->why, "There is no room in the block of %zu bytes.", m->size);
+		(void)store_say(r, m->why, "The block of %zu bytes is full.", m->size);
 	else if (r == -ESTALE)
 		(void)store_say(r, m->why, "The session is over.");
 	else if (r == -EAGAIN)
@@ -225,7 +231,7 @@ static void memory_caps(struct weir_store *self, struct weir_store_caps *caps)
 		.note = m->shared
 				? "Versions rise over restarts of the machine only as long as its "
 				  "wall clock does not go back."
-				: "It ends with the process.",
+				: "The store ends with the process.",
 	};
 }
 
@@ -238,7 +244,7 @@ static void memory_close(struct weir_store *self)
 {
 	struct memory *m = (struct memory *)self;
 
-	let_go(m);
+	unmap(m);
 	free(m);
 }
 
@@ -255,7 +261,7 @@ static const struct weir_store_ops memory_ops = {
 	.close = memory_close,
 };
 
-/* Of the run of the machine: with it end all who could be attached. */
+/* Identifies the boot of the machine, with which all processes that could be attached end. */
 static uint64_t run_signature(void)
 {
 	char text[64] = "";
@@ -272,7 +278,7 @@ static uint64_t run_signature(void)
 	return hash;
 }
 
-/* Times mean the same to all of one time namespace. */
+/* Times are comparable within one time namespace. */
 static uint64_t clock_signature(void)
 {
 	struct stat space = {.st_ino = 0};
@@ -294,14 +300,14 @@ static bool is_ready(const struct memory *m)
 	       atomic_load_explicit(&m->block->ready, memory_order_acquire) == 1;
 }
 
-/* In place of whatever is in the file, of which nobody can be using anything. */
+/* Replaces whatever is in the file; no process can be using that. */
 static int make_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
 {
 	if (m->block != NULL)
 		munmap(m->block, m->size);
 	m->block = NULL;
 	if (ftruncate(fd, 0) != 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
-		return store_say(-ENOSPC, why, "%s: there is no room for it.", name);
+		return store_say(-ENOSPC, why, "%s: there is no space for it.", name);
 	m->size = bytes;
 	m->block = map(fd, bytes);
 	if (m->block == NULL)
@@ -311,12 +317,8 @@ static int make_file(struct memory *m, int fd, size_t bytes, const char *name, c
 }
 
 /*
- * The block of the file; made, where there is none, where its maker died in the middle, or where
- * it is of another run of the machine.
- */
-/*
  * Any user can put a file under the name. It is used if its owner is trusted, and if no users can
- * write to it but those that the mode would let write to a file of this process.
+ * write to it except those that the mode would let write to a file of this process.
  */
 static int check_owner(const struct memory *m, const struct stat *file, const char *name, char *why)
 {
@@ -325,18 +327,21 @@ static int check_owner(const struct memory *m, const struct stat *file, const ch
 	const bool group = (m->mode & S_IWGRP) != 0 && file->st_gid == getegid();
 
 	if (!S_ISREG(file->st_mode))
-		return store_say(-EPROTO, why, "%s: this is no regular file.", name);
+		return store_say(-EPROTO, why, "%s: not a regular file.", name);
 	if (file->st_uid != geteuid() && file->st_uid != 0 && !any && !group)
 		return store_say(-EPERM, why,
-				 "%s: it belongs to user %u, who is not trusted: see shm_mode.",
-				 name, (unsigned)file->st_uid);
+				 "%s: its owner, user %u, is not trusted: see shm_mode.", name,
+				 (unsigned)file->st_uid);
 	if (others != 0 && !any)
-		return store_say(-EPERM, why,
-				 "%s: users who are not trusted can write to it: see shm_mode.",
+		return store_say(-EPERM, why, "%s: untrusted users can write to it: see shm_mode.",
 				 name);
 	return 0;
 }
 
+/*
+ * Map the block in the file. It is made anew if there is none, if its creator died in the middle, or
+ * if it was made before the machine was restarted.
+ */
 static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const char *name,
 		    char *why)
 {
@@ -344,7 +349,7 @@ static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const
 	int r;
 
 	if (fstat(fd, &file) != 0)
-		return store_say(-errno, why, "%s: cannot be looked at.", name);
+		return store_say(-errno, why, "%s: fstat() failed.", name);
 	r = check_owner(m, &file, name, why);
 	if (r != 0)
 		return r;
@@ -353,13 +358,12 @@ static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const
 		return store_say(-errno, why, "%s: cannot be mapped.", name);
 	if (m->size > 0 && (m->size < BLOCK_BYTES_MIN ||
 			    (m->block->magic != 0 && !block_is_ours(m->block, m->size))))
-		return store_say(-EPROTO, why, "%s: this is no store of this version.", name);
+		return store_say(-EPROTO, why, "%s: not a store of this version.", name);
 	if (m->block == NULL || !is_ready(m) || m->block->run != run_signature())
-		return existing ? store_say(-EPROTO, why, "%s: there is no store in it.", name)
+		return existing ? store_say(-EPROTO, why, "%s: contains no store.", name)
 				: make_file(m, fd, bytes, name, why);
 	if (m->block->clock != clock_signature())
-		return store_say(-EPROTO, why, "%s: its times are of another time namespace.",
-				 name);
+		return store_say(-EPROTO, why, "%s: created in another time namespace.", name);
 	return 0;
 }
 
@@ -375,7 +379,7 @@ static int check_block(struct memory *m, char *why)
 	return sound ? 0 : store_say(-EPROTO, why, "%s: the store is damaged.", m->name);
 }
 
-/* The process that has the lock makes or examines the store, and may have been stopped. */
+/* The process that has the lock creates or examines the store, and may be stopped. */
 static int lock_file(const struct memory *m, int fd)
 {
 	const weir_time end = ns_of(CLOCK_MONOTONIC) + m->timeout;
@@ -391,7 +395,7 @@ static int lock_file(const struct memory *m, int fd)
 	return 0;
 }
 
-/* The file stays open: it tells whether it has been removed. */
+/* The file stays open, so that its removal can be detected. */
 static int open_file(struct memory *m, char *why)
 {
 	int r;
@@ -418,7 +422,7 @@ static int open_private(struct memory *m, size_t bytes, char *why)
 	m->size = bytes;
 	m->block = map(-1, bytes);
 	if (m->block == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	return block_make(m->block, bytes, 0, 0, 0, 0, false);
 }
 
@@ -430,7 +434,7 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 	int r;
 
 	if (m == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	*m = (struct memory){
 		.store = {.ops = &memory_ops},
 		.timeout = setup->timeout,
@@ -443,15 +447,15 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 	};
 	(void)snprintf(m->name, sizeof(m->name), "%s", setup->address.path);
 	if (bytes < BLOCK_BYTES_MIN || bytes > BYTES_MAX)
-		r = store_say(-EINVAL, why, "shm_bytes is not from 64 KiB to 1 GiB.");
+		r = store_say(-EINVAL, why, "shm_bytes must be from 64 KiB to 1 GiB.");
 	else if (m->shared && c->clock != NULL)
-		r = store_say(-EINVAL, why, "What processes share has no clock of its own.");
+		r = store_say(-EINVAL, why, "A shared store cannot have a clock of its own.");
 	else if (m->shared)
 		r = open_file(m, why);
 	else
 		r = open_private(m, bytes, why);
 	if (r != 0) {
-		let_go(m);
+		unmap(m);
 		free(m);
 		return r;
 	}

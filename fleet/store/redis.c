@@ -1,15 +1,15 @@
 /*
- * The store that is a Redis server: hiredis, and one script (redis.lua) in which everything
- * happens at once, by the server's clock.
+ * The store in a Redis server: hiredis, and one script (redis.lua) that runs every operation
+ * atomically, by the server's clock.
  *
- * What Redis does not keep, this says rather than hides. It forgets what it has acknowledged when
- * it is killed, unless it appends to its file always; a replica that takes over may lack the last
- * of it; and it may evict. The way the server runs now says nothing about what was lost before. So
- * the store there has an incarnation, which ends with each run of the server that cannot be shown
- * to have all that the run before it acknowledged. Each question names the incarnation that it is
- * meant for; weir_store_view.proven counts from its beginning, so that members can let old leases end
- * first. The clock of a server is the wall clock of its machine: set forward, it ends sessions
- * early.
+ * What Redis does not keep is reported rather than hidden. Redis forgets acknowledged data when it
+ * is killed, unless appendfsync is always; a replica that takes over may lack the most recent data;
+ * and Redis may evict. The current configuration of the server says nothing about earlier losses.
+ * So the store in it has an incarnation, which ends with each run of the server that cannot be
+ * shown to have all that the run before it acknowledged. Each request names the incarnation that it
+ * is meant for; weir_store_view.proven counts from the incarnation's beginning, so that members can
+ * let old leases end first. The clock of a server is the wall clock of its machine: if it is set
+ * forward, sessions end early.
  */
 
 #include <errno.h>
@@ -33,16 +33,18 @@ static int status_of(struct redis *r, const redisReply *reply, size_t elements)
 	if (strcmp(status, "ok") == 0 && reply->elements == elements)
 		return 0;
 	if (strcmp(status, "other") == 0 && redis_adopt(r, reply) == 0)
-		return store_say(REDIS_OTHER, r->why, "Redis has lost what it knew.");
+		return store_say(REDIS_OTHER, r->why, "Redis has lost its data.");
 	if (strcmp(status, "again") == 0)
 		return store_say(-EAGAIN, r->why, "Something has changed since it was read.");
 	if (strcmp(status, "stale") == 0)
 		return store_say(-ESTALE, r->why, "The session is over.");
 	redis_drop(r);
-	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+	return store_say(-EIO, r->why, "Redis sent an invalid response.");
 }
 
-/* An answer of so many elements; or it is freed, and what its status says. */
+/*
+ * Check for an answer of that many elements. Otherwise free it, and return the error of its status.
+ */
 static int checked(struct redis *r, redisReply **reply, size_t elements)
 {
 	int error = status_of(r, *reply, elements);
@@ -54,7 +56,7 @@ static int checked(struct redis *r, redisReply **reply, size_t elements)
 	return error;
 }
 
-/* Run the script. 0, and an answer of so many elements to free. */
+/* Run the script. Returns 0, and an answer with that many elements to free. */
 static int run(struct redis *r, const struct redis_command *c, size_t elements, redisReply **reply)
 {
 	int error = redis_ask(r, c, reply);
@@ -62,8 +64,8 @@ static int run(struct redis *r, const struct redis_command *c, size_t elements, 
 	return error != 0 ? error : checked(r, reply, elements);
 }
 
-/* What is asked, and what came of it. */
-struct question {
+/* A request, and its results. */
+struct request {
 	uint64_t session;
 	weir_dur ttl;
 	const struct weir_store_check *checks;
@@ -78,20 +80,20 @@ struct question {
 	redisReply *rows; /* to be freed */
 };
 
-typedef int attempt_fn(struct redis *r, struct question *q);
+typedef int attempt_fn(struct redis *r, struct request *q);
 
-/* Whether the question is based on a reading of another store. */
-static bool is_overtaken(const struct redis *r, const char *before, bool harmless)
+/* Whether the request is based on a reading of another store. */
+static bool is_outdated(const struct redis *r, const char *before, bool idempotent)
 {
-	return !harmless && before[0] != '\0' && strcmp(r->incarnation, before) != 0;
+	return !idempotent && before[0] != '\0' && strcmp(r->incarnation, before) != 0;
 }
 
 /*
- * Ask once more, on a new connection, where nothing was done because the script was not there, or
- * where it does no harm to do it twice; and where the store is not the known one, if it is known
- * now. A commit is not repeated then: it was based on a reading of the other store.
+ * Repeat a request, on a new connection, if nothing was done because the script was not loaded, or
+ * if it is idempotent; and if the store was not the known one, and is known now. In that last case
+ * a commit is not repeated, because it was based on a reading of the other store.
  */
-static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool harmless)
+static int ask(struct redis *r, struct request *q, attempt_fn *attempt, bool idempotent)
 {
 	char before[DRAW_SIZE];
 	int error = -ENOENT;
@@ -99,41 +101,43 @@ static int ask(struct redis *r, struct question *q, attempt_fn *attempt, bool ha
 	memcpy(before, r->incarnation, sizeof(before));
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		error = redis_connect(r);
-		if (error == 0 && is_overtaken(r, before, harmless))
+		if (error == 0 && is_outdated(r, before, idempotent))
 			error = REDIS_OTHER;
 		else if (error == 0)
 			error = attempt(r, q);
-		if (error == REDIS_OTHER && !harmless)
+		if (error == REDIS_OTHER && !idempotent)
 			return q->session != 0 ? -ESTALE : -EAGAIN;
-		if (error != REDIS_OTHER && error != -ENOENT && (error != -EIO || !harmless))
+		if (error != REDIS_OTHER && error != -ENOENT && (error != -EIO || !idempotent))
 			break;
 	}
 	return error == -ENOENT || error == REDIS_OTHER ? -EIO : error;
 }
 
-/* The highest version heard of from this store; it never goes back. */
+/* Record the highest version seen of this store; it never goes back. */
 static void note_version(struct redis *r, uint64_t version)
 {
 	if (version > r->seen)
 		r->seen = version;
 }
 
-static int senseless(struct redis *r)
+static int invalid_response(struct redis *r)
 {
 	redis_drop(r);
-	return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+	return store_say(-EIO, r->why, "Redis sent an invalid response.");
 }
 
-/* Its number is drawn: one that the server counts might come twice, once it forgets. */
-static int try_begin(struct redis *r, struct question *q)
+/*
+ * The session number is random: a number counted by the server might be used twice if the server
+ * loses data.
+ */
+static int try_begin(struct redis *r, struct request *q)
 {
 	struct redis_command c;
 	redisReply *reply;
 	int error = redis_script_command(r, "begin", &c);
 
 	if (error != 0 || getrandom(&q->session, sizeof(q->session), 0) != sizeof(q->session))
-		return store_say(-ECANCELED, r->why,
-				 "There are no random numbers: getrandom() failed.");
+		return store_say(-ECANCELED, r->why, "getrandom() failed.");
 	q->session |= 1;
 	redis_add_number(&c, "%llx", q->session);
 	redis_add_number(&c, "%llu", q->ttl / WEIR_MS);
@@ -145,7 +149,7 @@ static int try_begin(struct redis *r, struct question *q)
 
 static int redis_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
-	struct question q = {.ttl = ttl};
+	struct request q = {.ttl = ttl};
 	int error = ask((struct redis *)self, &q, try_begin, true);
 
 	*granted = ttl / WEIR_MS * WEIR_MS;
@@ -153,7 +157,7 @@ static int redis_begin(struct weir_store *self, weir_dur ttl, uint64_t *session,
 	return error == -ECANCELED ? -EIO : error;
 }
 
-static int put_keep(struct redis *r, const struct question *q, struct redis_command *c)
+static int put_keep(struct redis *r, const struct request *q, struct redis_command *c)
 {
 	int error = redis_script_command(r, "keep", c);
 
@@ -161,8 +165,8 @@ static int put_keep(struct redis *r, const struct question *q, struct redis_comm
 	return error;
 }
 
-/* And the answer is freed. */
-static int take_granted(struct redis *r, redisReply *reply, struct question *q)
+/* Frees reply. */
+static int take_granted(struct redis *r, redisReply *reply, struct request *q)
 {
 	uint64_t ms;
 	int error = 0;
@@ -170,12 +174,12 @@ static int take_granted(struct redis *r, redisReply *reply, struct question *q)
 	if (redis_number(reply->element[1], &ms) && ms < UINT64_MAX / WEIR_MS)
 		q->granted = ms * WEIR_MS;
 	else
-		error = senseless(r);
+		error = invalid_response(r);
 	freeReplyObject(reply);
 	return error;
 }
 
-static int try_keep(struct redis *r, struct question *q)
+static int try_keep(struct redis *r, struct request *q)
 {
 	struct redis_command c;
 	redisReply *reply;
@@ -188,14 +192,14 @@ static int try_keep(struct redis *r, struct question *q)
 
 static int redis_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
-	struct question q = {.session = session};
+	struct request q = {.session = session};
 	int error = ask((struct redis *)self, &q, try_keep, true);
 
 	*granted = q.granted;
 	return error;
 }
 
-static int try_end(struct redis *r, struct question *q)
+static int try_end(struct redis *r, struct request *q)
 {
 	struct redis_command c;
 	redisReply *reply;
@@ -211,12 +215,12 @@ static int try_end(struct redis *r, struct question *q)
 
 static int redis_end(struct weir_store *self, uint64_t session)
 {
-	struct question q = {.session = session};
+	struct request q = {.session = session};
 
 	return ask((struct redis *)self, &q, try_end, true);
 }
 
-static int try_commit(struct redis *r, struct question *q)
+static int try_commit(struct redis *r, struct request *q)
 {
 	static const char *const kinds[] = {"absent", "version", "made"};
 	static const char *const writes[] = {"put", "bind", "erase"};
@@ -243,7 +247,7 @@ static int try_commit(struct redis *r, struct question *q)
 	if (redis_number(reply->element[1], &q->version))
 		note_version(r, q->version);
 	else
-		error = senseless(r);
+		error = invalid_response(r);
 	freeReplyObject(reply);
 	return error;
 }
@@ -253,7 +257,7 @@ static int redis_commit(struct weir_store *self, uint64_t session,
 			const struct weir_store_write *writes, size_t write_count,
 			uint64_t *version)
 {
-	struct question q = {
+	struct request q = {
 		.session = session,
 		.checks = checks,
 		.check_count = check_count,
@@ -280,7 +284,7 @@ static bool row_of(const redisReply *reply, struct weir_store_row *row)
 	       redis_number(reply->element[2], &row->made);
 }
 
-/* All of it is looked at before anything is shown. */
+/* Everything is checked before any row is passed on. */
 static int show(struct redis *r, const redisReply *reply, weir_store_row_fn *show_row, void *arg,
 		struct weir_store_view *view)
 {
@@ -290,10 +294,10 @@ static int show(struct redis *r, const redisReply *reply, weir_store_row_fn *sho
 
 	if (!redis_number(reply->element[1], &view->version) ||
 	    !redis_number(reply->element[2], &us) || rows->type != REDIS_REPLY_ARRAY)
-		return senseless(r);
+		return invalid_response(r);
 	for (size_t i = 0; i < rows->elements; i++)
 		if (!row_of(rows->element[i], &row))
-			return senseless(r);
+			return invalid_response(r);
 	view->proven = us * WEIR_US;
 	note_version(r, view->version);
 	for (size_t i = 0; i < rows->elements; i++)
@@ -302,7 +306,7 @@ static int show(struct redis *r, const redisReply *reply, weir_store_row_fn *sho
 	return 0;
 }
 
-static int put_read(struct redis *r, const struct question *q, struct redis_command *c)
+static int put_read(struct redis *r, const struct request *q, struct redis_command *c)
 {
 	int error = redis_script_command(r, "read", c);
 
@@ -311,7 +315,7 @@ static int put_read(struct redis *r, const struct question *q, struct redis_comm
 	return error;
 }
 
-static int try_read(struct redis *r, struct question *q)
+static int try_read(struct redis *r, struct request *q)
 {
 	struct redis_command c;
 	int error = put_read(r, q, &c);
@@ -319,8 +323,8 @@ static int try_read(struct redis *r, struct question *q)
 	return error == 0 ? run(r, &c, 4, &q->rows) : error;
 }
 
-/* Nothing is shown to whoever has no session any more. */
-static int try_keep_and_read(struct redis *r, struct question *q)
+/* Without a live session no row is passed on. */
+static int try_keep_and_read(struct redis *r, struct request *q)
 {
 	struct redis_command c[2];
 	redisReply *replies[2];
@@ -343,7 +347,7 @@ static int try_keep_and_read(struct redis *r, struct question *q)
 	return checked(r, &q->rows, 4);
 }
 
-static int read_by(struct redis *r, struct question *q, attempt_fn *attempt, weir_store_row_fn *row,
+static int read_by(struct redis *r, struct request *q, attempt_fn *attempt, weir_store_row_fn *row,
 		   void *arg, struct weir_store_view *view)
 {
 	int error = ask(r, q, attempt, true);
@@ -358,7 +362,7 @@ static int read_by(struct redis *r, struct question *q, attempt_fn *attempt, wei
 static int redis_read(struct weir_store *self, const char *const *prefixes, size_t count,
 		      weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
-	struct question q = {.prefixes = prefixes, .count = count};
+	struct request q = {.prefixes = prefixes, .count = count};
 
 	return read_by((struct redis *)self, &q, try_read, row, arg, view);
 }
@@ -367,7 +371,7 @@ static int redis_keep_and_read(struct weir_store *self, uint64_t session, weir_d
 			       const char *const *prefixes, size_t count, weir_store_row_fn *row,
 			       void *arg, struct weir_store_view *view)
 {
-	struct question q = {.session = session, .prefixes = prefixes, .count = count};
+	struct request q = {.session = session, .prefixes = prefixes, .count = count};
 	int error = read_by((struct redis *)self, &q, try_keep_and_read, row, arg, view);
 
 	*granted = q.granted;
@@ -416,10 +420,11 @@ int redis_store_open(const struct store_setup *setup, struct weir_store **store,
 	int error;
 
 	if (setup->address.count != 1)
-		return store_say(-EINVAL, why, "A Redis store is one server.");
+		return store_say(-EINVAL, why,
+				 "The address of a Redis store must have exactly one host.");
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	r->store.ops = &redis_ops;
 	r->address = setup->address;
 	r->timeout = setup->timeout;

@@ -1,25 +1,25 @@
--- What weir keeps in Redis, and the only one to touch it: everything happens in here.
+-- The only code that touches weir's data in Redis: every operation happens in here.
 --
 -- KEYS[1]  {name}:store, a hash:
 --          version      of the last commit
 --          run          the server's run that wrote it
---          incarnation  drawn when this began to be a store; what is of another one is refused
---          since        when that was, in microseconds
---          kept         1 as long as nothing that this run acknowledges can be lost
--- {name}:s:INCARNATION:ID  a session: there as long as it lives
--- {name}:folders   a set of the FIRST of all rows
--- {name}:d:FIRST   a hash of the rows whose keys begin with that part: "version made session value"
+--          incarnation  random, drawn when the store began; requests for another one are refused
+--          since        the time of that, in microseconds
+--          kept         1 as long as no data that this run acknowledges can be lost
+-- {name}:s:INCARNATION:ID  a session: exists as long as it is alive
+-- {name}:folders   the set of the FIRST of all rows
+-- {name}:d:FIRST   a hash of the rows whose keys begin with FIRST/: "version made session value"
 --
--- ARGV: 1 the server's run, 2 the incarnation that the client knows, or nothing, 3 the highest
--- version that it has seen, 4 whether it found the server durable, 5 a draw for a new incarnation,
--- 6 what to do, and more. Answers begin with a status: "ok", "again", "stale", or "other": this is
--- another store than the client knows, and nothing was done.
+-- ARGV: 1 the server's run, 2 the incarnation that the client knows, or "", 3 the highest version
+-- that it has seen, 4 whether it found the server durable, 5 random digits for a new incarnation,
+-- 6 the operation, and its arguments. Answers begin with a status: "ok", "again", "stale", or
+-- "other": this is another store than the client knows, and nothing was done.
 --
--- A new incarnation begins where the server's memory cannot be shown to hold all that was
+-- A new incarnation begins where the server's data cannot be shown to contain all that was
 -- acknowledged: there is none; or another run of the server wrote it, and this run is not a restart
--- of one that kept everything; or it is behind what the client has seen. It ends all sessions, and
--- its versions begin above all earlier ones: above what the client has seen, and at the clock's
--- microseconds. So a version is below 2^53 for two more centuries.
+-- of one that kept everything; or it is behind what the client has seen. It ends all sessions. Its
+-- versions begin above all earlier ones: above what the client has seen, and not below the clock's
+-- microseconds. So versions stay below 2^53 for two more centuries.
 
 local base = KEYS[1]:sub(1, -6)
 local call = redis.call
@@ -32,7 +32,7 @@ local version = tonumber(state[1] or 0)
 local incarnation = state[3]
 local since = tonumber(state[4] or 0)
 
--- A server that was a replica's master within the last hour still has the backlog for one.
+-- A server that had a replica within the last hour still has a replication backlog.
 local replication = call('INFO', 'replication')
 local function says(text)
 	return replication:find(text .. '\r\n', 1, true) ~= nil
@@ -90,7 +90,7 @@ local function lives(session)
 	return living[session]
 end
 
--- version, made, session, where the value begins; nothing if there is no such row
+-- Returns version, made, session, and where the value begins; nil if there is no such row.
 local function parse(row)
 	if not row then
 		return nil
@@ -128,7 +128,7 @@ local function holds(key, kind, wanted)
 	return (kind == 'version' and written or made) == wanted
 end
 
--- session, number of checks, key kind version of each, then key kind value of each write
+-- ARGV: session, number of checks, key kind version of each, then key kind value of each write.
 local function commit(session)
 	local checks, at = tonumber(ARGV[8]), 9
 	if not lives(session) then
@@ -157,7 +157,7 @@ local function commit(session)
 	return {'ok', text}
 end
 
--- Rows of the dead are swept out on the way.
+-- Rows of ended sessions are deleted on the way.
 local function gather(rows, prefix)
 	local hash = folder(prefix)
 	local all = call('HGETALL', hash)

@@ -1,8 +1,8 @@
 /*
- * Connecting to Redis, and what it tells of itself.
+ * Connecting to Redis, and reading its configuration.
  *
- * A connection on which anything has gone wrong is dropped: hiredis cannot go on after a timeout,
- * and an answer that comes late must not be taken for that of the next question.
+ * A connection on which anything has gone wrong is dropped: hiredis cannot continue after a
+ * timeout, and an answer that arrives late must not be taken for that of the next request.
  */
 
 #include "fleet/store/redis_link.h"
@@ -59,7 +59,7 @@ bool redis_number(const redisReply *reply, uint64_t *number)
 	return errno == 0 && *end == '\0';
 }
 
-/* 128 bits, for an incarnation that has to begin. */
+/* 128 random bits, for an incarnation that may have to begin. */
 static bool draw(char text[DRAW_SIZE])
 {
 	uint64_t bits[2];
@@ -75,7 +75,7 @@ int redis_script_command(struct redis *r, const char *verb, struct redis_command
 {
 	c->words = c->texts = 0;
 	if (!draw(c->draw))
-		return store_say(-EIO, r->why, "There are no random numbers: getrandom() failed.");
+		return store_say(-EIO, r->why, "getrandom() failed.");
 	redis_add(c, "EVALSHA");
 	redis_add(c, r->script);
 	redis_add(c, "1");
@@ -96,7 +96,7 @@ int redis_adopt(struct redis *r, const redisReply *reply)
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
 	    !redis_is_text(reply->element[1]) || !redis_number(reply->element[2], &version) ||
 	    strlen(reply->element[1]->str) >= sizeof(r->incarnation))
-		return store_say(-EIO, r->why, "Redis answers what makes no sense.");
+		return store_say(-EIO, r->why, "Redis sent an invalid response.");
 	(void)snprintf(r->incarnation, sizeof(r->incarnation), "%s", reply->element[1]->str);
 	r->seen = version;
 	return 0;
@@ -107,16 +107,19 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Before anything is written. Versions below 7 put the line of the script in front. */
-static bool takes_no_writes(const char *error)
+/*
+ * These errors are reported before anything is written. Versions below 7 prefix them with the line
+ * of the script.
+ */
+static bool refuses_writes(const char *error)
 {
 	return begins(error, "OOM") || strstr(error, "-OOM command") != NULL ||
 	       begins(error, "MISCONF") || strstr(error, "-MISCONF") != NULL ||
 	       begins(error, "NOREPLICAS") || strstr(error, "-NOREPLICAS") != NULL;
 }
 
-/* An error that the server answered. */
-static int denied(struct redis *r, const redisReply *reply)
+/* Map an error reply to an errno. */
+static int error_of_reply(struct redis *r, const redisReply *reply)
 {
 	static const char *const access[] = {
 		"NOAUTH",
@@ -127,11 +130,11 @@ static int denied(struct redis *r, const redisReply *reply)
 		"ERR Client sent AUTH",
 	};
 
-	(void)store_say(-EIO, r->why, "Redis says: %.200s", reply->str);
+	(void)store_say(-EIO, r->why, "Redis reports an error: %.200s", reply->str);
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++)
 		if (begins(reply->str, access[i]))
 			return -EACCES;
-	if (takes_no_writes(reply->str))
+	if (refuses_writes(reply->str))
 		return -ENOSPC;
 	return begins(reply->str, "NOSCRIPT") ? -ENOENT : -EIO;
 }
@@ -151,7 +154,7 @@ static int send(struct redis *r, const struct redis_command *c)
 	return unanswered(r);
 }
 
-/* 0, or *reply is NULL. An error that was answered leaves the connection as it is. */
+/* On error *reply is NULL. An error reply leaves the connection usable. */
 static int receive(struct redis *r, redisReply **reply)
 {
 	void *received = NULL;
@@ -163,13 +166,13 @@ static int receive(struct redis *r, redisReply **reply)
 	*reply = received;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
-	error = denied(r, *reply);
+	error = error_of_reply(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
 	return error;
 }
 
-/* After an error: only where something is refused for good, the connection goes on. */
+/* After an error the connection is kept only if a request was refused permanently. */
 static void settle(struct redis *r, int error)
 {
 	if (error != -EACCES && error != -ENOSPC)
@@ -214,8 +217,8 @@ int redis_ask_both(struct redis *r, const struct redis_command *c, redisReply **
 	return first;
 }
 
-/* Ask in plain words, for an answer that nobody needs. */
-static int tell(struct redis *r, const char *verb, const char *first, const char *second)
+/* Send a plain command whose answer is not needed. */
+static int send_plain(struct redis *r, const char *verb, const char *first, const char *second)
 {
 	struct redis_command c = {.words = 0};
 	redisReply *reply;
@@ -255,7 +258,7 @@ static int info(struct redis *r, const char *section, const char *name, char *te
 	return 0;
 }
 
-/* A setting; "" where it may not be asked. */
+/* A setting; "" if the client may not read it. */
 static void setting(struct redis *r, const char *name, char *text, size_t size)
 {
 	struct redis_command c = {.words = 0};
@@ -273,7 +276,7 @@ static void setting(struct redis *r, const char *name, char *text, size_t size)
 	freeReplyObject(reply);
 }
 
-/* What it can be believed in, by how it is configured now. */
+/* Determine what the server guarantees, with its current configuration. */
 static void examine(struct redis *r)
 {
 	char append[16], sync[16], replicas[16] = "", policy[32], memory[32];
@@ -286,12 +289,12 @@ static void examine(struct redis *r)
 	if (r->context != NULL)
 		(void)info(r, "replication", "connected_slaves:", replicas, sizeof(replicas));
 	if (strcmp(append, "yes") != 0 || strcmp(sync, "always") != 0)
-		lack = "Redis does not append to its file always (appendonly yes, appendfsync "
-		       "always): after a restart old leases have to end before new ones begin.";
+		lack = "Redis does not sync its file on every write (appendonly yes, appendfsync "
+		       "always): after a restart old leases must end before new ones begin.";
 	else if (strcmp(replicas, "0") != 0)
-		lack = "Redis has replicas: one that takes over may lack what was acknowledged.";
+		lack = "Redis has replicas: one that takes over may lack acknowledged data.";
 	else if (strcmp(memory, "0") != 0 && strcmp(policy, "noeviction") != 0)
-		lack = "Redis may evict what it has acknowledged (maxmemory-policy).";
+		lack = "Redis may evict acknowledged data (maxmemory-policy).";
 	else
 		lack = "";
 	r->keeps = lack[0] == '\0';
@@ -299,7 +302,7 @@ static void examine(struct redis *r)
 	(void)snprintf(r->note, sizeof(r->note), "%s", lack);
 }
 
-/* Before anything else: whether it has room to take writes. */
+/* Check beforehand whether it has room for writes. */
 static void examine_room(struct redis *r)
 {
 	char most[32], used[32] = "";
@@ -311,7 +314,7 @@ static void examine_room(struct redis *r)
 		(void)info(r, "memory", "used_memory:", used, sizeof(used));
 	if (strtoull(most, NULL, 10) != 0 && strtoull(used, NULL, 10) > strtoull(most, NULL, 10))
 		(void)snprintf(r->note, sizeof(r->note),
-			       "Redis may take no writes: it uses more than its maxmemory.");
+			       "Redis may refuse writes: it uses more than its maxmemory.");
 }
 
 static int log_in(struct redis *r)
@@ -320,11 +323,11 @@ static int log_in(struct redis *r)
 	int error = 0;
 
 	if (a->password[0] != '\0' && a->user[0] != '\0')
-		error = tell(r, "AUTH", a->user, a->password);
+		error = send_plain(r, "AUTH", a->user, a->password);
 	else if (a->password[0] != '\0')
-		error = tell(r, "AUTH", a->password, NULL);
+		error = send_plain(r, "AUTH", a->password, NULL);
 	if (error == 0 && a->path[0] != '\0')
-		error = tell(r, "SELECT", a->path, NULL);
+		error = send_plain(r, "SELECT", a->path, NULL);
 	return error;
 }
 
@@ -343,13 +346,13 @@ static int load_script(struct redis *r)
 	if (redis_is_text(reply) && strlen(reply->str) < sizeof(r->script))
 		(void)snprintf(r->script, sizeof(r->script), "%s", reply->str);
 	else
-		error = store_say(-EIO, r->why, "Redis answers what makes no sense.");
+		error = store_say(-EIO, r->why, "Redis sent an invalid response.");
 	freeReplyObject(reply);
 	return error;
 }
 
-/* Which store it is: another one, if the server has lost something. */
-static int greet(struct redis *r)
+/* Find out which store it is: a new one if the server has lost data. */
+static int say_hello(struct redis *r)
 {
 	struct redis_command c;
 	redisReply *reply;
@@ -364,7 +367,7 @@ static int greet(struct redis *r)
 	return error;
 }
 
-static int introduce(struct redis *r)
+static int set_up(struct redis *r)
 {
 	char role[16];
 	int error = log_in(r);
@@ -377,13 +380,13 @@ static int introduce(struct redis *r)
 	if (error != 0)
 		return error;
 	if (r->run[0] == '\0')
-		return store_say(-EIO, r->why, "Redis does not tell its run_id.");
+		return store_say(-EIO, r->why, "Redis does not report its run_id.");
 	if (strcmp(role, "master") != 0)
 		return store_say(-EIO, r->why, "This Redis is a replica.");
 	examine(r);
 	examine_room(r);
 	error = r->context != NULL ? load_script(r) : -EIO;
-	return error == 0 ? greet(r) : error;
+	return error == 0 ? say_hello(r) : error;
 }
 
 int redis_connect(struct redis *r)
@@ -400,14 +403,14 @@ int redis_connect(struct redis *r)
 	r->context = redisConnectWithTimeout(host->name,
 					     host->port != 0 ? host->port : PORT_DEFAULT, wait);
 	if (r->context == NULL)
-		return store_say(-ENOMEM, r->why, "There is no memory.");
+		return store_say(-ENOMEM, r->why, "Out of memory.");
 	if (r->context->err != 0 || redisSetTimeout(r->context, wait) != REDIS_OK) {
 		error = store_say(-EIO, r->why, "Redis cannot be reached: %.128s",
 				  r->context->errstr);
 		redis_drop(r);
 		return error;
 	}
-	error = introduce(r);
+	error = set_up(r);
 	if (error != 0)
 		redis_drop(r);
 	return error;

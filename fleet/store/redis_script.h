@@ -1,6 +1,4 @@
-/*
- * redis.lua without its comments, as it is sent.
- */
+/* redis.lua without its comments, as it is sent. */
 #ifndef WEIR_FLEET_REDIS_SCRIPT_H
 #define WEIR_FLEET_REDIS_SCRIPT_H
 

@@ -1,6 +1,4 @@
-/*
- * The two halves, and how one is made of the other.
- */
+/* The two halves of a block, and how one is made from the other. */
 
 #include "fleet/store/row_table.h"
 
@@ -9,26 +7,26 @@
 
 #define MAGIC (UINT64_C(0x7765697273746f31) ^ sizeof(struct block)) /* "weirsto1", and the layout */
 
-/* A session: of how long, and until when. */
+/* A session: its time to live, and its deadline. */
 struct session {
 	uint64_t id;
 	weir_dur ttl;
 	_Atomic uint64_t deadline;
 };
 
-/* A row; after it come its key, with its zero, and its value. */
+/* A row, followed by its key, with the terminating zero, and its value. */
 struct record {
-	uint64_t size; /* of the record, a multiple of 8 */
+	uint64_t size; /* of the record in bytes, a multiple of 8 */
 	uint64_t key_size, value_size;
 	uint64_t version, made;
-	uint64_t session; /* 0: of none */
+	uint64_t session; /* 0: not bound */
 };
 
-/* A half; after it come its sessions, and then its records. */
+/* A half, followed by its sessions, and then its records. */
 struct half {
 	uint64_t version;
 	uint64_t sessions;
-	uint64_t used; /* bytes of records */
+	uint64_t used; /* by records, in bytes */
 };
 
 static size_t head_size(void)
@@ -71,7 +69,7 @@ static const char *value_of(const struct record *r)
 	return key_of(r) + r->key_size;
 }
 
-/* Bytes of a record, so that the next one is aligned. */
+/* Size of a record in bytes, such that the next one is aligned. */
 static uint64_t record_size(uint64_t key_size, uint64_t value_size)
 {
 	return (sizeof(struct record) + key_size + value_size + 7) / 8 * 8;
@@ -115,7 +113,7 @@ int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, weir_
 	return -r;
 }
 
-/* Whether the records fill what is used, each within it. */
+/* Whether the records fill the used bytes exactly, each within them. */
 static bool are_sound(const struct half *h)
 {
 	const char *at = records_of(h), *end = at + h->used;
@@ -168,7 +166,7 @@ static bool is_over(const struct session *s, weir_time now)
 	return now >= atomic_load_explicit(&s->deadline, memory_order_relaxed);
 }
 
-/* Whether a row bound to that session is there. */
+/* Whether a row bound to that session exists. */
 static bool lives(const struct half *h, uint64_t session, weir_time now)
 {
 	const struct session *s;
@@ -189,18 +187,18 @@ static const struct record *find(const struct half *h, const char *key, weir_tim
 	return NULL;
 }
 
-/* The other half, as it is being made. */
-struct making {
+/* The other half, under construction. */
+struct half_copy {
 	const struct half *from;
 	struct half *to;
-	size_t room; /* for sessions and records */
+	size_t room; /* for sessions and records, in bytes */
 	weir_time now;
 };
 
-static struct making make_of(struct block *b, weir_time now)
+static struct half_copy begin_copy(struct block *b, weir_time now)
 {
 	const uint32_t current = atomic_load_explicit(&b->current, memory_order_acquire);
-	struct making m = {
+	struct half_copy m = {
 		.from = half_at(b, current),
 		.to = half_at(b, current ^ 1),
 		.room = half_size(b) - sizeof(struct half),
@@ -211,7 +209,7 @@ static struct making make_of(struct block *b, weir_time now)
 	return m;
 }
 
-static bool add_session(struct making *m, uint64_t id, weir_dur ttl, weir_time deadline)
+static bool add_session(struct half_copy *m, uint64_t id, weir_dur ttl, weir_time deadline)
 {
 	struct session *s = sessions_of(m->to) + m->to->sessions;
 
@@ -225,8 +223,8 @@ static bool add_session(struct making *m, uint64_t id, weir_dur ttl, weir_time d
 	return true;
 }
 
-/* All that live, but one. They were there before, so there is room. */
-static void copy_sessions(struct making *m, uint64_t but)
+/* Copy all live sessions except one. They fit, because they did before. */
+static void copy_sessions(struct half_copy *m, uint64_t but)
 {
 	const struct session *s = sessions_of(m->from);
 
@@ -237,13 +235,14 @@ static void copy_sessions(struct making *m, uint64_t but)
 				atomic_load_explicit(&s[i].deadline, memory_order_relaxed));
 }
 
-static bool add_record(struct making *m, const struct record *r, const char *key, const void *value)
+static bool add_record(struct half_copy *m, const struct record *r, const char *key,
+		       const void *value)
 {
 	char *to = records_of(m->to) + m->to->used;
 
 	if (m->room < r->size)
 		return false;
-	/* What is left over at its end is zero: two halves of one content are alike. */
+	/* Padding at the end is zero, so that halves with the same content are identical. */
 	memset(to + r->size - 8, 0, 8);
 	memcpy(to, r, sizeof(*r));
 	memcpy(to + sizeof(*r), key, r->key_size);
@@ -262,8 +261,8 @@ static bool is_written(const struct record *r, const struct weir_store_write *wr
 	return false;
 }
 
-/* All that are not written anew, as far as their sessions live on in the half that is made. */
-static bool copy_records(struct making *m, const struct weir_store_write *writes, size_t count)
+/* Copy all rows that are not written anew, if their sessions are in the new half. */
+static bool copy_records(struct half_copy *m, const struct weir_store_write *writes, size_t count)
 {
 	for (const struct record *r = first(m->from); r != NULL; r = next(m->from, r))
 		if (!is_written(r, writes, count) &&
@@ -282,7 +281,7 @@ static void flip(struct block *b)
 
 int block_begin(struct block *b, weir_time now, weir_dur ttl, uint64_t *session)
 {
-	struct making m = make_of(b, now);
+	struct half_copy m = begin_copy(b, now);
 
 	copy_sessions(&m, 0);
 	if (!add_session(&m, m.to->version, ttl, now + ttl) || !copy_records(&m, NULL, 0))
@@ -305,7 +304,7 @@ int block_keep(struct block *b, weir_time now, uint64_t session, weir_dur *grant
 
 int block_end(struct block *b, weir_time now, uint64_t session)
 {
-	struct making m = make_of(b, now);
+	struct half_copy m = begin_copy(b, now);
 
 	copy_sessions(&m, session);
 	(void)copy_records(&m, NULL, 0);
@@ -328,7 +327,7 @@ static bool holds(const struct half *h, const struct weir_store_check *check, we
 	return false;
 }
 
-static bool write_record(struct making *m, const struct weir_store_write *w, uint64_t session)
+static bool write_record(struct half_copy *m, const struct weir_store_write *w, uint64_t session)
 {
 	const struct record *was = find(m->from, w->key, m->now);
 	const uint64_t key_size = strlen(w->key) + 1;
@@ -350,14 +349,14 @@ int block_commit(struct block *b, weir_time now, uint64_t session,
 		 const struct weir_store_check *checks, size_t check_count,
 		 const struct weir_store_write *writes, size_t write_count)
 {
-	struct making m;
+	struct half_copy m;
 
 	if (!lives(current_half(b), session, now))
 		return -ESTALE;
 	for (size_t i = 0; i < check_count; i++)
 		if (!holds(current_half(b), &checks[i], now))
 			return -EAGAIN;
-	m = make_of(b, now);
+	m = begin_copy(b, now);
 	copy_sessions(&m, 0);
 	if (!copy_records(&m, writes, write_count))
 		return -ENOSPC;
@@ -370,11 +369,11 @@ int block_commit(struct block *b, weir_time now, uint64_t session,
 
 void block_raise(struct block *b, weir_time now, uint64_t version)
 {
-	struct making m;
+	struct half_copy m;
 
 	if (block_version(b) >= version)
 		return;
-	m = make_of(b, now);
+	m = begin_copy(b, now);
 	m.to->version = version;
 	copy_sessions(&m, 0);
 	if (copy_records(&m, NULL, 0))

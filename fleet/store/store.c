@@ -1,9 +1,9 @@
 /*
- * Opening stores, and the way every call of one goes: checked, one at a time, and without the
- * signal that a closed connection would raise.
+ * Opening stores. Every call on a store is checked, serialized, and protected from the SIGPIPE that
+ * a closed connection raises.
  *
- * What weir_store_open() makes is a gate in front of the real one: it has the lock. A store of
- * somebody's own has no gate, and its calls are checked all the same.
+ * weir_store_open() returns a wrapper around the real store, which has the lock. A store of the
+ * caller's own has no wrapper, but its calls are checked all the same.
  */
 
 #include "fleet/store/store.h"
@@ -32,7 +32,7 @@ int store_say(int r, char *why, const char *format, ...)
 	return r;
 }
 
-/* The gate. */
+/* The wrapper. */
 struct gated {
 	struct weir_store store;
 	struct weir_store *inner;
@@ -45,8 +45,9 @@ static struct gated *gated_of(struct weir_store *store)
 }
 
 /*
- * Within a call SIGPIPE is blocked, and what came of it is taken away, unless it was there
- * before: libraries write to sockets as they please. The thread is not cancelled in there either.
+ * During a call SIGPIPE is blocked, because libraries write to sockets without protection; one that
+ * the call raised is discarded, unless one was pending before. The thread cannot be cancelled
+ * during a call either.
  */
 struct quiet {
 	sigset_t before;
@@ -129,7 +130,7 @@ static int gated_read(struct weir_store *self, const char *const *prefixes, size
 	return leave(g, &quiet, g->inner->ops->read(g->inner, prefixes, count, row, arg, view));
 }
 
-/* Of a store that cannot be asked both at once. */
+/* keep_and_read, in two requests if the store has no such function. */
 static int keep_and_read(struct weir_store *store, uint64_t session, weir_dur *granted,
 			 const char *const *prefixes, size_t count, weir_store_row_fn *row,
 			 void *arg, struct weir_store_view *view)
@@ -209,7 +210,7 @@ static bool is_key_char(char c)
 	       (c != '\0' && strchr("-_.:@", c) != NULL);
 }
 
-/* Characters of a key and / between them, none at the beginning. */
+/* Characters of a key, separated by single /, with none at the beginning. */
 static bool is_path(const char *text)
 {
 	const size_t length = strnlen(text, WEIR_STORE_KEY_MAX + 1);
@@ -265,7 +266,7 @@ static int open_scheme(const struct store_setup *setup, struct weir_store **stor
 	if (strcmp(scheme, "etcd") == 0 || strcmp(scheme, "etcds") == 0)
 		return etcd_store_open(setup, store, why);
 	return store_say(-EINVAL, why,
-			 "The address begins with none of shm:, redis:// and etcd://.");
+			 "The address must begin with shm:, redis://, etcd:// or etcds://.");
 }
 
 static int setup_from(const struct weir_store_config *config, struct store_setup *setup, char *why)
@@ -273,17 +274,18 @@ static int setup_from(const struct weir_store_config *config, struct store_setup
 	const char *name = config->name != NULL ? config->name : "weir";
 
 	if (config->size != sizeof(*config))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	*setup = (struct store_setup){
 		.timeout = config->timeout != 0 ? config->timeout : TIMEOUT_DEFAULT,
 		.config = config,
 	};
 	if (setup->timeout < WEIR_MS || setup->timeout > TIMEOUT_MAX)
-		return store_say(-EINVAL, why, "timeout is not from 1 ms to 10 minutes.");
+		return store_say(-EINVAL, why, "timeout must be from 1 ms to 10 minutes.");
 	if (config->compact != 0 && (config->compact < WEIR_S || config->compact > TTL_MAX))
-		return store_say(-EINVAL, why, "compact is not from a second to a day.");
+		return store_say(-EINVAL, why, "compact must be from a second to a day.");
 	if (!is_path(name) || strchr(name, '/') != NULL)
-		return store_say(-EINVAL, why, "name is not of letters, digits and -_.:@ only.");
+		return store_say(-EINVAL, why, "name must consist of letters, digits and -_.:@.");
 	memcpy(setup->name, name, strlen(name) + 1);
 	return address_parse(config->address, &setup->address, why);
 }
@@ -295,7 +297,7 @@ static int open_gated(const struct store_setup *setup, struct weir_store **store
 	int r;
 
 	if (g == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	g->store.ops = &gated_ops;
 	pthread_mutex_init(&g->lock, NULL);
 	quiet = enter(g);
@@ -416,7 +418,7 @@ int weir_store_commit(struct weir_store *store, uint64_t session,
 				  version != NULL ? version : &unused);
 }
 
-/* Whether a row could be of that prefix and of one before it. */
+/* Whether a row could match both that prefix and an earlier one. */
 static bool is_covered(const char *const *prefixes, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {

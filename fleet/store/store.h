@@ -1,6 +1,4 @@
-/*
- * What stores have in common: how they are opened, and their sentences.
- */
+/* What all stores share: how they are opened, and their error sentences. */
 #ifndef WEIR_FLEET_STORE_H
 #define WEIR_FLEET_STORE_H
 
@@ -10,7 +8,7 @@
 
 #define WHY_SIZE 256
 
-/* As configured, complete; the strings live until the opening is over. */
+/* A complete configuration. Strings are valid until the store has been opened. */
 struct store_setup {
 	struct address address;
 	char name[WEIR_STORE_KEY_MAX + 1];
@@ -18,12 +16,12 @@ struct store_setup {
 	const struct weir_store_config *config;
 };
 
-/* 0, or a negative errno and a sentence in why, of WHY_SIZE. */
+/* Returns 0, or a negative errno and a sentence in why, which holds WHY_SIZE bytes. */
 int memory_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 
-/* Put a sentence where there is a place for it; answers r. */
+/* Write a sentence to why, which holds WHY_SIZE bytes. Returns r. */
 __attribute__((format(printf, 3, 4))) int store_say(int r, char *why, const char *format, ...);
 
 #endif

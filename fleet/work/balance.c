@@ -1,20 +1,21 @@
 /*
- * Dividing parts evenly.
+ * Dividing partitions evenly.
  *
- * All who are there are known, whether they own anything or not: so everybody knows how many he is
- * due. With P parts and N members that is P / N, and one more for P mod N of them, once nobody has
- * less. Parts without an owner come first; they go to the members in order, so that members who see
- * the same choose different ones. What others have too much of is asked for only then.
+ * Each member knows all members, whether they own anything or not, and so computes the same target
+ * for each: with P partitions and N members P / N, and one more for P mod N of them, once no member
+ * has fewer. Partitions without an owner are claimed first; members claim from different offsets,
+ * in the order of their numbers, so that members with the same view choose different ones.
+ * Partitions are requested from members with too many only when all have an owner.
  */
 
 #include "fleet/work/balance.h"
 
-/* How it stands, by member. */
-struct standing {
+/* The distribution among members. */
+struct tally {
 	const struct balance *b;
 	uint32_t least, extra; /* P / N and P mod N */
 	uint32_t mine;
-	uint32_t below; /* members with less than the least */
+	uint32_t below; /* members that own fewer than least */
 };
 
 static uint32_t owned_by(const struct balance *b, uint64_t member)
@@ -26,9 +27,9 @@ static uint32_t owned_by(const struct balance *b, uint64_t member)
 	return owned;
 }
 
-static struct standing standing_of(const struct balance *b)
+static struct tally tally_of(const struct balance *b)
 {
-	struct standing s = {
+	struct tally s = {
 		.b = b,
 		.least = b->parts / (uint32_t)b->count,
 		.extra = b->parts % (uint32_t)b->count,
@@ -41,10 +42,10 @@ static struct standing standing_of(const struct balance *b)
 }
 
 /*
- * What a member who has so many may look for beyond them. One more than the least there is only
- * where a part is free, or another has two more.
+ * How many more partitions a member with that many may claim. One above least is available only if
+ * a partition is free, or another member has two more.
  */
-static uint32_t lacks(const struct standing *s, uint32_t owned)
+static uint32_t deficit(const struct tally *s, uint32_t owned)
 {
 	uint32_t need = 0;
 
@@ -55,15 +56,13 @@ static uint32_t lacks(const struct standing *s, uint32_t owned)
 	return s->b->greedy || need == 0 ? need : 1;
 }
 
-/*
- * Where this one's begin, among the parts without an owner: after those of the members before it.
- */
-static uint32_t offset_of(const struct standing *s)
+/* Where this member begins among the free partitions: after the share of the members before it. */
+static uint32_t offset_of(const struct tally *s)
 {
 	uint32_t offset = 0;
 
 	for (size_t i = 0; i < s->b->count && s->b->members[i] != s->b->self; i++)
-		offset += lacks(s, owned_by(s->b, s->b->members[i]));
+		offset += deficit(s, owned_by(s->b, s->b->members[i]));
 	return offset;
 }
 
@@ -72,7 +71,7 @@ static bool is_free(const struct balance *b, uint32_t part)
 	return b->owners[part] == 0 && b->wishers[part] == 0;
 }
 
-/* Those without an owner, from an offset on, and around. */
+/* Claim free partitions, beginning at an offset, and wrapping around. */
 static void take(const struct balance *b, uint32_t need, uint32_t offset, struct moves *m)
 {
 	uint32_t free[WEIR_WORK_MAX], count = 0;
@@ -84,8 +83,8 @@ static void take(const struct balance *b, uint32_t need, uint32_t offset, struct
 		m->take[m->takes++] = free[(offset + i) % count];
 }
 
-/* Parts of that owner that nobody asks for yet. */
-static uint32_t unasked_of(const struct balance *b, uint64_t owner, const struct moves *m)
+/* Partitions of that owner that no member asks for yet. */
+static uint32_t count_unwished(const struct balance *b, uint64_t owner, const struct moves *m)
 {
 	uint32_t unasked = 0;
 
@@ -96,22 +95,25 @@ static uint32_t unasked_of(const struct balance *b, uint64_t owner, const struct
 	return unasked;
 }
 
-/* The member who has the most; 0: nobody has too many, for one who has so many himself. */
-static uint64_t richest(const struct standing *s, uint32_t mine, const struct moves *m)
+/*
+ * The member that owns the most partitions; 0: no member has too many, compared with a member that
+ * has mine.
+ */
+static uint64_t largest_owner(const struct tally *s, uint32_t mine, const struct moves *m)
 {
 	uint32_t most = s->least + (mine < s->least ? 0 : 1);
-	uint64_t who = 0;
+	uint64_t owner = 0;
 
 	for (size_t i = 0; i < s->b->count; i++) {
 		const uint64_t member = s->b->members[i];
-		const uint32_t unasked = unasked_of(s->b, member, m);
+		const uint32_t unasked = count_unwished(s->b, member, m);
 
 		if (member != s->b->self && unasked > most) {
 			most = unasked;
-			who = member;
+			owner = member;
 		}
 	}
-	return who;
+	return owner;
 }
 
 static bool is_chosen(const struct moves *m, uint32_t part)
@@ -122,8 +124,8 @@ static bool is_chosen(const struct moves *m, uint32_t part)
 	return false;
 }
 
-/* Any of his, by chance. */
-static void wish_one(const struct balance *b, uint64_t owner, struct moves *m)
+/* Ask for one of the owner's partitions, chosen at random. */
+static void add_wish(const struct balance *b, uint64_t owner, struct moves *m)
 {
 	const uint32_t from = (uint32_t)(b->chance % b->parts);
 
@@ -137,16 +139,17 @@ static void wish_one(const struct balance *b, uint64_t owner, struct moves *m)
 	}
 }
 
-/* The most that one of them has in the end. */
-static uint32_t most_of(const struct standing *s)
+/* The most that any member owns in the end. */
+static uint32_t most_of(const struct tally *s)
 {
 	return s->least + (s->extra > 0);
 }
 
 /*
- * Parts that it has asked for, and that were given up, come first, as far as it is still due them.
+ * Partitions that this member has asked for, and that were released, are claimed first, as far as
+ * it is still entitled to them.
  */
-static void take_wishes(const struct standing *s, struct moves *m)
+static void take_wishes(const struct tally *s, struct moves *m)
 {
 	const struct balance *b = s->b;
 
@@ -161,10 +164,10 @@ static void take_wishes(const struct standing *s, struct moves *m)
 }
 
 /*
- * The number of wishes that have not been granted and still stand: those whose owner has too many,
- * while this member, with what it takes, has not.
+ * The number of wishes that are not granted yet and still stand: those whose owner has too many,
+ * while this member, including what it claims, has not.
  */
-static uint32_t review(const struct standing *s, struct moves *m)
+static uint32_t review(const struct tally *s, struct moves *m)
 {
 	const struct balance *b = s->b;
 	uint32_t standing = 0;
@@ -191,8 +194,8 @@ static bool has_free(const struct balance *b)
 
 void balance(const struct balance *b, struct moves *m)
 {
-	const struct standing s = standing_of(b);
-	const uint32_t need = lacks(&s, s.mine);
+	const struct tally s = tally_of(b);
+	const uint32_t need = deficit(&s, s.mine);
 	uint32_t asked;
 
 	m->takes = m->wishes = m->withdrawals = 0;
@@ -201,11 +204,11 @@ void balance(const struct balance *b, struct moves *m)
 		take(b, need, offset_of(&s), m);
 	asked = review(&s, m);
 	while (!has_free(b) && asked < need) {
-		const uint64_t owner = richest(&s, s.mine + asked, m);
+		const uint64_t owner = largest_owner(&s, s.mine + asked, m);
 
 		if (owner == 0)
 			return;
-		wish_one(b, owner, m);
+		add_wish(b, owner, m);
 		asked++;
 	}
 }

@@ -1,24 +1,22 @@
-/*
- * Who takes which part: pure.
- */
+/* Which member claims which partition: pure functions. */
 #ifndef WEIR_FLEET_BALANCE_H
 #define WEIR_FLEET_BALANCE_H
 
 #include <weir/work.h>
 
-/* What there is, as one member sees it. Numbers of members are above 0. */
+/* The distribution, as one member sees it. Numbers of members are above 0. */
 struct balance {
 	uint32_t parts;
-	const uint64_t *owners;  /* of each part; 0: nobody */
-	const uint64_t *wishers; /* who asks for it; 0: nobody */
-	const uint64_t *members; /* all, in order, with itself */
+	const uint64_t *owners;  /* of each partition; 0: none */
+	const uint64_t *wishers; /* the member that asks for each partition; 0: none */
+	const uint64_t *members; /* all members, sorted, including this one */
 	size_t count;
 	uint64_t self;
 	bool greedy;
-	uint64_t chance; /* so that two do not want the same */
+	uint64_t chance; /* random, so that members do not choose the same partition */
 };
 
-/* What it does next. */
+/* What the member does next. */
 struct moves {
 	uint32_t take[WEIR_WORK_MAX], wish[WEIR_WORK_MAX], withdraw[WEIR_WORK_MAX];
 	uint32_t takes, wishes, withdrawals;
@@ -26,10 +24,10 @@ struct moves {
 
 void balance(const struct balance *balance, struct moves *moves);
 
-/* Whether the owner, who has so many, gives up one that another asks for. */
+/* Whether an owner with that many releases a partition that another member asks for. */
 bool balance_yields(uint32_t parts, size_t members, uint32_t owned);
 
-/* So many more of those without owners, from anywhere on. */
+/* Claim more partitions without an owner, from a random offset on. */
 void balance_wanted(const struct balance *balance, uint32_t more, struct moves *moves);
 
 #endif

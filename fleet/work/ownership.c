@@ -1,41 +1,42 @@
 /*
- * Parts: what is owned, by the owner's own clock.
+ * Ownership of partitions, by the owner's own clock.
  *
- * A member owns a part while three things hold, and weir_work_fence() checks all of them at each
- * call: the member has read that a row NAME/part/I was made for it, its fence; its lease, until,
- * has not ended by its own clock; and neither has end, the time that it was given to finish once
- * another member was due the part. None of these checks needs an answer of the store, or a thread
- * that runs.
+ * A member owns a partition while three conditions hold, and weir_work_fence() checks all of them
+ * at each call: the member has read that a row NAME/part/I was created for it, its fence; its
+ * lease, until, has not ended by its own clock; and neither has end, the time that it was given to
+ * finish after another member asked for the partition. None of these checks needs an answer of the
+ * store, or a running thread.
  *
- * Why no two members own a part at the same instant:
+ * Why no two members own a partition at the same instant:
  *
- * - A row of a part is made by a commit that fails if there is one already. So there is one at a
- *   time, and it is bound to its owner's session.
- * - Only two things end a row: the end of its session, and a commit of its owner. No member erases
- *   the row of another, however long it has waited for it.
+ * - The row of a partition is created by a commit that fails if there is one already. So there is
+ *   one at a time, and it is bound to its owner's session.
+ * - Only two events end a row: the end of its session, and a commit of its owner. No member erases
+ *   the row of another, however long it has waited.
  * - The session ends after the owner's lease: the lease counts from before the request that renewed
  *   the session was sent, less a hundredth and 2 ms, for clocks that differ (session.c). And it is
- *   renewed only by an answer that the session was there.
- * - The owner erases a row only once it has ceased to own the part here, and by that row, whose
- *   number is gone, it never owns the part again: the commit that erases the row may arrive at any
- *   time later. So the next reading decides about a commit that was not answered, in both cases.
- * - If a commit that was not answered makes a row late, only the session that the row is bound to
- *   owns the part, once it has read the row.
- * - A store that may have forgotten rows says for how long it has not (weir_store_view.proven). As long
- *   as that is less than the longest lease and weir_fleet_config.learning, a member goes on with
- *   what it owns, and takes nothing: neither a part without a row, nor a part by a row of its own
- *   by which it does not own the part already, as that row may be one that came back. Such a store
- *   has also forgotten how long leases were. So none is longer than learning, counted from before
- *   the request by which the store was last read.
+ *   renewed only by an answer that the session was alive.
+ * - The owner erases a row only after it has stopped owning the partition locally, and it never
+ *   owns the partition again by that row, whose number it remembers: the commit that erases the row
+ *   may arrive at any later time. So the next reading decides about a commit that was not answered,
+ *   in both cases.
+ * - If a commit that was not answered creates a row late, only the session that the row is bound to
+ *   owns the partition, once it has read the row.
+ * - A store that may have forgotten rows reports for how long it has not (weir_store_view.proven).
+ *   As long as that is less than the longest lease and weir_fleet_config.learning, a member keeps
+ *   what it owns, and claims nothing: neither a partition without a row, nor a partition by a row
+ *   of its own by which it does not own the partition already, as that row may be one that came
+ *   back. Such a store has also forgotten how long leases were. So none is longer than learning,
+ *   counted from before the request by which the store was last read.
  *
- * A member that asks for a part waits. The owner bounds that wait: from the reading on by which it
- * has seen the wish, it has handover, by its own clock, and after that it no longer owns the part.
- * If it does not read, its lease ends.
+ * A member that asks for a partition waits. The owner bounds that wait: from the reading on in
+ * which it has seen the wish, it has handover, by its own clock, and after that it no longer owns
+ * the partition. If it does not read, its lease ends.
  *
  * The lock owning is held while words are changed and callbacks are called, so callbacks come in
- * order. It is never held while the fleet asks the store, but a callback may ask the store. The
- * thread that watches ends what is over, and calls the callbacks, while the fleet's thread waits
- * for the store.
+ * order. It is never held while the fleet sends a request to the store, but a callback may send
+ * one. The watcher thread ends ownerships when their time is over, and calls the callbacks, while
+ * the fleet's thread waits for the store.
  */
 
 #include "fleet/work/work.h"
@@ -75,14 +76,14 @@ int weir_work_release(struct weir_work *p, uint32_t part, uint64_t fence)
 	return 0;
 }
 
-/* The watcher is to look sooner. */
-static void hasten(struct weir_fleet *f, weir_time next)
+/* Wake the watcher if next is before its next check. */
+static void wake_watcher(struct weir_fleet *f, weir_time next)
 {
 	if (next < f->watch_next)
 		pthread_cond_signal(&f->sooner_over);
 }
 
-/* From here on to part_lose() and the like: owning is held. */
+/* The lock owning is held from here to next_of(). */
 static void set_until(struct weir_work *p, weir_time until)
 {
 	atomic_store_explicit(&p->until, until, memory_order_release);
@@ -103,7 +104,7 @@ static void lose(struct weir_work *p, uint32_t i, bool forced)
 	atomic_store_explicit(&part->fence, 0, RELAXED);
 	atomic_store_explicit(&part->leave, 0, RELAXED);
 	set_end(part, WEIR_FOREVER);
-	part->told = 0;
+	part->notified_fence = 0;
 	if (p->config.on_lost != NULL)
 		p->config.on_lost(p->config.arg, i, fence, forced);
 }
@@ -112,7 +113,7 @@ static void give_up(struct weir_work *p, uint32_t i, bool forced)
 {
 	struct part *part = &p->part[i];
 
-	part->gone = atomic_load_explicit(&part->fence, RELAXED);
+	part->released_fence = atomic_load_explicit(&part->fence, RELAXED);
 	lose(p, i, forced);
 }
 
@@ -182,13 +183,12 @@ void parts_keep(struct weir_work *p)
 
 	pthread_mutex_lock(&p->fleet->owning);
 	set_until(p, until);
-	hasten(p->fleet, until);
+	wake_watcher(p->fleet, until);
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
 /*
- * A part whose time ended while the store was asked is not gained: the next reading shows its
- * owner.
+ * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
  */
 void part_gain(struct weir_work *p, uint32_t i, uint64_t fence)
 {
@@ -205,7 +205,7 @@ void part_gain(struct weir_work *p, uint32_t i, uint64_t fence)
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
-void part_tell_wish(struct weir_work *p, uint32_t i)
+void part_notify_wish(struct weir_work *p, uint32_t i)
 {
 	struct part *part = &p->part[i];
 	const weir_time now = fleet_now(p->fleet);
@@ -213,11 +213,11 @@ void part_tell_wish(struct weir_work *p, uint32_t i)
 
 	pthread_mutex_lock(&p->fleet->owning);
 	fence = atomic_load_explicit(&part->fence, RELAXED);
-	if (fence != 0 && part->told != fence) {
-		part->told = fence;
+	if (fence != 0 && part->notified_fence != fence) {
+		part->notified_fence = fence;
 		set_end(part, p->config.handover < WEIR_FOREVER - now ? now + p->config.handover
 								      : WEIR_FOREVER);
-		hasten(p->fleet, end_of(part));
+		wake_watcher(p->fleet, end_of(part));
 		p->config.on_wish(p->config.arg, i, fence);
 	}
 	pthread_mutex_unlock(&p->fleet->owning);
@@ -228,8 +228,8 @@ void part_forget_wish(struct weir_work *p, uint32_t i)
 	struct part *part = &p->part[i];
 
 	pthread_mutex_lock(&p->fleet->owning);
-	if (part->told != 0 && fleet_now(p->fleet) < end_of(part)) {
-		part->told = 0;
+	if (part->notified_fence != 0 && fleet_now(p->fleet) < end_of(part)) {
+		part->notified_fence = 0;
 		set_end(part, WEIR_FOREVER);
 	}
 	pthread_mutex_unlock(&p->fleet->owning);

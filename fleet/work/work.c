@@ -1,6 +1,4 @@
-/*
- * Parts: opening, what they are worth, checkpoints.
- */
+/* Partitions: opening, their worth, checkpoints. */
 
 #include "fleet/work/work.h"
 
@@ -14,7 +12,7 @@
 
 #define RELAXED memory_order_relaxed
 
-#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that a write may meet */
+#define CHECKPOINT_ATTEMPTS 8 /* late writes of its own that may conflict with a write */
 
 void weir_work_config_init_sized(struct weir_work_config *config, size_t size)
 {
@@ -39,7 +37,7 @@ void parts_rename(struct weir_work *p)
 	(void)snprintf(p->own_key, sizeof(p->own_key), "%s/worker/%016" PRIx64, p->name, p->id);
 }
 
-/* The last one is worth what is left over. */
+/* The last one is worth the remainder. */
 uint64_t part_worth(const struct weir_work *p, uint32_t part)
 {
 	const uint64_t before = (uint64_t)part * p->config.factor;
@@ -68,11 +66,11 @@ int weir_work_demand_set(struct weir_work *p, uint64_t units)
 	return 0;
 }
 
-/* A checkpoint as it is read, and the owner of its part at that time. */
+/* A checkpoint as it is read, and the owner of its partition at that time. */
 struct loading {
-	const char *key, *owner_key; /* owner_key: NULL where it does not matter */
-	uint64_t sequence, version;  /* of its row; 0: there is none */
-	uint64_t owner_made;         /* the commit that made its owner's row; 0: there is none */
+	const char *key, *owner_key; /* owner_key: NULL if not needed */
+	uint64_t sequence, version;  /* version of the checkpoint's row; 0: none */
+	uint64_t owner_made;         /* commit that created the owner's row; 0: none */
 	char *value;
 	size_t room, size;
 	int result;
@@ -112,7 +110,7 @@ static void load_row(struct loading *l, const struct weir_store_row *row)
 		memcpy(l->value, value, l->size);
 }
 
-/* Other rows begin with the same key: 1 and 17. */
+/* A prefix also matches other rows: 1 matches 17. */
 static bool take_loaded(void *arg, const struct weir_store_row *row)
 {
 	struct loading *l = arg;
@@ -154,7 +152,7 @@ int weir_work_load(struct weir_work *p, uint32_t part, uint64_t *sequence, void 
 
 /* A checkpoint to be written, and the rows that decide whether it may be. */
 struct checkpoint {
-	struct weir_work *parts;
+	struct weir_work *work;
 	struct part *part;
 	char key[WEIR_SHARE_NAME_MAX + 32], owner_key[WEIR_SHARE_NAME_MAX + 32];
 	uint64_t fence, sequence;
@@ -166,7 +164,7 @@ struct checkpoint {
  * The last checkpoint is read once for each fence, and again after each write that was not
  * acknowledged.
  */
-static int know_sequence(const struct checkpoint *c)
+static int read_sequence(const struct checkpoint *c)
 {
 	char value[WEIR_CHECKPOINT_SIZE_MAX];
 	struct loading l = {
@@ -179,7 +177,7 @@ static int know_sequence(const struct checkpoint *c)
 
 	if (c->part->sequence_fence == c->fence)
 		return 0;
-	r = load(c->parts, &l);
+	r = load(c->work, &l);
 	if (r != 0 && r != -ENOENT)
 		return r;
 	if (l.owner_made != c->fence)
@@ -191,9 +189,9 @@ static int know_sequence(const struct checkpoint *c)
 }
 
 /*
- * Each write replaces the very version of the row that was known when it was sent. So at most one
- * of two writes that are under way at the same time happens, and a write that arrives late, after
- * another was acknowledged, finds that version gone.
+ * Each write replaces exactly the version of the row that was known when it was sent. So at most
+ * one of two concurrent writes happens, and a write that arrives late, after another was
+ * acknowledged, finds that version gone.
  */
 static int write_checkpoint(const struct checkpoint *c)
 {
@@ -211,7 +209,7 @@ static int write_checkpoint(const struct checkpoint *c)
 
 	if (c->size > 0)
 		memcpy(text + head, c->value, c->size);
-	r = weir_store_commit(c->parts->fleet->store, 0, checks, 2, &write, 1, &version);
+	r = weir_store_commit(c->work->fleet->store, 0, checks, 2, &write, 1, &version);
 	if (r == 0) {
 		c->part->sequence = c->sequence;
 		c->part->sequence_version = version;
@@ -223,15 +221,15 @@ static int write_checkpoint(const struct checkpoint *c)
 
 static int try_checkpoint(const struct checkpoint *c)
 {
-	int r = know_sequence(c);
+	int r = read_sequence(c);
 
 	if (r != 0)
 		return r;
 	return c->sequence >= c->part->sequence ? write_checkpoint(c) : -ERANGE;
 }
 
-/* Only late writes of this owner can be in its way, and each of them only once. */
-static int insist(const struct checkpoint *c)
+/* Only late writes of this owner can conflict, each of them once. */
+static int retry_checkpoint(const struct checkpoint *c)
 {
 	int r = -EAGAIN;
 
@@ -244,7 +242,7 @@ int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uin
 			 const void *value, size_t size)
 {
 	struct checkpoint c = {
-		.parts = p,
+		.work = p,
 		.fence = fence,
 		.sequence = sequence,
 		.value = value,
@@ -262,7 +260,7 @@ int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uin
 	part_key(p, "part", part, c.owner_key, sizeof(c.owner_key));
 	checkpoint_key(p, part, c.key, sizeof(c.key));
 	pthread_mutex_lock(&p->checkpoints);
-	r = insist(&c);
+	r = retry_checkpoint(&c);
 	pthread_mutex_unlock(&p->checkpoints);
 	return r;
 }
@@ -279,23 +277,26 @@ static int check_config(const struct weir_work_config *c, char *why)
 	const uint64_t count = c->size == sizeof(*c) ? parts_of(c) : 0;
 
 	if (c->size != sizeof(*c))
-		return store_say(-EINVAL, why, "The configuration is of another version.");
+		return store_say(-EINVAL, why,
+				 "The configuration has the size of another version.");
 	if (!fleet_is_name(c->name))
-		return store_say(-EINVAL, why, "name is not 1 to %d letters, digits and -_.:@.",
+		return store_say(-EINVAL, why,
+				 "name must consist of 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if ((unsigned)c->strategy > WEIR_WORK_WANTED)
-		return store_say(-EINVAL, why, "strategy is none of them.");
+		return store_say(-EINVAL, why, "strategy is unknown.");
 	if (c->strategy == WEIR_WORK_WANTED && (c->count != 0 || c->factor == 0))
 		return store_say(-EINVAL, why,
-				 "Of capacity, factor says how many parts there are.");
+				 "With WEIR_WORK_WANTED, count must be 0 and factor must not.");
 	if (c->strategy != WEIR_WORK_WANTED &&
 	    (c->capacity != 0 || c->factor != 0 || c->reserved != 0))
 		return store_say(-EINVAL, why,
-				 "capacity, factor and reserved are for parts that are wanted.");
+				 "capacity, factor and reserved require WEIR_WORK_WANTED.");
 	if (c->capacity > WEIR_SHARE_UNITS_MAX || c->reserved > WEIR_SHARE_UNITS_MAX)
 		return store_say(-EINVAL, why, "capacity or reserved is above 2^53.");
 	if (count == 0 || count > WEIR_WORK_MAX)
-		return store_say(-EINVAL, why, "There are %llu parts, not from 1 to %d.",
+		return store_say(-EINVAL, why,
+				 "The number of partitions is %llu, not from 1 to %d.",
 				 (unsigned long long)count, WEIR_WORK_MAX);
 	return 0;
 }
@@ -325,7 +326,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	return p;
 }
 
-static int add(struct weir_fleet *f, const struct weir_work_config *c, struct weir_work **parts,
+static int add(struct weir_fleet *f, const struct weir_work_config *c, struct weir_work **work,
 	       char *why)
 {
 	struct weir_work *p;
@@ -333,30 +334,31 @@ static int add(struct weir_fleet *f, const struct weir_work_config *c, struct we
 	for (struct participant *at = f->participants; at != NULL; at = at->next)
 		if (at->ops == &work_ops && strcmp(((struct weir_work *)at)->name, c->name) == 0)
 			return store_say(-EEXIST, why,
-					 "This process has these parts open already.");
+					 "This process has these partitions open already.");
 	if (f->participant_count == WEIR_WORK_FLEET_MAX)
-		return store_say(-ENOSPC, why, "This process has parts of %d kinds open.",
+		return store_say(-ENOSPC, why,
+				 "This process has %d sets of partitions open, the maximum.",
 				 WEIR_WORK_FLEET_MAX);
 	if (participants_watch(f) != 0)
-		return store_say(-ENOMEM, why, "A thread could not be started.");
+		return store_say(-ENOMEM, why, "Starting a thread failed.");
 	p = make(f, c);
 	if (p == NULL)
-		return store_say(-ENOMEM, why, "There is no memory.");
+		return store_say(-ENOMEM, why, "Out of memory.");
 	participant_join(f, &p->participant);
-	*parts = p;
+	*work = p;
 	return 0;
 }
 
 int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
-		   struct weir_work **parts, char *why, size_t why_size)
+		   struct weir_work **work, char *why, size_t why_size)
 {
 	char text[WHY_SIZE] = "";
 	int r = check_config(config, text);
 
-	*parts = NULL;
+	*work = NULL;
 	if (r == 0) {
 		pthread_mutex_lock(&f->lock);
-		r = add(f, config, parts, text);
+		r = add(f, config, work, text);
 		pthread_mutex_unlock(&f->lock);
 	}
 	if (why != NULL && why_size > 0)

@@ -1,15 +1,16 @@
 /*
- * Parts, inside.
+ * Partitions of work: internals.
  *
- * NAME/parts          what the parts are, the same for all members: stays
- * NAME/worker/ID      a member: gone with its session
- * NAME/part/I         the owner of a part: gone with its session. The commit that made it is the
- *                     fence
- * NAME/wish/I         a member that asks for a part: gone with its session
- * NAME.checkpoints/I  how far the work on a part has come: stays
+ * NAME/parts          the configuration of the partitions, the same for all members: stays
+ * NAME/worker/ID      a member: erased with its session
+ * NAME/part/I         the owner of a partition: erased with its session. The commit that created it
+ *                     is the fence
+ * NAME/wish/I         a member that asks for a partition: erased with its session
+ * NAME.checkpoints/I  how far the work on a partition has come: stays
  *
- * parts.c has opening and checkpoints, parts_own.c ownership and the argument why no part is owned
- * twice, parts_read.c what the store has, parts_refresh.c a refresh, parts_leave.c the end.
+ * work.c contains opening and checkpoints, ownership.c ownership and the argument why no partition
+ * is owned twice, balance.c the division among members, work_read.c reading the store,
+ * work_refresh.c a refresh, work_leave.c closing, work_inspect.c the view from outside.
  *
  * word   written by                                        order    pairs with
  * -----  ------------------------------------------------  -------  ------------------------------
@@ -17,32 +18,34 @@
  *                                                                   then the clock and fence
  * end    the same                                          release  the same
  * fence  the same                                          relaxed  until and end carry it
- * leave  weir_work_release and a refresh: the fence; the  relaxed  nothing: a mark, of that fence
+ * leave  weir_work_release and a refresh: the fence; the   relaxed  nothing: a mark, of that fence
  *        holder of owning: 0
- * want   weir_work_demand_set: store                            relaxed  nothing: a number
+ * want   weir_work_demand_set: store                       relaxed  nothing: a number
  */
-#ifndef WEIR_FLEET_PARTS_H
-#define WEIR_FLEET_PARTS_H
+#ifndef WEIR_FLEET_WORK_H
+#define WEIR_FLEET_WORK_H
 
 #include "fleet/work/balance.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/share.h"
 
 struct part {
-	_Atomic uint64_t fence; /* 0: not ours */
-	_Atomic uint64_t end;   /* when it ceases to be ours, as another is due it; WEIR_FOREVER */
-	_Atomic uint64_t leave; /* the fence by which it is to be given up; 0 */
-	uint64_t told;          /* the fence of which on_wish() was told; 0 */
-	uint64_t gone;          /* the row that was given up: it is never ours again */
-	weir_time spare;        /* since when it has been seen without an owner, with a wish; 0 */
+	_Atomic uint64_t fence; /* 0: not owned by this member */
+	_Atomic uint64_t end;   /* end of ownership, if another member is to get it; WEIR_FOREVER */
+	_Atomic uint64_t leave; /* the fence with which it is to be released; 0: none */
+	uint64_t notified_fence; /* the fence for which on_wish() was called; 0: none */
+	/* The fence with which it was released: that row never counts as owned again. */
+	uint64_t released_fence;
+	/* Since when it has been seen without an owner, but with a wish; 0: not so. */
+	weir_time free_since;
 	/*
-	 * The last checkpoint, and the version of its row (0: none), as the owner by this fence
-	 * knows:
+	 * The last checkpoint and the version of its row (0: none), as known to the owner with
+	 * sequence_fence.
 	 */
 	uint64_t sequence, sequence_version;
-	uint64_t sequence_fence; /* 0: it has to be read first */
+	uint64_t sequence_fence; /* 0: the checkpoint must be read first */
 
-	/* As read. */
+	/* As last read. */
 	uint64_t owner, made, wisher, wish_made;
 };
 
@@ -53,20 +56,20 @@ struct weir_work {
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[WEIR_SHARE_NAME_MAX + 32], kind_key[WEIR_SHARE_NAME_MAX + 32];
 	uint64_t id;
-	bool joined;        /* its rows may be there */
-	unsigned refreshes; /* since then */
-	weir_dur lease;     /* the longest that a member may have, as far as is known */
-	weir_time latest;   /* end of a lease, of that, since the last reading; WEIR_FOREVER */
+	bool joined;        /* its rows may exist */
+	unsigned refreshes; /* since it joined */
+	weir_dur lease;     /* the longest lease of any member, as far as is known */
+	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
-	pthread_mutex_t checkpoints; /* one at a time */
+	pthread_mutex_t checkpoints; /* serializes checkpoints */
 
-	/* As read. */
+	/* As last read. */
 	uint64_t own_made;
 	struct parts_record kind;
-	uint64_t kind_version; /* 0: there is none */
+	uint64_t kind_version; /* 0: there is no such row */
 	bool learning;         /* the store may have forgotten an owner */
-	uint32_t rows;         /* of owners, of parts of any number */
-	uint64_t *members;     /* in order */
+	uint32_t rows;         /* rows of owners, including those of partitions beyond count */
+	uint64_t *members;     /* sorted */
 	size_t count, room;
 
 	struct part part[];
@@ -76,57 +79,63 @@ extern const struct participant_ops work_ops;
 
 #define PART_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
-/* The member has another number now, and no row. The fleet's lock is held, as for all these. */
-void parts_rename(struct weir_work *parts);
+/*
+ * Draw a new number for the member, which has no row yet. Like all functions below, requires the
+ * fleet's lock.
+ */
+void parts_rename(struct weir_work *work);
 
-/* Read all of its rows; keep: also keep the session. 0; -EPROTO, -ENOMEM; or the store's error. */
-int parts_read(struct weir_work *parts, bool keep);
+/*
+ * Read all rows. keep: also renew the session. Returns 0, -EPROTO, -ENOMEM, or an error of the
+ * store.
+ */
+int parts_read(struct weir_work *work, bool keep);
 
-/* Look at who is there, and take, give up and ask for what is due. */
-int parts_refresh(struct weir_work *parts);
+/* Read the rows; then claim, release and ask for partitions as the division requires. */
+int parts_refresh(struct weir_work *work);
 
-/* Erase its rows, as far as the store can be reached. 1: none is left; or the store's error. */
-int parts_leave(struct weir_work *parts);
+/* Erase the member's rows. Returns 1 if none is left, or an error of the store. */
+int parts_leave(struct weir_work *work);
 
-/* The lease goes on with the session's, as far as the store allows. */
-void parts_keep(struct weir_work *parts);
+/* Extend the lease with the session's, as far as the store allows. */
+void parts_keep(struct weir_work *work);
 
-/* The lease is over: everything is lost. */
-void parts_drop(struct weir_work *parts);
+/* End the lease: all partitions are lost. */
+void parts_drop(struct weir_work *work);
 
-/* A part is this member's, by that fence. */
-void part_gain(struct weir_work *parts, uint32_t i, uint64_t fence);
+/* Make this member the owner of a partition, by that fence. */
+void part_gain(struct weir_work *work, uint32_t i, uint64_t fence);
 
-/* A part is lost; the next reading decides about its row. */
-void part_lose(struct weir_work *parts, uint32_t i, bool forced);
+/* Lose a partition. The next reading decides about its row. */
+void part_lose(struct weir_work *work, uint32_t i, bool forced);
 
-/* A part is lost; and by its row, if that is still there, it is never ours again. */
-void part_give_up(struct weir_work *parts, uint32_t i, bool forced);
+/* Lose a partition, which this member will never own again by its row, if that still exists. */
+void part_give_up(struct weir_work *work, uint32_t i, bool forced);
 
-/* Another member is due it: tell its owner, which has handover from now on. */
-void part_tell_wish(struct weir_work *parts, uint32_t i);
+/* Notify the owner that another member asks for a partition. handover begins. */
+void part_notify_wish(struct weir_work *work, uint32_t i);
 
-/* No other member is due it any more. */
-void part_forget_wish(struct weir_work *parts, uint32_t i);
+/* No other member is to get the partition any more. */
+void part_forget_wish(struct weir_work *work, uint32_t i);
 
-/* Lose the parts whose time is over. The lock owning is held. */
-void parts_lapse(struct weir_work *parts);
+/* Lose the partitions whose time is over. The lock owning is held. */
+void parts_lapse(struct weir_work *work);
 
-/* When the next ownership ends; WEIR_FOREVER: none does. The lock owning is held. */
-weir_time parts_next(const struct weir_work *parts);
+/* When the next ownership ends; WEIR_FOREVER if none does. The lock owning is held. */
+weir_time parts_next(const struct weir_work *work);
 
-void parts_free(struct weir_work *parts);
+void parts_free(struct weir_work *work);
 
-/* What a part is worth, of capacity. */
-uint64_t part_worth(const struct weir_work *parts, uint32_t part);
+/* Units that a partition of capacity is worth. */
+uint64_t part_worth(const struct weir_work *work, uint32_t part);
 
-void part_key(const struct weir_work *parts, const char *what, uint32_t part, char *key,
+void part_key(const struct weir_work *work, const char *what, uint32_t part, char *key,
 	      size_t size);
 
-/* The number of a member, as rows have it, and nothing after it but that character. */
+/* Parse the number of a member in a row, which must be followed by the character after. */
 bool part_read_id(const char *text, size_t size, char after, uint64_t *id);
 
-/* The number of a checkpoint, and what follows it. False: it is none. */
+/* Parse the sequence of a checkpoint, and find its value. False: not a checkpoint. */
 bool checkpoint_read(const struct weir_store_row *row, uint64_t *sequence, const char **value,
 		     size_t *size);
 

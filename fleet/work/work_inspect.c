@@ -1,6 +1,4 @@
-/*
- * Parts from outside: who owns what, and how far the work on it has come.
- */
+/* Partitions from outside: their owners, and how far the work on them has come. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +12,8 @@ struct worker {
 	char label[LABEL_ROOM];
 };
 
-struct looking {
-	struct weir_work_part *parts; /* WEIR_WORK_MAX of them */
+struct inspection {
+	struct weir_work_part *parts; /* WEIR_WORK_MAX elements */
 	const char *name;
 	struct worker *workers;
 	size_t count, room;
@@ -23,7 +21,7 @@ struct looking {
 	int result;
 };
 
-/* False: it is none. */
+/* Parse the number of a partition. False: not a valid one. */
 static bool number_of(const char *text, uint32_t *part)
 {
 	char *end;
@@ -33,7 +31,7 @@ static bool number_of(const char *text, uint32_t *part)
 	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && n < WEIR_WORK_MAX;
 }
 
-static bool take_checkpoint(struct looking *l, uint32_t i, const struct weir_store_row *row)
+static bool take_checkpoint(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
 	const char *value;
 
@@ -41,13 +39,13 @@ static bool take_checkpoint(struct looking *l, uint32_t i, const struct weir_sto
 	return checkpoint_read(row, &l->parts[i].sequence, &value, &l->parts[i].size);
 }
 
-static bool take_owner(struct looking *l, uint32_t i, const struct weir_store_row *row)
+static bool take_owner(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
 	l->parts[i].fence = row->made;
 	return part_read_id(row->value, row->size, '\n', &l->parts[i].owner);
 }
 
-static int take_worker(struct looking *l, const char *number, const struct weir_store_row *row)
+static int take_worker(struct inspection *l, const char *number, const struct weir_store_row *row)
 {
 	struct worker worker;
 
@@ -69,7 +67,7 @@ static int take_worker(struct looking *l, const char *number, const struct weir_
 
 static bool take(void *arg, const struct weir_store_row *row)
 {
-	struct looking *l = arg;
+	struct inspection *l = arg;
 	const char *rest = row->key + strlen(l->name);
 	uint32_t i;
 	bool good;
@@ -92,7 +90,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return good;
 }
 
-static int read_parts(struct weir_store *store, struct looking *l)
+static int read_parts(struct weir_store *store, struct inspection *l)
 {
 	static const char *const kinds[] = {"/worker/", "/part/", "/wish/", ".checkpoints/"};
 	char prefix[4][KEY_ROOM];
@@ -109,7 +107,7 @@ static int read_parts(struct weir_store *store, struct looking *l)
 	return l->rows > 0 ? 0 : -ENOENT;
 }
 
-static const char *label_of(const struct looking *l, uint64_t id)
+static const char *label_of(const struct inspection *l, uint64_t id)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (l->workers[i].id == id)
@@ -117,7 +115,7 @@ static const char *label_of(const struct looking *l, uint64_t id)
 	return "";
 }
 
-static void show(const struct looking *l,
+static void show(const struct inspection *l,
 		 bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
 {
 	for (uint32_t i = 0; i < WEIR_WORK_MAX; i++) {
@@ -135,7 +133,7 @@ static void show(const struct looking *l,
 int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *workers,
 		      bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
 {
-	struct looking l = {.name = name};
+	struct inspection l = {.name = name};
 	int r;
 
 	if (!fleet_is_name(name))

@@ -1,6 +1,6 @@
 /*
- * Parts: the end. A member that has closed them erases its rows. If the store cannot be reached,
- * the fleet goes on trying, as its session, and with it these rows, may live for long.
+ * Closing partitions: a member erases its rows. If the store cannot be reached, the fleet goes on
+ * trying, since its session, and with it these rows, may live on for long.
  */
 
 #include "fleet/work/work.h"
@@ -10,7 +10,7 @@
 
 #include "fleet/protocol/refresh.h"
 
-#define AT_ONCE 100 /* rows; with the member's own they fit in a commit */
+#define AT_ONCE 100 /* rows of a commit; the member's own row fits in addition */
 
 _Static_assert(AT_ONCE + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
 
@@ -36,7 +36,10 @@ static void erase_part(struct leaving *l, const struct weir_work *p, const char 
 	erase(l, key, made);
 }
 
-/* Its own row goes first: a commit still under way that would take a part is then refused. */
+/*
+ * The member's own row goes with them: a commit under way that would claim a partition is then
+ * refused.
+ */
 static void collect(struct leaving *l, const struct weir_work *p)
 {
 	for (uint32_t i = 0; i < p->config.count && l->count + 2 <= AT_ONCE; i++) {
@@ -70,8 +73,8 @@ int parts_leave(struct weir_work *p)
 	return r;
 }
 
-/* What it owned is lost, and there are no callbacks from here on. */
-static void fall_silent(struct weir_work *p)
+/* Lose all partitions, and disable callbacks from here on. */
+static void stop_callbacks(struct weir_work *p)
 {
 	for (uint32_t i = 0; i < p->config.count; i++)
 		part_give_up(p, i, false);
@@ -88,7 +91,7 @@ void weir_work_close(struct weir_work *p)
 		return;
 	f = p->fleet;
 	pthread_mutex_lock(&f->lock);
-	fall_silent(p);
+	stop_callbacks(p);
 	participant_leave(f, &p->participant);
 	pthread_mutex_unlock(&f->lock);
 }

@@ -1,6 +1,4 @@
-/*
- * Parts, as the store has them.
- */
+/* Reading the rows of partitions from the store. */
 
 #include "fleet/work/work.h"
 
@@ -42,9 +40,9 @@ bool part_read_id(const char *text, size_t size, char after, uint64_t *id)
 	return errno == 0 && end != copy && *end == after && *id != 0;
 }
 
-/* What is read, and what went wrong with it. */
+/* A reading in progress, and its error. */
 struct reading {
-	struct weir_work *parts;
+	struct weir_work *work;
 	int result;
 };
 
@@ -59,7 +57,7 @@ static int take_part(struct weir_work *p, const char *number, const struct weir_
 		return -EPROTO;
 	p->rows += !wish;
 	if (i >= p->config.count)
-		return 0; /* of members that are configured with more of them */
+		return 0; /* of a member that is configured with more partitions */
 	if (wish) {
 		p->part[i].wisher = id;
 		p->part[i].wish_made = row->made;
@@ -92,7 +90,7 @@ static int take_worker(struct weir_work *p, const char *number, const struct wei
 static bool take_row(void *arg, const struct weir_store_row *row)
 {
 	struct reading *r = arg;
-	struct weir_work *p = r->parts;
+	struct weir_work *p = r->work;
 	const char *rest = row->key + strlen(p->name) + 1;
 
 	if (strncmp(rest, "part/", 5) == 0)
@@ -130,7 +128,10 @@ static void clear(struct weir_work *p)
 	}
 }
 
-/* A wish counts only while its member is there; a part without an owner may be kept for a wish. */
+/*
+ * A wish counts only while its member is present. A partition without an owner may be reserved for
+ * a wish.
+ */
 static void note_wishes(struct weir_work *p)
 {
 	const weir_time now = fleet_now(p->fleet);
@@ -141,15 +142,16 @@ static void note_wishes(struct weir_work *p)
 		if (!is_member(p, part->wisher))
 			part->wisher = 0;
 		if (part->owner != 0 || part->wisher == 0 || part->wisher == p->id)
-			part->spare = 0;
-		else if (part->spare == 0)
-			part->spare = now;
+			part->free_since = 0;
+		else if (part->free_since == 0)
+			part->free_since = now;
 	}
 }
 
 /*
  * Whether every lease that the store may have forgotten has ended. A store that can forget also
- * forgets how long leases were, so no member has a longer one than the time for which all learn.
+ * forgets how long leases were, so no member has a longer one than learning, which is the same for
+ * all.
  */
 static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
 {
@@ -166,7 +168,7 @@ static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
 int parts_read(struct weir_work *p, bool keep)
 {
 	static const char *const kinds[KINDS] = {"worker/", "part/", "wish/", "parts"};
-	struct reading reading = {.parts = p};
+	struct reading reading = {.work = p};
 	char prefix[KINDS][PART_KEY_SIZE];
 	const char *prefixes[KINDS];
 	const weir_time asked = fleet_now(p->fleet);

@@ -1,11 +1,11 @@
 /*
- * A refresh of parts: read which members are there, what each owns and asks for; lose, give up,
- * take and ask; and commit it.
+ * A refresh of partitions: read which members are present, and what each owns and asks for; lose,
+ * release, claim and ask; and commit that.
  *
- * A part that is given up is lost here before the commit that erases its row, so that no other
- * member begins before this one has ended; a part that is taken is gained after the commit
- * (parts_own.c). Whatever becomes of a commit, the next reading decides: a row with this member's
- * number is its own, except for one that it has given up.
+ * A partition that is released is lost locally before the commit that erases its row, so that no
+ * other member begins before this one has ended. A partition that is claimed is gained after the
+ * commit (ownership.c). Whatever becomes of a commit, the next reading decides: a row with this
+ * member's number is its own, except one that it has released.
  */
 
 #include "fleet/work/work.h"
@@ -21,7 +21,8 @@
 #define RELAXED memory_order_relaxed
 
 /*
- * Rows of each kind in a commit: erased, taken with their wishes, wished, withdrawn, and its own.
+ * Rows of each kind in a commit: erased, claimed with their wishes, wished, withdrawn; one more is
+ * the member's own.
  */
 #define EACH_MAX 12
 
@@ -32,8 +33,8 @@ _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 
 #define VALUE_SIZE 32
 
-/* The kind of parts, as all members have it, and as the store has it. */
-static bool fits(const struct weir_work *p)
+/* Whether the partitions are configured the same way here and in the store. */
+static bool is_same_kind(const struct weir_work *p)
 {
 	return p->kind.count == p->config.count && p->kind.capacity == p->config.capacity &&
 	       p->kind.factor == p->config.factor;
@@ -42,13 +43,15 @@ static bool fits(const struct weir_work *p)
 static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char text[96])
 {
 	if (factor == 0)
-		(void)snprintf(text, 96, "%" PRIu32 " parts of work", count);
+		(void)snprintf(text, 96, "%" PRIu32 " partitions of work", count);
 	else
-		(void)snprintf(text, 96, "a capacity of %" PRIu64 " in parts of %" PRIu64, capacity,
-			       factor);
+		(void)snprintf(text, 96, "a capacity of %" PRIu64 " in partitions of %" PRIu64,
+			       capacity, factor);
 }
 
-/* Parts are configured here otherwise than by the members that are there: this one has none. */
+/*
+ * Partitions are configured differently by the members that are present, so this one claims none.
+ */
 static int refuse(struct weir_work *p)
 {
 	const struct weir_work_config *c = &p->config;
@@ -59,14 +62,14 @@ static int refuse(struct weir_work *p)
 	print_kind(p->kind.count, p->kind.capacity, p->kind.factor, there);
 	if (p->joined || p->own_made != 0)
 		p->joined = parts_leave(p) != 1;
-	return fleet_say(p->fleet, -EEXIST, "%.64s is %s for the members there are, and %s here.",
+	return fleet_say(p->fleet, -EEXIST, "%.64s is %s for the members present, but %s here.",
 			 p->name, there, here);
 }
 
 /*
- * Every member that comes writes what the parts are, provided that it was not written since it was
- * read. So a member that finds no others, and changes what the parts are, does so before the next
- * one comes, or not at all.
+ * Every member that joins writes the configuration of the partitions, provided that it was not
+ * written since it was read. So a member that finds no others, and changes the configuration, does
+ * so before the next one joins, or not at all.
  */
 static int join(struct weir_work *p)
 {
@@ -95,14 +98,14 @@ static int join(struct weir_work *p)
 				 is_there ? 1 : 2, NULL);
 }
 
-/* Whether a row is this member's, and the member has not given it up. */
+/* Whether a row is this member's, and the member has not released the partition. */
 static bool is_ours(const struct weir_work *p, const struct part *part)
 {
-	return part->owner == p->id && part->made != part->gone;
+	return part->owner == p->id && part->made != part->released_fence;
 }
 
-/* What has happened since the last reading. */
-static void notice(struct weir_work *p)
+/* Apply what has happened since the last reading. */
+static void update_ownership(struct weir_work *p)
 {
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		struct part *part = &p->part[i];
@@ -125,14 +128,14 @@ static uint32_t owned(const struct weir_work *p)
 	return count;
 }
 
-/* To be given up with the next commit. */
-static void mark(struct part *part)
+/* Release with the next commit. */
+static void mark_release(struct part *part)
 {
 	atomic_store_explicit(&part->leave, part->made, RELAXED);
 }
 
-/* Another member asks for a part and is due it, or no longer is. */
-static void heed_wishes(struct weir_work *p)
+/* Handle wishes of other members: notify, release, or drop wishes that no longer count. */
+static void answer_wishes(struct weir_work *p)
 {
 	uint32_t left = owned(p);
 
@@ -148,14 +151,14 @@ static void heed_wishes(struct weir_work *p)
 		}
 		left--;
 		if (p->config.on_wish == NULL)
-			mark(part);
+			mark_release(part);
 		else
-			part_tell_wish(p, i);
+			part_notify_wish(p, i);
 	}
 }
 
-/* Of capacity: give up what is not wanted any more; how many more are. */
-static uint32_t settle_wants(struct weir_work *p)
+/* For capacity: mark partitions that are no longer wanted; returns how many more are wanted. */
+static uint32_t release_unwanted(struct weir_work *p)
 {
 	const uint64_t want = atomic_load_explicit(&p->want, RELAXED);
 	const uint64_t target = want > p->config.reserved ? want - p->config.reserved : 0;
@@ -166,7 +169,7 @@ static uint32_t settle_wants(struct weir_work *p)
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		if (!is_ours(p, &p->part[i]) || have < target + part_worth(p, i))
 			continue;
-		mark(&p->part[i]);
+		mark_release(&p->part[i]);
 		have -= part_worth(p, i);
 	}
 	if (have >= target)
@@ -175,12 +178,16 @@ static uint32_t settle_wants(struct weir_work *p)
 	return more < p->config.count ? (uint32_t)more : p->config.count;
 }
 
-/* The member that asks for a part; if it does not take the part once it can, its wish is void. */
+/*
+ * The member that asks for a partition. If it does not claim the partition once it can, its wish
+ * lapses.
+ */
 static uint64_t wisher_of(const struct weir_work *p, const struct part *part)
 {
-	const weir_dur kept = p->fleet->refresh / 10 * 13; /* it looks within that */
+	/* The longest interval between its refreshes. */
+	const weir_dur kept = p->fleet->refresh / 10 * 13;
 
-	if (part->spare != 0 && fleet_now(p->fleet) - part->spare >= kept)
+	if (part->free_since != 0 && fleet_now(p->fleet) - part->free_since >= kept)
 		return 0;
 	return part->wisher;
 }
@@ -206,16 +213,16 @@ static int decide(struct weir_work *p, struct moves *moves)
 		owners[p->config.count + i] = wisher_of(p, &p->part[i]);
 	}
 	if (p->config.strategy == WEIR_WORK_WANTED)
-		balance_wanted(&b, settle_wants(p), moves);
+		balance_wanted(&b, release_unwanted(p), moves);
 	else
 		balance(&b, moves);
 	free(owners);
 	return 0;
 }
 
-/* A commit, as it is put together. */
+/* A commit under construction. */
 struct change {
-	struct weir_work *parts;
+	struct weir_work *work;
 	struct weir_store_check checks[WEIR_STORE_ROWS_MAX];
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
 	char keys[WEIR_STORE_ROWS_MAX][PART_KEY_SIZE];
@@ -223,14 +230,14 @@ struct change {
 	size_t check_count, write_count, key_count;
 	uint32_t taken[EACH_MAX];
 	uint32_t takes, wishes, withdrawals, erased;
-	bool more; /* than there is room for */
+	bool more; /* there are more rows than fit */
 };
 
 static const char *key_for(struct change *c, const char *what, uint32_t part)
 {
 	char *key = c->keys[c->key_count++];
 
-	part_key(c->parts, what, part, key, PART_KEY_SIZE);
+	part_key(c->work, what, part, key, PART_KEY_SIZE);
 	return key;
 }
 
@@ -241,7 +248,7 @@ static void put_row(struct change *c, const char *key)
 								c->value, strlen(c->value)};
 }
 
-/* made: the commit that made it; 0: any. */
+/* made: the commit that created the row; 0: not checked. */
 static void erase_row(struct change *c, const char *key, uint64_t made)
 {
 	if (made != 0)
@@ -251,23 +258,25 @@ static void erase_row(struct change *c, const char *key, uint64_t made)
 								0};
 }
 
-/* A row of its own that is to go: of a part that it has given up, or is to give up now. */
-static bool is_to_go(const struct weir_work *p, const struct part *part)
+/*
+ * Whether a row of this member is to be erased: it has released the partition, or is to do so now.
+ */
+static bool is_to_erase(const struct weir_work *p, const struct part *part)
 {
 	if (part->owner != p->id)
 		return false;
-	return part->made == part->gone ||
+	return part->made == part->released_fence ||
 	       atomic_load_explicit(&part->leave, RELAXED) == part->made;
 }
 
 static void add_erasures(struct change *c, uint32_t room)
 {
-	struct weir_work *p = c->parts;
+	struct weir_work *p = c->work;
 
 	for (uint32_t i = 0; i < p->config.count; i++) {
 		const struct part *part = &p->part[i];
 
-		if (!is_to_go(p, part))
+		if (!is_to_erase(p, part))
 			continue;
 		if (c->erased == room) {
 			c->more = true;
@@ -281,7 +290,7 @@ static void add_erasures(struct change *c, uint32_t room)
 
 static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 {
-	const struct weir_work *p = c->parts;
+	const struct weir_work *p = c->work;
 
 	for (uint32_t i = 0; i < m->takes && c->takes < room; i++) {
 		put_row(c, key_for(c, "part", m->take[i]));
@@ -300,15 +309,15 @@ static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 	c->more |= m->takes > c->takes || m->wishes > c->wishes || m->withdrawals > c->withdrawals;
 }
 
-/* One commit of what is to be done. 1: there is more; 0; or as the store has it. */
-static int act(struct weir_work *p, uint32_t room)
+/* Commit one batch of moves. Returns 1 if there are more, 0, or an error of the store. */
+static int commit_moves(struct weir_work *p, uint32_t room)
 {
-	struct change c = {.parts = p};
+	struct change c = {.work = p};
 	struct moves moves = {.takes = 0};
 	uint64_t version;
 	int r = 0;
 
-	heed_wishes(p);
+	answer_wishes(p);
 	if (p->refreshes > 0 && !p->learning)
 		r = decide(p, &moves);
 	if (r != 0)
@@ -329,26 +338,26 @@ static int act(struct weir_work *p, uint32_t room)
 	return c.more;
 }
 
-/* 1: do it again; 0: all is done; or as the store has it. */
-static int round_of(struct weir_work *p, uint32_t room)
+/* Returns 1 if it must be repeated, 0 if all is done, or an error of the store. */
+static int refresh_once(struct weir_work *p, uint32_t room)
 {
 	int r = parts_read(p, true);
 
-	/* Of nonsense nobody takes anything. */
+	/* While the rows are invalid, no member can claim anything, so the lease goes on. */
 	if (r == -EPROTO && p->joined)
 		parts_keep(p);
 	if (r != 0)
 		return r;
-	if (p->kind_version != 0 && !fits(p) && p->count + p->rows > 0)
+	if (p->kind_version != 0 && !is_same_kind(p) && p->count + p->rows > 0)
 		return refuse(p);
-	if (p->own_made == 0 || p->kind_version == 0 || !fits(p)) {
+	if (p->own_made == 0 || p->kind_version == 0 || !is_same_kind(p)) {
 		r = join(p);
 		return r == 0 ? 1 : r;
 	}
 	p->joined = true;
 	parts_keep(p);
-	notice(p);
-	return act(p, room);
+	update_ownership(p);
+	return commit_moves(p, room);
 }
 
 int parts_refresh(struct weir_work *p)
@@ -357,8 +366,8 @@ int parts_refresh(struct weir_work *p)
 	int r = 1;
 
 	for (unsigned i = 0; i < COMMITS_MAX && r == 1; i++) {
-		/* Who was in another's way goes on in small steps. */
-		r = round_of(p, conflicts > 0 ? 1 : EACH_MAX);
+		/* After a conflict, commit one row of each kind at a time. */
+		r = refresh_once(p, conflicts > 0 ? 1 : EACH_MAX);
 		if (r == -EAGAIN && ++conflicts < CONFLICTS_MAX)
 			r = 1;
 	}

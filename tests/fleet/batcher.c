@@ -1,8 +1,8 @@
 /*
- * The batcher in given time. The first part is a table of cases that other systems publish, by
- * their ids: those of Azure's rate limiting pattern (AZ) and of go-batcher's tests (BT, GB), as
- * far as they are of a batcher. Where these releases are not exact, what is exact is expected; the
- * comment of the row says so. The second part is what is this batcher's own.
+ * The batcher in simulated time. The first part is a table of cases published for other systems, by
+ * their ids: those of Azure's rate limiting pattern (AZ) and of go-batcher's tests (BT, GB), as far
+ * as they concern a batcher. Where what these publish is inexact, the exact value is expected, and
+ * the comment of the case says so. The second part tests properties of this batcher.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,11 +26,11 @@ static weir_time read_clock(const struct weir_clock *clock)
 
 static const struct weir_clock given_clock = {.now = read_clock};
 
-/* What goes on beside the batcher: batches that are being worked on, and what was told. */
+/* The program around the batcher: batches in progress, and the callbacks so far. */
 static struct play {
 	struct weir_rate *rate;
 	struct weir_batcher *batcher;
-	weir_dur work; /* how long a batch takes; WEIR_FOREVER: nobody says that it is done */
+	weir_dur work; /* how long a batch takes; WEIR_FOREVER: it is never reported done */
 	struct {
 		struct weir_batch batch;
 		weir_time end;
@@ -92,7 +92,7 @@ static struct weir_batcher_config plan(void)
 	return config;
 }
 
-/* A rate of so many a second, with slots of a flush; and a batcher. */
+/* A rate of units per second, with slots of one flush interval; and a batcher. */
 static void begin(struct weir_batcher_config config, uint64_t units, uint32_t flags)
 {
 	struct weir_rate_config rate;
@@ -120,7 +120,7 @@ static struct weir_batcher_stats look(void)
 	return s;
 }
 
-/* Whoever has worked long enough says so. When the next one will have. */
+/* Report batches done whose time is over. Returns when the next one is. */
 static weir_time work(void)
 {
 	weir_time next = WEIR_FOREVER;
@@ -138,7 +138,7 @@ static weir_time work(void)
 	return next;
 }
 
-/* Everything that happens in a time. */
+/* Everything that happens in that time. */
 static void pass(weir_dur time)
 {
 	const weir_time end = given_time + time;
@@ -192,9 +192,9 @@ static struct weir_operation *enqueue(const struct weir_batch_handler *watcher, 
 }
 
 /*
- * AZ1: 10,000 records of 10 units each, a callee that takes 20,000 units a second. Who sends all,
- * and again what was refused, sends 30,000 and is refused 20,000 times. At a pace it is 10,000,
- * and none.
+ * AZ1: 10,000 records of 10 units each, a backend that accepts 20,000 units per second. A client
+ * that sends everything, and repeats what was refused, sends 30,000 and is refused 20,000 times.
+ * With the rate, it sends 10,000 and is refused 0 times.
  */
 static void az1(const char *id)
 {
@@ -214,14 +214,14 @@ static void az1(const char *id)
 		const uint64_t before = play.operations;
 
 		pass(WEIR_S);
-		cr_assert_leq(play.operations - before, 2000, "%s: the callee refuses some", id);
+		cr_assert_leq(play.operations - before, 2000, "%s: the backend refuses some", id);
 	}
 	cr_assert_eq(play.operations, 10000, "%s", id);
 	finish();
 	free(ops);
 }
 
-/* AZ2: 100 a second go out as 20 each 200 ms. */
+/* AZ2: 100 per second are released as 20 every 200 ms. */
 static void az2(const char *id)
 {
 	struct weir_batcher_config config = plan();
@@ -240,8 +240,8 @@ static void az2(const char *id)
 }
 
 /*
- * AZ3: two of 20 partitions of 500 a second are 50 a second: 100 are done in 2 s, and then nothing
- * is wanted any more.
+ * AZ3: two of 20 partitions of 500 per second are 50 per second: 100 are done in 2 s, and then
+ * nothing is wanted any more.
  */
 static void az3(const char *id)
 {
@@ -400,9 +400,12 @@ static void bt9(const char *id)
 	free(ops);
 }
 
-/* So many batches at once, of so many operations that are never done: begun, and left. */
-static void crowded(const char *id, uint32_t batches, uint32_t batch_max, uint32_t flags,
-		    unsigned operations, unsigned begun, uint32_t left)
+/*
+ * With that many batches at once, and operations that are never done: begun batches, and operations
+ * left in the buffer.
+ */
+static void full_table(const char *id, uint32_t batches, uint32_t batch_max, uint32_t flags,
+		       unsigned operations, unsigned begun, uint32_t left)
 {
 	const struct weir_batch_handler watcher = {.process = process, .batch_max = batch_max};
 	struct weir_batcher_config config = plan();
@@ -417,19 +420,19 @@ static void crowded(const char *id, uint32_t batches, uint32_t batch_max, uint32
 	cr_assert_eq(look().queued, left, "%s: %u left", id, look().queued);
 	cr_assert_eq(weir_batcher_done(play.batcher, play.batches[0].batch), 0, "%s", id);
 	pass(WEIR_S);
-	cr_assert_eq(look().queued, 0, "%s: when there is a place again", id);
+	cr_assert_eq(look().queued, 0, "%s: when a batch slot is free again", id);
 	finish();
 	free(ops);
 }
 
 static void bt10(const char *id)
 {
-	crowded(id, 2, 0, 0, 3, 2, 1);
+	full_table(id, 2, 0, 0, 3, 2, 1);
 }
 
 static void bt11(const char *id)
 {
-	crowded(id, 2, 2, WEIR_OPERATION_BATCHABLE, 5, 2, 1);
+	full_table(id, 2, 2, WEIR_OPERATION_BATCHABLE, 5, 2, 1);
 }
 
 static void bt12(const char *id)
@@ -458,15 +461,15 @@ static void bt12(const char *id)
 }
 
 /*
- * BT13 is what go-batcher's arithmetic releases a second, to a tenth of it or ten times as much.
- * BT14 is the same with what is left of a unit, and what is owed, carried along: exact.
+ * BT13 is what go-batcher's arithmetic releases per second, from a tenth of the capacity to ten
+ * times as much. BT14 is the same with fractions of a unit, and debt, carried over: exact.
  */
 static void bt13_14(const char *id)
 {
 	static const struct {
 		uint64_t capacity;
 		weir_dur flush;
-		uint64_t cost, published, exact; /* a second, over ten */
+		uint64_t cost, published, exact; /* per second, over ten seconds */
 	} rows[] = {
 		{9, 100, 1, 0, 9},        {19, 100, 1, 10, 19},
 		{99, 100, 1, 90, 99},     {100, 100, 1, 100, 100},
@@ -495,7 +498,7 @@ static void bt13_14(const char *id)
 	}
 }
 
-/* GB19: whoever ends it is told so, and nothing is accepted after that. */
+/* GB19: the end is reported, and nothing is accepted after that. */
 static void gb19(const char *id)
 {
 	struct weir_operation *ops, *late = make(&plain, 1, 0, 1);
@@ -526,15 +529,15 @@ static const struct {
 	{"GB19", gb19},
 };
 
-Test(batcher, does_what_others_publish_or_what_is_exact)
+Test(batcher, matches_published_or_exact_results)
 {
 	for (unsigned i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
 		vectors[i].play(vectors[i].id);
 }
 
-/* What is this batcher's own. */
+/* Properties of this batcher. */
 
-Test(batcher, refuses_what_is_no_good)
+Test(batcher, refuses_invalid_arguments)
 {
 	struct weir_operation *op = make(NULL, 1, 0, 1);
 	struct weir_batcher_config config = plan();
@@ -543,7 +546,7 @@ Test(batcher, refuses_what_is_no_good)
 	char why[100];
 
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "There is no rate.");
+	cr_assert_str_eq(why, "rate must not be NULL.");
 	cr_assert_eq(weir_batcher_create(&config, &batcher), -EINVAL);
 	cr_assert_null(batcher);
 	cr_assert_eq(weir_batcher_destroy(NULL), 0);
@@ -551,11 +554,11 @@ Test(batcher, refuses_what_is_no_good)
 	config.rate = play.rate;
 	config.by_hand = 0;
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "With a clock of its own it is turned by hand.");
+	cr_assert_str_eq(why, "A clock other than the default requires by_hand.");
 	config.by_hand = 1;
 	config.batches = 65536;
 	cr_assert_eq(weir_batcher_config_check(&config, why, sizeof(why)), -EINVAL);
-	cr_assert_str_eq(why, "batches is 65536, above 65535.");
+	cr_assert_str_eq(why, "batches is 65536, more than 65535.");
 	cr_assert_eq(weir_batcher_enqueue(play.batcher, NULL, 0), -EINVAL);
 	cr_assert_eq(weir_batcher_enqueue(play.batcher, op, 0), -EINVAL, "no watcher");
 	op->watcher = &plain;
@@ -590,7 +593,7 @@ Test(batcher, a_full_buffer_leaks_no_demand)
 	free(more);
 }
 
-Test(batcher, an_audit_resets_what_nobody_reports)
+Test(batcher, an_audit_resets_batches_never_reported_done)
 {
 	static const struct weir_batch_handler patient = {.process = process,
 							  .time_max = WEIR_FOREVER};
@@ -617,7 +620,7 @@ Test(batcher, an_audit_resets_what_nobody_reports)
 	free(ops);
 }
 
-Test(batcher, flushes_when_it_is_told_to)
+Test(batcher, flushes_on_request)
 {
 	struct weir_operation *ops;
 
@@ -648,7 +651,7 @@ Test(batcher, a_pause_releases_nothing_and_can_be_ended)
 	free(ops);
 }
 
-Test(batcher, what_comes_after_a_while_waits_for_company)
+Test(batcher, the_first_operation_after_a_while_waits_for_others)
 {
 	struct weir_operation *a, *b;
 
@@ -667,7 +670,7 @@ Test(batcher, what_comes_after_a_while_waits_for_company)
 }
 
 /* Operations and bytes, and a batch of both. */
-Test(batcher, keeps_to_several_quotas)
+Test(batcher, respects_several_quotas)
 {
 	struct weir_rate_config rate;
 	struct weir_batcher_config config = plan();
@@ -695,7 +698,7 @@ Test(batcher, keeps_to_several_quotas)
 	free(ops);
 }
 
-Test(batcher, wants_are_told_when_they_change)
+Test(batcher, wants_are_reported_when_they_change)
 {
 	struct weir_batcher_config config = plan();
 	struct weir_operation *ops;
@@ -715,7 +718,7 @@ Test(batcher, wants_are_told_when_they_change)
 	free(ops);
 }
 
-/* With its thread, in real time: nothing is asserted of when. */
+/* With its thread, in real time: nothing is asserted about timing. */
 
 static _Atomic unsigned worked;
 
@@ -777,7 +780,7 @@ static void *close_later(void *arg)
 	return NULL;
 }
 
-Test(batcher, who_waits_for_room_is_sent_away_at_the_end, .timeout = 60)
+Test(batcher, an_enqueue_that_waits_for_room_fails_at_the_end, .timeout = 60)
 {
 	struct weir_operation *ops = make(&plain, 1, 0, 2);
 	struct weir_batcher_config config;

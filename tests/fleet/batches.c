@@ -1,12 +1,12 @@
 /*
- * A batcher in many hands: threads that enqueue, and try again what failed; batches that are done
- * at once, by another thread later, or never; flushes, pauses and another pace meanwhile. Then it
- * ends, by a drain, or by giving back what is left.
+ * A batcher used by many threads: they enqueue, and retry what failed; batches are done at once, by
+ * another thread later, or never; meanwhile there are flushes, pauses and changes of the rate. At
+ * the end it is drained, or what is left is discarded.
  *
  *	fleet-batches [OPERATIONS [THREADS]]
  *
- * Checked: every operation comes back as often as it was accepted, and to nobody else; the numbers
- * add up; nothing is needed in the end.
+ * Checked: every operation comes back as often as it was accepted, and to its own thread; the
+ * statistics add up; no units are needed at the end.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 #define WATCHERS 3
 
 struct work {
-	struct weir_operation operation; /* first: a pointer to it is one to this */
+	struct weir_operation operation; /* first: a pointer to it is a pointer to this */
 	_Atomic unsigned accepted, came_back;
 };
 
@@ -30,7 +30,7 @@ static struct weir_batch_handler watchers[WATCHERS];
 static atomic_bool over;
 static _Atomic uint64_t events[WEIR_BATCHER_SHUTDOWN + 1];
 
-/* Batches that another thread reports done: the last one of each hand. */
+/* Batches that another thread reports done: the last one of each thread. */
 static _Atomic uint64_t later;
 
 static uint64_t word_of(struct weir_batch batch)
@@ -52,7 +52,7 @@ static void come_back(void *context, struct weir_operation *op)
 
 static void process(void *arg, struct weir_batch batch, struct weir_operation *first, size_t count)
 {
-	static uint64_t seed = 5; /* the batcher's thread alone is here */
+	static uint64_t seed = 5; /* used only by the batcher's thread */
 	uint64_t kind;
 
 	CHECK(arg == NULL);
@@ -66,8 +66,9 @@ static void process(void *arg, struct weir_batch batch, struct weir_operation *f
 	CHECK(count == 0);
 	kind = draw(&seed) % 8;
 	if (kind == 0)
-		return; /* nobody reports it, and it times out */
-	if (kind < 3)   /* another thread does, and we the one that was left to it before */
+		return; /* never reported done: it times out */
+	/* another thread reports it done, and this one the batch that was left to it before */
+	if (kind < 3)
 		batch = batch_of(atomic_exchange(&later, word_of(batch)));
 	(void)weir_batcher_done(batcher, batch);
 }

@@ -1,6 +1,6 @@
 /*
- * Threads that are cancelled before they call the fleet's library, and a process that holds a store's
- * file: each call returns, the thread ends after it, and nothing is left locked.
+ * Threads that are cancelled before they call libweir-fleet, and a process that holds the lock of a
+ * store's file: each call returns, the thread ends after it, and nothing is left locked.
  */
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void make_batcher(struct weir_rate *rate, bool by_hand)
 		CHECK(weir_batcher_enqueue(batcher, &operations[i], 0) == 0);
 }
 
-/* Nothing passes: a thread that waits for room or for the end waits in vain. */
+/* Nothing is released: a thread that waits for room, or for the end, waits until its deadline. */
 static void check_waiting(void)
 {
 	struct weir_rate *rate = make_rate((struct weir_quota){.units = 0});
@@ -126,7 +126,7 @@ static void check_waiting(void)
 	weir_rate_destroy(rate);
 }
 
-/* Both operations are handed out, by the thread that is cancelled with the first. */
+/* Both operations are processed, by the thread that is cancelled with the first. */
 static void check_turn(void)
 {
 	struct weir_rate *rate = make_rate((struct weir_quota){.flags = WEIR_QUOTA_UNLIMITED});

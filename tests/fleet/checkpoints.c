@@ -1,7 +1,6 @@
 /*
- * checkpoints [KIND]: an acknowledged checkpoint of the work on a part is never undone, whatever
- * requests arrive late or twice, or are not answered. Members in simulated time, over a store in
- * memory, or of that kind.
+ * checkpoints [KIND]: an acknowledged checkpoint is never undone, even if requests arrive late or
+ * twice, or are not answered. Members in simulated time, over a store in memory, or of that kind.
  */
 
 #include <errno.h>
@@ -39,7 +38,7 @@ static struct weir_work *enter(unsigned member)
 	return parts;
 }
 
-/* One member, and the part is its own. */
+/* One member, which owns the partition. */
 static struct weir_work *begin(void)
 {
 	struct weir_work *parts;
@@ -72,7 +71,10 @@ static uint64_t last(struct weir_work *parts)
 	return sequence;
 }
 
-/* It arrives after a later one was acknowledged; before is the version of the row that is there. */
+/*
+ * The write arrives after a later one was acknowledged; before is the version of the row at that
+ * time.
+ */
 static void late(uint64_t before)
 {
 	struct weir_work *parts = begin();
@@ -87,7 +89,7 @@ static void late(uint64_t before)
 	world_end(&w);
 }
 
-/* It arrives before the next one is sent: that one has to be above it. */
+/* It arrives before the next one is sent: the next one must be above it. */
 static void sooner(void)
 {
 	struct weir_work *parts = begin();
@@ -114,7 +116,7 @@ static void overtaken(void)
 }
 
 /* It has happened, and only the answer is lost. */
-static void unheard(void)
+static void unanswered(void)
 {
 	struct weir_work *parts = begin();
 
@@ -126,7 +128,7 @@ static void unheard(void)
 	world_end(&w);
 }
 
-/* It arrives when another member owns the part, and has written a checkpoint, or none. */
+/* It arrives when another member owns the partition, and has written a checkpoint, or none. */
 static void of_a_former_owner(bool written)
 {
 	struct weir_work *parts = begin(), *others;
@@ -147,18 +149,18 @@ static void of_a_former_owner(bool written)
 
 int main(int argc, char **argv)
 {
-	struct place place;
+	struct test_store test_store;
 
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	late(0);
 	late(5);
 	sooner();
 	overtaken();
-	unheard();
+	unanswered();
 	of_a_former_owner(false);
 	of_a_former_owner(true);
-	place_end(&place);
-	printf("no checkpoint goes back, %s\n", place.kind);
+	test_store_end(&test_store);
+	printf("no checkpoint goes back, %s\n", test_store.kind);
 	return 0;
 }

@@ -1,10 +1,9 @@
 /*
- * Doorman's seven scenarios, in simulated time, by the code that runs in earnest. A capacity of
- * 500; leases of 60 s and refreshes each 5 s, as there. What Doorman's own simulation comes to is
- * in docs/fleet.md; here nobody may ever see more than the capacity, and there is no phase without
- * any.
+ * Doorman's seven scenarios, in simulated time, with the library's own code. A capacity of 500;
+ * leases of 60 s and refreshes every 5 s, as in Doorman. docs/fleet.md has the results of Doorman's
+ * own simulation; here the sum must never exceed the capacity, and there is no phase without any.
  *
- * Where Doorman has servers that lose and win mastership, here is a store that is not reachable.
+ * Where Doorman's servers lose and win mastership, the store here is unreachable.
  */
 
 #include <string.h>
@@ -19,11 +18,12 @@ struct scenario {
 	uint64_t wants;
 	uint64_t reserved;
 	unsigned seconds;
-	unsigned down_from, down_to; /* the store; 0: never */
-	unsigned spike_at;           /* two clients want 1000 */
-	unsigned mishaps;            /* one each so many seconds */
-	double used;                 /* of what is wanted and there, at least, after the start */
-	uint64_t least;              /* in any second after the start */
+	unsigned down_from, down_to; /* when the store is down, in seconds; 0: never */
+	unsigned spike_at;           /* in seconds; two clients want 1000 */
+	unsigned mishaps;            /* mean seconds between mishaps */
+	/* share of min(wanted, capacity) that must be used after the start */
+	double used;
+	uint64_t least; /* in any second after the start */
 };
 
 static const struct scenario scenarios[] = {
@@ -36,7 +36,9 @@ static const struct scenario scenarios[] = {
 	{"scenario 7", 45, 15, 5, 3600, 0, 0, 0, 60, 0.93, 150},
 };
 
-/* As Doorman has them: a spike, a client that is gone for a while, a server that is. */
+/*
+ * The same mishaps as Doorman's: a spike, a client that is gone for a while, a server that is gone.
+ */
 static void mishap(struct world *w, const struct scenario *s, unsigned second)
 {
 	const unsigned one = (unsigned)(draw(&w->chance) % s->clients);
@@ -94,7 +96,7 @@ static void play(const struct scenario *s, uint64_t seed)
 	w.limit.members = s->reserved > 0 ? s->clients : 0;
 	for (unsigned i = 0; i < s->clients; i++)
 		world_enter(&w, i, s->wants);
-	/* Nothing has been asked yet: what is reserved is there. Then each has asked twice. */
+	/* Before any refresh, only what is reserved is used. Then each has refreshed twice. */
 	CHECK(world_sum(&w) == s->reserved * s->clients);
 	world_run(&w, 14 * WEIR_S);
 	CHECK(w.over == 0 && world_sum(&w) == CAPACITY);

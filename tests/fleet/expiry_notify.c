@@ -1,7 +1,7 @@
 /*
- * told: callbacks report what a share is worth, and which parts are lost, when a lease ends,
- * although the fleet's thread is waiting for a store that does not answer; and callers get an
- * answer.
+ * expiry_notify: callbacks report a share's units, and the loss of partitions, when a lease ends,
+ * although the fleet's thread is waiting for a store that does not answer; and calls return
+ * meanwhile.
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define CAPACITY 100
 #define PARTS    4
 
-/* A store that hangs, once it is told to: until it is told to go on. */
+/* A store that hangs while a flag is set. */
 struct slow {
 	struct weir_store store; /* first */
 	struct weir_store *real;
@@ -89,10 +89,10 @@ static const struct weir_store_ops slow_ops = {
 
 static _Atomic uint64_t units;
 
-static void hear(void *arg, uint64_t told)
+static void hear(void *arg, uint64_t new_units)
 {
 	(void)arg;
-	atomic_store(&units, told);
+	atomic_store(&units, new_units);
 }
 
 static _Atomic uint64_t owned;
@@ -138,7 +138,7 @@ static struct weir_work *open_parts(struct weir_fleet *fleet)
 	return parts;
 }
 
-/* They are answered while the fleet's thread waits for the store, and the lease has ended. */
+/* These calls return while the fleet's thread waits for the store, and the lease has ended. */
 static void ask(struct weir_fleet *fleet, struct weir_share *share)
 {
 	char key[WEIR_SHARE_KEY_SIZE], text[64];
@@ -192,6 +192,6 @@ int main(void)
 	weir_share_leave(share);
 	weir_fleet_close(fleet);
 	weir_store_close(slow.real);
-	printf("told of the end of each lease\n");
+	printf("notified of the end of each lease\n");
 	return 0;
 }

@@ -1,15 +1,15 @@
 /*
- * gale KIND MINUTES [SEED]: faults for so long, with real processes and a real store: shm, redis,
- * redis-durable or etcd. The same is seen as by storm.c, in real time.
+ * faults_real KIND MINUTES [SEED]: faults for that time, with real processes and a real store: shm,
+ * redis, redis-durable or etcd. Checks the same as faults_simulated.c, in real time.
  *
- * Each process has a fleet with its threads, and sends at the rate of its share as much as it
- * gets. It is killed, stopped and begun again; the wall clock of one is set. Between processes and
- * server is something that loses answers, cuts them, spoils them and keeps questions back. The
+ * Each process has a fleet with its threads, and sends at the rate of its share as much as it gets.
+ * Processes are killed, stopped and restarted; the wall clock of one is set. Between processes and
+ * server is a proxy that loses answers, truncates them, corrupts them and delays requests. The
  * server is stopped and killed; the capacity is changed.
  *
- * What the service counts in any second is bounded as in storm.c; beside that there is what a
- * process has sent although its lease had ended, before a thread of it could say so: the machine
- * decides how long that takes, so it is counted by itself.
+ * What the backend counts in any second is bounded as in faults_simulated.c, plus what a process
+ * has sent although its lease had ended, before one of its threads could stop it: the machine
+ * determines how long that takes, so it is counted separately.
  */
 
 #include <errno.h>
@@ -33,36 +33,37 @@
 #define MEMBERS  6
 #define CAPACITY 600
 #define RESERVED 10
-#define LEASE    (2 * WEIR_S) /* etcd's least */
+#define LEASE    (2 * WEIR_S) /* etcd's minimum */
 #define SLOT     (100 * WEIR_MS)
 #define BUCKET   (10 * WEIR_MS)
 #define BUCKETS  1024
 #define SECOND   (WEIR_S / BUCKET)
 #define HISTORY  (5 * WEIR_S / BUCKET) /* a lease, and what a server may be late */
 
-/* The service, and what it cannot see. By buckets of time. */
+/* Counts by the backend, and what it cannot see, in buckets of time. */
 struct board {
 	_Atomic uint64_t admitted[BUCKETS], changed[BUCKETS], late[BUCKETS];
 	_Atomic uint64_t all_admitted, all_late;
 	_Atomic uint64_t units[MEMBERS], loops[MEMBERS];
 };
 
-struct gale {
+struct run {
 	const char *kind;
 	bool remote;
 	uint64_t chance, seed;
 	struct server server;
 	struct proxy proxies[2];
 	char direct[128];
-	struct wall wall;
+	struct wall_clock wall;
 	struct weir_store *store;
 	pid_t members[MEMBERS];
-	weir_time stopped[MEMBERS], back[MEMBERS]; /* until then; 0: it runs */
+	/* End of its stop, and time of its return; 0: it runs. */
+	weir_time stopped[MEMBERS], back[MEMBERS];
 	weir_time calm[2], server_back, clock_back;
 	bool server_dead;
 	uint64_t capacity, capacities[HISTORY];
 	uint64_t most, worst, allowed, worst_late;
-	unsigned long looks, stops, kills, spoilt, server_stops, server_kills, changes, clocks;
+	unsigned long seconds, stops, kills, corrupted, server_stops, server_kills, changes, clocks;
 };
 
 static struct board *board;
@@ -80,7 +81,7 @@ static void count(_Atomic uint64_t *buckets, uint64_t number)
 	atomic_fetch_add(&buckets[now() / BUCKET % BUCKETS], number);
 }
 
-/* A process that shares. */
+/* A process with a share. */
 struct sender {
 	struct weir_share_rate link;
 	struct weir_rate *rate;
@@ -141,7 +142,7 @@ static void join(struct sender *s, struct weir_fleet *fleet)
 	CHECK(weir_share_join(fleet, &config, &s->share, NULL, 0) == 0);
 }
 
-/* gale member INDEX FD SEED ADDRESS */
+/* faults_real member INDEX FD SEED ADDRESS */
 static int be_member(char **argv)
 {
 	static struct sender s;
@@ -154,7 +155,7 @@ static int be_member(char **argv)
 	s.index = (unsigned)atoi(argv[2]);
 	join(&s, open_fleet(argv[5]));
 	for (uint64_t loop = 0;; loop++) {
-		/* What is wanted is something else each few seconds. */
+		/* The demand changes every few seconds. */
 		if (loop % 4096 == 0)
 			want = draw(&chance) % 8 == 0 ? draw(&chance) % 50
 						      : CAPACITY / 2 + draw(&chance) % CAPACITY;
@@ -172,10 +173,10 @@ static int be_member(char **argv)
 	}
 }
 
-static void start_member(struct gale *g, unsigned index, int fd)
+static void start_member(struct run *g, unsigned index, int fd)
 {
 	char number[16], board_fd[16], seed[32], address[128];
-	char *argv[] = {"fleet-gale", "member", number, board_fd, seed, address, NULL};
+	char *argv[] = {"fleet-faults_real", "member", number, board_fd, seed, address, NULL};
 
 	(void)snprintf(number, sizeof(number), "%u", index);
 	(void)snprintf(board_fd, sizeof(board_fd), "%d", fd);
@@ -191,12 +192,12 @@ static void start_member(struct gale *g, unsigned index, int fd)
 	if (g->members[index] != 0)
 		return;
 	if (index == MEMBERS - 1)
-		wall_follow(&g->wall);
+		wall_clock_follow(&g->wall);
 	execv("/proc/self/exe", argv);
 	_exit(127);
 }
 
-static void kill_member(struct gale *g, unsigned index)
+static void kill_member(struct run *g, unsigned index)
 {
 	kill(g->members[index], SIGKILL);
 	CHECK(waitpid(g->members[index], NULL, 0) == g->members[index]);
@@ -204,15 +205,15 @@ static void kill_member(struct gale *g, unsigned index)
 	g->stopped[index] = 0;
 }
 
-/* As soon as the server answers; so long the old capacity holds. */
-static void set_capacity(struct gale *g)
+/* The old capacity is valid until the server answers. */
+static void set_capacity(struct run *g)
 {
 	const uint64_t capacity = CAPACITY * (20 + draw(&g->chance) % 81) / 100;
 
 	g->changes += weir_fleet_change(g->store, "limit", capacity) == 0;
 }
 
-static void disturb_server(struct gale *g, weir_time until)
+static void disturb_server(struct run *g, weir_time until)
 {
 	if (!g->remote || g->server_back != 0)
 		return;
@@ -223,12 +224,12 @@ static void disturb_server(struct gale *g, weir_time until)
 	} else {
 		server_kill(&g->server);
 		g->server_dead = true;
-		g->capacity = CAPACITY; /* where it forgets, as the limit is made again */
+		g->capacity = CAPACITY; /* if it forgets, as the limit is created again */
 		g->server_kills++;
 	}
 }
 
-static void disturb_answers(struct gale *g, weir_time until)
+static void disturb_answers(struct run *g, weir_time until)
 {
 	static const enum proxy_mode modes[] = {PROXY_LOSE, PROXY_TRUNCATE, PROXY_GARBAGE,
 						PROXY_SWALLOW, PROXY_DELAY};
@@ -238,10 +239,10 @@ static void disturb_answers(struct gale *g, weir_time until)
 		return;
 	atomic_store(&g->proxies[i].mode, (int)modes[draw(&g->chance) % 5]);
 	g->calm[i] = until;
-	g->spoilt++;
+	g->corrupted++;
 }
 
-static void disturb(struct gale *g)
+static void disturb(struct run *g)
 {
 	static const char *const offsets[] = {"+1h", "-1h", "+400d"};
 	const unsigned i = (unsigned)(draw(&g->chance) % MEMBERS);
@@ -272,9 +273,9 @@ static void disturb(struct gale *g)
 		disturb_server(g, until);
 		return;
 	case 7:
-		if (!wall_can(&g->wall))
+		if (!wall_clock_can(&g->wall))
 			return;
-		wall_set(&g->wall, offsets[draw(&g->chance) % 3]);
+		wall_clock_set(&g->wall, offsets[draw(&g->chance) % 3]);
 		g->clock_back = now() + WEIR_S;
 		g->clocks++;
 		return;
@@ -283,14 +284,14 @@ static void disturb(struct gale *g)
 	}
 }
 
-/* Whatever has lasted long enough. */
-static void recover(struct gale *g, int fd)
+/* End the faults that have lasted long enough. */
+static void recover(struct run *g, int fd)
 {
 	const weir_time t = now();
 
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		if (g->stopped[i] != 0 && t >= g->stopped[i]) {
-			/* For a moment it does not know. */
+			/* For a moment it does not know that it was stopped. */
 			count(board->changed, 2 * atomic_load(&board->units[i]));
 			kill(g->members[i], SIGCONT);
 			g->stopped[i] = 0;
@@ -304,7 +305,7 @@ static void recover(struct gale *g, int fd)
 			g->calm[i] = 0;
 		}
 	if (g->clock_back != 0 && t >= g->clock_back) {
-		wall_set(&g->wall, "+0");
+		wall_clock_set(&g->wall, "+0");
 		g->clock_back = 0;
 	}
 	if (g->server_back == 0 || t < g->server_back)
@@ -327,10 +328,10 @@ static uint64_t sum_of(const _Atomic uint64_t *buckets, weir_time from, uint64_t
 }
 
 /*
- * The second that ended a while ago: who was stopped between sending and counting has counted by
- * then, or counts in a later one, which is when the service sees it.
+ * Check the second that ended a while ago: a process that was stopped between sending and counting
+ * has counted by then, or counts in a later second, which is when the backend sees it.
  */
-static void look(struct gale *g, weir_time end, uint64_t capacity)
+static void check_second(struct run *g, weir_time end, uint64_t capacity)
 {
 	const weir_time from = end - WEIR_S;
 	const uint64_t second = sum_of(board->admitted, from, SECOND);
@@ -340,7 +341,7 @@ static void look(struct gale *g, weir_time end, uint64_t capacity)
 	const uint64_t allowed = capacity + (2 * capacity + changed) * SLOT / WEIR_S + 2 * MEMBERS +
 				 late;
 
-	g->looks++;
+	g->seconds++;
 	g->most = second > g->most ? second : g->most;
 	g->worst_late = late > g->worst_late ? late : g->worst_late;
 	if (second > capacity && second - capacity > g->worst) {
@@ -355,8 +356,8 @@ static void look(struct gale *g, weir_time end, uint64_t capacity)
 	abort();
 }
 
-/* The most that the limit was of late. */
-static uint64_t note_capacity(struct gale *g, unsigned long tick)
+/* The highest recent capacity. */
+static uint64_t note_capacity(struct run *g, unsigned long tick)
 {
 	struct weir_fleet_limit limit;
 	uint64_t most = 0;
@@ -371,10 +372,10 @@ static uint64_t note_capacity(struct gale *g, unsigned long tick)
 	return most;
 }
 
-static void blow(struct gale *g, int fd, weir_dur time)
+static void run_faults(struct run *g, int fd, weir_dur time)
 {
 	const weir_time end = now() + time;
-	weir_time looked = now() / BUCKET * BUCKET + BUCKET, next = now() + WEIR_S;
+	weir_time checked = now() / BUCKET * BUCKET + BUCKET, next = now() + WEIR_S;
 
 	for (unsigned long tick = 0; now() < end;) {
 		sleep_ms(10);
@@ -383,10 +384,10 @@ static void blow(struct gale *g, int fd, weir_dur time)
 			disturb(g);
 			next = now() + draw(&g->chance) % (2 * WEIR_S);
 		}
-		for (; looked + 3 * BUCKET < now(); looked += BUCKET) {
-			const uint64_t later = (looked / BUCKET + BUCKETS / 2) % BUCKETS;
+		for (; checked + 3 * BUCKET < now(); checked += BUCKET) {
+			const uint64_t later = (checked / BUCKET + BUCKETS / 2) % BUCKETS;
 
-			look(g, looked, note_capacity(g, tick++));
+			check_second(g, checked, note_capacity(g, tick++));
 			atomic_store(&board->admitted[later], 0);
 			atomic_store(&board->changed[later], 0);
 			atomic_store(&board->late[later], 0);
@@ -394,8 +395,8 @@ static void blow(struct gale *g, int fd, weir_dur time)
 	}
 }
 
-/* Whatever happened, all that are there run on, and all of it is used. */
-static void calm_down(struct gale *g, int fd)
+/* After the faults all members run, and use all units. */
+static void calm_down(struct run *g, int fd)
 {
 	unsigned tries = 0;
 	uint64_t sum;
@@ -418,7 +419,7 @@ static void calm_down(struct gale *g, int fd)
 	} while (sum < CAPACITY * 9 / 10);
 }
 
-static void open_direct(struct gale *g)
+static void open_direct(struct run *g)
 {
 	struct weir_store_config config;
 	unsigned tries = 0;
@@ -433,10 +434,10 @@ static void open_direct(struct gale *g)
 	}
 }
 
-static void set_up(struct gale *g)
+static void set_up(struct run *g)
 {
 	if (strcmp(g->kind, "shm") == 0) {
-		(void)snprintf(g->direct, sizeof(g->direct), "shm:/weir-gale-%d", (int)getpid());
+		(void)snprintf(g->direct, sizeof(g->direct), "shm:/weir-faults-%d", (int)getpid());
 		(void)shm_unlink(g->direct + 4);
 	} else {
 		server_start(&g->server, g->kind[0] == 'e'               ? SERVER_ETCD
@@ -449,10 +450,10 @@ static void set_up(struct gale *g)
 			       g->kind[0] == 'e' ? "etcd" : "redis", g->server.port);
 	}
 	open_direct(g);
-	wall_begin(&g->wall);
+	wall_clock_begin(&g->wall);
 }
 
-static void tear_down(struct gale *g)
+static void tear_down(struct run *g)
 {
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (g->members[i] != 0)
@@ -465,18 +466,18 @@ static void tear_down(struct gale *g)
 	} else {
 		CHECK(shm_unlink(g->direct + 4) == 0);
 	}
-	wall_end(&g->wall);
+	wall_clock_end(&g->wall);
 }
 
 int main(int argc, char **argv)
 {
-	static struct gale g;
+	static struct run g;
 	int fd;
 
 	if (argc == 6 && strcmp(argv[1], "member") == 0)
 		return be_member(argv);
 	CHECK(argc >= 3);
-	g = (struct gale){.kind = argv[1], .capacity = CAPACITY};
+	g = (struct run){.kind = argv[1], .capacity = CAPACITY};
 	g.chance = 88172645463325252u + (argc > 3 ? strtoul(argv[3], NULL, 10) : 1) * 7919;
 	fd = memfd_create("board", 0);
 	CHECK(fd >= 0 && ftruncate(fd, sizeof(*board)) == 0);
@@ -487,17 +488,17 @@ int main(int argc, char **argv)
 	set_up(&g);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		start_member(&g, i, fd);
-	blow(&g, fd, (weir_dur)(atof(argv[2]) * 60 * (double)WEIR_S));
+	run_faults(&g, fd, (weir_dur)(atof(argv[2]) * 60 * (double)WEIR_S));
 	calm_down(&g, fd);
 	tear_down(&g);
 	printf("%s: %llu admitted, at most %llu in a second, %llu above the capacity where %llu may "
-	       "be; %llu before a thread could tell, at most %llu in a second; %lu seconds looked at; "
-	       "%lu stops, %lu kills, %lu times answers spoilt, server stopped %lu and killed %lu "
+	       "be; %llu after the end of a lease, at most %llu in a second; %lu seconds checked at; "
+	       "%lu stops, %lu kills, %lu times answers corrupted, server stopped %lu and killed %lu "
 	       "times, %lu capacities, %lu clocks\n",
 	       g.kind, (unsigned long long)atomic_load(&board->all_admitted),
 	       (unsigned long long)g.most, (unsigned long long)g.worst,
 	       (unsigned long long)g.allowed, (unsigned long long)atomic_load(&board->all_late),
-	       (unsigned long long)g.worst_late, g.looks, g.stops, g.kills, g.spoilt,
+	       (unsigned long long)g.worst_late, g.seconds, g.stops, g.kills, g.corrupted,
 	       g.server_stops, g.server_kills, g.changes, g.clocks);
 	return 0;
 }

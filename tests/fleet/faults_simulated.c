@@ -1,21 +1,21 @@
 /*
- * storm MINUTES SEEDS [FIRST]: faults for so long with each seed, in simulated time, seen from the
- * service.
+ * faults_simulated MINUTES SEEDS [FIRST]: faults for that time with each seed, in simulated time,
+ * as seen by the backend.
  *
- * Members share a rate, or calls in flight, by the code that runs in earnest. What they send to
- * the store is lost, late, done twice, or done and not answered; each has a clock of its own that
- * goes too fast or too slow. They are stopped, killed and cut off, and come again; the capacity is
- * changed; the store is gone for a while, or forgets everything.
+ * Members share a rate, or calls in flight, with the library's own code. Their requests to the
+ * store are lost, late, carried out twice, or carried out without an answer; each member has a
+ * clock that runs too fast or too slow. Members are stopped, killed and cut off, and come back; the
+ * capacity is changed; the store is gone for a while, or forgets everything.
  *
- * The service counts what is admitted. Of a rate, in any second it is no more than
+ * The backend counts what is admitted. For a rate, in any second it is no more than
  *
- *	the capacity, a slot of it before and one after,
- *	a slot of what has changed hands in that second,
+ *	the capacity, one slot of it before and one after,
+ *	one slot of the units that have changed hands in that second,
  *	and two units for each member,
  *
- * where the capacity is the most that it was since a lease ago, and who goes on after he was
- * stopped counts as if what he had changed hands twice: for a moment he does not know. Of calls in
- * flight, no more than the capacity, but for those that were begun under a share that was larger.
+ * where the capacity is the highest since a lease ago. A member that continues after a stop counts
+ * as if its units had changed hands twice, because for a moment it does not know about the stop.
+ * Calls in flight are no more than the capacity, except those that were begun under a larger share.
  */
 
 #include <errno.h>
@@ -40,51 +40,51 @@
 #define HOUR     (3600 * WEIR_S)
 #define MINUTE   (60 * WEIR_S)
 #define CALL_MAX (500 * WEIR_MS)
-#define FASTEST  9000 /* clocks go wrong by so many millionths; leases allow for 10,000 */
+#define FASTEST  9000 /* error of clocks in millionths; leases allow for 10,000 */
 
 #define SECOND_TICKS  (WEIR_S / TICK)
 #define HISTORY_TICKS ((LEASE + LEASE / 50 + 2 * WEIR_S) / TICK)
-#define CALM_AGAIN    (15 * LEASE) /* until all is as it should be: throttling ends in steps */
+#define CALM_AGAIN    (15 * LEASE) /* until the final state is reached: throttling ends in steps */
 #define PARCELS       64
 #define CALLS         (2 * CAPACITY)
 
-struct storm;
+struct sim;
 
 struct member {
 	struct weir_store store; /* first */
 	struct weir_clock clock;
-	struct storm *storm;
-	struct weir_fleet *fleet; /* NULL: it is not there */
+	struct sim *sim;
+	struct weir_fleet *fleet; /* NULL: not present */
 	struct weir_share *share;
 	struct weir_rate *rate;
 	struct weir_limiter *limiter;
 	struct weir_share_rate rate_link;
 	struct weir_share_limiter limiter_link;
-	void (*apply)(void *arg, uint64_t units); /* of the link, as the next two */
+	void (*apply)(void *arg, uint64_t units); /* of the link, like the next two */
 	uint64_t (*wanted)(void *arg);
 	void *arg;
 	uint64_t applied;
 	weir_time offset, next;
 	int64_t millionths;
 	bool busy;             /* its thread is waiting for the store */
-	bool dead;             /* it was killed, and will be gone when it is not busy */
+	bool dead;             /* it was killed, and is removed when it is not busy */
 	bool leaving;          /* it sends nothing any more */
-	weir_time stopped;     /* until then; 0: it is not */
-	weir_time cut;         /* from the store until then */
-	weir_time back;        /* when it comes again */
+	weir_time stopped;     /* end of its stop; 0: not stopped */
+	weir_time cut;         /* end of its separation from the store */
+	weir_time back;        /* time of its return */
 	weir_time excused;     /* until then it may have more calls than its share */
-	uint64_t units, wants; /* as seen last; a second */
-	double owed;           /* of what it wants to send */
+	uint64_t units, wants; /* units as last seen; wants per second */
+	double backlog;        /* fractions of calls that it still has to send */
 	struct {
 		struct weir_token token;
-		weir_time end; /* 0: there is none */
+		weir_time end; /* 0: none */
 	} calls[CALLS];
 	unsigned inflight;
 };
 
-/* What arrives later. */
+/* A commit that arrives later. */
 struct parcel {
-	weir_time due; /* 0: there is none */
+	weir_time due; /* 0: none */
 	uint64_t session;
 	struct weir_store_check checks[4];
 	struct weir_store_write writes[4];
@@ -93,17 +93,18 @@ struct parcel {
 	size_t check_count, write_count;
 };
 
-struct storm {
-	struct weir_clock clock; /* first: the store's */
+struct sim {
+	struct weir_clock clock; /* first: the store's clock */
 	weir_time now, tick;
-	bool calls; /* what is shared: calls in flight, not a rate */
+	bool calls; /* calls in flight are shared, not a rate */
 	uint64_t chance;
 	struct weir_store *store;
-	uint64_t base;    /* of versions: a store that has forgotten goes on above */
-	weir_time proven; /* since then; 0: always */
-	weir_time down;   /* until then */
-	unsigned losses;  /* of a thousand questions */
-	weir_dur calm;    /* from one disturbance to the next, about */
+	/* Added to versions: those of a store that has forgotten are above all earlier ones. */
+	uint64_t base;
+	weir_time proven; /* since when the store has lost nothing; 0: always */
+	weir_time down;   /* end of the store's outage */
+	unsigned losses;  /* per thousand requests */
+	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
 	struct parcel parcels[PARCELS];
 
@@ -112,13 +113,13 @@ struct storm {
 	uint64_t admitted_now, changed_now;
 	unsigned long ticks;
 
-	/* What was seen. */
+	/* Statistics. */
 	uint64_t all, most, worst, allowed;
-	uint64_t commits, unheard, late, stops, deaths, cuts, downs, losses_of_all,
+	uint64_t commits, unanswered, late, stops, deaths, cuts, downs, losses_of_all,
 		capacity_changes;
 };
 
-static uint64_t below(struct storm *s, uint64_t most)
+static uint64_t below(struct sim *s, uint64_t most)
 {
 	return draw(&s->chance) % most;
 }
@@ -130,46 +131,46 @@ static struct member *member_of(struct weir_store *store)
 
 static weir_time store_time(const struct weir_clock *clock)
 {
-	return ((const struct storm *)clock)->now;
+	return ((const struct sim *)clock)->now;
 }
 
 static weir_time member_time(const struct weir_clock *clock)
 {
 	const struct member *m = (const struct member *)((const char *)clock -
 							 offsetof(struct member, clock));
-	const weir_time now = m->storm->now;
+	const weir_time now = m->sim->now;
 
 	return m->offset + now + (weir_time)((int64_t)(now / 1000) * m->millionths / 1000);
 }
 
-/* When it is that time for the member, or a moment later. */
+/* Convert a time of the member's clock, rounded up. */
 static weir_time world_time(const struct member *m, weir_time there)
 {
 	const weir_time now = member_time(&m->clock);
 
 	if (there <= now)
-		return m->storm->now + 1;
+		return m->sim->now + 1;
 	if (there - now > HOUR)
-		return m->storm->now + HOUR;
-	return m->storm->now +
+		return m->sim->now + HOUR;
+	return m->sim->now +
 	       (weir_time)((double)(there - now) * 1e6 / (1e6 + (double)m->millionths)) + 1;
 }
 
-static void pass(struct storm *s, weir_time until);
+static void pass(struct sim *s, weir_time until);
 
-/* It takes so long; and if the process is stopped meanwhile, as much longer. */
+/* Wait; a process that is stopped meanwhile waits until it continues. */
 static void wait_for(struct member *m, weir_dur time)
 {
-	pass(m->storm, m->storm->now + time);
+	pass(m->sim, m->sim->now + time);
 	while (m->stopped != 0 && !m->dead)
-		pass(m->storm, m->stopped + TICK);
+		pass(m->sim, m->stopped + TICK);
 }
 
-enum fate { FINE, LOST, UNHEARD, LATE, TWICE };
+enum fate { FINE, LOST, UNANSWERED, LATE, TWICE };
 
 static enum fate fate_of(struct member *m)
 {
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 	const uint64_t chance = below(s, 1000);
 
 	if (m->dead || m->cut > s->now || s->down > s->now)
@@ -179,10 +180,10 @@ static enum fate fate_of(struct member *m)
 	return (enum fate)(LOST + chance % 4);
 }
 
-/* Answered, or not for so long that it is given up. */
+/* Answer a request, or let it time out. */
 static int answer(struct member *m, enum fate fate, int r)
 {
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 
 	if (m->dead)
 		return -EIO;
@@ -190,7 +191,7 @@ static int answer(struct member *m, enum fate fate, int r)
 		wait_for(m, below(s, 20 * WEIR_MS));
 		return m->dead ? -EIO : r;
 	}
-	s->unheard++;
+	s->unanswered++;
 	wait_for(m, TIMEOUT);
 	return -EIO;
 }
@@ -202,14 +203,14 @@ static int net_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, w
 	int r = -EIO;
 
 	if (fate != LOST) {
-		wait_for(m, below(m->storm, 20 * WEIR_MS));
-		r = weir_store_begin(m->storm->store, ttl, session, granted);
-		*session += m->storm->base;
+		wait_for(m, below(m->sim, 20 * WEIR_MS));
+		r = weir_store_begin(m->sim->store, ttl, session, granted);
+		*session += m->sim->base;
 	}
 	return answer(m, fate, r);
 }
 
-static bool is_of_this_store(const struct storm *s, uint64_t number)
+static bool is_of_this_store(const struct sim *s, uint64_t number)
 {
 	return number > s->base && number - s->base < UINT64_C(1) << 40;
 }
@@ -218,7 +219,7 @@ static int net_keep(struct weir_store *self, uint64_t session, weir_dur *granted
 {
 	struct member *m = member_of(self);
 	const enum fate fate = fate_of(m);
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 	int r = -EIO;
 
 	if (fate != LOST) {
@@ -234,7 +235,7 @@ static int net_end(struct weir_store *self, uint64_t session)
 {
 	struct member *m = member_of(self);
 	const enum fate fate = fate_of(m);
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 	int r = -EIO;
 
 	if (fate != LOST)
@@ -242,8 +243,8 @@ static int net_end(struct weir_store *self, uint64_t session)
 	return answer(m, fate, r);
 }
 
-/* Where it is now; of what a store before it knew, this one knows nothing. */
-static int do_commit(struct storm *s, uint64_t session, const struct weir_store_check *checks,
+/* Commit in the current store, which knows nothing of an earlier one. */
+static int do_commit(struct sim *s, uint64_t session, const struct weir_store_check *checks,
 		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
 		     uint64_t *version)
 {
@@ -268,7 +269,7 @@ static int do_commit(struct storm *s, uint64_t session, const struct weir_store_
 	return r;
 }
 
-static void send_later(struct storm *s, uint64_t session, const struct weir_store_check *checks,
+static void send_later(struct sim *s, uint64_t session, const struct weir_store_check *checks,
 		       size_t check_count, const struct weir_store_write *writes,
 		       size_t write_count)
 {
@@ -278,7 +279,7 @@ static void send_later(struct storm *s, uint64_t session, const struct weir_stor
 	for (unsigned i = 0; i < PARCELS && p == NULL; i++)
 		p = s->parcels[i].due == 0 ? &s->parcels[i] : NULL;
 	if (p == NULL)
-		return; /* it is lost after all */
+		return; /* no free slot: the commit is lost */
 	p->due = s->now + 1 + below(s, 2 * LEASE);
 	p->session = session;
 	p->check_count = check_count;
@@ -302,7 +303,7 @@ static int net_commit(struct weir_store *self, uint64_t session,
 		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
 {
 	struct member *m = member_of(self);
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 	const enum fate fate = fate_of(m);
 	int r = -EIO;
 
@@ -335,7 +336,7 @@ static int net_read(struct weir_store *self, const char *const *prefixes, size_t
 		    weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	struct member *m = member_of(self);
-	struct storm *s = m->storm;
+	struct sim *s = m->sim;
 	const enum fate fate = fate_of(m);
 	struct reading reading = {row, arg, s->base};
 	int r = -EIO;
@@ -352,18 +353,18 @@ static int net_read(struct weir_store *self, const char *const *prefixes, size_t
 
 static void net_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
-	weir_store_caps_take(member_of(self)->storm->store, caps);
+	weir_store_caps_take(member_of(self)->sim->store, caps);
 }
 
 static void net_error(struct weir_store *self, char *text, size_t size)
 {
 	(void)self;
-	(void)snprintf(text, size, "The storm.");
+	(void)snprintf(text, size, "A simulated fault.");
 }
 
 static const struct weir_store_ops net = {
 	.size = sizeof(net),
-	.name = "storm",
+	.name = "faults",
 	.begin = net_begin,
 	.keep = net_keep,
 	.end = net_end,
@@ -373,7 +374,7 @@ static const struct weir_store_ops net = {
 	.error = net_error,
 };
 
-static void open_store(struct storm *s)
+static void open_store(struct sim *s)
 {
 	struct weir_store_config config;
 
@@ -423,7 +424,7 @@ static uint64_t wanted(void *arg)
 	return m->wanted(m->arg);
 }
 
-static void enter(struct storm *s, struct member *m)
+static void enter(struct sim *s, struct member *m)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config share;
@@ -431,7 +432,7 @@ static void enter(struct storm *s, struct member *m)
 
 	m->store.ops = &net;
 	m->clock.now = member_time;
-	m->storm = s;
+	m->sim = s;
 	m->offset = below(s, HOUR);
 	m->millionths = (int64_t)below(s, 2 * FASTEST) - FASTEST;
 	m->next = s->now;
@@ -465,7 +466,7 @@ static void enter(struct storm *s, struct member *m)
 	CHECK(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)) == 0);
 }
 
-/* Dead, or told to end: what is in flight ends with it. */
+/* Remove a member; its calls in flight end with it. */
 static void leave(struct member *m)
 {
 	m->busy = m->leaving = true;
@@ -485,23 +486,23 @@ static void leave(struct member *m)
 	m->rate = NULL;
 	m->limiter = NULL;
 	m->units = 0;
-	m->owed = 0;
+	m->backlog = 0;
 	m->excused = 0;
 }
 
-/* It asks for as many as it wants to send; what it is not given is forgotten. */
-static void send_at_rate(struct storm *s, struct member *m)
+/* Request what the member wants to send; what is refused is dropped. */
+static void send_at_rate(struct sim *s, struct member *m)
 {
-	m->owed += (double)m->wants * TICK / WEIR_S;
-	weir_share_demand_add(m->share, (uint64_t)m->owed);
-	while (m->owed >= 1 && weir_rate_try(m->rate, 1) == 0) {
-		m->owed -= 1;
+	m->backlog += (double)m->wants * TICK / WEIR_S;
+	weir_share_demand_add(m->share, (uint64_t)m->backlog);
+	while (m->backlog >= 1 && weir_rate_try(m->rate, 1) == 0) {
+		m->backlog -= 1;
 		s->admitted_now++;
 	}
-	m->owed -= floor(m->owed);
+	m->backlog -= floor(m->backlog);
 }
 
-static void end_calls(const struct storm *s, struct member *m)
+static void end_calls(const struct sim *s, struct member *m)
 {
 	for (unsigned i = 0; i < CALLS; i++) {
 		if (m->calls[i].end == 0 || m->calls[i].end > s->now)
@@ -512,7 +513,7 @@ static void end_calls(const struct storm *s, struct member *m)
 	}
 }
 
-static void begin_calls(struct storm *s, struct member *m)
+static void begin_calls(struct sim *s, struct member *m)
 {
 	unsigned tries = (unsigned)(m->wants * TICK / WEIR_S);
 
@@ -528,8 +529,8 @@ static void begin_calls(struct storm *s, struct member *m)
 	}
 }
 
-/* What has changed hands since it was looked at. */
-static void note_units(struct storm *s, struct member *m)
+/* Record the units that have changed hands since the last call. */
+static void note_units(struct sim *s, struct member *m)
 {
 	const uint64_t units = weir_share_units(m->share);
 
@@ -537,7 +538,7 @@ static void note_units(struct storm *s, struct member *m)
 		s->changed_now += units - m->units;
 	if (units < m->units || units < m->applied)
 		m->excused = s->now + CALL_MAX + 2 * TICK;
-	/* A fleet with threads tells by itself, when one of them waits for the store. */
+	/* A fleet with threads reports this itself while one of them waits for the store. */
 	if (units < m->applied)
 		apply(m, units);
 	m->units = units;
@@ -548,7 +549,7 @@ static bool runs(const struct member *m)
 	return m->fleet != NULL && !m->dead && !m->leaving && m->stopped == 0;
 }
 
-static void send(struct storm *s)
+static void send(struct sim *s)
 {
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		struct member *m = &s->members[i];
@@ -565,8 +566,8 @@ static void send(struct storm *s)
 	}
 }
 
-/* Goes on: his other threads may run before the one that keeps the lease. */
-static void go_on(struct storm *s, struct member *m)
+/* Continue a member: its other threads may run before the one that renews the lease. */
+static void resume(struct sim *s, struct member *m)
 {
 	m->stopped = 0;
 	s->changed_now += 2 * m->units;
@@ -574,7 +575,7 @@ static void go_on(struct storm *s, struct member *m)
 	m->next = s->now + below(s, TICK);
 }
 
-static void set_capacity(struct storm *s)
+static void set_capacity(struct sim *s)
 {
 	const uint64_t capacity = CAPACITY * (20 + below(s, 81)) / 100;
 
@@ -582,7 +583,7 @@ static void set_capacity(struct storm *s)
 		s->capacity_changes++;
 }
 
-static void forget(struct storm *s)
+static void forget(struct sim *s)
 {
 	weir_store_close(s->store);
 	s->base += UINT64_C(1) << 40;
@@ -591,8 +592,8 @@ static void forget(struct storm *s)
 	open_store(s);
 }
 
-/* Something, each few seconds. */
-static void disturb(struct storm *s)
+/* Cause one random fault. */
+static void disturb(struct sim *s)
 {
 	struct member *m = &s->members[below(s, MEMBERS)];
 	const weir_time until = s->now + 1 + below(s, 2 * LEASE);
@@ -639,8 +640,8 @@ static void disturb(struct storm *s)
 	}
 }
 
-/* Whoever is dead goes, and comes again; unless it is in the middle of something. */
-static void come_and_go(struct storm *s)
+/* Remove dead members, and start new ones, unless they are in the middle of a call. */
+static void remove_and_start(struct sim *s)
 {
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		struct member *m = &s->members[i];
@@ -650,7 +651,7 @@ static void come_and_go(struct storm *s)
 		if (m->fleet == NULL && !m->busy && s->now >= m->back)
 			enter(s, m);
 		if (m->stopped != 0 && s->now >= m->stopped)
-			go_on(s, m);
+			resume(s, m);
 	}
 }
 
@@ -672,7 +673,7 @@ static uint64_t most_of(const uint64_t *numbers, size_t count)
 	return most;
 }
 
-static void complain(const struct storm *s, const char *what, uint64_t seen, uint64_t allowed)
+static void check_at_most(const struct sim *s, const char *what, uint64_t seen, uint64_t allowed)
 {
 	if (seen <= allowed)
 		return;
@@ -690,8 +691,8 @@ static void complain(const struct storm *s, const char *what, uint64_t seen, uin
 	abort();
 }
 
-/* What the limit was at most, as far as it may still be in use. */
-static uint64_t note_capacity(struct storm *s)
+/* The highest capacity that may still be in use. */
+static uint64_t note_capacity(struct sim *s)
 {
 	struct weir_fleet_limit limit;
 
@@ -702,7 +703,7 @@ static uint64_t note_capacity(struct storm *s)
 	return most_of(s->capacities, HISTORY_TICKS);
 }
 
-static void check_rate(struct storm *s, uint64_t capacity)
+static void check_rate(struct sim *s, uint64_t capacity)
 {
 	const size_t slots = sizeof(s->changes) / sizeof(s->changes[0]);
 	uint64_t second, allowed;
@@ -712,7 +713,7 @@ static void check_rate(struct storm *s, uint64_t capacity)
 	second = sum_of(s->admitted, SECOND_TICKS);
 	allowed = capacity + (2 * capacity + sum_of(s->changes, slots)) * SLOT / WEIR_S;
 	allowed += allowed * FASTEST / 1000000 + 2 * MEMBERS;
-	complain(s, "admitted in a second", second, allowed);
+	check_at_most(s, "admitted in a second", second, allowed);
 	if (second > s->most)
 		s->most = second;
 	if (second > capacity && second - capacity > s->worst) {
@@ -721,7 +722,7 @@ static void check_rate(struct storm *s, uint64_t capacity)
 	}
 }
 
-static void check_calls(struct storm *s, uint64_t capacity)
+static void check_calls(struct sim *s, uint64_t capacity)
 {
 	uint64_t inflight = 0, carried = 0;
 
@@ -736,9 +737,9 @@ static void check_calls(struct storm *s, uint64_t capacity)
 			continue;
 		carried += m->inflight - units;
 		if (runs(m) && s->now > m->excused)
-			complain(s, "calls of a member", m->inflight, units);
+			check_at_most(s, "calls of a member", m->inflight, units);
 	}
-	complain(s, "calls in flight", inflight, capacity + carried);
+	check_at_most(s, "calls in flight", inflight, capacity + carried);
 	if (inflight > s->most)
 		s->most = inflight;
 	if (inflight > capacity && inflight - capacity > s->worst) {
@@ -747,23 +748,23 @@ static void check_calls(struct storm *s, uint64_t capacity)
 	}
 }
 
-/* The exact units of all who run, and of all who will be told when they go on. */
-static void check_units(struct storm *s, uint64_t capacity)
+/* Check the exact units of all members, including stopped ones. */
+static void check_units(struct sim *s, uint64_t capacity)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (s->members[i].fleet != NULL && !s->members[i].leaving && !s->members[i].dead)
 			sum += weir_share_units(s->members[i].share);
-	complain(s, "units of all", sum, capacity);
+	check_at_most(s, "units of all", sum, capacity);
 }
 
-static void tick(struct storm *s)
+static void tick(struct sim *s)
 {
 	uint64_t capacity;
 
 	s->admitted_now = s->changed_now = 0;
-	come_and_go(s);
+	remove_and_start(s);
 	if (s->calm != WEIR_FOREVER && below(s, s->calm / TICK) == 0)
 		disturb(s);
 	send(s);
@@ -777,7 +778,7 @@ static void tick(struct storm *s)
 	s->ticks++;
 }
 
-static struct member *next_member(struct storm *s)
+static struct member *next_member(struct sim *s)
 {
 	struct member *first = NULL;
 
@@ -790,7 +791,7 @@ static struct member *next_member(struct storm *s)
 	return first;
 }
 
-static struct parcel *next_parcel(struct storm *s)
+static struct parcel *next_parcel(struct sim *s)
 {
 	struct parcel *first = NULL;
 
@@ -800,7 +801,7 @@ static struct parcel *next_parcel(struct storm *s)
 	return first;
 }
 
-static void deliver(struct storm *s, struct parcel *p)
+static void deliver(struct sim *s, struct parcel *p)
 {
 	p->due = 0;
 	if (s->down <= s->now)
@@ -808,7 +809,7 @@ static void deliver(struct storm *s, struct parcel *p)
 				NULL);
 }
 
-static void step(struct storm *s, struct member *m)
+static void step(struct sim *s, struct member *m)
 {
 	weir_time next;
 
@@ -819,8 +820,8 @@ static void step(struct storm *s, struct member *m)
 	(void)s;
 }
 
-/* All that happens until then; who waits for the store is in the middle of it. */
-static void pass(struct storm *s, weir_time until)
+/* Let time pass; members that wait for the store are in the middle of a call. */
+static void pass(struct sim *s, weir_time until)
 {
 	for (;;) {
 		struct member *m = next_member(s);
@@ -844,8 +845,8 @@ static void pass(struct storm *s, weir_time until)
 	s->now = until > s->now ? until : s->now;
 }
 
-/* When it is over, all is used again by those who want it. */
-static void calm_down(struct storm *s)
+/* After the faults, members that want units use all of them again. */
+static void calm_down(struct sim *s)
 {
 	uint64_t sum = 0;
 
@@ -853,7 +854,7 @@ static void calm_down(struct storm *s)
 	s->losses = 0;
 	s->down = 0;
 	memset(s->parcels, 0, sizeof(s->parcels));
-	/* It may have forgotten even that there is one. */
+	/* The store may have forgotten the limit itself. */
 	while (weir_fleet_change(s->store, "limit", CAPACITY) == -ENOENT)
 		pass(s, s->now + WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++) {
@@ -864,15 +865,15 @@ static void calm_down(struct storm *s)
 	for (unsigned i = 0; i < MEMBERS; i++)
 		sum += weir_share_units(s->members[i].share);
 	if (sum != CAPACITY)
-		fprintf(stderr, "%llu units after the storm\n", (unsigned long long)sum);
+		fprintf(stderr, "%llu units after the faults\n", (unsigned long long)sum);
 	CHECK(sum == CAPACITY);
 }
 
 static void play(unsigned minutes, uint64_t seed)
 {
-	static struct storm s;
+	static struct sim s;
 
-	s = (struct storm){
+	s = (struct sim){
 		.clock = {store_time},
 		.now = 1000 * WEIR_S,
 		.tick = 1000 * WEIR_S,
@@ -889,12 +890,12 @@ static void play(unsigned minutes, uint64_t seed)
 	pass(&s, s.now + minutes * MINUTE);
 	calm_down(&s);
 	printf("seed %u, %s: %llu admitted, at most %llu at once, %llu above the capacity where %llu "
-	       "may be; %llu commits, %llu questions unheard, %llu late; %llu stops, %llu deaths, "
-	       "%llu cut off, store gone %llu and forgetful %llu times, %llu capacities\n",
+	       "may be; %llu commits, %llu requests unanswered, %llu late; %llu stops, %llu deaths, "
+	       "%llu cut off, store gone %llu and forgot %llu times, %llu capacities\n",
 	       (unsigned)seed, s.calls ? "calls in flight" : "a rate", (unsigned long long)s.all,
 	       (unsigned long long)s.most, (unsigned long long)s.worst,
 	       (unsigned long long)s.allowed, (unsigned long long)s.commits,
-	       (unsigned long long)s.unheard, (unsigned long long)s.late,
+	       (unsigned long long)s.unanswered, (unsigned long long)s.late,
 	       (unsigned long long)s.stops, (unsigned long long)s.deaths,
 	       (unsigned long long)s.cuts, (unsigned long long)s.downs,
 	       (unsigned long long)s.losses_of_all, (unsigned long long)s.capacity_changes);

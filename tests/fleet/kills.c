@@ -1,8 +1,9 @@
 /*
  * kills TIMES: processes that share a store in memory, and are killed at any instruction.
  *
- * Every commit adds one to two rows and writes a third, so large that there is time to die in it.
- * Whoever looks, sees both alike, and never fewer than before; and nobody waits for the dead.
+ * Every commit adds one to two rows and writes a third one, so large that there is time to die in
+ * the middle. A reader always sees both rows with the same value, never a lower one than before;
+ * and no process waits for a dead one.
  */
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * Who members are, for whoever looks: what is no label, what is one by default, and where it is
- * seen.
+ * Labels of members, for observers: which are invalid, what the default is, and where they are
+ * shown.
  */
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static void bad_input(void)
 	world_end(&w);
 }
 
-/* Labels of members, each with a space after it, of drained ones with a mark; and the last one. */
+/* Labels of members, each with a space after it, drained ones with a mark; and the last one. */
 struct seen {
 	char labels[500];
 	uint64_t id;
@@ -87,7 +87,7 @@ static bool is_seen(const char *labels)
 	return strcmp(see("limit").labels, labels) == 0;
 }
 
-/* It is copied, of any length that there may be, and the same for all shares. */
+/* It is copied, may have any length allowed, and is the same for all shares. */
 static void copied(void)
 {
 	struct weir_share_config other;
@@ -140,7 +140,7 @@ static bool is_called(const char *host, long pid, const char *expected)
 	return is_word(label, WEIR_FLEET_LABEL_MAX) && strcmp(label, expected) == 0;
 }
 
-/* Whatever a host is called, and however long: the process is told from its neighbours. */
+/* Whatever the name of a host, and however long: processes on it have different labels. */
 static void of_hosts(void)
 {
 	CHECK(is_called("db-1.example", 4711, "db-1.example:4711"));
@@ -151,7 +151,7 @@ static void of_hosts(void)
 			":4194304"));
 }
 
-/* Who is drained and has gone is nobody; when it is back, it is who it was. */
+/* A drained member that is not present has no label; when it is back, it has its label again. */
 static void drained(void)
 {
 	uint64_t id;
@@ -181,13 +181,13 @@ static void write_row(const char *key, const char *value, size_t size)
 	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
 
-/* What follows the numbers, or the version, of a row of a member, or of a worker. */
+/* What follows the numbers, or the version, in the row of a member, or of a worker. */
 static const char *const ends[] = {
 	"",      "\n",     " \n",    " a",          " a b\n",
 	"  a\n", " a\n\n", " a/b\n", " \xc3\xa4\n", " " LONGEST "p\n",
 };
 
-/* Of rows without a good label nothing is believed; and of one with a zero byte in it neither. */
+/* Rows without a valid label are refused; so are those with a zero byte in it. */
 static void damaged(void)
 {
 	struct weir_fleet_limit limit;
@@ -219,7 +219,7 @@ static void go_on(void *arg, uint32_t part, uint64_t fence)
 	(void)fence;
 }
 
-/* Of two parts, which nobody gives up when he is asked. */
+/* Two partitions, which no member releases when asked. */
 static struct weir_work *open_parts(unsigned member)
 {
 	struct weir_work_config config;
@@ -251,7 +251,7 @@ static bool parts_are(const char *expected)
 	return strcmp(labels, expected) == 0;
 }
 
-/* Owners and those who ask, by what their fleet has. */
+/* Owners and members that ask, by the labels of their fleets. */
 static void of_parts(void)
 {
 	char row[200];
@@ -319,7 +319,7 @@ static void refresh(struct weir_region *region)
 	}
 }
 
-/* A region is called as who carries it. */
+/* A region has the label of its leader. */
 static void of_regions(void)
 {
 	struct weir_store_config config;
@@ -358,6 +358,6 @@ int main(void)
 	of_parts();
 	of_nobody();
 	of_regions();
-	printf("members are known by their labels\n");
+	printf("members have the labels expected\n");
 	return 0;
 }

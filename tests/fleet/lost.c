@@ -1,7 +1,7 @@
 /*
- * lost [KIND]: a store that has lost its data, or some of it, is never taken for the same store. In
- * memory: what parts do then, in simulated time. shm: a file that is removed. etcd, redis: servers
- * that are emptied, restored to an earlier state, started another way, or replaced by a replica.
+ * lost [KIND]: a store that has lost data is never taken for the same store. In memory: partitions
+ * after a loss, in simulated time. shm: a file that is removed. etcd, redis: servers that are
+ * emptied, restored to an earlier state, restarted with other settings, or replaced by a replica.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define REFRESH (5 * WEIR_S)
 #define ROUND   (REFRESH * 13 / 10)
 
-/* A member of parts, and what it owns. */
+/* A member that takes part in partitions, and what it owns. */
 struct owner {
 	struct weir_fleet *fleet;
 	struct weir_work *parts;
@@ -52,16 +52,16 @@ static bool has(const struct owner *o)
 }
 
 /*
- * The store has forgotten the owner of the part, and the owner cannot hear of it: until its lease
- * has ended no other member owns the part.
+ * The store has forgotten the owner of the partition, and the owner cannot learn of that: until its
+ * lease has ended no other member owns the partition.
  */
-static void forgotten_parts(struct place *place)
+static void forgotten_parts(struct test_store *test_store)
 {
 	struct world w;
 	struct owner a = {.fence = 0}, b = {.fence = 0};
 	unsigned rounds = 0;
 
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, REFRESH);
 	world_enter(&w, 0, 0);
 	a.fleet = w.actors[0].fleet;
@@ -82,7 +82,7 @@ static void forgotten_parts(struct place *place)
 	world_end(&w);
 }
 
-/* A server, something in front of it, and a client that has rows there, and a session. */
+/* A server, a proxy in front of it, and a client that has rows there, and a session. */
 struct rig {
 	struct server server;
 	struct proxy proxy;
@@ -90,7 +90,7 @@ struct rig {
 	struct weir_store *store;
 	uint64_t session, kept, fence;
 	struct weir_store_view before;
-	weir_time gone; /* a moment before it was lost */
+	weir_time gone; /* a moment before the loss */
 };
 
 static weir_time boot_time(void)
@@ -177,7 +177,7 @@ static void rig_begin(struct rig *r, enum server_kind kind)
 	rig_fill(r);
 }
 
-/* What the client knows in the end. */
+/* Record what the client knows in the end. */
 static void rig_note(struct rig *r)
 {
 	CHECK(look(r->store, "row/bound", &r->before).made == r->fence);
@@ -204,7 +204,7 @@ static void in_folder(const struct server *s, const char *script)
 	"rm -rf kept && mkdir kept && for f in data appendonlydir; do [ ! -e $f ] || cp -r $f kept; done"
 #define RESTORE EMPTY " && cp -r kept/* ."
 
-/* What is done to a server that was killed before it is started again as that kind. */
+/* Kill the server, run a script on its data, and start it again as that kind. */
 static void replace(struct rig *r, const char *script, enum server_kind kind)
 {
 	r->gone = boot_time();
@@ -214,7 +214,7 @@ static void replace(struct rig *r, const char *script, enum server_kind kind)
 	server_restart(&r->server);
 }
 
-/* A commit, until there is an answer. */
+/* Commit, repeating until there is an answer. */
 static int commit(struct rig *r, uint64_t session, const struct weir_store_check *check)
 {
 	const struct weir_store_write write = {"row/late", WEIR_STORE_WRITE_PUT, "x", 1};
@@ -262,7 +262,7 @@ static void check_same(struct rig *r)
 	CHECK(commit(r, r->session, &check) == 0);
 }
 
-/* The first request to an emptied server is a commit that checks nothing: it is refused. */
+/* The first request to an emptied server is a commit without checks: it is refused. */
 static void emptied(enum server_kind kind)
 {
 	struct rig r;
@@ -276,7 +276,7 @@ static void emptied(enum server_kind kind)
 	rig_end(&r);
 }
 
-/* The server has the data that it had before the last acknowledged commit. */
+/* The server has the data from before the last acknowledged commit. */
 static void restored(enum server_kind kind)
 {
 	struct rig r;
@@ -303,7 +303,7 @@ static void restarted(enum server_kind kind)
 	rig_end(&r);
 }
 
-/* The way the server runs now says nothing about what was lost. */
+/* The server's current settings say nothing about earlier losses. */
 static void made_durable(void)
 {
 	struct rig r;
@@ -315,7 +315,7 @@ static void made_durable(void)
 	rig_end(&r);
 }
 
-/* One command of Redis, and the beginning of its answer. */
+/* Send one command to Redis, and read the beginning of its answer. */
 static void say(unsigned port, const char *command, char *answer, size_t size)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -331,7 +331,7 @@ static void say(unsigned port, const char *command, char *answer, size_t size)
 	close(fd);
 }
 
-/* A replica of the server, which has the same data. */
+/* Start a replica of the server, and wait until it has the same data. */
 static void replicate(const struct rig *r, struct server *replica)
 {
 	char command[64], answer[8192];
@@ -347,7 +347,7 @@ static void replicate(const struct rig *r, struct server *replica)
 	} while (strstr(answer, "master_link_status:up") == NULL);
 }
 
-/* The replica takes over, and has all that was acknowledged, but no member can tell. */
+/* The replica takes over, and has all that was acknowledged, but no member can know that. */
 static void promoted(void)
 {
 	struct server replica;
@@ -366,7 +366,7 @@ static void promoted(void)
 	server_end(&replica);
 }
 
-/* There is a replica, which might have taken over while this one was away. */
+/* There is a replica, which might have taken over while the server was down. */
 static void replicated(void)
 {
 	struct server replica;
@@ -381,7 +381,7 @@ static void replicated(void)
 	rig_end(&r);
 }
 
-/* The same run of the server, without what it had. */
+/* The same run of the server, without its data. */
 static void flushed(void)
 {
 	struct rig r;
@@ -396,7 +396,7 @@ static void flushed(void)
 	rig_end(&r);
 }
 
-/* The file is removed, and another made in its place, before anything is asked again. */
+/* The file is removed, and another one created with its name, before the next request. */
 static void removed(void)
 {
 	struct weir_store *other;
@@ -438,7 +438,7 @@ static void gain(struct owner *o)
 	}
 }
 
-/* Until there is an answer: the previous connection is gone. */
+/* Repeated until there is an answer, because the previous connection is gone. */
 static int checkpoint(const struct owner *o, uint64_t sequence)
 {
 	int r;
@@ -453,7 +453,8 @@ static int checkpoint(const struct owner *o, uint64_t sequence)
 }
 
 /*
- * A member that owned a part before the store was emptied cannot undo what the new owner has done.
+ * A member that owned a partition before the store was emptied cannot undo what the new owner has
+ * done.
  */
 static void late_owner(enum server_kind kind)
 {
@@ -484,7 +485,7 @@ static void late_owner(enum server_kind kind)
 int main(int argc, char **argv)
 {
 	const char *kind = argc == 2 ? argv[1] : "memory";
-	struct place place;
+	struct test_store test_store;
 
 	if (strcmp(kind, "etcd") == 0) {
 		restarted(SERVER_ETCD);
@@ -504,10 +505,10 @@ int main(int argc, char **argv)
 	} else if (strcmp(kind, "shm") == 0) {
 		removed();
 	} else {
-		place_begin(&place, kind);
-		forgotten_parts(&place);
-		place_end(&place);
+		test_store_begin(&test_store, kind);
+		forgotten_parts(&test_store);
+		test_store_end(&test_store);
 	}
-	printf("what is lost is not believed, %s\n", kind);
+	printf("losses of data are detected, %s\n", kind);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * crowd MEMBERS: many members of one limit, refreshed by several threads at the same time, without
- * any pause. After each has come three times, all have exactly what they are due; and in between
- * the ledger never gives more than there is.
+ * many_members MEMBERS: many members of one limit, refreshed by several threads at the same time,
+ * without any pause. After each has refreshed three times, all have exactly their fair share; and
+ * meanwhile the ledger never grants more than the capacity.
  */
 
 #include <stdatomic.h>
@@ -64,7 +64,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return view_take(arg, strchr(row->key, '/') + 1, row);
 }
 
-static void *sniff(void *arg)
+static void *read_ledger(void *arg)
 {
 	struct limit_view view = {.count = 0};
 	const char *prefix = "limit/";
@@ -97,7 +97,7 @@ static void check_fair(void)
 		const uint64_t units = weir_share_units(m->share);
 		struct weir_share_info info;
 
-		/* Whose the last unit is depends on numbers that are drawn. */
+		/* Which member gets the last unit depends on random numbers. */
 		CHECK(units + 1 >= claims[i].target && units <= claims[i].target + 1);
 		sum += units;
 		weir_share_info_init(&info);
@@ -113,7 +113,7 @@ static void check_fair(void)
 int main(int argc, char **argv)
 {
 	static char unused[THREADS];
-	pthread_t sniffer;
+	pthread_t reader;
 	struct crew crew;
 
 	count = argc == 2 ? (unsigned)atoi(argv[1]) : 0;
@@ -122,11 +122,11 @@ int main(int argc, char **argv)
 	CHECK(members != NULL && weir_store_open(NULL, &store, NULL, 0) == 0);
 	for (unsigned i = 0; i < count; i++)
 		enter(i);
-	CHECK(pthread_create(&sniffer, NULL, sniff, NULL) == 0);
+	CHECK(pthread_create(&reader, NULL, read_ledger, NULL) == 0);
 	crew_start(&crew, THREADS, work, unused, 1);
 	crew_join(&crew);
-	CHECK(pthread_join(sniffer, NULL) == 0);
-	/* Those who came last have left what others may have to take up yet. */
+	CHECK(pthread_join(reader, NULL) == 0);
+	/* The last ones have left units that others may not have taken yet. */
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < count; i++)
 			CHECK(weir_fleet_refresh(members[i].fleet) == 0);

@@ -1,9 +1,9 @@
 /*
- * members KIND: processes that share a limit over a store of that kind, and what befalls them.
+ * members KIND: processes that share a limit over a store of that kind, under faults.
  *
- * They are killed and stopped, their clocks are set, and so it goes for the store. All the while
- * somebody reads the ledger, and adds up what counts: it is never above the capacity. Nothing
- * depends on how long anything takes, but for leases, which end.
+ * Processes are killed and stopped, their clocks are set, and the store suffers the same. Meanwhile
+ * a thread reads the ledger, and adds up what counts: the sum never exceeds the capacity. Nothing
+ * depends on timing, except on leases, which end.
  */
 
 #include <errno.h>
@@ -29,9 +29,9 @@
 #define CAPACITY 120
 #define EACH     (CAPACITY / MEMBERS)
 
-#define TRIES_MAX 30 /* of what a busy machine may spoil */
+#define TRIES_MAX 30 /* repetitions of a case that a busy machine may disturb */
 
-/* What a member shows of itself. */
+/* The state that a member publishes. */
 struct slot {
 	_Atomic uint64_t units, loops;
 	/* Of its lease: read while it is stopped. */
@@ -46,12 +46,12 @@ struct rig {
 	bool remote;
 	struct server server;
 	char address[128], lease[16];
-	struct wall wall;
+	struct wall_clock wall;
 	pid_t members[MEMBERS];
-	pthread_t sniffer;
+	pthread_t reader;
 	_Atomic bool ending;
 	struct weir_store *store;
-	unsigned looks;
+	unsigned readings;
 };
 
 static uint64_t load(const _Atomic uint64_t *word)
@@ -65,7 +65,7 @@ static void map_slots(int fd)
 	CHECK(slots != MAP_FAILED);
 }
 
-/* member ADDRESS INDEX FD LEASE: asks what it may use, each millisecond, and for nothing else. */
+/* member ADDRESS INDEX FD LEASE: reads its units each millisecond, and does nothing else. */
 static int be_member(char **argv)
 {
 	struct weir_store_config store;
@@ -95,7 +95,7 @@ static int be_member(char **argv)
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
 	CHECK(weir_share_demand_set(share, 1000) == 0);
 	for (;;) {
-		/* Of the first lease alone. */
+		/* Only of the first lease. */
 		if (slot->fence.version == 0)
 			(void)weir_share_fence(share, &slot->fence, slot->key);
 		atomic_store_explicit(&slot->units, weir_share_units(share), memory_order_relaxed);
@@ -118,7 +118,7 @@ static void spawn_member(struct rig *rig, unsigned index)
 	if (rig->members[index] == 0) {
 		/* The last one's wall clock is set while it runs. */
 		if (index == MEMBERS - 1)
-			wall_follow(&rig->wall);
+			wall_clock_follow(&rig->wall);
 		execv("/proc/self/exe", argv);
 		_exit(127);
 	}
@@ -147,7 +147,7 @@ static uint64_t counted(const struct limit_view *v)
 	return sum;
 }
 
-static void *sniff(void *arg)
+static void *read_ledger(void *arg)
 {
 	struct rig *rig = arg;
 	struct limit_view view = {.count = 0};
@@ -157,7 +157,7 @@ static void *sniff(void *arg)
 		view_clear(&view);
 		if (weir_store_read(rig->store, &prefix, 1, take, &view, NULL) == 0) {
 			CHECK(!view.strange && counted(&view) <= CAPACITY);
-			rig->looks++;
+			rig->readings++;
 		}
 		sleep_ms(3);
 	}
@@ -165,7 +165,7 @@ static void *sniff(void *arg)
 	return NULL;
 }
 
-/* Until these have so much each. */
+/* Wait until each of these members has that many units. */
 static void wait_for(unsigned first, unsigned last, uint64_t each, const char *what)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -205,7 +205,7 @@ static void death(struct rig *rig)
 	wait_for(0, 2, EACH, "it came back");
 }
 
-/* What it wanted to write when it was stopped, by its fence, arrives now. */
+/* A write guarded by the fence of a stopped member arrives now. */
 static int write_late(const struct rig *rig)
 {
 	const struct weir_store_write write = {"guarded/row", WEIR_STORE_WRITE_PUT, "x", 1};
@@ -222,8 +222,8 @@ static void stop_member(const struct rig *rig, unsigned index)
 }
 
 /*
- * T2: nothing is left to it when it goes on, and cannot be as long as it cannot ask; and what is
- * guarded is refused.
+ * T2: it has no units when it continues, and gets none as long as it cannot reach the store; and a
+ * guarded write is refused.
  */
 static void stop(struct rig *rig)
 {
@@ -244,10 +244,10 @@ static void stop(struct rig *rig)
 	wait_for(0, 2, EACH, "it went on with nothing, and asked");
 }
 
-/* Whether all have what they had, for a lease from when the clock is set. */
+/* Whether all keep their units for the length of a lease after the clock is set. */
 static bool stands(const struct rig *rig, const char *offset)
 {
-	wall_set(&rig->wall, offset);
+	wall_clock_set(&rig->wall, offset);
 	for (unsigned i = 0; i < 40; i++) {
 		sleep_ms((unsigned)atoi(rig->lease) / 40);
 		for (unsigned j = 0; j < MEMBERS; j++)
@@ -258,28 +258,28 @@ static bool stands(const struct rig *rig, const char *offset)
 }
 
 /*
- * T5: a wall clock that is set changes nothing for anybody. Where a machine is so busy that a lease
- * is lost for other reasons, it is done again.
+ * T5: setting a wall clock has no effect on any member. If a lease is lost because the machine is
+ * busy, the case is repeated.
  */
 static void clocks(struct rig *rig)
 {
 	static const char *const offsets[] = {"+1h", "-1h"};
 
-	if (!wall_can(&rig->wall))
+	if (!wall_clock_can(&rig->wall))
 		return;
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned tries = 0;
 
 		while (!stands(rig, offsets[i])) {
 			CHECK(++tries < TRIES_MAX);
-			wall_set(&rig->wall, "+0");
+			wall_clock_set(&rig->wall, "+0");
 			wait_for(0, 2, EACH, "once more");
 		}
 	}
-	printf("a clock was set an hour on, and two back\n");
+	printf("a clock was set one hour forward and two hours back\n");
 }
 
-/* T4: asking goes on as ever, the lease ends, and comes back with the store. */
+/* T4: requests continue, the lease ends, and is regained with the store. */
 static void store_stops(struct rig *rig)
 {
 	server_pause(&rig->server);
@@ -306,7 +306,7 @@ static void set_up_store(struct rig *rig, const char *kind)
 	unsigned tries = 0;
 	char why[256];
 
-	(void)snprintf(rig->lease, sizeof(rig->lease), "2000"); /* etcd's least */
+	(void)snprintf(rig->lease, sizeof(rig->lease), "2000"); /* etcd's minimum */
 	if (strcmp(kind, "shm") == 0) {
 		(void)snprintf(rig->address, sizeof(rig->address), "shm:/weir-members-%d",
 			       (int)getpid());
@@ -338,17 +338,17 @@ static void set_up(struct rig *rig, const char *kind)
 	slots_fd = memfd_create("slots", 0);
 	CHECK(slots_fd >= 0 && ftruncate(slots_fd, sizeof(*slots) * MEMBERS) == 0);
 	map_slots(slots_fd);
-	wall_begin(&rig->wall);
+	wall_clock_begin(&rig->wall);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		spawn_member(rig, i);
-	CHECK(pthread_create(&rig->sniffer, NULL, sniff, rig) == 0);
+	CHECK(pthread_create(&rig->reader, NULL, read_ledger, rig) == 0);
 	wait_for(0, 2, EACH, "all have the same");
 }
 
 static void tear_down(struct rig *rig)
 {
 	atomic_store(&rig->ending, true);
-	CHECK(pthread_join(rig->sniffer, NULL) == 0);
+	CHECK(pthread_join(rig->reader, NULL) == 0);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		kill_member(rig, i);
 	weir_store_close(rig->store);
@@ -356,9 +356,9 @@ static void tear_down(struct rig *rig)
 		server_end(&rig->server);
 	else
 		CHECK(shm_unlink(rig->address + 4) == 0);
-	wall_end(&rig->wall);
-	CHECK(rig->looks > 100);
-	printf("never above the capacity, in %u looks at the ledger\n", rig->looks);
+	wall_clock_end(&rig->wall);
+	CHECK(rig->readings > 100);
+	printf("never above the capacity, in %u readings of the ledger\n", rig->readings);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,4 @@
-/*
- * What operators do to a limit from outside, case by case, in simulated time.
- */
+/* Operations on a limit from outside, case by case, in simulated time. */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -41,7 +39,7 @@ static struct weir_share_info info_of(unsigned member)
 	return info;
 }
 
-/* What is looked for, and what was seen. */
+/* What is searched for, and what was seen. */
 struct seen {
 	uint64_t fence, id;
 	unsigned drained, absent;
@@ -74,7 +72,10 @@ static uint64_t id_of(unsigned member)
 	return look(info_of(member).fence).id;
 }
 
-/* It gives back what it holds, and what is reserved; others get that, and it gets it again. */
+/*
+ * A drained member gives back what it holds, and what is reserved; others get that, and it gets it
+ * back when undrained.
+ */
 static void drained(uint64_t reserved)
 {
 	uint64_t id;
@@ -98,22 +99,22 @@ static void drained(uint64_t reserved)
 }
 
 /*
- * Its session ends, and it comes back under another number: it is drained as before, also if it was
- * cut off before it had read of that.
+ * Its session ends, and it comes back with another number: it is still drained, even if it was cut
+ * off before it had read of that.
  */
-static void comes_back(bool told, bool undrained)
+static void comes_back(bool informed, bool undrained)
 {
 	uint64_t id;
 
 	begin(2, 5);
 	id = id_of(0);
-	if (!told)
+	if (!informed)
 		w.actors[0].manner = UNREACHABLE;
 	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
 	world_run(&w, ROUNDS);
 	w.actors[0].manner = UNREACHABLE;
 	world_run(&w, 2 * LEASE);
-	CHECK(world_units(&w, 0) == (told ? 0 : 5) && look(1).absent == 1);
+	CHECK(world_units(&w, 0) == (informed ? 0 : 5) && look(1).absent == 1);
 	CHECK(world_units(&w, 1) == 85);
 	if (undrained)
 		CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
@@ -129,7 +130,7 @@ static void comes_back(bool told, bool undrained)
 	end();
 }
 
-/* Without a store it uses nothing, whatever it would have then. */
+/* Without a store it uses nothing, whatever loss would allow. */
 static void drained_and_lost(enum weir_loss loss)
 {
 	world_begin(&w, 100, LEASE, REFRESH);
@@ -164,7 +165,7 @@ static void refused(const struct weir_fleet_limit *limit)
 	CHECK(why[0] >= 'A' && why[0] <= 'z' && why[strlen(why) - 1] == '.');
 }
 
-/* A limit is there before its members are, and is theirs; then it is changed for all. */
+/* A limit is created before its members, which then use it; then it is changed for all. */
 static void configured(void)
 {
 	struct weir_fleet_limit limit, old;
@@ -191,7 +192,7 @@ static void configured(void)
 	limit.allotment = WEIR_ALLOT_STATIC;
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
 	CHECK(limit_now().allotment == WEIR_ALLOT_STATIC && limit_now().lease == 15 * WEIR_S);
-	w.over = 0; /* static is to each */
+	w.over = 0; /* with WEIR_ALLOT_STATIC each has all of it */
 	end();
 }
 
@@ -251,7 +252,7 @@ static unsigned rows_left(void)
 	return count;
 }
 
-/* Nothing is left of it: no drain of a member that is gone, nor what a region has carried. */
+/* All rows are removed, including drains of absent members, and what a region has published. */
 static void removed(void)
 {
 	begin(1, 0);
@@ -270,7 +271,7 @@ static void removed(void)
 	end();
 }
 
-/* A member has joined, and holds something, while the limit was about to be removed. */
+/* A member has joined, and holds units, just before the limit is removed. */
 static void removed_too_late(void)
 {
 	static const char member[] = "weir-member 1 10 1 0 label\n", ledger[] = "weir-ledger 1 7\n";
@@ -290,7 +291,7 @@ static void removed_too_late(void)
 	world_end(&w);
 }
 
-/* The request to undrain arrives when the member has been drained once more. */
+/* The request to undrain arrives after the member has been drained once more. */
 static void undrained_too_late(void)
 {
 	uint64_t id;
@@ -332,7 +333,7 @@ static struct listed list_all(unsigned most)
 	return l;
 }
 
-/* Limits, parts, both by one name, and what somebody else has written. */
+/* Limits, partitions, both with one name, and foreign data. */
 static void listed(void)
 {
 	begin(0, 0);
@@ -406,6 +407,6 @@ int main(void)
 	undrained_too_late();
 	listed();
 	parts_seen();
-	printf("operators are obeyed\n");
+	printf("operations take effect\n");
 	return 0;
 }

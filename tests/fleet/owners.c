@@ -1,16 +1,16 @@
 /*
- * owners MINUTES SEEDS [FIRST]: members that own parts suffer faults, for that long with each seed,
- * in simulated time.
+ * owners MINUTES SEEDS [FIRST]: members that own partitions suffer faults, for that long with each
+ * seed, in simulated time.
  *
- * Requests to the store are lost, late, done twice, or done and not answered, and answers take
- * their time; each member has a clock of its own that goes too fast or too slow. Members are
- * stopped, killed, cut off and closed, and come again; some do not give up what another is due. The
- * store is gone for a while, or forgets everything.
+ * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
+ * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
+ * killed, cut off and closed, and come back; some do not release partitions that another asks for.
+ * The store is gone for a while, or forgets everything.
  *
- * Every instant is checked at which a member may begin to own a part: whenever anything was done,
- * weir_work_fence() of all members together names one owner of each part at most, whether they run
- * or not, as their clocks go on. Between two such instants ownership can only end. Once the faults
- * are over, every part has an owner within a bound, and all members have what they are due.
+ * Every instant is checked at which a member may begin to own a partition: after every event,
+ * weir_work_fence() of all members together yields one owner of each partition at most, whether
+ * they run or not, since their clocks go on. Between two such instants ownership can only end. Once
+ * the faults are over, every partition has an owner within a bound, and the division is even.
  */
 
 #include <errno.h>
@@ -29,13 +29,13 @@
 #define TIMEOUT (500 * WEIR_MS)
 #define TICK    (20 * WEIR_MS)
 #define MINUTE  (60 * WEIR_S)
-#define FASTEST 9000 /* clocks go wrong by that many millionths; leases allow for 10,000 */
+#define FASTEST 9000 /* error of clocks in millionths; leases allow for 10,000 */
 #define PARCELS 64
 #define ROWS    64 /* of a commit */
 
 /*
- * Until every part has an owner: what is left of a lease, of the store's proof, or of a hand-over,
- * and a refresh to see it; and until all have what they are due.
+ * Time until every partition has an owner: the rest of a lease, of the store's learning, or of a
+ * hand-over, and a refresh to see it; and time until the division is even.
  */
 #define OWNED_AGAIN (2 * LEASE + 4 * REFRESH)
 #define EVEN_AGAIN  (8 * LEASE)
@@ -46,23 +46,23 @@ struct member {
 	struct weir_store store; /* first */
 	struct weir_clock clock;
 	struct world *world;
-	struct weir_fleet *fleet; /* NULL: it is not there */
-	struct weir_work *parts;  /* NULL: they are closed */
+	struct weir_fleet *fleet; /* NULL: not present */
+	struct weir_work *parts;  /* NULL: closed */
 	weir_time offset, next;
 	int64_t millionths;
-	bool busy;         /* it is in the middle of asking the store */
-	bool dead;         /* it was killed, and will be gone when it is not busy */
+	bool busy;         /* it is in the middle of a request to the store */
+	bool dead;         /* it was killed, and is removed when it is not busy */
 	bool gone;         /* it is being closed: its answers do not count */
-	bool slow;         /* it does not give up what another is due */
-	weir_time stopped; /* until then; 0: it is not */
-	weir_time cut;     /* from the store until then */
-	weir_time back;    /* when it comes again */
-	uint64_t told[PARTS];
+	bool slow;         /* it does not release partitions that another asks for */
+	weir_time stopped; /* end of its stop; 0: not stopped */
+	weir_time cut;     /* end of its separation from the store */
+	weir_time back;    /* time of its return */
+	uint64_t reported_fence[PARTS];
 };
 
-/* What arrives later. */
+/* A commit that arrives later. */
 struct parcel {
-	weir_time due; /* 0: there is none */
+	weir_time due; /* 0: none */
 	uint64_t session;
 	struct weir_store_check checks[ROWS];
 	struct weir_store_write writes[ROWS];
@@ -72,19 +72,19 @@ struct parcel {
 };
 
 struct world {
-	struct weir_clock clock; /* first: the store's */
+	struct weir_clock clock; /* first: the store's clock */
 	weir_time now, tick;
 	uint64_t chance;
 	struct weir_store *store;
-	uint64_t base;    /* of versions: a store that has forgotten goes on above */
-	weir_time proven; /* since then; 0: always */
-	weir_time down;   /* until then */
-	unsigned losses;  /* of a thousand questions */
-	weir_dur calm;    /* from one disturbance to the next, about */
+	uint64_t base;    /* added to versions, so that they rise when the store forgets */
+	weir_time proven; /* since when it has lost nothing; 0: always */
+	weir_time down;   /* end of the store's outage */
+	unsigned losses;  /* per thousand requests */
+	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
 	struct parcel parcels[PARCELS];
 
-	unsigned long looks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten;
+	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -106,7 +106,7 @@ static weir_time member_time(const struct weir_clock *clock)
 	return m->offset + now + (weir_time)((int64_t)(now / 1000) * m->millionths / 1000);
 }
 
-/* When the member's clock shows that time, or a moment later. */
+/* Convert a time of the member's clock, rounded up. */
 static weir_time world_time(const struct member *m, weir_time there)
 {
 	const weir_time now = member_time(&m->clock);
@@ -119,15 +119,15 @@ static weir_time world_time(const struct member *m, weir_time there)
 	       (weir_time)((double)(there - now) * 1e6 / (1e6 + (double)m->millionths)) + 1;
 }
 
-/* Whether there is a member that could work on anything. */
+/* Whether the member could work on anything. */
 static bool counts(const struct member *m)
 {
 	return m->fleet != NULL && m->parts != NULL && !m->dead && !m->gone;
 }
 
-static void complain(const struct world *w, uint32_t part)
+static void fail_two_owners(const struct world *w, uint32_t part)
 {
-	fprintf(stderr, "two owners of part %u at %.3f s:", part, (double)w->now / WEIR_S);
+	fprintf(stderr, "two owners of partition %u at %.3f s:", part, (double)w->now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (counts(&w->members[i]) && weir_work_fence(w->members[i].parts, part) != 0)
 			fprintf(stderr, " %u by %llu%s%s", i,
@@ -147,14 +147,14 @@ static void look(struct world *w)
 			owners += counts(&w->members[i]) &&
 				  weir_work_fence(w->members[i].parts, part) != 0;
 		if (owners > 1)
-			complain(w, part);
+			fail_two_owners(w, part);
 	}
-	w->looks++;
+	w->checks++;
 }
 
 static void pass(struct world *w, weir_time until);
 
-/* It takes that long; and longer by the time for which the process is stopped meanwhile. */
+/* Wait; a process that is stopped meanwhile waits longer by that time. */
 static void wait_for(struct member *m, weir_dur time)
 {
 	pass(m->world, m->world->now + time);
@@ -176,13 +176,13 @@ static enum fate fate_of(struct member *m)
 	return (enum fate)(LOST + chance % 4);
 }
 
-/* On the way there, or back. */
+/* The time of a request or an answer on the way. */
 static void travel(struct member *m)
 {
 	wait_for(m, below(m->world, below(m->world, 8) == 0 ? TIMEOUT / 2 : 20 * WEIR_MS));
 }
 
-/* It is answered, or it takes so long that the member gives up. */
+/* Answer a request, or let it time out. */
 static int answer(struct member *m, enum fate fate, int r)
 {
 	if (m->dead)
@@ -240,7 +240,7 @@ static int net_end(struct weir_store *self, uint64_t session)
 	return weir_store_end(w->store, session - w->base);
 }
 
-/* Its place now; this store knows nothing of what an earlier one knew. */
+/* Commit in the current store, which knows nothing of an earlier one. */
 static int do_commit(struct world *w, uint64_t session, const struct weir_store_check *checks,
 		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
 		     uint64_t *version)
@@ -275,7 +275,7 @@ static void send_later(struct world *w, uint64_t session, const struct weir_stor
 	for (unsigned i = 0; i < PARCELS && p == NULL; i++)
 		p = w->parcels[i].due == 0 ? &w->parcels[i] : NULL;
 	if (p == NULL)
-		return; /* it is lost after all */
+		return; /* no free slot: the commit is lost */
 	p->due = w->now + 1 + below(w, below(w, 2) == 0 ? TIMEOUT * 2 : 2 * LEASE);
 	p->session = session;
 	p->check_count = check_count;
@@ -312,7 +312,7 @@ static int net_commit(struct weir_store *self, uint64_t session,
 	return answer(m, fate, r);
 }
 
-/* Rows of a reading, with the numbers that they have after what was forgotten. */
+/* Rows of a reading, with base added to their versions. */
 struct reading {
 	weir_store_row_fn *row;
 	void *arg;
@@ -356,7 +356,7 @@ static void net_caps(struct weir_store *self, struct weir_store_caps *caps)
 static void net_error(struct weir_store *self, char *text, size_t size)
 {
 	(void)self;
-	(void)snprintf(text, size, "It failed, as it was told to.");
+	(void)snprintf(text, size, "It failed, as it was reported_fence to.");
 }
 
 static const struct weir_store_ops net = {
@@ -385,8 +385,8 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 {
 	struct member *m = arg;
 
-	CHECK(m->told[part] == 0 && fence != 0);
-	m->told[part] = fence;
+	CHECK(m->reported_fence[part] == 0 && fence != 0);
+	m->reported_fence[part] = fence;
 	m->world->gains++;
 	look(m->world);
 }
@@ -395,7 +395,7 @@ static void wished(void *arg, uint32_t part, uint64_t fence)
 {
 	struct member *m = arg;
 
-	CHECK(m->told[part] == fence);
+	CHECK(m->reported_fence[part] == fence);
 	if (!m->slow)
 		(void)weir_work_release(m->parts, part, fence);
 }
@@ -404,9 +404,9 @@ static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
 {
 	struct member *m = arg;
 
-	CHECK(m->told[part] == fence);
+	CHECK(m->reported_fence[part] == fence);
 	CHECK(m->parts == NULL || weir_work_fence(m->parts, part) == 0);
-	m->told[part] = 0;
+	m->reported_fence[part] = 0;
 	m->world->forced += forced;
 }
 
@@ -435,7 +435,7 @@ static void enter(struct world *w, struct member *m)
 	m->clock.now = member_time;
 	m->world = w;
 	m->offset = below(w, MINUTE);
-	/* Clocks that go wrong do so by as much as is allowed. */
+	/* Errors of clocks are as large as allowed. */
 	m->millionths = ((int64_t)below(w, 3) - 1) * FASTEST;
 	m->next = w->now;
 	m->dead = m->gone = false;
@@ -459,10 +459,13 @@ static void leave(struct member *m)
 	m->busy = false;
 	m->fleet = NULL;
 	m->parts = NULL;
-	memset(m->told, 0, sizeof(m->told));
+	memset(m->reported_fence, 0, sizeof(m->reported_fence));
 }
 
-/* Its parts are closed; the fleet goes on, and they are opened anew when it comes again. */
+/*
+ * Its partitions are closed; the fleet goes on, and they are opened again when the member comes
+ * back.
+ */
 static void close_parts(struct world *w, struct member *m)
 {
 	struct weir_work *parts = m->parts;
@@ -472,7 +475,7 @@ static void close_parts(struct world *w, struct member *m)
 	weir_work_close(parts);
 	m->busy = false;
 	for (unsigned i = 0; i < PARTS; i++)
-		CHECK(m->told[i] == 0);
+		CHECK(m->reported_fence[i] == 0);
 	m->back = w->now + below(w, LEASE);
 	w->closes++;
 }
@@ -491,7 +494,7 @@ static void forget(struct world *w)
 	open_store(w);
 }
 
-/* One disturbance every few seconds. */
+/* Cause one random fault. */
 static void disturb(struct world *w)
 {
 	struct member *m = &w->members[below(w, MEMBERS)];
@@ -601,7 +604,7 @@ static void step(struct world *w, struct member *m)
 	look(w);
 }
 
-/* All that happens until then; a member that waits for the store is in the middle of it. */
+/* Let time pass; members that wait for the store are in the middle of a call. */
 static void pass(struct world *w, weir_time until)
 {
 	for (;;) {
@@ -638,7 +641,7 @@ static unsigned owned(const struct world *w)
 	return sum;
 }
 
-/* Requests under way still arrive; nothing new goes wrong. */
+/* Requests under way still arrive; there are no new faults. */
 static void calm_down(struct world *w)
 {
 	w->calm = WEIR_FOREVER;
@@ -646,11 +649,11 @@ static void calm_down(struct world *w)
 	w->down = 0;
 	for (unsigned i = 0; i < MEMBERS; i++)
 		w->members[i].cut = 0;
-	/* Members that are stopped, or away, come back: for them too the faults are over then. */
+	/* Members that are stopped or absent come back: only then their faults are over. */
 	pass(w, w->now + 2 * LEASE);
 	pass(w, w->now + OWNED_AGAIN);
 	if (owned(w) != PARTS)
-		fprintf(stderr, "%u parts of %d have an owner\n", owned(w), PARTS);
+		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTS);
 	CHECK(owned(w) == PARTS);
 	pass(w, w->now + EVEN_AGAIN);
 	for (unsigned i = 0; i < MEMBERS; i++) {
@@ -679,9 +682,9 @@ static void play(unsigned minutes, uint64_t seed)
 		enter(&w, &w.members[i]);
 	pass(&w, w.now + minutes * MINUTE);
 	calm_down(&w);
-	printf("seed %u: %lu looks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
+	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
 	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times\n",
-	       (unsigned)seed, w.looks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
+	       (unsigned)seed, w.checks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
 	       w.closes, w.downs, w.forgotten);
 	fflush(stdout);
 	for (unsigned i = 0; i < MEMBERS; i++) {

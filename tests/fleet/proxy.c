@@ -34,7 +34,7 @@ static bool send_all(int fd, const char *bytes, ssize_t size)
 }
 
 /* False: the connection ends. */
-static bool bring_answer(const struct pair *p, const char *bytes, ssize_t size)
+static bool forward_answer(const struct pair *p, const char *bytes, ssize_t size)
 {
 	static const char garbage[] = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"]}[:,\"";
 
@@ -56,11 +56,11 @@ static bool bring_answer(const struct pair *p, const char *bytes, ssize_t size)
 	}
 }
 
-static bool bring_question(const struct pair *p, const char *bytes, ssize_t size)
+static bool forward_request(const struct pair *p, const char *bytes, ssize_t size)
 {
 	while (mode_of(p->proxy) == PROXY_DELAY)
 		sleep_ms(5);
-	atomic_fetch_add_explicit(&p->proxy->questions, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->proxy->requests, 1, memory_order_relaxed);
 	return send_all(p->server, bytes, size);
 }
 
@@ -79,7 +79,7 @@ static void *carry(void *arg)
 
 		if (n <= 0)
 			break;
-		on = from == p->client ? bring_question(p, bytes, n) : bring_answer(p, bytes, n);
+		on = from == p->client ? forward_request(p, bytes, n) : forward_answer(p, bytes, n);
 	}
 	close(p->client);
 	close(p->server);

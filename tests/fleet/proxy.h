@@ -1,6 +1,4 @@
-/*
- * Something between a client and a server that does not bring every answer.
- */
+/* A proxy between a client and a server that can lose, change and delay answers. */
 #ifndef WEIR_TESTS_FLEET_PROXY_H
 #define WEIR_TESTS_FLEET_PROXY_H
 
@@ -9,20 +7,20 @@
 
 enum proxy_mode {
 	PROXY_PASS,
-	PROXY_LOSE,     /* the question goes through; in place of the answer, the connection ends */
-	PROXY_TRUNCATE, /* half of an answer, and then the end */
-	PROXY_GARBAGE,  /* something else in place of the answer */
-	PROXY_SWALLOW,  /* the question goes through, and there is never an answer */
-	PROXY_DELAY, /* the question waits until the mode is another one; then its client is gone */
-	PROXY_HOLD,  /* an answer waits until the mode is another one */
+	PROXY_LOSE,     /* the request passes; in place of the answer, the connection ends */
+	PROXY_TRUNCATE, /* half of an answer, and then the connection ends */
+	PROXY_GARBAGE,  /* other bytes in place of the answer */
+	PROXY_SWALLOW,  /* the request passes, and there is never an answer */
+	PROXY_DELAY,    /* the request waits until the mode changes; then its client is gone */
+	PROXY_HOLD,     /* an answer waits until the mode changes */
 };
 
 struct proxy {
 	unsigned port;
-	_Atomic unsigned to; /* the port of the server: connections from now on */
+	_Atomic unsigned to; /* the server's port, for new connections */
 	int fd;
 	_Atomic int mode;
-	_Atomic unsigned questions; /* that went through */
+	_Atomic unsigned requests; /* number of requests that passed */
 	pthread_t thread;
 };
 

@@ -7,19 +7,19 @@
 #include "../stress/check.h"
 #include "fleet/protocol/allot.h"
 
-/* Above first: of the leases, the next lower is half as long. */
+/* By level, the root first: each lease is half as long as the one above. */
 static const weir_dur leases[] = {60 * WEIR_S, 30 * WEIR_S, 15 * WEIR_S};
 
-struct grove grove;
+struct sim sim;
 
-uint64_t grove_draw(uint64_t most)
+uint64_t sim_draw(uint64_t most)
 {
-	return draw(&grove.chance) % most;
+	return draw(&sim.chance) % most;
 }
 
-static weir_time tell_time(const struct weir_clock *clock)
+static weir_time sim_time(const struct weir_clock *clock)
 {
-	return ((const struct grove *)clock)->now;
+	return ((const struct sim *)clock)->now;
 }
 
 static struct way *way_of(struct weir_store *store)
@@ -27,43 +27,43 @@ static struct way *way_of(struct weir_store *store)
 	return (struct way *)store;
 }
 
-static bool is_away(const struct way *w)
+static bool is_unreachable(const struct way *w)
 {
-	return w->manner == AWAY || w->to->down;
+	return w->manner == UNREACHABLE || w->to->down;
 }
 
-/* Whoever was about to ask something is stopped for a while, and the others are not. */
+/* Stop the caller, which is about to send a request, for a while, and let all others run. */
 static void stop_here(void)
 {
-	if (!grove.stops || grove.depth == 2 || grove_draw(25) != 0)
+	if (!sim.stops || sim.depth == 2 || sim_draw(25) != 0)
 		return;
-	grove.depth++;
-	grove_run((unsigned)grove_draw(80));
-	grove.depth--;
+	sim.depth++;
+	sim_run((unsigned)sim_draw(80));
+	sim.depth--;
 }
 
 static int way_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
 	const struct way *w = way_of(self);
 
-	return is_away(w) ? -EIO : weir_store_begin(w->to->store, ttl, session, granted);
+	return is_unreachable(w) ? -EIO : weir_store_begin(w->to->store, ttl, session, granted);
 }
 
 static int way_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
 	const struct way *w = way_of(self);
 
-	return is_away(w) ? -EIO : weir_store_keep(w->to->store, session, granted);
+	return is_unreachable(w) ? -EIO : weir_store_keep(w->to->store, session, granted);
 }
 
 static int way_end(struct weir_store *self, uint64_t session)
 {
 	const struct way *w = way_of(self);
 
-	return is_away(w) ? -EIO : weir_store_end(w->to->store, session);
+	return is_unreachable(w) ? -EIO : weir_store_end(w->to->store, session);
 }
 
-static void send_later(struct place *to, uint64_t session, const struct weir_store_check *checks,
+static void send_later(struct region *to, uint64_t session, const struct weir_store_check *checks,
 		       size_t check_count, const struct weir_store_write *writes,
 		       size_t write_count)
 {
@@ -71,9 +71,9 @@ static void send_later(struct place *to, uint64_t session, const struct weir_sto
 
 	CHECK(p != NULL && check_count <= 8 && write_count <= 8);
 	*p = (struct parcel){
-		.next = grove.parcels,
+		.next = sim.parcels,
 		.to = to,
-		.due = grove.now + grove_draw(40 * WEIR_S),
+		.due = sim.now + sim_draw(40 * WEIR_S),
 		.session = session,
 		.check_count = check_count,
 		.write_count = write_count,
@@ -91,18 +91,18 @@ static void send_later(struct place *to, uint64_t session, const struct weir_sto
 		if (writes[i].size > 0)
 			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
 	}
-	grove.parcels = p;
+	sim.parcels = p;
 }
 
-/* Those that are due arrive; a store that is down keeps them waiting. */
-void grove_deliver(void)
+/* Deliver the commits that are due, except to a store that is down. */
+void sim_deliver(void)
 {
-	struct parcel **at = &grove.parcels;
+	struct parcel **at = &sim.parcels;
 
 	while (*at != NULL) {
 		struct parcel *p = *at;
 
-		if (p->due > grove.now || p->to->down) {
+		if (p->due > sim.now || p->to->down) {
 			at = &p->next;
 			continue;
 		}
@@ -127,7 +127,7 @@ static int way_commit(struct weir_store *self, uint64_t session,
 		w->meanwhile = NULL;
 		what();
 	}
-	if (is_away(w))
+	if (is_unreachable(w))
 		return -EIO;
 	for (size_t i = 0; i < write_count && w->to->full; i++)
 		if (writes[i].kind != WEIR_STORE_WRITE_ERASE)
@@ -149,11 +149,11 @@ static int way_read(struct weir_store *self, const char *const *prefixes, size_t
 	int r;
 
 	stop_here();
-	if (is_away(w))
+	if (is_unreachable(w))
 		return -EIO;
 	r = weir_store_read(w->to->store, prefixes, count, row, arg, view);
 	if (w->to->proven != WEIR_FOREVER)
-		view->proven = grove.now - w->to->proven;
+		view->proven = sim.now - w->to->proven;
 	return r;
 }
 
@@ -165,7 +165,7 @@ static void way_caps(struct weir_store *self, struct weir_store_caps *caps)
 static void way_error(struct weir_store *self, char *text, size_t size)
 {
 	(void)self;
-	(void)snprintf(text, size, "It failed, as it was told to.");
+	(void)snprintf(text, size, "A simulated failure.");
 }
 
 static const struct weir_store_ops ways = {
@@ -180,7 +180,7 @@ static const struct weir_store_ops ways = {
 	.error = way_error,
 };
 
-static struct way way_to(struct place *to)
+static struct way way_to(struct region *to)
 {
 	return (struct way){.store = {&ways}, .to = to, .manner = ANSWERS};
 }
@@ -195,14 +195,14 @@ static struct weir_fleet_config fleet_at(struct way *way)
 	config.refresh = config.lease / 6;
 	config.learning = config.lease;
 	config.manual = 1;
-	config.clock = &grove.clock;
-	config.seed = draw(&grove.chance);
+	config.clock = &sim.clock;
+	config.seed = draw(&sim.chance);
 	config.label = "member";
 	return config;
 }
 
-/* Of its own a limit has nothing, but at the root, and what is reserved there. */
-static struct weir_share_config share_at(const struct place *p)
+/* Only the limit at the root has a capacity of its own, and its regions what is reserved there. */
+static struct weir_share_config share_at(const struct region *p)
 {
 	struct weir_share_config config;
 
@@ -210,10 +210,10 @@ static struct weir_share_config share_at(const struct place *p)
 	config.name = "limit";
 	if (p->above == NULL) {
 		config.capacity = CAPACITY;
-		config.reserved = grove.reserved;
-		config.members = grove.reserved > 0 ? 4 : 0;
+		config.reserved = sim.reserved;
+		config.members = sim.reserved > 0 ? 4 : 0;
 	} else if (p->above->above == NULL) {
-		config.capacity = grove.reserved;
+		config.capacity = sim.reserved;
 	}
 	return config;
 }
@@ -230,17 +230,17 @@ void leaf_enter(struct leaf *l)
 	CHECK(weir_fleet_open(&fleet, &l->fleet, why, sizeof(why)) == 0);
 	CHECK(weir_share_join(l->fleet, &share, &l->share, why, sizeof(why)) == 0);
 	CHECK(weir_share_demand_set(l->share, l->wants) == 0);
-	l->next = grove.now;
+	l->next = sim.now;
 }
 
 void leaf_kill(struct leaf *l)
 {
-	l->way.manner = AWAY;
+	l->way.manner = UNREACHABLE;
 	weir_fleet_close(l->fleet);
 	l->fleet = NULL;
 }
 
-void carrier_open(struct place *p, struct carrier *c)
+void leader_open(struct region *p, struct leader *c)
 {
 	struct weir_fleet_config above, lower;
 	struct weir_share_config limit = share_at(p->above);
@@ -257,44 +257,44 @@ void carrier_open(struct place *p, struct carrier *c)
 	config.below = &lower;
 	config.limit = &limit;
 	CHECK(weir_region_open(&config, &c->region, why, sizeof(why)) == 0);
-	c->next = grove.now;
+	c->next = sim.now;
 }
 
-void carrier_kill(struct carrier *c)
+void leader_kill(struct leader *c)
 {
-	c->above.manner = c->below.manner = AWAY;
+	c->above.manner = c->below.manner = UNREACHABLE;
 	weir_region_close(c->region);
 	c->region = NULL;
 }
 
-static bool see_nothing(void *arg, const struct weir_store_row *row)
+static bool skip_row(void *arg, const struct weir_store_row *row)
 {
 	(void)arg;
 	(void)row;
 	return false;
 }
 
-static void open_store(struct place *p)
+static void open_store(struct region *p)
 {
 	struct weir_store_config config;
 
 	weir_store_config_init(&config);
-	config.clock = &grove.clock;
+	config.clock = &sim.clock;
 	config.shm_bytes = 256 << 10;
 	CHECK(weir_store_open(&config, &p->store, NULL, 0) == 0);
 }
 
-static uint64_t version_of(const struct place *p)
+static uint64_t version_of(const struct region *p)
 {
 	const char *prefix = "limit/";
 	struct weir_store_view view;
 
-	CHECK(weir_store_read(p->store, &prefix, 1, see_nothing, NULL, &view) == 0);
+	CHECK(weir_store_read(p->store, &prefix, 1, skip_row, NULL, &view) == 0);
 	return view.version;
 }
 
-/* It begins again with nothing; as in Redis, its versions go on rising. */
-void place_forget(struct place *p)
+/* As in Redis, versions go on rising. */
+void region_forget(struct region *p)
 {
 	const struct weir_store_write write = {"scratch/row", WEIR_STORE_WRITE_PUT, "x", 1};
 	const uint64_t version = version_of(p);
@@ -303,126 +303,128 @@ void place_forget(struct place *p)
 	open_store(p);
 	while (version_of(p) <= version)
 		CHECK(weir_store_commit(p->store, 0, NULL, 0, &write, 1, NULL) == 0);
-	p->proven = grove.now;
-	grove.made_anew |= p->above == NULL;
+	p->proven = sim.now;
+	sim.created_again |= p->above == NULL;
 }
 
-struct place *grove_add_place(struct place *above)
+struct region *sim_add_region(struct region *above)
 {
-	struct place *p = &grove.places[grove.place_count++];
+	struct region *p = &sim.regions[sim.region_count++];
 
-	CHECK(grove.place_count <= PLACES_MAX);
-	*p = (struct place){
+	CHECK(sim.region_count <= REGIONS_MAX);
+	*p = (struct region){
 		.proven = WEIR_FOREVER,
 		.above = above,
 		.level = above != NULL ? above->level + 1 : 0,
 	};
 	open_store(p);
-	for (unsigned i = 0; above != NULL && i < PER_PLACE; i++)
-		carrier_open(p, &p->carriers[i]);
+	for (unsigned i = 0; above != NULL && i < LEADERS_PER_REGION; i++)
+		leader_open(p, &p->leaders[i]);
 	return p;
 }
 
-void grove_add_leaf(struct place *in, uint64_t wants, unsigned weight)
+void sim_add_leaf(struct region *in, uint64_t wants, unsigned weight)
 {
-	struct leaf *l = &grove.leaves[grove.leaf_count++];
+	struct leaf *l = &sim.leaves[sim.leaf_count++];
 
-	CHECK(grove.leaf_count <= LEAVES_MAX);
+	CHECK(sim.leaf_count <= LEAVES_MAX);
 	*l = (struct leaf){.in = in, .wants = wants, .weight = weight};
 	leaf_enter(l);
 }
 
-void grove_begin(uint64_t seed, uint64_t reserved)
+void sim_begin(uint64_t seed, uint64_t reserved)
 {
-	grove = (struct grove){
-		.clock = {tell_time},
+	sim = (struct sim){
+		.clock = {sim_time},
 		.now = 1000 * WEIR_S,
 		.chance = 88172645463325252u + seed,
 		.reserved = reserved,
 		.least = UINT64_MAX,
 	};
 	for (unsigned i = 0; i < CUT_SECONDS; i++)
-		grove.capacity[i] = CAPACITY;
+		sim.capacity[i] = CAPACITY;
 	for (unsigned i = 0; i < 10; i++)
-		(void)draw(&grove.chance);
+		(void)draw(&sim.chance);
 }
 
-void grove_end(void)
+void sim_end(void)
 {
-	for (unsigned i = 0; i < grove.leaf_count; i++)
-		if (grove.leaves[i].fleet != NULL)
-			weir_fleet_close(grove.leaves[i].fleet);
-	for (unsigned i = 0; i < grove.place_count; i++)
-		for (unsigned j = 0; j < PER_PLACE; j++)
-			weir_region_close(grove.places[i].carriers[j].region);
-	for (unsigned i = 0; i < grove.place_count; i++)
-		weir_store_close(grove.places[i].store);
-	while (grove.parcels != NULL) {
-		struct parcel *p = grove.parcels;
+	for (unsigned i = 0; i < sim.leaf_count; i++)
+		if (sim.leaves[i].fleet != NULL)
+			weir_fleet_close(sim.leaves[i].fleet);
+	for (unsigned i = 0; i < sim.region_count; i++)
+		for (unsigned j = 0; j < LEADERS_PER_REGION; j++)
+			weir_region_close(sim.regions[i].leaders[j].region);
+	for (unsigned i = 0; i < sim.region_count; i++)
+		weir_store_close(sim.regions[i].store);
+	while (sim.parcels != NULL) {
+		struct parcel *p = sim.parcels;
 
-		grove.parcels = p->next;
+		sim.parcels = p->next;
 		free(p);
 	}
 }
 
-/* What may be used, of all leaves of a place, or of all. */
-uint64_t place_sum(const struct place *p)
+/* Units that all members of a region may use, or all members. */
+uint64_t region_sum(const struct region *p)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < grove.leaf_count; i++)
-		if (grove.leaves[i].fleet != NULL && (p == NULL || grove.leaves[i].in == p))
-			sum += weir_share_units(grove.leaves[i].share);
+	for (unsigned i = 0; i < sim.leaf_count; i++)
+		if (sim.leaves[i].fleet != NULL && (p == NULL || sim.leaves[i].in == p))
+			sum += weir_share_units(sim.leaves[i].share);
 	return sum;
 }
 
-/* Of a limit that was made anew: as the store has it, and as it was where there is none yet. */
+/* Record the capacity of a limit that was created again; unchanged while there is none. */
 static void note_capacity(void)
 {
 	struct weir_fleet_limit limit;
 
 	weir_fleet_limit_init(&limit);
-	if (grove.made_anew &&
-	    weir_fleet_inspect(grove.places[0].store, "limit", &limit, NULL, NULL) == 0)
-		grove.capacity[0] = limit.capacity;
+	if (sim.created_again &&
+	    weir_fleet_inspect(sim.regions[0].store, "limit", &limit, NULL, NULL) == 0)
+		sim.capacity[0] = limit.capacity;
 }
 
 static void sample(void)
 {
-	const uint64_t sum = place_sum(NULL);
+	const uint64_t sum = region_sum(NULL);
 	uint64_t most = 0;
 
-	memmove(grove.capacity + 1, grove.capacity,
-		sizeof(grove.capacity) - sizeof(grove.capacity[0]));
+	memmove(sim.capacity + 1, sim.capacity, sizeof(sim.capacity) - sizeof(sim.capacity[0]));
 	note_capacity();
 	for (unsigned i = 0; i < CUT_SECONDS; i++)
-		most = grove.capacity[i] > most ? grove.capacity[i] : most;
+		most = sim.capacity[i] > most ? sim.capacity[i] : most;
 	if (sum > most)
 		fprintf(stderr, "%llu of %llu\n", (unsigned long long)sum,
 			(unsigned long long)most);
 	CHECK(sum <= most);
-	grove.least = sum < grove.least ? sum : grove.least;
+	sim.least = sum < sim.least ? sum : sim.least;
 }
 
-/* Let all act whose time it is, but those in the middle of it; when the next one does. */
+/*
+ * Step all that are due, except those in the middle of a step. Returns the time of the next step.
+ */
 static weir_time act(void)
 {
 	weir_time first = WEIR_FOREVER;
 
-	for (unsigned i = 0; i < grove.leaf_count; i++) {
-		struct leaf *l = &grove.leaves[i];
+	for (unsigned i = 0; i < sim.leaf_count; i++) {
+		struct leaf *l = &sim.leaves[i];
 
-		if (l->fleet != NULL && l->next <= grove.now) {
+		if (l->fleet != NULL && l->next <= sim.now) {
 			l->next = WEIR_FOREVER;
 			l->next = weir_fleet_step(l->fleet);
 		}
 		if (l->fleet != NULL && l->next < first)
 			first = l->next;
 	}
-	for (unsigned i = 0; i < grove.place_count * PER_PLACE; i++) {
-		struct carrier *c = &grove.places[i / PER_PLACE].carriers[i % PER_PLACE];
+	for (unsigned i = 0; i < sim.region_count * LEADERS_PER_REGION; i++) {
+		struct leader *c =
+			&sim.regions[i / LEADERS_PER_REGION].leaders[i % LEADERS_PER_REGION];
 
-		if (c->region != NULL && c->next <= grove.now) {
+		if (c->region != NULL && c->next <= sim.now) {
 			c->next = WEIR_FOREVER;
 			c->next = weir_fleet_step(weir_region_fleet(c->region));
 		}
@@ -432,60 +434,60 @@ static weir_time act(void)
 	return first;
 }
 
-void grove_run(unsigned seconds)
+void sim_run(unsigned seconds)
 {
-	const weir_time last = grove.now + seconds * WEIR_S;
-	weir_time second = grove.now + WEIR_S;
+	const weir_time last = sim.now + seconds * WEIR_S;
+	weir_time second = sim.now + WEIR_S;
 
-	while (grove.now < last) {
+	while (sim.now < last) {
 		weir_time next = act();
 
-		grove_deliver();
+		sim_deliver();
 		next = next < second ? next : second;
-		grove.now = next > grove.now ? next : grove.now;
-		if (grove.now < second)
+		sim.now = next > sim.now ? next : sim.now;
+		if (sim.now < second)
 			continue;
 		sample();
-		second = grove.now + WEIR_S;
+		second = sim.now + WEIR_S;
 	}
 }
 
-void grove_set_capacity(uint64_t capacity)
+void sim_set_capacity(uint64_t capacity)
 {
-	const int r = weir_fleet_change(grove.places[0].store, "limit", capacity);
+	const int r = weir_fleet_change(sim.regions[0].store, "limit", capacity);
 
-	CHECK(r == 0 || (r == -ENOENT && grove.made_anew));
+	CHECK(r == 0 || (r == -ENOENT && sim.created_again));
 	if (r == 0)
-		grove.capacity[0] = capacity;
+		sim.capacity[0] = capacity;
 }
 
-/* What all of a place weigh and want. */
-static struct claim claim_of(const struct place *p)
+/* The sum of the weights and wants of a region. */
+static struct claim claim_of(const struct region *p)
 {
-	struct claim all = {.id = (uint64_t)(p - grove.places)};
+	struct claim all = {.id = (uint64_t)(p - sim.regions)};
 
-	for (unsigned i = 0; i < grove.leaf_count; i++) {
-		const struct place *in = grove.leaves[i].in;
+	for (unsigned i = 0; i < sim.leaf_count; i++) {
+		const struct region *in = sim.leaves[i].in;
 
 		while (in != NULL && in != p)
 			in = in->above;
-		if (in == NULL || grove.leaves[i].fleet == NULL)
+		if (in == NULL || sim.leaves[i].fleet == NULL)
 			continue;
-		all.weight += grove.leaves[i].weight;
-		all.wants += grove.leaves[i].wants;
+		all.weight += sim.leaves[i].weight;
+		all.wants += sim.leaves[i].wants;
 	}
 	return all;
 }
 
-/* What a place has, and by how much that may be off. */
+/* The target of a region, and its tolerance. */
 struct part {
 	uint64_t capacity, slack;
 };
 
-/* Whose the last unit of a level is depends on numbers that are drawn: so many may be off. */
+/* Which member gets the last unit of a level depends on random numbers: hence slack. */
 static void check_leaf(unsigned leaf, uint64_t target, uint64_t slack)
 {
-	const uint64_t units = weir_share_units(grove.leaves[leaf].share);
+	const uint64_t units = weir_share_units(sim.leaves[leaf].share);
 
 	if (units + slack < target || units > target + slack)
 		fprintf(stderr, "leaf %u has %llu and not %llu\n", leaf, (unsigned long long)units,
@@ -493,19 +495,19 @@ static void check_leaf(unsigned leaf, uint64_t target, uint64_t slack)
 	CHECK(units + slack >= target && units <= target + slack);
 }
 
-static void check_place(const struct place *p, struct part *parts)
+static void check_region(const struct region *p, struct part *parts)
 {
-	const struct part mine = parts[p - grove.places];
-	struct claim claims[LEAVES_MAX + PLACES_MAX];
+	const struct part mine = parts[p - sim.regions];
+	struct claim claims[LEAVES_MAX + REGIONS_MAX];
 	size_t count = 0;
 
-	for (unsigned i = 0; i < grove.leaf_count; i++)
-		if (grove.leaves[i].fleet != NULL && grove.leaves[i].in == p)
-			claims[count++] = (struct claim){1000 + i, grove.leaves[i].wants,
-							 grove.leaves[i].weight, 0, 0};
-	for (unsigned i = 0; i < grove.place_count; i++)
-		if (grove.places[i].above == p && claim_of(&grove.places[i]).weight > 0)
-			claims[count++] = claim_of(&grove.places[i]);
+	for (unsigned i = 0; i < sim.leaf_count; i++)
+		if (sim.leaves[i].fleet != NULL && sim.leaves[i].in == p)
+			claims[count++] = (struct claim){1000 + i, sim.leaves[i].wants,
+							 sim.leaves[i].weight, 0, 0};
+	for (unsigned i = 0; i < sim.region_count; i++)
+		if (sim.regions[i].above == p && claim_of(&sim.regions[i]).weight > 0)
+			claims[count++] = claim_of(&sim.regions[i]);
 	allot(WEIR_ALLOT_FAIR, mine.capacity, claims, count);
 	for (size_t i = 0; i < count; i++) {
 		if (claims[i].id < 1000)
@@ -515,11 +517,11 @@ static void check_place(const struct place *p, struct part *parts)
 	}
 }
 
-/* Each has what it is due. Who is above comes first in the list. */
-void grove_check_fair(uint64_t capacity)
+/* Check that each has its fair share. Regions above come first in the list. */
+void sim_check_fair(uint64_t capacity)
 {
-	struct part parts[PLACES_MAX] = {{capacity, 0}};
+	struct part parts[REGIONS_MAX] = {{capacity, 0}};
 
-	for (unsigned i = 0; i < grove.place_count; i++)
-		check_place(&grove.places[i], parts);
+	for (unsigned i = 0; i < sim.region_count; i++)
+		check_region(&sim.regions[i], parts);
 }

@@ -1,68 +1,68 @@
 /*
- * Stores above stores in simulated time, carriers between them, and members in those below; and all
- * that can happen to them. What members may use all together is added up each second, and is never
- * above what the limit at the root is or was within the longest lease.
+ * Regions in simulated time: stores above stores, leaders between them, members in those below, and
+ * the faults that can happen to them. The units that all members may use are added up each second,
+ * and never exceed what the limit at the root is or was within the longest lease.
  */
-#ifndef WEIR_TESTS_FLEET_GROVE_H
-#define WEIR_TESTS_FLEET_GROVE_H
+#ifndef WEIR_TESTS_FLEET_REGIONS_H
+#define WEIR_TESTS_FLEET_REGIONS_H
 
 #include <stdbool.h>
 
 #include <weir/fleet.h>
 
-#define CAPACITY   1200
-#define PLACES_MAX 16
-#define LEAVES_MAX 64
-#define PER_PLACE  2 /* carriers */
+#define CAPACITY           1200
+#define REGIONS_MAX        16
+#define LEAVES_MAX         64
+#define LEADERS_PER_REGION 2 /* leaders */
 
-/* A cut is everywhere when who has not heard of it has lost its lease. */
+/* After this time a member that has not read of a cut has lost its lease. */
 #define CUT_SECONDS 100
 
-enum manner { ANSWERS, AWAY, LOSES, LATE };
+enum manner { ANSWERS, UNREACHABLE, LOSES, LATE };
 
-struct place;
+struct region;
 
-/* A way to a store. */
+/* A connection to a store. */
 struct way {
-	struct weir_store store; /* first: what the fleet calls */
-	struct place *to;
+	struct weir_store store; /* called before a commit; NULL: none */
+	struct region *to;
 	enum manner manner;
-	void (*meanwhile)(void); /* what happens before a commit; NULL: nothing */
-	unsigned skips;          /* commits before that one */
+	void (*meanwhile)(void); /* commits before that one */
+	unsigned skips;          /* A member. */
 };
 
-/* Somebody who acts when it is time. */
+/* NULL: not present */
 struct leaf {
 	struct way way;
-	struct weir_fleet *fleet; /* NULL: it is not there */
+	struct weir_fleet *fleet; /* A process that takes part in a region. */
 	struct weir_share *share;
 	weir_time next;
-	struct place *in;
+	struct region *in;
 	uint64_t wants;
 	unsigned weight;
 };
 
-struct carrier {
+struct leader {
 	struct way above, below;
-	struct weir_region *region; /* NULL: it is not there */
+	struct weir_region *region; /* NULL: not present */
 	weir_time next;
 };
 
-/* A store, what it has above, and who carries that. */
-struct place {
+/* A store, the store above it, and the leaders between them. */
+struct region {
 	struct weir_store *store;
 	bool down;
-	bool full;           /* it refuses writes */
-	weir_time proven;    /* since when it knows what it knows; WEIR_FOREVER: always */
-	struct place *above; /* NULL: the root */
+	bool full;            /* it refuses writes */
+	weir_time proven;     /* since when it has lost nothing; WEIR_FOREVER: always */
+	struct region *above; /* NULL: the root */
 	unsigned level;
-	struct carrier carriers[PER_PLACE];
+	struct leader leaders[LEADERS_PER_REGION];
 };
 
-/* A commit that comes later. */
+/* A commit that arrives later. */
 struct parcel {
 	struct parcel *next;
-	struct place *to;
+	struct region *to;
 	weir_time due;
 	uint64_t session;
 	struct weir_store_check checks[8];
@@ -72,57 +72,57 @@ struct parcel {
 	char values[8][4096];
 };
 
-struct grove {
+struct sim {
 	struct weir_clock clock; /* first */
 	weir_time now;
-	struct place places[PLACES_MAX];
-	unsigned place_count;
+	struct region regions[REGIONS_MAX];
+	unsigned region_count;
 	struct leaf leaves[LEAVES_MAX];
 	unsigned leaf_count;
 	struct parcel *parcels;
 	uint64_t chance;
-	uint64_t reserved; /* of each region at the root */
+	uint64_t reserved; /* for each region at the root */
 	uint64_t capacity[CUT_SECONDS];
-	uint64_t least; /* of what was used */
-	unsigned depth; /* of those who are stopped in the middle of something */
-	bool stops;     /* some are */
-	bool made_anew; /* the limit at the root, by whoever came first */
+	uint64_t least;     /* of the sums sampled */
+	unsigned depth;     /* number of members stopped in the middle of a call */
+	bool stops;         /* members may be stopped in the middle of a call */
+	bool created_again; /* the limit at the root was created again, by the first member */
 };
 
-extern struct grove grove;
+extern struct sim sim;
 
-/* A number below most, of the grove's chance. */
-uint64_t grove_draw(uint64_t most);
+/* A random number below most. */
+uint64_t sim_draw(uint64_t most);
 
-/* There is nothing in it yet; so much is reserved for each region at the root. */
-void grove_begin(uint64_t seed, uint64_t reserved);
-void grove_end(void);
+/* Begin without any region. reserved units are reserved for each region at the root. */
+void sim_begin(uint64_t seed, uint64_t reserved);
+void sim_end(void);
 
-/* A store, with carriers to the one above; NULL: the root. A member. */
-struct place *grove_add_place(struct place *above);
-void grove_add_leaf(struct place *in, uint64_t wants, unsigned weight);
+/* Add a store, with leaders to the one above (NULL: the root); add a member. */
+struct region *sim_add_region(struct region *above);
+void sim_add_leaf(struct region *in, uint64_t wants, unsigned weight);
 
-/* Let time go by. */
-void grove_run(unsigned seconds);
+/* Let time pass. */
+void sim_run(unsigned seconds);
 
-/* Commits that are late, and due, arrive. */
-void grove_deliver(void);
+/* Deliver the delayed commits that are due. */
+void sim_deliver(void);
 
-void grove_set_capacity(uint64_t capacity);
+void sim_set_capacity(uint64_t capacity);
 
-/* Each has what it is due. */
-void grove_check_fair(uint64_t capacity);
+/* Check that each member has its fair share. */
+void sim_check_fair(uint64_t capacity);
 
-/* What may be used, of all members of a place; NULL: of all. */
-uint64_t place_sum(const struct place *place);
+/* Units that all members of a region may use; NULL: of all regions. */
+uint64_t region_sum(const struct region *region);
 
-/* A store begins again with nothing. */
-void place_forget(struct place *place);
+/* Make a store forget everything. */
+void region_forget(struct region *region);
 
-/* They come, and are killed: nobody is told. */
+/* Start a member or a leader; kill it, without any notification. */
 void leaf_enter(struct leaf *leaf);
 void leaf_kill(struct leaf *leaf);
-void carrier_open(struct place *place, struct carrier *carrier);
-void carrier_kill(struct carrier *carrier);
+void leader_open(struct region *region, struct leader *leader);
+void leader_kill(struct leader *leader);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * provinces KIND: two regions below a store of that kind, over real stores, with processes as
- * members and as carriers.
+ * regions_real KIND: two regions below a store of that kind, over real stores, with processes as
+ * members and as leaders.
  *
  * etcd:  Redis and etcd below
- * redis: shared memory below, two of it
+ * redis: two shared memory stores below
  *
- * Carriers are killed and stopped, and stores are stopped and begin again with nothing. All the
- * while members are asked what they may use, and all of it together is never more than the limit at
- * the store above. Nothing depends on how long anything takes, but for leases, which end.
+ * Leaders are killed and stopped, and stores are stopped and emptied. Meanwhile members are asked
+ * for their units, and the sum never exceeds the limit at the store above. Nothing depends on
+ * timing, except on leases, which end.
  */
 
 #include <errno.h>
@@ -27,23 +27,23 @@
 #include "server.h"
 
 #define REGIONS   2
-#define EACH      2 /* members, and carriers, of a region */
+#define EACH      2 /* members, and leaders, of a region */
 #define ALL       (REGIONS * EACH)
 #define CAPACITY  240
 #define GREEDY    1000
 #define TIMEOUT   (500 * WEIR_MS)
-#define LEASE     (2 * WEIR_S)    /* above: etcd's least */
+#define LEASE     (2 * WEIR_S)    /* above: etcd's minimum */
 #define REFRESH   (200 * WEIR_MS) /* below */
-#define AT_ONCE   (REFRESH / 2)   /* nobody's share changes twice in that */
-#define TRIES_MAX 30              /* of what a busy machine may spoil */
+#define AT_ONCE   (REFRESH / 2)   /* no share changes twice within this time */
+#define TRIES_MAX 30              /* repetitions of a case that a busy machine may disturb */
 
-/* What all processes see. */
+/* Shared by all processes. */
 struct board {
 	_Atomic uint64_t round;
 	struct {
 		_Atomic uint64_t wants, units, answered;
 	} members[ALL];
-	_Atomic bool carries[ALL];
+	_Atomic bool is_leader[ALL];
 	_Atomic uint64_t refreshes[ALL];
 };
 
@@ -57,12 +57,12 @@ struct site {
 
 struct rig {
 	struct site above, below[REGIONS];
-	pid_t members[ALL], carriers[ALL];
-	pthread_t sniffer;
+	pid_t members[ALL], leaders[ALL];
+	pthread_t checker;
 	_Atomic bool ending;
-	_Atomic uint64_t most;           /* that may be used */
-	_Atomic uint64_t least[REGIONS]; /* that was */
-	_Atomic unsigned looks;
+	_Atomic uint64_t most;           /* the highest sum allowed */
+	_Atomic uint64_t least[REGIONS]; /* lowest sum of each region */
+	_Atomic unsigned checks;
 };
 
 static struct board *board;
@@ -102,7 +102,7 @@ static struct weir_fleet_config fleet_over(const struct weir_store_config *store
 	return config;
 }
 
-/* member FD INDEX LEASE ADDRESS: says what it may use, when it is asked. */
+/* member FD INDEX LEASE ADDRESS: reports its units when asked. */
 static _Noreturn void be_member(char **argv)
 {
 	const unsigned index = (unsigned)atoi(argv[3]);
@@ -129,8 +129,8 @@ static _Noreturn void be_member(char **argv)
 	}
 }
 
-/* carrier FD INDEX ABOVE BELOW: says whether it carries. */
-static _Noreturn void be_carrier(char **argv)
+/* leader FD INDEX ABOVE BELOW: reports whether it is the leader. */
+static _Noreturn void be_leader(char **argv)
 {
 	const unsigned index = (unsigned)atoi(argv[3]);
 	const struct weir_store_config stores[] = {store_at(argv[4]), store_at(argv[5])};
@@ -153,7 +153,7 @@ static _Noreturn void be_carrier(char **argv)
 	for (;;) {
 		weir_share_info_init(&info);
 		weir_share_info_take(weir_region_share(region), &info);
-		atomic_store(&board->carries[index],
+		atomic_store(&board->is_leader[index],
 			     info.state != WEIR_SHARE_LOCAL && info.state != WEIR_SHARE_LOST);
 		atomic_store(&board->refreshes[index], info.refreshes);
 		sleep_ms(5);
@@ -176,7 +176,7 @@ static void spawn_member(struct rig *rig, unsigned index)
 {
 	struct site *in = &rig->below[index / EACH];
 	char number[16], fd[16], lease[32];
-	char *argv[] = {"fleet-provinces", "member", fd, number, lease, in->address, NULL};
+	char *argv[] = {"fleet-regions_real", "member", fd, number, lease, in->address, NULL};
 
 	(void)snprintf(number, sizeof(number), "%u", index);
 	(void)snprintf(fd, sizeof(fd), "%d", board_fd);
@@ -185,11 +185,11 @@ static void spawn_member(struct rig *rig, unsigned index)
 	rig->members[index] = spawn(argv);
 }
 
-static void spawn_carrier(struct rig *rig, unsigned index)
+static void spawn_leader(struct rig *rig, unsigned index)
 {
 	char number[16], fd[16];
-	char *argv[] = {"fleet-provinces",
-			"carrier",
+	char *argv[] = {"fleet-regions_real",
+			"leader",
 			fd,
 			number,
 			rig->above.address,
@@ -198,8 +198,8 @@ static void spawn_carrier(struct rig *rig, unsigned index)
 
 	(void)snprintf(number, sizeof(number), "%u", index);
 	(void)snprintf(fd, sizeof(fd), "%d", board_fd);
-	atomic_store(&board->carries[index], false);
-	rig->carriers[index] = spawn(argv);
+	atomic_store(&board->is_leader[index], false);
+	rig->leaders[index] = spawn(argv);
 }
 
 static void kill_process(pid_t pid)
@@ -208,7 +208,7 @@ static void kill_process(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-/* What each said that it may use, between then and when all had. */
+/* The units that each reported in a round, and the time of the round. */
 struct round {
 	weir_time began;
 	uint64_t most;
@@ -230,8 +230,9 @@ static void ask_all(struct rig *rig, struct round *r)
 }
 
 /*
- * Where the second round ended soon after the first one began, each had the lesser of both when the
- * one ended and the other began: what is read one after the other was there at once.
+ * If the second round ended soon after the first one began, each had at least the lesser of both
+ * values when the one ended and the other began: so values read one after the other existed at the
+ * same time.
  */
 static void compare(struct rig *rig, const struct round *a, const struct round *b)
 {
@@ -249,10 +250,10 @@ static void compare(struct rig *rig, const struct round *a, const struct round *
 		fprintf(stderr, "%llu and %llu are more than %llu\n", (unsigned long long)of[0],
 			(unsigned long long)of[1], (unsigned long long)most);
 	CHECK(sum <= most);
-	atomic_fetch_add(&rig->looks, 1);
+	atomic_fetch_add(&rig->checks, 1);
 }
 
-static void *sniff(void *arg)
+static void *check_repeatedly(void *arg)
 {
 	struct rig *rig = arg;
 	struct round last, next;
@@ -268,7 +269,7 @@ static void *sniff(void *arg)
 	return NULL;
 }
 
-/* Until each member of the first region has so much, and each of the second. */
+/* Wait until each member of the first region has that many units, and each of the second. */
 static void wait_for(uint64_t first, uint64_t second, const char *what)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -282,7 +283,7 @@ static void wait_for(uint64_t first, uint64_t second, const char *what)
 			for (unsigned i = 0; i < ALL; i++)
 				fprintf(stderr, "%llu ",
 					(unsigned long long)atomic_load(&board->members[i].units));
-			fprintf(stderr, "and not: %s\n", what);
+			fprintf(stderr, "timed out: %s\n", what);
 			abort();
 		}
 		sleep_ms(2);
@@ -307,79 +308,82 @@ static void set_capacity(const struct rig *rig, uint64_t capacity)
 	}
 }
 
-/* Until what is looked at is later than this. */
-static void wait_for_looks(const struct rig *rig)
+/* Wait until a check has begun after this call. */
+static void wait_for_checks(const struct rig *rig)
 {
-	const unsigned before = atomic_load(&rig->looks);
+	const unsigned before = atomic_load(&rig->checks);
 
-	while (atomic_load(&rig->looks) < before + 3)
+	while (atomic_load(&rig->checks) < before + 3)
 		sleep_ms(1);
 }
 
 static void watch(struct rig *rig)
 {
-	wait_for_looks(rig);
+	wait_for_checks(rig);
 	for (unsigned i = 0; i < REGIONS; i++)
 		atomic_store(&rig->least[i], UINT64_MAX);
 }
 
-static unsigned wait_for_carrier(void)
+static unsigned wait_for_leader(void)
 {
 	for (unsigned tries = 0;; tries++) {
 		for (unsigned i = 0; i < EACH; i++)
-			if (atomic_load(&board->carries[i]))
+			if (atomic_load(&board->is_leader[i]))
 				return i;
 		CHECK(tries < 60000);
 		sleep_ms(5);
 	}
 }
 
-/* Until members know what a carrier has written down after it has taken over. */
-static void wait_for_refreshes(unsigned carrier)
+/* Wait until members know what a leader has written after it has taken over. */
+static void wait_for_refreshes(unsigned leader)
 {
-	const uint64_t before = atomic_load(&board->refreshes[carrier]);
+	const uint64_t before = atomic_load(&board->refreshes[leader]);
 
-	for (unsigned tries = 0; atomic_load(&board->refreshes[carrier]) < before + 3; tries++) {
+	for (unsigned tries = 0; atomic_load(&board->refreshes[leader]) < before + 3; tries++) {
 		CHECK(tries < 60000);
 		sleep_ms(5);
 	}
 }
 
 /*
- * A carrier is killed: another goes on with what the region holds, and members notice nothing.
- * Where a machine is so busy that a lease is lost meanwhile, it is done again.
+ * A leader is killed: another takes over what the region holds, without effect on members. If a
+ * lease is lost because the machine is busy, the case is repeated.
  */
-static void carrier_dies(struct rig *rig, uint64_t first, uint64_t second)
+static void leader_dies(struct rig *rig, uint64_t first, uint64_t second)
 {
 	unsigned tries = 0;
 	bool noticed;
 
 	do {
-		const unsigned carrier = wait_for_carrier();
+		const unsigned leader = wait_for_leader();
 		unsigned other;
 
 		CHECK(++tries <= TRIES_MAX);
 		watch(rig);
-		kill_process(rig->carriers[carrier]);
-		atomic_store(&board->carries[carrier], false);
-		other = wait_for_carrier();
-		CHECK(other != carrier);
+		kill_process(rig->leaders[leader]);
+		atomic_store(&board->is_leader[leader], false);
+		other = wait_for_leader();
+		CHECK(other != leader);
 		wait_for_refreshes(other);
 		noticed = atomic_load(&rig->least[0]) < EACH * first;
-		spawn_carrier(rig, carrier);
-		wait_for(first, second, "a carrier was killed: another goes on");
+		spawn_leader(rig, leader);
+		wait_for(first, second, "a leader was killed: another one took over");
 	} while (noticed);
 }
 
-/* Nobody carries: members hold to the end of the region's lease, and the others have it. */
-static void carriers_stop(const struct rig *rig)
+/*
+ * Without any leader: members keep their units to the end of the region's lease, and then the
+ * others have them.
+ */
+static void leaders_stop(const struct rig *rig)
 {
 	want(1, GREEDY);
 	for (unsigned i = 0; i < EACH; i++)
-		kill(rig->carriers[i], SIGSTOP);
-	wait_for(0, CAPACITY / EACH, "carriers were stopped: the other region has it all");
+		kill(rig->leaders[i], SIGSTOP);
+	wait_for(0, CAPACITY / EACH, "leaders were stopped: the other region has it all");
 	for (unsigned i = 0; i < EACH; i++)
-		kill(rig->carriers[i], SIGCONT);
+		kill(rig->leaders[i], SIGCONT);
 	wait_for(CAPACITY / ALL, CAPACITY / ALL, "they went on");
 }
 
@@ -401,7 +405,7 @@ static void above_stops(const struct rig *rig)
 	wait_for(CAPACITY / ALL, CAPACITY / ALL, "it went on");
 }
 
-/* Until as much as before is granted to those who are there. */
+/* Wait until as much as before is granted to the members present. */
 static void wait_for_claims(const struct site *s, uint64_t granted)
 {
 	struct weir_fleet_limit limit;
@@ -417,8 +421,8 @@ static void wait_for_claims(const struct site *s, uint64_t granted)
 }
 
 /*
- * A store begins again with nothing: who holds something goes on with it. Where the machine is so
- * busy that a lease ends meanwhile, it is done again.
+ * A store is emptied: members keep what they hold. If a lease ends because the machine is busy, the
+ * case is repeated.
  */
 static void forget(struct rig *rig, struct site *s, uint64_t granted, const char *what)
 {
@@ -436,20 +440,20 @@ static void forget(struct rig *rig, struct site *s, uint64_t granted, const char
 	} while (noticed);
 }
 
-/* What all may use, moves between regions as before. */
+/* Demand moves units between the regions as before. */
 static void demand_moves(void)
 {
 	want(1, 10);
 	wait_for(CAPACITY / EACH - 10, 10, "one region wants less: the other has it");
 }
 
-/* Of what the other one leaves, the first region has less. */
+/* The first region has the less of what the other one leaves. */
 static void cut(struct rig *rig)
 {
 	set_capacity(rig, CAPACITY / 2);
 	wait_for(CAPACITY / 2 / EACH - 10, 10, "the capacity above was cut");
 	atomic_store(&rig->most, CAPACITY / 2);
-	wait_for_looks(rig);
+	wait_for_checks(rig);
 }
 
 static void open_site(struct site *s)
@@ -472,7 +476,7 @@ static void set_up_site(struct site *s, const char *kind, unsigned number)
 {
 	*s = (struct site){.lease = kind[0] == 'e' ? 2 * WEIR_S : WEIR_S};
 	if (strcmp(kind, "shm") == 0) {
-		(void)snprintf(s->address, sizeof(s->address), "shm:/weir-province-%d-%u",
+		(void)snprintf(s->address, sizeof(s->address), "shm:/weir-region-%d-%u",
 			       (int)getpid(), number);
 		(void)shm_unlink(s->address + 4);
 	} else {
@@ -504,25 +508,26 @@ static void set_up(struct rig *rig, bool etcd)
 	atomic_store(&rig->most, CAPACITY);
 	for (unsigned i = 0; i < ALL; i++) {
 		spawn_member(rig, i);
-		spawn_carrier(rig, i);
+		spawn_leader(rig, i);
 	}
-	CHECK(pthread_create(&rig->sniffer, NULL, sniff, rig) == 0);
+	CHECK(pthread_create(&rig->checker, NULL, check_repeatedly, rig) == 0);
 	wait_for(CAPACITY / ALL, CAPACITY / ALL, "all have the same");
 }
 
 static void tear_down(struct rig *rig)
 {
 	atomic_store(&rig->ending, true);
-	CHECK(pthread_join(rig->sniffer, NULL) == 0);
+	CHECK(pthread_join(rig->checker, NULL) == 0);
 	for (unsigned i = 0; i < ALL; i++) {
 		kill_process(rig->members[i]);
-		kill_process(rig->carriers[i]);
+		kill_process(rig->leaders[i]);
 	}
 	tear_down_site(&rig->above);
 	for (unsigned i = 0; i < REGIONS; i++)
 		tear_down_site(&rig->below[i]);
-	CHECK(atomic_load(&rig->looks) > 100);
-	printf("never above the capacity, in %u looks at all members\n", atomic_load(&rig->looks));
+	CHECK(atomic_load(&rig->checks) > 100);
+	printf("never above the capacity, in %u checks of all members\n",
+	       atomic_load(&rig->checks));
 }
 
 int main(int argc, char **argv)
@@ -535,17 +540,17 @@ int main(int argc, char **argv)
 		map_board(atoi(argv[2]));
 		if (strcmp(argv[1], "member") == 0)
 			be_member(argv);
-		be_carrier(argv);
+		be_leader(argv);
 	}
 	CHECK(argc == 2);
 	etcd = strcmp(argv[1], "etcd") == 0;
 	set_up(&rig, etcd);
 	demand_moves();
-	carrier_dies(&rig, CAPACITY / EACH - 10, 10);
+	leader_dies(&rig, CAPACITY / EACH - 10, 10);
 	if (etcd)
 		below_stops(&rig);
 	else
-		carriers_stop(&rig);
+		leaders_stop(&rig);
 	above_stops(&rig);
 	if (etcd)
 		forget(&rig, &rig.below[0], CAPACITY / REGIONS, "a region's store forgot all");

@@ -1,7 +1,8 @@
 /*
- * Regions, in simulated time, case by case; and when all is well again, each has what it is due.
+ * Regions in simulated time, case by case; after each, when all faults are over, each member has
+ * its fair share.
  *
- * tree [SEEDS]: so many wild runs of each kind of tree.
+ * regions_simulated [SEEDS]: SEEDS random runs with each of two topologies.
  */
 
 #include <errno.h>
@@ -11,489 +12,503 @@
 #include "../stress/check.h"
 #include "regions.h"
 
-/* Two regions, of unequal weights and wants, and one member at the root itself. */
-static void plant_two(uint64_t reserved)
+/* Two regions, with unequal weights and wants, and one member at the root itself. */
+static void build_two_regions(uint64_t reserved)
 {
-	struct place *root, *east, *west;
+	struct region *root, *east, *west;
 
-	grove_begin(0, reserved);
-	root = grove_add_place(NULL);
-	east = grove_add_place(root);
-	west = grove_add_place(root);
-	grove_add_leaf(root, 400, 1);
+	sim_begin(0, reserved);
+	root = sim_add_region(NULL);
+	east = sim_add_region(root);
+	west = sim_add_region(root);
+	sim_add_leaf(root, 400, 1);
 	for (unsigned i = 0; i < 4; i++)
-		grove_add_leaf(east, 300, 1 + i % 2);
-	grove_add_leaf(west, 500, 2);
-	grove_add_leaf(west, 50, 1);
+		sim_add_leaf(east, 300, 1 + i % 2);
+	sim_add_leaf(west, 500, 2);
+	sim_add_leaf(west, 50, 1);
 }
 
-static void plant_three(void)
+static void build_three_levels(void)
 {
-	struct place *root, *north, *south;
+	struct region *root, *north, *south;
 
-	grove_begin(1, 0);
-	root = grove_add_place(NULL);
-	north = grove_add_place(root);
-	south = grove_add_place(root);
+	sim_begin(1, 0);
+	root = sim_add_region(NULL);
+	north = sim_add_region(root);
+	south = sim_add_region(root);
 	for (unsigned i = 0; i < 4; i++) {
-		struct place *p = grove_add_place(i < 2 ? north : south);
+		struct region *p = sim_add_region(i < 2 ? north : south);
 
 		for (unsigned j = 0; j < 3; j++)
-			grove_add_leaf(p, 100 + 50 * j, 1 + (i + j) % 2);
+			sim_add_leaf(p, 100 + 50 * j, 1 + (i + j) % 2);
 	}
 }
 
 static void fair(void)
 {
-	plant_two(0);
-	grove_run(120);
-	grove_check_fair(CAPACITY);
-	CHECK(place_sum(NULL) == CAPACITY);
-	/* What one region leaves, the other has. */
+	build_two_regions(0);
+	sim_run(120);
+	sim_check_fair(CAPACITY);
+	CHECK(region_sum(NULL) == CAPACITY);
+	/* What one region leaves goes to the other. */
 	for (unsigned i = 1; i < 5; i++) {
-		grove.leaves[i].wants = 10;
-		CHECK(weir_share_demand_set(grove.leaves[i].share, 10) == 0);
+		sim.leaves[i].wants = 10;
+		CHECK(weir_share_demand_set(sim.leaves[i].share, 10) == 0);
 	}
-	grove_run(120);
-	grove_check_fair(CAPACITY);
-	CHECK(place_sum(NULL) == 990);
-	grove_end();
-	plant_three();
-	grove_run(200);
-	grove_check_fair(CAPACITY);
-	CHECK(place_sum(NULL) == CAPACITY);
-	grove_end();
+	sim_run(120);
+	sim_check_fair(CAPACITY);
+	CHECK(region_sum(NULL) == 990);
+	sim_end();
+	build_three_levels();
+	sim_run(200);
+	sim_check_fair(CAPACITY);
+	CHECK(region_sum(NULL) == CAPACITY);
+	sim_end();
 }
 
-static struct carrier *acting(struct place *p)
+static struct leader *current_leader(struct region *p)
 {
-	for (unsigned i = 0; i < PER_PLACE; i++) {
+	for (unsigned i = 0; i < LEADERS_PER_REGION; i++) {
 		struct weir_share_info info;
 
 		weir_share_info_init(&info);
-		if (p->carriers[i].region == NULL)
+		if (p->leaders[i].region == NULL)
 			continue;
-		weir_share_info_take(weir_region_share(p->carriers[i].region), &info);
+		weir_share_info_take(weir_region_share(p->leaders[i].region), &info);
 		if (info.state == WEIR_SHARE_LEASED || info.state == WEIR_SHARE_HOLDING)
-			return &p->carriers[i];
+			return &p->leaders[i];
 	}
 	return NULL;
 }
 
-/* Another goes on with what the region holds: its members notice nothing. */
-static void carrier_dies(void)
+/* Another leader takes over what the region holds, without effect on its members. */
+static void leader_dies(void)
 {
-	struct place *east;
-	struct carrier *first;
+	struct region *east;
+	struct leader *first;
 
-	plant_two(0);
-	grove_run(120);
-	east = &grove.places[1];
-	first = acting(east);
+	build_two_regions(0);
+	sim_run(120);
+	east = &sim.regions[1];
+	first = current_leader(east);
 	CHECK(first != NULL);
-	grove.least = UINT64_MAX;
-	carrier_kill(first);
-	grove_run(300);
-	CHECK(grove.least == CAPACITY);
-	CHECK(acting(east) != NULL && acting(east) != first);
-	/* With nobody left, it ends with the lease, and the others have it. */
-	carrier_kill(acting(east));
-	grove_run(200);
-	CHECK(place_sum(east) == 0 && place_sum(NULL) == 950);
-	carrier_open(east, &east->carriers[0]);
-	grove_run(120);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	sim.least = UINT64_MAX;
+	leader_kill(first);
+	sim_run(300);
+	CHECK(sim.least == CAPACITY);
+	CHECK(current_leader(east) != NULL && current_leader(east) != first);
+	/* Without any leader, it ends with the lease, and goes to the others. */
+	leader_kill(current_leader(east));
+	sim_run(200);
+	CHECK(region_sum(east) == 0 && region_sum(NULL) == 950);
+	leader_open(east, &east->leaders[0]);
+	sim_run(120);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
-/* Nobody carries, and members are stopped: what they have is over with the region's lease. */
+/* Without a leader, and with stopped members: the members' units end with the region's lease. */
 static void members_stop(void)
 {
-	struct place *east;
+	struct region *east;
 
-	plant_two(0);
-	grove_run(120);
-	east = &grove.places[1];
-	for (unsigned i = 0; i < PER_PLACE; i++)
-		carrier_kill(&east->carriers[i]);
-	grove_run(40);
-	for (unsigned i = 0; i < grove.leaf_count; i++)
-		if (grove.leaves[i].in == east)
-			grove.leaves[i].next = grove.now + 100 * WEIR_S;
-	grove_run(50);
-	CHECK(place_sum(east) == 0 && place_sum(NULL) == 950);
-	grove_end();
+	build_two_regions(0);
+	sim_run(120);
+	east = &sim.regions[1];
+	for (unsigned i = 0; i < LEADERS_PER_REGION; i++)
+		leader_kill(&east->leaders[i]);
+	sim_run(40);
+	for (unsigned i = 0; i < sim.leaf_count; i++)
+		if (sim.leaves[i].in == east)
+			sim.leaves[i].next = sim.now + 100 * WEIR_S;
+	sim_run(50);
+	CHECK(region_sum(east) == 0 && region_sum(NULL) == 950);
+	sim_end();
 }
 
-/* Who was stopped while it carried finds that it does not any more. */
-static void carrier_stops(void)
+/* A leader that was stopped finds that it is not the leader any more. */
+static void leader_stops(void)
 {
-	struct carrier *first;
+	struct leader *first;
 
-	plant_two(0);
-	grove_run(120);
-	first = acting(&grove.places[1]);
+	build_two_regions(0);
+	sim_run(120);
+	first = current_leader(&sim.regions[1]);
 	CHECK(first != NULL);
-	first->next = grove.now + 200 * WEIR_S;
-	grove_run(150);
-	grove.leaves[5].wants = 700;
-	CHECK(weir_share_demand_set(grove.leaves[5].share, 700) == 0);
-	grove_run(300);
-	CHECK(acting(&grove.places[1]) != first);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	first->next = sim.now + 200 * WEIR_S;
+	sim_run(150);
+	sim.leaves[5].wants = 700;
+	CHECK(weir_share_demand_set(sim.leaves[5].share, 700) == 0);
+	sim_run(300);
+	CHECK(current_leader(&sim.regions[1]) != first);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
-/* Without the store above, a region goes on to the lease's end, and then with what is reserved. */
+/*
+ * Without the store above, a region keeps its units until the lease ends, and then has what is
+ * reserved.
+ */
 static void above_is_lost(void)
 {
-	plant_two(100);
-	grove_run(120);
-	CHECK(place_sum(NULL) == CAPACITY - 100); /* one who is not there has his set aside */
-	grove.places[0].down = true;
-	grove.least = UINT64_MAX;
-	grove_run(25);
-	CHECK(grove.least == CAPACITY - 100);
-	grove_run(100);
-	CHECK(place_sum(&grove.places[0]) == 100);
-	CHECK(place_sum(&grove.places[1]) == 100 && place_sum(&grove.places[2]) == 100);
-	grove.places[0].down = false;
-	grove_run(150);
-	CHECK(place_sum(NULL) == CAPACITY - 100);
-	grove_end();
+	build_two_regions(100);
+	sim_run(120);
+	CHECK(region_sum(NULL) == CAPACITY - 100); /* reserved for a member that is not present */
+	sim.regions[0].down = true;
+	sim.least = UINT64_MAX;
+	sim_run(25);
+	CHECK(sim.least == CAPACITY - 100);
+	sim_run(100);
+	CHECK(region_sum(&sim.regions[0]) == 100);
+	CHECK(region_sum(&sim.regions[1]) == 100 && region_sum(&sim.regions[2]) == 100);
+	sim.regions[0].down = false;
+	sim_run(150);
+	CHECK(region_sum(NULL) == CAPACITY - 100);
+	sim_end();
 }
 
-static void carry_meanwhile(void)
+static void refresh_leaders(void)
 {
-	for (unsigned i = PER_PLACE; i < grove.place_count * PER_PLACE; i++)
-		(void)weir_fleet_refresh(weir_region_fleet(
-			grove.places[i / PER_PLACE].carriers[i % PER_PLACE].region));
+	for (unsigned i = LEADERS_PER_REGION; i < sim.region_count * LEADERS_PER_REGION; i++)
+		(void)weir_fleet_refresh(weir_region_fleet(sim.regions[i / LEADERS_PER_REGION]
+								   .leaders[i % LEADERS_PER_REGION]
+								   .region));
 }
 
-/* Who carries comes between a member's reading and its making the limit: nothing counts twice. */
-static void carriers_first(void)
+/*
+ * A leader acts between a member's reading and its creation of the limit: nothing is counted twice.
+ */
+static void leader_acts_before_member(void)
 {
-	grove_begin(3, 100);
-	(void)grove_add_place(grove_add_place(NULL));
-	(void)grove_add_place(&grove.places[0]);
-	grove_add_leaf(&grove.places[0], CAPACITY, 1);
-	grove_run(60);
-	CHECK(place_sum(NULL) == CAPACITY - 300);
-	grove_add_leaf(&grove.places[1], CAPACITY, 1);
-	grove_add_leaf(&grove.places[2], CAPACITY, 1);
-	grove.leaves[1].way.meanwhile = grove.leaves[2].way.meanwhile = carry_meanwhile;
-	grove_run(120);
-	grove_check_fair(CAPACITY - 100);
-	grove_end();
+	sim_begin(3, 100);
+	(void)sim_add_region(sim_add_region(NULL));
+	(void)sim_add_region(&sim.regions[0]);
+	sim_add_leaf(&sim.regions[0], CAPACITY, 1);
+	sim_run(60);
+	CHECK(region_sum(NULL) == CAPACITY - 300);
+	sim_add_leaf(&sim.regions[1], CAPACITY, 1);
+	sim_add_leaf(&sim.regions[2], CAPACITY, 1);
+	sim.leaves[1].way.meanwhile = sim.leaves[2].way.meanwhile = refresh_leaders;
+	sim_run(120);
+	sim_check_fair(CAPACITY - 100);
+	sim_end();
 }
 
-/* Without the store below, its members' leases end, and then the region's: others have it. */
+/*
+ * Without the store below, its members' leases end, and then the region's; the others get the
+ * units.
+ */
 static void below_is_lost(void)
 {
-	plant_two(0);
-	grove_run(120);
-	grove.places[1].down = true;
-	grove_run(35);
-	CHECK(place_sum(&grove.places[1]) == 0);
-	grove_run(165);
-	CHECK(place_sum(NULL) == 950);
-	grove.places[1].down = false;
-	grove_run(200);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	build_two_regions(0);
+	sim_run(120);
+	sim.regions[1].down = true;
+	sim_run(35);
+	CHECK(region_sum(&sim.regions[1]) == 0);
+	sim_run(165);
+	CHECK(region_sum(NULL) == 950);
+	sim.regions[1].down = false;
+	sim_run(200);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
 static void cut(void)
 {
-	plant_three();
-	grove_run(200);
-	grove_set_capacity(300);
-	grove_run(100);
-	CHECK(place_sum(NULL) <= 300);
-	grove_run(100);
-	grove_check_fair(300);
-	grove_set_capacity(900);
-	grove_run(200);
-	grove_check_fair(900);
-	grove_end();
+	build_three_levels();
+	sim_run(200);
+	sim_set_capacity(300);
+	sim_run(100);
+	CHECK(region_sum(NULL) <= 300);
+	sim_run(100);
+	sim_check_fair(300);
+	sim_set_capacity(900);
+	sim_run(200);
+	sim_check_fair(900);
+	sim_end();
 }
 
-/* One member at the root, two in a region, which has half. */
-static struct carrier *plant_one(void)
+/* One member at the root, and two in a region, which has half. */
+static struct leader *build_one_region(void)
 {
-	struct place *root, *east;
+	struct region *root, *east;
 
-	grove_begin(2, 0);
-	root = grove_add_place(NULL);
-	east = grove_add_place(root);
-	grove_add_leaf(root, CAPACITY, 1);
-	grove_add_leaf(east, CAPACITY / 2, 1);
-	grove_add_leaf(east, 0, 1);
-	grove_run(200);
-	CHECK(place_sum(root) == CAPACITY / 2 && place_sum(east) == CAPACITY / 2);
-	return acting(east);
+	sim_begin(2, 0);
+	root = sim_add_region(NULL);
+	east = sim_add_region(root);
+	sim_add_leaf(root, CAPACITY, 1);
+	sim_add_leaf(east, CAPACITY / 2, 1);
+	sim_add_leaf(east, 0, 1);
+	sim_run(200);
+	CHECK(region_sum(root) == CAPACITY / 2 && region_sum(east) == CAPACITY / 2);
+	return current_leader(east);
 }
 
 static void want(unsigned leaf, uint64_t units)
 {
-	grove.leaves[leaf].wants = units;
-	CHECK(weir_share_demand_set(grove.leaves[leaf].share, units) == 0);
-	(void)weir_fleet_refresh(grove.leaves[leaf].fleet);
+	sim.leaves[leaf].wants = units;
+	CHECK(weir_share_demand_set(sim.leaves[leaf].share, units) == 0);
+	(void)weir_fleet_refresh(sim.leaves[leaf].fleet);
 }
 
-static void refresh(struct carrier *c)
+static void refresh(struct leader *c)
 {
 	(void)weir_fleet_refresh(weir_region_fleet(c->region));
 }
 
 static void shrink_meanwhile(void)
 {
-	struct carrier *c = acting(&grove.places[1]);
+	struct leader *c = current_leader(&sim.regions[1]);
 
 	refresh(c);
 	refresh(c);
 	want(0, CAPACITY);
-	CHECK(place_sum(&grove.places[0]) == CAPACITY);
+	CHECK(region_sum(&sim.regions[0]) == CAPACITY);
 }
 
-/* A member is about to take what the region then gives back. */
+/* A member is about to take units that the region then gives back. */
 static void late_growth(void)
 {
-	(void)plant_one();
+	(void)build_one_region();
 	want(1, 0);
-	grove.leaves[2].way.meanwhile = shrink_meanwhile;
+	sim.leaves[2].way.meanwhile = shrink_meanwhile;
 	want(2, CAPACITY / 2);
-	CHECK(place_sum(NULL) == CAPACITY);
-	grove_run(200);
-	CHECK(place_sum(NULL) == CAPACITY && place_sum(&grove.places[1]) == CAPACITY / 2);
-	grove_end();
+	CHECK(region_sum(NULL) == CAPACITY);
+	sim_run(200);
+	CHECK(region_sum(NULL) == CAPACITY && region_sum(&sim.regions[1]) == CAPACITY / 2);
+	sim_end();
 }
 
 static void replace_meanwhile(void)
 {
 	want(1, CAPACITY / 2);
-	grove_run(45);
-	CHECK(place_sum(&grove.places[1]) == CAPACITY / 2);
+	sim_run(45);
+	CHECK(region_sum(&sim.regions[1]) == CAPACITY / 2);
 }
 
-/* A carrier is about to give back above what its successor then hands out. */
+/* A leader is about to give back, above, units that its successor then hands out. */
 static void late_shrinking(void)
 {
-	struct carrier *first = plant_one();
+	struct leader *first = build_one_region();
 
 	want(1, 0);
 	refresh(first);
 	first->above.meanwhile = replace_meanwhile;
 	first->next = WEIR_FOREVER;
 	refresh(first);
-	grove_add_leaf(&grove.places[0], CAPACITY, 100);
+	sim_add_leaf(&sim.regions[0], CAPACITY, 100);
 	want(3, CAPACITY);
-	CHECK(place_sum(NULL) == CAPACITY);
-	first->next = grove.now;
-	grove_run(200);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	CHECK(region_sum(NULL) == CAPACITY);
+	first->next = sim.now;
+	sim_run(200);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
 static void publish_late(void)
 {
-	for (unsigned i = 0; i < PER_PLACE; i++)
-		grove.places[1].carriers[i].below.manner = LATE;
+	for (unsigned i = 0; i < LEADERS_PER_REGION; i++)
+		sim.regions[1].leaders[i].below.manner = LATE;
 }
 
 static void arrive_meanwhile(void)
 {
-	grove.parcels->due = grove.now;
-	grove_deliver();
-	CHECK(grove.parcels == NULL);
+	sim.parcels->due = sim.now;
+	sim_deliver();
+	CHECK(sim.parcels == NULL);
 	want(0, CAPACITY);
 	want(2, CAPACITY);
 }
 
-/* What is carried was written, nobody knows whether; it arrives when the region has less. */
-static void late_carrying(void)
+/*
+ * The region's capacity was written without an answer; the write arrives when the region has less.
+ */
+static void late_publishing(void)
 {
-	struct carrier *first = plant_one();
+	struct leader *first = build_one_region();
 
 	want(0, 0);
 	want(1, 100);
-	grove_run(100);
-	CHECK(place_sum(&grove.places[1]) == 100);
+	sim_run(100);
+	CHECK(region_sum(&sim.regions[1]) == 100);
 	want(1, CAPACITY);
 	first->below.meanwhile = publish_late;
 	first->below.skips = 1;
 	refresh(first);
-	CHECK(grove.parcels != NULL && place_sum(&grove.places[1]) == 100);
-	for (unsigned i = 0; i < PER_PLACE; i++)
-		grove.places[1].carriers[i].below.manner = ANSWERS;
+	CHECK(sim.parcels != NULL && region_sum(&sim.regions[1]) == 100);
+	for (unsigned i = 0; i < LEADERS_PER_REGION; i++)
+		sim.regions[1].leaders[i].below.manner = ANSWERS;
 	want(1, 100);
 	first->below.meanwhile = arrive_meanwhile;
 	first->below.skips = 1;
 	refresh(first);
-	CHECK(place_sum(NULL) <= CAPACITY);
-	grove_run(200);
-	CHECK(place_sum(NULL) == CAPACITY);
-	grove_end();
+	CHECK(region_sum(NULL) <= CAPACITY);
+	sim_run(200);
+	CHECK(region_sum(NULL) == CAPACITY);
+	sim_end();
 }
 
-/* For so long a place has all that it has now. */
-static void run_steady(struct place *p, unsigned seconds)
+/* Run for that time, during which the region keeps all that it has now. */
+static void run_steady(struct region *p, unsigned seconds)
 {
-	const uint64_t had = place_sum(p);
+	const uint64_t had = region_sum(p);
 
 	for (unsigned i = 0; i < seconds; i++) {
-		grove_run(1);
-		CHECK(place_sum(p) == had);
+		sim_run(1);
+		CHECK(region_sum(p) == had);
 	}
 }
 
-static void want_of(struct place *p, uint64_t units)
+static void want_of(struct region *p, uint64_t units)
 {
-	for (unsigned i = 0; i < grove.leaf_count; i++)
-		if (grove.leaves[i].in == p) {
-			grove.leaves[i].wants = units;
-			CHECK(weir_share_demand_set(grove.leaves[i].share, units) == 0);
+	for (unsigned i = 0; i < sim.leaf_count; i++)
+		if (sim.leaves[i].in == p) {
+			sim.leaves[i].wants = units;
+			CHECK(weir_share_demand_set(sim.leaves[i].share, units) == 0);
 		}
 }
 
 /*
- * A region's store begins again with nothing. Whoever comes first then, the one who carried or
+ * A region's store forgets everything. Whichever process comes first then, the former leader or
  * another, the region goes on with what it holds, and so do its members; nothing of it is given
  * back before the lease above is over.
  */
 static void below_forgets(bool another)
 {
-	struct place *east;
-	struct carrier *first;
+	struct region *east;
+	struct leader *first;
 	uint64_t had;
 
-	plant_two(0);
-	grove_run(120);
-	east = &grove.places[1];
-	first = acting(east);
+	build_two_regions(0);
+	sim_run(120);
+	east = &sim.regions[1];
+	first = current_leader(east);
 	CHECK(first != NULL);
-	had = place_sum(east);
-	place_forget(east);
+	had = region_sum(east);
+	region_forget(east);
 	if (another)
-		first->next = grove.now + 25 * WEIR_S;
-	grove_add_leaf(east, 300, 1);
+		first->next = sim.now + 25 * WEIR_S;
+	sim_add_leaf(east, 300, 1);
 	run_steady(east, 25);
-	CHECK(weir_share_units(grove.leaves[7].share) == 0);
+	CHECK(weir_share_units(sim.leaves[7].share) == 0);
 	want_of(east, 10);
-	grove_run(25);
-	CHECK(place_sum(east) == 50 && place_sum(NULL) <= CAPACITY - had + 50);
-	grove_run(150);
-	grove_check_fair(CAPACITY);
-	CHECK((acting(east) == first) != another);
-	grove_end();
+	sim_run(25);
+	CHECK(region_sum(east) == 50 && region_sum(NULL) <= CAPACITY - had + 50);
+	sim_run(150);
+	sim_check_fair(CAPACITY);
+	CHECK((current_leader(east) == first) != another);
+	sim_end();
 }
 
-/* The root begins again with nothing: who holds something goes on with it, and nobody gets more. */
+/* The root forgets everything: members keep what they hold, and none gets more. */
 static void above_forgets(void)
 {
-	plant_two(0);
-	grove_run(120);
-	place_forget(&grove.places[0]);
-	grove_add_leaf(&grove.places[0], 400, 1);
-	grove.least = UINT64_MAX;
-	grove_run(55);
-	CHECK(grove.least == CAPACITY && weir_share_units(grove.leaves[7].share) == 0);
-	grove_run(150);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	build_two_regions(0);
+	sim_run(120);
+	region_forget(&sim.regions[0]);
+	sim_add_leaf(&sim.regions[0], 400, 1);
+	sim.least = UINT64_MAX;
+	sim_run(55);
+	CHECK(sim.least == CAPACITY && weir_share_units(sim.leaves[7].share) == 0);
+	sim_run(150);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
-/* And who carries dies with it: what his region held is over with its lease. */
-static void above_forgets_carrier_dies(void)
+/* The same, and a leader dies: what its region held ends with its lease. */
+static void above_forgets_leader_dies(void)
 {
-	plant_two(0);
-	grove_run(120);
-	carrier_kill(acting(&grove.places[1]));
-	place_forget(&grove.places[0]);
-	grove_run(300);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	build_two_regions(0);
+	sim_run(120);
+	leader_kill(current_leader(&sim.regions[1]));
+	region_forget(&sim.regions[0]);
+	sim_run(300);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
-/* The store above refuses writes: what is carried goes on as it is. */
+/* The store above refuses writes: all units stay as they are. */
 static void above_full(void)
 {
-	struct place *east;
+	struct region *east;
 
-	plant_two(0);
-	grove_run(120);
-	east = &grove.places[1];
-	grove.places[0].full = true;
-	grove.least = UINT64_MAX;
-	grove_run(5);
+	build_two_regions(0);
+	sim_run(120);
+	east = &sim.regions[1];
+	sim.regions[0].full = true;
+	sim.least = UINT64_MAX;
+	sim_run(5);
 	want_of(east, 10);
-	grove_run(300);
+	sim_run(300);
 	want_of(east, 300);
-	grove_run(30);
-	CHECK(place_sum(NULL) == CAPACITY);
-	grove.places[0].full = false;
-	grove_run(150);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	sim_run(30);
+	CHECK(region_sum(NULL) == CAPACITY);
+	sim.regions[0].full = false;
+	sim_run(150);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
-/* The store below does: nothing more can be carried there, so others have it; and it comes back. */
+/*
+ * The store below refuses writes: the region loses its units to others, and regains them
+ * afterwards.
+ */
 static void below_full(void)
 {
-	struct place *east;
+	struct region *east;
 
-	plant_two(0);
-	grove_run(120);
-	east = &grove.places[1];
-	want_of(&grove.places[2], CAPACITY);
-	grove_run(150);
+	build_two_regions(0);
+	sim_run(120);
+	east = &sim.regions[1];
+	want_of(&sim.regions[2], CAPACITY);
+	sim_run(150);
 	east->full = true;
-	grove_run(300);
-	CHECK(place_sum(east) == 0 && place_sum(NULL) == CAPACITY);
+	sim_run(300);
+	CHECK(region_sum(east) == 0 && region_sum(NULL) == CAPACITY);
 	east->full = false;
-	grove_run(300);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	sim_run(300);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
 static void cut_off(void)
 {
-	grove.leaves[0].way.manner = AWAY;
+	sim.leaves[0].way.manner = UNREACHABLE;
 }
 
 /*
- * Somebody comes late to a root that has forgotten, and what he claims is not written down: he has
- * it no longer than he had it before.
+ * A member comes late to a root that has forgotten, and its claim is not written: it has its units
+ * no longer than before.
  */
 static void late_claim(uint64_t wants)
 {
-	struct leaf *l = &grove.leaves[0];
+	struct leaf *l = &sim.leaves[0];
 
-	(void)plant_one();
+	(void)build_one_region();
 	want(1, 0);
-	grove_run(100);
+	sim_run(100);
 	want(0, CAPACITY);
-	CHECK(place_sum(&grove.places[0]) == CAPACITY);
-	place_forget(&grove.places[0]);
+	CHECK(region_sum(&sim.regions[0]) == CAPACITY);
+	region_forget(&sim.regions[0]);
 	want(1, CAPACITY);
 	l->wants = wants;
 	CHECK(weir_share_demand_set(l->share, wants) == 0);
 	l->way.meanwhile = cut_off;
 	l->way.skips = 1;
-	l->next = grove.now + 58 * WEIR_S;
-	grove_run(150);
-	CHECK(l->way.manner == AWAY && place_sum(&grove.places[1]) == CAPACITY);
+	l->next = sim.now + 58 * WEIR_S;
+	sim_run(150);
+	CHECK(l->way.manner == UNREACHABLE && region_sum(&sim.regions[1]) == CAPACITY);
 	l->way.manner = ANSWERS;
-	grove_run(200);
-	grove_check_fair(CAPACITY);
-	grove_end();
+	sim_run(200);
+	sim_check_fair(CAPACITY);
+	sim_end();
 }
 
 static enum manner some_manner(void)
 {
-	static const enum manner manners[] = {AWAY, AWAY, LOSES, LATE};
+	static const enum manner manners[] = {UNREACHABLE, UNREACHABLE, LOSES, LATE};
 
-	return manners[grove_draw(4)];
+	return manners[sim_draw(4)];
 }
 
 static void disturb_leaf(struct leaf *l)
@@ -502,36 +517,36 @@ static void disturb_leaf(struct leaf *l)
 		leaf_enter(l);
 		return;
 	}
-	switch (grove_draw(5)) {
+	switch (sim_draw(5)) {
 	case 0:
 		leaf_kill(l);
 		break;
 	case 1:
-		l->next = grove.now + grove_draw(60 * WEIR_S);
+		l->next = sim.now + sim_draw(60 * WEIR_S);
 		break;
 	case 2:
 		l->way.manner = l->way.manner == ANSWERS ? some_manner() : ANSWERS;
 		break;
 	default:
-		l->wants = grove_draw(400);
+		l->wants = sim_draw(400);
 		CHECK(weir_share_demand_set(l->share, l->wants) == 0);
 	}
 }
 
-static void disturb_carrier(struct place *p, struct carrier *c)
+static void disturb_leader(struct region *p, struct leader *c)
 {
 	if (p->above == NULL)
 		return;
 	if (c->region == NULL) {
-		carrier_open(p, c);
+		leader_open(p, c);
 		return;
 	}
-	switch (grove_draw(4)) {
+	switch (sim_draw(4)) {
 	case 0:
-		carrier_kill(c);
+		leader_kill(c);
 		break;
 	case 1:
-		c->next = grove.now + grove_draw(100 * WEIR_S);
+		c->next = sim.now + sim_draw(100 * WEIR_S);
 		break;
 	case 2:
 		c->above.manner = c->above.manner == ANSWERS ? some_manner() : ANSWERS;
@@ -543,69 +558,69 @@ static void disturb_carrier(struct place *p, struct carrier *c)
 
 static void disturb(void)
 {
-	struct place *p = &grove.places[grove_draw(grove.place_count)];
+	struct region *p = &sim.regions[sim_draw(sim.region_count)];
 
-	switch (grove_draw(8)) {
+	switch (sim_draw(8)) {
 	case 0:
 		p->down = !p->down;
 		break;
 	case 1:
-		if (grove_draw(2) == 0)
-			place_forget(p);
-		else if (!grove.places[0].down)
-			grove_set_capacity(600 + grove_draw(CAPACITY));
+		if (sim_draw(2) == 0)
+			region_forget(p);
+		else if (!sim.regions[0].down)
+			sim_set_capacity(600 + sim_draw(CAPACITY));
 		break;
 	case 2:
 	case 3:
 	case 4:
-		disturb_carrier(p, &p->carriers[grove_draw(PER_PLACE)]);
+		disturb_leader(p, &p->leaders[sim_draw(LEADERS_PER_REGION)]);
 		break;
 	default:
-		disturb_leaf(&grove.leaves[grove_draw(grove.leaf_count)]);
+		disturb_leaf(&sim.leaves[sim_draw(sim.leaf_count)]);
 	}
 }
 
-/* All answers, and all are there. */
-static void heal(void)
+/* End all faults, and start all that are not present. */
+static void end_faults(void)
 {
-	for (unsigned i = 0; i < grove.place_count; i++) {
-		grove.places[i].down = false;
-		for (unsigned j = 0; i > 0 && j < PER_PLACE; j++) {
-			struct carrier *c = &grove.places[i].carriers[j];
+	for (unsigned i = 0; i < sim.region_count; i++) {
+		sim.regions[i].down = false;
+		for (unsigned j = 0; i > 0 && j < LEADERS_PER_REGION; j++) {
+			struct leader *c = &sim.regions[i].leaders[j];
 
 			if (c->region == NULL)
-				carrier_open(&grove.places[i], c);
+				leader_open(&sim.regions[i], c);
 			c->above.manner = c->below.manner = ANSWERS;
 		}
 	}
-	for (unsigned i = 0; i < grove.leaf_count; i++) {
-		if (grove.leaves[i].fleet == NULL)
-			leaf_enter(&grove.leaves[i]);
-		grove.leaves[i].way.manner = ANSWERS;
+	for (unsigned i = 0; i < sim.leaf_count; i++) {
+		if (sim.leaves[i].fleet == NULL)
+			leaf_enter(&sim.leaves[i]);
+		sim.leaves[i].way.manner = ANSWERS;
 	}
 }
 
-/* The trees, with everything happening to them at once. */
-static void wild(unsigned seed, bool three)
+/* A random sequence of faults. */
+static void random_run(unsigned seed, bool three)
 {
 	if (three)
-		plant_three();
+		build_three_levels();
 	else
-		plant_two(0);
-	grove.chance += seed * UINT64_C(0x9e3779b97f4a7c15);
-	grove_run(100);
-	grove.stops = seed % 2 == 1;
+		build_two_regions(0);
+	sim.chance += seed * UINT64_C(0x9e3779b97f4a7c15);
+	sim_run(100);
+	sim.stops = seed % 2 == 1;
 	for (unsigned i = 0; i < 150; i++) {
 		disturb();
-		grove_run(1 + (unsigned)grove_draw(12));
+		sim_run(1 + (unsigned)sim_draw(12));
 	}
-	grove.stops = false;
-	heal();
-	grove_run(100); /* whoever comes first to a root that has forgotten makes the limit */
-	grove_set_capacity(1000);
-	grove_run(400);
-	grove_check_fair(1000);
-	grove_end();
+	sim.stops = false;
+	end_faults();
+	sim_run(100); /* the first member at a root that has forgotten creates the limit */
+	sim_set_capacity(1000);
+	sim_run(400);
+	sim_check_fair(1000);
+	sim_end();
 }
 
 static void configurations(void)
@@ -633,7 +648,7 @@ static void configurations(void)
 	fleet.lease = 3600 * WEIR_S + 1;
 	CHECK(weir_region_open(&config, &region, why, sizeof(why)) == -EINVAL);
 	fleet.lease = 0;
-	/* With threads, and a store for itself: both are of this process alone. */
+	/* With threads and with default stores, both of this process only. */
 	CHECK(weir_region_open(&config, &region, why, sizeof(why)) == 0);
 	CHECK(weir_fleet_refresh(weir_region_fleet(region)) == 0);
 	weir_region_close(region);
@@ -646,11 +661,11 @@ int main(int argc, char **argv)
 
 	configurations();
 	fair();
-	carrier_dies();
+	leader_dies();
 	members_stop();
-	carrier_stops();
+	leader_stops();
 	above_is_lost();
-	carriers_first();
+	leader_acts_before_member();
 	below_is_lost();
 	cut();
 	below_forgets(false);
@@ -658,16 +673,16 @@ int main(int argc, char **argv)
 	above_full();
 	below_full();
 	above_forgets();
-	above_forgets_carrier_dies();
+	above_forgets_leader_dies();
 	late_claim(CAPACITY);
 	late_claim(CAPACITY / 2 + 100);
 	late_growth();
 	late_shrinking();
-	late_carrying();
+	late_publishing();
 	for (unsigned seed = 0; seed < seeds; seed++) {
-		wild(seed, false);
-		wild(seed, true);
+		random_run(seed, false);
+		random_run(seed, true);
 	}
-	printf("%u wild runs\n", 2 * seeds);
+	printf("%u random_run runs\n", 2 * seeds);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * trips redis|etcd: how often a process with a hundred limits, or with parts, waits for its store each
- * refresh, seen at a proxy in between: once. Its session is kept, and all of it is read, by what is sent before
- * anything is answered: by one packet to Redis, two to etcd. Only what has changed is more: a commit
- * of up to 42 limits.
+ * round_trips redis|etcd: how often a process with a hundred limits, or with partitions, waits for
+ * its store in each refresh, as seen by a proxy: once. Everything that renews its session and reads
+ * its rows is sent before anything is answered: in one packet to Redis, two to etcd. Only changes
+ * cost more: a commit of up to 42 limits.
  */
 
 #include <pthread.h>
@@ -21,10 +21,10 @@ static struct weir_share *shares[LIMITS];
 
 static unsigned asked(struct proxy *proxy, struct weir_fleet *fleet)
 {
-	const unsigned before = atomic_load(&proxy->questions);
+	const unsigned before = atomic_load(&proxy->requests);
 
 	CHECK(weir_fleet_refresh(fleet) == 0);
-	return atomic_load(&proxy->questions) - before;
+	return atomic_load(&proxy->requests) - before;
 }
 
 static void *refresh(void *fleet)
@@ -35,19 +35,19 @@ static void *refresh(void *fleet)
 
 static void check_trip(struct proxy *proxy, struct weir_fleet *fleet, unsigned packets)
 {
-	const unsigned before = atomic_load(&proxy->questions);
+	const unsigned before = atomic_load(&proxy->requests);
 	unsigned tries = 0;
 	pthread_t thread;
 
 	atomic_store(&proxy->mode, PROXY_HOLD);
 	CHECK(pthread_create(&thread, NULL, refresh, fleet) == 0);
-	while (atomic_load(&proxy->questions) - before < packets) {
+	while (atomic_load(&proxy->requests) - before < packets) {
 		CHECK(++tries < 100000);
 		sleep_ms(1);
 	}
 	atomic_store(&proxy->mode, PROXY_PASS);
 	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(atomic_load(&proxy->questions) - before == packets);
+	CHECK(atomic_load(&proxy->requests) - before == packets);
 }
 
 static void join(struct weir_fleet *fleet, unsigned index)
@@ -108,7 +108,7 @@ static void with_parts(struct proxy *proxy, const char *address, unsigned packet
 	struct weir_work *parts;
 	struct weir_fleet *fleet;
 
-	/* The store is new: a lease has to pass before parts are taken. */
+	/* The store is new: a lease must pass before partitions are claimed. */
 	open_at(address, 4 * WEIR_S, &fleet);
 	weir_work_config_init(&config);
 	config.name = "work";

@@ -38,7 +38,7 @@ static struct sockaddr_in loopback(unsigned port)
 	return at;
 }
 
-/* The first port that the system gives to programs that ask for any. */
+/* The first port that the system assigns to programs that request any port. */
 static unsigned first_of_any(void)
 {
 	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
@@ -53,8 +53,8 @@ static unsigned first_of_any(void)
 }
 
 /*
- * A name that only one process of the machine can have, for as long as it lives: the other tests
- * that run at the same time keep off a port while its server is down.
+ * Reserve a name that only one process of the machine can have, for as long as it lives: concurrent
+ * tests then do not take the port while its server is down.
  */
 static bool reserve(unsigned port)
 {
@@ -79,7 +79,10 @@ static bool can_be_bound(unsigned port)
 	return good;
 }
 
-/* Not a port that clients are given: one of them might have it when the server comes again. */
+/*
+ * Not a port that the system assigns to clients: one of them might have it when the server is
+ * restarted.
+ */
 unsigned free_port(void)
 {
 	const unsigned end = first_of_any();
@@ -218,7 +221,7 @@ static bool has_ended(struct server *s)
 	return true;
 }
 
-/* Another took the port in the meantime, if it has ended at once. */
+/* If the server ends at once, another program took the port in the meantime. */
 static bool come_up(struct server *s)
 {
 	if (s->kind >= SERVER_ETCD)
@@ -233,7 +236,7 @@ static bool come_up(struct server *s)
 	return false;
 }
 
-/* Send something, and read the beginning of the answer; whole: read until its end. */
+/* Send a request, and read the beginning of the answer; whole: read until its end. */
 static void ask(unsigned port, char text[ANSWER_ROOM], bool whole)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE / 1000};
@@ -276,7 +279,7 @@ bool server_tell(const struct server *s, const char *command)
 	return strncmp(text, "+OK", 3) == 0;
 }
 
-/* Nobody without a password from now on. */
+/* Require a password from now on. */
 static void guard_etcd(const struct server *s)
 {
 	static const char *const steps[][2] = {
@@ -344,7 +347,7 @@ void server_kill(struct server *s)
 	s->pid = 0;
 }
 
-/* Only when the last of its threads has stopped is it stopped. */
+/* The server is stopped only when the last of its threads is. */
 void server_pause(const struct server *s)
 {
 	kill(s->pid, SIGSTOP);

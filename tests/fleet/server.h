@@ -1,6 +1,4 @@
-/*
- * Servers that a test starts for itself, on loopback ports that are free, in a folder of their own.
- */
+/* Servers that a test starts for itself, on free loopback ports, in a folder of their own. */
 #ifndef WEIR_TESTS_FLEET_SERVER_H
 #define WEIR_TESTS_FLEET_SERVER_H
 
@@ -8,8 +6,8 @@
 #include <sys/types.h>
 
 enum server_kind {
-	SERVER_REDIS,         /* as Debian configures it: nothing is kept */
-	SERVER_REDIS_DURABLE, /* appended to its file, always */
+	SERVER_REDIS,         /* Debian's configuration: nothing is kept */
+	SERVER_REDIS_DURABLE, /* appends to its file, and syncs each write */
 	SERVER_REDIS_GUARDED, /* with a password */
 	SERVER_ETCD,
 	SERVER_ETCD_TLS,     /* with certificates for both sides */
@@ -23,10 +21,10 @@ struct server {
 	char folder[64];
 };
 
-/* Ends the program with 77 where the server is not installed. */
+/* Exits with 77 if the server is not installed. */
 void server_start(struct server *server, enum server_kind kind);
 
-/* Begin it again where it was, with what it has kept. */
+/* Start it again on the same port, with what it has kept. */
 void server_restart(struct server *server);
 
 void server_kill(struct server *server);
@@ -38,20 +36,20 @@ void server_end(struct server *server);
 
 /*
  * A free port of the loopback, which no other test gets while this process lives. It is not one
- * that the system gives to clients.
+ * that the system assigns to clients.
  */
 unsigned free_port(void);
 
 void sleep_ms(unsigned ms);
 
-/* Run a program and wait; its output goes nowhere. The exit code, or -1. */
+/* Run a program, discard its output, and wait. Returns the exit code, or -1. */
 int run_program(char *const argv[]);
 
 #define ANSWER_ROOM 512
 
 /*
- * A request to etcd, as JSON: whether it was answered with 200, and how the answer begins (may be
- * NULL); and one to Redis: whether it was answered with OK.
+ * Send a request to etcd, as JSON. Returns whether it was answered with 200, and how the answer
+ * begins (may be NULL). Or send one to Redis: returns whether it was answered with OK.
  */
 bool server_post(const struct server *server, const char *path, const char *body,
 		 char answer[ANSWER_ROOM]);

@@ -1,6 +1,6 @@
 /*
- * Members of a fleet that send at the pace of their shares, in simulated time: each has a rate and
- * a batcher, and all together may send 500 a second.
+ * Members of a fleet that send at the rate of their shares, in simulated time: each has a rate and
+ * a batcher, and all together may send 500 units per second.
  */
 
 #include <weir/share_of_rate.h>
@@ -55,7 +55,7 @@ static void process(void *arg, struct weir_batch batch, struct weir_operation *f
 
 static struct weir_batch_handler watchers[MEMBERS];
 
-/* It wants to send so many more. */
+/* Enqueue that many jobs. */
 static void want(struct member *m, unsigned jobs)
 {
 	for (unsigned i = 0; i < jobs; i++) {
@@ -119,7 +119,7 @@ static void leave(struct member *m)
 	m->rate = NULL;
 }
 
-/* Slot by slot; at no time has more been sent than may have been, but for what a slot is worth. */
+/* Run slot by slot; at no time has more been sent than allowed, except for what a slot is worth. */
 static uint64_t run(weir_dur time)
 {
 	const weir_time began = given_time, end = began + time;
@@ -165,7 +165,7 @@ static void end(void)
 	weir_store_close(store);
 }
 
-/* Two who have a backlog share it out; who has none has nothing of it. */
+/* Two members with a backlog divide the rate; one without a backlog gets nothing. */
 static void backlog(void)
 {
 	begin();
@@ -180,7 +180,7 @@ static void backlog(void)
 	end();
 }
 
-/* AZ3: who has sent what he had gives back his share, and another has all of it. */
+/* AZ3: a member that has sent all its jobs gives its share back, and another gets all of it. */
 static void done(void)
 {
 	begin();
@@ -195,7 +195,7 @@ static void done(void)
 	end();
 }
 
-/* Before there is a lease nothing is sent; after it who held it stops, and keeps his jobs. */
+/* Before there is a lease nothing is sent; when it ends its holder stops, and keeps its jobs. */
 static void alone(void)
 {
 	uint64_t before;

@@ -1,6 +1,6 @@
 /*
- * shares [KIND]: what a share does, case by case, in simulated time; with a store in memory, or one
- * of that kind.
+ * shares [KIND]: the behaviour of a share, case by case, in simulated time, with a store in memory
+ * or of that kind.
  */
 
 #include <errno.h>
@@ -44,7 +44,10 @@ static void end(void)
 	world_end(&w);
 }
 
-/* DS1 to DS3, in our terms: who is dead holds to the end of his session, and not after it. */
+/*
+ * DS1 to DS3, in weir's terms: a dead member holds its share until its session ends, and not
+ * longer.
+ */
 static void death(void)
 {
 	begin(100);
@@ -58,7 +61,7 @@ static void death(void)
 	end();
 }
 
-/* DX6: who leaves gives back at once. */
+/* DX6: a member that leaves gives its share back at once. */
 static void release(void)
 {
 	begin(100);
@@ -90,8 +93,10 @@ static void join_another(unsigned member)
 	w.actors[member].share = share;
 }
 
-/* A member that leaves while the store is away is gone with a refresh of the same session. */
-static void release_unheard(void)
+/*
+ * A member that leaves while the store is unreachable is removed by a refresh of the same session.
+ */
+static void release_unanswered(void)
 {
 	struct weir_share *left;
 
@@ -127,7 +132,7 @@ static unsigned members_of(const char *name)
 	return limit.members;
 }
 
-/* Joining was not answered, and happened, or happens when the member has left. */
+/* Joining was not answered, and happened, or happens after the member has left. */
 static void release_uncertain(bool late)
 {
 	struct weir_share *left;
@@ -154,7 +159,8 @@ static void release_uncertain(bool late)
 }
 
 /*
- * T6: 120 becomes 60 while all of it is held: nobody grows before it is enough, none is negative.
+ * T6: 120 becomes 60 while all of it is held: no share grows before the sum fits, and none is
+ * negative.
  */
 static void cut(void)
 {
@@ -178,7 +184,10 @@ static void cut(void)
 	end();
 }
 
-/* T2: who is stopped for two leases has nothing when he goes on, until he has asked again. */
+/*
+ * T2: a member that is stopped for two leases has nothing when it continues, until it has reached
+ * the store again.
+ */
 static void stopped(void)
 {
 	char key[WEIR_SHARE_KEY_SIZE], later_key[WEIR_SHARE_KEY_SIZE];
@@ -202,7 +211,10 @@ static void stopped(void)
 	end();
 }
 
-/* Who keeps his session and cannot read does not hear of a cut: he has his lease, and no longer. */
+/*
+ * A member that renews its session but cannot read does not see a cut: it has its lease, and no
+ * longer.
+ */
 static void blind(void)
 {
 	begin(100);
@@ -220,7 +232,7 @@ static void blind(void)
 	end();
 }
 
-/* T4: without a store, it is held, and then as loss has it; a refresh brings it back. */
+/* T4: without a store, a share is held, and then becomes what loss says; a refresh restores it. */
 static void store_lost(enum weir_loss loss, uint64_t reserved, uint64_t left)
 {
 	begin(100);
@@ -243,7 +255,7 @@ static void store_lost(enum weir_loss loss, uint64_t reserved, uint64_t left)
 	end();
 }
 
-/* DR2 and DR3 among them. */
+/* Includes DR2 and DR3. */
 static void losses(void)
 {
 	store_lost(WEIR_LOSS_RESERVED, 0, 0);
@@ -254,7 +266,7 @@ static void losses(void)
 	store_lost(WEIR_LOSS_OPEN, 0, 100);
 }
 
-/* What is reserved is there before anything is asked, and without a store. */
+/* Reserved units are available before the store is reached, and without a store. */
 static void reserved(void)
 {
 	begin(100);
@@ -267,7 +279,7 @@ static void reserved(void)
 	CHECK(world_units(&w, 0) == 10);
 	w.down = false;
 	world_run(&w, ROUNDS);
-	/* What is set aside for two who are not there is not given away. */
+	/* What is set aside for two members that are not present is not given to others. */
 	CHECK(world_units(&w, 0) == 80);
 	world_enter(&w, 1, 12);
 	world_enter(&w, 2, 5);
@@ -282,7 +294,7 @@ static bool add_promised(void *arg, const struct weir_fleet_member *member)
 	return true;
 }
 
-/* What the store says that its members may use. */
+/* The sum that the store says its members may use. */
 static uint64_t promised(void)
 {
 	struct weir_fleet_limit limit;
@@ -294,8 +306,8 @@ static uint64_t promised(void)
 }
 
 /*
- * More members than units are reserved for: the last one has only what is shared, and says so,
- * until another is gone.
+ * More members than units are reserved for: the last one has only its shared part, and reports
+ * that, until another one is gone.
  */
 static void too_many(void)
 {
@@ -304,7 +316,7 @@ static void too_many(void)
 	w.limit.members = 4;
 	enter(4, 20);
 	CHECK(world_sum(&w) == 80 && promised() == 80);
-	/* Before they have asked, they cannot know. */
+	/* Before they have reached the store, they cannot know. */
 	w.capacity = 200;
 	for (unsigned i = 4; i < 10; i++)
 		world_enter(&w, i, 20);
@@ -319,7 +331,9 @@ static void too_many(void)
 		CHECK(info_of(i).state == (i < 4 ? WEIR_SHARE_LEASED : WEIR_SHARE_SURPLUS));
 	CHECK(strstr(info_of(9).reason, "There are 10 members, and units are reserved for 4") !=
 	      NULL);
-	/* The first is cut off: what was reserved for it is given on, so it ends with its lease. */
+	/*
+	 * The first is cut off: what was reserved for it is passed on, so it ends with its lease.
+	 */
 	w.actors[0].manner = UNREACHABLE;
 	world_run(&w, 2 * LEASE);
 	CHECK(world_units(&w, 0) == 0 && info_of(0).state == WEIR_SHARE_LOST);
@@ -335,7 +349,7 @@ static void too_many(void)
 		CHECK(world_sum(&w) <= 100 && promised() <= 100);
 	}
 	CHECK(world_sum(&w) == 80 && info_of(0).state == WEIR_SHARE_LEASED);
-	/* No member is surplus: what is reserved needs no store. */
+	/* No member is surplus: reserved units need no store. */
 	w.down = true;
 	world_run(&w, 2 * LEASE);
 	CHECK(world_sum(&w) == 80);
@@ -365,7 +379,7 @@ static void too_many_learning(void)
 	end();
 }
 
-/* T9: commits that happen unheard of. */
+/* T9: commits that happen, but are not answered. */
 static void lost_replies(void)
 {
 	begin(100);
@@ -386,7 +400,7 @@ static void lost_replies(void)
 	end();
 }
 
-/* A commit that shrinks a share, of which nothing was heard, arrives when it is wanted back. */
+/* A commit that shrinks a share, and was not answered, arrives when the units are wanted back. */
 static void late_commit(bool others_first)
 {
 	begin(100);
@@ -398,7 +412,9 @@ static void late_commit(bool others_first)
 	w.actors[0].manner = ANSWERS;
 	world_want(&w, 0, 100);
 	if (others_first) {
-		/* It has not come: what is wanted back is written first, which keeps it out. */
+		/*
+		 * It has not arrived: the units wanted back are written first, which makes it fail.
+		 */
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 50);
 		CHECK(world_deliver(&w) == -EAGAIN);
 	} else {
@@ -411,7 +427,7 @@ static void late_commit(bool others_first)
 	end();
 }
 
-/* An earlier want arrives late: the one written since stays. */
+/* An earlier demand arrives late: the one written since stays. */
 static void late_want(void)
 {
 	begin(100);
@@ -426,7 +442,7 @@ static void late_want(void)
 	end();
 }
 
-/* The same, where nothing would have to be written to have it back: all is as it was. */
+/* The same, where nothing would have to be written to get the units back: all is unchanged. */
 static void late_commit_unmoved(void)
 {
 	begin(100);
@@ -446,7 +462,8 @@ static void late_commit_unmoved(void)
 
 /*
  * A store that answers but refuses writes takes nothing away: a member that wants less keeps its
- * line, and has it at once when it wants more again. It is seen, and it ends by itself.
+ * line of the ledger, and has the units at once when it wants more again. The state is reported,
+ * and ends by itself.
  */
 static void full_store(void)
 {
@@ -474,7 +491,7 @@ static void full_store(void)
 }
 
 /*
- * Units that have to be given up are given up, written or not; and a newcomer has what is reserved.
+ * Units that must be given up are given up, written or not; and a new member has what is reserved.
  */
 static void full_store_cut(void)
 {
@@ -503,7 +520,7 @@ static void full_store_cut(void)
 	end();
 }
 
-/* Others are quicker each time: units that were to be given up are kept. */
+/* Other members commit first each time: units that were to be given up are kept. */
 static void taken_back(void)
 {
 	begin(100);
@@ -517,8 +534,8 @@ static void taken_back(void)
 }
 
 /*
- * DX1 to DX3: a store that has forgotten everything. Who holds goes on with what he has, who is new
- * waits until old leases would have ended; then all is shared out anew.
+ * DX1 to DX3: a store that has forgotten everything. Members keep what they hold, new ones wait
+ * until old leases would have ended; then all is divided anew.
  */
 static void learning(void)
 {
@@ -546,8 +563,8 @@ static void enter_with(unsigned member, weir_dur lease)
 }
 
 /*
- * All leases end with those of the limit, and are renewed often enough; a member that differs says
- * so.
+ * All leases end with those of the limit, and are renewed often enough; a member with another lease
+ * reports that.
  */
 static void leases_differ(void)
 {
@@ -581,9 +598,7 @@ static void leases_differ(void)
 	end();
 }
 
-/*
- * A store that can forget also forgets how long leases are: so none is longer than members learn.
- */
+/* A store that can forget also forgets how long leases are: so none is longer than learning. */
 static void leases_forgotten(void)
 {
 	begin(100);
@@ -604,7 +619,7 @@ static void leases_forgotten(void)
 	end();
 }
 
-/* Who says what he holds when it is not his any more is not believed. */
+/* A claim to units that the member does not own any more is not accepted. */
 static void no_claims(void)
 {
 	begin(100);
@@ -619,7 +634,10 @@ static void no_claims(void)
 	end();
 }
 
-/* However many complain, it is less once a refresh; and it comes back in steps. */
+/*
+ * However many members report overload, the limit is lowered once per refresh; and it is restored
+ * in steps.
+ */
 static void throttled(void)
 {
 	uint64_t last;
@@ -649,7 +667,7 @@ static void throttled(void)
 	end();
 }
 
-/* What is wanted is made of what was asked for, the newest weighing most. */
+/* Demand is estimated from requests, with the most weight on the newest. */
 static void demand(void)
 {
 	begin(1000);
@@ -666,14 +684,14 @@ static void demand(void)
 	end();
 }
 
-static unsigned told;
-static uint64_t last_told;
+static unsigned notified;
+static uint64_t last_units;
 
 static void note(void *arg, uint64_t units)
 {
 	(void)arg;
-	told++;
-	last_told = units;
+	notified++;
+	last_units = units;
 }
 
 static uint64_t sixty(void *arg)
@@ -688,10 +706,10 @@ static void callbacks(void)
 	w.limit.apply = note;
 	w.limit.wants = sixty;
 	enter(1, 0);
-	CHECK(last_told == 60 && told == 2);
+	CHECK(last_units == 60 && notified == 2);
 	w.down = true;
 	world_run(&w, 2 * LEASE);
-	CHECK(last_told == 0 && told == 3);
+	CHECK(last_units == 0 && notified == 3);
 	end();
 }
 
@@ -708,7 +726,7 @@ static struct weir_limiter *limiter_of(uint32_t limit)
 	return limiter;
 }
 
-/* As many calls as it takes; those that are admitted stay. */
+/* Begin as many calls as are admitted, and keep them. */
 static unsigned call(struct weir_limiter *limiter, unsigned calls)
 {
 	unsigned admitted = 0;
@@ -721,7 +739,7 @@ static unsigned call(struct weir_limiter *limiter, unsigned calls)
 	return admitted;
 }
 
-/* Its own limit and its share, the lesser of both; and what it wants is what it could use. */
+/* A limiter's own limit and its share, the lesser of both; it wants what it could use. */
 static void limiters(void)
 {
 	struct weir_limiter *limiters[2] = {limiter_of(100), limiter_of(20)};
@@ -764,7 +782,7 @@ static bool add_up(void *arg, const struct weir_fleet_member *member)
 	return member->weight == 1 && member->wants == 100 && member->fence != 0;
 }
 
-/* Who looks from outside sees what members have. */
+/* An observer sees what members have. */
 static void looking(void)
 {
 	struct weir_fleet_limit limit;
@@ -788,7 +806,7 @@ static void looking(void)
 	end();
 }
 
-/* T10, DV1, DC1 to DC4: what is not right is refused, and changes nothing. */
+/* T10, DV1, DC1 to DC4: invalid input is refused, and changes nothing. */
 static void bad_input(void)
 {
 	static const char *const names[] = {"", "a/b", "a b", "\xc3\xa4", NULL};
@@ -854,7 +872,7 @@ static const char *const damaged[] = {
 	"weir-ledger 1 1000000\n1 1 99999999999999999999999\n",
 };
 
-/* What somebody else has written in the store is not guessed at: shares stay as they are. */
+/* Foreign data in the store is not interpreted: shares stay as they are. */
 static void damage(void)
 {
 	begin(100);
@@ -870,7 +888,7 @@ static void damage(void)
 	end();
 }
 
-/* A process in many limits asks for all of them together. */
+/* A process in many limits reads all of them together. */
 static void many(void)
 {
 	static struct weir_share *shares[WEIR_FLEET_SHARES_MAX];
@@ -896,13 +914,13 @@ static void many(void)
 
 int main(int argc, char **argv)
 {
-	struct place place;
+	struct test_store test_store;
 
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	death();
 	release();
-	release_unheard();
+	release_unanswered();
 	release_uncertain(false);
 	release_uncertain(true);
 	cut();
@@ -932,7 +950,7 @@ int main(int argc, char **argv)
 	bad_input();
 	damage();
 	many();
-	place_end(&place);
-	printf("shares do what they should, %s\n", place.kind);
+	test_store_end(&test_store);
+	printf("shares behave as specified, %s\n", test_store.kind);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * space KIND: a server that has no room for writes, and goes on answering. Members keep what they
- * hold, say so, and go on when there is room again.
+ * store_full KIND: a server that has no room for writes, and goes on answering. Members keep what
+ * they hold, report it, and go on when there is room again.
  */
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "../stress/check.h"
 #include "test_store.h"
 
-#define QUOTA "2097152" /* bytes, of etcd */
+#define QUOTA "2097152" /* bytes; etcd's quota */
 #define SOME  100000
 
 static struct server server;
@@ -47,7 +47,7 @@ static uint64_t write_some(struct weir_store *store, size_t size, int *r)
 	return version;
 }
 
-static bool see_nothing(void *arg, const struct weir_store_row *row)
+static bool skip_row(void *arg, const struct weir_store_row *row)
 {
 	(void)arg;
 	(void)row;
@@ -59,11 +59,11 @@ static uint64_t version_of(struct weir_store *store)
 	const char *prefix = "some/";
 	struct weir_store_view view;
 
-	CHECK(weir_store_read(store, &prefix, 1, see_nothing, NULL, &view) == 0);
+	CHECK(weir_store_read(store, &prefix, 1, skip_row, NULL, &view) == 0);
 	return view.version;
 }
 
-/* The base of etcd's versions. */
+/* The current revision of etcd. */
 static uint64_t revision(void)
 {
 	char answer[ANSWER_ROOM];
@@ -85,7 +85,10 @@ static bool is_kept(uint64_t revision)
 	return server_post(&server, "/v3/kv/range", body, NULL);
 }
 
-/* Two handles that ask for it compact together; without any such handle, nothing is compacted. */
+/*
+ * Two handles that are configured for it compact together; without any such handle, nothing is
+ * compacted.
+ */
 static void compacted(void)
 {
 	struct weir_store *plain = open_store(0), *two[] = {open_store(WEIR_S), open_store(WEIR_S)};
@@ -105,7 +108,7 @@ static void compacted(void)
 		}
 		sleep_ms(50);
 	}
-	/* What was written last is there, at least. */
+	/* At least the last write can still be read. */
 	(void)write_some(two[0], 1, &r);
 	CHECK(r == 0 && is_kept(revision()));
 	for (unsigned i = 0; i < 2; i++)
@@ -128,7 +131,7 @@ static void bad_input(void)
 		config.address = address;
 		config.compact = bad[i];
 		CHECK(weir_store_open(&config, &store, why, sizeof(why)) == -EINVAL);
-		CHECK(store == NULL && strstr(why, "compact is not") == why);
+		CHECK(store == NULL && strstr(why, "compact must be") == why);
 	}
 }
 
@@ -138,12 +141,12 @@ struct member {
 	struct weir_share *share;
 };
 
-/* They refresh when they are told to, and their leases outlast the test. */
+/* They refresh on demand, and their leases outlast the test. */
 static struct member join(void)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config limit;
-	struct member m = {.store = place_believe(open_store(0), "")};
+	struct member m = {.store = test_store_trusted(open_store(0), "")};
 
 	weir_fleet_config_init(&config);
 	config.store = m.store;
@@ -201,7 +204,7 @@ static void make_room(void)
 		       (unsigned long long)revision());
 	CHECK(server_post(&server, "/v3/kv/compaction", body, NULL));
 	CHECK(server_post(&server, "/v3/maintenance/defragment", "{}", NULL));
-	/* The alarm is of one member. */
+	/* The alarm belongs to one member. */
 	CHECK(server_post(&server, "/v3/maintenance/status", "{}", answer));
 	at = strstr(answer, "\"member_id\":\"");
 	CHECK(at != NULL);
@@ -230,7 +233,7 @@ static void full(void)
 	}
 	another = open_store(0);
 	weir_store_caps_take(another, &caps);
-	CHECK(strstr(caps.note, "takes no writes") != NULL || strstr(caps.note, "may take no"));
+	CHECK(strstr(caps.note, "refuses writes") != NULL || strstr(caps.note, "may refuse"));
 	weir_store_close(another);
 	late = join();
 	CHECK(weir_fleet_refresh(late.fleet) == -ENOSPC);
@@ -262,6 +265,6 @@ int main(int argc, char **argv)
 		compacted();
 	full();
 	server_end(&server);
-	printf("without room nothing is lost, %s\n", kind);
+	printf("a full store loses nothing, %s\n", kind);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * What every store must do, done with one of them: stores KIND.
+ * stores KIND: what every store must do, with one of that kind.
  *
- * memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls, etcd-guarded. Servers are started, killed,
- * stopped and cut off; nothing here depends on how long anything takes, but on what a time to live
- * promises: a session is there until it is over, and not for ever.
+ * Kinds: memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls, etcd-guarded. Servers
+ * are started, killed, stopped and cut off. Nothing here depends on timing, except on what a time
+ * to live promises: a session is alive until its time is over, and ends some time after.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "proxy.h"
 #include "server.h"
 
-#define PATIENCE (60 * WEIR_S) /* where an answer comes */
+#define PATIENCE (60 * WEIR_S) /* where an answer is certain to come */
 
 struct rig {
 	const char *kind;
@@ -33,7 +33,7 @@ struct rig {
 	char ca[128], key[128];
 	struct weir_store_config config;
 	struct weir_store *store;
-	weir_dur ttl; /* as short as this store has it */
+	weir_dur ttl; /* the shortest that this store allows */
 };
 
 static struct weir_store *open_at(struct rig *rig, const char *address)
@@ -176,7 +176,7 @@ static bool stop_at_first(void *arg, const struct weir_store_row *row)
 	return false;
 }
 
-/* All or nothing, of several rows; several prefixes at one instant. */
+/* Commits of several rows are atomic; several prefixes are read as of one instant. */
 static void batches(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
@@ -201,7 +201,7 @@ static void batches(struct rig *rig)
 	CHECK(weir_store_read(s, within, 2, find, &f, NULL) == -EINVAL);
 }
 
-/* All rows there are, whatever they begin with, and no session. */
+/* The empty prefix matches all rows, but no session. */
 static void everything(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
@@ -220,7 +220,7 @@ static void everything(struct rig *rig)
 	CHECK(weir_store_read(s, more, 2, find, &f, NULL) == -EINVAL);
 }
 
-/* A row of any bytes, of none, and of many. */
+/* Values of arbitrary bytes, of none, and of many. */
 static void values(struct rig *rig)
 {
 	static char large[300000];
@@ -253,7 +253,7 @@ static bool count_row(void *arg, const struct weir_store_row *row)
 	return true;
 }
 
-/* Rows; or an error, without one. */
+/* Reads rows, or returns an error without any row. */
 static int keep_and_count(struct weir_store *s, uint64_t session, weir_dur *granted)
 {
 	static const char *const prefix = "s/";
@@ -319,12 +319,12 @@ static void sessions(struct rig *rig)
 	struct weir_store *s = rig->store;
 	const uint64_t a = begin(rig, 60 * WEIR_S), b = begin(rig, 60 * WEIR_S);
 	const struct weir_store_write mine = bind_to("s/a", "a"), loose = put("s/loose", "l"),
-				      his = bind_to("s/b", "b");
+				      theirs = bind_to("s/b", "b");
 	weir_dur granted = 0;
 	uint64_t made;
 
 	CHECK(a != b);
-	CHECK(commit_in(rig, a, &mine) == 0 && commit_in(rig, b, &his) == 0);
+	CHECK(commit_in(rig, a, &mine) == 0 && commit_in(rig, b, &theirs) == 0);
 	CHECK(commit_in(rig, a, &loose) == 0);
 	made = look(s, "s/", "s/a").made;
 	CHECK(weir_store_keep(s, a, &granted) == 0 && granted >= 60 * WEIR_S);
@@ -334,9 +334,9 @@ static void sessions(struct rig *rig)
 	CHECK(keep_and_count(s, a, &granted) == -ESTALE && granted == 0);
 	CHECK(weir_store_keep(s, a, &granted) == -ESTALE);
 	CHECK(commit_in(rig, a, &loose) == -ESTALE && commit_in(rig, a, &mine) == -ESTALE);
-	/* Whoever makes it again is told from who had it. */
+	/* A row that is created again has another creator. */
 	CHECK(commit_in(rig, b, &mine) == 0 && look(s, "s/a", "s/a").made > made);
-	/* What is put is bound no more. */
+	/* A row that is put is not bound any more. */
 	CHECK(weir_store_commit(s, 0, NULL, 0,
 				&(struct weir_store_write){"s/a", WEIR_STORE_WRITE_PUT, "f", 1}, 1,
 				NULL) == 0);
@@ -345,7 +345,7 @@ static void sessions(struct rig *rig)
 	CHECK(weir_store_keep(s, UINT64_C(0x123456789), &granted) == -ESTALE);
 }
 
-/* A session is there for its time, and after it no longer than the store says. */
+/* A session is alive for its time, and then no longer than the store says. */
 static void expiry(struct rig *rig)
 {
 	struct weir_store *s = rig->store;
@@ -370,7 +370,7 @@ static void expiry(struct rig *rig)
 	CHECK(commit_in(rig, session, &mine) == -ESTALE);
 }
 
-/* One among many wins each time; nothing is counted twice, and nothing is lost. */
+/* One of many commits succeeds each time; nothing is counted twice, and nothing is lost. */
 #define RACERS 4
 #define LAPS   12
 
@@ -418,7 +418,7 @@ static void races(struct rig *rig)
 	CHECK(atoi(look(rig->store, "r/", "r/count").value) == RACERS * LAPS);
 }
 
-/* What is not there, or not right, is refused in a sentence. */
+/* Invalid addresses and configurations are refused, with a sentence. */
 static void refusals(void)
 {
 	static const char *const addresses[] = {
@@ -465,7 +465,7 @@ static int open_shm(const struct rig *rig, uint32_t mode, char why[256])
 	return r;
 }
 
-/* A file under the name that another user has put there, or can write to. */
+/* A file with the name that another user has created, or can write to. */
 static void untrusted(const struct rig *rig)
 {
 	const int fd = shm_open(rig->direct + 4, O_RDWR | O_CLOEXEC, 0);
@@ -473,7 +473,7 @@ static void untrusted(const struct rig *rig)
 
 	CHECK(fd >= 0 && open_shm(rig, 0, why) == 0);
 	CHECK(fchmod(fd, 0622) == 0);
-	CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "not trusted") != NULL);
+	CHECK(open_shm(rig, 0, why) == -EPERM && strstr(why, "untrusted users") != NULL);
 	CHECK(open_shm(rig, 0660, why) == -EPERM);
 	CHECK(open_shm(rig, 0666, why) == 0);
 	CHECK(fchmod(fd, 0600) == 0);
@@ -488,7 +488,7 @@ static void untrusted(const struct rig *rig)
 	CHECK(close(fd) == 0);
 }
 
-/* Nobody listens; nobody answers. */
+/* No server listens; no server answers. */
 static void unreachable(struct rig *rig)
 {
 	const struct weir_store_write write = put("u/row", "x");
@@ -516,9 +516,8 @@ static void set_mode(struct rig *rig, enum proxy_mode mode)
 }
 
 /*
- * An answer that is lost, cut or spoilt says nothing of what happened, and is never taken for
- * anything else; what is read afterwards tells. With it comes the next question on a new
- * connection.
+ * A lost, truncated or corrupted answer says nothing about what happened, and is never taken for
+ * anything else; a later read shows it. The next request uses a new connection.
  */
 static void lost_replies(struct rig *rig)
 {
@@ -551,7 +550,9 @@ static void lost_replies(struct rig *rig)
 		after = look(s, "l/", "l/row");
 		/* It did happen, and once. */
 		CHECK(after.rows == 1 && after.version > before.version);
-		/* On a busy machine the answers may be late. To ask again changes nothing. */
+		/*
+		 * On a busy machine the answers may be late. Repeating the request changes nothing.
+		 */
 		do
 			r = keep_and_count(s, session, &granted);
 		while (r == -EIO);
@@ -568,7 +569,7 @@ static void lost_replies(struct rig *rig)
 	weir_store_close(s);
 }
 
-/* Where a connection that was in use ends without an answer, the question is not asked again. */
+/* If a connection that was in use ends without an answer, the request is not repeated. */
 static void asked_once(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->address);
@@ -584,7 +585,7 @@ static void asked_once(struct rig *rig)
 	weir_store_close(s);
 }
 
-/* A question that comes late is decided by what has happened meanwhile. */
+/* A request that arrives late is decided by what has happened meanwhile. */
 static void late_questions(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->address);
@@ -597,14 +598,16 @@ static void late_questions(struct rig *rig)
 	CHECK(look(rig->store, "d/", "").rows == 0);
 	commit(rig->store, &no, &new, 0);
 	set_mode(rig, PROXY_PASS);
-	/* By the time that this is answered, the late one may have come, or not: it is the same. */
+	/*
+	 * When this is answered, the late one may or may not have arrived: the result is the same.
+	 */
 	CHECK(strncmp(look(s, "d/", "d/row").value, "new", 3) == 0);
 	sleep_ms(100);
 	CHECK(strncmp(look(s, "d/", "d/row").value, "new", 3) == 0);
 	weir_store_close(s);
 }
 
-/* A server that is stopped answers nothing; when it goes on, it does what it had heard. */
+/* A stopped server does not answer; when it continues, it carries out what it had received. */
 static void paused(struct rig *rig)
 {
 	struct weir_store *s = open_at(rig, rig->direct);
@@ -623,8 +626,8 @@ static void paused(struct rig *rig)
 }
 
 /*
- * A server that is killed and comes back: versions go on rising; what it has acknowledged is
- * there, or it says that it could not promise that, and since when it knows what it knows.
+ * A server that is killed and restarted: versions go on rising; what it has acknowledged is there,
+ * or it reports that it does not guarantee that, and since when it has lost nothing.
  */
 static void killed(struct rig *rig)
 {
@@ -670,7 +673,7 @@ static void refused_at(struct rig *rig, const char *user)
 	CHECK(store == NULL && why[0] != '\0');
 }
 
-/* The wrong password, and none. */
+/* A wrong password, and no password. */
 static void guarded(struct rig *rig)
 {
 	char address[96];
@@ -687,7 +690,7 @@ static void guarded(struct rig *rig)
 	weir_store_close(open_at(rig, address));
 }
 
-/* Whom nobody believes; and who shows no certificate. */
+/* A certificate that is not trusted, and no client certificate. */
 static void certified(struct rig *rig)
 {
 	struct weir_store_config config = rig->config;
@@ -701,7 +704,7 @@ static void certified(struct rig *rig)
 	CHECK(weir_store_open(&config, &store, NULL, 0) == -EIO);
 }
 
-/* The first of the hosts is not there. */
+/* The first of the hosts does not exist. */
 static void other_hosts(struct rig *rig)
 {
 	char address[160];
@@ -780,7 +783,7 @@ static void tear_down(struct rig *rig)
 	}
 }
 
-/* What every store does. */
+/* Cases for every store. */
 static void do_all(struct rig *rig)
 {
 	if (strcmp(rig->kind, "shm") == 0)
@@ -795,11 +798,11 @@ static void do_all(struct rig *rig)
 	expiry(rig);
 }
 
-/* What is only to be had where there is a server. */
+/* Cases that need a server. */
 static void do_failures(struct rig *rig)
 {
 	asked_once(rig);
-	rig->config.timeout = WEIR_S; /* what is not answered is waited for */
+	rig->config.timeout = WEIR_S; /* requests without an answer wait for that long */
 	unreachable(rig);
 	lost_replies(rig);
 	late_questions(rig);
@@ -823,7 +826,7 @@ int main(int argc, char **argv)
 		rows(&rig);
 		sessions(&rig);
 		guarded(&rig);
-		/* What it was let in with is forgotten: it says who it is again. */
+		/* Its token is lost: it logs in again. */
 		killed(&rig);
 	} else if (rig.server.kind == SERVER_ETCD_TLS) {
 		do_all(&rig);
@@ -835,6 +838,6 @@ int main(int argc, char **argv)
 		do_failures(&rig);
 	}
 	tear_down(&rig);
-	printf("%s does what a store must\n", argv[1]);
+	printf("%s behaves as a store must\n", argv[1]);
 	return 0;
 }

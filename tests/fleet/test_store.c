@@ -8,35 +8,35 @@
 
 #include "../stress/check.h"
 
-void place_begin(struct place *p, const char *kind)
+void test_store_begin(struct test_store *p, const char *kind)
 {
-	*p = (struct place){.kind = kind, .timed = strcmp(kind, "memory") == 0};
+	*p = (struct test_store){.kind = kind, .timed = strcmp(kind, "memory") == 0};
 	if (strcmp(kind, "redis") == 0 || strcmp(kind, "etcd") == 0) {
 		server_start(&p->server, kind[0] == 'e' ? SERVER_ETCD : SERVER_REDIS_DURABLE);
 		p->remote = true;
 		(void)snprintf(p->address, sizeof(p->address), "%s://127.0.0.1:%u", kind,
 			       p->server.port);
 	} else if (strcmp(kind, "shm") == 0) {
-		(void)snprintf(p->address, sizeof(p->address), "shm:/weir-place-%d", (int)getpid());
+		(void)snprintf(p->address, sizeof(p->address), "shm:/weir-test-%d", (int)getpid());
 	} else {
 		CHECK(p->timed);
 	}
 }
 
-void place_end(struct place *p)
+void test_store_end(struct test_store *p)
 {
 	if (p->remote)
 		server_end(&p->server);
 }
 
 /*
- * A store that is new, and known by its users to be: it cannot have forgotten a lease. So no member
- * has to wait for old ones to end.
+ * A new store, known to be new: it cannot have forgotten a lease. So no member has to wait for old
+ * ones to end.
  */
 struct fresh {
 	struct weir_store store;
 	struct weir_store *inner;
-	char file[160]; /* to be removed with it; "": there is none */
+	char file[160]; /* to be removed on close; "": none */
 };
 
 static struct weir_store *inner_of(struct weir_store *self)
@@ -109,7 +109,7 @@ static const struct weir_store_ops fresh_ops = {
 	.close = fresh_close,
 };
 
-struct weir_store *place_believe(struct weir_store *inner, const char *file)
+struct weir_store *test_store_trusted(struct weir_store *inner, const char *file)
 {
 	struct fresh *f = calloc(1, sizeof(*f));
 
@@ -119,7 +119,7 @@ struct weir_store *place_believe(struct weir_store *inner, const char *file)
 	return &f->store;
 }
 
-struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
+struct weir_store *test_store_open(struct test_store *p, const struct weir_clock *clock)
 {
 	struct weir_store_config config;
 	struct weir_store *store;
@@ -128,7 +128,7 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 
 	weir_store_config_init(&config);
 	config.timeout = 60 * WEIR_S;
-	(void)snprintf(name, sizeof(name), "place-%u", p->stores);
+	(void)snprintf(name, sizeof(name), "test-%u", p->stores);
 	(void)snprintf(address, sizeof(address), "%s-%u", p->address, p->stores++);
 	if (p->timed)
 		config.clock = clock;
@@ -144,5 +144,5 @@ struct weir_store *place_open(struct place *p, const struct weir_clock *clock)
 		}
 		sleep_ms(100);
 	}
-	return p->timed ? store : place_believe(store, p->remote ? "" : address + 4);
+	return p->timed ? store : test_store_trusted(store, p->remote ? "" : address + 4);
 }

@@ -1,9 +1,9 @@
 /*
- * Where a test is played: a store of each kind that there is, with a server of its own where it
- * needs one, and stores in it that know nothing of each other.
+ * Stores for tests: one of each kind, with its own server if it needs one, and any number of
+ * independent stores in it.
  */
-#ifndef WEIR_TESTS_FLEET_PLACE_H
-#define WEIR_TESTS_FLEET_PLACE_H
+#ifndef WEIR_TESTS_FLEET_TEST_STORE_H
+#define WEIR_TESTS_FLEET_TEST_STORE_H
 
 #include <stdbool.h>
 
@@ -11,26 +11,26 @@
 
 #include "server.h"
 
-struct place {
+struct test_store {
 	const char *kind; /* memory, shm, redis, etcd */
-	bool timed;       /* its clock can be given: in memory */
+	bool timed;       /* it uses a given clock: in memory */
 	bool remote;
 	struct server server;
 	char address[128];
 	unsigned stores; /* opened so far */
 };
 
-/* Starts the server; Redis as it keeps what it has acknowledged. */
-void place_begin(struct place *place, const char *kind);
-void place_end(struct place *place);
+/* Starts the server; Redis in a durable configuration. */
+void test_store_begin(struct test_store *test_store, const char *kind);
+void test_store_end(struct test_store *test_store);
 
-/* A store with nothing in it; with a clock where that can be. */
-struct weir_store *place_open(struct place *place, const struct weir_clock *clock);
+/* Open a store with nothing in it; with the given clock where that is possible. */
+struct weir_store *test_store_open(struct test_store *test_store, const struct weir_clock *clock);
 
 /*
- * A store that is known to have forgotten no lease, so that no member waits for old ones to end. It
- * is closed with that one, and the file of that name ("": there is none) is removed with it.
+ * Wrap a store that is known to have forgotten no lease, so that no member waits for old ones to
+ * end. Closing it closes store too, and removes file, unless that is "".
  */
-struct weir_store *place_believe(struct weir_store *store, const char *file);
+struct weir_store *test_store_trusted(struct weir_store *store, const char *file);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * vectors KIND: all cases that are played here, over a store of that kind.
- * vectors list SOURCES [REFERENCE]: all cases, and where each is; that the tests which are named
- * have them; and that no case of the document is missing. 77 without one.
+ * vectors KIND: runs all cases of this program, over a store of that kind. vectors list SOURCES
+ * [REFERENCE]: lists all cases, and where each is tested; checks that the tests named contain them,
+ * and that no case of the document REFERENCE is missing. Exits with 77 without REFERENCE.
  */
 
 #include "vectors.h"
@@ -38,10 +38,10 @@ static const struct vector *find(const struct table *t, const char *id)
 static int play_all(const char *kind)
 {
 	const struct table t = all();
-	struct place place;
+	struct test_store test_store;
 	unsigned played = 0;
 
-	place_begin(&place, kind);
+	test_store_begin(&test_store, kind);
 	for (unsigned i = 0; i < FAMILIES; i++) {
 		const struct family *f = &t.families[i];
 
@@ -50,11 +50,11 @@ static int play_all(const char *kind)
 				continue;
 			printf("%s\n", f->rows[j].id);
 			fflush(stdout);
-			f->rows[j].play(f->rows[j].id, &place);
+			f->rows[j].play(f->rows[j].id, &test_store);
 			played++;
 		}
 	}
-	place_end(&place);
+	test_store_end(&test_store);
 	printf("%u cases, %s\n", played, kind);
 	return 0;
 }
@@ -80,7 +80,7 @@ static char *read_all(const char *folder, const char *name)
 	return text;
 }
 
-/* The id by itself, not as the beginning of another. */
+/* Whether text contains the id as a whole word. */
 static bool has_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
@@ -92,7 +92,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* A row says one thing; and where it names a test, that has the case. */
+/* Whether a row is consistent; if it names a test, that must contain the case. */
 static bool is_true(const struct vector *v, const char *sources)
 {
 	char *text;
@@ -128,11 +128,11 @@ static unsigned list_all(const struct table *t, const char *sources)
 			       v->note != NULL ? ": " : "", v->note != NULL ? v->note : "");
 		}
 	}
-	printf("%u played here over each store, %u in other tests\n", played, elsewhere);
+	printf("%u run here over each store, %u in other tests\n", played, elsewhere);
 	return wrong;
 }
 
-/* The first word of a line, or of a table's row; none where it is no id. */
+/* The first word of a line, or of a table's row; none if it is not an id. */
 static bool id_of(const char *line, char section, unsigned row, char *id, size_t size)
 {
 	const bool in_table = line[0] == '|' && line[1] == ' ';
@@ -166,7 +166,7 @@ static bool is_prose(const char *id)
 	return false;
 }
 
-/* Of the document's section 7 alone. */
+/* Only the document's section 7. */
 static unsigned check_reference(const struct table *t, char *text)
 {
 	unsigned found = 0, missing = 0, row = 0;

@@ -1,6 +1,4 @@
-/*
- * What is published of other systems, and what follows from it: each case by its id.
- */
+/* Cases published for other systems, or derived from these, by their ids. */
 #ifndef WEIR_TESTS_FLEET_VECTORS_H
 #define WEIR_TESTS_FLEET_VECTORS_H
 
@@ -9,14 +7,14 @@
 #include "test_store.h"
 
 /*
- * A case: played here, or in another test, or without a meaning here. play is asked once for each
- * store, id by id; what it does not find as it should be ends the program.
+ * A case: run here, contained in another test, or not applicable. play is called once for each
+ * store; it aborts the program on failure.
  */
 struct vector {
 	const char *id;
-	void (*play)(const char *id, struct place *place);
-	const char *in;   /* the file of the test that has it */
-	const char *note; /* what is other here than there; of what has no meaning: why */
+	void (*play)(const char *id, struct test_store *test_store);
+	const char *in;   /* the file of the test that contains it */
+	const char *note; /* how it differs here; for one that is not applicable: why */
 };
 
 struct family {

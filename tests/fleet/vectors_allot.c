@@ -1,10 +1,10 @@
 /*
- * The arithmetic of sharing against what is published of Doorman, and what follows from it; each
+ * The arithmetic of sharing against what is published about Doorman, and what follows from it; each
  * case by its number: by itself, and by members that share a limit in a store. Numbers with
  * fractions are in units of a ten-thousandth.
  *
- * Doorman's answers are to clients that ask one after the other; so are these: each sees what all
- * want, as far as they have said, and takes what is due to it of what nobody holds.
+ * Doorman answers clients that ask one after the other, and so do these cases: each member sees
+ * what all want, as far as they have asked, and takes its share of what no other member holds.
  */
 
 #include "vectors.h"
@@ -19,7 +19,7 @@
 #define ASKS    12
 #define FINE    10000
 
-/* Who asks, for what, and what he gets. */
+/* A member's request, and the expected grant. */
 struct ask {
 	unsigned member;
 	double wants, gets;
@@ -29,9 +29,9 @@ struct sharing {
 	const char *id;
 	enum weir_allotment how;
 	double capacity;
-	bool known;               /* what all want is known before the first asks */
-	double fine;              /* units of one; 0: 1 */
-	double held[MEMBERS];     /* before */
+	bool known;               /* all wants are known before the first request */
+	double fine;              /* fractions of a unit; 0: 1 */
+	double held[MEMBERS];     /* before the first request */
 	uint32_t weight[MEMBERS]; /* 0: 1 */
 	struct ask asks[ASKS];
 	unsigned count;
@@ -163,7 +163,7 @@ static void check_got(const struct sharing *v, unsigned ask, uint64_t got)
 {
 	const uint64_t due = fine_units(v, v->asks[ask].gets);
 
-	/* Fractions of a unit go to one or the other. */
+	/* Fractions of a unit may be rounded either way. */
 	if (got <= due + (v->fine > 0) && got + (v->fine > 0) >= due)
 		return;
 	fprintf(stderr, "%s: ask %u gets %llu, not %llu\n", v->id, ask, (unsigned long long)got,
@@ -195,7 +195,7 @@ static void play_sums(const struct sharing *v)
 	}
 }
 
-/* A member says what it wants, comes if it is not there, and asks. */
+/* A member sets its demand, joins if it is not present, and refreshes. */
 static uint64_t ask(struct world *w, const struct sharing *v, unsigned member, double wants)
 {
 	if (w->actors[member].fleet == NULL) {
@@ -207,10 +207,7 @@ static uint64_t ask(struct world *w, const struct sharing *v, unsigned member, d
 	return world_units(w, member);
 }
 
-/*
- * What is held before is all there is; so what others want can be known before anybody has any of
- * it.
- */
+/* Held before: all there is, so that what others want can be known before any of them has units. */
 static void begin(struct world *w, const struct sharing *v)
 {
 	double held = 0;
@@ -232,23 +229,23 @@ static void begin(struct world *w, const struct sharing *v)
 		w->limit.capacity = w->capacity;
 }
 
-static void play_members(const struct sharing *v, struct place *place)
+static void play_members(const struct sharing *v, struct test_store *test_store)
 {
 	static struct world w;
 
-	world_place(place);
+	world_use(test_store);
 	begin(&w, v);
 	for (unsigned i = 0; i < v->count; i++)
 		check_got(v, i, ask(&w, v, v->asks[i].member, v->asks[i].wants));
 	world_end(&w);
 }
 
-/* As Doorman's validator would have it, if it were called: nothing negative is ever taken. */
-static void refuse(const char *id, struct place *place)
+/* As Doorman's validator would decide, if it were called: negative values are refused. */
+static void refuse(const char *id, struct test_store *test_store)
 {
 	static struct world w;
 
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, 60 * WEIR_S, 5 * WEIR_S);
 	world_enter(&w, 0, 40);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
@@ -258,8 +255,8 @@ static void refuse(const char *id, struct place *place)
 	(void)id;
 }
 
-/* All rows of an id: of one kind of sharing each. */
-static void play(const char *id, struct place *place)
+/* All rows of an id: each of one kind of sharing. */
+static void play(const char *id, struct test_store *test_store)
 {
 	const size_t length = strlen(id);
 	unsigned played = 0;
@@ -271,15 +268,15 @@ static void play(const char *id, struct place *place)
 		    (v->id[length] != '\0' && v->id[length] != ' '))
 			continue;
 		play_sums(v);
-		play_members(v, place);
+		play_members(v, test_store);
 		played++;
 	}
 	CHECK(played > 0);
 	if (strcmp(id, "DM25") == 0 || strcmp(id, "DM26") == 0)
-		refuse(id, place);
+		refuse(id, test_store);
 }
 
-/* DL6, and: nothing is nothing, and what is steady is itself. */
+/* DL6, and: no requests mean no demand, and steady requests mean exactly that demand. */
 static void estimates(void)
 {
 	uint64_t seconds[DEMAND_SECONDS] = {0};
@@ -296,7 +293,9 @@ static void estimates(void)
 	CHECK(demand_estimate(seconds) == 20);
 }
 
-/* The level by search, one unit after the other to whoever has least for his weight. */
+/*
+ * The fair level by search: one unit after the other to the member with the least for its weight.
+ */
 static void check_fair(const struct claim *claims, size_t count, uint64_t capacity)
 {
 	uint64_t sum = 0, wanted = 0;
@@ -307,7 +306,7 @@ static void check_fair(const struct claim *claims, size_t count, uint64_t capaci
 		CHECK(claims[i].target <= claims[i].wants);
 	}
 	CHECK(sum == (wanted < capacity ? wanted : capacity));
-	/* Nobody who lacks something has more than a unit less for his weight than another. */
+	/* No member with unmet demand has more than a unit less for its weight than another. */
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < count; j++)
 			CHECK(claims[i].target == claims[i].wants || claims[j].target == 0 ||
@@ -339,7 +338,7 @@ static void random_cases(void)
 	}
 }
 
-/* The largest there may be. */
+/* The largest values allowed. */
 static void largest(void)
 {
 	struct claim claims[3];
@@ -353,10 +352,10 @@ static void largest(void)
 	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
 }
 
-static void sums(const char *id, struct place *place)
+static void sums(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	(void)place;
+	(void)test_store;
 	estimates();
 	random_cases();
 	largest();

@@ -1,6 +1,6 @@
 /*
- * What Doorman's store, server, client and limiter are tested for, in terms of shares. Simulated
- * time, but where a session has to end by the store's own.
+ * The tests of Doorman's store, server, client and limiter, in terms of shares. Simulated time,
+ * except where a session must end by the store's own clock.
  */
 
 #include "vectors.h"
@@ -18,9 +18,9 @@
 
 static struct world w;
 
-static void begin(struct place *place, uint64_t capacity)
+static void begin(struct test_store *test_store, uint64_t capacity)
 {
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, capacity, LEASE, REFRESH);
 }
 
@@ -42,7 +42,7 @@ static struct weir_share_info info_of(unsigned member)
 	return info;
 }
 
-/* What the store's rows come to. */
+/* The sums over the store's rows. */
 struct totals {
 	uint64_t has, wants;
 	unsigned members;
@@ -75,13 +75,16 @@ static void set_capacity(uint64_t capacity)
 	CHECK(weir_fleet_change(w.store, "limit", capacity) == 0);
 }
 
-/* The lease is as long as it was asked for, less what it ends early here; and so is the refresh. */
-static void dm16(const char *id, struct place *place)
+/*
+ * The lease is as long as requested, less the margin by which it ends early here; and so is the
+ * refresh.
+ */
+static void dm16(const char *id, struct test_store *test_store)
 {
 	weir_time end;
 
 	(void)id;
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, 342 * WEIR_S, 5 * WEIR_S);
 	ask(0, 10, 10);
 	end = w.now + 342 * WEIR_S;
@@ -91,7 +94,7 @@ static void dm16(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Three in one store; two of them end by its own time, and the third leaves. */
+/* Three members in one store; two of them end by its own clock, and the third leaves. */
 struct guest {
 	struct weir_fleet *fleet;
 	struct weir_share *share;
@@ -135,9 +138,9 @@ static void close_guests(struct guest *g, struct weir_store *store)
 	weir_store_close(store);
 }
 
-static void ds1(const char *id, struct place *place)
+static void ds1(const char *id, struct test_store *test_store)
 {
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct guest g[3];
 	struct totals t;
 
@@ -149,10 +152,10 @@ static void ds1(const char *id, struct place *place)
 	close_guests(g, store);
 }
 
-static void ds2_3(const char *id, struct place *place)
+static void ds2_3(const char *id, struct test_store *test_store)
 {
-	const weir_dur brief = strcmp(place->kind, "etcd") == 0 ? 2 * WEIR_S : 300 * WEIR_MS;
-	struct weir_store *store = place_open(place, NULL);
+	const weir_dur brief = strcmp(test_store->kind, "etcd") == 0 ? 2 * WEIR_S : 300 * WEIR_MS;
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct guest g[3];
 	struct totals t;
 	unsigned tries = 0;
@@ -178,8 +181,8 @@ static void ds2_3(const char *id, struct place *place)
 	close_guests(g, store);
 }
 
-/* No name, one that is none, nothing negative; and what was there stays as it was. */
-static void dv(const char *id, struct place *place)
+/* No name, invalid names, no negative values; and the existing limit is unchanged. */
+static void dv(const char *id, struct test_store *test_store)
 {
 	static const char *const names[] = {"", "*", "[*-]", "foo*"};
 	const struct weir_store_write odd = {"limit/cfg", WEIR_STORE_WRITE_PUT, "", 0};
@@ -188,7 +191,7 @@ static void dv(const char *id, struct place *place)
 	char why[256];
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	config = w.limit;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -212,14 +215,14 @@ static void dv(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* A limit is one, however often it is asked for; and no other has anything to do with it. */
-static void dr1(const char *id, struct place *place)
+/* A limit exists once, however often it is joined; and other limits are independent. */
+static void dr1(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
 	struct weir_share *foo, *again;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	config = w.limit;
 	config.name = "foo";
@@ -232,12 +235,12 @@ static void dr1(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Two, and no store any more: what each has then. */
-static void dr(const char *id, struct place *place)
+/* Two members, and the store is gone: what each has then. */
+static void dr(const char *id, struct test_store *test_store)
 {
 	const bool said = strcmp(id, "DR2") == 0;
 
-	begin(place, 100);
+	begin(test_store, 100);
 	w.limit.loss = said ? WEIR_LOSS_RESERVED : WEIR_LOSS_EVEN;
 	w.limit.reserved = said ? 10 : 0;
 	w.limit.members = said ? 2 : 0;
@@ -252,7 +255,7 @@ static void dr(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* The store forgets, and a member without any wants makes the limit anew. */
+/* The store forgets, and a member without any demand creates the limit again. */
 static void forget(weir_time proven, uint64_t capacity, enum weir_allotment how)
 {
 	world_forget(&w, proven);
@@ -261,9 +264,9 @@ static void forget(weir_time proven, uint64_t capacity, enum weir_allotment how)
 	ask(9, 0, 0);
 }
 
-static void dx_learning(const char *id, struct place *place)
+static void dx_learning(const char *id, struct test_store *test_store)
 {
-	begin(place, 110);
+	begin(test_store, 110);
 	if (strcmp(id, "DX1") == 0) {
 		ask(0, 20, 20);
 		forget(w.now, 110, WEIR_ALLOT_FAIR);
@@ -283,18 +286,18 @@ static void dx_learning(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dx3(const char *id, struct place *place)
+static void dx3(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 120);
+	begin(test_store, 120);
 	ask(0, 120, 120);
 	forget(WEIR_FOREVER, 100, WEIR_ALLOT_PROPORTIONAL);
 	ask(0, 120, 100);
 	world_end(&w);
 }
 
-/* The first of the hosts is none; who is there is asked at once. */
-static void other_host(const char *id, struct place *place)
+/* The first of the hosts does not exist; the other one is used immediately. */
+static void other_host(const char *id, struct test_store *test_store)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config share_config;
@@ -304,10 +307,10 @@ static void other_host(const char *id, struct place *place)
 	unsigned tries = 0;
 
 	(void)id;
-	if (strcmp(place->kind, "etcd") != 0)
-		return; /* of the others there is one */
+	if (strcmp(test_store->kind, "etcd") != 0)
+		return; /* the other kinds have one host */
 	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
-		       place->server.port);
+		       test_store->server.port);
 	weir_fleet_config_init(&config);
 	config.address = address;
 	config.manual = 1;
@@ -325,11 +328,11 @@ static void other_host(const char *id, struct place *place)
 	weir_fleet_close(fleet);
 }
 
-/* A fleet in no limit asks for nothing, and that is all right. */
-static void dx5(const char *id, struct place *place)
+/* A fleet without limits sends no requests, which is valid. */
+static void dx5(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	world_enter(&w, 0, 100);
 	weir_share_leave(w.actors[0].share);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
@@ -337,10 +340,10 @@ static void dx5(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dx6(const char *id, struct place *place)
+static void dx6(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 100, 100);
 	CHECK(totals_of(w.store).has == 100);
 	weir_share_leave(w.actors[0].share);
@@ -350,14 +353,14 @@ static void dx6(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* How many there are is counted; where it has to be said, nobody is none. */
-static void dx8(const char *id, struct place *place)
+/* The number of members is counted; where it must be configured, 0 is invalid. */
+static void dx8(const char *id, struct test_store *test_store)
 {
 	struct weir_share_config config;
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 100, 100);
 	config = w.limit;
 	config.name = "other";
@@ -367,12 +370,12 @@ static void dx8(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Five who want 200 each, of weights 1 to 5; of one priority, and of five. */
-static void dx9(const char *id, struct place *place)
+/* Five members that want 200 each, with weights 1 to 5; with one priority, and with five. */
+static void dx9(const char *id, struct test_store *test_store)
 {
 	(void)id;
 	for (unsigned bands = 0; bands < 2; bands++) {
-		begin(place, 100);
+		begin(test_store, 100);
 		for (unsigned i = 0; i < 5; i++) {
 			w.actors[i].weight = i + 1;
 			w.limit.priority = bands == 1 ? (int32_t)i : 0;
@@ -385,11 +388,11 @@ static void dx9(const char *id, struct place *place)
 	}
 }
 
-/* Here one level: nothing before it is asked, and then all of it at once. */
-static void dx10(const char *id, struct place *place)
+/* Here with one level: nothing before the first refresh, and then all of it at once. */
+static void dx10(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, WEIR_S);
 	for (unsigned i = 0; i < 10; i++)
 		world_enter(&w, i, 100);
@@ -402,22 +405,22 @@ static void dx10(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dc1(const char *id, struct place *place)
+static void dc1(const char *id, struct test_store *test_store)
 {
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == -EEXIST);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
 	world_end(&w);
 }
 
-static void dc3(const char *id, struct place *place)
+static void dc3(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	ask(0, 60, 60);
 	CHECK(weir_share_demand_set(w.actors[0].share, (uint64_t)-1) == -EINVAL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0 && world_units(&w, 0) == 60);
@@ -425,32 +428,32 @@ static void dc3(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static unsigned told;
+static unsigned notified;
 
-static void tell(void *arg, uint64_t units)
+static void notify(void *arg, uint64_t units)
 {
 	(void)arg;
 	(void)units;
-	told++;
+	notified++;
 }
 
-/* Who has left is told of nothing any more. */
-static void dc4(const char *id, struct place *place)
+/* A member that has left is not notified any more. */
+static void dc4(const char *id, struct test_store *test_store)
 {
 	unsigned before;
 
 	(void)id;
-	begin(place, 100);
-	w.limit.apply = tell;
+	begin(test_store, 100);
+	w.limit.apply = notify;
 	ask(0, 60, 60);
 	weir_share_leave(w.actors[0].share);
-	before = told;
+	before = notified;
 	weir_share_leave(NULL);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	weir_fleet_close(w.actors[0].fleet);
 	weir_fleet_close(NULL);
 	w.actors[0].fleet = NULL;
-	CHECK(told == before);
+	CHECK(notified == before);
 	world_end(&w);
 }
 
@@ -467,8 +470,8 @@ static struct weir_rate *rate_of(uint64_t units, uint32_t flags)
 	return rate;
 }
 
-/* Who waits for a rate of nothing waits; until its share is something. */
-static void dl1(const char *id, struct place *place)
+/* A call that waits for a rate of 0 waits until its share is more than 0. */
+static void dl1(const char *id, struct test_store *test_store)
 {
 	const struct weir_cost one = {{1}};
 	struct weir_share_rate link;
@@ -476,7 +479,7 @@ static void dl1(const char *id, struct place *place)
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 0);
+	begin(test_store, 0);
 	rate = rate_of(5, 0);
 	CHECK(weir_share_of_rate(&w.limit, &link, rate, 0, NULL) == 0);
 	ask(0, 10, 0);
@@ -492,10 +495,10 @@ static void dl1(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void dl2(const char *id, struct place *place)
+static void dl2(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	for (unsigned i = 0; i < 10; i++) {
 		struct weir_rate *rate = rate_of(10, 0);
 
@@ -508,13 +511,13 @@ static void dl2(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Unlimited is a flag, and no number. */
-static void dl3(const char *id, struct place *place)
+/* Unlimited is a flag, not a number. */
+static void dl3(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	rate = rate_of(0, WEIR_QUOTA_UNLIMITED);
 	for (unsigned i = 0; i < 500; i++)
 		CHECK(weir_rate_try(rate, 1) == 0);
@@ -523,14 +526,14 @@ static void dl3(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void dl4(const char *id, struct place *place)
+static void dl4(const char *id, struct test_store *test_store)
 {
 	const struct weir_cost one = {{1}};
 	struct weir_wait wait;
 	struct weir_rate *rate;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	rate = rate_of(0, 0);
 	CHECK(weir_rate_enqueue(rate, &one, NULL, NULL, &wait) == 0);
 	CHECK(weir_rate_cancel(rate, &wait) == 0);
@@ -539,13 +542,13 @@ static void dl4(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Of twenty long ago and one now, one is left; and of nothing, nothing. */
-static void dl5(const char *id, struct place *place)
+/* Of twenty requests long ago and one now, one is left; without requests, none. */
+static void dl5(const char *id, struct test_store *test_store)
 {
 	struct weir_share *share;
 
 	(void)id;
-	begin(place, 100);
+	begin(test_store, 100);
 	world_enter(&w, 0, 0);
 	weir_share_leave(w.actors[0].share);
 	CHECK(weir_share_join(w.actors[0].fleet, &w.limit, &share, NULL, 0) == 0);
@@ -560,8 +563,8 @@ static void dl5(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* What a source is: of these, none is one here. */
-static void dp1(const char *id, struct place *place)
+/* Addresses of Doorman's sources: none is valid here. */
+static void dp1(const char *id, struct test_store *test_store)
 {
 	static const char *const sources[] = {
 		"config.yml",
@@ -574,7 +577,7 @@ static void dp1(const char *id, struct place *place)
 	char why[256];
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		weir_store_config_init(&config);
 		config.address = sources[i];
@@ -589,9 +592,9 @@ static const struct vector rows[] = {
 	{"DS1", ds1, NULL, NULL},
 	{"DS2", ds2_3, NULL, "the sessions of the first two end by the store's own time; and DS3"},
 	{"DS3", NULL, "vectors_doorman.c", "with DS2"},
-	{"DV1", dv, NULL, "members draw their numbers, so none has an empty one"},
-	{"DV2", dv, NULL, "a limit has a name and no pattern"},
-	{"DV3", dv, NULL, "and so where nonsense is written in the store"},
+	{"DV1", dv, NULL, "members have random numbers, never an empty one"},
+	{"DV2", dv, NULL, "a limit has a name, not a pattern"},
+	{"DV3", dv, NULL, "invalid data in the store is refused as well"},
 	{"DR1", dr1, NULL, "names are exact"},
 	{"DR2", dr, NULL, "what is reserved is the safe capacity"},
 	{"DR3", dr, NULL, "WEIR_LOSS_EVEN"},
@@ -602,20 +605,20 @@ static const struct vector rows[] = {
 	{"DX5", dx5, NULL, NULL},
 	{"DX6", dx6, NULL, NULL},
 	{"DX7", dx_learning, NULL, NULL},
-	{"DX8", dx8, NULL, "members are counted; of what is reserved, their number is said"},
+	{"DX8", dx8, NULL, "members are counted; with reserved units, their number is configured"},
 	{"DX9", dx9, NULL, "of one priority, and of five, where the highest has it"},
 	{"DX10", dx10, NULL, "one level"},
 	{"DC1", dc1, NULL, NULL},
 	{"DC2", other_host, NULL, "at once"},
-	{"DC3", dc3, NULL, "to want nothing is no mistake"},
+	{"DC3", dc3, NULL, "a demand of 0 is valid"},
 	{"DC4", dc4, NULL, NULL},
 	{"DL1", dl1, NULL, NULL},
 	{"DL2", dl2, NULL, NULL},
 	{"DL3", dl3, NULL, "unlimited is a flag; what would be -1 is refused"},
 	{"DL4", dl4, NULL, NULL},
 	{"DL5", dl5, NULL, NULL},
-	{"DP1", dp1, NULL, "limits are in the store: a file is none, and refused"},
-	{"scenario 1", NULL, "doorman.c", "all of it, once each has asked twice"},
+	{"DP1", dp1, NULL, "limits are in the store: a file is refused"},
+	{"scenario 1", NULL, "doorman.c", "all of it, once each has refreshed twice"},
 	{"scenario 2", NULL, "doorman.c", "all of it"},
 	{"scenario 3", NULL, "doorman.c", "no phase without any"},
 	{"scenario 4", NULL, "doorman.c", "one level"},

@@ -1,7 +1,7 @@
 /*
- * Counters in a server and locks: redis-cell, redis_rate, gubernator, redsync. A share is no counter
- * that is asked at each call, so of counters there is what a rate does alike; and of locks, what a
- * row that is bound to a session does.
+ * Counters in a server and locks: redis-cell, redis_rate, gubernator, redsync. A share is not a
+ * counter that is queried for each call, so counters are compared with what a rate does alike; and
+ * locks with a row that is bound to a session.
  */
 
 #include "vectors.h"
@@ -24,7 +24,7 @@ static weir_time read_clock(const struct weir_clock *clock)
 
 static const struct weir_clock given_clock = {.now = read_clock};
 
-/* As many at once as fall due in a period. */
+/* A rate whose burst is what falls due in a period. */
 static struct weir_rate *window_of(uint64_t units, weir_dur period)
 {
 	struct weir_rate_config config;
@@ -53,24 +53,24 @@ static void take(struct weir_rate *rate, uint64_t units, int expected, uint64_t 
 	CHECK(weir_rate_try(rate, units) == expected && left(rate) == leaves);
 }
 
-static void over_the_limit(const char *id, struct place *place)
+static void over_the_limit(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2, 9 * WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1);
 	take(rate, 1, 0, 0);
 	take(rate, 1, -EAGAIN, 0);
 	weir_rate_destroy(rate);
 }
 
-static void token_bucket(const char *id, struct place *place)
+static void token_bucket(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2, 5 * WEIR_MS);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1);
 	take(rate, 1, 0, 0);
 	given_time += 100 * WEIR_MS;
@@ -78,12 +78,12 @@ static void token_bucket(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void minute(const char *id, struct place *place)
+static void minute(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(60, 60 * WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 59);
 	take(rate, 1, 0, 58);
 	take(rate, 58, 0, 0);
@@ -93,21 +93,21 @@ static void minute(const char *id, struct place *place)
 	weir_rate_destroy(rate);
 }
 
-static void leaky_division(const char *id, struct place *place)
+static void leaky_division(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(2000, WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, 0, 1999);
 	take(rate, 100, 0, 1899);
 	weir_rate_destroy(rate);
 }
 
-/* No period is a second, no units are none at all, and no name is refused. */
-static void missing_fields(const char *id, struct place *place)
+/* No period means a second, no units mean none at all, and an empty name is refused. */
+static void missing_fields(const char *id, struct test_store *test_store)
 {
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	struct weir_fleet_config fleet_config;
 	struct weir_share_config config;
 	struct weir_rate *rate;
@@ -133,13 +133,13 @@ static void missing_fields(const char *id, struct place *place)
 	weir_store_close(store);
 }
 
-/* Nothing a second is a rate too: nothing passes. */
-static void zero_rate(const char *id, struct place *place)
+/* 0 per second is a rate too: nothing passes. */
+static void zero_rate(const char *id, struct test_store *test_store)
 {
 	struct weir_rate *rate = window_of(0, WEIR_S);
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	take(rate, 1, -EAGAIN, 0);
 	given_time += 3600 * WEIR_S;
 	take(rate, 1, -EAGAIN, 0);
@@ -154,12 +154,14 @@ static int erase(struct weir_store *store, uint64_t made)
 	return weir_store_commit(store, 0, &check, 1, &gone, 1, NULL);
 }
 
-/* A row of a session is a lock with a fence: made once, kept, and erased by him who made it. */
-static void redsync(const char *id, struct place *place)
+/*
+ * A row of a session is a lock with a fence: created once, renewed, and erased only by its creator.
+ */
+static void redsync(const char *id, struct test_store *test_store)
 {
 	const struct weir_store_check free = {"lock/one", WEIR_STORE_CHECK_ABSENT, 0};
 	const struct weir_store_write mine = {"lock/one", WEIR_STORE_WRITE_BIND, "x", 1};
-	struct weir_store *store = place_open(place, NULL);
+	struct weir_store *store = test_store_open(test_store, NULL);
 	uint64_t session, other, made, again;
 	weir_dur granted;
 
@@ -167,13 +169,13 @@ static void redsync(const char *id, struct place *place)
 	CHECK(weir_store_begin(store, 60 * WEIR_S, &session, &granted) == 0);
 	CHECK(weir_store_begin(store, 60 * WEIR_S, &other, &granted) == 0);
 	CHECK(weir_store_commit(store, session, &free, 1, &mine, 1, &made) == 0);
-	/* Taken; and by nobody else given back. */
+	/* Taken; and not released by another session. */
 	CHECK(weir_store_commit(store, other, &free, 1, &mine, 1, NULL) == -EAGAIN);
 	CHECK(erase(store, made + 1) == -EAGAIN);
 	CHECK(weir_store_keep(store, session, &granted) == 0);
 	CHECK(weir_store_end(store, session) == 0);
 	CHECK(weir_store_commit(store, other, &free, 1, &mine, 1, &again) == 0 && again > made);
-	/* It is kept no more, and what was its own is another's. */
+	/* It is not renewed any more, and another session has the row. */
 	CHECK(weir_store_keep(store, session, &granted) == -ESTALE);
 	CHECK(erase(store, made) == -EAGAIN);
 	CHECK(erase(store, again) == 0);
@@ -182,7 +184,7 @@ static void redsync(const char *id, struct place *place)
 
 static const struct vector rows[] = {
 	{"redis-cell", NULL, NULL,
-	 "a counter in a server: a call of 6 of 5 is refused there, and here leaves debt"},
+	 "a counter in a server: a call of 6 of 5 is refused there, and leaves debt here"},
 	{"zero", zero_rate, NULL, "no error: nothing passes"},
 	{"redis_rate", NULL, NULL, "as redis-cell"},
 	{"OverTheLimit", over_the_limit, NULL, NULL},
@@ -193,14 +195,14 @@ static const struct vector rows[] = {
 	{"DrainOverLimit", NULL, NULL,
 	 "a call that is admitted leaves debt, so nothing is drained"},
 	{"MoreThanAvailable", NULL, NULL,
-	 "1500 of 1000 left are refused there, and here leave debt"},
+	 "1500 of 1000 left are refused there, and leave debt here"},
 	{"LeakyBucket", NULL, NULL, "begins full there; a rate begins with what a slot is worth"},
 	{"LeakyBurst", NULL, NULL, "begins full there; a rate begins with what a slot is worth"},
 	{"LeakyDivBug", leaky_division, NULL, NULL},
 	{"ChangeLimit", NULL, NULL,
 	 "adds the difference at once there; here a higher rate counts from its next slot on"},
 	{"MissingFields", missing_fields, NULL, NULL},
-	{"GLOBAL", NULL, NULL, "copies of a counter that are put together later; shares are none"},
+	{"GLOBAL", NULL, NULL, "copies of a counter that are merged later, unlike shares"},
 	{"redsync", redsync, NULL, "one store: there is no quorum of several"},
 };
 

@@ -1,6 +1,6 @@
 /*
- * What is published of parts: of capacity (Azure's pattern, go-batcher) and of work (Event Hubs).
- * Most of it has a test of its own, over every store; here is what has not.
+ * Published cases of partitions: of capacity (Azure's pattern, go-batcher) and of work (Event
+ * Hubs). Most of them have a test of their own, over every store; these are the others.
  */
 
 #include "vectors.h"
@@ -16,11 +16,11 @@
 #define REFRESH (5 * WEIR_S)
 #define ROUND   (REFRESH * 13 / 10)
 
-/* A member's parts, and what it was told. */
+/* A member's partitions, and the number of its callbacks. */
 struct worker {
 	struct weir_work *parts;
 	unsigned gained, lost;
-	uint64_t fence; /* of the part that was gained last */
+	uint64_t fence; /* of the partition that was gained last */
 	uint32_t part;
 };
 
@@ -44,9 +44,9 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 	((struct worker *)arg)->lost++;
 }
 
-static void begin(struct place *place)
+static void begin(struct test_store *test_store)
 {
-	world_place(place);
+	world_use(test_store);
 	world_begin(&w, 100, LEASE, REFRESH);
 	memset(workers, 0, sizeof(workers));
 }
@@ -87,7 +87,7 @@ static int open_work(unsigned member, uint32_t count)
 	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
 }
 
-/* What it has, once it has asked often enough. */
+/* Set the demand, run until it is satisfied, and return the units. */
 static uint64_t get(unsigned member, uint64_t want)
 {
 	CHECK(weir_work_demand_set(workers[member].parts, want) == 0);
@@ -95,22 +95,22 @@ static uint64_t get(unsigned member, uint64_t want)
 	return weir_work_units(workers[member].parts);
 }
 
-/* So many parts are refused, in place of so many fewer. */
-static void too_many(const char *id, struct place *place)
+/* Too many partitions are refused, instead of being reduced to the maximum. */
+static void too_many(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1) == -EINVAL && workers[0].parts == NULL);
 	world_end(&w);
 }
 
-/* The last part is worth what is left over: 676. */
-static void gb10(const char *id, struct place *place)
+/* The last partition is worth the remainder: 676. */
+static void gb10(const char *id, struct test_store *test_store)
 {
 	uint64_t units;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 777) == 0);
 	units = get(0, 1800);
 	CHECK(weir_work_owned(workers[0].parts) == 3);
@@ -118,21 +118,21 @@ static void gb10(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void gb12(const char *id, struct place *place)
+static void gb12(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	CHECK(get(0, 1800) == 2000 && workers[0].gained == 2 && workers[0].lost == 0);
 	CHECK(get(0, 0) == 0 && workers[0].gained == 2 && workers[0].lost == 2);
 	world_end(&w);
 }
 
-/* A store that does not answer grants nothing, and nobody is told of anything. */
-static void gb13(const char *id, struct place *place)
+/* A store that does not answer grants nothing, and no callback is called. */
+static void gb13(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	w.down = true;
 	CHECK(get(0, 1800) == 0 && workers[0].gained == 0 && workers[0].lost == 0);
@@ -140,8 +140,8 @@ static void gb13(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* What cannot be opened is not begun, for the same reason. */
-static void gb14(const char *id, struct place *place)
+/* For the same reason, a store that cannot be opened fails at once. */
+static void gb14(const char *id, struct test_store *test_store)
 {
 	struct weir_store_config store_config;
 	struct weir_fleet_config config;
@@ -150,7 +150,7 @@ static void gb14(const char *id, struct place *place)
 	char why[256] = "", same[256] = "";
 
 	(void)id;
-	(void)place;
+	(void)test_store;
 	weir_store_config_init(&store_config);
 	store_config.address = "shm:/a/b";
 	weir_fleet_config_init(&config);
@@ -160,15 +160,18 @@ static void gb14(const char *id, struct place *place)
 	CHECK(store == NULL && fleet == NULL && why[0] != '\0' && strcmp(why, same) == 0);
 }
 
-/* Of another capacity they are opened anew: what is held is what is wanted and there. */
-static void resized(const char *id, struct place *place)
+/*
+ * Partitions of another capacity are opened again: what is held is the lesser of what is wanted and
+ * what there is.
+ */
+static void resized(const char *id, struct test_store *test_store)
 {
 	static const uint64_t capacities[] = {5000, 12000, 3000, 20000};
 	static const uint64_t wants[] = {5000, 5000, 5000, 80000};
 	static const uint64_t units[] = {5000, 5000, 3000, 20000};
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	for (unsigned i = 0; i < 4; i++) {
 		CHECK(open_capacity(0, capacities[i], 1000) == 0);
 		CHECK(get(0, wants[i]) == units[i]);
@@ -177,20 +180,20 @@ static void resized(const char *id, struct place *place)
 	world_end(&w);
 }
 
-static void gb17(const char *id, struct place *place)
+static void gb17(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(weir_fleet_change(w.store, "limit", 20000) == -ENOENT);
 	world_end(&w);
 }
 
-static void gb18(const char *id, struct place *place)
+static void gb18(const char *id, struct test_store *test_store)
 {
 	struct worker first;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	first = workers[0];
 	CHECK(open_capacity(0, 20000, 1000) == -EEXIST && workers[0].parts == NULL);
@@ -199,8 +202,8 @@ static void gb18(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* The sequence that is read is the one that was written down last. */
-static void eg11(const char *id, struct place *place)
+/* The sequence that is read is the one that was written last. */
+static void eg11(const char *id, struct test_store *test_store)
 {
 	static const uint64_t sequences[] = {202, 405};
 	struct worker *worker = &workers[0];
@@ -208,7 +211,7 @@ static void eg11(const char *id, struct place *place)
 	size_t size = 0;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 1) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(worker->gained == 1);
@@ -223,11 +226,14 @@ static void eg11(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* Who comes again is another, and has what he had when his old lease has ended, and what is free. */
-static void en11(const char *id, struct place *place)
+/*
+ * A member that restarts has another number. It regains partitions when its old lease has ended,
+ * and gets those that are free.
+ */
+static void en11(const char *id, struct test_store *test_store)
 {
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_owned(workers[0].parts) == 5);
@@ -239,13 +245,13 @@ static void en11(const char *id, struct place *place)
 	world_end(&w);
 }
 
-/* One write to be there and one for what it takes; and none as long as nothing changes. */
-static void en13(const char *id, struct place *place)
+/* One write to join, and one for each claim; and none as long as nothing changes. */
+static void en13(const char *id, struct test_store *test_store)
 {
 	unsigned commits;
 
 	(void)id;
-	begin(place);
+	begin(test_store);
 	CHECK(open_work(0, 4) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_owned(workers[0].parts) == 4);
@@ -261,28 +267,28 @@ static const struct vector rows[] = {
 	{"AZ2", NULL, "batcher.c", NULL},
 	{"AZ3", NULL, "batcher.c", NULL},
 	{"GB1", NULL, "work.c", NULL},
-	{"GB2", too_many, NULL, "10,000 parts are refused"},
-	{"GB3", NULL, "work.c", "the last part is worth the rest"},
+	{"GB2", too_many, NULL, "10,000 partitions are refused"},
+	{"GB3", NULL, "work.c", "the last partition is worth the remainder"},
 	{"GB4", NULL, "work.c", NULL},
-	{"GB5", too_many, NULL, "10,000 parts are refused"},
+	{"GB5", too_many, NULL, "10,000 partitions are refused"},
 	{"GB6", NULL, "work.c", NULL},
 	{"GB7", NULL, "work.c", NULL},
 	{"GB8", NULL, "work.c", NULL},
 	{"GB9", NULL, "work.c", NULL},
-	{"GB10", gb10, NULL, "the last part is worth the rest"},
+	{"GB10", gb10, NULL, "the last partition is worth the remainder"},
 	{"GB11", NULL, "work.c", NULL},
 	{"GB12", gb12, NULL, NULL},
 	{"GB13", gb13, NULL, NULL},
 	{"GB14", gb14, NULL, NULL},
-	{"GB15", resized, NULL, "by opening them anew"},
-	{"GB16", resized, NULL, "by opening them anew"},
+	{"GB15", resized, NULL, "by opening them again"},
+	{"GB16", resized, NULL, "by opening them again"},
 	{"GB17", gb17, NULL, NULL},
 	{"GB18", gb18, NULL, "what is configured is copied, so there is nothing to set later"},
 	{"GB19", NULL, "batcher.c", NULL},
 	{"BT1", NULL, "batcher.c", NULL},
 	{"BT2", NULL, "batcher.c", NULL},
 	{"BT3", NULL, "batcher.c", NULL},
-	{"BT4", NULL, "batcher.c", "one, not two: what it cost is paid in time"},
+	{"BT4", NULL, "batcher.c", "one, not two: debt is paid off over time"},
 	{"BT5", NULL, "batcher.c", NULL},
 	{"BT6", NULL, "batcher.c", NULL},
 	{"BT7", NULL, "batcher.c", NULL},
@@ -304,7 +310,7 @@ static const struct vector rows[] = {
 	{"PR9", NULL, "../unit/rate.c", NULL},
 	{"EG1", NULL, "work.c", NULL},
 	{"EG2", NULL, "work.c", NULL},
-	{"EG3", NULL, "work.c", "it asks for two, and owns them when they are given up"},
+	{"EG3", NULL, "work.c", "it asks for two, and owns them when they are released"},
 	{"EG4", NULL, "work.c", NULL},
 	{"EG5", NULL, "work.c", NULL},
 	{"EG5b", NULL, "work.c", NULL},
@@ -324,9 +330,9 @@ static const struct vector rows[] = {
 	{"EN8", NULL, "work.c", NULL},
 	{"EN9", NULL, "work.c", NULL},
 	{"EN10", NULL, "work.c", NULL},
-	{"EN11", en11, NULL, "a number is drawn anew, so it waits for its old lease's end"},
+	{"EN11", en11, NULL, "it has a new number, so it waits until its old lease ends"},
 	{"EN12", NULL, "work.c", NULL},
-	{"EN13", en13, NULL, "no write for keeping: the session is kept, not each part"},
+	{"EN13", en13, NULL, "no write to renew: the session is renewed, not each partition"},
 	{"EN14", NULL, "work.c", NULL},
 	{"EJ1", NULL, "work.c", NULL},
 	{"EJ2", NULL, "work.c", NULL},

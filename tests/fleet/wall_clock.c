@@ -6,37 +6,37 @@
 
 #include "../stress/check.h"
 
-/* Sanitizers must come first among what is loaded. */
+/* Sanitizers must be the first libraries loaded. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FAKETIME ""
 #else
 #define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 #endif
 
-void wall_begin(struct wall *wall)
+void wall_clock_begin(struct wall_clock *wall)
 {
-	*wall = (struct wall){.file = ""};
+	*wall = (struct wall_clock){.file = ""};
 	if (access(FAKETIME, R_OK) != 0) {
 		printf("no libfaketime: no clock is set\n");
 		return;
 	}
 	(void)snprintf(wall->file, sizeof(wall->file), "/tmp/weir-clock-%d", (int)getpid());
-	wall_set(wall, "+0");
+	wall_clock_set(wall, "+0");
 }
 
-void wall_end(const struct wall *wall)
+void wall_clock_end(const struct wall_clock *wall)
 {
-	if (wall_can(wall))
+	if (wall_clock_can(wall))
 		(void)unlink(wall->file);
 }
 
-bool wall_can(const struct wall *wall)
+bool wall_clock_can(const struct wall_clock *wall)
 {
 	return wall->file[0] != '\0';
 }
 
-/* Whoever reads it while it is written has the one before. */
-void wall_set(const struct wall *wall, const char *offset)
+/* Written atomically: a concurrent reader gets the old offset. */
+void wall_clock_set(const struct wall_clock *wall, const char *offset)
 {
 	char temporary[80];
 	FILE *file;
@@ -47,9 +47,9 @@ void wall_set(const struct wall *wall, const char *offset)
 	CHECK(rename(temporary, wall->file) == 0);
 }
 
-void wall_follow(const struct wall *wall)
+void wall_clock_follow(const struct wall_clock *wall)
 {
-	if (!wall_can(wall))
+	if (!wall_clock_can(wall))
 		return;
 	setenv("LD_PRELOAD", FAKETIME, 1);
 	setenv("FAKETIME_TIMESTAMP_FILE", wall->file, 1);

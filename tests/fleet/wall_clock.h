@@ -1,25 +1,23 @@
-/*
- * A wall clock that can be set, for one program that a test starts: by libfaketime.
- */
-#ifndef WEIR_TESTS_FLEET_WALL_H
-#define WEIR_TESTS_FLEET_WALL_H
+/* A wall clock that can be set, for one program that a test starts. Uses libfaketime. */
+#ifndef WEIR_TESTS_FLEET_WALL_CLOCK_H
+#define WEIR_TESTS_FLEET_WALL_CLOCK_H
 
 #include <stdbool.h>
 
-struct wall {
-	char file[64]; /* what the clock is off by; empty: there is no libfaketime */
+struct wall_clock {
+	char file[64]; /* contains the offset of the clock; "": there is no libfaketime */
 };
 
-/* It is right; where it cannot be set, that is said. */
-void wall_begin(struct wall *wall);
-void wall_end(const struct wall *wall);
+/* The clock begins without an offset. Prints a line if it cannot be set. */
+void wall_clock_begin(struct wall_clock *wall);
+void wall_clock_end(const struct wall_clock *wall);
 
-bool wall_can(const struct wall *wall);
+bool wall_clock_can(const struct wall_clock *wall);
 
-/* "+1h", "-1h", "+0"; seen by who follows it at once. */
-void wall_set(const struct wall *wall, const char *offset);
+/* Set the offset, as "+1h", "-1h" or "+0". Takes effect immediately. */
+void wall_clock_set(const struct wall_clock *wall, const char *offset);
 
-/* In a process that is about to be another program: that goes by this clock. */
-void wall_follow(const struct wall *wall);
+/* Call between fork() and exec(): the new program uses this clock. */
+void wall_clock_follow(const struct wall_clock *wall);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * parts [KIND]: the rule by itself, against what is published of other balancers, each case by its
- * number; the same cases as a member finds them in a store; and members in simulated time. The store
- * is one in memory, or of that kind.
+ * work [KIND]: the division by itself, against what is published about other balancers, each case
+ * by its number; the same cases as a member finds them in a store; and members in simulated time.
+ * The store is in memory, or of that kind.
  */
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define REFRESH (5 * WEIR_S)
 #define ROUND   (REFRESH * 13 / 10)
 
-/* How many each has; 0 of the owners that are not there. me: which of them decides, once. */
+/* How many each owns; 0: of owners that are not present. me: the one that decides, once. */
 struct rule {
 	const char *id;
 	uint32_t has[9];
@@ -28,7 +28,7 @@ struct rule {
 	size_t me;
 	bool balanced;
 	uint32_t takes, wishes; /* expected */
-	size_t from;            /* of whom it is asked */
+	size_t from;            /* the owner that is asked */
 };
 
 static const struct rule rules[] = {
@@ -106,8 +106,8 @@ static void check_rule(const struct rule *r)
 }
 
 /*
- * Any beginning, all deciding one after the other until nobody does anything: then it is even, and
- * no more has moved than had to.
+ * From any beginning, with all deciding one after the other until none does anything: the result is
+ * even, and no more has moved than necessary.
  */
 static void any_beginning(uint64_t *state)
 {
@@ -155,13 +155,16 @@ static void any_beginning(uint64_t *state)
 	CHECK(ceilings == parts % count && moved == needed);
 }
 
-/* Wishes are reviewed at each look, also while there are parts without an owner. */
+/* Wishes are reviewed at each refresh, even while there are partitions without an owner. */
 static void stale_wishes(void)
 {
-	/* Two members have three each, the second one still asks for part 0, and part 6 is free. */
+	/*
+	 * Two members own three each, the second one still asks for partition 0, and partition 6 is
+	 * free.
+	 */
 	const uint64_t owners[] = {1, 1, 1, 2, 2, 2, 0}, members[] = {1, 2};
 	const uint64_t wishers[] = {2, 0, 0, 0, 0, 0, 0};
-	/* It has what it is due, and its wish is withdrawn. */
+	/* It owns its full number, and its wish is withdrawn. */
 	const uint64_t even[] = {0, 1, 2, 2}, asked[] = {2, 0, 0, 0};
 	struct balance b = {7, owners, wishers, members, 2, 2, true, 1};
 	struct moves moves;
@@ -178,12 +181,12 @@ static void stale_wishes(void)
 
 #define PARTS 32
 
-/* Who owns what, as the callbacks tell; and who is told what. */
+/* Ownership as the callbacks report it, and the number of callbacks. */
 struct tally {
 	struct weir_work *parts;
 	uint64_t fence[PARTS];
 	unsigned gained, lost, forced, wished;
-	bool slow; /* does not give up what is wished for */
+	bool slow; /* does not release partitions that others ask for */
 };
 
 static struct world w;
@@ -195,7 +198,10 @@ static void gained(void *arg, uint32_t part, uint64_t fence)
 {
 	struct tally *t = arg;
 
-	/* The same again, where he lost it by the clock and nobody else has had it. */
+	/*
+	 * The same fence again, if it was lost by the clock and no other member has owned the
+	 * partition.
+	 */
 	CHECK(t->fence[part] == 0 && fence >= last_fence[part]);
 	t->fence[part] = last_fence[part] = fence;
 	t->gained++;
@@ -250,11 +256,11 @@ static void enter(unsigned member, enum weir_work_strategy strategy)
 	      0);
 }
 
-/* Who is there besides, and has what a case says, as the store shows it; and what the member did. */
+/* The other members, which own what a case says, as the store shows it; and what the member did. */
 struct scene {
 	const struct rule *rule;
 	uint64_t self;
-	char worker[128]; /* the member's row; others have the same */
+	char worker[128]; /* the member's row; the others have the same */
 	uint32_t has, wishes;
 };
 
@@ -309,7 +315,7 @@ static bool see_part(void *arg, const struct weir_store_row *row)
 	return true;
 }
 
-/* It asks for one of whom it should, who has those before the next one's. */
+/* It must ask for a partition of the expected owner, which owns those before the next one's. */
 static bool see_wish(void *arg, const struct weir_store_row *row)
 {
 	struct scene *s = arg;
@@ -329,7 +335,7 @@ static void look(const char *prefix, weir_store_row_fn *see, struct scene *s)
 	CHECK(weir_store_read(w.store, &prefix, 1, see, s, NULL) == 0);
 }
 
-/* A member that has just come finds it like that, and decides once. */
+/* A member that has just joined finds this, and decides once. */
 static void play_rule(const struct rule *r)
 {
 	struct scene s = {.rule = r};
@@ -380,7 +386,7 @@ static void end(void)
 	world_end(&w);
 }
 
-/* T8: eight on 32, cold, all at once. */
+/* T8: eight members on 32 partitions, started at the same time. */
 static void cold(enum weir_work_strategy strategy, unsigned rounds)
 {
 	begin();
@@ -395,7 +401,7 @@ static void cold(enum weir_work_strategy strategy, unsigned rounds)
 	end();
 }
 
-/* One has all; seven come: 28 have to move, and do, with nobody owning what another has. */
+/* One member owns all; seven join: exactly 28 must move, and none has two owners. */
 static void newcomers(void)
 {
 	begin();
@@ -411,7 +417,7 @@ static void newcomers(void)
 	end();
 }
 
-/* EJ5: who dies, is replaced; who leaves, at once. */
+/* EJ5: a member that dies is replaced; one that leaves, at once. */
 static void leaving(void)
 {
 	begin();
@@ -430,7 +436,10 @@ static void leaving(void)
 	end();
 }
 
-/* EN14: who does not give up is robbed of it in time; and cannot write what he has done since. */
+/*
+ * EN14: a member that does not release a partition loses it in time, and cannot write what it has
+ * done since.
+ */
 static void stubborn(void)
 {
 	uint64_t fence[PARTS], sequence;
@@ -472,8 +481,8 @@ static void stubborn(void)
 
 /*
  * Nothing is taken from an owner that is stopped, however long another member asks: its lease ends
- * first. An owner that goes on, and does not give the part up, has its hand-over from when it has
- * read the wish, by its own clock.
+ * first. An owner that continues, and does not release the partition, has its hand-over from when
+ * it has read the wish, by its own clock.
  */
 static void patient(void)
 {
@@ -498,11 +507,14 @@ static void patient(void)
 			      weir_work_fence(tallies[1].parts, part) == 0);
 	}
 	CHECK(owned(0) == 0 && owned(1) == PARTS);
-	highest_owners = 0; /* it is told when it goes on */
+	highest_owners = 0; /* it is notified when it continues */
 	end();
 }
 
-/* A part that was given up is kept for the member that has asked for it, but not for its lease. */
+/*
+ * A partition that was released is reserved for the member that has asked for it, but not for the
+ * length of its lease.
+ */
 static void kept(void)
 {
 	begin();
@@ -511,7 +523,7 @@ static void kept(void)
 	enter(1, WEIR_WORK_GREEDY);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
-	/* Now it is stopped. What it has asked for is given up, and another comes. */
+	/* Now it is stopped. What it has asked for is released, and another member joins. */
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	CHECK(owned(0) == 16 && owned(1) == 0);
 	enter(2, WEIR_WORK_GREEDY);
@@ -523,7 +535,7 @@ static void kept(void)
 	end();
 }
 
-/* T2: who is stopped owns nothing when he goes on. */
+/* T2: a member that was stopped owns nothing when it continues. */
 static void stopped(void)
 {
 	uint64_t fence;
@@ -541,7 +553,7 @@ static void stopped(void)
 	w.actors[0].next = w.now;
 	world_run(&w, 8 * ROUND);
 	CHECK(owned(0) == 16 && owned(1) == 16 && tallies[0].forced == 16);
-	highest_owners = 0; /* he was told when he went on, and could do nothing before */
+	highest_owners = 0; /* it is notified when it continues, and could do nothing before */
 	end();
 }
 
@@ -563,7 +575,10 @@ static void store_lost(void)
 	end();
 }
 
-/* Who keeps his session and cannot read has them for his lease, and no longer. */
+/*
+ * A member that renews its session but cannot read owns its partitions for its lease, and no
+ * longer.
+ */
 static void blind(void)
 {
 	begin();
@@ -581,8 +596,8 @@ static void blind(void)
 }
 
 /*
- * Commits that happen unheard of, and members that come and go: one owner at a time, and even in
- * the end.
+ * Commits that happen but are not answered, and members that come and go: one owner at a time, and
+ * an even division in the end.
  */
 static void rough(void)
 {
@@ -621,7 +636,8 @@ static struct weir_work *open_capacity(unsigned member, uint64_t capacity, uint6
 }
 
 /*
- * GB3 (ours: the last part is worth the rest), GB6 to GB12: what is wanted, and what that comes to.
+ * GB3 (here the last partition is worth the remainder), GB6 to GB12: the demand, and the resulting
+ * units.
  */
 static void capacities(void)
 {
@@ -653,7 +669,7 @@ static void capacities(void)
 				weir_work_owned(p), (unsigned long long)weir_work_units(p));
 			abort();
 		}
-		/* GB12: what is wanted no more goes back. */
+		/* GB12: partitions that are no longer wanted are released. */
 		CHECK(weir_work_demand_set(p, 0) == 0);
 		world_run(&w, ROUND);
 		CHECK(weir_work_owned(p) == 0 && weir_work_units(p) == cases[i].reserved);
@@ -662,8 +678,8 @@ static void capacities(void)
 }
 
 /*
- * A part that was given up stays given up, by that row: the commit that erases the row may arrive
- * when the part is wanted again.
+ * A partition that was released stays released, by that row: the commit that erases the row may
+ * arrive when the partition is wanted again.
  */
 static void given_up_late(void)
 {
@@ -679,7 +695,7 @@ static void given_up_late(void)
 	w.actors[0].manner = DELAYS;
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && weir_work_units(p[0]) == 0);
 	CHECK(weir_work_demand_set(p[0], 25) == 0 && weir_work_demand_set(p[1], 25) == 0);
-	/* It reads that the row is still there, and then stops for good. */
+	/* It reads that the row still exists, and then stops for good. */
 	(void)weir_fleet_refresh(w.actors[0].fleet);
 	(void)world_deliver(&w);
 	for (unsigned i = 0; i < 2; i++)
@@ -690,7 +706,7 @@ static void given_up_late(void)
 
 /*
  * In a store that may have forgotten owners, neither a missing row nor a row justifies owning a
- * part.
+ * partition.
  */
 static void unproven(void)
 {
@@ -707,7 +723,7 @@ static void unproven(void)
 	CHECK(owned(0) == 0);
 	world_run(&w, 2 * ROUND);
 	CHECK(owned(0) == PARTS);
-	/* The same, as it has forgotten all. */
+	/* The same, since it has forgotten everything. */
 	world_forget(&w, w.now);
 	world_run(&w, LEASE - 1);
 	CHECK(owned(0) == 0);
@@ -752,7 +768,10 @@ static void refused(unsigned member, const char *why)
 	CHECK(strcmp(text, why) == 0);
 }
 
-/* Parts that differ from those in the store are refused, until no member is there. */
+/*
+ * Partitions that differ from those in the store are refused, until no member of the other kind is
+ * present.
+ */
 static void mixed(void)
 {
 	struct weir_work *p[3];
@@ -765,11 +784,11 @@ static void mixed(void)
 	CHECK(weir_work_demand_set(p[1], 500) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(weir_work_units(p[0]) == 250 && weir_work_units(p[1]) == 0);
-	refused(1, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
-		   "capacity of 500 in parts of 50 here.");
+	refused(1, "rate is a capacity of 500 in partitions of 25 for the members present, but a "
+		   "capacity of 500 in partitions of 50 here.");
 	p[2] = open_capacity(2, 400, 25, 0);
-	refused(2, "rate is a capacity of 500 in parts of 25 for the members there are, and a "
-		   "capacity of 400 in parts of 25 here.");
+	refused(2, "rate is a capacity of 500 in partitions of 25 for the members present, but a "
+		   "capacity of 400 in partitions of 25 here.");
 	weir_work_close(p[2]);
 	weir_work_close(p[0]);
 	world_run(&w, 3 * ROUND);
@@ -777,7 +796,10 @@ static void mixed(void)
 	world_end(&w);
 }
 
-/* Closed while the store was away: the parts are free once it is back, in the same session. */
+/*
+ * Closed while the store was unreachable: the partitions are free once it is back, in the same
+ * session.
+ */
 static void closed_away(void)
 {
 	struct weir_work *p[2];
@@ -797,7 +819,7 @@ static void closed_away(void)
 	world_end(&w);
 }
 
-/* AZ3 and the worked example: two compete for parts, all are given out, and none twice. */
+/* AZ3 and the worked example: two compete for partitions, all are owned, and none twice. */
 static void competition(void)
 {
 	struct weir_work *p[2];
@@ -811,7 +833,7 @@ static void competition(void)
 	CHECK(weir_work_demand_set(p[1], 300) == 0);
 	world_run(&w, 2 * ROUND);
 	CHECK(weir_work_units(p[0]) == 100 && weir_work_units(p[1]) == 300);
-	/* It is done: what it had goes back, and others may take it. */
+	/* Its work is done: what it owned is released, and others may claim it. */
 	CHECK(weir_work_demand_set(p[0], 0) == 0 && weir_work_demand_set(p[1], 500) == 0);
 	world_run(&w, 2 * ROUND);
 	CHECK(weir_work_units(p[0]) == 0 && weir_work_units(p[1]) == 500);
@@ -823,7 +845,7 @@ static void competition(void)
 }
 
 /*
- * EJ6: what makes no sense in the store is an error, and nothing is taken; and bad configurations.
+ * EJ6: invalid data in the store is an error, and nothing is claimed; and invalid configurations.
  */
 static void bad_input(void)
 {
@@ -870,15 +892,15 @@ static void bad_input(void)
 int main(int argc, char **argv)
 {
 	uint64_t state = 88172645463325252u;
-	struct place place;
+	struct test_store test_store;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		check_rule(&rules[i]);
 	for (unsigned i = 0; i < 2000; i++)
 		any_beginning(&state);
 	stale_wishes();
-	place_begin(&place, argc == 2 ? argv[1] : "memory");
-	world_place(&place);
+	test_store_begin(&test_store, argc == 2 ? argv[1] : "memory");
+	world_use(&test_store);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		play_rule(&rules[i]);
 	cold(WEIR_WORK_GREEDY, 1);
@@ -900,8 +922,8 @@ int main(int argc, char **argv)
 	mixed();
 	closed_away();
 	bad_input();
-	place_end(&place);
-	printf("%zu rules, and parts do what they should, %s\n", sizeof(rules) / sizeof(rules[0]),
-	       place.kind);
+	test_store_end(&test_store);
+	printf("%zu rules, and partitions behave as specified, %s\n",
+	       sizeof(rules) / sizeof(rules[0]), test_store.kind);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /*
- * workers KIND: processes that divide parts of work over a store of that kind, come, go and are
- * killed. Each part is worked on by one of them at a time; its checkpoints never go back.
+ * workers KIND: processes that divide partitions of work over a store of that kind, come, go and
+ * are killed. Each partition is worked on by one of them at a time; its checkpoints never go back.
  *
  * On a busy machine a lease may end while its holder does not run: the holder's callback comes when
- * it runs again. So a part that another gains too early is a debt of its holder, which only a
- * forced loss pays.
+ * it runs again. So a partition that another process gains before is a debt of its holder, which
+ * only a forced loss pays.
  */
 
 #include <errno.h>
@@ -25,11 +25,12 @@
 #define WORKERS 3
 #define PARTS   12
 
-/* Seen by all processes. */
+/* Shared by all processes. */
 struct board {
-	_Atomic uint32_t owner[PARTS];      /* a worker's number, from 1; 0: none */
-	_Atomic uint64_t done[PARTS];       /* the last sequence that was written down */
-	_Atomic int32_t debts[WORKERS + 1]; /* parts that others have, and it has not lost yet */
+	_Atomic uint32_t owner[PARTS]; /* a worker's number, from 1; 0: none */
+	_Atomic uint64_t done[PARTS];  /* the last sequence that was written */
+	/* Partitions that others own, and it has not lost yet. */
+	_Atomic int32_t debts[WORKERS + 1];
 	_Atomic uint32_t clashes, forced, backwards, refused, unasked;
 	_Atomic uint64_t checkpoints;
 };
@@ -65,14 +66,16 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 		atomic_fetch_add(&board->forced, 1);
 	if (atomic_compare_exchange_strong(&board->owner[part], &mine, 0))
 		return;
-	/* Another has it already, which must not be so if the part was given up without force. */
+	/*
+	 * Another one owns it already, which is wrong if the partition was released without force.
+	 */
 	if (forced)
 		atomic_fetch_sub(&board->debts[w->number], 1);
 	else
 		atomic_fetch_add(&board->unasked, 1);
 }
 
-/* Work: one more than the last one wrote down. */
+/* One unit of work: the sequence after the last one written. */
 static void work_on(const struct worker *w, uint32_t part)
 {
 	const uint64_t fence = weir_work_fence(w->parts, part);
@@ -144,7 +147,7 @@ static void end(pid_t pid, uint32_t number)
 	atomic_store(&board->debts[number], 0); /* a dead process gets no callback */
 }
 
-/* Until every worker's callback has reported what it lost. */
+/* Wait until every worker's callback has reported what it lost. */
 static void wait_for_debts(void)
 {
 	for (unsigned i = 1; i <= WORKERS; i++)
@@ -154,7 +157,10 @@ static void wait_for_debts(void)
 		}
 }
 
-/* Until so many workers have the same number of parts each, and no part is without. */
+/*
+ * Wait until that many workers own the same number of partitions each, and none is without an
+ * owner.
+ */
 static void wait_for(unsigned workers, const char *what)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -190,7 +196,7 @@ int main(int argc, char **argv)
 	CHECK(board != MAP_FAILED);
 	workers[0] = start(1);
 	workers[1] = start(2);
-	wait_for(2, "two have half of the parts each");
+	wait_for(2, "two own half of the partitions each");
 	workers[2] = start(3);
 	wait_for(3, "a third has got its part of them");
 	end(workers[0], 1);

@@ -4,17 +4,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NOBODY WORLD_MEMBERS_MAX
+#define NO_MEMBER WORLD_MEMBERS_MAX
 
-/* Longer than any test lasts: sessions of a store with a time of its own. */
+/* Longer than any test lasts: for sessions of a store with its own clock. */
 #define FOR_LONG (3600 * WEIR_S)
 
-static struct place in_memory = {.kind = "memory", .timed = true};
-static struct place *chosen;
+static struct test_store in_memory = {.kind = "memory", .timed = true};
+static struct test_store *chosen;
 
-void world_place(struct place *place)
+void world_use(struct test_store *test_store)
 {
-	chosen = place;
+	chosen = test_store;
 }
 
 static weir_time tell_time(const struct weir_clock *clock)
@@ -32,7 +32,7 @@ static bool is_away(const struct actor *a)
 	return a->world->down || a->manner == UNREACHABLE;
 }
 
-/* Writes that make room are done all the same. */
+/* A store that is full still accepts writes that only free space. */
 static bool is_refused(const struct actor *a, const struct weir_store_write *writes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -41,7 +41,7 @@ static bool is_refused(const struct actor *a, const struct weir_store_write *wri
 	return false;
 }
 
-/* Sessions whose time is over end where they are. */
+/* End the sessions whose time is over. */
 static void expire(struct world *w)
 {
 	for (unsigned i = 0; i < w->session_count;) {
@@ -64,8 +64,8 @@ static int act_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, w
 	if (w->full)
 		return -ENOSPC;
 	expire(w);
-	r = weir_store_begin(w->store, w->place->timed ? ttl : FOR_LONG, session, granted);
-	if (r != 0 || w->place->timed)
+	r = weir_store_begin(w->store, w->test_store->timed ? ttl : FOR_LONG, session, granted);
+	if (r != 0 || w->test_store->timed)
 		return r;
 	CHECK(w->session_count < WORLD_SESSIONS_MAX);
 	w->sessions[w->session_count++] = (struct session){*session, ttl, w->now + ttl};
@@ -185,7 +185,7 @@ static void act_caps(struct weir_store *self, struct weir_store_caps *caps)
 static void act_error(struct weir_store *self, char *text, size_t size)
 {
 	(void)self;
-	(void)snprintf(text, size, "It failed, as it was told to.");
+	(void)snprintf(text, size, "A simulated failure.");
 }
 
 static const struct weir_store_ops acts = {
@@ -206,7 +206,7 @@ void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur re
 	*w = (struct world){
 		.clock = {tell_time},
 		.now = 1000 * WEIR_S,
-		.place = chosen != NULL ? chosen : &in_memory,
+		.test_store = chosen != NULL ? chosen : &in_memory,
 		.proven = WEIR_FOREVER,
 		.lease = lease,
 		.refresh = refresh,
@@ -217,14 +217,14 @@ void world_begin(struct world *w, uint64_t capacity, weir_dur lease, weir_dur re
 	weir_share_config_init(&w->limit);
 	w->limit.name = "limit";
 	w->limit.capacity = capacity;
-	w->store = place_open(w->place, &w->clock);
+	w->store = test_store_open(w->test_store, &w->clock);
 }
 
 void world_forget(struct world *w, weir_time proven)
 {
 	weir_store_close(w->store);
 	w->session_count = 0;
-	w->store = place_open(w->place, &w->clock);
+	w->store = test_store_open(w->test_store, &w->clock);
 	w->proven = proven;
 }
 
@@ -331,7 +331,7 @@ void world_run_without(struct world *w, weir_dur time, unsigned member)
 
 void world_run(struct world *w, weir_dur time)
 {
-	world_run_without(w, time, NOBODY);
+	world_run_without(w, time, NO_MEMBER);
 }
 
 void world_end(struct world *w)

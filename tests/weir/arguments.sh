@@ -52,10 +52,10 @@ fleet_arguments()
 		one_line 64 'unrecognized option' fleet $command --nonsense
 	done
 	one_line 1 'address is missing: give --address, or set WEIR_FLEET' fleet list
-	one_line 1 'The address begins with none of' fleet -a nonsense list
-	one_line 1 'The address begins with none of' fleet list --address=nonsense
+	one_line 1 'The address must begin with' fleet -a nonsense list
+	one_line 1 'The address must begin with' fleet list --address=nonsense
 	one_line 1 "$base: there is no such store" fleet -a "shm:$base" list
-	one_line 1 'name is not of letters' fleet -a redis://localhost -n a/b list
+	one_line 1 'name must consist of letters' fleet -a redis://localhost -n a/b list
 	one_line 64 'use weir fleet show for one limit' fleet list payments
 	one_line 64 'A limit is required' fleet show
 	one_line 64 'A limit is required' fleet remove

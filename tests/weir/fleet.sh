@@ -298,9 +298,9 @@ if [ "$store" = shm ]; then
 	one_line 1 "^weir: $base: there is no such store" fleet list
 	[ ! -e "/dev/shm$base" ] || complain 'a store was made by looking at it'
 	: >"/dev/shm$base"
-	one_line 1 "^weir: $base: there is no store in it" fleet list
+	one_line 1 "^weir: $base: contains no store" fleet list
 	head -c 100000 /dev/urandom >"/dev/shm$base"
-	one_line 1 "^weir: $base: this is no store of this version" fleet list
+	one_line 1 "^weir: $base: not a store of this version" fleet list
 	rm "/dev/shm$base"
 	hold c 5 "$WEIR_FLEET" other 1 1
 	expect 0 '^other +1 ' fleet list

@@ -8,33 +8,35 @@
  *
  *	weir_share_config_init(&mine);
  *	mine.name = "payments";
- *	mine.capacity = 500;		a second, of all processes together
- *	mine.apply = set_pace;		told how much of it is this process's
+ *	mine.capacity = 500;		calls per second, of all processes together
+ *	mine.apply = set_pace;		called with this process's part of it
  *	if (weir_share_join(fleet, &mine, &share, why, sizeof(why)) != 0)
  *		die(why);
  *	...
- *	weir_share_demand_add(share, 1);	of each call that comes, admitted or not
+ *	weir_share_demand_add(share, 1);	for each call that arrives, admitted or not
  *
- * A process holds a leased share of a limit, in whole units of whatever the limit is of: calls a
- * second, bytes a minute, calls in flight. Within it, it admits by itself; no call ever waits
- * for the store. One thread for each process keeps its lease, tells what it wants, and takes what
- * it is due (docs/fleet.md says how):
+ * A process holds a leased share of a limit, in whole units of whatever the limit counts: calls per
+ * second, bytes per minute, calls in flight. It admits calls within its share by itself; no call
+ * ever waits for the store. A thread in each process renews the lease, writes down what the
+ * process wants, and takes what is allotted to it (docs/fleet.md describes the protocol):
  *
- * - All shares together are never more than the capacity: a share grows only into what nobody
- *   holds. Where the capacity is cut, all shrink, and none grows until it is enough.
- * - A lease ends for its holder before it ends for the store. So who is stopped, cut off or dead
- *   has stopped using what others are given, as long as it asks weir_share_units() at each call.
- * - Each lease has a fence, a number that never goes back: what is guarded by it,
- *   weir_share_fence(), cannot be done by who has lost it.
- * - Without a store a process goes on with its lease to its end; then by what loss says.
+ * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
+ *   member holds. When the capacity is cut, all shares shrink, and none grows until the sum fits.
+ * - A lease ends for its holder before it ends for the store. So a process that is stopped, cut off
+ *   or dead no longer uses units that others are given, as long as it calls weir_share_units() for
+ *   each call.
+ * - Each lease has a fence, a number that never goes back. An action guarded by it, see
+ *   weir_share_fence(), cannot be carried out by a member that has lost the lease.
+ * - Without a store, a process uses its lease until it ends, and then what weir_share_config.loss
+ *   allows.
  *
- * Thread safety. Any thread may call any function here at any time, but weir_fleet_close() and
- * weir_share_leave() end what they are given. weir_share_units(), weir_share_demand_set(),
- * weir_share_demand_add() and weir_share_throttled() take no lock and make no system call beside
- * reading the clock. weir_share_info_take(), weir_share_fence(), weir_fleet_error(),
- * weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait for the store: they
- * return what the last refresh left behind. All others may wait for the store, or for a refresh
- * that is waiting for it.
+ * Thread safety. Any thread may call any function here at any time, except that weir_fleet_close()
+ * and weir_share_leave() end the object they are given. weir_share_units(),
+ * weir_share_demand_set(), weir_share_demand_add() and weir_share_throttled() take no lock and make
+ * no system call apart from reading the clock. weir_share_info_take(), weir_share_fence(),
+ * weir_fleet_error(), weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait
+ * for the store: they return what the last refresh left behind. All others may wait for the store,
+ * or for a refresh that is waiting for it.
  *
  * Fork. A fleet belongs to the process that opened it.
  */
@@ -53,115 +55,130 @@ struct weir_share;
 #define WEIR_SHARE_UNITS_MAX  (UINT64_C(1) << 53)
 #define WEIR_SHARE_WEIGHT_MAX (UINT32_C(1) << 20)
 #define WEIR_SHARE_NAME_MAX   200
-#define WEIR_FLEET_SHARES_MAX 256 /* of one process */
+#define WEIR_FLEET_SHARES_MAX 256 /* in one process */
 #define WEIR_FLEET_LABEL_MAX  63
 
-/* How a capacity is shared out. Nobody gets more than it wants. */
+/* How a capacity is divided. No member gets more than it wants. */
 enum weir_allotment {
-	WEIR_ALLOT_FAIR,         /* equal parts by weight, of what others leave too: max-min */
-	WEIR_ALLOT_PROPORTIONAL, /* equal parts, and of what others leave, by what is lacking */
-	WEIR_ALLOT_STATIC,       /* the capacity, to each: not shared at all */
-	WEIR_ALLOT_NONE,         /* what it wants: only counted */
+	WEIR_ALLOT_FAIR,         /* max-min fair by weight: unused shares go to other members */
+	WEIR_ALLOT_PROPORTIONAL, /* equal shares; unused ones are divided by unmet demand */
+	WEIR_ALLOT_STATIC,       /* the whole capacity to each member: not divided at all */
+	WEIR_ALLOT_NONE,         /* to each member what it wants: usage is only counted */
 };
 
-/* What a share is once its lease has ended, and the store cannot be reached. */
+/* What a share is once its lease has ended and the store cannot be reached. */
 enum weir_loss {
-	WEIR_LOSS_RESERVED, /* what is reserved: nothing, if nothing is. Never above the capacity */
+	WEIR_LOSS_RESERVED, /* the reserved units, possibly 0; never exceeds the capacity */
 	/*
-	 * The capacity over the members last seen, if that is more. All of them together are within
-	 * the capacity; but above it, while some have the store again and others do not.
+	 * The capacity divided by the number of members last seen, if that is more than what is
+	 * reserved. The sum stays within the capacity, except while some members have reached the
+	 * store again and others have not.
 	 */
 	WEIR_LOSS_EVEN,
-	WEIR_LOSS_HOLD, /* as it was: above the capacity, once others get it */
-	WEIR_LOSS_OPEN, /* the capacity, to each */
+	WEIR_LOSS_HOLD, /* unchanged: may exceed the capacity once other members get units */
+	WEIR_LOSS_OPEN, /* the whole capacity to each member */
 };
 
-/* Where a share comes from. */
+/* The state of a share, which determines its units. */
 enum weir_share_state {
-	WEIR_SHARE_LOCAL,    /* there is no lease yet: what is reserved */
-	WEIR_SHARE_LEASED,   /* a lease, and the store answers */
-	WEIR_SHARE_HOLDING,  /* a lease; the store did not answer when it was asked last */
-	WEIR_SHARE_LEARNING, /* a lease; the store has lost its memory, and old leases end first */
-	WEIR_SHARE_LOST,     /* no lease any more: as weir_share_config.loss has it */
-	WEIR_SHARE_DRAINED,  /* nothing, whatever is reserved: see weir_fleet_drain() */
-	WEIR_SHARE_FROZEN,   /* a lease; the store answers, but refuses writes */
-	WEIR_SHARE_SURPLUS,  /* a lease, but nothing reserved: there are more members than places */
+	WEIR_SHARE_LOCAL,    /* no lease yet: only the reserved units */
+	WEIR_SHARE_LEASED,   /* leased, and the store answers */
+	WEIR_SHARE_HOLDING,  /* leased; the store did not answer the last request */
+	WEIR_SHARE_LEARNING, /* leased; the store lost its data, so old leases must end first */
+	WEIR_SHARE_LOST,     /* the lease has ended: weir_share_config.loss determines the units */
+	WEIR_SHARE_DRAINED,  /* no units, not even reserved ones: see weir_fleet_drain() */
+	WEIR_SHARE_FROZEN,   /* leased; the store answers, but refuses writes */
+	WEIR_SHARE_SURPLUS,  /* leased, but nothing reserved: more members than configured */
 };
 
 struct weir_fleet_config {
 	size_t size; /* set by weir_fleet_config_init() */
 
-	/* A store of the caller's, which outlives the fleet; NULL: one of its own, as opened by: */
+	/*
+	 * A store of the caller's, which must outlive the fleet. NULL: the fleet opens its own,
+	 * from:
+	 */
 	struct weir_store *store;
-	const struct weir_store_config *store_config; /* NULL: address alone */
+	const struct weir_store_config *store_config; /* NULL: from address only */
 	const char *address;                          /* weir_store_config.address */
 
 	/*
-	 * The length of a lease, which is also how long a dead member's share is lost to the
-	 * others. It is bounded by the lease of the limit, which is that of the member that made
-	 * the limit, and by learning. A lease that is shortened is renewed more often, and
-	 * weir_share_info.reason says so. 15 s, or the store's minimum if that is longer.
+	 * The length of a lease, which is also how long the share of a dead member is unavailable
+	 * to the others. It is bounded by the lease of the limit, which is that of the member that
+	 * created the limit, and by learning. If it is shortened by these, it is renewed more
+	 * often, and weir_share_info.reason says so. Default: 15 s, or the store's minimum if that
+	 * is longer.
 	 */
 	weir_dur lease;
 	/*
-	 * How often it is kept, and shares are looked at: a third of the lease; 0.8 to 1.3 of it.
+	 * The interval between refreshes, which renew the lease and recompute shares. Each interval
+	 * is multiplied by a random factor from 0.8 to 1.3. Default: a third of the lease.
 	 */
 	weir_dur refresh;
 
-	uint32_t manual; /* 1: there is no thread: the caller calls weir_fleet_step() */
-	uint64_t seed;   /* of the jitter; 0: of the kernel's */
-	const struct weir_clock *clock; /* CLOCK_BOOTTIME; with another, manual */
+	uint32_t manual;                /* 1: no thread; the caller calls weir_fleet_step() */
+	uint64_t seed;                  /* of the jitter; 0: drawn from the kernel */
+	const struct weir_clock *clock; /* CLOCK_BOOTTIME; any other requires manual */
 
 	/*
-	 * Who this process is, for whoever looks: 1 to WEIR_FLEET_LABEL_MAX letters, digits and
-	 * -_.:@. All its shares and parts have it. It means nothing to the fleet, and others may
-	 * have the same. Copied. NULL: HOST:PID, where what is none of these is -, and a long HOST
-	 * is cut.
+	 * A label that identifies this process to observers: 1 to WEIR_FLEET_LABEL_MAX letters,
+	 * digits and -_.:@. It is attached to all shares and partitions of the process. The fleet
+	 * itself does not use it, and it need not be unique. Copied. NULL: HOST:PID, with - in
+	 * place of all other characters, and a long HOST truncated.
 	 */
 	const char *label;
 
 	/*
-	 * How long old leases may last, and newcomers are given nothing, where a store cannot rule
-	 * out that it has lost what it had acknowledged (weir_store_view.proven). No lease in such a
-	 * store is longer than this. So give all processes that ever share a store the same value,
-	 * whatever their leases are. 15 s; from 20 ms to an hour.
+	 * How long old leases may still last where a store cannot rule out that it has lost
+	 * acknowledged data (weir_store_view.proven); new members are given nothing for that time.
+	 * No lease in such a store is longer than this. So give the same value to all processes
+	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
 };
 
-/* A share of a limit. What says (limit) counts for who makes the limit in the store first. */
+/*
+ * The configuration of a share. Fields marked (limit) belong to the limit, and take effect only in
+ * the member that creates it in the store first.
+ */
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
 
-	const char *name;  /* of the limit: letters, digits and -_.:@ */
-	uint64_t capacity; /* (limit) units of all members together; to WEIR_SHARE_UNITS_MAX */
-	enum weir_allotment allotment; /* (limit) WEIR_ALLOT_FAIR */
+	const char *name;  /* name of the limit: letters, digits and -_.:@ */
+	uint64_t capacity; /* (limit) units of all members together; at most WEIR_SHARE_UNITS_MAX */
+	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
 	/*
-	 * (limit) Units of each member that it has without asking, from the first moment on and
-	 * without a store: reserved * members of the capacity are set aside for that. 0: none.
+	 * (limit) Units that each member may use from the first moment on, without a lease and
+	 * without a store. reserved * members units of the capacity are set aside for them.
+	 * Default: 0, none.
 	 */
 	uint64_t reserved;
 	/*
-	 * (limit) The greatest number of members; 0 where nothing is reserved. If there are more,
-	 * those that came last are WEIR_SHARE_SURPLUS once they have asked the store: nothing is
-	 * reserved for them until there are fewer. As long as there are too many, what is reserved
-	 * for the others ends with their leases.
+	 * (limit) The greatest number of members; 0 if nothing is reserved. If there are more,
+	 * those that joined last become WEIR_SHARE_SURPLUS once they have reached the store:
+	 * nothing is reserved for them until there are fewer members. While there are too many, the
+	 * reserved units of the others end with their leases.
 	 */
 	uint32_t members;
 
-	uint32_t weight;     /* 1; to WEIR_SHARE_WEIGHT_MAX */
-	int32_t priority;    /* 0; who is above another gets what it wants first */
-	weir_dur period;     /* 1 s; what units are of, for weir_share_demand_add() */
-	enum weir_loss loss; /* WEIR_LOSS_RESERVED */
+	uint32_t weight;     /* default: 1; at most WEIR_SHARE_WEIGHT_MAX */
+	int32_t priority;    /* default: 0; demand of a higher priority is satisfied first */
+	weir_dur period;     /* 1 s; the time that units refer to, for weir_share_demand_add() */
+	enum weir_loss loss; /* default: WEIR_LOSS_RESERVED */
 
 	/*
-	 * Told of each change, one after the other, by threads of the fleet, or by who calls
-	 * weir_fleet_step() and the like; of a lease's end when it ends, also while the store is
-	 * being waited for, but with a manual fleet. Neither may call what may wait for the store,
-	 * nor wait for who does. NULL: nobody is.
+	 * Called with the new number of units after each change. Calls are serialized, and come
+	 * from threads of the fleet, or from the thread that calls weir_fleet_step(),
+	 * weir_fleet_refresh() or another function of this header. The end of a lease is reported
+	 * when it happens, even while a request to the store is pending, except with a manual
+	 * fleet. Callbacks must not block on the store, directly or indirectly. May be NULL.
 	 */
 	void (*apply)(void *arg, uint64_t units);
-	/* Asked what is wanted, before the store is told. NULL: weir_share_demand_set(), or demand. */
+	/*
+	 * Returns the current demand, in units; called before demand is written to the store. Must
+	 * not block on the store either. NULL: weir_share_demand_set() or weir_share_demand_add()
+	 * is used.
+	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
 };
@@ -172,30 +189,37 @@ WEIR_API void weir_fleet_config_init_sized(struct weir_fleet_config *config, siz
 WEIR_API void weir_share_config_init_sized(struct weir_share_config *config, size_t size);
 
 /*
- * Open a fleet: a store, a session in it, and a thread. A server need not be there: the fleet goes
- * on trying. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size: the configuration
- * is no good, or the store has no lease as short as that; or as weir_store_open().
+ * Open a fleet: a store, a session in it, and a thread. A server need not be reachable yet: the
+ * fleet goes on trying.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid, or the store grants no lease that short; why (may be
+ *          NULL) gets a sentence, truncated to why_size
+ * Other errors are those of weir_store_open().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *config,
 					     struct weir_fleet **fleet, char *why, size_t why_size);
 
 /*
- * Leave all limits and end; what was held is free at once, if the store can be told. NULL is
- * allowed.
+ * Leave all limits and free the fleet. Its units become available to others at once if the store can
+ * be reached. NULL is allowed.
  */
 WEIR_API void weir_fleet_close(struct weir_fleet *fleet);
 
 /*
- * Do what is due, and say when there is something to do again, on the fleet's clock. For manual
- * fleets; it may wait for the store.
+ * Do the work that is due, and return the time at which there will be more, on the fleet's clock.
+ * For manual fleets. May block on the store.
  */
 WEIR_API weir_time weir_fleet_step(struct weir_fleet *fleet);
 
 /*
- * Look at all shares and parts now, without waiting until it is time. 0; -EPROTO: a limit or parts
- * in the store are of another version; -EEXIST: parts are configured here otherwise than by the
- * members that the store knows; or the store's error: -EIO and others of weir/store.h.
- * weir_fleet_error() has a sentence.
+ * Refresh all shares and partitions now, without waiting for the interval to pass.
+ * weir_fleet_error() has a sentence about each error.
+ *
+ * Returns 0, or a negative errno:
+ * -EPROTO: a limit or partitions in the store have another format version
+ * -EEXIST: partitions are configured differently by the members that the store knows
+ * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
 
@@ -203,49 +227,58 @@ WEIR_API int weir_fleet_refresh(struct weir_fleet *fleet);
 WEIR_API void weir_fleet_error(struct weir_fleet *fleet, char *text, size_t size);
 
 /*
- * Join a limit. It begins with what is reserved, and has its share once the store has been asked:
- * at once with a thread, with the next weir_fleet_refresh() otherwise. 0; -EINVAL with a sentence;
- * -EEXIST: this process has joined it already; -ENOSPC: WEIR_FLEET_SHARES_MAX; -ENOMEM.
+ * Join a limit. The share begins with what is reserved, and gets the rest once the store has been
+ * read: immediately with a thread, with the next weir_fleet_refresh() otherwise.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid; why (may be NULL) gets a sentence
+ * -EEXIST: this process has joined the limit already
+ * -ENOSPC: there are WEIR_FLEET_SHARES_MAX shares already
+ * -ENOMEM: out of memory
  */
 WEIR_API WEIR_MUST_CHECK int weir_share_join(struct weir_fleet *fleet,
 					     const struct weir_share_config *config,
 					     struct weir_share **share, char *why, size_t why_size);
 
 /*
- * Leave the limit. Stop using its units before this is called. What was held is free at once; if
- * the store does not answer, it is free with the fleet's next refresh, or with the end of its
- * lease. NULL is allowed.
+ * Leave the limit. Stop using its units before the call. They are available to others at once; if
+ * the store does not answer, they are with the fleet's next refresh, or when the lease ends. NULL
+ * is allowed.
  */
 WEIR_API void weir_share_leave(struct weir_share *share);
 
 /*
- * Units that this process may use now, with what is reserved; 0 after the lease, unless loss says
- * more.
+ * The units that this process may use now, including reserved ones. After the end of the lease 0,
+ * unless weir_share_config.loss allows more.
  */
 WEIR_API uint64_t weir_share_units(const struct weir_share *share);
 
-/* What is wanted, in units, until it is said anew. -EINVAL: above WEIR_SHARE_UNITS_MAX. */
+/*
+ * Set the demand, in units, until the next call. Returns 0, or -EINVAL: more than
+ * WEIR_SHARE_UNITS_MAX.
+ */
 WEIR_API int weir_share_demand_set(struct weir_share *share, uint64_t units);
 
 /*
- * So many units were asked for now, admitted or refused. What is wanted is then made of the last
- * ten seconds of it, the last second weighing most; unless it is said by weir_share_demand_set() or
- * wants().
+ * Add units that were requested now, whether admitted or refused. Unless demand is set by
+ * weir_share_demand_set() or wants(), it is then estimated from the last ten seconds of requests,
+ * with the most weight on the last second.
  */
 WEIR_API void weir_share_demand_add(struct weir_share *share, uint64_t units);
 
 /*
- * The service said that it is too much, though the limit was kept: others use it too. All
- * members together use 0.7 of what they did, once each refresh at most, down to a tenth of the
- * capacity; with each refresh in which nobody says so, a twentieth of the capacity comes back.
+ * Report that the backend signalled overload although the limit was kept, because it has other
+ * users. All members together then use 0.7 of what they did, once per refresh at most, down to a
+ * tenth of the capacity. Each refresh in which no member reports overload restores a twentieth of
+ * the capacity.
  */
 WEIR_API void weir_share_throttled(struct weir_share *share);
 
 /*
- * A limiter as the user of a share of calls in flight: what it learns here, and what it is due of
- * what all may have there, the lesser of both is its limit (weir_limit_cap()). It wants what is in
- * flight and waits, a quarter more, and one; where calls were refused, as much more as would have
- * admitted them; and never more than it has learned. Calls in flight when a lease ends go on.
+ * Connects a limiter to a share of calls in flight. The limiter's limit is the lesser of what it
+ * learns locally and its share (weir_limit_cap()). Its demand is 1.25 times the number of calls in
+ * flight and waiting, plus one; where calls were refused, as much more as would have admitted them;
+ * never more than it has learned. Calls in flight when a lease ends are not interrupted.
  */
 struct weir_share_limiter {
 	struct weir_limiter *limiter;
@@ -253,85 +286,96 @@ struct weir_share_limiter {
 	uint32_t first;             /* opaque */
 };
 
-/* Set apply, wants and arg. *link and the limiter must outlive the share. */
+/* Set apply, wants and arg of config. *link and the limiter must outlive the share. */
 WEIR_API void weir_share_of_limiter(struct weir_share_config *config,
 				    struct weir_share_limiter *link, struct weir_limiter *limiter);
 
 struct weir_share_info {
 	size_t size; /* set by weir_share_info_init() */
 	enum weir_share_state state;
-	uint64_t units;     /* as weir_share_units() */
-	uint64_t wants;     /* as told to the store last */
-	uint64_t capacity;  /* of the limit, as the store has it */
-	uint64_t effective; /* the same, as far as throttling leaves it */
-	uint64_t fence;     /* of this lease; 0: none */
-	uint32_t members;   /* seen last */
-	weir_time deadline; /* of the lease, on the fleet's clock */
-	uint64_t conflicts; /* commits that another was quicker than, so far */
+	uint64_t units;     /* the same as weir_share_units() */
+	uint64_t wants;     /* demand, as last written to the store */
+	uint64_t capacity;  /* of the limit, as recorded in the store */
+	uint64_t effective; /* capacity, less what throttling takes */
+	uint64_t fence;     /* of this lease; 0: no lease */
+	uint32_t members;   /* number of members last seen */
+	weir_time deadline; /* end of the lease, on the fleet's clock */
+	uint64_t conflicts; /* commits that failed because another member committed first */
 	uint64_t refreshes;
 	/*
-	 * A sentence: why it is not as it should be. "" if it is WEIR_SHARE_LEASED and nothing is
-	 * amiss.
+	 * A sentence that explains an abnormal state. "" if the state is WEIR_SHARE_LEASED without
+	 * any problem.
 	 */
 	char reason[256];
 };
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
 WEIR_API void weir_share_info_init_sized(struct weir_share_info *info, size_t size);
-/* Report what the last refresh left behind; units, and whether there is a lease, are current. */
+/*
+ * Report the state that the last refresh left behind. The units, and whether there is a lease, are
+ * current.
+ */
 WEIR_API void weir_share_info_take(struct weir_share *share, struct weir_share_info *info);
 
-/* Bytes of a key that weir_share_fence() fills in. */
+/* Size of the key that weir_share_fence() fills in, in bytes. */
 #define WEIR_SHARE_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /*
- * Fill in the check for a weir_store_commit() that only the holder of this lease may make. The key
- * of the check is copied to key, to which check->key points, so the check stays valid as long as
- * the caller's key does, whatever becomes of the share. 0; -ESTALE: there is no lease.
+ * Fill in a check for weir_store_commit() that passes only while this lease is held. The key is
+ * copied to key, to which check->key points. So the check stays valid as long as the caller's key
+ * does, even after the share is gone.
+ *
+ * Returns 0, or a negative errno:
+ * -ESTALE: there is no lease
  */
 WEIR_API int weir_share_fence(struct weir_share *share, struct weir_store_check *check,
 			      char key[WEIR_SHARE_KEY_SIZE]);
 
-/* A member of a limit, as anybody sees it who can read the store. */
+/* A member of a limit, as any process that can read the store sees it. */
 struct weir_fleet_member {
 	uint64_t id;
-	uint64_t fence; /* of its lease, or of the one it is about to get */
+	uint64_t fence; /* of its lease, or of the lease it is about to get */
 	uint64_t wants;
-	uint64_t grant; /* of what is shared; reserved is on top of it */
+	uint64_t grant; /* units of the shared part; reserved is on top of it */
 	uint32_t weight;
 	int32_t priority;
 	/*
-	 * 1: it is to hold nothing. Of one that is not there just now, fence is 0: it is drained
-	 * when it comes back, under another number.
+	 * 1: it must hold nothing. A drained member that is not present has fence 0: it is drained
+	 * again when it returns with another number.
 	 */
 	uint32_t drained;
-	/* weir_fleet_config.label, while this is visited; "" of one that is not there. */
+	/* weir_fleet_config.label, valid during the visit; "" of a member that is not present */
 	const char *label;
 	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
 };
 
-/* A limit, as the store has it. */
+/* A limit, as recorded in the store. */
 struct weir_fleet_limit {
 	size_t size; /* set by weir_fleet_limit_init() */
 	uint64_t capacity, effective;
 	enum weir_allotment allotment;
 	uint64_t reserved;
 	uint32_t members_max; /* as configured; 0: nothing is reserved */
-	uint32_t members;     /* that are there */
-	uint64_t granted;     /* to all of them, of what is shared */
+	uint32_t members;     /* present now */
+	uint64_t granted;     /* to all members together, of the shared part */
 	weir_dur lease;
-	uint64_t version; /* of how it is configured; 0: there is no such limit */
-	uint64_t wanted;  /* by all of them together */
+	uint64_t version; /* of the limit's configuration; 0: there is no such limit */
+	uint64_t wanted;  /* by all members together */
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
 WEIR_API void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size);
 
 /*
- * Look at a limit from outside, without joining it: fill *limit, and visit its members, in the
- * order of their numbers, those that are drained and not there last, until visit() (may be NULL)
- * answers false. 0; -EINVAL: the name; -ENOENT: there is no such limit; -EPROTO: it is of another
- * version; or as weir_store_read().
+ * Inspect a limit without joining it. Fills *limit, and visits its members in the order of their
+ * numbers, followed by drained members that are not present, until visit() (may be NULL) returns
+ * false.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: there is no such limit
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir_store_read().
  */
 WEIR_API int weir_fleet_inspect(struct weir_store *store, const char *name,
 				struct weir_fleet_limit *limit,
@@ -339,69 +383,97 @@ WEIR_API int weir_fleet_inspect(struct weir_store *store, const char *name,
 				void *arg);
 
 /*
- * Change the capacity of a limit, for all. Where it is cut, all members are within it after a
- * refresh of each. 0; -EINVAL: it is above WEIR_SHARE_UNITS_MAX, or less than is reserved, or the
- * name is none; -ENOENT: there is no such limit; -EPROTO; or as the store has it.
+ * Change the capacity of a limit for all members. After a cut, the sum of all shares fits once each
+ * member has refreshed.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: capacity exceeds WEIR_SHARE_UNITS_MAX or is less than what is reserved, or the name is
+ *          invalid
+ * -ENOENT: there is no such limit
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint64_t capacity);
 
 /*
- * Make a limit that nobody has joined yet (version 0), or change one for all (version as
- * weir_fleet_inspect() has filled it): capacity, allotment, reserved, members_max, and lease, which
- * bounds the leases of its members; 0 is 15 s. Other fields are not looked at. While a change
- * spreads, which takes a refresh of each member, some members have what was reserved before and
- * some what is reserved now. 0; -EINVAL, with a sentence in why (may be NULL), cut at why_size;
- * -EAGAIN: it is there already, or has changed since; or as weir_store_commit().
+ * Create a limit before any member joins it (version 0), or change one for all members (version as
+ * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
+ * members_max, and lease, which bounds the leases of its members (0: 15 s). Until each member has
+ * refreshed, some have the old number of reserved units and some the new one.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
+ * -EAGAIN: the limit exists already, or has changed since
+ * Other errors are those of weir_store_commit().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
 						  const struct weir_fleet_limit *limit, char *why,
 						  size_t why_size);
 
 /*
- * Remove a limit that has no members. Who joins it later, makes it as he is configured. 0;
- * -EINVAL: the name; -ENOENT: there is no such limit; -EBUSY: it has members; -EPROTO; or as the
- * store has it.
+ * Remove a limit that has no members. The next member that joins it creates it again, with its own
+ * configuration.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: there is no such limit
+ * -EBUSY: it has members
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_remove(struct weir_store *store, const char *name);
 
 /*
- * Drain a member: with its next refresh it gives back all that it holds, and may use nothing, what
- * is reserved neither, until it is undrained. What it told to want is for the others, within a
- * refresh of each. It stays drained when its session ends, and when it comes back under another
- * number; not when its process begins anew. 0; -EINVAL: the name; -ENOENT: there is no such limit;
- * -ESRCH: it has no such member; -EPROTO; or as the store has it.
+ * Drain a member, or undo that. With its next refresh, a drained member gives up all that it holds,
+ * and may use nothing, not even reserved units. What it wanted goes to the others, within a refresh
+ * of each. It stays drained when its session ends and when it returns with another number, but not
+ * when its process is restarted.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: there is no such limit
+ * -ESRCH: the limit has no such member
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_drain(struct weir_store *store, const char *name, uint64_t member,
 			      bool drained);
 
-/* What there is in a store under a name. */
+/* What a store contains under one name. */
 struct weir_fleet_entry {
 	const char *name;
-	const struct weir_fleet_limit *limit; /* NULL: none, or one of another version */
-	uint32_t strange;                     /* 1: one of another version */
-	/* Of weir/work.h, members, parts with an owner, and parts with a checkpoint. */
+	const struct weir_fleet_limit *limit; /* NULL: none, or one of another format version */
+	uint32_t strange;                     /* 1: there is one of another format version */
+	/*
+	 * Of weir/work.h: the number of members, of partitions with an owner, and of partitions
+	 * with a checkpoint.
+	 */
 	uint32_t workers, owned, checkpoints;
 };
 
 /*
- * Visit all names of limits and of parts in a store, in their order, until visit() answers false.
- * 0; -ENOMEM; or as weir_store_read().
+ * Visit all names of limits and partitions in a store, in order, until visit() returns false.
+ *
+ * Returns 0, or a negative errno:
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
  */
 WEIR_API int weir_fleet_list(struct weir_store *store,
 			     bool (*visit)(void *arg, const struct weir_fleet_entry *entry),
 			     void *arg);
 
-/* The store that a fleet is in: for those above, and for what fences guard. */
+/* The store that a fleet uses: for the functions above, and for commits guarded by fences. */
 WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
 
 /*
- * A region: the members of a limit in one store, below, are together one member of a limit in
- * another, above. What it holds there they share, by leases that end before its own. Its members
- * join the limit below as any other, with a capacity that is no more than what is reserved for the
- * region above: 0, where nothing is. What is carried comes on top.
+ * A region: the members of a limit in one store, below, together form one member of a limit in
+ * another store, above. They share what the region holds above, by leases that end before the
+ * region's own. Its members join the limit below like any other, with a capacity that does not
+ * exceed what is reserved for the region above; 0 if nothing is. What the region holds above comes
+ * on top of that.
  *
- * Any process that reaches both stores may open it, and several should: one of them carries, and
- * another goes on with what the region holds when that one is gone. A region may be above others.
+ * Any process that reaches both stores may open the region, and several should: one of them is the
+ * leader, and if it is gone, another takes over with what the region holds. Regions may be nested.
  */
 struct weir_region;
 
@@ -409,46 +481,50 @@ struct weir_region_config {
 	size_t size; /* set by weir_region_config_init() */
 
 	/*
-	 * The fleet above: its store and its times. Here the lease is 30 s, and a refresh a sixth of
-	 * it, if nothing is said; let it be twice as long as the members' leases, or more.
+	 * The fleet above: its store and its timing. Here the lease is 30 s by default, and refresh
+	 * a sixth of the lease. Let the lease be at least twice as long as the members' leases.
 	 */
 	const struct weir_fleet_config *above;
 	/*
-	 * The limit above, and the region as a member of it. weight 0: that of all its members. What
-	 * it wants is what they want: wants is of no use; nor is loss: without the store above, the
-	 * region has what is reserved.
+	 * The limit above, and the region as a member of it. weight 0: the sum of its members'
+	 * weights. The demand of the region is that of its members, so wants is not used. Nor is
+	 * loss: without the store above, the region has what is reserved.
 	 */
 	const struct weir_share_config *limit;
 	/*
-	 * The store below; and as lease, how long a carrier may be silent before another takes over: a
-	 * third of the lease above. The rest is of no use.
+	 * The store below. lease is how long a leader may be silent before another process takes
+	 * over; default: a third of the lease above. No other field is used.
 	 */
 	const struct weir_fleet_config *below;
-	const char *name; /* of the limit below; NULL: as above */
+	const char *name; /* name of the limit below; NULL: the same as above */
 };
 
 #define weir_region_config_init(config) weir_region_config_init_sized((config), sizeof(*(config)))
 WEIR_API void weir_region_config_init_sized(struct weir_region_config *config, size_t size);
 
 /*
- * Take part in carrying a region. What config points to need not live longer than the call, but
- * stores. 0; -EINVAL with a sentence; or as weir_fleet_open() and weir_share_join().
+ * Take part in a region, as its leader or ready to become it. Nothing that config points to is used
+ * after the call, except stores.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid; why (may be NULL) gets a sentence
+ * Other errors are those of weir_fleet_open() and weir_share_join().
  */
 WEIR_API WEIR_MUST_CHECK int weir_region_open(const struct weir_region_config *config,
 					      struct weir_region **region, char *why,
 					      size_t why_size);
 
 /*
- * End it. What the region holds stays as it is until its lease ends, for another to carry. NULL is
- * allowed.
+ * Stop taking part. What the region holds stays as it is until its lease ends, so that another
+ * process can take over. NULL is allowed.
  */
 WEIR_API void weir_region_close(struct weir_region *region);
 
 /*
- * Its fleet above: for weir_fleet_step(), where it is manual, weir_fleet_refresh() and
- * weir_fleet_error(). Nothing else is to be joined in it. And its share there, for
- * weir_share_info_take(): WEIR_SHARE_LOCAL or WEIR_SHARE_LOST where another carries it. Both are
- * the region's.
+ * The region's fleet above, for weir_fleet_step() if it is manual, for weir_fleet_refresh() and for
+ * weir_fleet_error(). Do not join anything else in it. And its share there, for
+ * weir_share_info_take(): WEIR_SHARE_LOCAL or WEIR_SHARE_LOST while another process is the leader.
+ * The region owns both.
  */
 WEIR_API struct weir_fleet *weir_region_fleet(struct weir_region *region);
 WEIR_API struct weir_share *weir_region_share(struct weir_region *region);

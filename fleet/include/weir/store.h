@@ -1,5 +1,5 @@
 /*
- * weir/store.h - what members of a fleet write down, so that all of them see the same.
+ * weir/store.h - the shared store through which the members of a fleet coordinate.
  *
  *	struct weir_store_config config;
  *
@@ -8,36 +8,39 @@
  *	if (weir_store_open(&config, &store, why, sizeof(why)) != 0)
  *		die(why);
  *
- * A store holds rows, a key and a value each, and sessions. Rows are read at one instant
- * (weir_store_read()), and written all or none, if nothing has changed that must not have
- * (weir_store_commit()). A row may be bound to a session: it is gone when the session is. A
- * session is gone when nobody has kept it for its time to live, by the store's own clock. That
- * is all: shares, partitions and owners are made of it.
+ * A store holds sessions and rows; a row is a key and a value. weir_store_read() reads rows as of
+ * one instant. weir_store_commit() writes all of its rows or none, and only if its checks pass. A
+ * row may be bound to a session, and then disappears with it. A session ends when it has not been
+ * renewed for its time to live, measured by the store's own clock. Shares, partitions and ownership
+ * are built from these alone.
  *
- * Versions. Each commit has a number, above those of all before; a row has the number of the
- * commit that made it, and of the one that wrote it last. They are what fences are made of:
- * something guarded by the number of a row that is gone can never happen again.
+ * Versions. Each commit has a number, above those of all earlier ones. A row has the number of the
+ * commit that created it, and of the one that wrote it last. Fences are made of these: an action
+ * guarded by the number of a row that is gone can never happen again.
  *
- * Lost data. A store that has lost what it acknowledged is another store, even where its address,
- * its settings and its server are the same. Every call checks that it reaches the store that the
- * handle knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a
- * commit without a session that was based on a reading of the old store is refused (-EAGAIN), and a
- * reading shows the new store, whose weir_store_view.proven begins at 0. Versions of the new store are
- * above all that the handle has seen of the old one, and above those of all others as long as no
- * wall clock goes back. docs/fleet.md says for each store which losses it notices.
+ * Lost data. A store that has lost acknowledged data is another store, even if its address, its
+ * settings and its server are the same. Every call checks that it reaches the store that the handle
+ * knows. Once it reaches another one, all sessions of the handle are over (-ESTALE), a commit
+ * without a session that was based on a reading of the old store is refused (-EAGAIN), and a
+ * reading shows the new store, whose weir_store_view.proven begins at 0. Versions of the new store
+ * are above all that the handle has seen of the old one, and above those of all others as long as
+ * no wall clock goes back. docs/fleet.md says for each store which losses it detects.
  *
- * What can go wrong, of every function here but those that say otherwise:
- * -EAGAIN:    a check of a commit failed: read again, decide again. Nothing was written
+ * Errors of all functions here, unless they say otherwise; weir_store_error() has a sentence for
+ * each:
+ * -EAGAIN:    a check of a commit failed: read again and decide again. Nothing was written
  * -ESTALE:    the session is over. Nothing was written
- * -EIO:       no answer, or none that makes sense. Whether it happened is NOT KNOWN, and it may
- *             still happen: read before anything else
- * -ENOSPC:    the store answers but takes no writes: it has no room, or what its sentence says.
- *             Nothing was written; reads, and sessions that are there, go on
- * -EINVAL, -EACCES, -EMSGSIZE, -ENOMEM: the call was refused, and nothing was written
- * weir_store_error() has a sentence for each.
+ * -EIO:       no answer, or an invalid one. It is NOT KNOWN whether the request was carried out,
+ *             and it still may be: read before anything else
+ * -ENOSPC:    the store answers but refuses writes: it has no room, or what its sentence says.
+ *             Nothing was written; reads, and existing sessions, still work
+ * -EINVAL:    an argument is invalid. Nothing was written
+ * -EACCES:    the server refused the client. Nothing was written
+ * -EMSGSIZE:  a value, or the whole request, is too large. Nothing was written
+ * -ENOMEM:    out of memory. Nothing was written
  *
- * Thread safety. Any thread may call any function of an open store at any time; the calls of one
- * handle happen one after the other. All of them may block for weir_store_config.timeout.
+ * Thread safety. Any thread may call any function of an open store at any time; calls on one handle
+ * are serialized. Any of them may block for weir_store_config.timeout.
  */
 #ifndef WEIR_STORE_H
 #define WEIR_STORE_H
@@ -49,30 +52,34 @@ extern "C" {
 #endif
 
 /*
- * A key is of letters, digits and -_.:@ in parts with / between, of which the first has a / after.
+ * A key consists of letters, digits and -_.:@ in parts separated by /. There must be a / after the
+ * first part.
  */
 #define WEIR_STORE_KEY_MAX 255
 
-/* Bytes of a value. */
+/* The largest value, in bytes. */
 #define WEIR_STORE_VALUE_MAX ((size_t)1 << 20)
 
-/* The most rows that one commit writes, or prefixes that are read at once. Checks: one fewer. */
+/*
+ * The most rows that one commit writes, or prefixes that one call reads. A commit may have one
+ * check fewer.
+ */
 #define WEIR_STORE_ROWS_MAX 128
 
-/* A row as it is read. Key and value are the store's, for as long as the call lasts. */
+/* A row as it is read. Key and value belong to the store, and are valid during the call. */
 struct weir_store_row {
 	const char *key;
 	const void *value;
-	size_t size;      /* of the value */
+	size_t size;      /* of the value, in bytes */
 	uint64_t version; /* of the commit that wrote it last */
-	uint64_t made;    /* of the commit that made it; another, once it was gone */
+	uint64_t made;    /* of the commit that created it, most recently */
 };
 
-/* What must be true for a commit to happen. */
+/* A condition of a commit. */
 enum weir_store_check_kind {
 	WEIR_STORE_CHECK_ABSENT,  /* there is no such row */
-	WEIR_STORE_CHECK_VERSION, /* it is of that version */
-	WEIR_STORE_CHECK_MADE,    /* it was made by that commit, whatever was written since */
+	WEIR_STORE_CHECK_VERSION, /* the row has that version */
+	WEIR_STORE_CHECK_MADE,    /* that commit created the row, whatever was written since */
 };
 
 struct weir_store_check {
@@ -81,11 +88,11 @@ struct weir_store_check {
 	uint64_t version; /* 0 with WEIR_STORE_CHECK_ABSENT */
 };
 
-/* What a commit writes. No key twice in one. */
+/* A write of a commit. A key may occur once per commit. */
 enum weir_store_write_kind {
 	WEIR_STORE_WRITE_PUT,   /* a row that stays until it is erased */
-	WEIR_STORE_WRITE_BIND,  /* one that goes with the session */
-	WEIR_STORE_WRITE_ERASE, /* no row; it need not be there */
+	WEIR_STORE_WRITE_BIND,  /* a row that is erased when the session ends */
+	WEIR_STORE_WRITE_ERASE, /* erases the row if there is one */
 };
 
 struct weir_store_write {
@@ -95,32 +102,32 @@ struct weir_store_write {
 	size_t size;
 };
 
-/* The instant that was read. */
+/* The instant at which rows were read. */
 struct weir_store_view {
-	uint64_t version; /* of the last commit before it; it never goes back for one handle */
+	uint64_t version; /* of the last commit before it; never goes back for one handle */
 	/*
-	 * How long the store is known to have lost nothing. What it does not show may still be held
-	 * by a lease longer than this, which it has forgotten. It begins at 0 with the very first
-	 * store as well, since that cannot be told from one that was emptied. WEIR_FOREVER where
-	 * all members would be lost with the store.
+	 * How long the store is known to have lost nothing. A lease that it does not show may still
+	 * be held if it is longer than this, since the store may have forgotten it. Begins at 0
+	 * with the very first store as well, since that cannot be distinguished from one that was
+	 * emptied. WEIR_FOREVER where all members would be lost with the store.
 	 */
 	weir_dur proven;
 };
 
-/* What a store keeps its word on. */
+/* The guarantees of a store. */
 struct weir_store_caps {
-	weir_dur ttl_min; /* no session is granted less */
-	weir_dur late;    /* so much after its time a session may still be there */
+	weir_dur ttl_min; /* the shortest session that it grants */
+	weir_dur late;    /* how long a session may outlive its time, at most */
 	uint32_t durable; /* 1: as the server is set up now, it keeps what it acknowledges */
-	const char *note; /* a sentence: what it does not keep or has no room for; "" */
+	const char *note; /* a sentence: what it does not keep or has no room for; or "" */
 };
 
-/* Told of each row; true: go on. */
+/* Called for each row. Returns true to go on, false to stop. */
 typedef bool weir_store_row_fn(void *arg, const struct weir_store_row *row);
 
 /*
- * A store. Those of weir_store_open() are opaque; one of your own begins with this structure, and
- * answers for its threads itself. Every function gets what has been checked already.
+ * A store. Those of weir_store_open() are opaque. One of your own begins with this structure, and
+ * is responsible for its own thread safety. All arguments of its functions have been checked.
  */
 struct weir_store {
 	const struct weir_store_ops *ops;
@@ -128,7 +135,7 @@ struct weir_store {
 
 struct weir_store_ops {
 	size_t size;      /* of this structure */
-	const char *name; /* for sentences */
+	const char *name; /* for error sentences */
 	int (*begin)(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted);
 	int (*keep)(struct weir_store *self, uint64_t session, weir_dur *granted);
 	int (*end)(struct weir_store *self, uint64_t session);
@@ -137,7 +144,7 @@ struct weir_store_ops {
 		      const struct weir_store_write *writes, size_t write_count, uint64_t *version);
 	int (*read)(struct weir_store *self, const char *const *prefixes, size_t count,
 		    weir_store_row_fn *row, void *arg, struct weir_store_view *view);
-	/* keep, and read if that is done, in one question. NULL: it is asked in two. */
+	/* keep, then read if that succeeds, in one request. NULL: two requests are made. */
 	int (*keep_and_read)(struct weir_store *self, uint64_t session, weir_dur *granted,
 			     const char *const *prefixes, size_t count, weir_store_row_fn *row,
 			     void *arg, struct weir_store_view *view);
@@ -146,44 +153,45 @@ struct weir_store_ops {
 	void (*close)(struct weir_store *self);
 };
 
-/* How a store is to be opened. weir_store_config_init() first. Strings are copied. */
+/* How to open a store. Call weir_store_config_init() first. Strings are copied. */
 struct weir_store_config {
 	size_t size; /* set by weir_store_config_init() */
 	/*
-	 * NULL: of this handle alone: for one process, and for simulations
-	 * "shm:/name": of all processes of this machine that may open that file of /dev/shm; if it
-	 * was removed, a handle goes on with the file that has the name now, or makes it
-	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above
+	 * NULL: private to this handle, for one process, and for simulations.
+	 * "shm:/name": shared by all processes of this machine that may open that file of /dev/shm.
+	 * If it is removed, a handle continues with the file that has the name now, or creates it.
+	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above.
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
-	 * above; "etcds://": the same over TLS
+	 * above; "etcds://": the same over TLS.
 	 */
 	const char *address;
-	const char *
-		name; /* "weir"; of servers: keys of different names do not meet. A part of a key */
-	weir_dur timeout;  /* 2 s; how long a server may take to answer */
-	uint32_t lazy;     /* 1: a server need not be there yet: calls answer -EIO until it is */
-	uint32_t existing; /* 1: no file is made: -ENOENT where there is none */
+	/* Default: "weir". The first part of all keys in a server, so different fleets can share one. */
+	const char *name;
+	weir_dur timeout;  /* default: 2 s; how long a server may take to answer */
+	uint32_t lazy;     /* 1: open even without a server; calls return -EIO until there is one */
+	uint32_t existing; /* 1: do not create a file: -ENOENT if there is none */
 
 	/* Files in PEM format, for "etcds://". */
-	const char *tls_ca;   /* whom to believe; NULL: whom the system believes */
+	const char *tls_ca;   /* trusted authorities; NULL: those of the system */
 	const char *tls_cert; /* this client's certificate; NULL: none */
-	const char *tls_key;  /* and its key */
+	const char *tls_key;  /* the key of tls_cert */
 
 	/*
-	 * The mode of the file of shared memory, if it is made, less the umask: 0600. It also says
-	 * which users this process trusts. A file that is there is opened if its owner is the
+	 * The mode of the shared memory file if it is created, less the umask. Default: 0600. It
+	 * also says which users this process trusts. An existing file is opened if its owner is the
 	 * effective user or root, with 0020 also if its group is the effective one, and with 0002
 	 * whatever its owner; and only if no other users can write to it. -EPERM otherwise.
 	 */
 	uint32_t shm_mode;
-	size_t shm_bytes; /* 4 MiB; for the maker, and for NULL; half of it is for rows */
-	const struct weir_clock *clock; /* of NULL only; CLOCK_BOOTTIME */
+	/* Default: 4 MiB; used by the creator, and without an address; half is for rows */
+	size_t shm_bytes;
+	const struct weir_clock *clock; /* only without an address; default: CLOCK_BOOTTIME */
 
 	/*
-	 * etcd takes no more writes once all that was ever written fills its quota. If this is set,
-	 * history older than this is compacted, by one of all handles that set it in each interval.
-	 * It concerns the whole cluster, so leave it at 0 where others need old revisions. 0: it is
-	 * left to etcd (--auto-compaction-retention); otherwise from a second to a day.
+	 * etcd refuses writes once its whole history fills its quota. If this is set, history older
+	 * than this is compacted, once per interval by one of the handles that set it. It affects
+	 * the whole cluster, so leave it at 0 if others need old revisions. Default: 0, left to
+	 * etcd (--auto-compaction-retention); otherwise from a second to a day.
 	 */
 	weir_dur compact;
 };
@@ -192,34 +200,46 @@ struct weir_store_config {
 WEIR_API void weir_store_config_init_sized(struct weir_store_config *config, size_t size);
 
 /*
- * Open a store. It asks a server for what it keeps its word on. 0;
- * -EINVAL: the configuration is no good; -ENOTSUP: the library was built without that store, or
- * cannot do what is asked of it; -EACCES; -EIO: no server; -ENOMEM; or of a file, as errno has
- * it. One sentence in why (may be NULL), cut at why_size.
+ * Open a store, and ask its server for its guarantees. On error, why (may be NULL) gets one
+ * sentence, truncated to why_size.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid
+ * -ENOTSUP: the library was built without that store, or without a feature that is needed
+ * -EACCES: the server refused the client
+ * -EIO: no server answered
+ * -ENOMEM: out of memory
+ * Other errors are those of opening a file.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_open(const struct weir_store_config *config,
 					     struct weir_store **store, char *why, size_t why_size);
 
-/* Close it. Sessions live on until their time is over. NULL is allowed. */
+/* Close a store. Its sessions live on until their time is over. NULL is allowed. */
 WEIR_API void weir_store_close(struct weir_store *store);
 
-/* What it keeps its word on, as seen when it was last asked. */
+/* Fill in the guarantees of a store, as its server last reported them. */
 WEIR_API void weir_store_caps_take(struct weir_store *store, struct weir_store_caps *caps);
 
-/* Begin a session, of a number that nobody else has. *granted may be more than ttl. */
+/*
+ * Begin a session, with a number that no other session has. *granted, its time to live, may be more
+ * than ttl.
+ */
 WEIR_API WEIR_MUST_CHECK int weir_store_begin(struct weir_store *store, weir_dur ttl,
 					      uint64_t *session, weir_dur *granted);
 
-/* Keep it: from the sending of this on, it has *granted more. -ESTALE: it is over. */
+/*
+ * Renew a session: its time to live is *granted, counted from when this request was sent. Returns
+ * 0, or -ESTALE: it is over.
+ */
 WEIR_API WEIR_MUST_CHECK int weir_store_keep(struct weir_store *store, uint64_t session,
 					     weir_dur *granted);
 
-/* End it, and what is bound to it. 0 where it is over already. */
+/* End a session, and erase the rows bound to it. Returns 0 if it is over already. */
 WEIR_API int weir_store_end(struct weir_store *store, uint64_t session);
 
 /*
- * All checks, then all writes, at once. session: 0 where nothing is bound; else it must live.
- * *version: of this commit (may be NULL).
+ * Carry out all checks, then all writes, atomically. session may be 0 if no row is bound; otherwise
+ * it must be alive. *version (may be NULL) is set to the number of this commit.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_t session,
 					       const struct weir_store_check *checks,
@@ -228,18 +248,18 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 					       size_t write_count, uint64_t *version);
 
 /*
- * Visit all rows whose keys begin with any of so many prefixes, in no order, as they were at one
- * instant. A prefix has a / in it, and none begins with another; or it is "" alone, which all rows
- * begin with. row() must not call the store. *view may be NULL.
+ * Visit all rows whose keys begin with any of count prefixes, in no particular order, as of one
+ * instant. A prefix contains a /, and none begins with another one; or there is a single "", which
+ * matches all rows. row() must not call the store. view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_store_row_fn *row, void *arg,
 					     struct weir_store_view *view);
 
 /*
- * weir_store_keep() and weir_store_read(), for which a server is asked at once: neither waits for
- * the other's answer. What is read is no older than the sending of this. Where it is not 0,
- * *granted is 0, and the session may have been kept.
+ * The same as weir_store_keep() followed by weir_store_read(), but without waiting for the first
+ * answer before the second request is sent. What is read is no older than the sending of the
+ * requests. On error, *granted is 0, and the session may have been renewed.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_keep_and_read(struct weir_store *store, uint64_t session,
 						      weir_dur *granted,
@@ -247,7 +267,7 @@ WEIR_API WEIR_MUST_CHECK int weir_store_keep_and_read(struct weir_store *store, 
 						      weir_store_row_fn *row, void *arg,
 						      struct weir_store_view *view);
 
-/* A sentence about the last call that failed; "" if none did. Never fails. */
+/* Fill text with a sentence about the last call that failed; "" if none did. Never fails. */
 WEIR_API void weir_store_error(struct weir_store *store, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1,54 +1,54 @@
 /*
- * weir/work.h - numbered parts of something, each owned by one member of a fleet at a time.
+ * weir/work.h - partitions of work, each owned by one member of a fleet at a time.
  *
  *	weir_work_config_init(&config);
  *	config.name = "orders";
  *	config.count = 32;
  *	config.on_gain = begin;		read from where checkpoints left off
  *	config.on_lost = end;		stop: this member no longer owns it
- *	if (weir_work_open(fleet, &config, &parts, why, sizeof(why)) != 0)
+ *	if (weir_work_open(fleet, &config, &work, why, sizeof(why)) != 0)
  *		die(why);
  *
- * Of work: partitions of a log, shards, tenants. Members divide them evenly: with P parts and N
- * members each has P / N, and P mod N of them one more. A member that comes later asks for parts of
- * members that have too many. The owner stops, writes its checkpoint and gives the part up; if it
- * does not, its ownership ends (handover). No part changes hands while there are some without an
- * owner, and no more change hands than an even division needs.
+ * Partitions of work: those of a log, shards, tenants. Members divide them evenly: with P
+ * partitions and N members each owns P / N, and P mod N of them one more. A member that joins later
+ * asks for partitions of members that own too many. The owner stops, writes its checkpoint and
+ * releases the partition; if it does not, its ownership ends (handover). No partition is asked for
+ * while there are some without an owner, and no more change hands than an even division needs.
  *
- * Of capacity: a rate of 500 in 20 parts of 25, of which each member takes as many as it wants,
- * if there are, and gives back what it wants no more. Nothing is reckoned, and nothing can be above
- * the capacity.
+ * Partitions of capacity: a rate of 500 per second in 20 partitions of 25 each. Each member claims
+ * as many as it wants, if there are any left, and releases those that it no longer wants. Nothing
+ * is computed, and the sum cannot exceed the capacity.
  *
- * What owning a part promises. At no instant do two members own the same part, each by its own
+ * What ownership guarantees. At no instant do two members own the same partition, each by its own
  * clock: weir_work_fence() returns 0 from the moment at which the owner's lease or its hand-over
  * has ended, whatever the store and the fleet's threads are doing, and no other member owns the
- * part before that. The lease counts from before the request that renewed it was sent, and is
+ * partition before that. The lease counts from before the request that renewed it was sent, and is
  * shortened by a hundredth, as clocks may go wrong by that much. Three things are left to the
  * caller:
  *
- * - Time goes by between asking for the fence and acting on it, and a process may be stopped in
+ * - Time passes between reading the fence and acting on it, and a process may be stopped in
  *   between. So anything that several members can reach should be guarded by the fence, as
- *   weir_work_checkpoint() is: it is refused once another member owns the part.
- * - on_lost() is called when the part has been lost, but by a thread, which runs a moment later,
- *   and which waits for a callback that is running.
- * - If a store loses what it has acknowledged, members wait: no part is taken for the length of the
- *   longest lease after the store came back (weir_store_view.proven). A store that says that it has lost
- *   nothing is believed.
+ *   weir_work_checkpoint() is: it is refused once another member owns the partition.
+ * - on_lost() is called after the partition has been lost, by a thread that runs a moment later,
+ *   and that waits for a callback in progress.
+ * - If a store loses acknowledged data, members wait: no partition is claimed for the length of the
+ *   longest lease after the store came back (weir_store_view.proven). A store that reports that it
+ *   has lost nothing is trusted.
  *
- * All members must agree what the parts are: count, or capacity and factor. The first member
- * records it in the store. A member that differs takes nothing, and weir_fleet_refresh() and
- * weir_fleet_error() say so, until there are no members of the other kind; then its own
- * configuration becomes that of the parts. All members should have the same lease too: after a
- * store has lost its data, they wait for the longest one.
+ * All members must agree on the partitions: count, or capacity and factor. The first member records
+ * these in the store. A member with other values claims nothing, and weir_fleet_refresh() and
+ * weir_fleet_error() report it, until there are no members of the other kind; then its own
+ * configuration takes effect. All members should have the same lease too: after a store has lost
+ * its data, they wait for the longest one.
  *
- * Callbacks run one at a time: in threads of the fleet, or in the caller of weir_fleet_step(),
- * weir_fleet_refresh() or weir_work_close(). They may call weir_work_checkpoint(),
- * weir_work_load(), weir_work_fence() and weir_work_release(), and nothing else of the fleet,
- * nor wait for a thread that does. While one runs, no lease is renewed, and no other callback is
- * called: be quick, or hand the work to another thread.
+ * Callbacks are serialized: they run in threads of the fleet, or in the caller of
+ * weir_fleet_step(), weir_fleet_refresh() or weir_work_close(). They may call
+ * weir_work_checkpoint(), weir_work_load(), weir_work_fence() and weir_work_release(), and no other
+ * function of the fleet, nor wait for a thread that does. While one runs, no lease is renewed, and
+ * no other callback is called: return quickly, or hand the work to another thread.
  *
- * Thread safety. Any thread may call any function at any time, but weir_work_close(), which ends
- * it. weir_work_fence(), weir_work_owned(), weir_work_units(), weir_work_demand_set() and
+ * Thread safety. Any thread may call any function at any time, except weir_work_close(), which ends
+ * the object. weir_work_fence(), weir_work_owned(), weir_work_units(), weir_work_demand_set() and
  * weir_work_release() take no lock and never wait for the store; all others may.
  */
 #ifndef WEIR_WORK_H
@@ -63,13 +63,13 @@ extern "C" {
 struct weir_work;
 
 #define WEIR_WORK_MAX            1024
-#define WEIR_WORK_FLEET_MAX      16 /* of one process */
+#define WEIR_WORK_FLEET_MAX      16 /* in one process */
 #define WEIR_CHECKPOINT_SIZE_MAX 4096
 
-/* Which parts a member takes. */
+/* Which partitions a member claims. */
 enum weir_work_strategy {
-	WEIR_WORK_GREEDY,   /* evenly: all that it is due at once */
-	WEIR_WORK_BALANCED, /* evenly: one each refresh, for slow beginnings */
+	WEIR_WORK_GREEDY,   /* evenly: its full number at once */
+	WEIR_WORK_BALANCED, /* evenly: one per refresh, for slow starts */
 	WEIR_WORK_WANTED,   /* of capacity: as many as it wants, of those without an owner */
 };
 
@@ -77,33 +77,34 @@ struct weir_work_config {
 	size_t size; /* set by weir_work_config_init() */
 
 	const char *name;                 /* letters, digits and -_.:@ */
-	uint32_t count;                   /* of parts, 1 to WEIR_WORK_MAX; with capacity: 0 */
-	enum weir_work_strategy strategy; /* WEIR_WORK_GREEDY */
+	uint32_t count;                   /* of partitions, 1 to WEIR_WORK_MAX; with capacity: 0 */
+	enum weir_work_strategy strategy; /* default: WEIR_WORK_GREEDY */
 
-	/* Of capacity, with WEIR_WORK_WANTED. The last part is worth what is left over. */
+	/* For capacity, with WEIR_WORK_WANTED. The last partition is worth the remainder. */
 	uint64_t capacity; /* units that are shared */
-	uint64_t factor;   /* that a part is worth */
-	uint64_t reserved; /* units of this member beside them, without asking */
+	uint64_t factor;   /* units that a partition is worth */
+	uint64_t reserved; /* units that this member has beside them, without asking */
 
 	/*
-	 * How long an owner may take to give up a part that another member is due, counted by the
-	 * owner's clock from when it is told: two refreshes. After that it no longer owns the part.
-	 * WEIR_FOREVER: as long as it likes.
+	 * How long an owner may take to release a partition that another member asks for, counted
+	 * by the owner's clock from when it is notified. After that it no longer owns the
+	 * partition. WEIR_FOREVER: no bound. Default: two refreshes.
 	 */
 	weir_dur handover;
 
-	/* This member owns a part now. NULL: no callback. */
+	/* Called when this member has become the owner of a partition. May be NULL. */
 	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
 	/*
-	 * Another member is due the part. NULL: it is given up at once, after on_lost(). Otherwise
-	 * finish what has been begun, then call weir_work_release(). If the other member no longer
-	 * asks, and the part was not released, it stays.
+	 * Called when another member asks for a partition that this one owns. Finish what has been
+	 * begun, then call weir_work_release(). If the other member no longer asks, and the
+	 * partition was not released, it stays. NULL: the partition is released at once, after
+	 * on_lost().
 	 */
 	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
 	/*
-	 * This member no longer owns the part. forced: the lease or the hand-over has ended: stop
-	 * the work at once. The part may be gained again, with the same fence, if it was only the
-	 * lease that had ended, and no other member has owned it since.
+	 * Called when this member no longer owns a partition. forced: the lease or the hand-over
+	 * has ended: stop the work at once. The partition may be regained, with the same fence, if
+	 * only the lease had ended, and no other member has owned it since.
 	 */
 	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
 	void *arg;
@@ -113,86 +114,114 @@ struct weir_work_config {
 WEIR_API void weir_work_config_init_sized(struct weir_work_config *config, size_t size);
 
 /*
- * Take part. The first parts come with the refresh after the next one, once all who begin at the
- * same time know of each other. 0; -EINVAL with a sentence in why (may be NULL), cut at why_size;
- * -EEXIST: this process has it open; -ENOSPC: WEIR_WORK_FLEET_MAX; -ENOMEM.
+ * Take part. The first partitions are claimed in the second refresh after the call, when members
+ * that start at the same time know of each other.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid; why (may be NULL) gets a sentence, truncated to why_size
+ * -EEXIST: this process has it open already
+ * -ENOSPC: there are WEIR_WORK_FLEET_MAX open already
+ * -ENOMEM: out of memory
  */
 WEIR_API WEIR_MUST_CHECK int weir_work_open(struct weir_fleet *fleet,
 					    const struct weir_work_config *config,
-					    struct weir_work **parts, char *why, size_t why_size);
+					    struct weir_work **work, char *why, size_t why_size);
 
 /*
- * Give all parts up and end: on_lost() is called for each first. If the store cannot be reached,
- * the fleet goes on trying as long as it is open; after that, others can have the parts when the
- * lease has ended. NULL is allowed.
+ * Release all partitions, calling on_lost() for each first, and free the object. If the store
+ * cannot be reached, the fleet goes on trying as long as it is open; otherwise the partitions
+ * become available to others when the lease ends. NULL is allowed.
  */
-WEIR_API void weir_work_close(struct weir_work *parts);
+WEIR_API void weir_work_close(struct weir_work *work);
 
 /*
- * The fence of a part, if this member owns it now; 0 if it does not. It takes no lock, and makes no
- * system call beside reading the clock.
+ * Return the fence of a partition if this member owns it now, else 0. Takes no lock, and makes no
+ * system call apart from reading the clock.
  */
-WEIR_API uint64_t weir_work_fence(const struct weir_work *parts, uint32_t part);
+WEIR_API uint64_t weir_work_fence(const struct weir_work *work, uint32_t part);
 
 /*
- * The number of parts that this member owns now; and their worth in units, with what is reserved.
- * Each call reads the clock.
+ * Return the number of partitions that this member owns now, and their worth in units, including
+ * what is reserved. Each call reads the clock.
  */
-WEIR_API uint32_t weir_work_owned(const struct weir_work *parts);
-WEIR_API uint64_t weir_work_units(const struct weir_work *parts);
+WEIR_API uint32_t weir_work_owned(const struct weir_work *work);
+WEIR_API uint64_t weir_work_units(const struct weir_work *work);
 
 /*
- * Units that are wanted, with WEIR_WORK_WANTED. -EINVAL: with another, or above
- * WEIR_SHARE_UNITS_MAX.
+ * Set the demand, in units, with WEIR_WORK_WANTED. Returns 0, or -EINVAL: another strategy, or more
+ * than WEIR_SHARE_UNITS_MAX.
  */
-WEIR_API int weir_work_demand_set(struct weir_work *parts, uint64_t units);
-
-/* Give a part up, with the next refresh. -ESTALE: it is not this member's by that fence. */
-WEIR_API int weir_work_release(struct weir_work *parts, uint32_t part, uint64_t fence);
+WEIR_API int weir_work_demand_set(struct weir_work *work, uint64_t units);
 
 /*
- * Write down how far the work on a part has come, as its owner by that fence. sequence must not
- * be below that of the last checkpoint. 0: it is written, and will not be undone. -ESTALE: the part
- * is another member's. -ERANGE: the sequence goes back. -EINVAL; -EMSGSIZE:
- * WEIR_CHECKPOINT_SIZE_MAX. -EIO: it is not known whether it was written, and it may yet be: repeat
- * the call, with the same sequence or a later one. Other errors are those of weir/store.h.
+ * Release a partition, with the next refresh. Returns 0, or -ESTALE: this member does not own it by
+ * that fence.
+ */
+WEIR_API int weir_work_release(struct weir_work *work, uint32_t part, uint64_t fence);
+
+/*
+ * Write a checkpoint: how far the work on a partition has come, as its owner by that fence.
+ * sequence must not be below that of the last checkpoint.
+ *
+ * Returns 0 once it is written, and will not be undone, or a negative errno:
+ * -ESTALE: another member owns the partition
+ * -ERANGE: sequence is below that of the last checkpoint
+ * -EINVAL: an argument is invalid
+ * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
+ * -EIO: it is not known whether it was written, and it still may be: repeat the call, with the same
+ *       sequence or a later one
+ * Other errors are those of weir/store.h.
  *
  * A checkpoint never goes back. Each write replaces the version of the row that its writer knew, so
- * a write that arrives late, after a later one was acknowledged or another member took the part, is
- * refused. After -EIO the row is read again before the next write; until that is acknowledged,
- * weir_work_load() may answer either of the two. This holds as long as the store keeps what it has
- * acknowledged; see docs/fleet.md for what each store promises.
+ * a write that arrives late, after a later one was acknowledged or another member claimed the
+ * partition, is refused. After -EIO the row is read again before the next write; until that is
+ * acknowledged, weir_work_load() may return either of the two. This holds as long as the store
+ * keeps what it has acknowledged; docs/fleet.md says what each store guarantees.
  */
-WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *parts, uint32_t part,
+WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32_t part,
 						  uint64_t fence, uint64_t sequence,
 						  const void *value, size_t size);
 
 /*
- * The last checkpoint of a part, whoever wrote it. *size: what value has room for, and what there
- * is. 0;
- * -ENOENT: there is none, sequence is 0; -EMSGSIZE: no room; -EPROTO; or as the store has it.
+ * Load the last checkpoint of a partition, whichever member wrote it. *size is the size of value on
+ * entry, and of the checkpoint on return.
+ *
+ * Returns 0, or a negative errno:
+ * -ENOENT: there is none; *sequence is 0
+ * -EMSGSIZE: value is too small
+ * -EPROTO: the row has another format version
+ * Other errors are those of the store.
  */
-WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *parts, uint32_t part,
+WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t part,
 					    uint64_t *sequence, void *value, size_t *size);
 
-/* A part, as anybody sees it who can read the store. */
+/* A partition, as any process that can read the store sees it. */
 struct weir_work_part {
 	uint32_t part;
-	uint32_t checkpoints; /* 1: there is one, of so many bytes, by that number */
+	uint32_t checkpoints; /* 1: there is one, with this sequence and size */
 	uint64_t sequence;
 	size_t size;
-	uint64_t owner;  /* the number of a member; 0: nobody */
-	uint64_t fence;  /* 0: nobody has it */
-	uint64_t wisher; /* who asks for it; 0: nobody */
-	/* weir_fleet_config.label of both, while this is visited; "": nobody, or he has gone. */
+	uint64_t owner;  /* number of the member that owns it; 0: none */
+	uint64_t fence;  /* of its owner; 0: no owner */
+	uint64_t wisher; /* number of the member that asks for it; 0: none */
+	/*
+	 * weir_fleet_config.label of both, valid during the visit; "": there is no such member, or
+	 * it has left.
+	 */
 	const char *owner_label, *wisher_label;
 };
 
 /*
- * Look at parts from outside: visit those that have an owner, a checkpoint, or somebody who asks
- * for them, in their order, until visit() (may be NULL) answers false. *workers: members that take
- * part, owners or not (may be NULL). 0; -EINVAL: the name; -ENOENT: there is nothing of that name;
- * -EPROTO; -ENOMEM; or as weir_store_read().
+ * Inspect partitions without taking part. Visits, in order, those that have an owner, a checkpoint,
+ * or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
+ * is set to the number of members that take part, owners or not.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: there is nothing with that name
+ * -EPROTO: the rows have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
  */
 WEIR_API int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *workers,
 			       bool (*visit)(void *arg, const struct weir_work_part *part),
