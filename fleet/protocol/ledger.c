@@ -175,14 +175,14 @@ bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
 	return is_over(&r);
 }
 
-size_t parts_print(const struct parts_record *p, char text[RECORD_SIZE])
+size_t work_print(const struct work_record *p, char text[RECORD_SIZE])
 {
 	return (size_t)snprintf(text, RECORD_SIZE,
 				"weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 				p->count, p->capacity, p->factor, p->lease);
 }
 
-bool parts_parse(const char *text, size_t size, struct parts_record *p)
+bool work_parse(const char *text, size_t size, struct work_record *p)
 {
 	struct reader r = reader_of(text, size, "weir-parts 1 ");
 

@@ -45,7 +45,7 @@ struct up_record {
 };
 
 /* What partitions are, the same for all members. capacity and factor: 0 for plain work. */
-struct parts_record {
+struct work_record {
 	uint32_t count;
 	uint64_t capacity, factor;
 	uint64_t lease; /* milliseconds: the longest of a member */
@@ -78,14 +78,14 @@ size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of partitioned work */
-size_t parts_print(const struct parts_record *p, char text[RECORD_SIZE]);
+size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
 
 /* Parse a record. Returns false if the text is not one. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
 bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
-bool parts_parse(const char *text, size_t size, struct parts_record *record);
+bool work_parse(const char *text, size_t size, struct work_record *record);
 
 /* The caller frees the text. Returns NULL without memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

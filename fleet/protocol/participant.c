@@ -86,16 +86,16 @@ void participants_forget_left(struct weir_fleet *f)
 
 bool participants_lapse(struct weir_fleet *f)
 {
-	bool hasty = false;
+	bool erase_due = false;
 
 	pthread_mutex_lock(&f->owning);
 	for (struct participant *p = f->participants; p != NULL; p = p->next) {
 		p->ops->lapse(p);
-		hasty |= p->hasty;
-		p->hasty = false;
+		erase_due |= p->erase_due;
+		p->erase_due = false;
 	}
 	pthread_mutex_unlock(&f->owning);
-	return hasty;
+	return erase_due;
 }
 
 /* owning is held. */

@@ -51,7 +51,7 @@ struct participant {
 	const struct participant_ops *ops;
 	struct participant *next; /* of lock and owning */
 	weir_dur longest;         /* lease that the store allows; WEIR_FOREVER: any */
-	bool hasty;               /* of owning: something has lapsed, and its row is to be erased */
+	bool erase_due;           /* of owning: something has lapsed, and its row is to be erased */
 };
 
 /* The fleet's lock is held in all functions below, unless they say otherwise. */

@@ -129,7 +129,7 @@ static weir_time end_of(const struct part *part)
 	return atomic_load_explicit(&part->end, RELAXED);
 }
 
-void parts_lapse(struct weir_work *p)
+void work_lapse(struct weir_work *p)
 {
 	const weir_time now = fleet_now(p->fleet);
 	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
@@ -140,11 +140,11 @@ void parts_lapse(struct weir_work *p)
 		if (now < end_of(&p->part[i]))
 			continue;
 		give_up(p, i, true);
-		p->participant.hasty = true;
+		p->participant.erase_due = true;
 	}
 }
 
-weir_time parts_next(const struct weir_work *p)
+weir_time work_next(const struct weir_work *p)
 {
 	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
 	weir_time next = until != 0 ? until : WEIR_FOREVER;
@@ -170,14 +170,14 @@ void part_give_up(struct weir_work *p, uint32_t i, bool forced)
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
-void parts_drop(struct weir_work *p)
+void work_drop(struct weir_work *p)
 {
 	pthread_mutex_lock(&p->fleet->owning);
 	lose_all(p);
 	pthread_mutex_unlock(&p->fleet->owning);
 }
 
-void parts_keep(struct weir_work *p)
+void work_keep(struct weir_work *p)
 {
 	const weir_time until = p->fleet->deadline < p->latest ? p->fleet->deadline : p->latest;
 

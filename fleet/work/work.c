@@ -30,7 +30,7 @@ static void checkpoint_key(const struct weir_work *p, uint32_t part, char *key, 
 	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, p->name, part);
 }
 
-void parts_rename(struct weir_work *p)
+void work_rename(struct weir_work *p)
 {
 	p->id = fleet_draw(p->fleet, 0) | 1;
 	p->joined = false;
@@ -265,7 +265,7 @@ int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uin
 	return r;
 }
 
-static uint64_t parts_of(const struct weir_work_config *c)
+static uint64_t count_of(const struct weir_work_config *c)
 {
 	if (c->strategy != WEIR_WORK_WANTED)
 		return c->count;
@@ -274,7 +274,7 @@ static uint64_t parts_of(const struct weir_work_config *c)
 
 static int check_config(const struct weir_work_config *c, char *why)
 {
-	const uint64_t count = c->size == sizeof(*c) ? parts_of(c) : 0;
+	const uint64_t count = c->size == sizeof(*c) ? count_of(c) : 0;
 
 	if (c->size != sizeof(*c))
 		return store_say(-EINVAL, why,
@@ -303,7 +303,7 @@ static int check_config(const struct weir_work_config *c, char *why)
 
 static struct weir_work *make(struct weir_fleet *f, const struct weir_work_config *c)
 {
-	const uint32_t count = (uint32_t)parts_of(c);
+	const uint32_t count = (uint32_t)count_of(c);
 	struct weir_work *p = calloc(1, sizeof(*p) + count * sizeof(p->part[0]));
 
 	if (p == NULL)
@@ -322,7 +322,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&p->part[i].end, WEIR_FOREVER);
 	pthread_mutex_init(&p->checkpoints, NULL);
-	parts_rename(p);
+	work_rename(p);
 	return p;
 }
 
@@ -366,7 +366,7 @@ int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
 	return r;
 }
 
-void parts_free(struct weir_work *p)
+void work_free(struct weir_work *p)
 {
 	pthread_mutex_destroy(&p->checkpoints);
 	free(p->members);

@@ -65,7 +65,7 @@ struct weir_work {
 
 	/* As last read. */
 	uint64_t own_made;
-	struct parts_record kind;
+	struct work_record kind;
 	uint64_t kind_version; /* 0: there is no such row */
 	bool learning;         /* the store may have forgotten an owner */
 	uint32_t rows;         /* rows of owners, including those of partitions beyond count */
@@ -83,25 +83,25 @@ extern const struct participant_ops work_ops;
  * Draw a new number for the member, which has no row yet. Like all functions below, requires the
  * fleet's lock.
  */
-void parts_rename(struct weir_work *work);
+void work_rename(struct weir_work *work);
 
 /*
  * Read all rows. keep: also renew the session. Returns 0, -EPROTO, -ENOMEM, or an error of the
  * store.
  */
-int parts_read(struct weir_work *work, bool keep);
+int work_read(struct weir_work *work, bool keep);
 
 /* Read the rows; then claim, release and ask for partitions as the division requires. */
-int parts_refresh(struct weir_work *work);
+int work_refresh(struct weir_work *work);
 
 /* Erase the member's rows. Returns 1 if none is left, or an error of the store. */
-int parts_leave(struct weir_work *work);
+int work_leave(struct weir_work *work);
 
 /* Extend the lease with the session's, as far as the store allows. */
-void parts_keep(struct weir_work *work);
+void work_keep(struct weir_work *work);
 
 /* End the lease: all partitions are lost. */
-void parts_drop(struct weir_work *work);
+void work_drop(struct weir_work *work);
 
 /* Make this member the owner of a partition, by that fence. */
 void part_gain(struct weir_work *work, uint32_t i, uint64_t fence);
@@ -119,12 +119,12 @@ void part_notify_wish(struct weir_work *work, uint32_t i);
 void part_forget_wish(struct weir_work *work, uint32_t i);
 
 /* Lose the partitions whose time is over. The lock owning is held. */
-void parts_lapse(struct weir_work *work);
+void work_lapse(struct weir_work *work);
 
 /* When the next ownership ends; WEIR_FOREVER if none does. The lock owning is held. */
-weir_time parts_next(const struct weir_work *work);
+weir_time work_next(const struct weir_work *work);
 
-void parts_free(struct weir_work *work);
+void work_free(struct weir_work *work);
 
 /* Units that a partition of capacity is worth. */
 uint64_t part_worth(const struct weir_work *work, uint32_t part);

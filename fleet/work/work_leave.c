@@ -54,14 +54,14 @@ static void collect(struct leaving *l, const struct weir_work *p)
 		erase(l, p->own_key, p->own_made);
 }
 
-int parts_leave(struct weir_work *p)
+int work_leave(struct weir_work *p)
 {
 	int r;
 
 	do {
 		struct leaving l = {.count = 0};
 
-		r = parts_read(p, false);
+		r = work_read(p, false);
 		if (r != 0)
 			return r;
 		collect(&l, p);

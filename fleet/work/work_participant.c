@@ -11,37 +11,37 @@ static struct weir_work *work_of(struct participant *p)
 
 static int refresh_work(struct participant *p)
 {
-	return parts_refresh(work_of(p));
+	return work_refresh(work_of(p));
 }
 
 static void lapse_work(struct participant *p)
 {
-	parts_lapse(work_of(p));
+	work_lapse(work_of(p));
 }
 
 static weir_time next_of_work(const struct participant *p)
 {
-	return parts_next((const struct weir_work *)p);
+	return work_next((const struct weir_work *)p);
 }
 
 static void drop_work(struct participant *p)
 {
-	parts_drop(work_of(p));
+	work_drop(work_of(p));
 }
 
 static void rename_work(struct participant *p)
 {
-	parts_rename(work_of(p));
+	work_rename(work_of(p));
 }
 
 static int leave_work(struct participant *p)
 {
-	return parts_leave(work_of(p));
+	return work_leave(work_of(p));
 }
 
 static void free_work(struct participant *p)
 {
-	parts_free(work_of(p));
+	work_free(work_of(p));
 }
 
 const struct participant_ops work_ops = {

@@ -71,7 +71,7 @@ static int take_part(struct weir_work *p, const char *number, const struct weir_
 static int take_kind(struct weir_work *p, const struct weir_store_row *row)
 {
 	p->kind_version = row->version;
-	return parts_parse(row->value, row->size, &p->kind) ? 0 : -EPROTO;
+	return work_parse(row->value, row->size, &p->kind) ? 0 : -EPROTO;
 }
 
 static int take_worker(struct weir_work *p, const char *number, const struct weir_store_row *row)
@@ -165,7 +165,7 @@ static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
 	p->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
 }
 
-int parts_read(struct weir_work *p, bool keep)
+int work_read(struct weir_work *p, bool keep)
 {
 	static const char *const kinds[KINDS] = {"worker/", "part/", "wish/", "parts"};
 	struct reading reading = {.work = p};

@@ -57,11 +57,11 @@ static int refuse(struct weir_work *p)
 	const struct weir_work_config *c = &p->config;
 	char here[96], there[96];
 
-	parts_drop(p);
+	work_drop(p);
 	print_kind(c->count, c->capacity, c->factor, here);
 	print_kind(p->kind.count, p->kind.capacity, p->kind.factor, there);
 	if (p->joined || p->own_made != 0)
-		p->joined = parts_leave(p) != 1;
+		p->joined = work_leave(p) != 1;
 	return fleet_say(p->fleet, -EEXIST, "%.64s is %s for the members present, but %s here.",
 			 p->name, there, here);
 }
@@ -75,7 +75,7 @@ static int join(struct weir_work *p)
 {
 	const bool is_there = p->own_made != 0, has_kind = p->kind_version != 0;
 	char text[RECORD_SIZE], kind[RECORD_SIZE];
-	const struct parts_record record = {
+	const struct work_record record = {
 		.count = p->config.count,
 		.capacity = p->config.capacity,
 		.factor = p->config.factor,
@@ -88,7 +88,7 @@ static int join(struct weir_work *p)
 		 p->kind_version},
 	};
 	const struct weir_store_write writes[] = {
-		{p->kind_key, WEIR_STORE_WRITE_PUT, kind, parts_print(&record, kind)},
+		{p->kind_key, WEIR_STORE_WRITE_PUT, kind, work_print(&record, kind)},
 		{p->own_key, WEIR_STORE_WRITE_BIND, text, worker_print(p->fleet->label, text)},
 	};
 
@@ -341,11 +341,11 @@ static int commit_moves(struct weir_work *p, uint32_t room)
 /* Returns 1 if it must be repeated, 0 if all is done, or an error of the store. */
 static int refresh_once(struct weir_work *p, uint32_t room)
 {
-	int r = parts_read(p, true);
+	int r = work_read(p, true);
 
 	/* While the rows are invalid, no member can claim anything, so the lease goes on. */
 	if (r == -EPROTO && p->joined)
-		parts_keep(p);
+		work_keep(p);
 	if (r != 0)
 		return r;
 	if (p->kind_version != 0 && !is_same_kind(p) && p->count + p->rows > 0)
@@ -355,12 +355,12 @@ static int refresh_once(struct weir_work *p, uint32_t room)
 		return r == 0 ? 1 : r;
 	}
 	p->joined = true;
-	parts_keep(p);
+	work_keep(p);
 	update_ownership(p);
 	return commit_moves(p, room);
 }
 
-int parts_refresh(struct weir_work *p)
+int work_refresh(struct weir_work *p)
 {
 	unsigned conflicts = 0;
 	int r = 1;

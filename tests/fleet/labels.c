@@ -243,7 +243,7 @@ static bool add_part(void *arg, const struct weir_work_part *part)
 	return true;
 }
 
-static bool parts_are(const char *expected)
+static bool work_kind_is(const char *expected)
 {
 	char labels[500] = "";
 
@@ -262,12 +262,12 @@ static void of_parts(void)
 	world_enter(&w, 0, 0);
 	parts = open_parts(0);
 	world_run(&w, ROUNDS);
-	CHECK(weir_work_owned(parts) == 2 && parts_are("red< red< "));
+	CHECK(weir_work_owned(parts) == 2 && work_kind_is("red< red< "));
 	w.actors[1].label = "blue";
 	world_enter(&w, 1, 0);
 	(void)open_parts(1);
 	world_run(&w, ROUNDS);
-	CHECK(parts_are("red<blue red< ") || parts_are("red< red<blue "));
+	CHECK(work_kind_is("red<blue red< ") || work_kind_is("red< red<blue "));
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		const int size = snprintf(row, sizeof(row), "weir-worker 1%s", ends[i]);
 
@@ -288,9 +288,9 @@ static void of_nobody(void)
 	write_row("work/part/0", "0000000000000001\n", 17);
 	write_row("work/wish/0", "0000000000000002\n", 17);
 	write_row("work.checkpoints/1", "weir-checkpoint 1 7\n", 20);
-	CHECK(parts_are("< < "));
+	CHECK(work_kind_is("< < "));
 	write_row("work/worker/2", "weir-worker 1 blue\n", 19);
-	CHECK(parts_are("<blue < "));
+	CHECK(work_kind_is("<blue < "));
 	world_end(&w);
 }
 

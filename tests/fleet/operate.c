@@ -366,7 +366,7 @@ static bool part(void *arg, const struct weir_work_part *p)
 	return --l->most > 0;
 }
 
-static void parts_seen(void)
+static void work_seen(void)
 {
 	struct listed l = {.most = 9};
 	uint32_t workers = 0;
@@ -406,7 +406,7 @@ int main(void)
 	removed_too_late();
 	undrained_too_late();
 	listed();
-	parts_seen();
+	work_seen();
 	printf("operations take effect\n");
 	return 0;
 }
