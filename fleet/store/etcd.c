@@ -4,9 +4,9 @@
  *
  * Each session has a row, so that a transaction can check whether it is alive. etcd keeps what it
  * has acknowledged, and the answer to a read is no older than the request. After a change of leader
- * it may keep a lease longer than it said, never shorter. Every transaction checks that the store
- * is still the same (etcd_life.c): a commit that was based on a reading of another store is not
- * written, and a session of another store is over.
+ * it may keep a lease longer than it said; if it ends one sooner, it is no longer the same store.
+ * Every transaction checks that it still is (etcd_life.c): a commit that was based on a reading of
+ * another store is not written, and a session of another store is over.
  */
 
 #include <errno.h>
@@ -72,6 +72,13 @@ static int over(struct etcd *e)
 	return store_say(-ESTALE, e->why, "The session is over.");
 }
 
+/* The same, but this very store says so: it may have ended the session too early. */
+static int gone(struct etcd *e, uint64_t session)
+{
+	etcd_note_over(e, session);
+	return over(e);
+}
+
 static int changed(struct etcd *e)
 {
 	return store_say(-EAGAIN, e->why, "Something has changed since it was read.");
@@ -88,7 +95,7 @@ static int why_failed(struct etcd *e, const json_t *answer, uint64_t session)
 		return session != 0 ? over(e) : changed(e);
 	if (session != 0 && (!etcd_value(etcd_response(answer, 1), text, sizeof(text)) ||
 			     strcmp(text, e->identity) != 0))
-		return over(e);
+		return gone(e, session);
 	return changed(e);
 }
 
@@ -116,9 +123,11 @@ static int etcd_end(struct weir_store *self, uint64_t session)
 {
 	struct etcd *e = (struct etcd *)self;
 	json_t *answer;
-	int r = etcd_ask(e->link, "/v3/lease/revoke",
-			 json_pack("{s:o}", "ID", etcd_text_of(session)), true, &answer);
+	int r;
 
+	etcd_forget_session(e, session);
+	r = etcd_ask(e->link, "/v3/lease/revoke", json_pack("{s:o}", "ID", etcd_text_of(session)),
+		     true, &answer);
 	json_decref(answer);
 	return r == -ESTALE ? 0 : r;
 }
@@ -146,16 +155,20 @@ static int write_session(struct etcd *e, uint64_t session)
 static int try_begin(struct etcd *e, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
 	int r = etcd_identify(e);
+	weir_time sent;
 
 	if (r != 0)
 		return r;
 	if (getrandom(session, sizeof(*session), 0) != sizeof(*session))
 		return store_say(-EIO, e->why, "getrandom() failed.");
 	*session = (*session >> 1) | 1;
+	sent = etcd_now();
 	r = grant(e, *session, ttl, granted);
 	if (r == 0)
 		r = write_session(e, *session);
-	if (r != 0)
+	if (r == 0)
+		etcd_note_session(e, *session, sent, *granted);
+	else
 		(void)etcd_end(&e->store, *session);
 	return r;
 }
@@ -173,7 +186,7 @@ static int etcd_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, 
 }
 
 /* For an expired lease etcd answers as well, but without a TTL. */
-static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
+static int take_granted(struct etcd *e, const json_t *answer, uint64_t session, weir_dur *granted)
 {
 	const json_t *result = json_object_get(answer, "result");
 	uint64_t seconds;
@@ -182,7 +195,7 @@ static int take_granted(struct etcd *e, const json_t *answer, weir_dur *granted)
 	    json_object_get(result, "ID") == NULL)
 		return etcd_invalid_response(e->link);
 	if (seconds == 0)
-		return store_say(-ESTALE, e->why, "The session is over.");
+		return gone(e, session);
 	*granted = seconds * WEIR_S;
 	return 0;
 }
@@ -410,19 +423,22 @@ static int ask_kept(struct etcd *e, uint64_t session, weir_dur *granted,
 		etcd_transaction(json_pack("[o]", compare_alive(e, session)),
 				 ranges(e, prefixes, count), read_on_failure(e, session)),
 	};
+	const weir_time sent = etcd_now();
 	json_t *answers[2];
 	int r = etcd_ask_both(e->link, paths, requests, answers);
 
 	if (r == 0)
 		r = etcd_verify(e, answers[1], &view->version);
 	if (r == 0)
-		r = take_granted(e, answers[0], granted);
+		r = take_granted(e, answers[0], session, granted);
 	if (r == 0)
 		r = show_read(e, answers[1], session, count, row, arg, view);
 	json_decref(answers[0]);
 	json_decref(answers[1]);
-	if (r == 0)
+	if (r == 0) {
+		etcd_note_session(e, session, sent, *granted);
 		etcd_space_step(e, view->version);
+	}
 	return r == -EAGAIN ? -EIO : r;
 }
 

@@ -12,6 +12,12 @@
  * seen: a snapshot was restored. A new identity ends all sessions, and nothing that was granted
  * before counts any longer; a member that holds something claims it again.
  *
+ * A new identity is also created where a session turns out to be over before its time. A leader of
+ * etcd before 3.4.31 and 3.5.13 that was stopped for longer than a lease, and has been replaced
+ * meanwhile, ends all leases that it knew when it continues, although the new leader has renewed
+ * them. The rows bound to these sessions are gone while their members may go on until their own
+ * leases end: the store has lost what it acknowledged.
+ *
  * A version is a revision plus a base, which is in the row. The base is chosen so that the first
  * version is not below the microseconds of a wall clock, and above all that its creator has seen.
  * No cluster commits a million times per second for long. So versions rise from one identity to the
@@ -55,6 +61,31 @@ static uint64_t ns_of(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * WEIR_S + (uint64_t)t.tv_nsec;
+}
+
+weir_time etcd_now(void)
+{
+	return ns_of(CLOCK_BOOTTIME);
+}
+
+/* Less a hundredth, since clocks differ. */
+void etcd_note_session(struct etcd *e, uint64_t session, weir_time sent, weir_dur granted)
+{
+	e->session = session;
+	e->session_end = sent + granted - granted / 100;
+}
+
+void etcd_forget_session(struct etcd *e, uint64_t session)
+{
+	if (session == e->session)
+		e->session = 0;
+}
+
+void etcd_note_over(struct etcd *e, uint64_t session)
+{
+	if (session == e->session && etcd_now() < e->session_end)
+		e->doubted = e->broken = true;
+	etcd_forget_session(e, session);
 }
 
 static int read_header(struct etcd *e, const json_t *answer, uint64_t *cluster, uint64_t *revision)
@@ -113,27 +144,32 @@ static int find(struct etcd *e, struct found *f)
 	return r;
 }
 
-/* Whether it can contain all that was ever acknowledged to this process. */
+/*
+ * Whether it can contain all that was ever acknowledged to this process. If the identity has
+ * changed, another process has replaced it already.
+ */
 static bool is_whole(const struct etcd *e, const struct found *f)
 {
 	const bool same = strcmp(f->identity, e->identity) == 0;
 
-	return f->there && f->base + f->revision >= e->seen && (!same || f->cluster == e->cluster);
+	return f->there && f->base + f->revision >= e->seen &&
+	       (!same || (f->cluster == e->cluster && !e->broken));
 }
 
 static void adopt(struct etcd *e, const struct found *f)
 {
 	const bool same = strcmp(f->identity, e->identity) == 0;
 
-	e->doubted = false;
+	e->doubted = e->broken = false;
 	e->seen = f->base + f->revision > e->seen ? f->base + f->revision : e->seen;
 	if (same)
 		return;
+	e->session = 0;
 	memcpy(e->identity, f->identity, sizeof(e->identity));
 	e->cluster = f->cluster;
 	e->base = f->base;
 	e->age = e->published = f->age;
-	e->aged = ns_of(CLOCK_BOOTTIME);
+	e->aged = etcd_now();
 }
 
 /* Draw an identity that no store has had. */
@@ -224,7 +260,7 @@ bool etcd_is_known(struct etcd *e, const json_t *range)
 /* Clocks differ: a hundredth of the time measured here is not counted. */
 weir_dur etcd_age(const struct etcd *e)
 {
-	const weir_dur here = ns_of(CLOCK_BOOTTIME) - e->aged;
+	const weir_dur here = etcd_now() - e->aged;
 
 	return e->age + here - here / 100;
 }

@@ -35,6 +35,11 @@ struct etcd {
 	weir_time aged;
 	weir_dur published; /* the age last written to NAME//age */
 
+	/* The session begun or renewed last, and the time until which it lives at least. */
+	uint64_t session;
+	weir_time session_end;
+	bool broken; /* a session of this store was over before that time */
+
 	struct etcd_space space;
 };
 
@@ -84,6 +89,18 @@ int etcd_verify(struct etcd *e, const json_t *answer, uint64_t *version);
  * store.
  */
 bool etcd_is_known(struct etcd *e, const json_t *range);
+
+/* Note that a session was begun or renewed, by a request sent at that time. */
+void etcd_note_session(struct etcd *e, uint64_t session, weir_time sent, weir_dur granted);
+
+/* Note that this process ends the session. */
+void etcd_forget_session(struct etcd *e, uint64_t session);
+
+/* Note that the store no longer has the session. If that is too early, it is not the same store. */
+void etcd_note_over(struct etcd *e, uint64_t session);
+
+/* CLOCK_BOOTTIME, by which all of this is measured. */
+weir_time etcd_now(void);
 
 /* How long the store is known to have lost nothing. */
 weir_dur etcd_age(const struct etcd *e);

@@ -29,6 +29,10 @@
  *   back. Such a store has also forgotten how long leases were. So none is longer than learning,
  *   counted from before the request by which the store was last read.
  *
+ * A row may be gone all the same, if a store has ended a session too early. A checkpoint detects
+ * that, often before the next reading. From then on the member does not own the partition by the
+ * number of that row.
+ *
  * A member that asks for a partition waits. The owner bounds that wait: from the reading on in
  * which it has seen the wish, it has handover, by its own clock, and after that it no longer owns
  * the partition. If it does not read, its lease ends.
@@ -48,6 +52,7 @@
 uint64_t weir_work_fence(const struct weir_work *p, uint32_t part)
 {
 	weir_time until, end, now;
+	uint64_t fence;
 
 	if (part >= p->config.count)
 		return 0;
@@ -56,7 +61,8 @@ uint64_t weir_work_fence(const struct weir_work *p, uint32_t part)
 	now = fleet_now(p->fleet);
 	if (until == 0 || now >= until || now >= end)
 		return 0;
-	return atomic_load_explicit(&p->part[part].fence, RELAXED);
+	fence = atomic_load_explicit(&p->part[part].fence, RELAXED);
+	return fence != atomic_load_explicit(&p->part[part].refused, RELAXED) ? fence : 0;
 }
 
 uint32_t weir_work_owned(const struct weir_work *p)
@@ -124,6 +130,13 @@ static void lose_all(struct weir_work *p)
 		lose(p, i, true);
 }
 
+static bool is_refused(const struct part *part)
+{
+	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
+
+	return fence != 0 && fence == atomic_load_explicit(&part->refused, RELAXED);
+}
+
 static weir_time end_of(const struct part *part)
 {
 	return atomic_load_explicit(&part->end, RELAXED);
@@ -137,6 +150,8 @@ void work_lapse(struct weir_work *p)
 	if (until != 0 && now >= until)
 		lose_all(p);
 	for (uint32_t i = 0; i < p->config.count; i++) {
+		if (is_refused(&p->part[i]))
+			lose(p, i, true);
 		if (now < end_of(&p->part[i]))
 			continue;
 		give_up(p, i, true);
@@ -233,4 +248,19 @@ void part_forget_wish(struct weir_work *p, uint32_t i)
 		set_end(part, WEIR_FOREVER);
 	}
 	pthread_mutex_unlock(&p->fleet->owning);
+}
+
+/*
+ * The fence is void at once. on_lost() is called by the watcher thread or, if owning is held now, by
+ * the next refresh: a callback, which owning is held for, may be what wrote the checkpoint.
+ */
+void part_refuse(struct weir_work *p, uint32_t i, uint64_t fence)
+{
+	struct weir_fleet *f = p->fleet;
+
+	atomic_store_explicit(&p->part[i].refused, fence, RELAXED);
+	if (pthread_mutex_trylock(&f->owning) != 0)
+		return;
+	pthread_cond_signal(&f->sooner_over);
+	pthread_mutex_unlock(&f->owning);
 }

@@ -262,6 +262,8 @@ int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uin
 	pthread_mutex_lock(&p->checkpoints);
 	r = retry_checkpoint(&c);
 	pthread_mutex_unlock(&p->checkpoints);
+	if (r == -ESTALE)
+		part_refuse(p, part, fence);
 	return r;
 }
 

@@ -20,20 +20,23 @@
  * fence  the same                                          relaxed  until and end carry it
  * leave  weir_work_release and a refresh: the fence; the   relaxed  nothing: a mark, of that fence
  *        holder of owning: 0
+ * refused
+ *        weir_work_checkpoint: the fence                   relaxed  nothing: a mark, of that fence
  * want   weir_work_demand_set: store                       relaxed  nothing: a number
  */
 #ifndef WEIR_FLEET_WORK_H
 #define WEIR_FLEET_WORK_H
 
-#include "fleet/work/balance.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/share.h"
+#include "fleet/work/balance.h"
 
 struct part {
 	_Atomic uint64_t fence; /* 0: not owned by this member */
 	_Atomic uint64_t end;   /* end of ownership, if another member is to get it; WEIR_FOREVER */
 	_Atomic uint64_t leave; /* the fence with which it is to be released; 0: none */
-	uint64_t notified_fence; /* the fence for which on_wish() was called; 0: none */
+	_Atomic uint64_t refused; /* a fence whose row a checkpoint has found gone; 0: none */
+	uint64_t notified_fence;  /* the fence for which on_wish() was called; 0: none */
 	/* The fence with which it was released: that row never counts as owned again. */
 	uint64_t released_fence;
 	/* Since when it has been seen without an owner, but with a wish; 0: not so. */
@@ -114,6 +117,9 @@ void part_give_up(struct weir_work *work, uint32_t i, bool forced);
 
 /* Notify the owner that another member asks for a partition. handover begins. */
 void part_notify_wish(struct weir_work *work, uint32_t i);
+
+/* A checkpoint has found that the row of that fence is gone: the fence is void. */
+void part_refuse(struct weir_work *work, uint32_t i, uint64_t fence);
 
 /* No other member is to get the partition any more. */
 void part_forget_wish(struct weir_work *work, uint32_t i);

@@ -16,6 +16,15 @@
 
 static struct world w;
 static uint64_t fences[2];
+static unsigned losses;
+
+static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
+{
+	(void)arg;
+	(void)part;
+	CHECK(fence != 0 && forced);
+	losses++;
+}
 
 static void gained(void *arg, uint32_t part, uint64_t fence)
 {
@@ -33,6 +42,7 @@ static struct weir_work *enter(unsigned member)
 	config.name = "work";
 	config.count = 1;
 	config.on_gain = gained;
+	config.on_lost = lost;
 	config.arg = &fences[member];
 	CHECK(weir_work_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
 	return parts;
@@ -45,6 +55,7 @@ static struct weir_work *begin(void)
 
 	world_begin(&w, 100, LEASE, REFRESH);
 	memset(fences, 0, sizeof(fences));
+	losses = 0;
 	parts = enter(0);
 	world_run(&w, 3 * ROUND);
 	CHECK(fences[0] != 0);
@@ -147,6 +158,31 @@ static void of_a_former_owner(bool written)
 	world_end(&w);
 }
 
+/*
+ * The owner's row is gone, as if the store had ended its session too early. The checkpoint that
+ * detects it is the last one by that fence, and the partition is gained again.
+ */
+static void row_is_gone(void)
+{
+	const struct weir_store_write write = {"work/part/0", WEIR_STORE_WRITE_ERASE, NULL, 0};
+	struct weir_work *parts = begin();
+	const uint64_t fence = fences[0];
+
+	CHECK(checkpoint_as(parts, ANSWERS, 5) == 0);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
+	CHECK(weir_work_fence(parts, 0) == fence && losses == 0);
+	CHECK(checkpoint_as(parts, UNREACHABLE, 6) == -EIO);
+	CHECK(weir_work_fence(parts, 0) == fence);
+	CHECK(checkpoint_as(parts, ANSWERS, 6) == -ESTALE);
+	CHECK(weir_work_fence(parts, 0) == 0 && weir_work_owned(parts) == 0);
+	world_run(&w, 2 * ROUND);
+	CHECK(losses == 1 && fences[0] > fence && weir_work_fence(parts, 0) == fences[0]);
+	CHECK(weir_work_checkpoint(parts, 0, fence, 6, "x", 1) == -ESTALE);
+	CHECK(weir_work_fence(parts, 0) == fences[0] && last(parts) == 5);
+	CHECK(checkpoint_as(parts, ANSWERS, 6) == 0);
+	world_end(&w);
+}
+
 int main(int argc, char **argv)
 {
 	struct test_store test_store;
@@ -160,6 +196,7 @@ int main(int argc, char **argv)
 	unanswered();
 	of_a_former_owner(false);
 	of_a_former_owner(true);
+	row_is_gone();
 	test_store_end(&test_store);
 	printf("no checkpoint goes back, %s\n", test_store.kind);
 	return 0;

@@ -5,7 +5,9 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -416,14 +418,14 @@ static void removed(void)
 	CHECK(shm_unlink(r.address + 4) == 0);
 }
 
-static struct owner enter(const char *address)
+static struct owner enter(const char *address, weir_dur lease)
 {
 	struct weir_fleet_config config;
 	struct owner o = {.fence = 0};
 
 	weir_fleet_config_init(&config);
 	config.address = address;
-	config.lease = 2 * WEIR_S;
+	config.lease = lease;
 	config.manual = 1;
 	CHECK(weir_fleet_open(&config, &o.fleet, NULL, 0) == 0);
 	return o;
@@ -464,12 +466,12 @@ static void late_owner(enum server_kind kind)
 	size_t size = 0;
 
 	rig_begin(&r, kind);
-	a = enter(r.address);
+	a = enter(r.address, 2 * WEIR_S);
 	own(&a);
 	gain(&a);
 	CHECK(checkpoint(&a, 100) == 0);
 	replace(&r, EMPTY, kind);
-	b = enter(r.address);
+	b = enter(r.address, 2 * WEIR_S);
 	own(&b);
 	gain(&b);
 	CHECK(b.fence > a.fence && !has(&a));
@@ -482,6 +484,98 @@ static void late_owner(enum server_kind kind)
 	rig_end(&r);
 }
 
+/* Let etcd end a session. False: it is over already. */
+static bool end_early(const struct server *server, uint64_t session)
+{
+	char body[64];
+
+	(void)snprintf(body, sizeof(body), "{\"ID\": \"%" PRIu64 "\"}", session);
+	return server_post(server, "/v3/lease/revoke", body, NULL);
+}
+
+/*
+ * A session that is over before its time proves that rows may be gone whose members still use what
+ * they stand for. It is another store from then on, also for members whose sessions still exist. A
+ * session that is over in its time, or that its owner has ended, proves nothing.
+ */
+static void broken(void)
+{
+	struct weir_store *other;
+	struct weir_store_view view;
+	uint64_t session;
+	weir_dur granted;
+	struct rig r;
+
+	rig_begin(&r, SERVER_ETCD);
+	rig_note(&r);
+	other = open_at(r.address);
+	CHECK(weir_store_begin(other, 2 * WEIR_S, &session, &granted) == 0);
+	sleep_ms((unsigned)(granted / WEIR_MS));
+	(void)end_early(&r.server, session);
+	CHECK(weir_store_keep(other, session, &granted) == -ESTALE);
+	CHECK(weir_store_begin(other, 60 * WEIR_S, &session, &granted) == 0);
+	CHECK(weir_store_end(other, session) == 0);
+	CHECK(weir_store_keep(other, session, &granted) == -ESTALE);
+	check_same(&r);
+	CHECK(weir_store_begin(other, 60 * WEIR_S, &session, &granted) == 0);
+	r.gone = boot_time();
+	CHECK(end_early(&r.server, session));
+	CHECK(weir_store_keep(other, session, &granted) == -ESTALE);
+	CHECK(weir_store_begin(other, 60 * WEIR_S, &session, &granted) == 0);
+	CHECK(look(other, "", &view).rows > 0 && view.proven < boot_time() - r.gone);
+	CHECK(weir_store_keep(r.store, r.session, &granted) == -ESTALE);
+	CHECK(look(r.store, "", &view).rows > 0 && view.proven < boot_time() - r.gone);
+	CHECK(weir_store_keep(other, session, &granted) == 0);
+	weir_store_close(other);
+	rig_end(&r);
+}
+
+static void end_all_early(const struct server *server)
+{
+	char answer[ANSWER_ROOM];
+	unsigned ended = 0;
+
+	CHECK(server_post(server, "/v3/lease/leases", "{}", answer));
+	for (const char *at = answer; (at = strstr(at, "\"ID\":\"")) != NULL; at++)
+		ended += end_early(server, strtoull(at + 6, NULL, 10));
+	CHECK(ended == 2);
+}
+
+/*
+ * The owner of a partition does not know yet that its session was ended too early: no other member
+ * owns the partition until the owner's lease has ended.
+ */
+static void session_ended_early(void)
+{
+	struct server server;
+	struct owner a, b;
+	char address[64];
+
+	server_start(&server, SERVER_ETCD);
+	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u", server.port);
+	a = enter(address, 10 * WEIR_S);
+	own(&a);
+	gain(&a);
+	b = enter(address, 10 * WEIR_S);
+	own(&b);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)weir_fleet_refresh(a.fleet);
+		(void)weir_fleet_refresh(b.fleet);
+	}
+	CHECK(has(&a) && !has(&b));
+	end_all_early(&server);
+	for (unsigned tries = 0; !has(&b); tries++) {
+		CHECK(tries < 3000);
+		(void)weir_fleet_refresh(b.fleet);
+		CHECK(!has(&a) || !has(&b));
+		sleep_ms(20);
+	}
+	CHECK(b.fence > a.fence);
+	weir_fleet_close(a.fleet);
+	weir_fleet_close(b.fleet);
+	server_end(&server);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc == 2 ? argv[1] : "memory";
@@ -492,6 +586,8 @@ int main(int argc, char **argv)
 		emptied(SERVER_ETCD);
 		restored(SERVER_ETCD);
 		late_owner(SERVER_ETCD);
+		broken();
+		session_ended_early();
 	} else if (strcmp(kind, "redis") == 0) {
 		restarted(SERVER_REDIS_DURABLE);
 		emptied(SERVER_REDIS_DURABLE);
