@@ -1,7 +1,8 @@
 /*
  * Doorman's seven scenarios, in simulated time, with the library's own code. A capacity of 500;
- * leases of 60 s and refreshes every 5 s, as in Doorman. docs/fleet.md has the results of Doorman's
- * own simulation; here the sum must never exceed the capacity, and there is no phase without any.
+ * leases of 60 s and refreshes every 5 s, as in Doorman. docs/fleet-design.md has the results of
+ * Doorman's own simulation; here the sum must never exceed the capacity, and there is no phase
+ * without any.
  *
  * Where Doorman's servers lose and win mastership, the store here is unreachable.
  */

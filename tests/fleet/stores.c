@@ -681,7 +681,7 @@ static void guarded(struct rig *rig)
 	refused_at(rig, "");
 	if (rig->kind[0] == 'e') {
 		refused_at(rig, "root:wrong@");
-		refused_at(rig, "nobody:se%20cret@");
+		refused_at(rig, "user:se%20cret@");
 		return;
 	}
 	refused_at(rig, ":wrong@");

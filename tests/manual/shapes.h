@@ -11,7 +11,7 @@
  *   in a second line
  * - another
  *
- * Ownership. Nobody's.
+ * Ownership. The caller's.
  *
  * Any thread may call these.
  */

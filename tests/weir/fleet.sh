@@ -23,7 +23,7 @@ need()
 	command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not installed"; exit 77; }
 }
 
-# free_port: one of the loopback that nobody has, as seen a moment ago.
+# free_port: prints a loopback port that was free a moment ago.
 free_port()
 {
 	while :; do
@@ -200,7 +200,7 @@ drain()
 	wait_for has "$first" 20
 }
 
-# By what it says it is, if nobody else says so.
+# By its label, if no other member has the same.
 drain_labelled()
 {
 	one_line 1 "payments: it has no such member" fleet drain "$name" payments

@@ -6,10 +6,10 @@
  * NAME is removed at the end of the input, unless LIMIT is "-": then it joins what is there. A
  * line is
  *
- *	acquire N [PARTITION]	take so many permits, and keep them; refusals are counted
+ *	acquire N [PARTITION]	acquire N permits, and hold them; refusals are counted
  *	release N		give the latest back, as served
  *	drop N			the same, as dropped
- *	calls N			so many calls of a millisecond, one after the other
+ *	calls N			make N calls of 1 ms each, one after the other
  *	serve			go on with such calls until the next line
  *	again			make another one, give it the name at once, and leave the old one
  *

@@ -76,7 +76,7 @@ else
 	echo 'namespaces are not to be had: no test of all limiters'
 fi
 
-# Whom nobody listens to has left before a closed pipe ends it.
+# With a closed pipe as output, it has detached before the signal ends it.
 (sleep 0.2 && exec "$weir" reap "$base-a") | :
 ! "$weir" stat -m "$base-a" | grep -q " dead " || complain 'a reaper died at its seat'
 exec 3>&-

@@ -27,7 +27,7 @@ one_line 1 'add up to 1.2, more than 1' set "$base-a" batch.share=0.6
 one_line 1 'The cap of live is below its share' set "$base-a" live.cap=0.5 limit=3
 is 2 8 "$base-a"
 is 2 7 live
-one_line 1 'nobody: there is no such partition' set "$base-a" nobody.share=0.6
+one_line 1 'other: there is no such partition' set "$base-a" other.share=0.6
 one_line 1 'live: there is no such partition' set "$base-b" live.share=0.6
 for word in live.share=2 live.cap=0 live.max=0 live.delay=-1 live.share=; do
 	one_line 1 'a share and a cap are from 0 to 1' set "$base-a" "$word"
@@ -47,7 +47,7 @@ capped=$("$weir" stat -p "$base-a" | awk '$1 == "live" { print $2 }')
 expect 0 '' set "$base-a" live.share=0.5
 is 2 "$capped" live
 
-# Who changes it is there for a moment, and so are others, who reap all limiters of the machine.
+# weir set attaches for a moment, as do other processes that reap all limiters of the machine.
 is_alone()
 {
 	"$weir" stat -m "$base-a" | grep -c "^  #.* alive " | grep -qx 1

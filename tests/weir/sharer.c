@@ -6,8 +6,8 @@
  * It joins LIMIT, and parts of that name, four of them. A line is
  *
  *	want N		from now on
- *	until N		wait until it may use so many units
- *	owns N		wait until it owns so many parts; then write a checkpoint of each
+ *	until N		wait until it may use N units
+ *	owns N		wait until it owns N partitions; then write a checkpoint of each
  *
  * and is answered with "done" when it is. It leaves at the end of the input.
  */

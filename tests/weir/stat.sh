@@ -161,7 +161,7 @@ has_begun()
 	[ "$(wc -l <"$work/json")" -ge 1 ]
 }
 
-# Who cuts the file under a reader, which sends it SIGBUS, ends the reading and not the program.
+# Truncating the file while it is read, which raises SIGBUS, ends the reading, not the program.
 cut_while_read()
 {
 	size=$(wc -c <"/dev/shm$base-a")

@@ -173,8 +173,8 @@ expect A terminal of type nonsense cannot show it
 exited 1
 restored
 END
-play 'no such name' 200x24 -- "$base-nobody" <<END
-expect $base-nobody: cannot be opened: No such file
+play 'no such name' 200x24 -- "$base-missing" <<END
+expect $base-missing: cannot be opened: No such file
 exited 1
 restored
 END

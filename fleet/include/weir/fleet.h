@@ -18,7 +18,7 @@
  * A process holds a leased share of a limit, in whole units of whatever the limit counts: calls per
  * second, bytes per minute, calls in flight. It admits calls within its share by itself; no call
  * ever waits for the store. A thread in each process renews the lease, writes down what the
- * process wants, and takes what is allotted to it (docs/fleet.md describes the protocol):
+ * process wants, and takes what is allotted to it (docs/fleet-design.md describes the protocol):
  *
  * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
  *   member holds. When the capacity is cut, all shares shrink, and none grows until the sum fits.
@@ -201,8 +201,8 @@ WEIR_API WEIR_MUST_CHECK int weir_fleet_open(const struct weir_fleet_config *con
 					     struct weir_fleet **fleet, char *why, size_t why_size);
 
 /*
- * Leave all limits and free the fleet. Its units become available to others at once if the store can
- * be reached. NULL is allowed.
+ * Leave all limits and free the fleet. Its units become available to others at once if the store
+ * can be reached. NULL is allowed.
  */
 WEIR_API void weir_fleet_close(struct weir_fleet *fleet);
 
