@@ -51,7 +51,7 @@ static json_t *part_of(const struct watched *w, const struct part_reading *part)
 				 text(part->name), "share", s->share, "cap_share", s->cap_share,
 				 "max", json_count(s->max), "guarantee", json_count(s->guarantee),
 				 "cap", json_count(s->cap), "inflight", json_count(s->inflight),
-				 "waiting", json_count(s->waiting), "kept", json_count(s->kept),
+				 "waiting", json_count(s->waiting), "reserved", json_count(s->reserved),
 				 "delayed", json_count(s->delayed));
 
 	json_object_update_new(

@@ -23,11 +23,11 @@
  * label status: success, ignored, dropped, timeout, cancelled, failed), admitted_total,
  * rejected_total, shed_total, abandoned_total, bypassed_total, would_reject_total, detached_total,
  * double_releases_total, windows_total. For each partition (label partition):
- * partition_share_ratio, and with the prefix partition_: guarantee, cap, inflight, waiting, kept,
- * delayed, admitted_total, rejected_total, shed_total, abandoned_total, calls_total (status:
- * success, overload, other). They mean the same as the fields of struct weir_snapshot and struct
- * weir_partition_snapshot. rtt_seconds is NaN while there is none. For each rate, if there are any,
- * with the prefix rate_: waiting, percent, admitted_total, refused_total, abandoned_total,
+ * partition_share_ratio, and with the prefix partition_: guarantee, cap, inflight, waiting,
+ * reserved, delayed, admitted_total, rejected_total, shed_total, abandoned_total, calls_total
+ * (status: success, overload, other). They mean the same as the fields of struct weir_snapshot and
+ * struct weir_partition_snapshot. rtt_seconds is NaN while there is none. For each rate, if there
+ * are any, with the prefix rate_: waiting, percent, admitted_total, refused_total, abandoned_total,
  * throttled_total; for each of its quotas (label quota: 0, 1, ...), with the prefix quota_: units,
  * available, debt, taken_total. They mean the same as the fields of struct weir_rate_snapshot.
  */

@@ -92,7 +92,7 @@ struct weir_partition_snapshot {
 	uint32_t cap;       /* permits */
 	uint32_t inflight;  /* permits */
 	uint32_t waiting;   /* calls in its queue */
-	uint32_t kept;      /* permits reserved for it, beside those in flight */
+	uint32_t reserved;  /* permits reserved for it, beside those in flight */
 	uint32_t delayed;   /* refusals being delayed */
 	uint64_t
 		admitted; /* including those in flight; waiters count when they take their permit */

@@ -580,7 +580,7 @@ public:
 	}
 
 	/* As weir_shm_open_observer(): read-only. owner as above. */
-	static limiter shm_look(const char *name, status *how = nullptr,
+	static limiter shm_open_observer(const char *name, status *how = nullptr,
 				std::uint32_t owner = 0) noexcept
 	{
 		limiter shared;

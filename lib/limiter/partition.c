@@ -243,7 +243,7 @@ int weir_partition_snapshot_take(const struct weir_limiter *l, unsigned index,
 	s.name = l->admission.names[index];
 	s.share = double_of(&part->share);
 	s.guarantee = atomic_load_explicit(&part->guarantee, memory_order_relaxed);
-	s.kept = admission_reserved_for(part);
+	s.reserved = admission_reserved_for(part);
 	s.delayed = atomic_load_explicit(&part->delayed, memory_order_relaxed);
 	s.rejected = total_of(l, index, PART_REJECTED);
 	s.shed = total_of(l, index, PART_SHED);

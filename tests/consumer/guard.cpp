@@ -679,7 +679,7 @@ static void share_with_a_child()
 	weir::status how;
 	int ended = -1;
 
-	CHECK(!weir::limiter::shm_look(name.c_str(), &how) && how.error == -ENOENT);
+	CHECK(!weir::limiter::shm_open_observer(name.c_str(), &how) && how.error == -ENOENT);
 	CHECK(std::strstr(how.why, name.c_str()) != nullptr);
 	CHECK(!weir::limiter::shm_open("/a/b", 0600, settings(1), 4, &how) && !how);
 	{
@@ -696,13 +696,13 @@ static void share_with_a_child()
 		CHECK(waitpid(child, &ended, 0) == child && ended == 0);
 		CHECK(shared.inflight() == 1);
 
-		const weir::limiter seen = weir::limiter::shm_look(name.c_str(), &how);
+		const weir::limiter seen = weir::limiter::shm_open_observer(name.c_str(), &how);
 
 		CHECK(how && seen.inflight() == 1 && seen.try_acquire().error() == -EACCES);
 		CHECK(weir_shm_reap(shared.get(), nullptr) == 0);
 	}
-	CHECK(weir::limiter::shm_look(name.c_str()).inflight() == 0);
-	CHECK(weir::limiter::shm_look(name.c_str(), &how, WEIR_SHM_ANY_USER) && how);
+	CHECK(weir::limiter::shm_open_observer(name.c_str()).inflight() == 0);
+	CHECK(weir::limiter::shm_open_observer(name.c_str(), &how, WEIR_SHM_ANY_USER) && how);
 	CHECK(shm_unlink(name.c_str()) == 0);
 }
 

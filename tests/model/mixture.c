@@ -339,7 +339,7 @@ static struct row row_of(const struct rig *rig, uint32_t part, uint32_t room)
 	if (rig->parts == 1)
 		return (struct row){.cap = room};
 	s = partition_of(rig, part);
-	return (struct row){.cap = s.cap, .inflight = s.inflight, .kept = s.kept};
+	return (struct row){.cap = s.cap, .inflight = s.inflight, .kept = s.reserved};
 }
 
 static uint32_t cost_of(const struct caller *c, const struct row *row, uint32_t room)

@@ -494,7 +494,7 @@ static void compare(const struct rig *rig)
 		cr_assert_eq(p.cap, s->cap);
 		cr_assert_eq(p.inflight, s->busy);
 		cr_assert_eq(p.waiting, s->waiting);
-		cr_assert_eq(p.kept, twin_kept_for(s));
+		cr_assert_eq(p.reserved, twin_kept_for(s));
 		sum += p.guarantee;
 	}
 	cr_assert_leq(sum, t->limit, "the guarantees exceed the limit");

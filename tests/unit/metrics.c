@@ -34,7 +34,7 @@ static const char *const names[] = {
 	"weir_partition_cap",
 	"weir_partition_inflight",
 	"weir_partition_waiting",
-	"weir_partition_kept",
+	"weir_partition_reserved",
 	"weir_partition_delayed",
 	"weir_partition_calls_total",
 	"weir_partition_admitted_total",

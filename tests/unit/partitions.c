@@ -48,7 +48,7 @@ Test(partitions, a_guarantee_never_goes_above_the_limit)
 	cr_assert_eq(rig_fill(l, &batch, borrowed, 50), 10, "batch borrows all of it");
 	cr_assert_eq(rig_fill(l, &live, token, 50), 0);
 	cr_assert_eq(weir_inflight(l), 10);
-	cr_assert_eq(rig_partition(l, LIVE).kept, 9);
+	cr_assert_eq(rig_partition(l, LIVE).reserved, 9);
 	for (uint32_t i = 0; i < 10; i++) {
 		weir_release(l, &borrowed[i], WEIR_IGNORE);
 		served += rig_fill(l, &batch, &borrowed[i], 1) == 0;
@@ -93,7 +93,7 @@ Test(partitions, reserved_permits_lapse_if_the_partition_does_not_come_back)
 		cr_assert_eq(weir_try_acquire_for(l, &batch, &token[9]),
 			     interval == 0 ? -EAGAIN : 0);
 	}
-	cr_assert_eq(rig_partition(l, LIVE).kept, 0);
+	cr_assert_eq(rig_partition(l, LIVE).reserved, 0);
 	weir_limiter_destroy(l);
 }
 
