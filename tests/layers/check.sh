@@ -47,15 +47,21 @@ strangers()
 				room = substr(line, 1, index(line, ":") - 1)
 				n = split(substr(line, index(line, ":") + 1), names, " ")
 				known[room] = 1
-				for (i = 1; i <= n; i++)
+				for (i = 1; i <= n; i++) {
 					open[room, names[i]] = 1
+					sub(/\/[^\/]*[.]h$/, "", names[i])
+					if (!(names[i] in known))
+						print "rooms.txt: " room " names " names[i] ", which is not above it"
+				}
 			}
 		}
 		{
 			room = $1
 			sub(/\/[^\/]*$/, "", room)
-			if (!(room in known))
+			if (!(room in known)) {
+				print $1 ": its folder is not in rooms.txt"
 				next
+			}
 			split($0, quoted, "\"")
 			file = folder = quoted[2]
 			if (file !~ /\//)
