@@ -1,6 +1,6 @@
 #include "callers.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "meter.h"
 #include "plan.h"
 #include "real.h"
@@ -113,7 +113,7 @@ static void bring_one(struct caller *c, weir_time now)
 		return;
 	}
 	tally_admitted(tally, token.inflight);
-	call = memory_new(sizeof(*call));
+	call = alloc_or_abort(sizeof(*call));
 	*call = (struct call){.began = now, .token = token};
 	*c->newest = call;
 	c->newest = &call->next;
@@ -293,7 +293,7 @@ static void worked_on(void *arg, struct task *task, unsigned member)
 /* False: the caller has gone. */
 static bool take_order(struct host *host, unsigned caller)
 {
-	struct errand *errand = memory_new(sizeof(*errand));
+	struct errand *errand = alloc_or_abort(sizeof(*errand));
 	ssize_t size = recv(host->ends[caller][0], &errand->order, sizeof(errand->order), 0);
 
 	if (size != (ssize_t)sizeof(errand->order)) {
@@ -381,7 +381,7 @@ static void start_service(struct host *host)
 
 static void end_service(struct host *host)
 {
-	struct tally *lateness = memory_new(sizeof(*lateness));
+	struct tally *lateness = alloc_or_abort(sizeof(*lateness));
 
 	for (unsigned i = 0; i < host->scenario->station_count; i++)
 		staff_end(&host->servers[i], lateness);

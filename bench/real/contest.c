@@ -4,7 +4,7 @@
  */
 #include "contest.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "real.h"
 #include "score.h"
 
@@ -26,7 +26,7 @@ struct attempt {
 static void sum_up(struct figures *figures, const struct contest *c, const struct oracle *oracle,
 		   const struct run_result *best, const struct run_result *result)
 {
-	struct tally *sum = memory_new(sizeof(*sum));
+	struct tally *sum = alloc_or_abort(sizeof(*sum));
 	struct score score;
 
 	for (unsigned i = 0; i < c->scenario->phase_count; i++)
@@ -70,8 +70,8 @@ static void add_seed(const struct contest *c, struct standing *standing, unsigne
 static int simulate_seed(const struct contest *c, const struct oracle *oracle, unsigned seed,
 			 struct standing *standings)
 {
-	struct run_result *best = memory_new(sizeof(*best));
-	struct run_result *result = memory_new(sizeof(*result));
+	struct run_result *best = alloc_or_abort(sizeof(*best));
+	struct run_result *result = alloc_or_abort(sizeof(*result));
 	int error = 0;
 
 	score_best(best, c->scenario, oracle, c->seed + seed);
@@ -132,11 +132,11 @@ static int go_through(const struct contest *c, struct attempt *attempts, struct 
 static int try_all(const struct contest *c, const struct oracle *oracle, struct standing *standings,
 		   struct tally *lateness)
 {
-	struct attempt *attempts = memory_new((c->count + 1) * sizeof(*attempts));
+	struct attempt *attempts = alloc_or_abort((c->count + 1) * sizeof(*attempts));
 	int error;
 
 	for (unsigned i = 0; i <= c->count; i++) {
-		attempts[i].result = memory_new(sizeof(struct run_result));
+		attempts[i].result = alloc_or_abort(sizeof(struct run_result));
 		attempts[i].setup = setup_of(c, i == 0 ? NULL : &c->entrants[i - 1], oracle,
 					     &attempts[i].limiter);
 	}
@@ -151,7 +151,7 @@ static int try_all(const struct contest *c, const struct oracle *oracle, struct 
 
 int contest(const struct contest *c, struct standing *standings, struct tally *lateness)
 {
-	struct oracle *oracle = memory_new(sizeof(*oracle));
+	struct oracle *oracle = alloc_or_abort(sizeof(*oracle));
 	int error = 0;
 
 	memset(standings, 0, c->count * sizeof(*standings));

@@ -14,7 +14,7 @@
  */
 #include "real.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "meter.h"
 #include "staff.h"
 #include "timetable.h"
@@ -255,7 +255,7 @@ static void worked_on(void *arg, struct task *task, unsigned member)
 static void begin(struct world *world, const struct weir_token *token)
 {
 	weir_dur timeout = world->scenario->client.timeout;
-	struct call *call = memory_new(sizeof(*call));
+	struct call *call = alloc_or_abort(sizeof(*call));
 
 	call->world = world;
 	call->token = *token;
@@ -333,7 +333,7 @@ static void make_server(struct world *world)
 	for (unsigned i = 0; i < s->station_count; i++) {
 		unsigned members = real_members(s, i);
 
-		world->served[i] = memory_new(sizeof(struct tally) * members *
+		world->served[i] = alloc_or_abort(sizeof(struct tally) * members *
 					      (s->phase_count + 1));
 		staff_start(&world->servers[i], &s->stations[i].model, members, worked_on, world);
 	}
@@ -397,7 +397,7 @@ static void play(struct world *world)
 {
 	const struct scenario *s = world->scenario;
 
-	world->brought = memory_new((s->phase_count + 1) * sizeof(struct tally));
+	world->brought = alloc_or_abort((s->phase_count + 1) * sizeof(struct tally));
 	world->timetable = (struct timetable){
 		.scenario = s,
 		.seed = world->setup->seed,
@@ -417,7 +417,7 @@ static void play(struct world *world)
 
 int real_run(const struct run_setup *setup, struct run_result *result, struct tally *lateness)
 {
-	struct world *world = memory_new(sizeof(*world));
+	struct world *world = alloc_or_abort(sizeof(*world));
 	int error;
 
 	memset(result, 0, sizeof(*result));

@@ -7,7 +7,7 @@
  */
 #include "spread.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "callers.h"
 #include "score.h"
 
@@ -41,7 +41,7 @@ struct row {
 static void sum_up(struct outcome *outcome, const struct scenario *s, const struct oracle *oracle,
 		   const struct run_result *best, const struct run_result *result)
 {
-	struct tally *sum = memory_new(sizeof(*sum));
+	struct tally *sum = alloc_or_abort(sizeof(*sum));
 	struct score score;
 
 	for (unsigned i = 0; i < s->phase_count; i++)
@@ -98,7 +98,7 @@ static int run_all(const struct options *o, const struct scenario *s, uint64_t s
 static int repeat(const struct options *o, const struct scenario *s, const struct oracle *oracle,
 		  unsigned index, struct run_result *results, struct row *rows)
 {
-	struct run_result *best = memory_new(sizeof(*best));
+	struct run_result *best = alloc_or_abort(sizeof(*best));
 	const uint64_t seed = o->seed + index;
 	int error = 0;
 
@@ -187,7 +187,7 @@ static void print_summary(const struct options *o, const struct row *rows)
 
 static int play(const struct options *o, struct run_result *results, struct row *rows)
 {
-	struct oracle *oracle = memory_new(sizeof(*oracle));
+	struct oracle *oracle = alloc_or_abort(sizeof(*oracle));
 	int error = 0;
 
 	printf("# %u callers; each score against what the oracle's limits make in the simulator\n",
@@ -224,7 +224,7 @@ int spread(const struct options *o)
 
 	if (results == MAP_FAILED)
 		return -ENOMEM;
-	rows = memory_new(o->scenario_count * o->limit_count * sizeof(*rows));
+	rows = alloc_or_abort(o->scenario_count * o->limit_count * sizeof(*rows));
 	error = play(o, results, rows);
 	if (error == 0)
 		print_summary(o, rows);

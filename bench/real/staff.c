@@ -3,7 +3,7 @@
  */
 #include "staff.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -190,7 +190,7 @@ void staff_start(struct staff *staff, const struct station_model *model, unsigne
 		.as_of = weir_now(),
 		.counted = weir_now(),
 		.workers = model->workers,
-		.members = memory_new(members * sizeof(struct member)),
+		.members = alloc_or_abort(members * sizeof(struct member)),
 		.member_count = members,
 		.delay = model->discipline == STATION_DELAY,
 	};

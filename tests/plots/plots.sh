@@ -97,10 +97,10 @@ refused 'There is no plot pie' "$sim" plot pie
 refused 'Which plot' "$sim" plot
 refused 'does not end in' "$sim" plot heat -o heat.jpeg
 refused 'takes one limit' "$sim" plot timeline --limit vegas,aimd --scenario "$a"
-refused 'param is missing' "$sim" plot sweep --limit vegas --scenario "$a"
-refused 'is no number from 2' "$sim" plot sweep --limit vegas --scenario "$a" --param beta=1,2 -n 101
+refused 'param is required' "$sim" plot sweep --limit vegas --scenario "$a"
+refused 'is not a number from 2' "$sim" plot sweep --limit vegas --scenario "$a" --param beta=1,2 -n 101
 refused 'No such file' "$sim" plot heat --from "$work/nothing.tsv"
-refused 'from is missing' "$sim" plot real
+refused 'from is required' "$sim" plot real
 refused 'no table of weir-real' "$sim" plot real --from "$work/data's/scores.tsv"
 refused '^weir-sim plot: /nowhere/x.svg: No such file' "$sim" plot heat -l vegas -s "$a" -o /nowhere/x.svg
 refused 'gnuplot is missing' env PATH=/nonexistent "$sim" plot heat --from "$work/data's/scores.tsv"

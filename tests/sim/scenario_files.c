@@ -39,7 +39,7 @@ static const struct {
 	{"name = 7;", "f:1: name is not a text in quotes."},
 	{"name = \"1234567890123456789012345678901234567890\";",
 	 "f:1: name is longer than 31 bytes."},
-	{"name = \"a\\tb\";", "f:1: name has a tabulator or line end in it."},
+	{"name = \"a\\tb\";", "f:1: name contains a tab or a line break."},
 	{ROOT_WITH("lenght = 1;"),
 	 "f:3: There is no setting \"lenght\" here. There are: name, family, about, rounds, sweep, "
 	 "arrivals, client, server, classes, limiters, phases."},
@@ -48,20 +48,20 @@ static const struct {
 	 "f:4: All rounds together are longer than thirty years."},
 	{ROOT_WITH("rounds = 1.5;"), "f:3: rounds is not a whole number."},
 	{ROOT_WITH("rounds = \"many\";"), "f:3: rounds is not a number."},
-	{ROOT_WITH("sweep = 5;"), "f:3: sweep is no duration: write \"10ms\", \"2s\", \"1.5h\"."},
+	{ROOT_WITH("sweep = 5;"), "f:3: sweep is not a duration: write \"10ms\", \"2s\", \"1.5h\"."},
 	{ROOT_WITH("sweep = \"1us\";"), "f:3: sweep is too short."},
 	{ROOT_WITH("arrivals = { process = \"posson\"; };"),
-	 "f:3: process is none of: poisson, regular, batches, onoff, selfsimilar, closed, replay."},
-	{ROOT_WITH("arrivals = 7;"), "f:3: arrivals is no group of settings, as in { a = 1; }."},
+	 "f:3: process must be one of: poisson, regular, batches, onoff, selfsimilar, closed, replay."},
+	{ROOT_WITH("arrivals = 7;"), "f:3: arrivals is not a group of settings, as in { a = 1; }."},
 	{ROOT_WITH("arrivals = { process = \"batches\"; batch = 0; };"),
 	 "f:3: batch is 0, not from 1 to 1e+06."},
 	{ROOT_WITH("arrivals = { process = \"onoff\"; on = \"1s\"; };"),
-	 "f:3: These arrivals need times on and off, above 0."},
+	 "f:3: These arrivals need on and off times above 0."},
 	{ROOT_WITH(
 		 "arrivals = { process = \"selfsimilar\"; on = \"1s\"; off = \"exponential 1s\"; };"),
-	 "f:3: Selfsimilar arrivals have a law of their own: give on and off as mean durations."},
+	 "f:3: Selfsimilar arrivals use a law of their own: give on and off as mean durations."},
 	{ROOT_WITH("arrivals = { process = \"closed\"; };"),
-	 "f:3: Closed arrivals need a time to think, above 0."},
+	 "f:3: Closed arrivals need a think time above 0."},
 	{ROOT_WITH("arrivals = { process = \"replay\"; };"),
 	 "f:3: A replay needs a file of times."},
 	{ROOT_WITH("arrivals = { file = \"x\"; };"), "f:3: Only a replay has a file."},
@@ -72,16 +72,16 @@ static const struct {
 	{ROOT_WITH("client = { retries = 1000; };"), "f:3: retries is 1000, not from 0 to 100."},
 	{ROOT_WITH("client = { stops_work = 1; };"), "f:3: stops_work is neither true nor false."},
 	{ROOT_WITH("client = { backoff = \"pareto 1s 1\"; };"),
-	 "f:3: backoff: alpha is not above 1, to 100."},
+	 "f:3: backoff: alpha is not above 1 and at most 100."},
 	{ROOT_WITH("client = { backoff = \"exponential\"; };"),
-	 "f:3: backoff: it is no law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"."},
+	 "f:3: backoff: it is not a law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"."},
 	{ROOT_WITH("client = { backoff = \"lognormal 1s\"; };"),
 	 "f:3: backoff: it has too many numbers, or too few."},
 	{ROOT_WITH("client = { backoff = \"bimodal 1s 0.1 x\"; };"),
-	 "f:3: backoff: one of its numbers is none."},
+	 "f:3: backoff: one of its values is not a number."},
 	{ROOT_WITH("client = { backoff = 1; };"), "f:3: backoff: it is not a text in quotes."},
 	{HEAD "server = 1;\n" PHASES,
-	 "f:2: server is no list of groups, as in ( { ... }, { ... } )."},
+	 "f:2: server is not a list of groups, as in ( { ... }, { ... } )."},
 	{HEAD "server = ();\n" PHASES, "f:2: server is empty."},
 	{HEAD "server = ( { work = \"1ms\"; } );\n" PHASES, "f:2: A station has no name."},
 	{HEAD "server = ( { name = \"s\"; } );\n" PHASES,
@@ -93,18 +93,18 @@ static const struct {
 	 "f:3: There are two stations \"s\"."},
 	{SERVER_WITH("workers = 0;"), "f:2: workers is 0, not from 1 to 1e+06."},
 	{SERVER_WITH("speed = 0;"), "f:2: speed is 0, not from 0.001 to 1000."},
-	{SERVER_WITH("discipline = \"lifo\";"), "f:2: discipline is none of: fifo, shared, delay."},
+	{SERVER_WITH("discipline = \"lifo\";"), "f:2: discipline must be one of: fifo, shared, delay."},
 	{SERVER_WITH("discipline = \"shared\"; kept = true;"),
 	 "f:2: Only a fifo station has workers that can be kept."},
 	{SERVER_WITH("discipline = \"delay\"; workers = 2;"),
-	 "f:2: A delay station has no workers, and nobody who slows them."},
+	 "f:2: A delay station takes no workers, contention, coherency or second_half."},
 	{SERVER_WITH("pause_every = \"1s\";"), "f:2: pause_every and pause_length go together."},
 	{ROOT_WITH("classes = ( { name = \"a\"; share = 0; } );"),
 	 "f:3: All classes have a share of 0."},
 	{ROOT_WITH("classes = ( { work = { t = \"1ms\"; }; } );"),
 	 "f:3: There is no station \"t\"."},
 	{ROOT_WITH("classes = ( { work = \"1ms\"; } );"),
-	 "f:3: work is no group of laws by station, as in { cpu = \"1ms\"; }."},
+	 "f:3: work is not a group of laws by station, as in { cpu = \"1ms\"; }."},
 	{ROOT_WITH("classes = ( { cancelled = 0.5; } );"), "f:3: cancelled needs cancel_after."},
 	{ROOT_WITH("limiters = ( { limit = \"vega\"; } );"),
 	 "f:3: vega: There is no limit \"vega\"; there are "},
@@ -116,19 +116,19 @@ static const struct {
 	{PHASE_WITH(""), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = 1; load = 1;"), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = -1;"), "f:3: rate is -1, not from 0 to 1e+08."},
-	{PHASE_WITH("rate = (1, 2, 3);"), "f:3: rate is neither a number nor two, as in (0, 1.5)."},
+	{PHASE_WITH("rate = (1, 2, 3);"), "f:3: rate is neither a number nor a pair, as in (0, 1.5)."},
 	{PHASE_WITH("load = 1; clients = 5;"),
-	 "f:3: Closed arrivals, and no others, need clients."},
+	 "f:3: Closed arrivals need clients; others take none."},
 	{PHASE_WITH("load = 1; workers = 1.5;"), "f:3: workers is not a whole number."},
 	{PHASE_WITH("load = 1; station = \"t\";"), "f:3: There is no station \"t\"."},
-	{PHASE_WITH("load = 1; mix = (0);"), "f:3: mix gives nothing to any class."},
+	{PHASE_WITH("load = 1; mix = (0);"), "f:3: mix gives every class a share of 0."},
 	{PHASE_WITH("load = 1; mix = 0.5;"),
-	 "f:3: mix is no list of up to 6 numbers, as in (0.9, 0.1)."},
+	 "f:3: mix is not a list of up to 6 numbers, as in (0.9, 0.1)."},
 	{HEAD SERVER "arrivals = { process = \"closed\"; think = \"1s\"; };\n"
 		     "phases = ( { length = \"1s\"; clients = 1; rate = 5; } );\n",
-	 "f:4: These arrivals have neither rate nor load."},
+	 "f:4: These arrivals take neither a rate nor a load."},
 	{HEAD "server = { name = \"s\"; discipline = \"delay\"; work = \"1s\"; };\n" PHASES,
-	 "f:3: A load is of a server with bounds: give a rate."},
+	 "f:3: A load needs a server of finite capacity: give a rate."},
 	{HEAD "server = { name = \"s\"; work = \"1us\"; };\n"
 	      "phases = { length = \"1s\"; load = 500; };\n",
 	 "f:3: More than 1e+08 calls a second."},
@@ -217,9 +217,9 @@ Test(scenario_folder, files_that_are_none)
 {
 	cr_expect_str_eq(reason("missing.cfg", -ENOENT), "missing.cfg: No such file or directory.");
 	WRITE("empty.cfg", "");
-	cr_expect_str_eq(reason("empty.cfg", -ENODATA), "empty.cfg: It is empty.");
+	cr_expect_str_eq(reason("empty.cfg", -ENODATA), "empty.cfg: The file is empty.");
 	write_file("zero.cfg", "name = \"x\";\0more", 16);
-	cr_expect_str_eq(reason("zero.cfg", -EILSEQ), "zero.cfg: It is no text.");
+	cr_expect_str_eq(reason("zero.cfg", -EILSEQ), "zero.cfg: The file is not text.");
 	cr_assert_eq(mkdir(path_of("folder.cfg"), 0700), 0);
 	cr_expect_str_eq(reason("folder.cfg", -EISDIR), "folder.cfg: Is a directory.");
 }
@@ -275,16 +275,16 @@ Test(scenario_folder, replays)
 			 "replay.cfg:3: times: No such file or directory.");
 	WRITE("times", "");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:1: There is no time in seconds.");
+			 "replay.cfg:3: times:1: The line does not begin with a time in seconds.");
 	WRITE("times", "0.1\nsoon\n");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:2: There is no time in seconds.");
+			 "replay.cfg:3: times:2: The line does not begin with a time in seconds.");
 	WRITE("times", "0.2\n0.1\n");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:2: It is before the one before, or far too late.");
+			 "replay.cfg:3: times:2: The time is before the previous one, or too large.");
 	WRITE("times", "nan\n");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:1: It is before the one before, or far too late.");
+			 "replay.cfg:3: times:1: The time is before the previous one, or too large.");
 
 	WRITE("times", "0\n0.25 GET /\n0.25\t7\n1.5e0\n9\n");
 	cr_assert_eq(scenario_from_file(&scenario, path_of("replay.cfg"), why, sizeof(why)), 0,

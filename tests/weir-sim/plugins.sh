@@ -92,16 +92,16 @@ refuse 'bad: it never fits' .check=check
 refuse 'window_min is above window_max' .sampling=\&never
 
 bad none -DHOW=.version=1
-refused 'none.so: it has no limits: weir_plugin is not defined' list -p "$work/none.so"
+refused 'none.so: the file has no limits: weir_plugin is not defined' list -p "$work/none.so"
 bad empty -DHOW=.version=1 -DLIMITS=0
-refused 'empty.so: it has no limits: weir_plugin is empty' list -p "$work/empty.so"
+refused 'empty.so: the file has no limits: weir_plugin is empty' list -p "$work/empty.so"
 bad twice -DHOW=.version=1 '-DLIMITS=&bad, &bad, 0'
 refused 'twice.so: bad: There is a limit of that name already' list -p "$work/twice.so"
 refused 'target: There is a limit of that name already' list -p "$target" -p "$target"
 echo "no object" >"$work/text.so"
 refused 'text.so: (file too short|invalid ELF header)' list -p "$work/text.so"
 refused '/nowhere.so: cannot open shared object file' list -p /nowhere.so
-refused 'for a file of this folder write ./' list -p nowhere.so
+refused 'for a file in the current folder write ./' list -p nowhere.so
 refused 'requires an argument' list -p
 
 # What is no limit is kept from everybody: the limit stays, or is clamped.

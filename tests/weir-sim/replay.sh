@@ -97,44 +97,44 @@ gives '^fixed ' -l fixed --series "$work/series"
 [ -s "$work/series" ] || complain "no series beside the table"
 
 # What is wrong, and where.
-wrong '1: There is no call, nor a line with columns.' ''
+wrong '1: There is no call, and no line with columns.' ''
 wrong '1: There is no call.' start,rtt
 wrong '1: Two of the columns start, end and rtt are needed.*' start,latency 1,2
 wrong '1: Two of the columns start, end and rtt are needed.*' start,end,rtt 1,2,1
 wrong '1: Two of the columns start, end and rtt are needed.*' start_min,rtt 1,2
-wrong '1: The column start is there twice.' start,start_ms,rtt 1,2,3
-wrong '1: Only one of the columns outcome, status and did_drop is needed.' start,rtt,outcome,status
+wrong '1: The column start appears twice.' start,start_ms,rtt 1,2,3
+wrong '1: Only one of the columns outcome, status and did_drop may be given.' start,rtt,outcome,status
 wrong '3: There is no rtt: the line has fewer fields than the first.' start,rtt 1,2 3
-wrong '2: start "x" is no time.' start,rtt x,2
-wrong '2: start "" is no time.' start,rtt ,2
-wrong '2: start "-1" is no time.' start,rtt -1,2
-wrong '2: start "0x10" is no time.' start,rtt 0x10,2
-wrong '2: start "99999999999999999999" is no time.' start,rtt 99999999999999999999,2
-wrong '2: start "80000000000000000000" is no time.' start_ns,rtt 80000000000000000000,2
-wrong '2: start "2026-13-01T00:00:00Z" is no time.' start,rtt 2026-13-01T00:00:00Z,2
-wrong '2: rtt "nan" is no duration.' start,rtt 1,nan
-wrong '2: rtt "1e400" is no duration.' start,rtt 1,1e400
-wrong '2: rtt "2ms" is no duration.' start,rtt 1,2ms
+wrong '2: start "x" is not a time.' start,rtt x,2
+wrong '2: start "" is not a time.' start,rtt ,2
+wrong '2: start "-1" is not a time.' start,rtt -1,2
+wrong '2: start "0x10" is not a time.' start,rtt 0x10,2
+wrong '2: start "99999999999999999999" is not a time.' start,rtt 99999999999999999999,2
+wrong '2: start "80000000000000000000" is not a time.' start_ns,rtt 80000000000000000000,2
+wrong '2: start "2026-13-01T00:00:00Z" is not a time.' start,rtt 2026-13-01T00:00:00Z,2
+wrong '2: rtt "nan" is not a duration.' start,rtt 1,nan
+wrong '2: rtt "1e400" is not a duration.' start,rtt 1,1e400
+wrong '2: rtt "2ms" is not a duration.' start,rtt 1,2ms
 wrong '3: The call ends before it starts.' start,end 1,2 3,2
 wrong '2: The call takes longer than ten years: is the unit right\?' start,rtt 1,999999999
 wrong '3: From the first call .* ten years: is the unit right\?' start,rtt 1,1 1700000000,1
-wrong '2: inflight "0" is not from 1, .*' start,rtt,inflight 1,2,0
-wrong '2: inflight "1.5" is not from 1, .*' start,rtt,inflight 1,2,1.5
-wrong '2: inflight "99999999" is not from 1, .*' start,rtt,inflight 1,2,99999999
+wrong '2: inflight "0" is not from 1 .*' start,rtt,inflight 1,2,0
+wrong '2: inflight "1.5" is not from 1 .*' start,rtt,inflight 1,2,1.5
+wrong '2: inflight "99999999" is not from 1 .*' start,rtt,inflight 1,2,99999999
 wrong '2: outcome "ok" is not success, .*' start,rtt,outcome 1,2,ok
-wrong '2: status "20" is none of HTTP.' start,rtt,status 1,2,20
+wrong '2: status "20" is not an HTTP status.' start,rtt,status 1,2,20
 wrong '2: did_drop "2" is neither 0 nor 1.' start,rtt,did_drop 1,2,2
 printf 'start,rtt\n1,2\0003\n' >"$work/trace"
-expect 1 ':2: There is a zero byte' replay "$work/trace"
+expect 1 ':2: The line contains a zero byte' replay "$work/trace"
 expect 1 '^weir-sim: /nowhere: No such file' replay /nowhere
-expect 1 ': It cannot be read on.' replay "$here"
+expect 1 ': The file cannot be read any further.' replay "$here"
 trace start,rtt 1,4 1000,4
 expect 1 'more than [0-9]+ lines: raise --every' replay "$work/trace" --series - --every 1us
-refused 'Which trace' replay
-refused 'One trace at a time' replay a b
+refused 'A trace is required' replay
+refused 'Only one trace' replay a b
 refused 'one seed' replay a --seed 1..2
-refused 'is no duration' replay a --every x
-refused 'series is missing' replay a --every 1s
+refused 'is not a duration' replay a --every x
+refused 'series is required' replay a --every 1s
 refused 'no limit "x"' replay a --limit x
 refused 'unrecognized option' replay a --scenario healthy
 exit "$failed"
