@@ -18,18 +18,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For all callers to be there before the first call. */
+/* Time for all callers to start before the first call. */
 #define SETTLING (200 * WEIR_MS)
 
-/* What is in memory of all, with the callers' tallies behind it: by caller and phase. */
+/* In memory shared by all, followed by the callers' tallies, by caller and phase. */
 struct shared {
 	struct limit_meter meter;
 	weir_time epoch;
 	struct tally tallies[];
 };
 
-/* From a caller: have that done. And back. call is the caller's, and is not looked at. */
-struct order {
+/* A request of a caller, and its answer. call belongs to the caller; the service only copies it. */
+struct request {
 	void *call;
 	double work[STATIONS_MAX];
 };
@@ -50,24 +50,23 @@ struct host {
 
 	struct weir_config config;
 	struct weir_observer observer;
-	void *block; /* of a shared limiter; NULL: it is one's own */
+	void *block; /* of a shared limiter; NULL: private */
 	size_t block_size;
 	struct weir_limiter *limiter;
 
-	int ends[CALLERS_MAX][2]; /* the host's, and the caller's */
+	int ends[CALLERS_MAX][2]; /* of the service, and of the caller */
 	pid_t children[CALLERS_MAX];
 	pthread_t threads[CALLERS_MAX];
 	struct staff servers[STATIONS_MAX];
 	struct run_result *result;
 };
 
-/* The caller. */
-
+/* A call of a caller. */
 struct call {
 	weir_time began;
 	struct weir_token token;
 	bool given_up;
-	struct call *next; /* the one that came after it */
+	struct call *next; /* the call that arrived after it */
 };
 
 struct caller {
@@ -77,7 +76,7 @@ struct caller {
 	struct weir_limiter *limiter;
 	struct tally *tallies; /* by phase */
 	struct call *oldest, **newest;
-	size_t next; /* planned call */
+	size_t next; /* index of the next planned call */
 	unsigned at_service;
 	bool broken;
 };
@@ -91,7 +90,7 @@ static struct tally *tally_now(const struct caller *c, weir_time now)
 
 static void send_order(struct caller *c, struct call *call, const struct planned_call *planned)
 {
-	struct order order = {.call = call};
+	struct request order = {.call = call};
 
 	memcpy(order.work, planned->work, sizeof(order.work));
 	if (send(c->end, &order, sizeof(order), MSG_NOSIGNAL) != (ssize_t)sizeof(order))
@@ -120,7 +119,7 @@ static void bring_one(struct caller *c, weir_time now)
 	send_order(c, call, planned);
 }
 
-/* Nobody waits any longer: the permit is free, and the service goes on with the call. */
+/* The caller gives up: it returns the permit, and the service goes on with the call. */
 static void give_up(struct caller *c, weir_time now)
 {
 	const weir_dur timeout = c->host->scenario->client.timeout;
@@ -175,7 +174,7 @@ static void take_answers(struct caller *c)
 	c->broken |= size == 0;
 }
 
-/* When there is something to do, but for answers. */
+/* The next time at which there is something to do other than answers. */
 static weir_time next_time(const struct caller *c)
 {
 	const struct plan *plan = &c->host->plan;
@@ -245,7 +244,7 @@ static void *be_thread(void *arg)
 	return NULL;
 }
 
-/* In a child: its handle is its own, and so is its end alone. */
+/* In a child process: it opens the limiter itself, and keeps only its own socket. */
 static _Noreturn void be_process(struct host *host, unsigned number)
 {
 	struct caller caller = caller_of(host, number);
@@ -266,17 +265,17 @@ static _Noreturn void be_process(struct host *host, unsigned number)
 
 /* The service. */
 
-struct errand {
-	struct task task; /* the first */
+struct service_call {
+	struct task task; /* must be the first member */
 	struct host *host;
 	unsigned caller, stage;
-	struct order order;
+	struct request order;
 };
 
 static void worked_on(void *arg, struct task *task, unsigned member)
 {
 	struct host *host = arg;
-	struct errand *errand = (struct errand *)task;
+	struct service_call *errand = (struct service_call *)task;
 	const struct answer answer = {.call = errand->order.call, .waited = task->waited};
 
 	(void)member;
@@ -285,15 +284,15 @@ static void worked_on(void *arg, struct task *task, unsigned member)
 		staff_submit(&host->servers[errand->stage], task, weir_now());
 		return;
 	}
-	/* Who has gone has no use for it. */
+	/* The write may fail if the caller has gone; ignore that. */
 	(void)!send(host->ends[errand->caller][0], &answer, sizeof(answer), MSG_NOSIGNAL);
 	free(errand);
 }
 
-/* False: the caller has gone. */
+/* False if the caller has gone. */
 static bool take_order(struct host *host, unsigned caller)
 {
-	struct errand *errand = alloc_or_abort(sizeof(*errand));
+	struct service_call *errand = alloc_or_abort(sizeof(*errand));
 	ssize_t size = recv(host->ends[caller][0], &errand->order, sizeof(errand->order), 0);
 
 	if (size != (ssize_t)sizeof(errand->order)) {
@@ -316,7 +315,7 @@ static void set_staff(struct host *host, const struct phase *phase)
 	}
 }
 
-/* The phase before ends, if there was one, and this one begins, if there is one. */
+/* End the previous phase, if any, and begin this one, if any. */
 static void turn_to(struct host *host, size_t index)
 {
 	const struct planned_phase *turn = &host->plan.phases[index];
@@ -337,7 +336,7 @@ static void turn_to(struct host *host, size_t index)
 	set_staff(host, turn->phase < phases ? &host->scenario->phases[turn->phase] : NULL);
 }
 
-/* Milliseconds until the next turn; -1: there is none. */
+/* Milliseconds until the next phase; -1: none. */
 static int until_turn(const struct host *host, size_t turn)
 {
 	weir_time at, now = weir_now();
@@ -388,7 +387,7 @@ static void end_service(struct host *host)
 	free(lateness);
 }
 
-/* All together. */
+/* The whole run. */
 
 static void *map(size_t size)
 {
@@ -427,7 +426,7 @@ static int make_ends(struct host *host)
 	return 0;
 }
 
-/* Processes first: the service's threads are not to be copied. */
+/* Fork before the threads of the service start, so that they are not copied. */
 static int start_callers(struct host *host, struct caller *callers)
 {
 	for (unsigned i = 0; i < host->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * contest.c - simulated runs one after the other, real ones some at a time: their threads
+ * contest.c - simulated runs one after the other, and several real runs in parallel: their threads
  * sleep most of the time.
  */
 #include "contest.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A real run, in a thread of its own. */
+/* A real run, in its own thread. */
 struct attempt {
 	struct run_setup setup;
 	struct weir_config limiter;
@@ -103,12 +103,12 @@ static void attempt_start(struct attempt *attempt)
 	int error = pthread_create(&attempt->thread, NULL, attempt_run, attempt);
 
 	if (error != 0) {
-		fprintf(stderr, "No thread for a run: %s\n", strerror(error));
+		fprintf(stderr, "Cannot create a thread for a run: %s\n", strerror(error));
 		abort();
 	}
 }
 
-/* Attempt number 0 is the oracle's. */
+/* Attempt 0 is the oracle's. */
 static int go_through(const struct contest *c, struct attempt *attempts, struct tally *lateness)
 {
 	int error = 0;

@@ -1,6 +1,6 @@
 /*
- * main.c - weir-real: whether limits rank in the simulator as they do with real threads; and
- * whether a limiter does as well where the callers are processes.
+ * main.c - weir-real: compare how limits rank in the simulator and with real threads; or compare a
+ * limiter for threads with one shared by processes.
  */
 #include "bench/sim/alloc_or_abort.h"
 #include "report.h"

@@ -9,7 +9,7 @@ struct planner {
 	struct timetable timetable;
 };
 
-/* Room for one more, doubled when it is full. */
+/* Make room for one more item, doubling the array when it is full. */
 static void *room_for(void *items, size_t count, size_t size)
 {
 	if ((count & (count - 1)) != 0)

@@ -1,9 +1,9 @@
 /*
- * spread.c - the same callers as threads, as processes, and as threads once more. What the two runs
- * with threads differ by is noise; what differs by no more than that is the same.
+ * spread.c - run the same callers as threads, as processes, and as threads again. The difference of
+ * the two runs with threads is noise; a smaller difference means nothing.
  *
- * The order of the three goes round from repeat to repeat, and each repeat has a seed. Limits run
- * beside each other, each in a process of its own, which forks the callers.
+ * The order of the three rotates from repeat to repeat, and each repeat has its own seed. Limits run
+ * in parallel, each in its own process, which forks the callers.
  */
 #include "spread.h"
 
@@ -33,7 +33,7 @@ struct outcome {
 	double score, good, latency, limit;
 };
 
-/* Of one limit in one scenario. */
+/* Results of one limit in one scenario. */
 struct row {
 	struct outcome of[REPEATS_MAX][FORMS];
 };
@@ -74,7 +74,7 @@ static _Noreturn void run_one(const struct options *o, const struct scenario *s,
 	_exit(-error);
 }
 
-/* All limits beside each other: results by limit, in memory of all. */
+/* Run all limits in parallel; results, by limit, are in shared memory. */
 static int run_all(const struct options *o, const struct scenario *s, uint64_t seed, enum form form,
 		   struct run_result *results)
 {
@@ -130,7 +130,7 @@ static void print_rows(const struct options *o, const struct scenario *s, const 
 		}
 }
 
-/* Of ratios, by their logarithms. */
+/* Sums over ratios, of their logarithms. */
 struct ratios {
 	double sum, squares;
 	unsigned count;
@@ -158,7 +158,7 @@ static void add_row(const struct options *o, const struct row *row, struct ratio
 	}
 }
 
-/* The mean ratio, and how far a single one is from 1 in the quadratic mean. */
+/* Print the geometric mean of ratios, and the root mean square of their logarithms. */
 static void print_ratios(const char *scenario, const char *limit, const struct ratios *of)
 {
 	printf("%s\t%s", scenario, limit);
