@@ -88,12 +88,12 @@ static struct tally *tally_now(const struct caller *c, weir_time now)
 	return &c->tallies[plan_phase_at(&c->host->plan, now > epoch ? now - epoch : 0)];
 }
 
-static void send_order(struct caller *c, struct call *call, const struct planned_call *planned)
+static void send_request(struct caller *c, struct call *call, const struct planned_call *planned)
 {
-	struct request order = {.call = call};
+	struct request request = {.call = call};
 
-	memcpy(order.work, planned->work, sizeof(order.work));
-	if (send(c->end, &order, sizeof(order), MSG_NOSIGNAL) != (ssize_t)sizeof(order))
+	memcpy(request.work, planned->work, sizeof(request.work));
+	if (send(c->end, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
 		c->broken = true;
 	c->at_service++;
 }
@@ -116,7 +116,7 @@ static void bring_one(struct caller *c, weir_time now)
 	*call = (struct call){.began = now, .token = token};
 	*c->newest = call;
 	c->newest = &call->next;
-	send_order(c, call, planned);
+	send_request(c, call, planned);
 }
 
 /* The caller gives up: it returns the permit, and the service goes on with the call. */
@@ -269,40 +269,40 @@ struct service_call {
 	struct task task; /* must be the first member */
 	struct host *host;
 	unsigned caller, stage;
-	struct request order;
+	struct request request;
 };
 
 static void worked_on(void *arg, struct task *task, unsigned member)
 {
 	struct host *host = arg;
-	struct service_call *errand = (struct service_call *)task;
-	const struct answer answer = {.call = errand->order.call, .waited = task->waited};
+	struct service_call *call = (struct service_call *)task;
+	const struct answer answer = {.call = call->request.call, .waited = task->waited};
 
 	(void)member;
-	if (++errand->stage < host->scenario->station_count) {
-		task->work = errand->order.work[errand->stage];
-		staff_submit(&host->servers[errand->stage], task, weir_now());
+	if (++call->stage < host->scenario->station_count) {
+		task->work = call->request.work[call->stage];
+		staff_submit(&host->servers[call->stage], task, weir_now());
 		return;
 	}
 	/* The write may fail if the caller has gone; ignore that. */
-	(void)!send(host->ends[errand->caller][0], &answer, sizeof(answer), MSG_NOSIGNAL);
-	free(errand);
+	(void)!send(host->ends[call->caller][0], &answer, sizeof(answer), MSG_NOSIGNAL);
+	free(call);
 }
 
 /* False if the caller has gone. */
-static bool take_order(struct host *host, unsigned caller)
+static bool take_request(struct host *host, unsigned caller)
 {
-	struct service_call *errand = alloc_or_abort(sizeof(*errand));
-	ssize_t size = recv(host->ends[caller][0], &errand->order, sizeof(errand->order), 0);
+	struct service_call *call = alloc_or_abort(sizeof(*call));
+	ssize_t size = recv(host->ends[caller][0], &call->request, sizeof(call->request), 0);
 
-	if (size != (ssize_t)sizeof(errand->order)) {
-		free(errand);
+	if (size != (ssize_t)sizeof(call->request)) {
+		free(call);
 		return false;
 	}
-	errand->host = host;
-	errand->caller = caller;
-	errand->task.work = errand->order.work[0];
-	staff_submit(&host->servers[0], &errand->task, weir_now());
+	call->host = host;
+	call->caller = caller;
+	call->task.work = call->request.work[0];
+	staff_submit(&host->servers[0], &call->task, weir_now());
 	return true;
 }
 
@@ -359,7 +359,7 @@ static void serve(struct host *host)
 	while (left > 0 || turn < host->plan.phase_count) {
 		poll(inputs, host->count, until_turn(host, turn));
 		for (unsigned i = 0; i < host->count; i++) {
-			if (inputs[i].revents == 0 || take_order(host, i))
+			if (inputs[i].revents == 0 || take_request(host, i))
 				continue;
 			inputs[i].fd = -1;
 			left--;
