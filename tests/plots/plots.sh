@@ -1,5 +1,5 @@
 #!/bin/sh
-# plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn, in every format, without a word of complaint.
+# plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn in every format, without warnings.
 set -u
 
 sim=$1
@@ -23,7 +23,7 @@ complain()
 	failed=1
 }
 
-# A server of one worker, for two seconds: its oracle is found at once.
+# A server of one worker for two seconds: the search for its oracle is short.
 scenario()
 {
 	cat >"$work/$1.cfg" <<-END
@@ -39,7 +39,7 @@ scenario()
 	END
 }
 
-# draw FILE TEXT PLOT OPTION...: the picture holds the text.
+# draw FILE TEXT PLOT OPTION...: draw a picture, which contains the text.
 draw()
 {
 	file=$work/$1
@@ -55,11 +55,11 @@ draw()
 			complain "$*: $file does not say $text"
 		;;
 	*.txt) grep -qF "$text" "$file" || complain "$*: $file does not say $text" ;;
-	*.png) head -c 4 "$file" | grep -q PNG || complain "$*: $file is no picture" ;;
+	*.png) head -c 4 "$file" | grep -q PNG || complain "$*: $file is not a picture" ;;
 	esac
 }
 
-# refused WORDS COMMAND...: fails, and says so in these words.
+# refused WORDS COMMAND...: the command fails with a message that contains the words.
 refused()
 {
 	words=$1
@@ -84,11 +84,11 @@ for format in svg png txt; do
 	draw real.$format 'two-stations' real --from "$results/real.tsv"
 done
 
-# A single point everywhere; quotes.
+# Plots with a single point; quotes in names.
 draw one.svg 'vegas' map --limit vegas --scenario "$a" --seed 1
 draw "it's.svg" 'vegas' heat --limit vegas --scenario "$work/it's.cfg" --seed 1 --data "$work/data's"
 
-# The tables that were kept make the same picture.
+# The kept tables make the same picture.
 draw again.svg 'vegas' heat --from "$work/data's/scores.tsv"
 cmp -s "$work/it's.svg" "$work/again.svg" || complain "kept tables make another picture"
 draw lone.svg 'vegas' map --from "$work/data's/scores.tsv"

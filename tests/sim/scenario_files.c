@@ -1,6 +1,6 @@
 /*
- * scenario_files.c - what is wrong in a file is said with its line, and nothing that is in one
- * brings the reader down.
+ * scenario_files.c - errors in scenario files are reported with their line, and no content of a file
+ * makes the reader crash.
  */
 #include "play.h"
 #include "quantity.h"
@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* libconfig 1.5 forgets some bytes of a text that it cannot parse. */
+/* libconfig 1.5 leaks some bytes of a text that it cannot parse. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libconfig.so";
 }
 
-/* A scenario that is right, in lines of which a test puts another in one's place. */
+/* The lines of a valid scenario; tests replace one of them. */
 #define HEAD   "name = \"x\";\n"
 #define SERVER "server = ( { name = \"s\"; workers = 2; work = \"10ms\"; } );\n"
 #define PHASES "phases = ( { length = \"1s\"; load = 0.5; } );\n"
@@ -48,7 +48,8 @@ static const struct {
 	 "f:4: All rounds together are longer than thirty years."},
 	{ROOT_WITH("rounds = 1.5;"), "f:3: rounds is not a whole number."},
 	{ROOT_WITH("rounds = \"many\";"), "f:3: rounds is not a number."},
-	{ROOT_WITH("sweep = 5;"), "f:3: sweep is not a duration: write \"10ms\", \"2s\", \"1.5h\"."},
+	{ROOT_WITH("sweep = 5;"),
+	 "f:3: sweep is not a duration: write \"10ms\", \"2s\", \"1.5h\"."},
 	{ROOT_WITH("sweep = \"1us\";"), "f:3: sweep is too short."},
 	{ROOT_WITH("arrivals = { process = \"posson\"; };"),
 	 "f:3: process must be one of: poisson, regular, batches, onoff, selfsimilar, closed, replay."},
@@ -93,7 +94,8 @@ static const struct {
 	 "f:3: There are two stations \"s\"."},
 	{SERVER_WITH("workers = 0;"), "f:2: workers is 0, not from 1 to 1e+06."},
 	{SERVER_WITH("speed = 0;"), "f:2: speed is 0, not from 0.001 to 1000."},
-	{SERVER_WITH("discipline = \"lifo\";"), "f:2: discipline must be one of: fifo, shared, delay."},
+	{SERVER_WITH("discipline = \"lifo\";"),
+	 "f:2: discipline must be one of: fifo, shared, delay."},
 	{SERVER_WITH("discipline = \"shared\"; kept = true;"),
 	 "f:2: Only a fifo station has workers that can be kept."},
 	{SERVER_WITH("discipline = \"delay\"; workers = 2;"),
@@ -116,7 +118,8 @@ static const struct {
 	{PHASE_WITH(""), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = 1; load = 1;"), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = -1;"), "f:3: rate is -1, not from 0 to 1e+08."},
-	{PHASE_WITH("rate = (1, 2, 3);"), "f:3: rate is neither a number nor a pair, as in (0, 1.5)."},
+	{PHASE_WITH("rate = (1, 2, 3);"),
+	 "f:3: rate is neither a number nor a pair, as in (0, 1.5)."},
 	{PHASE_WITH("load = 1; clients = 5;"),
 	 "f:3: Closed arrivals need clients; others take none."},
 	{PHASE_WITH("load = 1; workers = 1.5;"), "f:3: workers is not a whole number."},
@@ -134,7 +137,7 @@ static const struct {
 	 "f:3: More than 1e+08 calls a second."},
 };
 
-Test(scenario_files, say_what_is_wrong_and_where)
+Test(scenario_files, errors_have_a_line_and_a_reason)
 {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct scenario scenario;
@@ -142,14 +145,14 @@ Test(scenario_files, say_what_is_wrong_and_where)
 
 		cr_expect_eq(scenario_from_text(&scenario, "f", bad[i].text, why, sizeof(why)),
 			     -EINVAL, "%s", bad[i].text);
-		/* Some go on with names of which there may be more some day. */
+		/* Compare the beginning only: some end in lists of names that may grow. */
 		if (bad[i].why[strlen(bad[i].why) - 1] != '.')
 			why[strnlen(bad[i].why, sizeof(why) - 1)] = '\0';
 		cr_expect_str_eq(why, bad[i].why);
 	}
 }
 
-Test(scenario_files, are_read_into_any_room_for_the_reason)
+Test(scenario_files, the_reason_fits_any_buffer)
 {
 	struct scenario scenario;
 	char why[64];
@@ -199,7 +202,7 @@ static void remove_folder(void)
 
 TestSuite(scenario_folder, .init = make_folder, .fini = remove_folder);
 
-/* The reason, without the folder's name. */
+/* The error message without the folder's name. */
 static const char *reason(const char *name, int expected)
 {
 	static char why[600];
@@ -213,7 +216,7 @@ static const char *reason(const char *name, int expected)
 	return why;
 }
 
-Test(scenario_folder, files_that_are_none)
+Test(scenario_folder, unreadable_files)
 {
 	cr_expect_str_eq(reason("missing.cfg", -ENOENT), "missing.cfg: No such file or directory.");
 	WRITE("empty.cfg", "");
@@ -224,8 +227,8 @@ Test(scenario_folder, files_that_are_none)
 	cr_expect_str_eq(reason("folder.cfg", -EISDIR), "folder.cfg: Is a directory.");
 }
 
-/* A file may be made of several; each is found beside the one that names it. */
-Test(scenario_folder, files_in_files)
+/* A file may include others, found relative to the including file. */
+Test(scenario_folder, included_files)
 {
 	struct scenario scenario;
 	char why[300];
@@ -239,7 +242,7 @@ Test(scenario_folder, files_in_files)
 	digest = scenario.digest;
 	scenario_free(&scenario);
 
-	/* What is set counts, not in which file. */
+	/* The digest depends on the settings, not on the files. */
 	cr_assert_eq(scenario_from_text(&scenario, "f", "/* else */" HEAD SERVER PHASES, why,
 					sizeof(why)),
 		     0);
@@ -280,11 +283,13 @@ Test(scenario_folder, replays)
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
 			 "replay.cfg:3: times:2: The line does not begin with a time in seconds.");
 	WRITE("times", "0.2\n0.1\n");
-	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:2: The time is before the previous one, or too large.");
+	cr_expect_str_eq(
+		reason("replay.cfg", -EINVAL),
+		"replay.cfg:3: times:2: The time is before the previous one, or too large.");
 	WRITE("times", "nan\n");
-	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:1: The time is before the previous one, or too large.");
+	cr_expect_str_eq(
+		reason("replay.cfg", -EINVAL),
+		"replay.cfg:3: times:1: The time is before the previous one, or too large.");
 
 	WRITE("times", "0\n0.25 GET /\n0.25\t7\n1.5e0\n9\n");
 	cr_assert_eq(scenario_from_file(&scenario, path_of("replay.cfg"), why, sizeof(why)), 0,
@@ -295,7 +300,7 @@ Test(scenario_folder, replays)
 	scenario_free(&scenario);
 }
 
-/* One byte or several of a text become others, are taken out, or are there twice. */
+/* Change, remove or duplicate one or more bytes of a text. */
 static void mutate(char *text, size_t room, struct rng *rng)
 {
 	static const char likely[] = "(){}[];,=\"'\\\n0129.-+eExhms@#/*&%\x01\xff";
@@ -323,8 +328,8 @@ static void mutate(char *text, size_t room, struct rng *rng)
 	}
 }
 
-/* Whatever it makes of them, it reads or says why not. */
-Test(scenario_files, broken_by_chance)
+/* The reader accepts the text or reports an error. */
+Test(scenario_files, random_mutations_do_not_crash)
 {
 	enum { ROUNDS = 150, ROOM = 8192 };
 	static char text[ROOM];
@@ -349,7 +354,7 @@ Test(scenario_files, broken_by_chance)
 	cr_expect(read > 500 && refused > 2000, "%u %u", read, refused);
 }
 
-Test(scenario_files, built_in_ones_have_all_that_a_list_shows)
+Test(scenario_files, built_in_scenarios_have_all_listed_fields)
 {
 	struct scenario scenario;
 	unsigned count = 0;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# refusals.sh WEIR_SIM SOURCE_DIR - what makes no sense is refused in one sentence.
+# refusals.sh WEIR_SIM SOURCE_DIR - invalid arguments are refused in one sentence.
 set -u
 . "$(dirname "$0")/common.sh"
 small=$here/small.cfg
@@ -58,7 +58,7 @@ for steps in 1 101 x -18446744073709551606; do
 	refused 'is not a number from 2' sweep -l vegas -s "$small" --param alpha=log10:1..6 --steps="$steps"
 done
 
-# Scenarios. Of a file it is said where.
+# Scenarios. Errors in a file are reported with their line.
 refused 'no scenario "nonsense"' run -l vegas -s nonsense
 refused 'no family:nonsense' run -l vegas -s family:nonsense
 refused 'A scenario is required' run -l vegas -s ,
@@ -69,7 +69,7 @@ mkdir -p "$work/folder/inner.cfg"
 refused 'folder/inner.cfg: Is a directory' run -l vegas -s "$work/folder"
 refused 'The folder has no .cfg files' run -l vegas -s "$work/folder/inner.cfg"
 
-# wrong PATTERN SED: a scenario so edited.
+# wrong PATTERN SED: the scenario edited by SED is refused.
 wrong()
 {
 	sed "$2" "$small" >"$work/wrong.cfg"
