@@ -1,7 +1,7 @@
 /*
- * cost.c - an admission by a rate or a limiter, with a share of a fleet's limit and without. All take
- * turns, and each is compared with the one without a share in the same round. Meanwhile the fleet's
- * thread refreshes every 100 ms, fifty times as often as by default.
+ * cost.c - an admission by a rate or a limiter, with a share of a fleet's limit and without. All
+ * take turns, and each is compared with the one without a share in the same round. Meanwhile the
+ * fleet's thread refreshes every 100 ms, fifty times as often as by default.
  */
 #include "commands.h"
 #include "meter.h"

@@ -1,7 +1,7 @@
 /*
- * load.c - the load that members of a limit put on a store, in real time. Each refreshes every 5 s, the
- * default, or at the given interval: first with demands that change each time, which causes the most
- * writes, then with steady demands. All are in one process, with a connection for each thread.
+ * load.c - the load that members of a limit put on a store, in real time. Each refreshes every 5 s,
+ * the default, or at the given interval: first with demands that change each time, which causes the
+ * most writes, then with steady demands. All are in one process, with a connection for each thread.
  */
 #include "commands.h"
 #include "meter.h"

@@ -1,7 +1,7 @@
 /*
- * simulate.c - members of a limit in simulated time, with one store or with regions. A request takes
- * 2 ms to reach its store while others go on, so 2 ms pass between a read and its commit. All members
- * change their demand at each refresh, and the capacity is enough for all.
+ * simulate.c - members of a limit in simulated time, with one store or with regions. A request
+ * takes 2 ms to reach its store while others go on, so 2 ms pass between a read and its commit. All
+ * members change their demand at each refresh, and the capacity is enough for all.
  *
  * Each member is a coroutine, so the fleet's own code runs unchanged.
  */

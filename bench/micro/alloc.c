@@ -1,6 +1,6 @@
 /*
- * alloc.c - replace the C library's allocator for all libraries of the process: a function defined in
- * the program takes precedence. glibc also exports its allocator under a second name, so these
+ * alloc.c - replace the C library's allocator for all libraries of the process: a function defined
+ * in the program takes precedence. glibc also exports its allocator under a second name, so these
  * functions only count.
  */
 #include "alloc.h"

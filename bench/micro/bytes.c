@@ -1,6 +1,6 @@
 /*
- * bytes.c - weir_limiter_size() of configurations that differ in one setting each. All have one stripe
- * by default, so that the table is the same on any machine.
+ * bytes.c - weir_limiter_size() of configurations that differ in one setting each. All have one
+ * stripe by default, so that the table is the same on any machine.
  */
 #include "bytes.h"
 

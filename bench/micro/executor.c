@@ -1,6 +1,6 @@
 /*
- * executor.c - an empty task, from submission to its end. The submitting thread is at most QUEUE tasks
- * ahead of the threads that run them, so the time of many tasks covers both.
+ * executor.c - an empty task, from submission to its end. The submitting thread is at most QUEUE
+ * tasks ahead of the threads that run them, so the time of many tasks covers both.
  */
 #include "rig.h"
 

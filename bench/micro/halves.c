@@ -1,7 +1,7 @@
 /*
- * halves.c - acquire and release, each timed on its own, and a pair that reads no clock. One call is
- * too short to time: a thread acquires BATCH permits, then releases them, and reads the clock once for
- * each batch.
+ * halves.c - acquire and release, each timed on its own, and a pair that reads no clock. One call
+ * is too short to time: a thread acquires BATCH permits, then releases them, and reads the clock
+ * once for each batch.
  */
 #include "rig.h"
 

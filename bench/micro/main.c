@@ -36,8 +36,8 @@ static void widen(struct scaling *scaling, double ratio)
 }
 
 /*
- * A round counts if the probes before and after it found the processors free; otherwise it is measured
- * again, up to the given number of tries for each round, on average.
+ * A round counts if the probes before and after it found the processors free; otherwise it is
+ * measured again, up to the given number of tries for each round, on average.
  */
 static void measure_probed(struct figures *figures, const struct options *options)
 {

@@ -1,6 +1,6 @@
 /*
- * rate.c - a call that a rate admits at once or refuses, and a handwritten token bucket. Each reads the
- * clock once, and twice if refused.
+ * rate.c - a call that a rate admits at once or refuses, and a handwritten token bucket. Each reads
+ * the clock once, and twice if refused.
  */
 #include "rig.h"
 

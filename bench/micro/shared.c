@@ -1,6 +1,6 @@
 /*
- * shared.c - the cost of a limiter that processes can share: a pair on a private limiter, and on one in
- * a shared block, both with and without cached permits.
+ * shared.c - the cost of a limiter that processes can share: a pair on a private limiter, and on
+ * one in a shared block, both with and without cached permits.
  */
 #include "rig.h"
 

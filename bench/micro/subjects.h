@@ -1,9 +1,9 @@
 /*
  * subjects.h - what is measured.
  *
- * A subject repeats one operation in a loop of its own, so that the compiler sees what it would see in
- * a program: no call through a pointer inside the loop. Its line of help says what the operation is,
- * such as a pair of acquire and release.
+ * A subject repeats one operation in a loop of its own, so that the compiler sees what it would see
+ * in a program: no call through a pointer inside the loop. Its line of help says what the operation
+ * is, such as a pair of acquire and release.
  */
 #ifndef SUBJECTS_H
 #define SUBJECTS_H

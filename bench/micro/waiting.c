@@ -1,8 +1,8 @@
 /*
- * waiting.c - the queue: threads that sleep for a permit and hand it over, and event loops that enqueue
- * and poll. A hand-over takes from the beginning of one thread's release to the end of another's
- * acquire. The holder keeps the permit until another thread is asleep, waiting for it: a thread that
- * is not yet asleep would get the permit much faster.
+ * waiting.c - the queue: threads that sleep for a permit and hand it over, and event loops that
+ * enqueue and poll. A hand-over takes from the beginning of one thread's release to the end of
+ * another's acquire. The holder keeps the permit until another thread is asleep, waiting for it: a
+ * thread that is not yet asleep would get the permit much faster.
  */
 #include "rig.h"
 
@@ -132,8 +132,8 @@ static uint64_t ring_loop(void *shared, struct worker *worker, uint64_t times)
 }
 
 /*
- * A permit for each thread. A thread holds one, enqueues for another, releases the first, and polls for
- * the second: a complete wait without sleep.
+ * A permit for each thread. A thread holds one, enqueues for another, releases the first, and polls
+ * for the second: a complete wait without sleep.
  */
 static void *loops_make(const struct subject *self, unsigned threads)
 {

@@ -1,11 +1,11 @@
 /*
  * windows.c - what closing a window costs the thread that closes it, in virtual time.
  *
- * The same samples go, by weir_sample_at(), into two limiters that differ in one thing: the windows of
- * one end after a number of samples, those of the other never. They take turns, STRETCH windows each,
- * and the difference is the cost of closing: noticing that it is time, collecting all stripes, the
- * limit's update, and publishing. It is a lower bound: in a program the lines of the stripes are in
- * other processors' caches.
+ * The same samples go, by weir_sample_at(), into two limiters that differ in one thing: the windows
+ * of one end after a number of samples, those of the other never. They take turns, STRETCH windows
+ * each, and the difference is the cost of closing: noticing that it is time, collecting all
+ * stripes, the limit's update, and publishing. It is a lower bound: in a program the lines of the
+ * stripes are in other processors' caches.
  *
  * A limit's update() is also timed alone: the rest of closing is the library's cost.
  */

@@ -38,8 +38,8 @@ struct contest {
 
 /*
  * Fill standings, one for each entrant. The score is power as in score.h: relative to a run of the
- * oracle's limits with the same seed, also simulated or real. lateness: as in real_run(), of all real
- * runs. Returns 0, or a negative errno if a limiter cannot be created.
+ * oracle's limits with the same seed, also simulated or real. lateness: as in real_run(), of all
+ * real runs. Returns 0, or a negative errno if a limiter cannot be created.
  */
 int contest(const struct contest *contest, struct standing *standings, struct tally *lateness);
 

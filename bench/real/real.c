@@ -1,9 +1,9 @@
 /*
  * real.c - take calls through a limiter to stations of threads, and count.
  *
- * The thread that makes the calls runs the timetable: it sleeps until the time of the next event and
- * fires it. So arrivals of all kinds are those of the simulator. If it wakes late, only this event is
- * late.
+ * The thread that makes the calls runs the timetable: it sleeps until the time of the next event
+ * and fires it. So arrivals of all kinds are those of the simulator. If it wakes late, only this
+ * event is late.
  *
  * Each worker counts in its own tallies, one for each phase, and so does the thread that makes the
  * calls; they are added up when all threads have ended. An observer follows the limit over time, in
@@ -35,8 +35,8 @@
 #define BUSY_PAST  0.95
 
 /*
- * Sleeping workers do not use a processor, so the gauge measures the workers, as in the simulator. The
- * thread that closes a window reads it. Relaxed order is enough, as it is an average.
+ * Sleeping workers do not use a processor, so the gauge measures the workers, as in the simulator.
+ * The thread that closes a window reads it. Relaxed order is enough, as it is an average.
  */
 struct busy {
 	struct weir_gauge gauge; /* must be the first member */

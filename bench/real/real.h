@@ -19,9 +19,9 @@ unsigned real_members(const struct scenario *scenario, unsigned station);
 
 /*
  * As run(), in real time. It uses scenario, limiter, seed and limits of the setup. In the result,
- * slices, settled, hash and the inflight area stay zero; above is 1 if more calls were ever in flight
- * than the highest limit. lateness gets the delay of every timed wake-up. Returns 0, or a negative
- * errno if the limiter cannot be created.
+ * slices, settled, hash and the inflight area stay zero; above is 1 if more calls were ever in
+ * flight than the highest limit. lateness gets the delay of every timed wake-up. Returns 0, or a
+ * negative errno if the limiter cannot be created.
  */
 int real_run(const struct run_setup *setup, struct run_result *result, struct tally *lateness);
 

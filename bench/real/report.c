@@ -112,7 +112,8 @@ static void print_standings(const struct options *o, const struct heat *heat)
 
 /*
  * The mean rank correlation, in the simulator, of one seed with the mean of the others. A real run
- * also has one seed, so a higher correlation cannot be expected of it. NaN if there is only one seed.
+ * also has one seed, so a higher correlation cannot be expected of it. NaN if there is only one
+ * seed.
  */
 static double between_seeds(const struct options *o, const struct heat *heat)
 {

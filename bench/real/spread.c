@@ -2,8 +2,8 @@
  * spread.c - run the same callers as threads, as processes, and as threads again. The difference of
  * the two runs with threads is noise; a smaller difference means nothing.
  *
- * The order of the three rotates from repeat to repeat, and each repeat has its own seed. Limits run
- * in parallel, each in its own process, which forks the callers.
+ * The order of the three rotates from repeat to repeat, and each repeat has its own seed. Limits
+ * run in parallel, each in its own process, which forks the callers.
  */
 #include "spread.h"
 

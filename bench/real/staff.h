@@ -2,11 +2,11 @@
  * staff.h - a station of real threads; the simulator's station.h is its model.
  *
  * A worker works by sleeping, so that many workers fit on a few processors. A sleeping thread wakes
- * some microseconds late, and later on a busy machine. To keep this from costing the station capacity,
- * work is planned: a task that waited begins when the previous task should have ended, and ends after
- * its work from there. So a late wake-up delays one answer, and delays do not add up. There may be
- * more threads than workers at a time, so the times at which workers became free are not kept by
- * thread: a thread that begins a task takes the earliest.
+ * some microseconds late, and later on a busy machine. To keep this from costing the station
+ * capacity, work is planned: a task that waited begins when the previous task should have ended,
+ * and ends after its work from there. So a late wake-up delays one answer, and delays do not add
+ * up. There may be more threads than workers at a time, so the times at which workers became free
+ * are not kept by thread: a thread that begins a task takes the earliest.
  *
  * Plans are made on the station's own clock, which runs at the speed of its workers.
  */
@@ -59,8 +59,8 @@ struct staff {
 };
 
 /*
- * Start the threads of a station: members of them for a fifo station, or one, which handles all tasks,
- * for a delay station. They inherit the caller's timer slack and scheduling.
+ * Start the threads of a station: members of them for a fifo station, or one, which handles all
+ * tasks, for a delay station. They inherit the caller's timer slack and scheduling.
  */
 void staff_start(struct staff *staff, const struct station_model *model, unsigned members,
 		 void (*done)(void *arg, struct task *task, unsigned member), void *arg);

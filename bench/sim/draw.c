@@ -82,7 +82,7 @@ static double exponential(struct rng *rng)
 	return -draw_ln(1 - rng_uniform(rng));
 }
 
-/* Marsaglia's polar method. The second number of each pair is dropped, so the rng is all the state. */
+/* Marsaglia's polar method. The second number of each pair is dropped: the rng is all the state. */
 static double normal(struct rng *rng)
 {
 	double u, v, s;

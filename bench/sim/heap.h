@@ -1,8 +1,8 @@
 /*
  * heap.h - a binary heap: a set ordered by a 64-bit key.
  *
- * An element has a struct heap_node as its first member. Each node stores its index, so removing one
- * from the middle needs no search. Nodes with equal keys leave in the order they were added.
+ * An element has a struct heap_node as its first member. Each node stores its index, so removing
+ * one from the middle needs no search. Nodes with equal keys leave in the order they were added.
  */
 #ifndef HEAP_H
 #define HEAP_H

@@ -183,8 +183,8 @@ const char *oracle_cache(char *path, size_t size)
 }
 
 /*
- * A line for each scenario: version, digest, each phase's limit and best goodput, and the name, which
- * may contain blanks and is for human readers only.
+ * A line for each scenario: version, digest, each phase's limit and best goodput, and the name,
+ * which may contain blanks and is for human readers only.
  */
 static bool line_read(const char *line, const struct scenario *scenario, struct oracle *oracle)
 {

@@ -13,9 +13,9 @@
 bool duration_read(const char *text, double *nanoseconds);
 
 /*
- * Parse a distribution: "10ms", "constant 10ms", "exponential 10ms", "uniform 10ms", "lognormal 10ms 2" (sigma),
- * "pareto 10ms 1.5" (alpha), "bimodal 10ms 0.1 10" (share and factor of the large values). The
- * duration is the mean. Returns NULL, or what is wrong.
+ * Parse a distribution: "10ms", "constant 10ms", "exponential 10ms", "uniform 10ms", "lognormal
+ * 10ms 2" (sigma), "pareto 10ms 1.5" (alpha), "bimodal 10ms 0.1 10" (share and factor of the large
+ * values). The duration is the mean. Returns NULL, or what is wrong.
  */
 const char *law_read(const char *text, struct law *law);
 

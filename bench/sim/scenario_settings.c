@@ -1,6 +1,6 @@
 /*
- * scenario_settings.c - the settings of a scenario, section by section, and the combinations that are
- * not valid.
+ * scenario_settings.c - the settings of a scenario, section by section, and the combinations that
+ * are not valid.
  */
 #include "scenario_settings.h"
 

@@ -1,6 +1,6 @@
 /*
- * series.c - a line has calls a second, latencies in milliseconds, and at the end the values that the
- * limit exports.
+ * series.c - a line has calls a second, latencies in milliseconds, and at the end the values that
+ * the limit exports.
  */
 #include "series.h"
 

@@ -1,6 +1,6 @@
 /*
- * settings.h - read libconfig settings by tables, which give the kind, the range and the destination
- * of each setting.
+ * settings.h - read libconfig settings by tables, which give the kind, the range and the
+ * destination of each setting.
  *
  * Functions that return an int return 0, or -EINVAL with "NAME:LINE: what is wrong" in why.
  */

@@ -30,7 +30,7 @@ struct station_model {
 	 */
 	double contention, coherency;
 
-	/* What each worker of the second half adds, against one of the first: hyper-threads. 1: all */
+	/* What a worker of the second half adds, relative to the first: hyper-threads. 1: all */
 	double second_half;
 };
 

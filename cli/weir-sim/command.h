@@ -1,6 +1,6 @@
 /*
- * command.h - the commands of weir-sim. Each parses its own arguments, with its name for messages in
- * argv[0], and returns an exit status.
+ * command.h - the commands of weir-sim. Each parses its own arguments, with its name for messages
+ * in argv[0], and returns an exit status.
  */
 #ifndef COMMAND_H
 #define COMMAND_H

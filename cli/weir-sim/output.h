@@ -20,8 +20,8 @@ static inline int output_wide(int width, const char *text)
 FILE *output_open(const char *path);
 
 /*
- * Close a file. False, after a message, if not all of it was written. NULL is valid; standard output
- * stays open.
+ * Close a file. False, after a message, if not all of it was written. NULL is valid; standard
+ * output stays open.
  */
 bool output_close(FILE *file, const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * plot_command.c - write the tables of the other commands and have gnuplot draw them. The looks of a
- * plot are in plots/NAME.gp, which gets the paths of its tables as variables.
+ * plot_command.c - write the tables of the other commands and have gnuplot draw them. The looks of
+ * a plot are in plots/NAME.gp, which gets the paths of its tables as variables.
  */
 #include "command.h"
 #include "bench/sim/alloc_or_abort.h"
@@ -416,8 +416,8 @@ int command_plot(int argc, char **argv)
 		       "  sweep      scores by the value of a parameter\n"
 		       "  real       power with real threads against simulated power, --from FILE\n"
 		       "\n"
-		       "By default a sweep uses all scenarios, map and heat use all scenarios and all "
-		       "limits, with seeds 1 to 3.",
+		       "By default a sweep uses all scenarios, map and heat use all scenarios and "
+		       "all limits, with seeds 1 to 3.",
 	};
 	struct wanted *wanted = alloc_or_abort(sizeof(*wanted));
 	bool good;

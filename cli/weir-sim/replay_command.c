@@ -176,16 +176,17 @@ int command_replay(int argc, char **argv)
 		.parser = option,
 		.args_doc = "FILE",
 		.children = choice_limit_children,
-		.doc = "Show what limits would have been in a trace of your own calls. above% of the calls "
-		       "arrived when the limit was already in flight, the first of them at first_s.\v"
-		       "A trace has one call per line. Its first line names the columns, separated by tabs "
-		       "or commas: two of start, end and rtt, in seconds or as in start_ms, rtt_us; "
-		       "inflight, including the call (default: computed from overlaps); outcome (success, "
-		       "ignored, dropped, timed_out, cancelled, failed) or status (HTTP). FILE may "
-		       "be - for standard input.\n\n"
-		       "A replay is an open loop: nothing is refused, and the service is as it was. "
-		       "It shows how limits follow a load, not what would have become of the load: "
-		       "use scenarios for that.",
+		.doc = "Show what limits would have been in a trace of your own calls. above% of "
+		       "the calls arrived when the limit was already in flight, the first of them "
+		       "at first_s.\v"
+		       "A trace has one call per line. Its first line names the columns, separated "
+		       "by tabs or commas: two of start, end and rtt, in seconds or as in start_ms, "
+		       "rtt_us; inflight, including the call (default: computed from overlaps); "
+		       "outcome (success, ignored, dropped, timed_out, cancelled, failed) or status "
+		       "(HTTP). FILE may be - for standard input.\n\n"
+		       "A replay is an open loop: nothing is refused, and the service is as it "
+		       "was. It shows how limits follow a load, not what would have become of the "
+		       "load: use scenarios for that.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 1, .limits_text = CHOICE_ALL},

@@ -1,6 +1,6 @@
 /*
- * replay_play.h - replay a trace to limiters in virtual time: each learns from every call as it ends,
- * and refuses none.
+ * replay_play.h - replay a trace to limiters in virtual time: each learns from every call as it
+ * ends, and refuses none.
  */
 #ifndef REPLAY_PLAY_H
 #define REPLAY_PLAY_H
@@ -23,7 +23,7 @@ struct replay_series {
 	weir_dur every;
 };
 
-/* Replay the trace. The caller sets limiter and name of each; the rest is output. series: or NULL. */
+/* Replay the trace. The caller sets limiter and name of each. series may be NULL. */
 void replay(const struct trace *trace, struct replayed *each, size_t count,
 	    const struct replay_series *series);
 

@@ -4,8 +4,8 @@
  *	start_ms,rtt_ms,status
  *	1700000000123,17.25,200
  *
- * The first line names the columns, separated by tabs or else commas. Other columns, empty lines and
- * lines that begin with # are ignored:
+ * The first line names the columns, separated by tabs or else commas. Other columns, empty lines
+ * and lines that begin with # are ignored:
  *
  *	start, end, rtt	two of them: in seconds, or in the unit of a suffix _s, _ms, _us or _ns;
  *			a start or an end may also be a date: 2026-01-31T10:11:12.345Z
@@ -17,8 +17,8 @@
  *			cancelled, 502 failed, others from 400 ignored
  *	did_drop	instead of outcome: 1 is dropped, 0 is success
  *
- * Lines may be in any order. The trace is kept in memory, 28 bytes a call, and up to twice that while
- * it is sorted.
+ * Lines may be in any order. The trace is kept in memory, 28 bytes a call, and up to twice that
+ * while it is sorted.
  */
 #ifndef REPLAY_TRACE_H
 #define REPLAY_TRACE_H

@@ -1,6 +1,6 @@
 /*
- * run_command.c - run limits through scenarios: a table by phase with means over the seeds, or a time
- * series of the first seed.
+ * run_command.c - run limits through scenarios: a table by phase with means over the seeds, or a
+ * time series of the first seed.
  */
 #include "run_command.h"
 

@@ -256,8 +256,8 @@ int command_sweep(int argc, char **argv)
 		.parser = option,
 		.children = choice_children,
 		.doc = "Score a limit for several values of one of its parameters.\v"
-		       "Example: weir-sim sweep --limit vegas --param alpha=log10:1..6. Defaults: all "
-		       "built-in scenarios, seeds 1 to 3.",
+		       "Example: weir-sim sweep --limit vegas --param alpha=log10:1..6. Defaults: "
+		       "all built-in scenarios, seeds 1 to 3.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 3, .scenarios_text = CHOICE_ALL},

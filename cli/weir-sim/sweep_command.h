@@ -11,8 +11,8 @@
 
 /*
  * Replace each limit of the choice by that limit with every value of a range such as "alpha=1..6",
- * in the given number of steps (0: chosen to fit the range). False, after a message, if param is not
- * valid.
+ * in the given number of steps (0: chosen to fit the range). False, after a message, if param is
+ * not valid.
  */
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps);
 

@@ -1,6 +1,6 @@
 /*
- * What must hold with several callers, threads or processes: each call of the plan is made by one of
- * them, no permit is lost, and the limit holds.
+ * What must hold with several callers, threads or processes: each call of the plan is made by one
+ * of them, no permit is lost, and the limit holds.
  */
 #include "callers.h"
 #include "scenario_read.h"

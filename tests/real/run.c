@@ -1,6 +1,6 @@
 /*
- * What must hold in any real run, however late threads wake: no call is lost, every permit is returned,
- * and calls in flight never exceed the limit.
+ * What must hold in any real run, however late threads wake: no call is lost, every permit is
+ * returned, and calls in flight never exceed the limit.
  */
 #include "real.h"
 #include "scenario_read.h"

@@ -1,9 +1,9 @@
 /*
  * bounds.c - bounds on how each limit does in the scenarios that it is made for.
  *
- * A comment beside each bound has the range that was measured over twenty seeds; the bound leaves room
- * for chance, and no more. A bound that fails shows that the behaviour of a limit, or of the library
- * under it, has changed.
+ * A comment beside each bound has the range that was measured over twenty seeds; the bound leaves
+ * room for chance, and no more. A bound that fails shows that the behaviour of a limit, or of the
+ * library under it, has changed.
  *
  * Capacity is 1600 calls a second, or 400 in phase "few" of "capacity-step". The p99 of
  * the exponential work of 10 ms alone is 46 ms.

@@ -12,9 +12,9 @@
 #define MS 1e6
 
 /*
- * Run a limit, given as text, through a scenario. The test fails if it cannot be run, and if a permit
- * was granted above the limit, a permit was not returned, or a call was lost: these must not happen
- * with any limit and scenario.
+ * Run a limit, given as text, through a scenario. The test fails if it cannot be run, and if a
+ * permit was granted above the limit, a permit was not returned, or a call was lost: these must not
+ * happen with any limit and scenario.
  */
 void play(struct run_result *result, const char *limit, const struct scenario *scenario,
 	  uint64_t seed);

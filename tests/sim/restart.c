@@ -1,6 +1,6 @@
 /*
- * restart.c - the value of a saved limit: a service with 512 workers restarts under load, with saved
- * state and without.
+ * restart.c - the value of a saved limit: a service with 512 workers restarts under load, with
+ * saved state and without.
  */
 #include "play.h"
 

@@ -19,8 +19,8 @@ static void play_named(const char *limit, const char *name, uint64_t seed)
 }
 
 /*
- * Phases are cut short, but work still outlasts them. play() checks every run: never above the limit,
- * every permit returned, no call lost.
+ * Phases are cut short, but work still outlasts them. play() checks every run: never above the
+ * limit, every permit returned, no call lost.
  */
 Test(rules, every_limit_goes_through_every_scenario)
 {
@@ -48,8 +48,8 @@ static bool all_measured(const struct scenario *scenario)
 }
 
 /*
- * Little's law: calls in flight integrated over time equal latencies summed over calls. It is exact if
- * no call is in flight at the end, so a phase without calls is added.
+ * Little's law: calls in flight integrated over time equal latencies summed over calls. It is exact
+ * if no call is in flight at the end, so a phase without calls is added.
  */
 Test(rules, littles_law_holds)
 {

@@ -1,6 +1,6 @@
 /*
- * scenario_files.c - errors in scenario files are reported with their line, and no content of a file
- * makes the reader crash.
+ * scenario_files.c - errors in scenario files are reported with their line, and no content of a
+ * file makes the reader crash.
  */
 #include "play.h"
 #include "quantity.h"
