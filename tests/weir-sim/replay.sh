@@ -98,9 +98,9 @@ gives '^fixed ' -l fixed --series "$work/series"
 # Errors and their lines.
 wrong '1: There is no call, and no line with columns.' ''
 wrong '1: There is no call.' start,rtt
-wrong '1: Two of the columns start, end and rtt are needed.*' start,latency 1,2
-wrong '1: Two of the columns start, end and rtt are needed.*' start,end,rtt 1,2,1
-wrong '1: Two of the columns start, end and rtt are needed.*' start_min,rtt 1,2
+wrong '1: Two of the columns start, end and rtt are required.*' start,latency 1,2
+wrong '1: Two of the columns start, end and rtt are required.*' start,end,rtt 1,2,1
+wrong '1: Two of the columns start, end and rtt are required.*' start_min,rtt 1,2
 wrong '1: The column start appears twice.' start,start_ms,rtt 1,2,3
 wrong '1: Only one of the columns outcome, status and did_drop may be given.' start,rtt,outcome,status
 wrong '3: There is no rtt: the line has fewer fields than the first.' start,rtt 1,2 3
@@ -116,7 +116,7 @@ wrong '2: rtt "1e400" is not a duration.' start,rtt 1,1e400
 wrong '2: rtt "2ms" is not a duration.' start,rtt 1,2ms
 wrong '3: The call ends before it starts.' start,end 1,2 3,2
 wrong '2: The call takes longer than ten years: is the unit right\?' start,rtt 1,999999999
-wrong '3: From the first call .* ten years: is the unit right\?' start,rtt 1,1 1700000000,1
+wrong '3: The calls span more than ten years: is the unit right\?' start,rtt 1,1 1700000000,1
 wrong '2: inflight "0" is not from 1 .*' start,rtt,inflight 1,2,0
 wrong '2: inflight "1.5" is not from 1 .*' start,rtt,inflight 1,2,1.5
 wrong '2: inflight "99999999" is not from 1 .*' start,rtt,inflight 1,2,99999999
