@@ -21,7 +21,7 @@ struct oracle {
 void oracle_find(struct oracle *oracle, const struct scenario *scenario);
 
 /*
- * The same for several scenarios at once, on the given number of threads (0: one a processor).
+ * The same for several scenarios at once, on the given number of threads (0: one per processor).
  * Results are cached in the file cache (NULL: not cached). A file that cannot be read or written is
  * ignored.
  */

@@ -10,7 +10,7 @@ struct parallel {
 	void (*work)(void *arg, size_t index); /* called once for each index, in any thread */
 	void *arg;
 	size_t count;
-	unsigned threads; /* 0: one a processor */
+	unsigned threads; /* 0: one per processor */
 	const char
 		*title; /* shown with progress on standard error if that is a terminal; or NULL */
 };

@@ -303,7 +303,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	{"scenario", 's', "NAME,...", 0,
 	 "Scenarios: names, files, folders, family:NAME; all: those built in", 1},
-	{"jobs", 'j', "N", 0, "Parallel runs (default: one a processor)", 2},
+	{"jobs", 'j', "N", 0, "Parallel runs (default: one per processor)", 2},
 	{0},
 };
 

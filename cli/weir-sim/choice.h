@@ -18,7 +18,7 @@ struct choice {
 	struct scenario *scenarios;
 	size_t scenario_count;
 	uint64_t first_seed, last_seed;
-	unsigned threads; /* 0: one a processor */
+	unsigned threads; /* 0: one per processor */
 
 	/* The text of the options; commands set the defaults. */
 	const char *limits_text, *scenarios_text;

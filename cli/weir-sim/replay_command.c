@@ -167,8 +167,8 @@ int command_replay(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"series", 't', "FILE", 0,
 		 "Write a time series as TSV; -: to standard output, without the table", 0},
-		{"every", 'e', "DURATION", 0, "Interval of its lines (default: 500 lines in all)",
-		 0},
+		{"every", 'e', "DURATION", 0,
+		 "Interval of the lines of the series (default: 500 lines)", 0},
 		{0},
 	};
 	static const struct argp argp = {

@@ -231,9 +231,9 @@ int command_run(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"series", 't', "FILE", 0, "Write a time series of the first seed as TSV; no table",
 		 0},
-		{"every", 'e', "DURATION", 0, "Interval of its lines (default: 500 lines in all)",
-		 0},
-		{"oracle", 'o', NULL, 0, "Add the oracle's limit and run to it", 0},
+		{"every", 'e', "DURATION", 0,
+		 "Interval of the lines of the series (default: 500 lines)", 0},
+		{"oracle", 'o', NULL, 0, "Add the oracle's limit and run to the series", 0},
 		{0},
 	};
 	static const struct argp argp = {
