@@ -1,5 +1,4 @@
-# What the constants of a limit are worth: power over all scenarios, with each of them changed by
-# a factor.
+# The effect of a limit's constants: power over all scenarios, with each constant changed by factors.
 #
 # Set on the command line: table (of scripts/constants), out (a file).
 
@@ -7,19 +6,19 @@ format = "svg"
 columns = 0
 load "plots/style.gp"
 
-# Two deviations of what chance does to the difference of two scores of one seed each.
+# Two standard deviations of the difference of two scores of one seed each.
 chance = 0.02
 
 is(name) = (strcol(1) eq name || strcol(1) eq "none") && strcol(4) eq "all"
 
-# The names, each once, and the power as it is.
+# The names, each once, and the power without changes.
 names = ""
 base = 1
 note_name(s) = strstrt(names." ", " ".s." ") ? 0 : (names = names." ".s, 0)
 stats table every ::1 using (strcol(1) eq "none" ? (base = strcol(4) eq "all" ? $5 : base, 0) : \
 	note_name(strcol(1))) nooutput
 
-# A block of factors and powers for each; and those that do more than chance.
+# A block of factors and powers for each constant; and the constants that do more than chance.
 far = ""
 do for [i = 1:words(names)] {
 	eval sprintf("set table $line%d", i)

@@ -1,7 +1,7 @@
-# The runs of an overload demo in one picture, from the tables that scripts/overload.sh wrote.
+# The runs of an overload demo in one picture, from the tables of scripts/overload.sh.
 #
-# Set on the command line: out, runs (names; the first without a limiter), good (their answers in
-# time a second under overload), subject, deadline (ms), capacity, overload, from, to, end (s),
+# Set on the command line: out, runs (names; the first without a limiter), good (their answers
+# in time per second under overload), subject, deadline (ms), capacity, overload, from, to, end (s),
 # patience (ms).
 
 set datafile separator "\t"
@@ -14,7 +14,7 @@ file(i, table) = out."/".run(i)."-".table.".tsv"
 name(i) = i == 1 ? "without" : count == 2 ? "with weir" : run(i)
 grey = "#777777"
 
-# Colours that most eyes can tell apart; more limits than these share them.
+# Colours for colour-blind readers, too; if there are more limits, colours repeat.
 colours = "#d95f02 #1b6ca8 #009e73 #cc79a7 #56b4e9 #8d6e00"
 do for [i = 1:count] {
 	colour = word(colours, (i - 1) % words(colours) + 1)
@@ -32,7 +32,7 @@ set xtics 5
 set object 1 rectangle from from, graph 0 to to, graph 1 behind \
 	fillcolor rgb "#fff2cc" fillstyle solid noborder
 
-# Not every program shows what is in flight.
+# Not every program reports calls in flight.
 rows(i) = int(system(sprintf("wc -l <'%s'", file(i, "server"))))
 shown = 0
 do for [i = 2:count] { shown = rows(i) > 1 ? shown + 1 : shown }

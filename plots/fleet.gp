@@ -1,4 +1,4 @@
-# What members of a limit ask of a store: attempts of a refresh, and questions and bytes a second.
+# The load of members on a store: attempts per refresh, and requests and bytes per second.
 #
 #	gnuplot -e "load='bench/results/fleet-load.tsv'; simulated='bench/results/fleet-simulated.tsv'; out='docs/figures/fleet.svg'" plots/fleet.gp
 #

@@ -1,6 +1,6 @@
-# The power of every limit in every scenario: limits by their mean, scenarios by family.
+# The power of every limit in every scenario: limits sorted by mean, scenarios by family.
 #
-# Reads the table scores. Set on the command line: what style.gp wants.
+# Reads the table scores. Set on the command line: the variables of style.gp.
 
 load "style.gp"
 
@@ -63,7 +63,7 @@ set yrange [rows + 0.2:0.5]
 
 set label 1 "Power: goodput over latency, against the best fixed limit of each phase" \
 	at screen from_left(12), screen from_top(20) font large textcolor rgb ink
-set label 2 (text ? "" : "1: as good as one who knows the capacity. Geometric means over seeds; the best limit first.") \
+set label 2 (text ? "" : "1: as good as knowing the capacity. Geometric means over seeds; the best limit first.") \
 	at screen from_left(12), screen from_top(40) font small textcolor rgb grey
 short(s) = text ? substr(s, 1, 7) : s
 do for [r = 1:limits] {

@@ -1,11 +1,11 @@
-# What a database that throttles was sent: by naive retry, by processors with leased shares of what
-# it allows, and by those when one is killed and the store of the leases stops.
+# The records sent to a database that throttles: with naive retries, with leased shares of its quota, and
+# with shares while a process is killed and the store of the leases stops.
 #
 # Reads naive, shares (second, admitted, refused: records), used (second, one, two: units), granted
 # (second, one, two, all) and events (second, name). Set on the command line: from (the folder of
 # these), capacity and slow (units a second of the database, in the first runs and in the last), cost
-# (units of a record of the first two), total (records of the last), store (its name), and what
-# style.gp wants.
+# (units of a record of the first two), total (records of the last), store (its name), and the
+# variables of style.gp.
 
 load "style.gp"
 
@@ -13,7 +13,7 @@ file(name) = from."/".name.".tsv"
 other = "#009e73"
 refusal = "#d55e00"
 
-# When what happened; 0: it did not.
+# The times of events; 0: none.
 when(name) = real("0".system(sprintf("awk -F '\\t' '$2 == \"%s\" { print $1 }' '%s'", name, \
 	file("events"))))
 killed = when("kill")
@@ -22,7 +22,7 @@ stopped = when("stop")
 gone_on = when("cont")
 end = when("end")
 
-# The records of a run, by column.
+# The records of a run, from a column.
 sum(name, column) = 0 + system(sprintf("awk -F '\\t' 'NR > 1 { n += $%d } END { print n + 0 }' '%s'", \
 	column, file(name)))
 

@@ -1,7 +1,7 @@
-# All limits in one scenario, a panel each, by power: the limit and p99 in time, on the same axes,
-# beside the best fixed limit's.
+# All limits in one scenario, a panel each, sorted by power: limit and p99 over time, on the same axes,
+# beside those of the best fixed limit.
 #
-# Reads the tables series, scores and abouts. Set on the command line: what style.gp wants.
+# Reads the tables series, scores and abouts. Set on the command line: the variables of style.gp.
 
 load "style.gp"
 
@@ -16,7 +16,7 @@ stats series skip 1 using (strcol(2) eq "oracle" ? positive($11) : NaN) name "be
 stats series skip 1 using 3:(positive($16)) name "p99" nooutput
 stats series skip 1 using (strcol(2) eq "oracle" ? positive($16) : NaN) name "best_p99" nooutput
 
-# Some limits go up to where they bound nothing, and latency with them: there they leave the panel.
+# Some limits, and their latencies, grow beyond all bounds: they are cut off by the panel.
 low = limits_min_y > best_min / 8.0 ? limits_min_y : best_min / 8.0
 high = limits_max_y < best_max * 12 ? limits_max_y : best_max * 12
 slow = p99_max_y < best_p99_max * 30 ? p99_max_y : best_p99_max * 30

@@ -1,7 +1,7 @@
-# Goodput against latency, both relative to the best fixed limit of each phase: a point a limit,
-# dots for its seeds, and a line through the fixed limits, if there are any.
+# Goodput against latency, both relative to the best fixed limit of each phase: a point for
+# each limit, dots for its seeds, and a line through the fixed limits, if there are any.
 #
-# Reads the table scores. Set on the command line: what style.gp wants.
+# Reads the table scores. Set on the command line: the variables of style.gp.
 
 load "style.gp"
 
@@ -32,8 +32,8 @@ dots = 0
 stats $seed_latencies using (dots = dots + 1, seed_latency[dots] = exp($2)) nooutput
 set datafile separator "\t"
 
-# The axes hold the limits that learn, but for those that are hopeless, which would press the others
-# together; the line of fixed ones may leave them.
+# The axes cover the limits that learn, except very bad ones, which would push the others together; the
+# line of fixed limits may leave the picture.
 hopeless = 0.25
 best = 0
 do for [i = 1:limits] {
@@ -97,7 +97,7 @@ do for [k = 1:5] {
 		right offset (inside ? -0.2 : 0), (inside ? 0.7 : -0.6) font small textcolor rgb "#aaaaaa"
 }
 
-# Each name beside its point, and clear of those that are placed before: units are lines of text.
+# Place each name beside its point, clear of names placed before; units are lines of text.
 x_of(i) = log(latency_all[i] / least) / log(most / least) * (right - first)
 y_of(i) = (goodput_all[i] - low) / (high - low) * (bottom - top)
 array name_y[limits]
@@ -133,7 +133,7 @@ do for [r = 1:limits] {
 set label 5 (beyond eq "" ? "" : "Beyond the map: ".beyond) at screen from_left(right - 90), \
 	screen from_top(top - 10) right font small textcolor rgb subject
 
-# The fixed limits, and the names of those whose names cover no other.
+# The fixed limits, and those names that do not overlap.
 unnamed(x, y, k) = k < 1 ? 1 : on_map[k] && x > x_of(k) - 8 && x - 26 < x_of(k) + wide(limit[k]) + 14 && \
 	(abs(y + 8 - name_y[k]) < 13 || abs(y + 8 - y_of(k)) < 10) ? 0 : unnamed(x, y, k - 1)
 set print $fixed

@@ -1,4 +1,4 @@
-# What a call costs, from a table of weir-micro: by threads, and by what is asked for.
+# The cost of a call, from a table of weir-micro: by threads, and by feature.
 #
 #	gnuplot -e "table='micro.tsv'; out='micro'" plots/micro.gp
 #
@@ -16,7 +16,7 @@ grey = "#777777"
 set border 3 linecolor rgb grey
 set tics nomirror out scale 0.5 textcolor rgb "#222222"
 
-# A subject's median, where the row is one of it; spread is drawn as a bar from q1 to q3.
+# The median in rows of a subject; its spread is drawn as a bar from q1 to q3.
 is(name) = stringcolumn("subject") eq name
 median_of(name) = is(name) ? column("median_ns") : NaN
 q1_of(name) = is(name) ? column("q1_ns") : NaN
@@ -29,7 +29,7 @@ title_of(n) = substr(titles, n == 1 ? 1 : bar(n - 1) + 1, n == words(names) ? st
 bar(n) = n == 1 ? strstrt(titles, "|") : \
 	bar(n - 1) + strstrt(substr(titles, bar(n - 1) + 1, strlen(titles)), "|")
 
-# In one thread, as a ratio to the floor: what is a feature, a look-up or a refusal.
+# With one thread, as a ratio to the floor: features, look-ups and refusals.
 shown(group) = group eq "features" || group eq "refusals" || group eq "registry"
 is_bar(dummy) = shown(stringcolumn("group")) && column("threads") == 1
 colour(group) = group eq "features" ? 0x1b6ca8 : group eq "registry" ? 0x0b3a5e : 0x6aa5d8
@@ -76,7 +76,7 @@ do for [format in "png svg"] {
 	unset ytics
 	set xtics autofreq
 	set grid xtics linecolor rgb "#dddddd" linewidth 1
-	set label 1 "One thread, by what is asked for"
+	set label 1 "One thread, by feature"
 	set label 2 "1 is the floor: two clock reads, two additions"
 	set xrange [0:bars_max * 1.12]
 	set yrange [bars_records + 0.8:0.2]

@@ -1,8 +1,8 @@
-# Power with real threads against power in simulation of the same calls, a point a limit and scenario:
-# what lies on the line is foretold well.
+# Power with real threads against simulated power for the same calls, a point for each limit and
+# scenario: points on the line are predicted well.
 #
-# Reads the table scores, which weir-real prints: the first of its two, but for the means. Set on the
-# command line: what style.gp wants.
+# Reads the table scores: the first of the two that weir-real prints, without the means. Set on the
+# command line: the variables of style.gp.
 
 load "style.gp"
 
@@ -19,7 +19,7 @@ count(name, simulated, real) = (known = known + 1, far = far + (abs(log(real / s
 	find(name, 1))
 headed = 0
 stats scores index 0 using (headed = headed || strcol(7) eq "same_score", 0) nooutput
-# The line of names has no numbers in it.
+# Skip the line of names, which has no numbers.
 if (headed) {
 	stats scores index 0 using (simulated(0) > 0 ? count(strcol(1), $7, $8) : NaN) nooutput
 }

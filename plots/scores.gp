@@ -1,13 +1,13 @@
-# Reads a table of scores, a row a limit, scenario and seed, and makes of it, for i-th limits and
-# k-th scenarios in the order of the file:
+# Reads a table of scores, with a row for each limit, scenario and seed, and computes, for the i-th limit
+# and the k-th scenario in the order of the file:
 #
-#	limits, scenarios                     how many
+#	limits, scenarios                     their numbers
 #	limit[i], scenario[k], family[k]      names
-#	mean(i, k)                            where in these arrays a geometric mean over seeds is:
+#	mean(i, k)                            index in these arrays of geometric means over seeds:
 #	  power[], goodput[], latency[]       NaN if there is none
 #	power_all[i], goodput_all[i], latency_all[i]   geometric means over scenarios
-#	worst[i], worst_in[i]                 least power, and the scenario's number
-#	ranked[r]                             the number of the limit with r-th power
+#	worst[i], worst_in[i]                 least power, and the index of its scenario
+#	ranked[r]                             index of the limit with the r-th power
 #
 # Set before: scores (a file).
 
@@ -27,10 +27,10 @@ number_scenario(name, of) = \
 	(k_last = scenarios > 0 && scenario[k_last] eq name ? k_last : find_scenario(name, of, 1))
 cell(name, of, in) = 1000 * number_limit(name) + number_scenario(in, of)
 
-# A score of nothing at all counts as a millionth, or it would leave no mean.
+# A score of 0 counts as a millionth, so that the geometric mean is not 0.
 safe_log(x) = log(x > 1e-6 ? x : 1e-6)
 
-# Wide enough for all, as a range of one point has gnuplot complain.
+# Widen the range, as gnuplot warns about a range of one point.
 set xrange [0:1e9]
 set yrange [-100:100]
 set table $powers

@@ -1,8 +1,7 @@
-# What a parameter's value changes: power, goodput and latency against it, over all scenarios and in
-# the worst.
+# Power, goodput and latency by the value of a parameter, over all scenarios and in the worst.
 #
-# Reads the table scores, of weir-sim sweep. Set on the command line: what style.gp wants, param (a
-# name), and default (its value, as text, or none).
+# Reads the table scores of weir-sim sweep. Set on the command line: the variables of style.gp, param
+# (a name), and default (its value as text, or empty).
 
 load "style.gp"
 
@@ -13,7 +12,7 @@ start_of(name) = strstrt(name, before) + strlen(before)
 setting(i) = limit[i][start_of(limit[i]):strlen(limit[i])]
 base = limit[1][1:strstrt(limit[1], before) - 2]
 
-# Values as far from the best as chance may take them.
+# Values whose distance from the best may be chance.
 within = 0.03
 best = 0
 do for [i = 1:limits] {
@@ -44,7 +43,7 @@ set label 2 sprintf("Against the best fixed limit of each phase, in %d scenario%
 	scenarios, scenarios == 1 ? "" : "s", 100 * within, default eq "" ? "" : " The default is ".default.".") \
 	at screen from_left(first), screen from_top(40) font small textcolor rgb grey
 
-# A faint line a scenario; the worst; the mean.
+# A faint line for each scenario; the worst; the mean.
 do for [p = 1:3] {
 	top = p == 1 ? 76 : p == 2 ? 330 : 450
 	bottom = p == 1 ? 304 : p == 2 ? 424 : 544

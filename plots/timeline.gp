@@ -1,7 +1,7 @@
-# A limit in one scenario, or side by side in several: limit, latency and goodput in time, beside
-# what the oracle's limits make of the same calls.
+# A limit in one scenario, or several side by side: limit, latency and goodput over time, beside those of
+# the oracle's limits for the same calls.
 #
-# Reads the tables series, scores and abouts. Set on the command line: what style.gp wants.
+# Reads the tables series, scores and abouts. Set on the command line: the variables of style.gp.
 
 load "style.gp"
 load "scores.gp"
@@ -67,7 +67,7 @@ do for [i = 1:scenarios] {
 	set label 3 about[i] at screen from_left(left), screen from_top(60) font small textcolor rgb grey
 
 	eval panel_at(0)
-	# A limit that goes up to where it bounds nothing leaves the panel.
+	# A limit that grows beyond all bounds is cut off by the panel.
 	stats series skip 1 using (ours("oracle") || ours(us) ? ($11 > $12 ? $11 : $12) : NaN) nooutput
 	most = STATS_max
 	stats series skip 1 using (ours("oracle") || ours(us) ? $12 : NaN) nooutput

@@ -1,4 +1,4 @@
-# What a limit trades: goodput over all scenarios for latency in one family, as constants change.
+# The trade-off of a limit: goodput over all scenarios against latency in one family, by constant.
 #
 # Set on the command line: table (of scripts/constants), family (a name), out (a file).
 
@@ -10,8 +10,8 @@ names = ""
 note_name(s) = s eq "none" || strstrt(names." ", " ".s." ") ? 0 : (names = names." ".s, 0)
 stats table every ::1 using (note_name(strcol(1))) nooutput
 
-# A block of values, latency in the family and goodput in all, for each name, and the limit as it is.
-# A row of all comes before that of the family, and is remembered until then.
+# A block for each constant, and one for the unchanged limit: value, latency in the family, goodput over
+# all. The row of all comes before that of the family, and is kept until then.
 all_goodput = 0
 base_latency = 0
 base_goodput = 0

@@ -1,13 +1,13 @@
 /*
- * commands.h - what weir-crowd does; each prints a table.
+ * commands.h - the commands of weir-crowd. Each prints a table.
  */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-/* cost ROUNDS TIMES: an admission, with a share and without. */
+/* cost ROUNDS TIMES: the time of an admission with a share and without. */
 int cost_command(int argc, char **argv);
 
-/* load ADDRESS SECONDS MEMBERS...: what so many members ask of a store. */
+/* load ADDRESS SECONDS MEMBERS...: the load that members put on a store. */
 int load_command(int argc, char **argv);
 
 /* simulate MEMBERS|REGIONSxMEMBERS...: the same in simulated time, in one store or in regions. */

@@ -1,7 +1,7 @@
 /*
  * cost.c - an admission by a rate or a limiter, with a share of a fleet's limit and without. All
- * take turns, and each is compared to the one without in the same round. The fleet's thread
- * refreshes each 100 ms meanwhile, fifty times as often as by default.
+ * take turns, and each is compared with the one without a share in the same round. Meanwhile the
+ * fleet's thread refreshes every 100 ms, fifty times as often as by default.
  */
 #include "commands.h"
 #include "meter.h"
@@ -12,15 +12,15 @@
 #include <weir/share_of_rate.h>
 #include <weir/weir.h>
 
-/* Nobody exceeds it. */
+/* Units a second and permits that the loops cannot exceed. */
 #define PLENTY (UINT64_C(1) << 36)
 #define CALLS  100000
 
-/* What is measured: a rate or a limiter, and perhaps its share. */
+/* What is measured: a rate or a limiter, with or without a share. */
 struct subject {
 	const char *name;
 	uint64_t (*loop)(const struct subject *s, uint64_t times);
-	unsigned base; /* what it is compared to */
+	unsigned base; /* index of the subject to compare with */
 	bool limits, shares;
 	struct weir_rate *rate;
 	struct weir_limiter *limiter;
@@ -129,7 +129,7 @@ static void join(struct subject *s)
 	char why[256] = "";
 
 	weir_fleet_config_init(&fleet);
-	fleet.lease = 60 * WEIR_S; /* whatever else the machine does */
+	fleet.lease = 60 * WEIR_S; /* long enough for a busy machine */
 	fleet.refresh = 100 * WEIR_MS;
 	must_do(weir_fleet_open(&fleet, &s->fleet, why, sizeof(why)), "weir_fleet_open", why);
 	weir_share_config_init(&share);
@@ -157,7 +157,7 @@ static void make(struct subject *s, unsigned rounds)
 		make_rate(s);
 	if (s->shares)
 		join(s);
-	/* The share's pace is that of the next slot on. */
+	/* The share's pace takes effect in the next slot. */
 	while (!s->limits && weir_rate_try(s->rate, 1) != 0)
 		;
 }
@@ -171,7 +171,7 @@ static void unmake(struct subject *s)
 	free(s->ratio);
 }
 
-/* Who is refused would be quicker: nobody is. */
+/* A refusal would be faster than an admission, so there must be none. */
 static double measure(const struct subject *s, uint64_t times)
 {
 	const weir_time begin = weir_now();
@@ -199,13 +199,13 @@ int cost_command(int argc, char **argv)
 	const uint64_t times = strtoull(argv[1], NULL, 10);
 
 	if (argc != 2 || rounds == 0 || times == 0)
-		must_do(-1, "cost", "takes numbers of rounds and times");
+		must_do(-1, "cost", "takes two numbers: rounds and times");
 	for (unsigned i = 0; i < SUBJECTS; i++) {
 		make(&subjects[i], rounds);
 		(void)measure(&subjects[i], times);
 	}
 	for (unsigned round = 0; round < rounds; round++) {
-		/* Once forwards and once backwards: what comes later is no better off. */
+		/* Once forwards and once backwards, so that no subject gains from its position. */
 		for (unsigned i = 0; i < SUBJECTS; i++)
 			subjects[i].ns[round] = measure(&subjects[i], times);
 		for (unsigned i = SUBJECTS; i-- > 0;)

@@ -1,7 +1,7 @@
 /*
- * load.c - what members of a limit ask of a store, in real time: each refreshes each 5 s, as by
- * default, or as is said, first while each wants something else each time, which is the most that they can write,
- * and then while nothing changes. They are of one process, whose threads have a connection each.
+ * load.c - the load that members of a limit put on a store, in real time. Each refreshes every 5 s,
+ * the default, or at the given interval: first with demands that change each time, which causes the
+ * most writes, then with steady demands. All are in one process, with a connection for each thread.
  */
 #include "commands.h"
 #include "meter.h"
@@ -17,8 +17,8 @@
 #define REFRESH   5 /* seconds */
 #define LEASE     6 /* refreshes, as by default */
 #define WANTS_MAX 20
-#define WARM_UP   1.5 /* refreshes: all have come once */
-#define CALM_MAX  20  /* of those, until nothing is written any more */
+#define WARM_UP   1.5 /* refreshes: every member has refreshed once */
+#define CALM_MAX  20  /* most warm-ups until there are no more writes */
 
 struct member {
 	struct weir_fleet *fleet;
@@ -33,7 +33,7 @@ struct worker {
 	struct member *members;
 	unsigned count;
 	uint64_t chance;
-	/* Of what was measured. */
+	/* Results. */
 	uint64_t refreshes, failures;
 	weir_dur took;
 };
@@ -42,7 +42,7 @@ static struct load {
 	struct count count;
 	unsigned members;
 	weir_dur refresh;
-	char name[32]; /* of the limit: one that stays in the store is of as many */
+	char name[32]; /* of the limit; a limit left in the store has the same number of members */
 	bool changing;
 	weir_time end;
 	struct worker workers[THREADS];
@@ -144,7 +144,7 @@ static void open_store(const char *address, struct weir_store **store)
 	must_do(weir_store_open(&config, store, why, sizeof(why)), address, why);
 }
 
-/* What is in one process has one store; of others, each thread opens its own. */
+/* All threads share a store in memory; of others, each thread opens its own. */
 static void set_up(const char *address)
 {
 	const bool shared = strcmp(address, "memory") == 0;
@@ -181,7 +181,7 @@ static void tear_down(const char *address)
 			weir_store_close(load.workers[i].store);
 }
 
-/* For so long; and what came of it, if it is to be said. */
+/* Run for some seconds, and print the results if said. */
 static void run(const char *store, double seconds, bool said)
 {
 	const weir_time begin = weir_now();
@@ -222,10 +222,10 @@ static void check_sum(void)
 	must_do(weir_fleet_inspect(load.workers[0].store, load.name, &limit, NULL, NULL), "look",
 		"");
 	if (limit.granted > limit.capacity)
-		must_do(-ERANGE, "more is granted than there is", "");
+		must_do(-ERANGE, "the shares add up to more than the capacity", "");
 }
 
-/* MEMBERS[@SECONDS]: so many, who refresh each so many. */
+/* Parse MEMBERS[@SECONDS]: the number of members, and their interval of refreshes. */
 static void take_members(const char *text)
 {
 	char *end;
@@ -240,7 +240,7 @@ static void take_members(const char *text)
 	(void)snprintf(load.name, sizeof(load.name), "limit-%u", load.members);
 }
 
-/* Until all have what they want. */
+/* Run until all members have what they want. */
 static void calm_down(const char *store, double warm_up)
 {
 	load.changing = false;

@@ -1,5 +1,5 @@
 /*
- * main.c - weir-crowd: what it costs to share a limit. bench/README.md says how to read the tables.
+ * main.c - weir-crowd: the cost of sharing a limit. bench/README.md explains the tables.
  */
 #include "commands.h"
 

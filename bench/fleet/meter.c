@@ -83,7 +83,7 @@ static int meter_read(struct weir_store *self, const char *const *prefixes, size
 	return r;
 }
 
-/* One question: nobody waits twice. */
+/* Counted as one request, since it takes one round trip. */
 static int meter_keep_and_read(struct weir_store *self, uint64_t session, weir_dur *granted,
 			       const char *const *prefixes, size_t count, weir_store_row_fn *row,
 			       void *arg, struct weir_store_view *view)

@@ -1,5 +1,5 @@
 /*
- * meter.h - a store that counts what goes through it: questions, and bytes of keys and values.
+ * meter.h - a store that counts the requests to another one, and their bytes of keys and values.
  */
 #ifndef METER_H
 #define METER_H
@@ -7,17 +7,17 @@
 #include <stdatomic.h>
 #include <weir/fleet.h>
 
-/* What members have asked, all together. */
+/* Requests of all members together. */
 struct count {
 	_Atomic uint64_t keeps, reads, commits, conflicts;
 	_Atomic uint64_t sent, got; /* bytes of keys and values */
 };
 
 struct meter {
-	struct weir_store store; /* first: what a fleet calls */
+	struct weir_store store; /* must be the first member */
 	struct weir_store *to;
 	struct count *count;
-	/* Called before each question. NULL: nothing happens. */
+	/* Called before each request; may be NULL. */
 	void (*before)(void);
 };
 
@@ -25,7 +25,7 @@ struct meter meter_of(struct weir_store *to, struct count *count, void (*before)
 
 void count_clear(struct count *count);
 
-/* What must not fail here: 0, or it exits and says so. */
+/* Exit with a message, unless error is 0 or memory is not NULL. */
 void must_do(int error, const char *what, const char *why);
 void *must(void *memory);
 

@@ -1,9 +1,9 @@
 /*
- * simulate.c - members of a limit in simulated time, in one store or in regions. Each question
- * takes 2 ms to its store, in which others go on: so between reading and committing there are 2 ms.
- * All members want something else at each refresh, and all of it is there.
+ * simulate.c - members of a limit in simulated time, with one store or with regions. A request
+ * takes 2 ms to reach its store while others go on, so 2 ms pass between a read and its commit. All
+ * members change their demand at each refresh, and the capacity is enough for all.
  *
- * Whoever asks is a coroutine, so that the fleet's own code is what runs.
+ * Each member is a coroutine, so the fleet's own code runs unchanged.
  */
 #include "commands.h"
 #include "meter.h"
@@ -15,14 +15,14 @@
 #include <ucontext.h>
 
 #define QUESTION  (2 * WEIR_MS)
-#define REFRESH   (5 * WEIR_S)  /* of members, with leases of 15 s */
+#define REFRESH   (5 * WEIR_S)  /* interval of members, with leases of 15 s */
 #define REGION    (60 * WEIR_S) /* the lease of a region, which refreshes each 10 s */
 #define WARM_UP   (25 * WEIR_S)
 #define MEASURED  (20 * WEIR_S)
 #define WANTS_MAX 20
 #define STACK     ((size_t)256 << 10)
 
-/* A stack, with somebody on it or nobody. */
+/* A stack, free or in use by a coroutine. */
 struct stack {
 	struct stack *next;
 	ucontext_t context;
@@ -30,19 +30,19 @@ struct stack {
 };
 
 struct actor {
-	struct meter at, below; /* a member's store; a region's, and the one below */
+	struct meter at, below; /* a member's store; a region's store, and the one below it */
 	struct weir_fleet *fleet;
-	struct weir_share *share; /* NULL: it is a region */
+	struct weir_share *share; /* NULL: a region */
 	struct weir_region *region;
-	struct stack *stack; /* in the middle of a refresh, or NULL */
+	struct stack *stack; /* NULL: not in a refresh */
 	weir_time due;
 	uint64_t wants;
-	unsigned place; /* in the heap */
+	unsigned place; /* index in the heap */
 	bool done;
 };
 
 static struct simulation {
-	struct weir_clock clock; /* first */
+	struct weir_clock clock; /* must be the first member */
 	weir_time now;
 	uint64_t chance;
 	struct actor *actors;
@@ -53,7 +53,7 @@ static struct simulation {
 	struct stack *stacks;
 	struct weir_store **stores;
 	unsigned store_count;
-	struct count top, low; /* of the store above, or of all; and of those below */
+	struct count top, low; /* of the upper or only store, and of those of regions */
 	uint64_t refreshes_top, refreshes_low, had, wanted, most;
 } sim;
 
@@ -82,7 +82,7 @@ static void swap(unsigned a, unsigned b)
 	sim.heap[b]->place = b;
 }
 
-/* The first of the heap is to come later than it did. */
+/* The time of the heap's first actor has increased: move it down. */
 static void sink(void)
 {
 	unsigned at = 0;
@@ -108,7 +108,7 @@ static void rise(unsigned at)
 	}
 }
 
-/* Whoever asks waits for the way to the store. */
+/* The acting coroutine waits for its request to reach the store. */
 static void go_there(void)
 {
 	struct actor *a = sim.acting;
@@ -242,7 +242,8 @@ static struct weir_fleet_config fleet_at(struct meter *meter, weir_dur lease)
 	config.manual = 1;
 	config.clock = &sim.clock;
 	config.seed = 1 + draw(UINT64_MAX);
-	config.label = "payments-1.example:12345"; /* bytes are counted: as any host has it */
+	config.label =
+		"payments-1.example:12345"; /* of a realistic length, since bytes are counted */
 	return config;
 }
 
@@ -323,7 +324,7 @@ static void set_up(unsigned regions, unsigned each)
 static void tear_down(void)
 {
 	for (unsigned i = 0; i < sim.count; i++) {
-		/* In the middle of something it would wait for itself. */
+		/* An actor in the middle of a refresh would wait for itself. */
 		if (sim.actors[i].stack != NULL)
 			continue;
 		if (sim.actors[i].region != NULL)
@@ -346,7 +347,7 @@ static void clear(void)
 	sim.had = sim.wanted = 0;
 }
 
-/* Of the store that they are in, or of one region's in the mean. */
+/* Print the load on one store, or the mean load on the stores of regions. */
 static void print_load(const struct count *c, uint64_t refreshes, unsigned stores)
 {
 	const double seconds = (double)MEASURED / (double)WEIR_S * stores;
@@ -371,7 +372,7 @@ static void simulate(unsigned regions, unsigned each)
 	printf("\t%.3f\n", (double)sim.had / (double)sim.wanted);
 	fflush(stdout);
 	if (sim.most > (uint64_t)sim.members * WANTS_MAX)
-		must_do(-ERANGE, "more is used than there is", "");
+		must_do(-ERANGE, "the members use more than the capacity", "");
 	tear_down();
 }
 
@@ -388,7 +389,7 @@ int simulate_command(int argc, char **argv)
 			each = (unsigned)strtoul(end + 1, NULL, 10);
 		}
 		if (each == 0)
-			must_do(-EINVAL, argv[i], "is no number of members");
+			must_do(-EINVAL, argv[i], "is not a number of members");
 		simulate(regions, each);
 	}
 	return EXIT_SUCCESS;

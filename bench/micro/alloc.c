@@ -1,7 +1,7 @@
 /*
- * alloc.c - stands in front of the C library's allocator, for every library of
- * the process: a function defined in the program wins. glibc offers its own under
- * a second name, so that nothing but the counting is ours.
+ * alloc.c - replace the C library's allocator for all libraries of the process: a function defined
+ * in the program takes precedence. glibc also exports its allocator under a second name, so these
+ * functions only count.
  */
 #include "alloc.h"
 

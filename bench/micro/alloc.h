@@ -1,5 +1,5 @@
 /*
- * alloc.h - counts what a stretch of code allocates on the heap.
+ * alloc.h - count the heap allocations of a section of code.
  */
 #ifndef ALLOC_H
 #define ALLOC_H
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the calling thread's allocations count. No thread's do at first. */
+/* Set whether the calling thread's allocations count. They do not at first. */
 void alloc_watch(bool on);
 
-/* Of all threads, while they were watched. */
+/* Allocations of all threads while they were watched. */
 uint64_t alloc_count(void);
 
-/* Whether an allocation is noticed at all: else a count of zero would prove nothing. */
+/* Whether allocations are counted at all; otherwise a count of zero would prove nothing. */
 bool alloc_noticed(void);
 
 #endif

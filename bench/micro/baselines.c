@@ -1,6 +1,6 @@
 /*
- * baselines.c - what the limiter is compared with. Every one of them reads the clock twice a
- * pair and uses both readings: without them there is no latency to adapt to.
+ * baselines.c - what the limiter is compared with. Each reads the clock twice a pair and uses both
+ * readings, as a limiter that adapts to latency must.
  */
 #include "rig.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * The floor: less than this no limiter can do that counts what is in flight and
- * measures latency, and shares nothing between threads.
+ * The floor: the least that a limiter must do to count calls in flight and measure latency, with
+ * nothing shared between threads.
  */
 static uint64_t floor_loop(void *shared, struct worker *worker, uint64_t times)
 {
@@ -37,7 +37,7 @@ static uint64_t clock_loop(void *shared, struct worker *worker, uint64_t times)
 	return 0;
 }
 
-/* What one writes by hand: the limit, and what is known of latency, under one lock. */
+/* A handwritten limiter: the limit and the latency sums under one lock. */
 struct guarded {
 	union {
 		pthread_mutex_t mutex;
@@ -86,7 +86,7 @@ static inline void guarded_unlock(struct guarded *guarded, bool spins)
 		pthread_mutex_unlock(&guarded->mutex);
 }
 
-/* Inlined twice, so that which lock it is costs nothing. */
+/* Inlined twice, so that the choice of the lock costs nothing. */
 static inline __attribute__((always_inline)) uint64_t guarded_loop(struct guarded *guarded,
 								   uint64_t times, bool spins)
 {
@@ -180,7 +180,7 @@ static void *counter_make(const struct subject *self, unsigned threads)
 	return counter;
 }
 
-/* It may exceed the limit for an instant, and then refuses some that had a right to a place. */
+/* It may exceed the limit for an instant, and then refuses calls that should be admitted. */
 static uint64_t counter_loop(void *shared, struct worker *worker, uint64_t times)
 {
 	_Atomic uint64_t *counter = shared;
@@ -202,7 +202,7 @@ static const struct subject table[] = {
 	{
 		.group = "baselines",
 		.name = "floor",
-		.about = "two clock reads, two additions to lines of the thread's own",
+		.about = "two clock reads, two additions to cache lines of its own thread",
 		.loop = floor_loop,
 	},
 	{

@@ -1,6 +1,6 @@
 /*
- * bytes.c - configurations that differ in one thing each, and what a limiter of each takes:
- * weir_limiter_size(). All have one stripe, so that the table is the same on any machine.
+ * bytes.c - weir_limiter_size() of configurations that differ in one setting each. All have one
+ * stripe by default, so that the table is the same on any machine.
  */
 #include "bytes.h"
 

@@ -1,10 +1,10 @@
 /*
- * bytes.h - what a limiter takes of memory.
+ * bytes.h - the memory of a limiter.
  */
 #ifndef BYTES_H
 #define BYTES_H
 
-/* A table: configurations, and the bytes of a limiter of each. */
+/* Print a table of configurations, and the size of a limiter of each in bytes. */
 void bytes_print(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * executor.c - an empty task, from being submitted to its end. Who submits is at most QUEUE
- * tasks ahead of the threads that run them, so the time of many is that of both.
+ * executor.c - an empty task, from submission to its end. The submitting thread is at most QUEUE
+ * tasks ahead of the threads that run them, so the time of many tasks covers both.
  */
 #include "rig.h"
 
@@ -34,7 +34,7 @@ static void submit(struct weir_executor *executor, weir_task_fn *task, void *arg
 	must_do(weir_executor_submit(executor, task, arg, WEIR_FOREVER), "weir_executor_submit");
 }
 
-/* Tasks that wait for each other need a thread each: then all threads are there. */
+/* Tasks that wait for each other need a thread each, so this starts all threads. */
 static void *pool_make(const struct subject *self, unsigned threads)
 {
 	struct pool *pool = must(malloc(sizeof(*pool)));

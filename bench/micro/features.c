@@ -1,29 +1,29 @@
 /*
- * features.c - a pair by what the limiter is configured for and the call asks for. All have
- * vegas: `plain` is what they are to be compared with.
+ * features.c - a pair by the features of the limiter and of the call. All use vegas; `plain` is the
+ * one to compare with.
  */
 #include "rig.h"
 
 #include <stdlib.h>
 
-/* Ten windows. */
+/* The length of ten windows. */
 #define WARM_UP WEIR_S
 
 struct feature {
 	void (*configure)(struct weir_config *config); /* NULL: all defaults */
 	struct weir_call call;
-	bool spread; /* over the partitions: each thread's calls go to one of them */
-	bool far;    /* windows have shown already that the limit is far away */
+	bool spread; /* threads are spread over the partitions: all calls of a thread go to one */
+	bool far;    /* warmed up by windows, so that the limiter knows it is far from its limit */
 	enum weir_outcome outcome;
 };
 
-/* A limiter, and what its calls are like. */
+/* A limiter, and the feature that its calls use. */
 struct featured {
 	struct weir_limiter *limiter;
 	const struct feature *feature;
 };
 
-/* Calls one at a time, in the time before now: by the end of it, permits are lent. */
+/* Sample calls one at a time in the past, up to now: after that, permits are cached. */
 static void warm_up(struct weir_limiter *limiter)
 {
 	const weir_time now = weir_now();
@@ -202,7 +202,7 @@ static void with_all(struct weir_config *config)
 	with_queue(config);
 }
 
-/* A row of the table: the feature goes into a literal, which lives as long as the program. */
+/* A row of the table; the feature is a compound literal with static storage. */
 #define FEATURE(what, does, in, ...)                                                               \
 	{                                                                                          \
 		.group = "features", .name = what, .about = does, .make = featured_make,           \
@@ -212,25 +212,26 @@ static void with_all(struct weir_config *config)
 
 static const struct subject table[] = {
 	FEATURE("plain", "a pair, no feature", plain_loop, .configure = NULL),
-	FEATURE("far", "the same after some windows: the limit is far, so permits are lent",
+	FEATURE("far", "the same after some windows, far from the limit: permits are cached",
 		plain_loop, .far = true),
 	FEATURE("call", "by weir_try_acquire_for(), an ordinary call", call_loop, .call.cost = 1),
 	FEATURE("cost", "a call of cost 3", call_loop, .call.cost = 3),
-	FEATURE("bypass", "a call that is let through", call_loop, .call.flags = WEIR_CALL_BYPASS),
-	FEATURE("detach", "a call that is detached meanwhile", detach_loop, .configure = NULL),
+	FEATURE("bypass", "a call that bypasses the limit", call_loop,
+		.call.flags = WEIR_CALL_BYPASS),
+	FEATURE("detach", "a call that is detached", detach_loop, .configure = NULL),
 	FEATURE("dropped", "a call that was dropped", outcome_loop, .outcome = WEIR_DROPPED),
 	FEATURE("ignored", "a call that is no sample", outcome_loop, .outcome = WEIR_IGNORE),
 	FEATURE("burst", "with permits for bursts", plain_loop, .configure = with_burst),
 	FEATURE("shadow", "in shadow mode", plain_loop, .configure = with_shadow),
-	FEATURE("queue", "by weir_acquire(), with a queue that nobody is in", acquire_loop,
+	FEATURE("queue", "by weir_acquire(), with an empty queue", acquire_loop,
 		.configure = with_queue),
-	FEATURE("track", "where each token was acquired is remembered", plain_loop,
+	FEATURE("track", "with tracking of where tokens were acquired", plain_loop,
 		.configure = with_track),
 	FEATURE("quantile", "windows with their 99th percentile", plain_loop,
 		.configure = with_quantile),
-	FEATURE("priorities", "shed by priority", call_loop, .configure = with_priorities,
-		.call.priority = 3),
-	FEATURE("partitions", "four partitions, a thread's calls in one of them", call_loop,
+	FEATURE("priorities", "with load shedding by priority", call_loop,
+		.configure = with_priorities, .call.priority = 3),
+	FEATURE("partitions", "four partitions, each thread in one of them", call_loop,
 		.configure = with_partitions, .spread = true),
 	FEATURE("all", "quantile, partitions, priorities, burst, tracking and a queue together",
 		call_loop, .configure = with_all, .spread = true),

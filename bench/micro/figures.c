@@ -1,6 +1,6 @@
 /*
- * figures.c - all subjects take turns, round after round, so that whatever else the machine
- * does meanwhile hits them alike.
+ * figures.c - all subjects take turns, round after round, so that other load on the machine affects
+ * them alike.
  */
 #include "figures.h"
 
@@ -29,7 +29,7 @@ static uint64_t batch_run(void *arg, unsigned member)
 	return batch->subject->loop(batch->shared, worker, batch->times);
 }
 
-/* Nanoseconds of one time: as the threads' loops timed it, or else from the common start. */
+/* Nanoseconds per iteration: as timed by the loops themselves, or else from the common start. */
 static double time_of_one(const struct batch *batch, unsigned threads, struct outcome outcome)
 {
 	const double times = (double)batch->times;
@@ -140,7 +140,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Between the two values that are next to it. */
+/* Interpolate between the two nearest values. */
 static double quantile(const double *sorted, unsigned count, double part)
 {
 	double place = part * (count - 1);
@@ -149,7 +149,7 @@ static double quantile(const double *sorted, unsigned count, double part)
 	return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
 }
 
-/* The floor comes first in each number of threads. */
+/* The floor is the first subject for each number of threads. */
 static double floor_of(const struct figures *figures, unsigned threads, unsigned reps)
 {
 	const struct figure *figure = figures->all;

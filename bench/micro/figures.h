@@ -1,5 +1,5 @@
 /*
- * figures.h - the table: each subject in each number of threads, measured in turns.
+ * figures.h - the table: each subject with each number of threads, measured in turns.
  */
 #ifndef FIGURES_H
 #define FIGURES_H
@@ -7,13 +7,13 @@
 #include "options.h"
 #include "subjects.h"
 
-/* One subject in one number of threads. */
+/* One subject with one number of threads. */
 struct figure {
 	const struct subject *subject;
 	unsigned threads;
-	uint64_t times;         /* a thread and repetition */
-	double *ns;             /* of one time; by repetition */
-	uint64_t done, refused; /* by all threads in all rounds */
+	uint64_t times;         /* iterations per thread and repetition */
+	double *ns;             /* nanoseconds per iteration, by repetition */
+	uint64_t done, refused; /* iterations of all threads in all rounds */
 };
 
 struct figures {
@@ -21,19 +21,19 @@ struct figures {
 	unsigned count;
 };
 
-/* Those that are asked for, and the floor. The subjects must outlive them. */
+/* Select the subjects of the options, and the floor. The subjects must outlive the figures. */
 struct figures figures_make(const struct subjects *subjects, const struct options *options);
 void figures_free(struct figures *figures);
 
-/* Once, shorter and for nothing: memory and caches get used to it. */
+/* Run each subject once, shorter and without counting, to warm up memory and caches. */
 void figures_warm_up(struct figures *figures);
 
-/* One repetition: each subject in turn. Tells how far it is if anybody watches. */
+/* Run one repetition: each subject in turn. Shows progress if standard error is a terminal. */
 void figures_round(struct figures *figures, unsigned rep, const struct options *options);
 
 void figures_print(struct figures *figures, const struct options *options);
 
-/* Whether everybody was admitted who should have been, and nobody else; if not, says so. */
+/* Whether exactly the expected calls were refused; if not, prints a message. */
 bool figures_hold(const struct figures *figures);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * halves.c - the halves of a pair, each timed by itself, and a pair without its clock. A half
- * is too short to time one by one: a thread takes BATCH permits, then gives them back, and
- * reads the clock once more for all of either.
+ * halves.c - acquire and release, each timed on its own, and a pair that reads no clock. One call
+ * is too short to time: a thread acquires BATCH permits, then releases them, and reads the clock
+ * once for each batch.
  */
 #include "rig.h"
 
@@ -24,7 +24,7 @@ static void give_back(struct weir_limiter *limiter, struct weir_token *tokens, u
 		weir_release(limiter, &tokens[i], WEIR_SUCCESS);
 }
 
-/* So many of each; the time of one. */
+/* Acquire and release, times each; adds up the time of one of the halves. */
 static inline uint64_t half_loop(struct weir_limiter *limiter, struct worker *worker,
 				 uint64_t times, enum half half)
 {
@@ -53,7 +53,7 @@ static uint64_t release_loop(void *shared, struct worker *worker, uint64_t times
 	return half_loop(shared, worker, times, RELEASE);
 }
 
-/* As if every call took a microsecond, and one came every two. */
+/* As if every call took 1 us, and one arrived every 2 us. */
 static uint64_t at_loop(void *shared, struct worker *worker, uint64_t times)
 {
 	weir_time now = weir_now();
@@ -100,7 +100,7 @@ static const struct subject table[] = {
 	{
 		.group = "halves",
 		.name = "pair-at",
-		.about = "a pair whose times come from the caller: no clock is read",
+		.about = "a pair with times from the caller: it reads no clock",
 		.make = plain_make,
 		.unmake = limiter_unmake,
 		.loop = at_loop,

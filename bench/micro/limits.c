@@ -1,6 +1,6 @@
 /*
- * limits.c - a pair by limit: in the windows that the limit is made for, and in windows of a
- * single sample, where each release closes one and lets the limit think.
+ * limits.c - a pair by limit: with the windows that the limit is made for, and with windows of one
+ * sample, where each release closes one and runs the limit's update.
  */
 #include "rig.h"
 
@@ -17,7 +17,7 @@ static const struct subject table[] = {
 	{
 		.group = "limits",
 		.name = "limit",
-		.about = "a pair; windows as the limit is made for",
+		.about = "a pair, with the windows that the limit is made for",
 		.make = plain_make,
 		.unmake = limiter_unmake,
 		.loop = pair_loop,
@@ -26,7 +26,7 @@ static const struct subject table[] = {
 	{
 		.group = "samples",
 		.name = "sample",
-		.about = "a pair; each sample is a window",
+		.about = "a pair, with each sample as a window",
 		.make = sample_make,
 		.unmake = limiter_unmake,
 		.loop = pair_loop,

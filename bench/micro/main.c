@@ -1,6 +1,5 @@
 /*
- * main.c - weir-micro: what the library costs, in nanoseconds. bench/README.md says how to read
- * the tables.
+ * main.c - weir-micro: the cost of the library in nanoseconds. bench/README.md explains the tables.
  */
 #include "alloc.h"
 #include "bytes.h"
@@ -23,7 +22,7 @@ static bool several_threads(const struct options *options)
 	return false;
 }
 
-/* What the probes before and after the rounds that count have said. */
+/* Results of the probes before and after the rounds that count. */
 struct scaling {
 	double least, most;
 };
@@ -37,8 +36,8 @@ static void widen(struct scaling *scaling, double ratio)
 }
 
 /*
- * A round counts if the probes before and after it say that the processors were free; if not,
- * it is measured again, as long as there are rounds left: so many tries for each, taken together.
+ * A round counts if the probes before and after it found the processors free; otherwise it is
+ * measured again, up to the given number of tries for each round, on average.
  */
 static void measure_probed(struct figures *figures, const struct options *options)
 {
@@ -66,7 +65,7 @@ static void measure_probed(struct figures *figures, const struct options *option
 	printf("# two threads do %.2f to %.2f times as much as one; rounds measured again %u\n",
 	       scaling.least, scaling.most, again);
 	if (!probe_scales(scaling.least) || !probe_scales(scaling.most))
-		puts("# unscaled: figures for two threads and more mean little");
+		puts("# unscaled: figures for more than one thread are not reliable");
 }
 
 static void measure_unprobed(struct figures *figures, const struct options *options)
@@ -114,7 +113,7 @@ static int run(const struct subjects *subjects, const struct options *options)
 		break;
 	}
 	if (!alloc_noticed()) {
-		fputs("weir-micro: allocations go unnoticed here\n", stderr);
+		fputs("weir-micro: allocations cannot be counted here\n", stderr);
 		return EXIT_FAILURE;
 	}
 	return measure(subjects, options);

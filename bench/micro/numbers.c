@@ -1,5 +1,5 @@
 /*
- * numbers.c - what those pay who look: a snapshot, and a scrape.
+ * numbers.c - the cost of reading a limiter: a snapshot, and a scrape.
  */
 #include "rig.h"
 
@@ -90,8 +90,7 @@ static const struct subject table[] = {
 	{
 		.group = "numbers",
 		.name = "scrape",
-		.about =
-			"the same from the beginning: a set is made, the limiter added, all written",
+		.about = "the same from the start: create a set, add the limiter, write all",
 		.make = plain_make,
 		.unmake = limiter_unmake,
 		.loop = scrape_loop,

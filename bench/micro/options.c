@@ -1,5 +1,5 @@
 /*
- * options.c - by argp, which writes the help too.
+ * options.c - parse the command line with argp.
  */
 #include "options.h"
 
@@ -44,7 +44,8 @@ static void thread_counts(struct options *options, const char *text, struct argp
 		if (*end != ',')
 			break;
 	}
-	argp_error(state, "not up to %d numbers with commas between: %s", COUNTS_MAX, text);
+	argp_error(state, "not a list of up to %d numbers, separated by commas: %s", COUNTS_MAX,
+		   text);
 }
 
 static bool is_any(const struct subjects *subjects, const char *pattern)
@@ -55,7 +56,7 @@ static bool is_any(const struct subjects *subjects, const char *pattern)
 	return false;
 }
 
-/* 1, 2, 4 and so on, and as many as there are processors; but two at least, which meet. */
+/* 1, 2, 4 and so on up to the number of processors, but at least 2, so that threads compete. */
 static void default_counts(struct options *options)
 {
 	const unsigned processors = team_processors();
@@ -110,17 +111,17 @@ void options_read(struct options *options, const struct subjects *subjects, int 
 		{"threads", 't', "N,...", 0, "Numbers of threads (1,2,4... up to the processors)",
 		 0},
 		{"reps", 'r', "N", 0, "Repetitions (11)", 0},
-		{"pairs", 'p', "N", 0, "Pairs a thread and repetition (100000)", 0},
-		{"tries", 'T', "N", 0, "Tries of a round until the processors were free (2)", 0},
-		{"only", 'o', "NAME", 0, "A group, or names by a pattern, and the floor", 0},
-		{"bytes", 'b', NULL, 0, "Say what limiters take of memory, and measure nothing", 0},
+		{"pairs", 'p', "N", 0, "Pairs per thread and repetition (100000)", 0},
+		{"tries", 'T', "N", 0, "Tries per round until the processors are free (2)", 0},
+		{"only", 'o', "NAME", 0, "A group, or a pattern of names; the floor is added", 0},
+		{"bytes", 'b', NULL, 0, "Print the memory of limiters, and measure nothing", 0},
 		{"list", 'l', NULL, 0, "List what is measured", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = known,
 		.parser = option,
-		.doc = "Measure what the library costs, as a table of tab-separated values.",
+		.doc = "Measure the cost of the library, as a table of tab-separated values.",
 	};
 
 	*options = (struct options){

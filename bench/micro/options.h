@@ -13,16 +13,16 @@
 enum what { TIMES, BYTES, LIST };
 
 struct options {
-	unsigned counts[COUNTS_MAX]; /* of threads */
+	unsigned counts[COUNTS_MAX]; /* numbers of threads */
 	unsigned count;
 	unsigned reps, tries;
-	uint64_t pairs;   /* a thread and repetition */
-	const char *only; /* a pattern of names, or a group; NULL: all */
+	uint64_t pairs;   /* per thread and repetition */
+	const char *only; /* a group or a pattern of names; NULL: all */
 	enum what what;
 	const struct subjects *subjects;
 };
 
-/* Does not return if there is something wrong with them, or if help was asked for. */
+/* Parse the arguments. Ends the program on an error, and after --help. */
 void options_read(struct options *options, const struct subjects *subjects, int argc, char **argv);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * probe.c - reading the clock shares nothing between threads, so that it scales
- * if anything does.
+ * probe.c - read the clock, which shares nothing between threads, so it scales if anything does.
  */
 #include "probe.h"
 

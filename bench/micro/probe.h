@@ -1,18 +1,18 @@
 /*
- * probe.h - whether two threads get twice as much done here as one.
+ * probe.h - check whether two threads get twice as much done as one on this machine.
  *
- * Where they do not (a neighbour on the machine, two hyper-threads of one core)
- * figures for more than one thread say nothing about what is measured.
+ * If they do not (other load, two hyper-threads of one core), figures for more than one thread say
+ * nothing about the subjects.
  */
 #ifndef PROBE_H
 #define PROBE_H
 
 #include <stdbool.h>
 
-/* Clock reads a second of two threads over those of one; 1 where there is one processor. */
+/* Clock reads a second of two threads over those of one; 1 on a single processor. */
 double probe(void);
 
-/* Whether that is about two. Much more says that it was the one thread which was disturbed. */
+/* Whether a ratio is about two. Much more means that the single thread was disturbed. */
 bool probe_scales(double ratio);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * rate.c - a call that a rate admits at once, or refuses, and the bucket that one writes by hand.
- * Each reads the clock once, and where it is refused twice.
+ * rate.c - a call that a rate admits at once or refuses, and a handwritten token bucket. Each reads
+ * the clock once, and twice if refused.
  */
 #include "rig.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /*
- * As many units a nanosecond as there may be: a slot is worth thousands of times what all threads
- * can take in it, so a refusal is a fault of the library.
+ * The highest rate: each slot is worth thousands of times what all threads can take in it, so a
+ * refusal is a fault of the library.
  */
 #define PLENTY (UINT64_C(64) * WEIR_S)
 
@@ -84,7 +84,7 @@ static void *closed_make(const struct subject *self, unsigned threads)
 	return rate_of(0, *(const unsigned *)self->detail);
 }
 
-/* After a complaint the steps back to the full pace are counted in every call. */
+/* After weir_rate_throttled() every call computes the steps back to the full pace. */
 static void *lowered_make(const struct subject *self, unsigned threads)
 {
 	struct weir_rate *rate = rate_make(self, threads);
@@ -144,7 +144,7 @@ static const struct subject table[] = {
 	{
 		.group = "rate",
 		.name = "rate-two",
-		.about = "the same of two quotas at once",
+		.about = "the same with two quotas",
 		.make = rate_make,
 		.unmake = rate_unmake,
 		.loop = several_loop,
@@ -153,7 +153,7 @@ static const struct subject table[] = {
 	{
 		.group = "rate",
 		.name = "rate-lowered",
-		.about = "the same of one, after weir_rate_throttled()",
+		.about = "the same with one quota, after weir_rate_throttled()",
 		.make = lowered_make,
 		.unmake = rate_unmake,
 		.loop = try_loop,
@@ -162,7 +162,7 @@ static const struct subject table[] = {
 	{
 		.group = "rate",
 		.name = "rate-refused",
-		.about = "the same, where nothing is left",
+		.about = "the same with nothing left: refused",
 		.make = closed_make,
 		.unmake = rate_unmake,
 		.loop = try_loop,

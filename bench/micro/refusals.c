@@ -1,11 +1,11 @@
 /*
- * refusals.c - a limiter that is full says no, in each of its ways.
+ * refusals.c - the ways in which a full limiter refuses a call.
  */
 #include "rig.h"
 
 #include <errno.h>
 
-/* One permit, and it is taken for good. */
+/* A limiter with one permit, which is never released. */
 static struct weir_limiter *full(const struct weir_config *config)
 {
 	struct weir_limiter *limiter = limiter_of(config);
@@ -60,7 +60,7 @@ static void *shadow_make(const struct subject *self, unsigned threads)
 	return full(&config);
 }
 
-/* The one place of the queue is taken for good as well. */
+/* The only slot of the queue is taken for good as well. */
 static void *queued_make(const struct subject *self, unsigned threads)
 {
 	struct weir_fixed_config fixed;
@@ -163,7 +163,7 @@ static const struct subject table[] = {
 	{
 		.group = "refusals",
 		.name = "refusal-queue",
-		.about = "weir_acquire(), where the queue is full too",
+		.about = "weir_acquire(), with a full queue",
 		.make = queued_make,
 		.unmake = limiter_unmake,
 		.loop = queue_full_loop,
@@ -172,7 +172,7 @@ static const struct subject table[] = {
 	{
 		.group = "refusals",
 		.name = "refusal-late",
-		.about = "weir_acquire(), the deadline being past",
+		.about = "weir_acquire(), with a past deadline",
 		.make = hurried_make,
 		.unmake = limiter_unmake,
 		.loop = late_loop,
@@ -181,7 +181,7 @@ static const struct subject table[] = {
 	{
 		.group = "refusals",
 		.name = "refusal-shadow",
-		.about = "let through in shadow mode in place of a refusal, and its release",
+		.about = "a call admitted in shadow mode instead of refused, and its release",
 		.make = shadow_make,
 		.unmake = limiter_unmake,
 		.loop = pair_loop,

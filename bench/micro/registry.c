@@ -1,6 +1,6 @@
 /*
- * registry.c - a limiter a host, asked for by name at every call, and the same with the
- * limiters at hand: the difference is what the look-up costs.
+ * registry.c - a limiter for each host, looked up by name at every call, and the same without the
+ * look-up: the difference is its cost.
  */
 #include "rig.h"
 
@@ -52,7 +52,7 @@ static void hosts_unmake(void *shared)
 	free(hosts);
 }
 
-/* In turn, or with many of them in an order that no prefetcher guesses. */
+/* In turn, or, with many limiters, in an order that prefetchers do not predict. */
 static const struct host *next_host(const struct hosts *hosts, uint64_t i)
 {
 	return &hosts->host[(i * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (hosts->count - 1)];
@@ -93,7 +93,7 @@ static const struct subject table[] = {
 	{
 		.group = "registry",
 		.name = "held",
-		.about = "a pair on one of sixteen limiters, which are at hand",
+		.about = "a pair on one of 16 limiters, by pointer",
 		.make = hosts_make,
 		.unmake = hosts_unmake,
 		.loop = held_loop,
@@ -102,7 +102,7 @@ static const struct subject table[] = {
 	{
 		.group = "registry",
 		.name = "registry",
-		.about = "the same, each got from a registry by its name, and put",
+		.about = "the same, each got from a registry by name, and put",
 		.make = hosts_make,
 		.unmake = hosts_unmake,
 		.loop = get_loop,
@@ -111,7 +111,7 @@ static const struct subject table[] = {
 	{
 		.group = "registry",
 		.name = "held-1024",
-		.about = "a pair on one of 1024 limiters, which are at hand",
+		.about = "a pair on one of 1024 limiters, by pointer",
 		.make = hosts_make,
 		.unmake = hosts_unmake,
 		.loop = held_loop,
@@ -120,7 +120,7 @@ static const struct subject table[] = {
 	{
 		.group = "registry",
 		.name = "registry-1024",
-		.about = "the same, each got from a registry by its name, and put",
+		.about = "the same, each got from a registry by name, and put",
 		.make = hosts_make,
 		.unmake = hosts_unmake,
 		.loop = get_loop,

@@ -1,5 +1,5 @@
 /*
- * rig.c - limiters to measure.
+ * rig.c - create limiters to measure.
  */
 #include "rig.h"
 
@@ -25,8 +25,8 @@ void must_do(int error, const char *what)
 }
 
 /*
- * The limit may think what it likes: the bound holds. If it does not matter, it is one that is told of
- * windows of time, so that what is seen is the limiter.
+ * limit_min keeps the limit up, whatever the algorithm does. The default algorithm uses windows of
+ * time, so that mostly the limiter itself is measured.
  */
 struct weir_config roomy(const struct weir_limit_ops *limit)
 {

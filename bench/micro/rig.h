@@ -1,5 +1,5 @@
 /*
- * rig.h - what subjects are made of: limiters that refuse nobody, and the usual loop.
+ * rig.h - common parts of subjects: limiters that refuse no calls, and the usual loop.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -9,10 +9,10 @@
 #include <time.h>
 #include <weir/weir.h>
 
-/* More than there are threads, and than any of them holds at once: nobody is refused. */
+/* More permits than all threads hold at once, so no call is refused. */
 #define LIMIT 100000
 
-/* Each subject's clock, the floor's too: what weir_now() reads, without the call. */
+/* The clock of all subjects, including the floor: weir_now() without a function call. */
 static inline uint64_t clock_read(void)
 {
 	struct timespec t;
@@ -21,25 +21,25 @@ static inline uint64_t clock_read(void)
 	return (uint64_t)t.tv_sec * WEIR_S + (uint64_t)t.tv_nsec;
 }
 
-/* The memory; exits if there is none. */
+/* Return memory; exit if it is NULL. */
 void *must(void *memory);
 
-/* What must not fail here: 0, or it exits and names it. */
+/* Exit with a message that names what, unless error is 0. */
 void must_do(int error, const char *what);
 
-/* A configuration of that limit, NULL being vegas, which stays at LIMIT or above. */
+/* A configuration of a limit (NULL: vegas) that stays at LIMIT or above. */
 struct weir_config roomy(const struct weir_limit_ops *limit);
 
-/* The same with one permit, for good. */
+/* A configuration with a fixed limit of one permit. */
 struct weir_config narrow(struct weir_fixed_config *fixed);
 
 struct weir_limiter *limiter_of(const struct weir_config *config);
 
-/* For struct subject: the default limit, and nothing else. */
+/* For struct subject: a limiter with the default limit and no features. */
 void *plain_make(const struct subject *self, unsigned threads);
 void limiter_unmake(void *shared);
 
-/* weir_try_acquire() and weir_release() of the limiter shared. */
+/* For struct subject: weir_try_acquire() and weir_release(); shared is the limiter. */
 uint64_t pair_loop(void *shared, struct worker *worker, uint64_t times);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * shared.c - what it costs that other processes could share a limiter: the pair of one's own beside
- * the pair in a block, both of a limit without lent permits, and of one with them.
+ * shared.c - the cost of a limiter that processes can share: a pair on a private limiter, and on
+ * one in a shared block, both with and without cached permits.
  */
 #include "rig.h"
 
@@ -11,11 +11,11 @@ static void *own_make(const struct subject *self, unsigned threads)
 	struct weir_config config = roomy(self->limit);
 
 	(void)threads;
-	config.stripes = 1; /* with one stripe nothing is lent */
+	config.stripes = 1; /* with one stripe no permits are cached */
 	return limiter_of(&config);
 }
 
-/* The block goes with the process: nobody else knows where it is. */
+/* The block is not shared with other processes, and is freed when this one ends. */
 static void *shared_make(const struct subject *self, unsigned threads)
 {
 	struct weir_config config = roomy(self->limit);
@@ -39,7 +39,7 @@ static const struct subject table[] = {
 	{
 		.group = "shared",
 		.name = "own",
-		.about = "a pair, of a limiter of one's own",
+		.about = "a pair on a private limiter",
 		.make = plain_make,
 		.unmake = limiter_unmake,
 		.loop = pair_loop,
@@ -47,7 +47,7 @@ static const struct subject table[] = {
 	{
 		.group = "shared",
 		.name = "own-unlent",
-		.about = "the same, one stripe: no permits are lent",
+		.about = "the same, one stripe: no permits are cached",
 		.make = own_make,
 		.unmake = limiter_unmake,
 		.loop = pair_loop,
@@ -55,7 +55,7 @@ static const struct subject table[] = {
 	{
 		.group = "shared",
 		.name = "shared",
-		.about = "a pair, of a limiter that other processes could share",
+		.about = "a pair on a limiter that other processes could share",
 		.make = shared_make,
 		.unmake = shared_unmake,
 		.loop = pair_loop,

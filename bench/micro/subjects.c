@@ -1,5 +1,5 @@
 /*
- * subjects.c - the list of what is measured, put together from what each file has.
+ * subjects.c - the list of subjects, collected from all files.
  */
 #include "subjects.h"
 
@@ -19,7 +19,7 @@ static void add(struct subjects *subjects, const struct subject *subject)
 	subjects->all[subjects->count++] = *subject;
 }
 
-/* Whatever limits the library has: none is named here. */
+/* For all limits of the library; none is named here. */
 static void add_each_limit(struct subjects *subjects, const struct subject *subject)
 {
 	for (unsigned i = 0; weir_limit_at(i) != NULL; i++) {

@@ -1,9 +1,9 @@
 /*
  * subjects.h - what is measured.
  *
- * A subject does one thing over and over, in a loop of its own, so that the compiler sees
- * what it would see in a program: no call through a pointer inside the loop. What the one
- * thing is, a pair of acquire and release or something else, its line of help says.
+ * A subject repeats one operation in a loop of its own, so that the compiler sees what it would see
+ * in a program: no call through a pointer inside the loop. Its line of help says what the operation
+ * is, such as a pair of acquire and release.
  */
 #ifndef SUBJECTS_H
 #define SUBJECTS_H
@@ -12,61 +12,61 @@
 #include <stdint.h>
 #include <weir/limit.h>
 
-#define LINE         128 /* bytes that two processors should not share */
-#define SUBJECT_NAME 32  /* bytes of a name at most, with the zero */
+#define LINE         128 /* bytes that two processors should not share: two cache lines */
+#define SUBJECT_NAME 32  /* most bytes of a name, with the terminating zero */
 
-/* Each thread's own. */
+/* Private to a thread. */
 struct worker {
 	_Alignas(LINE) _Atomic uint64_t begun;
 	_Alignas(LINE) _Atomic uint64_t ended;
 	uint64_t latency_sum;
 	unsigned number; /* of this thread, from 0 */
-	double ns;       /* of what the loop timed itself; as long as it is 0, the whole loop */
+	double ns;       /* timed by the loop itself; 0: the whole loop is timed */
 };
 
 enum {
-	REFUSES = 1u << 0,    /* every time, on purpose; all others never do */
-	ALONE = 1u << 1,      /* in one thread only */
-	TOGETHER = 1u << 2,   /* in two threads at least */
-	ALLOCATES = 1u << 3,  /* is allowed to */
-	EACH_LIMIT = 1u << 4, /* there is one for each limit: the limit's name comes after a dash */
+	REFUSES = 1u << 0,    /* every iteration, on purpose; others never refuse */
+	ALONE = 1u << 1,      /* with one thread only */
+	TOGETHER = 1u << 2,   /* with two threads at least */
+	ALLOCATES = 1u << 3,  /* may allocate in its loop */
+	EACH_LIMIT = 1u << 4, /* one for each limit, with its name after a dash */
 };
 
 struct subject {
 	const char *group;
 	char name[SUBJECT_NAME];
 	const char *about;
-	/* One for all threads, of which there are so many; exits if it cannot. Both may be NULL. */
+	/* Create and free what all threads share; exits on failure. Both may be NULL. */
 	void *(*make)(const struct subject *self, unsigned threads);
 	void (*unmake)(void *shared);
-	/* So many times; how many of them were refused, or otherwise not as they should be. */
+	/* Repeat the operation. Returns the number of refusals and other unexpected results. */
 	uint64_t (*loop)(void *shared, struct worker *worker, uint64_t times);
 	unsigned flags;
-	unsigned slow;      /* it takes some hundred times a pair: do so many times fewer; 0 is 1 */
-	const void *detail; /* what its own make() wants to know */
+	unsigned slow;      /* divisor of the iterations, for slow operations; 0 is 1 */
+	const void *detail; /* passed to make() by its own file */
 	const struct weir_limit_ops *limit; /* of EACH_LIMIT; else NULL */
 };
 
-/* All of them, limits and what there is for each limit included. */
+/* All subjects, including those for each limit. */
 struct subjects {
 	struct subject *all;
 	unsigned count;
 };
 
-/* The first is the floor. Exits if there is no memory. */
+/* The first subject is the floor. Exits if memory runs out. */
 struct subjects subjects_make(void);
 void subjects_free(struct subjects *subjects);
 
-/* Whether a subject's name or group matches a pattern, as file names do; NULL: all do. */
+/* Whether a subject's name or group matches a glob pattern; NULL matches all. */
 bool subject_matches(const struct subject *subject, const char *pattern);
 
-/* Whether it can be measured in so many threads. */
+/* Whether the subject can be measured with that number of threads. */
 bool subject_fits(const struct subject *subject, unsigned threads);
 
-/* For those who list them: a table of count, copied. */
+/* Append a table of count subjects, copied. */
 void subjects_add(struct subjects *subjects, const struct subject *table, unsigned count);
 
-/* What each file has. */
+/* The subjects of each file. */
 void baselines_list(struct subjects *subjects);
 void limits_list(struct subjects *subjects);
 void features_list(struct subjects *subjects);

@@ -1,7 +1,7 @@
 /*
- * team.c - members are pinned, round the processors there are, so that none is
- * moved in the middle of a measurement. They wait for each other before they
- * start, asleep: spinning would take the time of those who share a processor.
+ * team.c - members are pinned to processors, in turn, so that none moves in the middle of a
+ * measurement. They wait for each other before the start, asleep: spinning would take time from
+ * members on the same processor.
  */
 #include "team.h"
 
@@ -46,7 +46,7 @@ unsigned team_processors(void)
 	return (unsigned)CPU_COUNT(&set);
 }
 
-/* The nth of them, and round again. */
+/* The nth processor of the set, counted in a circle. */
 static cpu_set_t processor(unsigned n)
 {
 	cpu_set_t all = processors(), one;

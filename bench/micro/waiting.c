@@ -1,8 +1,8 @@
 /*
- * waiting.c - the queue: threads that sleep for a permit and hand it on, and event loops that
- * enqueue and poll. Of a hand-over the time is that from the beginning of one thread's release
- * to the end of another's acquire. Whoever has the permit keeps it until another has fallen
- * asleep over it: one that is still on its way to sleep would get it in no time.
+ * waiting.c - the queue: threads that sleep for a permit and hand it over, and event loops that
+ * enqueue and poll. A hand-over takes from the beginning of one thread's release to the end of
+ * another's acquire. The holder keeps the permit until another thread is asleep, waiting for it: a
+ * thread that is not yet asleep would get the permit much faster.
  */
 #include "rig.h"
 
@@ -12,17 +12,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Places in the queue: many more than wait, as a cancelled one is free again only in a while. */
+/* Slots of the queue: many more than waiters, as a cancelled slot is freed with a delay. */
 #define PLACES 1000
 
-/* Long enough for a thread that waits to be asleep. */
+/* Time for a waiting thread to fall asleep. */
 #define HOLD (20 * WEIR_US)
 
-/* One permit, and threads that want it. */
+/* One permit, and threads that compete for it. */
 struct line {
 	struct weir_limiter *limiter;
-	_Atomic unsigned threads; /* that are not done yet */
-	_Atomic uint64_t given;   /* when the permit was last given back; 0: never */
+	_Atomic unsigned threads; /* not finished yet */
+	_Atomic uint64_t given;   /* time of the last release; 0: none */
 };
 
 static void *line_make(const struct subject *self, unsigned threads)
@@ -55,7 +55,7 @@ static void hold(void)
 		;
 }
 
-/* As long as others go on, so that none takes the permit twice running. */
+/* Sleep while other threads still run, so that none takes the permit twice in a row. */
 static void await_another(const struct line *line)
 {
 	while (weir_waiting(line->limiter) == 0) {
@@ -66,7 +66,7 @@ static void await_another(const struct line *line)
 	hold();
 }
 
-/* The permit is here: add up how long it took. */
+/* The permit has arrived: add the time of the hand-over. */
 static void arrived(struct worker *worker, const _Atomic uint64_t *given)
 {
 	const uint64_t before = atomic_load_explicit(given, memory_order_relaxed);
@@ -95,7 +95,7 @@ static uint64_t line_loop(void *shared, struct worker *worker, uint64_t times)
 	return refused;
 }
 
-/* What the kernel asks for waking one thread after the other: a semaphore each, in a ring. */
+/* The kernel's cost of waking one thread after another: a semaphore each, in a ring. */
 struct ring {
 	_Atomic uint64_t given;
 	unsigned count;
@@ -132,8 +132,8 @@ static uint64_t ring_loop(void *shared, struct worker *worker, uint64_t times)
 }
 
 /*
- * A permit for each thread. It holds one, stands in the queue for another, gives the first
- * back, and polls for the second: a whole wait, but nobody sleeps.
+ * A permit for each thread. A thread holds one, enqueues for another, releases the first, and polls
+ * for the second: a complete wait without sleep.
  */
 static void *loops_make(const struct subject *self, unsigned threads)
 {
@@ -148,7 +148,7 @@ static void *loops_make(const struct subject *self, unsigned threads)
 	return limiter_of(&config);
 }
 
-/* Another thread may be at handing out permits, or has got this one: then another one comes. */
+/* Another thread may be draining the queue, or have got this permit: then another one comes. */
 static int poll_for(struct weir_limiter *limiter, struct weir_wait *wait, struct weir_token *token)
 {
 	int error;
@@ -194,7 +194,7 @@ static uint64_t free_loop(void *shared, struct worker *worker, uint64_t times)
 	return refused;
 }
 
-/* All permits are taken for good. */
+/* A limiter whose permits are never released. */
 static void *taken_make(const struct subject *self, unsigned threads)
 {
 	struct weir_limiter *limiter = loops_make(self, threads);
@@ -205,7 +205,7 @@ static void *taken_make(const struct subject *self, unsigned threads)
 	return limiter;
 }
 
-/* Places that were left pile up while the thread that would free them is not running. */
+/* Cancelled slots pile up while the thread that frees them is not running. */
 static uint64_t cancel_loop(void *shared, struct worker *worker, uint64_t times)
 {
 	struct weir_wait wait;
@@ -237,7 +237,7 @@ static const struct subject table[] = {
 	{
 		.group = "waiting",
 		.name = "hand-over-fifo",
-		.about = "weir_acquire(), one permit, which goes from thread to thread",
+		.about = "weir_acquire(), one permit that goes from thread to thread",
 		.make = line_make,
 		.unmake = line_unmake,
 		.loop = line_loop,
@@ -248,7 +248,7 @@ static const struct subject table[] = {
 	{
 		.group = "waiting",
 		.name = "hand-over-lifo",
-		.about = "the same, to whoever came last",
+		.about = "the same, newest waiter first",
 		.make = line_make,
 		.unmake = line_unmake,
 		.loop = line_loop,
@@ -278,7 +278,7 @@ static const struct subject table[] = {
 	{
 		.group = "waiting",
 		.name = "enqueue-poll",
-		.about = "weir_enqueue() where none is, the release that grants one, weir_poll()",
+		.about = "weir_enqueue() with none free, a release that grants one, weir_poll()",
 		.make = loops_make,
 		.unmake = limiter_unmake,
 		.loop = poll_loop,
@@ -287,7 +287,7 @@ static const struct subject table[] = {
 	{
 		.group = "waiting",
 		.name = "enqueue-cancel",
-		.about = "weir_enqueue() where none is, weir_cancel()",
+		.about = "weir_enqueue() with none free, weir_cancel()",
 		.make = taken_make,
 		.unmake = limiter_unmake,
 		.loop = cancel_loop,

@@ -1,13 +1,13 @@
 /*
- * windows.c - what closing a window costs whoever closes it, in virtual time.
+ * windows.c - what closing a window costs the thread that closes it, in virtual time.
  *
- * The same samples go, by weir_sample_at(), into two limiters that differ in one thing: the
- * windows of one end after so many samples, those of the other never. They take turns, STRETCH
- * windows each, and the difference is what closing took: finding out that it is time, collecting
- * all stripes, the limit's update, and publishing. It is the least there can be: in a
- * program the lines of the stripes are in other processors' caches.
+ * The same samples go, by weir_sample_at(), into two limiters that differ in one thing: the windows
+ * of one end after a number of samples, those of the other never. They take turns, STRETCH windows
+ * each, and the difference is the cost of closing: noticing that it is time, collecting all
+ * stripes, the limit's update, and publishing. It is a lower bound: in a program the lines of the
+ * stripes are in other processors' caches.
  *
- * A limit's update() is timed alone as well: what remains of closing is the library's.
+ * A limit's update() is also timed alone: the rest of closing is the library's cost.
  */
 #include "rig.h"
 
@@ -16,7 +16,7 @@
 
 #define STRETCH 50
 #define STEP    WEIR_US         /* between two samples */
-#define NEVER   (3600 * WEIR_S) /* as long as a window, none ends */
+#define NEVER   (3600 * WEIR_S) /* length of a window that does not end */
 
 struct closing {
 	unsigned stripes, samples;
@@ -49,7 +49,7 @@ static struct weir_limiter *side_make(const struct subject *self, weir_dur windo
 	return limiter_of(&config);
 }
 
-/* Half a step less: the window is due when its last sample comes, not with the one after. */
+/* Half a step less, so that the last sample of the window closes it, not the next one. */
 static void *sides_make(const struct subject *self, unsigned threads)
 {
 	struct sides *sides = must(malloc(sizeof(*sides)));
@@ -75,7 +75,7 @@ static void sides_unmake(void *shared)
 	free(sides);
 }
 
-/* Latencies below a microsecond, in no order. */
+/* Latencies below 1 us, in no particular order. */
 static void feed(struct side *side, uint64_t samples)
 {
 	const uint64_t began = clock_read();
@@ -97,7 +97,7 @@ static uint64_t windows_of(const struct weir_limiter *limiter)
 	return snapshot.windows;
 }
 
-/* Windows that were not closed, but should have been, or the other way round, are refused. */
+/* Count windows that should have been closed and were not, or the reverse, as refused. */
 static uint64_t close_loop(void *shared, struct worker *worker, uint64_t times)
 {
 	struct sides *sides = shared;
@@ -118,7 +118,7 @@ static uint64_t close_loop(void *shared, struct worker *worker, uint64_t times)
 	return closed < times ? times - closed : closed - times;
 }
 
-/* A limit by itself. */
+/* A limit without a limiter. */
 struct algorithm {
 	_Alignas(LINE) unsigned char state[WEIR_LIMIT_STATE_MAX];
 	const struct weir_limit_ops *ops;

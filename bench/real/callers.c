@@ -1,6 +1,6 @@
 #include "callers.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "meter.h"
 #include "plan.h"
 #include "real.h"
@@ -18,18 +18,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For all callers to be there before the first call. */
+/* Time for all callers to start before the first call. */
 #define SETTLING (200 * WEIR_MS)
 
-/* What is in memory of all, with the callers' tallies behind it: by caller and phase. */
+/* In memory shared by all, followed by the callers' tallies, by caller and phase. */
 struct shared {
 	struct limit_meter meter;
 	weir_time epoch;
 	struct tally tallies[];
 };
 
-/* From a caller: have that done. And back. call is the caller's, and is not looked at. */
-struct order {
+/* A request of a caller, and its answer. call belongs to the caller; the service only copies it. */
+struct request {
 	void *call;
 	double work[STATIONS_MAX];
 };
@@ -50,24 +50,23 @@ struct host {
 
 	struct weir_config config;
 	struct weir_observer observer;
-	void *block; /* of a shared limiter; NULL: it is one's own */
+	void *block; /* of a shared limiter; NULL: private */
 	size_t block_size;
 	struct weir_limiter *limiter;
 
-	int ends[CALLERS_MAX][2]; /* the host's, and the caller's */
+	int ends[CALLERS_MAX][2]; /* of the service, and of the caller */
 	pid_t children[CALLERS_MAX];
 	pthread_t threads[CALLERS_MAX];
 	struct staff servers[STATIONS_MAX];
 	struct run_result *result;
 };
 
-/* The caller. */
-
+/* A call of a caller. */
 struct call {
 	weir_time began;
 	struct weir_token token;
 	bool given_up;
-	struct call *next; /* the one that came after it */
+	struct call *next; /* the call that arrived after it */
 };
 
 struct caller {
@@ -77,7 +76,7 @@ struct caller {
 	struct weir_limiter *limiter;
 	struct tally *tallies; /* by phase */
 	struct call *oldest, **newest;
-	size_t next; /* planned call */
+	size_t next; /* index of the next planned call */
 	unsigned at_service;
 	bool broken;
 };
@@ -89,12 +88,12 @@ static struct tally *tally_now(const struct caller *c, weir_time now)
 	return &c->tallies[plan_phase_at(&c->host->plan, now > epoch ? now - epoch : 0)];
 }
 
-static void send_order(struct caller *c, struct call *call, const struct planned_call *planned)
+static void send_request(struct caller *c, struct call *call, const struct planned_call *planned)
 {
-	struct order order = {.call = call};
+	struct request request = {.call = call};
 
-	memcpy(order.work, planned->work, sizeof(order.work));
-	if (send(c->end, &order, sizeof(order), MSG_NOSIGNAL) != (ssize_t)sizeof(order))
+	memcpy(request.work, planned->work, sizeof(request.work));
+	if (send(c->end, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
 		c->broken = true;
 	c->at_service++;
 }
@@ -113,14 +112,14 @@ static void bring_one(struct caller *c, weir_time now)
 		return;
 	}
 	tally_admitted(tally, token.inflight);
-	call = memory_new(sizeof(*call));
+	call = alloc_or_abort(sizeof(*call));
 	*call = (struct call){.began = now, .token = token};
 	*c->newest = call;
 	c->newest = &call->next;
-	send_order(c, call, planned);
+	send_request(c, call, planned);
 }
 
-/* Nobody waits any longer: the permit is free, and the service goes on with the call. */
+/* The caller gives up: it returns the permit, and the service goes on with the call. */
 static void give_up(struct caller *c, weir_time now)
 {
 	const weir_dur timeout = c->host->scenario->client.timeout;
@@ -175,7 +174,7 @@ static void take_answers(struct caller *c)
 	c->broken |= size == 0;
 }
 
-/* When there is something to do, but for answers. */
+/* The next time at which there is something to do other than answers. */
 static weir_time next_time(const struct caller *c)
 {
 	const struct plan *plan = &c->host->plan;
@@ -245,7 +244,7 @@ static void *be_thread(void *arg)
 	return NULL;
 }
 
-/* In a child: its handle is its own, and so is its end alone. */
+/* In a child process: it opens the limiter itself, and keeps only its own socket. */
 static _Noreturn void be_process(struct host *host, unsigned number)
 {
 	struct caller caller = caller_of(host, number);
@@ -266,44 +265,44 @@ static _Noreturn void be_process(struct host *host, unsigned number)
 
 /* The service. */
 
-struct errand {
-	struct task task; /* the first */
+struct service_call {
+	struct task task; /* must be the first member */
 	struct host *host;
 	unsigned caller, stage;
-	struct order order;
+	struct request request;
 };
 
 static void worked_on(void *arg, struct task *task, unsigned member)
 {
 	struct host *host = arg;
-	struct errand *errand = (struct errand *)task;
-	const struct answer answer = {.call = errand->order.call, .waited = task->waited};
+	struct service_call *call = (struct service_call *)task;
+	const struct answer answer = {.call = call->request.call, .waited = task->waited};
 
 	(void)member;
-	if (++errand->stage < host->scenario->station_count) {
-		task->work = errand->order.work[errand->stage];
-		staff_submit(&host->servers[errand->stage], task, weir_now());
+	if (++call->stage < host->scenario->station_count) {
+		task->work = call->request.work[call->stage];
+		staff_submit(&host->servers[call->stage], task, weir_now());
 		return;
 	}
-	/* Who has gone has no use for it. */
-	(void)!send(host->ends[errand->caller][0], &answer, sizeof(answer), MSG_NOSIGNAL);
-	free(errand);
+	/* The write may fail if the caller has gone; ignore that. */
+	(void)!send(host->ends[call->caller][0], &answer, sizeof(answer), MSG_NOSIGNAL);
+	free(call);
 }
 
-/* False: the caller has gone. */
-static bool take_order(struct host *host, unsigned caller)
+/* False if the caller has gone. */
+static bool take_request(struct host *host, unsigned caller)
 {
-	struct errand *errand = memory_new(sizeof(*errand));
-	ssize_t size = recv(host->ends[caller][0], &errand->order, sizeof(errand->order), 0);
+	struct service_call *call = alloc_or_abort(sizeof(*call));
+	ssize_t size = recv(host->ends[caller][0], &call->request, sizeof(call->request), 0);
 
-	if (size != (ssize_t)sizeof(errand->order)) {
-		free(errand);
+	if (size != (ssize_t)sizeof(call->request)) {
+		free(call);
 		return false;
 	}
-	errand->host = host;
-	errand->caller = caller;
-	errand->task.work = errand->order.work[0];
-	staff_submit(&host->servers[0], &errand->task, weir_now());
+	call->host = host;
+	call->caller = caller;
+	call->task.work = call->request.work[0];
+	staff_submit(&host->servers[0], &call->task, weir_now());
 	return true;
 }
 
@@ -316,7 +315,7 @@ static void set_staff(struct host *host, const struct phase *phase)
 	}
 }
 
-/* The phase before ends, if there was one, and this one begins, if there is one. */
+/* End the previous phase, if any, and begin this one, if any. */
 static void turn_to(struct host *host, size_t index)
 {
 	const struct planned_phase *turn = &host->plan.phases[index];
@@ -337,7 +336,7 @@ static void turn_to(struct host *host, size_t index)
 	set_staff(host, turn->phase < phases ? &host->scenario->phases[turn->phase] : NULL);
 }
 
-/* Milliseconds until the next turn; -1: there is none. */
+/* Milliseconds until the next phase; -1: none. */
 static int until_turn(const struct host *host, size_t turn)
 {
 	weir_time at, now = weir_now();
@@ -360,7 +359,7 @@ static void serve(struct host *host)
 	while (left > 0 || turn < host->plan.phase_count) {
 		poll(inputs, host->count, until_turn(host, turn));
 		for (unsigned i = 0; i < host->count; i++) {
-			if (inputs[i].revents == 0 || take_order(host, i))
+			if (inputs[i].revents == 0 || take_request(host, i))
 				continue;
 			inputs[i].fd = -1;
 			left--;
@@ -381,14 +380,14 @@ static void start_service(struct host *host)
 
 static void end_service(struct host *host)
 {
-	struct tally *lateness = memory_new(sizeof(*lateness));
+	struct tally *lateness = alloc_or_abort(sizeof(*lateness));
 
 	for (unsigned i = 0; i < host->scenario->station_count; i++)
 		staff_end(&host->servers[i], lateness);
 	free(lateness);
 }
 
-/* All together. */
+/* The whole run. */
 
 static void *map(size_t size)
 {
@@ -427,7 +426,7 @@ static int make_ends(struct host *host)
 	return 0;
 }
 
-/* Processes first: the service's threads are not to be copied. */
+/* Fork before the threads of the service start, so that they are not copied. */
 static int start_callers(struct host *host, struct caller *callers)
 {
 	for (unsigned i = 0; i < host->count; i++) {

@@ -1,10 +1,10 @@
 /*
- * contest.c - simulated runs one after the other, real ones some at a time: their threads
+ * contest.c - simulated runs one after the other, and several real runs in parallel: their threads
  * sleep most of the time.
  */
 #include "contest.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "real.h"
 #include "score.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A real run, in a thread of its own. */
+/* A real run, in its own thread. */
 struct attempt {
 	struct run_setup setup;
 	struct weir_config limiter;
@@ -26,7 +26,7 @@ struct attempt {
 static void sum_up(struct figures *figures, const struct contest *c, const struct oracle *oracle,
 		   const struct run_result *best, const struct run_result *result)
 {
-	struct tally *sum = memory_new(sizeof(*sum));
+	struct tally *sum = alloc_or_abort(sizeof(*sum));
 	struct score score;
 
 	for (unsigned i = 0; i < c->scenario->phase_count; i++)
@@ -70,8 +70,8 @@ static void add_seed(const struct contest *c, struct standing *standing, unsigne
 static int simulate_seed(const struct contest *c, const struct oracle *oracle, unsigned seed,
 			 struct standing *standings)
 {
-	struct run_result *best = memory_new(sizeof(*best));
-	struct run_result *result = memory_new(sizeof(*result));
+	struct run_result *best = alloc_or_abort(sizeof(*best));
+	struct run_result *result = alloc_or_abort(sizeof(*result));
 	int error = 0;
 
 	score_best(best, c->scenario, oracle, c->seed + seed);
@@ -103,12 +103,12 @@ static void attempt_start(struct attempt *attempt)
 	int error = pthread_create(&attempt->thread, NULL, attempt_run, attempt);
 
 	if (error != 0) {
-		fprintf(stderr, "No thread for a run: %s\n", strerror(error));
+		fprintf(stderr, "Cannot create a thread for a run: %s\n", strerror(error));
 		abort();
 	}
 }
 
-/* Attempt number 0 is the oracle's. */
+/* Attempt 0 is the oracle's. */
 static int go_through(const struct contest *c, struct attempt *attempts, struct tally *lateness)
 {
 	int error = 0;
@@ -132,11 +132,11 @@ static int go_through(const struct contest *c, struct attempt *attempts, struct 
 static int try_all(const struct contest *c, const struct oracle *oracle, struct standing *standings,
 		   struct tally *lateness)
 {
-	struct attempt *attempts = memory_new((c->count + 1) * sizeof(*attempts));
+	struct attempt *attempts = alloc_or_abort((c->count + 1) * sizeof(*attempts));
 	int error;
 
 	for (unsigned i = 0; i <= c->count; i++) {
-		attempts[i].result = memory_new(sizeof(struct run_result));
+		attempts[i].result = alloc_or_abort(sizeof(struct run_result));
 		attempts[i].setup = setup_of(c, i == 0 ? NULL : &c->entrants[i - 1], oracle,
 					     &attempts[i].limiter);
 	}
@@ -151,7 +151,7 @@ static int try_all(const struct contest *c, const struct oracle *oracle, struct 
 
 int contest(const struct contest *c, struct standing *standings, struct tally *lateness)
 {
-	struct oracle *oracle = memory_new(sizeof(*oracle));
+	struct oracle *oracle = alloc_or_abort(sizeof(*oracle));
 	int error = 0;
 
 	memset(standings, 0, c->count * sizeof(*standings));

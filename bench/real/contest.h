@@ -1,5 +1,5 @@
 /*
- * contest.h - the same limits through the same scenario, simulated and for real.
+ * contest.h - run the same limits through the same scenario, simulated and with real threads.
  */
 #ifndef CONTEST_H
 #define CONTEST_H
@@ -14,16 +14,16 @@ struct entrant {
 	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
 };
 
-/* Over the phases that count. */
+/* Over the phases that count in a score. */
 struct figures {
-	double good;    /* calls a second that were served within the deadline */
+	double good;    /* calls a second served within the deadline */
 	double latency; /* mean, in nanoseconds */
 	double limit;   /* mean over time */
 	double score;
 };
 
 struct standing {
-	struct figures sim, real; /* of sim: the mean over seeds */
+	struct figures sim, real; /* sim: means over seeds */
 	double scores[SEEDS_MAX]; /* of sim, by seed */
 };
 
@@ -31,15 +31,15 @@ struct contest {
 	const struct scenario *scenario;
 	const struct entrant *entrants;
 	unsigned count;
-	uint64_t seed;  /* of the real run, and the first of the simulated ones */
-	unsigned seeds; /* simulated runs */
-	unsigned side;  /* real runs at a time */
+	uint64_t seed;  /* of the real runs, and the first of the simulated runs */
+	unsigned seeds; /* number of simulated runs */
+	unsigned side;  /* real runs in parallel */
 };
 
 /*
- * The standings, of each entrant, are filled. The score is power as score.h has it: against what
- * the oracle's limits, by phase, made in the same world of the same seed. lateness: as
- * real_run(), of all real runs. 0, or a negative errno: a limiter cannot be made.
+ * Fill standings, one for each entrant. The score is power as in score.h: relative to a run of the
+ * oracle's limits with the same seed, also simulated or real. lateness: as in real_run(), of all
+ * real runs. Returns 0, or a negative errno if a limiter cannot be created.
  */
 int contest(const struct contest *contest, struct standing *standings, struct tally *lateness);
 

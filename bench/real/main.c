@@ -1,8 +1,8 @@
 /*
- * main.c - weir-real: whether limits rank in the simulator as they do with real threads; and
- * whether a limiter does as well where the callers are processes.
+ * main.c - weir-real: compare how limits rank in the simulator and with real threads; or compare a
+ * limiter for threads with one shared by processes.
  */
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "report.h"
 #include "spread.h"
 
@@ -33,7 +33,7 @@ static int play(const struct options *o, struct heat *heats)
 
 static int compare_with_simulator(const struct options *o)
 {
-	struct heat *heats = memory_new((o->scenario_count + 1) * sizeof(*heats));
+	struct heat *heats = alloc_or_abort((o->scenario_count + 1) * sizeof(*heats));
 	int error = play(o, heats);
 
 	if (error == 0)
@@ -44,7 +44,7 @@ static int compare_with_simulator(const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options *options = memory_new(sizeof(*options));
+	struct options *options = alloc_or_abort(sizeof(*options));
 	int error;
 
 	options_read(options, argc, argv);

@@ -16,7 +16,7 @@ void meter_end(struct limit_meter *meter)
 	pthread_mutex_destroy(&meter->lock);
 }
 
-/* Add up the limit as it was. Under the lock. */
+/* Add the limit up to now to the area. Under the lock. */
 static void move(struct limit_meter *meter, uint32_t limit)
 {
 	weir_time now = weir_now();

@@ -1,5 +1,6 @@
 /*
- * meter.h - the limit over time, as far as windows tell. In memory of one process or of several.
+ * meter.h - integrate the limit over time, as seen at the ends of windows. A meter may be in memory
+ * shared by processes.
  */
 #ifndef METER_H
 #define METER_H
@@ -14,17 +15,17 @@ struct limit_meter {
 	double area; /* limit times nanoseconds, up to since */
 };
 
-/* From that time on the limit is so much. */
+/* Start with the given limit at time now. */
 void meter_begin(struct limit_meter *meter, uint32_t limit, weir_time now);
 void meter_end(struct limit_meter *meter);
 
-/* It is so much from now on. */
+/* The limit changes now. */
 void meter_set(struct limit_meter *meter, uint32_t limit);
 
-/* For weir_observer.window, with the meter as its arg. */
+/* A weir_observer.window callback; arg is the meter. */
 void meter_window(void *arg, const struct weir_report *report);
 
-/* The area up to now, which begins anew. */
+/* Return the area up to now, and reset it. */
 double meter_take(struct limit_meter *meter);
 
 #endif

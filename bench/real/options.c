@@ -1,5 +1,5 @@
 /*
- * options.c - by argp, which writes the help too.
+ * options.c - parse the command line with argp.
  */
 #include "options.h"
 
@@ -58,7 +58,7 @@ static void add_all_limits(struct options *options, struct argp_state *state)
 			add_limit(options, ops->name, state);
 }
 
-/* As read; -ENOENT: there is no such one here. */
+/* As scenario_from_text(); -ENOENT if weir-real has no scenario of that name. */
 static int own_scenario(struct scenario *scenario, const char *name)
 {
 	char why[300];
@@ -174,16 +174,15 @@ void options_read(struct options *options, int argc, char **argv)
 {
 	static const struct argp_option known[] = {
 		{"limit", 'l', "NAME[:PARAM=VALUE,...]", 0,
-		 "A limit to run; again for another (all but settable)", 0},
+		 "A limit; may be repeated (default: all but settable)", 0},
 		{"scenario", 's', "NAME|FILE", 0,
-		 "What to run it through; again for another (all that are listed)", 0},
-		{"seed", 'r', "N", 0, "Of the real runs, and the first of the simulated ones (1)",
-		 0},
-		{"seeds", 'n', "N", 0, "Simulated runs (5)", 0},
-		{"beside", 'b', "N", 0, "Real runs at a time (5)", 0},
+		 "A scenario; may be repeated (default: all of --list)", 0},
+		{"seed", 'r', "N", 0, "Seed of real runs, and the first of simulated runs (1)", 0},
+		{"seeds", 'n', "N", 0, "Number of simulated runs (5)", 0},
+		{"beside", 'b', "N", 0, "Real runs in parallel (5)", 0},
 		{"processes", 'p', "N", 0,
-		 "Compare N processes that share a limiter with as many threads, instead", 0},
-		{"repeats", 'R', "N", 0, "Of that comparison (3)", 0},
+		 "Instead compare N processes that share a limiter with N threads", 0},
+		{"repeats", 'R', "N", 0, "Repeats of that comparison (3)", 0},
 		{"list", 'L', NULL, 0, "List limits and scenarios", 0},
 		{0},
 	};

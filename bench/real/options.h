@@ -1,5 +1,5 @@
 /*
- * options.h - what the command line asks for.
+ * options.h - the command line of weir-real.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -16,15 +16,15 @@ struct options {
 	unsigned limit_count, scenario_count;
 	uint64_t seed;
 	unsigned seeds, side;
-	unsigned processes; /* callers, of spread(); 0: it is not asked for */
+	unsigned processes; /* number of callers for spread(); 0: no such comparison */
 	unsigned repeats;
 };
 
-/* Ends the program itself if there is something wrong, or only to be printed. */
+/* Parse the arguments. Ends the program on an error, and after --help or --list. */
 void options_read(struct options *options, int argc, char **argv);
 void options_free(struct options *options);
 
-/* The scenarios that are there for this; NULL past the last. */
+/* The text of a built-in scenario of weir-real; NULL past the last. */
 const char *real_scenario_text(unsigned index);
 
 #endif

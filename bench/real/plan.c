@@ -1,6 +1,6 @@
 #include "plan.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 
 #include <stdlib.h>
 
@@ -9,12 +9,12 @@ struct planner {
 	struct timetable timetable;
 };
 
-/* Room for one more, doubled when it is full. */
+/* Make room for one more item, doubling the array when it is full. */
 static void *room_for(void *items, size_t count, size_t size)
 {
 	if ((count & (count - 1)) != 0)
 		return items;
-	return memory_grow(items, (count == 0 ? 1 : 2 * count) * size);
+	return realloc_or_abort(items, (count == 0 ? 1 : 2 * count) * size);
 }
 
 static void note_call(void *arg)

@@ -1,5 +1,5 @@
 /*
- * plan.h - a whole timetable in advance: every call with what it needs, and every phase.
+ * plan.h - a timetable computed in advance: every call with its work, and every phase.
  */
 #ifndef PLAN_H
 #define PLAN_H
@@ -7,11 +7,11 @@
 #include "timetable.h"
 
 struct planned_call {
-	weir_time at; /* from the beginning */
-	double work[STATIONS_MAX];
+	weir_time at;              /* since the beginning of the run */
+	double work[STATIONS_MAX]; /* nanoseconds */
 };
 
-/* A phase begins; of index phase_count: all is over. */
+/* The beginning of a phase; index phase_count is the end of the scenario. */
 struct planned_phase {
 	weir_time at;
 	unsigned phase;
@@ -27,7 +27,7 @@ struct plan {
 void plan_make(struct plan *plan, const struct scenario *scenario, uint64_t seed);
 void plan_free(struct plan *plan);
 
-/* The phase at that time. */
+/* The index of the phase at a time. */
 unsigned plan_phase_at(const struct plan *plan, weir_time at);
 
 #endif

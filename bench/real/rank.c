@@ -1,11 +1,11 @@
 /*
- * rank.c - by definition, pair by pair: there are a dozen to be ranked.
+ * rank.c - straight from the definitions, pair by pair: there are only a dozen scores.
  */
 #include "rank.h"
 
 #include <math.h>
 
-/* 1: the first is above; -1: the second. */
+/* 1: the first is higher; -1: the second is. */
 static int order(double first, double second)
 {
 	return (first > second) - (first < second);

@@ -1,20 +1,20 @@
 /*
- * real.c - brings calls through a limiter to stations of threads, and counts.
+ * real.c - take calls through a limiter to stations of threads, and count.
  *
- * The timetable is kept by the thread that brings the calls: it sleeps until the next event is due,
- * and then has it fire. So arrivals of all kinds are the simulator's own. If it wakes late it is
- * late with this event alone.
+ * The thread that makes the calls runs the timetable: it sleeps until the time of the next event
+ * and fires it. So arrivals of all kinds are those of the simulator. If it wakes late, only this
+ * event is late.
  *
- * Who counts what: a worker has tallies of its own, by phase, and so has the thread that
- * brings the calls; they are added up when all threads have ended. The limit over time is
- * followed by an observer, in whichever thread closes a window, under a lock.
+ * Each worker counts in its own tallies, one for each phase, and so does the thread that makes the
+ * calls; they are added up when all threads have ended. An observer follows the limit over time, in
+ * the thread that closes a window, under a lock.
  *
- * A call that has a timeout is ended by the worker or by the timetable, whoever is first:
- * by answered. It is freed by the second of them.
+ * A call with a timeout is ended by the worker or by the timetable, whichever is first to set
+ * answered. The second of them frees it.
  */
 #include "real.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "meter.h"
 #include "staff.h"
 #include "timetable.h"
@@ -27,21 +27,21 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* Calls may come before the threads that serve them are all there; not for long. */
+/* Time for the threads of the stations to start before the first call. */
 #define SETTLING (50 * WEIR_MS)
 
-/* How busy the stations' workers are: looked at so often, the past counts so much each time. */
+/* The interval of the gauge of busy workers, and the weight of its previous value. */
 #define BUSY_EVERY (500 * WEIR_MS)
 #define BUSY_PAST  0.95
 
 /*
- * Sleeping workers keep no processor busy, so the gauge is of them, as in the simulator. It is read
- * in whichever thread closes a window, and order does not matter: it is an average.
+ * Sleeping workers do not use a processor, so the gauge measures the workers, as in the simulator.
+ * The thread that closes a window reads it. Relaxed order is enough, as it is an average.
  */
 struct busy {
-	struct weir_gauge gauge; /* the first */
+	struct weir_gauge gauge; /* must be the first member */
 	_Atomic double share;
-	double areas[STATIONS_MAX]; /* at the last look */
+	double areas[STATIONS_MAX]; /* busy areas at the last update */
 	struct event look;
 };
 
@@ -55,27 +55,27 @@ struct world {
 	struct limit_meter meter;
 	struct busy busy;
 
-	weir_time epoch; /* when the timetable began */
+	weir_time epoch; /* start of the timetable */
 	struct timetable timetable;
 
-	/* The phase it is, for workers; the number of phases: it is over, and nothing counts. */
+	/* The current phase, for workers; the number of phases: over, nothing counts any more. */
 	atomic_uint phase;
 
-	struct tally *brought;              /* by phase: what the bringing thread counts */
+	struct tally *brought;              /* by phase: counts of the calling thread */
 	struct tally *served[STATIONS_MAX]; /* by member and phase */
 	struct staff servers[STATIONS_MAX];
 };
 
 struct call {
-	struct task task; /* the first */
+	struct task task; /* must be the first member */
 	struct world *world;
 	struct weir_token token;
 	weir_time began;
 	double work[STATIONS_MAX];
-	unsigned stage; /* the station it is at */
+	unsigned stage; /* index of the station */
 	struct event timeout;
 	atomic_bool answered;
-	atomic_uint holders; /* the server, and the timetable if there is a timeout */
+	atomic_uint holders; /* references: the server, and the timetable if there is a timeout */
 };
 
 static const char *odd_station(const struct station_plan *plan)
@@ -83,22 +83,22 @@ static const char *odd_station(const struct station_plan *plan)
 	const struct station_model *m = &plan->model;
 
 	if (m->discipline == STATION_SHARED)
-		return "Workers that share themselves out are no threads.";
+		return "Shared workers cannot be run as threads.";
 	if (m->workers > STAFF_MAX && m->discipline == STATION_FIFO)
 		return "A station has too many workers to make a thread of each.";
 	if (m->contention != 0 || m->coherency != 0 || m->second_half != 1)
-		return "Workers that slow each other down cannot be had with sleeping threads.";
+		return "Sleeping threads do not slow each other down.";
 	if (plan->kept || plan->pause_every.mean != 0)
-		return "A station keeps workers, or pauses.";
+		return "A station has kept workers, or pauses.";
 	return NULL;
 }
 
 static const char *odd_phase(const struct phase *phase)
 {
 	if (phase->background != 0)
-		return "Calls come behind the limiter.";
+		return "It has background calls, which bypass the limiter.";
 	if (phase->restart || phase->failing > 0)
-		return "There are restarts, or calls that fail.";
+		return "It has restarts, or calls that fail.";
 	return phase->workers > STAFF_MAX
 		       ? "A station has too many workers to make a thread of each."
 		       : NULL;
@@ -110,13 +110,13 @@ const char *real_unsupported(const struct scenario *s)
 	const char *odd = NULL;
 
 	if (s->arrivals.process == ARRIVALS_CLOSED)
-		return "Its calls wait for each other.";
+		return "Its arrivals are closed or replayed.";
 	if (s->client.retries > 0 || s->client.stops_work)
-		return "Its clients try again, or tell the server that they have gone.";
+		return "Its clients retry, or stop the work of calls that they give up.";
 	if (s->class_count > 1 || scenario_limiters(s) > 1 || s->groups[0].limit[0] != '\0')
-		return "It has several classes of calls, or limiters of its own.";
+		return "It has several classes of calls, or its own limiters.";
 	if (class->cancelled > 0 || class->failing > 0 || class->stream)
-		return "Its calls are cancelled, fail or are streams.";
+		return "It has calls that are cancelled or fail, or streams.";
 	for (unsigned i = 0; i < s->station_count && odd == NULL; i++)
 		odd = odd_station(&s->stations[i]);
 	for (unsigned i = 0; i < s->phase_count && odd == NULL; i++)
@@ -164,7 +164,7 @@ static double read_busy(const struct weir_gauge *gauge)
 	return atomic_load_explicit(&busy->share, memory_order_relaxed);
 }
 
-/* How busy the busiest station that stands for processors was since the last look. */
+/* Update the gauge from the processor station that was busiest since the last update. */
 static void look_how_busy(void *owner)
 {
 	struct world *world = owner;
@@ -204,7 +204,7 @@ static void let_go(struct call *call)
 		free(call);
 }
 
-/* Whether the caller is the first who has an answer. */
+/* Whether the calling thread is the first to answer the call. */
 static bool answer(struct call *call)
 {
 	return !atomic_exchange_explicit(&call->answered, true, memory_order_acq_rel);
@@ -255,7 +255,7 @@ static void worked_on(void *arg, struct task *task, unsigned member)
 static void begin(struct world *world, const struct weir_token *token)
 {
 	weir_dur timeout = world->scenario->client.timeout;
-	struct call *call = memory_new(sizeof(*call));
+	struct call *call = alloc_or_abort(sizeof(*call));
 
 	call->world = world;
 	call->token = *token;
@@ -316,7 +316,7 @@ static void phase_ends(void *arg, unsigned index)
 	tally->length += timetable_phase_length(&world->timetable);
 }
 
-/* What is in flight still ends, at a server that is well again, but counts no more. */
+/* Calls in flight still end, at a server without faults, but no longer count. */
 static void scenario_over(void *arg)
 {
 	struct world *world = arg;
@@ -333,8 +333,8 @@ static void make_server(struct world *world)
 	for (unsigned i = 0; i < s->station_count; i++) {
 		unsigned members = real_members(s, i);
 
-		world->served[i] = memory_new(sizeof(struct tally) * members *
-					      (s->phase_count + 1));
+		world->served[i] = alloc_or_abort(sizeof(struct tally) * members *
+						  (s->phase_count + 1));
 		staff_start(&world->servers[i], &s->stations[i].model, members, worked_on, world);
 	}
 }
@@ -354,7 +354,7 @@ static void bring(struct world *world)
 	}
 }
 
-/* In the order in which calls go through the stations, so that none comes to threads that ended. */
+/* End stations in the order of calls, so that no call gets to a station that has ended. */
 static void end_server(struct world *world)
 {
 	const struct scenario *s = world->scenario;
@@ -397,7 +397,7 @@ static void play(struct world *world)
 {
 	const struct scenario *s = world->scenario;
 
-	world->brought = memory_new((s->phase_count + 1) * sizeof(struct tally));
+	world->brought = alloc_or_abort((s->phase_count + 1) * sizeof(struct tally));
 	world->timetable = (struct timetable){
 		.scenario = s,
 		.seed = world->setup->seed,
@@ -417,7 +417,7 @@ static void play(struct world *world)
 
 int real_run(const struct run_setup *setup, struct run_result *result, struct tally *lateness)
 {
-	struct world *world = memory_new(sizeof(*world));
+	struct world *world = alloc_or_abort(sizeof(*world));
 	int error;
 
 	memset(result, 0, sizeof(*result));
@@ -432,7 +432,7 @@ int real_run(const struct run_setup *setup, struct run_result *result, struct ta
 	};
 	error = make_limiter(world);
 	if (error == 0) {
-		/* Not 50 us, which is the kernel's leave to wake a thread together with others. */
+		/* The default timer slack of 50 us lets the kernel wake threads late, together. */
 		prctl(PR_SET_TIMERSLACK, 1UL);
 		play(world);
 		end_limiter(world);

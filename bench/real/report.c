@@ -1,5 +1,5 @@
 /*
- * report.c - TSV. README.md says how to read it.
+ * report.c - tables as TSV. bench/README.md explains them.
  */
 #include "report.h"
 
@@ -11,10 +11,10 @@
 #define MS 1e-6
 #define US 1e-3
 
-/* Scores that are equal to two digits are equal: from seed to seed they differ more. */
+/* Scores that are equal to two digits rank as equal: they differ more from seed to seed. */
 #define EQUAL 0.01
 
-/* Where one wake-up in a hundred is later than this, other programs were in the way. */
+/* If the 99th percentile of wake-up delays is above this, the machine was disturbed. */
 #define LATE_MAX (1 * WEIR_MS)
 
 /* By limit. */
@@ -76,7 +76,7 @@ static double deviation(const struct standing *standing, unsigned seeds)
 	return seeds > 1 ? sqrt(squares / (seeds - 1)) : 0;
 }
 
-/* Which of them comes so late, if equal ones come in the order they have. */
+/* The index of the limit with the given rank; equal limits stay in their order. */
 static unsigned at_place(const double *places, unsigned count, unsigned place)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -111,8 +111,9 @@ static void print_standings(const struct options *o, const struct heat *heat)
 }
 
 /*
- * How well one seed ranks as the others do in the mean, in the simulator alone. A real run has
- * one seed, too: it cannot be expected to do better. NaN: there is but one.
+ * The mean rank correlation, in the simulator, of one seed with the mean of the others. A real run
+ * also has one seed, so a higher correlation cannot be expected of it. NaN if there is only one
+ * seed.
  */
 static double between_seeds(const struct options *o, const struct heat *heat)
 {
@@ -127,7 +128,7 @@ static double between_seeds(const struct options *o, const struct heat *heat)
 	return o->seeds > 1 ? sum / o->seeds : NAN;
 }
 
-/* Mean distance of the real score from that of the same seed, simulated. */
+/* Mean distance of real scores from simulated scores of the same seed. */
 static double apart(const struct options *o, const struct heat *heat)
 {
 	double sum = 0;
@@ -180,7 +181,7 @@ void report(const struct options *o, struct heat *heats)
 	*mean = (struct heat){.name = "mean"};
 	for (unsigned k = 0; k < o->scenario_count; k++)
 		add_heat(o, mean, &heats[k]);
-	printf("# %u simulated runs each; %u real ones at a time\n", o->seeds, o->side);
+	printf("# %u simulated runs each; %u real runs in parallel\n", o->seeds, o->side);
 	if (tally_latency_quantile(&mean->lateness, 0.99) > (double)LATE_MAX)
 		puts("# disturbed: more than one wake-up in a hundred was a millisecond late");
 	puts("scenario\tlimit\tsim_place\treal_place\tsim_score\tsim_sd\tsame_score\treal_score\tsim_good\t"

@@ -1,19 +1,19 @@
 /*
- * report.h - two tables: how each limit stands in each scenario, and how alike the orders are.
+ * report.h - print two tables: each limit in each scenario, and the rank correlations.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include "options.h"
 
-/* What came of one scenario, or of all in the mean. */
+/* The results of one scenario, or the means over all. */
 struct heat {
 	const char *name;
 	struct standing standings[LIMITS_MAX];
 	struct tally lateness;
 };
 
-/* One heat a scenario, and room for one more: their mean. */
+/* heats: one for each scenario, and room for one more, which is set to the means. */
 void report(const struct options *options, struct heat *heats);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * spread.c - the same callers as threads, as processes, and as threads once more. What the two runs
- * with threads differ by is noise; what differs by no more than that is the same.
+ * spread.c - run the same callers as threads, as processes, and as threads again. The difference of
+ * the two runs with threads is noise; a smaller difference means nothing.
  *
- * The order of the three goes round from repeat to repeat, and each repeat has a seed. Limits run
- * beside each other, each in a process of its own, which forks the callers.
+ * The order of the three rotates from repeat to repeat, and each repeat has its own seed. Limits
+ * run in parallel, each in its own process, which forks the callers.
  */
 #include "spread.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "callers.h"
 #include "score.h"
 
@@ -33,7 +33,7 @@ struct outcome {
 	double score, good, latency, limit;
 };
 
-/* Of one limit in one scenario. */
+/* Results of one limit in one scenario. */
 struct row {
 	struct outcome of[REPEATS_MAX][FORMS];
 };
@@ -41,7 +41,7 @@ struct row {
 static void sum_up(struct outcome *outcome, const struct scenario *s, const struct oracle *oracle,
 		   const struct run_result *best, const struct run_result *result)
 {
-	struct tally *sum = memory_new(sizeof(*sum));
+	struct tally *sum = alloc_or_abort(sizeof(*sum));
 	struct score score;
 
 	for (unsigned i = 0; i < s->phase_count; i++)
@@ -74,7 +74,7 @@ static _Noreturn void run_one(const struct options *o, const struct scenario *s,
 	_exit(-error);
 }
 
-/* All limits beside each other: results by limit, in memory of all. */
+/* Run all limits in parallel; results, by limit, are in shared memory. */
 static int run_all(const struct options *o, const struct scenario *s, uint64_t seed, enum form form,
 		   struct run_result *results)
 {
@@ -98,7 +98,7 @@ static int run_all(const struct options *o, const struct scenario *s, uint64_t s
 static int repeat(const struct options *o, const struct scenario *s, const struct oracle *oracle,
 		  unsigned index, struct run_result *results, struct row *rows)
 {
-	struct run_result *best = memory_new(sizeof(*best));
+	struct run_result *best = alloc_or_abort(sizeof(*best));
 	const uint64_t seed = o->seed + index;
 	int error = 0;
 
@@ -130,7 +130,7 @@ static void print_rows(const struct options *o, const struct scenario *s, const 
 		}
 }
 
-/* Of ratios, by their logarithms. */
+/* Sums over ratios, of their logarithms. */
 struct ratios {
 	double sum, squares;
 	unsigned count;
@@ -158,7 +158,7 @@ static void add_row(const struct options *o, const struct row *row, struct ratio
 	}
 }
 
-/* The mean ratio, and how far a single one is from 1 in the quadratic mean. */
+/* Print the geometric mean of ratios, and the root mean square of their logarithms. */
 static void print_ratios(const char *scenario, const char *limit, const struct ratios *of)
 {
 	printf("%s\t%s", scenario, limit);
@@ -187,7 +187,7 @@ static void print_summary(const struct options *o, const struct row *rows)
 
 static int play(const struct options *o, struct run_result *results, struct row *rows)
 {
-	struct oracle *oracle = memory_new(sizeof(*oracle));
+	struct oracle *oracle = alloc_or_abort(sizeof(*oracle));
 	int error = 0;
 
 	printf("# %u callers; each score against what the oracle's limits make in the simulator\n",
@@ -224,7 +224,7 @@ int spread(const struct options *o)
 
 	if (results == MAP_FAILED)
 		return -ENOMEM;
-	rows = memory_new(o->scenario_count * o->limit_count * sizeof(*rows));
+	rows = alloc_or_abort(o->scenario_count * o->limit_count * sizeof(*rows));
 	error = play(o, results, rows);
 	if (error == 0)
 		print_summary(o, rows);

@@ -1,12 +1,12 @@
 /*
- * spread.h - whether a limiter that processes share does as well as one that threads share.
+ * spread.h - compare a limiter shared by processes with one shared by threads.
  */
 #ifndef SPREAD_H
 #define SPREAD_H
 
 #include "options.h"
 
-/* Run it, and print two tables; README.md says how to read them. 0, or a negative errno. */
+/* Print two tables, explained in bench/README.md. Returns 0, or a negative errno. */
 int spread(const struct options *options);
 
 #endif

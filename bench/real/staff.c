@@ -1,9 +1,9 @@
 /*
- * staff.c - threads, a line and a lock. This is the world, not the limiter: it may block.
+ * staff.c - threads, a queue and a lock. This models the server, not the limiter, so it may block.
  */
 #include "staff.h"
 
-#include "../sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static double clock_at(const struct staff *staff, weir_time now)
 	return staff->clock + staff->speed * (double)(int64_t)(now - staff->as_of);
 }
 
-/* When the clock will show that, if it goes on at this speed, which is not 0. */
+/* The time at which the clock will reach a value, at the current speed, which is not 0. */
 static struct timespec time_of(const struct staff *staff, double clock)
 {
 	double left = fmax(ceil((clock - staff->clock) / staff->speed), 0);
@@ -35,7 +35,7 @@ static struct timespec time_of(const struct staff *staff, double clock)
 	};
 }
 
-/* Until the clock shows that, or something has changed; whether it does. Locked. */
+/* Wait until the clock reaches a value or its pace changes. Returns whether it has. Locked. */
 static bool slept_until(struct member *member, double clock)
 {
 	struct staff *staff = member->staff;
@@ -73,7 +73,7 @@ static struct task *line_take(struct staff *staff)
 	return task;
 }
 
-/* Since when the worker has been free who has been for longest. He is no more. */
+/* Take the worker that has been free the longest. Returns since when. */
 static double take_worker(struct staff *staff)
 {
 	unsigned first = 0;
@@ -87,7 +87,7 @@ static double take_worker(struct staff *staff)
 	return since;
 }
 
-/* As many are free as are not busy: new ones since then, and some no more. */
+/* Adjust the list of free workers to workers - busy: new ones are free since the given time. */
 static void set_free(struct staff *staff, double since)
 {
 	unsigned count = staff->workers > staff->busy ? staff->workers - staff->busy : 0;
@@ -97,7 +97,7 @@ static void set_free(struct staff *staff, double since)
 	staff->free_count = count;
 }
 
-/* Add up how many have been busy until now. To be called before that changes. */
+/* Add busy workers up to now to the area. Call before their number changes. */
 static weir_time count_busy(struct staff *staff)
 {
 	weir_time now = weir_now();
@@ -107,7 +107,7 @@ static weir_time count_busy(struct staff *staff)
 	return now;
 }
 
-/* Without the lock, as whoever hears of it may submit a task here, or anywhere. */
+/* Call done() without the lock, as it may submit a task to any station. */
 static void hand_over(struct member *member, struct task *task)
 {
 	struct staff *staff = member->staff;
@@ -142,13 +142,13 @@ static void *work(void *arg)
 		set_free(staff, end);
 		hand_over(member, task);
 	}
-	/* Somebody may still wait for what has been taken from under him. */
+	/* Other members may wait for a task that has just been taken. */
 	pthread_cond_broadcast(&staff->tasks);
 	pthread_mutex_unlock(&staff->lock);
 	return NULL;
 }
 
-/* Ends of tasks are on the clock; in a heap they are whole nanoseconds. */
+/* The heap's keys are the ends of tasks on the clock, in whole nanoseconds. */
 static void *look_after(void *arg)
 {
 	struct member *member = arg;
@@ -190,7 +190,7 @@ void staff_start(struct staff *staff, const struct station_model *model, unsigne
 		.as_of = weir_now(),
 		.counted = weir_now(),
 		.workers = model->workers,
-		.members = memory_new(members * sizeof(struct member)),
+		.members = alloc_or_abort(members * sizeof(struct member)),
 		.member_count = members,
 		.delay = model->discipline == STATION_DELAY,
 	};
@@ -207,7 +207,8 @@ void staff_start(struct staff *staff, const struct station_model *model, unsigne
 		error = pthread_create(&member->thread, NULL, staff->delay ? look_after : work,
 				       member);
 		if (error != 0) {
-			fprintf(stderr, "No thread for a worker: %s\n", strerror(error));
+			fprintf(stderr, "Cannot create a thread for a worker: %s\n",
+				strerror(error));
 			abort();
 		}
 	}

@@ -1,14 +1,14 @@
 /*
- * staff.h - a station of real threads, which the simulator's station.h is the model of.
+ * staff.h - a station of real threads; the simulator's station.h is its model.
  *
- * A worker works by sleeping, so that many of them fit a few processors. No sleep ends when it
- * should: a thread wakes some microseconds late, and on a busy machine more. So that this costs
- * the station no capacity, work is planned: a task that waited begins when the one before it should
- * have ended, and ends so much later as it has work. Late wake-ups are then late answers,
- * each by itself, and do not add up. There may be more threads than workers at the moment, so when
- * a worker came free is not known by thread: whoever begins a task takes the earliest.
+ * A worker works by sleeping, so that many workers fit on a few processors. A sleeping thread wakes
+ * some microseconds late, and later on a busy machine. To keep this from costing the station
+ * capacity, work is planned: a task that waited begins when the previous task should have ended,
+ * and ends after its work from there. So a late wake-up delays one answer, and delays do not add
+ * up. There may be more threads than workers at a time, so the times at which workers became free
+ * are not kept by thread: a thread that begins a task takes the earliest.
  *
- * Plans are made on the station's own clock, which goes at the speed of its workers.
+ * Plans are made on the station's own clock, which runs at the speed of its workers.
  */
 #ifndef STAFF_H
 #define STAFF_H
@@ -22,34 +22,34 @@
 
 #define STAFF_MAX 256 /* threads of a station */
 
-/* Something to be done; embedded in what the caller knows about it. */
+/* A piece of work; embedded in the caller's own structure. */
 struct task {
-	struct heap_node node; /* the first; under way, by end: of a delay station only */
+	struct heap_node node; /* must be the first member; by end, of a delay station only */
 	double work;           /* nanoseconds at speed 1 */
-	weir_dur waited;       /* in line, added to what is there */
+	weir_dur waited;       /* time in the queue is added to this */
 
-	/* The staff's own. */
+	/* Used by the staff only. */
 	weir_time submitted;
-	double came; /* the same on its clock */
+	double came; /* the same time on the station's clock */
 	struct task *next;
 };
 
 struct member;
 
 struct staff {
-	/* In the member's thread, without a lock: the task is the caller's again. */
+	/* Called in the member's thread without a lock; the task belongs to the caller again. */
 	void (*done)(void *arg, struct task *task, unsigned member);
 	void *arg;
 
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t tasks; /* there may be something to begin */
-	pthread_cond_t pace;  /* an end may be nearer, or farther away */
-	double clock, speed;  /* of the clock: what it showed at as_of, and how fast it goes */
+	pthread_mutex_t lock; /* protects all below */
+	pthread_cond_t tasks; /* a task may be ready to begin */
+	pthread_cond_t pace;  /* the time of an end may have changed */
+	double clock, speed;  /* the station's clock at as_of, and its speed */
 	weir_time as_of;
 	unsigned workers, busy;
-	double free[STAFF_MAX]; /* what it showed when a worker came free, of those who are */
+	double free[STAFF_MAX]; /* clock times at which the free workers became free */
 	unsigned free_count;
-	double busy_area; /* workers that were busy, times nanoseconds, up to counted */
+	double busy_area; /* busy workers times nanoseconds, up to counted */
 	weir_time counted;
 	bool delay, ending;
 	struct task *head, **tail;
@@ -59,22 +59,22 @@ struct staff {
 };
 
 /*
- * A station of these threads: workers if it is a fifo station; a single one, which looks after all
- * tasks at once, if it is a delay. They inherit the caller's timer slack and scheduling.
+ * Start the threads of a station: members of them for a fifo station, or one, which handles all
+ * tasks, for a delay station. They inherit the caller's timer slack and scheduling.
  */
 void staff_start(struct staff *staff, const struct station_model *model, unsigned members,
 		 void (*done)(void *arg, struct task *task, unsigned member), void *arg);
 
-/* Have it done. now is the present time. Any thread. */
+/* Submit a task; now is the current time. From any thread. */
 void staff_submit(struct staff *staff, struct task *task, weir_time now);
 
-/* From now on so many work, and so fast; of those that are too many, each finishes its task. */
+/* Change the number and speed of workers. Workers in excess finish their tasks first. */
 void staff_change(struct staff *staff, unsigned workers, double speed);
 
-/* Workers that have been busy, times nanoseconds, up to now. */
+/* Busy workers times nanoseconds, up to now. */
 double staff_busy_area(struct staff *staff);
 
-/* Have all tasks finished, end the threads, and add up how late they woke. */
+/* Wait for all tasks, end the threads, and add their wake-up delays to lateness. */
 void staff_end(struct staff *staff, struct tally *lateness);
 
 #endif

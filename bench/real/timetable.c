@@ -61,7 +61,7 @@ weir_dur timetable_phase_length(const struct timetable *t)
 	return t->scenario->phases[t->phase].length;
 }
 
-/* How many times as long work takes at this moment. */
+/* The current factor on work. */
 static double slower_now(const struct timetable *t)
 {
 	const struct phase *phase = &t->scenario->phases[t->phase];
@@ -70,7 +70,7 @@ static double slower_now(const struct timetable *t)
 	return phase->slower[0] + (phase->slower[1] - phase->slower[0]) * passed;
 }
 
-/* All of it now: in the order in which the simulator draws. */
+/* Draw all at once, in the order in which the simulator draws. */
 void timetable_draw(const struct timetable *t, double *work)
 {
 	const struct scenario *s = t->scenario;

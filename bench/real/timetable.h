@@ -1,7 +1,6 @@
 /*
- * timetable.h - what happens when in a scenario, as the simulator draws it: calls that come, phases
- * that begin and end. Whoever keeps it moves sim on as time passes; two who keep the same one
- * with the same seed see the same.
+ * timetable.h - the arrivals and phases of a scenario, with the times that the simulator draws. The
+ * user advances sim as time passes. Two timetables with the same scenario and seed are the same.
  */
 #ifndef TIMETABLE_H
 #define TIMETABLE_H
@@ -9,20 +8,20 @@
 #include "source.h"
 
 struct timetable {
-	/* What it is of, and who is told. */
+	/* Set by the user: the scenario, the seed and the callbacks. */
 	const struct scenario *scenario;
 	uint64_t seed;
 	void (*arrived)(void *arg);
 	void (*phase_begins)(void *arg, unsigned phase);
 	void (*phase_ends)(void *arg, unsigned phase);
-	void (*over)(void *arg); /* nothing comes any more */
+	void (*over)(void *arg); /* there are no more arrivals */
 	void *arg;
 
 	struct sim sim;
-	unsigned phase;    /* the number of phases: it is over */
-	uint64_t arrivals; /* calls so far, the one that has just come included */
+	unsigned phase;    /* index; the number of phases when over */
+	uint64_t arrivals; /* calls so far, including the current one */
 
-	/* Its own. */
+	/* Used by the timetable only. */
 	struct source source;
 	struct event boundary;
 	unsigned rounds_left;
@@ -30,14 +29,14 @@ struct timetable {
 	uint64_t seed_of_calls;
 };
 
-/* With the first phase. The fields above sim are set. */
+/* Begin with the first phase. The fields above sim must be set. */
 void timetable_begin(struct timetable *t);
 void timetable_free(struct timetable *t);
 
-/* The length of the present phase. */
+/* The length of the current phase. */
 weir_dur timetable_phase_length(const struct timetable *t);
 
-/* What the latest call needs of each station, in nanoseconds: from the call's own generator. */
+/* Draw the latest call's work at each station, in nanoseconds, from its own generator. */
 void timetable_draw(const struct timetable *t, double *work);
 
 #endif

@@ -1,5 +1,5 @@
-# cmake -D OUT=FILE.c -D HEADER=FILE.h -D NAME=FUNCTION -P embed.cmake FILE.cfg...: the function
-# that HEADER declares, which has the text of each file, by index.
+# cmake -D OUT=FILE.c -D HEADER=FILE.h -D NAME=FUNCTION -P embed.cmake FILE.cfg...: generate the
+# function NAME, declared in HEADER, which returns the text of each file by index.
 set(text "/* Made from files of scenarios. */\n#include \"${HEADER}\"\n\n#include <stddef.h>\n\n")
 string(APPEND text "static const char *const texts[] = {\n")
 foreach(i RANGE ${CMAKE_ARGC})

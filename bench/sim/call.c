@@ -1,16 +1,17 @@
 /*
- * call.c - a call's way: from a source or a client to a limiter, through the stations, and back.
+ * call.c - the path of a call: from a source or a client to a limiter, through the stations, and
+ * back.
  */
-#include "memory.h"
+#include "alloc_or_abort.h"
 #include "world.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 256 /* calls that are allocated at once */
+#define CHUNK 256 /* calls allocated at once */
 
-/* Nanoseconds, three years: of what is drawn, nothing lasts longer. */
+/* Upper bound of any drawn duration: nanoseconds, about three years. */
 #define LONGEST 1e17
 
 struct chunk {
@@ -23,7 +24,7 @@ static struct call *call_new(struct run *run)
 	struct call *call;
 
 	if (run->spare == NULL) {
-		struct chunk *chunk = memory_new(sizeof(*chunk));
+		struct chunk *chunk = alloc_or_abort(sizeof(*chunk));
 
 		chunk->next = run->chunks;
 		run->chunks = chunk;
@@ -90,7 +91,7 @@ void client_think(struct client *client)
 			     run->sim.now + (weir_dur)fmin(pause, LONGEST));
 }
 
-/* The caller has what he wanted, or wants no more. */
+/* The caller is done with the call, served or not. */
 static void answered(struct call *call)
 {
 	if (call->client != NULL)
@@ -112,7 +113,7 @@ static void try_again(void *owner)
 	attempt(call);
 }
 
-/* The caller has no answer that he can use. The call is his again. */
+/* The caller got no usable answer: try again if retries are left. */
 static void disappointed(struct call *call)
 {
 	struct run *run = call->run;
@@ -130,7 +131,7 @@ static void disappointed(struct call *call)
 	answered(call);
 }
 
-/* Workers that the call has kept come free. */
+/* Free the workers that the call has kept. */
 static void leave(struct call *call)
 {
 	for (unsigned i = 0; i < call->run->scenario->station_count; i++)
@@ -141,7 +142,7 @@ static void leave(struct call *call)
 
 static void served(struct call *call);
 
-/* On to the next station where it has work. */
+/* Move on to the next station where the call has work. */
 static void proceed(struct call *call)
 {
 	struct run *run = call->run;
@@ -181,7 +182,7 @@ void call_worked_on(void *owner)
 	proceed(call);
 }
 
-/* Count what was served. A stream lasts as long as it lasts: neither late nor a latency. */
+/* Count a served call. A stream is never late, and its duration is not a latency. */
 static void count(const struct call *call)
 {
 	struct run *run = call->run;
@@ -216,7 +217,7 @@ static void served(struct call *call)
 	answered(call);
 }
 
-/* The server does not know, and goes on. The caller goes on with another call, if at all. */
+/* The server does not notice and goes on. The caller continues with a new struct call. */
 static struct call *part_from(struct call *call)
 {
 	struct call *caller = call_new(call->run);
@@ -233,7 +234,7 @@ static struct call *part_from(struct call *call)
 	return caller;
 }
 
-/* The caller waits no longer. What is his of the call. */
+/* The caller stops waiting. Returns the struct call that it continues with. */
 static struct call *left_behind(struct call *call)
 {
 	struct run *run = call->run;
@@ -287,7 +288,7 @@ static void or_sooner(struct ending *ending, double after, void (*fire)(void *ca
 		*ending = (struct ending){.after = fmin(after, LONGEST), .fire = fire};
 }
 
-/* What will end the call if the server does not. A stream has no timeout. */
+/* Schedule what ends the call if the server does not. A stream has no timeout. */
 static void set_timer(struct call *call)
 {
 	struct run *run = call->run;
@@ -327,7 +328,7 @@ static void begin(struct call *call)
 		proceed(call);
 }
 
-/* One of those that are open, all alike. */
+/* A door chosen at random among those that are open. */
 static unsigned choose_door(struct run *run)
 {
 	unsigned open = 0, chosen;
@@ -396,7 +397,7 @@ static struct call *call_make(struct run *run, struct client *client)
 	return call;
 }
 
-/* A call that is refused and not tried again leaves no more than a count: most calls, often. */
+/* A call that is refused without a retry gets no struct call: it is often the most common case. */
 void call_arrived(void *owner)
 {
 	struct run *run = owner;

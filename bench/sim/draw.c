@@ -1,6 +1,6 @@
 /*
- * draw.c - generator and distributions, out of exactly rounded arithmetic only:
- * + - * / sqrt, frexp and ldexp give the same bits everywhere.
+ * draw.c - the generator and the distributions, from exactly rounded arithmetic only: + - * / sqrt,
+ * frexp and ldexp give the same bits on every machine.
  */
 #include "draw.h"
 
@@ -64,7 +64,7 @@ double draw_ln(double x)
 	return exponent * LN2 + 2 * f * sum;
 }
 
-/* Powers of two taken out, what is left is below 0.35: 14 terms are enough. */
+/* With powers of two taken out, the rest is below 0.35: 14 terms are enough. */
 double draw_exp(double x)
 {
 	double whole = floor(x / LN2 + 0.5);
@@ -76,13 +76,13 @@ double draw_exp(double x)
 	return ldexp(sum, (int)whole);
 }
 
-/* Mean 1. 1 - u, since u may be 0. */
+/* Mean 1. Uses 1 - u, since u may be 0. */
 static double exponential(struct rng *rng)
 {
 	return -draw_ln(1 - rng_uniform(rng));
 }
 
-/* Marsaglia's polar method. The second number of each pair is not kept: no state beside the rng. */
+/* Marsaglia's polar method. The second number of each pair is dropped: the rng is all the state. */
 static double normal(struct rng *rng)
 {
 	double u, v, s;

@@ -1,8 +1,8 @@
 /*
- * draw.h - chance, from a seed, the same on every machine.
+ * draw.h - random numbers from a seed, the same on every machine.
  *
- * The logarithm and the exponential are our own: those of a libm may differ in
- * the last bit between processors, and one different bit makes another run.
+ * The logarithm and the exponential are implemented here: those of libm may differ in the last bit
+ * between processors, and one different bit changes the whole run.
  */
 #ifndef DRAW_H
 #define DRAW_H
@@ -11,19 +11,19 @@
 
 /*
  * SplitMix64: G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators",
- * 2014. Its state is one word, so every call can have a generator of its own: what is drawn for
- * one call does not depend on whether others were admitted.
+ * 2014. Its state is one word, so each call has a generator of its own: what is drawn for one
+ * call does not depend on whether others were admitted.
  */
 struct rng {
 	uint64_t state;
 };
 
-/* The generator number index of those that belong to the seed. */
+/* Initialize the generator with that index among those of the seed. */
 void rng_seed(struct rng *rng, uint64_t seed, uint64_t index);
 uint64_t rng_next(struct rng *rng);
 double rng_uniform(struct rng *rng); /* in [0, 1) */
 
-/* What needs chance in a run, each by itself. */
+/* The independent users of random numbers in a run. */
 enum {
 	SEED_SOURCE = 1,
 	SEED_BACKGROUND,
@@ -31,10 +31,10 @@ enum {
 	SEED_DOORS,
 	SEED_PAUSES,
 	SEED_CLIENTS,
-	SEED_LIMITERS, /* and on from there */
+	SEED_LIMITERS, /* the first limiter; the next ones follow */
 };
 
-/* The seed of one of these in a run of that seed. */
+/* The seed of one of these users in a run with the given seed. */
 uint64_t rng_seed_of(uint64_t seed, unsigned what);
 
 enum law_kind {
@@ -43,10 +43,10 @@ enum law_kind {
 	LAW_UNIFORM,   /* from 0 to twice the mean */
 	LAW_LOGNORMAL, /* shape: sigma of the logarithm */
 	LAW_PARETO,    /* shape: alpha, above 1 */
-	LAW_BIMODAL,   /* a part share of the draws is factor times as large as the others */
+	LAW_BIMODAL,   /* a fraction, share, of the draws is factor times as large */
 };
 
-/* A distribution of that mean. */
+/* A distribution, with its mean. */
 struct law {
 	enum law_kind kind;
 	double mean;
@@ -56,7 +56,7 @@ struct law {
 
 double law_draw(const struct law *law, struct rng *rng);
 
-/* The natural logarithm and the exponential, of numbers that are neither 0 nor huge. */
+/* The natural logarithm, of a number above 0, and the exponential, of one that is not huge. */
 double draw_ln(double x);
 double draw_exp(double x);
 

@@ -1,6 +1,6 @@
 #include "heap.h"
 
-#include "memory.h"
+#include "alloc_or_abort.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ void heap_add(struct heap *heap, struct heap_node *node, uint64_t key)
 {
 	if (heap->count == heap->room) {
 		heap->room = heap->room == 0 ? 64 : 2 * heap->room;
-		heap->nodes = memory_grow(heap->nodes, heap->room * sizeof(struct heap_node *));
+		heap->nodes = realloc_or_abort(heap->nodes,
+					       heap->room * sizeof(struct heap_node *));
 	}
 	node->key = key;
 	node->serial = heap->serial++;

@@ -1,9 +1,8 @@
 /*
- * heap.h - an ordered set of things by a number: a binary heap.
+ * heap.h - a binary heap: a set ordered by a 64-bit key.
  *
- * Whoever is to be in one has a struct heap_node as its first member. Each node knows its
- * place, so that taking out one in the middle costs no search. Those of the same key leave in the
- * order they came in.
+ * An element has a struct heap_node as its first member. Each node stores its index, so removing
+ * one from the middle needs no search. Nodes with equal keys leave in the order they were added.
  */
 #ifndef HEAP_H
 #define HEAP_H
@@ -14,10 +13,10 @@
 struct heap_node {
 	uint64_t key;
 	uint64_t serial;
-	size_t place; /* from 1; 0: it is in no heap */
+	size_t place; /* index, from 1; 0: not in a heap */
 };
 
-/* Of all zeroes it is empty. */
+/* Empty when all zeroes. */
 struct heap {
 	struct heap_node **nodes;
 	size_t count, room;
@@ -28,7 +27,7 @@ void heap_free(struct heap *heap);
 void heap_add(struct heap *heap, struct heap_node *node, uint64_t key);
 void heap_remove(struct heap *heap, struct heap_node *node);
 
-/* The one of the lowest key; NULL if there is none. */
+/* The node with the lowest key; NULL if the heap is empty. */
 static inline struct heap_node *heap_first(const struct heap *heap)
 {
 	return heap->count > 0 ? heap->nodes[0] : NULL;

@@ -1,10 +1,10 @@
 /*
- * oracle.c - first limits that grow by half each, up to where more of it brings nothing; then,
- * for each phase, halving between the last that is not good enough and the first that is.
+ * oracle.c - try limits that grow by half each, until higher limits gain nothing; then, for each
+ * phase, bisect between the last limit that is not good enough and the first that is.
  */
 #include "oracle.h"
 
-#include "memory.h"
+#include "alloc_or_abort.h"
 #include "parallel.h"
 
 #include <math.h>
@@ -14,22 +14,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* To be raised when the simulator or the search has changed what it finds, or its lines. */
+/* Version of the cache: raise it when results of the search or the format change. */
 #define VERSION 2
 
 #define TRIED_MAX 160
 
-/* Seeds, which no score uses, are added until so many calls have come, or so many seeds. */
+/* Seeds that no score uses; more are added up to ENOUGH calls or SEEDS_MAX seeds. */
 #define SEED_FIRST UINT64_C(1000003)
 #define ENOUGH     60000
 #define SEEDS_MAX  6
 
-/* Growth of the coarse steps; three that bring nothing in any phase end them. */
+/* Growth of the coarse steps; they end after IN_VAIN steps that gain in no phase. */
 #define GROWTH     1.5
 #define IN_VAIN    3
 #define LIMIT_LAST 200000
 
-/* Halving ends at a thirty-second of the limit. */
+/* Bisection ends at an interval of 1/FINE of the limit. */
 #define FINE 32
 
 struct trial {
@@ -39,7 +39,7 @@ struct trial {
 
 struct search {
 	const struct scenario *scenario;
-	struct trial trials[TRIED_MAX]; /* by limit */
+	struct trial trials[TRIED_MAX]; /* sorted by limit */
 	unsigned count;
 	double best[PHASES_MAX];
 };
@@ -47,7 +47,7 @@ struct search {
 static uint64_t one_run(const struct scenario *scenario, uint32_t limit, uint64_t seed,
 			double *seconds, struct trial *trial)
 {
-	struct run_result *result = memory_new(sizeof(*result));
+	struct run_result *result = alloc_or_abort(sizeof(*result));
 	struct weir_config config;
 	uint32_t limits[PHASES_MAX];
 	uint64_t offered = 0;
@@ -86,7 +86,7 @@ static void measure(struct trial *trial, const struct scenario *scenario, uint32
 		trial->good[i] /= seconds[i];
 }
 
-/* Into its place, and whether it is the best of some phase by more than chance. */
+/* Insert in order. Returns whether it is the best in a phase by more than chance. */
 static bool try(struct search *search, uint32_t limit)
 {
 	unsigned at = search->count;
@@ -121,7 +121,7 @@ static bool good_enough(const struct search *search, unsigned trial, unsigned ph
 	return search->trials[trial].good[phase] >= (1 - ORACLE_WITHIN) * search->best[phase];
 }
 
-/* The first trial that is good enough: there is one, the best itself. */
+/* The first trial that is good enough. There always is one: the best itself. */
 static unsigned first_good(const struct search *search, unsigned phase)
 {
 	unsigned i = 0;
@@ -131,7 +131,7 @@ static unsigned first_good(const struct search *search, unsigned phase)
 	return i;
 }
 
-/* A limit worth a trial for that phase; 0: what was found is fine enough. */
+/* The next limit to try for the phase; 0 if the result is fine enough. */
 static uint32_t between(const struct search *search, unsigned phase)
 {
 	unsigned i = first_good(search, phase);
@@ -146,7 +146,7 @@ static uint32_t between(const struct search *search, unsigned phase)
 
 void oracle_find(struct oracle *oracle, const struct scenario *scenario)
 {
-	struct search *search = memory_new(sizeof(*search));
+	struct search *search = alloc_or_abort(sizeof(*search));
 	uint32_t limit;
 
 	search->scenario = scenario;
@@ -183,8 +183,8 @@ const char *oracle_cache(char *path, size_t size)
 }
 
 /*
- * A line a scenario: version, digest, each phase's limit and best goodput; and the name, which may
- * have blanks, for people.
+ * A line for each scenario: version, digest, each phase's limit and best goodput, and the name,
+ * which may contain blanks and is for human readers only.
  */
 static bool line_read(const char *line, const struct scenario *scenario, struct oracle *oracle)
 {
@@ -239,7 +239,7 @@ struct finding {
 	pthread_mutex_t lock;
 };
 
-/* Each is kept at once: who has no patience loses the one that is being looked for. */
+/* Each result is saved at once, so an interrupted search loses only the current scenario. */
 static void find(void *arg, size_t index)
 {
 	struct finding *finding = arg;
@@ -257,7 +257,7 @@ void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size
 		  unsigned threads, const char *cache)
 {
 	FILE *file = cache == NULL ? NULL : fopen(cache, "a+");
-	size_t *missing = memory_new(count * sizeof(*missing)), missing_count = 0;
+	size_t *missing = alloc_or_abort(count * sizeof(*missing)), missing_count = 0;
 	struct finding finding = {
 		.oracles = oracles,
 		.scenarios = scenarios,

@@ -1,8 +1,8 @@
 /*
- * oracle.h - the fixed limits that all others are measured by.
+ * oracle.h - the fixed limits that scores compare all others with.
  *
  * For each phase of a scenario it is the smallest fixed limit whose goodput is within 3 % of the
- * best that any fixed limit gets in that phase. It is found by trying.
+ * best that any fixed limit gets in that phase. It is found by simulating one limit after another.
  */
 #ifndef ORACLE_H
 #define ORACLE_H
@@ -14,20 +14,21 @@ struct oracle {
 	double best[PHASES_MAX]; /* goodput of the best fixed limit, calls a second */
 };
 
-/* What is within this of the best is good enough. */
+/* Accepted loss of goodput against the best fixed limit, as a fraction. */
 #define ORACLE_WITHIN 0.03
 
-/* Search for it; the limit is the same for any number of threads and on any machine. */
+/* Search for the oracle; the result is the same with any number of threads and on any machine. */
 void oracle_find(struct oracle *oracle, const struct scenario *scenario);
 
 /*
- * The same for several scenarios at once, on so many threads (0: all processors), keeping in a file
- * what was found: NULL: none. A file that cannot be read or written is done without.
+ * The same for several scenarios at once, on the given number of threads (0: one per processor).
+ * Results are cached in the file cache (NULL: not cached). A file that cannot be read or written is
+ * ignored.
  */
 void oracles_find(struct oracle *oracles, const struct scenario *scenarios, size_t count,
 		  unsigned threads, const char *cache);
 
-/* Where the oracles of this user are kept, in a buffer of the caller's; NULL: nowhere. */
+/* Write the path of this user's cache of oracles to path; NULL if there is none. */
 const char *oracle_cache(char *path, size_t size);
 
 #endif

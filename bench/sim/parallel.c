@@ -1,5 +1,6 @@
 /*
- * parallel.c - threads take the next piece until there is none; who calls is one of them.
+ * parallel.c - threads take the next piece of work until none is left; the calling thread is one of
+ * them.
  */
 #include "parallel.h"
 
@@ -34,12 +35,12 @@ static void show(struct crew *crew, size_t done)
 
 	fprintf(stderr, "\r%s: %zu of %zu, %.0f s", job->title, done, job->count, passed);
 	if (done > 0)
-		fprintf(stderr, ", some %.0f s left",
+		fprintf(stderr, ", about %.0f s left",
 			passed * (double)(job->count - done) / (double)done);
 	fputs("\033[K", stderr);
 }
 
-/* Only the caller shows: a line of its own for each would be too much of a good thing. */
+/* Only the calling thread shows progress, so there is one line of it. */
 static void take(struct crew *crew, bool shows)
 {
 	size_t index;

@@ -1,5 +1,5 @@
 /*
- * parallel.h - many independent pieces of work on all processors.
+ * parallel.h - run independent pieces of work on all processors.
  */
 #ifndef PARALLEL_H
 #define PARALLEL_H
@@ -7,14 +7,15 @@
 #include <stddef.h>
 
 struct parallel {
-	void (*work)(void *arg, size_t index); /* each once, in any thread */
+	void (*work)(void *arg, size_t index); /* called once for each index, in any thread */
 	void *arg;
 	size_t count;
-	unsigned threads;  /* 0: as many as there are processors */
-	const char *title; /* of progress on standard error, if that is a terminal; or NULL */
+	unsigned threads; /* 0: one per processor */
+	const char
+		*title; /* shown with progress on standard error if that is a terminal; or NULL */
 };
 
-/* Returns when all is done. */
+/* Returns when all work is done. */
 void parallel_run(const struct parallel *job);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three hundred years, and well within 63 bits. */
+/* Nanoseconds, three hundred years: well within 63 bits. */
 #define LONGEST 9.2e18
 
 bool duration_read(const char *text, double *nanoseconds)
@@ -33,7 +33,7 @@ bool duration_read(const char *text, double *nanoseconds)
 struct name {
 	const char *text;
 	enum law_kind kind;
-	unsigned numbers; /* after the mean */
+	unsigned numbers; /* parameters after the mean */
 };
 
 static const struct name names[] = {
@@ -62,13 +62,16 @@ static const char *check(const struct law *law)
 {
 	switch (law->kind) {
 	case LAW_LOGNORMAL:
-		return law->shape >= 0 && law->shape <= 5 ? NULL : "sigma is not 0 to 5";
+		return law->shape >= 0 && law->shape <= 5 ? NULL : "sigma is not from 0 to 5";
 	case LAW_PARETO:
-		return law->shape > 1 && law->shape <= 100 ? NULL : "alpha is not above 1, to 100";
+		return law->shape > 1 && law->shape <= 100 ? NULL
+							   : "alpha is not above 1 and at most 100";
 	case LAW_BIMODAL:
 		if (!(law->share > 0 && law->share < 1))
 			return "the share is not between 0 and 1";
-		return law->factor > 0 && law->factor <= 1e6 ? NULL : "the factor is not to 1e6";
+		return law->factor > 0 && law->factor <= 1e6
+			       ? NULL
+			       : "the factor is not above 0 and at most 1e6";
 	default:
 		return NULL;
 	}
@@ -86,13 +89,13 @@ const char *law_read(const char *text, struct law *law)
 
 	*law = (struct law){.kind = LAW_CONSTANT};
 	if (count <= mean || !duration_read(words[mean], &law->mean))
-		return "it is no law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"";
+		return "it is not a law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"";
 	given = (unsigned)(count - mean - 1);
 	if (given != (name == NULL ? 0 : name->numbers))
 		return "it has too many numbers, or too few";
 	for (unsigned i = 0; i < given; i++)
 		if (!number_read(words[mean + 1 + (int)i], &numbers[i]))
-			return "one of its numbers is none";
+			return "one of its values is not a number";
 	if (name != NULL)
 		law->kind = name->kind;
 	law->shape = law->share = numbers[0];

@@ -1,7 +1,7 @@
 /*
- * run.c - makes the world of a scenario, takes it through the phases, and ends it.
+ * run.c - set up the state of a run, take it through the phases, and end it.
  */
-#include "memory.h"
+#include "alloc_or_abort.h"
 #include "series.h"
 #include "world.h"
 
@@ -10,17 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * How busy the processors are is looked at so often, and the past counts so much each time: as
- * kratos has it.
- */
+/* The interval of the CPU gauge, and the weight of its previous value: as in kratos. */
 #define CPU_EVERY (500 * WEIR_MS)
 #define CPU_PAST  0.95
 
-/* Of the server when all is over: so fast, as of a long line of long calls time has an end. */
+/* Speed of the server once the scenario is over, so that even a long queue of long calls ends. */
 #define HURRY 1e9
 
-/* The slice of the phase in which that moment is, and the first moment after it. */
+/* The slice of the phase that contains the given time, and the time at which it ends. */
 static size_t slice_at(const struct run *run, weir_time at, weir_time *ends)
 {
 	weir_dur each = run->phase_length / SLICES;
@@ -64,7 +61,6 @@ static void sum_limits(struct run *run)
 		run->limit_sum += weir_limit(run->doors[i].limiter);
 }
 
-/* After anything that may have moved the limit of a door from what it was. */
 void limit_moved(struct run *run, const struct call *call, uint32_t before)
 {
 	uint32_t limit = weir_limit(call->limiter);
@@ -113,7 +109,7 @@ static int limiter_make(struct run *run, unsigned index)
 		config.limit_config = door->config;
 	}
 	config.seed = seed_of(run, SEED_LIMITERS + run->limiters_made++);
-	config.stripes = 1; /* one thread */
+	config.stripes = 1; /* there is one thread */
 	config.clock = &run->clock;
 	config.cpu = &run->processors.gauge;
 	return weir_limiter_create(&config, &door->limiter);
@@ -144,7 +140,7 @@ static int doors_make(struct run *run)
 	return error;
 }
 
-/* The old ones see their calls to the end. */
+/* Old limiters stay until the end of the run, to finish their calls. */
 static void doors_restart(struct run *run)
 {
 	account(run);
@@ -155,8 +151,8 @@ static void doors_restart(struct run *run)
 			run->doors[i].limiter = old;
 			continue;
 		}
-		run->retired = memory_grow(run->retired,
-					   (run->retired_count + 1) * sizeof(run->retired[0]));
+		run->retired = realloc_or_abort(run->retired,
+						(run->retired_count + 1) * sizeof(run->retired[0]));
 		run->retired[run->retired_count++] = old;
 	}
 	sum_limits(run);
@@ -223,8 +219,8 @@ static void begin_phase(struct run *run, unsigned index)
 }
 
 /*
- * What is in flight still ends, at a server that is well again; but it counts no more, as nothing
- * flushes it.
+ * Calls in flight still end, at a server without faults; but they are no longer counted, as the
+ * tally is not flushed again.
  */
 static void scenario_over(struct run *run)
 {
@@ -244,7 +240,7 @@ static void scenario_over(struct run *run)
 		sim_cancel(&run->sim, &run->clients[i].thinks);
 }
 
-/* What is right for all limiters together, where those that are not tried are right as they are. */
+/* The sum of the targets; limiters that are not under test count with their current limits. */
 static uint64_t target_sum(const struct run *run)
 {
 	uint64_t sum = 0;
@@ -271,7 +267,7 @@ static void tick(void *owner)
 	};
 
 	run->tally.length = run->sim.now - run->flushed;
-	/* Just after a phase began there is too little for a line: it goes into the next. */
+	/* Shortly after a phase began the data goes into the next line. */
 	if (run->tally.length >= run->setup->series_every / 2) {
 		series_line(run->setup->series, &point);
 		flush(run);
@@ -285,7 +281,7 @@ static void phase_over(void *owner)
 	struct phase_result *result = &run->result->phases[run->phase];
 	unsigned next = run->phase + 1;
 
-	/* A line that is due now is of the phase that ends. */
+	/* A line for this instant belongs to the phase that ends. */
 	if (run->setup->series != NULL && run->tick.node.key == run->sim.now)
 		tick(run);
 	flush(run);
@@ -348,7 +344,7 @@ static void make_clients(struct run *run)
 	for (unsigned i = 0; i < s->phase_count; i++)
 		if (s->phases[i].clients > run->client_count)
 			run->client_count = s->phases[i].clients;
-	run->clients = memory_new(run->client_count * sizeof(struct client));
+	run->clients = alloc_or_abort(run->client_count * sizeof(struct client));
 	for (unsigned i = 0; i < run->client_count; i++) {
 		struct client *client = &run->clients[i];
 
@@ -363,7 +359,7 @@ static double show_busy(const struct weir_gauge *gauge)
 	return ((const struct processors *)(const void *)gauge)->busy;
 }
 
-/* How busy the busiest kind of processors was since the last look. */
+/* Update the CPU gauge from the station that was busiest since the last update. */
 static void look_at_processors(void *owner)
 {
 	struct run *run = owner;
@@ -440,7 +436,7 @@ static void finish(struct run *run)
 
 int run(const struct run_setup *setup, struct run_result *result)
 {
-	struct run *run = memory_new(sizeof(*run));
+	struct run *run = alloc_or_abort(sizeof(*run));
 	int error;
 
 	memset(result, 0, sizeof(*result));

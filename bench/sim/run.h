@@ -1,10 +1,10 @@
 /*
- * run.h - a scenario, from its first call to its last.
+ * run.h - run a scenario from its first call to its last.
  *
  *	source, clients -> limiters -> stations of the server
  *
- * The limiters are the library's, driven through their _at functions: what is
- * simulated is the code that ships, and only the world around it is a model.
+ * The limiters are the library's, driven through their _at functions: the limiter is the code that
+ * ships, and only the world around it is a model.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -15,44 +15,44 @@
 #include "series.h"
 #include <weir/weir.h>
 
-/* Parts of a phase in which the limit is averaged. */
+/* Number of equal parts of a phase; the limit is averaged over each. */
 #define SLICES 10
 
 struct run_setup {
 	const struct scenario *scenario;
 	const struct weir_config *limiter; /* the seed in it is not used */
 	uint64_t seed;
-	bool sweep; /* phases are cut, as the scenario says, for the search of an oracle */
+	bool sweep; /* cut phases to the scenario's sweep length, for the search for an oracle */
 
-	/* By phase, if there is one: limits of settable limits; what is right for each limit. */
+	/* By phase, or NULL: values for limits of kind settable; the right value for each limit. */
 	const uint32_t *limits, *targets;
 
-	/* Told when a phase begins, before its first call, of the first limiter. Optional. */
+	/* Called with the first limiter when a phase begins, before its first call. Optional. */
 	void (*phase_begins)(void *arg, struct weir_limiter *limiter, unsigned phase);
 	void *arg;
 
-	struct series *series; /* a line of TSV every so often; NULL: none */
-	weir_dur series_every;
+	struct series *series; /* TSV, a line each series_every; NULL: none */
+	weir_dur series_every; /* nanoseconds */
 };
 
 struct phase_result {
 	struct tally tally;
 	uint64_t class_good[CLASSES_MAX], limiter_good[LIMITERS_MAX];
-	double slices[SLICES]; /* limit times nanoseconds; its mean over time in each part */
-	double settled; /* seconds until a limit was within a fifth of its target, in the worst
+	double slices[SLICES]; /* limit times nanoseconds in each part, then its mean over time */
+	double settled;        /* seconds until a limit was within 20 % of its target, in the worst
 			   round; infinite: never */
 };
 
 struct run_result {
 	struct phase_result phases[PHASES_MAX];
-	uint64_t hash;    /* over every arrival's time, limit and fate: equal if the runs were */
-	uint64_t windows; /* that the limits saw */
-	uint64_t samples; /* calls that ended, served or given up, in the end */
-	uint64_t above;   /* admissions above the limit: there are none */
-	uint32_t leaked;  /* permits still out when all was over: none */
+	uint64_t hash;    /* of every arrival's time, limit and decision: equal for equal runs */
+	uint64_t windows; /* closed by all limiters */
+	uint64_t samples; /* calls that succeeded, were dropped or timed out */
+	uint64_t above;   /* admissions above the limit; must be 0 */
+	uint32_t leaked;  /* permits not returned at the end; must be 0 */
 };
 
-/* 0, or a negative errno if a limiter cannot be made. */
+/* Returns 0, or a negative errno if a limiter cannot be created. */
 int run(const struct run_setup *setup, struct run_result *result);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * scenario.c - what can be said of a scenario without running it.
+ * scenario.c - what can be computed about a scenario without running it.
  */
 #include "scenario.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A station whose jobs slow each other down does most with some number of them, below this. */
+/* Jobs that slow each other down have an optimal number; the search for it ends here. */
 #define JOBS_MAX 100000
 
 static double share_of(const struct scenario *s, const struct phase *phase, unsigned class)
@@ -14,7 +14,7 @@ static double share_of(const struct scenario *s, const struct phase *phase, unsi
 	return phase != NULL ? phase->mix[class] : s->classes[class].share;
 }
 
-/* Nanoseconds of a station's work in the mean call. */
+/* Mean work of a call at a station, in nanoseconds. */
 static double work_at(const struct scenario *s, const struct phase *phase, unsigned station)
 {
 	double work = 0, shares = 0;
@@ -40,7 +40,7 @@ struct station_model scenario_station(const struct scenario *s, const struct pha
 	return model;
 }
 
-/* How much work is done in a nanosecond with n jobs in service. */
+/* The work done per nanosecond with n jobs in service. */
 static double pace(const struct station_model *m, double n)
 {
 	unsigned busy = n < m->workers ? (unsigned)n : m->workers;
@@ -59,7 +59,7 @@ static double best_pace(const struct station_model *m)
 	return best;
 }
 
-/* A worker that is kept is busy with what comes after, too. */
+/* As work_at(); a kept worker is also occupied while its call is at the later stations. */
 static double work_kept(const struct scenario *s, const struct phase *phase, unsigned station)
 {
 	double work = work_at(s, phase, station);
@@ -93,7 +93,7 @@ double scenario_load(const struct scenario *s, const struct phase *phase)
 	if (arrivals->process == ARRIVALS_CLOSED || arrivals->process == ARRIVALS_REPLAY)
 		return NAN;
 	if (arrivals->process == ARRIVALS_SELFSIMILAR)
-		rate *= 1 + arrivals->off.mean / arrivals->on.mean; /* all sources are on */
+		rate *= 1 + arrivals->off.mean / arrivals->on.mean; /* with all sources on */
 	return (rate + phase->background) / scenario_capacity(s, phase);
 }
 

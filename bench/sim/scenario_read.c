@@ -1,5 +1,5 @@
 /*
- * scenario_read.c - texts and files, by libconfig.
+ * scenario_read.c - read texts and files with libconfig.
  */
 #include "scenario_read.h"
 
@@ -56,7 +56,7 @@ int scenario_from_text(struct scenario *s, const char *name, const char *text, c
 	return from_text(s, &r, text);
 }
 
-/* All of a file, with a zero at its end and nowhere else. NULL: errno says why. */
+/* The content of a file without zero bytes, zero-terminated. NULL on error, with errno set. */
 static char *whole_file(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -89,8 +89,8 @@ int scenario_from_file(struct scenario *s, const char *path, char *why, size_t w
 
 	if (text == NULL)
 		snprintf(why, why_size, "%s: %s.", path,
-			 error == -ENODATA  ? "It is empty"
-			 : error == -EILSEQ ? "It is no text"
+			 error == -ENODATA  ? "The file is empty"
+			 : error == -EILSEQ ? "The file is not text"
 					    : strerror(-error));
 	else
 		error = from_text(s, &r, text);
@@ -123,7 +123,7 @@ int scenario_find(struct scenario *s, const char *name, char *why, size_t why_si
 	}
 	snprintf(
 		why, why_size,
-		"There is no scenario \"%s\": see the list; the name of a file has a slash or a dot.",
+		"There is no scenario \"%s\": see the list; a file name contains a slash or a dot.",
 		name);
 	return -ENOENT;
 }

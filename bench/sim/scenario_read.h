@@ -1,5 +1,5 @@
 /*
- * scenario_read.h - scenarios from files, and those that are built in.
+ * scenario_read.h - read scenarios from files, and list those built in.
  *
  * The format is libconfig's; docs/scenarios.md lists the settings.
  */
@@ -9,20 +9,23 @@
 #include "scenario.h"
 
 /*
- * 0; or -EINVAL and "NAME:LINE: what is wrong" in why, or another negative errno if the file could
- * not be read. What was read is for scenario_free().
+ * Returns 0, or a negative errno, with a sentence in why:
+ * -EINVAL: the text is wrong; why is "NAME:LINE: what is wrong"
+ * other: the file cannot be read
+ *
+ * Free the scenario with scenario_free().
  */
 int scenario_from_file(struct scenario *scenario, const char *path, char *why, size_t why_size);
 int scenario_from_text(struct scenario *scenario, const char *name, const char *text, char *why,
 		       size_t why_size);
 
-/* The built-in ones by index from 0; false past the last. They are right, or the program ends. */
+/* A built-in scenario by index from 0; false past the last. Aborts if it is not valid. */
 bool scenario_builtin(struct scenario *scenario, unsigned index);
 
-/* By name: built in, or, if it has a slash or a dot in it, a file. As above; -ENOENT: neither. */
+/* As above, by name: a file if it contains a slash or a dot, else built in; -ENOENT if unknown. */
 int scenario_find(struct scenario *scenario, const char *name, char *why, size_t why_size);
 
-/* The text of a built-in one; NULL past the last. */
+/* The text of a built-in scenario; NULL past the last. */
 const char *scenario_text(unsigned index);
 
 #endif

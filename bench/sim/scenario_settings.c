@@ -1,9 +1,10 @@
 /*
- * scenario_settings.c - what can be set in a scenario, part by part, and what does not go together.
+ * scenario_settings.c - the settings of a scenario, section by section, and the combinations that
+ * are not valid.
  */
 #include "scenario_settings.h"
 
-#include "memory.h"
+#include "alloc_or_abort.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,13 +12,13 @@
 #include <string.h>
 #include <weir/limits.h>
 
-#define TOTAL_MAX  1e18 /* nanoseconds, thirty years: of all rounds */
-#define RATE_MAX   1e8
-#define REPLAY_MAX 50000000
+#define TOTAL_MAX  1e18     /* nanoseconds, thirty years; all rounds together */
+#define RATE_MAX   1e8      /* calls a second */
+#define REPLAY_MAX 50000000 /* recorded times */
 
 #define AT(type, field) offsetof(struct type, field)
 
-/* A time in seconds at the beginning of each line; NULL, or what is wrong with the last. */
+/* Read the time in seconds at the beginning of each line. Returns NULL, or an error message. */
 static const char *read_times(FILE *file, struct arrivals_model *to)
 {
 	double seconds, last = 0;
@@ -26,17 +27,18 @@ static const char *read_times(FILE *file, struct arrivals_model *to)
 
 	while ((got = fscanf(file, "%lf%*[^\n]", &seconds)) == 1) {
 		if (!(seconds >= last && seconds * 1e9 <= DURATION_MAX))
-			return "It is before the one before, or far too late";
+			return "The time is before the previous one, or too large";
 		if (to->count == REPLAY_MAX)
 			return "There are too many times";
 		if (to->count == room) {
 			room = room == 0 ? 1024 : 2 * room;
-			to->times = memory_grow(to->times, room * sizeof(to->times[0]));
+			to->times = realloc_or_abort(to->times, room * sizeof(to->times[0]));
 		}
 		to->times[to->count++] = (weir_time)(seconds * 1e9);
 		last = seconds;
 	}
-	return got == EOF && to->count > 0 ? NULL : "There is no time in seconds";
+	return got == EOF && to->count > 0 ? NULL
+					   : "The line does not begin with a time in seconds";
 }
 
 static int read_replay(const struct reader *r, const config_setting_t *at,
@@ -91,16 +93,15 @@ static int read_arrivals(const struct reader *r, const config_setting_t *root, s
 				     file == NULL ? "A replay needs a file of times."
 						  : "Only a replay has a file.");
 	if (to->process == ARRIVALS_CLOSED && to->think.mean == 0)
-		return settings_fail(r, group, "Closed arrivals need a time to think, above 0.");
+		return settings_fail(r, group, "Closed arrivals need a think time above 0.");
 	if ((to->process == ARRIVALS_ONOFF || to->process == ARRIVALS_SELFSIMILAR) &&
 	    (to->on.mean == 0 || to->off.mean == 0))
-		return settings_fail(r, group, "These arrivals need times on and off, above 0.");
+		return settings_fail(r, group, "These arrivals need on and off times above 0.");
 	if (to->process == ARRIVALS_SELFSIMILAR &&
 	    (to->on.kind != LAW_CONSTANT || to->off.kind != LAW_CONSTANT))
-		return settings_fail(
-			r, group,
-			"Selfsimilar arrivals have a law of their own: give on and off "
-			"as mean durations.");
+		return settings_fail(r, group,
+				     "Selfsimilar arrivals use a law of their own: give on and off "
+				     "as mean durations.");
 	return file != NULL ? read_replay(r, file, to) : 0;
 }
 
@@ -158,13 +159,14 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 	    (settings_has(group, "workers") || settings_has(group, "contention") ||
 	     settings_has(group, "coherency") || settings_has(group, "second_half")))
 		return settings_fail(r, group,
-				     "A delay station has no workers, and nobody who slows them.");
+				     "A delay station takes no workers, contention, coherency or "
+				     "second_half.");
 	if ((to->pause_every.mean == 0) != (to->pause_length.mean == 0))
 		return settings_fail(r, group, "pause_every and pause_length go together.");
 	return 0;
 }
 
-/* Its index; the number of stations if there is none of that name. */
+/* The index of a station; station_count if the name is unknown. */
 static unsigned station_named(const struct scenario *s, const char *name)
 {
 	unsigned station = 0;
@@ -193,13 +195,14 @@ static int read_stations(const struct reader *r, const config_setting_t *root, s
 	return error;
 }
 
-/* A group of laws by station. */
+/* Read a group of laws by station. */
 static int read_work(const struct reader *r, const config_setting_t *group,
 		     const struct scenario *s, struct class_model *to)
 {
 	if (!config_setting_is_group(group))
 		return settings_fail(
-			r, group, "work is no group of laws by station, as in { cpu = \"1ms\"; }.");
+			r, group,
+			"work is not a group of laws by station, as in { cpu = \"1ms\"; }.");
 	for (unsigned i = 0; i < s->station_count; i++)
 		to->work[i] = (struct law){.kind = LAW_CONSTANT};
 	for (int i = 0; i < config_setting_length(group); i++) {
@@ -281,7 +284,7 @@ static int read_classes(const struct reader *r, const config_setting_t *root, st
 	return error;
 }
 
-/* Of a station that every call passes by, somebody expects something. */
+/* A station that every call skips is a mistake. */
 static int check_stations(const struct reader *r, const config_setting_t *root, struct scenario *s)
 {
 	const config_setting_t *list = config_setting_get_member(root, "server");
@@ -343,7 +346,7 @@ static int read_groups(const struct reader *r, const config_setting_t *root, str
 	return error;
 }
 
-/* A phase as it is in the file: loads are not rates yet, and a station is a name. */
+/* A phase as it is in the file: with loads not yet turned into rates, and the station's name. */
 struct raw_phase {
 	struct phase phase;
 	double load[2], background_load;
@@ -364,11 +367,12 @@ static int finish_phase(const struct reader *r, const config_setting_t *group,
 		 : settings_has(group, "rate") || settings_has(group, "load"))
 		return settings_fail(r, group,
 				     open ? "A phase needs a rate or a load, and not both."
-					  : "These arrivals have neither rate nor load.");
+					  : "These arrivals take neither a rate nor a load.");
 	if ((s->arrivals.process == ARRIVALS_CLOSED) != (phase->clients > 0))
-		return settings_fail(r, group, "Closed arrivals, and no others, need clients.");
+		return settings_fail(r, group, "Closed arrivals need clients; others take none.");
 	if ((settings_has(group, "load") || settings_has(group, "background_load")) && isinf(one))
-		return settings_fail(r, group, "A load is of a server with bounds: give a rate.");
+		return settings_fail(r, group,
+				     "A load needs a server of finite capacity: give a rate.");
 	for (int i = 0; i < 2 && settings_has(group, "load"); i++)
 		phase->rate[i] = raw->load[i] * one;
 	if (settings_has(group, "background_load"))
@@ -378,11 +382,11 @@ static int finish_phase(const struct reader *r, const config_setting_t *group,
 	for (unsigned i = 0; i < s->class_count; i++)
 		shares += phase->mix[i];
 	if (shares == 0)
-		return settings_fail(r, group, "mix gives nothing to any class.");
+		return settings_fail(r, group, "mix gives every class a share of 0.");
 	return 0;
 }
 
-/* Which station changes, and how. */
+/* Resolve and check the change of a station. */
 static int finish_change(const struct reader *r, const config_setting_t *group,
 			 const struct scenario *s, struct raw_phase *raw)
 {

@@ -1,12 +1,12 @@
 /*
- * scenario_settings.h - a scenario, of settings.
+ * scenario_settings.h - build a scenario from libconfig settings.
  */
 #ifndef SCENARIO_SETTINGS_H
 #define SCENARIO_SETTINGS_H
 
 #include "settings.h"
 
-/* 0; or -EINVAL, after it was said why. What was read is for scenario_free(). */
+/* Returns 0, or -EINVAL with a sentence in r->why. Free the scenario with scenario_free(). */
 int scenario_from_settings(struct scenario *s, const struct reader *r,
 			   const config_setting_t *root);
 

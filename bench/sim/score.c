@@ -1,24 +1,24 @@
 #include "score.h"
 
-#include "memory.h"
+#include "alloc_or_abort.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Less than this of the oracle's goodput is no less bad. */
+/* Lower bound of goodput relative to the oracle's, so that the logarithm is finite. */
 #define GOODPUT_LEAST 0.001
 
-/* A load below this is no reason to refuse anybody; one that is written so is not below it. */
+/* Below this load a refusal is false. The margin keeps a load written as 0.7 out. */
 #define HEALTHY (0.7 * (1 - 1e-9))
 
-/* A step of the oracle's limit. */
+/* Least relative change of the oracle's limit that counts as a step. */
 #define STEP 0.2
 
 #define DRIFT_LEAST (600 * WEIR_S)
 
 #define MS 1e-6
 
-/* Where nobody is served, some calls that were begun before may end: a dozen, by chance. */
+/* A phase that serves no calls does not count: the few that end in it began before it. */
 static bool counts(const struct scenario *s, const struct run_result *best, unsigned phase)
 {
 	const struct phase *p = &s->phases[phase];
@@ -39,7 +39,7 @@ static void add_phase(struct score *score, const struct tally *t, const struct t
 static void set_means(struct score *score, const struct scenario *s, const struct run_result *best,
 		      const struct run_result *result)
 {
-	struct tally *all = memory_new(sizeof(*all));
+	struct tally *all = alloc_or_abort(sizeof(*all));
 	unsigned phases = 0;
 
 	score->goodput = score->latency = 0;
@@ -116,7 +116,7 @@ static double drift(const struct scenario *s, const struct run_result *result)
 	return worst;
 }
 
-/* What a limiter has served in phases that count, and began when all limiters were there. */
+/* Calls that a limiter served in counted phases that began after all limiters had started. */
 static double good_of(const struct scenario *s, const struct run_result *result, unsigned door)
 {
 	double good = 0;
@@ -130,7 +130,7 @@ static double good_of(const struct scenario *s, const struct run_result *result,
 	return good;
 }
 
-/* R. Jain, D. Chiu, W. Hawe, 1984. */
+/* Fairness index of R. Jain, D. Chiu, W. Hawe, 1984. */
 static double jain(const struct scenario *s, const struct run_result *result)
 {
 	double sum = 0, squares = 0;
@@ -199,7 +199,7 @@ void score_best(struct run_result *best, const struct scenario *s, const struct 
 int score_run(struct score *score, const struct scenario *s, const struct oracle *oracle,
 	      const struct run_result *best, const struct weir_config *limiter, uint64_t seed)
 {
-	struct run_result *result = memory_new(sizeof(*result));
+	struct run_result *result = alloc_or_abort(sizeof(*result));
 	int error = run(
 		&(struct run_setup){
 			.scenario = s, .limiter = limiter, .seed = seed, .targets = oracle->limits},

@@ -1,6 +1,6 @@
 /*
- * series.c - calls a second, latencies in milliseconds, and at the end of the line the numbers
- * that the limit shows.
+ * series.c - a line has calls a second, latencies in milliseconds, and at the end the values that
+ * the limit exports.
  */
 #include "series.h"
 

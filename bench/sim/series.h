@@ -1,5 +1,5 @@
 /*
- * series.h - runs as they go, as TSV for plots.
+ * series.h - time series of runs, as TSV for plots.
  */
 #ifndef SERIES_H
 #define SERIES_H
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <weir/weir.h>
 
-/* Where to, and what each line begins with; begun once, for runs one after another. */
+/* Where lines go, and what each begins with. One series may hold several runs in turn. */
 struct series {
 	FILE *out;
-	const char *prefix_head, *prefix; /* NULL: nothing; else with a tabulator at the end */
-	bool numbers;                     /* those that the limit shows of itself, too */
+	const char *prefix_head, *prefix; /* NULL: nothing; else ends with a tab */
+	bool numbers;                     /* include the values that the limit exports */
 	bool headed;
 };
 
-/* Since the line before; limit and in flight as they are now, of all limiters together. */
+/* Counts since the previous line; limit and inflight are current, summed over limiters. */
 struct series_point {
 	weir_time now;
 	const char *phase;

@@ -1,5 +1,5 @@
 /*
- * settings.c - each kind of setting has a reader; a table says which kind, and where it goes.
+ * settings.c - a reader for each kind of setting; tables give the kind and the destination.
  */
 #include "settings.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names of all settings in one place, in a message. */
+/* Size of the list of names in a message. */
 #define WORDS_SIZE 200
 
 static int fail_at(const struct reader *r, const config_setting_t *at, const char *format,
@@ -87,7 +87,7 @@ static int read_text(const struct reader *r, const config_setting_t *from, const
 		return settings_fail(r, from, "%s is longer than %zu bytes.", key->name, size - 1);
 	for (const char *c = text; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ')
-			return settings_fail(r, from, "%s has a tabulator or line end in it.",
+			return settings_fail(r, from, "%s contains a tab or a line break.",
 					     key->name);
 	memcpy(to, text, strlen(text) + 1);
 	return 0;
@@ -100,8 +100,9 @@ static int read_duration(const struct reader *r, const config_setting_t *from,
 	double value;
 
 	if (text == NULL || !duration_read(text, &value))
-		return settings_fail(
-			r, from, "%s is no duration: write \"10ms\", \"2s\", \"1.5h\".", key->name);
+		return settings_fail(r, from,
+				     "%s is not a duration: write \"10ms\", \"2s\", \"1.5h\".",
+				     key->name);
 	if (value > DURATION_MAX || value < key->min)
 		return settings_fail(r, from, "%s is too %s.", key->name,
 				     value < key->min ? "short" : "long");
@@ -122,7 +123,7 @@ int settings_read_law(const struct reader *r, const config_setting_t *from, cons
 	return 0;
 }
 
-/* Names one after the other, for a message. */
+/* Join names by commas, for a message. */
 static void join(char *to, size_t size, const char *name)
 {
 	size_t used = strlen(to);
@@ -143,10 +144,10 @@ static int read_word(const struct reader *r, const config_setting_t *from, const
 		}
 	for (unsigned i = 0; key->words[i] != NULL; i++)
 		join(known, sizeof(known), key->words[i]);
-	return settings_fail(r, from, "%s is none of: %s.", key->name, known);
+	return settings_fail(r, from, "%s must be one of: %s.", key->name, known);
 }
 
-/* Numbers in a row: an array, or a list, where whole and broken ones may be mixed. */
+/* Read an array of numbers, or a list, which may mix integers and fractions. */
 static bool is_row(const config_setting_t *setting)
 {
 	return config_setting_is_array(setting) || config_setting_is_list(setting);
@@ -163,7 +164,7 @@ static int read_range(const struct reader *r, const config_setting_t *from, cons
 		return error;
 	}
 	if (config_setting_length(from) != 2)
-		return settings_fail(r, from, "%s is neither a number nor two, as in (0, 1.5).",
+		return settings_fail(r, from, "%s is neither a number nor a pair, as in (0, 1.5).",
 				     key->name);
 	for (unsigned i = 0; i < 2 && error == 0; i++)
 		error = read_number(r, config_setting_get_elem(from, i), key, &to[i]);
@@ -177,7 +178,7 @@ static int read_shares(const struct reader *r, const config_setting_t *from, con
 
 	if (!is_row(from) || count > CLASSES_MAX)
 		return settings_fail(r, from,
-				     "%s is no list of up to %d numbers, as in (0.9, 0.1).",
+				     "%s is not a list of up to %d numbers, as in (0.9, 0.1).",
 				     key->name, CLASSES_MAX);
 	for (int i = 0; i < CLASSES_MAX && error == 0; i++) {
 		to[i] = 0;
@@ -247,7 +248,7 @@ int settings_read(const struct reader *r, const config_setting_t *group, const s
 	int error = 0;
 
 	if (!config_setting_is_group(group))
-		return settings_fail(r, group, "%s is no group of settings, as in { a = 1; }.",
+		return settings_fail(r, group, "%s is not a group of settings, as in { a = 1; }.",
 				     settings_name(group));
 	for (int i = 0; i < config_setting_length(group) && error == 0; i++) {
 		const config_setting_t *one = config_setting_get_elem(group, (unsigned)i);
@@ -273,7 +274,7 @@ int settings_check_list(const struct reader *r, const config_setting_t *list, un
 {
 	if (!config_setting_is_group(list) && !config_setting_is_list(list))
 		return settings_fail(r, list,
-				     "%s is no list of groups, as in ( { ... }, { ... } ).",
+				     "%s is not a list of groups, as in ( { ... }, { ... } ).",
 				     settings_name(list));
 	if (config_setting_is_list(list) && (unsigned)config_setting_length(list) > max)
 		return settings_fail(r, list, "%s has more than %u elements.", settings_name(list),

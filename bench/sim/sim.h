@@ -1,9 +1,8 @@
 /*
  * sim.h - virtual time: an ordered set of events.
  *
- * Whoever has something to do later embeds a struct event. Events due at the
- * same time fire in the order they were scheduled in, so that a run depends on
- * its seed and on nothing else.
+ * A user embeds a struct event in what it wants to act on later. Events for the same time fire in
+ * the order they were scheduled, so that a run depends on its seed and on nothing else.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -14,12 +13,12 @@
 #include <weir/base.h>
 
 struct event {
-	struct heap_node node; /* by when it is due */
+	struct heap_node node; /* key: the time to fire at */
 	void (*fire)(void *owner);
 	void *owner;
 };
 
-/* Of all zeroes it is ready to use. */
+/* Ready to use when all zeroes. */
 struct sim {
 	weir_time now;
 	struct heap events;
@@ -27,13 +26,13 @@ struct sim {
 
 void sim_free(struct sim *sim);
 
-/* Have the event fire at that time, which is not past; if it is scheduled already, it is moved. */
+/* Fire the event at the given time, which must not be past. A scheduled event is moved. */
 void sim_schedule(struct sim *sim, struct event *event, weir_time at);
 
-/* An event that is not scheduled is left alone. */
+/* Does nothing if the event is not scheduled. */
 void sim_cancel(struct sim *sim, struct event *event);
 
-/* Move time on to the next event and fire it; false if there is none. */
+/* Advance time to the next event and fire it; false if there is none. */
 bool sim_step(struct sim *sim);
 
 #endif

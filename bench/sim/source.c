@@ -1,16 +1,16 @@
 /*
- * source.c - a stream of calls that are due one unit after the other, at random or evenly, in a
- * time of its own: the integral of the rate. So a ramp is exact, and what is left of a gap when
- * the rate changes, by a switch or a new stretch, takes as long as the new rate makes it.
+ * source.c - a stream of calls with gaps of mean 1, random or even, measured in the integral of the
+ * rate over time. So a ramp is exact, and when the rate changes, by a switch or a new stretch, the
+ * rest of the current gap passes at the new rate.
  */
 #include "source.h"
 
-#include "memory.h"
+#include "alloc_or_abort.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Sources that make a self-similar stream; their on times have infinite variance. */
+/* On-off sources that add up to a self-similar stream; their on times have infinite variance. */
 #define SELFSIMILAR_SOURCES 16
 #define SELFSIMILAR_ALPHA   1.4
 
@@ -23,7 +23,7 @@ struct source_switch {
 	bool on;
 };
 
-/* Of the rate of the stretch, as much as now comes. */
+/* The current rate as a fraction of the rate of the stretch. */
 static double part_of(const struct source *source)
 {
 	const struct arrivals_model *m = source->model;
@@ -42,7 +42,7 @@ static double part_of(const struct source *source)
 	}
 }
 
-/* Calls a nanosecond, and by how much that grows in one. */
+/* The rate in calls per nanosecond, and its growth per nanosecond. */
 static double rate_at(const struct source *source, weir_time at, double *growth)
 {
 	double length = (double)(source->ends - source->begins);
@@ -55,7 +55,7 @@ static double rate_at(const struct source *source, weir_time at, double *growth)
 	return fmax(source->from * part + *growth * passed, 0);
 }
 
-/* To be called before anything that the rate depends on changes. */
+/* Call before anything that the rate depends on changes. */
 static void advance(struct source *source)
 {
 	double passed = (double)(source->sim->now - source->as_of), growth;
@@ -65,7 +65,7 @@ static void advance(struct source *source)
 	source->as_of = source->sim->now;
 }
 
-/* The next call is due when the integral of the rate has come to what is left. */
+/* The next call arrives when the integral of the rate from now on reaches left. */
 static void look_ahead(struct source *source)
 {
 	double growth, rate = rate_at(source, source->sim->now, &growth);
@@ -79,7 +79,7 @@ static void look_ahead(struct source *source)
 		sim_cancel(source->sim, &source->next);
 }
 
-/* Times are whole nanoseconds; what is cut off is carried over. */
+/* Adds to left: what is cut off by whole nanoseconds carries over. */
 static void add_gap(struct source *source)
 {
 	const struct law gap = {
@@ -160,7 +160,7 @@ void source_init(struct source *source, struct sim *sim, const struct arrivals_m
 		source->switch_count = 1;
 	else if (model->process == ARRIVALS_SELFSIMILAR)
 		source->switch_count = SELFSIMILAR_SOURCES;
-	source->switches = memory_new(source->switch_count * sizeof(struct source_switch));
+	source->switches = alloc_or_abort(source->switch_count * sizeof(struct source_switch));
 	for (unsigned i = 0; i < source->switch_count; i++) {
 		struct source_switch *one = &source->switches[i];
 

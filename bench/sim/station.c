@@ -1,5 +1,5 @@
 /*
- * station.c - jobs in service are in a heap by their end, the others in a line.
+ * station.c - jobs in service are in a heap by their end, the others in a queue.
  */
 #include "station.h"
 
@@ -9,7 +9,7 @@
 /* Nanoseconds: longer than any scenario. */
 #define NEVER 1e18
 
-/* Of numbers that are not negative, the bits are in the numbers' order. */
+/* The bits of doubles that are not negative sort as the numbers do. */
 static uint64_t key_of(double number)
 {
 	uint64_t bits;
@@ -25,7 +25,7 @@ static unsigned busy_workers(const struct station *station)
 	return station->service.count < workers ? (unsigned)station->service.count : workers;
 }
 
-/* How fast each job in service goes on. */
+/* The speed of each job in service. */
 static double rate_of(const struct station *station)
 {
 	const struct station_model *m = &station->model;
@@ -50,7 +50,7 @@ static void advance(struct station *station)
 	station->as_of = station->sim->now;
 }
 
-/* To be called whenever who is in service has changed, or how fast they go on. */
+/* Call whenever the jobs in service, or their speed, have changed. */
 static void look_ahead(struct station *station)
 {
 	const struct job *first;
@@ -70,7 +70,7 @@ static void look_ahead(struct station *station)
 			     station->sim->now + (left > 0 ? (weir_dur)left : 0));
 }
 
-static void line_add(struct station *station, struct job *job)
+static void queue_add(struct station *station, struct job *job)
 {
 	job->next = NULL;
 	job->before = station->tail;
@@ -81,7 +81,7 @@ static void line_add(struct station *station, struct job *job)
 	station->tail = job;
 }
 
-static void line_remove(struct station *station, struct job *job)
+static void queue_remove(struct station *station, struct job *job)
 {
 	if (job->before != NULL)
 		job->before->next = job->next;
@@ -112,12 +112,12 @@ static void start_waiting(struct station *station)
 	while (station->head != NULL && has_room(station)) {
 		struct job *job = station->head;
 
-		line_remove(station, job);
+		queue_remove(station, job);
 		start(station, job);
 	}
 }
 
-/* One job a time: those that end together have events at the same instant. */
+/* Ends one job: jobs that end together have one event each, at the same time. */
 static void job_ends(void *owner)
 {
 	struct station *station = owner;
@@ -153,7 +153,7 @@ void station_submit(struct station *station, struct job *job)
 	job->came = station->sim->now;
 	job->node.place = 0;
 	if (!has_room(station)) {
-		line_add(station, job);
+		queue_add(station, job);
 		return;
 	}
 	advance(station);
@@ -164,7 +164,7 @@ void station_submit(struct station *station, struct job *job)
 void station_withdraw(struct station *station, struct job *job)
 {
 	if (job->node.place == 0) {
-		line_remove(station, job);
+		queue_remove(station, job);
 		return;
 	}
 	advance(station);

@@ -1,10 +1,10 @@
 /*
- * station.h - a place where calls are worked on: part of the server.
+ * station.h - a part of the server at which calls are worked on.
  *
- * Every job in service goes on at the same speed, which depends on how many there are. A
- * station's own clock counts the work that each of them has had done; a job ends when that clock
- * shows what it showed at its start, and its work. So however often the speed changes - workers
- * that share, contention, a pause - only the next end has to be reckoned anew.
+ * All jobs in service progress at the same speed, which depends on their number. The station's own
+ * clock counts the work done on each of them; a job ends when that clock has advanced by the job's
+ * work. So however often the speed changes (shared workers, contention, a pause), only the next end
+ * has to be recomputed.
  */
 #ifndef STATION_H
 #define STATION_H
@@ -13,28 +13,28 @@
 #include "sim.h"
 
 enum discipline {
-	STATION_FIFO,   /* each worker has one job; the others wait in line */
-	STATION_SHARED, /* all jobs are worked on at once, by workers that share themselves out */
-	STATION_DELAY,  /* takes its time whatever there is: a worker for everybody */
+	STATION_FIFO,   /* each worker has one job; the others wait in a queue */
+	STATION_SHARED, /* processor sharing: all jobs progress at once */
+	STATION_DELAY,  /* no queueing: a worker for each job */
 };
 
-/* What a station is like; it may change while jobs are there. */
+/* The properties of a station; they may change while it has jobs. */
 struct station_model {
 	enum discipline discipline;
 	unsigned workers;
-	double speed; /* of each worker: 1; 0: nothing goes on */
+	double speed; /* of each worker; normally 1; 0: stopped */
 
 	/*
-	 * Gunther's Universal Scalability Law: with n jobs in service each goes on at 1 / (1 +
-	 * contention (n - 1) + coherency n (n - 1)) of the speed. Both 0: they do not mind.
+	 * Gunther's Universal Scalability Law: with n jobs in service each progresses at
+	 * 1 / (1 + contention (n - 1) + coherency n (n - 1)) of the speed. Both 0: no slowdown.
 	 */
 	double contention, coherency;
 
-	/* The second half of the workers adds only this part of the first: hyper-threads. 1: all */
+	/* What a worker of the second half adds, relative to the first: hyper-threads. 1: all */
 	double second_half;
 };
 
-/* Of all busy workers together, in whole ones: the second half is worth less. */
+/* The busy workers expressed as whole ones: the second half is worth less. */
 static inline double station_worth(const struct station_model *model, unsigned busy)
 {
 	unsigned first = (model->workers + 1) / 2;
@@ -42,29 +42,29 @@ static inline double station_worth(const struct station_model *model, unsigned b
 	return busy <= first ? busy : first + model->second_half * (busy - first);
 }
 
-/* How many times as long each of n jobs takes, as they hinder each other. */
+/* The factor by which each of n jobs is slowed by the others. */
 static inline double station_hindrance(const struct station_model *model, double n)
 {
 	return 1 + model->contention * (n - 1) + model->coherency * n * (n - 1);
 }
 
-/* Something to be done; embedded in what the caller knows about it. */
+/* A piece of work; embedded in the caller's own structure. */
 struct job {
 	struct heap_node node; /* in service, by end */
 	double work;           /* in nanoseconds of one worker at speed 1 */
 	void *owner;
 
-	/* The station's own. */
+	/* Used by the station only. */
 	double ends; /* on the station's clock */
 	weir_time came;
-	struct job *next, *before; /* in line */
+	struct job *next, *before; /* in the queue */
 };
 
-/* What the station tells of a job. */
+/* Callbacks of a station about its jobs. */
 struct station_ops {
-	void (*started)(void *owner, weir_dur waited); /* NULL: nobody wants to know */
-	void (*finished)(void *owner);                 /* the job is the caller's again */
-	bool keeps; /* a job that has finished keeps its worker, until station_let_go() */
+	void (*started)(void *owner, weir_dur waited); /* optional */
+	void (*finished)(void *owner);                 /* the job belongs to the caller again */
+	bool keeps; /* a finished job keeps its worker until station_let_go() */
 };
 
 struct station {
@@ -73,13 +73,13 @@ struct station {
 	struct station_model model;
 	bool paused;
 
-	double clock;     /* work that each job in service has had done */
-	weir_time as_of;  /* when the clock showed that */
-	double rate;      /* of the clock, a nanosecond */
-	double busy_area; /* workers that were busy, times nanoseconds, up to as_of */
+	double clock;     /* nanoseconds of work done on a job in service since the start */
+	weir_time as_of;  /* the time for which clock holds */
+	double rate;      /* of the clock, per nanosecond of time */
+	double busy_area; /* busy workers times nanoseconds, up to as_of */
 	struct heap service;
-	unsigned kept;           /* workers of jobs that have finished and keep them */
-	struct job *head, *tail; /* in line */
+	unsigned kept;           /* workers kept by jobs that have finished */
+	struct job *head, *tail; /* of the queue */
 	struct event next_end;
 };
 
@@ -89,21 +89,19 @@ void station_free(struct station *station);
 
 void station_submit(struct station *station, struct job *job);
 
-/* Take a job away that has not finished. */
+/* Remove a job that has not finished. */
 void station_withdraw(struct station *station, struct job *job);
 
-/* A worker that was kept comes free. */
+/* Free a worker that a finished job has kept. */
 void station_let_go(struct station *station);
 
-/*
- * From now on it is like that. Of workers that are taken away, each finishes its job first.
- */
+/* Change the properties from now on. A worker that is removed finishes its job first. */
 void station_change(struct station *station, const struct station_model *model);
 
-/* Stop everything, or go on. */
+/* Stop all work, or resume it. */
 void station_pause(struct station *station, bool paused);
 
-/* Workers that have been busy, times nanoseconds, up to now. */
+/* Busy workers times nanoseconds, up to now. */
 double station_busy_area(struct station *station);
 
 #endif

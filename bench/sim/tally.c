@@ -1,6 +1,6 @@
 /*
- * tally.c - sums, and a histogram of latencies, so that a simulated hour takes
- * no more memory than a second.
+ * tally.c - sums and a histogram of latencies, so that a simulated hour takes no more memory than a
+ * second.
  */
 #include "tally.h"
 
@@ -8,7 +8,7 @@
 
 #define SUB_BITS 5
 #define SUB      (1u << SUB_BITS)
-#define UNIT     1024 /* nanoseconds; below it everything is one */
+#define UNIT     1024 /* nanoseconds; the least latency that is resolved */
 
 static unsigned bucket_of(weir_dur latency)
 {

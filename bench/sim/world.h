@@ -1,6 +1,6 @@
 /*
- * world.h - all there is in a run; known to run.c, which makes and ends it, and to call.c, which
- * has the calls' way through it.
+ * world.h - the state of a run. Private to run.c, which sets it up and ends it, and call.c, which
+ * moves calls through it.
  */
 #ifndef WORLD_H
 #define WORLD_H
@@ -11,16 +11,16 @@
 struct chunk;
 struct run;
 
-/* A limiter, as the calls find it. A restart puts another in its place. */
+/* An entry to the server: a limiter, which a restart replaces. */
 struct door {
 	struct weir_limiter *limiter;
 	weir_time opens;
 	const struct weir_limit_ops *ops;
 	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
-	bool tried; /* it has the limit that is tried out */
+	bool tried; /* its limit is the one under test */
 };
 
-/* Somebody who thinks, calls and waits for the answer before he thinks again. */
+/* A closed-loop client: it thinks, calls, and waits for the answer before it thinks again. */
 struct client {
 	struct run *run;
 	struct rng rng;
@@ -30,18 +30,18 @@ struct client {
 
 struct call {
 	struct run *run;
-	struct client *client; /* NULL: of an open source */
-	struct rng rng;        /* what happens to it does not depend on what happens to others */
+	struct client *client; /* NULL: from an open source */
+	struct rng rng;        /* its own, so that its draws do not depend on other calls */
 	unsigned class, door, tries;
-	struct weir_limiter *limiter; /* NULL: it passes none */
+	struct weir_limiter *limiter; /* NULL: a background call */
 	struct weir_token token;
 	weir_time began;
-	weir_dur waited; /* in line at stations */
-	unsigned stage;  /* the station it is at, if it is at the server */
+	weir_dur waited; /* in queues of stations */
+	unsigned stage;  /* index of the station, while at the server */
 	struct job job;
-	struct event timer; /* for what comes first: timeout, cancellation, failure, another try */
-	bool outside;       /* it fails before any work: it never comes to a station */
-	bool gone;          /* its caller */
+	struct event timer; /* whichever is first: timeout, cancellation, failure, retry */
+	bool outside;       /* fails before any work: it never enters a station */
+	bool gone;          /* its caller has given up */
 	bool kept[STATIONS_MAX];
 	struct call *next;
 };
@@ -54,16 +54,16 @@ struct pauser {
 	struct event event;
 };
 
-/* How busy the server's are, as its limiters see it. */
+/* How busy the server's processors are, as the limiters see it. */
 struct processors {
-	struct weir_gauge gauge;    /* the first */
+	struct weir_gauge gauge;    /* must be the first member */
 	double busy;                /* 0 to 1, smoothed */
-	double areas[STATIONS_MAX]; /* what the stations had done at the last look */
+	double areas[STATIONS_MAX]; /* busy areas of the stations at the last look */
 	struct event look;
 };
 
 struct run {
-	struct weir_clock clock; /* the first: it is the run's time */
+	struct weir_clock clock; /* must be the first member; shows virtual time */
 	struct processors processors;
 	const struct run_setup *setup;
 	const struct scenario *scenario;
@@ -78,10 +78,10 @@ struct run {
 	unsigned door_count, limiters_made;
 	struct client *clients;
 	unsigned client_count;
-	double shares; /* of all classes in this phase */
+	double shares; /* sum over all classes, in this phase */
 	uint64_t arrivals, seed_of_calls;
 
-	struct weir_limiter **retired; /* by restarts */
+	struct weir_limiter **retired; /* replaced by restarts */
 	size_t retired_count;
 
 	unsigned phase, rounds_left;
@@ -90,11 +90,11 @@ struct run {
 	struct event tick;     /* of the series */
 	weir_time phase_began, phase_length;
 	double settled;     /* in this phase, in this round; infinite: not yet */
-	struct tally tally; /* since the last of either */
+	struct tally tally; /* since flushed */
 	weir_time flushed;
-	uint64_t limit_sum; /* of all limiters */
-	weir_time accounted;
-	unsigned inflight; /* at all limiters */
+	uint64_t limit_sum;  /* of all limiters */
+	weir_time accounted; /* limit areas are added up to here */
+	unsigned inflight;   /* at all limiters */
 	weir_time inflight_since;
 
 	struct call *spare;
@@ -106,7 +106,7 @@ static inline const struct phase *phase_now(const struct run *run)
 	return &run->scenario->phases[run->phase];
 }
 
-/* Add up the limit as it was until now. To be called before it changes. */
+/* Add the limit up to now to its area. Call before the limit changes. */
 void account(struct run *run);
 
 /* The same for the calls in flight. */
@@ -118,21 +118,21 @@ static inline void account_inflight(struct run *run)
 	run->inflight_since = run->sim.now;
 }
 
-/* After anything that may have moved the limit of a call's door from what it was. */
+/* Call after anything that may have changed the limit of a call's door from before. */
 void limit_moved(struct run *run, const struct call *call, uint32_t before);
 
-/* A call comes: from a source and from behind the limiters, of a run; from a client. */
+/* A call arrives: from the source or the background (owner: a run), or from a client. */
 void call_arrived(void *owner);
 void call_arrived_behind(void *owner);
 void call_thought_of(void *owner);
 
-/* Have a client that is active think before he calls; the others fall asleep. */
+/* Start the think time of a client that is active; others become idle. */
 void client_think(struct client *client);
 
-/* All calls that there were. */
+/* Free all calls. */
 void calls_free(struct run *run);
 
-/* What a station tells of a call. */
+/* Callbacks of stations; owner is a call. */
 void call_started(void *owner, weir_dur waited);
 void call_worked_on(void *owner);
 

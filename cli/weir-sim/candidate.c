@@ -1,6 +1,6 @@
 #include "candidate.h"
 
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "bench/sim/quantity.h"
 
 #include <ctype.h>
@@ -11,10 +11,10 @@
 
 #define TEXT_MAX 1000
 
-/* More in one object are no list, but something else that has this name. */
+/* A longer list is taken for one without its NULL, or for another object of that name. */
 #define LIMITS_MAX 64
 
-/* How a limit is called on a command line, where others, and parameters, stand beside it. */
+/* Characters of a limit's name that cannot be mistaken for separators on a command line. */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static const struct weir_limit_ops *ops_by_name(const struct plugins *plugins, const char *name)
@@ -37,7 +37,7 @@ static bool plugin_check(const struct plugins *plugins, const struct weir_limit_
 	config.limit = ops;
 	if (ops->name[strspn(ops->name, NAME_CHARACTERS)] != '\0')
 		snprintf(why, why_size,
-			 "The name of a limit has other characters than a-z, 0-9, _ and -.");
+			 "The name of a limit contains characters other than a-z, 0-9, _ and -.");
 	else if (strcmp(ops->name, "all") == 0 || ops_by_name(plugins, ops->name) != NULL)
 		snprintf(why, why_size, "%s: There is a limit of that name already.", ops->name);
 	else
@@ -54,8 +54,8 @@ static bool plugin_add(struct plugins *plugins, const struct weir_limit_ops *ops
 		snprintf(why, why_size, "%s: %s", path, wrong);
 		return false;
 	}
-	plugins->limits = memory_grow(plugins->limits,
-				      (plugins->count + 1) * sizeof(plugins->limits[0]));
+	plugins->limits = realloc_or_abort(plugins->limits,
+					   (plugins->count + 1) * sizeof(plugins->limits[0]));
 	plugins->limits[plugins->count++] = ops;
 	return true;
 }
@@ -67,12 +67,13 @@ bool plugin_load(struct plugins *plugins, const char *path, char *why, size_t wh
 
 	if (object == NULL) {
 		snprintf(why, why_size, "%s%s", dlerror(),
-			 strchr(path, '/') == NULL ? " (for a file of this folder write ./)" : "");
+			 strchr(path, '/') == NULL ? " (for a file in the current folder write ./)"
+						   : "");
 		return false;
 	}
 	list = dlsym(object, "weir_plugin");
 	if (list == NULL || list[0] == NULL) {
-		snprintf(why, why_size, "%s: it has no limits: weir_plugin %s.", path,
+		snprintf(why, why_size, "%s: the file has no limits: weir_plugin %s.", path,
 			 list == NULL ? "is not defined" : "is empty");
 		dlclose(object);
 		return false;
@@ -130,7 +131,7 @@ static bool set_count(uint32_t *to, const char *value)
 	return isdigit((unsigned char)value[0]) && *end == '\0' && count > 0 && count < UINT32_MAX;
 }
 
-/* Whether it is about windows, which *good says to be done rightly. */
+/* Returns whether the parameter is about windows; *good: whether its value is valid. */
 static bool set_window(struct weir_config *config, const char *name, const char *value, bool *good)
 {
 	if (strcmp(name, "windowing") == 0) {
@@ -161,7 +162,7 @@ static bool set_parameter(struct candidate *c, char *parameter, char *why, size_
 		window = set_window(&c->config, parameter, equals + 1, &good);
 		*equals = '=';
 		if (window && !good)
-			snprintf(why, why_size, "%s: %s is no value for it.", c->text, parameter);
+			snprintf(why, why_size, "%s: %s is not a valid value.", c->text, parameter);
 		if (window)
 			return good;
 	}
@@ -200,10 +201,10 @@ bool candidate_read(struct candidate *c, const struct plugins *plugins, const ch
 {
 	char copy[TEXT_MAX];
 
-	*c = (struct candidate){.text = memory_copy(text)};
+	*c = (struct candidate){.text = strdup_or_abort(text)};
 	weir_config_init(&c->config);
 	if (strlen(text) >= sizeof(copy)) {
-		snprintf(why, why_size, "A limit's text is longer than %zu bytes.",
+		snprintf(why, why_size, "The text of a limit is longer than %zu bytes.",
 			 sizeof(copy) - 1);
 		return false;
 	}

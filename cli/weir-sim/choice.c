@@ -1,6 +1,6 @@
 #include "choice.h"
 
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "bench/sim/quantity.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ unsigned choice_number(const char *text, unsigned least, unsigned most,
 	unsigned long number = strtoul(text, &end, 10);
 
 	if (!isdigit((unsigned char)text[0]) || *end != '\0' || number < least || number > most)
-		argp_error(state, "%s is no number from %u to %u.", text, least, most);
+		argp_error(state, "%s is not a number from %u to %u.", text, least, most);
 	return (unsigned)number;
 }
 
@@ -31,16 +31,16 @@ weir_dur choice_duration(const char *text, const struct argp_state *state)
 	double duration;
 
 	if (!duration_read(text, &duration) || duration < (double)WEIR_US)
-		argp_error(state, "%s is no duration of a microsecond or more.", text);
+		argp_error(state, "%s is not a duration of a microsecond or more.", text);
 	return (weir_dur)duration;
 }
 
 bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size)
 {
-	struct candidate *candidate = memory_new(sizeof(*candidate));
+	struct candidate *candidate = alloc_or_abort(sizeof(*candidate));
 
-	choice->limits = memory_grow(choice->limits,
-				     (choice->limit_count + 1) * sizeof(choice->limits[0]));
+	choice->limits = realloc_or_abort(choice->limits,
+					  (choice->limit_count + 1) * sizeof(choice->limits[0]));
 	choice->limits[choice->limit_count++] = candidate;
 	return candidate_read(candidate, &choice->plugins, text, why, why_size);
 }
@@ -64,7 +64,7 @@ static void add_limit(struct choice *choice, const char *text, struct argp_state
 		argp_error(state, "%s", why);
 }
 
-/* A fixed one knows what it is told, and a settable one waits to be told. */
+/* Fixed and settable limits do not learn. */
 static bool learns(const struct weir_limit_ops *ops)
 {
 	return (ops->flags & WEIR_LIMIT_SETTABLE) == 0 && strcmp(ops->name, "fixed") != 0;
@@ -81,13 +81,13 @@ static void add_all_limits(struct choice *choice, struct argp_state *state)
 			add_limit(choice, ops->name, state);
 }
 
-/* What is after a comma is another parameter if an equals sign comes first in it. */
+/* Text after a comma is another parameter if its first delimiter is an equals sign. */
 static bool is_parameter(const char *text)
 {
 	return text[strcspn(text, "=:,")] == '=';
 }
 
-/* The end of the first of several limits. */
+/* The end of the first limit in a list. */
 static char *end_of_limit(char *text)
 {
 	for (; *text != '\0'; text++)
@@ -98,7 +98,7 @@ static char *end_of_limit(char *text)
 
 static void add_limits(struct choice *choice, const char *text, struct argp_state *state)
 {
-	char *copy = memory_copy(text), *at = copy;
+	char *copy = strdup_or_abort(text), *at = copy;
 
 	if (strcmp(text, CHOICE_ALL) == 0)
 		add_all_limits(choice, state);
@@ -117,15 +117,15 @@ static void add_limits(struct choice *choice, const char *text, struct argp_stat
 
 static struct scenario *scenario_room(struct choice *choice)
 {
-	choice->scenarios = memory_grow(choice->scenarios, (choice->scenario_count + 1) *
-								   sizeof(choice->scenarios[0]));
+	choice->scenarios = realloc_or_abort(
+		choice->scenarios, (choice->scenario_count + 1) * sizeof(choice->scenarios[0]));
 	return &choice->scenarios[choice->scenario_count];
 }
 
-/* What a family's name has before it: many a family is called as its first scenario is. */
+/* Prefix of the name of a family, since many have the name of their first scenario. */
 #define FAMILY "family:"
 
-/* Those of a family; all of them if that is NULL. How many there are. */
+/* Add the built-in scenarios of a family, or all if it is NULL. Returns their number. */
 static size_t add_family(struct choice *choice, const char *family)
 {
 	size_t before = choice->scenario_count;
@@ -150,7 +150,7 @@ static void add_one(struct choice *choice, const char *name, struct argp_state *
 	choice->scenario_count++;
 }
 
-/* As a file's, its name has a slash or a dot: others are of built-in scenarios. */
+/* A folder's name, like a file's, contains a slash or a dot, unlike those built in. */
 static bool is_folder(const char *name)
 {
 	struct stat status;
@@ -178,7 +178,7 @@ static void add_folder(struct choice *choice, const char *folder, struct argp_st
 
 	if (count <= 0)
 		argp_error(state, "%s: %s.", folder,
-			   count < 0 ? strerror(errno) : "There is no .cfg in it");
+			   count < 0 ? strerror(errno) : "The folder has no .cfg files");
 	for (int i = 0; i < count; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) >=
 		    (int)sizeof(path))
@@ -205,13 +205,13 @@ static void add_named(struct choice *choice, const char *name, struct argp_state
 
 static void add_scenarios(struct choice *choice, const char *text, struct argp_state *state)
 {
-	char *copy = memory_copy(text), *rest = NULL;
+	char *copy = strdup_or_abort(text), *rest = NULL;
 
 	for (char *name = strtok_r(copy, ",", &rest); name != NULL;
 	     name = strtok_r(NULL, ",", &rest))
 		add_named(choice, name, state);
 	if (choice->scenario_count == 0)
-		argp_error(state, "A scenario is needed.");
+		argp_error(state, "A scenario is required.");
 	free(copy);
 }
 
@@ -222,7 +222,7 @@ static uint64_t seed_read(const char *text, char **end, struct argp_state *state
 	errno = 0;
 	seed = strtoull(text, end, 10);
 	if (!isdigit((unsigned char)text[0]) || errno != 0)
-		argp_error(state, "%s is no seed: write 7, or 1..20.", text);
+		argp_error(state, "%s is not a seed: write 7, or 1..20.", text);
 	return seed;
 }
 
@@ -235,9 +235,8 @@ static void set_seeds(struct choice *choice, const char *text, struct argp_state
 		choice->last_seed = seed_read(end + 2, &end, state);
 	if (*end != '\0' || choice->last_seed < choice->first_seed ||
 	    choice->last_seed - choice->first_seed >= SEEDS_MAX)
-		argp_error(state,
-			   "%s are no seeds: write 7, or 1..20, of which there are at most %d.",
-			   text, SEEDS_MAX);
+		argp_error(state, "%s is not a range of at most %d seeds: write 7, or 1..20.", text,
+			   SEEDS_MAX);
 }
 
 static error_t limit_option(int key, char *arg, struct argp_state *state)
@@ -258,7 +257,7 @@ static error_t limit_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (choice->limits_text == NULL)
-			argp_error(state, "A limit is needed.");
+			argp_error(state, "A limit is required.");
 		add_limits(choice, choice->limits_text, state);
 		return 0;
 	default:
@@ -267,9 +266,9 @@ static error_t limit_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option limit_options[] = {
-	{"limit", 'l', "LIMIT,...", 0, "Limits, as vegas:max=500; all: those that learn", 1},
-	{"seed", 'r', "N[..M]", 0, "A seed of chance, or several", 1},
-	{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 2},
+	{"limit", 'l', "LIMIT,...", 0, "Limits, such as vegas:max=500; all: those that learn", 1},
+	{"seed", 'r', "N[..M]", 0, "Seed of the random numbers, or a range", 1},
+	{"plugin", 'p', "FILE", 0, "Add the limits of a shared object", 2},
 	{0},
 };
 
@@ -293,7 +292,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (choice->limits_text == NULL || choice->scenarios_text == NULL)
-			argp_error(state, "A limit and a scenario are needed.");
+			argp_error(state, "A limit and a scenario are required.");
 		add_scenarios(choice, choice->scenarios_text, state);
 		return 0;
 	default:
@@ -303,8 +302,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{"scenario", 's', "NAME,...", 0,
-	 "Scenarios: names, files, folders of them, family:NAME; all: the built-in ones", 1},
-	{"jobs", 'j', "N", 0, "Runs at a time (as many as there are processors)", 2},
+	 "Scenarios: names, files, folders, family:NAME; all: those built in", 1},
+	{"jobs", 'j', "N", 0, "Parallel runs (default: one per processor)", 2},
 	{0},
 };
 

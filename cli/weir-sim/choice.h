@@ -1,6 +1,6 @@
 /*
- * choice.h - what a command is to be done with: limits, scenarios, seeds. The options that say so
- * are the same for all commands.
+ * choice.h - what a command works on: limits, scenarios, seeds. Their options are the same for all
+ * commands.
  */
 #ifndef CHOICE_H
 #define CHOICE_H
@@ -12,35 +12,36 @@
 
 struct choice {
 	struct plugins plugins;
-	struct candidate **limits; /* each allocated, as it points to itself */
+	struct candidate *
+		*limits; /* each allocated on its own, since it contains pointers into itself */
 	size_t limit_count;
 	struct scenario *scenarios;
 	size_t scenario_count;
 	uint64_t first_seed, last_seed;
-	unsigned threads; /* 0: all processors */
+	unsigned threads; /* 0: one per processor */
 
-	/* As given; the defaults are the command's. */
+	/* The text of the options; commands set the defaults. */
 	const char *limits_text, *scenarios_text;
 };
 
-/* The options, to be the only child of a command's argp; its input is a struct choice. */
+/* The options, as the only child of a command's argp, whose input is a struct choice. */
 extern const struct argp_child choice_children[];
 
-/* The same with those alone that say which limits, and by which seed. */
+/* Only the options for limits, plugins and seeds. */
 extern const struct argp_child choice_limit_children[];
 
-/* Of all there are: built-in limits that learn, and built-in scenarios. */
+/* Stands for all limits that learn, and for all built-in scenarios. */
 #define CHOICE_ALL "all"
 
-/* What options of commands are given: a text that is none ends the program. */
+/* Parse the value of an option. A text that is not valid ends the program with a message. */
 unsigned choice_number(const char *text, unsigned least, unsigned most,
 		       const struct argp_state *state);
 weir_dur choice_duration(const char *text, const struct argp_state *state); /* from 1 us */
 
-/* One limit more. False, and why not in a sentence. */
+/* Add a limit. False, with the reason in why, if the text is not valid. */
 bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size);
 
-/* Forget the first count limits. */
+/* Remove the first count limits. */
 void choice_drop_limits(struct choice *choice, size_t count);
 
 void choice_free(struct choice *choice);

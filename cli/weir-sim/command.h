@@ -1,6 +1,6 @@
 /*
- * command.h - what weir-sim can be told to do. Each takes its own arguments, argv[0] being its
- * name for messages, and returns an exit status.
+ * command.h - the commands of weir-sim. Each parses its own arguments, with its name for messages
+ * in argv[0], and returns an exit status.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -14,7 +14,7 @@ int command_score(int argc, char **argv);
 int command_sweep(int argc, char **argv);
 int command_plot(int argc, char **argv);
 
-/* Exit status of an option that is wrong, here as in argp. */
+/* Exit status for wrong options, as in argp. */
 #define EXIT_USAGE 64
 
 #endif

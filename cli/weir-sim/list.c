@@ -1,5 +1,5 @@
 /*
- * list.c - what there is to choose from.
+ * list.c - list limits and scenarios.
  */
 #include "choice.h"
 #include "command.h"
@@ -60,8 +60,8 @@ static void list_scenarios(void)
 int command_list(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"parameters", 'a', NULL, 0, "Parameters of limits, with their defaults, too", 0},
-		{"plugin", 'p', "FILE", 0, "Have the limits of a shared object, too", 0},
+		{"parameters", 'a', NULL, 0, "Also the parameters of limits, with defaults", 0},
+		{"plugin", 'p', "FILE", 0, "Add the limits of a shared object", 0},
 		{0},
 	};
 	static const struct argp argp = {

@@ -1,15 +1,15 @@
 /*
- * main.c - weir-sim: the arena.
+ * main.c - weir-sim, a program that compares limits in simulated services.
  */
 #include "command.h"
 #include "cli/common/commands.h"
 
 static const struct command commands[] = {
-	{"list", command_list, "what limits and scenarios there are"},
+	{"list", command_list, "list limits and scenarios"},
 	{"run", command_run, "run limits through scenarios"},
-	{"score", command_score, "judge limits by the oracle"},
-	{"sweep", command_sweep, "judge the values of a parameter"},
-	{"plot", command_plot, "draw how limits do"},
+	{"score", command_score, "score limits against the oracle"},
+	{"sweep", command_sweep, "score the values of a parameter"},
+	{"plot", command_plot, "draw results"},
 	{"replay", command_replay, "show limits in calls that you recorded"},
 };
 
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 {
 	static const struct program program = {
 		.name = "weir-sim",
-		.about = "Judge concurrency limits: in simulated services, in virtual time.",
+		.about = "Compare concurrency limits in simulated services, in virtual time.",
 		.commands = commands,
 		.count = sizeof(commands) / sizeof(commands[0]),
 	};

@@ -1,5 +1,5 @@
 /*
- * output.h - files that are written: all of it, or a message.
+ * output.h - write files completely, or print a message.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The width of a column that this is in, too. */
+/* The width of a column that also contains text. */
 static inline int output_wide(int width, const char *text)
 {
 	int length = (int)strlen(text);
@@ -16,12 +16,12 @@ static inline int output_wide(int width, const char *text)
 	return length > width ? length : width;
 }
 
-/* "-" is standard output. NULL, after a message: it cannot be. */
+/* Open a file for writing; "-" is standard output. NULL, after a message, if that fails. */
 FILE *output_open(const char *path);
 
 /*
- * False, after a message: not all of it was written. NULL is closed well; standard output stays
- * open.
+ * Close a file. False, after a message, if not all of it was written. NULL is valid; standard
+ * output stays open.
  */
 bool output_close(FILE *file, const char *path);
 

@@ -1,9 +1,9 @@
 /*
- * plot_command.c - pictures: tables as the other commands write them, drawn by gnuplot. What a
- * picture looks like is said in plots/NAME.gp, which is told by variables where its tables are.
+ * plot_command.c - write the tables of the other commands and have gnuplot draw them. The looks of
+ * a plot are in plots/NAME.gp, which gets the paths of its tables as variables.
  */
 #include "command.h"
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "output.h"
 #include "run_command.h"
 #include "scores.h"
@@ -21,16 +21,16 @@
 
 #define PATH_SIZE 4096
 
-/* Of what is no terminal. */
+/* Width of a plot as text if the output is not a terminal. */
 #define COLUMNS 100
 
 struct kind {
 	const char *name;
 	bool scores, series, fixed, swept;
 	bool one_limit, one_scenario;
-	unsigned lines;                 /* of a series: more are but noise in a narrow panel */
-	const char *limits, *scenarios; /* unless told; NULL: must be told */
-	uint64_t seeds;                 /* unless told */
+	unsigned lines; /* of a series; more would only be noise in a narrow panel */
+	const char *limits, *scenarios; /* defaults; NULL: required */
+	uint64_t seeds;                 /* default */
 };
 
 static const struct kind kinds[] = {
@@ -71,7 +71,7 @@ static const unsigned ladder[] = {1,  2,  3,  4,  6,   8,   12,  16,  20,  24,
 
 #define RUNGS (sizeof(ladder) / sizeof(ladder[0]))
 
-/* In the folder that was asked for, or in a file that goes when we do. */
+/* A table in the folder of --data, or in a temporary file without a name. */
 struct table {
 	char path[PATH_SIZE];
 	FILE *nameless;
@@ -81,7 +81,7 @@ struct wanted {
 	struct choice choice;
 	const struct kind *kind;
 	const char *out, *format, *data, *from, *param;
-	unsigned steps; /* 0: as many as suit */
+	unsigned steps; /* 0: chosen to fit the range */
 	char def[WEIR_LIMIT_CONFIG_MAX];
 	struct table scores, series, abouts;
 };
@@ -94,7 +94,7 @@ static const struct kind *kind_named(const char *name)
 	return NULL;
 }
 
-/* By the ending of a file's name; NULL: none that is known. */
+/* The format for a file name, by its ending; NULL if unknown. */
 static const char *format_of(const char *out)
 {
 	static const char *const formats[] = {"png", "svg", "txt"};
@@ -106,7 +106,7 @@ static const char *format_of(const char *out)
 	return NULL;
 }
 
-/* All options have been seen by now, and the choice has not yet been made of them. */
+/* Called after all options have been parsed, and before the choice is made from them. */
 static void set_kind(struct wanted *wanted, const char *name, struct argp_state *state)
 {
 	struct choice *choice = &wanted->choice;
@@ -114,7 +114,7 @@ static void set_kind(struct wanted *wanted, const char *name, struct argp_state 
 	bool drawn = wanted->from != NULL;
 
 	if (wanted->kind != NULL)
-		argp_error(state, "One plot at a time");
+		argp_error(state, "Only one plot can be drawn");
 	if (kind == NULL)
 		argp_error(state, "There is no plot %s", name);
 	wanted->kind = kind;
@@ -133,9 +133,9 @@ static void check(const struct wanted *wanted, struct argp_state *state)
 	if (wanted->format == NULL)
 		argp_error(state, "%s does not end in .png, .svg or .txt", wanted->out);
 	if (kind->swept && wanted->param == NULL)
-		argp_error(state, "What is to be varied? --param is missing");
+		argp_error(state, "--param is required: the parameter to vary");
 	if (kind->seeds == 0 && wanted->from == NULL)
-		argp_error(state, "%s needs a table: --from is missing", kind->name);
+		argp_error(state, "%s needs a table: --from is required", kind->name);
 	if (wanted->from != NULL && kind->series)
 		argp_error(state, "%s cannot be drawn from scores alone", kind->name);
 	if (wanted->from == NULL && kind->one_limit && wanted->choice.limit_count != 1)
@@ -188,7 +188,7 @@ static bool complain(const char *what, int error)
 	return false;
 }
 
-/* gnuplot opens a file without a name by its number here, which it inherits. */
+/* gnuplot inherits a file without a name and opens it by its descriptor. */
 static bool table_make(struct table *table, const struct wanted *wanted, const char *name)
 {
 	int length;
@@ -225,7 +225,7 @@ static bool write_series(struct wanted *wanted)
 								   .oracle = true});
 }
 
-/* What each scenario is about, for its caption. */
+/* Descriptions of the scenarios, for captions. */
 static bool write_abouts(struct wanted *wanted)
 {
 	const struct choice *choice = &wanted->choice;
@@ -254,7 +254,7 @@ static void add_ladder(struct choice *choice)
 	}
 }
 
-/* The default of what is varied; of what is not the limit's own it is not known here. */
+/* The default of the varied parameter; unknown here for window parameters. */
 static void find_default(struct wanted *wanted)
 {
 	const struct weir_limit_ops *ops = wanted->choice.limits[0]->config.limit;
@@ -297,7 +297,7 @@ static unsigned terminal_columns(void)
 	return size.ws_col;
 }
 
-/* As gnuplot reads it: between single quotes, of which those inside are doubled. */
+/* Quote for gnuplot: in single quotes, with those inside doubled. */
 static void say_text(FILE *to, const char *name, const char *text)
 {
 	fprintf(to, "%s='", name);
@@ -306,7 +306,7 @@ static void say_text(FILE *to, const char *name, const char *text)
 	fputs("'; ", to);
 }
 
-/* What the script is told; to be freed. */
+/* The variables of the script; free the result. */
 static char *variables(const struct wanted *wanted)
 {
 	char *text = NULL;
@@ -328,7 +328,7 @@ static char *variables(const struct wanted *wanted)
 	return text;
 }
 
-/* The scripts lie where they lie beside the program, installed or built. */
+/* The scripts are found relative to the program, installed or built. */
 static bool find_scripts(char *path)
 {
 	ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - sizeof(WEIR_PLOTS) - 1);
@@ -361,7 +361,7 @@ static bool gnuplot(const char *commands, const char *script)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Its old content stays: it may yet come to nothing. */
+/* Do not truncate: the old content stays until the plot is drawn. */
 static bool can_write(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT, 0666);
@@ -369,11 +369,11 @@ static bool can_write(const char *path)
 	return fd < 0 ? complain(path, errno) : close(fd) == 0;
 }
 
-/* What may be missing is asked first, as the tables may take minutes. */
+/* Check for gnuplot and the output first, as the tables may take minutes. */
 static bool plot(struct wanted *wanted)
 {
 	char folder[PATH_SIZE], script[PATH_SIZE + 32];
-	char *told;
+	char *assignments;
 	bool good;
 
 	if (!find_scripts(folder) || setenv("GNUPLOT_LIB", folder, 1) != 0 || !gnuplot("", NULL))
@@ -383,22 +383,23 @@ static bool plot(struct wanted *wanted)
 	if (!make_tables(wanted))
 		return false;
 	snprintf(script, sizeof(script), "%s/%s.gp", folder, wanted->kind->name);
-	told = variables(wanted);
+	assignments = variables(wanted);
 	fflush(stdout);
-	good = told != NULL && gnuplot(told, script);
-	free(told);
+	good = assignments != NULL && gnuplot(assignments, script);
+	free(assignments);
 	return good;
 }
 
 int command_plot(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"output", 'o', "FILE", 0, "A .png, .svg or .txt; without it, text", 0},
-		{"data", 'd', "DIR", 0, "Keep the tables there", 0},
-		{"from", 'f', "FILE", 0, "Draw these scores, of score or sweep --tsv; run nothing",
-		 0},
-		{"param", 'P', "NAME=FROM..TO", 0, "What to vary, in a sweep", 0},
-		{"steps", 'n', "N", 0, "So many values, in a sweep", 0},
+		{"output", 'o', "FILE", 0,
+		 "A .png, .svg or .txt file (default: text on standard output)", 0},
+		{"data", 'd', "DIR", 0, "Keep the tables in this folder", 0},
+		{"from", 'f', "FILE", 0,
+		 "Draw these scores, from score or sweep --tsv, without runs", 0},
+		{"param", 'P', "NAME=FROM..TO", 0, "The parameter to vary, in a sweep", 0},
+		{"steps", 'n', "N", 0, "Number of values, in a sweep", 0},
 		{0},
 	};
 	static const struct argp argp = {
@@ -406,19 +407,19 @@ int command_plot(int argc, char **argv)
 		.parser = option,
 		.children = choice_children,
 		.args_doc = "PLOT",
-		.doc = "Draw how limits do, by gnuplot.\v"
+		.doc = "Draw results of limits with gnuplot.\v"
 		       "Plots:\n"
-		       "  timeline   a limit in time, in a scenario or several side by side\n"
-		       "  limits     all limits in one scenario, in time\n"
-		       "  map        goodput against latency, and fixed limits\n"
+		       "  timeline   a limit over time, in one scenario or several\n"
+		       "  limits     all limits in one scenario, over time\n"
+		       "  map        goodput against latency, with fixed limits\n"
 		       "  heat       the power of every limit in every scenario\n"
-		       "  sweep      what the value of a parameter changes\n"
-		       "  real       power with real threads against that in simulation, --from FILE\n"
+		       "  sweep      scores by the value of a parameter\n"
+		       "  real       power with real threads against simulated power, --from FILE\n"
 		       "\n"
-		       "Unless told, a sweep is of all scenarios, a map and a heat map of all limits, "
-		       "too, with seeds 1 to 3.",
+		       "By default a sweep uses all scenarios, map and heat use all scenarios and "
+		       "all limits, with seeds 1 to 3.",
 	};
-	struct wanted *wanted = memory_new(sizeof(*wanted));
+	struct wanted *wanted = alloc_or_abort(sizeof(*wanted));
 	bool good;
 
 	*wanted = (struct wanted){.choice = {.first_seed = 1}, .format = "txt"};

@@ -1,9 +1,9 @@
 /*
- * replay_command.c - what limits would have done to calls that were recorded.
+ * replay_command.c - show limits as they would have been in recorded calls.
  */
 #include "choice.h"
 #include "command.h"
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "output.h"
 #include "replay_play.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines of a series, if nothing is said of it, and at most. */
+/* Lines of a series: default and maximum. */
 #define STEPS     500
 #define STEPS_MAX 10000000
 
@@ -37,15 +37,15 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (wanted->file != NULL)
-			argp_error(state, "One trace at a time: %s is another", arg);
+			argp_error(state, "Only one trace can be replayed: %s is another", arg);
 		wanted->file = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "Which trace? A file is missing; - is standard input");
+		argp_error(state, "A trace is required; - is standard input");
 		return 0;
 	case ARGP_KEY_END:
 		if (wanted->every != 0 && wanted->series == NULL)
-			argp_error(state, "--every is of a series: --series is missing");
+			argp_error(state, "--every is for a time series: --series is required");
 		if (choice_seeds(&wanted->choice) != 1)
 			argp_error(state, "A replay takes one seed");
 		return 0;
@@ -79,9 +79,9 @@ static struct weir_limiter *limiter_for(const struct candidate *candidate, uint6
 	struct weir_limiter *limiter;
 
 	config.seed = seed;
-	config.stripes = 1; /* one thread */
+	config.stripes = 1; /* there is one thread */
 	if (weir_limiter_create(&config, &limiter) != 0)
-		abort(); /* its configuration was checked, so there is no memory */
+		abort(); /* the configuration was checked, so memory ran out */
 	return limiter;
 }
 
@@ -122,7 +122,7 @@ static void print(const struct trace *trace, const struct replayed *each, size_t
 		print_limit(trace, &each[i]);
 }
 
-/* A series that is wanted, or none. False, after a message: it cannot be. */
+/* Open the series if there is to be one. False, after a message, if that fails. */
 static bool open_series(const struct wanted *wanted, const struct trace *trace,
 			struct replay_series *series)
 {
@@ -148,7 +148,7 @@ static int play(const struct wanted *wanted, const struct trace *trace)
 
 	if (!open_series(wanted, trace, &series))
 		return EXIT_FAILURE;
-	each = memory_new(choice->limit_count * sizeof(each[0]));
+	each = alloc_or_abort(choice->limit_count * sizeof(each[0]));
 	for (size_t i = 0; i < choice->limit_count; i++) {
 		each[i].name = choice->limits[i]->text;
 		each[i].limiter = limiter_for(choice->limits[i], choice->first_seed);
@@ -166,8 +166,9 @@ int command_replay(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"series", 't', "FILE", 0,
-		 "Write a time series, as TSV; -: to standard output, alone", 0},
-		{"every", 'e', "DURATION", 0, "A line of it so often (500 in all)", 0},
+		 "Write a time series as TSV; -: to standard output, without the table", 0},
+		{"every", 'e', "DURATION", 0,
+		 "Interval of the lines of the series (default: 500 lines)", 0},
 		{0},
 	};
 	static const struct argp argp = {
@@ -175,16 +176,17 @@ int command_replay(int argc, char **argv)
 		.parser = option,
 		.args_doc = "FILE",
 		.children = choice_limit_children,
-		.doc = "Show what limits would have been in a trace of your own: above% of the calls "
-		       "came when the limit was in flight already, the first at first_s.\v"
-		       "A trace has a call a line; its first line names columns, with tabs or commas "
-		       "between: two of start, end and rtt, in seconds or as in start_ms, rtt_us; "
-		       "inflight, itself included (else as the calls overlap); outcome (success, "
-		       "ignored, dropped, timed_out, cancelled, failed) or status (of HTTP). FILE may "
-		       "be -, for standard input.\n\n"
-		       "A replay is an open loop: nothing is refused, and the service is as it was. "
-		       "It shows how limits follow a load, and not what the load would have become: "
-		       "for that there are scenarios.",
+		.doc = "Show what limits would have been in a trace of your own calls. above% of "
+		       "the calls arrived when the limit was already in flight, the first of them "
+		       "at first_s.\v"
+		       "A trace has one call per line. Its first line names the columns, separated "
+		       "by tabs or commas: two of start, end and rtt, in seconds or as in start_ms, "
+		       "rtt_us; inflight, including the call (default: computed from overlaps); "
+		       "outcome (success, ignored, dropped, timed_out, cancelled, failed) or status "
+		       "(HTTP). FILE may be - for standard input.\n\n"
+		       "A replay is an open loop: nothing is refused, and the service is as it "
+		       "was. It shows how limits follow a load, not what would have become of the "
+		       "load: use scenarios for that.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 1, .limits_text = CHOICE_ALL},

@@ -1,6 +1,6 @@
 #include "replay_play.h"
 
-/* What has happened since the last line of the series. */
+/* Counts since the last line of the series. */
 struct step {
 	weir_time ends;
 	uint64_t arrived, ended;
@@ -14,7 +14,7 @@ struct play {
 	size_t count;
 	const struct replay_series *series;
 	struct step step;
-	weir_time accounted; /* until when the areas are added up */
+	weir_time accounted; /* areas are added up to here */
 };
 
 static void account(struct play *play, weir_time now)

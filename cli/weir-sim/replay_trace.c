@@ -1,9 +1,9 @@
 /*
- * replay_trace.c - line by line; then sorted, as nobody's log is in the order that is needed.
+ * replay_trace.c - read line by line, then sort, as logs are rarely in the order that is needed.
  */
 #include "replay_trace.h"
 
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 
 #define CALLS_MAX 100000000
 
-/* Longer than anybody's log: a unit must be wrong. */
+/* Nanoseconds, ten years: a longer log must have a wrong unit. */
 #define LENGTH_MAX ((weir_dur)10 * 366 * 86400 * WEIR_S)
 
-/* What can be told from each other; the last three say the same. */
+/* Known columns; the last three are alternatives. */
 enum column { START, END, RTT, INFLIGHT, OUTCOME, STATUS, DID_DROP, COLUMNS };
 
 static const char *const column_names[COLUMNS] = {"start",   "end",    "rtt",     "inflight",
@@ -28,7 +28,7 @@ struct reader {
 	char *why;
 	size_t why_size;
 	char separator;
-	int place[COLUMNS];     /* which field it is; below 0: none */
+	int place[COLUMNS];     /* index of the field; negative: absent */
 	uint64_t unit[COLUMNS]; /* nanoseconds */
 	struct trace *trace;
 	size_t room;
@@ -58,7 +58,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* Cut the next field off; *rest is what follows, or NULL. One in quotes may hold anything. */
+/* Cut off the next field; *rest is what follows, or NULL. A quoted field may contain anything. */
 static char *next_field(char **rest, char separator)
 {
 	char *field = *rest, *end = field;
@@ -78,8 +78,8 @@ static char *next_field(char **rest, char separator)
 }
 
 /*
- * Digits, and perhaps a fraction, of units of so many nanoseconds: exactly, as the seconds since
- * 1970 with a microsecond behind the point are too long for a double.
+ * Digits with an optional fraction, times the unit in nanoseconds. Exact, since seconds since 1970
+ * with microseconds have too many digits for a double.
  */
 static const char *digits_read(const char *text, uint64_t unit, uint64_t *to)
 {
@@ -117,7 +117,7 @@ static bool duration_of(const char *text, uint64_t unit, uint64_t *to)
 	return true;
 }
 
-/* "Z", "+01:00", "-0530", or nothing: seconds to be taken off. */
+/* "Z", "+01:00", "-0530" or nothing, to the seconds to subtract. */
 static bool zone_read(const char *text, int64_t *seconds)
 {
 	unsigned hours, minutes;
@@ -161,7 +161,7 @@ static bool date_read(const char *text, uint64_t *to)
 	return true;
 }
 
-/* A column's time in the fields of a line. */
+/* Read the time in a column. */
 static bool time_read(const struct reader *r, char **fields, enum column column, int64_t *to)
 {
 	const char *text = fields[column];
@@ -171,7 +171,7 @@ static bool time_read(const struct reader *r, char **fields, enum column column,
 	if (!good && column != RTT)
 		good = strchr(text, '-') != NULL && date_read(text, &time);
 	*to = (int64_t)time;
-	return good || fail(r, "%s \"%.40s\" is no %s.", column_names[column], text,
+	return good || fail(r, "%s \"%.40s\" is not a %s.", column_names[column], text,
 			    column == RTT ? "duration" : "time");
 }
 
@@ -181,7 +181,7 @@ static bool count_read(const struct reader *r, const char *text, uint32_t *to)
 
 	if (!duration_of(text, 1, &count) || text[strspn(text, "0123456789")] != '\0' ||
 	    count == 0 || count > WEIR_LIMIT_MAX)
-		return fail(r, "inflight \"%.40s\" is not from 1, the call itself, to %u.", text,
+		return fail(r, "inflight \"%.40s\" is not from 1 (the call itself) to %u.", text,
 			    (unsigned)WEIR_LIMIT_MAX);
 	*to = (uint32_t)count;
 	return true;
@@ -209,7 +209,7 @@ static bool outcome_read(const struct reader *r, const char *text, enum weir_out
 static bool status_read(const struct reader *r, const char *text, enum weir_outcome *to)
 {
 	if (strlen(text) != 3 || text[strspn(text, "0123456789")] != '\0' || text[0] == '0')
-		return fail(r, "status \"%.40s\" is none of HTTP.", text);
+		return fail(r, "status \"%.40s\" is not an HTTP status.", text);
 	switch (atoi(text)) {
 	case 429:
 	case 503:
@@ -243,7 +243,7 @@ static bool has(const struct reader *r, enum column column)
 	return r->place[column] >= 0;
 }
 
-/* Two of the three are there. */
+/* Read the two of start, end and rtt that the trace has. */
 static bool times_read(const struct reader *r, char **fields, int64_t *start, int64_t *end)
 {
 	int64_t rtt = 0;
@@ -301,12 +301,12 @@ static bool line_read(struct reader *r, char *line)
 		return fail(r, "There are more than %d calls.", CALLS_MAX);
 	if (t->count == r->room) {
 		r->room = r->room == 0 ? 1024 : 2 * r->room;
-		t->calls = memory_grow(t->calls, r->room * sizeof(t->calls[0]));
+		t->calls = realloc_or_abort(t->calls, r->room * sizeof(t->calls[0]));
 	}
 	return call_read(r, fields, &t->calls[t->count]) && ++t->count > 0;
 }
 
-/* Which column a name is, and its unit; COLUMNS: one that is passed by. */
+/* The column with that name, and its unit; COLUMNS if it is to be ignored. */
 static enum column column_named(const char *name, uint64_t *unit)
 {
 	static const struct {
@@ -341,15 +341,17 @@ static bool head_read(struct reader *r, char *line)
 		if (column == COLUMNS)
 			continue;
 		if (has(r, column))
-			return fail(r, "The column %s is there twice.", column_names[column]);
+			return fail(r, "The column %s appears twice.", column_names[column]);
 		r->place[column] = place;
 		r->unit[column] = unit;
 	}
 	if (has(r, START) + has(r, END) + has(r, RTT) != 2)
-		return fail(r, "Two of the columns start, end and rtt are needed, with units as in "
-			       "start_ms.");
+		return fail(r,
+			    "Two of the columns start, end and rtt are required, with units as in "
+			    "start_ms.");
 	if (has(r, OUTCOME) + has(r, STATUS) + has(r, DID_DROP) > 1)
-		return fail(r, "Only one of the columns outcome, status and did_drop is needed.");
+		return fail(r,
+			    "Only one of the columns outcome, status and did_drop may be given.");
 	return true;
 }
 
@@ -365,7 +367,7 @@ static bool lines_read(struct reader *r, FILE *in)
 
 		r->line++;
 		if (strlen(line) != (size_t)length) {
-			good = fail(r, "There is a zero byte in the line: this is no text.");
+			good = fail(r, "The line contains a zero byte: the file is not text.");
 			break;
 		}
 		text[strcspn(text, "\r\n")] = '\0';
@@ -375,16 +377,16 @@ static bool lines_read(struct reader *r, FILE *in)
 		headed = true;
 	}
 	if (good && ferror(in))
-		good = fail(r, "It cannot be read on.");
+		good = fail(r, "The file cannot be read any further.");
 	if (good && r->trace->count == 0)
-		good = fail(r, "There is no call%s.", headed ? "" : ", nor a line with columns");
+		good = fail(r, "There is no call%s.", headed ? "" : ", and no line with columns");
 	free(line);
 	return good;
 }
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Calls that are equal in all of this are equal. */
+/* A total order: calls that are equal in all these fields are equal. */
 static int by_end(const void *one, const void *other)
 {
 	const struct trace_call *a = one, *b = other;
@@ -406,7 +408,7 @@ static int by_start(const void *one, const void *other, void *arg)
 	return order != 0 ? order : ORDER(a, b);
 }
 
-/* Times from 0. False: they are too far apart. */
+/* Shift times to begin at 0. False if they are too far apart. */
 static bool shift(struct trace *t)
 {
 	int64_t first = INT64_MAX;
@@ -422,7 +424,7 @@ static bool shift(struct trace *t)
 	return t->length <= LENGTH_MAX;
 }
 
-/* A call that ends when another begins makes room for it. */
+/* A call that ends when another begins is not counted with it. */
 static void derive_inflight(struct trace *t)
 {
 	size_t ended = 0;
@@ -442,9 +444,8 @@ static bool put_in_order(const struct reader *r, struct trace *t)
 {
 	qsort(t->calls, t->count, sizeof(t->calls[0]), by_end);
 	if (!shift(t))
-		return fail(r, "From the first call to the last it is more than ten years: is the "
-			       "unit right?");
-	t->by_start = memory_new(t->count * sizeof(t->by_start[0]));
+		return fail(r, "The calls span more than ten years: is the unit right?");
+	t->by_start = alloc_or_abort(t->count * sizeof(t->by_start[0]));
 	for (size_t i = 0; i < t->count; i++)
 		t->by_start[i] = (uint32_t)i;
 	qsort_r(t->by_start, t->count, sizeof(t->by_start[0]), by_start, t);

@@ -1,24 +1,24 @@
 /*
- * replay_trace.h - calls that somebody recorded, one a line.
+ * replay_trace.h - recorded calls, one per line.
  *
  *	start_ms,rtt_ms,status
  *	1700000000123,17.25,200
  *
- * The first line names columns, with tabs between, or else commas. Others than these are passed by,
- * and so are empty lines and those that begin with #:
+ * The first line names the columns, separated by tabs or else commas. Other columns, empty lines
+ * and lines that begin with # are ignored:
  *
- *	start, end, rtt	two of them: seconds, or by _s, _ms, _us and _ns at the end of the name;
- *			a start or an end may be a date too, as 2026-01-31T10:11:12.345Z
- *	inflight	calls in flight when it began, itself included; if there is no such
- *			column it is what the calls of the trace come to
- *	outcome		success (if there is no such column), ignored, dropped, timed_out,
+ *	start, end, rtt	two of them: in seconds, or in the unit of a suffix _s, _ms, _us or _ns;
+ *			a start or an end may also be a date: 2026-01-31T10:11:12.345Z
+ *	inflight	calls in flight when it began, including itself; without this column
+ *			it is computed from the calls of the trace
+ *	outcome		success (the default), ignored, dropped, timed_out,
  *			cancelled, failed
- *	status		in its place, of HTTP: 429 and 503 are dropped, 504 is timed out, 499 is
- *			cancelled, 502 has failed, all else from 400 is ignored
- *	did_drop	in its place: 1 is dropped, 0 is success
+ *	status		instead of outcome, HTTP: 429 and 503 are dropped, 504 is timed out, 499 is
+ *			cancelled, 502 failed, others from 400 ignored
+ *	did_drop	instead of outcome: 1 is dropped, 0 is success
  *
- * Lines may be in any order. All of it is in memory, in 28 bytes a call, and up to twice that
- * while they are sorted.
+ * Lines may be in any order. The trace is kept in memory, 28 bytes a call, and up to twice that
+ * while it is sorted.
  */
 #ifndef REPLAY_TRACE_H
 #define REPLAY_TRACE_H
@@ -29,20 +29,20 @@
 #include <weir/weir.h>
 
 struct trace_call {
-	weir_time start, end; /* the first of all begins at 0 */
+	weir_time start, end; /* nanoseconds since the first call began */
 	uint32_t inflight;
 	enum weir_outcome outcome;
 };
 
 struct trace {
-	struct trace_call *calls; /* by their ends */
-	uint32_t *by_start;       /* indices of calls, by their starts */
-	size_t count;             /* not 0 */
-	weir_dur length;          /* the last ends then */
-	bool derived;             /* what is in flight was not recorded */
+	struct trace_call *calls; /* sorted by end */
+	uint32_t *by_start;       /* indices of calls, sorted by start */
+	size_t count;             /* at least 1 */
+	weir_dur length;          /* the end of the last call */
+	bool derived;             /* inflight was not recorded, but computed */
 };
 
-/* False, and "NAME:LINE: what is wrong" in why. */
+/* False, with "NAME:LINE: what is wrong" in why, if the trace is not valid. */
 bool trace_read(struct trace *trace, FILE *in, const char *name, char *why, size_t why_size);
 void trace_free(struct trace *trace);
 

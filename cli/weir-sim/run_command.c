@@ -1,11 +1,11 @@
 /*
- * run_command.c - limits through scenarios: a table by phase, means over the seeds; or what
- * happened in time, of the first seed.
+ * run_command.c - run limits through scenarios: a table by phase with means over the seeds, or a
+ * time series of the first seed.
  */
 #include "run_command.h"
 
 #include "command.h"
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "bench/sim/oracle.h"
 #include "output.h"
 #include "bench/sim/parallel.h"
@@ -17,7 +17,7 @@
 
 #define MS 1e-6
 
-/* Lines of a series if nobody says how often. */
+/* Default number of lines of a series. */
 #define LINES 500
 
 struct wanted {
@@ -25,7 +25,7 @@ struct wanted {
 	struct series_plan series;
 };
 
-/* All runs of a scenario: limit by limit, seed by seed. */
+/* All runs of a scenario, ordered by limit, then by seed. */
 struct runs {
 	const struct choice *choice;
 	const struct scenario *scenario;
@@ -53,8 +53,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (wanted->series.path == NULL &&
 		    (wanted->series.every != 0 || wanted->series.oracle))
-			argp_error(state,
-				   "--every and --oracle are of a series: --series is missing");
+			argp_error(
+				state,
+				"--every and --oracle are for a time series: --series is required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -71,7 +72,7 @@ static void run_one(void *arg, size_t index)
 		.seed = runs->choice->first_seed + index % seeds,
 	};
 
-	runs->results[index] = memory_new(sizeof(struct run_result));
+	runs->results[index] = alloc_or_abort(sizeof(struct run_result));
 	if (run(&setup, runs->results[index]) != 0)
 		abort();
 }
@@ -119,7 +120,7 @@ static void set_widths(struct runs *runs)
 
 static void print(const struct runs *runs)
 {
-	struct tally *sum = memory_new(sizeof(*sum));
+	struct tally *sum = alloc_or_abort(sizeof(*sum));
 
 	printf("# %s: %s\n", runs->scenario->name, runs->scenario->about);
 	printf("%-*s %-*s %9s %9s %7s %9s %8s %8s %8s %8s %8s %6s %6s\n", runs->limits, "limit",
@@ -139,7 +140,7 @@ static void table(const struct choice *choice, const struct scenario *scenario)
 	struct runs runs = {
 		.choice = choice,
 		.scenario = scenario,
-		.results = memory_new(count * sizeof(runs.results[0])),
+		.results = alloc_or_abort(count * sizeof(runs.results[0])),
 	};
 
 	parallel_run(&(struct parallel){
@@ -171,7 +172,7 @@ static void series_of(const struct choice *choice, const struct series_plan *pla
 		      const struct scenario *scenario, const struct oracle *oracle,
 		      struct series *series)
 {
-	struct run_result *result = memory_new(sizeof(*result));
+	struct run_result *result = alloc_or_abort(sizeof(*result));
 	char prefix[2 * TEXT_SIZE];
 	struct weir_config settable;
 	struct run_setup setup = {
@@ -205,7 +206,7 @@ static void series_of(const struct choice *choice, const struct series_plan *pla
 bool series_write(const struct choice *choice, const struct series_plan *plan)
 {
 	size_t count = choice->scenario_count;
-	struct oracle *oracles = memory_new(count * sizeof(*oracles));
+	struct oracle *oracles = alloc_or_abort(count * sizeof(*oracles));
 	struct series series = {
 		.out = output_open(plan->path),
 		.prefix_head = "scenario\talgorithm\t",
@@ -228,10 +229,11 @@ bool series_write(const struct choice *choice, const struct series_plan *plan)
 int command_run(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"series", 't', "FILE", 0,
-		 "Write a time series of the first seed, as TSV; no table", 0},
-		{"every", 'e', "DURATION", 0, "A line of it so often (500 in all)", 0},
-		{"oracle", 'o', NULL, 0, "With the oracle's limit, and its run, in it", 0},
+		{"series", 't', "FILE", 0, "Write a time series of the first seed as TSV; no table",
+		 0},
+		{"every", 'e', "DURATION", 0,
+		 "Interval of the lines of the series (default: 500 lines)", 0},
+		{"oracle", 'o', NULL, 0, "Add the oracle's limit and run to the series", 0},
 		{0},
 	};
 	static const struct argp argp = {
@@ -239,7 +241,7 @@ int command_run(int argc, char **argv)
 		.parser = option,
 		.children = choice_children,
 		.doc = "Run limits through scenarios, and print a table by phase.\v"
-		       "Unless told, with seed 1.",
+		       "The default seed is 1.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 1},

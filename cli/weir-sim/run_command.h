@@ -1,5 +1,5 @@
 /*
- * run_command.h - runs as they go, as TSV.
+ * run_command.h - write time series of runs as TSV.
  */
 #ifndef RUN_COMMAND_H
 #define RUN_COMMAND_H
@@ -8,12 +8,12 @@
 
 struct series_plan {
 	const char *path;
-	weir_dur every; /* between two lines; 0: by how many there are to be */
+	weir_dur every; /* between two lines; 0: by lines */
 	unsigned lines; /* 0: 500 */
-	bool oracle;    /* with the oracle's limits, and a run of theirs */
+	bool oracle;    /* add the oracle's limits and its run */
 };
 
-/* Each limit in each scenario, with the first seed. False, after a message: it is not written. */
+/* Run each limit in each scenario with the first seed. False, after a message, on failure. */
 bool series_write(const struct choice *choice, const struct series_plan *plan);
 
 #endif

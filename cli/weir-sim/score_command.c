@@ -1,8 +1,8 @@
 /*
- * score_command.c - the table that judges limits, with its worst rows.
+ * score_command.c - the table of scores, with each limit's worst scenarios.
  */
 #include "command.h"
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "output.h"
 #include "scores.h"
 
@@ -11,7 +11,7 @@
 
 #define WORST_MAX 1000
 
-/* Of columns. */
+/* Widths of columns. */
 struct widths {
 	int limits, scenarios;
 };
@@ -118,7 +118,7 @@ static void print_worst(const struct scores *scores, size_t limit, unsigned rows
 		       scores_mean(scores, limit, order[i], LATENCY), c->scenarios[order[i]].name);
 }
 
-/* Limits by their power, the best first. */
+/* Sort limits by power, the best first. */
 static void rank_limits(const struct scores *scores, size_t *limits)
 {
 	for (size_t i = 0; i < scores->choice->limit_count; i++) {
@@ -148,8 +148,8 @@ static void print(const struct scores *scores, unsigned worst)
 {
 	const struct widths widths = widths_of(scores->choice);
 	const struct choice *c = scores->choice;
-	size_t *order = memory_new(c->scenario_count * sizeof(*order));
-	size_t *limits = memory_new(c->limit_count * sizeof(*limits));
+	size_t *order = alloc_or_abort(c->scenario_count * sizeof(*order));
+	size_t *limits = alloc_or_abort(c->limit_count * sizeof(*limits));
 
 	rank_limits(scores, limits);
 	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
@@ -180,19 +180,19 @@ static void show(const struct scores *scores, const void *arg)
 int command_score(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"tsv", 't', "FILE", 0, "Write every score, as TSV; -: to standard output, alone",
+		{"tsv", 't', "FILE", 0, "Write every score as TSV; -: to standard output, no table",
 		 0},
-		{"worst", 'w', "N", 0, "Rows of each limit's worst scenarios (3)", 0},
-		{"oracles", 'o', NULL, 0, "Show what the oracle says", 0},
-		{"fresh", 'f', NULL, 0, "Look for oracles anew, and keep none", 0},
+		{"worst", 'w', "N", 0, "Rows of worst scenarios for each limit (default 3)", 0},
+		{"oracles", 'o', NULL, 0, "Show the limits of the oracle", 0},
+		{"fresh", 'f', NULL, 0, "Search for the oracle without the cache", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
 		.children = choice_children,
-		.doc = "Score limits in scenarios, against the best fixed limit of each phase.\v"
-		       "Without options: all limits that learn, all built-in scenarios, seeds 1 to 10.",
+		.doc = "Score limits in scenarios against the best fixed limit of each phase.\v"
+		       "Defaults: all limits that learn, all built-in scenarios, seeds 1 to 10.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1,

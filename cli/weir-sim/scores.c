@@ -1,6 +1,6 @@
 #include "scores.h"
 
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "output.h"
 #include "bench/sim/parallel.h"
 
@@ -20,14 +20,14 @@ const struct score *scores_at(const struct scores *scores, size_t limit, size_t 
 	return place(scores, limit, scenario, seed);
 }
 
-/* A scenario and a seed: the oracle's run, and each limit's beside it. */
+/* For a scenario and a seed: run the oracle, and score each limit against it. */
 static void score_all_limits(void *arg, size_t index)
 {
 	const struct scores *scores = arg;
 	const struct choice *c = scores->choice;
 	size_t scenario = index / choice_seeds(c), seed = index % choice_seeds(c);
 	const struct oracle *oracle = &scores->oracles[scenario];
-	struct run_result *best = memory_new(sizeof(*best));
+	struct run_result *best = alloc_or_abort(sizeof(*best));
 
 	score_best(best, &c->scenarios[scenario], oracle, c->first_seed + seed);
 	for (size_t i = 0; i < c->limit_count; i++)
@@ -44,8 +44,8 @@ static void make_all(struct scores *scores, const struct choice *choice, bool us
 
 	*scores = (struct scores){
 		.choice = choice,
-		.oracles = memory_new(choice->scenario_count * sizeof(struct oracle)),
-		.all = memory_new(pairs * choice->limit_count * sizeof(struct score)),
+		.oracles = alloc_or_abort(choice->scenario_count * sizeof(struct oracle)),
+		.all = alloc_or_abort(pairs * choice->limit_count * sizeof(struct score)),
 	};
 	oracles_find(scores->oracles, choice->scenarios, choice->scenario_count, choice->threads,
 		     use_cache ? oracle_cache(path, sizeof(path)) : NULL);
@@ -191,7 +191,7 @@ static bool leaks(const struct scores *scores)
 				leak = true;
 				fprintf(stderr,
 					"weir-sim: %s in %s, seed %ju: a permit was lost, or "
-					"given above the limit\n",
+					"granted above the limit\n",
 					c->limits[l]->text, c->scenarios[s].name,
 					(uintmax_t)(c->first_seed + k));
 			}

@@ -16,28 +16,28 @@ struct scores {
 const struct score *scores_at(const struct scores *scores, size_t limit, size_t scenario,
 			      size_t seed);
 
-/* Which of a score's numbers is meant. */
+/* The numbers of a score that are averaged. */
 enum part { POWER, GOODPUT, LATENCY };
 
 double score_part(const struct score *score, enum part part);
 
-/* Geometric mean of a limit in a scenario, over the seeds; NaN if it has none. */
+/* Geometric mean of a limit in a scenario over the seeds; NaN if there is no score. */
 double scores_mean(const struct scores *scores, size_t limit, size_t scenario, enum part part);
 
-/* Geometric mean over scenarios with one seed, or, where that is negative, with all. */
+/* Geometric mean over scenarios, for one seed, or for all if seed is negative. */
 double scores_total(const struct scores *scores, size_t limit, long seed, enum part part);
 
-/* Scenarios by that part of a limit's score, the worst first; how many there are. */
+/* Sort scenarios by a part of a limit's score, the worst first. Returns their number. */
 size_t scores_rank(const struct scores *scores, size_t limit, enum part part, size_t *order);
 
-/* Means over scenarios and seeds where it can be said: NaN if nowhere. */
+/* Mean over scenarios and seeds for which it is defined; NaN if there are none. */
 double scores_false_rejects(const struct scores *scores, size_t limit);
 
 /*
- * All of it: find the oracles and make every run, showing progress; have the scores printed (NULL:
- * nothing is), and written to a file if there is to be one, a line of TSV each; if that is standard
- * output, they are not printed. If a limiter has lost a permit, or gone above its limit, it is said
- * on standard error, and a failure. An exit status.
+ * Find the oracles, run everything with progress on standard error, call print with the scores
+ * (unless NULL), and write them to the file tsv (unless NULL), one line each. If that is standard
+ * output, print is not called. A limiter that lost a permit, or granted one above its limit, is
+ * reported on standard error and is a failure. Returns an exit status.
  */
 int scores_report(const struct choice *choice, bool use_cache, const char *tsv,
 		  void (*print)(const struct scores *scores, const void *arg), const void *arg);

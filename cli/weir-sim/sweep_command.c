@@ -1,10 +1,10 @@
 /*
- * sweep_command.c - how much a parameter matters.
+ * sweep_command.c - score a limit for several values of a parameter.
  */
 #include "sweep_command.h"
 
 #include "command.h"
-#include "bench/sim/memory.h"
+#include "bench/sim/alloc_or_abort.h"
 #include "output.h"
 #include "bench/sim/quantity.h"
 #include "scores.h"
@@ -23,15 +23,15 @@ struct wanted {
 	unsigned steps;
 };
 
-/* The limits to be tried, as the texts of limits are. */
+/* The texts of the limits to score. */
 struct values {
 	const char *param;
-	unsigned steps; /* 0: as many as suit */
+	unsigned steps; /* 0: chosen to fit the range */
 	char limits[SWEEP_STEPS_MAX][LONGEST];
 	unsigned count;
 };
 
-/* From "log10:1..6" or "10ms..1s": what stands before the numbers, the numbers, and their units. */
+/* "log10:1..6" or "10ms..1s" taken apart: the prefix, the numbers and their units. */
 struct range {
 	char before[64];
 	double from, to;
@@ -57,7 +57,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (wanted->param == NULL)
-			argp_error(state, "What is to be varied? --param is missing");
+			argp_error(state, "--param is required: the parameter to vary");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -75,7 +75,7 @@ static void add_value(struct values *values, const char *limit, const char *name
 	values->count++;
 }
 
-/* A number and the unit after it; false: there is none. */
+/* Parse a number and its unit; false if there is none. */
 static bool number_read(const char *text, double *number, char *unit, size_t size)
 {
 	char *end;
@@ -107,7 +107,7 @@ static bool range_read(struct range *range, const char *value)
 	return range->from < range->to || strcmp(range->from_unit, range->to_unit) != 0;
 }
 
-/* Evenly, or, where the last is many times the first, by equal factors. */
+/* Spaced evenly, or by equal factors if the last is many times the first. */
 static double step_of(const struct range *range, unsigned step, unsigned steps)
 {
 	double part = (double)step / (steps - 1);
@@ -117,7 +117,7 @@ static double step_of(const struct range *range, unsigned step, unsigned steps)
 	return range->from + part * (range->to - range->from);
 }
 
-/* Both ends in one unit, or the steps between make no sense. */
+/* Bring both ends to one unit, which the steps between need. */
 static bool same_unit(struct range *range)
 {
 	double from, to;
@@ -158,7 +158,7 @@ static bool add_range(struct values *values, const char *limit, const char *name
 			number = range->from + i;
 		else if (whole && range->to >= WHOLE_STEPS)
 			number = floor(number + 0.5);
-		/* Large whole numbers without an exponent, which a count must not have. */
+		/* Print large integers without an exponent, which counts do not accept. */
 		snprintf(value, sizeof(value), "%s%.*g%s", range->before,
 			 number == floor(number) ? 15 : 6, number, range->from_unit);
 		add_value(values, limit, name, value);
@@ -175,10 +175,10 @@ static void add_list(struct values *values, const char *limit, const char *name,
 		add_value(values, limit, name, value);
 }
 
-/* One limit with all values. False: the text is not understood. */
+/* Fill in the limit with all values. False if the text is not valid. */
 static bool expand(struct values *values, const char *limit)
 {
-	char *name = memory_copy(values->param), *value = strchr(name, '=');
+	char *name = strdup_or_abort(values->param), *value = strchr(name, '=');
 	struct range range;
 	bool good = value != NULL && value[1] != '\0' && strlen(limit) + strlen(name) < LONGEST;
 
@@ -195,7 +195,7 @@ static bool expand(struct values *values, const char *limit)
 static void print(const struct scores *scores, const void *arg)
 {
 	const struct choice *c = scores->choice;
-	size_t *order = memory_new(c->scenario_count * sizeof(*order));
+	size_t *order = alloc_or_abort(c->scenario_count * sizeof(*order));
 	int width = 0;
 
 	(void)arg;
@@ -219,7 +219,7 @@ static void print(const struct scores *scores, const void *arg)
 
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps)
 {
-	struct values *values = memory_new(sizeof(*values));
+	struct values *values = alloc_or_abort(sizeof(*values));
 	size_t count = choice->limit_count;
 	char why[600];
 	bool good = true;
@@ -243,9 +243,11 @@ bool sweep_expand(struct choice *choice, const char *param, unsigned steps)
 int command_sweep(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"param", 'P', "NAME=FROM..TO", 0, "What to vary, or NAME=VALUE,...; required", 0},
-		{"steps", 'n', "N", 0, "So many values (whole numbers if there are few, or 9)", 0},
-		{"tsv", 't', "FILE", 0, "Write every score, as TSV; -: to standard output, alone",
+		{"param", 'P', "NAME=FROM..TO", 0,
+		 "The parameter to vary, or NAME=VALUE,...; required", 0},
+		{"steps", 'n', "N", 0,
+		 "Number of values (default: each integer if they are few, else 9)", 0},
+		{"tsv", 't', "FILE", 0, "Write every score as TSV; -: to standard output, no table",
 		 0},
 		{0},
 	};
@@ -254,8 +256,8 @@ int command_sweep(int argc, char **argv)
 		.parser = option,
 		.children = choice_children,
 		.doc = "Score a limit for several values of one of its parameters.\v"
-		       "As in weir-sim sweep --limit vegas --param alpha=log10:1..6. Unless told, in "
-		       "all built-in scenarios, with seeds 1 to 3.",
+		       "Example: weir-sim sweep --limit vegas --param alpha=log10:1..6. Defaults: "
+		       "all built-in scenarios, seeds 1 to 3.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1, .last_seed = 3, .scenarios_text = CHOICE_ALL},

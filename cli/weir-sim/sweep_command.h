@@ -1,17 +1,18 @@
 /*
- * sweep_command.h - a limit with many values of a parameter.
+ * sweep_command.h - replace a limit by that limit with several values of a parameter.
  */
 #ifndef SWEEP_COMMAND_H
 #define SWEEP_COMMAND_H
 
 #include "choice.h"
 
-/* Of steps, from 2. */
+/* The most steps; the least are 2. */
 #define SWEEP_STEPS_MAX 100
 
 /*
- * In place of each limit of the choice, that limit with every value of "alpha=1..6": so many steps,
- * or, if that is 0, as many as suit. False, after a message: there is something wrong with it.
+ * Replace each limit of the choice by that limit with every value of a range such as "alpha=1..6",
+ * in the given number of steps (0: chosen to fit the range). False, after a message, if param is
+ * not valid.
  */
 bool sweep_expand(struct choice *choice, const char *param, unsigned steps);
 

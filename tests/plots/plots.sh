@@ -1,5 +1,5 @@
 #!/bin/sh
-# plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn, in every format, without a word of complaint.
+# plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn in every format, without warnings.
 set -u
 
 sim=$1
@@ -23,7 +23,7 @@ complain()
 	failed=1
 }
 
-# A server of one worker, for two seconds: its oracle is found at once.
+# A server of one worker for two seconds: the search for its oracle is short.
 scenario()
 {
 	cat >"$work/$1.cfg" <<-END
@@ -39,7 +39,7 @@ scenario()
 	END
 }
 
-# draw FILE TEXT PLOT OPTION...: the picture holds the text.
+# draw FILE TEXT PLOT OPTION...: draw a picture, which contains the text.
 draw()
 {
 	file=$work/$1
@@ -55,11 +55,11 @@ draw()
 			complain "$*: $file does not say $text"
 		;;
 	*.txt) grep -qF "$text" "$file" || complain "$*: $file does not say $text" ;;
-	*.png) head -c 4 "$file" | grep -q PNG || complain "$*: $file is no picture" ;;
+	*.png) head -c 4 "$file" | grep -q PNG || complain "$*: $file is not a picture" ;;
 	esac
 }
 
-# refused WORDS COMMAND...: fails, and says so in these words.
+# refused WORDS COMMAND...: the command fails with a message that contains the words.
 refused()
 {
 	words=$1
@@ -84,11 +84,11 @@ for format in svg png txt; do
 	draw real.$format 'two-stations' real --from "$results/real.tsv"
 done
 
-# A single point everywhere; quotes.
+# Plots with a single point; quotes in names.
 draw one.svg 'vegas' map --limit vegas --scenario "$a" --seed 1
 draw "it's.svg" 'vegas' heat --limit vegas --scenario "$work/it's.cfg" --seed 1 --data "$work/data's"
 
-# The tables that were kept make the same picture.
+# The kept tables make the same picture.
 draw again.svg 'vegas' heat --from "$work/data's/scores.tsv"
 cmp -s "$work/it's.svg" "$work/again.svg" || complain "kept tables make another picture"
 draw lone.svg 'vegas' map --from "$work/data's/scores.tsv"
@@ -97,10 +97,10 @@ refused 'There is no plot pie' "$sim" plot pie
 refused 'Which plot' "$sim" plot
 refused 'does not end in' "$sim" plot heat -o heat.jpeg
 refused 'takes one limit' "$sim" plot timeline --limit vegas,aimd --scenario "$a"
-refused 'param is missing' "$sim" plot sweep --limit vegas --scenario "$a"
-refused 'is no number from 2' "$sim" plot sweep --limit vegas --scenario "$a" --param beta=1,2 -n 101
+refused 'param is required' "$sim" plot sweep --limit vegas --scenario "$a"
+refused 'is not a number from 2' "$sim" plot sweep --limit vegas --scenario "$a" --param beta=1,2 -n 101
 refused 'No such file' "$sim" plot heat --from "$work/nothing.tsv"
-refused 'from is missing' "$sim" plot real
+refused 'from is required' "$sim" plot real
 refused 'no table of weir-real' "$sim" plot real --from "$work/data's/scores.tsv"
 refused '^weir-sim plot: /nowhere/x.svg: No such file' "$sim" plot heat -l vegas -s "$a" -o /nowhere/x.svg
 refused 'gnuplot is missing' env PATH=/nonexistent "$sim" plot heat --from "$work/data's/scores.tsv"

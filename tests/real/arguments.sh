@@ -1,5 +1,5 @@
 #!/bin/sh
-# What weir-real makes of arguments that are no good: a sentence and a status.
+# Wrong arguments of weir-real: a message and a failure status.
 # Usage: arguments.sh WEIR_REAL
 set -u
 tool=$1
@@ -7,7 +7,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 bad=0
 
-# expect NAME PATTERN ARGUMENT...: it fails and says the pattern.
+# expect NAME PATTERN ARGUMENT...: weir-real fails with a message that matches the pattern.
 expect()
 {
 	name=$1 pattern=$2
@@ -32,7 +32,7 @@ expect odd_parameter 'fixed:limit=x: ' --limit fixed:limit=x
 expect odd_scenario 'There is no scenario "nowhere"' --scenario nowhere
 expect no_file 'No such file' --scenario "$work/nothing.cfg"
 expect broken_file 'broken.cfg:[0-9]*: ' --scenario "$work/broken.cfg"
-expect unsupported 'cannot be run with threads: Its clients try again' --scenario "$work/odd.cfg"
+expect unsupported 'cannot be run with threads: Its clients retry' --scenario "$work/odd.cfg"
 expect odd_seed 'not a seed: x' --seed x
 expect negative_seed 'not a seed: -1' --seed=-1
 expect no_seeds 'not a number from 1 to' --seeds 0

@@ -1,6 +1,6 @@
 /*
- * What must hold where the callers are several, threads or processes: each call of the plan is brought
- * by one of them, no permit is lost, and the limit holds.
+ * What must hold with several callers, threads or processes: each call of the plan is made by one
+ * of them, no permit is lost, and the limit holds.
  */
 #include "callers.h"
 #include "scenario_read.h"
@@ -12,14 +12,14 @@ static const char *const overload =
 	"server = ( { name = \"workers\"; workers = 4; work = \"exponential 5ms\"; } );"
 	"phases = ( { length = \"300ms\"; load = 2; }, { length = \"300ms\"; load = 0.5; } );";
 
-/* Half of them are given up, while others of them are being served. */
+/* Half of the calls are given up, while others are being served. */
 static const char *const timeouts =
 	"name = \"timeouts\"; client = { deadline = \"10ms\"; timeout = \"8ms\"; }; rounds = 2;"
 	"server = ( { name = \"elsewhere\"; discipline = \"delay\"; work = \"uniform 2ms\"; },"
 	" { name = \"workers\"; workers = 4; work = \"5ms\"; } );"
 	"phases = ( { length = \"300ms\"; load = 2; } );";
 
-/* Calls that came, which do not depend on who brought them. */
+/* The number of calls, which does not depend on the callers. */
 static uint64_t play(const char *text, const char *limit, unsigned callers, bool processes,
 		     uint32_t most)
 {

@@ -1,5 +1,5 @@
 /*
- * Places and correlations, against values worked out by hand.
+ * Ranks and correlations, compared with values computed by hand.
  */
 #include "rank.h"
 
@@ -11,7 +11,7 @@
 
 #define NEAR(a, b) cr_expect_lt(fabs((a) - (b)), 1e-12, "%.15g", a)
 
-Test(rank, the_highest_comes_first_and_equal_ones_share)
+Test(rank, the_highest_is_first_and_ties_share_a_rank)
 {
 	const double scores[] = {0.5, 0.9, 0.5, 0.1, 0.5};
 	const double expected[] = {3, 1, 3, 5, 3};
@@ -22,7 +22,7 @@ Test(rank, the_highest_comes_first_and_equal_ones_share)
 		NEAR(places[i], expected[i]);
 }
 
-Test(rank, the_same_order_is_one_and_the_opposite_minus_one)
+Test(rank, same_order_is_one_and_opposite_is_minus_one)
 {
 	const double a[] = {1, 2, 3, 4}, b[] = {10, 200, 3000, 3001}, c[] = {9, 7, 5, -3};
 
@@ -32,8 +32,8 @@ Test(rank, the_same_order_is_one_and_the_opposite_minus_one)
 	NEAR(rank_kendall(a, c, 4), -1);
 }
 
-/* Distances of places 0, 1, 1, 2, 2: rho is 1 - 6 * 10 / (5 * 24); 3 pairs of 10 are swapped. */
-Test(rank, without_equal_ones)
+/* Distances of ranks 0, 1, 1, 2, 2: rho is 1 - 6 * 10 / (5 * 24); 3 pairs of 10 are swapped. */
+Test(rank, correlation_without_ties)
 {
 	const double a[] = {1, 2, 3, 4, 5}, b[] = {1, 3, 2, 6, 4};
 	const double c[] = {1, 3, 4, 2, 5};
@@ -45,10 +45,10 @@ Test(rank, without_equal_ones)
 }
 
 /*
- * Places 1, 2.5, 2.5, 4 and 1, 3, 2, 4: the products of what they are from 2.5 add up to 4.5, the
- * squares to 4.5 and 5. Of six pairs five agree, one is equal in a.
+ * Ranks 1, 2.5, 2.5, 4 and 1, 3, 2, 4: the products of their distances from 2.5 add up to 4.5, the
+ * squares to 4.5 and 5. Five of six pairs agree; one is a tie in a.
  */
-Test(rank, equal_ones_count_half)
+Test(rank, correlation_with_ties)
 {
 	const double a[] = {4, 3, 3, 1}, b[] = {4, 2, 3, 1};
 
@@ -56,7 +56,7 @@ Test(rank, equal_ones_count_half)
 	NEAR(rank_kendall(a, b, 4), 5 / sqrt(5.0 * 6));
 }
 
-Test(rank, nothing_can_be_said_where_all_are_equal)
+Test(rank, correlation_is_nan_if_all_are_equal)
 {
 	const double a[] = {1, 1, 1}, b[] = {1, 2, 3};
 

@@ -1,6 +1,6 @@
 /*
- * What must hold in any real run, however late threads wake: no call is lost, every
- * permit comes back, and there are never more in flight than the limit allows.
+ * What must hold in any real run, however late threads wake: no call is lost, every permit is
+ * returned, and calls in flight never exceed the limit.
  */
 #include "real.h"
 #include "scenario_read.h"
@@ -14,13 +14,13 @@ static const char *const overload =
 	"server = ( { name = \"workers\"; workers = 4; work = \"exponential 5ms\"; } );"
 	"phases = ( { length = \"300ms\"; load = 2; }, { length = \"300ms\"; load = 0.5; } );";
 
-/* Half of them are given up, while others of them are being served. */
+/* Half of the calls are given up, while others are being served. */
 static const char *const timeouts =
 	"name = \"timeouts\"; client = { deadline = \"10ms\"; timeout = \"8ms\"; };"
 	"server = ( { name = \"workers\"; workers = 4; work = \"5ms\"; } );"
 	"phases = ( { length = \"500ms\"; load = 2; } );";
 
-/* Everything that can change, and calls that are at the server when all is over. */
+/* All changes that phases can make, and calls that are at the server at the end. */
 static const char *const changes =
 	"name = \"changes\"; rounds = 2; arrivals = { process = \"batches\"; batch = 3; };"
 	"server = ( { name = \"elsewhere\"; discipline = \"delay\"; work = \"uniform 10ms\"; },"

@@ -1,5 +1,5 @@
 /*
- * What can be run with threads and what cannot.
+ * Which scenarios can be run with threads, and which cannot.
  */
 #include "real.h"
 #include "scenario_read.h"
@@ -20,7 +20,7 @@ static void read_scenario(const char *client, const char *stations, const char *
 #define FIFO "{ name = \"a\"; workers = 4; work = \"10ms\"; }"
 #define LOAD "phases = ( { length = \"1s\"; load = 0.5; } );"
 
-Test(scope, fifo_and_delay_stations_and_open_arrivals)
+Test(scope, fifo_and_delay_stations_with_open_arrivals_are_supported)
 {
 	read_scenario(
 		"client = { timeout = \"50ms\"; deadline = \"20ms\"; };",
@@ -31,7 +31,7 @@ Test(scope, fifo_and_delay_stations_and_open_arrivals)
 	cr_expect_null(real_unsupported(&scenario));
 }
 
-Test(scope, all_else_is_refused_with_a_sentence)
+Test(scope, other_scenarios_are_refused_with_a_reason)
 {
 	static const struct {
 		const char *client, *stations, *rest;

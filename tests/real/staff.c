@@ -1,5 +1,5 @@
 /*
- * A staff does its tasks in their order, all of them, and none before its work can be done.
+ * A staff finishes all tasks, in order, and none before its work can be done.
  */
 #include "staff.h"
 
@@ -13,7 +13,7 @@
 #define WORK  (2 * WEIR_MS)
 
 struct order {
-	struct task task; /* the first */
+	struct task task; /* must be the first member */
 	unsigned number;
 	struct book *book;
 };
@@ -43,7 +43,7 @@ static void submit_all(struct staff *staff, struct book *book)
 		staff_submit(staff, &book->orders[i].task, weir_now());
 }
 
-/* By one worker: the nth ends when n have had their time. */
+/* One worker: the nth task ends after the work of n tasks. */
 static void done_in_line(void *arg, struct task *task, unsigned member)
 {
 	struct book *book = arg;
@@ -55,7 +55,7 @@ static void done_in_line(void *arg, struct task *task, unsigned member)
 	CHECK(weir_now() >= book->began + (before + 1) * WORK);
 }
 
-/* The same, by whichever threads: this one stays for a while, so that another takes the next. */
+/* The same with several threads: this one is delayed, so that another takes the next task. */
 static void done_at_that_pace(void *arg, struct task *task, unsigned member)
 {
 	struct book *book = arg;
@@ -91,7 +91,7 @@ static void one_after_the_other(void)
 	CHECK(lateness.waits == TASKS);
 }
 
-/* Of threads that have been idle for long none begins what came long ago as if it had then. */
+/* After a long idle time, a task must not begin in the past. */
 static void one_worker_of_many_threads(void)
 {
 	const struct station_model model = {.workers = 12, .speed = 1};
@@ -104,13 +104,13 @@ static void one_worker_of_many_threads(void)
 	staff_change(&staff, 1, 1);
 	submit_all(&staff, &book);
 	while (atomic_load(&book.done) < TASKS) {
-		staff_change(&staff, 1, 1); /* which wakes them all */
+		staff_change(&staff, 1, 1); /* wakes all threads */
 		nanosleep(&(struct timespec){.tv_nsec = WORK / 8}, NULL);
 	}
 	staff_end(&staff, &lateness);
 }
 
-/* Twelve threads, of whom more and more may work, and then none for a while. */
+/* Twelve threads, of which more and more may work, and then none for a while. */
 static void as_the_number_of_workers_changes(void)
 {
 	struct book book;
@@ -128,7 +128,7 @@ static void as_the_number_of_workers_changes(void)
 	CHECK(atomic_load(&book.done) == TASKS);
 }
 
-/* The clock stands still for as long as a task has work: that comes on top. */
+/* The clock stops for as long as a task has work, which adds to its duration. */
 static void as_the_speed_changes(enum discipline discipline)
 {
 	const struct station_model model = {.workers = 4, .speed = 1, .discipline = discipline};

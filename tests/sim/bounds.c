@@ -1,12 +1,12 @@
 /*
- * bounds.c - what each limit makes of the scenarios it is good for.
+ * bounds.c - bounds on how each limit does in the scenarios that it is made for.
  *
- * Beside each bound stands what was measured, from the least to the most over
- * twenty seeds; the bound leaves room for chance, and no more. One that breaks
- * says that a limit, or the library under it, has changed its ways.
+ * A comment beside each bound has the range that was measured over twenty seeds; the bound leaves
+ * room for chance, and no more. A bound that fails shows that the behaviour of a limit, or of the
+ * library under it, has changed.
  *
- * Capacity is 1600 calls a second, or 400 in phase "few" of "capacity-step". The call of
- * 10 ms alone, exponentially distributed, has a p99 of 46 ms.
+ * Capacity is 1600 calls a second, or 400 in phase "few" of "capacity-step". The p99 of
+ * the exponential work of 10 ms alone is 46 ms.
  */
 #include "play.h"
 
@@ -17,7 +17,7 @@
 
 struct bound {
 	const char *phase;
-	double rejected; /* at most, in per cent of the offered */
+	double rejected; /* at most, in per cent of the calls offered */
 	double goodput;  /* at least, in calls a second served within the deadline */
 	double p99;      /* at most, in milliseconds */
 	double limit;    /* at most, mean over time */
@@ -49,7 +49,7 @@ static const struct tally *phase_named(const struct run_result *result,
 	return &result->phases[i].tally;
 }
 
-/* Bounds end with one that names no phase. */
+/* The bounds end with one without a phase. */
 static void holds(const char *limit, const char *name, const struct bound *bounds)
 {
 	static struct run_result result;
@@ -82,7 +82,7 @@ Test(fixed, is_not_noticed_when_healthy)
 	HOLDS("fixed:limit=24", "healthy", {"steady", 0.12, 945, 50, 24});
 }
 
-/* It does not know that there are fewer workers: p99 is what 24 calls make of 4 workers. */
+/* The limit does not follow the workers: p99 is that of 24 calls at 4 workers. */
 Test(fixed, is_wrong_after_a_step)
 {
 	/* p99 102-104, recovery: rejects 0.5-1.8 */
@@ -97,7 +97,7 @@ Test(aimd, is_not_noticed_when_healthy)
 	HOLDS("aimd", "healthy-regular", {"steady", 0.02, 945, 13, 56});
 }
 
-/* Drops hold it where a few calls in a thousand are given up. */
+/* Drops hold the limit at a few timeouts in a thousand calls. */
 Test(aimd, settles_by_drops)
 {
 	HOLDS("aimd", "overload-timeouts",
@@ -106,7 +106,7 @@ Test(aimd, settles_by_drops)
 	      {"after", 0.1, 935, 54, 80});
 }
 
-/* So does a latency that counts as a drop: the queue stays about as long as the timeout. */
+/* So does a latency that counts as a drop: the queueing delay stays near the timeout. */
 Test(aimd, settles_by_its_timeout)
 {
 	HOLDS("aimd:timeout=60ms", "overload",
@@ -118,7 +118,7 @@ Test(aimd, settles_by_its_timeout)
 	      {"after", 0.05, 1250, 52, 85});
 }
 
-/* With neither it knows of nothing that is wrong, and only its maximum is left. */
+/* Without drops or a timeout only the maximum bounds the limit. */
 Test(aimd, ends_at_its_maximum_without_drops)
 {
 	/* p99 161-166 */
@@ -126,7 +126,7 @@ Test(aimd, ends_at_its_maximum_without_drops)
 	HOLDS("aimd", "overload", {"steady", 51, 0, 180, 200});
 }
 
-/* Latency that varies by itself looks like a queue to it, and costs rejects even at load 0.6. */
+/* Varying latency looks like a queue to vegas, and causes rejects even at load 0.6. */
 Test(vegas, pays_for_varying_work)
 {
 	/* rejects 0.65-2.9; good 933-957 */
@@ -207,7 +207,7 @@ Test(gradient2, is_not_noticed_when_healthy)
 	HOLDS("gradient2", "healthy-regular", {"steady", 0.02, 945, 13, 54});
 }
 
-/* An overload of ten seconds it holds as it should. A lasting one it gets used to: */
+/* gradient2 handles an overload of ten seconds, but adapts to a lasting one: */
 Test(gradient2, holds_a_short_overload)
 {
 	HOLDS("gradient2", "overload",
@@ -215,7 +215,7 @@ Test(gradient2, holds_a_short_overload)
 	      {"onset", 53, 1540, 66, 38}, {"steady", 51, 1330, 145, 115});
 }
 
-/* so it needs a maximum, and then is no worse than that. */
+/* so it needs a maximum, which then bounds it. */
 Test(gradient2, is_held_by_its_maximum)
 {
 	HOLDS("gradient2:max=40", "overload",
@@ -250,7 +250,7 @@ Test(envoy, settles_under_overload)
 	HOLDS("envoy", "overload",
 	      /* good 1522-1596; p99 47-53; limit 18-26 */
 	      {"steady", 55, 1480, 58, 32},
-	      /* rejects 0-1.3, limit up to 975: nobody uses it */
+	      /* rejects 0-1.3, limit up to 975, which is not used */
 	      {"after", 2.5, 920, 52, 1000});
 }
 
@@ -261,8 +261,8 @@ Test(envoy, starts_fast)
 	      {"second", 0.1, 45500, 50, 1000});
 }
 
-/* What keeps a small callee busy on average, and no more, turns away what comes in a bunch. */
-Test(brpc, has_no_room_for_chance)
+/* A limit that just keeps a small backend busy in the mean refuses calls that arrive together. */
+Test(brpc, refuses_bunched_calls_at_a_small_backend)
 {
 	/* rejects 18-24; good 730-790 */
 	HOLDS("brpc", "healthy", {"steady", 29, 690, 50, 12});
@@ -288,21 +288,21 @@ Test(failsafe, settles_under_overload)
 	      {"after", 0.2, 935, 52, 62});
 }
 
-/* It goes down by itself each time that latency is well above its mean, so some are turned away. */
+/* vector reduces its limit whenever latency is well above its mean, so some calls are refused. */
 Test(vector, pays_for_varying_work)
 {
 	/* rejects 4.4-5.0 */
 	HOLDS("vector", "healthy", {"steady", 6.5, 890, 50, 18});
 }
 
-/* Its mean learns the queue: it holds the load off, but not the latency. */
-Test(vector, gets_used_to_an_overload)
+/* The mean latency includes the queue: goodput is kept, but latency is not. */
+Test(vector, adapts_to_a_lasting_overload)
 {
 	/* good 1589-1605; p99 72-83; limit 56-70 */
 	HOLDS("vector", "overload", {"steady", 52, 1555, 95, 84}, {"after", 6, 890, 54, 24});
 }
 
-/* No queue to speak of, however long it lasts, and the capacity in use. */
+/* Almost no queue however long the overload lasts, and full use of the capacity. */
 Test(elastic, holds_its_limit_under_lasting_overload)
 {
 	HOLDS("elastic", "overload",
@@ -311,7 +311,7 @@ Test(elastic, holds_its_limit_under_lasting_overload)
 	      {"after", 0.6, 935, 50, 90});
 }
 
-Test(elastic, refuses_little_where_one_call_more_is_much)
+Test(elastic, refuses_few_calls_with_two_workers)
 {
 	/* rejects 0.65-0.96; p99 52-55 */
 	HOLDS("elastic", "healthy-small", {"steady", 1.5, 95, 62, 10});
@@ -339,8 +339,8 @@ Test(elastic, finds_a_large_service_from_a_cold_start)
 	      {"second", 0.1, 20000, 1000, ANY});
 }
 
-/* Eight, and then sixteen, that know nothing of one another. */
-Test(elastic, holds_a_queue_short_with_others)
+/* Eight, and then sixteen limiters that do not communicate. */
+Test(elastic, keeps_the_queue_short_beside_other_limiters)
 {
 	HOLDS("elastic", "limiters-staggered",
 	      /* p99 95-106, 131-262, 91-245; limit 123-173, 267-633 */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs.sh WEIR_SIM SOURCE_DIR WORK_DIR - docs/scenarios.md has every setting that is read and every
-# scenario that is built in, and no others; and its example is a scenario.
+# docs.sh WEIR_SIM SOURCE_DIR WORK_DIR - docs/scenarios.md lists exactly the settings that are read and
+# the built-in scenarios, and its example is a valid scenario.
 set -eu
 
 sim=$1
@@ -12,7 +12,7 @@ failed=0
 
 mkdir -p "$work"
 
-# A line a setting: the heading it is under, and its name.
+# A line for each setting: its heading and its name.
 awk '
 	BEGIN {
 		heading["root"] = "The scenario"
@@ -33,13 +33,13 @@ awk '
 	inside && /^\| `/ { split($0, part, "`"); print heading ": " part[2] }
 ' "$page" | sort >"$work/settings"
 
-# A line a scenario: its name, and what it is about.
+# A line for each scenario: its name and its description.
 sed -n -e 's/^name = "\(.*\)";$/\1/p' -e 's/^about = "\(.*\)";$/\1/p' "$scenarios"/*.cfg |
 	paste -d '|' - - | sed 's/|/: /' | sort >"$work/built-in"
 sed -n '/^## Scenarios that come/,$s/^| `\([^`]*\)` | \(.*\) |$/\1: \2/p' "$page" |
 	sort >"$work/listed"
 
-# The first block between fences.
+# The first fenced block.
 awk '/^```/ { fence++; next } fence == 1' "$page" >"$work/example.cfg"
 "$sim" run --limit vegas --scenario "$work/example.cfg" >"$work/example.out" || failed=1
 

@@ -1,11 +1,11 @@
 /*
- * play.c - runs, and checks what must hold in any run.
+ * play.c - run a scenario, and check what must hold in any run.
  */
 #include "play.h"
 
 #include <math.h>
 
-#define CLOSE 1e-9 /* sums of the same in another order */
+#define CLOSE 1e-9 /* tolerance for sums in another order */
 
 static void check_phase(const struct phase_result *phase)
 {
@@ -20,10 +20,10 @@ static void check_phase(const struct phase_result *phase)
 	cr_assert_leq(fabs(area - t->limit_area), CLOSE * t->limit_area);
 	for (unsigned i = 0; i < CLASSES_MAX; i++)
 		good += phase->class_good[i];
-	cr_assert_eq(good, t->good, "of classes");
+	cr_assert_eq(good, t->good, "sum of classes");
 	for (unsigned i = 0; i < LIMITERS_MAX; i++)
 		of_limiters += phase->limiter_good[i];
-	cr_assert_eq(of_limiters, t->good, "of limiters");
+	cr_assert_eq(of_limiters, t->good, "sum of limiters");
 }
 
 void play_find(struct scenario *scenario, const char *name)
@@ -37,7 +37,7 @@ void play_setup(struct run_result *result, const struct run_setup *setup)
 {
 	cr_assert_eq(run(setup, result), 0);
 	cr_assert_eq(result->above, 0, "admitted above the limit");
-	cr_assert_eq(result->leaked, 0, "not given back");
+	cr_assert_eq(result->leaked, 0, "permits not returned");
 	for (unsigned i = 0; i < setup->scenario->phase_count; i++)
 		check_phase(&result->phases[i]);
 }

@@ -1,5 +1,5 @@
 /*
- * play.h - one run, for a test.
+ * play.h - run a scenario in a test.
  */
 #ifndef PLAY_H
 #define PLAY_H
@@ -12,24 +12,24 @@
 #define MS 1e6
 
 /*
- * The limit, as text, through the scenario. The test fails if this
- * cannot be run, and whenever a permit was given above the limit, a permit was not
- * given back or a call was lost: that holds for all limits and scenarios.
+ * Run a limit, given as text, through a scenario. The test fails if it cannot be run, and if a
+ * permit was granted above the limit, a permit was not returned, or a call was lost: these must not
+ * happen with any limit and scenario.
  */
 void play(struct run_result *result, const char *limit, const struct scenario *scenario,
 	  uint64_t seed);
 
-/* Two rounds at most, of phases that are at most so long. */
+/* The same with at most two rounds, and phases of at most length. */
 void play_cut(struct run_result *result, const char *limit, const struct scenario *scenario,
 	      weir_dur length);
 
 /* The same for a scenario as text. */
 void play_text(struct run_result *result, const char *limit, const char *text, uint64_t seed);
 
-/* The built-in scenario of that name. It is for scenario_free(). */
+/* Find a built-in scenario. Free it with scenario_free(). */
 void play_find(struct scenario *scenario, const char *name);
 
-/* The same for a setup and a limiter of which more is said. */
+/* The same for a complete setup. */
 void play_setup(struct run_result *result, const struct run_setup *setup);
 
 #endif

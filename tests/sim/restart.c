@@ -1,13 +1,13 @@
 /*
- * restart.c - what a remembered limit is worth: a service with 512 workers comes back under
- * load, with a memory and without.
+ * restart.c - the value of a saved limit: a service with 512 workers restarts under load, with
+ * saved state and without.
  */
 #include "play.h"
 
 #define WORKERS 512
 #define ENOUGH  (0.9 * WORKERS)
 
-/* Calls that all take 10 ms, from the first moment on as many as 512 workers can just bear. */
+/* Calls of exactly 10 ms, from the start at a load just below the capacity of 512 workers. */
 static const char restarted[] =
 	"name = \"restarted\"; server = { name = \"workers\"; workers = 512; work = \"10ms\"; };\n"
 	"client = { deadline = \"100ms\"; };\n"
@@ -16,31 +16,31 @@ static const char restarted[] =
 
 static struct run_result result;
 
-struct life {
-	unsigned char memory[WEIR_SAVED_MAX];
+struct service {
+	unsigned char saved[WEIR_SAVED_MAX];
 	int size;           /* 0: none */
-	weir_dur age;       /* of the memory at the beginning */
-	uint32_t begins_at; /* a limit */
+	weir_dur age;       /* of the saved state at the start */
+	uint32_t begins_at; /* the first limit */
 	uint32_t windows;   /* until the limit was enough */
 	bool enough;
-	double good; /* served in time in the first second, of those that came */
+	double good; /* fraction of calls served in time in the first second */
 };
 
 static void look(void *arg, const struct weir_report *report)
 {
-	struct life *life = arg;
+	struct service *life = arg;
 
 	life->windows += !life->enough;
 	life->enough |= report->limit >= ENOUGH;
 }
 
-/* Take up what there is at the beginning, and save each time. */
+/* Load the saved state in the first phase, and save at the start of each phase. */
 static void phase_begins(void *arg, struct weir_limiter *limiter, unsigned phase)
 {
-	struct life *life = arg;
+	struct service *life = arg;
 
 	if (phase == 0 && life->size > 0)
-		cr_assert_eq(weir_limiter_load(limiter, life->memory, (size_t)life->size, life->age,
+		cr_assert_eq(weir_limiter_load(limiter, life->saved, (size_t)life->size, life->age,
 					       NULL, 0),
 			     0);
 	if (phase == 0) {
@@ -48,12 +48,12 @@ static void phase_begins(void *arg, struct weir_limiter *limiter, unsigned phase
 		life->enough = life->begins_at >= ENOUGH;
 		life->windows = 0;
 	}
-	life->size = weir_limiter_save(limiter, life->memory, sizeof(life->memory));
+	life->size = weir_limiter_save(limiter, life->saved, sizeof(life->saved));
 	cr_assert_gt(life->size, 0);
 }
 
-/* With the memory of the life before, at that age. */
-static void live(struct life *life, weir_dur age, uint64_t seed)
+/* Run with the state saved by the previous run, at the given age. */
+static void live(struct service *life, weir_dur age, uint64_t seed)
 {
 	const struct weir_observer observer = {.window = look, .arg = life};
 	const struct tally *first = &result.phases[0].tally;
@@ -79,10 +79,10 @@ static void live(struct life *life, weir_dur age, uint64_t seed)
 		    life->windows, life->good);
 }
 
-/* Without one it takes some 45 windows, while nine calls of ten are refused. */
-Test(restart, with_a_memory_the_capacity_is_there_at_once)
+/* Without saved state it takes about 45 windows, and nine calls of ten are refused meanwhile. */
+Test(restart, saved_state_gives_the_full_limit_at_once)
 {
-	static struct life life;
+	static struct service life;
 
 	live(&life, 0, 1);
 	cr_expect_eq(life.begins_at, 20);
@@ -95,9 +95,9 @@ Test(restart, with_a_memory_the_capacity_is_there_at_once)
 	cr_expect_gt(life.good, 0.98);
 }
 
-Test(restart, with_an_old_one_it_is_there_sooner)
+Test(restart, old_saved_state_shortens_the_start)
 {
-	static struct life life;
+	static struct service life;
 	uint32_t without;
 
 	live(&life, 0, 1);

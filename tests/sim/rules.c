@@ -1,5 +1,5 @@
 /*
- * rules.c - what holds for all limits, and for the simulator itself.
+ * rules.c - rules for all limits, and for the simulator itself.
  */
 #include "play.h"
 
@@ -19,8 +19,8 @@ static void play_named(const char *limit, const char *name, uint64_t seed)
 }
 
 /*
- * Phases are cut short, but not so short that work does not outlast them. play() checks in each:
- * never above the limit, every permit given back, no call lost.
+ * Phases are cut short, but work still outlasts them. play() checks every run: never above the
+ * limit, every permit returned, no call lost.
  */
 Test(rules, every_limit_goes_through_every_scenario)
 {
@@ -34,7 +34,7 @@ Test(rules, every_limit_goes_through_every_scenario)
 	}
 }
 
-/* Whether every call that was in flight has a latency. */
+/* Whether the latency of every admitted call was recorded. */
 static bool all_measured(const struct scenario *scenario)
 {
 	uint64_t without = 0;
@@ -48,10 +48,10 @@ static bool all_measured(const struct scenario *scenario)
 }
 
 /*
- * Little's law: the calls in flight, added up over time, are the times that calls took, added up
- * over calls. It is exact if nothing is in flight in the end: for a while nobody calls.
+ * Little's law: calls in flight integrated over time equal latencies summed over calls. It is exact
+ * if no call is in flight at the end, so a phase without calls is added.
  */
-Test(rules, little)
+Test(rules, littles_law_holds)
 {
 	struct scenario scenario;
 	unsigned held = 0;
@@ -60,7 +60,7 @@ Test(rules, little)
 		double area = 0, latency = 0;
 
 		scenario.phases[scenario.phase_count++] = (struct phase){
-			.name = "nobody",
+			.name = "idle",
 			.length = 600 * WEIR_S,
 			.slower = {1, 1},
 			.workers = -1,
@@ -82,7 +82,7 @@ Test(rules, little)
 	cr_expect_gt(held, 40);
 }
 
-Test(rules, a_seed_makes_a_run)
+Test(rules, the_seed_determines_the_run)
 {
 	const struct weir_limit_ops *ops;
 
@@ -99,10 +99,10 @@ Test(rules, a_seed_makes_a_run)
 }
 
 /*
- * The same runs with any compiler, on any machine, at any time: who changes one
- * of these has changed how that limit behaves.
+ * Runs are the same with any compiler, on any machine, at any time. A change of one of these hashes
+ * means that the behaviour of the limit has changed.
  */
-Test(rules, runs_are_what_they_were)
+Test(rules, runs_match_recorded_hashes)
 {
 	static const struct {
 		const char *limit;
@@ -124,7 +124,7 @@ Test(rules, runs_are_what_they_were)
 	}
 }
 
-/* Of n servers without a queue, offered so much load: the share turned away. */
+/* Erlang B: the share of calls refused by n servers without a queue, at an offered load. */
 static double erlang_b(unsigned servers, double load)
 {
 	double b = 1;
@@ -134,7 +134,7 @@ static double erlang_b(unsigned servers, double load)
 	return b;
 }
 
-/* A limit that equals the workers makes a loss system, of which the truth is known since 1917. */
+/* A limit equal to the number of workers makes a loss system, solved by Erlang in 1917. */
 Test(simulator, agrees_with_erlang)
 {
 	const struct tally *steady = &result.phases[2].tally;
@@ -142,7 +142,7 @@ Test(simulator, agrees_with_erlang)
 	play_named("fixed:limit=16", "overload", 1);
 	cr_expect_float_eq(tally_rejected_share(steady), erlang_b(16, 32), 0.005);
 	cr_expect_float_eq(tally_latency_mean(steady) / MS, 10, 0.1);
-	/* of an exponential distribution: mean times ln 100 */
+	/* p99 of an exponential distribution: the mean times ln 100 */
 	cr_expect_float_eq(tally_latency_quantile(steady, 0.99) / MS, 10 * log(100), 1.5);
 	cr_expect_float_eq(tally_per_second(steady, steady->offered), 3200, 20);
 }
@@ -158,7 +158,7 @@ static double goodput_of(unsigned limit)
 	return tally_per_second(&result.phases[STEADY].tally, result.phases[STEADY].tally.good);
 }
 
-/* The smallest fixed limit within 3 % of the best goodput is what all others are measured by. */
+/* The smallest fixed limit within 3 % of the best goodput is the reference for all others. */
 Test(simulator, has_an_oracle)
 {
 	double best = 0;
@@ -205,7 +205,7 @@ static struct sum sum_windows(enum weir_windowing windowing)
 	return sum;
 }
 
-/* Only what the last window had not closed over is missing: some tenths of a second's. */
+/* Only the samples of the last, unclosed window are missing: some tenths of a second. */
 Test(rules, samples_are_counted_once)
 {
 	struct sum sum = sum_windows(WEIR_WINDOW_TIME);
@@ -214,7 +214,7 @@ Test(rules, samples_are_counted_once)
 	cr_expect_geq(sum.samples + 1000, result.samples);
 }
 
-Test(rules, or_each_by_itself)
+Test(rules, samples_are_counted_once_with_windows_of_one)
 {
 	struct sum sum = sum_windows(WEIR_WINDOW_SAMPLE);
 
@@ -222,8 +222,8 @@ Test(rules, or_each_by_itself)
 	cr_expect_eq(sum.windows, result.samples);
 }
 
-/* What a run says of limits is of all of them, and only those that are tried get its windows. */
-Test(rules, several_limiters)
+/* Results cover all limiters, but only those under test get the configured windows. */
+Test(rules, results_cover_several_limiters)
 {
 	struct scenario scenario;
 	struct weir_config limiter;
@@ -264,8 +264,8 @@ Test(rules, several_limiters)
 
 static const uint32_t by_phase[] = {20, 8, 40, 12};
 
-/* The mean over time is exactly what was set: not one moment of a phase had the limit before it. */
-Test(settable, moves_at_once)
+/* The mean is exactly the limit that was set: no part of a phase had the previous limit. */
+Test(settable, changes_at_once)
 {
 	struct weir_config limiter;
 	struct scenario scenario;

@@ -1,6 +1,6 @@
 /*
- * scenario_files.c - what is wrong in a file is said with its line, and nothing that is in one
- * brings the reader down.
+ * scenario_files.c - errors in scenario files are reported with their line, and no content of a
+ * file makes the reader crash.
  */
 #include "play.h"
 #include "quantity.h"
@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* libconfig 1.5 forgets some bytes of a text that it cannot parse. */
+/* libconfig 1.5 leaks some bytes of a text that it cannot parse. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libconfig.so";
 }
 
-/* A scenario that is right, in lines of which a test puts another in one's place. */
+/* The lines of a valid scenario; tests replace one of them. */
 #define HEAD   "name = \"x\";\n"
 #define SERVER "server = ( { name = \"s\"; workers = 2; work = \"10ms\"; } );\n"
 #define PHASES "phases = ( { length = \"1s\"; load = 0.5; } );\n"
@@ -39,7 +39,7 @@ static const struct {
 	{"name = 7;", "f:1: name is not a text in quotes."},
 	{"name = \"1234567890123456789012345678901234567890\";",
 	 "f:1: name is longer than 31 bytes."},
-	{"name = \"a\\tb\";", "f:1: name has a tabulator or line end in it."},
+	{"name = \"a\\tb\";", "f:1: name contains a tab or a line break."},
 	{ROOT_WITH("lenght = 1;"),
 	 "f:3: There is no setting \"lenght\" here. There are: name, family, about, rounds, sweep, "
 	 "arrivals, client, server, classes, limiters, phases."},
@@ -48,20 +48,21 @@ static const struct {
 	 "f:4: All rounds together are longer than thirty years."},
 	{ROOT_WITH("rounds = 1.5;"), "f:3: rounds is not a whole number."},
 	{ROOT_WITH("rounds = \"many\";"), "f:3: rounds is not a number."},
-	{ROOT_WITH("sweep = 5;"), "f:3: sweep is no duration: write \"10ms\", \"2s\", \"1.5h\"."},
+	{ROOT_WITH("sweep = 5;"),
+	 "f:3: sweep is not a duration: write \"10ms\", \"2s\", \"1.5h\"."},
 	{ROOT_WITH("sweep = \"1us\";"), "f:3: sweep is too short."},
 	{ROOT_WITH("arrivals = { process = \"posson\"; };"),
-	 "f:3: process is none of: poisson, regular, batches, onoff, selfsimilar, closed, replay."},
-	{ROOT_WITH("arrivals = 7;"), "f:3: arrivals is no group of settings, as in { a = 1; }."},
+	 "f:3: process must be one of: poisson, regular, batches, onoff, selfsimilar, closed, replay."},
+	{ROOT_WITH("arrivals = 7;"), "f:3: arrivals is not a group of settings, as in { a = 1; }."},
 	{ROOT_WITH("arrivals = { process = \"batches\"; batch = 0; };"),
 	 "f:3: batch is 0, not from 1 to 1e+06."},
 	{ROOT_WITH("arrivals = { process = \"onoff\"; on = \"1s\"; };"),
-	 "f:3: These arrivals need times on and off, above 0."},
+	 "f:3: These arrivals need on and off times above 0."},
 	{ROOT_WITH(
 		 "arrivals = { process = \"selfsimilar\"; on = \"1s\"; off = \"exponential 1s\"; };"),
-	 "f:3: Selfsimilar arrivals have a law of their own: give on and off as mean durations."},
+	 "f:3: Selfsimilar arrivals use a law of their own: give on and off as mean durations."},
 	{ROOT_WITH("arrivals = { process = \"closed\"; };"),
-	 "f:3: Closed arrivals need a time to think, above 0."},
+	 "f:3: Closed arrivals need a think time above 0."},
 	{ROOT_WITH("arrivals = { process = \"replay\"; };"),
 	 "f:3: A replay needs a file of times."},
 	{ROOT_WITH("arrivals = { file = \"x\"; };"), "f:3: Only a replay has a file."},
@@ -72,16 +73,16 @@ static const struct {
 	{ROOT_WITH("client = { retries = 1000; };"), "f:3: retries is 1000, not from 0 to 100."},
 	{ROOT_WITH("client = { stops_work = 1; };"), "f:3: stops_work is neither true nor false."},
 	{ROOT_WITH("client = { backoff = \"pareto 1s 1\"; };"),
-	 "f:3: backoff: alpha is not above 1, to 100."},
+	 "f:3: backoff: alpha is not above 1 and at most 100."},
 	{ROOT_WITH("client = { backoff = \"exponential\"; };"),
-	 "f:3: backoff: it is no law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"."},
+	 "f:3: backoff: it is not a law: write \"10ms\", \"exponential 10ms\" or \"lognormal 10ms 2\"."},
 	{ROOT_WITH("client = { backoff = \"lognormal 1s\"; };"),
 	 "f:3: backoff: it has too many numbers, or too few."},
 	{ROOT_WITH("client = { backoff = \"bimodal 1s 0.1 x\"; };"),
-	 "f:3: backoff: one of its numbers is none."},
+	 "f:3: backoff: one of its values is not a number."},
 	{ROOT_WITH("client = { backoff = 1; };"), "f:3: backoff: it is not a text in quotes."},
 	{HEAD "server = 1;\n" PHASES,
-	 "f:2: server is no list of groups, as in ( { ... }, { ... } )."},
+	 "f:2: server is not a list of groups, as in ( { ... }, { ... } )."},
 	{HEAD "server = ();\n" PHASES, "f:2: server is empty."},
 	{HEAD "server = ( { work = \"1ms\"; } );\n" PHASES, "f:2: A station has no name."},
 	{HEAD "server = ( { name = \"s\"; } );\n" PHASES,
@@ -93,18 +94,19 @@ static const struct {
 	 "f:3: There are two stations \"s\"."},
 	{SERVER_WITH("workers = 0;"), "f:2: workers is 0, not from 1 to 1e+06."},
 	{SERVER_WITH("speed = 0;"), "f:2: speed is 0, not from 0.001 to 1000."},
-	{SERVER_WITH("discipline = \"lifo\";"), "f:2: discipline is none of: fifo, shared, delay."},
+	{SERVER_WITH("discipline = \"lifo\";"),
+	 "f:2: discipline must be one of: fifo, shared, delay."},
 	{SERVER_WITH("discipline = \"shared\"; kept = true;"),
 	 "f:2: Only a fifo station has workers that can be kept."},
 	{SERVER_WITH("discipline = \"delay\"; workers = 2;"),
-	 "f:2: A delay station has no workers, and nobody who slows them."},
+	 "f:2: A delay station takes no workers, contention, coherency or second_half."},
 	{SERVER_WITH("pause_every = \"1s\";"), "f:2: pause_every and pause_length go together."},
 	{ROOT_WITH("classes = ( { name = \"a\"; share = 0; } );"),
 	 "f:3: All classes have a share of 0."},
 	{ROOT_WITH("classes = ( { work = { t = \"1ms\"; }; } );"),
 	 "f:3: There is no station \"t\"."},
 	{ROOT_WITH("classes = ( { work = \"1ms\"; } );"),
-	 "f:3: work is no group of laws by station, as in { cpu = \"1ms\"; }."},
+	 "f:3: work is not a group of laws by station, as in { cpu = \"1ms\"; }."},
 	{ROOT_WITH("classes = ( { cancelled = 0.5; } );"), "f:3: cancelled needs cancel_after."},
 	{ROOT_WITH("limiters = ( { limit = \"vega\"; } );"),
 	 "f:3: vega: There is no limit \"vega\"; there are "},
@@ -116,25 +118,26 @@ static const struct {
 	{PHASE_WITH(""), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = 1; load = 1;"), "f:3: A phase needs a rate or a load, and not both."},
 	{PHASE_WITH("rate = -1;"), "f:3: rate is -1, not from 0 to 1e+08."},
-	{PHASE_WITH("rate = (1, 2, 3);"), "f:3: rate is neither a number nor two, as in (0, 1.5)."},
+	{PHASE_WITH("rate = (1, 2, 3);"),
+	 "f:3: rate is neither a number nor a pair, as in (0, 1.5)."},
 	{PHASE_WITH("load = 1; clients = 5;"),
-	 "f:3: Closed arrivals, and no others, need clients."},
+	 "f:3: Closed arrivals need clients; others take none."},
 	{PHASE_WITH("load = 1; workers = 1.5;"), "f:3: workers is not a whole number."},
 	{PHASE_WITH("load = 1; station = \"t\";"), "f:3: There is no station \"t\"."},
-	{PHASE_WITH("load = 1; mix = (0);"), "f:3: mix gives nothing to any class."},
+	{PHASE_WITH("load = 1; mix = (0);"), "f:3: mix gives every class a share of 0."},
 	{PHASE_WITH("load = 1; mix = 0.5;"),
-	 "f:3: mix is no list of up to 6 numbers, as in (0.9, 0.1)."},
+	 "f:3: mix is not a list of up to 6 numbers, as in (0.9, 0.1)."},
 	{HEAD SERVER "arrivals = { process = \"closed\"; think = \"1s\"; };\n"
 		     "phases = ( { length = \"1s\"; clients = 1; rate = 5; } );\n",
-	 "f:4: These arrivals have neither rate nor load."},
+	 "f:4: These arrivals take neither a rate nor a load."},
 	{HEAD "server = { name = \"s\"; discipline = \"delay\"; work = \"1s\"; };\n" PHASES,
-	 "f:3: A load is of a server with bounds: give a rate."},
+	 "f:3: A load needs a server of finite capacity: give a rate."},
 	{HEAD "server = { name = \"s\"; work = \"1us\"; };\n"
 	      "phases = { length = \"1s\"; load = 500; };\n",
 	 "f:3: More than 1e+08 calls a second."},
 };
 
-Test(scenario_files, say_what_is_wrong_and_where)
+Test(scenario_files, errors_have_a_line_and_a_reason)
 {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct scenario scenario;
@@ -142,14 +145,14 @@ Test(scenario_files, say_what_is_wrong_and_where)
 
 		cr_expect_eq(scenario_from_text(&scenario, "f", bad[i].text, why, sizeof(why)),
 			     -EINVAL, "%s", bad[i].text);
-		/* Some go on with names of which there may be more some day. */
+		/* Compare the beginning only: some end in lists of names that may grow. */
 		if (bad[i].why[strlen(bad[i].why) - 1] != '.')
 			why[strnlen(bad[i].why, sizeof(why) - 1)] = '\0';
 		cr_expect_str_eq(why, bad[i].why);
 	}
 }
 
-Test(scenario_files, are_read_into_any_room_for_the_reason)
+Test(scenario_files, the_reason_fits_any_buffer)
 {
 	struct scenario scenario;
 	char why[64];
@@ -199,7 +202,7 @@ static void remove_folder(void)
 
 TestSuite(scenario_folder, .init = make_folder, .fini = remove_folder);
 
-/* The reason, without the folder's name. */
+/* The error message without the folder's name. */
 static const char *reason(const char *name, int expected)
 {
 	static char why[600];
@@ -213,19 +216,19 @@ static const char *reason(const char *name, int expected)
 	return why;
 }
 
-Test(scenario_folder, files_that_are_none)
+Test(scenario_folder, unreadable_files)
 {
 	cr_expect_str_eq(reason("missing.cfg", -ENOENT), "missing.cfg: No such file or directory.");
 	WRITE("empty.cfg", "");
-	cr_expect_str_eq(reason("empty.cfg", -ENODATA), "empty.cfg: It is empty.");
+	cr_expect_str_eq(reason("empty.cfg", -ENODATA), "empty.cfg: The file is empty.");
 	write_file("zero.cfg", "name = \"x\";\0more", 16);
-	cr_expect_str_eq(reason("zero.cfg", -EILSEQ), "zero.cfg: It is no text.");
+	cr_expect_str_eq(reason("zero.cfg", -EILSEQ), "zero.cfg: The file is not text.");
 	cr_assert_eq(mkdir(path_of("folder.cfg"), 0700), 0);
 	cr_expect_str_eq(reason("folder.cfg", -EISDIR), "folder.cfg: Is a directory.");
 }
 
-/* A file may be made of several; each is found beside the one that names it. */
-Test(scenario_folder, files_in_files)
+/* A file may include others, found relative to the including file. */
+Test(scenario_folder, included_files)
 {
 	struct scenario scenario;
 	char why[300];
@@ -239,7 +242,7 @@ Test(scenario_folder, files_in_files)
 	digest = scenario.digest;
 	scenario_free(&scenario);
 
-	/* What is set counts, not in which file. */
+	/* The digest depends on the settings, not on the files. */
 	cr_assert_eq(scenario_from_text(&scenario, "f", "/* else */" HEAD SERVER PHASES, why,
 					sizeof(why)),
 		     0);
@@ -275,16 +278,18 @@ Test(scenario_folder, replays)
 			 "replay.cfg:3: times: No such file or directory.");
 	WRITE("times", "");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:1: There is no time in seconds.");
+			 "replay.cfg:3: times:1: The line does not begin with a time in seconds.");
 	WRITE("times", "0.1\nsoon\n");
 	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:2: There is no time in seconds.");
+			 "replay.cfg:3: times:2: The line does not begin with a time in seconds.");
 	WRITE("times", "0.2\n0.1\n");
-	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:2: It is before the one before, or far too late.");
+	cr_expect_str_eq(
+		reason("replay.cfg", -EINVAL),
+		"replay.cfg:3: times:2: The time is before the previous one, or too large.");
 	WRITE("times", "nan\n");
-	cr_expect_str_eq(reason("replay.cfg", -EINVAL),
-			 "replay.cfg:3: times:1: It is before the one before, or far too late.");
+	cr_expect_str_eq(
+		reason("replay.cfg", -EINVAL),
+		"replay.cfg:3: times:1: The time is before the previous one, or too large.");
 
 	WRITE("times", "0\n0.25 GET /\n0.25\t7\n1.5e0\n9\n");
 	cr_assert_eq(scenario_from_file(&scenario, path_of("replay.cfg"), why, sizeof(why)), 0,
@@ -295,7 +300,7 @@ Test(scenario_folder, replays)
 	scenario_free(&scenario);
 }
 
-/* One byte or several of a text become others, are taken out, or are there twice. */
+/* Change, remove or duplicate one or more bytes of a text. */
 static void mutate(char *text, size_t room, struct rng *rng)
 {
 	static const char likely[] = "(){}[];,=\"'\\\n0129.-+eExhms@#/*&%\x01\xff";
@@ -323,8 +328,8 @@ static void mutate(char *text, size_t room, struct rng *rng)
 	}
 }
 
-/* Whatever it makes of them, it reads or says why not. */
-Test(scenario_files, broken_by_chance)
+/* The reader accepts the text or reports an error. */
+Test(scenario_files, random_mutations_do_not_crash)
 {
 	enum { ROUNDS = 150, ROOM = 8192 };
 	static char text[ROOM];
@@ -349,7 +354,7 @@ Test(scenario_files, broken_by_chance)
 	cr_expect(read > 500 && refused > 2000, "%u %u", read, refused);
 }
 
-Test(scenario_files, built_in_ones_have_all_that_a_list_shows)
+Test(scenario_files, built_in_scenarios_have_all_listed_fields)
 {
 	struct scenario scenario;
 	unsigned count = 0;

@@ -1,5 +1,5 @@
 /*
- * score.c - the oracle is what it says it is, and a score what it should be where that is known.
+ * score.c - tests of the oracle, and of scores in cases with a known result.
  */
 #include "play.h"
 #include "score.h"
@@ -35,8 +35,8 @@ static void run_fixed(struct run_result *to, const struct scenario *scenario, ui
 		0);
 }
 
-/* Erlang's formula says that 16 workers and next to no queue are 97 % busy at twice their load. */
-Test(oracle, is_the_number_of_workers_and_little_more_under_overload)
+/* By Erlang's formula, 16 workers with almost no queue are 97 % busy at twice their capacity. */
+Test(oracle, is_slightly_above_the_workers_under_overload)
 {
 	struct scenario scenario;
 	struct oracle oracle;
@@ -48,7 +48,7 @@ Test(oracle, is_the_number_of_workers_and_little_more_under_overload)
 	cr_expect_float_eq(oracle.best[STEADY], 1600, 20);
 }
 
-/* Every limit below it is worse than that, and it is not: looked at one by one. */
+/* Checked one by one: every lower limit is not good enough, and the oracle's is. */
 Test(oracle, is_the_smallest_that_is_good_enough)
 {
 	struct scenario scenario;
@@ -62,7 +62,7 @@ Test(oracle, is_the_smallest_that_is_good_enough)
 		good[limit] = (double)result.phases[0].tally.good;
 		most = fmax(most, good[limit]);
 	}
-	/* With other seeds than the oracle's: half a per cent for chance. */
+	/* With other seeds than the oracle's, so allow 0.5 % for chance. */
 	cr_expect(good[oracle.limits[0]] >= (1 - ORACLE_WITHIN - 0.005) * most);
 	cr_expect(good[oracle.limits[0] - 1] < (1 - ORACLE_WITHIN + 0.005) * most);
 }
@@ -78,7 +78,7 @@ Test(oracle, follows_the_phases)
 	cr_expect(oracle.limits[1] >= 4 && oracle.limits[1] <= 6, "%u", oracle.limits[1]);
 }
 
-Test(oracle, is_found_again_in_its_file)
+Test(oracle, is_read_back_from_its_cache)
 {
 	char path[] = "/tmp/weir-oracle-XXXXXX", line[1000];
 	struct scenario scenarios[2];
@@ -106,7 +106,7 @@ Test(oracle, is_found_again_in_its_file)
 	remove(path);
 }
 
-/* Who has the oracle's limit has done all that it did. */
+/* A run with the oracle's limit scores 1. */
 Test(score, of_the_oracle_is_one)
 {
 	struct scenario scenario;
@@ -126,7 +126,7 @@ Test(score, of_the_oracle_is_one)
 	cr_expect_not(score.leaks);
 }
 
-/* M/M/16/K: twice the limit is the same throughput, and by Little's law twice the latency. */
+/* M/M/16/K: twice the limit has the same throughput, and by Little's law twice the latency. */
 Test(score, of_twice_the_limit_is_a_half)
 {
 	struct scenario scenario;
@@ -142,32 +142,32 @@ Test(score, of_twice_the_limit_is_a_half)
 	cr_expect_float_eq(score.power, 0.5, 0.01);
 }
 
-/* Of six hundred calls that come, those may end that were begun before: that is no measure. */
-Test(score, is_not_of_phases_where_nobody_is_served)
+/* Of six hundred calls, only those that began before the phase may end: that is no measure. */
+Test(score, leaves_out_phases_without_capacity)
 {
-	static const char *const nobody[] = {"workers = 0;", "speed = 0;", "failing = 1;"};
+	static const char *const stopped[] = {"workers = 0;", "speed = 0;", "failing = 1;"};
 	struct oracle oracle = {.limits = {16, 16, 16}};
 	struct scenario scenario;
 	struct score score;
 
-	for (unsigned i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
+	for (unsigned i = 0; i < sizeof(stopped) / sizeof(stopped[0]); i++) {
 		char phases[300];
 
 		snprintf(phases, sizeof(phases),
 			 "{ length = \"20s\"; load = 3; }, { length = \"10s\"; load = 3; %s },"
 			 "{ length = \"20s\"; load = 3; }",
-			 nobody[i]);
+			 stopped[i]);
 		scenario_of(&scenario, phases);
 		score_best(&best, &scenario, &oracle, 1);
 		result = best;
 		result.phases[1].tally.good = 0;
 		score_from(&score, &scenario, &oracle, &best, &result);
-		cr_expect_eq(score.goodput, 1, "%s: %f", nobody[i], score.goodput);
+		cr_expect_eq(score.goodput, 1, "%s: %f", stopped[i], score.goodput);
 	}
 }
 
-/* Sources that come and go offer up to four times their mean: then there is no room. */
-Test(score, has_no_false_rejects_where_there_may_be_overload)
+/* On-off sources offer up to four times their mean, so their refusals may be justified. */
+Test(score, has_no_false_rejects_under_possible_overload)
 {
 	struct oracle oracle = {.limits = {16}};
 	struct scenario scenario;
@@ -185,8 +185,8 @@ Test(score, has_no_false_rejects_where_there_may_be_overload)
 	cr_expect(isnan(score.false_rejects));
 }
 
-/* Fair is what gives equal parts to those who are there, though some have come late. */
-Test(score, is_fair_to_who_comes_late)
+/* Equal shares are fair, even if some limiters start late. */
+Test(score, fairness_counts_once_all_limiters_started)
 {
 	struct oracle oracle = {.limits = {8, 8, 8}};
 	struct scenario scenario;
@@ -200,13 +200,13 @@ Test(score, is_fair_to_who_comes_late)
 	score_from(&score, &scenario, &oracle, &best, &best);
 	cr_expect_float_eq(score.jain, 1, 1e-3, "%f", score.jain);
 
-	/* One of four has nothing: three quarters. */
+	/* One of four gets nothing: Jain's index is 3/4. */
 	memset(&best.phases[1].limiter_good[3], 0, sizeof(uint64_t));
 	score_from(&score, &scenario, &oracle, &best, &best);
 	cr_expect_float_eq(score.jain, 0.75, 1e-3, "%f", score.jain);
 }
 
-Test(score, has_false_rejects_where_there_was_room)
+Test(score, has_false_rejects_at_low_load)
 {
 	struct scenario scenario;
 	struct oracle oracle = {.limits = {16, 16, 16}};
@@ -226,7 +226,7 @@ struct gradual {
 	double limit;
 };
 
-/* One more a second. */
+/* The limit grows by one a second. */
 static double gradual_init(void *state, const void *config, double random)
 {
 	(void)config;
@@ -243,8 +243,8 @@ static double gradual_update(void *state, const struct weir_window *w)
 	return g->limit;
 }
 
-/* From 100 by 100 an hour: between the second tenth and the last that is 80 of 115. */
-Test(score, sees_a_limit_drift)
+/* From 100, by 100 an hour: from the second tenth to the last it grows by 80 from 115. */
+Test(score, detects_a_drifting_limit)
 {
 	static const struct weir_limit_ops gradual = {
 		.size = sizeof(gradual),
@@ -265,7 +265,7 @@ Test(score, sees_a_limit_drift)
 	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
 	cr_expect_float_eq(score.drift, 80 / 115.0 / 0.8, 0.02, "%f", score.drift);
 
-	/* To follow what changes is no drift. */
+	/* Following a changing load is not drift. */
 	scenario.phases[0].slower[1] = 2;
 	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
 	cr_expect(isnan(score.drift));
@@ -276,14 +276,14 @@ Test(score, sees_a_limit_drift)
 	cr_expect_eq(score.drift, 0);
 }
 
-/* Right from the beginning, and wrong from the second round on. */
+/* Right in the first round, and wrong from the second on. */
 static double fickle_update(void *state, const struct weir_window *w)
 {
 	(void)state;
 	return w->end < 10 * WEIR_S ? 100 : 20;
 }
 
-Test(score, settles_as_late_as_in_the_worst_round)
+Test(score, settling_time_is_that_of_the_worst_round)
 {
 	static const struct weir_limit_ops fickle = {
 		.size = sizeof(fickle),

@@ -1,7 +1,7 @@
 /*
- * theory.c - the simulator against queueing theory, where theory has an answer.
+ * theory.c - compare the simulator with queueing theory where theory has an answer.
  *
- * Tolerances are some four standard errors of the run; a wrong rule of the server is out by more.
+ * Tolerances are about four standard errors of the run; an error in the model would be larger.
  */
 #include "play.h"
 #include "quantity.h"
@@ -14,7 +14,7 @@
 
 static struct run_result result;
 
-/* Plain scenarios: a warm-up, then what is looked at. */
+/* Simple scenarios: a warm-up, then the phase that is checked. */
 static const struct tally *steady(const char *limit, const char *server, const char *rest,
 				  const char *phase)
 {
@@ -33,12 +33,12 @@ static double mean_ms(const struct tally *t)
 	return tally_latency_mean(t) / MS;
 }
 
-/* Within a part of what it should be. */
+/* Expect a value within a relative tolerance. */
 #define NEAR(is, should, part)                                                                     \
 	cr_expect(fabs((is) - (should)) <= (part) * (should), "%s: %g, not %g", #is, (double)(is), \
 		  (double)(should))
 
-/* Of n servers without a queue, offered so much load: the share turned away. */
+/* Erlang B: the share of calls refused by n servers without a queue, at an offered load. */
 static double erlang_b(unsigned servers, double load)
 {
 	double b = 1;
@@ -48,7 +48,7 @@ static double erlang_b(unsigned servers, double load)
 	return b;
 }
 
-/* With a queue: the share that waits. */
+/* Erlang C: the share that waits, with a queue. */
 static double erlang_c(unsigned servers, double load)
 {
 	double b = erlang_b(servers, load);
@@ -61,7 +61,7 @@ static const char *const laws[LAWS] = {
 	"lognormal 10ms 1", "pareto 10ms 3.5",  "bimodal 10ms 0.1 10",
 };
 
-/* The mean of the squares, in square milliseconds. */
+/* Second moment, in square milliseconds. */
 static double second_moment(unsigned law)
 {
 	const double squares[LAWS] = {
@@ -86,7 +86,7 @@ static const char *station(const char *discipline, unsigned workers, const char 
 	return text;
 }
 
-/* Whatever the law: a loss system asks for the mean alone. */
+/* A loss system depends only on the mean of the work, not on its law. */
 Test(theory, erlang_loses)
 {
 	for (unsigned i = 0; i < LAWS; i++) {
@@ -108,8 +108,8 @@ Test(theory, erlang_waits)
 	cr_expect_eq(t->rejected, 0);
 }
 
-/* Pollaczek and Khinchine: the wait is as long as the squares of the work are large. */
-Test(theory, one_worker_and_any_work)
+/* Pollaczek and Khinchine: the wait is proportional to the second moment of the work. */
+Test(theory, one_worker_with_any_law_of_work)
 {
 	for (unsigned i = 0; i < LAWS; i++) {
 		const struct tally *t = steady(NO_LIMIT, station("fifo", 1, laws[i]), "",
@@ -119,8 +119,8 @@ Test(theory, one_worker_and_any_work)
 	}
 }
 
-/* Work that is shared does not mind the law. */
-Test(theory, one_shared_worker_and_any_work)
+/* With processor sharing the law of the work does not matter. */
+Test(theory, one_shared_worker_with_any_law_of_work)
 {
 	for (unsigned i = 0; i < LAWS; i++) {
 		const struct tally *t = steady(NO_LIMIT, station("shared", 1, laws[i]), "",
@@ -130,7 +130,7 @@ Test(theory, one_shared_worker_and_any_work)
 	}
 }
 
-/* With exponential work there are as many at a shared station as at one with a line. */
+/* With exponential work a shared station has as many jobs as one with a queue. */
 Test(theory, shared_workers)
 {
 	const struct tally *t = steady(NO_LIMIT, station("shared", 4, "exponential 10ms"), "",
@@ -139,7 +139,7 @@ Test(theory, shared_workers)
 	NEAR(mean_ms(t), 10 + erlang_c(4, 3.2) * 10 / (4 * (1 - 0.8)), 0.03);
 }
 
-/* Sojourn in M/M/1 is exponential; a server that is not told goes on, so timeouts change nothing. */
+/* Sojourn in M/M/1 is exponential. The server is not notified, so timeouts do not change it. */
 Test(theory, timeouts_without_the_server_knowing)
 {
 	const struct tally *t = steady(NO_LIMIT, station("fifo", 1, "exponential 10ms"),
@@ -150,7 +150,7 @@ Test(theory, timeouts_without_the_server_knowing)
 	NEAR(mean_ms(t), 10 / 0.3 * (1 - late), 0.04);
 }
 
-/* A server that is told has nobody to work for in vain: twice the load, and no collapse. */
+/* A server that is notified does no work in vain: no collapse at twice its capacity. */
 Test(theory, timeouts_that_stop_work)
 {
 	const char *server = station("fifo", 4, "exponential 10ms");
@@ -163,7 +163,7 @@ Test(theory, timeouts_that_stop_work)
 	cr_expect_lt(tally_per_second(t, t->good), 4);
 }
 
-/* Work and patience both exponential, with a worker for everybody: who is first. */
+/* Exponential work and patience, with a worker for each call: the earlier of two events. */
 Test(theory, cancels)
 {
 	const struct tally *t = steady(
@@ -175,7 +175,7 @@ Test(theory, cancels)
 	NEAR(tally_per_second(t, t->good), 500 * (1 - 0.05), 0.01);
 }
 
-/* Each try fails with a half: 1 + 1/2 + 1/4 + 1/8 tries. */
+/* Each try fails with probability 1/2: 1 + 1/2 + 1/4 + 1/8 tries. */
 Test(theory, retries)
 {
 	const struct tally *t = steady(
@@ -188,7 +188,7 @@ Test(theory, retries)
 	NEAR(mean_ms(t), 10, 1e-6);
 }
 
-/* They wait 10, 30, 90 ms: whoever fails always ends after 130 ms, and no sooner. */
+/* Backoffs of 10, 30 and 90 ms: a call whose tries all fail ends after 130 ms. */
 Test(theory, backoff_grows)
 {
 	const struct phase_result *p = result.phases;
@@ -202,7 +202,7 @@ Test(theory, backoff_grows)
 		"phases = ( { length = \"1500ms\"; rate = 1; }, { length = \"9ms\"; rate = 0; },\n"
 		"  { length = \"2ms\"; rate = 0; }, { length = \"1s\"; rate = 0; } );",
 		1);
-	/* The call comes at 1 s: all its tries are over by 1.13 s. */
+	/* The call arrives at 1 s: all its tries are over at 1.13 s. */
 	cr_expect_eq(p[0].tally.offered, 4);
 	cr_expect_eq(p[0].tally.failed, 4);
 	play_text(
@@ -220,7 +220,7 @@ Test(theory, backoff_grows)
 	cr_expect_eq(p[3].tally.offered, 1, "at 1130 ms");
 }
 
-/* A call that fails later than its caller waits has timed out. */
+/* A call that would fail after its timeout has timed out. */
 Test(theory, failures_and_timeouts)
 {
 	const struct tally *t = steady(
@@ -236,7 +236,7 @@ Test(theory, failures_and_timeouts)
 	NEAR(mean_ms(t), 20, 1e-6);
 }
 
-/* Clients that think and wait: the machine repairman's formula. */
+/* Closed-loop clients: the machine repairman's formula. */
 Test(theory, clients)
 {
 	const struct tally *t = steady(
@@ -251,12 +251,12 @@ Test(theory, clients)
 		busy += p * fmin(n, 2);
 	}
 	NEAR(tally_per_second(t, t->good), busy / sum / 10 * 1000, 0.01);
-	/* Little: ten clients are thinking or waiting. */
+	/* Little's law: ten clients are thinking or waiting. */
 	NEAR(10 / (tally_per_second(t, t->good) / 1000) - 40, mean_ms(t), 0.03);
 }
 
-/* Fewer clients than before: the others make no call more. */
-Test(theory, clients_go)
+/* With fewer clients than before, the others make no more calls. */
+Test(theory, clients_leave)
 {
 	play_text(
 		&result, NO_LIMIT,
@@ -297,7 +297,7 @@ Test(theory, contention)
 		}
 }
 
-/* Eight whole workers and eight of which each is worth 0.3 */
+/* Eight whole workers, and eight worth 0.3 each. */
 Test(theory, hyperthreads)
 {
 	const char *server = "{ name = \"s\"; workers = 16; work = \"10ms\"; second_half = 0.3; }";
@@ -308,7 +308,7 @@ Test(theory, hyperthreads)
 	NEAR(most_done("fixed:limit=40", server), 800 + 8 * 30, 0.02);
 }
 
-/* Work for 900 ms of every second. */
+/* The server works for 900 ms of every second. */
 Test(theory, pauses)
 {
 	NEAR(most_done("fixed:limit=40", "{ name = \"s\"; workers = 4; work = \"10ms\";"
@@ -316,7 +316,7 @@ Test(theory, pauses)
 	     400 * 0.9, 0.01);
 }
 
-/* Eight connections, each kept through 50 ms elsewhere. */
+/* Eight connections, each kept for 50 ms at the next station. */
 Test(theory, kept_workers)
 {
 	const char *pool =
@@ -327,8 +327,8 @@ Test(theory, kept_workers)
 	NEAR(most_done("fixed:limit=4", pool), 80, 0.01);
 }
 
-/* Who hangs up gives his connection back. */
-Test(theory, kept_workers_of_who_hangs_up)
+/* A call that is given up returns its connection. */
+Test(theory, a_call_given_up_frees_kept_workers)
 {
 	const struct tally *t = steady(
 		NO_LIMIT,
@@ -339,7 +339,7 @@ Test(theory, kept_workers_of_who_hangs_up)
 	NEAR(tally_per_second(t, t->good), 200 * (1 - exp(-1)), 0.02);
 }
 
-/* The slower of two bounds the whole; a load is of that. */
+/* The slower of two stations determines the capacity, and load refers to it. */
 Test(theory, stations_in_a_row)
 {
 	const struct tally *t = steady(
@@ -348,7 +348,7 @@ Test(theory, stations_in_a_row)
 		"{ name = \"b\"; workers = 1; work = \"exponential 8ms\"; }",
 		"", "load = 0.6;");
 
-	/* Burke: what leaves the first is Poisson again. */
+	/* Burke: departures of the first station are Poisson again. */
 	NEAR(tally_per_second(t, t->offered), 75, 0.015);
 	NEAR(mean_ms(t), 10 + erlang_c(2, 0.75) * 10 / (2 * (1 - 0.375)) + 8 / (1 - 0.6), 0.04);
 }
@@ -376,13 +376,13 @@ Test(theory, arrivals_have_their_mean)
 			      "off = \"exponential 300ms\";",
 			      "rate = 1000;"),
 	     250, 0.08);
-	/* It has the mean only in the very long run. */
+	/* It reaches its mean only in the very long run. */
 	NEAR(offered_a_second("process = \"selfsimilar\"; on = \"100ms\"; off = \"300ms\";",
 			      "rate = 1000;"),
 	     1000, 0.25);
 }
 
-/* A quarter of a ramp's calls come in its first half. */
+/* A quarter of the calls of a ramp from 0 arrive in its first half. */
 Test(theory, ramps)
 {
 	static const char *const processes[] = {"poisson", "regular", "batches"};
@@ -420,7 +420,7 @@ static void hear(void *arg)
 		listener->times[listener->heard++] = listener->sim.now;
 }
 
-/* Evenly spaced, from nothing to 10 a second in 20 seconds: t seconds have seen t^2 / 4 calls. */
+/* Evenly spaced, from 0 to 10 a second in 20 s: t^2 / 4 calls have arrived after t seconds. */
 Test(theory, ramps_are_exact)
 {
 	static const struct arrivals_model regular = {.process = ARRIVALS_REGULAR};
@@ -439,7 +439,7 @@ Test(theory, ramps_are_exact)
 	sim_free(&listener.sim);
 }
 
-/* What is left of a gap when the rate changes is not lost: 1 in 300 ms, 3 in 300 ms, ... */
+/* The rest of a gap carries over when the rate changes: 1 in 300 ms, 3 in 300 ms, ... */
 Test(theory, gaps_carry_over)
 {
 	play_text(
@@ -451,7 +451,7 @@ Test(theory, gaps_carry_over)
 	cr_expect_eq(result.phases[0].tally.offered + result.phases[1].tally.offered, 100);
 }
 
-/* Self-similar: a hundred times longer parts vary almost as much. Poisson's would a tenth so much. */
+/* Over 100 times longer intervals, self-similar counts vary almost as much; Poisson, a tenth. */
 static double spread(const char *process, double length)
 {
 	char text[700];
@@ -488,18 +488,18 @@ Test(theory, self_similar_arrivals_do_not_even_out)
 	cr_expect_gt(many, 5 * spread("poisson", 100));
 }
 
-Test(theory, background_passes_no_limiter)
+Test(theory, background_calls_bypass_limiters)
 {
 	const struct tally *t = steady("fixed:limit=1", station("fifo", 1, "exponential 10ms"), "",
 				       "rate = 10; background_load = 0.5;");
 
-	/* One foreground call a time, in an M/M/1 that is half busy with others. */
+	/* One foreground call at a time, in an M/M/1 that is half busy with background calls. */
 	cr_expect_gt(mean_ms(t), 19);
 	cr_expect_lt(mean_ms(t), 23);
 	NEAR(tally_per_second(t, t->offered), 10, 0.06);
 }
 
-/* Service that is so many times as slow, all along a ramp. */
+/* The factor on work along a ramp. */
 Test(theory, slower_work)
 {
 	play_text(
@@ -515,7 +515,7 @@ Test(theory, slower_work)
 	NEAR(mean_ms(&result.phases[3].tally), 2, 1e-3);
 }
 
-/* Classes come as the phase's mix has it, and each has its own work. */
+/* Classes arrive in the mix of the phase, and each has its own work. */
 Test(theory, classes)
 {
 	play_text(&result, NO_LIMIT,
@@ -530,7 +530,7 @@ Test(theory, classes)
 	NEAR((double)result.phases[1].class_good[1], 22500, 0.02);
 }
 
-/* A stream lasts as long as it lasts: it is no latency, is never late, and has no timeout. */
+/* The duration of a stream is not a latency; it is never late, and has no timeout. */
 Test(theory, streams)
 {
 	const struct tally *t = steady(
@@ -545,7 +545,7 @@ Test(theory, streams)
 	NEAR(tally_inflight_mean(t), 90 * 0.01 + 10 * 5, 0.05);
 }
 
-/* Limiters beside each other share calls alike; one that starts later gets none before. */
+/* Limiters side by side get equal shares of calls; one that starts late gets none before. */
 Test(theory, limiters_share)
 {
 	play_text(
@@ -563,7 +563,7 @@ Test(theory, limiters_share)
 			     0.05);
 }
 
-/* Nothing is done while there are no workers, and all of it after. */
+/* No work is done while there are no workers, and all of it after. */
 Test(theory, black_hole)
 {
 	play_text(&result, "fixed:limit=30",
@@ -577,7 +577,7 @@ Test(theory, black_hole)
 	NEAR(tally_per_second(&result.phases[2].tally, result.phases[2].tally.good), 200, 0.06);
 }
 
-/* The same calls come, and each has the same fate before it, whatever the limit. */
+/* The arrivals and their draws are the same whatever the limit. */
 Test(theory, limits_do_not_change_the_world)
 {
 	uint64_t offered;
@@ -587,7 +587,7 @@ Test(theory, limits_do_not_change_the_world)
 		     offered);
 }
 
-/* A limit that does not move has the same mean in each part of a phase. */
+/* A constant limit has the same mean in each slice of a phase. */
 Test(theory, slices)
 {
 	steady("fixed:limit=7", station("fifo", 4, "10ms"), "", "load = 2;");
@@ -595,8 +595,8 @@ Test(theory, slices)
 		NEAR(result.phases[1].slices[i], 7 * 50e9, 1e-9);
 }
 
-/* Who ends after the end of the last phase does not count in it. */
-Test(theory, the_end_is_the_end)
+/* A call that ends after the last phase does not count in it. */
+Test(theory, nothing_counts_after_the_last_phase)
 {
 	play_text(&result, NO_LIMIT,
 		  "name = \"t\"; server = { name = \"s\"; workers = 1; work = \"10ms\"; };\n"
@@ -615,7 +615,7 @@ static void goes_on(void *arg, const struct weir_report *report)
 	*last = report->window.end;
 }
 
-/* Of a line that would stand for longer than there is time, each has had its turn in the end. */
+/* Even a queue that would last longer than time can be expressed is served in the end. */
 Test(theory, time_does_not_wrap)
 {
 	weir_time last = 0;
@@ -643,7 +643,7 @@ Test(theory, time_does_not_wrap)
 	cr_expect_gt(last, 0);
 }
 
-/* Of a law: its mean, and quantiles. */
+/* The mean and quantiles of a law. */
 static void check_law(const char *text, double mean, double p50, double p90)
 {
 	enum { DRAWS = 400001 };
@@ -675,7 +675,7 @@ Test(theory, laws_have_their_quantiles)
 	check_law("pareto 10ms 2.5", 10, scale * pow(2, 0.4), scale * pow(10, 0.4));
 }
 
-/* Jobs that somebody looks at one by one. */
+/* Jobs that are checked one by one. */
 struct watched {
 	struct job job;
 	struct sim *sim;
@@ -697,7 +697,7 @@ struct bench {
 
 static const struct station_ops watching = {.finished = note_end};
 
-/* All of them come at time 0, with work of 100, 200, 300, 400 ns. */
+/* Jobs with work of 100, 200, 300 and 400 ns, all submitted at time 0. */
 static struct bench *bench_make(enum discipline discipline, unsigned workers)
 {
 	static struct bench bench;
@@ -720,7 +720,7 @@ static struct bench *bench_make(enum discipline discipline, unsigned workers)
 	return &bench;
 }
 
-/* Moves time on to the end of the next job, and then by so much more. */
+/* Advance time to the end of the next job, and then by more nanoseconds. */
 static void until_next_end(struct bench *bench, weir_dur more)
 {
 	cr_assert(sim_step(&bench->sim));
@@ -744,11 +744,11 @@ Test(station, works_in_order)
 {
 	check_ends(bench_make(STATION_FIFO, 2), (weir_time[]){100, 200, 400, 600});
 	check_ends(bench_make(STATION_DELAY, 1), (weir_time[]){100, 200, 300, 400});
-	/* Four of them at a half of the speed, then three at two thirds, then each by itself. */
+	/* Four jobs at half the speed, then three at two thirds, then two at full speed. */
 	check_ends(bench_make(STATION_SHARED, 2), (weir_time[]){200, 350, 450, 550});
 }
 
-Test(station, lets_go_of_who_waits)
+Test(station, withdraws_a_waiting_job)
 {
 	struct bench *bench = bench_make(STATION_FIFO, 2);
 
@@ -756,8 +756,8 @@ Test(station, lets_go_of_who_waits)
 	check_ends(bench, (weir_time[]){100, 200, 0, 500});
 }
 
-/* Who comes next begins at once. */
-Test(station, lets_go_of_who_is_worked_on)
+/* The next job begins at once. */
+Test(station, withdraws_a_job_in_service)
 {
 	struct bench *bench = bench_make(STATION_FIFO, 2);
 
@@ -766,7 +766,7 @@ Test(station, lets_go_of_who_is_worked_on)
 	check_ends(bench, (weir_time[]){100, 0, 400, 550});
 }
 
-Test(station, lets_go_of_who_shares)
+Test(station, withdraws_a_job_of_shared_workers)
 {
 	struct bench *bench = bench_make(STATION_SHARED, 2);
 
@@ -775,7 +775,7 @@ Test(station, lets_go_of_who_shares)
 	check_ends(bench, (weir_time[]){200, 300, 400, 0});
 }
 
-/* What was done before a pause, or a change of speed, stays done. */
+/* Work done before a pause, or a change of speed, is kept. */
 Test(station, pauses_and_changes)
 {
 	struct bench *bench = bench_make(STATION_DELAY, 1);
@@ -790,7 +790,7 @@ Test(station, pauses_and_changes)
 	check_ends(bench, (weir_time[]){100, 1250, 1450, 1650});
 }
 
-/* Of workers that are taken away, each finishes its job. */
+/* A worker that is removed finishes its job first. */
 Test(station, loses_workers)
 {
 	struct bench *bench = bench_make(STATION_FIFO, 3);

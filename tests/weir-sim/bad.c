@@ -1,5 +1,5 @@
 /*
- * bad.c - plugins that are wrong. HOW says how each is.
+ * bad.c - plugins that are not valid; macros select the defect.
  */
 #include <math.h>
 #include <stdint.h>
@@ -53,7 +53,7 @@ static const struct weir_limit_ops bad = {
 	HOW,
 };
 
-/* Some are not used. */
+/* Some variants do not use all of these. */
 const void *const others[] = {(const void *)params,
 			      (const void *)&never,
 			      (const void *)one,

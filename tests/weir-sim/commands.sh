@@ -1,10 +1,10 @@
 #!/bin/sh
-# commands.sh WEIR_SIM SOURCE_DIR - every command does what it is for.
+# commands.sh WEIR_SIM SOURCE_DIR - every command works.
 set -u
 . "$(dirname "$0")/common.sh"
 small=$here/small.cfg
 
-# columns FILE: names in its first line, one a line
+# columns FILE: the names in its first line, one per line
 columns()
 {
 	head -n 1 "$1" | tr '\t' '\n'
@@ -31,7 +31,7 @@ expect 0 '^vegas +windows [0-9]+, hash [0-9a-f]{16}$' run -l vegas -s "$small" -
 expect 0 '^aimd:min=1 +ill ' run -l vegas,aimd:min=1 -s "$small"
 expect 0 '^2 scenarios' score -l fixed -s family:microseconds -r 1
 
-# Of a folder, the scenarios by their names; and nothing else.
+# A folder stands for its scenarios, ordered by file name, and nothing else.
 mkdir "$work/folder"
 for name in b a .hidden; do
 	sed "s/^name = .*/name = \"$name\";/" "$small" >"$work/folder/$name.cfg"
@@ -65,14 +65,14 @@ expect 0 '^aimd:max=8000000 ' sweep -l aimd -s "$small" -r 1 --param max=1000..8
 "$tool" sweep -l fixed -s "$small" -r 1 --param limit=5,50 --tsv - >"$work/sweep"
 lines "$work/sweep" 3
 
-# What cannot be written is said, and a failure.
+# A failure to write is reported, and is a failure.
 expect 1 '^weir-sim: /nowhere/x: No such file' score -l vegas -s "$small" -r 1 --tsv /nowhere/x
 if [ -c /dev/full ]; then
 	expect 1 '^weir-sim: /dev/full: No space' score -l vegas -s "$small" -r 1 --tsv /dev/full
 	expect 1 '^weir-sim: /dev/full: No space' run -l vegas -s "$small" --series /dev/full
 	for command in list "run -l vegas -s $small" "run -l vegas -s $small --series -" \
 		"score -l vegas -s $small -r 1" "sweep -l vegas -s $small -r 1 --param max=10,20"; do
-		# Several words.
+		# Several words are intended.
 		# shellcheck disable=SC2086
 		"$tool" $command 2>"$work/out" >/dev/full && complain "$command: written to /dev/full"
 		grep -qE '^weir-sim: standard output: (No space|Not all)' "$work/out" ||

@@ -1,5 +1,5 @@
-# common.sh - what the tests of weir-sim share: SCRIPT WEIR_SIM SOURCE_DIR. Oracles are kept in a
-# folder of each test's own.
+# common.sh - common parts of the tests of weir-sim: SCRIPT WEIR_SIM SOURCE_DIR. Each test has its own
+# folder with a cache of oracles.
 
 tool=$1
 source=$2
@@ -15,8 +15,8 @@ complain()
 	failed=1
 }
 
-# expect STATUS PATTERN ARGUMENT...: it ends so, and says what matches, on standard output or
-# standard error; and it never ends by a signal.
+# expect STATUS PATTERN ARGUMENT...: weir-sim exits with that status, not by a signal, and prints a
+# match of the pattern on standard output or standard error.
 expect()
 {
 	status=$1 pattern=$2
@@ -27,7 +27,7 @@ expect()
 	grep -qE -e "$pattern" "$work/out" || complain "weir-sim $*: no \"$pattern\" in $(cat "$work/out")"
 }
 
-# refused PATTERN ARGUMENT...: status 64, and one sentence.
+# refused PATTERN ARGUMENT...: the exit status is 64, with one sentence.
 refused()
 {
 	expect 64 "$@"

@@ -1,15 +1,15 @@
 #!/bin/sh
-# plugins.sh WEIR_SIM SOURCE_DIR - the limit that docs/writing-a-limit.md writes, as it stands there,
-# scored; and plugins that are wrong, or answer what is no limit.
+# plugins.sh WEIR_SIM SOURCE_DIR - the limit in docs/writing-a-limit.md can be scored as it is there;
+# and plugins that are not valid, or return values that are not limits.
 set -u
 . "$(dirname "$0")/common.sh"
 small=$here/small.cfg
 warnings='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 
-# The first block between fences.
+# The first fenced block.
 awk '/^```/ { fence++; next } fence == 1' "$source/docs/writing-a-limit.md" >"$work/target.c"
 [ "$(wc -l <"$work/target.c")" -lt 60 ] || complain "the page's plugin has 60 lines or more"
-# Flags are several words.
+# Flags may be several words.
 # shellcheck disable=SC2086
 "$CC" $warnings -shared -fPIC -fvisibility=hidden "$work/target.c" -o "$work/target.so" \
 	-I"$source/include" || complain "the page's plugin does not compile"
@@ -27,7 +27,7 @@ refused 'target is 0, outside' run -p "$target" -l target:target=0ms -s "$small"
 refused 'target is 1.2e\+11, outside' run -p "$target" -l target:target=2m -s "$small"
 refused 'no limit "target"' run -l target -s "$small"
 
-# In C++ it is the same symbol, and seen though all else is hidden.
+# In C++ weir_plugin is the same symbol, and visible although all others are hidden.
 if command -v c++ >/dev/null; then
 	cat >"$work/plus.cpp" <<'END'
 #include <weir/weir.h>
@@ -52,7 +52,7 @@ END
 	expect 0 '^  plus ' list -p "$work/plus.so"
 fi
 
-# bad NAME OPTION...: builds one.
+# bad NAME OPTION...: build a defective plugin.
 bad()
 {
 	name=$1
@@ -61,7 +61,7 @@ bad()
 		-DBEGIN=20 -DANSWER=20 "$@" || complain "$name does not compile"
 }
 
-# refuse PATTERN HOW: a plugin whose limit is so is not loaded.
+# refuse PATTERN DEFECT: a plugin with that defect is not loaded.
 refuse()
 {
 	bad wrong -DLIMITS='&bad, NULL' -DHOW="$2"
@@ -72,9 +72,9 @@ refuse 'The limit was built against another version' .size=16
 refuse 'The limit has no name of 1 to 15' .name=0
 refuse 'The limit has no name of 1 to 15' '.name=""'
 refuse 'The limit has no name of 1 to 15' '.name="longer-than-that"'
-refuse 'The name of a limit has other characters' '.name="Bad"'
-refuse 'The name of a limit has other characters' '.name="a,b"'
-refuse 'The name of a limit has other characters' '.name="a:b"'
+refuse 'The name of a limit contains characters other than' '.name="Bad"'
+refuse 'The name of a limit contains characters other than' '.name="a,b"'
+refuse 'The name of a limit contains characters other than' '.name="a:b"'
 refuse 'vegas: There is a limit of that name already' '.name="vegas"'
 refuse 'all: There is a limit of that name already' '.name="all"'
 refuse 'bad: init or update is missing' .init=0
@@ -92,19 +92,19 @@ refuse 'bad: it never fits' .check=check
 refuse 'window_min is above window_max' .sampling=\&never
 
 bad none -DHOW=.version=1
-refused 'none.so: it has no limits: weir_plugin is not defined' list -p "$work/none.so"
+refused 'none.so: the file has no limits: weir_plugin is not defined' list -p "$work/none.so"
 bad empty -DHOW=.version=1 -DLIMITS=0
-refused 'empty.so: it has no limits: weir_plugin is empty' list -p "$work/empty.so"
+refused 'empty.so: the file has no limits: weir_plugin is empty' list -p "$work/empty.so"
 bad twice -DHOW=.version=1 '-DLIMITS=&bad, &bad, 0'
 refused 'twice.so: bad: There is a limit of that name already' list -p "$work/twice.so"
 refused 'target: There is a limit of that name already' list -p "$target" -p "$target"
 echo "no object" >"$work/text.so"
 refused 'text.so: (file too short|invalid ELF header)' list -p "$work/text.so"
 refused '/nowhere.so: cannot open shared object file' list -p /nowhere.so
-refused 'for a file of this folder write ./' list -p nowhere.so
+refused 'for a file in the current folder write ./' list -p nowhere.so
 refused 'requires an argument' list -p
 
-# What is no limit is kept from everybody: the limit stays, or is clamped.
+# Values that are not limits are not used: the limit stays, or is clamped.
 for answer in NAN=20 -NAN=20 -1=1 0=1 -INFINITY=1 INFINITY=8388607 1e300=8388607; do
 	bad odd -DHOW=.version=1 '-DLIMITS=&bad, 0' -UANSWER "-DANSWER=(${answer%=*})"
 	printf 'start,rtt\n1,0.1\n2,0.1\n' >"$work/trace"

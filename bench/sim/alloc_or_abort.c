@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "alloc_or_abort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@ static void *must(void *memory)
 	return memory;
 }
 
-void *memory_new(size_t size)
+void *alloc_or_abort(size_t size)
 {
 	return must(calloc(1, size > 0 ? size : 1));
 }
 
-void *memory_grow(void *memory, size_t size)
+void *realloc_or_abort(void *memory, size_t size)
 {
 	return must(realloc(memory, size));
 }
 
-char *memory_copy(const char *text)
+char *strdup_or_abort(const char *text)
 {
 	return must(strdup(text));
 }
