@@ -62,7 +62,7 @@ static int configure(struct weir_store *store, const char *name,
 	if (limit->size != sizeof(*limit))
 		return store_say(-EINVAL, why, "The limit has the size of another version.");
 	if (!fleet_is_name(name))
-		return store_say(-EINVAL, why, "A name is of 1 to %d letters, digits and -_.:@.",
+		return store_say(-EINVAL, why, "A name has 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
 	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
 		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");

@@ -66,7 +66,6 @@ strangers()
 			file = folder = quoted[2]
 			if (file !~ /\//)
 				next
-			gsub(/(^|\/)\.\.\//, "bench/", file)
 			folder = file
 			sub(/\/[^\/]*$/, "", folder)
 			if (folder != room && !((room, folder) in open) && !((room, file) in open))
