@@ -7,7 +7,7 @@
  *                 member's row is there, made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member holds nothing: stays (drain.h)
  * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
- * LIMIT/carrier   of a region: its leader, which writes that row: gone with its session
+ * LIMIT/leader    of a region: its leader, which writes that row: gone with its session
  */
 #ifndef WEIR_FLEET_LEDGER_H
 #define WEIR_FLEET_LEDGER_H

@@ -318,7 +318,7 @@ static int open_below(struct weir_region *r, const struct weir_region_config *c,
 				 "short for the store.");
 	(void)snprintf(r->prefix, sizeof(r->prefix), "%s/", name);
 	(void)snprintf(r->up_key, sizeof(r->up_key), "%s/up", name);
-	(void)snprintf(r->leader_key, sizeof(r->leader_key), "%s/carrier", name);
+	(void)snprintf(r->leader_key, sizeof(r->leader_key), "%s/leader", name);
 	return 0;
 }
 

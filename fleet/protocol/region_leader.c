@@ -1,5 +1,5 @@
 /*
- * Which process of a region leads it: the one for which the row LIMIT/carrier below was made. The
+ * Which process of a region leads it: the one for which the row LIMIT/leader below was made. The
  * row is bound to that process's session below, and every commit of the leader checks it.
  *
  *                          elected
@@ -89,7 +89,7 @@ static int begin_session(struct weir_region *r)
 	int error = weir_store_begin(r->store, r->ttl, &r->session, &granted);
 
 	leader_move(r, LEADER_SESSION_LOST);
-	(void)snprintf(r->sign, sizeof(r->sign), "weir-carrier 1 %" PRIx64 "\n",
+	(void)snprintf(r->sign, sizeof(r->sign), "weir-leader 1 %" PRIx64 "\n",
 		       fleet_draw(r->fleet, 0));
 	if (error == 0)
 		return 0;

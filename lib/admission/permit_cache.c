@@ -1,5 +1,5 @@
 /*
- * Lending permits to stripes, and calling them back. permit_cache.h has the ledger.
+ * Caching permits in stripes, and recalling them. permit_cache.h has the ledger.
  */
 
 #include "lib/admission/permit_cache.h"

@@ -26,7 +26,7 @@ static void stay(void)
 		cr_skip("a thread cannot choose its CPU here");
 }
 
-static struct weir_config lending(uint32_t limit)
+static struct weir_config caching(uint32_t limit)
 {
 	struct weir_config config = rig_config(limit);
 
@@ -70,7 +70,7 @@ static void run_quiet_windows(struct weir_limiter *l)
 
 static struct weir_limiter *opened(void)
 {
-	struct weir_config config = lending(LIMIT);
+	struct weir_config config = caching(LIMIT);
 	struct weir_limiter *l;
 
 	stay();
@@ -119,7 +119,7 @@ Test(permit_cache, it_opens_only_for_configurations_that_allow_it)
 
 	exact.flags |= WEIR_LIMIT_INFLIGHT;
 	for (unsigned i = 0; i < 8; i++)
-		config[i] = lending(LIMIT);
+		config[i] = caching(LIMIT);
 	config[0].stripes = 1;
 	config[1].shed = 1;
 	config[2].burst = 1;
@@ -140,7 +140,7 @@ Test(permit_cache, it_opens_only_for_configurations_that_allow_it)
 
 Test(permit_cache, it_does_not_open_after_a_window_that_came_nearer_to_the_limit)
 {
-	struct weir_config config = lending(LIMIT);
+	struct weir_config config = caching(LIMIT);
 	struct weir_token token[LIMIT / 4];
 	struct weir_limiter *l;
 
@@ -287,7 +287,7 @@ Test(permit_cache, a_lent_permit_outlives_the_open_mode)
 
 Test(permit_cache, copies_are_detected)
 {
-	struct weir_config config = lending(LIMIT);
+	struct weir_config config = caching(LIMIT);
 	struct weir_token own, own_copy, lent_copy, token;
 	struct weir_limiter *l;
 
