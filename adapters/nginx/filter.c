@@ -1,9 +1,10 @@
 /*
  * Properties of a request that are known only when its response passes.
  *
- * First, that the request is long-lived: its connection is upgraded, or a variable says so, which may
- * depend on the upstream's response. Second, with the latency of the upstream, that the upstream
- * has finished: its last buffer passes here, while a slow client may go on reading for long.
+ * First, that the request is long-lived: its connection is upgraded, or a variable says so, which
+ * may depend on the upstream's response. Second, with the latency of the upstream, that the
+ * upstream has finished: its last buffer passes here, while a slow client may go on reading for
+ * long.
  */
 #include "module.h"
 

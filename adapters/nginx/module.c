@@ -55,8 +55,8 @@ static void *create_zones(ngx_conf_t *cf)
 }
 
 /*
- * nginx runs the handlers of a phase from the last to the first. A request should acquire its permit
- * after limit_req has delayed it, so this handler goes to the front.
+ * nginx runs the handlers of a phase from the last to the first. A request should acquire its
+ * permit after limit_req has delayed it, so this handler goes to the front.
  */
 static ngx_int_t add_handler(ngx_conf_t *cf)
 {

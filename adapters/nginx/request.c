@@ -6,8 +6,8 @@
  * two permits. Subrequests belong to their main request.
  *
  * The permit is released when nginx frees the request. nginx does this exactly once, however the
- * request ends, and by then all its results are known. Only with the latency of the upstream is that
- * too late: see filter.c.
+ * request ends, and by then all its results are known. Only with the latency of the upstream is
+ * that too late: see filter.c.
  */
 #include "module.h"
 

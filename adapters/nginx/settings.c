@@ -1,8 +1,8 @@
 /*
  * weir_zone name parameter=value ...: the configuration of a zone's limiter.
  *
- * Single values are checked here, and their combinations by the library. In both cases nginx rejects
- * the configuration with one sentence and the line.
+ * Single values are checked here, and their combinations by the library. In both cases nginx
+ * rejects the configuration with one sentence and the line.
  */
 #include "module.h"
 

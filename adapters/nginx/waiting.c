@@ -1,16 +1,18 @@
 /*
  * Requests that wait without a thread: in the limiter's queue, or for a delayed refusal.
  *
- * A waiting request may get its permit by a release in this worker or in another one. For the first,
- * the library calls granted() at once, in the worker's thread. For the second, a thread sleeps in
- * weir_shm_listen(), one for each zone that has a queue. In both cases granted() puts the request in a
- * list and signals the worker's eventfd, and the event loop takes the request from there. So a permit
- * waits for at most one turn of the loop, without polling. ngx_notify() could signal as well, but it
- * has only one slot for the function to call, and nginx's thread pools use it.
+ * A waiting request may get its permit by a release in this worker or in another one. For the
+ * first, the library calls granted() at once, in the worker's thread. For the second, a thread
+ * sleeps in weir_shm_listen(), one for each zone that has a queue. In both cases granted() puts the
+ * request in a list and signals the worker's eventfd, and the event loop takes the request from
+ * there. So a permit waits for at most one turn of the loop, without polling. ngx_notify() could
+ * signal as well, but it has only one slot for the function to call, and nginx's thread pools use
+ * it.
  *
  * The list is the only state that threads share. It is protected by a mutex that is held for a few
- * instructions. When a request leaves early, it first ends its wait in the limiter's queue: from then
- * on granted() does not run for it. Then it leaves the list. So what granted() accesses always exists.
+ * instructions. When a request leaves early, it first ends its wait in the limiter's queue: from
+ * then on granted() does not run for it. Then it leaves the list. So what granted() accesses always
+ * exists.
  */
 #include "module.h"
 
@@ -29,7 +31,7 @@ enum {
 struct waking {
 	pthread_mutex_t lock;
 	ngx_queue_t granted; /* of struct guarded; under the lock */
-	int bell;            /* eventfd */
+	int wake_fd;         /* eventfd */
 	atomic_bool leaving; /* listeners should exit; relaxed, since it orders nothing */
 };
 
@@ -52,7 +54,7 @@ static void granted(void *arg)
 	guarded->queued = true;
 	pthread_mutex_unlock(&waking->lock);
 	if (ring)
-		(void)!write(waking->bell, &one, sizeof(one));
+		(void)!write(waking->wake_fd, &one, sizeof(one));
 }
 
 static struct guarded *take_granted(struct waking *waking)
@@ -117,10 +119,10 @@ static void take_up_all(ngx_event_t *event)
 {
 	struct waking *waking = waking_here();
 	struct guarded *guarded;
-	uint64_t rings;
+	uint64_t wakeups;
 
 	(void)event;
-	(void)!read(waking->bell, &rings, sizeof(rings));
+	(void)!read(waking->wake_fd, &wakeups, sizeof(wakeups));
 	while ((guarded = take_granted(waking)) != NULL)
 		take_up(guarded);
 }
@@ -134,9 +136,9 @@ struct waking *waking_create(ngx_cycle_t *cycle)
 	pthread_mutex_init(&waking->lock, NULL);
 	ngx_queue_init(&waking->granted);
 	atomic_init(&waking->leaving, false);
-	waking->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (waking->bell < 0 ||
-	    ngx_add_channel_event(cycle, waking->bell, NGX_READ_EVENT, take_up_all) != NGX_OK)
+	waking->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (waking->wake_fd < 0 ||
+	    ngx_add_channel_event(cycle, waking->wake_fd, NGX_READ_EVENT, take_up_all) != NGX_OK)
 		return NULL;
 	return waking;
 }
@@ -208,8 +210,8 @@ static struct guarded *guarded_of(ngx_event_t *timer)
 }
 
 /*
- * The time until the next check: its deadline. Capacity that is reserved for partitions becomes free
- * by time alone, without a release, and only a poll notices that.
+ * The time until the next check: its deadline. Capacity that is reserved for partitions becomes
+ * free by time alone, without a release, and only a poll notices that.
  */
 static ngx_msec_t next_look(const struct guarded *guarded)
 {

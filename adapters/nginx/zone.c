@@ -2,13 +2,13 @@
  * A zone's limiter, in nginx's shared memory, where all workers find it.
  *
  * The master creates the limiter, and each worker attaches to it at its start, so that all workers
- * share one limit and one queue, and learn from each other's requests. If its directive is unchanged,
- * the limiter survives a reload. If the directive has changed, a new limiter is created, which starts
- * from the saved state of the old one as far as it can use it. Old workers keep the old limiter until
- * they have served their last request.
+ * share one limit and one queue, and learn from each other's requests. If its directive is
+ * unchanged, the limiter survives a reload. If the directive has changed, a new limiter is created,
+ * which starts from the saved state of the old one as far as it can use it. Old workers keep the
+ * old limiter until they have served their last request.
  *
- * nginx keeps a zone's memory over a reload if its size is unchanged. Therefore a zone whose directive
- * has changed gets another size.
+ * nginx keeps a zone's memory over a reload if its size is unchanged. Therefore a zone whose
+ * directive has changed gets another size.
  */
 #include "module.h"
 

@@ -1,5 +1,5 @@
-# Shared functions of the tests of the nginx module. Each test has an nginx of its own, on a port that
-# the kernel reports as free, with an upstream whose behaviour is set by the path.
+# Shared functions of the tests of the nginx module. Each test has an nginx of its own, on a port
+# that the kernel reports as free, with an upstream whose behaviour is set by the path.
 # Usage of each test: NAME.sh NGINX MODULE ORIGIN
 # shellcheck shell=bash disable=SC2034
 nginx=${1:-} module=${2:-} origin=${3:-}
@@ -81,7 +81,7 @@ serves_status()
 	curl -s -f -m 100 -o /dev/null "$url/weir"
 }
 
-# start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Retries if the port has been taken meanwhile.
+# start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Retries if the port has been taken.
 start_nginx()
 {
 	: >"$work/access.log"

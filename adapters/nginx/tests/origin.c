@@ -174,7 +174,7 @@ static bool serve(int fd, const char *head)
 	if (sscanf(head, "%*s %63[^ ?]", path) != 1)
 		return false;
 	if (strncmp(path, "/status/", 8) == 0)
-		return respond(fd, (unsigned)atoi(path + 8), "as told\n");
+		return respond(fd, (unsigned)atoi(path + 8), "status\n");
 	if (strcmp(path, "/busy") == 0)
 		return tell_busy(fd);
 	if (strcmp(path, "/upgrade") == 0)

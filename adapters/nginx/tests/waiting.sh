@@ -127,7 +127,7 @@ streams_may_wait()
 	stat_is double_released 0 || fail "a permit was released twice"
 }
 
-# A waiting request notices when capacity reserved for another partition becomes free without a release.
+# A waiting request notices when capacity reserved for another partition becomes free by time.
 notices_what_lapses()
 {
 	curl -s -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
