@@ -1,10 +1,10 @@
 /*
- * How to bring a limit into a service that runs: in shadow mode first. The limit is learned
- * and shown, nothing is refused, and what would have been is counted. When the numbers look
- * right, one call makes it earnest.
+ * Introduce a limit into a running service, in shadow mode first. The limit is learned and shown,
+ * no call is refused, and refusals that would have happened are counted. When the numbers look
+ * right, one call starts enforcing the limit.
  *
- * Twelve threads call a function that works on four calls at once. In shadow mode all of them get
- * through; afterwards some are refused, and those that are served are served sooner.
+ * Twelve threads call a function that processes four calls at once. In shadow mode all calls are
+ * admitted. Afterwards some are refused, and the others are served faster.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -55,7 +55,7 @@ static struct weir_snapshot look(void)
 	return s;
 }
 
-/* Half a second; on a busy machine several of them, until there are too many calls. */
+/* Half a second; on a busy machine repeated until there are enough calls in flight. */
 static struct weir_snapshot watch(const char *when, bool in_earnest)
 {
 	struct weir_snapshot s;
