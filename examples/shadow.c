@@ -56,14 +56,14 @@ static struct weir_snapshot look(void)
 }
 
 /* Half a second; on a busy machine repeated until there are enough calls in flight. */
-static struct weir_snapshot watch(const char *when, bool in_earnest)
+static struct weir_snapshot watch(const char *when, bool enforcing)
 {
 	struct weir_snapshot s;
 
 	do {
 		nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
 		s = look();
-	} while ((in_earnest ? s.rejected : s.would_reject) == 0);
+	} while ((enforcing ? s.rejected : s.would_reject) == 0);
 	printf("%s: limit %u, in flight %u and %u beside it, admitted %llu, rejected %llu, "
 	       "would have rejected %llu\n",
 	       when, s.limit, s.inflight, s.passing, (unsigned long long)s.admitted,
@@ -74,7 +74,7 @@ static struct weir_snapshot watch(const char *when, bool in_earnest)
 int main(void)
 {
 	const struct weir_vegas_config vegas = {.initial = 4, .max = 8};
-	struct weir_snapshot shadow, earnest;
+	struct weir_snapshot shadow, enforced;
 	struct weir_config config;
 	pthread_t thread[THREADS];
 
@@ -90,14 +90,14 @@ int main(void)
 
 	shadow = watch("in shadow mode", false);
 	weir_shadow_set(limiter, false);
-	earnest = watch("in earnest", true);
+	enforced = watch("enforcing", true);
 
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	shadow.inflight = weir_inflight(limiter);
 	weir_limiter_destroy(limiter);
-	return shadow.rejected == 0 && shadow.would_reject > 0 && earnest.rejected > 0 &&
+	return shadow.rejected == 0 && shadow.would_reject > 0 && enforced.rejected > 0 &&
 			       shadow.inflight == 0
 		       ? EXIT_SUCCESS
 		       : EXIT_FAILURE;
