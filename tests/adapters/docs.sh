@@ -1,7 +1,7 @@
 #!/bin/sh
-# docs.sh README PREFIX LIBDIR - checks the program at the start of an adapter's README, built with the
-# command below it against the installed library: it compiles without a warning, serves, and leaks no
-# permit. A function after the program is compiled too.
+# docs.sh README PREFIX LIBDIR - checks the program at the start of an adapter's README, built with
+# the command below it against the installed library: it compiles without a warning, serves, and
+# leaks no permit. A function after the program is compiled too.
 set -u
 readme=$1 libdir=$2/$3
 # shellcheck source-path=SCRIPTDIR source=common.sh

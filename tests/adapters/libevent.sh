@@ -1,6 +1,6 @@
 #!/bin/sh
-# The adapter for libevent: which requests are served, wait or are refused, and that no permit is lost,
-# whatever happens to clients and the server.
+# The adapter for libevent: which requests are served, wait or are refused, and that no permit is
+# lost, whatever happens to clients and the server.
 # Usage: libevent.sh LIBEVENT_SERVER
 set -u
 server_program=${1:-}

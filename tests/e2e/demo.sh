@@ -1,6 +1,6 @@
 #!/bin/sh
-# The demo, from its options to its figure, with short phases: its output is complete and consistent.
-# The values depend on the machine and are not checked.
+# The demo, from its options to its figure, with short phases: its output is complete and
+# consistent. The values depend on the machine and are not checked.
 # Usage: demo.sh SOURCE_DIR BUILD_DIR WEIR_HTTPD
 set -u
 source=$1 build=$2 httpd=$3

@@ -87,8 +87,8 @@ demo()
 
 # Both together never have more than the shared capacity. The number in a line was read between its
 # time and the time of the next line. So a number that several lines repeat held from the second of
-# them to the last, if no share can change twice between two lines. Prints how many lines of the other
-# process lie within such a time, and fails if there are more units than allowed.
+# them to the last, if no share can change twice between two lines. Prints how many lines of the
+# other process lie within such a time, and fails if there are more units than allowed.
 compare_leases()
 {
 	awk -F '\t' 'FNR == 1 { file++; next }
@@ -113,8 +113,8 @@ compare_leases()
 		}' "$work/out/mishaps-one.tsv" "$work/out/mishaps-two.tsv"
 }
 
-# On a busy machine, delayed requests arrive together and are refused, and lines are written late. Then
-# the run is repeated.
+# On a busy machine, delayed requests arrive together and are refused, and lines are written late.
+# Then the run is repeated.
 went_well()
 {
 	demo

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The event loops of the examples: more clients than there is room for, clients that disconnect while
-# they wait or are served, and a shutdown under load. No permit is lost.
+# The event loops of the examples: more clients than there is room for, clients that disconnect
+# while they wait or are served, and a shutdown under load. No permit is lost.
 # Usage: loops.sh EXAMPLE
 set -u
 example=${1:-}
