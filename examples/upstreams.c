@@ -83,8 +83,7 @@ static void *client_main(void *arg)
 
 	for (int i = 0; i < CALLS; i++)
 		if (guarded_call(client->registry, client->upstream) != 0)
-			nanosleep(&pause,
-				  NULL); /* a real program would try another service, or refuse */
+			nanosleep(&pause, NULL); /* a program would try another service */
 	return NULL;
 }
 

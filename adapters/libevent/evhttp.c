@@ -161,8 +161,7 @@ static void serve_waiter(struct weir_evhttp *guard, struct evhttp_request *reque
 		return;
 	}
 	weir_release(guard->config.limiter, token, WEIR_CANCELLED);
-	evhttp_send_reply(request, HTTP_SERVUNAVAIL, NULL,
-			  NULL); /* the client is gone, but evhttp frees the request */
+	evhttp_send_reply(request, HTTP_SERVUNAVAIL, NULL, NULL); /* evhttp frees the request */
 }
 
 /* Waiting. */

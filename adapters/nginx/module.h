@@ -37,17 +37,15 @@ struct waking;
 /* A zone: one limiter for all workers. */
 struct zone {
 	ngx_str_t name;
-	ngx_str_t
-		text; /* the parameters; at a reload, a zone with the same text keeps its limiter */
+	ngx_str_t text; /* the parameters; unchanged at a reload: the limiter is kept */
 	struct weir_config config;
 	alignas(max_align_t) u_char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	ngx_str_t limit; /* as configured, for display */
 	struct weir_partition partitions[WEIR_PARTITIONS_MAX];
-	uint32_t workers; /* the maximum that can be attached at once */
-	const struct zone
-		*before; /* the zone of that name in the configuration that this one replaces */
-	void *block;     /* in shared memory */
-	size_t size;     /* of the block, in bytes */
+	uint32_t workers;          /* the maximum that can be attached at once */
+	const struct zone *before; /* of that name in the configuration before the reload */
+	void *block;               /* in shared memory */
+	size_t size;               /* of the block, in bytes */
 
 	/* Per worker. */
 	struct weir_limiter *limiter; /* NULL: not attached, and nothing is limited */

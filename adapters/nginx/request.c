@@ -54,7 +54,7 @@ static struct guarded *guard(ngx_http_request_t *r, struct location *location)
 	return guarded;
 }
 
-static void say_no_value(ngx_http_request_t *r, const char *name, ngx_str_t *text)
+static void log_bad_value(ngx_http_request_t *r, const char *name, ngx_str_t *text)
 {
 	ngx_log_error(NGX_LOG_INFO, r->connection->log, 0, "weir: \"%V\" is not a valid %s", text,
 		      name);
@@ -87,7 +87,7 @@ static ngx_int_t find_priority(ngx_http_request_t *r, const struct location *loc
 	if (ngx_http_complex_value(r, location->priority, &text) != NGX_OK)
 		return NGX_ERROR;
 	if (text.len > 0 && !word_is_priority(&text, &call->priority))
-		say_no_value(r, "priority", &text);
+		log_bad_value(r, "priority", &text);
 	return NGX_OK;
 }
 
@@ -101,7 +101,7 @@ static ngx_int_t find_cost(ngx_http_request_t *r, const struct location *locatio
 	if (ngx_http_complex_value(r, location->cost, &text) != NGX_OK)
 		return NGX_ERROR;
 	if (text.len > 0 && !word_is_cost(&text, &call->cost))
-		say_no_value(r, "cost", &text);
+		log_bad_value(r, "cost", &text);
 	return NGX_OK;
 }
 

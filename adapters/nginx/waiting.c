@@ -46,14 +46,14 @@ static void granted(void *arg)
 	struct guarded *guarded = arg;
 	struct waking *waking = guarded->zone->waking;
 	const uint64_t one = 1;
-	bool ring;
+	bool was_empty;
 
 	pthread_mutex_lock(&waking->lock);
-	ring = ngx_queue_empty(&waking->granted);
+	was_empty = ngx_queue_empty(&waking->granted);
 	ngx_queue_insert_tail(&waking->granted, &guarded->link);
 	guarded->queued = true;
 	pthread_mutex_unlock(&waking->lock);
-	if (ring)
+	if (was_empty)
 		(void)!write(waking->wake_fd, &one, sizeof(one));
 }
 
@@ -115,7 +115,7 @@ static struct waking *waking_here(void)
 }
 
 /* The eventfd is readable. Clear it before the list is read, so that no signal is missed. */
-static void take_up_all(ngx_event_t *event)
+static void resume_granted(ngx_event_t *event)
 {
 	struct waking *waking = waking_here();
 	struct guarded *guarded;
@@ -138,7 +138,7 @@ struct waking *waking_create(ngx_cycle_t *cycle)
 	atomic_init(&waking->leaving, false);
 	waking->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (waking->wake_fd < 0 ||
-	    ngx_add_channel_event(cycle, waking->wake_fd, NGX_READ_EVENT, take_up_all) != NGX_OK)
+	    ngx_add_channel_event(cycle, waking->wake_fd, NGX_READ_EVENT, resume_granted) != NGX_OK)
 		return NULL;
 	return waking;
 }

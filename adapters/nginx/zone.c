@@ -73,7 +73,7 @@ static void *parameter_of(const struct weir_limit_ops *ops, void *config, const 
 }
 
 /* Another algorithm can use only the limit: it starts there, within its own bounds. */
-static void begin_at(struct zone *zone, uint32_t limit)
+static void start_at(struct zone *zone, uint32_t limit)
 {
 	const struct weir_limit_ops *ops = zone->config.limit;
 	alignas(max_align_t) u_char complete[WEIR_LIMIT_CONFIG_MAX];
@@ -92,13 +92,13 @@ static void begin_at(struct zone *zone, uint32_t limit)
 }
 
 /* The saved state of the previous limiter. */
-struct learned {
+struct saved {
 	int size; /* in bytes; 0: none */
 	uint32_t limit;
 	u_char state[WEIR_SAVED_MAX];
 };
 
-static void learn_from(const struct zone *before, struct learned *learned, ngx_log_t *log)
+static void save_state(const struct zone *before, struct saved *saved, ngx_log_t *log)
 {
 	struct weir_limiter *limiter;
 	char why[WHY_MAX];
@@ -109,12 +109,12 @@ static void learn_from(const struct zone *before, struct learned *learned, ngx_l
 			"starts without saved state, since the old limiter cannot be read", why);
 		return;
 	}
-	learned->limit = weir_limit(limiter);
-	learned->size = weir_limiter_save(limiter, learned->state, sizeof(learned->state));
+	saved->limit = weir_limit(limiter);
+	saved->size = weir_limiter_save(limiter, saved->state, sizeof(saved->state));
 	weir_shm_detach(limiter);
 }
 
-static void take_up(const struct zone *zone, const struct learned *learned, ngx_log_t *log)
+static void load_state(const struct zone *zone, const struct saved *saved, ngx_log_t *log)
 {
 	struct weir_limiter *limiter;
 	char why[WHY_MAX];
@@ -124,8 +124,7 @@ static void take_up(const struct zone *zone, const struct learned *learned, ngx_
 		log_why(zone, log, "starts without saved state, since it cannot be loaded", why);
 		return;
 	}
-	if (weir_limiter_load(limiter, learned->state, (size_t)learned->size, 0, why,
-			      sizeof(why)) != 0)
+	if (weir_limiter_load(limiter, saved->state, (size_t)saved->size, 0, why, sizeof(why)) != 0)
 		ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir zone \"%V\": starts as configured: %s",
 			      &zone->name, why);
 	weir_shm_detach(limiter);
@@ -134,22 +133,22 @@ static void take_up(const struct zone *zone, const struct learned *learned, ngx_
 /* Create the limiter; if one existed before and the zone has changed, start from its state. */
 static ngx_int_t begin(struct zone *zone, const struct zone *before, ngx_log_t *log)
 {
-	struct learned learned = {.size = 0};
+	struct saved saved = {.size = 0};
 	char why[WHY_MAX];
 
 	if (before != NULL && before->block != NULL)
-		learn_from(before, &learned, log);
-	if (learned.size > 0 && before->config.limit != zone->config.limit) {
-		begin_at(zone, learned.limit);
-		learned.size = 0;
+		save_state(before, &saved, log);
+	if (saved.size > 0 && before->config.limit != zone->config.limit) {
+		start_at(zone, saved.limit);
+		saved.size = 0;
 	}
 	if (weir_shm_init(zone->block, zone->size, &zone->config, zone->workers, why,
 			  sizeof(why)) != 0) {
 		log_why(zone, log, "cannot create the limiter", why);
 		return NGX_ERROR;
 	}
-	if (learned.size > 0)
-		take_up(zone, &learned, log);
+	if (saved.size > 0)
+		load_state(zone, &saved, log);
 	return NGX_OK;
 }
 

@@ -24,8 +24,7 @@ struct place {
 struct board {
 	atomic_uint at_work; /* of all workers */
 	atomic_uint most;    /* the maximum so far */
-	atomic_bool
-		burying; /* the sum includes dead workers, whose permits are recovered already */
+	atomic_bool burying; /* the sum still includes dead workers; their permits are recovered */
 	struct place places[WORKERS_MAX];
 };
 
