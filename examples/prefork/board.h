@@ -16,26 +16,26 @@
 
 #define WORKERS_MAX 256
 
-struct place {
+struct slot {
 	atomic_uint connections; /* open ones */
 	atomic_uint at_work;     /* requests with a permit */
 };
 
 struct board {
-	atomic_uint at_work; /* of all workers */
-	atomic_uint most;    /* the maximum so far */
-	atomic_bool burying; /* the sum still includes dead workers; their permits are recovered */
-	struct place places[WORKERS_MAX];
+	atomic_uint at_work;  /* of all workers */
+	atomic_uint most;     /* the maximum so far */
+	atomic_bool removing; /* the sum still includes dead workers; their permits are recovered */
+	struct slot slots[WORKERS_MAX];
 };
 
 /* Shared with children. NULL: out of memory. */
 struct board *board_create(void);
 
 /* A worker starts, or ends, a request with a permit. */
-void board_begin(struct board *board, unsigned place);
-void board_end(struct board *board, unsigned place);
+void board_begin(struct board *board, unsigned slot);
+void board_end(struct board *board, unsigned slot);
 
 /* Subtract a dead worker's slot. */
-void board_clear(struct board *board, unsigned place);
+void board_clear(struct board *board, unsigned slot);
 
 #endif

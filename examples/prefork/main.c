@@ -166,19 +166,19 @@ static unsigned port_of(int fd)
 									: 0;
 }
 
-static _Noreturn void be_worker(const struct server *server, unsigned place)
+static _Noreturn void be_worker(const struct server *server, unsigned slot)
 {
 	struct worker worker = server->worker;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	worker.config = &server->config;
-	worker.place = place;
+	worker.slot = slot;
 	exit(worker_run(&worker));
 }
 
-static void begin_worker(struct server *server, unsigned place)
+static void begin_worker(struct server *server, unsigned slot)
 {
-	struct child *child = &server->children[place];
+	struct child *child = &server->children[slot];
 	const weir_time now = weir_now();
 
 	if (child->pid != 0 || server->ending ||
@@ -188,17 +188,17 @@ static void begin_worker(struct server *server, unsigned place)
 	fflush(stdout);
 	child->pid = fork();
 	if (child->pid == 0)
-		be_worker(server, place);
+		be_worker(server, slot);
 	if (child->pid < 0) {
 		fprintf(stderr, "weir-prefork: %s\n", strerror(errno));
 		child->pid = 0;
 	}
 }
 
-static void note_death(struct server *server, unsigned place, int status)
+static void note_death(struct server *server, unsigned slot, int status)
 {
-	struct child *child = &server->children[place];
-	const struct place *had = &server->worker.board->places[place];
+	struct child *child = &server->children[slot];
+	const struct slot *had = &server->worker.board->slots[slot];
 	const unsigned connections = atomic_load(&had->connections);
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
@@ -207,7 +207,7 @@ static void note_death(struct server *server, unsigned place, int status)
 		server->deaths++;
 		server->lost += connections;
 	}
-	board_clear(server->worker.board, place);
+	board_clear(server->worker.board, slot);
 	child->pid = 0;
 }
 
@@ -228,12 +228,12 @@ static void reap(struct server *server)
 	struct board *board = server->worker.board;
 	struct weir_shm_reaped reaped;
 
-	atomic_store(&board->burying, true);
+	atomic_store(&board->removing, true);
 	if (weir_shm_reap(server->limiter, &reaped) == 0 && reaped.processes + reaped.found > 0)
 		printf("reaped %u, with %u permits, and %u lost ones\n", reaped.processes,
 		       reaped.permits, reaped.found);
 	take_note_of_deaths(server);
-	atomic_store(&board->burying, false);
+	atomic_store(&board->removing, false);
 }
 
 static bool has_workers(const struct server *server)

@@ -60,7 +60,7 @@ static enum MHD_Result serve(const struct server *server, struct MHD_Connection 
 
 	if (!admit(server, connection, request))
 		return MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, server->busy);
-	board_begin(worker->board, worker->place);
+	board_begin(worker->board, worker->slot);
 	request->outcome = WEIR_IGNORE;
 	length = store_report(worker->store, (unsigned)(weir_now() / WEIR_US) % STORE_SHOPS, text,
 			      sizeof(text));
@@ -90,7 +90,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 	return serve(arg, connection, *state);
 }
 
-/* libmicrohttpd calls this once, however a request ended: the one place for the release. */
+/* libmicrohttpd calls this once, however a request ended: the one slot for the release. */
 static void completed(void *arg, struct MHD_Connection *connection, void **state,
 		      enum MHD_RequestTerminationCode end)
 {
@@ -101,7 +101,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	if (!request)
 		return;
 	if (request->token.state != 0) {
-		board_end(server->worker->board, server->worker->place);
+		board_end(server->worker->board, server->worker->slot);
 		weir_release(server->limiter, &request->token,
 			     end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? request->outcome
 									: WEIR_IGNORE);
@@ -114,14 +114,14 @@ static void connected(void *arg, struct MHD_Connection *connection, void **state
 		      enum MHD_ConnectionNotificationCode what)
 {
 	const struct server *server = arg;
-	struct place *place = &server->worker->board->places[server->worker->place];
+	struct slot *slot = &server->worker->board->slots[server->worker->slot];
 
 	(void)connection;
 	(void)state;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		atomic_fetch_add(&place->connections, 1);
+		atomic_fetch_add(&slot->connections, 1);
 	else
-		atomic_fetch_sub(&place->connections, 1);
+		atomic_fetch_sub(&slot->connections, 1);
 }
 
 static struct MHD_Daemon *start(struct server *server)
@@ -139,10 +139,10 @@ static struct MHD_Daemon *start(struct server *server)
 /* Requests in progress are answered; new connections go to other workers. */
 static void finish(struct server *server, struct MHD_Daemon *daemon)
 {
-	const struct place *place = &server->worker->board->places[server->worker->place];
+	const struct slot *slot = &server->worker->board->slots[server->worker->slot];
 
 	MHD_quiesce_daemon(daemon);
-	while (atomic_load(&place->at_work) > 0)
+	while (atomic_load(&slot->at_work) > 0)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	MHD_stop_daemon(daemon);
 }

@@ -13,7 +13,7 @@ struct worker {
 	int listener;
 	struct store *store;
 	struct board *board;
-	unsigned place;
+	unsigned slot;
 	const char *name;                 /* of the shared limiter */
 	const struct weir_config *config; /* its configuration */
 	weir_dur wait;                    /* the longest wait of a request for a permit */
