@@ -1,11 +1,11 @@
 /*
- * Classes of traffic: guaranteed shares, and within them priorities.
+ * Classes of traffic: guaranteed shares, and priorities within them.
  *
- * A service that can do 40 calls at once, each in 20 ms or so, is offered almost twice
- * what it can do: buyers, who have 60 % of it; a batch job, which asks for far more than its 30 %;
- * and crawlers, who get what is left. Among the buyers those at the till matter more than those who
- * browse. Ten seconds of it, in time that is simulated, so that they take no time and
- * always end in the same way: who was served, and to what part?
+ * A service can process 40 calls at once, each in about 20 ms, and is offered almost twice its
+ * capacity: by buyers, with a share of 60 %; by a batch job, which wants far more than its 30 %;
+ * and by crawlers, which get the rest. Among the buyers, those at the till have a higher priority
+ * than those who browse. The example simulates ten seconds, so it takes no time and has a fixed
+ * result: the fraction of each class that was served.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct traffic traffic[] = {
 };
 #define KINDS (sizeof(traffic) / sizeof(traffic[0]))
 
-/* A call that has been admitted, and when it will be done. */
+/* A call that has been admitted, and the time of its end. */
 struct call {
 	struct weir_token token;
 	weir_time end; /* 0: there is none */
@@ -109,7 +109,7 @@ int main(void)
 
 	if (limiter == NULL)
 		return EXIT_FAILURE;
-	/* Names to indices, once. */
+	/* Look up the indices of the names once. */
 	for (unsigned k = 0; k < KINDS; k++)
 		traffic[k].call = (struct weir_call){
 			.partition = weir_partition_find(limiter, traffic[k].partition),

@@ -1,10 +1,10 @@
 /*
- * Guard calls in C++: two classes of traffic, a queue, and verdicts by result and by exception.
+ * Guard calls in C++: two classes of traffic, a queue, and outcomes by result and by exception.
  *
  *	example-guard [LIMIT]
  *
- * makes some calls from a few threads to a pretended store, with that limit ("vegas:initial=4"),
- * and prints how they went.
+ * makes some calls from a few threads to a simulated store, with that limit ("vegas:initial=4"),
+ * and prints the results.
  */
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@
 
 using namespace std::chrono_literals;
 
-/* Every tenth key is lost, and now and then the store breaks. */
+/* Every tenth key is missing, and the store fails now and then. */
 static std::string look_up(unsigned key)
 {
 	static std::atomic<unsigned> lookups{0};
@@ -30,21 +30,21 @@ static std::string look_up(unsigned key)
 	return key % 10 == 0 ? "" : "value";
 }
 
-/* The guard by hand: every way out gives the permit back, the exception's too. */
+/* With a permit object: it is released on every path, also by an exception. */
 static bool serve(weir::limiter_ref limiter, const weir_call &call, unsigned key)
 {
 	weir::permit permit = limiter.acquire(20ms, call);
 
 	if (!permit)
-		return false; /* too busy: permit.error() says how */
+		return false; /* too busy; permit.error() has the reason */
 	if (key == 0)
-		return true; /* no work, no verdict: tells nothing about load */
+		return true; /* no work was done, so this is not a sample */
 	look_up(key);
 	permit.success();
 	return true;
 }
 
-/* The same in one expression, with a verdict on the result. */
+/* The same in one expression, with an outcome by the result. */
 static bool serve_at_once(weir::limiter_ref limiter, const weir_call &call, unsigned key)
 {
 	const auto value = limiter.try_acquire(call).run([key] { return look_up(key); },
@@ -66,7 +66,7 @@ static void make_calls(weir::limiter_ref limiter, const weir_call &call, bool pa
 			else
 				serve_at_once(limiter, call, key);
 		} catch (const std::runtime_error &) {
-			continue; /* was released as failed */
+			continue; /* released as failed */
 		}
 	}
 }

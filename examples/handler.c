@@ -1,9 +1,9 @@
 /*
- * Guard a handler: the least that it takes, on libmicrohttpd.
+ * Guard a handler with as little code as possible, on libmicrohttpd.
  *
  *	example-handler [PORT]
  *
- * serves on that port of this machine (0: any, printed) until its input ends.
+ * serves on that port of this machine (0: any, printed) until end of input.
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>

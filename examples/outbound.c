@@ -1,10 +1,10 @@
 /*
- * Guard calls to another service: as many at once as it can bear, and no more.
+ * Guard calls to another service with an adaptive concurrency limit.
  *
  *	example-outbound PORT [CALLS]
  *
- * asks the HTTP server on that port of this machine, so many times (once), and
- * prints how each call went.
+ * calls the HTTP server on that port of this machine CALLS times (default 1), and prints the result
+ * of each call.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include <weir/weir.h>
 
-/* One call: 0 if there was an answer, else an errno. */
+/* One call: 0 after a response, else an errno. */
 static int call(uint16_t port)
 {
 	const struct sockaddr_in address = {
@@ -46,7 +46,7 @@ static int call(uint16_t port)
 	return error;
 }
 
-/* A callee that is too slow, or turns us away, is overloaded. Other failures are no samples. */
+/* A backend that is too slow, or refuses a call, is overloaded. Other failures are not samples. */
 static enum weir_outcome outcome_of(int error)
 {
 	switch (error) {
@@ -58,7 +58,7 @@ static enum weir_outcome outcome_of(int error)
 		return WEIR_TIMED_OUT;
 	case ECONNREFUSED:
 		return WEIR_DROPPED;
-	default: /* ECONNRESET, for one */
+	default: /* such as ECONNRESET */
 		return WEIR_FAILED;
 	}
 }
@@ -69,7 +69,7 @@ static int guarded_call(struct weir_limiter *limiter, uint16_t port)
 	int error;
 
 	if (weir_try_acquire(limiter, &token) != 0)
-		return EBUSY; /* not even tried */
+		return EBUSY; /* not sent */
 	error = call(port);
 	weir_release(limiter, &token, outcome_of(error));
 	return error;

@@ -1,10 +1,10 @@
 /*
- * A batch job over a slow service: find out how many calls at once are worth it.
+ * A batch job that uses a slow service, and finds out how many calls at once it should make.
  *
- * The service, which is in this program, works on so many calls at once; all others wait at
- * its door, so that more of them at a time take longer and get no more done. The job does
- * not know how many. It starts with two and lets the limit find out, prints what that was,
- * and fails if a call was lost or the limit makes no sense.
+ * The service, which is part of this program, processes a fixed number of calls at once. All others
+ * wait, so with more calls at a time each takes longer, and the throughput stays the same. The job
+ * does not know that number. It starts with two and lets the limit find out. It prints the result,
+ * and fails if a call was lost or the limit is implausible.
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include <weir/weir.h>
 
 #define CALLS   1500
-#define PLACES  8 /* of the service: what the job does not know */
+#define PLACES  8 /* slots of the service, unknown to the job */
 #define INITIAL 2
 
 struct service {
@@ -44,7 +44,7 @@ static int make_pool(struct weir_executor **executor)
 	weir_config_init(&limiter);
 	limiter.limit = &weir_vegas;
 	limiter.limit_config = &vegas;
-	limiter.window_min = 20 * WEIR_MS; /* the job is short: look more often */
+	limiter.window_min = 20 * WEIR_MS; /* the job is short, so learn faster */
 	weir_executor_config_init(&config);
 	config.limiter_config = &limiter;
 	config.name = "pool";

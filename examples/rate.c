@@ -1,8 +1,8 @@
 /*
- * A client of an interface that allows 300 calls a minute, and 1000 units of cost among them: how
- * calls are paced, what a dear one does to those after it, how its true cost is settled, and what
- * happens when the callee says 429 all the same. It is played in a clock of its own, so a minute
- * takes no time; a program leaves weir_rate_config.clock alone, and waits in weir_rate_take().
+ * A client of an interface that allows 300 calls, and 1000 units of cost, per minute. It shows how
+ * calls are paced, how an expensive call delays later ones, how the true cost of a call is settled,
+ * and what happens after a 429 of the backend. The example uses a simulated clock, so a minute
+ * takes no time. A real program leaves weir_rate_config.clock unset, and waits in weir_rate_take().
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static struct weir_rate_snapshot look(struct weir_rate *rate)
 	return s;
 }
 
-/* As a loop does it: stand in the queue, and look again when the next turn comes. When it came. */
+/* Wait as an event loop does: join the queue, and try again at each turn. Returns the time. */
 static weir_time call_when_it_may(struct weir_rate *rate, uint64_t units)
 {
 	const struct weir_cost cost = {.units = {1, units}};
@@ -70,7 +70,7 @@ static weir_time call_when_it_may(struct weir_rate *rate, uint64_t units)
 
 		if (weir_rate_poll(rate, &wait) == 0)
 			return minute;
-		minute = next; /* here a loop sets its timer */
+		minute = next; /* an event loop sets its timer here */
 	}
 }
 
@@ -81,7 +81,7 @@ static void pace(struct weir_rate *rate)
 
 	for (unsigned i = 0; i < 300; i++)
 		even = even && call_when_it_may(rate, 3) == began + i * 200 * WEIR_MS;
-	expect("300 calls a minute are one each 200 ms", even);
+	expect("300 calls a minute are one per 200 ms", even);
 	minute = began + 60 * WEIR_S;
 	expect("and no more", look(rate).admitted == 300);
 }
@@ -91,12 +91,12 @@ static void pay_for_a_dear_one(struct weir_rate *rate)
 	const weir_time began = minute;
 
 	call_when_it_may(rate, 100);
-	expect("a dear call begins at once", minute == began);
+	expect("an expensive call begins at once", minute == began);
 	call_when_it_may(rate, 1);
 	expect("and is paid for by a pause", minute - began > 5 * WEIR_S);
 }
 
-/* What it takes is known when the answer says so. */
+/* The cost is known only from the answer. */
 static void settle(struct weir_rate *rate)
 {
 	const weir_time began = minute;
@@ -104,7 +104,7 @@ static void settle(struct weir_rate *rate)
 	call_when_it_may(rate, 50);
 	weir_rate_settle(rate, UNITS, 50, 2);
 	call_when_it_may(rate, 1);
-	expect("what a call did not need is given back", minute - began < WEIR_S);
+	expect("unused cost is returned", minute - began < WEIR_S);
 }
 
 static void hear_429(struct weir_rate *rate)

@@ -1,10 +1,10 @@
 /*
- * Remember over a restart what was learned: load at the beginning, save at the end.
+ * Keep a limiter's state over a restart: load it at the start, save it at the end.
  *
  *	example-restart FILE
  *
- * makes calls to a callee that exists in this program only, in a time of its own, and tells
- * where the limit began and ended. A second run begins where the first has ended.
+ * makes calls to a simulated backend, in simulated time, and prints the limit at the start and at
+ * the end. A second run starts with the limit at which the first one ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <weir/weir.h>
 
-/* The bytes of a file, or those that fit; or a negative errno. */
+/* Read a file, up to size. Returns the bytes, or a negative errno. */
 static ssize_t read_file(const char *path, void *buffer, size_t size)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -29,7 +29,7 @@ static ssize_t read_file(const char *path, void *buffer, size_t size)
 	return n;
 }
 
-/* All of it on the disk, under a name of its own. 0, or a negative errno. */
+/* Write a new file and sync it to disk. 0, or a negative errno. */
 static int write_aside(const char *path, const void *bytes, size_t size)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -48,7 +48,7 @@ static int write_aside(const char *path, const void *bytes, size_t size)
 	return r;
 }
 
-/* The old file or the new one, never a part of either: whatever happens meanwhile. */
+/* Replace the file atomically: after a crash it is the old or the new one, never a part. */
 static int replace_file(const char *path, const void *bytes, size_t size)
 {
 	char aside[4096];
@@ -64,7 +64,7 @@ static int replace_file(const char *path, const void *bytes, size_t size)
 	return r;
 }
 
-/* A memory that is missing or no good is no reason not to start. */
+/* If the saved state is missing or invalid, start without it. */
 static void load(struct weir_limiter *limiter, const char *path)
 {
 	unsigned char memory[WEIR_SAVED_MAX];
@@ -94,7 +94,7 @@ static int save(struct weir_limiter *limiter, const char *path)
 	return r;
 }
 
-/* For five seconds: as many calls at once as are admitted, to a callee that takes 10 ms for 100. */
+/* Five seconds of calls, as many as admitted, to a backend that takes 10 ms for 100 at once. */
 static void work(struct weir_limiter *limiter)
 {
 	struct weir_token tokens[1000];

@@ -1,10 +1,10 @@
 /*
- * How to bring a limit into a service that runs: in shadow mode first. The limit is learned
- * and shown, nothing is refused, and what would have been is counted. When the numbers look
- * right, one call makes it earnest.
+ * Introduce a limit into a running service, in shadow mode first. The limit is learned and shown,
+ * no call is refused, and refusals that would have happened are counted. When the numbers look
+ * right, one call starts enforcing the limit.
  *
- * Twelve threads call a function that works on four calls at once. In shadow mode all of them get
- * through; afterwards some are refused, and those that are served are served sooner.
+ * Twelve threads call a function that processes four calls at once. In shadow mode all calls are
+ * admitted. Afterwards some are refused, and the others are served faster.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -55,15 +55,15 @@ static struct weir_snapshot look(void)
 	return s;
 }
 
-/* Half a second; on a busy machine several of them, until there are too many calls. */
-static struct weir_snapshot watch(const char *when, bool in_earnest)
+/* Half a second; on a busy machine repeated until there are enough calls in flight. */
+static struct weir_snapshot watch(const char *when, bool enforcing)
 {
 	struct weir_snapshot s;
 
 	do {
 		nanosleep(&(struct timespec){.tv_nsec = 500 * 1000 * 1000}, NULL);
 		s = look();
-	} while ((in_earnest ? s.rejected : s.would_reject) == 0);
+	} while ((enforcing ? s.rejected : s.would_reject) == 0);
 	printf("%s: limit %u, in flight %u and %u beside it, admitted %llu, rejected %llu, "
 	       "would have rejected %llu\n",
 	       when, s.limit, s.inflight, s.passing, (unsigned long long)s.admitted,
@@ -74,7 +74,7 @@ static struct weir_snapshot watch(const char *when, bool in_earnest)
 int main(void)
 {
 	const struct weir_vegas_config vegas = {.initial = 4, .max = 8};
-	struct weir_snapshot shadow, earnest;
+	struct weir_snapshot shadow, enforced;
 	struct weir_config config;
 	pthread_t thread[THREADS];
 
@@ -90,14 +90,14 @@ int main(void)
 
 	shadow = watch("in shadow mode", false);
 	weir_shadow_set(limiter, false);
-	earnest = watch("in earnest", true);
+	enforced = watch("enforcing", true);
 
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	shadow.inflight = weir_inflight(limiter);
 	weir_limiter_destroy(limiter);
-	return shadow.rejected == 0 && shadow.would_reject > 0 && earnest.rejected > 0 &&
+	return shadow.rejected == 0 && shadow.would_reject > 0 && enforced.rejected > 0 &&
 			       shadow.inflight == 0
 		       ? EXIT_SUCCESS
 		       : EXIT_FAILURE;

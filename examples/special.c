@@ -1,7 +1,7 @@
 /*
- * Calls that are not like the others, at a server's limiter: a health check that must never
- * be refused, an upload that weighs as much as several calls, a subscription that stays
- * for hours, a short burst, and the ways in which a call can end.
+ * Special kinds of calls at a server's limiter: a health check that must never be refused, an
+ * upload with the cost of several calls, a subscription that lasts for hours, a short burst, and
+ * the outcomes of a call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static struct weir_limiter *make_limiter(void)
 	weir_config_init(&config);
 	config.limit = &weir_fixed;
 	config.limit_config = &fixed;
-	config.burst = BURST; /* permits above the limit, while nobody feels it */
+	config.burst = BURST; /* permits above the limit, while latency does not rise */
 	return weir_limiter_create(&config, &limiter) == 0 ? limiter : NULL;
 }
 
@@ -76,7 +76,7 @@ static void health_check(struct weir_limiter *limiter)
 	if (weir_try_acquire_for(limiter, &all, &token) != 0)
 		exit(EXIT_FAILURE);
 	expect("the limiter is full", weir_try_acquire(limiter, &none) == -EAGAIN);
-	expect("a health check gets through all the same",
+	expect("a health check is admitted all the same",
 	       weir_try_acquire_for(limiter, &call, &check) == 0);
 	expect("and takes no permit", weir_inflight(limiter) == LIMIT + BURST);
 	weir_release(limiter, &check, WEIR_SUCCESS);
@@ -91,20 +91,20 @@ static void subscription(struct weir_limiter *limiter)
 	if (weir_try_acquire(limiter, &token) != 0 || weir_detach(limiter, &token) != 0)
 		exit(EXIT_FAILURE);
 	expect("a subscription keeps its permit", weir_inflight(limiter) == 1);
-	/* Hours later. Its latency would have looked like a service that stands still. */
+	/* Hours later. As a sample its latency would have looked like a stalled service. */
 	weir_release(limiter, &token, WEIR_SUCCESS);
-	expect("and is out of the latencies", look(limiter).detached == 1);
+	expect("and its latency is not a sample", look(limiter).detached == 1);
 }
 
 static void endings(struct weir_limiter *limiter)
 {
 	static const enum weir_outcome outcomes[] = {
 		WEIR_SUCCESS,   /* served */
-		WEIR_IGNORE,    /* a bad request: it says nothing about load */
-		WEIR_DROPPED,   /* the database said that it is full */
+		WEIR_IGNORE,    /* a bad request: no evidence of load */
+		WEIR_DROPPED,   /* the database refused it as overloaded */
 		WEIR_TIMED_OUT, /* the database did not answer in time */
 		WEIR_CANCELLED, /* the client went away */
-		WEIR_FAILED,    /* a bad gateway: it failed before anything was done */
+		WEIR_FAILED,    /* a bad gateway: it failed before any work was done */
 	};
 	struct weir_token token;
 
@@ -113,7 +113,7 @@ static void endings(struct weir_limiter *limiter)
 			exit(EXIT_FAILURE);
 		weir_release(limiter, &token, outcomes[i]);
 	}
-	expect("each ending is counted as what it is",
+	expect("each outcome is counted",
 	       look(limiter).ignored == 1 && look(limiter).dropped == 1 &&
 		       look(limiter).timed_out == 1 && look(limiter).cancelled == 1 &&
 		       look(limiter).failed == 1);

@@ -1,11 +1,11 @@
 /*
- * A client of several services, with a limiter for each: what one of them cannot take
- * does not hold up the calls to the others.
+ * A client of several services, with one limiter for each: an overloaded service does not delay
+ * calls to the others.
  *
  *	example-upstreams
  *
- * The services are functions in this program, which can each do so much at once. Eight threads
- * call each of them, and at the end a table says how it went.
+ * The services are functions in this program, each with a fixed capacity. Eight threads call each
+ * of them, and a table at the end shows the results.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,15 +17,15 @@
 
 #include <weir/weir.h>
 
-#define CLIENTS 8   /* threads, for each service */
-#define CALLS   400 /* of each thread */
+#define CLIENTS 8   /* threads per service */
+#define CALLS   400 /* per thread */
 
-/* A service, as if it were somewhere else. */
+/* A simulated remote service. */
 struct upstream {
 	const char *host;
-	int capacity; /* calls at once; others it refuses */
+	int capacity; /* calls at once; it refuses others */
 	long answer_ns;
-	uint32_t agreed; /* calls at once that we may send; 0: to be found out */
+	uint32_t agreed; /* the agreed number of calls at once; 0: the limit is adaptive */
 	_Atomic int busy;
 };
 
@@ -41,7 +41,7 @@ static struct upstream upstreams[] = {
 		     .agreed = 3},
 };
 
-/* One call: 0 if there was an answer, else an errno. */
+/* One call: 0 after an answer, else an errno. */
 static int call(struct upstream *upstream)
 {
 	const struct timespec answer = {.tv_nsec = upstream->answer_ns};
@@ -61,7 +61,7 @@ static int guarded_call(struct weir_registry *registry, struct upstream *upstrea
 	error = weir_registry_get(registry, upstream->host, strlen(upstream->host), &limiter);
 	if (error != 0)
 		return -error;
-	error = EBUSY; /* not even sent: try another one, or later */
+	error = EBUSY; /* not sent: try another service, or later */
 	if (weir_try_acquire(limiter, &token) == 0) {
 		error = call(upstream);
 		weir_release(limiter, &token, error == 0 ? WEIR_SUCCESS : WEIR_DROPPED);
@@ -83,11 +83,11 @@ static void *client_main(void *arg)
 
 	for (int i = 0; i < CALLS; i++)
 		if (guarded_call(client->registry, client->upstream) != 0)
-			nanosleep(&pause, NULL); /* a program would try another one, or say no */
+			nanosleep(&pause, NULL); /* a program would try another service */
 	return NULL;
 }
 
-/* 0 if there were threads for all. */
+/* Returns 0 if all threads were started. */
 static int call_all(struct weir_registry *registry)
 {
 	struct client clients[CLIENTS * UPSTREAMS];
@@ -115,7 +115,7 @@ static const struct upstream *upstream_of(const char *host, size_t host_len)
 	return NULL;
 }
 
-/* Nothing needs to be found out where there is an agreement; and who is unknown is not called. */
+/* With an agreement the limit is fixed. A service that is not known is not called. */
 static int customize(void *arg, const void *host, size_t host_len, struct weir_config *config)
 {
 	const struct upstream *upstream = upstream_of(host, host_len);
@@ -139,9 +139,9 @@ static struct weir_registry *make_registry(void)
 	char why[200];
 
 	weir_config_init(&limiter);
-	limiter.limit = &weir_aimd; /* a service that is full says so */
+	limiter.limit = &weir_aimd; /* the services refuse calls under overload */
 	limiter.limit_config = &aimd;
-	limiter.window_min = 5 * WEIR_MS; /* these answer soon: learn fast */
+	limiter.window_min = 5 * WEIR_MS; /* these services are fast, so learn fast */
 	weir_registry_config_init(&config);
 	config.limiter = &limiter;
 	config.customize = customize;
@@ -153,7 +153,7 @@ static struct weir_registry *make_registry(void)
 	return weir_registry_create(&config, &registry) == 0 ? registry : NULL;
 }
 
-/* What was found out, and whether it is what it should be. */
+/* Print the results, and check them. */
 struct report {
 	int wrong;
 	uint32_t limit[UPSTREAMS];
@@ -197,7 +197,7 @@ static int print_table(struct weir_registry *registry)
 	visited = weir_registry_visit(registry, print_line, &report);
 	expect(&report, visited == UPSTREAMS, "registry", "a limiter for each service");
 	expect(&report, report.limit[GONE] < report.limit[SEARCH], upstreams[GONE].host,
-	       "what is gone gets less than what answers");
+	       "a failed service gets less than one that answers");
 	return report.wrong;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Usage: demo_test.sh DEMO BUILD_DIR PROGRAM... - an adapter's demo in short phases: what it writes
-# is complete and adds up. How good the numbers are is the machine's affair.
+# Usage: demo_test.sh DEMO BUILD_DIR PROGRAM... - an adapter's demo with short phases: its output is
+# complete and consistent. The values depend on the machine and are not checked.
 set -u
 demo=$1 build=$2
 shift 2

@@ -1,6 +1,6 @@
 /*
- * Origins that are closed by Retry-After. They are few, and mostly none: a list under a mutex, and
- * a count of it that calls look at without.
+ * Origins that are closed by Retry-After. There are few, usually none, so they are a list under a
+ * mutex, with a count that can be read without the mutex.
  */
 
 #include "guard.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Its pin keeps the limiter, so that its address means this origin. */
+/* Holds a pin, so that the limiter lives on and its address identifies the origin. */
 struct closed {
 	struct closed *next;
 	struct weir_limiter *limiter;
@@ -25,7 +25,7 @@ static void forget(struct weir_curl *guard, struct closed **link)
 	free(closed);
 }
 
-/* Under the mutex. NULL: it is open. Those whose time is over are forgotten on the way. */
+/* Called under the mutex. NULL: the origin is open. Removes expired entries on the way. */
 static struct closed **find(struct weir_curl *guard, const struct weir_limiter *limiter,
 			    weir_time now)
 {
@@ -68,7 +68,7 @@ bool closed_for(struct weir_curl *guard, const struct weir_limiter *limiter, wei
 	return until != 0 && until >= deadline && weir_inflight(limiter) == 0;
 }
 
-/* Without memory it stays open: a request more, which is answered as the last one was. */
+/* Out of memory, the origin stays open: the cost is another request that is refused. */
 bool closed_begin(struct weir_curl *guard, struct weir_limiter *limiter, weir_time until)
 {
 	struct closed *closed = malloc(sizeof(*closed));
@@ -107,7 +107,7 @@ void closed_end(struct weir_curl *guard, const struct weir_limiter *limiter)
 	pthread_mutex_unlock(&guard->mutex);
 }
 
-/* A thread that was cancelled in here would keep the mutex for good. */
+/* Cancellation is disabled because a thread cancelled here would never unlock the mutex. */
 static void sleep_until(struct weir_curl *guard, weir_time until)
 {
 	const struct timespec at = {

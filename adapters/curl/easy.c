@@ -1,5 +1,5 @@
 /*
- * One transfer, in the thread that asks for it.
+ * Transfers of easy handles, in the calling thread.
  */
 
 #include "guard.h"
@@ -8,7 +8,7 @@
 
 static const struct weir_curl_call ordinary;
 
-/* A permit of an origin that is open. */
+/* Acquire a permit, and wait until the origin is open. */
 static int acquire(struct weir_curl *guard, const struct weir_curl_call *call, struct hold *hold)
 {
 	const bool bypass = (call->call.flags & WEIR_CALL_BYPASS) != 0;

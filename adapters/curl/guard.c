@@ -1,5 +1,5 @@
 /*
- * The guard: from a URL to a limiter, from a result to an outcome.
+ * The guard: finds the limiter of a URL, and the outcome of a result.
  */
 
 #include "guard.h"
@@ -25,7 +25,7 @@ void weir_curl_config_init_sized(struct weir_curl_config *config, size_t size)
 	config->size = size;
 }
 
-/* What a program that knows less of the structure than we do has left out is zero. */
+/* Fields that are unknown to a program built with an older header are zero. */
 static int read_config(const struct weir_curl_config *config, struct weir_curl_config *full)
 {
 	*full = (struct weir_curl_config){.size = sizeof(*full)};
@@ -49,7 +49,7 @@ static int make_registry(const struct weir_config *limiter, struct weir_registry
 	return weir_registry_create(&config, registry);
 }
 
-/* Deadlines are on the monotonic clock. */
+/* The condition uses the monotonic clock, like deadlines. */
 static int init_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -127,7 +127,7 @@ static bool in_lower_case(char *text)
 	return true;
 }
 
-/* scheme://host:port. curl's own parser, so that what it names is what is asked. */
+/* Write scheme://host:port. libcurl's parser is used, so the key names the host that is called. */
 static int write_origin(const char *url, char key[WEIR_KEY_MAX + 1])
 {
 	CURLU *parts = curl_url();
@@ -216,7 +216,7 @@ static bool is_http(CURL *easy)
 	       strncasecmp(scheme, "http", 4) == 0;
 }
 
-/* 0: there was none of HTTP's. */
+/* The HTTP status; 0: none. */
 static long status_of(CURL *easy)
 {
 	long status = 0;
@@ -279,7 +279,7 @@ static bool ended_elsewhere(CURL *easy, const struct hold *hold)
 	return url == NULL || write_origin(url, key) != 0 || strcmp(key, hold->key) != 0;
 }
 
-/* From when the request could be sent to the end of the answer. 0: not known. */
+/* From the time when the request could be sent to the end of the response. 0: unknown. */
 static weir_dur latency_of(CURL *easy)
 {
 	curl_off_t total = 0, before = 0;
@@ -289,7 +289,7 @@ static weir_dur latency_of(CURL *easy)
 	return total > before ? (weir_dur)(total - before) * WEIR_US : 0;
 }
 
-/* What Retry-After asks for; 0: nothing. */
+/* The time for which Retry-After closes the origin; 0: none. */
 static weir_dur retry_after(const struct weir_curl *guard, CURL *easy)
 {
 	const long status = status_of(easy);
@@ -305,7 +305,7 @@ static weir_dur retry_after(const struct weir_curl *guard, CURL *easy)
 	return (weir_dur)seconds * WEIR_S;
 }
 
-/* The origin is closed or opened before the permit is back, for whom that lets in. */
+/* Close or open the origin before the release of the permit, which may start a transfer. */
 void hold_finish(struct weir_curl *guard, struct hold *hold, CURL *easy, CURLcode result)
 {
 	const weir_time now = weir_now();

@@ -1,17 +1,18 @@
 /*
- * A multi handle. A transfer that has no permit yet is not in curl's handle at all: it waits in the
- * limiter's queue, and here, sorted by deadline. Whoever brings a permit, in any thread, puts the
- * transfer on a stack, and wakes the loop if that may be asleep.
+ * A multi handle. A transfer without a permit is not in curl's handle: it waits in the limiter's
+ * queue, and in a list here, sorted by deadline. The thread that releases a permit puts the
+ * transfer on a stack, and wakes the loop if the loop may be asleep.
  *
  * word      written by                         order    pairs with
  * --------  ---------------------------------  -------  -----------------------------------------
  * granted   push, in any thread: CAS           release  take: the transfer's next is seen
  * granted   take: exchange, NULL               acquire  push
- * granted   sleep: CAS, NULL to asleep         release  push: what it pushes on is nothing of ours
+ * granted   sleep: CAS, NULL to asleep         release  push: the mark is not a transfer
  *
- * The bottom of the stack says whether the loop is in a function of ours, which looks again before
- * it leaves (NULL), or may be asleep (a mark). Who pushes on the mark is the one who wakes it. So a
- * sleep costs one system call to end, and transfers that begin where others end, in one loop, none.
+ * The bottom of the stack shows the state of the loop. NULL: it is in a function of this file,
+ * which checks the stack again before it returns. A mark: it may be asleep. The thread that pushes
+ * onto the mark wakes the loop. So a wakeup costs one system call, and a transfer that starts when
+ * another one ends in the same loop costs none.
  */
 
 #include "guard.h"
@@ -27,23 +28,23 @@
 #include <weir/partition.h>
 #include <weir/wait.h>
 
-/* That another thread has opened an origin is not told: one looks. */
+/* The interval of checks whether another thread has opened an origin, which sends no wakeup. */
 #define CLOSED_LOOK (10 * WEIR_MS)
 
-/* As weir/wait.h asks of loops, where room is kept for partitions. */
+/* The interval of polls that weir/wait.h requires with partitions. */
 #define PARTITIONS_LOOK (100 * WEIR_MS)
 
 enum state {
 	WAITING, /* in the limiter's queue */
-	FLYING,  /* in curl's handle */
-	ENDED,   /* to be told */
+	RUNNING, /* in curl's handle */
+	ENDED,   /* to be reported by weir_curl_multi_done() */
 };
 
 struct transfer {
 	CURL *easy;
 	struct weir_curl_multi *multi;
 	enum state state;
-	bool ready;  /* in multi->ready: its permit is there */
+	bool ready;  /* in multi->ready: its permit has arrived */
 	bool parted; /* its limiter has partitions */
 	bool seen;   /* in curl's handle */
 	struct hold hold;
@@ -62,18 +63,18 @@ struct weir_curl_multi {
 	struct weir_curl *guard;
 	CURLM *curl;
 	bool inside; /* curl runs, and with it the program's callbacks */
-	void *tree;  /* of all transfers, by easy handle */
-	struct transfers waiting, flying, ended, ready;
-	unsigned waiting_count, flying_count, parted_count;
-	weir_time looked; /* for room that lapsed */
+	void *tree;  /* all transfers, by easy handle */
+	struct transfers waiting, running, ended, ready;
+	unsigned waiting_count, running_count, parted_count;
+	weir_time looked; /* the last poll for partitions */
 
-	uint64_t lost;    /* taken out behind our back, and given up */
-	unsigned missing; /* taken out so, and not given up yet */
+	uint64_t lost;    /* transfers taken out by curl's own functions, and released */
+	unsigned missing; /* taken out in this way, and not released yet */
 
 	_Atomic(struct transfer *) granted;
 	struct transfer asleep; /* its address is the mark */
 
-	/* With an event loop only. */
+	/* For weir_curl_multi_socket_action() only. */
 	int fd; /* -1: there is none */
 	void *fd_data;
 	curl_socket_callback socket;
@@ -81,7 +82,7 @@ struct weir_curl_multi {
 	curl_multi_timer_callback timer;
 	void *timer_data;
 	weir_time curl_due; /* WEIR_FOREVER: never */
-	weir_time due;      /* what timer was told */
+	weir_time due;      /* the time last passed to timer */
 };
 
 static int compare(const void *a, const void *b)
@@ -105,14 +106,14 @@ static struct transfers *list_of(struct weir_curl_multi *m, enum state state)
 	switch (state) {
 	case WAITING:
 		return &m->waiting;
-	case FLYING:
-		return &m->flying;
+	case RUNNING:
+		return &m->running;
 	default:
 		return &m->ended;
 	}
 }
 
-/* By deadline. Mostly the new one is the last, as all wait for as long. */
+/* In the order of deadlines. Usually the new one is the last, since all wait equally long. */
 static void insert_waiting(struct weir_curl_multi *m, struct transfer *t)
 {
 	struct transfer *before = TAILQ_LAST(&m->waiting, transfers);
@@ -127,8 +128,8 @@ static void insert_waiting(struct weir_curl_multi *m, struct transfer *t)
 
 static void count(struct weir_curl_multi *m, const struct transfer *t, unsigned by)
 {
-	if (t->state == FLYING)
-		m->flying_count += by;
+	if (t->state == RUNNING)
+		m->running_count += by;
 	if (t->state != WAITING)
 		return;
 	m->waiting_count += by;
@@ -182,10 +183,10 @@ static void wake(const struct weir_curl_multi *m)
 	if (m->fd < 0)
 		curl_multi_wakeup(m->curl);
 	else if (write(m->fd, &one, sizeof(one)) < 0)
-		return; /* it is full, and so it wakes */
+		return; /* the counter is full, so the eventfd is readable */
 }
 
-/* weir_granted_fn: in whichever thread brings the permit. */
+/* weir_granted_fn: runs in the thread that releases the permit. */
 static void granted(void *arg)
 {
 	struct transfer *t = arg;
@@ -200,7 +201,7 @@ static void granted(void *arg)
 		wake(m);
 }
 
-/* From the stack to the list; and from now on the loop is awake. */
+/* Move the stack to the list of ready transfers, and mark the loop as awake. */
 static void take_granted(struct weir_curl_multi *m)
 {
 	struct transfer *t = atomic_exchange_explicit(&m->granted, NULL, memory_order_acquire);
@@ -216,7 +217,7 @@ static void take_granted(struct weir_curl_multi *m)
 	}
 }
 
-/* False: somebody has a permit meanwhile. */
+/* False: a transfer got a permit meanwhile. */
 static bool fall_asleep(struct weir_curl_multi *m)
 {
 	struct transfer *none = NULL;
@@ -241,19 +242,19 @@ static int error_of(CURLMcode code)
 	}
 }
 
-/* It has its permit. */
+/* Start a transfer that has its permit. */
 static int start(struct weir_curl_multi *m, struct transfer *t)
 {
 	const int error = error_of(curl_multi_add_handle(m->curl, t->easy));
 
 	if (error == 0)
-		move(m, t, FLYING);
+		move(m, t, RUNNING);
 	else
 		hold_drop(m->guard, &t->hold, WEIR_IGNORE);
 	return error;
 }
 
-/* Start one that waits, if its permit is there and its origin open. */
+/* Start a waiting transfer if its permit has arrived and its origin is open. */
 static void try_start(struct weir_curl_multi *m, struct transfer *t)
 {
 	int error;
@@ -262,18 +263,18 @@ static void try_start(struct weir_curl_multi *m, struct transfer *t)
 	    weir_poll(t->hold.limiter, &t->wait, &t->hold.token) != 0)
 		return;
 	if (!t->ready)
-		take_granted(m); /* it has been told meanwhile */
+		take_granted(m); /* it has been granted meanwhile */
 	error = start(m, t);
 	if (error != 0)
 		end(m, t, error, CURLE_OK);
 }
 
-/* Out of the queue, with its permit if that has come, and off the stack. */
+/* Leave the queue, and the stack; release the permit if it has arrived. */
 static void stop_waiting(struct weir_curl_multi *m, struct transfer *t, enum weir_outcome outcome)
 {
 	const int came = weir_cancel(t->hold.limiter, &t->wait, &t->hold.token);
 
-	(void)came; /* the token says so too */
+	(void)came; /* the token shows it too */
 	take_granted(m);
 	hold_drop(m->guard, &t->hold, outcome);
 }
@@ -298,8 +299,8 @@ static void expire(struct weir_curl_multi *m, weir_time now)
 	}
 }
 
-/* Room that is kept for a partition lapses, and who polls has the limiter look. */
-static void look_for_lapsed(struct weir_curl_multi *m, weir_time now)
+/* Capacity reserved for a partition becomes free by time alone; only a poll notices that. */
+static void poll_partitions(struct weir_curl_multi *m, weir_time now)
 {
 	struct transfer *t, *next;
 
@@ -320,11 +321,11 @@ static void admit(struct weir_curl_multi *m)
 	take_granted(m);
 	start_ready(m);
 	expire(m, now);
-	look_for_lapsed(m, now);
-	start_ready(m); /* those that the two have brought a permit */
+	poll_partitions(m, now);
+	start_ready(m); /* transfers that got a permit by the two calls above */
 }
 
-/* What curl has finished. What was added behind our back is told like all else. */
+/* A transfer that curl has finished. One that was added by curl's own functions is reported too. */
 static struct transfer *finished(struct weir_curl_multi *m, CURL *easy)
 {
 	struct transfer *t = find(m, easy);
@@ -339,11 +340,11 @@ static struct transfer *finished(struct weir_curl_multi *m, CURL *easy)
 		free(t);
 		return NULL;
 	}
-	insert(m, t, FLYING);
+	insert(m, t, RUNNING);
 	return t;
 }
 
-/* What outcome() adds would look as if curl had lost it. */
+/* Transfers that outcome() adds would look lost to look_for_lost(). */
 static void collect(struct weir_curl_multi *m)
 {
 	struct transfer *t;
@@ -365,7 +366,7 @@ static void collect(struct weir_curl_multi *m)
 	m->inside = false;
 }
 
-/* Of one that was removed, or cleaned up, by curl's own functions. */
+/* Release a transfer that was removed or cleaned up by curl's own functions. */
 static void give_up(struct weir_curl_multi *m, struct transfer *t)
 {
 	m->lost++;
@@ -377,13 +378,13 @@ static void give_up_all(struct weir_curl_multi *m)
 {
 	struct transfer *t;
 
-	while ((t = TAILQ_FIRST(&m->flying)) != NULL)
+	while ((t = TAILQ_FIRST(&m->running)) != NULL)
 		give_up(m, t);
 	m->missing = 0;
 }
 
 #if LIBCURL_VERSION_NUM >= 0x080400
-/* Without memory they are given up another time. */
+/* Out of memory, the transfers are released at a later call. */
 static void give_up_lost(struct weir_curl_multi *m)
 {
 	CURL **there = curl_multi_get_handles(m->curl);
@@ -393,11 +394,11 @@ static void give_up_lost(struct weir_curl_multi *m)
 		return;
 	for (size_t i = 0; there[i] != NULL; i++) {
 		t = find(m, there[i]);
-		if (t != NULL && t->state == FLYING)
+		if (t != NULL && t->state == RUNNING)
 			t->seen = true;
 	}
 	curl_free(there);
-	for (t = TAILQ_FIRST(&m->flying); t != NULL; t = next) {
+	for (t = TAILQ_FIRST(&m->running); t != NULL; t = next) {
 		next = TAILQ_NEXT(t, link);
 		if (!t->seen)
 			give_up(m, t);
@@ -407,24 +408,24 @@ static void give_up_lost(struct weir_curl_multi *m)
 	m->missing = 0;
 }
 #else
-/* How many there are is known, not which: one that was cleaned up must not be touched. */
+/* Only their number is known, not which they are: a handle that was cleaned up must not be used. */
 static void give_up_lost(struct weir_curl_multi *m)
 {
 	(void)m;
 }
 #endif
 
-/* Curl has run, and its messages are read: what flies here should be there. */
+/* Curl has run, and its messages are read: all running transfers should be in its handle. */
 static void look_for_lost(struct weir_curl_multi *m, unsigned curl_running)
 {
-	m->missing = m->flying_count > curl_running ? m->flying_count - curl_running : 0;
+	m->missing = m->running_count > curl_running ? m->running_count - curl_running : 0;
 	if (curl_running == 0)
 		give_up_all(m);
 	else if (m->missing > 0)
 		give_up_lost(m);
 }
 
-/* After curl has run: until nothing more can begin. */
+/* After curl has run: collect and start transfers until no more can start. */
 static void settle(struct weir_curl_multi *m, int curl_running)
 {
 	collect(m);
@@ -438,7 +439,7 @@ static void settle(struct weir_curl_multi *m, int curl_running)
 
 static int running_now(const struct weir_curl_multi *m)
 {
-	const unsigned all = m->waiting_count + m->flying_count;
+	const unsigned all = m->waiting_count + m->running_count;
 
 	return all < INT_MAX ? (int)all : INT_MAX;
 }
@@ -448,7 +449,7 @@ static weir_time sooner(weir_time a, weir_time b)
 	return a < b ? a : b;
 }
 
-/* When to look without being woken; WEIR_FOREVER: never. */
+/* The next time to check without a wakeup; WEIR_FOREVER: never. */
 static weir_time due(const struct weir_curl_multi *m)
 {
 	const struct transfer *first = TAILQ_FIRST(&m->waiting);
@@ -464,7 +465,7 @@ static weir_time due(const struct weir_curl_multi *m)
 	return when;
 }
 
-/* Milliseconds from now, rounded up, so that it is over then; below 0: for ever. */
+/* Milliseconds from now, rounded up, so that the time has passed then; below 0: forever. */
 static long until(weir_time when)
 {
 	const weir_time now = weir_now();
@@ -478,7 +479,7 @@ static long until(weir_time when)
 	return ms < INT_MAX ? (long)ms : INT_MAX;
 }
 
-/* Tell the event loop's timer, if what it was told is no longer so. */
+/* Set the event loop's timer, if its time has changed. */
 static int set_timer(struct weir_curl_multi *m)
 {
 	const weir_time when = sooner(due(m), m->curl_due);
@@ -510,7 +511,7 @@ int weir_curl_multi_create(struct weir_curl *guard, struct weir_curl_multi **mul
 	m->fd = -1;
 	m->curl_due = m->due = WEIR_FOREVER;
 	TAILQ_INIT(&m->waiting);
-	TAILQ_INIT(&m->flying);
+	TAILQ_INIT(&m->running);
 	TAILQ_INIT(&m->ended);
 	TAILQ_INIT(&m->ready);
 	atomic_init(&m->granted, &m->asleep);
@@ -533,8 +534,8 @@ static void close_fd(struct weir_curl_multi *m)
 }
 
 /*
- * Those that wait go first, as a permit that comes back may wake the handle. Those in flight are
- * left to curl, which knows best what is still there.
+ * Waiting transfers are removed first, because the release of a permit may wake the handle. Running
+ * ones are left to curl_multi_cleanup(), since some handles may have been cleaned up already.
  */
 void weir_curl_multi_destroy(struct weir_curl_multi *m)
 {
@@ -561,8 +562,8 @@ CURLM *weir_curl_multi_handle(const struct weir_curl_multi *m)
 	return m->curl;
 }
 
-/* A permit now, a place in the queue, or neither. */
-static int ask(struct weir_curl_multi *m, struct transfer *t, const struct weir_call *call)
+/* Acquire a permit, enter the queue, or fail. */
+static int acquire(struct weir_curl_multi *m, struct transfer *t, const struct weir_call *call)
 {
 	struct weir_limiter *limiter = t->hold.limiter;
 	const bool bypass = (call->flags & WEIR_CALL_BYPASS) != 0;
@@ -607,12 +608,12 @@ static int make_transfer(struct weir_curl_multi *m, CURL *easy, const struct wei
 }
 
 /*
- * The handle is in the tree. If it is not in curl's, the one that was there has been cleaned up,
- * and this is another at its address.
+ * The handle is in the tree. If it is not in curl's handle, then the old one was cleaned up, and
+ * this is a new one at the same address.
  */
 static int replace(struct weir_curl_multi *m, struct transfer *t)
 {
-	if (t->state != FLYING || curl_multi_add_handle(m->curl, t->easy) != CURLM_OK)
+	if (t->state != RUNNING || curl_multi_add_handle(m->curl, t->easy) != CURLM_OK)
 		return -EEXIST;
 	curl_multi_remove_handle(m->curl, t->easy);
 	if (m->missing > 0)
@@ -637,7 +638,7 @@ int weir_curl_multi_add(struct weir_curl_multi *m, CURL *easy, const struct weir
 		error = make_transfer(m, easy, call, &t);
 	if (error != 0)
 		return error;
-	error = ask(m, t, &call->call);
+	error = acquire(m, t, &call->call);
 	if (error == 0 && t->hold.token.state != 0)
 		error = start(m, t);
 	if (error != 0) {
@@ -648,7 +649,7 @@ int weir_curl_multi_add(struct weir_curl_multi *m, CURL *easy, const struct weir
 	return error;
 }
 
-/* What was noticed on the way is seen to when the loop comes back. */
+/* Transfers that became ready meanwhile are started when the loop runs again. */
 static void leave(struct weir_curl_multi *m)
 {
 	while (!fall_asleep(m))
@@ -666,7 +667,7 @@ int weir_curl_multi_remove(struct weir_curl_multi *m, CURL *easy)
 	if (t == NULL)
 		return -ENOENT;
 	take_granted(m);
-	if (t->state == FLYING)
+	if (t->state == RUNNING)
 		curl_multi_remove_handle(m->curl, easy);
 	if (t->state == WAITING)
 		stop_waiting(m, t, WEIR_CANCELLED);
@@ -740,7 +741,7 @@ int weir_curl_multi_sockets(struct weir_curl_multi *m, curl_socket_callback sock
 	return 0;
 }
 
-/* Curl's part: not for the socket that is ours. How many run; below 0: not known. */
+/* Pass the event to curl, unless it is for the eventfd. *curl_running is below 0 if unknown. */
 static CURLMcode act(struct weir_curl_multi *m, curl_socket_t socket, int events, int *curl_running)
 {
 	uint64_t wakes;
@@ -768,7 +769,7 @@ CURLMcode weir_curl_multi_socket_action(struct weir_curl_multi *m, curl_socket_t
 	if (m->inside)
 		return CURLM_RECURSIVE_API_CALL;
 	if (socket == CURL_SOCKET_TIMEOUT)
-		m->due = m->curl_due = WEIR_FOREVER; /* it has gone off: curl says when again */
+		m->due = m->curl_due = WEIR_FOREVER; /* it has expired: curl sets it again */
 	admit(m);
 	code = act(m, socket, events, &curl_running);
 	settle(m, curl_running);

@@ -1,9 +1,10 @@
 /*
- * The client's interceptor: one object a call, whose batches come to it on their way down, before
- * anything is sent, and up again.
+ * The client's interceptor, one object per call. The batches of the call pass through it on their
+ * way down, before anything is sent, and on their way up.
  *
- * The first batch is held back until there is a permit. A call that gets none is hijacked: nothing
- * below is asked any more, and this answers for it, with a status and no message.
+ * The first batch is held back until there is a permit. A call without a permit is hijacked:
+ * nothing is passed further down, and the interceptor answers in place of the server, with a status
+ * and no message.
  */
 
 #include "waiting.hpp"
@@ -56,7 +57,7 @@ private:
 		return info_->type() != ClientRpcInfo::Type::UNARY;
 	}
 
-	weir_call kind_of(InterceptorBatchMethods *methods) const
+	weir_call classify(InterceptorBatchMethods *methods) const
 	{
 		if (!common_->config.classify)
 			return {};
@@ -73,7 +74,7 @@ private:
 						: 0;
 		std::shared_ptr<waiting> handle;
 		const int error = waiting::begin(
-			common_->limiter, kind_of(methods), until,
+			common_->limiter, classify(methods), until,
 			[this, methods](int why, permit got) {
 				admitted(methods, why, std::move(got));
 			},
@@ -85,7 +86,7 @@ private:
 			keep(handle);
 	}
 
-	/* What has been cancelled by now does not wait either. */
+	/* Store the wait, and stop it if the call has been cancelled meanwhile. */
 	void keep(const std::shared_ptr<waiting> &handle)
 	{
 		bool stopped;
@@ -116,11 +117,12 @@ private:
 		status_ = grpc_detail::refused(common_->config,
 					       info_->client_context()->raw_deadline(), error);
 		refused_.store(true, std::memory_order_release);
-		info_->client_context()->TryCancel(); /* batches that came after have gone below */
+		info_->client_context()
+			->TryCancel(); /* ends later batches, which have passed down */
 		methods->Hijack();
 	}
 
-	/* In place of the server. */
+	/* Answer in place of the server. */
 	void answer(InterceptorBatchMethods *methods)
 	{
 		if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE))
@@ -161,9 +163,9 @@ private:
 	ClientRpcInfo *info_;
 	permit permit_{};
 	std::atomic<bool> refused_{false};
-	::grpc::Status status_{}; /* of who was refused */
+	::grpc::Status status_{}; /* of a refused call */
 
-	std::mutex mutex_{}; /* of those below: who cancels is another thread */
+	std::mutex mutex_{}; /* protects the fields below, since another thread may cancel */
 	std::shared_ptr<waiting> waiting_{};
 	bool stopped_ = false;
 };

@@ -1,6 +1,6 @@
 /*
- * The server's side: what handlers ask, in the synchronous API by a call, in the callback API by a
- * reactor that begins its work when there is a permit.
+ * The server side: the guard that handlers use. In the synchronous API it is a blocking call; in
+ * the callback API, a reactor that begins its work when there is a permit.
  */
 
 #include "waiting.hpp"
@@ -35,7 +35,7 @@ weir_time until_of(const grpc_config &config, const ::grpc::ServerContextBase &c
 		       : 0;
 }
 
-/* Of a call that is over for its client the status says nothing. */
+/* If the call has already ended for its client, its status does not matter. */
 weir_outcome outcome_of(const grpc_config &config, const ::grpc::ServerContextBase &context,
 			const ::grpc::Status &status)
 {
@@ -84,7 +84,7 @@ void grpc_unary::OnDone()
 	delete this;
 }
 
-/* The handler has returned when this comes, and own_->wait is no longer written. */
+/* Runs after the handler has returned, so own_->wait is no longer written. */
 void grpc_unary::OnCancel()
 {
 	own_->wait.cancel();
@@ -116,22 +116,22 @@ grpc_guard::grpc_guard(limiter_ref limiter, grpc_config config)
 	return unary;
 }
 
-/* Nothing of the context is kept: who cancels need not keep it until the wait has ended. */
+/* Keeps no reference to the context, which may be freed before a cancelled wait has ended. */
 grpc_wait grpc_guard::wait(const ::grpc::ServerContextBase &context, grpc_wait::callback done,
 			   const weir_call &call) const
 {
-	const auto told = [common = own_, deadline = context.raw_deadline(),
-			   done = std::move(done)](int error, permit got) {
+	const auto callback = [common = own_, deadline = context.raw_deadline(),
+			       done = std::move(done)](int error, permit got) {
 		done(std::move(got), error != 0
 					     ? grpc_detail::refused(common->config, deadline, error)
 					     : ::grpc::Status::OK);
 	};
 	grpc_wait handle;
-	const int error = waiting::begin(own_->limiter, call, until_of(own_->config, context), told,
-					 handle.own_);
+	const int error = waiting::begin(own_->limiter, call, until_of(own_->config, context),
+					 callback, handle.own_);
 
 	if (error != 0)
-		told(error, permit());
+		callback(error, permit());
 	return handle;
 }
 

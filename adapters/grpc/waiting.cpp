@@ -1,6 +1,7 @@
 /*
- * The limiter tells of a permit in whatever thread brings it, perhaps before the alarm is set, and
- * promises that it has told when the wait ends (weir/wait.h). Who stops a wait holds a reference.
+ * The limiter calls granted() in the thread that releases the permit, perhaps before the alarm is
+ * set. It guarantees that granted() has returned when the wait ends (weir/wait.h). A thread that
+ * stops a wait holds a reference to it.
  */
 
 #include "waiting.hpp"
@@ -13,7 +14,7 @@ namespace weir::grpc_detail
 namespace
 {
 
-/* As weir/wait.h asks of loops, where room is kept for partitions. */
+/* The interval of polls that weir/wait.h requires with partitions. */
 constexpr weir_dur PARTITIONS_LOOK = 100 * WEIR_MS;
 
 gpr_timespec timespec_of(weir_time time) noexcept
@@ -59,19 +60,19 @@ weir_time wait_until(gpr_timespec deadline, std::chrono::nanoseconds wait) noexc
 	return ::grpc::Status(config.refusal, "the limit is reached");
 }
 
-waiting::waiting(limiter_ref limiter, weir_time until, told done)
+waiting::waiting(limiter_ref limiter, weir_time until, callback done)
 	: limiter_(limiter), until_(until), done_(std::move(done)),
 	  parted_(weir_partition_count(limiter.get()) > 0)
 {
 }
 
-int waiting::begin(limiter_ref limiter, const weir_call &call, weir_time until, told done,
+int waiting::begin(limiter_ref limiter, const weir_call &call, weir_time until, callback done,
 		   std::shared_ptr<waiting> &handle)
 {
 	const bool bypass = (call.flags & WEIR_CALL_BYPASS) != 0;
 	const bool waits = !bypass && until > weir_now();
 
-	/* Who can have a permit at once is not made to stand in the queue. */
+	/* If a permit is free, do not enter the queue. */
 	if (!waits || (limiter.waiting() == 0 && limiter.inflight() < limiter.limit())) {
 		permit got = limiter.try_acquire(call);
 
@@ -95,7 +96,10 @@ int waiting::begin(limiter_ref limiter, const weir_call &call, weir_time until, 
 	return 0;
 }
 
-/* A signal either finds the alarm, or is found here. One that has gone off by now is not kept. */
+/*
+ * Either signal() finds the alarm, or this function finds the signal. An alarm that has already
+ * gone off is not stored.
+ */
 void waiting::arm(unsigned turn)
 {
 	const weir_time look = weir_now() + PARTITIONS_LOOK;
@@ -157,7 +161,7 @@ void waiting::alarmed()
 	if (signalled || weir_now() >= until_) {
 		end(stopped);
 	} else if (weir_poll(limiter_.get(), &wait_, &token) == 0) {
-		tell(0, permit::adopt(limiter_.get(), token));
+		finish(0, permit::adopt(limiter_.get(), token));
 	} else {
 		arm(turn);
 	}
@@ -171,18 +175,18 @@ void waiting::end(bool stopped)
 
 	if (stopped) {
 		got.cancelled();
-		tell(-ECANCELED, permit());
+		finish(-ECANCELED, permit());
 	} else if (came) {
-		tell(0, std::move(got));
+		finish(0, std::move(got));
 	} else {
-		tell(-ETIMEDOUT, permit());
+		finish(-ETIMEDOUT, permit());
 	}
 }
 
-/* What done() keeps may keep this: it goes as it is told. */
-void waiting::tell(int error, permit got)
+/* Drops done_ before the call, because the function may hold a reference to this object. */
+void waiting::finish(int error, permit got)
 {
-	const told done = std::move(done_);
+	const callback done = std::move(done_);
 
 	self_.reset();
 	done(error, std::move(got));
@@ -203,7 +207,7 @@ status grpc_config::check(limiter_ref limiter) const noexcept
 	else if (wait.count() > 0 && limiter.queue_size() == 0)
 		why = "wait needs a limiter with a queue (weir_config.queue).";
 	else if (refusal == ::grpc::StatusCode::OK)
-		why = "refusal cannot be OK: who is refused would take it for an answer.";
+		why = "refusal cannot be OK: clients would take a refusal for an answer.";
 	if (why != nullptr) {
 		how.error = -EINVAL;
 		std::snprintf(how.why, sizeof(how.why), "%s", why);

@@ -1,22 +1,22 @@
 /*
- * A limiter before a callback of evhttp.
+ * A limiter in front of a callback of evhttp.
  *
- * All here is the loop's, but granted(), which runs in whichever thread made room. It
- * puts the waiter on a stack and rings a bell, an eventfd; the loop takes the whole stack. A waiter
- * is put there once at most, as the limiter tells it once; so the stack needs no counter against
- * one that comes back. While the loop enters a waiter into the queue, granted() has nobody to
- * ring for, and says so by the waiter's word alone: a request that need not wait costs no
- * system call.
+ * All functions run in the loop's thread except granted(), which runs in the thread that releases a
+ * permit. granted() puts the waiter on a stack and signals an eventfd; the loop takes the whole
+ * stack. Each waiter is pushed at most once, because the limiter notifies it once, so the stack has
+ * no ABA problem and needs no version counter. While the loop enters a waiter into the queue,
+ * granted() only sets the waiter's state and does not signal, so a request that does not have to
+ * wait costs no system call.
  *
  * word     written by                         order    pairs with
  * -------  ---------------------------------  -------  --------------------------------------
  * state    granted: exchange to GRANTED       release  enter, if its CAS fails
  * state    enter: CAS from ENTERING           acquire  granted
- * granted  granted: CAS, the waiter on top    release  answer_bell: the waiter's next_granted
- * granted  answer_bell: exchange NULL         acquire  granted
+ * granted  granted: CAS, the waiter on top    release  run_granted: the waiter's next_granted
+ * granted  run_granted: exchange NULL         acquire  granted
  *
- * Only who finds the stack empty rings. Who finds somebody there knows that the bell is
- * being rung, and that the loop has not taken the stack yet.
+ * Only a thread that finds the stack empty signals. If the stack is not empty, the eventfd is being
+ * signalled already, and the loop has not taken the stack yet.
  */
 #include <weir/libevent.h>
 
@@ -37,8 +37,8 @@
 #include "outcome.h"
 
 /*
- * Whoever has waited longest looks again after this time: room that was kept for others' shares may
- * have lapsed, and nobody else may come to see it (weir/wait.h).
+ * The oldest waiting request polls again after this time: capacity reserved for other partitions
+ * may have become free without a release, and no other thread may notice that (weir/wait.h).
  */
 #define LOOK_AGAIN (100 * WEIR_MS)
 
@@ -52,20 +52,20 @@ struct waiter {
 	atomic_int state;
 	struct waiter *next_granted;
 	struct waiter *next,
-		*prev; /* in the list of those who wait; next in that of spare ones too */
-	bool over;     /* it waits no more, and is freed with the stack that it is on */
+		*prev; /* in the list of waiters; next also in the list of spare ones */
+	bool over;     /* it waits no more, and is freed with its stack */
 };
 
 struct weir_evhttp {
 	struct weir_evhttp_config config;
-	struct weir_token current; /* of the request that the callback runs for */
+	struct weir_token current; /* of the request for which the callback runs */
 
-	/* Who waits, oldest first: as all wait for equally long, in the order of deadlines. */
+	/* Waiters, oldest first. All wait equally long, so this is the order of deadlines. */
 	struct waiter *oldest, *newest;
-	struct waiter *spare; /* so that a request that need not wait allocates nothing */
+	struct waiter *spare; /* reused, so that a request that does not wait needs no allocation */
 	_Atomic(struct waiter *) granted;
-	int bell_fd;
-	struct event *bell, *timer;
+	int wake_fd;
+	struct event *wake_event, *timer;
 	bool timer_set;
 };
 
@@ -113,7 +113,7 @@ static void put_away(struct weir_evhttp *guard, struct waiter *waiter)
 	guard->spare = waiter;
 }
 
-/* What becomes of a request. */
+/* Serving and refusing requests. */
 
 static void serve(struct weir_evhttp *guard, struct evhttp_request *request,
 		  const struct weir_token *token)
@@ -152,7 +152,7 @@ static bool is_gone(struct evhttp_request *request)
 	       client_is_gone(bufferevent_getfd(evhttp_connection_get_bufferevent(connection)));
 }
 
-/* Its wait has brought a permit. */
+/* Called when the wait has brought a permit. */
 static void serve_waiter(struct weir_evhttp *guard, struct evhttp_request *request,
 			 struct weir_token *token)
 {
@@ -161,7 +161,7 @@ static void serve_waiter(struct weir_evhttp *guard, struct evhttp_request *reque
 		return;
 	}
 	weir_release(guard->config.limiter, token, WEIR_CANCELLED);
-	evhttp_send_reply(request, HTTP_SERVUNAVAIL, NULL, NULL); /* to nobody: evhttp frees it */
+	evhttp_send_reply(request, HTTP_SERVUNAVAIL, NULL, NULL); /* evhttp frees the request */
 }
 
 /* Waiting. */
@@ -180,7 +180,7 @@ static void granted(void *arg)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&guard->granted, &top, waiter, memory_order_release, memory_order_relaxed));
 	if (!top)
-		(void)eventfd_write(guard->bell_fd, 1);
+		(void)eventfd_write(guard->wake_fd, 1);
 }
 
 static void set_timer(struct weir_evhttp *guard)
@@ -198,7 +198,7 @@ static void set_timer(struct weir_evhttp *guard)
 	guard->timer_set = evtimer_add(guard->timer, &after) == 0;
 }
 
-/* 0: it has a permit; -EINPROGRESS: it waits; else it is refused. */
+/* 0: it has a permit; -EINPROGRESS: it waits; other errors: it is refused. */
 static int enter(struct weir_evhttp *guard, struct evhttp_request *request,
 		 const struct weir_call *call, struct weir_token *token)
 {
@@ -222,7 +222,7 @@ static int enter(struct weir_evhttp *guard, struct evhttp_request *request,
 	return error;
 }
 
-/* It waits no more. If it was granted something it is on the stack, and freed with that. */
+/* The waiter waits no more. If it was granted a permit, it is on the stack and freed there. */
 static struct evhttp_request *finish(struct weir_evhttp *guard, struct waiter *waiter,
 				     bool was_granted)
 {
@@ -235,7 +235,7 @@ static struct evhttp_request *finish(struct weir_evhttp *guard, struct waiter *w
 	return request;
 }
 
-/* 0: the permit that it waited for has come. */
+/* 0: the permit has arrived. */
 static int look(struct weir_evhttp *guard, struct waiter *waiter)
 {
 	struct weir_token token;
@@ -256,7 +256,7 @@ static void give_up(struct weir_evhttp *guard, struct waiter *waiter)
 		refuse(guard, finish(guard, waiter, false));
 }
 
-/* Turned round, so that who was granted first is first. */
+/* Reversed, so that waiters are served in the order of their permits. */
 static struct waiter *take_granted(struct weir_evhttp *guard)
 {
 	struct waiter *stack = atomic_exchange_explicit(&guard->granted, NULL,
@@ -271,7 +271,7 @@ static struct waiter *take_granted(struct weir_evhttp *guard)
 	return first;
 }
 
-static void answer_bell(evutil_socket_t fd, short what, void *arg)
+static void run_granted(evutil_socket_t fd, short what, void *arg)
 {
 	struct weir_evhttp *guard = arg;
 	struct waiter *waiter, *next;
@@ -332,7 +332,7 @@ struct weir_token weir_evhttp_take(struct weir_evhttp *guard)
 	return token;
 }
 
-/* A guard's life. */
+/* Creation and destruction of a guard. */
 
 void weir_evhttp_config_init_sized(struct weir_evhttp_config *config, size_t size)
 {
@@ -346,7 +346,7 @@ int weir_evhttp_config_check(const struct weir_evhttp_config *config, char *why,
 		why[0] = '\0';
 	if (config->size != sizeof(*config))
 		return complain(why, why_size,
-				"size is not a known one: weir_evhttp_config_init() sets it.");
+				"size is unknown: call weir_evhttp_config_init() first.");
 	if (!config->limiter)
 		return complain(why, why_size, "limiter is required.");
 	if (!config->base)
@@ -358,13 +358,13 @@ int weir_evhttp_config_check(const struct weir_evhttp_config *config, char *why,
 
 static int start(struct weir_evhttp *guard)
 {
-	guard->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (guard->bell_fd < 0)
+	guard->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (guard->wake_fd < 0)
 		return -errno;
-	guard->bell = event_new(guard->config.base, guard->bell_fd, EV_READ | EV_PERSIST,
-				answer_bell, guard);
+	guard->wake_event = event_new(guard->config.base, guard->wake_fd, EV_READ | EV_PERSIST,
+				      run_granted, guard);
 	guard->timer = evtimer_new(guard->config.base, keep_time, guard);
-	if (!guard->bell || !guard->timer || event_add(guard->bell, NULL) != 0)
+	if (!guard->wake_event || !guard->timer || event_add(guard->wake_event, NULL) != 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -409,17 +409,17 @@ void weir_evhttp_destroy(struct weir_evhttp *guard)
 		return;
 	while (guard->oldest)
 		dismiss(guard, guard->oldest);
-	if (guard->bell)
-		answer_bell(guard->bell_fd, EV_READ, guard);
+	if (guard->wake_event)
+		run_granted(guard->wake_fd, EV_READ, guard);
 	while ((waiter = guard->spare)) {
 		guard->spare = waiter->next;
 		free(waiter);
 	}
-	if (guard->bell)
-		event_free(guard->bell);
+	if (guard->wake_event)
+		event_free(guard->wake_event);
 	if (guard->timer)
 		event_free(guard->timer);
-	if (guard->bell_fd >= 0)
-		close(guard->bell_fd);
+	if (guard->wake_fd >= 0)
+		close(guard->wake_fd);
 	free(guard);
 }

@@ -1,12 +1,13 @@
 /*
- * A limiter before the handler of a libmicrohttpd daemon.
+ * A limiter in front of the handler of a libmicrohttpd daemon.
  *
- * A request that waits is suspended, and has to be resumed exactly once for each time: a second
- * resume would spoil the next suspension. Three may want to: the limiter, which has a permit for
- * it; the guard's thread, as its time is up; and who stops the guard. And all of them may come
- * before it is suspended. The word parked decides. The request's own handler parks it; whoever
- * takes it from PARKED to WOKEN resumes, and nobody else does. Who comes too early finds RUNNING,
- * leaves WOKEN, and then parking fails.
+ * A waiting request is suspended, and must be resumed exactly once per suspension: a second resume
+ * would end the next suspension early. Three threads may try to resume it: the limiter's, with a
+ * permit; the guard's, at its deadline; and the one that stops the guard. Each of them may do so
+ * before the request is suspended. The word parked decides. The request's own handler sets it to
+ * PARKED. The thread that changes it from PARKED to WOKEN resumes the request, and no other thread
+ * does. A thread that comes too early finds RUNNING and leaves WOKEN, and then the handler's
+ * attempt to park fails.
  *
  * word    written by                       order    pairs with
  * ------  -------------------------------  -------  -----------------------------------------
@@ -14,8 +15,8 @@
  * parked  handler: CAS RUNNING to PARKED   acq_rel  wake: the suspension; if it fails, as above
  * parked  wake: exchange to WOKEN          acq_rel  handler, both ways
  *
- * All else that threads share, the list of those who wait and stopping, is under the
- * guard's lock. No request that does not wait takes it.
+ * All other state that threads share, which is the list of waiting requests and the flag stopping,
+ * is protected by the guard's lock. A request that does not wait never takes the lock.
  */
 #include <weir/microhttpd.h>
 
@@ -35,13 +36,13 @@
 #include "outcome.h"
 
 /*
- * Whoever has waited longest looks again after this time: room that was kept for others' shares may
- * have lapsed, and nobody else may come to see it (weir/wait.h).
+ * The oldest waiting request polls again after this time: capacity reserved for other partitions
+ * may have become free without a release, and no other thread may notice that (weir/wait.h).
  */
 #define LOOK_AGAIN (100 * WEIR_MS)
 
 enum stage {
-	ASKING,   /* for a permit */
+	ASKING,   /* it needs a decision */
 	ADMITTED, /* it has one, or needs none */
 	REFUSED,
 };
@@ -50,18 +51,18 @@ enum parked { RUNNING, PARKED, WOKEN };
 
 /* Lives from the first call of the handler until the request is completed. */
 struct request {
-	void *state; /* the handler's own; first, so that its address is the request's */
+	void *state; /* the handler's state; first, so that its address is the request's */
 	struct weir_token token;
 	enum stage stage;
 
-	/* Of those who wait only. */
+	/* For waiting requests only. */
 	struct weir_microhttpd *guard;
 	struct weir_call call;
 	struct weir_wait wait;
 	weir_time deadline;
 	struct MHD_Connection *connection;
 	atomic_int parked;
-	bool queued; /* it has a place in the limiter's queue */
+	bool queued; /* it is in the limiter's queue */
 	bool waited; /* it was suspended */
 	bool listed; /* it is in the guard's list; under the guard's lock */
 	struct request *next, *prev;
@@ -73,15 +74,15 @@ struct weir_microhttpd {
 	struct MHD_Response *mistake;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* the list was empty and is not, or stopping */
+	pthread_cond_t changed; /* the list is no longer empty, or stopping is set */
 	pthread_t timer;
 	bool has_timer;
 	bool stopping;
-	/* Who waits, oldest first: as all wait for equally long, in the order of deadlines. */
+	/* Waiting requests, oldest first: all wait equally long, so in the order of deadlines. */
 	struct request *oldest, *newest;
 };
 
-/* The list of those who wait. Under the lock. */
+/* The list of waiting requests. Called under the lock. */
 
 static void list(struct weir_microhttpd *guard, struct request *request)
 {
@@ -112,7 +113,7 @@ static void unlist(struct weir_microhttpd *guard, struct request *request)
 		guard->newest = request->prev;
 }
 
-/* It waits no more. Who never did was not listed, and need not lock to know that. */
+/* The request waits no more. If it never waited, it was not listed, and no lock is needed. */
 static void finish_wait(struct weir_microhttpd *guard, struct request *request)
 {
 	request->queued = false;
@@ -132,7 +133,7 @@ static void resume(struct request *request)
 		config->resumed(config->resumed_arg);
 }
 
-/* Have the handler called again. */
+/* Resume the request, so that its handler is called again. */
 static void wake(void *arg)
 {
 	struct request *request = arg;
@@ -141,7 +142,7 @@ static void wake(void *arg)
 		resume(request);
 }
 
-/* The guard's thread: wakes those whose time is up. */
+/* The guard's thread: wakes requests at their deadlines. */
 
 static void sleep_until(struct weir_microhttpd *guard, weir_time when)
 {
@@ -183,7 +184,7 @@ static void *keep_time(void *arg)
 
 /* Admission. */
 
-/* How the daemon lets requests wait. */
+/* The flags of the daemon that decide how requests can wait. */
 static int flags_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
@@ -195,13 +196,13 @@ static int flags_of(struct MHD_Connection *connection)
 	return daemon ? (int)daemon->flags : 0;
 }
 
-/* libmicrohttpd strikes the second flag where the loop is not its own. */
+/* libmicrohttpd clears the second flag if the loop is not its own. */
 static bool can_suspend(int flags)
 {
 	return flags & MHD_ALLOW_SUSPEND_RESUME & ~MHD_USE_ITC;
 }
 
-/* Suspend until somebody wakes it. False: the guard is being stopped. */
+/* Suspend the request until wake(). False: the guard is being stopped. */
 static bool park(struct weir_microhttpd *guard, struct request *request)
 {
 	int running = RUNNING;
@@ -223,7 +224,7 @@ static bool park(struct weir_microhttpd *guard, struct request *request)
 	return !stopping;
 }
 
-/* Out of the queue and the list. 0: there was a permit nevertheless. */
+/* Leave the queue and the list. 0: a permit arrived nevertheless. */
 static int leave(struct weir_microhttpd *guard, struct request *request)
 {
 	int error = weir_cancel(guard->config.limiter, &request->wait, &request->token);
@@ -232,7 +233,7 @@ static int leave(struct weir_microhttpd *guard, struct request *request)
 	return error == -EALREADY ? 0 : -EAGAIN;
 }
 
-/* 0: it has a permit; -EINPROGRESS: it is suspended; else it is refused. */
+/* 0: it has a permit; -EINPROGRESS: it is suspended; other errors: it is refused. */
 static int wait_on(struct weir_microhttpd *guard, struct request *request)
 {
 	atomic_exchange_explicit(&request->parked, RUNNING, memory_order_acquire);
@@ -261,7 +262,7 @@ static int begin_to_wait(struct weir_microhttpd *guard, struct MHD_Connection *c
 	return wait_on(guard, request);
 }
 
-/* Nobody waits for the answer: as soon as its wait has brought the permit, it goes on. */
+/* Whether the client of a request that has waited is gone, so that no answer is needed. */
 static bool is_gone(const struct weir_microhttpd *guard, struct request *request)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
@@ -380,7 +381,7 @@ void weir_microhttpd_completed(void *arg, struct MHD_Connection *connection, voi
 		return;
 	*state = NULL;
 	if (request->queued)
-		(void)leave(guard, request); /* a permit that has come is for nobody */
+		(void)leave(guard, request); /* releases a permit that arrived */
 	else if (request->stage == ADMITTED && config->completed)
 		config->completed(config->completed_arg, connection, &request->state, end);
 	if (request->token.state != 0)
@@ -393,7 +394,7 @@ struct weir_token *weir_microhttpd_token(void **state)
 	return &((struct request *)(void *)state)->token;
 }
 
-/* A guard's life. */
+/* Creation and destruction of a guard. */
 
 void weir_microhttpd_config_init_sized(struct weir_microhttpd_config *config, size_t size)
 {
@@ -408,7 +409,7 @@ int weir_microhttpd_config_check(const struct weir_microhttpd_config *config, ch
 		why[0] = '\0';
 	if (config->size != sizeof(*config))
 		return complain(why, why_size,
-				"size is not a known one: weir_microhttpd_config_init() sets it.");
+				"size is unknown: call weir_microhttpd_config_init() first.");
 	if (!config->limiter)
 		return complain(why, why_size, "limiter is required.");
 	if (!config->handler)
@@ -421,10 +422,10 @@ static struct MHD_Response *text_response(const char *text)
 	return MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 }
 
-/* Made once: to refuse must be cheap. */
+/* Created once, so that a refusal is cheap. */
 static struct MHD_Response *make_refusal(unsigned retry_after)
 {
-	struct MHD_Response *refusal = text_response("busy: come back later\n");
+	struct MHD_Response *refusal = text_response("busy: retry later\n");
 	char seconds[16];
 
 	snprintf(seconds, sizeof(seconds), "%u", retry_after ? retry_after : 1);
@@ -446,7 +447,7 @@ static void init_lock(struct weir_microhttpd *guard)
 
 static int start(struct weir_microhttpd *guard)
 {
-	guard->mistake = text_response("a mistake in the configuration of limits\n");
+	guard->mistake = text_response("invalid configuration of limits\n");
 	guard->refusal = guard->config.refusal;
 	if (!guard->refusal)
 		guard->refusal = make_refusal(guard->config.retry_after);

@@ -1,9 +1,10 @@
 /*
- * What can be known of a request only when its response passes.
+ * Properties of a request that are known only when its response passes.
  *
- * That it has become a long one: its connection is upgraded, or a variable says so that may be of
- * the upstream's response. And, where the latency of the upstream counts, that the upstream has
- * done: then the last buffer comes by, while a slow client may go on reading for long.
+ * First, that the request is long-lived: its connection is upgraded, or a variable says so, which
+ * may depend on the upstream's response. Second, with the latency of the upstream, that the
+ * upstream has finished: its last buffer passes here, while a slow client may go on reading for
+ * long.
  */
 #include "module.h"
 

@@ -1,6 +1,6 @@
 /*
- * The directives of http, server and location: which zone, for whom, and what becomes of those who
- * are refused. A level that says nothing of something has what the level above has.
+ * The directives of http, server and location: which zone limits a request, its class, and how
+ * refusals are answered. A setting that a level does not have is inherited from the level above.
  */
 #include "module.h"
 
@@ -26,7 +26,7 @@ void *location_create(ngx_conf_t *cf)
 static void inherit_guard(struct location *location, const struct location *above)
 {
 	if (location->status_page) {
-		location->zone = NULL; /* who looks on must see most when all others are refused */
+		location->zone = NULL; /* the page is needed most when requests are refused */
 		return;
 	}
 	if (location->zone != NGX_CONF_UNSET_PTR)
@@ -71,7 +71,7 @@ char *location_merge(ngx_conf_t *cf, void *parent, void *child)
 	return NGX_CONF_OK;
 }
 
-/* A value with variables, once. */
+/* Read a value with variables; at most once. */
 static char *read_value(ngx_conf_t *cf, const char *name, ngx_str_t *value,
 			ngx_http_complex_value_t **to)
 {
@@ -108,7 +108,7 @@ static char *find_zone(ngx_conf_t *cf, struct location *location, const ngx_str_
 		return REFUSE(cf, "\"zone\" is given twice");
 	location->zone = zone_find(zones, name);
 	if (location->zone == NULL)
-		return REFUSE(cf, "there is no zone \"%V\": its \"weir_zone\" must stand before",
+		return REFUSE(cf, "there is no zone \"%V\"; a \"weir_zone\" must define it before",
 			      name);
 	return NGX_CONF_OK;
 }
@@ -186,7 +186,7 @@ char *guard_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 	location->zone = NULL;
 	if (word_is(&words[1], "off")) {
 		if (cf->args->nelts > 2)
-			return REFUSE(cf, "nothing may follow \"weir off\", not \"%V\"", &words[2]);
+			return REFUSE(cf, "unexpected \"%V\" after \"weir off\"", &words[2]);
 		return NGX_CONF_OK;
 	}
 	for (ngx_uint_t i = 1; r == NGX_CONF_OK && i < cf->args->nelts; i++)
@@ -241,7 +241,7 @@ static char *read_detach(ngx_conf_t *cf, struct location *location, const ngx_st
 		return read_time(cf, "after", &value, &location->detach_after);
 	if (word_is_named(word, "if", &value))
 		return read_value(cf, "if", &value, &location->detach_if);
-	return REFUSE(cf, "\"weir_detach\" has no parameter \"%V\": there are upgraded, after, if",
+	return REFUSE(cf, "\"weir_detach\" has no parameter \"%V\"; it has upgraded, after, if",
 		      word);
 }
 
@@ -258,8 +258,7 @@ char *detach_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 	if (word_is(&words[1], "off")) {
 		location->detach = 0;
 		if (cf->args->nelts > 2)
-			return REFUSE(cf, "nothing may follow \"weir_detach off\", not \"%V\"",
-				      &words[2]);
+			return REFUSE(cf, "unexpected \"%V\" after \"weir_detach off\"", &words[2]);
 		return NGX_CONF_OK;
 	}
 	for (ngx_uint_t i = 1; r == NGX_CONF_OK && i < cf->args->nelts; i++)

@@ -1,6 +1,6 @@
 /*
- * The module as nginx sees it: its directives, and what is called when a configuration has been
- * read, and when a worker begins and ends.
+ * The nginx module: its directives, and the hooks that nginx calls when a configuration has been
+ * read, and when a worker starts and exits.
  */
 #include "module.h"
 
@@ -55,8 +55,8 @@ static void *create_zones(ngx_conf_t *cf)
 }
 
 /*
- * nginx runs a phase's handlers from the last of them to the first. A request should have its
- * permit after limit_req has delayed it, not before, so this one goes to the front.
+ * nginx runs the handlers of a phase from the last to the first. A request should acquire its
+ * permit after limit_req has delayed it, so this handler goes to the front.
  */
 static ngx_int_t add_handler(ngx_conf_t *cf)
 {
@@ -80,7 +80,7 @@ static ngx_int_t has_been_read(ngx_conf_t *cf)
 	return filter_install();
 }
 
-/* Those who keep the caches serve no requests. */
+/* The cache manager and loader processes serve no requests. */
 static bool serves_requests(void)
 {
 	return ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE;
@@ -137,7 +137,7 @@ ngx_module_t ngx_http_weir_module = {
 	NGX_MODULE_V1_PADDING,
 };
 
-/* What nginx looks for in a file that it loads. */
+/* The symbols that nginx looks up in a module file. */
 __attribute__((visibility("default"))) ngx_module_t *ngx_modules[] = {&ngx_http_weir_module, NULL};
 __attribute__((visibility("default"))) char *ngx_module_names[] = {"ngx_http_weir_module", NULL};
 __attribute__((visibility("default"))) char *ngx_module_order[] = {NULL};

@@ -1,19 +1,19 @@
 /*
- * What the files of the nginx module share.
+ * Declarations shared by the files of the nginx module.
  *
- *	module.c    the directives, and what nginx calls when it begins and ends
- *	settings.c  weir_zone: its parameters, and what may be wrong with them
- *	zone.c      a zone's limiter in shared memory, over reloads and deaths of workers
- *	words.c     what words of them may be
+ *	module.c    the directives, and the hooks that nginx calls at start and exit
+ *	settings.c  weir_zone: its parameters and their checks
+ *	zone.c      a zone's limiter in shared memory, over reloads and crashes of workers
+ *	words.c     parsing of values in directives and variables
  *	location.c  all other directives
- *	outcome.c   which status means what to a limit
- *	request.c   a request: is it admitted, how long does it hold its permit, how did it end
- *	waiting.c   requests that wait, for a permit or to be refused
- *	filter.c    what can be known of a request only when its response passes
+ *	outcome.c   the outcome for each status
+ *	request.c   a request: its admission, its permit, and its outcome
+ *	waiting.c   requests that wait for a permit, or whose refusal is delayed
+ *	filter.c    properties of a request that are known only when its response passes
  *	variables.c $weir_...
  *	status.c    the status page
  *
- * A request is one thread's at any time: the worker's. What other threads touch is in waiting.c.
+ * A request belongs to one thread, the worker's. State shared with other threads is in waiting.c.
  */
 #ifndef WEIR_NGINX_MODULE_H
 #define WEIR_NGINX_MODULE_H
@@ -30,26 +30,26 @@
 
 extern ngx_module_t ngx_http_weir_module;
 
-#define WHY_MAX 512 /* bytes of a sentence on what is wrong */
+#define WHY_MAX 512 /* bytes; the size of an error sentence */
 
 struct waking;
 
 /* A zone: one limiter for all workers. */
 struct zone {
 	ngx_str_t name;
-	ngx_str_t text; /* its parameters: a zone of the same text goes on over a reload */
+	ngx_str_t text; /* the parameters; unchanged at a reload: the limiter is kept */
 	struct weir_config config;
 	alignas(max_align_t) u_char limit_config[WEIR_LIMIT_CONFIG_MAX];
-	ngx_str_t limit; /* as configured: for people */
+	ngx_str_t limit; /* as configured, for display */
 	struct weir_partition partitions[WEIR_PARTITIONS_MAX];
-	uint32_t workers;          /* that can be attached at once */
-	const struct zone *before; /* of that name in the configuration that this one replaces */
+	uint32_t workers;          /* the maximum that can be attached at once */
+	const struct zone *before; /* of that name in the configuration before the reload */
 	void *block;               /* in shared memory */
-	size_t size;               /* of the block */
+	size_t size;               /* of the block, in bytes */
 
-	/* This worker's own. */
+	/* Per worker. */
 	struct weir_limiter *limiter; /* NULL: not attached, and nothing is limited */
-	struct weir_cpu *cpu;         /* of limits that ask for it */
+	struct weir_cpu *cpu;         /* for limits that use CPU utilization */
 	uint16_t indices[WEIR_PARTITIONS_MAX];
 	ngx_event_t chores;
 	struct waking *waking;
@@ -57,15 +57,15 @@ struct zone {
 	bool listens;
 };
 
-/* All zones, and what a worker wakes its waiting requests by. */
+/* All zones, and the state by which waiting requests of a worker are woken. */
 struct zones {
 	ngx_array_t all; /* of struct zone * */
 	struct waking *waking;
 };
 
 enum rtt {
-	RTT_REQUEST,  /* from admission until nginx is done with the request */
-	RTT_UPSTREAM, /* while an upstream is at it */
+	RTT_REQUEST,  /* from admission until nginx has finished the request */
+	RTT_UPSTREAM, /* while an upstream processes it */
 };
 
 /* The outcome of each status from 0 to 599. */
@@ -73,11 +73,11 @@ struct outcomes {
 	u_char of[600];
 };
 
-/* How a location limits. */
+/* The settings of a location. */
 struct location {
-	struct zone *zone; /* NULL: not at all */
+	struct zone *zone; /* NULL: no limit */
 	ngx_http_complex_value_t *partition, *priority, *cost, *bypass;
-	ngx_msec_t wait; /* 0: nobody waits */
+	ngx_msec_t wait; /* in ms; 0: requests do not wait */
 
 	ngx_uint_t status; /* of a refusal */
 	ngx_int_t retry_after;
@@ -94,34 +94,34 @@ struct location {
 	ngx_flag_t status_page;
 };
 
-/* What was decided of a request. */
+/* The decision on a request. */
 enum decision {
 	DECISION_NONE,
-	DECISION_WAITING, /* in the queue; who leaves there has this for ever */
+	DECISION_WAITING, /* in the queue; final if its client disconnects there */
 	DECISION_PASSED,
-	DECISION_WAITED,   /* in the queue, and then admitted */
-	DECISION_BYPASSED, /* let through, as configured */
-	DECISION_SHADOW,   /* let through, where it would have been refused */
+	DECISION_WAITED,   /* admitted after it waited in the queue */
+	DECISION_BYPASSED, /* admitted without a limit, as configured */
+	DECISION_SHADOW,   /* admitted in shadow mode, where it would have been refused */
 	DECISION_REJECTED,
-	DECISION_EXPIRED, /* rejected, after its time in the queue was over */
+	DECISION_EXPIRED, /* rejected after its time in the queue had passed */
 };
 
-/* A request that has come to a limiter. Lives until its pool goes. */
+/* A request that a limiter handles. Lives until the request's pool is destroyed. */
 struct guarded {
 	ngx_http_request_t *request;
-	struct location *location; /* where it came to the limiter: redirects change nothing */
+	struct location *location; /* the first limited location; redirects do not change it */
 	struct zone *zone;
 	struct weir_token token;
 	struct weir_wait wait;
 	enum decision decision;
-	ngx_int_t verdict; /* what the phase handler answers, once */
+	ngx_int_t status; /* the return value of the phase handler, used once */
 	uint16_t partition;
 	bool waiting;  /* in the limiter's queue */
-	bool delaying; /* refused, and not yet told so */
-	bool queued;   /* in waking.granted; under the same */
+	bool delaying; /* refused, and the refusal is delayed */
+	bool queued;   /* in waking.granted; under the same lock */
 	bool detached;
 	bool released;
-	uint32_t limit, inflight; /* as found */
+	uint32_t limit, inflight; /* at the decision */
 	weir_time asked;
 	weir_dur waited;
 	weir_dur rtt;
@@ -130,10 +130,10 @@ struct guarded {
 	ngx_queue_t link; /* in waking.granted */
 };
 
-/* For timers whose data is no connection: nginx's debug log shows its number. */
+/* For timers whose data is not a connection: nginx's debug log prints its number. */
 extern ngx_connection_t no_connection;
 
-/* Says in nginx's log what is wrong; where, nginx adds. */
+/* Log a configuration error; nginx adds the file and line. */
 #define REFUSE(cf, ...) (ngx_conf_log_error(NGX_LOG_EMERG, (cf), 0, __VA_ARGS__), NGX_CONF_ERROR)
 
 /* words.c */

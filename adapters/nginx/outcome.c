@@ -1,9 +1,9 @@
 /*
- * weir_outcome code ... outcome: what the end of a request tells the limit.
+ * weir_outcome code ... outcome: the outcome of a request, by its status.
  *
- * Only what has to do with load may count. A page that is not there was answered fast, a bad
- * gateway faster still: as latencies they would tell that there is room. What the upstream sheds,
- * and what it does not answer in time, is overload.
+ * Only statuses that depend on load may count. A missing page is answered fast, a bad gateway even
+ * faster; as samples their latencies would suggest free capacity. Requests that the upstream sheds,
+ * or does not answer in time, show overload.
  */
 #include "module.h"
 
@@ -17,7 +17,7 @@ static const struct {
 	{"timed_out", WEIR_TIMED_OUT}, {"cancelled", WEIR_CANCELLED}, {"failed", WEIR_FAILED},
 };
 
-/* Where nothing is configured. */
+/* The default outcome of a status. */
 static enum weir_outcome usual(ngx_uint_t status)
 {
 	switch (status) {
@@ -37,13 +37,13 @@ static enum weir_outcome usual(ngx_uint_t status)
 	return status >= 200 && status < 400 ? WEIR_SUCCESS : WEIR_IGNORE;
 }
 
-/* The client has gone, or takes nothing any more. */
+/* Whether the client has disconnected, or reads no more. */
 static bool client_is_gone(const ngx_http_request_t *r)
 {
 	return r->connection->error || r->connection->timedout;
 }
 
-/* The upstream's answer broke off, when its status had been sent already. */
+/* Whether the upstream's response was truncated after its status had been sent. */
 static bool is_cut(const ngx_http_request_t *r)
 {
 	const ngx_http_upstream_t *u = r->upstream;
@@ -96,11 +96,10 @@ static char *set(ngx_conf_t *cf, struct outcomes *outcomes, const ngx_str_t *cod
 	ngx_int_t first, last;
 
 	if (!read_codes(codes, &first, &last))
-		return REFUSE(cf, "\"%V\" is no status: 100 to 599, or as 500-504, or as 5xx",
-			      codes);
+		return REFUSE(cf, "\"%V\" is not a status: 100 to 599, 500-504, or 5xx", codes);
 	for (ngx_int_t status = first; status <= last; status++) {
 		if (outcomes->of[status] != UNSET)
-			return REFUSE(cf, "status %i has an outcome already", status);
+			return REFUSE(cf, "status %i already has an outcome", status);
 		outcomes->of[status] = (u_char)outcome;
 	}
 	return NGX_CONF_OK;
@@ -130,7 +129,7 @@ char *outcome_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 		i++;
 	if (i == sizeof(names) / sizeof(names[0]))
 		return REFUSE(cf,
-			      "\"%V\" is no outcome: success, ignored, dropped, timed_out, "
+			      "\"%V\" is not an outcome: success, ignored, dropped, timed_out, "
 			      "cancelled, failed",
 			      name);
 	for (ngx_uint_t at = 1; r == NGX_CONF_OK && at + 1 < cf->args->nelts; at++)

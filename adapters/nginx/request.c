@@ -1,13 +1,13 @@
 /*
  * A request and its permit.
  *
- * It comes to the limiter in the phase that limit_conn and limit_req have, once: what was decided
- * is kept over internal redirects, so that an error page for the refused is served, and nobody
- * takes two permits. Subrequests are part of the request that they are made for.
+ * A request is decided on once, in the phase of limit_conn and limit_req. The decision is kept over
+ * internal redirects, so that the error page of a refused request is served, and no request takes
+ * two permits. Subrequests belong to their main request.
  *
- * The permit is given back when nginx frees the request: it does so exactly once, however the
- * request ends, and all that is known of it is known by then. Only where the latency of the
- * upstream counts is that too late: see filter.c.
+ * The permit is released when nginx frees the request. nginx does this exactly once, however the
+ * request ends, and by then all its results are known. Only with the latency of the upstream is
+ * that too late: see filter.c.
  */
 #include "module.h"
 
@@ -15,7 +15,7 @@
 
 static void forget(void *data);
 
-/* nginx clears a request's contexts at an internal redirect, but not its clean-up. */
+/* An internal redirect clears the contexts of a request, but not its clean-up handlers. */
 static struct guarded *find_cleanup(const ngx_http_request_t *r)
 {
 	for (ngx_pool_cleanup_t *cleanup = r->pool->cleanup; cleanup != NULL;
@@ -48,15 +48,16 @@ static struct guarded *guard(ngx_http_request_t *r, struct location *location)
 	guarded->request = r;
 	guarded->location = location;
 	guarded->zone = location->zone;
-	guarded->verdict = NGX_DECLINED;
+	guarded->status = NGX_DECLINED;
 	cleanup->handler = forget;
 	ngx_http_set_ctx(r, guarded, ngx_http_weir_module);
 	return guarded;
 }
 
-static void say_no_value(ngx_http_request_t *r, const char *name, ngx_str_t *text)
+static void log_bad_value(ngx_http_request_t *r, const char *name, ngx_str_t *text)
 {
-	ngx_log_error(NGX_LOG_INFO, r->connection->log, 0, "weir: \"%V\" is no %s", text, name);
+	ngx_log_error(NGX_LOG_INFO, r->connection->log, 0, "weir: \"%V\" is not a valid %s", text,
+		      name);
 }
 
 static ngx_int_t find_partition(ngx_http_request_t *r, struct guarded *guarded,
@@ -86,7 +87,7 @@ static ngx_int_t find_priority(ngx_http_request_t *r, const struct location *loc
 	if (ngx_http_complex_value(r, location->priority, &text) != NGX_OK)
 		return NGX_ERROR;
 	if (text.len > 0 && !word_is_priority(&text, &call->priority))
-		say_no_value(r, "priority", &text);
+		log_bad_value(r, "priority", &text);
 	return NGX_OK;
 }
 
@@ -100,11 +101,11 @@ static ngx_int_t find_cost(ngx_http_request_t *r, const struct location *locatio
 	if (ngx_http_complex_value(r, location->cost, &text) != NGX_OK)
 		return NGX_ERROR;
 	if (text.len > 0 && !word_is_cost(&text, &call->cost))
-		say_no_value(r, "cost", &text);
+		log_bad_value(r, "cost", &text);
 	return NGX_OK;
 }
 
-/* Anything but nothing and "0", as nginx has it everywhere. */
+/* True for any value other than the empty one and "0", as elsewhere in nginx. */
 static ngx_int_t find_bypass(ngx_http_request_t *r, const struct location *location,
 			     struct weir_call *call)
 {
@@ -119,8 +120,8 @@ static ngx_int_t find_bypass(ngx_http_request_t *r, const struct location *locat
 	return NGX_OK;
 }
 
-/* What kind of call it is: most are of no special one. */
-static ngx_int_t describe(struct guarded *guarded, struct weir_call *call)
+/* Set the partition, priority and cost of the call; most requests have none. */
+static ngx_int_t classify(struct guarded *guarded, struct weir_call *call)
 {
 	ngx_http_request_t *r = guarded->request;
 
@@ -138,13 +139,13 @@ static void detach_later(ngx_event_t *timer)
 	request_detach((struct guarded *)((u_char *)timer - offsetof(struct guarded, timer)));
 }
 
-/* The token is there. */
+/* Called when the request holds its permit. */
 void request_admitted(struct guarded *guarded, enum decision decision)
 {
 	const ngx_msec_t after = guarded->location->detach_after;
 
 	guarded->decision = decision;
-	guarded->verdict = NGX_DECLINED;
+	guarded->status = NGX_DECLINED;
 	guarded->admitted = ngx_current_msec;
 	guarded->inflight = guarded->token.inflight;
 	if (after == 0 || guarded->token.cost == 0)
@@ -187,7 +188,7 @@ void request_refused(struct guarded *guarded, enum decision decision)
 	const struct location *location = guarded->location;
 
 	guarded->decision = decision;
-	guarded->verdict = (ngx_int_t)location->status;
+	guarded->status = (ngx_int_t)location->status;
 	guarded->limit = weir_limit(guarded->zone->limiter);
 	guarded->inflight = weir_inflight(guarded->zone->limiter);
 	log_refusal(guarded);
@@ -195,7 +196,7 @@ void request_refused(struct guarded *guarded, enum decision decision)
 		add_retry_after(guarded->request, location->retry_after);
 }
 
-/* It goes on all the same, beside the limit. */
+/* Admit it without a permit. */
 static void pass_in_shadow(struct guarded *guarded, struct weir_call *call)
 {
 	call->flags = WEIR_CALL_BYPASS;
@@ -213,7 +214,7 @@ static ngx_int_t decide(struct guarded *guarded)
 	struct weir_call call;
 	bool bypass;
 
-	if (describe(guarded, &call) != NGX_OK)
+	if (classify(guarded, &call) != NGX_OK)
 		return NGX_HTTP_INTERNAL_SERVER_ERROR;
 	bypass = call.flags != 0;
 	guarded->limit = weir_limit(limiter);
@@ -227,16 +228,16 @@ static ngx_int_t decide(struct guarded *guarded)
 		return NGX_AGAIN;
 	else
 		request_refused(guarded, DECISION_REJECTED);
-	return guarded->verdict;
+	return guarded->status;
 }
 
-/* A refusal is answered once: the error page that it leads to is let through. */
+/* A refusal is answered once; the error page that it leads to is served. */
 static ngx_int_t answer(struct guarded *guarded)
 {
-	const ngx_int_t verdict = guarded->verdict;
+	const ngx_int_t status = guarded->status;
 
-	guarded->verdict = NGX_DECLINED;
-	return verdict;
+	guarded->status = NGX_DECLINED;
+	return status;
 }
 
 ngx_int_t request_preaccess(ngx_http_request_t *r)
@@ -257,11 +258,11 @@ ngx_int_t request_preaccess(ngx_http_request_t *r)
 	if (guarded == NULL)
 		return NGX_HTTP_INTERNAL_SERVER_ERROR;
 	rc = decide(guarded);
-	guarded->verdict = NGX_DECLINED;
+	guarded->status = NGX_DECLINED;
 	return rc;
 }
 
-/* What it waited for has come: the phase handler says the verdict. */
+/* The wait is over: run the phases again, and the phase handler returns the status. */
 void request_resume(struct guarded *guarded)
 {
 	ngx_http_request_t *r = guarded->request;
@@ -290,7 +291,7 @@ void request_detach(struct guarded *guarded)
 		guarded->detached = true;
 }
 
-/* How long the request was nginx's before it was the upstream's; by nginx's clock. */
+/* The time from admission until the upstream was asked, by nginx's clock. */
 static weir_dur before_upstream(const struct guarded *guarded)
 {
 	const ngx_http_request_t *r = guarded->request;
@@ -337,7 +338,7 @@ void request_release(struct guarded *guarded, enum weir_outcome outcome)
 	guarded->released = true;
 	if (guarded->timer.timer_set)
 		ngx_del_timer(&guarded->timer);
-	/* As if it had been admitted when the upstream was asked. */
+	/* As if the request had been admitted when it was passed to the upstream. */
 	if (upstream)
 		guarded->token.start = now - guarded->rtt;
 	weir_release_at(guarded->zone->limiter, now, &guarded->token, outcome);

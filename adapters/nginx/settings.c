@@ -1,14 +1,14 @@
 /*
- * weir_zone name parameter=value ...: what the limiter of a zone is to be.
+ * weir_zone name parameter=value ...: the configuration of a zone's limiter.
  *
- * All that can be said of one value is checked here, and what goes together by the library. Either
- * way nginx refuses the configuration with one sentence, and the line it is about.
+ * Single values are checked here, and their combinations by the library. In both cases nginx
+ * rejects the configuration with one sentence and the line.
  */
 #include "module.h"
 
 enum {
 	ZONE_NAME_MAX = 63,
-	WORKERS = 256,          /* attached at once, old ones after a reload included */
+	WORKERS = 256,          /* attached at once, including old workers after a reload */
 	TIME_MAX = 3600 * 1000, /* in milliseconds */
 	SHED_STRICT = 2,
 };
@@ -32,7 +32,7 @@ struct parameter {
 	size_t offset;
 	double min, max;
 	const struct word *words; /* NULL at the end */
-	const char *needs;        /* another parameter, without which it has no meaning */
+	const char *needs;        /* another parameter that this one requires */
 };
 
 static const struct word orders[] = {
@@ -95,7 +95,7 @@ static const struct parameter parameters[] = {
 
 enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]) };
 
-/* The library ends its sentences with a full stop, after which nginx would go on. */
+/* Drop the full stop of the library's sentence, since nginx appends to it. */
 static char *refuse_why(ngx_conf_t *cf, const struct zone *zone, char *why)
 {
 	size_t length = ngx_strlen(why);
@@ -199,7 +199,7 @@ static char *read_limit(ngx_conf_t *cf, struct zone *zone, const ngx_str_t *valu
 	return NGX_CONF_OK;
 }
 
-/* The next of some words with colons between; cuts it off the rest. */
+/* Cut the next of several words, separated by colons, off the rest. */
 static ngx_str_t next_word(ngx_str_t *rest)
 {
 	u_char *colon = ngx_strlchr(rest->data, rest->data + rest->len, ':');
@@ -234,8 +234,7 @@ static char *read_partition_setting(ngx_conf_t *cf, struct weir_partition *parti
 		return read_count(cf, &partition_max, &value, &partition->max);
 	if (word_is_named(setting, partition_delay.name, &value))
 		return read_time(cf, &partition_delay, &value, &partition->reject_delay);
-	return REFUSE(cf,
-		      "partition \"%s\" has no setting \"%V\": there are share, cap, max, delay",
+	return REFUSE(cf, "partition \"%s\" has no setting \"%V\"; it has share, cap, max, delay",
 		      partition->name, setting);
 }
 
@@ -256,7 +255,7 @@ static char *read_partition(ngx_conf_t *cf, struct zone *zone, const ngx_str_t *
 	name = next_word(&rest);
 	if (!is_name(&name, WEIR_PARTITION_NAME_MAX))
 		return REFUSE(cf,
-			      "\"%V\" is no partition's name: letters, digits, \"_\", \"-\" and "
+			      "\"%V\" is not a partition name: letters, digits, \"_\", \"-\" and "
 			      "\".\", at most %d",
 			      &name, WEIR_PARTITION_NAME_MAX);
 	partition->name = (char *)name.data;
@@ -269,7 +268,7 @@ static char *read_partition(ngx_conf_t *cf, struct zone *zone, const ngx_str_t *
 	return r;
 }
 
-/* One name=value; seen has which parameters there have been. */
+/* Read one name=value argument; seen marks the parameters that have occurred. */
 static char *read_argument(ngx_conf_t *cf, struct zone *zone, const ngx_str_t *argument,
 			   uint32_t *seen)
 {
@@ -289,11 +288,11 @@ static char *read_argument(ngx_conf_t *cf, struct zone *zone, const ngx_str_t *a
 		return read_parameter(cf, zone, &parameters[i], &value);
 	}
 	if (ngx_strlchr(argument->data, argument->data + argument->len, '=') == NULL)
-		return REFUSE(cf, "zone \"%V\": \"%V\" is not name=value", &zone->name, argument);
+		return REFUSE(cf, "zone \"%V\": \"%V\" must be name=value", &zone->name, argument);
 	return REFUSE(cf, "zone \"%V\" has no parameter \"%V\"", &zone->name, argument);
 }
 
-/* Whether what a parameter needs is there. */
+/* Whether the required parameter is present. */
 static bool has(const struct zone *zone, const char *need)
 {
 	if (ngx_strcmp(need, "queue") == 0)
@@ -311,13 +310,13 @@ static char *check_needs(ngx_conf_t *cf, const struct zone *zone, uint32_t seen)
 		const struct parameter *p = &parameters[i];
 
 		if ((seen & (1u << i)) != 0 && p->needs != NULL && !has(zone, p->needs))
-			return REFUSE(cf, "zone \"%V\": \"%s\" has no meaning without \"%s\"",
-				      &zone->name, p->name, p->needs);
+			return REFUSE(cf, "zone \"%V\": \"%s\" needs \"%s\"", &zone->name, p->name,
+				      p->needs);
 	}
 	return NGX_CONF_OK;
 }
 
-/* The directive's words, with blanks between. */
+/* The words of the directive, separated by blanks. */
 static ngx_int_t keep_text(ngx_conf_t *cf, struct zone *zone)
 {
 	const ngx_str_t *words = cf->args->elts;
@@ -385,7 +384,7 @@ char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 	(void)command;
 	if (!is_name(name, ZONE_NAME_MAX))
 		return REFUSE(cf,
-			      "\"%V\" is no zone's name: letters, digits, \"_\", \"-\" and \".\", "
+			      "\"%V\" is not a zone name: letters, digits, \"_\", \"-\" and \".\", "
 			      "at most %d",
 			      name, ZONE_NAME_MAX);
 	if (zone_find(zones, name) != NULL)

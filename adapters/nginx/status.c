@@ -1,12 +1,12 @@
 /*
- * weir_status_page: all zones, for people, programs and Prometheus.
+ * weir_status_page: all zones, for browsers, programs and Prometheus.
  *
- * One address serves all. What is wanted the argument "format" says, or else the header "Accept":
- * a browser gets a page that shows how it goes, Prometheus gets OpenMetrics, and everybody
- * else JSON, of which the page makes its picture.
+ * One address serves all formats. The argument "format" selects one, otherwise the header "Accept":
+ * a browser gets a page with plots, Prometheus gets OpenMetrics, and other clients get JSON, which
+ * is also the input of the page.
  *
- * What is written into JSON as text are names from the configuration, of letters, digits and some
- * signs only; and the algorithm's own text, which is escaped.
+ * Strings in the JSON need no escaping if they are names from the configuration, which consist of
+ * letters, digits and a few signs. The text of the algorithm is escaped.
  */
 #include "module.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum {
-	ZONE_BYTES = 4096, /* at most, of a zone without partitions, in JSON */
+	ZONE_BYTES = 4096, /* the most that a zone without partitions takes in JSON */
 	PARTITION_BYTES = 1024,
 };
 
@@ -26,7 +26,7 @@ enum format {
 	FORMAT_PROMETHEUS,
 };
 
-/* Text that grows in a buffer that is large enough. */
+/* Append text to a buffer that is large enough. */
 static void put(ngx_buf_t *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put(ngx_buf_t *out, const char *format, ...)
 {
@@ -46,7 +46,7 @@ static void put_count(ngx_buf_t *out, const char *name, uint64_t value)
 	put(out, ",\"%s\":%llu", name, (unsigned long long)value);
 }
 
-/* JSON knows no infinity, and nothing that is not a number. */
+/* JSON has neither infinity nor NaN. */
 static void put_number(ngx_buf_t *out, const char *name, double value)
 {
 	if (isfinite(value))
@@ -245,7 +245,7 @@ static bool accepts(const ngx_http_request_t *r, const char *type)
 	return false;
 }
 
-/* NGX_DECLINED: there is no such format. */
+/* The requested format; NGX_DECLINED: it does not exist. */
 static ngx_int_t wanted(ngx_http_request_t *r)
 {
 	ngx_str_t name;
@@ -356,7 +356,7 @@ char *status_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 	if (location->status_page)
 		return duplicate;
 	if (location->zone != NGX_CONF_UNSET_PTR && location->zone != NULL)
-		return REFUSE(cf, "a status page is not limited: no \"weir\" here");
+		return REFUSE(cf, "\"weir\" cannot limit a status page");
 	location->status_page = 1;
 	core->handler = show;
 	return NGX_CONF_OK;

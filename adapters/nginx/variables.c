@@ -1,6 +1,6 @@
 /*
- * $weir_...: what became of a request at its limiter, for logs, headers and conditions. A request
- * that came to none has none.
+ * $weir_...: the decision on a request and its figures, for logs, headers and conditions. They are
+ * unset if no limiter has handled the request.
  */
 #include "module.h"
 
@@ -98,7 +98,7 @@ static ngx_int_t number(ngx_http_request_t *r, ngx_http_variable_value_t *value,
 	return NGX_OK;
 }
 
-/* In seconds, as nginx has times; to the microsecond. */
+/* In seconds, as nginx writes times, with microseconds. */
 static ngx_int_t put_time(ngx_http_request_t *r, ngx_http_variable_value_t *value, weir_dur time)
 {
 	char *text = ngx_pnalloc(r->pool, TEXT_MAX);

@@ -1,16 +1,18 @@
 /*
- * Requests that wait without a thread: in the limiter's queue, or to be told that they are refused.
+ * Requests that wait without a thread: in the limiter's queue, or for a delayed refusal.
  *
- * A permit may be handed to a waiting request by a release of this worker, or by one of another
- * worker. Of the first the library tells at once, in the worker's thread. For the second a thread
- * sleeps in weir_shm_listen(), one for each zone that has a queue. Either way granted() puts the
- * request in a list and rings the worker's eventfd; the event loop takes it from there. So a permit
- * waits for as long as one turn of the loop takes, and nobody polls. ngx_notify() would do the
- * ringing, but it has one place for the function to call, and thread pools write to it.
+ * A waiting request may get its permit by a release in this worker or in another one. For the
+ * first, the library calls granted() at once, in the worker's thread. For the second, a thread
+ * sleeps in weir_shm_listen(), one for each zone that has a queue. In both cases granted() puts the
+ * request in a list and signals the worker's eventfd, and the event loop takes the request from
+ * there. So a permit waits for at most one turn of the loop, without polling. ngx_notify() could
+ * signal as well, but it has only one slot for the function to call, and nginx's thread pools use
+ * it.
  *
- * The list is all that the threads share, under a mutex that is held for some instructions. A
- * request that leaves first ends its place in the queue: from then on granted() does not run for
- * it. Then it leaves the list. So what granted() touches is always there.
+ * The list is the only state that threads share. It is protected by a mutex that is held for a few
+ * instructions. When a request leaves early, it first ends its wait in the limiter's queue: from
+ * then on granted() does not run for it. Then it leaves the list. So what granted() accesses always
+ * exists.
  */
 #include "module.h"
 
@@ -22,15 +24,15 @@
 #include <unistd.h>
 
 enum {
-	LISTEN_MS = 200, /* so long a worker's end may have to wait for its listener */
-	HOLD_MS = 100,   /* the default of partition_hold */
+	LISTEN_MS = 200, /* ms; the longest that an exiting worker waits for its listener */
+	HOLD_MS = 100,   /* ms; the default of partition_hold */
 };
 
 struct waking {
 	pthread_mutex_t lock;
 	ngx_queue_t granted; /* of struct guarded; under the lock */
-	int bell;            /* eventfd */
-	atomic_bool leaving; /* listeners are to end; orders nothing */
+	int wake_fd;         /* eventfd */
+	atomic_bool leaving; /* listeners should exit; relaxed, since it orders nothing */
 };
 
 static struct guarded *guarded_at(ngx_queue_t *link)
@@ -38,21 +40,21 @@ static struct guarded *guarded_at(ngx_queue_t *link)
 	return ngx_queue_data(link, struct guarded, link);
 }
 
-/* Called by any thread of this worker. */
+/* Any thread of this worker may call it. */
 static void granted(void *arg)
 {
 	struct guarded *guarded = arg;
 	struct waking *waking = guarded->zone->waking;
 	const uint64_t one = 1;
-	bool ring;
+	bool was_empty;
 
 	pthread_mutex_lock(&waking->lock);
-	ring = ngx_queue_empty(&waking->granted);
+	was_empty = ngx_queue_empty(&waking->granted);
 	ngx_queue_insert_tail(&waking->granted, &guarded->link);
 	guarded->queued = true;
 	pthread_mutex_unlock(&waking->lock);
-	if (ring)
-		(void)!write(waking->bell, &one, sizeof(one));
+	if (was_empty)
+		(void)!write(waking->wake_fd, &one, sizeof(one));
 }
 
 static struct guarded *take_granted(struct waking *waking)
@@ -112,15 +114,15 @@ static struct waking *waking_here(void)
 	return zones->waking;
 }
 
-/* The bell has rung. Before the list is looked at it is made silent, so that no ring is missed. */
-static void take_up_all(ngx_event_t *event)
+/* The eventfd is readable. Clear it before the list is read, so that no signal is missed. */
+static void resume_granted(ngx_event_t *event)
 {
 	struct waking *waking = waking_here();
 	struct guarded *guarded;
-	uint64_t rings;
+	uint64_t wakeups;
 
 	(void)event;
-	(void)!read(waking->bell, &rings, sizeof(rings));
+	(void)!read(waking->wake_fd, &wakeups, sizeof(wakeups));
 	while ((guarded = take_granted(waking)) != NULL)
 		take_up(guarded);
 }
@@ -134,9 +136,9 @@ struct waking *waking_create(ngx_cycle_t *cycle)
 	pthread_mutex_init(&waking->lock, NULL);
 	ngx_queue_init(&waking->granted);
 	atomic_init(&waking->leaving, false);
-	waking->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (waking->bell < 0 ||
-	    ngx_add_channel_event(cycle, waking->bell, NGX_READ_EVENT, take_up_all) != NGX_OK)
+	waking->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (waking->wake_fd < 0 ||
+	    ngx_add_channel_event(cycle, waking->wake_fd, NGX_READ_EVENT, resume_granted) != NGX_OK)
 		return NULL;
 	return waking;
 }
@@ -153,7 +155,7 @@ static void *listen_for_others(void *arg)
 	return NULL;
 }
 
-/* Signals are the event loop's. */
+/* The thread blocks all signals, which belong to the event loop. */
 void waking_listen(struct zone *zone, ngx_log_t *log)
 {
 	sigset_t all, before;
@@ -165,9 +167,10 @@ void waking_listen(struct zone *zone, ngx_log_t *log)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	zone->listens = error == 0;
 	if (error != 0)
-		ngx_log_error(NGX_LOG_ALERT, log, error,
-			      "weir zone \"%V\": no thread, so requests may wait in vain",
-			      &zone->name);
+		ngx_log_error(
+			NGX_LOG_ALERT, log, error,
+			"weir zone \"%V\": cannot start a thread, so waiting requests may time out",
+			&zone->name);
 }
 
 void waking_stop(struct zone *zone)
@@ -179,7 +182,7 @@ void waking_stop(struct zone *zone)
 	zone->listens = false;
 }
 
-/* From now on only the client's end, or the timer's, or a permit, moves the request. */
+/* From now on only a disconnect of the client, the timer or a permit continues the request. */
 static ngx_int_t suspend(struct guarded *guarded, ngx_msec_t time, ngx_event_handler_pt handler)
 {
 	ngx_http_request_t *r = guarded->request;
@@ -207,8 +210,8 @@ static struct guarded *guarded_of(ngx_event_t *timer)
 }
 
 /*
- * Until the next look: when its time is up. Where partitions keep room, that lapses without a
- * release, and it takes a poll for somebody to notice.
+ * The time until the next check: its deadline. Capacity that is reserved for partitions becomes
+ * free by time alone, without a release, and only a poll notices that.
  */
 static ngx_msec_t next_look(const struct guarded *guarded)
 {
@@ -244,7 +247,7 @@ static void look(ngx_event_t *timer)
 	request_resume(guarded);
 }
 
-/* Take a permit, or stand in the queue for one. What the phase handler should answer. */
+/* Acquire a permit, or join the queue for one. Returns what the phase handler returns. */
 ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call)
 {
 	int r;
@@ -254,13 +257,13 @@ ngx_int_t waiting_begin(struct guarded *guarded, const struct weir_call *call)
 				       guarded, &guarded->wait, &guarded->token);
 	if (r == 0) {
 		request_admitted(guarded, DECISION_PASSED);
-		return guarded->verdict;
+		return guarded->status;
 	}
 	if (r != -EINPROGRESS) {
 		if (waiting_delay(guarded))
 			return NGX_AGAIN;
 		request_refused(guarded, DECISION_REJECTED);
-		return guarded->verdict;
+		return guarded->status;
 	}
 	guarded->waiting = true;
 	guarded->decision = DECISION_WAITING;
@@ -283,7 +286,7 @@ static void refuse_late(ngx_event_t *timer)
 	request_resume(guarded);
 }
 
-/* Hold up the refusal, if the partition is configured so: true, and it will come. */
+/* Delay the refusal if the partition is configured so. True: it will be sent later. */
 bool waiting_delay(struct guarded *guarded)
 {
 	struct weir_limiter *limiter = guarded->zone->limiter;

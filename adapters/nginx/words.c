@@ -1,5 +1,5 @@
 /*
- * Words of directives, and of variables at run time: what they may be, in one place.
+ * The syntax of values in directives, and of variables at run time.
  */
 #include "module.h"
 

@@ -1,21 +1,22 @@
 /*
- * A zone's limiter: in nginx's shared memory, where all workers find it.
+ * A zone's limiter, in nginx's shared memory, where all workers find it.
  *
- * The master makes it, and every worker attaches to it as it begins, so that all have one limit,
- * one queue, and learn from the calls of all. Over a reload it stays, if its directive is the same.
- * If that has changed, a new limiter is made, which begins with what the old one has learned as far
- * as it can use that; old workers keep the old one until they have served their last request.
+ * The master creates the limiter, and each worker attaches to it at its start, so that all workers
+ * share one limit and one queue, and learn from each other's requests. If its directive is
+ * unchanged, the limiter survives a reload. If the directive has changed, a new limiter is created,
+ * which starts from the saved state of the old one as far as it can use it. Old workers keep the
+ * old limiter until they have served their last request.
  *
- * nginx keeps a zone's memory over a reload if its size is the same. So a zone whose directive has
- * changed gets another size.
+ * nginx keeps a zone's memory over a reload if its size is unchanged. Therefore a zone whose
+ * directive has changed gets another size.
  */
 #include "module.h"
 
 #include <errno.h>
 
 enum {
-	REAP_INTERVAL = 200,      /* ms, over all workers together */
-	REAP_INTERVAL_MAX = 2000, /* ms, for each */
+	REAP_INTERVAL = 200,      /* ms, by all workers together */
+	REAP_INTERVAL_MAX = 2000, /* ms, by each worker */
 };
 
 static bool is_same(const ngx_str_t *a, const ngx_str_t *b)
@@ -33,7 +34,7 @@ struct zone *zone_find(struct zones *zones, const ngx_str_t *name)
 	return NULL;
 }
 
-/* The zone of that name which the running configuration has. */
+/* The zone of that name in the running configuration. */
 static const ngx_shm_zone_t *running_zone(const ngx_conf_t *cf, const ngx_str_t *name)
 {
 	const ngx_list_part_t *part = &cf->cycle->old_cycle->shared_memory.part;
@@ -49,7 +50,7 @@ static const ngx_shm_zone_t *running_zone(const ngx_conf_t *cf, const ngx_str_t 
 	return NULL;
 }
 
-/* The bytes for the block, and for the pages that nginx's allocator keeps its books in. */
+/* The bytes for the block, plus the pages for the bookkeeping of nginx's allocator. */
 static size_t memory_for(size_t block)
 {
 	const size_t pages = (block + ngx_pagesize - 1) / ngx_pagesize;
@@ -71,8 +72,8 @@ static void *parameter_of(const struct weir_limit_ops *ops, void *config, const 
 	return NULL;
 }
 
-/* Another algorithm can take up nothing but the limit: it begins there, within its own bounds. */
-static void begin_at(struct zone *zone, uint32_t limit)
+/* Another algorithm can use only the limit: it starts there, within its own bounds. */
+static void start_at(struct zone *zone, uint32_t limit)
 {
 	const struct weir_limit_ops *ops = zone->config.limit;
 	alignas(max_align_t) u_char complete[WEIR_LIMIT_CONFIG_MAX];
@@ -90,74 +91,74 @@ static void begin_at(struct zone *zone, uint32_t limit)
 	*initial = limit;
 }
 
-/* What the limiter before has learned. */
-struct learned {
-	int size; /* of memory; 0: nothing */
+/* The saved state of the previous limiter. */
+struct saved {
+	int size; /* in bytes; 0: none */
 	uint32_t limit;
-	u_char memory[WEIR_SAVED_MAX];
+	u_char state[WEIR_SAVED_MAX];
 };
 
-static void learn_from(const struct zone *before, struct learned *learned, ngx_log_t *log)
+static void save_state(const struct zone *before, struct saved *saved, ngx_log_t *log)
 {
 	struct weir_limiter *limiter;
 	char why[WHY_MAX];
 
 	if (weir_shm_attach(before->block, before->size, &before->config, &limiter, why,
 			    sizeof(why)) != 0) {
-		log_why(before, log, "begins anew, the old one cannot be read", why);
+		log_why(before, log,
+			"starts without saved state, since the old limiter cannot be read", why);
 		return;
 	}
-	learned->limit = weir_limit(limiter);
-	learned->size = weir_limiter_save(limiter, learned->memory, sizeof(learned->memory));
+	saved->limit = weir_limit(limiter);
+	saved->size = weir_limiter_save(limiter, saved->state, sizeof(saved->state));
 	weir_shm_detach(limiter);
 }
 
-static void take_up(const struct zone *zone, const struct learned *learned, ngx_log_t *log)
+static void load_state(const struct zone *zone, const struct saved *saved, ngx_log_t *log)
 {
 	struct weir_limiter *limiter;
 	char why[WHY_MAX];
 
 	if (weir_shm_attach(zone->block, zone->size, &zone->config, &limiter, why, sizeof(why)) !=
 	    0) {
-		log_why(zone, log, "begins anew, the new one cannot be written", why);
+		log_why(zone, log, "starts without saved state, since it cannot be loaded", why);
 		return;
 	}
-	if (weir_limiter_load(limiter, learned->memory, (size_t)learned->size, 0, why,
-			      sizeof(why)) != 0)
-		ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir zone \"%V\": begins as configured: %s",
+	if (weir_limiter_load(limiter, saved->state, (size_t)saved->size, 0, why, sizeof(why)) != 0)
+		ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir zone \"%V\": starts as configured: %s",
 			      &zone->name, why);
 	weir_shm_detach(limiter);
 }
 
-/* Make the limiter, where the one before was if it has changed. */
+/* Create the limiter; if one existed before and the zone has changed, start from its state. */
 static ngx_int_t begin(struct zone *zone, const struct zone *before, ngx_log_t *log)
 {
-	struct learned learned = {.size = 0};
+	struct saved saved = {.size = 0};
 	char why[WHY_MAX];
 
 	if (before != NULL && before->block != NULL)
-		learn_from(before, &learned, log);
-	if (learned.size > 0 && before->config.limit != zone->config.limit) {
-		begin_at(zone, learned.limit);
-		learned.size = 0;
+		save_state(before, &saved, log);
+	if (saved.size > 0 && before->config.limit != zone->config.limit) {
+		start_at(zone, saved.limit);
+		saved.size = 0;
 	}
 	if (weir_shm_init(zone->block, zone->size, &zone->config, zone->workers, why,
 			  sizeof(why)) != 0) {
-		log_why(zone, log, "there is no limiter", why);
+		log_why(zone, log, "cannot create the limiter", why);
 		return NGX_ERROR;
 	}
-	if (learned.size > 0)
-		take_up(zone, &learned, log);
+	if (saved.size > 0)
+		load_state(zone, &saved, log);
 	return NGX_OK;
 }
 
-/* Called by the master; data is the zone of the running configuration, if its memory stays. */
+/* Called by the master; data is the zone of the running configuration, if its memory is kept. */
 static ngx_int_t share(ngx_shm_zone_t *shared, void *data)
 {
 	struct zone *zone = shared->data;
 	const struct zone *same = data, *before = zone->before;
 
-	zone->before = NULL; /* its configuration goes when this one is there */
+	zone->before = NULL; /* its configuration is freed once this one is in use */
 	if (same != NULL) {
 		zone->block = same->block;
 		ngx_memcpy(zone->limit_config, same->limit_config, sizeof(zone->limit_config));
@@ -198,7 +199,7 @@ static void find_partitions(struct zone *zone)
 		zone->indices[i] = weir_partition_find(zone->limiter, zone->partitions[i].name);
 }
 
-/* The place of that partition among the zone's; NGX_DECLINED: there is none. */
+/* The index of that partition in the zone; NGX_DECLINED: there is none. */
 ngx_int_t zone_partition(const struct zone *zone, const ngx_str_t *name)
 {
 	for (uint32_t i = 0; i < zone->config.partition_count; i++)
@@ -217,7 +218,7 @@ static bool attach(struct zone *zone, ngx_log_t *log)
 		zone->config.cpu = weir_cpu_gauge(zone->cpu);
 	if (weir_shm_attach(zone->block, zone->size, &zone->config, &zone->limiter, why,
 			    sizeof(why)) != 0) {
-		log_why(zone, log, "this worker limits nothing for now", why);
+		log_why(zone, log, "this worker does not limit requests for now", why);
 		return false;
 	}
 	find_partitions(zone);
@@ -226,7 +227,7 @@ static bool attach(struct zone *zone, ngx_log_t *log)
 	return true;
 }
 
-/* The workers take turns: together they reap as often as one alone would. */
+/* The workers take turns, so that all together reap as often as a single worker would. */
 static ngx_msec_t reap_interval(void)
 {
 	const ngx_core_conf_t *core = (ngx_core_conf_t *)ngx_get_conf(ngx_cycle->conf_ctx,
@@ -245,7 +246,7 @@ static void do_chores(ngx_event_t *timer)
 		(void)attach(zone, timer->log);
 	else if (weir_shm_reap(zone->limiter, &reaped) == 0 && reaped.processes > 0)
 		ngx_log_error(NGX_LOG_NOTICE, timer->log, 0,
-			      "weir zone \"%V\": %uD workers have died, who held %uD permits",
+			      "weir zone \"%V\": %uD workers died; recovered %uD permits",
 			      &zone->name, reaped.processes, reaped.permits);
 	ngx_add_timer(timer, reap_interval());
 }

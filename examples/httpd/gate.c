@@ -1,8 +1,8 @@
 /*
  * A limiter from the command line.
  *
- * "none" is a limiter too, one that is out of reach: so both runs of a comparison
- * execute the same code and are counted by the same counters.
+ * "none" is a limiter that is never reached, so that both runs of a comparison execute the same
+ * code and have the same counters.
  */
 #include "gate.h"
 

@@ -7,8 +7,8 @@
 #include <weir/weir.h>
 
 /*
- * text: "vegas", "vegas:max=200,alpha=log10:2", or "none". NULL after saying in
- * one sentence why not. End with weir_limiter_destroy().
+ * text: "vegas", "vegas:max=200,alpha=log10:2", or "none". NULL on failure, after an error message.
+ * Free with weir_limiter_destroy().
  */
 struct weir_limiter *gate_create(const char *text, unsigned queue);
 

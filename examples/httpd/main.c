@@ -1,9 +1,9 @@
 /*
- * An HTTP server that does real work, guarded by a limiter: the example of how
- * weir sits in a program, and the subject of scripts/demo.
+ * An HTTP server that does real work, guarded by a limiter: an example of weir in a program, and
+ * the server that scripts/demo overloads.
  *
- * options.c reads the command line, store.c is the work, gate.c makes the limiter, server_mhd.c
- * or server_evhttp.c is the HTTP side, guarded by an adapter, stats.c shows numbers.
+ * options.c reads the command line, store.c does the work, gate.c creates the limiter, server_mhd.c
+ * or server_evhttp.c is the HTTP side, guarded by an adapter, and stats.c writes statistics.
  */
 #include "gate.h"
 #include "options.h"
@@ -21,7 +21,7 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* Every connection is a descriptor; the default of 1024 would be a limit of its own. */
+/* Each connection needs a descriptor, so the default of 1024 would act as a limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -32,7 +32,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Threads started from here on leave the signals to run(). */
+/* Threads started after this leave the signals to run(). */
 static void block_signals(sigset_t *ending)
 {
 	sigemptyset(ending);
@@ -55,7 +55,7 @@ static FILE *open_stats(const char *path)
 	return file;
 }
 
-/* Until a signal ends it; meanwhile a line every 100 ms. */
+/* Write a line every 100 ms until a signal ends the program. */
 static void run(const sigset_t *ending, const struct server *server,
 		const struct weir_limiter *limiter, FILE *stats)
 {

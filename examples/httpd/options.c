@@ -16,12 +16,12 @@ static const char usage[] =
 	"Serve sales reports from a generated SQLite database on a loopback port.\n"
 	"\n"
 	"  --port N         listen on 127.0.0.1:N (default 0: any free port, printed)\n"
-	"  --limit LIMIT    none, or a limit with parameters, as vegas:alpha=log10:2,max=200\n"
+	"  --limit LIMIT    none, or a limit with parameters, such as vegas:alpha=log10:2,max=200\n"
 	"  --rows N         rows of the database (default 400000)\n"
-	"  --pool N         threads that work; 0: with libmicrohttpd one for each connection,\n"
+	"  --pool N         worker threads; 0: with libmicrohttpd one per connection,\n"
 	"                   with libevent 64 (default 0)\n"
 	"  --queue N        requests that may wait for a permit (default 0)\n"
-	"  --wait MS        how long each may (default 100)\n"
+	"  --wait MS        the longest wait of a request (default 100)\n"
 	"  --stats FILE     write a line of tab-separated numbers every 100 ms\n"
 	"  --help           print this\n"
 	"\n"
@@ -82,7 +82,7 @@ static void parse_one(int code, struct options *options)
 		printf(usage, program_invocation_short_name);
 		exit(EXIT_SUCCESS);
 	default:
-		exit(EXIT_USAGE); /* getopt_long() has said why */
+		exit(EXIT_USAGE); /* getopt_long() has printed an error */
 	}
 }
 

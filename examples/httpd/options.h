@@ -10,13 +10,13 @@ struct options {
 	uint16_t port;     /* 0: any that is free */
 	const char *limit; /* "none", or a limit's name with or without parameters */
 	unsigned rows;     /* of the database */
-	unsigned pool;     /* threads that work; 0: as the server has it */
+	unsigned pool;     /* worker threads; 0: the server's default */
 	unsigned queue;    /* requests that may wait for a permit */
-	unsigned wait_ms;  /* how long they may */
-	const char *stats; /* where a line is written every 100 ms; NULL: nowhere */
+	unsigned wait_ms;  /* the longest wait of a request */
+	const char *stats; /* file for a line every 100 ms; NULL: none */
 };
 
-/* Returns if the program is to go on; else it has said why not, and exits. */
+/* Exits after an error message if the options are invalid. */
 void options_parse(int argc, char **argv, struct options *options);
 
 #endif

@@ -15,18 +15,18 @@ struct server_config {
 	struct weir_limiter *limiter; /* this and the store must outlive the server */
 	struct store *store;
 	uint16_t port; /* of the loopback address; 0: any */
-	unsigned pool; /* threads that work; 0: as the server has it */
-	weir_dur wait; /* how long requests may wait for a permit */
+	unsigned pool; /* worker threads; 0: the server's default */
+	weir_dur wait; /* the longest wait of a request for a permit */
 };
 
-/* NULL after saying why not. */
+/* NULL on failure, after an error message. */
 struct server *server_start(const struct server_config *config);
 
-/* Ends when the last request has. */
+/* Returns when the last request has ended. */
 void server_stop(struct server *server);
 
 uint16_t server_port(const struct server *server);
-/* Or requests under way, where connections are not counted. */
+/* Open connections; or requests in progress, if connections are not counted. */
 unsigned server_connections(const struct server *server);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The HTTP side on libevent: one loop that reads and writes, threads that work. What is limited
- * is the work: a request that has its permit is handed to the threads, which release it as soon as
+ * The HTTP side on libevent: one loop that reads and writes, and threads that work. The work is
+ * limited: a request with a permit is passed to the threads, which release the permit as soon as
  * the report is made, and the loop answers. weir/libevent.h lets requests wait, or refuses them.
  */
 #include "server.h"
@@ -46,12 +46,12 @@ struct server {
 	pthread_t loop;
 	bool looping;
 	unsigned next_shop;
-	atomic_uint working; /* jobs that are not answered yet */
-	bool stopping;       /* the loop's */
+	atomic_uint working; /* jobs that are not answered */
+	bool stopping;       /* used by the loop only */
 
 	pthread_mutex_t lock;
 	pthread_cond_t some_to_do;
-	struct jobs to_do, done; /* under the lock, as is ending */
+	struct jobs to_do, done; /* protected by the lock, like ending */
 	bool ending;
 	pthread_t pool[POOL_MAX];
 	unsigned pool_size;
@@ -161,7 +161,7 @@ static unsigned pick_shop(struct server *server, struct evhttp_request *request)
 	return server->next_shop++ % STORE_SHOPS;
 }
 
-/* Its permit is there; it goes with the job. */
+/* Called with a permit, which is passed on with the job. */
 static void serve_report(struct evhttp_request *request, void *arg)
 {
 	struct server *server = arg;
@@ -195,7 +195,7 @@ static void serve_stats(struct evhttp_request *request, void *arg)
 	respond_text(request, HTTP_OK, text);
 }
 
-/* A scraper that knows OpenMetrics says so. */
+/* A scraper that accepts OpenMetrics sends this type. */
 static void serve_metrics(struct evhttp_request *request, void *arg)
 {
 	const struct server *server = arg;
@@ -220,10 +220,10 @@ static void serve_metrics(struct evhttp_request *request, void *arg)
 static void serve_nothing(struct evhttp_request *request, void *arg)
 {
 	(void)arg;
-	respond_text(request, HTTP_NOTFOUND, "there are /report, /stats and /metrics\n");
+	respond_text(request, HTTP_NOTFOUND, "try /report, /stats or /metrics\n");
 }
 
-/* Nobody is let in any more, whoever waits is refused, and what has begun is answered. */
+/* Accept no more connections, refuse waiting requests, and answer those that have begun. */
 static void stop(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *server = arg;
@@ -238,7 +238,7 @@ static void stop(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(server->base);
 }
 
-/* Also while no client is there, and a thread is at the report of one who left. */
+/* Wait also for threads whose client has disconnected. */
 static void *run_loop(void *arg)
 {
 	const struct server *server = arg;
@@ -247,7 +247,7 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-/* A server's life. */
+/* Start and end of the server. */
 
 static bool make_guard(struct server *server, weir_dur wait)
 {

@@ -1,10 +1,10 @@
 /*
- * The HTTP side on libmicrohttpd: what is limited, and how the daemon runs. weir/microhttpd.h
+ * The HTTP side on libmicrohttpd: the limited requests, and the daemon's modes. weir/microhttpd.h
  * does the rest.
  *
- * A thread a connection, as simple servers have it: as many requests run at once as clients
- * like, unless something says no. Or a pool of threads for all connections: then requests that
- * wait for a permit need none.
+ * Either one thread per connection, as in simple servers: without a limit, as many requests run at
+ * once as clients send. Or a pool of threads for all connections: then requests that wait for a
+ * permit need no thread.
  */
 #include "server.h"
 
@@ -18,8 +18,8 @@
 #include <weir/microhttpd.h>
 
 enum {
-	STACK_SIZE = 256 * 1024, /* of a connection's thread */
-	/* Bursts wait in the kernel, connected, not in the clients' SYN timers. */
+	STACK_SIZE = 256 * 1024, /* bytes; for the thread of a connection */
+	/* Bursts wait in the kernel as connections, and not in the clients' SYN timers. */
 	BACKLOG = 4096,
 	CONNECTIONS_MAX = 65536,
 	IDLE_SECONDS = 30,
@@ -80,7 +80,7 @@ static enum MHD_Result serve_stats(struct server *server, struct MHD_Connection 
 	return respond_text(connection, MHD_HTTP_OK, text);
 }
 
-/* A scraper that knows OpenMetrics says so. */
+/* A scraper that accepts OpenMetrics sends this type. */
 static enum weir_metrics_format pick_format(struct MHD_Connection *connection)
 {
 	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
@@ -137,11 +137,10 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 		return serve_stats(server, connection);
 	if (strcmp(url, "/metrics") == 0)
 		return serve_metrics(server, connection);
-	return respond_text(connection, MHD_HTTP_NOT_FOUND,
-			    "there are /report, /stats and /metrics\n");
+	return respond_text(connection, MHD_HTTP_NOT_FOUND, "try /report, /stats or /metrics\n");
 }
 
-/* The rest is cheap, and of use when the server is busy most of all. */
+/* Other paths are cheap, and most useful when the server is busy, so they are not limited. */
 static bool is_limited(void *arg, struct MHD_Connection *connection, const char *url,
 		       const char *method, struct weir_call *call)
 {

@@ -1,5 +1,5 @@
 /*
- * The limiter in numbers: for a reader, and for a plot.
+ * Statistics of the limiter, for reading and for plots.
  */
 #include "stats.h"
 

@@ -1,5 +1,5 @@
 /*
- * The limiter in numbers: for a reader, and for a plot.
+ * Statistics of the limiter, for reading and for plots.
  */
 #ifndef HTTPD_STATS_H
 #define HTTPD_STATS_H
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <weir/weir.h>
 
-/* One "name value" a line. The length, cut at size like snprintf()'s. */
+/* One "name value" per line. Returns the length, and cuts at size, like snprintf(). */
 int stats_text(const struct weir_limiter *limiter, char *text, size_t size);
 
-/* What a scraper reads, to be freed by the caller; NULL: there is no memory. */
+/* Metrics for a scraper, to be freed by the caller; NULL: out of memory. */
 char *stats_metrics(const struct weir_limiter *limiter, enum weir_metrics_format format);
 
 /* One tab-separated line, and the line that names its columns. */

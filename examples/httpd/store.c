@@ -1,11 +1,10 @@
 /*
- * The work: reports over a database of sales that is generated at start.
+ * The work: reports over a database of sales that is generated at the start.
  *
- * All connections read one serialised database in memory, so that queries share
- * no lock and no file and run on as many CPUs as there are. A connection serves
- * one query at a time; idle ones are kept, and where none is idle one more is
- * opened. So nothing here bounds how many queries run at once: that is the
- * business of whoever calls.
+ * All connections read one serialised database in memory, so that queries share no lock and no
+ * file, and run on all CPUs. A connection serves one query at a time. Idle connections are kept,
+ * and if none is idle, another is opened. So the store does not bound the number of concurrent
+ * queries; its callers do.
  */
 #include "store.h"
 
@@ -30,13 +29,13 @@ struct store {
 
 static const char schema[] = "CREATE TABLE sale (shop INTEGER, product INTEGER, cents INTEGER)";
 
-/* The multiplier stirs: shops, products and prices come in no order. */
+/* The multiplier scatters shops, products and prices. */
 static const char generate[] =
 	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1),"
 	" r(h) AS (SELECT (i * 2654435761) & 4294967295 FROM n)"
 	" INSERT INTO sale SELECT (h >> 7) % ?2, (h >> 13) % 500, h % 9973 FROM r";
 
-/* A report reads this index only: it costs computing time, and little memory bandwidth. */
+/* A report reads only this index, so it needs processor time and little memory bandwidth. */
 static const char indexes[] = "CREATE INDEX sale_report ON sale (shop, product, cents)";
 
 static const char report[] = "SELECT product, count(*), sum(cents) FROM sale WHERE shop = ?1"

@@ -1,6 +1,7 @@
 /*
- * The API: takes records over HTTP and puts them into the durable queue, as fast as they come. What
- * it has answered 202 to is there. It knows nothing of the database, nor of what that allows.
+ * The API: takes records over HTTP and puts them into the durable queue as fast as they arrive. A
+ * 202 answer means that the records are in the queue. The API does not depend on the database or
+ * its limit.
  */
 #include "http.h"
 #include "options.h"
@@ -34,13 +35,13 @@ static void read_options(struct api *api, int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"port", 'p', "N", 0, "Listen on 127.0.0.1:N (0: any free port, printed)", 0},
-		{"redis", 'r', "HOST:PORT", 0, "The queue's (127.0.0.1:6379)", 0},
+		{"redis", 'r', "HOST:PORT", 0, "Address of the queue (127.0.0.1:6379)", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.doc = "Take records over HTTP, a line each, and put them into a durable queue.",
+		.doc = "Take records over HTTP, one per line, and put them into a durable queue.",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, api);

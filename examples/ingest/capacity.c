@@ -4,18 +4,18 @@
 #include <stdio.h>
 
 /*
- * Twenty slots a second. Whatever second the database counts by, no more than 21 of them begin in
- * it: so with a twentieth of its capacity left out, none is too much.
+ * Twenty slots per second. Up to 21 of them can begin within one second of the database's clock, so
+ * with a twentieth of its capacity left out, the database refuses none.
  */
 #define SLOT (50 * WEIR_MS)
 
 /*
- * What it has in hand, a processor wants to be rid of in a fifth of a second. If it wanted no more
- * than is in hand, a second, it would go slower and slower as the queue gets empty.
+ * A processor requests the capacity to write the records in hand within a fifth of a second. If it
+ * requested one second, it would become slower and slower as the queue gets empty.
  */
 #define WANTS_TIMES 5
 
-/* The pace comes back soon after a refusal: what else uses the database is gone in a second. */
+/* The pace recovers soon after a refusal, since other users of the database are rare and brief. */
 #define RECOVERY WEIR_S
 
 static int complain(const char *why)
@@ -62,7 +62,7 @@ static int join(struct capacity *capacity, const struct capacity_config *config)
 	weir_fleet_config_init(&fleet);
 	fleet.address = config->fleet;
 	fleet.lease = config->lease;
-	fleet.learning = config->lease; /* all processors have the same */
+	fleet.learning = config->lease; /* the same for all processors */
 	if (weir_fleet_open(&fleet, &capacity->fleet, why, sizeof(why)) != 0)
 		return complain(why);
 	weir_share_config_init(&share);
@@ -91,7 +91,7 @@ int capacity_open(struct capacity *capacity, const struct capacity_config *confi
 	return -1;
 }
 
-/* The share first: it uses the others. */
+/* Destroy the share first, since it uses the others. */
 void capacity_close(struct capacity *capacity)
 {
 	weir_share_leave(capacity->share);

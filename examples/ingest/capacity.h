@@ -1,6 +1,6 @@
 /*
- * This processor's part of what the database allows: a leased share of it is the pace of a rate,
- * and the rate releases what is in a batcher.
+ * This processor's part of the database's capacity: a leased share is the pace of a rate, and the
+ * rate releases records from a batcher.
  */
 #ifndef INGEST_CAPACITY_H
 #define INGEST_CAPACITY_H
@@ -8,13 +8,13 @@
 #include <weir/share_of_rate.h>
 
 struct capacity_config {
-	const char *fleet; /* address of the store with the leases */
-	const char *limit; /* its name there */
-	uint64_t units;    /* a second, of all processors */
-	uint64_t reserved; /* of these, for each, whatever becomes of the store */
-	uint32_t members;  /* processors there are at most */
+	const char *fleet; /* address of the store of the leases */
+	const char *limit; /* the name of the limit there */
+	uint64_t units;    /* per second, of all processors */
+	uint64_t reserved; /* part of these for each processor, without the store */
+	uint32_t members;  /* the maximum number of processors */
 	weir_dur lease;
-	uint32_t operations; /* in the batcher at most */
+	uint32_t operations; /* the maximum in the batcher */
 };
 
 struct capacity {
@@ -25,13 +25,13 @@ struct capacity {
 	struct weir_share_rate link;
 };
 
-/* 0; -1 after saying why not. */
+/* 0; -1 on failure, after an error message. */
 int capacity_open(struct capacity *capacity, const struct capacity_config *config);
 
-/* Nothing may be in the batcher: what others get from now on must not be used here. */
+/* The batcher must be empty, because capacity given to others must not be used here. */
 void capacity_close(struct capacity *capacity);
 
-/* The database has refused something: less, for all processors. */
+/* The database has refused a record: lower the limit of all processors. */
 void capacity_throttled(struct capacity *capacity, weir_dur retry_after);
 
 #endif

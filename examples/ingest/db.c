@@ -1,12 +1,12 @@
 /*
- * A database that throttles: it takes records over HTTP, so many units of cost a second, and
- * answers 429 to what is too much.
+ * A database that throttles: it takes records over HTTP, up to a number of units of cost per
+ * second, and answers 429 to the rest.
  *
  *	weir-ingest-db --file records.db --capacity 20000
  *	curl --data-binary $'A1 some text\nA2 more\n' http://127.0.0.1:PORT/records?from=me
  *
- * The first records of a request are admitted, as far as there are units for them in this second,
- * and are in the database when the answer comes, "committed N"; the others are refused.
+ * The first records of a request are admitted while units are left in this second. They are
+ * committed when the answer "committed N" arrives. The others are refused.
  */
 #include "http.h"
 #include "options.h"
@@ -50,21 +50,21 @@ static void read_options(struct database *db, int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"port", 'p', "N", 0, "Listen on 127.0.0.1:N (0: any free port, printed)", 0},
-		{"file", 'f', "FILE", 0, "Of the database (in memory)", 0},
-		{"capacity", 'c', "N", 0, "Units a second (20000)", 0},
-		{"log", 'l', "FILE", 0, "What each second brought (nowhere)", 0},
+		{"file", 'f', "FILE", 0, "File of the database (in memory)", 0},
+		{"capacity", 'c', "N", 0, "Units per second (20000)", 0},
+		{"log", 'l', "FILE", 0, "Log of the units in each second (none)", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.doc = "Take records over HTTP, so many units a second, and refuse the others.",
+		.doc = "Take records over HTTP, up to a limit per second, refuse the rest.",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, db);
 }
 
-/* Writes the first ones, as far as there are units, and refuses the others. The status to answer. */
+/* Write the first records while units are left, and refuse the others. Returns the HTTP status. */
 static unsigned write_records(struct database *db, struct window_client *client, const char *text,
 			      unsigned *committed)
 {

@@ -1,5 +1,5 @@
-# What each processor might use, and both together, to a tenth of a second of a run, whenever it changes, from what they
-# wrote of it.
+# The capacity of each processor, and of both together, to a tenth of a second, at each change, from
+# the processors' logs.
 #
 # Usage: awk -f granted.awk EVENTS who=1 FILE... who=2 FILE...
 
@@ -7,7 +7,7 @@ BEGIN {
 	FS = OFS = "\t"
 }
 
-# The events come first. Who is dead writes nothing, and what he wrote last holds no more.
+# The events come first. A dead processor writes nothing, and its last line no longer holds.
 !who {
 	if ($2 == "begin")
 		began = $1

@@ -1,6 +1,6 @@
 /*
- * The records that a processor has in hand: taken from the queue, and not known to be done there.
- * One thread takes them and lets them go; another writes them, and says which are written.
+ * The records in hand: taken from the queue, and not yet acknowledged there. One thread takes and
+ * removes records; another writes them to the database and marks them as written.
  */
 #ifndef INGEST_HAND_H
 #define INGEST_HAND_H
@@ -18,7 +18,7 @@ struct record {
 	struct weir_operation operation; /* first: an operation is its record */
 	struct entry entry;
 	bool in_hand;
-	struct record *next; /* of those that are free, or written */
+	struct record *next; /* in the list of free or written records */
 };
 
 struct hand {
@@ -26,7 +26,7 @@ struct hand {
 	struct record *free;
 	size_t free_count;
 	pthread_mutex_t lock;
-	struct record *written; /* since they were collected last; under the lock */
+	struct record *written; /* since the last collection; protected by the lock */
 };
 
 void hand_init(struct hand *hand);
@@ -35,13 +35,13 @@ void hand_init(struct hand *hand);
 struct record *hand_take(struct hand *hand, const struct entry *entry);
 void hand_let_go(struct hand *hand, struct record *record);
 
-/* It is in the database. Any thread. */
+/* Mark it as written. Any thread may call it. */
 void hand_written(struct hand *hand, struct record *record);
 
-/* Those that were written, linked by next; they are not told again. */
+/* The records written since the last call, linked by next. */
 struct record *hand_collect(struct hand *hand);
 
-/* The entries in hand of a type, in room for HAND_MAX. How many. */
+/* Write the entries in hand of a type to room for HAND_MAX. Returns their number. */
 size_t hand_entries(const struct hand *hand, unsigned type, const struct entry **entries);
 
 #endif

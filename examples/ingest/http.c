@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a request. Some thousands of records. */
+/* The size of a request: some thousands of records. */
 #define BODY_MAX ((size_t)1 << 20)
 
 struct server {
@@ -17,7 +17,7 @@ struct server {
 	void *arg;
 };
 
-/* What has come of a request. */
+/* The part of a request received so far. */
 struct incoming {
 	char *body;
 	size_t size;
@@ -70,18 +70,19 @@ static void serve(const struct server *server, struct MHD_Connection *connection
 		.body = in->body ? in->body : "",
 	};
 
-	/* A 0 inside would hide what comes after it. */
+	/* A 0 byte inside would hide the text after it. */
 	if (in->body && strlen(in->body) != in->size)
 		*answer = (struct http_answer){MHD_HTTP_BAD_REQUEST, 0, "no text\n"};
 	else if (in->too_large)
-		*answer = (struct http_answer){MHD_HTTP_CONTENT_TOO_LARGE, 0, "too much at once\n"};
+		*answer = (struct http_answer){MHD_HTTP_CONTENT_TOO_LARGE, 0,
+					       "request too large\n"};
 	else if (in->no_memory)
 		*answer = (struct http_answer){MHD_HTTP_INTERNAL_SERVER_ERROR, 0, "no memory\n"};
 	else
 		server->serve(server->arg, &request, answer);
 }
 
-/* libmicrohttpd calls this once with the headers, for each piece of the body, and once more. */
+/* libmicrohttpd calls this with the headers, with each piece of the body, and at the end. */
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *url,
 			      const char *method, const char *version, const char *data,
 			      size_t *size, void **state)

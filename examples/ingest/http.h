@@ -1,6 +1,6 @@
 /*
- * As much of an HTTP server as the database and the API need: one thread, so that what it calls
- * needs no lock.
+ * A minimal HTTP server for the database and the API. It has one thread, so its callback needs no
+ * lock.
  */
 #ifndef INGEST_HTTP_H
 #define INGEST_HTTP_H
@@ -9,14 +9,14 @@
 
 struct http_request {
 	const char *method;
-	const char *url;  /* without what is asked */
-	const char *from; /* ?from=: who asks; "" if that is not said */
+	const char *url;  /* without the query */
+	const char *from; /* ?from=: the client; "" if missing */
 	const char *body; /* ends with a 0 */
 };
 
 struct http_answer {
 	unsigned status;
-	unsigned retry_after; /* seconds; 0: it is not said */
+	unsigned retry_after; /* seconds; 0: no header */
 	char text[256];
 };
 
@@ -24,8 +24,8 @@ typedef void http_serve_fn(void *arg, const struct http_request *request,
 			   struct http_answer *answer);
 
 /*
- * Listen on that port of the loopback (0: any that is free), say where, and serve until SIGTERM
- * or SIGINT. 0; -1 after saying why not.
+ * Listen on that port of the loopback (0: any free one), print it, and serve until SIGTERM or
+ * SIGINT. 0; -1 on failure, after an error message.
  */
 int http_run(unsigned port, http_serve_fn *serve, void *arg);
 

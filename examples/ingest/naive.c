@@ -1,6 +1,6 @@
 /*
- * What not to do: a job processor that sends all records at once, and those that are refused once
- * more after as long as the database says, until there are none left. Each pass is printed.
+ * An example of what not to do: a job processor that sends all records at once, then sends refused
+ * records again after the time that the database gives, until none are left. Prints each pass.
  */
 #include "options.h"
 #include "streams.h"
@@ -41,9 +41,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 static void read_options(struct naive *naive, int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"redis", 'r', "HOST:PORT", 0, "The queue's (127.0.0.1:6379)", 0},
-		{"database", 'd', "URL", 0, "The database's (http://127.0.0.1:8080)", 0},
-		{"count", 'c', "N", 0, "Records of a type to take at most (10000)", 0},
+		{"redis", 'r', "HOST:PORT", 0, "Address of the queue (127.0.0.1:6379)", 0},
+		{"database", 'd', "URL", 0, "URL of the database (http://127.0.0.1:8080)", 0},
+		{"count", 'c', "N", 0, "Most records to take of each type (10000)", 0},
 		{0},
 	};
 	static const struct argp argp = {
@@ -63,7 +63,7 @@ static void take(void *arg, const struct entry *entry)
 		naive->entries[naive->left++] = *entry;
 }
 
-/* A request. Those that are written leave the queue; the others are moved to those that stay. */
+/* Send a request. Written records leave the queue; refused ones are kept for the next pass. */
 static int send_some(struct naive *naive, struct entry *first, size_t count, size_t *staying,
 		     unsigned *pause)
 {
@@ -90,7 +90,7 @@ static int send_some(struct naive *naive, struct entry *first, size_t count, siz
 	return 0;
 }
 
-/* Everything that is left, once. How many seconds to wait; -1: no answer. */
+/* Send all remaining records once. Returns the seconds to wait; -1: no answer. */
 static int pass(struct naive *naive, unsigned number)
 {
 	const size_t sent = naive->left;
@@ -116,14 +116,14 @@ static int run(struct naive *naive)
 	int pause;
 
 	if (streams_read(&naive->streams, naive->count, take, naive) != 0) {
-		fputs("weir-ingest-naive: no queue\n", stderr);
+		fputs("weir-ingest-naive: the queue does not answer\n", stderr);
 		return -1;
 	}
 	printf("pass\tsent\taccepted\trejected\n");
 	for (unsigned i = 1; naive->left > 0; i++) {
 		pause = pass(naive, i);
 		if (pause < 0) {
-			fputs("weir-ingest-naive: no answer\n", stderr);
+			fputs("weir-ingest-naive: the database does not answer\n", stderr);
 			return -1;
 		}
 		nanosleep(&(struct timespec){.tv_sec = pause}, NULL);

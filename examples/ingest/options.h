@@ -1,5 +1,5 @@
 /*
- * Options of the programs: what all of them want of argp.
+ * Command line options: what all programs need of argp.
  */
 #ifndef INGEST_OPTIONS_H
 #define INGEST_OPTIONS_H

@@ -3,12 +3,12 @@
 #include <stdio.h>
 
 /*
- * In hand, in seconds of all capacity: enough to want all of it, if the others should die, and to
- * go on while the queue does not answer.
+ * The records in hand, in seconds of the whole capacity: enough to use all of it if the other
+ * processors die, and to continue while the queue does not answer.
  */
 #define HAND_SECONDS 2
 
-/* So often in the time after which a record is for others it is kept, and those of others claimed. */
+/* How often records are kept and abandoned ones claimed, per idle time. */
 #define KEEPS 4
 
 static struct record *record_of(struct weir_operation *operation)
@@ -16,7 +16,7 @@ static struct record *record_of(struct weir_operation *operation)
 	return (struct record *)operation;
 }
 
-/* Once more, behind those that wait. When the processor ends, it is left to others. */
+/* Retry at the end of the batcher's queue. When the processor ends, others take the record. */
 static void try_again(struct processor *p, struct record *record)
 {
 	if (weir_batcher_enqueue(p->capacity.batcher, &record->operation, 0) != 0)
@@ -36,7 +36,7 @@ static void send_batch(struct processor *p, struct weir_operation *first,
 		capacity_throttled(&p->capacity, answer->retry_after * WEIR_S);
 }
 
-/* What the rate has released. One request at a time is enough: a slot's worth goes into few. */
+/* Write what the rate has released. One request at a time is enough, since a slot is small. */
 static void write_batch(void *arg, struct weir_batch batch, struct weir_operation *first,
 			size_t count)
 {
@@ -64,7 +64,7 @@ static void take(void *arg, const struct entry *entry)
 	struct processor *p = arg;
 	struct record *record = hand_take(&p->hand, entry);
 
-	/* No room: nobody keeps it, so it comes again. */
+	/* No room: the record is not kept, so it is delivered again. */
 	if (!record)
 		return;
 	record->operation = (struct weir_operation){
@@ -85,7 +85,7 @@ static void take_claimed(void *arg, const struct entry *entry)
 	take(p, entry);
 }
 
-/* So many of each type that the hand does not get too full. */
+/* The number of records to take of each type, so that all fit into the hand. */
 static unsigned lacking(struct processor *p)
 {
 	const uint64_t target = HAND_SECONDS * p->config.capacity.units;
@@ -108,7 +108,7 @@ static void take_more(struct processor *p, weir_time now)
 {
 	unsigned count = lacking(p);
 
-	/* What the dead have left, and answers that were lost, before what is new. */
+	/* First records of dead processors, and records of lost answers; then new ones. */
 	if (count > 0 && is_time(p, p->claimed_at, now)) {
 		p->claimed_at = now;
 		(void)streams_claim(&p->streams, p->config.idle_ms, count, take_claimed, p);
@@ -141,7 +141,7 @@ static void note_written(struct processor *p)
 	}
 }
 
-/* The entries of a type among those, in room for HAND_MAX. */
+/* Select the entries of a type; the room is for HAND_MAX. */
 static size_t entries_of(const struct record *list, unsigned type, const struct entry **entries)
 {
 	size_t count = 0;
@@ -158,7 +158,7 @@ static void acknowledge(struct processor *p)
 	struct record *next;
 
 	note_written(p);
-	/* Of all types, or all once more: to acknowledge twice does no harm. */
+	/* After an error all are sent again: acknowledging twice does no harm. */
 	for (unsigned i = 0; i < RECORD_TYPES; i++)
 		if (streams_done(&p->streams, i, entries,
 				 entries_of(p->unacknowledged, i, entries)) != 0)
@@ -189,7 +189,7 @@ int processor_open(struct processor *p, const struct processor_config *config)
 		writer_close(&p->writer);
 		return -1;
 	}
-	/* The first records say what is wanted. Else that would be asked for a refresh later. */
+	/* The first records set the demand before the share starts, which saves a refresh. */
 	processor_turn(p);
 	(void)weir_fleet_refresh(p->capacity.fleet);
 	return 0;

@@ -1,14 +1,14 @@
 /*
- * A job processor: takes records from the queue and writes them to the database, at the pace that
- * its share of the database's capacity allows. There may be several; they need not know of each
- * other, and each may die.
+ * A job processor: takes records from the queue and writes them to the database, at the pace of its
+ * share of the database's capacity. There may be several, which do not need to know of each other,
+ * and each may die.
  *
- * Two threads. The caller's talks to the queue: it takes records and puts them into the batcher,
- * says that they are being worked on, and acknowledges those that are written. The batcher's talks
- * to the database, whenever the rate has units. So neither waits for what the other waits for.
+ * There are two threads. The caller's thread talks to the queue: it takes records and puts them
+ * into the batcher, keeps them claimed, and acknowledges those that are written. The batcher's
+ * thread talks to the database, whenever the rate has units. So neither waits for the other's peer.
  *
- * A record is acknowledged when the database has said that it is there, and not before. So none is
- * lost, and some are written twice: of a processor that dies between the two.
+ * A record is acknowledged after the database has confirmed it. So none is lost, but some are
+ * written twice, if a processor dies between the two.
  */
 #ifndef INGEST_PROCESSOR_H
 #define INGEST_PROCESSOR_H
@@ -20,10 +20,10 @@
 #include <stdatomic.h>
 
 struct processor_config {
-	const char *name;     /* none of the other processors' */
-	const char *redis;    /* the queue's HOST:PORT */
-	const char *database; /* its URL */
-	unsigned idle_ms;     /* so long after nobody has kept it a record is for others */
+	const char *name;     /* unique among the processors */
+	const char *redis;    /* HOST:PORT of the queue */
+	const char *database; /* the URL of the database */
+	unsigned idle_ms;     /* the time without a keep after which others may claim a record */
 	struct capacity_config capacity;
 };
 
@@ -34,19 +34,19 @@ struct processor {
 	struct writer writer;
 	struct hand hand;
 	struct weir_batch_handler watcher;
-	struct record *unacknowledged; /* written, and the queue does not know it yet */
+	struct record *unacknowledged; /* written, not yet acknowledged */
 	weir_time kept, claimed_at;
 	uint64_t taken, claimed, acknowledged;
 	atomic_uint_fast64_t refused, unanswered, left; /* counted by the batcher's thread */
 };
 
-/* 0; -1 after saying why not. */
+/* 0; -1 on failure, after an error message. */
 int processor_open(struct processor *processor, const struct processor_config *config);
 
-/* Look after the queue. To be called again and again, for the batcher to have something to do. */
+/* Take, keep and acknowledge records. Call it repeatedly, so that the batcher has work. */
 void processor_turn(struct processor *processor);
 
-/* Finish what is being written. What was not begun stays in the queue, for others. */
+/* Finish the writes in progress. Other records stay in the queue, for other processors. */
 void processor_close(struct processor *processor);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How often the queue is looked after. */
+/* The interval of the work on the queue. */
 #define TURN (20 * WEIR_MS)
 
 struct options {
@@ -68,23 +68,24 @@ static error_t option(int key, char *arg, struct argp_state *state)
 static void read_options(struct options *options, int argc, char **argv)
 {
 	static const struct argp_option list[] = {
-		{"name", 'n', "NAME", 0, "As none of the others (processor)", 0},
-		{"redis", 'r', "HOST:PORT", 0, "The queue's (127.0.0.1:6379)", 0},
-		{"database", 'd', "URL", 0, "The database's (http://127.0.0.1:8080)", 0},
+		{"name", 'n', "NAME", 0, "Unique name of this processor (processor)", 0},
+		{"redis", 'r', "HOST:PORT", 0, "Address of the queue (127.0.0.1:6379)", 0},
+		{"database", 'd', "URL", 0, "URL of the database (http://127.0.0.1:8080)", 0},
 		{"fleet", 'f', "ADDRESS", 0, "Store of the leases (redis://127.0.0.1:6379)", 0},
-		{"limit", 'L', "NAME", 0, "Of what is shared, in the store (ingest)", 0},
-		{"capacity", 'c', "N", 0, "Units a second of all processors (19000)", 0},
-		{"reserved", 'e', "N", 0, "Of these for each, without a lease (0)", 0},
-		{"members", 'm', "N", 0, "Processors there are at most (2)", 0},
-		{"lease", 'l', "MS", 0, "How long a lease is (3000)", 0},
-		{"idle", 'i', "MS", 0, "When another's records are given up (5000)", 0},
-		{"stats", 's', "FILE", 0, "What it may use, in time (nowhere)", 0},
+		{"limit", 'L', "NAME", 0, "Name of the shared limit, in the store (ingest)", 0},
+		{"capacity", 'c', "N", 0, "Units per second of all processors (19000)", 0},
+		{"reserved", 'e', "N", 0, "Part of these for each processor without a lease (0)",
+		 0},
+		{"members", 'm', "N", 0, "Most processors at once (2)", 0},
+		{"lease", 'l', "MS", 0, "Duration of a lease (3000)", 0},
+		{"idle", 'i', "MS", 0, "Age at which another's records are claimed (5000)", 0},
+		{"stats", 's', "FILE", 0, "Log of the capacity over time (none)", 0},
 		{0},
 	};
 	static const struct argp argp = {
 		.options = list,
 		.parser = option,
-		.doc = "Write records from the queue to the database, as fast as is allowed.",
+		.doc = "Write records from the queue to the database, as fast as its share allows.",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, options);

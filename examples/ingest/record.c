@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Request units as in the worked example of the pattern, and a type that is twice as dear. */
+/* Request units as in the example of the pattern, and a second type with twice the cost. */
 const struct record_type record_types[RECORD_TYPES] = {
 	{.letter = 'A', .cost = 10, .stream = "ingest:A"},
 	{.letter = 'B', .cost = 20, .stream = "ingest:B"},

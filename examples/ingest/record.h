@@ -1,6 +1,6 @@
 /*
- * A record on its way: a line of text, "A17 twenty degrees", which begins with its type, a letter,
- * and its number. The two are its identity; the type says what it costs the database.
+ * A record: a line of text, "A17 twenty degrees", which begins with its type, a letter, and its
+ * number. Both together identify it. The type sets its cost at the database.
  */
 #ifndef INGEST_RECORD_H
 #define INGEST_RECORD_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of a line, with the 0 at its end. */
+/* Bytes of a line, including the final 0. */
 #define RECORD_MAX 256
 
 enum { RECORD_TYPES = 2 };
@@ -21,7 +21,7 @@ struct record_type {
 
 extern const struct record_type record_types[RECORD_TYPES];
 
-/* A line of many. Not ended by a 0: it lies in the text that it was found in. */
+/* A line within a text. Not terminated by a 0. */
 struct record_line {
 	const char *text;
 	size_t length;
@@ -29,10 +29,10 @@ struct record_line {
 	const struct record_type *type;
 };
 
-/* The next line of a text that ends with a 0. 1; 0: there are no more; -1: it is no record. */
+/* The next line of a text that ends with a 0. 1; 0: none left; -1: it is not a record. */
 int record_next(const char **text, struct record_line *line);
 
-/* All lines of a text are records. */
+/* Whether all lines of a text are records. */
 bool records_are_valid(const char *text);
 
 #endif

@@ -13,7 +13,7 @@ static uint64_t epoch_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Nothing here waits for the store: that is when it is worth looking. */
+/* Nothing here waits for the store, because the time when the store fails is most interesting. */
 static void write_line(const struct stats *stats)
 {
 	fprintf(stats->file, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", epoch_ms(),

@@ -1,6 +1,6 @@
 /*
- * What a processor may use, written down ten times a second, for a plot. By a thread of its own:
- * how things stand while the others wait for something is what is wanted.
+ * Writes the capacity of a processor ten times per second, for a plot. It has a thread of its own,
+ * so that it also writes while the other threads wait.
  */
 #ifndef INGEST_STATS_H
 #define INGEST_STATS_H
@@ -12,13 +12,13 @@
 #include <stdio.h>
 
 struct stats {
-	FILE *file; /* NULL: there is no thread */
+	FILE *file; /* NULL: no thread */
 	const struct capacity *capacity;
 	pthread_t thread;
 	atomic_bool ending;
 };
 
-/* 0; -1 after saying why not. */
+/* 0; -1 on failure, after an error message. */
 int stats_start(struct stats *stats, const char *path, const struct capacity *capacity);
 void stats_end(struct stats *stats);
 

@@ -11,7 +11,7 @@
 
 #define GROUP "writers"
 
-/* So long Redis may take to answer. */
+/* The timeout of Redis. */
 static const struct timeval patience = {.tv_sec = 1};
 
 int streams_open(struct streams *streams, const char *address, const char *consumer)
@@ -30,7 +30,7 @@ void streams_close(struct streams *streams)
 	streams->redis = NULL;
 }
 
-/* NULL: the connection has failed, and is closed. An error that Redis answers is said, and passed. */
+/* NULL: the connection failed, and is closed. An error reply is printed and returned. */
 static redisReply *next_reply(struct streams *streams)
 {
 	redisReply *reply = NULL;
@@ -62,7 +62,7 @@ static int said_no(const redisReply *reply)
 	return -1;
 }
 
-/* Whether it was no error; the reply is freed. */
+/* Free the reply. Returns whether it was not an error. */
 static int settle(redisReply *reply)
 {
 	int error = -1;
@@ -73,7 +73,7 @@ static int settle(redisReply *reply)
 	return error;
 }
 
-/* That the group is there already is as good. */
+/* An error that the group exists already is ignored. */
 static int make_group(struct streams *streams, const char *stream)
 {
 	redisReply *reply = ask(streams, "XGROUP CREATE %s " GROUP " 0 MKSTREAM", stream);
@@ -124,7 +124,7 @@ int streams_add(struct streams *streams, const char *lines)
 	return error;
 }
 
-/* [id, ["record", line]]; anything else is nobody's record, and is left where it is. */
+/* [id, ["record", line]]; other entries are not records, and are left there. */
 static void take_entry(const redisReply *reply, unsigned type, streams_take_fn *take, void *arg)
 {
 	struct entry entry = {.type = type};
@@ -153,7 +153,7 @@ static int read_one(struct streams *streams, unsigned type, unsigned count, stre
 	redisReply *reply = ask(streams, "XREADGROUP GROUP " GROUP " %s COUNT %u STREAMS %s >",
 				streams->consumer, count, record_types[type].stream);
 
-	/* [[stream, entries]], or nothing. */
+	/* [[stream, entries]], or nil. */
 	if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
 	    reply->element[0]->elements == 2)
 		take_entries(reply->element[0]->element[1], type, take, arg);
@@ -174,7 +174,7 @@ static int claim_one(struct streams *streams, unsigned type, unsigned idle_ms, u
 	redisReply *reply = ask(streams, "XAUTOCLAIM %s " GROUP " %s %u 0-0 COUNT %u",
 				record_types[type].stream, streams->consumer, idle_ms, count);
 
-	/* [where to go on, entries, ids of what is there no more] */
+	/* [next start, entries, ids that no longer exist] */
 	if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2)
 		take_entries(reply->element[1], type, take, arg);
 	return settle(reply);
@@ -190,7 +190,7 @@ int streams_claim(struct streams *streams, unsigned idle_ms, unsigned count, str
 	return 0;
 }
 
-/* The words of a command, so many; the ids of the entries; and so many more. */
+/* The first words of a command, the ids of the entries, and the remaining words. */
 static int append(struct streams *streams, const char *const *words, size_t before, size_t after,
 		  const struct entry *const *entries, size_t count)
 {
@@ -213,7 +213,7 @@ static int append(struct streams *streams, const char *const *words, size_t befo
 int streams_keep(struct streams *streams, unsigned type, const struct entry *const *entries,
 		 size_t count)
 {
-	/* Claimed by who has it already: that is what makes it young again. */
+	/* The consumer claims its own entries, which resets their idle time. */
 	const char *const words[] = {
 		"XCLAIM", record_types[type].stream, GROUP, streams->consumer, "0", "JUSTID"};
 
@@ -224,7 +224,7 @@ int streams_keep(struct streams *streams, unsigned type, const struct entry *con
 	return settle(next_reply(streams));
 }
 
-/* Both or neither: an entry that was acknowledged and not deleted would be nobody's for ever. */
+/* In one transaction: an entry acknowledged and not deleted would stay in the stream forever. */
 int streams_done(struct streams *streams, unsigned type, const struct entry *const *entries,
 		 size_t count)
 {

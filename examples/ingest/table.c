@@ -8,7 +8,7 @@ struct table {
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 	uint64_t records, duplicates;
-	uint64_t new_records, new_duplicates; /* not committed yet */
+	uint64_t new_records, new_duplicates; /* not committed */
 };
 
 static const char schema[] =

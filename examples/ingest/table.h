@@ -1,6 +1,6 @@
 /*
- * The records, in SQLite. One that is there already is counted, and stays as it is: so whoever is
- * not sure may write it again.
+ * The records, in SQLite. A record that exists already is counted and stays as it is, so a client
+ * may safely write a record again.
  */
 #ifndef INGEST_TABLE_H
 #define INGEST_TABLE_H
@@ -11,11 +11,11 @@
 
 struct table;
 
-/* NULL after saying why not. */
+/* NULL on failure, after an error message. */
 struct table *table_open(const char *path);
 void table_close(struct table *table);
 
-/* Between them, puts. 0; -1 after saying why not: nothing was written since table_begin(). */
+/* A transaction of puts. 0; -1 after an error message: nothing was written since table_begin(). */
 int table_begin(struct table *table);
 int table_commit(struct table *table);
 int table_put(struct table *table, const struct record_line *line);

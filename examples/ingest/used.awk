@@ -1,5 +1,6 @@
-# What each processor used in each second of a run, in units a second. The database's seconds are a
-# little apart, as each begins with a request: so what came in one is by the time to the next.
+# The units per second that each processor used in each second of a run. There are small gaps
+# between the database's seconds, as each begins with a request, so the units are divided by the
+# time to the next second.
 #
 # Usage: awk -f used.awk EVENTS LOG
 
@@ -19,7 +20,7 @@ $1 != "time_ms" {
 	units[n, $2] = $3
 }
 
-# The last one is not whole. It goes on as the one before.
+# The last second is incomplete, so the one before is repeated.
 END {
 	print "second", "one", "two"
 	for (i = 1; i <= n; i++) {

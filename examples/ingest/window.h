@@ -1,7 +1,7 @@
 /*
- * So many units a second, to the unit: what the database throttles by. A second begins with the
- * first request after the one before it has ended. Of each second it is logged what every client
- * was admitted and refused: this is the truth that all claims are held to.
+ * The throttle of the database: an exact number of units per second. A second begins with the first
+ * request after the end of the previous one. The log has the units that each client was admitted
+ * and refused in each second. It is the reference for all results.
  */
 #ifndef INGEST_WINDOW_H
 #define INGEST_WINDOW_H
@@ -22,25 +22,25 @@ struct window_client {
 };
 
 struct window {
-	uint64_t capacity; /* units a second */
+	uint64_t capacity; /* units per second */
 	FILE *log;
-	int64_t began; /* ns, of the clock that nobody sets; 0: there was no request yet */
+	int64_t began; /* ns, monotonic clock; 0: no request yet */
 	int64_t began_epoch_ms;
 	uint64_t used;
 	unsigned client_count;
 	struct window_client clients[WINDOW_CLIENTS_MAX];
-	struct window_count admitted, refused; /* ever */
-	uint64_t most;                         /* units admitted in a second */
+	struct window_count admitted, refused; /* in total */
+	uint64_t most;                         /* the most units admitted in a second */
 };
 
-/* The log is the window's from now on. */
+/* The window owns the log from now on. */
 void window_open(struct window *window, uint64_t capacity, FILE *log);
 void window_close(struct window *window);
 
-/* A request of that client comes in. NULL: there are too many clients, or the name is too long. */
+/* A request of that client arrives. NULL: too many clients, or the name is too long. */
 struct window_client *window_request(struct window *window, const char *name);
 
-/* Of that request: may so many units be used now? */
+/* Whether this request may use that many units now. */
 bool window_admit(struct window *window, struct window_client *client, unsigned units);
 void window_refuse(struct window *window, struct window_client *client, unsigned units);
 

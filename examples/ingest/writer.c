@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So long the database may take to answer. */
+/* The timeout of the database. */
 #define PATIENCE_MS 5000L
 
 static size_t receive(char *data, size_t size, size_t count, void *arg)
@@ -31,7 +31,7 @@ int writer_open(struct writer *writer, const char *url, const char *name)
 		curl_easy_setopt(writer->easy, CURLOPT_NOSIGNAL, 1L);
 		return 0;
 	}
-	fprintf(stderr, "%s: no libcurl\n", program_invocation_short_name);
+	fprintf(stderr, "%s: cannot initialize libcurl\n", program_invocation_short_name);
 	writer_close(writer);
 	return -1;
 }

@@ -1,5 +1,5 @@
 /*
- * What goes to the database, a request at a time. For one thread at a time.
+ * Writes to the database, one request at a time. For one thread at a time.
  */
 #ifndef INGEST_WRITER_H
 #define INGEST_WRITER_H
@@ -9,7 +9,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-enum { WRITER_RECORDS_MAX = 100 }; /* of a request */
+enum { WRITER_RECORDS_MAX = 100 }; /* the maximum in a request */
 
 struct writer {
 	CURL *easy;
@@ -21,19 +21,19 @@ struct writer {
 };
 
 struct writer_answer {
-	unsigned committed;   /* so many, the first ones, are in the database */
-	bool throttled;       /* the others are too much for now */
+	unsigned committed;   /* the number of records, from the first, that are in the database */
+	bool throttled;       /* the others were refused for now */
 	unsigned retry_after; /* seconds */
 };
 
-/* url: of the database, without a path; name: whose records these are. 0; -1 after saying why not. */
+/* url: of the database, without a path; name: of this client. 0; -1 after an error message. */
 int writer_open(struct writer *writer, const char *url, const char *name);
 void writer_close(struct writer *writer);
 
-/* Put a record into the next request, of WRITER_RECORDS_MAX. */
+/* Add a record to the next request, which holds WRITER_RECORDS_MAX. */
 void writer_add(struct writer *writer, const char *line);
 
-/* Send it. 0; -1: there was no answer, or none that makes sense: what became of it is not known. */
+/* Send the request. 0; -1: no valid answer, so the result is unknown. */
 int writer_send(struct writer *writer, struct writer_answer *answer);
 
 #endif

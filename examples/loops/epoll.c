@@ -1,13 +1,12 @@
 /*
- * Waiting for a permit in an event loop of one's own: epoll, and an eventfd that a grant rings.
+ * Waiting for a permit in an event loop of one's own: epoll, and an eventfd that a grant signals.
  *
  *	example-epoll [PORT]
  *
- * serves on that port of this machine (0: any, printed) until SIGTERM. One thread does all the
- * talking. What is limited is the work, 5 ms of one of 16 others, which release the permit as it is
- * done; so grants come from them. A request that gets no permit at once waits for 50 ms. This
- * is no HTTP server but for its purpose: a request has no body, and its answer fits into the
- * socket.
+ * serves on that port of this machine (0: any, printed) until SIGTERM. One thread does all I/O. The
+ * limited work takes 5 ms of one of 16 other threads, which release the permit when it is done, so
+ * grants come from these threads. A request without a free permit waits for up to 50 ms. The HTTP
+ * is minimal: a request has no body, and its answer fits into the socket buffer.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,11 +39,12 @@ enum state { READING, WAITING, WORKING };
 struct client {
 	int fd;
 	enum state state;
-	bool gone; /* closed, and freed as soon as nobody works for it */
+	bool gone; /* closed; freed when no worker uses it */
 	struct weir_wait wait;
 	struct weir_token token;
 	weir_time deadline;
-	struct client *next, *prev; /* of those who wait; next of the dead ones too */
+	struct client *next,
+		*prev; /* in the list of waiting clients; next also in that of closed ones */
 	LIST_ENTRY(client) others;
 	size_t got;
 	char text[4096];
@@ -53,12 +53,12 @@ struct client {
 struct loop {
 	struct weir_limiter *limiter;
 	int epoll, listener, signals;
-	int bell;         /* an eventfd: somebody who waits was granted a permit */
-	int jobs[2];      /* pipes of clients: to the workers, */
+	int wake;         /* an eventfd: a waiting client was granted a permit */
+	int jobs[2];      /* pipes for clients: to the workers, */
 	int finished[2];  /* and back */
-	unsigned working; /* jobs that have not come back */
+	unsigned working; /* jobs that have not returned */
 	bool ending;
-	struct client *oldest, *newest; /* who waits, in the order of deadlines */
+	struct client *oldest, *newest; /* waiting clients, in the order of deadlines */
 	struct client *dead;
 	LIST_HEAD(, client) clients; /* all of them */
 	pthread_t workers[WORKERS];
@@ -111,7 +111,7 @@ static void release(struct client *client)
 	free(client);
 }
 
-/* Freed after this round: an event for it may be among those that are left. */
+/* Freed after this round, because remaining events may refer to the client. */
 static void bury(struct loop *loop, struct client *client)
 {
 	client->next = loop->dead;
@@ -153,12 +153,12 @@ static void begin(struct loop *loop, struct client *client)
 
 /* Waiting. */
 
-/* In whichever thread made room. No more is to be done here than to wake the loop. */
+/* Runs in the thread that releases a permit. Only wakes the loop. */
 static void granted(void *arg)
 {
 	const struct loop *loop = arg;
 
-	(void)eventfd_write(loop->bell, 1);
+	(void)eventfd_write(loop->wake, 1);
 }
 
 static void ask(struct loop *loop, struct client *client)
@@ -178,13 +178,13 @@ static void ask(struct loop *loop, struct client *client)
 	}
 }
 
-/* Who waits looks whether it was he. */
+/* After a wakeup, each waiting client polls for its permit. */
 static void answer_bell(struct loop *loop)
 {
 	struct client *client, *next;
 	eventfd_t rung;
 
-	(void)eventfd_read(loop->bell, &rung);
+	(void)eventfd_read(loop->wake, &rung);
 	for (client = loop->oldest; client; client = next) {
 		next = client->next;
 		if (weir_poll(loop->limiter, &client->wait, &client->token) != 0)
@@ -194,7 +194,7 @@ static void answer_bell(struct loop *loop)
 	}
 }
 
-/* The deadline, or the end. A permit that came at the last moment is used. */
+/* The deadline, or the end. A permit that arrived at the last moment is used. */
 static void give_up(struct loop *loop, struct client *client)
 {
 	unlist(loop, client);
@@ -277,7 +277,7 @@ static void handle(struct loop *loop, const struct epoll_event *event)
 	void *what = event->data.ptr;
 	struct client *client = what;
 
-	if (what == &loop->bell)
+	if (what == &loop->wake)
 		answer_bell(loop);
 	else if (what == &loop->finished)
 		answer_finished(loop);
@@ -340,13 +340,13 @@ static bool start(struct loop *loop, uint16_t port)
 	pthread_sigmask(SIG_BLOCK, &ending, NULL);
 	loop->signals = signalfd(-1, &ending, SFD_CLOEXEC);
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	loop->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (loop->signals < 0 || loop->epoll < 0 || loop->bell < 0 ||
+	loop->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->signals < 0 || loop->epoll < 0 || loop->wake < 0 ||
 	    pipe2(loop->jobs, O_CLOEXEC) != 0 || pipe2(loop->finished, O_CLOEXEC) != 0 ||
 	    !listen_on(loop, port))
 		return false;
 	watch(loop, loop->signals, &loop->signals);
-	watch(loop, loop->bell, &loop->bell);
+	watch(loop, loop->wake, &loop->wake);
 	watch(loop, loop->finished[0], &loop->finished);
 	watch(loop, loop->listener, &loop->listener);
 	for (int i = 0; i < WORKERS; i++)
@@ -369,7 +369,7 @@ int main(int argc, char **argv)
 	run(&loop);
 	while ((client = LIST_FIRST(&loop.clients)))
 		release(client);
-	close(loop.jobs[1]); /* what ends the workers */
+	close(loop.jobs[1]); /* ends the workers */
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(loop.workers[i], NULL);
 	printf("in flight %u\n", weir_inflight(loop.limiter));

@@ -1,12 +1,12 @@
 /*
- * Waiting for a permit in libuv: an async handle that a grant sends to, and a timer.
+ * Waiting for a permit in libuv: an async handle that a grant signals, and a timer.
  *
  *	example-libuv [PORT]
  *
- * serves on that port of this machine (0: any, printed) until SIGTERM. What is limited is the
- * work, 5 ms of a thread of libuv's pool, which releases the permit as it is done; so grants come
- * from there. A request that gets no permit at once waits for 50 ms. This is no HTTP server
- * but for its purpose: a request has no body.
+ * serves on that port of this machine (0: any, printed) until SIGTERM. The limited work takes 5 ms
+ * of a thread of libuv's pool, which releases the permit when it is done, so grants come from these
+ * threads. A request without a free permit waits for up to 50 ms. The HTTP is minimal: a request
+ * has no body.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ struct server {
 	uv_loop_t loop;
 	uv_tcp_t listener;
 	uv_signal_t ending;
-	uv_async_t bell;        /* somebody who waits was granted a permit */
+	uv_async_t wake;        /* a waiting client was granted a permit */
 	struct client *clients; /* all of them */
 	bool ended;
 };
@@ -45,15 +45,15 @@ struct client {
 	uv_work_t work;
 	uv_write_t write;
 	enum state state;
-	int handles; /* that are not closed yet */
-	bool gone;   /* freed when nobody works for it any more */
+	int handles; /* that are not closed */
+	bool gone;   /* freed when no thread works for it */
 	struct weir_wait wait;
 	struct weir_token token;
 	size_t got;
 	char text[4096];
 };
 
-/* A client's end. */
+/* The end of a client. */
 
 static void free_if_unused(struct client *client)
 {
@@ -133,18 +133,18 @@ static void begin(struct client *client)
 
 /* Waiting. */
 
-/* In whichever thread made room. No more is to be done here than to wake the loop. */
+/* Runs in the thread that releases a permit. Only wakes the loop. */
 static void granted(void *arg)
 {
 	struct server *server = arg;
 
-	uv_async_send(&server->bell);
+	uv_async_send(&server->wake);
 }
 
-/* Who waits looks whether it was he. */
-static void answer_bell(uv_async_t *bell)
+/* After a wakeup, each waiting client polls for its permit. */
+static void poll_waiting(uv_async_t *wake)
 {
-	struct server *server = bell->data;
+	struct server *server = wake->data;
 
 	for (struct client *client = server->clients; client; client = client->next)
 		if (client->state == WAITING &&
@@ -152,7 +152,7 @@ static void answer_bell(uv_async_t *bell)
 			begin(client);
 }
 
-/* The deadline, or the end. A permit that came at the last moment is used. */
+/* The deadline, or the end. A permit that arrived at the last moment is used. */
 static void give_up(uv_timer_t *deadline)
 {
 	struct client *client = deadline->data;
@@ -197,7 +197,7 @@ static void read_some(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
 
 	(void)buffer;
 	if (n < 0) {
-		hang_up(client); /* whatever it was doing */
+		hang_up(client); /* in any state */
 		return;
 	}
 	client->got += (size_t)n;
@@ -227,7 +227,7 @@ static void accept_client(uv_stream_t *listener, int status)
 		hang_up(client);
 }
 
-/* All are hung up on; work that has begun is brought to its end. */
+/* Close all clients; work that has begun is finished. */
 static void end(uv_signal_t *ending, int number)
 {
 	struct server *server = ending->data;
@@ -237,7 +237,7 @@ static void end(uv_signal_t *ending, int number)
 	server->ended = true;
 	uv_close((uv_handle_t *)&server->listener, NULL);
 	uv_close((uv_handle_t *)&server->ending, NULL);
-	uv_unref((uv_handle_t *)&server->bell);
+	uv_unref((uv_handle_t *)&server->wake);
 	for (client = server->clients; client; client = next) {
 		next = client->next;
 		hang_up(client);
@@ -253,10 +253,10 @@ static bool start(struct server *server, int port)
 	if (uv_loop_init(&server->loop) != 0 ||
 	    uv_tcp_init(&server->loop, &server->listener) != 0 ||
 	    uv_tcp_bind(&server->listener, (struct sockaddr *)&address, 0) != 0 ||
-	    uv_async_init(&server->loop, &server->bell, answer_bell) != 0 ||
+	    uv_async_init(&server->loop, &server->wake, poll_waiting) != 0 ||
 	    uv_signal_init(&server->loop, &server->ending) != 0)
 		return false;
-	server->listener.data = server->bell.data = server->ending.data = server;
+	server->listener.data = server->wake.data = server->ending.data = server;
 	if (uv_listen((uv_stream_t *)&server->listener, 4096, accept_client) != 0 ||
 	    uv_signal_start(&server->ending, end, SIGTERM) != 0 ||
 	    uv_tcp_getsockname(&server->listener, (struct sockaddr *)&address, &size) != 0)
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 	    !start(&server, argc > 1 ? atoi(argv[1]) : 0))
 		return EXIT_FAILURE;
 	uv_run(&server.loop, UV_RUN_DEFAULT);
-	uv_close((uv_handle_t *)&server.bell, NULL);
+	uv_close((uv_handle_t *)&server.wake, NULL);
 	uv_run(&server.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&server.loop);
 	printf("in flight %u\n", weir_inflight(server.limiter));

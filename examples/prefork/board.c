@@ -11,25 +11,25 @@ struct board *board_create(void)
 	return at != MAP_FAILED ? at : NULL;
 }
 
-void board_begin(struct board *board, unsigned place)
+void board_begin(struct board *board, unsigned slot)
 {
 	unsigned now, most = atomic_load(&board->most);
 
-	atomic_fetch_add(&board->places[place].at_work, 1);
+	atomic_fetch_add(&board->slots[slot].at_work, 1);
 	now = atomic_fetch_add(&board->at_work, 1) + 1;
-	while (now > most && !atomic_load(&board->burying) &&
+	while (now > most && !atomic_load(&board->removing) &&
 	       !atomic_compare_exchange_weak(&board->most, &most, now))
 		;
 }
 
-void board_end(struct board *board, unsigned place)
+void board_end(struct board *board, unsigned slot)
 {
 	atomic_fetch_sub(&board->at_work, 1);
-	atomic_fetch_sub(&board->places[place].at_work, 1);
+	atomic_fetch_sub(&board->slots[slot].at_work, 1);
 }
 
-void board_clear(struct board *board, unsigned place)
+void board_clear(struct board *board, unsigned slot)
 {
-	atomic_fetch_sub(&board->at_work, atomic_exchange(&board->places[place].at_work, 0));
-	atomic_store(&board->places[place].connections, 0);
+	atomic_fetch_sub(&board->at_work, atomic_exchange(&board->slots[slot].at_work, 0));
+	atomic_store(&board->slots[slot].connections, 0);
 }

@@ -1,11 +1,12 @@
 /*
- * board.h - what the parent knows of its workers: a page that they inherit and write on.
+ * board.h - the parent's view of its workers: shared memory that they inherit and write to.
  *
- * The limiter needs none of it. It is how the parent tells what died with a worker, and how it is
- * shown that all workers together never have more at work than the limit.
+ * The limiter does not need it. The parent uses it to report what died with a worker, and tests use
+ * it to check that all workers together never exceed the limit.
  *
- * A worker counts on its own place first and on the sum after it, so what a dead one had at work
- * can be taken off the sum. If it dies in between, the sum is one too low, and never too high.
+ * A worker counts in its own slot first, and then in the sum, so the parent can subtract what a
+ * dead worker had in progress. If the worker dies in between, the sum is one too low, never too
+ * high.
  */
 #ifndef PREFORK_BOARD_H
 #define PREFORK_BOARD_H
@@ -15,26 +16,26 @@
 
 #define WORKERS_MAX 256
 
-struct place {
+struct slot {
 	atomic_uint connections; /* open ones */
-	atomic_uint at_work;     /* requests that hold a permit */
+	atomic_uint at_work;     /* requests with a permit */
 };
 
 struct board {
-	atomic_uint at_work; /* of all workers */
-	atomic_uint most;    /* that there ever were */
-	atomic_bool burying; /* the sum has the dead in it, whose permits are given back */
-	struct place places[WORKERS_MAX];
+	atomic_uint at_work;  /* of all workers */
+	atomic_uint most;     /* the maximum so far */
+	atomic_bool removing; /* the sum still includes dead workers; their permits are recovered */
+	struct slot slots[WORKERS_MAX];
 };
 
-/* Shared with children. NULL: there is no memory. */
+/* Shared with children. NULL: out of memory. */
 struct board *board_create(void);
 
-/* A worker begins, and ends, a request that has a permit. */
-void board_begin(struct board *board, unsigned place);
-void board_end(struct board *board, unsigned place);
+/* A worker starts, or ends, a request with a permit. */
+void board_begin(struct board *board, unsigned slot);
+void board_end(struct board *board, unsigned slot);
 
-/* Take the dead worker of that place off. */
-void board_clear(struct board *board, unsigned place);
+/* Subtract a dead worker's slot. */
+void board_clear(struct board *board, unsigned slot);
 
 #endif

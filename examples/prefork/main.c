@@ -1,7 +1,7 @@
 /*
- * An HTTP server of several processes that share one limiter: the parent opens a socket, makes the
- * limiter and forks workers; each worker attaches for itself (worker.c). The parent serves nobody.
- * It begins a new worker where one has died, and gives back what the dead one held.
+ * An HTTP server of several processes that share one limiter. The parent opens a socket, creates
+ * the limiter and forks workers; each worker attaches to the limiter (worker.c). The parent serves
+ * no requests. It replaces workers that die, and recovers their permits.
  *
  *	weir-prefork --workers 4 --name /frontend
  *	weir top /frontend
@@ -24,13 +24,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So often the dead are looked for. */
+/* The interval of checks for dead workers. */
 #define REAP_EVERY (100 * WEIR_MS)
 
-/* A worker that dies at once is begun again so much later at the earliest. */
+/* The shortest time between the starts of a worker. */
 #define AGAIN_AFTER (100 * WEIR_MS)
 
-/* Bursts wait in the kernel, connected. */
+/* Bursts wait in the kernel as connections. */
 #define BACKLOG 4096
 
 struct child {
@@ -40,11 +40,11 @@ struct child {
 
 struct server {
 	unsigned workers, rows, port;
-	struct worker worker; /* what each gets */
+	struct worker worker; /* passed to each worker */
 	struct weir_config config;
 	_Alignas(max_align_t) char limit_config[WEIR_LIMIT_CONFIG_MAX];
 	struct child children[WORKERS_MAX];
-	struct weir_limiter *limiter; /* the parent's handle: to reap with */
+	struct weir_limiter *limiter; /* the parent's handle, for reaping */
 	bool ending;
 	unsigned deaths, lost;
 };
@@ -108,10 +108,10 @@ static void read_options(struct server *server, int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"port", 'p', "N", 0, "Listen on 127.0.0.1:N (0: any free port, printed)", 0},
 		{"workers", 'w', "N", 0, "Processes that serve (4)", 0},
-		{"name", 'n', "NAME", 0, "Of the shared limiter (/prefork)", 0},
-		{"limit", 'l', "LIMIT", 0, "As vegas, or vegas:max=200 (elastic)", 0},
+		{"name", 'n', "NAME", 0, "Name of the shared limiter (/prefork)", 0},
+		{"limit", 'l', "LIMIT", 0, "Such as vegas, or vegas:max=200 (elastic)", 0},
 		{"queue", 'q', "N", 0, "Requests that may wait for a permit (0)", 0},
-		{"wait", 'W', "MS", 0, "How long each may (100, with a queue)", 0},
+		{"wait", 'W', "MS", 0, "Longest wait of a request (100, with a queue)", 0},
 		{"rows", 'r', "N", 0, "Rows of the database (400000)", 0},
 		{0},
 	};
@@ -119,7 +119,7 @@ static void read_options(struct server *server, int argc, char **argv)
 		.options = options,
 		.parser = option,
 		.doc = "Serve sales reports from several processes that share one limiter: GET "
-		       "/report, and /report?class=batch for those that can wait.",
+		       "/report, and /report?class=batch for requests that can wait.",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, server);
@@ -127,7 +127,7 @@ static void read_options(struct server *server, int argc, char **argv)
 		server->worker.wait = 0;
 }
 
-/* Every connection is a descriptor; the default of 1024 would be a limit of its own. */
+/* Each connection needs a descriptor, so the default of 1024 would act as a limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -138,7 +138,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* One socket for all: who waits in it is served by whichever worker accepts first. */
+/* One socket for all: any worker may accept a connection that waits in it. */
 static int listen_on(unsigned port)
 {
 	const struct sockaddr_in address = {
@@ -166,19 +166,19 @@ static unsigned port_of(int fd)
 									: 0;
 }
 
-static _Noreturn void be_worker(const struct server *server, unsigned place)
+static _Noreturn void be_worker(const struct server *server, unsigned slot)
 {
 	struct worker worker = server->worker;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	worker.config = &server->config;
-	worker.place = place;
+	worker.slot = slot;
 	exit(worker_run(&worker));
 }
 
-static void begin_worker(struct server *server, unsigned place)
+static void begin_worker(struct server *server, unsigned slot)
 {
-	struct child *child = &server->children[place];
+	struct child *child = &server->children[slot];
 	const weir_time now = weir_now();
 
 	if (child->pid != 0 || server->ending ||
@@ -188,17 +188,17 @@ static void begin_worker(struct server *server, unsigned place)
 	fflush(stdout);
 	child->pid = fork();
 	if (child->pid == 0)
-		be_worker(server, place);
+		be_worker(server, slot);
 	if (child->pid < 0) {
 		fprintf(stderr, "weir-prefork: %s\n", strerror(errno));
 		child->pid = 0;
 	}
 }
 
-static void note_death(struct server *server, unsigned place, int status)
+static void note_death(struct server *server, unsigned slot, int status)
 {
-	struct child *child = &server->children[place];
-	const struct place *had = &server->worker.board->places[place];
+	struct child *child = &server->children[slot];
+	const struct slot *had = &server->worker.board->slots[slot];
 	const unsigned connections = atomic_load(&had->connections);
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
@@ -207,7 +207,7 @@ static void note_death(struct server *server, unsigned place, int status)
 		server->deaths++;
 		server->lost += connections;
 	}
-	board_clear(server->worker.board, place);
+	board_clear(server->worker.board, slot);
 	child->pid = 0;
 }
 
@@ -222,18 +222,18 @@ static void take_note_of_deaths(struct server *server)
 				note_death(server, i, status);
 }
 
-/* What the dead held; and what was on its way when they died, by and by. */
+/* Recover what dead workers held; what was in transition when they died follows later. */
 static void reap(struct server *server)
 {
 	struct board *board = server->worker.board;
 	struct weir_shm_reaped reaped;
 
-	atomic_store(&board->burying, true);
+	atomic_store(&board->removing, true);
 	if (weir_shm_reap(server->limiter, &reaped) == 0 && reaped.processes + reaped.found > 0)
 		printf("reaped %u, with %u permits, and %u lost ones\n", reaped.processes,
 		       reaped.permits, reaped.found);
 	take_note_of_deaths(server);
-	atomic_store(&board->burying, false);
+	atomic_store(&board->removing, false);
 }
 
 static bool has_workers(const struct server *server)

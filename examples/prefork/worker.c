@@ -9,17 +9,17 @@
 #include <unistd.h>
 
 enum {
-	STACK_SIZE = 256 * 1024, /* of a connection's thread */
+	STACK_SIZE = 256 * 1024, /* bytes; for the thread of a connection */
 	IDLE_SECONDS = 30,
 };
 
 struct server {
 	const struct worker *worker;
 	struct weir_limiter *limiter;
-	struct MHD_Response *busy; /* made once: to refuse must be cheap */
+	struct MHD_Response *busy; /* created once, so that a refusal is cheap */
 };
 
-/* Lives from the first byte of a request to the last of its response. */
+/* Lives from the first byte of a request to the last byte of its response. */
 struct request {
 	struct weir_token token;
 	enum weir_outcome outcome;
@@ -60,7 +60,7 @@ static enum MHD_Result serve(const struct server *server, struct MHD_Connection 
 
 	if (!admit(server, connection, request))
 		return MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, server->busy);
-	board_begin(worker->board, worker->place);
+	board_begin(worker->board, worker->slot);
 	request->outcome = WEIR_IGNORE;
 	length = store_report(worker->store, (unsigned)(weir_now() / WEIR_US) % STORE_SHOPS, text,
 			      sizeof(text));
@@ -90,7 +90,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 	return serve(arg, connection, *state);
 }
 
-/* However a request ended, libmicrohttpd comes here once: the one place for the release. */
+/* libmicrohttpd calls this once, however a request ended: the one slot for the release. */
 static void completed(void *arg, struct MHD_Connection *connection, void **state,
 		      enum MHD_RequestTerminationCode end)
 {
@@ -101,7 +101,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	if (!request)
 		return;
 	if (request->token.state != 0) {
-		board_end(server->worker->board, server->worker->place);
+		board_end(server->worker->board, server->worker->slot);
 		weir_release(server->limiter, &request->token,
 			     end == MHD_REQUEST_TERMINATED_COMPLETED_OK ? request->outcome
 									: WEIR_IGNORE);
@@ -114,14 +114,14 @@ static void connected(void *arg, struct MHD_Connection *connection, void **state
 		      enum MHD_ConnectionNotificationCode what)
 {
 	const struct server *server = arg;
-	struct place *place = &server->worker->board->places[server->worker->place];
+	struct slot *slot = &server->worker->board->slots[server->worker->slot];
 
 	(void)connection;
 	(void)state;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		atomic_fetch_add(&place->connections, 1);
+		atomic_fetch_add(&slot->connections, 1);
 	else
-		atomic_fetch_sub(&place->connections, 1);
+		atomic_fetch_sub(&slot->connections, 1);
 }
 
 static struct MHD_Daemon *start(struct server *server)
@@ -136,18 +136,18 @@ static struct MHD_Daemon *start(struct server *server)
 				MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_SIZE, MHD_OPTION_END);
 }
 
-/* Who is connected still, and at work, gets his answer; the others connect to another worker. */
+/* Requests in progress are answered; new connections go to other workers. */
 static void finish(struct server *server, struct MHD_Daemon *daemon)
 {
-	const struct place *place = &server->worker->board->places[server->worker->place];
+	const struct slot *slot = &server->worker->board->slots[server->worker->slot];
 
 	MHD_quiesce_daemon(daemon);
-	while (atomic_load(&place->at_work) > 0)
+	while (atomic_load(&slot->at_work) > 0)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	MHD_stop_daemon(daemon);
 }
 
-/* The limiter is this process's own handle on what all share: opened here, after the fork. */
+/* The limiter is this process's own handle of the shared one, opened after the fork. */
 static bool open_limiter(struct server *server)
 {
 	const struct worker *worker = server->worker;
@@ -162,7 +162,7 @@ static bool open_limiter(struct server *server)
 
 static struct MHD_Response *make_busy(void)
 {
-	static const char text[] = "too busy: come back later\n";
+	static const char text[] = "too busy: retry later\n";
 	struct MHD_Response *busy = MHD_create_response_from_buffer(sizeof(text) - 1, (void *)text,
 								    MHD_RESPMEM_PERSISTENT);
 

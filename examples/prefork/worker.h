@@ -13,13 +13,13 @@ struct worker {
 	int listener;
 	struct store *store;
 	struct board *board;
-	unsigned place;
+	unsigned slot;
 	const char *name;                 /* of the shared limiter */
-	const struct weir_config *config; /* and what it was made with */
-	weir_dur wait;                    /* that a request may wait for a permit */
+	const struct weir_config *config; /* its configuration */
+	weir_dur wait;                    /* the longest wait of a request for a permit */
 };
 
-/* In a child, with SIGTERM blocked: serve until it comes. The exit status. */
+/* Run in a child, with SIGTERM blocked, until SIGTERM. Returns the exit status. */
 int worker_run(struct worker *worker);
 
 #endif

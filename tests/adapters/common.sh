@@ -1,5 +1,5 @@
-# What the tests of the adapters share, on top of tests/e2e/common.sh. All their servers say in
-# /stats, and as they end, how the limiter stands.
+# Shared functions of the adapters' tests, on top of tests/e2e/common.sh. Their servers print the
+# statistics of the limiter in /stats, and when they end.
 # shellcheck shell=sh disable=SC2154
 # shellcheck source=../e2e/common.sh
 . "$(dirname "$0")/../e2e/common.sh"
@@ -18,7 +18,7 @@ number()
 	curl -s -m 100 "$url/stats" | sed -n "s/^$1 //p"
 }
 
-# at_end NAME: from what it said as it ended
+# at_end NAME: from the statistics printed at the end
 at_end()
 {
 	sed -n "s/^$1 //p" "$work/server.log"
@@ -43,7 +43,7 @@ above()
 	[ "${value:-0}" -gt "$2" ]
 }
 
-# load CLIENTS REQUESTS PATH: sets served and refused, and fails if anybody got no answer
+# load CLIENTS REQUESTS PATH: sets served and refused, and fails if a request got no answer
 load()
 {
 	rm -f "$work/load.tsv"
@@ -55,7 +55,7 @@ load()
 		fail "of $2 requests, $served served and $refused refused"
 }
 
-# Clients that leave, at every moment of a request.
+# Clients that disconnect, at all stages of a request.
 come_and_go()
 {
 	i=0
@@ -66,17 +66,17 @@ come_and_go()
 	done
 }
 
-# The books after the end: whoever was admitted ended somehow.
+# The counters at the end: each admitted request has one outcome.
 balance()
 {
 	awk '{ n[$1] = $2 } END {
 		ended = n["succeeded"] + n["ignored"] + n["dropped"] + n["timed_out"] + n["cancelled"]
 		exit n["admitted"] != ended + n["failed"] || n["double_released"] || n["waiting"]
 	}' "$work/server.log" ||
-		fail "the books do not balance: $(tr '\n' ' ' <"$work/server.log")"
+		fail "the counters do not add up: $(tr '\n' ' ' <"$work/server.log")"
 }
 
-# one_more OUTCOME PATH STATUS: it is answered so, and counted as that
+# one_more OUTCOME PATH STATUS: the request gets that status, and counts as that outcome
 one_more()
 {
 	before=$(number "$1")
@@ -84,9 +84,9 @@ one_more()
 	wait_for is "$1" $((before + 1))
 }
 
-# What follows takes the arguments of $server_program, but for the limit.
+# The functions below take the arguments of $server_program, except for the limit.
 
-# A place in the queue for everybody.
+# The queue has room for all requests.
 lets_wait()
 {
 	start "$server_program" "$@" fixed:limit=2
@@ -97,17 +97,17 @@ lets_wait()
 	balance
 }
 
-# complains SENTENCE [ARGUMENT]...: the server does not start, and says why
-complains()
+# rejects SENTENCE [ARGUMENT]...: the server does not start, and prints that sentence
+rejects()
 {
 	sentence=$1
 	shift
 	! timeout 100 "$server_program" "$@" >"$work/server.log" 2>"$work/errors.log" ||
 		fail "it starts with $*"
-	grep -q "^$sentence\$" "$work/errors.log" || fail "it does not say why"
+	grep -q "^$sentence\$" "$work/errors.log" || fail "it does not print: $sentence"
 }
 
-# More clients than there are permits and places.
+# More clients than permits and room in the queue.
 refuses()
 {
 	start "$server_program" "$@" fixed:limit=1
@@ -124,7 +124,7 @@ refused_with_advice()
 	grep -q '^HTTP/1.1 503' "$work/headers" && grep -qi '^Retry-After: 1' "$work/headers"
 }
 
-# A wait that is over before the permit comes, while others use up all there is.
+# Waits that end before a permit arrives, while other requests use all permits.
 gives_up()
 {
 	start "$server_program" "$@" fixed:limit=1
@@ -157,14 +157,14 @@ ends_under_load()
 	balance
 }
 
-# On a busy machine they may all leave before they wait: then others come.
+# On a busy machine all clients may leave before they wait: then start others.
 some_left()
 {
 	come_and_go
 	above cancelled 0
 }
 
-# Whoever left while it waited was not served: its permit went on at once.
+# A client that left while it waited is not served: its permit passes on at once.
 forgets_who_left()
 {
 	start "$server_program" "$@" fixed:limit=1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# docs.sh README PREFIX LIBDIR - the program that an adapter's README begins with, by the command
-# that stands below it, from what is installed: it compiles without a warning, serves, and leaks no
-# permit. What follows the program, if it is a function by itself, compiles too.
+# docs.sh README PREFIX LIBDIR - checks the program at the start of an adapter's README, built with
+# the command below it against the installed library: it compiles without a warning, serves, and
+# leaks no permit. A function after the program is compiled too.
 set -u
 readme=$1 libdir=$2/$3
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -29,5 +29,5 @@ for _ in 1 2 3; do
 done
 kill "$holder"
 wait "$server" || fail "it ended with $?"
-grep -q '^in flight 0$' "$work/server.log" || fail "permits are out at the end"
-echo "the program of the README does what it says"
+grep -q '^in flight 0$' "$work/server.log" || fail "permits are in use at the end"
+echo "the program of the README works"

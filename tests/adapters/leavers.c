@@ -1,6 +1,6 @@
 /*
- * Clients that have closed one end of a connection while they waited, or both: who of them is
- * served.
+ * Clients that shut down one direction of a connection while they wait, or close it: which of them
+ * are served.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@
 
 static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-/* A listener: local without a name that anybody has, or TCP on any port. */
+/* A listening socket: a local one with an unused name, or TCP on any port. */
 static int listen_on(int domain)
 {
 	const struct sockaddr_in any = {
@@ -50,7 +50,7 @@ static int connect_to(int listener)
 	return fd;
 }
 
-/* Until the end of what the other side sends is here. */
+/* Wait until the end of the other side's data has arrived. */
 static void await_end(int fd)
 {
 	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
@@ -58,7 +58,7 @@ static void await_end(int fd)
 	CHECK(poll(&end, 1, -1) == 1);
 }
 
-static void tells_who_is_gone(int domain)
+static void detects_gone_clients(int domain)
 {
 	const int listener = listen_on(domain);
 	char byte;
@@ -127,7 +127,7 @@ static uint64_t cancelled(const struct weir_limiter *limiter)
 	return now.cancelled;
 }
 
-/* A permit is back before the end of its call is counted. */
+/* A permit is released before the end of its call is counted. */
 static bool is_settled(const struct weir_limiter *limiter)
 {
 	struct weir_snapshot now;
@@ -145,7 +145,7 @@ static void wait_idle(const struct weir_limiter *limiter)
 		usleep(1000);
 }
 
-/* Close an end, and wait until the other side has heard of it. */
+/* Shut down a direction, and wait until the other side has noticed. */
 static void close_end(int fd, int how)
 {
 	struct tcp_info info;
@@ -157,7 +157,7 @@ static void close_end(int fd, int how)
 		usleep(1000);
 }
 
-/* A client that waits with one end closed, until there is a permit. Whether it is answered. */
+/* A client with its sending side shut down waits for a permit. Returns whether it is answered. */
 static bool is_served(struct weir_limiter *limiter, int listener)
 {
 	const int client = connect_to(listener);
@@ -177,7 +177,7 @@ static bool is_served(struct weir_limiter *limiter, int listener)
 	return n > 0 && strstr(answer, " 200 ") != NULL;
 }
 
-/* The same, but it leaves. */
+/* The same, but the client closes the connection. */
 static void comes_and_goes(struct weir_limiter *limiter, int listener)
 {
 	const int client = connect_to(listener);
@@ -228,8 +228,8 @@ static void serves_who_still_reads(int domain)
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	tells_who_is_gone(AF_UNIX);
-	tells_who_is_gone(AF_INET);
+	detects_gone_clients(AF_UNIX);
+	detects_gone_clients(AF_INET);
 	serves_who_still_reads(AF_UNIX);
 	serves_who_still_reads(AF_INET);
 	return 0;

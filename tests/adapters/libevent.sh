@@ -1,6 +1,6 @@
 #!/bin/sh
-# The adapter for libevent: who is served, who waits, who is refused, and that no permit is lost,
-# whatever becomes of clients and of the server.
+# The adapter for libevent: which requests are served, wait or are refused, and that no permit is
+# lost, whatever happens to clients and the server.
 # Usage: libevent.sh LIBEVENT_SERVER
 set -u
 server_program=${1:-}
@@ -8,7 +8,7 @@ server_program=${1:-}
 . "$(dirname "$0")/common.sh"
 need_load "$server_program"
 
-tells_outcomes()
+counts_outcomes()
 {
 	start "$server_program" 10 "$1" fixed:limit=2
 	one_more succeeded / 200
@@ -25,14 +25,14 @@ tells_outcomes()
 	admitted=$(number admitted)
 	[ "$(code "$url/health")" = 200 ] || fail "a health check was refused"
 	is admitted "$admitted" || fail "a health check took a permit"
-	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for a partition that is not there"
+	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for an unknown partition"
 	stop
 	balance
 }
 
-complains 'wait needs a limiter with a queue .*' 0 20 fixed:limit=1
-tells_outcomes 0
-tells_outcomes 1000
+rejects 'wait needs a limiter with a queue .*' 0 20 fixed:limit=1
+counts_outcomes 0
+counts_outcomes 1000
 lets_wait 64 60000
 refuses 4 60000
 refuses 0 0
@@ -41,4 +41,4 @@ loses_no_permit 8 20
 forgets_who_left 100 60000
 ends_under_load 64 60000
 ends_under_load 0 0
-echo "the adapter for libevent does what it says"
+echo "the adapter for libevent works"

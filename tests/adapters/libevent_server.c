@@ -159,7 +159,7 @@ static struct weir_limiter *make_limiter(const char *text, unsigned queue)
 	config.limit_config = limit_config;
 	config.limit_config_size = config.limit->config_size;
 	config.queue = queue;
-	/* The oldest looks by himself now and then. So let it not be he who is granted. */
+	/* The oldest waiter polls now and then, so it must not be the one that is granted. */
 	config.order = WEIR_LIFO;
 	return weir_limiter_create(&config, &limiter) == 0 ? limiter : NULL;
 }
@@ -193,7 +193,7 @@ static void serve(struct server *server, struct evhttp *http)
 	fflush(stdout);
 	event_base_dispatch(server->base);
 
-	/* What has begun is brought to its end; who waits is refused. */
+	/* Finish requests in progress, and refuse those that wait. */
 	evhttp_del_accept_socket(http, bound);
 	evhttp_set_gencb(http, NULL, NULL);
 	weir_evhttp_destroy(server->guard);

@@ -1,14 +1,14 @@
 #!/bin/sh
-# The adapter for libmicrohttpd in a way that a daemon runs: which requests are served, wait, are
-# refused, and that no permit is lost, whatever becomes of clients and of the daemon. Usage:
-# microhttpd.sh MICROHTTPD_SERVER MODE
+# The adapter for libmicrohttpd in one mode of the daemon: which requests are served, wait or are
+# refused, and that no permit is lost, whatever happens to clients and the daemon.
+# Usage: microhttpd.sh MICROHTTPD_SERVER MODE
 set -u
 server_program=${1:-} mode=${2:-}
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 need_load "$server_program"
 
-tells_outcomes()
+counts_outcomes()
 {
 	start "$server_program" "$1" 10 1000 fixed:limit=2
 	one_more succeeded / 200
@@ -27,14 +27,14 @@ tells_outcomes()
 	admitted=$(number admitted)
 	[ "$(code "$url/health")" = 200 ] || fail "a health check was refused"
 	is admitted "$admitted" || fail "a health check took a permit"
-	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for a partition that is not there"
+	[ "$(code "$url/nonsense")" = 500 ] || fail "no 500 for an unknown partition"
 	stop
 	balance
 	[ "$(at_end handled)" = "$(at_end completed)" ] ||
 		fail "not all that was handled was completed"
 }
 
-# Permits that come as soon as somebody waits, or sooner.
+# Permits that arrive as soon as a request waits, or before.
 waits_briefly()
 {
 	start "$server_program" "$1" 64 60000 fixed:limit=1
@@ -62,8 +62,8 @@ end_slowly()
 	rm "$work/slow"
 }
 
-# Until the daemon closes the connection. On a busy machine that may be before the client had a
-# permit: then it is tried again.
+# Wait until the daemon closes the connection. On a busy machine that may be before the client had a
+# permit: then try again.
 ends_one()
 {
 	begin_slowly
@@ -85,7 +85,7 @@ ends_slow_clients()
 	balance
 }
 
-# Nothing happens but that somebody has waited for long enough.
+# A wait ends by its deadline alone, without another event.
 ends_waits()
 {
 	start "$server_program" "$1" 8 20 fixed:limit=1
@@ -106,15 +106,15 @@ among()
 	esac
 }
 
-tells_outcomes "$mode"
+counts_outcomes "$mode"
 lets_wait "$mode" 64 60000
 refuses "$mode" 4 60000
 gives_up "$mode" 64 2
 loses_no_permit "$mode" 8 20
 among connection || forgets_who_left "$mode" 100 60000
 ends_under_load "$mode" 64 60000
-! among epoll || complains 'wait needs a limiter with a queue .*' epoll 0 20 fixed:limit=1
+! among epoll || rejects 'wait needs a limiter with a queue .*' epoll 0 20 fixed:limit=1
 ! among connection epoll || ends_slow_clients "$mode"
 ! among external epoll || ends_waits "$mode"
 ! among pool epoll || waits_briefly "$mode"
-echo "the adapter for libmicrohttpd does what it says"
+echo "the adapter for libmicrohttpd works"

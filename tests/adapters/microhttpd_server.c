@@ -3,11 +3,11 @@
  *
  *	microhttpd-server MODE QUEUE WAIT_MS LIMIT [IDLE_S]
  *
- * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / takes 5 ms, of the
- * connection's thread if it has one, else as in a program that answers later. /status?code=N
+ * MODE is how the daemon runs: connection, pool, select, poll, epoll, external. / takes 5 ms, of
+ * the connection's thread if it has one, else as in a program that answers later. /status?code=N
  * answers with that status, /early?code=N releases first, as a timeout; /health and /stats are not
- * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or
- * 60 s. It serves until it gets a signal.
+ * limited; /nonsense is of a partition that does not exist. Connections may idle for IDLE_S, or 60
+ * s. It serves until it gets a signal.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -47,11 +47,11 @@ static const struct mode modes[] = {
 static const struct timespec work = {.tv_nsec = 5 * 1000 * 1000};
 
 struct server {
-	int bell; /* wakes a loop of the program's own */
+	int wake_fd; /* wakes a loop of the program's own */
 	sigset_t ending;
 	struct weir_limiter *limiter;
 	const struct mode *mode;
-	atomic_int later; /* requests that a thread works at */
+	atomic_int later; /* requests that a thread processes */
 	atomic_bool stopping;
 	atomic_ulong completed;
 	atomic_ulong handled;
@@ -93,7 +93,7 @@ static void ring(void *arg)
 {
 	const struct server *server = arg;
 
-	(void)eventfd_write(server->bell, 1);
+	(void)eventfd_write(server->wake_fd, 1);
 }
 
 static void *work_later(void *arg)
@@ -213,7 +213,7 @@ static struct weir_limiter *make_limiter(const char *text, unsigned queue)
 	config.limit_config = limit_config;
 	config.limit_config_size = config.limit->config_size;
 	config.queue = queue;
-	/* The oldest looks by himself now and then. So let it not be he who is granted. */
+	/* The oldest waiter polls now and then, so it must not be the one that is granted. */
 	config.order = WEIR_LIFO;
 	return weir_limiter_create(&config, &limiter) == 0 ? limiter : NULL;
 }
@@ -237,27 +237,27 @@ static struct MHD_Daemon *start(const struct mode *mode, struct weir_microhttpd 
 				idle, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
 }
 
-/* A loop of the program's own: one round. Without being woken it would sleep for long. */
+/* One round of the program's own loop. Without a wakeup it would sleep for long. */
 static void run_once(struct server *server, struct MHD_Daemon *daemon)
 {
 	struct timeval patience = {.tv_sec = 60};
 	fd_set reading, writing, failing;
 	MHD_UNSIGNED_LONG_LONG timeout;
-	int max = server->bell;
+	int max = server->wake_fd;
 	eventfd_t rung;
 
 	FD_ZERO(&reading);
 	FD_ZERO(&writing);
 	FD_ZERO(&failing);
-	FD_SET(server->bell, &reading);
+	FD_SET(server->wake_fd, &reading);
 	MHD_get_fdset(daemon, &reading, &writing, &failing, &max);
 	if (MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < 60000)
 		patience = (struct timeval){.tv_sec = (time_t)(timeout / 1000),
 					    .tv_usec = (suseconds_t)(timeout % 1000 * 1000)};
 	if (select(max + 1, &reading, &writing, &failing, &patience) < 0)
 		return;
-	if (FD_ISSET(server->bell, &reading))
-		(void)eventfd_read(server->bell, &rung);
+	if (FD_ISSET(server->wake_fd, &reading))
+		(void)eventfd_read(server->wake_fd, &rung);
 	MHD_run_from_select(daemon, &reading, &writing, &failing);
 }
 
@@ -288,7 +288,7 @@ static void serve(struct server *server, struct MHD_Daemon *daemon)
 
 int main(int argc, char **argv)
 {
-	struct server server = {.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	struct server server = {.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	struct weir_microhttpd_config config;
 	struct weir_microhttpd *guard;
 	struct MHD_Daemon *daemon;
@@ -338,6 +338,6 @@ int main(int argc, char **argv)
 	print_stats(&server, text, sizeof(text));
 	fputs(text, stdout);
 	weir_limiter_destroy(server.limiter);
-	close(server.bell);
+	close(server.wake_fd);
 	return 0;
 }

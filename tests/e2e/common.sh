@@ -1,5 +1,5 @@
-# What the end-to-end tests share. They prove what happens, never how fast: they wait
-# for a state with a generous end, and no result depends on the time that took.
+# Shared functions of the end-to-end tests. They check results, never speed: they wait for a state
+# with a generous timeout, and no result depends on the time that this takes.
 # shellcheck shell=sh disable=SC2034
 
 work=$(mktemp -d)
@@ -37,7 +37,7 @@ need_programs()
 	command -v curl >/dev/null || skip "curl is missing"
 }
 
-# Runs a command until it succeeds, for some minutes at most.
+# Run a command until it succeeds, for some minutes at most.
 wait_for()
 {
 	tries=4000
@@ -67,12 +67,12 @@ start()
 	url=http://127.0.0.1:$port
 }
 
-# Ends the server with a signal, and looks at how it ended.
+# End the server with a signal, and check its exit.
 stop()
 {
 	kill -TERM "$server"
 	wait "$server" || fail "exit code $? after SIGTERM"
-	grep -q 'in flight 0$' "$work/server.log" || fail "permits are out at the end"
-	# That clients hang up is not the server's fault.
-	! grep -qv '^Failed to send' "$work/errors.log" || fail "it complained"
+	grep -q 'in flight 0$' "$work/server.log" || fail "permits are in use at the end"
+	# Clients that disconnect are no error of the server.
+	! grep -qv '^Failed to send' "$work/errors.log" || fail "it printed errors"
 }

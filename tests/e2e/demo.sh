@@ -1,6 +1,6 @@
 #!/bin/sh
-# The demo, from its options to its picture, in short phases: what it writes is complete and adds
-# up. How good the numbers are is the machine's affair.
+# The demo, from its options to its figure, with short phases: its output is complete and
+# consistent. The values depend on the machine and are not checked.
 # Usage: demo.sh SOURCE_DIR BUILD_DIR WEIR_HTTPD
 set -u
 source=$1 build=$2 httpd=$3
@@ -47,7 +47,7 @@ for run in unlimited fixed fixed-2; do
 	adds_up "$run"
 done
 [ "$(grep -c 'of capacity in time, p99 [0-9.]* times' "$work/out/demo.txt")" = 3 ] ||
-	fail "three verdicts expected"
+	fail "three results expected"
 xmllint --noout "$work/out/demo.svg" || fail "the picture is not well formed"
 grep -q '>fixed-2<' "$work/out/demo.svg" || fail "the picture does not show all limits"
 head -c 4 "$work/out/demo.png" | grep -q PNG || fail "there is no picture"

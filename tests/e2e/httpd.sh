@@ -1,5 +1,5 @@
 #!/bin/sh
-# The example server, from outside: who is served, who is refused, who leaks.
+# The example server, from outside: which requests are served or refused, and that no permit leaks.
 # Usage: httpd.sh WEIR_HTTPD
 set -u
 httpd=${1:-}
@@ -7,7 +7,7 @@ httpd=${1:-}
 . "$(dirname "$0")/common.sh"
 need_programs "$httpd"
 
-# parallel COUNT: so many reports, eight at a time; their status codes, one a line
+# parallel COUNT: request COUNT reports, eight at a time; prints their status codes, one per line
 parallel()
 {
 	curl -s --no-progress-meter -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
@@ -57,7 +57,7 @@ refuses()
 	wait_for nothing_in_flight
 	[ "$(stat_of rejected)" -gt 0 ] || fail "refusals are not counted"
 
-	# Compete for the one permit until somebody has seen the whole refusal.
+	# Compete for the single permit until a client has got a complete refusal.
 	curl -s --no-progress-meter -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null \
 		"$url/report?shop=[1-1000000]" >/dev/null 2>&1 &
 	busy=$!
@@ -87,7 +87,7 @@ survives_clients_that_leave()
 	stop
 }
 
-# A permit is back before the end of its call is counted.
+# A permit is released before the end of its call is counted.
 balances()
 {
 	curl -s -m 100 "$url/stats" >"$work/stats"
@@ -102,8 +102,8 @@ lets_wait()
 	start "$httpd" --rows 100000 --limit fixed:limit=1 --queue 100 --wait 60000 "$@"
 	[ "$(parallel 32 | grep -c 200)" = 32 ] || fail "not all that could wait were served"
 	wait_for nothing_in_flight
-	[ "$(stat_of rejected)" = 0 ] || fail "somebody was refused"
-	[ "$(stat_of abandoned)" = 0 ] || fail "somebody waited in vain"
+	[ "$(stat_of rejected)" = 0 ] || fail "a request was refused"
+	[ "$(stat_of abandoned)" = 0 ] || fail "a wait timed out"
 	stop
 }
 
@@ -148,4 +148,4 @@ refuses_options --limit fixed:limit=0
 refuses_options --limit vegas:nonsense=1
 refuses_options --nonsense
 refuses_options nonsense
-echo "the example server does what it says"
+echo "the example server works"

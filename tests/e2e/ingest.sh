@@ -1,7 +1,7 @@
 #!/bin/sh
-# From a queue to a database that throttles: what the database says it counted, to the unit; and a
-# small form of the demo, in which a processor is killed. No record is lost, the dead one's are
-# written by the other, and the database has next to nothing to refuse, but to naive retry.
+# From a queue to a database that throttles: the exact counters of the database, and a short run of
+# the demo, in which a processor is killed. No record is lost, the other processor writes the dead
+# one's records, and the database refuses almost nothing, except with naive retry.
 # Usage: ingest.sh SOURCE_DIR BUILD_DIR WEIR_INGEST_DB
 set -u
 source=$1 build=$2 database=$3
@@ -22,7 +22,7 @@ refused()
 	grep -q "$words" "$work/said.log" || fail "$* was not refused as expected"
 }
 
-# answers STATUS TEXT RECORDS: to these, the database
+# answers STATUS TEXT RECORDS: the database's answer to these records
 answers()
 {
 	status=$(printf "$3" | curl -s -m 250 -D "$work/headers" -o "$work/answer" -w '%{http_code}' \
@@ -31,7 +31,7 @@ answers()
 		fail "$status $(cat "$work/answer"), not $1 $2, to $3"
 }
 
-# A's cost 10, B's 20. What is there already costs as much.
+# A record of type A costs 10, of B 20. A duplicate costs as much.
 start "$database" --capacity 30
 answers 429 'committed 2' 'A1 one\nA2 two\nB1 three\n'
 grep -qi '^Retry-After: 1' "$work/headers" || fail "it does not say when to come again"
@@ -50,7 +50,7 @@ refused 'no option --nonsense' --nonsense 1
 refused 'not two numbers' --records many
 refused 'no store' --store none
 
-# field LINE COLUMN: of the table's line that begins so, from the end
+# field LINE COLUMN: of the table's line that begins with LINE, counted from the end
 field()
 {
 	awk -v name="$1" -v column="$2" 'index($0, name) == 1 { print $(NF - column) }' \
@@ -59,7 +59,7 @@ field()
 
 naive='naive retry' shares='both types'
 
-# A short run. What it counts adds up, however late everything is.
+# A short run. Its counters add up, however late everything is.
 demo()
 {
 	"$source/examples/ingest/demo" --no-build --build "$build" --out "$work/out" --short \
@@ -75,20 +75,20 @@ demo()
 	# Each of its first two requests is of 1000 units, and a second has 900.
 	[ "$(field "$naive" 3)" -ge 20 ] || fail "the naive one was not refused: $(field "$naive" 3)"
 
-	# The database's own log: no second has more than there is.
+	# The database's own log: no second exceeds its capacity.
 	awk -F '\t' 'NR > 1 { units[$1] += $3 } END { for (s in units) if (units[s] > 3000) exit 1 }' \
 		"$work/out/mishaps-seconds.tsv" || fail "more was admitted than there is"
 
-	# The other one writes what the dead one had in hand.
+	# The other processor writes what the dead one had in hand.
 	left=$(cat "$work/out/mishaps-left.txt")
 	claimed=$(sed -n 's/^\([0-9]*\) records were taken over.*/\1/p' "$work/out/ingest.txt")
 	[ "$claimed" -ge "$left" ] || fail "of $left records of the dead one $claimed were taken over"
 }
 
-# Both together never have more than is shared. A line's number was read between its time and the
-# time of the next line. So what several lines say held from the second one to the last, if no share
-# can have changed twice between two of them. Prints how many lines of the other process lie within
-# such a time, and fails if there are more units than there may be.
+# Both together never have more than the shared capacity. The number in a line was read between its
+# time and the time of the next line. So a number that several lines repeat held from the second of
+# them to the last, if no share can change twice between two lines. Prints how many lines of the
+# other process lie within such a time, and fails if there are more units than allowed.
 compare_leases()
 {
 	awk -F '\t' 'FNR == 1 { file++; next }
@@ -113,8 +113,8 @@ compare_leases()
 		}' "$work/out/mishaps-one.tsv" "$work/out/mishaps-two.tsv"
 }
 
-# On a busy machine, requests that were held up arrive together, and are refused; and lines are
-# written late. Then it is tried again.
+# On a busy machine, delayed requests arrive together and are refused, and lines are written late.
+# Then the run is repeated.
 went_well()
 {
 	demo

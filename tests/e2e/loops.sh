@@ -1,6 +1,6 @@
 #!/bin/sh
-# The event loops of the examples: more clients than there is room for, clients that leave while
-# they wait or are served, and the end under load. No permit is lost.
+# The event loops of the examples: more clients than there is room for, clients that disconnect
+# while they wait or are served, and a shutdown under load. No permit is lost.
 # Usage: loops.sh EXAMPLE
 set -u
 example=${1:-}
@@ -9,7 +9,7 @@ example=${1:-}
 need_programs "$example"
 command -v h2load >/dev/null || skip "h2load is missing"
 
-# load CLIENTS REQUESTS: sets served and refused, and fails if anybody got no answer
+# load CLIENTS REQUESTS: sets served and refused, and fails if a request got no answer
 load()
 {
 	rm -f "$work/load.tsv"
@@ -22,7 +22,7 @@ load()
 start "$example"
 [ "$(curl -s -m 250 "$url/")" = "done" ] || fail "it does not answer"
 load 8 80
-[ "$served" -gt 0 ] || fail "nobody was served"
+[ "$served" -gt 0 ] || fail "no request was served"
 load 400 1600
 [ "$served" -gt 0 ] && [ "$refused" -gt 0 ] || fail "$served served, $refused refused"
 
@@ -34,4 +34,4 @@ while [ $i -lt 30 ]; do
 	i=$((i + 1))
 done
 stop
-echo "the loop does what it says"
+echo "the loop works"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pre-forking server under load, while its workers are killed: who is lost are those that were
-# connected to a killed worker, and nobody else; the limit holds, and nothing is in flight at the end.
+# The pre-forking server under load, while its workers are killed: only requests on connections to a
+# killed worker are lost, the limit holds, and nothing is in flight at the end.
 # Usage: prefork.sh WEIR_PREFORK WEIR
 set -u
 prefork=${1:-} weir=${2:-}
@@ -22,7 +22,7 @@ nothing_in_flight()
 	[ "$(column 3)" = 0 ]
 }
 
-# goes_on FROM: a hundred calls more than then have been admitted
+# goes_on FROM: a hundred more calls than FROM have been admitted
 goes_on()
 {
 	[ "$(column 6)" -gt $(($1 + 100)) ]
@@ -38,7 +38,7 @@ all_there()
 	[ "$(workers | wc -l)" = 4 ]
 }
 
-# A worker at random, when the server serves; then it must go on serving.
+# Kill a random worker while the server serves; it must go on serving.
 kill_one()
 {
 	victim=$(workers | shuf -n 1)
@@ -52,7 +52,7 @@ all_are_buried()
 	[ "$(grep -c '^worker .* died' "$work/server.log")" = $kills ]
 }
 
-# of WHAT: a number in what wrk says; 0 if it says nothing
+# of WHAT: a number in the output of wrk; 0 if it is missing
 of()
 {
 	number=$(sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$work/wrk.log")
@@ -64,12 +64,12 @@ wait_for all_there
 [ "$(curl -s -m 250 "$url/report" | grep -c '^product')" = 10 ] || fail "no report of ten products"
 [ "$(curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/nothing")" = 404 ] || fail "no 404"
 
-# Without deaths nobody is lost.
+# Without deaths, no request is lost.
 wrk -t 2 -c 24 -d 1 --timeout 30 "$url/report" >"$work/wrk.log"
 [ "$(of 'Socket errors: connect')" = 0 ] || fail "lost without a death: $(cat "$work/wrk.log")"
 wait_for nothing_in_flight
 
-# It ends when it is told to, with its numbers.
+# SIGTERM ends it, and it prints its statistics.
 wrk -t 2 -c 24 -d 600 --timeout 30 "$url/report" >"$work/wrk.log" &
 load=$!
 pids="$pids $load"
@@ -90,12 +90,12 @@ dead=$(sed -n 's/^worker .* died, with \([0-9]*\) connections.*/\1/p' "$work/ser
 lost=$(($(of 'read') + $(of 'write')))
 [ "$(of 'Socket errors: connect')" = 0 ] || fail "connections were refused"
 [ "$(of 'timeout')" = 0 ] || fail "requests were never answered"
-# One that was just accepted may not be on the board yet, and one may be lost twice: as it is cut
-# and as it is sent again on what was cut.
+# A connection just accepted may not be counted yet, and a request may be lost twice: when the
+# connection breaks, and when it is sent again on the broken connection.
 [ "$lost" -le $((dead + kills)) ] || fail "$lost lost, but $dead were connected to the dead"
-[ "$(of 'Non-2xx or 3xx responses:')" -gt 0 ] || fail "nobody was refused"
+[ "$(of 'Non-2xx or 3xx responses:')" -gt 0 ] || fail "no request was refused"
 
-# What the limiter says of itself, and what the workers have seen together.
+# The statistics of the limiter, and the maximum that the workers counted.
 curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/report?class=batch" | grep -q 200 ||
 	fail "a batch call is refused at idle"
 wait_for nothing_in_flight

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The example server before a real Prometheus: it is scraped as OpenMetrics, and its calls counted.
+# The example server and a real Prometheus, which scrapes it as OpenMetrics and counts its calls.
 # Usage: prometheus.sh WEIR_HTTPD
 set -u
 httpd=${1:-}
@@ -30,7 +30,7 @@ start_scraper()
 	[ -n "$scraper_port" ] || fail "prometheus did not start"
 }
 
-# asked QUERY VALUE: Prometheus knows one series of that, with that value
+# asked QUERY VALUE: the query gives one series, with that value
 asked()
 {
 	curl -s -m 250 -G --data-urlencode "query=$1" \
@@ -39,8 +39,8 @@ asked()
 		grep -q "\"value\":\[[0-9.]*,\"$2\"\]" "$work/answer"
 }
 
-# told METRIC TEXT: it is in what Prometheus knows about the metric
-told()
+# metadata METRIC TEXT: the metric's metadata in Prometheus contain TEXT
+metadata()
 {
 	curl -s -m 250 "http://127.0.0.1:$scraper_port/api/v1/metadata?metric=$1" |
 		grep -qF "$2" || fail "not known of $1: $2"
@@ -51,11 +51,11 @@ for i in 1 2 3; do
 	curl -s -m 250 -o /dev/null "$url/report" || fail "no report $i"
 done
 
-# Who does not ask for OpenMetrics gets the older text.
+# Without a request for OpenMetrics, the answer has the older text format.
 curl -s -m 250 -D "$work/headers" -o "$work/plain" "$url/metrics"
 grep -qi '^content-type: text/plain; version=0.0.4' "$work/headers" || fail "wrong content type"
 grep -q '^# TYPE weir_calls_total counter$' "$work/plain" || fail "not the Prometheus text"
-promtool check metrics <"$work/plain" || fail "promtool does not like it"
+promtool check metrics <"$work/plain" || fail "promtool reports errors"
 
 start_scraper
 wait_for asked 'weir_calls_total{name="report",status="success"}' 3
@@ -63,9 +63,9 @@ asked 'up{job="weir"}' 1 || fail "prometheus says it is down"
 asked 'weir_limit' 7 || fail "the limit is 7"
 asked 'sum(weir_admitted_total)' 3 || fail "three were admitted"
 # Only OpenMetrics has units.
-told weir_rtt_seconds '"unit":"seconds"'
-told weir_calls '"type":"counter"'
-grep -qE 'level=(warn|error)' "$work/prometheus.log" && fail "prometheus complained"
+metadata weir_rtt_seconds '"unit":"seconds"'
+metadata weir_calls '"type":"counter"'
+grep -qE 'level=(warn|error)' "$work/prometheus.log" && fail "prometheus logged errors"
 kill -TERM "$scraper"
 wait "$scraper"
 stop

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What one run has learned the next one begins with; a file that is no good is said to be so.
+# A run starts with the state that the previous one saved; an invalid file is reported.
 # Usage: restart.sh EXAMPLE_RESTART
 set -u
 restart=${1:-}
@@ -9,7 +9,7 @@ need_programs "$restart"
 
 file=$work/memory
 
-# run: the example once, its limits in $begins and $ends, what it complains of in errors.
+# run: run the example once; sets $begins and $ends, and writes its errors to a file.
 run()
 {
 	"$restart" "$file" >"$work/out" 2>"$work/errors" || fail "the example ended with $?"
@@ -18,22 +18,22 @@ run()
 }
 
 run
-[ "$begins" = 4 ] || fail "it begins at $begins without a memory"
+[ "$begins" = 4 ] || fail "it begins at $begins without saved state"
 [ "$ends" -gt 80 ] || fail "it has learned no more than $ends"
-[ ! -s "$work/errors" ] || fail "a first run has nothing to complain of"
+[ ! -s "$work/errors" ] || fail "a first run printed errors"
 [ ! -e "$file.new" ] || fail "the file that was written aside is left"
 
 run
-[ "$begins" -gt 80 ] || fail "it begins at $begins with a memory"
-[ ! -s "$work/errors" ] || fail "a good memory is complained of"
+[ "$begins" -gt 80 ] || fail "it begins at $begins with saved state"
+[ ! -s "$work/errors" ] || fail "valid state gave errors"
 
 head -c 100 "$file" >"$file.cut" && mv "$file.cut" "$file"
 run
-[ "$begins" = 4 ] || fail "it begins at $begins with a damaged memory"
+[ "$begins" = 4 ] || fail "it begins at $begins with damaged state"
 [ "$(grep -c damaged "$work/errors")" = 1 ] || fail "one sentence about the damage was expected"
 
 run
-[ "$begins" -gt 80 ] || fail "the memory was not made anew"
+[ "$begins" -gt 80 ] || fail "the state was not saved again"
 
 : >"$file"
 run
@@ -42,4 +42,4 @@ run
 file=$work/nowhere/memory
 "$restart" "$file" >/dev/null 2>&1 && fail "it saved to a place that does not exist"
 "$restart" >/dev/null 2>&1 && fail "a run without a file succeeded"
-echo "what was learned was remembered"
+echo "the state survives a restart"

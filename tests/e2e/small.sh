@@ -1,5 +1,5 @@
 #!/bin/sh
-# The two small examples: an inbound handler, and outbound calls to it and to nobody.
+# The two small examples: an inbound handler, and outbound calls to it and to a closed port.
 # Usage: small.sh EXAMPLE_HANDLER EXAMPLE_OUTBOUND
 set -u
 handler=${1:-} outbound=${2:-}
@@ -7,7 +7,7 @@ handler=${1:-} outbound=${2:-}
 . "$(dirname "$0")/common.sh"
 need_programs "$handler" "$outbound"
 
-# The handler serves until its input ends: the end of this pipe is held here.
+# The handler serves until its input ends. This process keeps the pipe open.
 mkfifo "$work/input"
 sleep 600 >"$work/input" &
 holder=$!
@@ -24,9 +24,9 @@ kill "$holder"
 wait "$server" || fail "the handler ended with $?"
 grep -q '^in flight 0$' "$work/server.log" || fail "the handler leaked"
 
-# Nobody listens there any more.
+# The port is closed now.
 "$outbound" "$port" 50 >"$work/outbound.log" || fail "refused calls are no failure"
 grep -q '^Connection refused$' "$work/outbound.log" || fail "a refusal was expected"
 grep -q '^in flight 0$' "$work/outbound.log" || fail "a refused call leaked"
 "$outbound" >/dev/null 2>&1 && fail "a call to nowhere succeeded"
-echo "the small examples do what they say"
+echo "the small examples work"

@@ -1,6 +1,6 @@
 /*
- * Calls a server by the clock, whatever becomes of the calls before, with a limit on them or
- * without. For the demo; and a program with an event loop.
+ * Calls a server on a schedule that does not depend on earlier calls, with or without a limit. Used
+ * by the demo, and an example with an event loop.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -19,15 +19,15 @@
 
 static const char usage[] =
 	"Usage: weir-curl-caller --plan FILE --requests FILE [OPTION]... URL\n"
-	"Call a server by a plan, and tell how each call went.\n"
+	"Call a server by a plan, and write the result of each call.\n"
 	"\n"
-	"  --plan FILE      phases: name, start (us), seconds, calls a second\n"
-	"  --requests FILE  where calls go: phase, start (us), status, latency (us)\n"
-	"  --stats FILE     where the limiter is shown ten times a second\n"
+	"  --plan FILE      phases: name, start (us), seconds, calls per second\n"
+	"  --requests FILE  results of calls: phase, start (us), status, latency (us)\n"
+	"  --stats FILE     state of the limiter, ten times per second\n"
 	"  --limit LIMIT    none, or a limit with parameters (default elastic)\n"
 	"  --queue N        calls that may wait (default 256)\n"
-	"  --wait MS        for so long (default 100)\n"
-	"  --patience MS    a call is given up after this (default 2000)\n"
+	"  --wait MS        the longest wait of a call (default 100)\n"
+	"  --patience MS    timeout of a call (default 2000)\n"
 	"  --help           print this\n";
 
 #define STATS_EVERY (100 * WEIR_MS)
@@ -45,7 +45,7 @@ struct caller {
 	struct options options;
 	struct plan *plan;
 	struct plan_call next;
-	bool more; /* there is a next one */
+	bool more; /* next is valid */
 	FILE *requests, *stats;
 	weir_time stats_due;
 
@@ -102,8 +102,8 @@ static unsigned status_of(CURL *easy, int error, CURLcode result)
 	return (unsigned)status;
 }
 
-/* Who gave up has waited as long as he is patient, however early he noticed. */
-static void tell(struct caller *c, CURL *easy, int error, CURLcode result)
+/* A call without an answer counts with the full timeout, even if it failed earlier. */
+static void finish(struct caller *c, CURL *easy, int error, CURLcode result)
 {
 	const unsigned status = status_of(easy, error, result);
 	const uint64_t patience = (uint64_t)c->options.patience_ms * 1000;
@@ -140,7 +140,7 @@ static void begin(struct caller *c)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, c->options.patience_ms);
 	error = weir_curl_multi_add(c->multi, easy, &wanted);
 	if (error != 0)
-		tell(c, easy, error, CURLE_OK);
+		finish(c, easy, error, CURLE_OK);
 	else
 		c->running++;
 }
@@ -214,11 +214,11 @@ static void turn(struct caller *c)
 		weir_curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &c->running);
 	}
 	while (weir_curl_multi_done(c->multi, &done))
-		tell(c, done.easy, done.error, done.result);
+		finish(c, done.easy, done.error, done.result);
 	show_stats(c);
 }
 
-/* Without a limit it is one that is out of reach: so both runs execute the same code. */
+/* "none" is a limit that is never reached, so that both runs execute the same code. */
 static int make_guard(struct caller *c)
 {
 	const char *text = strcmp(c->options.limit, "none") == 0 ? "fixed:limit=8388607"

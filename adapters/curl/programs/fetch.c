@@ -1,9 +1,9 @@
 /*
- * Fetch URLs, as many at once as their servers can bear.
+ * Fetch URLs, with an adaptive limit on the transfers to each server.
  *
  *	weir-curl-fetch URL...
  *
- * prints a line for each: its status, or why it was not sent, or how it failed.
+ * prints a line for each: its status, why it was not sent, or how it failed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static size_t discard(char *data, size_t size, size_t count, void *arg)
 	return size * count;
 }
 
-static void tell(CURL *easy, int error, CURLcode result)
+static void finish(CURL *easy, int error, CURLcode result)
 {
 	char *url = NULL;
 	long status = 0;
@@ -48,7 +48,7 @@ static void begin(struct weir_curl_multi *multi, const char *url)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 2000L);
 	error = weir_curl_multi_add(multi, easy, &call);
 	if (error != 0)
-		tell(easy, error, CURLE_OK);
+		finish(easy, error, CURLE_OK);
 }
 
 static void run(struct weir_curl_multi *multi)
@@ -59,7 +59,7 @@ static void run(struct weir_curl_multi *multi)
 	while (running > 0) {
 		weir_curl_multi_perform(multi, &running);
 		while (weir_curl_multi_done(multi, &done))
-			tell(done.easy, done.error, done.result);
+			finish(done.easy, done.error, done.result);
 		if (running > 0)
 			weir_curl_multi_poll(multi, NULL, 0, 1000, NULL);
 	}

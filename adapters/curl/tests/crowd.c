@@ -1,6 +1,6 @@
 /*
- * Threads, each with a loop of its own, and one guard: transfers that wait for each other's
- * permits, time out, are given up and end, at any moment. All permits are back at the end.
+ * Threads, each with a loop of its own, and one guard. Transfers wait for each other's permits,
+ * time out, are removed and end, at random moments. All permits are released at the end.
  *
  *	weir-curl-crowd TRANSFERS THREADS
  */
@@ -17,12 +17,12 @@ struct member {
 	unsigned transfers;
 	uint64_t chance;
 	bool events;
-	unsigned served, late; /* of those told */
+	unsigned served, late; /* of the transfers that ended */
 };
 
 static _Thread_local struct member *self;
 
-static void tell(struct weir_curl_done *done)
+static void count(struct weir_curl_done *done)
 {
 	if (done->error == -ETIMEDOUT)
 		self->late++;
@@ -53,7 +53,7 @@ static CURL *add(struct loop *loop)
 	return NULL;
 }
 
-/* Some, of which one may be given up before the others are seen to. */
+/* Add some transfers, and perhaps remove one of them before the loop runs. */
 static void *work(void *arg)
 {
 	struct loop loop;
@@ -70,7 +70,7 @@ static void *work(void *arg)
 			CHECK(weir_curl_multi_remove(loop.multi, *given_up) == 0);
 			curl_easy_cleanup(*given_up);
 		}
-		loop_run(&loop, UINT32_MAX, tell);
+		loop_run(&loop, UINT32_MAX, count);
 		done += AT_ONCE;
 	}
 	loop_close(&loop);

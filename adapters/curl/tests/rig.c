@@ -183,7 +183,7 @@ static void turn_events(struct loop *loop, int *running)
 	}
 }
 
-unsigned loop_run(struct loop *loop, unsigned enough, void (*told)(struct weir_curl_done *done))
+unsigned loop_run(struct loop *loop, unsigned enough, void (*on_end)(struct weir_curl_done *done))
 {
 	struct weir_curl_done done;
 	unsigned ended = 0;
@@ -195,7 +195,7 @@ unsigned loop_run(struct loop *loop, unsigned enough, void (*told)(struct weir_c
 		else
 			CHECK(weir_curl_multi_perform(loop->multi, &running) == CURLM_OK);
 		while (weir_curl_multi_done(loop->multi, &done)) {
-			told(&done);
+			on_end(&done);
 			ended++;
 		}
 		if (loop->epoll < 0 && running > 0 && ended < enough)
@@ -205,7 +205,7 @@ unsigned loop_run(struct loop *loop, unsigned enough, void (*told)(struct weir_c
 	return ended;
 }
 
-void told_well(struct weir_curl_done *done)
+void expect_ok(struct weir_curl_done *done)
 {
 	long status = 0;
 

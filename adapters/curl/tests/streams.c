@@ -1,5 +1,5 @@
 /*
- * HTTP/2: many transfers on one connection, each with a permit.
+ * HTTP/2: many transfers share one connection, each with a permit.
  *
  *	weir-curl-streams URL
  */
@@ -12,7 +12,7 @@ enum { LIMIT = 7, TRANSFERS = 500 };
 static unsigned connections;
 static struct weir_curl *guard;
 
-static void told_of_a_stream(struct weir_curl_done *done)
+static void expect_stream_ok(struct weir_curl_done *done)
 {
 	long version = 0, made = 0;
 
@@ -21,10 +21,10 @@ static void told_of_a_stream(struct weir_curl_done *done)
 	curl_easy_getinfo(done->easy, CURLINFO_NUM_CONNECTS, &made);
 	CHECK(version == CURL_HTTP_VERSION_2_0);
 	connections += (unsigned)made;
-	told_well(done);
+	expect_ok(done);
 }
 
-static void told_and_kept(struct weir_curl_done *done)
+static void expect_ok_and_keep(struct weir_curl_done *done)
 {
 	CHECK(done->error == 0 && done->result == CURLE_OK);
 }
@@ -69,16 +69,16 @@ int main(int argc, char **argv)
 	CHECK(weir_registry_visit(weir_curl_registry(guard), add_up, &now) == 1);
 	CHECK(now.inflight == LIMIT);
 	CHECK(now.waiting == TRANSFERS - LIMIT);
-	CHECK(loop_run(&loop, UINT32_MAX, told_of_a_stream) == TRANSFERS);
+	CHECK(loop_run(&loop, UINT32_MAX, expect_stream_ok) == TRANSFERS);
 	CHECK(connections == 1);
 
-	/* Streams that are reset one by one, and with their connection. */
+	/* Streams are reset one by one, and with their connection. */
 	for (int i = 0; i < 3; i++) {
 		given_up[i] = make_stream(argv[1]);
 		CHECK(weir_curl_multi_add(loop.multi, given_up[i], &call) == 0);
 	}
 	CHECK(weir_curl_multi_remove(loop.multi, given_up[0]) == 0);
-	CHECK(loop_run(&loop, 1, told_and_kept) >= 1);
+	CHECK(loop_run(&loop, 1, expect_ok_and_keep) >= 1);
 	loop_close(&loop);
 	for (int i = 0; i < 3; i++)
 		curl_easy_cleanup(given_up[i]);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Usage: streams.sh WEIR_CURL_STREAMS - against nghttpd, which cannot take a port of the kernel's
-# choice: others are tried until one is free. With TLS, since libcurl 7.88 fails where several
-# transfers share a connection in the clear.
+# Usage: streams.sh WEIR_CURL_STREAMS - tests against nghttpd, which cannot let the kernel choose a
+# port, so random ports are tried until one is free. Uses TLS, because libcurl 7.88 fails if several
+# transfers share a connection without TLS.
 set -u
 program=$1
 # shellcheck source-path=SCRIPTDIR source=../../../tests/e2e/common.sh
@@ -33,4 +33,4 @@ done
 kill -0 "$server" || fail "no port is free"
 
 "$program" "https://127.0.0.1:$port/file" || fail "streams"
-echo "streams have permits"
+echo "each stream has a permit"

@@ -1,5 +1,5 @@
 /*
- * Every way that a transfer can begin and end, and that its permit is back after each.
+ * All the ways in which a transfer can begin and end, and the release of its permit after each.
  */
 #include "rig.h"
 
@@ -23,7 +23,7 @@ static int perform(struct weir_curl *guard, uint16_t port, const char *path, wei
 	return error;
 }
 
-/* A status each: what it counts as. */
+/* The outcome of each status. */
 static void counts_outcomes(struct server *server)
 {
 	const uint16_t port = server_port(server);
@@ -57,7 +57,7 @@ static size_t refuse_data(char *data, size_t size, size_t count, void *arg)
 	return 0;
 }
 
-static void counts_what_the_program_did(struct server *server)
+static void counts_errors_of_the_program(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(10, 10);
@@ -88,7 +88,7 @@ static void counts_timeouts(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* A listener, whose port is free again when it is closed. */
+/* A listening socket; its port is free again when it is closed. */
 static int listen_somewhere(uint16_t *port)
 {
 	struct sockaddr_in address = {
@@ -105,7 +105,7 @@ static int listen_somewhere(uint16_t *port)
 	return fd;
 }
 
-/* Bound and not listening: the kernel refuses, and nobody else gets the port. */
+/* Bound but not listening: the kernel refuses connections, and the port stays taken. */
 static void counts_refused_connections(void)
 {
 	uint16_t port;
@@ -121,7 +121,7 @@ static void counts_refused_connections(void)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* A server that accepts, reads, and is killed. */
+/* The server accepts, reads, and is killed. */
 static void survives_a_killed_server(void)
 {
 	uint16_t port;
@@ -131,7 +131,7 @@ static void survives_a_killed_server(void)
 	struct weir_curl_done done;
 	struct loop loop;
 	char byte;
-	int running = 1, ended = 0, told = 0, pipes[2];
+	int running = 1, ended = 0, signalled = 0, pipes[2];
 	pid_t child;
 
 	CHECK(listen(fd, 100) == 0);
@@ -158,13 +158,13 @@ static void survives_a_killed_server(void)
 			curl_easy_cleanup(done.easy);
 			ended++;
 		}
-		if (told == 0 && running > 0) {
+		if (signalled == 0 && running > 0) {
 			struct curl_waitfd extra = {.fd = pipes[0], .events = CURL_WAIT_POLLIN};
 
 			weir_curl_multi_poll(loop.multi, &extra, 1, 300000, NULL);
 			if (extra.revents != 0) {
 				CHECK(read(pipes[0], &byte, 1) == 1);
-				told = 1;
+				signalled = 1;
 				CHECK(snapshot_of(guard, port).inflight == 4);
 				CHECK(snapshot_of(guard, port).waiting == 4);
 				kill(child, SIGKILL);
@@ -216,7 +216,7 @@ static void refuses_bad_input(struct server *server)
 	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == 0);
 	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == -EEXIST);
 	CHECK(weir_curl_destroy(guard) == -EBUSY);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	loop_close(&loop);
 
 	weir_curl_config_init(&config);
@@ -232,8 +232,8 @@ static void refuses_bad_input(struct server *server)
 	weir_curl_multi_destroy(NULL);
 }
 
-/* Who would wait is not refused by and by, but told at once, whether there is a permit or not. */
-static void wants_a_queue_for_a_deadline(struct server *server)
+/* A deadline without a queue is an error at once, even if a permit is free. */
+static void requires_a_queue_for_a_deadline(struct server *server)
 {
 	struct weir_curl *guard = make_guard(10, 0);
 	const struct weir_curl_call call = patient();
@@ -245,7 +245,7 @@ static void wants_a_queue_for_a_deadline(struct server *server)
 	loop_open(&loop, guard, false);
 	CHECK(weir_curl_multi_add(loop.multi, easy, &call) == -EINVAL);
 	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == 0);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	loop_close(&loop);
 	check_idle(guard);
 	CHECK(weir_curl_destroy(guard) == 0);
@@ -267,7 +267,7 @@ static void *hang(void *arg)
 	return NULL;
 }
 
-/* Another thread has a permit, until the server lets go. */
+/* Another thread holds a permit until the server answers. */
 static void begin_hanging(struct hanging *h, struct weir_curl *guard, struct server *server)
 {
 	*h = (struct hanging){.guard = guard, .port = server_port(server)};
@@ -317,7 +317,7 @@ static void bounds_a_loop(struct server *server, bool events)
 	for (int i = 0; i < 200; i++)
 		CHECK(weir_curl_multi_add(loop.multi, make_easy(port, "/sleep?ms=2"), &call) == 0);
 	CHECK(snapshot_of(guard, port).inflight == 3);
-	CHECK(loop_run(&loop, 1000, told_well) == 200);
+	CHECK(loop_run(&loop, 1000, expect_ok) == 200);
 	CHECK(server_most(server) <= 3);
 	CHECK(snapshot_of(guard, port).succeeded == 200);
 	CHECK(snapshot_of(guard, port).rejected == 0);
@@ -326,7 +326,7 @@ static void bounds_a_loop(struct server *server, bool events)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* The one permit comes from another thread, while the loop sleeps. */
+/* Another thread releases the only permit while the loop sleeps. */
 static void is_woken_by_another_thread(struct server *server, bool events)
 {
 	struct weir_curl *guard = make_guard(1, 10);
@@ -340,14 +340,14 @@ static void is_woken_by_another_thread(struct server *server, bool events)
 		CHECK(weir_curl_multi_add(loop.multi, make_easy(h.port, "/ok"), &call) == 0);
 	CHECK(snapshot_of(guard, h.port).waiting == 5);
 	server_let_go(server);
-	CHECK(loop_run(&loop, 10, told_well) == 5);
+	CHECK(loop_run(&loop, 10, expect_ok) == 5);
 	end_hanging(&h, server);
 	loop_close(&loop);
 	check_idle(guard);
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-static void told_late(struct weir_curl_done *done)
+static void expect_timeout(struct weir_curl_done *done)
 {
 	CHECK(done->error == -ETIMEDOUT);
 	curl_easy_cleanup(done->easy);
@@ -372,11 +372,11 @@ static void ends_waits_at_their_deadlines(struct server *server, bool events)
 		if (weir_curl_multi_add(loop.multi, waiting, &call) == 0)
 			added++;
 		else
-			curl_easy_cleanup(waiting); /* it is over already */
+			curl_easy_cleanup(waiting); /* its deadline has passed already */
 	}
 	call = patient();
 	CHECK(added < 5 || weir_curl_multi_add(loop.multi, easy, &call) == -EAGAIN);
-	CHECK(loop_run(&loop, 10, told_late) == added);
+	CHECK(loop_run(&loop, 10, expect_timeout) == added);
 	end_hanging(&h, server);
 	CHECK(snapshot_of(guard, h.port).waiting == 0);
 	loop_close(&loop);
@@ -385,8 +385,8 @@ static void ends_waits_at_their_deadlines(struct server *server, bool events)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* In each of the places where a transfer can be. */
-static void gives_up_in(struct server *server, bool events)
+/* Remove a transfer in each of its states. */
+static void remove_in_each_state(struct server *server, bool events)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(2, 10);
@@ -421,21 +421,21 @@ static void gives_up_in(struct server *server, bool events)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-static void gives_up(struct server *server)
+static void removes_transfers(struct server *server)
 {
-	gives_up_in(server, false);
+	remove_in_each_state(server, false);
 }
 
-static void gives_up_with_events(struct server *server)
+static void removes_transfers_with_events(struct server *server)
 {
-	gives_up_in(server, true);
+	remove_in_each_state(server, true);
 }
 
-/* Which handles libcurl still has is known. */
+/* libcurl can list its handles. */
 #define KNOWS_LOST (LIBCURL_VERSION_NUM >= 0x080400)
 
-/* Handles cleaned up or removed by curl's functions, which tell nobody. */
-static void notices_what_is_lost(struct server *server)
+/* Handles that are cleaned up or removed by libcurl's own functions. */
+static void detects_lost_transfers(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(4, 10);
@@ -456,7 +456,7 @@ static void notices_what_is_lost(struct server *server)
 	CHECK(weir_curl_multi_lost(loop.multi) == 1);
 	CHECK(snapshot_of(guard, port).inflight == (KNOWS_LOST ? 3 : 4));
 	curl_multi_remove_handle(weir_curl_multi_handle(loop.multi), easy[1]);
-	CHECK(weir_curl_multi_add(loop.multi, easy[1], &call) == 0); /* its old permit is back */
+	CHECK(weir_curl_multi_add(loop.multi, easy[1], &call) == 0); /* releases its old permit */
 	CHECK(snapshot_of(guard, port).inflight == (KNOWS_LOST ? 3 : 4));
 	CHECK(weir_curl_multi_lost(loop.multi) >= 1);
 	for (int i = 1; i < 4; i++)
@@ -480,13 +480,13 @@ static void notices_what_is_lost(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-static void told_and_kept(struct weir_curl_done *done)
+static void expect_ok_and_keep(struct weir_curl_done *done)
 {
 	CHECK(done->error == 0);
 	CHECK(done->result == CURLE_OK);
 }
 
-static void takes_handles_again(struct server *server)
+static void accepts_handles_again(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(1, 10);
@@ -500,7 +500,7 @@ static void takes_handles_again(struct server *server)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 3; i++)
 			CHECK(weir_curl_multi_add(loop.multi, easy[i], &call) == 0);
-		CHECK(loop_run(&loop, 3, told_and_kept) == 3);
+		CHECK(loop_run(&loop, 3, expect_ok_and_keep) == 3);
 	}
 	CHECK(snapshot_of(guard, port).succeeded == 60);
 	loop_close(&loop);
@@ -534,7 +534,7 @@ static void refuses_to_recurse(struct server *server)
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, add_from_within);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, &loop);
 	CHECK(weir_curl_multi_add(loop.multi, easy, NULL) == 0);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	loop_close(&loop);
 	check_idle(guard);
 	CHECK(weir_curl_destroy(guard) == 0);
@@ -563,7 +563,7 @@ static void refuses_to_recurse_in_outcome(struct server *server)
 	CHECK(weir_curl_create(&config, &guard) == 0);
 	loop_open(&loop, guard, false);
 	CHECK(weir_curl_multi_add(loop.multi, make_easy(server_port(server), "/ok"), NULL) == 0);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	loop_close(&loop);
 	check_idle(guard);
 	CHECK(weir_curl_destroy(guard) == 0);
@@ -584,7 +584,7 @@ static void redirect(struct weir_curl *guard, uint16_t from, uint16_t to, const 
 	curl_easy_cleanup(easy);
 }
 
-static void counts_redirects_where_they_began(struct server *server)
+static void counts_redirects_at_the_first_origin(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct server *other = server_start();
@@ -603,7 +603,7 @@ static void counts_redirects_where_they_began(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* An origin is written in one way, whatever the URL is written in. */
+/* Different spellings of a URL give the same origin. */
 static void names_origins(void)
 {
 	const char *const same[] = {"http://ExAmple.invalid", "HTTP://example.invalid:80/x?y#z",
@@ -627,7 +627,7 @@ static void names_origins(void)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* Closed for longer than it can wait: refused. */
+/* An origin that is closed beyond the deadline refuses the transfer. */
 static void refuses_while_closed(struct server *server)
 {
 	const uint16_t port = server_port(server);
@@ -647,7 +647,7 @@ static void refuses_while_closed(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* Sent when the time is over for which it is closed, and not before. */
+/* A transfer is sent when the origin opens again, and not before. */
 static void obeys_retry_after(struct server *server)
 {
 	const uint16_t port = server_port(server);
@@ -661,7 +661,7 @@ static void obeys_retry_after(struct server *server)
 	closed = weir_now();
 	CHECK(perform(guard, port, "/status?code=503&retry=1", 0, &result) == 0);
 	CHECK(weir_curl_multi_add(loop.multi, make_easy(port, "/ok"), &call) == 0);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	CHECK(weir_now() - closed >= WEIR_S);
 	closed = weir_now();
 	CHECK(perform(guard, port, "/status?code=429&retry=1", 0, &result) == 0);
@@ -672,8 +672,8 @@ static void obeys_retry_after(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* A success of one that was out shows that the origin is not away. */
-static void reopens_by_a_success(struct server *server)
+/* A transfer that was in progress succeeds, so the origin is up and opens again. */
+static void reopens_after_a_success(struct server *server)
 {
 	const uint16_t port = server_port(server);
 	struct weir_curl *guard = make_guard(10, 10);
@@ -688,7 +688,7 @@ static void reopens_by_a_success(struct server *server)
 	CHECK(weir_curl_multi_add(loop.multi, make_easy(port, "/ok"), &call) == 0);
 	CHECK(perform(guard, port, "/ok", 0, &result) == -EBUSY);
 	end_hanging(&h, server);
-	CHECK(loop_run(&loop, 9, told_well) == 1);
+	CHECK(loop_run(&loop, 9, expect_ok) == 1);
 	CHECK(perform(guard, port, "/ok", 0, &result) == 0);
 	loop_close(&loop);
 	check_idle(guard);
@@ -708,8 +708,8 @@ static void note_rtt(void *arg, const struct weir_report *report)
 	*(double *)arg = report->window.rtt;
 }
 
-/* Each sample is a window, so that the latency that was told can be looked at. */
-static void leaves_out_connecting(struct server *server)
+/* Each sample is a window, so that its latency can be read from the report. */
+static void excludes_the_time_to_connect(struct server *server)
 {
 	double rtt = 0;
 	const struct weir_observer observer = {.window = note_rtt, .arg = &rtt};
@@ -735,7 +735,7 @@ static void leaves_out_connecting(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* Room is kept for a share that was used, and lapses by time alone. */
+/* Capacity reserved for a share that was used becomes free by time alone. */
 static void polls_for_partitions(struct server *server)
 {
 	const struct weir_partition partitions[] = {{.name = "live", .share = 0.5}};
@@ -767,7 +767,7 @@ static void polls_for_partitions(struct server *server)
 	easy = make_easy(port, "/hang");
 	CHECK(weir_curl_multi_add(loop.multi, easy, &call) == 0);
 	CHECK(weir_curl_multi_add(loop.multi, make_easy(port, "/ok"), &call) == 0);
-	CHECK(loop_run(&loop, 1, told_well) == 1);
+	CHECK(loop_run(&loop, 1, expect_ok) == 1);
 	CHECK(weir_curl_multi_remove(loop.multi, easy) == 0);
 	curl_easy_cleanup(easy);
 	loop_close(&loop);
@@ -783,7 +783,7 @@ static enum weir_outcome always_failed(void *arg, CURL *easy, CURLcode result)
 	return WEIR_FAILED;
 }
 
-static void asks_how_it_went(struct server *server)
+static void calls_the_outcome_function(struct server *server)
 {
 	struct weir_curl_config config;
 	struct weir_curl *guard;
@@ -800,7 +800,7 @@ static void asks_how_it_went(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
-/* A request that is given up may reach the server after that, and hang in it to the end. */
+/* A removed request may reach the server later and hang there until the end. */
 static void alone(void (*test)(struct server *server))
 {
 	struct server *server = server_start();
@@ -816,36 +816,36 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
-	survives_a_killed_server(); /* it forks: before there are threads */
+	survives_a_killed_server(); /* forks, so it runs before threads exist */
 	server = server_start();
 	CHECK(server != NULL);
-	bounds_a_loop(server, false); /* first, as they look at the most there was */
+	bounds_a_loop(server, false); /* first, since they check the maximum so far */
 	bounds_a_loop(server, true);
 	counts_outcomes(server);
-	counts_what_the_program_did(server);
+	counts_errors_of_the_program(server);
 	alone(counts_timeouts);
 	counts_refused_connections();
 	refuses_bad_input(server);
-	wants_a_queue_for_a_deadline(server);
+	requires_a_queue_for_a_deadline(server);
 	bounds_easy_transfers(server);
 	is_woken_by_another_thread(server, false);
 	is_woken_by_another_thread(server, true);
 	ends_waits_at_their_deadlines(server, false);
 	ends_waits_at_their_deadlines(server, true);
-	alone(gives_up);
-	alone(gives_up_with_events);
-	alone(notices_what_is_lost);
-	takes_handles_again(server);
+	alone(removes_transfers);
+	alone(removes_transfers_with_events);
+	alone(detects_lost_transfers);
+	accepts_handles_again(server);
 	refuses_to_recurse(server);
 	refuses_to_recurse_in_outcome(server);
-	counts_redirects_where_they_began(server);
+	counts_redirects_at_the_first_origin(server);
 	names_origins();
 	refuses_while_closed(server);
 	obeys_retry_after(server);
-	reopens_by_a_success(server);
-	leaves_out_connecting(server);
+	reopens_after_a_success(server);
+	excludes_the_time_to_connect(server);
 	alone(polls_for_partitions);
-	asks_how_it_went(server);
+	calls_the_outcome_function(server);
 	server_stop(server);
 	curl_global_cleanup();
 	return 0;

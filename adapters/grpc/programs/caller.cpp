@@ -1,9 +1,9 @@
 /*
- * Calls a server by the clock, whatever becomes of the calls before; or, to find its capacity, with
- * so many calls at once. For the demo.
+ * Calls a server on a schedule that does not depend on earlier calls, or, to measure its capacity,
+ * with a fixed number of calls at once. For the demo.
  *
- *	weir-grpc-caller TARGET PLAN REQUESTS PATIENCE_MS	phases by adapters/common/plan.h
- *	weir-grpc-caller TARGET CALLS SECONDS			prints answers a second
+ *	weir-grpc-caller TARGET PLAN REQUESTS PATIENCE_MS	PLAN: see adapters/common/plan.h
+ *	weir-grpc-caller TARGET CALLS SECONDS			print answers per second
  */
 #include <grpcpp/grpcpp.h>
 
@@ -26,7 +26,7 @@ using weir::example::Answer;
 using weir::example::Lookup;
 using weir::example::Query;
 
-/* A call, from its beginning to its callback, which frees it. */
+/* A call, from its start to its callback, which frees it. */
 struct call {
 	grpc::ClientContext context{};
 	Query query{};
@@ -118,7 +118,7 @@ int by_the_clock(const char *target, const char *path, const char *rows, long pa
 	return 0;
 }
 
-/* The best two seconds, as all that disturbs a measurement only makes it lower. */
+/* The best two seconds, because disturbances only make a result lower. */
 int capacity(const char *target, unsigned calls, unsigned seconds_long)
 {
 	const auto channel = grpc::CreateChannel(target, grpc::InsecureChannelCredentials());

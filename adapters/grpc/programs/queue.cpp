@@ -13,10 +13,10 @@ using weir::example::Answer;
 using weir::example::Lookup;
 using weir::example::Query;
 
-/* What the queue gives back. */
+/* A tag of the queue. */
 using event = std::function<void(bool ok)>;
 
-/* One call, from when it is asked for until both events of its end have come. */
+/* One call, from its request until both events of its end have arrived. */
 class call
 {
 public:
@@ -49,7 +49,7 @@ private:
 		return grpc::Status::OK;
 	}
 
-	/* The permit goes back first. Any thread; one that was refused holds none. */
+	/* Release the permit first, if there is one. Runs in any thread. */
 	void finish(const grpc::Status &status)
 	{
 		permit_.release(guard_.outcome(context_, status));
@@ -76,7 +76,7 @@ private:
 	event finished_ = [this](bool) { end(); };
 	event over_ = [this](bool) {
 		if (context_.IsCancelled())
-			wait_.cancel(); /* its client has left, or its deadline has passed */
+			wait_.cancel(); /* the client has left, or the deadline has passed */
 		end();
 	};
 };

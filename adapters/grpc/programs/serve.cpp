@@ -1,10 +1,10 @@
 /*
- * A gRPC server on SQLite that admits as many calls at once as it can bear.
+ * A gRPC server on SQLite with an adaptive limit.
  *
  *	weir-grpc-serve [LIMIT [QUEUE [WAIT_MS [STATS]]]]
  *
- * LIMIT is a limit as text, or none; QUEUE calls may wait for a permit (8), for so long (50); the
- * limiter is shown in STATS.
+ * LIMIT is a limit as text, or none. QUEUE calls (8) may wait for a permit, each for WAIT_MS (50).
+ * The state of the limiter is written to STATS.
  */
 #include <weir/grpc.hpp>
 
@@ -65,7 +65,7 @@ void end(int)
 	ended = true;
 }
 
-/* Ten times a second, until the program is to end. */
+/* Write the limiter's state ten times per second, until the program ends. */
 void show(weir::limiter_ref limiter, const char *path)
 {
 	std::FILE *file = path != nullptr ? std::fopen(path, "we") : nullptr;

@@ -1,5 +1,6 @@
 /*
- * Every way that a call can begin and end, at both ends, and that its permit is back after each.
+ * All the ways in which a call can begin and end, at client and server, and the release of its
+ * permit after each.
  */
 #include <weir/grpc.hpp>
 
@@ -25,7 +26,7 @@ using weir::example::Answer;
 using weir::example::Lookup;
 using weir::example::Query;
 
-constexpr unsigned HANG = 1000000000; /* sleep_ms: until let go */
+constexpr unsigned HANG = 1000000000; /* sleep_ms: until released */
 
 weir::limiter make_limiter(unsigned limit, unsigned queue)
 {
@@ -42,10 +43,7 @@ void wait_for(const std::function<bool()> &happened)
 		std::this_thread::sleep_for(1ms);
 }
 
-/*
- * All admitted calls have ended, and are counted: a permit is back before the end of its call is
- * counted.
- */
+/* All admitted calls have ended and are counted. A permit is released before its end is counted. */
 bool is_settled(const weir::limiter &limiter)
 {
 	const weir_snapshot now = limiter.snapshot();
@@ -61,7 +59,7 @@ void check_idle(const weir::limiter &limiter)
 	CHECK(limiter.snapshot().double_released == 0);
 }
 
-/* What the work of a server has come to. */
+/* The progress of a server's work. */
 struct work {
 	std::atomic<unsigned> busy{0}, most{0}, begun{0};
 	std::atomic<bool> let_go{false};
@@ -132,7 +130,7 @@ private:
 	work &done_;
 };
 
-/* A stream that writes nothing, and ends as it is asked, once it has its permit. */
+/* A stream that writes nothing, and ends with the requested status once it has its permit. */
 class watcher final : public grpc::ServerWriteReactor<Answer>
 {
 public:
@@ -213,7 +211,7 @@ private:
 	work &done_;
 };
 
-/* The same by completion queues: unary calls only, streams are those of the callback API. */
+/* The same with completion queues, for unary calls; streams use the callback API. */
 class queue_service final
 	: public Lookup::WithAsyncMethod_Report<Lookup::WithCallbackMethod_Watch<Lookup::Service>>
 {
@@ -332,10 +330,10 @@ private:
 	std::thread loop_{};
 };
 
-/* Which of gRPC's APIs a server is written in. */
+/* The API of gRPC that a server uses. */
 enum class api { sync, callback, queue };
 
-/* A server in one of them, and a channel to it. */
+/* A server with one of these APIs, and a channel to it. */
 struct rig {
 	work done{};
 	std::unique_ptr<grpc::Service> service{};
@@ -383,7 +381,7 @@ struct rig {
 		return dynamic_cast<queue_service *>(service.get());
 	}
 
-	/* Without a limiter, or with one on the client's side. */
+	/* Without a limiter, or with one at the client. */
 	void connect(std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> limit)
 	{
 		std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
@@ -429,7 +427,7 @@ grpc::StatusCode watch(rig &r, const Query &query)
 	return reader->Finish().error_code();
 }
 
-/* One that has a permit until it is let go. */
+/* A call that holds a permit until it is released. */
 class hanging
 {
 public:
@@ -457,8 +455,8 @@ private:
 	std::thread thread_{};
 };
 
-/* So many at once, from a thread each; all are answered. */
-void crowd(rig &r, unsigned calls)
+/* This many calls at once, each in its own thread; all are answered. */
+void many_calls(rig &r, unsigned calls)
 {
 	std::vector<std::thread> threads;
 
@@ -511,7 +509,7 @@ void server_counts_outcomes(api kind)
 	check_outcomes(r, limiter);
 }
 
-/* Its first read goes below before the call is refused. */
+/* Its first read passes the interceptor before the call is refused. */
 class reader final : public grpc::ClientReadReactor<Answer>
 {
 public:
@@ -566,18 +564,18 @@ void server_refuses(api kind)
 	check_idle(limiter);
 }
 
-void server_lets_wait(api kind)
+void server_queues_calls(api kind)
 {
 	weir::limiter limiter = make_limiter(3, 100);
 	rig r(kind, limiter, patient());
 
-	crowd(r, 40);
+	many_calls(r, 40);
 	CHECK(r.done.most <= 3);
 	check_idle(limiter);
 	CHECK(limiter.snapshot().succeeded == 40);
 }
 
-void server_lets_streams_wait(api kind)
+void server_queues_streams(api kind)
 {
 	weir::limiter limiter = make_limiter(1, 100);
 	rig r(kind, limiter, patient());
@@ -602,7 +600,7 @@ void server_lets_streams_wait(api kind)
 	CHECK(limiter.snapshot().detached == 1);
 }
 
-/* By hand, without a wait. */
+/* By hand, without waiting. */
 void server_admits_by_hand()
 {
 	weir::limiter limiter = make_limiter(1, 0);
@@ -617,7 +615,7 @@ void server_admits_by_hand()
 	check_idle(limiter);
 }
 
-/* What can be wrong between a configuration and a limiter is told before a call is made. */
+/* check() finds each mismatch of a configuration and a limiter before a call is made. */
 void configurations_are_checked()
 {
 	weir::limiter queue = make_limiter(1, 1), none = make_limiter(1, 0);
@@ -658,7 +656,7 @@ void server_ends_waits(api kind)
 	CHECK(r.done.begun == 1);
 }
 
-void server_notices_who_goes(api kind)
+void server_notices_disconnects(api kind)
 {
 	weir::limiter limiter = make_limiter(2, 0);
 	rig r(kind, limiter);
@@ -673,7 +671,7 @@ void server_notices_who_goes(api kind)
 	      StatusCode::CANCELLED);
 	cancels.join();
 	wait_for([&] { return limiter.snapshot().cancelled == 1; });
-	/* Until one has got as far as the server. */
+	/* Until one call has reached the server. */
 	for (auto patience = 50ms; r.done.begun == 1; patience *= 2)
 		CHECK(ask(r, query_of(HANG), [&](grpc::ClientContext &late) {
 			      late.set_deadline(system_clock::now() + patience);
@@ -724,7 +722,7 @@ void server_has_partitions(api kind)
 	CHECK(limiter.partition_snapshot(limiter.partition_find("batch"))->succeeded == 1);
 	CHECK(limiter.partition_snapshot(0)->succeeded == 1);
 
-	/* Room that is kept for others lapses, and who waits for it is told. */
+	/* Capacity reserved for others becomes free by time alone, and the waiting call gets it. */
 	std::vector<std::thread> threads;
 	for (int i = 0; i < 4; i++)
 		threads.emplace_back([&] { CHECK(ask(r, query_of(HANG)) == StatusCode::OK); });
@@ -735,7 +733,7 @@ void server_has_partitions(api kind)
 	check_idle(limiter);
 }
 
-/* A server that admits all; and a limiter at the client. */
+/* A server without a limit, and a limiter at the client. */
 struct client_rig {
 	weir::limiter limiter, all = make_limiter(1000, 0);
 	rig r;
@@ -765,7 +763,7 @@ void client_refuses()
 	CHECK(c.all.snapshot().admitted == 1);
 }
 
-void client_lets_wait()
+void client_queues_calls()
 {
 	client_rig c(3, 200, patient());
 	std::atomic<unsigned> ended{0};
@@ -773,7 +771,7 @@ void client_lets_wait()
 	const Query query = query_of(2);
 	Answer answers[100];
 
-	crowd(c.r, 40);
+	many_calls(c.r, 40);
 	for (Answer &answer : answers) {
 		contexts.push_back(std::make_unique<grpc::ClientContext>());
 		c.r.stub->async()->Report(contexts.back().get(), &query, &answer,
@@ -834,7 +832,7 @@ void client_limits_streams()
 	check_idle(c.limiter);
 }
 
-/* A call by a completion queue. */
+/* A call with a completion queue. */
 class queued_call
 {
 public:
@@ -886,7 +884,7 @@ void client_limits_queued_calls()
 	CHECK(c.limiter.snapshot().succeeded == 2);
 }
 
-void client_asks_what_kind()
+void client_classifies_calls()
 {
 	weir::grpc_config config;
 	std::string seen;
@@ -910,7 +908,7 @@ void client_asks_what_kind()
 	      }) == StatusCode::OK);
 }
 
-/* The server is in a process of its own, which is killed while calls are in flight and wait. */
+/* The server is a separate process, which is killed while calls are in flight and waiting. */
 void client_survives_a_killed_server(int from_child, pid_t child)
 {
 	weir::limiter limiter = make_limiter(4, 100), all = make_limiter(1, 0);
@@ -947,7 +945,7 @@ void serve_until_killed(int to_parent)
 		pause();
 }
 
-/* Both ends limited, calls that end in every way, in no order. */
+/* Limits at both ends, and calls that end in all ways, in random order. */
 void all_at_once(api kind)
 {
 	weir::limiter at_server = make_limiter(3, 20), at_client = make_limiter(5, 20);
@@ -1005,10 +1003,10 @@ int main()
 	for (const api kind : {api::sync, api::callback, api::queue}) {
 		server_counts_outcomes(kind);
 		server_refuses(kind);
-		server_lets_wait(kind);
-		server_lets_streams_wait(kind);
+		server_queues_calls(kind);
+		server_queues_streams(kind);
 		server_ends_waits(kind);
-		server_notices_who_goes(kind);
+		server_notices_disconnects(kind);
 		server_detaches_streams(kind);
 		server_has_partitions(kind);
 		all_at_once(kind);
@@ -1017,9 +1015,9 @@ int main()
 	configurations_are_checked();
 	client_counts_outcomes();
 	client_refuses();
-	client_lets_wait();
+	client_queues_calls();
 	client_ends_waits();
 	client_limits_streams();
 	client_limits_queued_calls();
-	client_asks_what_kind();
+	client_classifies_calls();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Usage: readme.sh README BOTH_SOURCE BOTH_PROGRAM QUEUE_SOURCE QUEUE_PROGRAM - the programs in the
-# README are those that are built, and they do what they should.
+# Usage: readme.sh README BOTH_SOURCE BOTH_PROGRAM QUEUE_SOURCE QUEUE_PROGRAM - checks that the
+# programs in the README are those that are built, and runs them.
 set -u
 readme=$1
 # shellcheck source-path=SCRIPTDIR source=../../../tests/e2e/common.sh
@@ -17,4 +17,4 @@ shows()
 
 shows 1 "$2" "$3" 'shop 3\nshop 3\nin flight 0 and 0\n'
 shows 3 "$4" "$5" 'shop 3\nin flight 0\n'
-echo "the README's programs ask and answer"
+echo "the programs of the README work"

@@ -1,5 +1,5 @@
-# What the tests of the nginx module share: an nginx of its own for each, on a port that the kernel
-# says is free, with an upstream that does as it is told.
+# Shared functions of the tests of the nginx module. Each test has an nginx of its own, on a port
+# that the kernel reports as free, with an upstream whose behaviour is set by the path.
 # Usage of each test: NAME.sh NGINX MODULE ORIGIN
 # shellcheck shell=bash disable=SC2034
 nginx=${1:-} module=${2:-} origin=${3:-}
@@ -12,7 +12,7 @@ nginx=${1:-} module=${2:-} origin=${3:-}
 [ -x "$origin" ] || skip "the upstream of the tests is not built"
 command -v curl >/dev/null || skip "there is no curl"
 
-# A master that is killed leaves its workers behind: it is told to end.
+# End the master by SIGTERM: if it were killed, its workers would go on.
 end_all()
 {
 	if [ -n "${nginx_pid:-}" ] && kill -TERM "$nginx_pid" 2>/dev/null; then
@@ -25,7 +25,7 @@ end_all()
 }
 trap end_all EXIT
 
-# Workers that root's master starts are somebody else, who may not look into our folder.
+# Workers of a master that runs as root have another user, who cannot read the test's folder.
 [ "$(id -u)" != 0 ] || user='user root;'
 
 # start_origin [OPTION]...: sets upstream and origin_pid
@@ -70,7 +70,7 @@ run_nginx()
 	"${preload[@]}" "$nginx" -p "$work" -e "$work/error.log" -c "$work/nginx.conf" "$@"
 }
 
-# Under AddressSanitizer its library must come before all others; nginx forgets on purpose.
+# The library of AddressSanitizer must be loaded first. nginx leaks memory at its exit on purpose.
 preload=(env)
 if [ -n "${WEIR_PRELOAD:-}" ]; then
 	preload=(env "LD_PRELOAD=$WEIR_PRELOAD" ASAN_OPTIONS=detect_leaks=0)
@@ -81,7 +81,7 @@ serves_status()
 	curl -s -f -m 100 -o /dev/null "$url/weir"
 }
 
-# start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Another may have taken the port meanwhile.
+# start_nginx HTTP [MAIN]: sets port, url and nginx_pid. Retries if the port has been taken.
 start_nginx()
 {
 	: >"$work/access.log"
@@ -102,7 +102,7 @@ start_nginx()
 	fail "nginx does not start: $(cat "$work/start.log")"
 }
 
-# reload [HTTP] [MAIN]: and waits until new workers serve
+# reload [HTTP] [MAIN]: reload, and wait until new workers serve
 reload()
 {
 	local before
@@ -122,7 +122,7 @@ stop_nginx()
 {
 	kill -QUIT "$nginx_pid"
 	wait_for has_ended "$nginx_pid"
-	no_complaints
+	no_errors
 }
 
 has_ended()
@@ -130,15 +130,15 @@ has_ended()
 	! kill -0 "$1" 2>/dev/null
 }
 
-# Crashes, sockets left open, and what a sanitizer says; but not of workers that were killed.
-no_complaints()
+# Crashes, open sockets at the end, and reports of sanitizers, except for workers that were killed.
+no_errors()
 {
 	grep -hE "exited on signal|\[alert\]|\[emerg\]|ERROR: AddressSanitizer|runtime error" \
 		"$work/error.log" "$work/start.log" | grep -v "exited on signal 9" >"$work/complaints"
-	[ ! -s "$work/complaints" ] || fail "it complained: $(head -n 5 "$work/complaints")"
+	[ ! -s "$work/complaints" ] || fail "errors in the log: $(head -n 5 "$work/complaints")"
 }
 
-# stat_of NAME [ZONE]: a number of a zone
+# stat_of NAME [ZONE]: a statistic of a zone
 stat_of()
 {
 	curl -s -m 100 "$url/weir?format=json" | sed 's/{"name":/\n&/g' | sed 's/"partitions":.*//' |
@@ -160,7 +160,7 @@ status_of()
 	curl -s -m 250 -o /dev/null -w '%{http_code}' "$@"
 }
 
-# logged PATTERN: some line of the access log has it
+# logged PATTERN: whether a line of the access log matches
 logged()
 {
 	grep -qE "$1" "$work/access.log"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Who is admitted, who is refused and how, who is let through; and that a request has one permit.
+# Admission, refusal and bypass of requests, and that each request has one permit.
 # Usage: decisions.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# holds ZONE N [PATH]: N requests that do not end are in flight there
+# holds ZONE N [PATH]: start N requests that stay in flight
 holds()
 {
 	local i
@@ -18,7 +18,7 @@ holds()
 	wait_for stat_is inflight "$2" "$1"
 }
 
-# and they go
+# End them.
 let_go()
 {
 	# shellcheck disable=SC2086
@@ -47,7 +47,7 @@ refuses()
 	[ "$(stat_of rejected)" = $((before + 3)) ] || fail "3 refusals expected"
 }
 
-# An error page is let through, and takes no permit of its own.
+# An error page is served without a permit of its own.
 has_error_page()
 {
 	holds main 2
@@ -57,7 +57,7 @@ has_error_page()
 	let_go main
 }
 
-# What nginx makes of one request inside has one permit: the first location's.
+# Internal redirects of a request share one permit, of the first location.
 has_one_permit()
 {
 	local before
@@ -70,16 +70,16 @@ has_one_permit()
 	[ "$(stat_of admitted once)" = $((before + 4)) ] ||
 		fail "4 requests took $(($(stat_of admitted once) - before)) permits"
 	stat_is admitted 0 other || fail "a redirect took another zone's permit"
-	stat_is double_released 0 once || fail "a permit was given back twice"
+	stat_is double_released 0 once || fail "a permit was released twice"
 }
 
-# The share of one class is there whatever the others do; whom nobody knows has none.
+# The share of a class is available whatever the others do. An unknown class has none.
 has_partitions()
 {
 	holds parts 4 '/parts/hang?class=batch'
 	[ "$(status_of "$url/parts/x?class=batch")" = 503 ] || fail "above its cap"
-	[ "$(status_of "$url/parts/x?class=live")" = 200 ] || fail "its share is not there"
-	[ "$(status_of "$url/parts/x?class=nobody")" = 200 ] || fail "there is room"
+	[ "$(status_of "$url/parts/x?class=live")" = 200 ] || fail "its share is not available"
+	[ "$(status_of "$url/parts/x?class=other")" = 200 ] || fail "there is room"
 	let_go parts
 	wait_for logged '^/parts/x 503 REJECTED zone=parts partition=batch'
 	wait_for logged '^/parts/x 200 PASSED zone=parts partition=live'
@@ -98,7 +98,7 @@ lets_through()
 	wait_for logged '^/main/shadow 200 SHADOW zone=main'
 	wait_for logged '^/free/x 200 - zone=- partition=- limit=- inflight=- waited=- rtt=-$'
 	grep -q 'limiting requests, shadow by weir zone "main"' "$work/error.log" ||
-		fail "shadow mode says nothing"
+		fail "shadow mode does not log"
 	wait_for stat_is passing 0
 }
 
@@ -109,10 +109,10 @@ has_costs()
 	[ "$(status_of "$url/main/cost?cost=1")" = 200 ] || fail "there is room for one"
 	[ "$(status_of "$url/main/cost?cost=none")" = 200 ] || fail "no cost is 1"
 	let_go main
-	grep -q 'weir: "none" is no cost' "$work/error.log" || fail "a bad cost is not told"
+	grep -q 'weir: "none" is not a valid cost' "$work/error.log" || fail "a bad cost is not logged"
 }
 
-# Two workers have one limit, of all connections; and HTTP/2's streams are requests.
+# Two workers share one limit over all connections, and each HTTP/2 stream is a request.
 holds_over_connections()
 {
 	curl -s -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \

@@ -1,11 +1,11 @@
 #!/bin/bash
-# However a request ends, its permit comes back, and the limit is told how it went.
+# However a request ends, its permit is released with the right outcome.
 # Usage: endings.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# counts NAME N COMMAND...: N more of that outcome after the command, and nothing in flight
+# counts NAME N COMMAND...: the command adds N of that outcome, and leaves nothing in flight
 counts()
 {
 	local name=$1 more=$2 before
@@ -14,7 +14,7 @@ counts()
 	shift 2
 	"$@"
 	wait_for is_idle
-	# A permit is back before the end of its call is counted.
+	# The permit is released before the end of its call is counted.
 	wait_for stat_is "$name" $((before + more))
 }
 
@@ -27,7 +27,7 @@ answers()
 	[ "$got" = "$1" ] || fail "$2: $got, not $1"
 }
 
-# Clients that go, some sooner than nginx has heard of them: the books balance all the same.
+# Clients that disconnect, some before nginx has accepted them: the counters still add up.
 hang_up()
 {
 	local before
@@ -38,7 +38,7 @@ hang_up()
 	wait_for balances
 }
 
-# some_hang_up CANCELLED: until there are more than that
+# some_hang_up CANCELLED: repeat until more than that are counted
 some_hang_up()
 {
 	for i in $(seq 20); do
@@ -47,7 +47,7 @@ some_hang_up()
 	[ "$(stat_of cancelled)" -gt "$1" ]
 }
 
-# All that was admitted has ended in one way.
+# Each admitted request has ended with one outcome.
 balances()
 {
 	local name sum=0
@@ -80,16 +80,16 @@ end_with_slow_client()
 	counts cancelled 1 curl -s -m 1 --limit-rate 100k -o /dev/null "$url/main/big"
 }
 
-# The permit is the upstream's, not the slow client's.
+# The permit is held for the upstream, not for the slow client.
 release_with_upstream()
 {
 	curl -s -m 250 --limit-rate 100k -o /dev/null "$url/upstream/big" &
 	slow=$!
 	wait_for stat_is succeeded 1 upstream
-	is_idle upstream || fail "the permit is not back"
-	kill -0 "$slow" 2>/dev/null || fail "the client was too fast to tell"
+	is_idle upstream || fail "the permit is not released"
+	kill -0 "$slow" 2>/dev/null || fail "the client was too fast for this test"
 	kill "$slow"
-	# What no upstream saw tells nothing of it.
+	# A request that reaches no upstream is not a sample.
 	[ "$(status_of "$url/upstream/static")" = 200 ] || fail "not served"
 	wait_for stat_is ignored 1 upstream
 	[ "$(status_of "$url/upstream/close")" = 502 ] || fail "not refused by the upstream"
@@ -120,7 +120,7 @@ detach_upgraded()
 	[ "$line" = 'are you there' ] || fail "no echo: $line"
 	stat_is detached 1 detach || fail "the upgraded connection is not detached"
 	stat_is inflight 1 detach || fail "it holds no permit"
-	stat_is limit $((limit + 1)) detach || fail "it takes room from others"
+	stat_is limit $((limit + 1)) detach || fail "it reduces the limit for others"
 	exec 3>&-
 	wait_for is_idle detach
 	wait_for logged '^/detach/upgrade 101 DETACHED zone=detach'
@@ -205,4 +205,4 @@ detach_upgraded
 detach_long
 lose_upstream
 stop_nginx
-echo "however it ends, nothing stays in flight"
+echo "after each kind of end, nothing stays in flight"

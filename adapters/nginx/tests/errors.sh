@@ -1,5 +1,5 @@
 #!/bin/bash
-# What nginx -t says of configurations that are no good: where it is, and what is wrong with it.
+# The errors that nginx -t reports for bad configurations, with their lines.
 # Usage: errors.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -8,7 +8,7 @@ set -u
 count=0
 zone='weir_zone main limit=fixed:limit=2 queue=10 shed=on partition=live:share=0.5;'
 
-# check HTTP: nginx -t of it; lines of HTTP begin with the fifth
+# check HTTP: run nginx -t; HTTP begins at line 5 of the file
 check()
 {
 	printf 'load_module %s;\npid %s;\nevents {}\nhttp {\n%s\n}\n' "$module" "$work/nginx.pid" \
@@ -22,7 +22,8 @@ accepts()
 $(cat "$work/said")"
 }
 
-# refuses SENTENCE HTTP: "*" in a sentence is anything; what is wrong is in the last line of HTTP that has a word in it
+# refuses SENTENCE HTTP: "*" in the sentence matches anything; the error is in the last line of HTTP
+# that contains a word
 refuses()
 {
 	local http=$2 line
@@ -32,19 +33,19 @@ refuses()
 	said=$(sed -n "s/^nginx: .emerg. //p" "$work/said")
 	# shellcheck disable=SC2053
 	[[ $said == $1" in $work/nginx.conf:$((line + 4))" ]] ||
-		fail "said of \"$http\":
+		fail "\"$http\" gives:
 $(cat "$work/said")
-and should have said: $1 in $work/nginx.conf:$((line + 4))"
+instead of: $1 in $work/nginx.conf:$((line + 4))"
 	count=$((count + 1))
 }
 
-# refuses_zone SENTENCE PARAMETERS: of weir_zone
+# refuses_zone SENTENCE PARAMETERS: the parameters of weir_zone
 refuses_zone()
 {
 	refuses "$1" "weir_zone main $2;"
 }
 
-# refuses_here SENTENCE DIRECTIVE: in a location, where there is a zone
+# refuses_here SENTENCE DIRECTIVE: in a location, with a zone
 refuses_here()
 {
 	refuses "$1" "$zone
@@ -76,14 +77,14 @@ done
 
 # weir_zone
 refuses 'invalid number of arguments in "weir_zone" directive' 'weir_zone;'
-refuses '"a b" is no zone'\''s name: letters, digits, "_", "-" and ".", at most 63' \
+refuses '"a b" is not a zone name: letters, digits, "_", "-" and ".", at most 63' \
 	'weir_zone "a b";'
 refuses 'there are two zones "main"' "$zone
 weir_zone main;"
 refuses '"weir_zone" directive is not allowed here' 'server {
 weir_zone main;
 }'
-refuses_zone 'zone "main": "queue" is not name=value' 'queue'
+refuses_zone 'zone "main": "queue" must be name=value' 'queue'
 refuses_zone 'zone "main" has no parameter "depth=3"' 'depth=3'
 refuses_zone 'zone "main": "queue" is given twice' 'queue=1 queue=1'
 refuses_zone 'zone "main": "limit" is given twice' 'limit=vegas limit=vegas'
@@ -91,7 +92,7 @@ refuses_zone 'zone "main": "limit" is empty' 'limit='
 refuses_zone '"queue" must be a whole number from 0 to 65535, not "many"' 'queue=many'
 refuses_zone '"queue" must be a whole number from 0 to 65535, not "70000"' 'queue=70000'
 refuses_zone '"order" must be fifo or lifo or adaptive, not "random"' 'queue=1 order=random'
-refuses_zone 'zone "main": "order" has no meaning without "queue"' 'order=lifo'
+refuses_zone 'zone "main": "order" needs "queue"' 'order=lifo'
 refuses_zone '"queue_stand" must be a time from 1ms to 1h, not "soon"' 'queue=1 queue_stand=soon'
 refuses_zone 'zone "main": There is no limit "nonsense"; there are elastic, *vegas' 'limit=nonsense'
 refuses_zone 'zone "main": vegas: it has no parameter "nonsense"' 'limit=vegas:nonsense=1'
@@ -105,19 +106,19 @@ refuses_zone '"windowing" must be time or sample, not "often"' 'windowing=often'
 refuses_zone '"statistic" must be mean or min or quantile, not "median"' 'statistic=median'
 refuses_zone '"quantile" must be a number from 0.001 to 0.999, not "1"' \
 	'statistic=quantile quantile=1'
-refuses_zone 'zone "main": "quantile" has no meaning without "statistic=quantile"' 'quantile=0.5'
+refuses_zone 'zone "main": "quantile" needs "statistic=quantile"' 'quantile=0.5'
 refuses_zone '"burst" must be a whole number from 0 to 8388607, not "-1"' 'burst=-1'
 refuses_zone '"shed" must be off or on or strict, not "maybe"' 'shed=maybe'
-refuses_zone 'zone "main": "shed_floor" has no meaning without "shed=on"' 'shed_floor=0.1'
+refuses_zone 'zone "main": "shed_floor" needs "shed=on"' 'shed_floor=0.1'
 refuses_zone '"workers" must be a whole number from 1 to 8192, not "9000"' 'workers=9000'
-refuses_zone '"a/b" is no partition'\''s name: letters, digits, "_", "-" and ".", at most 63' \
+refuses_zone '"a/b" is not a partition name: letters, digits, "_", "-" and ".", at most 63' \
 	'partition=a/b'
-refuses_zone 'partition "a" has no setting "size=1": there are share, cap, max, delay' \
+refuses_zone 'partition "a" has no setting "size=1"; it has share, cap, max, delay' \
 	'partition=a:size=1'
 refuses_zone '"share" must be a number from 0.000 to 1.000, not "2"' 'partition=a:share=2'
 refuses_zone 'zone "main": The shares add up to 1.4, more than 1' 'partition=a:share=0.7 partition=b:share=0.7'
 refuses_zone 'zone "main": There are two partitions named a' 'partition=a partition=a'
-refuses_zone 'zone "main": "delayed_max" has no meaning without "partition"' 'delayed_max=3'
+refuses_zone 'zone "main": "delayed_max" needs "partition"' 'delayed_max=3'
 refuses_zone 'zone "main" has more than 64 partitions' \
 	"$(seq -f 'partition=p%.0f' -s ' ' 1 65)"
 refuses 'the shared memory zone "main" is already declared for a different use' \
@@ -126,10 +127,10 @@ weir_zone main;'
 
 # weir
 refuses_here '"weir" needs "zone="' 'weir wait=1s;'
-refuses_here 'there is no zone "other": its "weir_zone" must stand before' 'weir zone=other;'
+refuses_here 'there is no zone "other"; a "weir_zone" must define it before' 'weir zone=other;'
 refuses_here '"zone" is given twice' 'weir zone=main zone=main;'
 refuses_here '"weir" directive is duplicate' 'weir zone=main; weir zone=main;'
-refuses_here 'nothing may follow "weir off", not "wait=1s"' 'weir off wait=1s;'
+refuses_here 'unexpected "wait=1s" after "weir off"' 'weir off wait=1s;'
 refuses_here '"weir" has no parameter "delay=1s"' 'weir zone=main delay=1s;'
 refuses_here '"wait" must be a time above zero, not "0"' 'weir zone=main wait=0;'
 refuses_here '"wait" is given twice' 'weir zone=main wait=1s wait=1s;'
@@ -153,20 +154,20 @@ refuses_here 'invalid value "loud"' 'weir_log_level loud;'
 refuses_here 'invalid value "maybe" in "weir_shadow" directive, it must be "on" or "off"' \
 	'weir_shadow maybe;'
 refuses_here 'invalid value "client"' 'weir_rtt client;'
-refuses_here '"bad" is no outcome: success, ignored, dropped, timed_out, cancelled, failed' \
+refuses_here '"bad" is not an outcome: success, ignored, dropped, timed_out, cancelled, failed' \
 	'weir_outcome 500 bad;'
-refuses_here '"6xx" is no status: 100 to 599, or as 500-504, or as 5xx' 'weir_outcome 6xx failed;'
-refuses_here '"504-500" is no status: 100 to 599, or as 500-504, or as 5xx' \
+refuses_here '"6xx" is not a status: 100 to 599, 500-504, or 5xx' 'weir_outcome 6xx failed;'
+refuses_here '"504-500" is not a status: 100 to 599, 500-504, or 5xx' \
 	'weir_outcome 504-500 failed;'
-refuses_here 'status 503 has an outcome already' 'weir_outcome 503 failed; weir_outcome 5xx dropped;'
-refuses_here '"weir_detach" has no parameter "never": there are upgraded, after, if' \
+refuses_here 'status 503 already has an outcome' 'weir_outcome 503 failed; weir_outcome 5xx dropped;'
+refuses_here '"weir_detach" has no parameter "never"; it has upgraded, after, if' \
 	'weir_detach never;'
 refuses_here '"after" must be a time above zero, not "later"' 'weir_detach after=later;'
-refuses_here 'nothing may follow "weir_detach off", not "upgraded"' 'weir_detach off upgraded;'
-refuses_here 'a status page is not limited: no "weir" here' 'weir zone=main; weir_status_page;'
+refuses_here 'unexpected "upgraded" after "weir_detach off"' 'weir_detach off upgraded;'
+refuses_here '"weir" cannot limit a status page' 'weir zone=main; weir_status_page;'
 refuses '"weir_status_page" directive is not allowed here' 'server {
 weir_status_page;
 }'
 
 [ "$count" -ge 60 ] || fail "only $count kinds of bad configuration"
-echo "$count bad configurations, and what is wrong with each"
+echo "$count bad configurations are refused with the right error"

@@ -1,18 +1,18 @@
 /*
- * An upstream for tests: an HTTP server that can do so much at once, and misbehaves as told.
+ * An upstream for tests: an HTTP server with a fixed capacity, and misbehaviour chosen by the path.
  *
- *	origin [--capacity N] [--time MS]	prints its port, and serves until it is killed
- *	origin --port				prints a port that is free now, and ends: not one
- *						of those that the system gives to clients
+ *	origin [--capacity N] [--time MS]	print its port, and serve until it is killed
+ *	origin --port				print a port that is free now, outside of the
+ *						system's range for clients, and exit
  *
- * /anything[?ms=MS]	200, after that time in one of its N places
+ * /anything[?ms=MS]	200, after that time in one of its N slots
  * /status/503		that status, at once
  * /hang		no answer
  * /close		no answer, and the connection is closed
- * /cut			an answer that breaks off
- * /big			an answer of more megabytes than sockets hold, at once
- * /upgrade		101, and then whatever comes is sent back
- * /busy		how many are in its places now, and were at most
+ * /cut			a truncated answer
+ * /big			an answer larger than the sockets' buffers, at once
+ * /upgrade		101, then echoes its input
+ * /busy		the number of slots in use now, and the maximum so far
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static int bind_port(unsigned port)
 	return error;
 }
 
-/* A client might have any of the others when nginx begins again. */
+/* Any other port could be taken by a client when nginx restarts. */
 static unsigned free_port(void)
 {
 	unsigned port;
@@ -164,7 +164,7 @@ static bool send_big(int fd)
 	return sent;
 }
 
-/* Whether the connection may go on. */
+/* Returns whether the connection continues. */
 static bool serve(int fd, const char *head)
 {
 	static const char cut[] = "HTTP/1.1 200 Origin\r\nContent-Length: 1000\r\n\r\nnot all";
@@ -174,7 +174,7 @@ static bool serve(int fd, const char *head)
 	if (sscanf(head, "%*s %63[^ ?]", path) != 1)
 		return false;
 	if (strncmp(path, "/status/", 8) == 0)
-		return respond(fd, (unsigned)atoi(path + 8), "as told\n");
+		return respond(fd, (unsigned)atoi(path + 8), "status\n");
 	if (strcmp(path, "/busy") == 0)
 		return tell_busy(fd);
 	if (strcmp(path, "/upgrade") == 0)
@@ -190,7 +190,7 @@ static bool serve(int fd, const char *head)
 	return work(fd, ms != NULL ? (unsigned)atoi(ms + 4) : time_ms);
 }
 
-/* The next request without a body; false: there is none. What follows it stays in the buffer. */
+/* Cut the next request, without a body, off the buffer. False: there is none. */
 static bool read_head(int fd, char *head, size_t *used)
 {
 	while (true) {

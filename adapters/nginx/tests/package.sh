@@ -1,5 +1,5 @@
 #!/bin/bash
-# The Debian package of the module: what is in it, what lintian says, and that nginx loads it.
+# The Debian package of the module: its files, lintian, and whether nginx loads it.
 # Usage: package.sh NGINX SOURCE_DIR WORK_DIR CMAKE CPACK
 set -u
 nginx=$1 source=$2 work=$3 cmake=$4 cpack=$5
@@ -36,10 +36,10 @@ diff - "$work/found" <<END || fail "it has other files"
 ./usr/share/doc/libnginx-mod-http-weir/examples/sidecar.conf
 ./usr/share/nginx/modules-available/mod-http-weir.conf
 END
-lintian --fail-on error,warning "$deb" || fail "lintian complains"
+lintian --fail-on error,warning "$deb" || fail "lintian reports errors"
 
 dpkg-deb -x "$deb" "$work/root"
 sed "s|modules/|$work/root/usr/lib/nginx/modules/|" \
 	"$work/root/usr/share/nginx/modules-available/mod-http-weir.conf" >"$work/nginx.conf"
 echo "pid $work/pid; events {} http { weir_zone app; weir zone=app; }" >>"$work/nginx.conf"
-"$nginx" -t -e "$work/error.log" -c "$work/nginx.conf" || fail "nginx does not take it"
+"$nginx" -t -e "$work/error.log" -c "$work/nginx.conf" || fail "nginx does not load it"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The status page: what it is to a browser, to Prometheus, and to programs.
+# The status page, as seen by a browser, by Prometheus, and by programs.
 # Usage: page.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# gets TYPE CURL_OPTION...: with that Content-Type, into $work/page
+# gets TYPE CURL_OPTION...: fetch it to $work/page, and check the Content-Type
 gets()
 {
 	local type=$1
@@ -49,7 +49,7 @@ fi
 gets 'text/html' -H 'Accept: text/html,*/*' "$url/weir"
 grep -q '<svg\|element(.svg' "$work/page" || fail "no plot"
 ! grep -qE '(src|href)=|https?://' <(sed 's|http://www.w3.org/2000/svg||' "$work/page") ||
-	fail "the page wants something from elsewhere"
+	fail "the page refers to other addresses"
 if command -v xmllint >/dev/null; then
 	xmllint --html --noout "$work/page" 2>"$work/lint" || fail "bad HTML: $(cat "$work/lint")"
 fi
@@ -68,4 +68,4 @@ fi
 [ "$(status_of -I "$url/weir")" = 200 ] || fail "it has no HEAD"
 stat_is admitted 3 || fail "the page itself is limited"
 stop_nginx
-echo "the status page tells all that want to know"
+echo "the status page serves all formats"

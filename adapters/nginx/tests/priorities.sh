@@ -1,11 +1,11 @@
 #!/bin/bash
-# Under overload the requests of low priority are refused, and those of high priority hardly.
+# Under overload, requests of low priority are refused far more often than those of high priority.
 # Usage: priorities.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# asks CLIENTS PATH: for ever, each client as soon as it has its answer
+# asks CLIENTS PATH: send requests forever, each client as soon as it has its answer
 asks()
 {
 	curl -s -Z --parallel-immediate --parallel-max "$1" -o /dev/null \
@@ -20,7 +20,7 @@ above()
 	[ "$(stat_of "$1")" -gt "$2" ]
 }
 
-# answers PATH CODE: how many in the log from line $from on
+# answers PATH CODE: their number in the log, from line $from on
 answers()
 {
 	tail -n "+$from" "$work/access.log" | grep -c "^$1 $2 "
@@ -61,4 +61,4 @@ wait_for is_idle
 echo "refused: $high_refused of $high with high priority, $low_refused of $low with low"
 [ "$(answers /low 200)" -gt 0 ] || fail "those of low priority starve"
 stop_nginx
-echo "who matters least is refused first"
+echo "low priorities are refused first"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a limiter has learned stays over reloads; and neither reloads nor the death of workers, under
-# load, leave anything in flight.
+# A limiter keeps its state over reloads. Under load, neither reloads nor deaths of workers leave
+# anything in flight.
 # Usage: restarts.sh NGINX MODULE ORIGIN [COUNT]
 set -u
 count=${4:-20}
@@ -22,7 +22,7 @@ http()
 	END
 }
 
-# One worker shows the old limit until it has gone.
+# An old worker shows the old limit until it has exited.
 limit_becomes()
 {
 	wait_for stat_is limit "$1"
@@ -39,7 +39,7 @@ keeps_what_it_knows()
 	admitted=$(stat_of admitted)
 	[ "$admitted" -ge 3 ] || fail "nothing is counted"
 	reload
-	stat_is admitted "$admitted" || fail "a reload of the same has forgotten all"
+	stat_is admitted "$admitted" || fail "a reload without a change has lost the state"
 
 	reload "$(http "limit=elastic queue=50")"
 	limit_becomes 9
@@ -55,7 +55,7 @@ keeps_what_it_knows()
 	[ "$(status_of "$url/x")" = 200 ] || fail "not served after reloads"
 }
 
-# A request that is served for a while is in flight. Try again if it was over before that was seen.
+# A slow request is in flight. Retry if it ended before that was seen.
 has_old()
 {
 	curl -s -m 250 -o /dev/null -w '%{http_code}' "$url/x?ms=1500" >"$work/code" &
@@ -66,7 +66,7 @@ has_old()
 	return 1
 }
 
-# Who holds a permit of the old limiter ends with it, and the new one knows nothing of him.
+# A request with a permit of the old limiter ends with it; the new limiter does not count it.
 lets_old_ones_end()
 {
 	local code
@@ -120,7 +120,7 @@ reloads_under_load()
 	end_load
 }
 
-# the workers there are, and not those that end
+# the workers that serve, without those that are exiting
 a_worker()
 {
 	pgrep -P "$nginx_pid" -f 'worker process$' | sort -R | head -n 1
@@ -145,9 +145,9 @@ kills_under_load()
 	done
 	wait_for has_load
 	end_load
-	[ "$(stat_of deaths)" -gt "$deaths" ] || fail "nobody died"
-	stat_is double_released 0 || fail "a permit was given back twice"
-	echo "$(($(stat_of deaths) - deaths)) workers reaped, who held $(stat_of reaped) permits"
+	[ "$(stat_of deaths)" -gt "$deaths" ] || fail "no worker died"
+	stat_is double_released 0 || fail "a permit was released twice"
+	echo "$(($(stat_of deaths) - deaths)) workers and $(stat_of reaped) permits recovered"
 }
 
 start_origin --time 1
@@ -155,7 +155,7 @@ start_nginx "$(http "limit=fixed:limit=9 queue=40")"
 keeps_what_it_knows
 lets_old_ones_end
 reloads_under_load
-no_complaints
+no_errors
 kills_under_load
 stop_nginx
 echo "$count reloads and $count deaths under load, and nothing in flight"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# sidecar.conf, as it is but for its ports and folders, before a server that can do 4 requests at
-# once: it holds that server at about what it can do, and refuses or delays the rest.
+# sidecar.conf, with other ports and folders, in front of a server that can process 4 requests at
+# once: it keeps the server near its capacity, and queues or refuses the rest.
 # Usage: sidecar.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -8,7 +8,7 @@ set -u
 command -v wrk >/dev/null || skip "there is no wrk"
 conf=$(dirname "$0")/../sidecar.conf
 
-# The file with other ports and folders, and as many files as whoever tests may open.
+# The file with other ports and folders, and the tester's limit of open files.
 configure()
 {
 	sed -e "s|modules/ngx_http_weir_module.so|$module|" -e "s|/run/nginx-weir.pid|$work/nginx.pid|" \
@@ -36,7 +36,7 @@ has_refused()
 	[ "$(($(stat_of rejected app) + $(stat_of abandoned app)))" -gt 100 ] 2>/dev/null
 }
 wait_for has_refused
-# It may look for more now and then, and comes back from there.
+# The limiter may probe higher now and then, and comes back.
 is_near()
 {
 	[ "$(stat_of limit app)" -le 16 ]
@@ -47,17 +47,17 @@ kill "$load"
 wait "$load" 2>/dev/null
 wait_for is_idle app
 grep -q 'weir=BYPASSED' "$work/access.log" || fail "the health check is not in the log"
-grep -qE '" 503 .*weir=(EXPIRED|REJECTED)' "$work/access.log" || fail "nobody was refused"
+grep -qE '" 503 .*weir=(EXPIRED|REJECTED)' "$work/access.log" || fail "no request was refused"
 grep -qE '" 200 .*weir=WAITED limit=[0-9]+ inflight=[0-9]+ waited=0\.[0-9]+ rtt=0\.' \
-	"$work/access.log" || fail "nobody has waited"
+	"$work/access.log" || fail "no request has waited"
 
 # A websocket through it.
 exec 3<>"/dev/tcp/127.0.0.1/$front"
 printf 'GET /upgrade HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' >&3
 read -r -t 30 line <&3
 [[ $line == *" 101 "* ]] || fail "no websocket: $line"
-stat_is detached 1 app || fail "the websocket holds up the limit"
+stat_is detached 1 app || fail "the websocket counts for the limit"
 exec 3>&-
 wait_for is_idle app
 stop_nginx
-echo "the sidecar holds a server of 4 places at what it can do"
+echo "the sidecar keeps a server with 4 slots at its capacity"

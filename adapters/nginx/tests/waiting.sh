@@ -1,11 +1,11 @@
 #!/bin/bash
-# Requests that wait for a permit, or to be told that there is none.
+# Requests that wait for a permit, or whose refusal is delayed.
 # Usage: waiting.sh NGINX MODULE ORIGIN
 set -u
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# A request that does not end is in flight.
+# Start a request that stays in flight.
 hold()
 {
 	curl -s -m 250 -o /dev/null "$url/main/hang" &
@@ -19,7 +19,7 @@ let_go()
 	wait_for is_idle
 }
 
-# All that can wait are served, whichever worker's release makes room.
+# All requests that fit into the queue are served, by releases of any worker.
 serves_all()
 {
 	curl -s -m 250 -Z --parallel-immediate --parallel-max 32 -o /dev/null \
@@ -27,12 +27,12 @@ serves_all()
 	[ "$(grep -c 200 "$work/codes")" = 32 ] || fail "not all were served: $(sort "$work/codes" | uniq -c)"
 	wait_for logged '^/main/x 200 WAITED zone=main .* waited=0\.[0-9]*[1-9]'
 	wait_for is_idle
-	stat_is rejected 0 || fail "somebody was refused"
+	stat_is rejected 0 || fail "a request was refused"
 }
 
-# A permit of another worker's release reaches the waiter, and not only after its time. The kernel
-# spreads connections over the workers by chance (reuseport).
-is_told_by_others()
+# A release in another worker wakes a waiting request at once, not only at its deadline. The kernel
+# distributes connections over the workers at random (reuseport).
+is_woken_by_other_workers()
 {
 	local i
 
@@ -57,8 +57,8 @@ expires()
 	let_go
 }
 
-# So many fit into the queue, and no more.
-has_an_end()
+# The queue accepts requests up to its size.
+is_bounded()
 {
 	hold
 	waiters=''
@@ -66,7 +66,7 @@ has_an_end()
 		curl -s -m 250 -o /dev/null "$url/tiny/x" &
 		waiters="$waiters $!"
 	done
-	[ "$(status_of "$url/free")" = 404 ] || fail "waiters hold up the others"
+	[ "$(status_of "$url/free")" = 404 ] || fail "waiting requests delay others"
 	kill "$holder"
 	# shellcheck disable=SC2086
 	wait $waiters
@@ -76,11 +76,11 @@ has_an_end()
 		curl -s -m 250 -o /dev/null "$url/long/x" &
 	done
 	wait_for stat_is waiting 32
-	[ "$(status_of "$url/long/x")" = 503 ] || fail "the queue has no end"
+	[ "$(status_of "$url/long/x")" = 503 ] || fail "the queue has no bound"
 	let_go
 }
 
-# On a busy machine they may all leave before they wait: then others come.
+# On a busy machine all clients may leave before they wait: then start others.
 some_leave()
 {
 	for _ in 1 2 3 4; do
@@ -89,7 +89,7 @@ some_leave()
 	logged '^/long/x 499 WAITING zone=main'
 }
 
-# Who leaves the queue is forgotten: before a permit comes, and as it comes.
+# A client that disconnects leaves the queue, both before and while a permit arrives.
 may_leave()
 {
 	local i
@@ -102,10 +102,10 @@ may_leave()
 		curl -s -m 0.0$((i % 10))5 -o /dev/null "$url/main/x?ms=20" &
 	done
 	wait_for is_idle
-	stat_is double_released 0 || fail "a permit was given back twice"
+	stat_is double_released 0 || fail "a permit was released twice"
 }
 
-# Streams of one connection wait each by itself, and all are forgotten with it.
+# Streams of one connection wait separately, and all leave the queue with it.
 streams_may_wait()
 {
 	command -v nghttp >/dev/null || { echo "nghttp is missing: no streams are tried"; return; }
@@ -121,13 +121,13 @@ streams_may_wait()
 	wait_for logged '^/main/short/stream 503 EXPIRED zone=main'
 	let_go
 	wait "$streams"
-	# A refused stream takes no others with it.
+	# A refused stream does not end other streams.
 	wait_for logged '^/long/d 200 WAITED zone=main'
 	wait_for logged '^/long/e 200 WAITED zone=main'
-	stat_is double_released 0 || fail "a permit was given back twice"
+	stat_is double_released 0 || fail "a permit was released twice"
 }
 
-# A partition may wait for its share although what is kept for others lapses without a release.
+# A waiting request notices when capacity reserved for another partition becomes free by time.
 notices_what_lapses()
 {
 	curl -s -m 250 -Z --parallel-immediate --parallel-max 8 -o /dev/null -w '%{http_code}\n' \
@@ -138,7 +138,7 @@ notices_what_lapses()
 	wait_for is_idle parts
 }
 
-# A refusal that is held up, and one whose client does not stay for it.
+# A delayed refusal, and one whose client disconnects before it.
 delays_refusals()
 {
 	curl -s -m 250 -o /dev/null "$url/late/hang?class=slow" &
@@ -181,12 +181,12 @@ server {
 	location /late/ { weir zone=late partition=\$arg_class; proxy_pass http://$upstream/; }
 }"
 serves_all
-is_told_by_others
+is_woken_by_other_workers
 expires
-has_an_end
+is_bounded
 may_leave
 streams_may_wait
 notices_what_lapses
 delays_refusals
 stop_nginx
-echo "who waits is served in time, or told"
+echo "waiting requests are served in time, or refused"

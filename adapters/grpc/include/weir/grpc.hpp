@@ -204,9 +204,10 @@ public:
 	 * wait when the client has left: in OnCancel(), or at the tag of AsyncNotifyWhenDone().
 	 */
 	[[nodiscard]] grpc_wait wait_stream(const ::grpc::ServerContextBase &context,
-					    grpc_wait::callback done, const weir_call &call = {}) const;
-	[[nodiscard]] grpc_wait wait(const ::grpc::ServerContextBase &context, grpc_wait::callback done,
-				     const weir_call &call = {}) const;
+					    grpc_wait::callback done,
+					    const weir_call &call = {}) const;
+	[[nodiscard]] grpc_wait wait(const ::grpc::ServerContextBase &context,
+				     grpc_wait::callback done, const weir_call &call = {}) const;
 
 	/*
 	 * The outcome to release such a permit with, before or after the call is finished. For a
