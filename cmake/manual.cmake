@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Manual pages, in man/ of the build directory: section 3 from the public headers, others from
 # Markdown (docs/man/NAME.SECTION.md), those of tools from their --help.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Classes of traffic: guaranteed shares, and priorities within them.
  *

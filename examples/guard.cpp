@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Guard calls in C++: two classes of traffic, a queue, and outcomes by result and by exception.
  *

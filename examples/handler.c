@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Guard a handler with as little code as possible, on libmicrohttpd.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Guard calls to another service with an adaptive concurrency limit.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A batch job that uses a slow service, and finds out how many calls at once it should make.
  *

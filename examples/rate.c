@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client of an interface that allows 300 calls, and 1000 units of cost, per minute. It shows how
  * calls are paced, how an expensive call delays later ones, how the true cost of a call is settled,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Keep a limiter's state over a restart: load it at the start, save it at the end.
  *

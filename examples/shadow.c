@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Introduce a limit into a running service, in shadow mode first. The limit is learned and shown,
  * no call is refused, and refusals that would have happened are counted. When the numbers look

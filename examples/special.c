@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Special kinds of calls at a server's limiter: a health check that must never be refused, an
  * upload with the cost of several calls, a subscription that lasts for hours, a short burst, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client of several services, with one limiter for each: an overloaded service does not delay
  * calls to the others.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cancellation. No function of the library is a cancellation point (weir/base.h): a thread
  * cancelled while it waits or sends a request to a store would leave a lock behind. A cancellation

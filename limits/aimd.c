@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * AIMD: one more while all goes well, a fraction less on every sign of overload.
  *

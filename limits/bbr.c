@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * BBR: while the processors are busy, the highest throughput times the lowest latency.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Brpc: the highest throughput seen, times the lowest latency, and a fraction more.
  *

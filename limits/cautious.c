@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cautious: one more for as many successes as the limit, a tenth less for every drop.
  *

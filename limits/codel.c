@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CoDel: as many calls as keep the backend's own queue short.
  *

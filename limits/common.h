@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Arithmetic that several limits share. Pure functions of their arguments.
  */

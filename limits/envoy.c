@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Envoy: the limit times latency without load over present latency, plus the square root.
  *

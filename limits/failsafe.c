@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Failsafe: Vegas with recent over long-term latency, and a check that more in flight helps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fixed: a constant. The baseline that other limits are compared with, and the smallest example of
  * a limit: a configuration, a state, two functions and a table.

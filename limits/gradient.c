@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Gradient: the limit times lowest latency over present latency, plus a queue.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Gradient2: the limit times long-term latency over present latency, plus a queue.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hill climbing: move the limit up and down on purpose, and go where the throughput follows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Settable: a constant that the program changes with weir_limit_set(), where
  * something else knows the capacity: an operator, a quota, a controller.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The built-in limits by name. This is the only file that lists them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Vector: one more a round trip while latency is at its mean, a tenth less well above it.
  *

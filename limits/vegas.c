@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Vegas: keep the queue at the backend between alpha and beta calls.
  *

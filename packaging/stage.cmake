@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # stage.cmake - what Debian wants of installed files beyond what is installed everywhere. Run by
 # cpack, when each component is in a folder of its own and not yet a package.
 execute_process(

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # stage.sh DIR - makes installed files below DIR such as they are in Debian packages.
 set -eu
 

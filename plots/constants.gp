@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The effect of a limit's constants: power over all scenarios, with each constant changed by factors.
 #
 # Set on the command line: table (of scripts/constants), out (a file).

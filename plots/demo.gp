@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The runs of an overload demo in one picture, from the tables of scripts/overload.sh.
 #
 # Set on the command line: out, runs (names; the first without a limiter), good (their answers

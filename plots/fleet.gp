@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The load of members on a store: attempts per refresh, and requests and bytes per second.
 #
 #	gnuplot -e "load='bench/results/fleet-load.tsv'; simulated='bench/results/fleet-simulated.tsv'; out='docs/figures/fleet.svg'" plots/fleet.gp

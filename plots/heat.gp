@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The power of every limit in every scenario: limits sorted by mean, scenarios by family.
 #
 # Reads the table scores. Set on the command line: the variables of style.gp.

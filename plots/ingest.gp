@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The records sent to a database that throttles: with naive retries, with leased shares of its quota, and
 # with shares while a process is killed and the store of the leases stops.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # All limits in one scenario, a panel each, sorted by power: limit and p99 over time, on the same axes,
 # beside those of the best fixed limit.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Goodput against latency, both relative to the best fixed limit of each phase: a point for
 # each limit, dots for its seeds, and a line through the fixed limits, if there are any.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The cost of a call, from a table of weir-micro: by threads, and by feature.
 #
 #	gnuplot -e "table='micro.tsv'; out='micro'" plots/micro.gp

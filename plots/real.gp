@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Power with real threads against simulated power for the same calls, a point for each limit and
 # scenario: points on the line are predicted well.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Reads a table of scores, with a row for each limit, scenario and seed, and computes, for the i-th limit
 # and the k-th scenario in the order of the file:
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Common parts of the plots of weir-sim: paper, colours, positions in pixels.
 #
 # Set on the command line: the tables scores, series and abouts (files), as far as the script reads

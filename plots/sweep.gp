@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Power, goodput and latency by the value of a parameter, over all scenarios and in the worst.
 #
 # Reads the table scores of weir-sim sweep. Set on the command line: the variables of style.gp, param

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A limit in one scenario, or several side by side: limit, latency and goodput over time, beside those of
 # the oracle's limits for the same calls.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The trade-off of a limit: goodput over all scenarios against latency in one family, by constant.
 #
 # Set on the command line: table (of scripts/constants), family (a name), out (a file).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Completes the log of one load generator: a request that was never answered is
 # not in it. The generator opens connections at a fixed period, burst at a time,
 # so the gaps in the series say when each of them was sent.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sums requests up by key: a phase, or a slice of time.
 #
 # In:  a file of key, seconds; then requests sorted by key and latency: key,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # Overloads something without a limiter and then with one limit or several, and shows what came
 # of it: a table, a verdict in numbers, and a picture. scripts/demo and the demos of the adapters

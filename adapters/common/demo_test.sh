@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Usage: demo_test.sh DEMO BUILD_DIR PROGRAM... - an adapter's demo with short phases: its output is
 # complete and consistent. The values depend on the machine and are not checked.
 set -u

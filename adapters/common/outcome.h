@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The outcome of a call, by the HTTP status of its answer.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An open-loop load for programs that limit their own calls (scripts/overload.sh): each call has a
  * start time that does not depend on earlier calls, and its result is recorded.

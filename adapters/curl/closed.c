@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Origins that are closed by Retry-After. There are few, usually none, so they are a list under a
  * mutex, with a count that can be read without the mutex.

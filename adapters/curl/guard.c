@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The guard: finds the limiter of a URL, and the outcome of a result.
  */

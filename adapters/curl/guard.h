@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What easy and multi handles share: the limiter of a transfer, closed origins, and the release of
  * what a transfer holds.

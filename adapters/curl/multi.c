@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A multi handle. A transfer without a permit is not in curl's handle: it waits in the limiter's
  * queue, and in a list here, sorted by deadline. The thread that releases a permit puts the

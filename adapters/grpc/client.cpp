@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client's interceptor, one object per call. The batches of the call pass through it on their
  * way down, before anything is sent, and on their way up.

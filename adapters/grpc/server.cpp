@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server side: the guard that handlers use. In the synchronous API it is a blocking call; in
  * the callback API, a reactor that begins its work when there is a permit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The limiter calls granted() in the thread that releases the permit, perhaps before the alarm is
  * set. It guarantees that granted() has returned when the wait ends (weir/wait.h). A thread that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting for a permit without a thread. A wait ends with an alarm of gRPC, which is set to the
  * deadline. The thread that releases the permit cancels the alarm, so that it goes off at once. So

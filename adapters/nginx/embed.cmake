@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # cmake -D IN=page.html -D OUT=page.c -P embed.cmake: the page, as the module has it.
 file(READ ${IN} hex HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")

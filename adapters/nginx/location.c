@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The directives of http, server and location: which zone limits a request, its class, and how
  * refusals are answered. A setting that a level does not have is inherited from the level above.

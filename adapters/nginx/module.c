@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The nginx module: its directives, and the hooks that nginx calls when a configuration has been
  * read, and when a worker starts and exits.

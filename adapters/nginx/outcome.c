@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir_outcome code ... outcome: the outcome of a request, by its status.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir_zone name parameter=value ...: the configuration of a zone's limiter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir_status_page: all zones, for browsers, programs and Prometheus.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * $weir_...: the decision on a request and its figures, for logs, headers and conditions. They are
  * unset if no limiter has handled the request.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests that wait without a thread: in the limiter's queue, or for a delayed refusal.
  *

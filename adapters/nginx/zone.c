@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A zone's limiter, in nginx's shared memory, where all workers find it.
  *

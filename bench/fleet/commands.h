@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * commands.h - the commands of weir-crowd. Each prints a table.
  */

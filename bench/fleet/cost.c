@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cost.c - an admission by a rate or a limiter, with a share of a fleet's limit and without. All
  * take turns, and each is compared with the one without a share in the same round. Meanwhile the

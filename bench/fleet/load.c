@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * load.c - the load that members of a limit put on a store, in real time. Each refreshes every 5 s,
  * the default, or at the given interval: first with demands that change each time, which causes the

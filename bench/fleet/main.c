@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - weir-crowd: the cost of sharing a limit. bench/README.md explains the tables.
  */

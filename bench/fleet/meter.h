@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * meter.h - a store that counts the requests to another one, and their bytes of keys and values.
  */

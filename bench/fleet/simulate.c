@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * simulate.c - members of a limit in simulated time, with one store or with regions. A request
  * takes 2 ms to reach its store while others go on, so 2 ms pass between a read and its commit. All

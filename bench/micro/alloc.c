@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * alloc.c - replace the C library's allocator for all libraries of the process: a function defined
  * in the program takes precedence. glibc also exports its allocator under a second name, so these

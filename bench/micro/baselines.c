@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * baselines.c - what the limiter is compared with. Each reads the clock twice a pair and uses both
  * readings, as a limiter that adapts to latency must.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bytes.c - weir_limiter_size() of configurations that differ in one setting each. All have one
  * stripe by default, so that the table is the same on any machine.

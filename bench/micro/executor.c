@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * executor.c - an empty task, from submission to its end. The submitting thread is at most QUEUE
  * tasks ahead of the threads that run them, so the time of many tasks covers both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * features.c - a pair by the features of the limiter and of the call. All use vegas; `plain` is the
  * one to compare with.

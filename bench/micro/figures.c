@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * figures.c - all subjects take turns, round after round, so that other load on the machine affects
  * them alike.

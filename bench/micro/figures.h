@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * figures.h - the table: each subject with each number of threads, measured in turns.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * halves.c - acquire and release, each timed on its own, and a pair that reads no clock. One call
  * is too short to time: a thread acquires BATCH permits, then releases them, and reads the clock

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits.c - a pair by limit: with the windows that the limit is made for, and with windows of one
  * sample, where each release closes one and runs the limit's update.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - weir-micro: the cost of the library in nanoseconds. bench/README.md explains the tables.
  */

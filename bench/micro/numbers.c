@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * numbers.c - the cost of reading a limiter: a snapshot, and a scrape.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * probe.c - read the clock, which shares nothing between threads, so it scales if anything does.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * probe.h - check whether two threads get twice as much done as one on this machine.
  *

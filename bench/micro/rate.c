@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rate.c - a call that a rate admits at once or refuses, and a handwritten token bucket. Each reads
  * the clock once, and twice if refused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * refusals.c - the ways in which a full limiter refuses a call.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * registry.c - a limiter for each host, looked up by name at every call, and the same without the
  * look-up: the difference is its cost.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rig.h - common parts of subjects: limiters that refuse no calls, and the usual loop.
  */

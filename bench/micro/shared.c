@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shared.c - the cost of a limiter that processes can share: a pair on a private limiter, and on
  * one in a shared block, both with and without cached permits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * subjects.c - the list of subjects, collected from all files.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * team.c - members are pinned to processors, in turn, so that none moves in the middle of a
  * measurement. They wait for each other before the start, asleep: spinning would take time from

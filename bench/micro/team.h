@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * team.h - run one loop in several threads at once, each pinned to a processor.
  */

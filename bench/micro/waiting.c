@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * waiting.c - the queue: threads that sleep for a permit and hand it over, and event loops that
  * enqueue and poll. A hand-over takes from the beginning of one thread's release to the end of

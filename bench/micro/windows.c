@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * windows.c - what closing a window costs the thread that closes it, in virtual time.
  *

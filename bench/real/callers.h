@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * callers.h - run a scenario with several callers: threads of one process around a private limiter,
  * or processes around a shared one. The service is the same in both cases: a process with a thread

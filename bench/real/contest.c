@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * contest.c - simulated runs one after the other, and several real runs in parallel: their threads
  * sleep most of the time.

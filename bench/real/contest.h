@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * contest.h - run the same limits through the same scenario, simulated and with real threads.
  */

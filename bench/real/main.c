@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - weir-real: compare how limits rank in the simulator and with real threads; or compare a
  * limiter for threads with one shared by processes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "meter.h"
 
 void meter_begin(struct limit_meter *meter, uint32_t limit, weir_time now)

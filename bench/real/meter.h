@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * meter.h - integrate the limit over time, as seen at the ends of windows. A meter may be in memory
  * shared by processes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plan.h - a timetable computed in advance: every call with its work, and every phase.
  */

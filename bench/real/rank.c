@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rank.c - straight from the definitions, pair by pair: there are only a dozen scores.
  */

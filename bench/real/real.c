@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * real.c - take calls through a limiter to stations of threads, and count.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * real.h - run a scenario with real threads and a real clock, through weir_try_acquire() and
  * weir_release().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * report.h - print two tables: each limit in each scenario, and the rank correlations.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * spread.c - run the same callers as threads, as processes, and as threads again. The difference of
  * the two runs with threads is noise; a smaller difference means nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * spread.h - compare a limiter shared by processes with one shared by threads.
  */

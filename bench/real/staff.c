@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * staff.c - threads, a queue and a lock. This models the server, not the limiter, so it may block.
  */

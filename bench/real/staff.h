@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * staff.h - a station of real threads; the simulator's station.h is its model.
  *

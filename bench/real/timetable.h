@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * timetable.h - the arrivals and phases of a scenario, with the times that the simulator draws. The
  * user advances sim as time passes. Two timetables with the same scenario and seed are the same.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # cmake -D OUT=FILE.c -D HEADER=FILE.h -D NAME=FUNCTION -P embed.cmake FILE.cfg...: generate the
 # function NAME, declared in HEADER, which returns the text of each file by index.
 set(text "/* Made from files of scenarios. */\n#include \"${HEADER}\"\n\n#include <stddef.h>\n\n")

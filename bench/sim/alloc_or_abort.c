@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc_or_abort.h"
 
 #include <stdio.h>

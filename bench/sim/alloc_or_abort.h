@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * alloc_or_abort.h - allocation that ends the program when memory runs out: a simulation that lost
  * some of its calls would be of no use.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * call.c - the path of a call: from a source or a client to a limiter, through the stations, and
  * back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * draw.c - the generator and the distributions, from exactly rounded arithmetic only: + - * / sqrt,
  * frexp and ldexp give the same bits on every machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * draw.h - random numbers from a seed, the same on every machine.
  *

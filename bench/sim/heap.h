@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * heap.h - a binary heap: a set ordered by a 64-bit key.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * oracle.c - try limits that grow by half each, until higher limits gain nothing; then, for each
  * phase, bisect between the last limit that is not good enough and the first that is.

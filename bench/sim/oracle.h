@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * oracle.h - the fixed limits that scores compare all others with.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * parallel.c - threads take the next piece of work until none is left; the calling thread is one of
  * them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * parallel.h - run independent pieces of work on all processors.
  */

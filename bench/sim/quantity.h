@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * quantity.h - parse durations and distributions as people write them.
  */

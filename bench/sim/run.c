@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * run.c - set up the state of a run, take it through the phases, and end it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario.c - what can be computed about a scenario without running it.
  */

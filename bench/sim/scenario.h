@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario.h - what limiters are put through: the callers, the server, and the phases in which load
  * and server change. scenario_read.h reads a scenario from a file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario_read.c - read texts and files with libconfig.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario_read.h - read scenarios from files, and list those built in.
  *

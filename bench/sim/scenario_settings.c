@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario_settings.c - the settings of a scenario, section by section, and the combinations that
  * are not valid.

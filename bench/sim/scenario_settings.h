@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario_settings.h - build a scenario from libconfig settings.
  */

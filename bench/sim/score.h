@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * score.h - how good a run was, compared with the oracle's run of the same seed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * series.c - a line has calls a second, latencies in milliseconds, and at the end the values that
  * the limit exports.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * series.h - time series of runs, as TSV for plots.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * settings.c - a reader for each kind of setting; tables give the kind and the destination.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * settings.h - read libconfig settings by tables, which give the kind, the range and the
  * destination of each setting.

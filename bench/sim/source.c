@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * source.c - a stream of calls with gaps of mean 1, random or even, measured in the integral of the
  * rate over time. So a ramp is exact, and when the rate changes, by a switch or a new stretch, the

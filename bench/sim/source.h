@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * source.h - an open-loop source of calls: arrivals do not depend on what became of earlier calls.
  * This is the hard case for a limiter.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * station.c - jobs in service are in a heap by their end, the others in a queue.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * station.h - a part of the server at which calls are worked on.
  *

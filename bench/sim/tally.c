@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally.c - sums and a histogram of latencies, so that a simulated hour takes no more memory than a
  * second.

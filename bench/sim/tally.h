@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tally.h - what is counted over a stretch of virtual time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * world.h - the state of a run. Private to run.c, which sets it up and ends it, and call.c, which
  * moves calls through it.

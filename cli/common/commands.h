@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * commands.h - a program with several commands, `PROGRAM COMMAND [OPTION...]`: finds the command
  * and passes it the rest of the arguments.

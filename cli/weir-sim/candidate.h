@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * candidate.h - the configuration of a limiter under test, from text, and limits from plugins.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "choice.h"
 
 #include "bench/sim/alloc_or_abort.h"

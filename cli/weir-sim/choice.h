@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * choice.h - what a command works on: limits, scenarios, seeds. Their options are the same for all
  * commands.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * command.h - the commands of weir-sim. Each parses its own arguments, with its name for messages
  * in argv[0], and returns an exit status.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - weir-sim, a program that compares limits in simulated services.
  */

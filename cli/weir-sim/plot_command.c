@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plot_command.c - write the tables of the other commands and have gnuplot draw them. The looks of
  * a plot are in plots/NAME.gp, which gets the paths of its tables as variables.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_command.c - show limits as they would have been in recorded calls.
  */

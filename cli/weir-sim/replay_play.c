@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "replay_play.h"
 
 /* Counts since the last line of the series. */

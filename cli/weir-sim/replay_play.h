@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_play.h - replay a trace to limiters in virtual time: each learns from every call as it
  * ends, and refuses none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_trace.c - read line by line, then sort, as logs are rarely in the order that is needed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * run_command.c - run limits through scenarios: a table by phase with means over the seeds, or a
  * time series of the first seed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * score_command.c - the table of scores, with each limit's worst scenarios.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scores.h - the scores of all limits in all scenarios with all seeds.
  */

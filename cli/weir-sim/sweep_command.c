@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sweep_command.c - score a limit for several values of a parameter.
  */

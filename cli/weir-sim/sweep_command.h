@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sweep_command.h - replace a limit by that limit with several values of a parameter.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bars.h - a number as a bar of one character, and numbers and durations in a few columns.
  */

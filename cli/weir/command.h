@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * command.h - the commands of weir. Each parses its own arguments and returns an exit status.
  * argv[0] is the command's name for messages.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet.c - weir fleet: the limits in a store, which processes and machines share.
  *

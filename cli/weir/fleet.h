@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet.h - what the commands of weir fleet share: the store, and what they read from it.
  */

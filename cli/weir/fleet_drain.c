@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet_drain.c - weir fleet drain and undrain: take a member out of service, and return it to
  * service.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet_set.c - weir fleet make, set and remove: create, change and remove a limit.
  */

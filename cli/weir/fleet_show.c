@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet_show.c - weir fleet list and weir fleet show: print figures, once or repeatedly.
  */

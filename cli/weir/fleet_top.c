@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet_top.c - weir fleet top: the limits of a store, or one limit with its members, on a
  * terminal.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet_top_draw.c - the screen of weir fleet top.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limiters.h - shared limiters that are read repeatedly: their rates, and their recent history.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * live.h - a screen that is redrawn periodically: the terminal, and signals.
  *

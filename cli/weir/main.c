@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * main.c - weir: the shared limiters of this machine, and the limits of fleets.
  */

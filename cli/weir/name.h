@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * name.h - names of shared limiters: those on the command line, or those that exist, and how names
  * are printed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * no_fleet.c - weir fleet in a build without libweir-fleet.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reading.h - all figures of a shared limiter at one moment.
  *

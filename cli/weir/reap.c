@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reap.c - weir reap: returns what dead processes held of shared limiters.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * repeat.h - --interval and --count: commands that print repeatedly.
  */

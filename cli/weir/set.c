@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * set.c - weir set: changes a shared limiter while it serves.
  *

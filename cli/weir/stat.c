@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stat.c - weir stat: the figures of shared limiters, once or repeatedly.
  */

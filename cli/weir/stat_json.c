@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "stat.h"
 
 #include <inttypes.h>
@@ -51,8 +52,8 @@ static json_t *part_of(const struct watched *w, const struct part_reading *part)
 				 text(part->name), "share", s->share, "cap_share", s->cap_share,
 				 "max", json_count(s->max), "guarantee", json_count(s->guarantee),
 				 "cap", json_count(s->cap), "inflight", json_count(s->inflight),
-				 "waiting", json_count(s->waiting), "reserved", json_count(s->reserved),
-				 "delayed", json_count(s->delayed));
+				 "waiting", json_count(s->waiting), "reserved",
+				 json_count(s->reserved), "delayed", json_count(s->delayed));
 
 	json_object_update_new(
 		json, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f}", "admitted",

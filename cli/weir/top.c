@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top.c - weir top: the shared limiters of this machine, on a terminal.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top_detail.c - one limiter: its configuration, figures, history, partitions and processes.
  */

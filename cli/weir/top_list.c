@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top_list.c - the list: a line for each limiter and, on request, for each of its partitions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An HTTP server that does real work, guarded by a limiter: an example of weir in a program, and
  * the server that scripts/demo overloads.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The HTTP side on libevent: one loop that reads and writes, and threads that work. The work is
  * limited: a request with a permit is passed to the threads, which release the permit as soon as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The HTTP side on libmicrohttpd: the limited requests, and the daemon's modes. weir/microhttpd.h
  * does the rest.

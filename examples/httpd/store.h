@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The work: reports over a database of sales that is generated at the start.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The API: takes records over HTTP and puts them into the durable queue as fast as they arrive. A
  * 202 answer means that the records are in the queue. The API does not depend on the database or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * This processor's part of the database's capacity: a leased share is the pace of a rate, and the
  * rate releases records from a batcher.

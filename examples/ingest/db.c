@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A database that throttles: it takes records over HTTP, up to a number of units of cost per
  * second, and answers 429 to the rest.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The capacity of each processor, and of both together, to a tenth of a second, at each change, from
 # the processors' logs.
 #

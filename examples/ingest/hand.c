@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "hand.h"
 
 void hand_init(struct hand *hand)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The records in hand: taken from the queue, and not yet acknowledged there. One thread takes and
  * removes records; another writes them to the database and marks them as written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A minimal HTTP server for the database and the API. It has one thread, so its callback needs no
  * lock.

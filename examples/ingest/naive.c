@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An example of what not to do: a job processor that sends all records at once, then sends refused
  * records again after the time that the database gives, until none are left. Prints each pass.

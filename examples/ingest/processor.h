@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A job processor: takes records from the queue and writes them to the database, at the pace of its
  * share of the database's capacity. There may be several, which do not need to know of each other,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A record: a line of text, "A17 twenty degrees", which begins with its type, a letter, and its
  * number. Both together identify it. The type sets its cost at the database.

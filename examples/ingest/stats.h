@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes the capacity of a processor ten times per second, for a plot. It has a thread of its own,
  * so that it also writes while the other threads wait.

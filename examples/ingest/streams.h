@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The durable queue: a Redis stream for each type of record, read by the consumer group "writers".
  * A record that was delivered to a consumer stays in the queue until it is acknowledged. If the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The records, in SQLite. A record that exists already is counted and stays as it is, so a client
  * may safely write a record again.

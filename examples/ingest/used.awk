@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The units per second that each processor used in each second of a run. There are small gaps
 # between the database's seconds, as each begins with a request, so the units are divided by the
 # time to the next second.

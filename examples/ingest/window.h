@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The throttle of the database: an exact number of units per second. A second begins with the first
  * request after the end of the previous one. The log has the units that each client was admitted

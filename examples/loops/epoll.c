@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting for a permit in an event loop of one's own: epoll, and an eventfd that a grant signals.
  *

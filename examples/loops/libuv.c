@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting for a permit in libuv: an async handle that a grant signals, and a timer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * board.h - the parent's view of its workers: shared memory that they inherit and write to.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An HTTP server of several processes that share one limiter. The parent opens a socket, creates
  * the limiter and forks workers; each worker attaches to the limiter (worker.c). The parent serves

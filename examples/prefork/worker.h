@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * worker.h - a worker process: HTTP on the socket that all workers share.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* batcher.c - the public functions: enqueue, done, pause, statistics, drain, discard. */
 #include "fleet/batcher/batcher.h"
 

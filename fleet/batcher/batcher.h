@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * batcher.h - internals of the batcher: a list of operations, a table of batches in progress, and
  * timers. batcher.c contains the public functions, batcher_turn.c a turn, batcher_create.c creation

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* batcher_create.c - creation and destruction of a batcher, and its thread. */
 #include "fleet/batcher/batcher.h"
 

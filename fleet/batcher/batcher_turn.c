@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * batcher_turn.c - a turn: time-outs, the end of a pause, a flush, an audit, and reporting the
  * units needed.

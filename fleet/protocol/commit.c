@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a refresh writes, for many limits in one commit, and what follows from the store's answer.
  */

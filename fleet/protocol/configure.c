@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Configuring a limit: making it before any member joins, changing it for all, removing it.
  */

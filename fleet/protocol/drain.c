@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Draining: a member gives back what it holds, and gets nothing until it is undrained. All members
  * read the drain row, and plan as if the drained member wanted nothing, so the others get what it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Members that an operator has drained: a row LIMIT/drain/ID each, which stays until the member is
  * undrained. A member that comes back under another number moves the row to that number.

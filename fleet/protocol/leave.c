@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Leaving a limit. Once the row of a member is gone, its line of the ledger no longer counts.
  *

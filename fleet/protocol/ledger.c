@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Formatting and parsing the records. Each is a line: a word, a version, numbers, and perhaps a
  * label. A record of another version is not parsed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rows of a limit in the store, as text that operators can read too.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Listing the limits and the partitioned work in a store, by their names.
  */

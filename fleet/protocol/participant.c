@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Participants of a fleet's refreshes beside its shares.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Participants: what takes part in the refreshes of a fleet beside its shares. Today that is
  * partitioned work (fleet/work), which the protocol knows only by the functions below.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * State machines. Each is a table of the phase that an event leads to. Only phase_after() looks the
  * tables up, so they hold every transition there is. They are in share_phase.c (shares and lines)

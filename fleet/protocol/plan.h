@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a member does next, computed from what it has read of a limit: no clock, store or thread.
  */

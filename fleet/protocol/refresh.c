@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A refresh: keep the session, read all limits, plan, commit.
  *

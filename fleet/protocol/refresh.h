@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The parts of a refresh: the session (session.c), reading and planning (refresh.c), and writing
  * (commit.c).

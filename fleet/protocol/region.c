@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A region: the members of a limit in one store, the store below, are together one member of a limit
  * in another, the store above.

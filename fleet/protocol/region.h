@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A region, inside: the members of a limit in one store, the store below, which are together one
  * member of a limit in another, the store above. region.c has the protocol, region_leader.c the

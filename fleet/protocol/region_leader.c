@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which process of a region leads it: the one for which the row LIMIT/leader below was made. The
  * row is bound to that process's session below, and every commit of the leader checks it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The session of a fleet: beginning it, keeping it, losing it.
  *

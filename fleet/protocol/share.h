@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fleet and its shares, inside. Public functions and the refresh, in the fleet's thread, change
  * them under the fleet's lock. Callers that ask what a share may use take no lock; they read the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A limiter bounded by a share of a fleet's limit. It uses public functions only, so an application
  * can do the same for anything else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The phases of a share and of its line in the ledger. share_phase.c has the pictures and the
  * tables.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Parsing addresses. No error sentence repeats the address, because it may contain a password. */
 
 #include "fleet/store/address.h"

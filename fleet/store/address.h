@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The address of a store: scheme://[user:password@]host[:port][,host[:port]...][/path], or
  * shm:/name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Base64 with padding, as used for keys and values in etcd's JSON. */
 #ifndef WEIR_FLEET_BASE64_H
 #define WEIR_FLEET_BASE64_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # cmake -D IN=FILE.lua -D OUT=FILE.c -P embed.cmake: writes the text of the file, without its
 # comment lines, as redis_script. As an array of bytes, because compilers need not accept such a long
 # string.

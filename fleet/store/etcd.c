@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The store in an etcd cluster: commits are its transactions, versions are its revisions plus a
  * base, and sessions are its leases.

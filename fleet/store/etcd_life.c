@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The identity of the store in an etcd cluster: detecting that it is no longer the same one.
  *

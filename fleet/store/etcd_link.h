@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to an etcd cluster: JSON over HTTP, to any member that answers. */
 #ifndef WEIR_FLEET_ETCD_LINK_H
 #define WEIR_FLEET_ETCD_LINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The JSON of etcd's transactions. */
 
 #include "fleet/store/etcd_rows.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Internals of the store in an etcd cluster: its state, and the JSON of its transactions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * etcd keeps all revisions of all rows until it is compacted, and refuses writes once its file has
  * reached its quota.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The storage space of an etcd cluster: warnings, and compaction. */
 #ifndef WEIR_FLEET_ETCD_SPACE_H
 #define WEIR_FLEET_ETCD_SPACE_H

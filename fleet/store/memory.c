@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The store in memory: private to one process, or a file of /dev/shm that processes map.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The store in a Redis server: hiredis, and one script (redis.lua) that runs every operation
  * atomically, by the server's clock.

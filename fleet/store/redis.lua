@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause
 -- The only code that touches weir's data in Redis: every operation happens in here.
 --
 -- KEYS[1]  {name}:store, a hash:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection to a Redis server, and commands. */
 #ifndef WEIR_FLEET_REDIS_LINK_H
 #define WEIR_FLEET_REDIS_LINK_H

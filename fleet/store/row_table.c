@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The two halves of a block, and how one is made from the other. */
 
 #include "fleet/store/row_table.h"

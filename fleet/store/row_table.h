@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sessions and rows in a block of memory, used by one process or by many.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Opening stores. Every call on a store is checked, serialized, and protected from the SIGPIPE that
  * a closed connection raises.

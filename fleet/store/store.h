@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What all stores share: how they are opened, and their error sentences. */
 #ifndef WEIR_FLEET_STORE_H
 #define WEIR_FLEET_STORE_H

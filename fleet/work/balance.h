@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which member claims which partition: pure functions. */
 #ifndef WEIR_FLEET_BALANCE_H
 #define WEIR_FLEET_BALANCE_H

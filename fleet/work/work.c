@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Partitions: opening, their worth, checkpoints. */
 
 #include "fleet/work/work.h"

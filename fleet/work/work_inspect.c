@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Partitions from outside: their owners, and how far the work on them has come. */
 
 #include <errno.h>

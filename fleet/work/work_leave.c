@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Closing partitions: a member erases its rows. If the store cannot be reached, the fleet goes on
  * trying, since its session, and with it these rows, may live on for long.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading the rows of partitions from the store. */
 
 #include "fleet/work/work.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A refresh of partitions: read which members are present, and what each owns and asks for; lose,
  * release, claim and ask; and commit that.

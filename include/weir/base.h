@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/base.h - version, visibility, time. Everything else includes it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/cpu.h - a gauge of how busy the CPUs are that this process may use.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/executor.h - a pool of threads whose parallelism follows a limiter.
  *

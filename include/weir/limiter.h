@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/limiter.h - admit or refuse calls, and learn from their outcomes.
  *

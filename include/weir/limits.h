@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/limits.h - the limit algorithms that come with the library.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/metrics.h - limiters' numbers as text for Prometheus and compatible scrapers.
  *

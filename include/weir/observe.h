@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* weir/observe.h - observe a limiter: take snapshots, or be notified of every window. */
 #ifndef WEIR_OBSERVE_H
 #define WEIR_OBSERVE_H

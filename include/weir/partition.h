@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/partition.h - shares of one limit for classes of traffic.
  *

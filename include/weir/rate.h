@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/rate.h - rate limiting: pace calls, bytes or cost to what is allowed in a period.
  *

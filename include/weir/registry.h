@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/registry.h - one limiter for each key, such as an upstream host or an endpoint.
  *

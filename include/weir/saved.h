@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/saved.h - save what a limiter has learned, and load it after a restart (warm start).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/wait.h - wait for a permit without blocking a thread, in event loops.
  *

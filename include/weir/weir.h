@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/weir.h - adaptive concurrency limits. Includes all public headers.
  */

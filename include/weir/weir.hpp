@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/weir.hpp - the library from C++17: owning limiters, and permits that release themselves.
  *
@@ -581,7 +582,7 @@ public:
 
 	/* As weir_shm_open_observer(): read-only. owner as above. */
 	static limiter shm_open_observer(const char *name, status *how = nullptr,
-				std::uint32_t owner = 0) noexcept
+					 std::uint32_t owner = 0) noexcept
 	{
 		limiter shared;
 		status went;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sharing the limit between partitions. admission.h has the ledger.
  */

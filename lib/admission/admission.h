@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Admission: the gate, and in front of it the partitions that share its limit.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Headroom for bursts: permits above the limit that are open while the backend's queue is short.
  *

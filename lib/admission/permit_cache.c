@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Caching permits in stripes, and recalling them. permit_cache.h has the ledger.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The permit cache: permits that stay with a CPU while the limit is far away, so that calls on
  * different CPUs share no cache line.

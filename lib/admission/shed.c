@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ranking of priorities. shed.h explains the ranks.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Load shedding by priority: which calls may use all permits, and which must leave some free.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A set of free slots, from which threads take a slot and to which they return it.
  *

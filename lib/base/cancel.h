@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cancellation. No function of the library is a cancellation point (weir/base.h). A thread that
  * ended in the middle of one would never release what it owns, for example a lock, a window or a

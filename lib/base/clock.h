@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CLOCK_MONOTONIC, which Linux reads without a system call. Inline, because admitting and releasing
  * a call takes little longer than reading the clock twice.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A combiner (as in flat combining): work that many threads may request, that one thread at a time
  * does for all of them, and that no thread waits for.

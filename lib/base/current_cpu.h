@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The CPU that the thread runs on. It may have moved by the time the caller uses the number.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Error messages for configurations that are not valid: one sentence for the user. */
 #ifndef WEIR_LIB_EXPLAIN_H
 #define WEIR_LIB_EXPLAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The callbacks that this thread is running: a list through its stack.
  */

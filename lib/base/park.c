@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parking on Concurrency Kit's event count. No other file uses it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Puts threads to sleep and wakes them, with Concurrency Kit's event count.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Static probes (USDT): named points at which a tracer can inspect a running program.
  *

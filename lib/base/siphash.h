@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SipHash-1-3 (J.-P. Aumasson, D. J. Bernstein, 2012): a hash with a secret key. An attacker who
  * chooses the input but does not know the key cannot find collisions. One round for each word and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The CPU gauge: where the numbers come from, and the thread that reads them.
  *

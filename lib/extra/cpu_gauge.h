@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Measuring how busy CPUs are, step by step: called by the gauge's thread, or by a test in its
  * place.

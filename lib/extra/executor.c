@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The executor's public functions. */
 
 #include "lib/extra/worker.h"

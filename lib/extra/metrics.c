@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Metrics: limiters' snapshots as text for scrapers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry: a hash map from keys to slots, each with a limiter in it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The executor's threads: stand by, lead, run tasks, and leave. */
 
 #include "lib/extra/worker.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The executor: threads that run tasks, one permit each. lib/extra/executor.c has its public
  * functions, lib/extra/worker.c its threads.

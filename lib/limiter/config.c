@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* From a configuration to a limiter in memory: defaults, checks, layout, lifetime. */
 
 #include <errno.h>

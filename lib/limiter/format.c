@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An algorithm and its parameters as text, such as lib/limiter/params.c reads. */
 
 #include <weir/observe.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether a limiter is in use by any call. */
 #ifndef WEIR_LIB_IDLE_H
 #define WEIR_LIB_IDLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The paths of a call: admission, release, and what a release may trigger.
  *

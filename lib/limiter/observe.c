@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Snapshots: what a limiter has counted, and its last window. */
 
 #include <weir/observe.h>

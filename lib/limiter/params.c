@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parameters of limits: defaults, ranges and text, all from a limit's table.
  *

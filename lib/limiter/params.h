@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Parameters of limits by name. */
 #ifndef WEIR_LIB_PARAMS_H
 #define WEIR_LIB_PARAMS_H

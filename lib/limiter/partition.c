@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Partitions as the program sees them: names, settings, numbers, delays. How they admit calls is in
  * lib/admission/admission.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks of partitions' configurations, at creation and when they change. */
 #ifndef WEIR_LIB_PARTITION_H
 #define WEIR_LIB_PARTITION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Saving what a limiter has learned, and loading it. saved_state.h has the format.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Entries for tokens that are out. track.h has the ledger. */
 
 #include "lib/limiter/track.h"

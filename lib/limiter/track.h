@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tracking of where tokens were acquired, to find tokens that are never released, or released twice
  * by way of a copy.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting: the queue, with a parked thread or with an event loop on top.
  */

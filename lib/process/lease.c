@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Identify the processes that share a limiter, and detect their death. lease.h has the ledger.
  *

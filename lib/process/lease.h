@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Leases: which processes share a limiter, and which permits each of them holds.
  *

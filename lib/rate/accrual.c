@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/rate/accrual.h"
 
 /* After throttling, in percent: the factor on the pace, its floor, and each step back up. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Accrual: how many units have been added when. Exact integer arithmetic, without threads and
  * without clocks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A rate: admission, and changes of its terms. lib/rate/rate.h has the ledger and the argument. */
 
 #include "lib/rate/rate.h"

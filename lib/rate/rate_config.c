@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* From a configuration to a rate: defaults, checks, creation and end. */
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Quantiles of a histogram, made exact by values that are known.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Log-linear buckets for latencies: each power of two is divided into BUCKETS_PER_OCTAVE equal
  * parts, so a bucket is at most 1/16 of its values wide. After HdrHistogram (G. Tene).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recording of samples and closing of windows. sampler.h has the ledger.
  */

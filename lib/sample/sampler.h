@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sampler: calls record their latencies in stripes, one for each CPU. From time to time one
  * thread closes the window and collects what the stripes contain.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The contents of a shared block: made by one process, and checked by each that attaches.
  *

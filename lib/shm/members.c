@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions for the members of a shared limiter, and about them: reaping, listening, visits, info.
  */

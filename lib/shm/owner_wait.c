@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for a thread whose process may be stopped or dead. */
 
 #include "lib/process/owner_wait.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Recovering what dead processes held, and auditing for what they lost. reap.h has the ledger. */
 
 #include "lib/shm/reap.h"

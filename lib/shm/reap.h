@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recovery of what dead processes leave in a shared limiter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Handles on blocks that processes share: attaching and detaching. lib/shm/open.c finds blocks by
  * their names.

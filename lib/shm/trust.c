@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which files are trusted. The check is on the descriptor and not on the name, which may refer to
  * another file by now.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which files are trusted as shared limiters, by their owners and modes. */
 #ifndef WEIR_LIB_TRUST_H
 #define WEIR_LIB_TRUST_H

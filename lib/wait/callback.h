@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Callbacks of waiters. They are kept with the process's handle, one for each slot of the queue,
  * because a pointer is valid in one process only.

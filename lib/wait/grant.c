@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Granting permits to waiters. One thread drains at a time. A thread that makes room meanwhile has
  * it drain once more (lib/base/combiner.h). slots.h has the ledger.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What waiters do: enter the queue, poll for a permit, and leave. slots.h has the ledger.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queue: numbered slots in which calls wait for a permit. It is a state machine that neither
  * creates threads nor sleeps; parking, polling and callbacks are built on it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cleaning up after waiters and drainers that have died. slots.h has the ledger, and the argument
  * why nothing is lost.

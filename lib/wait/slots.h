@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The slots of a queue: their states, and which code may change them. lib/wait/queue.c has the
  * operations of waiters, lib/wait/grant.c hands out permits, and lib/wait/recovery.c cleans up

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * dither.h - when a limit moves up and down on purpose, and what the latency then shows.
  *

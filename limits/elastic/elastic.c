@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Elastic: grow while more calls in flight bring more throughput, and no further.
  *

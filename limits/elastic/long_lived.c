@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "long_lived.h"
 
 #include "limits/common.h"

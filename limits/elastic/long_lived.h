@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * long_lived.h - how many permits belong to calls that take far longer than most.
  *

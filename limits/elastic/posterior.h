@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * posterior.h - the posterior over the knee: a probability for each step of ln n.
  *

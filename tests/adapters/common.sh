@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Shared functions of the adapters' tests, on top of tests/e2e/common.sh. Their servers print the
 # statistics of the limiter in /stats, and when they end.
 # shellcheck shell=sh disable=SC2154

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # docs.sh README PREFIX LIBDIR - checks the program at the start of an adapter's README, built with
 # the command below it against the installed library: it compiles without a warning, serves, and
 # leaks no permit. A function after the program is compiled too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that shut down one direction of a connection while they wait, or close it: which of them
  * are served.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The adapter for libmicrohttpd in one mode of the daemon: which requests are served, wait or are
 # refused, and that no permit is lost, whatever happens to clients and the daemon.
 # Usage: microhttpd.sh MICROHTTPD_SERVER MODE

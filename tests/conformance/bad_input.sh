@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Damaged input makes weir-conform print a sentence and return a status; it never crashes
 # and never passes. Usage: bad_input.sh TOOL TRACES
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir-conform - replay recorded traces against weir's limits.
  *

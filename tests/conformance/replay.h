@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay.h - feed the rows of a trace to weir and compare. Each function leaves the
  * verdict unchanged if all results are as recorded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_limit.c - replay a per-sample trace through the limit's own functions. So the state can
  * be compared to the last bit, and limits can be larger than a limiter would allow.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_limiter.c - replay a limiter trace, which is a script of acquire and release.
  *

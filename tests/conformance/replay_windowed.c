@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * replay_windowed.c - replay a windowed trace through a whole limiter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sample.h - the rows of per-sample and windowed traces.
  */

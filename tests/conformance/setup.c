@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * setup.c - translate the reference's parameters to weir's.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * setup.h - a limit configured by a trace's header, and the random numbers it must get.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * state.c - observe a limit's state through its named numbers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * state.h - compare the observable state of a limit with the recorded one.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trace.c - read a trace. The whole file is kept in memory and cut into strings in place:
  * the largest has some thousand short lines.

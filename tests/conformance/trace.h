@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trace.h - a recorded trace: a header of keys, then rows of text.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * verdict.c - keep a reason as text and print it in the form file:line: reason,
  * which editors understand.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * verdict.h - the result of a trace and its reason, printed as one line.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # binary.sh LIBRARY - what the shared library exports, and which libraries it needs.
 set -u
 

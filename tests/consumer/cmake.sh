@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # cmake.sh CMAKE SOURCE_DIR PREFIX WORK_DIR - find_package(weir), weir::weir and weir::static.
 set -eu
 

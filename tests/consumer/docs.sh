@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # docs.sh DOCS_DIR PREFIX LIBDIR WORK_DIR - the limit in the documentation compiles, and becomes
 # a plugin by the documented commands; and the code of the C++ page compiles.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * guard.cpp - weir/weir.hpp as a program uses it: in C++17 and C++20, with exceptions and without.
  * Nothing here depends on timing.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # guard.sh SOURCE PREFIX LIBDIR WORK_DIR COMPILER FLAG... - weir/weir.hpp with strict warnings.
 set -eu
 

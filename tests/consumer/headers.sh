@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # headers.sh PREFIX - every installed header compiles alone without a warning: C headers as
 # C11 and C++11, C++ headers as C++17 and C++20.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # install.sh CMAKE BUILD_DIR PREFIX - a fresh installation for the other tests.
 set -eu
 

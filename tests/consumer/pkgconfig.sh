@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # pkgconfig.sh SOURCE_DIR PREFIX LIBDIR WORK_DIR - build with a compiler and pkg-config only.
 set -eu
 

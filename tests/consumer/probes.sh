@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # probes.sh LIBRARY - each probe is visible to a tracer, with its name and all arguments.
 set -u
 

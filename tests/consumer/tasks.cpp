@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tasks.cpp - tasks of a C++ program: destructors run when a task is cut short, and an exception
  * must be handled inside the task.

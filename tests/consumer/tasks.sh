@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # tasks.sh SOURCE_DIR PREFIX LIBDIR WORK_DIR - tasks in C++ that exit, are cancelled, and throw.
 set -eu
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* use.c - the first steps of a program, in C11 and in C++11: use.cpp includes this file. */
 #include <stdio.h>
 #include <weir/weir.h>

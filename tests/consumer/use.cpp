@@ -1,2 +1,3 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* use.cpp - the same program, for a C++ compiler. */
 #include "use.c"

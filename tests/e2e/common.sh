@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Shared functions of the end-to-end tests. They check results, never speed: they wait for a state
 # with a generous timeout, and no result depends on the time that this takes.
 # shellcheck shell=sh disable=SC2034

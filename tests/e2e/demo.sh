@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The demo, from its options to its figure, with short phases: its output is complete and
 # consistent. The values depend on the machine and are not checked.
 # Usage: demo.sh SOURCE_DIR BUILD_DIR WEIR_HTTPD

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The example server, from outside: which requests are served or refused, and that no permit leaks.
 # Usage: httpd.sh WEIR_HTTPD
 set -u

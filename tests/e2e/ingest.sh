@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # From a queue to a database that throttles: the exact counters of the database, and a short run of
 # the demo, in which a processor is killed. No record is lost, the other processor writes the dead
 # one's records, and the database refuses almost nothing, except with naive retry.

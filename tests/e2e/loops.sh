@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The event loops of the examples: more clients than there is room for, clients that disconnect
 # while they wait or are served, and a shutdown under load. No permit is lost.
 # Usage: loops.sh EXAMPLE

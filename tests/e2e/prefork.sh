@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The pre-forking server under load, while its workers are killed: only requests on connections to a
 # killed worker are lost, the limit holds, and nothing is in flight at the end.
 # Usage: prefork.sh WEIR_PREFORK WEIR

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The example server and a real Prometheus, which scrapes it as OpenMetrics and counts its calls.
 # Usage: prometheus.sh WEIR_HTTPD
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # A run starts with the state that the previous one saved; an invalid file is reported.
 # Usage: restart.sh EXAMPLE_RESTART
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # The two small examples: an inbound handler, and outbound calls to it and to a closed port.
 # Usage: small.sh EXAMPLE_HANDLER EXAMPLE_OUTBOUND
 set -u

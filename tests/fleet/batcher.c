@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The batcher in simulated time. The first part is a table of cases published for other systems, by
  * their ids: those of Azure's rate limiting pattern (AZ) and of go-batcher's tests (BT, GB), as far

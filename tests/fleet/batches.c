@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A batcher used by many threads: they enqueue, and retry what failed; batches are done at once, by
  * another thread later, or never; meanwhile there are flushes, pauses and changes of the rate. At

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads that are cancelled before they call libweir-fleet, and a process that holds the lock of a
  * store's file: each call returns, the thread ends after it, and nothing is left locked.

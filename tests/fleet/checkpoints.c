@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * checkpoints [KIND]: an acknowledged checkpoint is never undone, even if requests arrive late or
  * twice, or are not answered. Members in simulated time, over a store in memory, or of that kind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Doorman's seven scenarios, in simulated time, with the library's own code. A capacity of 500;
  * leases of 60 s and refreshes every 5 s, as in Doorman. docs/fleet-design.md has the results of

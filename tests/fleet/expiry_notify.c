@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * expiry_notify: callbacks report a share's units, and the loss of partitions, when a lease ends,
  * although the fleet's thread is waiting for a store that does not answer; and calls return

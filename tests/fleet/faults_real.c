@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * faults_real KIND MINUTES [SEED]: faults for that time, with real processes and a real store: shm,
  * redis, redis-durable or etcd. Checks the same as faults_simulated.c, in real time.

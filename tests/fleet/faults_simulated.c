@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * faults_simulated MINUTES SEEDS [FIRST]: faults for that time with each seed, in simulated time,
  * as seen by the backend.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * kills TIMES: processes that share a store in memory, and are killed at any instruction.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Labels of members, for observers: which are invalid, what the default is, and where they are
  * shown.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * lost [KIND]: a store that has lost data is never taken for the same store. In memory: partitions
  * after a loss, in simulated time. shm: a file that is removed. etcd, redis: servers that are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * many_members MEMBERS: many members of one limit, refreshed by several threads at the same time,
  * without any pause. After each has refreshed three times, all have exactly their fair share; and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * members KIND: processes that share a limit over a store of that kind, under faults.
  *

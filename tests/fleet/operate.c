@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations on a limit from outside, case by case, in simulated time. */
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * owners MINUTES SEEDS [FIRST]: members that own partitions suffer faults, for that long with each
  * seed, in simulated time.

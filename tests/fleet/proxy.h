@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A proxy between a client and a server that can lose, change and delay answers. */
 #ifndef WEIR_TESTS_FLEET_PROXY_H
 #define WEIR_TESTS_FLEET_PROXY_H

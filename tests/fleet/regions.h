@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regions in simulated time: stores above stores, leaders between them, members in those below, and
  * the faults that can happen to them. The units that all members may use are added up each second,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * regions_real KIND: two regions below a store of that kind, over real stores, with processes as
  * members and as leaders.

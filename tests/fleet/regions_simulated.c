@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regions in simulated time, case by case; after each, when all faults are over, each member has
  * its fair share.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * round_trips redis|etcd: how often a process with a hundred limits, or with partitions, waits for
  * its store in each refresh, as seen by a proxy: once. Everything that renews its session and reads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Servers that a test starts for itself, on free loopback ports, in a folder of their own. */
 #ifndef WEIR_TESTS_FLEET_SERVER_H
 #define WEIR_TESTS_FLEET_SERVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Members of a fleet that send at the rate of their shares, in simulated time: each has a rate and
  * a batcher, and all together may send 500 units per second.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tables of phases (share_phase.c, region_leader.c): every transition that they have happens
  * here, in virtual time, and no other does.

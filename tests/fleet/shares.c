@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shares [KIND]: the behaviour of a share, case by case, in simulated time, with a store in memory
  * or of that kind.

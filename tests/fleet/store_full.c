@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * store_full KIND: a server that has no room for writes, and goes on answering. Members keep what
  * they hold, report it, and go on when there is room again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * stores KIND: what every store must do, with one of that kind.
  *

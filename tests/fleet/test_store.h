@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stores for tests: one of each kind, with its own server if it needs one, and any number of
  * independent stores in it.

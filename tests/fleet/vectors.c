@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * vectors KIND: runs all cases of this program, over a store of that kind. vectors list SOURCES
  * [REFERENCE]: lists all cases, and where each is tested; checks that the tests named contain them,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Cases published for other systems, or derived from these, by their ids. */
 #ifndef WEIR_TESTS_FLEET_VECTORS_H
 #define WEIR_TESTS_FLEET_VECTORS_H

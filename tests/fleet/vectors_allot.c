@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The arithmetic of sharing against what is published about Doorman, and what follows from it; each
  * case by its number: by itself, and by members that share a limit in a store. Numbers with

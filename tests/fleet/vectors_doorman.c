@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tests of Doorman's store, server, client and limiter, in terms of shares. Simulated time,
  * except where a session must end by the store's own clock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counters in a server and locks: redis-cell, redis_rate, gubernator, redsync. A share is not a
  * counter that is queried for each call, so counters are compared with what a rate does alike; and

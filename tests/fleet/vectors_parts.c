@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Published cases of partitions: of capacity (Azure's pattern, go-batcher) and of work (Event
  * Hubs). Most of them have a test of their own, over every store; these are the others.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A wall clock that can be set, for one program that a test starts. Uses libfaketime. */
 #ifndef WEIR_TESTS_FLEET_WALL_CLOCK_H
 #define WEIR_TESTS_FLEET_WALL_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * work [KIND]: the division by itself, against what is published about other balancers, each case
  * by its number; the same cases as a member finds them in a store; and members in simulated time.

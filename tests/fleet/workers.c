@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * workers KIND: processes that divide partitions of work over a store of that kind, come, go and
  * are killed. Each partition is worked on by one of them at a time; its checkpoints never go back.

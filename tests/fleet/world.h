@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Members of a fleet in simulated time, and a store between them that can be made to fail.
  *

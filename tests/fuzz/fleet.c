@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fleet.c - arbitrary contents of a store, as a member of a fleet finds them; and arbitrary
  * addresses.

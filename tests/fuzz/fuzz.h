@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* fuzz.h - common parts of all fuzzers. Each is a libFuzzer program: see CMakeLists.txt. */
 #ifndef FUZZ_H
 #define FUZZ_H

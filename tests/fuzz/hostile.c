@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hostile.c - a real shared limiter, into which another process stores arbitrary bytes: before
  * others attach, between their operations, and while these run. Whatever the bytes are, the others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plugin.c - broken custom limits: their table, their parameters and what they return are arbitrary
  * bytes. A limit that the library accepts must be harmless to the limiter.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * quantity.c - arbitrary text as a duration and as a distribution; a value drawn from one is a
  * duration.

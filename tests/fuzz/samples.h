@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * samples.h - some thousand samples for a limiter, good and bad, so that every limit moves; and
  * invariants that hold all the time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * saved_state.c - arbitrary bytes as a saved state: as they are, and overwriting part of a valid
  * one. In half of the latter the checksum is corrected, so that more than the checksum is tested.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario.c - arbitrary text as a scenario. If it is a valid and small one, it is run.
  *

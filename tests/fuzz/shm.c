@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shm.c - arbitrary bytes as a shared limiter: as they are, or overwriting part of a valid one,
  * which may also be truncated. In half of the latter the checksum is corrected, so that more than

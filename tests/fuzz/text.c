@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * text.c - arbitrary text as a limit, as weir-sim and as the library parse it. A valid limit is
  * created and fed with samples.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* trace.c - arbitrary text as a trace. A valid one is replayed through two limits. */
 #include "fuzz.h"
 

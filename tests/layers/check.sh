@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # check.sh SOURCE_DIR - which folder may include which, and how atomic operations are written.
 #
 # The layers are what lets a limit be tested without a thread and a simulation run without a clock.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # complete.sh LIBRARY HEADERS_DIR MAN_DIR - everything public has a page, which names it.
 set -u
 

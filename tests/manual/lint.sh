@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # lint.sh MAN_DIR - every page is one that mandoc, groff and the index of pages understand.
 set -u
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/shapes.h - shapes that a header may have: a test of the manual's generator.
  *

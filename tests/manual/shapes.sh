@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # shapes.sh SOURCE_DIR WORK_DIR - the pages of headers that have all shapes there are. Where they
 # are meant to have changed, copy WORK_DIR/pages over tests/manual/shapes.txt.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # locale.sh WEIR_PRINT_METRICS - the text is the same in a locale with a decimal comma.
 set -u
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * print.c - limiters of every kind as metrics, in the locale of the environment.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # promtool.sh WEIR_PRINT_METRICS - both formats, parsed by Prometheus's own tools.
 set -u
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random combinations of everything: shedding, partitions or none, a queue in every order, costs,
  * bursts, calls let through, tokens detached, within the limit or on top of it, limits and shares

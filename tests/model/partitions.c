@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random operations on a limiter with partitions. Each decision is compared with a simple reference
  * model (the twin) that does what weir/partition.h says, in whole numbers and from scratch each

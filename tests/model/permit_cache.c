@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random operations on a limiter that may lend permits to CPUs. Each decision is compared with a
  * simple reference model (the twin) that has a count and a limit. The thread moves from CPU to CPU,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random numbers for the model tests, from a seed that a failure prints.
  */

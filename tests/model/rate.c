@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random operations on a rate. Each result is compared with a simple reference model (the twin). It
  * has no slots' origin, no remainders and no lapsing in retrospect: it goes from slot to slot, adds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random gets, puts and calls on a registry. Each result is compared with a simple reference model:
  * a list of keys, and a clock hand that goes round it.

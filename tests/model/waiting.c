@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random operations on a limiter with a queue. Each decision is compared with a simple reference
  * model (the twin): a list of waiters, a count, a limit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random samples into a limiter. Each window is compared with a simple reference model (the twin)
  * that keeps every sample of the window, and every delay of the backend's queue, in an array.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # build.sh SOURCE_DIR WORK_DIR CMAKE CPACK - the packages, as a packager makes them.
 set -eu
 

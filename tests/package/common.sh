@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What the tests of packages share: the folders, and what they need.
 # shellcheck shell=sh disable=SC2034,SC2154
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # contents.sh SOURCE_DIR WORK_DIR VERSION - what is in which package, and what that depends on.
 set -u
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # examples.sh WORK_DIR LIST - the examples that need the library alone, from what is installed.
 # A line of the list: a name, and its sources.
 set -eu

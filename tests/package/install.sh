@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # install.sh WORK_DIR - installs the packages below a root of our own, whose records have what the
 # machine has of our dependencies; no file of the machine is touched.
 set -eu

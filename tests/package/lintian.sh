@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # lintian.sh WORK_DIR - lintian finds no error and no warning.
 set -u
 

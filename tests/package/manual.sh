@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # manual.sh WORK_DIR - man finds the page of every function and every program.
 set -u
 

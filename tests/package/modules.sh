@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # modules.sh WORK_DIR - what pkg-config says of each library is enough to build with its headers.
 set -u
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # remove.sh WORK_DIR - takes the packages away again, and nothing of them stays.
 set -u
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # plots.sh WEIR_SIM WORK_DIR RESULTS - every plot is drawn in every format, without warnings.
 set -u
 

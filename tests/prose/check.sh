@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # check.sh SOURCE_DIR - words that plain technical English does without, in docs, headers, code and
 # comments. A floor: that a text has none of them does not make it good.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Wrong arguments of weir-real: a message and a failure status.
 # Usage: arguments.sh WEIR_REAL
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What must hold with several callers, threads or processes: each call of the plan is made by one
  * of them, no permit is lost, and the limit holds.

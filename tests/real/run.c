@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What must hold in any real run, however late threads wake: no call is lost, every permit is
  * returned, and calls in flight never exceed the limit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A staff finishes all tasks, in order, and none before its work can be done.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One process is stopped by ptrace() after each single instruction of an operation on a shared
  * limiter, and continues after another process has changed something. After whichever instruction

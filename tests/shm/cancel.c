@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A thread is cancelled before it calls a function of the library. None is a cancellation point, so
  * each function returns, and the thread ends after it. What it would leave behind otherwise (a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The contents of a block are forged, as by a process that shares it: numbers out of range, or
  * links that form rings. The block lies between pages that cannot be accessed. Whatever it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Eight processes share a limiter: they acquire, wait, poll, cancel, detach, close windows. One
  * after the other is killed at any moment, and a new one replaces it. The limit holds throughout,

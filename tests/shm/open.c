@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which files may lie under a name, which users may own them, and what may fail on the way to a
  * shared limiter. As root, it uses a second user; otherwise it skips what needs one.

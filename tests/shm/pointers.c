@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * No pointer in a block is ever followed: whatever is written there, with a correct checksum, a
  * process that attaches or observes either refuses it or continues.

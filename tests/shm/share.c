@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What processes that share a limiter can rely on, one property after the other: addresses, names,
  * forks, waiting and waking, observers, refusals, and deaths at chosen points.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process is killed, by ptrace(), after each single instruction of an operation on a shared
  * limiter, and reaped. After whichever instruction that was, nothing is lost: all permits are back,

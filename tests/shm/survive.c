@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process is killed, or stopped, after single instructions of operations on a shared limiter that
  * one process does at a time. Before any reaping, another process calls each function that needs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bounds.c - bounds on how each limit does in the scenarios that it is made for.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # docs.sh WEIR_SIM SOURCE_DIR WORK_DIR - docs/scenarios.md lists exactly the settings that are read and
 # the built-in scenarios, and its example is a valid scenario.
 set -eu

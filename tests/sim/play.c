@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * play.c - run a scenario, and check what must hold in any run.
  */

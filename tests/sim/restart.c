@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * restart.c - the value of a saved limit: a service with 512 workers restarts under load, with
  * saved state and without.

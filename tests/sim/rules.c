@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rules.c - rules for all limits, and for the simulator itself.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scenario_files.c - errors in scenario files are reported with their line, and no content of a
  * file makes the reader crash.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * score.c - tests of the oracle, and of scores in cases with a known result.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * theory.c - compare the simulator with queueing theory where theory has an answer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared by the stress programs: a check that stays in every build, cheap random numbers, threads.
  * They use no test framework, because they run under ThreadSanitizer.

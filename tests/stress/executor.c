@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads submit tasks in every way, tasks end in every way, the limit changes, and another thread
  * takes permits of the same limiter.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads scrape limiters that are in use, each with a set of its own, and all with one shared set.
  *

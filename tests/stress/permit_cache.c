@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads use a limiter that lends permits to CPUs, while its limit changes between far and near,
  * calls come in waves, and threads move from CPU to CPU.

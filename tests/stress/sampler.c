@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads record samples as fast as they can, and a thread that finds a window due closes it: every
  * sample is in exactly one window, count and sum together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads acquire, wait and release, while one saves what was learned and loads it again,
  * completely or in part.

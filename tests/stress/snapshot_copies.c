@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads release copies of tokens that have been released before, all at the same time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A call waits for all permits, while no later call can make up for a forgotten waiter: permits are
  * lent to CPUs, called back by other threads, and given back late.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Special calls: bypass, cost, detached, bursts, shadow mode; and every outcome.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The combiner: which thread does the work, and that any number of requests is harmless. */
 
 #include "rig.h"

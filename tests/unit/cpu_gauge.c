@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The CPU gauge, reading files that the test writes in place of the system's. */
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The executor: what it accepts, what it runs, and what happens when a task, a thread or a permit
  * fails. Tasks are held at a gate, so that nothing depends on timing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Buckets and ranks: every latency is in the bucket that covers it, and the value at a rank is
  * exact, or off by at most the width of a bucket.

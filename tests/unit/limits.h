@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits.h - a limit and its state, for tests that feed windows to it directly.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_any.c - properties of every limit: whatever windows it is fed, it returns a valid limit
  * and is reproducible; whatever its state is, it does no harm.

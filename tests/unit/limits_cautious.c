@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_cautious.c - the response of cautious to single samples, and to windows of several.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_constant.c - fixed and settable: limits that windows do not change.
  */

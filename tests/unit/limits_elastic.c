@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_elastic.c - elastic in front of a simulated backend with a knee.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_failsafe.c - the response of failsafe to single windows.
  */

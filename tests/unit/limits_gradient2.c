@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_gradient2.c - the response of gradient2 to single windows.
  */

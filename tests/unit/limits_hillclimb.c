@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_hillclimb.c - the response of hillclimb to windows, each a sample unless stated otherwise.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_params.c - checks of every parameter in the table of every limit, so that
  * a new limit is tested as soon as weir_limit_at() returns it.

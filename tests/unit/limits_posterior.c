@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_posterior.c - updates of the posterior over the knee, and the dither of limits.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_quirks.c - defects of the reference implementation that weir does not have.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * limits_vegas.c - the response of vegas to single windows. With the defaults and a
  * limit below 100, alpha is 3, beta is 6, threshold is 1, and a step is 1.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Metrics: what is written, and what is refused. */
 
 #include <errno.h>

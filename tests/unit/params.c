@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parameters as text and as structures: what is accepted, what is refused, and with which sentence.
  */

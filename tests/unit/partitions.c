@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Partitions: guaranteed shares, borrowing, caps, names, delays. tests/model/partitions.c compares
  * every decision of calls in random order with a reference model.

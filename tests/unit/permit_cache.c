@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Permits that are lent to stripes: when, to which stripe, and that they are called back. The tests
  * stay on one CPU, so that a single stripe has them all.

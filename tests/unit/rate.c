@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A rate's numbers, at given times. Cases with an id (AZ, BT, PR) are rows of tables of what other
  * systems release and of what is exact.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry: which key gets which limiter, which limiter is evicted, and which misuse is caught.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The registry with a hash that is the same for all keys: only the comparison distinguishes them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Limiters for tests of single calls: a settable limit, and a clock that the test sets.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Edge cases of the sampler: what is a sample, when a window closes, what does not fit into a word.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Saved states: a limiter continues where it was, older states weigh less, and bytes that differ
  * from what was saved are refused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Load shedding by priority, in virtual time: calls of three priorities in equal parts arrive at
  * random at a service that runs CALLS calls at once, each for a random time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SipHash-1-3 of 0, 1, 2, ... under the key 0, 1, 2, ... 15. The values are OpenSSL's:
  *

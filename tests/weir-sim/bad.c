@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bad.c - plugins that are not valid; macros select the defect.
  */

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # commands.sh WEIR_SIM SOURCE_DIR - every command works.
 set -u
 . "$(dirname "$0")/common.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # common.sh - common parts of the tests of weir-sim: SCRIPT WEIR_SIM SOURCE_DIR. Each test has its own
 # folder with a cache of oracles.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # plugins.sh WEIR_SIM SOURCE_DIR - the limit in docs/writing-a-limit.md can be scored as it is there;
 # and plugins that are not valid, or return values that are not limits.
 set -u

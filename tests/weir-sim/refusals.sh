@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # refusals.sh WEIR_SIM SOURCE_DIR - invalid arguments are refused in one sentence.
 set -u
 . "$(dirname "$0")/common.sh"

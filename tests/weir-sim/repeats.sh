@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # repeats.sh WEIR_SIM SOURCE_DIR - the same seed gives the same bytes: when repeated, with one thread and
 # with two, and with every compiler, as the scores must equal scores.tsv. After a change of a limit or
 # of the simulator that is meant to change them:

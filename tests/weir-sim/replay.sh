@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # replay.sh WEIR_SIM SOURCE_DIR - traces: what is read, the results, and errors with their line.
 set -u
 . "$(dirname "$0")/common.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # variants.sh WEIR_SIM SOURCE_DIR - the scenarios in bench/variants can be run; they cover all built-in
 # families, and their names differ from those of built-in scenarios.
 set -u

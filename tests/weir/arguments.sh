@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # arguments.sh WEIR HOLDER - what makes no sense is refused in one sentence, before anything is done.
 set -u
 . "$(dirname "$0")/common.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What the tests of weir share: SCRIPT WEIR HOLDER [SCREEN].
 # shellcheck shell=sh disable=SC2034
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * drawing.c - a screen as SVG: runs of characters of one style, at their columns.
  */

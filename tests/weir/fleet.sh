@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # fleet.sh WEIR SHARER SCREEN STORE - weir fleet with members that share a limit over that store:
 # shm, redis or etcd, which is started for it.
 set -u

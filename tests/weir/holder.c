@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * holder.c - a process that shares a limiter and does with it what it is told, line by line.
  *

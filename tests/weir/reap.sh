@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # reap.sh WEIR HOLDER - what the dead leave is given back, and the living are left alone.
 set -u
 . "$(dirname "$0")/common.sh"

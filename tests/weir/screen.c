@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * screen.c - runs a program on a terminal and plays a script to it.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # set.sh WEIR HOLDER - what can be changed, and what cannot.
 set -u
 . "$(dirname "$0")/common.sh"

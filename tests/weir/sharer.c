@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sharer.c - a member of a fleet that does what it is told, line by line.
  *

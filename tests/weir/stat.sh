@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # stat.sh WEIR HOLDER - what stat prints of limiters, and of what is none.
 set -u
 . "$(dirname "$0")/common.sh"

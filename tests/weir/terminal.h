@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * terminal.h - a program on a terminal that is a model: what it writes becomes a screen.
  */

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # top.sh WEIR HOLDER SCREEN - weir top on a terminal: what is seen, keys, signals, and what it leaves.
 set -u
 . "$(dirname "$0")/common.sh"

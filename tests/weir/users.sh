@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # users.sh WEIR HOLDER - limiters of other users are left out unless they are asked for.
 set -u
 . "$(dirname "$0")/common.sh"

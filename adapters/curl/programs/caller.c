@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls a server on a schedule that does not depend on earlier calls, with or without a limit. Used
  * by the demo, and an example with an event loop.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fetch URLs, with an adaptive limit on the transfers to each server.
  *

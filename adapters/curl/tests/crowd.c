@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads, each with a loop of its own, and one guard. Transfers wait for each other's permits,
  * time out, are removed and end, at random moments. All permits are released at the end.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Usage: readme.sh README FETCH_C WEIR_CURL_FETCH WEIR_HTTPD - checks that the program in the README
 # is the one that is built, and runs it.
 set -u

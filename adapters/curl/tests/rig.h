@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared by the tests: a guard with a fixed limit, handles, and loops of both kinds.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An HTTP server in this process, on a free loopback port. Its paths select the behaviour:
  *

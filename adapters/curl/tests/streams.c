@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * HTTP/2: many transfers share one connection, each with a permit.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Usage: streams.sh WEIR_CURL_STREAMS - tests against nghttpd, which cannot let the kernel choose a
 # port, so random ports are tried until one is free. Uses TLS, because libcurl 7.88 fails if several
 # transfers share a connection without TLS.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * All the ways in which a transfer can begin and end, and the release of its permit after each.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls a server on a schedule that does not depend on earlier calls, or, to measure its capacity,
  * with a fixed number of calls at once. For the demo.

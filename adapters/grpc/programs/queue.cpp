@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A server on a completion queue whose calls wait for a permit.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A gRPC server on SQLite with an adaptive limit.
  *

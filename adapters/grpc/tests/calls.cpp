@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * All the ways in which a call can begin and end, at client and server, and the release of its
  * permit after each.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Usage: readme.sh README BOTH_SOURCE BOTH_PROGRAM QUEUE_SOURCE QUEUE_PROGRAM - checks that the
 # programs in the README are those that are built, and runs them.
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Shared functions of the tests of the nginx module. Each test has an nginx of its own, on a port
 # that the kernel reports as free, with an upstream whose behaviour is set by the path.
 # Usage of each test: NAME.sh NGINX MODULE ORIGIN

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Admission, refusal and bypass of requests, and that each request has one permit.
 # Usage: decisions.sh NGINX MODULE ORIGIN
 set -u

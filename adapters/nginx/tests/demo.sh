@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The demo of the module with short phases: the server behind nginx is overloaded, the limiter is
 # recorded, nothing stays in flight, and the figure exists. The values depend on the machine and are
 # not checked.

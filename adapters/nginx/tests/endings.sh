@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # However a request ends, its permit is released with the right outcome.
 # Usage: endings.sh NGINX MODULE ORIGIN
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The errors that nginx -t reports for bad configurations, with their lines.
 # Usage: errors.sh NGINX MODULE ORIGIN
 set -u

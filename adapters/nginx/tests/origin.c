@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An upstream for tests: an HTTP server with a fixed capacity, and misbehaviour chosen by the path.
  *

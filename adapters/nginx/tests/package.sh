@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The Debian package of the module: its files, lintian, and whether nginx loads it.
 # Usage: package.sh NGINX SOURCE_DIR WORK_DIR CMAKE CPACK
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The status page, as seen by a browser, by Prometheus, and by programs.
 # Usage: page.sh NGINX MODULE ORIGIN
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Under overload, requests of low priority are refused far more often than those of high priority.
 # Usage: priorities.sh NGINX MODULE ORIGIN
 set -u

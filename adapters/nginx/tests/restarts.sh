@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A limiter keeps its state over reloads. Under load, neither reloads nor deaths of workers leave
 # anything in flight.
 # Usage: restarts.sh NGINX MODULE ORIGIN [COUNT]

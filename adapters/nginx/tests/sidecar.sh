@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # sidecar.conf, with other ports and folders, in front of a server that can process 4 requests at
 # once: it keeps the server near its capacity, and queues or refuses the rest.
 # Usage: sidecar.sh NGINX MODULE ORIGIN

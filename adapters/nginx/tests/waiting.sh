@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Requests that wait for a permit, or whose refusal is delayed.
 # Usage: waiting.sh NGINX MODULE ORIGIN
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # errors.awk - lists of errors at the end of a paragraph:
 #
 #	Returns 0, or a negative errno:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The manual pages of section 3, from the public headers alone.
 #
 #	awk -v version=0.1.0 -v date=2026-11-21 -f main.awk -f read.awk ... \
@@ -43,6 +44,11 @@ BEGIN {
 
 FNR == 1 {
 	begin_header(FILENAME)
+}
+
+# The licence, above the comment that begins a header, is no part of the page.
+/^\/\* SPDX-/ {
+	next
 }
 
 {

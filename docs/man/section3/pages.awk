@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # pages.awk - from units to pages: which names go together, and what is in a type.
 
 function make_pages(    u, d)

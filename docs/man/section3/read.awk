@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # read.awk - from lines of headers to units: a comment and its declarations.
 
 function begin_header(path,    name)

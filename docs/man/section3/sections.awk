@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # sections.awk - RETURN VALUE, THREAD SAFETY and SEE ALSO: what goes where.
 
 # Splits the text of a page into description, returned and threads.

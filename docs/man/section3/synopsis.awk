@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # synopsis.awk - declarations as a SYNOPSIS shows them.
 
 # Collects the names of all parameters of a page's functions. Returns whether it has functions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # text.awk - prose and code in the fonts of a manual page.
 
 # Paragraphs, code and lists of a comment. The first begins with .PP unless it follows a tag.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # write.awk - a page, from NAME to FIELDS.
 
 function begin_page(name)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/batcher.h - releases queued operations in batches, as fast as a rate allows.
  *

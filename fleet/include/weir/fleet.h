@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/fleet.h - one limit, shared by processes and machines.
  *

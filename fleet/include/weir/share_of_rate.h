@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/share_of_rate.h - connects a rate to a share: one rate limit for all members together.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/store.h - the shared store through which the members of a fleet coordinate.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/work.h - partitions of work, each owned by one member of a fleet at a time.
  *

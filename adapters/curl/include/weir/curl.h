@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/curl.h - adaptive concurrency limits for libcurl transfers, one limiter per origin.
  *

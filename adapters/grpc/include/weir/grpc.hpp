@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/grpc.hpp - adaptive concurrency limits for gRPC clients and servers, in C++17.
  *

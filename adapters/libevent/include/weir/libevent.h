@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/libevent.h - a limiter in front of a callback of evhttp, libevent's HTTP server.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * weir/microhttpd.h - a limiter in front of the handler of a libmicrohttpd daemon.
  *
