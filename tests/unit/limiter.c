@@ -97,6 +97,37 @@ Test(limiter, a_cap_holds_for_partitions_too)
 	weir_limiter_destroy(l);
 }
 
+static void count_grant(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+Test(limiter, a_higher_cap_admits_waiters)
+{
+	const struct weir_partition parts[] = {{.name = "a", .share = 0.5}};
+	struct weir_fixed_config fixed = {.limit = 4};
+	struct weir_config config = config_for(&weir_fixed, &fixed);
+	const struct weir_call call = {.partition = 1};
+	struct weir_limiter *l;
+	struct weir_token token;
+	struct weir_wait wait;
+	unsigned grants = 0;
+
+	config.partitions = parts;
+	config.partition_count = 1;
+	config.queue = 1;
+	l = make(&config);
+	cr_assert_eq(weir_limit_cap(l, 0), 0);
+	cr_assert_eq(weir_enqueue_for_at(l, &call, 1, count_grant, &grants, &wait), 0);
+	cr_assert_eq(weir_poll_at(l, 2, &wait, &token), -EAGAIN);
+	cr_assert_eq(weir_limit_cap(l, 1), 0);
+	cr_assert_eq(grants, 1);
+	cr_assert_eq(weir_poll_at(l, 3, &wait, &token), 0);
+	weir_release_at(l, 4, &token, WEIR_SUCCESS);
+	cr_assert(weir_inflight(l) == 0 && weir_waiting(l) == 0);
+	weir_limiter_destroy(l);
+}
+
 Test(limiter, admits_up_to_the_limit_and_no_more)
 {
 	struct weir_limiter *l = make_fixed(2);
