@@ -50,36 +50,36 @@
 
 #define RELAXED memory_order_relaxed
 
-uint64_t weir_work_fence(const struct weir_work *p, uint32_t part)
+uint64_t weir_work_fence(const struct weir_work *w, uint32_t part)
 {
 	weir_time until, end, now;
 	uint64_t fence;
 
-	if (part >= p->config.count)
+	if (part >= w->config.count)
 		return 0;
-	until = atomic_load_explicit(&p->until, memory_order_acquire);
-	end = atomic_load_explicit(&p->part[part].end, memory_order_acquire);
-	now = fleet_now(p->fleet);
+	until = atomic_load_explicit(&w->until, memory_order_acquire);
+	end = atomic_load_explicit(&w->part[part].end, memory_order_acquire);
+	now = fleet_now(w->fleet);
 	if (until == 0 || now >= until || now >= end)
 		return 0;
-	fence = atomic_load_explicit(&p->part[part].fence, RELAXED);
-	return fence != atomic_load_explicit(&p->part[part].refused, RELAXED) ? fence : 0;
+	fence = atomic_load_explicit(&w->part[part].fence, RELAXED);
+	return fence != atomic_load_explicit(&w->part[part].refused, RELAXED) ? fence : 0;
 }
 
-uint32_t weir_work_owned(const struct weir_work *p)
+uint32_t weir_work_owned(const struct weir_work *w)
 {
 	uint32_t owned = 0;
 
-	for (uint32_t i = 0; i < p->config.count; i++)
-		owned += weir_work_fence(p, i) != 0;
+	for (uint32_t i = 0; i < w->config.count; i++)
+		owned += weir_work_fence(w, i) != 0;
 	return owned;
 }
 
-int weir_work_release(struct weir_work *p, uint32_t part, uint64_t fence)
+int weir_work_release(struct weir_work *w, uint32_t part, uint64_t fence)
 {
-	if (fence == 0 || weir_work_fence(p, part) != fence)
+	if (fence == 0 || weir_work_fence(w, part) != fence)
 		return -ESTALE;
-	atomic_store_explicit(&p->part[part].leave, fence, RELAXED);
+	atomic_store_explicit(&w->part[part].leave, fence, RELAXED);
 	return 0;
 }
 
@@ -91,9 +91,9 @@ static void wake_watcher(struct weir_fleet *f, weir_time next)
 }
 
 /* The lock owning is held from here to next_of(). */
-static void set_until(struct weir_work *p, weir_time until)
+static void set_until(struct weir_work *w, weir_time until)
 {
-	atomic_store_explicit(&p->until, until, memory_order_release);
+	atomic_store_explicit(&w->until, until, memory_order_release);
 }
 
 static void set_end(struct part *part, weir_time end)
@@ -101,9 +101,9 @@ static void set_end(struct part *part, weir_time end)
 	atomic_store_explicit(&part->end, end, memory_order_release);
 }
 
-static void lose(struct weir_work *p, uint32_t i, bool forced)
+static void lose(struct weir_work *w, uint32_t i, bool forced)
 {
-	struct part *part = &p->part[i];
+	struct part *part = &w->part[i];
 	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
 
 	if (fence == 0)
@@ -112,23 +112,23 @@ static void lose(struct weir_work *p, uint32_t i, bool forced)
 	atomic_store_explicit(&part->leave, 0, RELAXED);
 	set_end(part, WEIR_FOREVER);
 	part->notified_fence = 0;
-	if (p->config.on_lost != NULL)
-		p->config.on_lost(p->config.arg, i, fence, forced);
+	if (w->config.on_lost != NULL)
+		w->config.on_lost(w->config.arg, i, fence, forced);
 }
 
-static void give_up(struct weir_work *p, uint32_t i, bool forced)
+static void give_up(struct weir_work *w, uint32_t i, bool forced)
 {
-	struct part *part = &p->part[i];
+	struct part *part = &w->part[i];
 
 	part->released_fence = atomic_load_explicit(&part->fence, RELAXED);
-	lose(p, i, forced);
+	lose(w, i, forced);
 }
 
-static void lose_all(struct weir_work *p)
+static void lose_all(struct weir_work *w)
 {
-	set_until(p, 0);
-	for (uint32_t i = 0; i < p->config.count; i++)
-		lose(p, i, true);
+	set_until(w, 0);
+	for (uint32_t i = 0; i < w->config.count; i++)
+		lose(w, i, true);
 }
 
 static bool is_refused(const struct part *part)
@@ -143,123 +143,123 @@ static weir_time end_of(const struct part *part)
 	return atomic_load_explicit(&part->end, RELAXED);
 }
 
-void work_lapse(struct weir_work *p)
+void work_lapse(struct weir_work *w)
 {
-	const weir_time now = fleet_now(p->fleet);
-	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
+	const weir_time now = fleet_now(w->fleet);
+	const weir_time until = atomic_load_explicit(&w->until, RELAXED);
 
 	if (until != 0 && now >= until)
-		lose_all(p);
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		if (is_refused(&p->part[i]))
-			lose(p, i, true);
-		if (now < end_of(&p->part[i]))
+		lose_all(w);
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		if (is_refused(&w->part[i]))
+			lose(w, i, true);
+		if (now < end_of(&w->part[i]))
 			continue;
-		give_up(p, i, true);
-		p->participant.erase_due = true;
+		give_up(w, i, true);
+		w->participant.erase_due = true;
 	}
 }
 
-weir_time work_next(const struct weir_work *p)
+weir_time work_next(const struct weir_work *w)
 {
-	const weir_time until = atomic_load_explicit(&p->until, RELAXED);
+	const weir_time until = atomic_load_explicit(&w->until, RELAXED);
 	weir_time next = until != 0 ? until : WEIR_FOREVER;
 
-	for (uint32_t i = 0; i < p->config.count; i++)
-		if (end_of(&p->part[i]) < next)
-			next = end_of(&p->part[i]);
+	for (uint32_t i = 0; i < w->config.count; i++)
+		if (end_of(&w->part[i]) < next)
+			next = end_of(&w->part[i]);
 	return next;
 }
 
-void part_lose(struct weir_work *p, uint32_t i, bool forced)
+void part_lose(struct weir_work *w, uint32_t i, bool forced)
 {
-	pthread_mutex_lock(&p->fleet->owning);
-	lose(p, i, forced);
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_lock(&w->fleet->owning);
+	lose(w, i, forced);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_give_up(struct weir_work *p, uint32_t i, bool forced)
+void part_give_up(struct weir_work *w, uint32_t i, bool forced)
 {
-	pthread_mutex_lock(&p->fleet->owning);
-	if (atomic_load_explicit(&p->part[i].fence, RELAXED) != 0)
-		give_up(p, i, forced);
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_lock(&w->fleet->owning);
+	if (atomic_load_explicit(&w->part[i].fence, RELAXED) != 0)
+		give_up(w, i, forced);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void work_drop(struct weir_work *p)
+void work_drop(struct weir_work *w)
 {
-	pthread_mutex_lock(&p->fleet->owning);
-	lose_all(p);
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_lock(&w->fleet->owning);
+	lose_all(w);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void work_keep(struct weir_work *p)
+void work_keep(struct weir_work *w)
 {
-	const weir_time until = p->fleet->deadline < p->latest ? p->fleet->deadline : p->latest;
+	const weir_time until = w->fleet->deadline < w->latest ? w->fleet->deadline : w->latest;
 
-	pthread_mutex_lock(&p->fleet->owning);
-	set_until(p, until);
-	wake_watcher(p->fleet, until);
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_lock(&w->fleet->owning);
+	set_until(w, until);
+	wake_watcher(w->fleet, until);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
 /*
  * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
  */
-void part_gain(struct weir_work *p, uint32_t i, uint64_t fence)
+void part_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 {
-	struct part *part = &p->part[i];
+	struct part *part = &w->part[i];
 	weir_time until;
 
-	pthread_mutex_lock(&p->fleet->owning);
-	until = atomic_load_explicit(&p->until, RELAXED);
-	if (until != 0 && fleet_now(p->fleet) < until) {
+	pthread_mutex_lock(&w->fleet->owning);
+	until = atomic_load_explicit(&w->until, RELAXED);
+	if (until != 0 && fleet_now(w->fleet) < until) {
 		atomic_store_explicit(&part->fence, fence, RELAXED);
-		if (p->config.on_gain != NULL)
-			p->config.on_gain(p->config.arg, i, fence);
+		if (w->config.on_gain != NULL)
+			w->config.on_gain(w->config.arg, i, fence);
 	}
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_notify_wish(struct weir_work *p, uint32_t i)
+void part_notify_wish(struct weir_work *w, uint32_t i)
 {
-	struct part *part = &p->part[i];
-	const weir_time now = fleet_now(p->fleet);
+	struct part *part = &w->part[i];
+	const weir_time now = fleet_now(w->fleet);
 	uint64_t fence;
 
-	pthread_mutex_lock(&p->fleet->owning);
+	pthread_mutex_lock(&w->fleet->owning);
 	fence = atomic_load_explicit(&part->fence, RELAXED);
 	if (fence != 0 && part->notified_fence != fence) {
 		part->notified_fence = fence;
-		set_end(part, p->config.handover < WEIR_FOREVER - now ? now + p->config.handover
+		set_end(part, w->config.handover < WEIR_FOREVER - now ? now + w->config.handover
 								      : WEIR_FOREVER);
-		wake_watcher(p->fleet, end_of(part));
-		p->config.on_wish(p->config.arg, i, fence);
+		wake_watcher(w->fleet, end_of(part));
+		w->config.on_wish(w->config.arg, i, fence);
 	}
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_forget_wish(struct weir_work *p, uint32_t i)
+void part_forget_wish(struct weir_work *w, uint32_t i)
 {
-	struct part *part = &p->part[i];
+	struct part *part = &w->part[i];
 
-	pthread_mutex_lock(&p->fleet->owning);
-	if (part->notified_fence != 0 && fleet_now(p->fleet) < end_of(part)) {
+	pthread_mutex_lock(&w->fleet->owning);
+	if (part->notified_fence != 0 && fleet_now(w->fleet) < end_of(part)) {
 		part->notified_fence = 0;
 		set_end(part, WEIR_FOREVER);
 	}
-	pthread_mutex_unlock(&p->fleet->owning);
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
 /*
  * The fence is void at once. on_lost() is called by the watcher thread or, if owning is held now, by
  * the next refresh: a callback, which owning is held for, may be what wrote the checkpoint.
  */
-void part_refuse(struct weir_work *p, uint32_t i, uint64_t fence)
+void part_refuse(struct weir_work *w, uint32_t i, uint64_t fence)
 {
-	struct weir_fleet *f = p->fleet;
+	struct weir_fleet *f = w->fleet;
 
-	atomic_store_explicit(&p->part[i].refused, fence, RELAXED);
+	atomic_store_explicit(&w->part[i].refused, fence, RELAXED);
 	if (pthread_mutex_trylock(&f->owning) != 0)
 		return;
 	pthread_cond_signal(&f->sooner_over);

@@ -21,49 +21,49 @@ void weir_work_config_init_sized(struct weir_work_config *config, size_t size)
 	config->size = size;
 }
 
-void part_key(const struct weir_work *p, const char *what, uint32_t part, char *key, size_t size)
+void part_key(const struct weir_work *w, const char *what, uint32_t part, char *key, size_t size)
 {
-	(void)snprintf(key, size, "%s/%s/%" PRIu32, p->name, what, part);
+	(void)snprintf(key, size, "%s/%s/%" PRIu32, w->name, what, part);
 }
 
-static void checkpoint_key(const struct weir_work *p, uint32_t part, char *key, size_t size)
+static void checkpoint_key(const struct weir_work *w, uint32_t part, char *key, size_t size)
 {
-	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, p->name, part);
+	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, w->name, part);
 }
 
-void work_rename(struct weir_work *p)
+void work_rename(struct weir_work *w)
 {
-	p->id = fleet_draw(p->fleet, 0) | 1;
-	p->joined = false;
-	(void)snprintf(p->own_key, sizeof(p->own_key), "%s/worker/%016" PRIx64, p->name, p->id);
+	w->id = fleet_draw(w->fleet, 0) | 1;
+	w->joined = false;
+	(void)snprintf(w->own_key, sizeof(w->own_key), "%s/worker/%016" PRIx64, w->name, w->id);
 }
 
 /* The last one is worth the remainder. */
-uint64_t part_worth(const struct weir_work *p, uint32_t part)
+uint64_t part_worth(const struct weir_work *w, uint32_t part)
 {
-	const uint64_t before = (uint64_t)part * p->config.factor;
-	const uint64_t rest = p->config.capacity - before;
+	const uint64_t before = (uint64_t)part * w->config.factor;
+	const uint64_t rest = w->config.capacity - before;
 
-	return rest < p->config.factor ? rest : p->config.factor;
+	return rest < w->config.factor ? rest : w->config.factor;
 }
 
-uint64_t weir_work_units(const struct weir_work *p)
+uint64_t weir_work_units(const struct weir_work *w)
 {
-	uint64_t units = p->config.reserved;
+	uint64_t units = w->config.reserved;
 
-	if (p->config.strategy != WEIR_WORK_WANTED)
+	if (w->config.strategy != WEIR_WORK_WANTED)
 		return units;
-	for (uint32_t i = 0; i < p->config.count; i++)
-		if (weir_work_fence(p, i) != 0)
-			units += part_worth(p, i);
+	for (uint32_t i = 0; i < w->config.count; i++)
+		if (weir_work_fence(w, i) != 0)
+			units += part_worth(w, i);
 	return units;
 }
 
-int weir_work_demand_set(struct weir_work *p, uint64_t units)
+int weir_work_demand_set(struct weir_work *w, uint64_t units)
 {
-	if (p->config.strategy != WEIR_WORK_WANTED || units > WEIR_SHARE_UNITS_MAX)
+	if (w->config.strategy != WEIR_WORK_WANTED || units > WEIR_SHARE_UNITS_MAX)
 		return -EINVAL;
-	atomic_store_explicit(&p->want, units, RELAXED);
+	atomic_store_explicit(&w->want, units, RELAXED);
 	return 0;
 }
 
@@ -123,18 +123,18 @@ static bool take_loaded(void *arg, const struct weir_store_row *row)
 	return true;
 }
 
-static int load(struct weir_work *p, struct loading *l)
+static int load(struct weir_work *w, struct loading *l)
 {
 	const char *const prefixes[] = {l->key, l->owner_key};
 	int r;
 
 	l->result = -ENOENT;
-	r = weir_store_read(p->fleet->store, prefixes, l->owner_key != NULL ? 2 : 1, take_loaded, l,
+	r = weir_store_read(w->fleet->store, prefixes, l->owner_key != NULL ? 2 : 1, take_loaded, l,
 			    NULL);
 	return r == 0 ? l->result : r;
 }
 
-int weir_work_load(struct weir_work *p, uint32_t part, uint64_t *sequence, void *value,
+int weir_work_load(struct weir_work *w, uint32_t part, uint64_t *sequence, void *value,
 		   size_t *size)
 {
 	char key[WEIR_SHARE_NAME_MAX + 32];
@@ -142,10 +142,10 @@ int weir_work_load(struct weir_work *p, uint32_t part, uint64_t *sequence, void 
 	int r;
 
 	*sequence = 0;
-	if (part >= p->config.count)
+	if (part >= w->config.count)
 		return -EINVAL;
-	checkpoint_key(p, part, key, sizeof(key));
-	r = load(p, &l);
+	checkpoint_key(w, part, key, sizeof(key));
+	r = load(w, &l);
 	*size = l.size;
 	*sequence = l.sequence;
 	return r;
@@ -239,11 +239,11 @@ static int retry_checkpoint(const struct checkpoint *c)
 	return r == -EAGAIN ? -EIO : r;
 }
 
-int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uint64_t sequence,
+int weir_work_checkpoint(struct weir_work *w, uint32_t part, uint64_t fence, uint64_t sequence,
 			 const void *value, size_t size)
 {
 	struct checkpoint c = {
-		.work = p,
+		.work = w,
 		.fence = fence,
 		.sequence = sequence,
 		.value = value,
@@ -251,20 +251,20 @@ int weir_work_checkpoint(struct weir_work *p, uint32_t part, uint64_t fence, uin
 	};
 	int r;
 
-	if (part >= p->config.count || (value == NULL && size > 0))
+	if (part >= w->config.count || (value == NULL && size > 0))
 		return -EINVAL;
 	if (size > WEIR_CHECKPOINT_SIZE_MAX)
 		return -EMSGSIZE;
 	if (fence == 0)
 		return -ESTALE;
-	c.part = &p->part[part];
-	part_key(p, "part", part, c.owner_key, sizeof(c.owner_key));
-	checkpoint_key(p, part, c.key, sizeof(c.key));
-	pthread_mutex_lock(&p->checkpoints);
+	c.part = &w->part[part];
+	part_key(w, "part", part, c.owner_key, sizeof(c.owner_key));
+	checkpoint_key(w, part, c.key, sizeof(c.key));
+	pthread_mutex_lock(&w->checkpoints);
 	r = retry_checkpoint(&c);
-	pthread_mutex_unlock(&p->checkpoints);
+	pthread_mutex_unlock(&w->checkpoints);
 	if (r == -ESTALE)
-		part_refuse(p, part, fence);
+		part_refuse(w, part, fence);
 	return r;
 }
 
@@ -307,32 +307,32 @@ static int check_config(const struct weir_work_config *c, char *why)
 static struct weir_work *make(struct weir_fleet *f, const struct weir_work_config *c)
 {
 	const uint32_t count = (uint32_t)count_of(c);
-	struct weir_work *p = calloc(1, sizeof(*p) + count * sizeof(p->part[0]));
+	struct weir_work *w = calloc(1, sizeof(*w) + count * sizeof(w->part[0]));
 
-	if (p == NULL)
+	if (w == NULL)
 		return NULL;
-	p->participant.ops = &work_ops;
-	p->fleet = f;
-	p->config = *c;
-	p->config.count = count;
-	if (p->config.handover == 0)
-		p->config.handover = 2 * f->refresh;
-	(void)snprintf(p->name, sizeof(p->name), "%s", c->name);
-	p->config.name = p->name;
-	(void)snprintf(p->kind_key, sizeof(p->kind_key), "%s/parts", p->name);
-	p->lease = f->lease;
-	p->participant.longest = WEIR_FOREVER;
+	w->participant.ops = &work_ops;
+	w->fleet = f;
+	w->config = *c;
+	w->config.count = count;
+	if (w->config.handover == 0)
+		w->config.handover = 2 * f->refresh;
+	(void)snprintf(w->name, sizeof(w->name), "%s", c->name);
+	w->config.name = w->name;
+	(void)snprintf(w->kind_key, sizeof(w->kind_key), "%s/parts", w->name);
+	w->lease = f->lease;
+	w->participant.longest = WEIR_FOREVER;
 	for (uint32_t i = 0; i < count; i++)
-		atomic_init(&p->part[i].end, WEIR_FOREVER);
-	pthread_mutex_init(&p->checkpoints, NULL);
-	work_rename(p);
-	return p;
+		atomic_init(&w->part[i].end, WEIR_FOREVER);
+	pthread_mutex_init(&w->checkpoints, NULL);
+	work_rename(w);
+	return w;
 }
 
 static int add(struct weir_fleet *f, const struct weir_work_config *c, struct weir_work **work,
 	       char *why)
 {
-	struct weir_work *p;
+	struct weir_work *w;
 
 	for (struct participant *at = f->participants; at != NULL; at = at->next)
 		if (at->ops == &work_ops && strcmp(((struct weir_work *)at)->name, c->name) == 0)
@@ -344,11 +344,11 @@ static int add(struct weir_fleet *f, const struct weir_work_config *c, struct we
 				 WEIR_WORK_FLEET_MAX);
 	if (participants_watch(f) != 0)
 		return store_say(-ENOMEM, why, "Starting a thread failed.");
-	p = make(f, c);
-	if (p == NULL)
+	w = make(f, c);
+	if (w == NULL)
 		return store_say(-ENOMEM, why, "Out of memory.");
-	participant_join(f, &p->participant);
-	*work = p;
+	participant_join(f, &w->participant);
+	*work = w;
 	return 0;
 }
 
@@ -369,9 +369,9 @@ int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
 	return r;
 }
 
-void work_free(struct weir_work *p)
+void work_free(struct weir_work *w)
 {
-	pthread_mutex_destroy(&p->checkpoints);
-	free(p->members);
-	free(p);
+	pthread_mutex_destroy(&w->checkpoints);
+	free(w->members);
+	free(w);
 }

@@ -28,12 +28,12 @@ static void erase(struct leaving *l, const char *key, uint64_t made)
 	l->writes[l->count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL, 0};
 }
 
-static void erase_part(struct leaving *l, const struct weir_work *p, const char *what, uint32_t i,
+static void erase_part(struct leaving *l, const struct weir_work *w, const char *what, uint32_t i,
 		       uint64_t made)
 {
 	char *key = l->keys[l->count];
 
-	part_key(p, what, i, key, PART_KEY_SIZE);
+	part_key(w, what, i, key, PART_KEY_SIZE);
 	erase(l, key, made);
 }
 
@@ -41,58 +41,58 @@ static void erase_part(struct leaving *l, const struct weir_work *p, const char 
  * The member's own row goes with them: a commit under way that would claim a partition is then
  * refused.
  */
-static void collect(struct leaving *l, const struct weir_work *p)
+static void collect(struct leaving *l, const struct weir_work *w)
 {
-	for (uint32_t i = 0; i < p->config.count && l->count + 2 <= AT_ONCE; i++) {
-		const struct part *part = &p->part[i];
+	for (uint32_t i = 0; i < w->config.count && l->count + 2 <= AT_ONCE; i++) {
+		const struct part *part = &w->part[i];
 
-		if (part->owner == p->id)
-			erase_part(l, p, "part", i, part->made);
-		if (part->wisher == p->id)
-			erase_part(l, p, "wish", i, part->wish_made);
+		if (part->owner == w->id)
+			erase_part(l, w, "part", i, part->made);
+		if (part->wisher == w->id)
+			erase_part(l, w, "wish", i, part->wish_made);
 	}
-	if (p->own_made != 0)
-		erase(l, p->own_key, p->own_made);
+	if (w->own_made != 0)
+		erase(l, w->own_key, w->own_made);
 }
 
-int work_leave(struct weir_work *p)
+int work_leave(struct weir_work *w)
 {
 	int r;
 
 	do {
 		struct leaving l = {.count = 0};
 
-		r = work_read(p, false);
+		r = work_read(w, false);
 		if (r != 0)
 			return r;
-		collect(&l, p);
+		collect(&l, w);
 		if (l.count == 0)
 			return 1;
-		r = weir_store_commit(p->fleet->store, 0, l.checks, l.count, l.writes, l.count,
+		r = weir_store_commit(w->fleet->store, 0, l.checks, l.count, l.writes, l.count,
 				      NULL);
 	} while (r == 0);
 	return r;
 }
 
 /* Lose all partitions, and disable callbacks from here on. */
-static void stop_callbacks(struct weir_work *p)
+static void stop_callbacks(struct weir_work *w)
 {
-	for (uint32_t i = 0; i < p->config.count; i++)
-		part_give_up(p, i, false);
-	p->config.on_gain = NULL;
-	p->config.on_wish = NULL;
-	p->config.on_lost = NULL;
+	for (uint32_t i = 0; i < w->config.count; i++)
+		part_give_up(w, i, false);
+	w->config.on_gain = NULL;
+	w->config.on_wish = NULL;
+	w->config.on_lost = NULL;
 }
 
-void weir_work_close(struct weir_work *p)
+void weir_work_close(struct weir_work *w)
 {
 	struct weir_fleet *f;
 
-	if (p == NULL)
+	if (w == NULL)
 		return;
-	f = p->fleet;
+	f = w->fleet;
 	pthread_mutex_lock(&f->lock);
-	stop_callbacks(p);
-	participant_leave(f, &p->participant);
+	stop_callbacks(w);
+	participant_leave(f, &w->participant);
 	pthread_mutex_unlock(&f->lock);
 }

@@ -13,18 +13,18 @@
 
 #define KINDS 4 /* of rows */
 
-static bool add_member(struct weir_work *p, uint64_t id)
+static bool add_member(struct weir_work *w, uint64_t id)
 {
-	if (p->count == p->room) {
-		const size_t room = p->room > 0 ? 2 * p->room : 16;
-		uint64_t *members = realloc(p->members, room * sizeof(*members));
+	if (w->count == w->room) {
+		const size_t room = w->room > 0 ? 2 * w->room : 16;
+		uint64_t *members = realloc(w->members, room * sizeof(*members));
 
 		if (members == NULL)
 			return false;
-		p->members = members;
-		p->room = room;
+		w->members = members;
+		w->room = room;
 	}
-	p->members[p->count++] = id;
+	w->members[w->count++] = id;
 	return true;
 }
 
@@ -47,7 +47,7 @@ struct reading {
 	int result;
 };
 
-static int take_part(struct weir_work *p, const char *number, const struct weir_store_row *row,
+static int take_part(struct weir_work *w, const char *number, const struct weir_store_row *row,
 		     bool wish)
 {
 	char *end;
@@ -56,26 +56,26 @@ static int take_part(struct weir_work *p, const char *number, const struct weir_
 
 	if (*end != '\0' || end == number || !part_read_id(row->value, row->size, '\n', &id))
 		return -EPROTO;
-	p->rows += !wish;
-	if (i >= p->config.count)
+	w->rows += !wish;
+	if (i >= w->config.count)
 		return 0; /* of a member that is configured with more partitions */
 	if (wish) {
-		p->part[i].wisher = id;
-		p->part[i].wish_made = row->made;
+		w->part[i].wisher = id;
+		w->part[i].wish_made = row->made;
 	} else {
-		p->part[i].owner = id;
-		p->part[i].made = row->made;
+		w->part[i].owner = id;
+		w->part[i].made = row->made;
 	}
 	return 0;
 }
 
-static int take_kind(struct weir_work *p, const struct weir_store_row *row)
+static int take_kind(struct weir_work *w, const struct weir_store_row *row)
 {
-	p->kind_version = row->version;
-	return work_parse(row->value, row->size, &p->kind) ? 0 : -EPROTO;
+	w->kind_version = row->version;
+	return work_parse(row->value, row->size, &w->kind) ? 0 : -EPROTO;
 }
 
-static int take_worker(struct weir_work *p, const char *number, const struct weir_store_row *row)
+static int take_worker(struct weir_work *w, const char *number, const struct weir_store_row *row)
 {
 	char label[LABEL_ROOM];
 	uint64_t id;
@@ -83,25 +83,25 @@ static int take_worker(struct weir_work *p, const char *number, const struct wei
 	if (!part_read_id(number, strlen(number), '\0', &id) ||
 	    !worker_parse(row->value, row->size, label))
 		return -EPROTO;
-	if (id == p->id)
-		p->own_made = row->made;
-	return add_member(p, id) ? 0 : -ENOMEM;
+	if (id == w->id)
+		w->own_made = row->made;
+	return add_member(w, id) ? 0 : -ENOMEM;
 }
 
 static bool take_row(void *arg, const struct weir_store_row *row)
 {
 	struct reading *r = arg;
-	struct weir_work *p = r->work;
-	const char *rest = row->key + strlen(p->name) + 1;
+	struct weir_work *w = r->work;
+	const char *rest = row->key + strlen(w->name) + 1;
 
 	if (strncmp(rest, "part/", 5) == 0)
-		r->result = take_part(p, rest + 5, row, false);
+		r->result = take_part(w, rest + 5, row, false);
 	else if (strncmp(rest, "wish/", 5) == 0)
-		r->result = take_part(p, rest + 5, row, true);
+		r->result = take_part(w, rest + 5, row, true);
 	else if (strncmp(rest, "worker/", 7) == 0)
-		r->result = take_worker(p, rest + 7, row);
+		r->result = take_worker(w, rest + 7, row);
 	else if (strcmp(rest, "parts") == 0)
-		r->result = take_kind(p, row);
+		r->result = take_kind(w, row);
 	return r->result == 0;
 }
 
@@ -112,18 +112,18 @@ static int by_number(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static bool is_member(const struct weir_work *p, uint64_t id)
+static bool is_member(const struct weir_work *w, uint64_t id)
 {
-	return p->count > 0 && bsearch(&id, p->members, p->count, sizeof(id), by_number) != NULL;
+	return w->count > 0 && bsearch(&id, w->members, w->count, sizeof(id), by_number) != NULL;
 }
 
-static void clear(struct weir_work *p)
+static void clear(struct weir_work *w)
 {
-	p->count = 0;
-	p->own_made = p->kind_version = 0;
-	p->rows = 0;
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
+	w->count = 0;
+	w->own_made = w->kind_version = 0;
+	w->rows = 0;
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		struct part *part = &w->part[i];
 
 		part->owner = part->made = part->wisher = part->wish_made = 0;
 	}
@@ -133,16 +133,16 @@ static void clear(struct weir_work *p)
  * A wish counts only while its member is present. A partition without an owner may be reserved for
  * a wish.
  */
-static void note_wishes(struct weir_work *p)
+static void note_wishes(struct weir_work *w)
 {
-	const weir_time now = fleet_now(p->fleet);
+	const weir_time now = fleet_now(w->fleet);
 
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		struct part *part = &w->part[i];
 
-		if (!is_member(p, part->wisher))
+		if (!is_member(w, part->wisher))
 			part->wisher = 0;
-		if (part->owner != 0 || part->wisher == 0 || part->wisher == p->id)
+		if (part->owner != 0 || part->wisher == 0 || part->wisher == w->id)
 			part->free_since = 0;
 		else if (part->free_since == 0)
 			part->free_since = now;
@@ -154,40 +154,40 @@ static void note_wishes(struct weir_work *p)
  * forgets how long leases were, so no member has a longer one than learning, which is the same for
  * all.
  */
-static void note_proof(struct weir_work *p, weir_time asked, weir_dur proven)
+static void note_proof(struct weir_work *w, weir_time asked, weir_dur proven)
 {
-	const weir_dur lease = p->kind_version != 0 ? p->kind.lease * WEIR_MS : 0;
-	const weir_dur learning = p->fleet->learning;
+	const weir_dur lease = w->kind_version != 0 ? w->kind.lease * WEIR_MS : 0;
+	const weir_dur learning = w->fleet->learning;
 
-	if (lease > p->lease)
-		p->lease = lease;
-	p->learning = proven < (p->lease > learning ? p->lease : learning);
-	p->participant.longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
-	p->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
+	if (lease > w->lease)
+		w->lease = lease;
+	w->learning = proven < (w->lease > learning ? w->lease : learning);
+	w->participant.longest = proven != WEIR_FOREVER ? learning : WEIR_FOREVER;
+	w->latest = proven != WEIR_FOREVER ? asked + fleet_usable(learning) : WEIR_FOREVER;
 }
 
-int work_read(struct weir_work *p, bool keep)
+int work_read(struct weir_work *w, bool keep)
 {
 	static const char *const kinds[KINDS] = {"worker/", "part/", "wish/", "parts"};
-	struct reading reading = {.work = p};
+	struct reading reading = {.work = w};
 	char prefix[KINDS][PART_KEY_SIZE];
 	const char *prefixes[KINDS];
-	const weir_time asked = fleet_now(p->fleet);
+	const weir_time asked = fleet_now(w->fleet);
 	struct weir_store_view view;
 	int r;
 
 	for (size_t i = 0; i < KINDS; i++) {
-		(void)snprintf(prefix[i], PART_KEY_SIZE, "%s/%s", p->name, kinds[i]);
+		(void)snprintf(prefix[i], PART_KEY_SIZE, "%s/%s", w->name, kinds[i]);
 		prefixes[i] = prefix[i];
 	}
-	clear(p);
-	r = keep ? session_read(p->fleet, prefixes, KINDS, take_row, &reading, &view)
-		 : weir_store_read(p->fleet->store, prefixes, KINDS, take_row, &reading, &view);
+	clear(w);
+	r = keep ? session_read(w->fleet, prefixes, KINDS, take_row, &reading, &view)
+		 : weir_store_read(w->fleet->store, prefixes, KINDS, take_row, &reading, &view);
 	if (r != 0 || reading.result != 0)
 		return r != 0 ? r : reading.result;
-	if (p->count > 0)
-		qsort(p->members, p->count, sizeof(p->members[0]), by_number);
-	note_wishes(p);
-	note_proof(p, asked, view.proven);
+	if (w->count > 0)
+		qsort(w->members, w->count, sizeof(w->members[0]), by_number);
+	note_wishes(w);
+	note_proof(w, asked, view.proven);
 	return 0;
 }

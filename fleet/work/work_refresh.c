@@ -35,10 +35,10 @@ _Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 #define VALUE_SIZE 32
 
 /* Whether the partitions are configured the same way here and in the store. */
-static bool is_same_kind(const struct weir_work *p)
+static bool is_same_kind(const struct weir_work *w)
 {
-	return p->kind.count == p->config.count && p->kind.capacity == p->config.capacity &&
-	       p->kind.factor == p->config.factor;
+	return w->kind.count == w->config.count && w->kind.capacity == w->config.capacity &&
+	       w->kind.factor == w->config.factor;
 }
 
 static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char text[96])
@@ -53,18 +53,18 @@ static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char 
 /*
  * Partitions are configured differently by the members that are present, so this one claims none.
  */
-static int refuse(struct weir_work *p)
+static int refuse(struct weir_work *w)
 {
-	const struct weir_work_config *c = &p->config;
+	const struct weir_work_config *c = &w->config;
 	char here[96], there[96];
 
-	work_drop(p);
+	work_drop(w);
 	print_kind(c->count, c->capacity, c->factor, here);
-	print_kind(p->kind.count, p->kind.capacity, p->kind.factor, there);
-	if (p->joined || p->own_made != 0)
-		p->joined = work_leave(p) != 1;
-	return fleet_say(p->fleet, -EEXIST, "%.64s is %s for the members present, but %s here.",
-			 p->name, there, here);
+	print_kind(w->kind.count, w->kind.capacity, w->kind.factor, there);
+	if (w->joined || w->own_made != 0)
+		w->joined = work_leave(w) != 1;
+	return fleet_say(w->fleet, -EEXIST, "%.64s is %s for the members present, but %s here.",
+			 w->name, there, here);
 }
 
 /*
@@ -72,60 +72,60 @@ static int refuse(struct weir_work *p)
  * written since it was read. So a member that finds no others, and changes the configuration, does
  * so before the next one joins, or not at all.
  */
-static int join(struct weir_work *p)
+static int join(struct weir_work *w)
 {
-	const bool is_there = p->own_made != 0, has_kind = p->kind_version != 0;
+	const bool is_there = w->own_made != 0, has_kind = w->kind_version != 0;
 	char text[RECORD_SIZE], kind[RECORD_SIZE];
 	const struct work_record record = {
-		.count = p->config.count,
-		.capacity = p->config.capacity,
-		.factor = p->config.factor,
-		.lease = p->lease / WEIR_MS,
+		.count = w->config.count,
+		.capacity = w->config.capacity,
+		.factor = w->config.factor,
+		.lease = w->lease / WEIR_MS,
 	};
 	const struct weir_store_check checks[] = {
-		{p->own_key, is_there ? WEIR_STORE_CHECK_MADE : WEIR_STORE_CHECK_ABSENT,
-		 p->own_made},
-		{p->kind_key, has_kind ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT,
-		 p->kind_version},
+		{w->own_key, is_there ? WEIR_STORE_CHECK_MADE : WEIR_STORE_CHECK_ABSENT,
+		 w->own_made},
+		{w->kind_key, has_kind ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT,
+		 w->kind_version},
 	};
 	const struct weir_store_write writes[] = {
-		{p->kind_key, WEIR_STORE_WRITE_PUT, kind, work_print(&record, kind)},
-		{p->own_key, WEIR_STORE_WRITE_BIND, text, worker_print(p->fleet->label, text)},
+		{w->kind_key, WEIR_STORE_WRITE_PUT, kind, work_print(&record, kind)},
+		{w->own_key, WEIR_STORE_WRITE_BIND, text, worker_print(w->fleet->label, text)},
 	};
 
 	if (!is_there)
-		p->refreshes = 0;
-	return weir_store_commit(p->fleet->store, p->fleet->session, checks, 2, writes,
+		w->refreshes = 0;
+	return weir_store_commit(w->fleet->store, w->fleet->session, checks, 2, writes,
 				 is_there ? 1 : 2, NULL);
 }
 
 /* Whether a row is this member's, and the member has not released the partition. */
-static bool is_ours(const struct weir_work *p, const struct part *part)
+static bool is_ours(const struct weir_work *w, const struct part *part)
 {
-	return part->owner == p->id && part->made != part->released_fence;
+	return part->owner == w->id && part->made != part->released_fence;
 }
 
 /* Apply what has happened since the last reading. */
-static void update_ownership(struct weir_work *p)
+static void update_ownership(struct weir_work *w)
 {
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		struct part *part = &w->part[i];
 		const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
-		const bool ours = is_ours(p, part);
+		const bool ours = is_ours(w, part);
 
 		if (fence != 0 && (!ours || part->made != fence))
-			part_lose(p, i, true);
-		if (ours && part->made != fence && !p->learning)
-			part_gain(p, i, part->made);
+			part_lose(w, i, true);
+		if (ours && part->made != fence && !w->learning)
+			part_gain(w, i, part->made);
 	}
 }
 
-static uint32_t owned(const struct weir_work *p)
+static uint32_t owned(const struct weir_work *w)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < p->config.count; i++)
-		count += is_ours(p, &p->part[i]);
+	for (uint32_t i = 0; i < w->config.count; i++)
+		count += is_ours(w, &w->part[i]);
 	return count;
 }
 
@@ -136,85 +136,85 @@ static void mark_release(struct part *part)
 }
 
 /* Handle wishes of other members: notify, release, or drop wishes that no longer count. */
-static void answer_wishes(struct weir_work *p)
+static void answer_wishes(struct weir_work *w)
 {
-	uint32_t left = owned(p);
+	uint32_t left = owned(w);
 
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		struct part *part = &p->part[i];
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		struct part *part = &w->part[i];
 
-		if (!is_ours(p, part))
+		if (!is_ours(w, part))
 			continue;
-		if (part->wisher == 0 || part->wisher == p->id ||
-		    !balance_yields(p->config.count, p->count, left)) {
-			part_forget_wish(p, i);
+		if (part->wisher == 0 || part->wisher == w->id ||
+		    !balance_yields(w->config.count, w->count, left)) {
+			part_forget_wish(w, i);
 			continue;
 		}
 		left--;
-		if (p->config.on_wish == NULL)
+		if (w->config.on_wish == NULL)
 			mark_release(part);
 		else
-			part_notify_wish(p, i);
+			part_notify_wish(w, i);
 	}
 }
 
 /* For capacity: mark partitions that are no longer wanted; returns how many more are wanted. */
-static uint32_t release_unwanted(struct weir_work *p)
+static uint32_t release_unwanted(struct weir_work *w)
 {
-	const uint64_t want = atomic_load_explicit(&p->want, RELAXED);
-	const uint64_t target = want > p->config.reserved ? want - p->config.reserved : 0;
+	const uint64_t want = atomic_load_explicit(&w->want, RELAXED);
+	const uint64_t target = want > w->config.reserved ? want - w->config.reserved : 0;
 	uint64_t have = 0, more;
 
-	for (uint32_t i = 0; i < p->config.count; i++)
-		have += is_ours(p, &p->part[i]) ? part_worth(p, i) : 0;
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		if (!is_ours(p, &p->part[i]) || have < target + part_worth(p, i))
+	for (uint32_t i = 0; i < w->config.count; i++)
+		have += is_ours(w, &w->part[i]) ? part_worth(w, i) : 0;
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		if (!is_ours(w, &w->part[i]) || have < target + part_worth(w, i))
 			continue;
-		mark_release(&p->part[i]);
-		have -= part_worth(p, i);
+		mark_release(&w->part[i]);
+		have -= part_worth(w, i);
 	}
 	if (have >= target)
 		return 0;
-	more = (target - have + p->config.factor - 1) / p->config.factor;
-	return more < p->config.count ? (uint32_t)more : p->config.count;
+	more = (target - have + w->config.factor - 1) / w->config.factor;
+	return more < w->config.count ? (uint32_t)more : w->config.count;
 }
 
 /*
  * The member that asks for a partition. If it does not claim the partition once it can, its wish
  * lapses.
  */
-static uint64_t wisher_of(const struct weir_work *p, const struct part *part)
+static uint64_t wisher_of(const struct weir_work *w, const struct part *part)
 {
 	/* The longest interval between its refreshes. */
-	const weir_dur kept = p->fleet->refresh / 10 * 13;
+	const weir_dur kept = w->fleet->refresh / 10 * 13;
 
-	if (part->free_since != 0 && fleet_now(p->fleet) - part->free_since >= kept)
+	if (part->free_since != 0 && fleet_now(w->fleet) - part->free_since >= kept)
 		return 0;
 	return part->wisher;
 }
 
-static int decide(struct weir_work *p, struct moves *moves)
+static int decide(struct weir_work *w, struct moves *moves)
 {
-	uint64_t *owners = calloc(p->config.count, 2 * sizeof(*owners));
+	uint64_t *owners = calloc(w->config.count, 2 * sizeof(*owners));
 	struct balance b = {
-		.parts = p->config.count,
+		.parts = w->config.count,
 		.owners = owners,
-		.wishers = owners + p->config.count,
-		.members = p->members,
-		.count = p->count,
-		.self = p->id,
-		.greedy = p->config.strategy == WEIR_WORK_GREEDY,
-		.chance = fleet_draw(p->fleet, 0),
+		.wishers = owners + w->config.count,
+		.members = w->members,
+		.count = w->count,
+		.self = w->id,
+		.greedy = w->config.strategy == WEIR_WORK_GREEDY,
+		.chance = fleet_draw(w->fleet, 0),
 	};
 
 	if (owners == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		owners[i] = p->part[i].owner;
-		owners[p->config.count + i] = wisher_of(p, &p->part[i]);
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		owners[i] = w->part[i].owner;
+		owners[w->config.count + i] = wisher_of(w, &w->part[i]);
 	}
-	if (p->config.strategy == WEIR_WORK_WANTED)
-		balance_wanted(&b, release_unwanted(p), moves);
+	if (w->config.strategy == WEIR_WORK_WANTED)
+		balance_wanted(&b, release_unwanted(w), moves);
 	else
 		balance(&b, moves);
 	free(owners);
@@ -262,9 +262,9 @@ static void erase_row(struct change *c, const char *key, uint64_t made)
 /*
  * Whether a row of this member is to be erased: it has released the partition, or is to do so now.
  */
-static bool is_to_erase(const struct weir_work *p, const struct part *part)
+static bool is_to_erase(const struct weir_work *w, const struct part *part)
 {
-	if (part->owner != p->id)
+	if (part->owner != w->id)
 		return false;
 	return part->made == part->released_fence ||
 	       atomic_load_explicit(&part->leave, RELAXED) == part->made;
@@ -272,18 +272,18 @@ static bool is_to_erase(const struct weir_work *p, const struct part *part)
 
 static void add_erasures(struct change *c, uint32_t room)
 {
-	struct weir_work *p = c->work;
+	struct weir_work *w = c->work;
 
-	for (uint32_t i = 0; i < p->config.count; i++) {
-		const struct part *part = &p->part[i];
+	for (uint32_t i = 0; i < w->config.count; i++) {
+		const struct part *part = &w->part[i];
 
-		if (!is_to_erase(p, part))
+		if (!is_to_erase(w, part))
 			continue;
 		if (c->erased == room) {
 			c->more = true;
 			return;
 		}
-		part_give_up(p, i, false);
+		part_give_up(w, i, false);
 		c->erased++;
 		erase_row(c, key_for(c, "part", i), part->made);
 	}
@@ -291,11 +291,11 @@ static void add_erasures(struct change *c, uint32_t room)
 
 static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 {
-	const struct weir_work *p = c->work;
+	const struct weir_work *w = c->work;
 
 	for (uint32_t i = 0; i < m->takes && c->takes < room; i++) {
 		put_row(c, key_for(c, "part", m->take[i]));
-		if (p->part[m->take[i]].wish_made != 0)
+		if (w->part[m->take[i]].wish_made != 0)
 			erase_row(c, key_for(c, "wish", m->take[i]), 0);
 		c->taken[c->takes++] = m->take[i];
 	}
@@ -304,75 +304,75 @@ static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 		c->wishes++;
 	}
 	for (uint32_t i = 0; i < m->withdrawals && c->withdrawals < room; i++) {
-		erase_row(c, key_for(c, "wish", m->withdraw[i]), p->part[m->withdraw[i]].wish_made);
+		erase_row(c, key_for(c, "wish", m->withdraw[i]), w->part[m->withdraw[i]].wish_made);
 		c->withdrawals++;
 	}
 	c->more |= m->takes > c->takes || m->wishes > c->wishes || m->withdrawals > c->withdrawals;
 }
 
 /* Commit one batch of moves. Returns 1 if there are more, 0, or an error of the store. */
-static int commit_moves(struct weir_work *p, uint32_t room)
+static int commit_moves(struct weir_work *w, uint32_t room)
 {
-	struct change c = {.work = p};
+	struct change c = {.work = w};
 	struct moves moves = {.takes = 0};
 	uint64_t version;
 	int r = 0;
 
-	answer_wishes(p);
-	if (p->refreshes > 0 && !p->learning)
-		r = decide(p, &moves);
+	answer_wishes(w);
+	if (w->refreshes > 0 && !w->learning)
+		r = decide(w, &moves);
 	if (r != 0)
 		return r;
-	(void)snprintf(c.value, sizeof(c.value), "%016" PRIx64 "\n", p->id);
-	c.checks[c.check_count++] = (struct weir_store_check){p->own_key, WEIR_STORE_CHECK_MADE,
-							      p->own_made};
+	(void)snprintf(c.value, sizeof(c.value), "%016" PRIx64 "\n", w->id);
+	c.checks[c.check_count++] = (struct weir_store_check){w->own_key, WEIR_STORE_CHECK_MADE,
+							      w->own_made};
 	add_erasures(&c, room);
 	add_moves(&c, room, &moves);
 	if (c.write_count == 0)
 		return 0;
-	r = weir_store_commit(p->fleet->store, p->fleet->session, c.checks, c.check_count, c.writes,
+	r = weir_store_commit(w->fleet->store, w->fleet->session, c.checks, c.check_count, c.writes,
 			      c.write_count, &version);
 	if (r != 0)
 		return r;
 	for (uint32_t i = 0; i < c.takes; i++)
-		part_gain(p, c.taken[i], version);
+		part_gain(w, c.taken[i], version);
 	return c.more;
 }
 
 /* Returns 1 if it must be repeated, 0 if all is done, or an error of the store. */
-static int refresh_once(struct weir_work *p, uint32_t room)
+static int refresh_once(struct weir_work *w, uint32_t room)
 {
-	int r = work_read(p, true);
+	int r = work_read(w, true);
 
 	/* While the rows are invalid, no member can claim anything, so the lease goes on. */
-	if (r == -EPROTO && p->joined)
-		work_keep(p);
+	if (r == -EPROTO && w->joined)
+		work_keep(w);
 	if (r != 0)
 		return r;
-	if (p->kind_version != 0 && !is_same_kind(p) && p->count + p->rows > 0)
-		return refuse(p);
-	if (p->own_made == 0 || p->kind_version == 0 || !is_same_kind(p)) {
-		r = join(p);
+	if (w->kind_version != 0 && !is_same_kind(w) && w->count + w->rows > 0)
+		return refuse(w);
+	if (w->own_made == 0 || w->kind_version == 0 || !is_same_kind(w)) {
+		r = join(w);
 		return r == 0 ? 1 : r;
 	}
-	p->joined = true;
-	work_keep(p);
-	update_ownership(p);
-	return commit_moves(p, room);
+	w->joined = true;
+	work_keep(w);
+	update_ownership(w);
+	return commit_moves(w, room);
 }
 
-int work_refresh(struct weir_work *p)
+int work_refresh(struct weir_work *w)
 {
 	unsigned conflicts = 0;
 	int r = 1;
 
 	for (unsigned i = 0; i < COMMITS_MAX && r == 1; i++) {
 		/* After a conflict, commit one row of each kind at a time. */
-		r = refresh_once(p, conflicts > 0 ? 1 : EACH_MAX);
+		r = refresh_once(w, conflicts > 0 ? 1 : EACH_MAX);
 		if (r == -EAGAIN && ++conflicts < CONFLICTS_MAX)
 			r = 1;
 	}
 	if (r == 0 || r == 1 || r == -EAGAIN)
-		p->refreshes++;
+		w->refreshes++;
 	return r == 1 || r == -EAGAIN ? 0 : r;
 }

@@ -8,7 +8,8 @@ readme=$1 source=$2 fetch=$3 httpd=$4
 . "$(dirname "$0")/../../../tests/e2e/common.sh"
 
 awk '/^```/ { fence++; next } fence == 1' "$readme" >"$work/fetch.c"
-grep -v SPDX "$source" | diff "$work/fetch.c" - >"$work/diff.log" || fail "the README shows another program"
+grep -v SPDX "$source" | diff "$work/fetch.c" - >"$work/diff.log" ||
+	fail "the README shows another program"
 need_programs "$httpd"
 
 start "$httpd" --rows 20000 --limit none

@@ -11,7 +11,8 @@ readme=$1
 shows()
 {
 	awk -v n="$1" '/^```/ { fence++; next } fence == n' "$readme" >"$work/source.cpp"
-	grep -v SPDX "$2" | diff "$work/source.cpp" - >"$work/diff.log" || fail "the README shows another program"
+	grep -v SPDX "$2" | diff "$work/source.cpp" - >"$work/diff.log" ||
+		fail "the README shows another program"
 	"$3" >"$work/said.log" || fail "$3 failed"
 	printf '%b' "$4" | diff - "$work/said.log" || fail "$3 says something else"
 }
