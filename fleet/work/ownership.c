@@ -252,13 +252,16 @@ void part_forget_wish(struct weir_work *w, uint32_t i)
 }
 
 /*
- * The fence is void at once. on_lost() is called by the watcher thread or, if owning is held now, by
- * the next refresh: a callback, which owning is held for, may be what wrote the checkpoint.
+ * The fence is void at once. One of an earlier ownership is not marked: it would replace the mark
+ * of the present one. on_lost() is called by the watcher thread or, if owning is held now, by the
+ * next refresh: a callback, which owning is held for, may be what wrote the checkpoint.
  */
 void part_refuse(struct weir_work *w, uint32_t i, uint64_t fence)
 {
 	struct weir_fleet *f = w->fleet;
 
+	if (fence != atomic_load_explicit(&w->part[i].fence, RELAXED))
+		return;
 	atomic_store_explicit(&w->part[i].refused, fence, RELAXED);
 	if (pthread_mutex_trylock(&f->owning) != 0)
 		return;

@@ -176,6 +176,8 @@ static void row_is_gone(void)
 	CHECK(weir_work_fence(parts, 0) == fence);
 	CHECK(checkpoint_as(parts, ANSWERS, 6) == -ESTALE);
 	CHECK(weir_work_fence(parts, 0) == 0 && weir_work_owned(parts) == 0);
+	CHECK(weir_work_checkpoint(parts, 0, fence - 1, 6, "x", 1) == -ESTALE);
+	CHECK(weir_work_fence(parts, 0) == 0);
 	world_run(&w, 2 * ROUND);
 	CHECK(losses == 1 && fences[0] > fence && weir_work_fence(parts, 0) == fences[0]);
 	CHECK(weir_work_checkpoint(parts, 0, fence, 6, "x", 1) == -ESTALE);
