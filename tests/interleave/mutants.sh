@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# mutants.sh BUILD_DIR COMPILER [NAME...] - put faults into the library, and see the explorer find
+# each of them. BUILD_DIR is the CMake build tree, with the programs of scenes built by COMPILER.
+#
+# A mutant is a patch in mutants/: PROGRAM.FAULT.patch. The lines above the patch say what is wrong.
+# One of them may begin with "Scene:", to explore only that one, and one with "Options:", for the
+# program's command line. "Survives:" gives the reason why no run can fail.
+set -uo pipefail
+
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+here=$source_dir/tests/interleave
+build=$(cd "$1" && pwd)
+compiler=$2
+shift 2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+killed=0
+survived=0
+wrong=0
+
+# header PATCH KEY: the rest of the line that begins with KEY.
+header()
+{
+	sed -n "/^--- /q; s/^$2: *//p" "$1"
+}
+
+flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread)
+
+# recompile PATCH: the objects that depend on what the patch changes, from the tree with the fault.
+recompile()
+{
+	local changed object source
+	changed=$(sed -n 's/^+++ [^/]*\///p' "$1" | cut -f 1)
+
+	while IFS= read -r depends; do
+		object=${depends%.d}
+		source=${object##*/*.dir/}
+		source=${source#__/__/}
+		source=${source%.o}
+		case $depends in
+		*/weir_explored.dir/*) ;;
+		*) source=tests/interleave/${source##*/} ;;
+		esac
+		"$compiler" "${flags[@]}" -I"$work/tree" -I"$work/tree/include" \
+			-c "$work/tree/$source" -o "$work/objects/${source//\//_}.o" || return 1
+	done < <(find "$build/tests/interleave" \
+		\( -path '*weir_explored.dir*' -o -path "*interleave-$program.dir*" \) -name '*.d' \
+		-print0 | xargs -0 grep -lF "$(printf '%s\n' "$changed" | sed "s|^|$source_dir/|")")
+}
+
+link()
+{
+	local own=()
+
+	while IFS= read -r object; do
+		own+=("$object")
+	done < <(find "$build/tests/interleave/CMakeFiles/interleave-$program.dir" -name '*.o')
+	for object in "$work"/objects/*.o; do
+		for i in "${!own[@]}"; do
+			if [ "$(basename "${own[$i]}" .o)" = "$(basename "$object" .o |
+				sed 's/^tests_interleave_//')" ]; then
+				unset "own[$i]"
+			fi
+		done
+	done
+	"$compiler" -no-pie \
+		-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc \
+		-Wl,--wrap=posix_memalign,--wrap=aligned_alloc \
+		"${own[@]}" "$work"/objects/*.o "$build/tests/interleave/libweir_explored.a" \
+		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program"
+}
+
+# try PATCH
+try()
+{
+	local name scene options reason began=$SECONDS
+	name=$(basename "$1" .patch)
+	program=${name%%.*}
+	scene=$(header "$1" Scene)
+	read -ra options <<<"$(header "$1" Options)"
+	reason=$(header "$1" Survives)
+
+	rm -rf "$work/tree" "$work/objects"
+	mkdir -p "$work/tree/tests" "$work/objects"
+	cp -r "$source_dir/lib" "$source_dir/include" "$source_dir/limits" "$work/tree"
+	cp -r "$here" "$work/tree/tests"
+	[ ! -d "$source_dir/fleet" ] || cp -r "$source_dir/fleet" "$work/tree"
+	if ! patch -d "$work/tree" -p1 -s --no-backup-if-mismatch <"$1" ||
+		! recompile "$1" || ! link; then
+		printf '%-44s cannot be made\n' "$name"
+		wrong=$((wrong + 1))
+		return
+	fi
+	"$work/program" ${scene:+--scene "$scene"} "${options[@]}" >"$work/out" 2>&1
+	case $?:${reason:+survives} in
+	1:)
+		killed=$((killed + 1))
+		printf '%-44s found, %d s: %s\n' "$name" $((SECONDS - began)) \
+			"$(sed -n 's/: FAILED after \([0-9]*\) runs/, run \1/p' "$work/out" | head -n 1)"
+		;;
+	0:survives)
+		survived=$((survived + 1))
+		printf '%-44s not found, %d s: %s\n' "$name" $((SECONDS - began)) "$reason"
+		;;
+	0:)
+		wrong=$((wrong + 1))
+		printf '%-44s NOT FOUND, %d s\n' "$name" $((SECONDS - began))
+		;;
+	*)
+		wrong=$((wrong + 1))
+		printf '%-44s found, or broken, but should not be\n' "$name"
+		tail -n 3 "$work/out"
+		;;
+	esac
+}
+
+if [ $# -gt 0 ]; then
+	for name; do
+		try "$here/mutants/$name.patch"
+	done
+else
+	for patch in "$here"/mutants/*.patch; do
+		try "$patch"
+	done
+fi
+printf '%d mutants found, %d not found for a reason, %d wrong\n' "$killed" "$survived" "$wrong"
+[ "$wrong" = 0 ]
