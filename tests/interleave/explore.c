@@ -26,6 +26,7 @@ static const char usage[] =
 	"  -t, --timeouts N     sleeps in a run that end early (1)\n"
 	"  -d, --deaths N       threads that die in a run (1 if the scene has mortal ones)\n"
 	"  -n, --runs N         stop after that many runs (0: when all were tried)\n"
+	"  -x, --stop           stop at the first scene that fails\n"
 	"  -r, --random SEED    random runs instead, -n of them, by PCT\n"
 	"      --replay LIST    the run with those choices, as a failure prints them\n"
 	"      --shared LIST    the words that were known to be shared then\n"
@@ -41,6 +42,7 @@ static const struct option options[] = {
 	{"timeouts", required_argument, NULL, 't'},
 	{"deaths", required_argument, NULL, 'd'},
 	{"runs", required_argument, NULL, 'n'},
+	{"stop", no_argument, NULL, 'x'},
 	{"random", required_argument, NULL, 'r'},
 	{"replay", required_argument, NULL, OPTION_REPLAY},
 	{"shared", required_argument, NULL, OPTION_SHARED},
@@ -53,7 +55,7 @@ static struct {
 	const char *scene, *replay, *shared;
 	int preemptions, stale, timeouts, deaths; /* -1: the scene's, or the default */
 	uint64_t runs, seed;
-	bool random, verbose;
+	bool random, stop, verbose;
 } asked = {.preemptions = -1, .stale = -1, .timeouts = -1, .deaths = -1};
 
 static struct {
@@ -72,7 +74,7 @@ static struct bounds bounds_of(const struct scene *scene)
 	return (struct bounds){
 		.preemptions = or_default(asked.preemptions, scene->preemptions, 2),
 		.stale = scene->no_stale ? 0 : or_default(asked.stale, scene->stale, 1),
-		.timeouts = or_default(asked.timeouts, scene->timeouts, 1),
+		.timeouts = scene->no_timeouts ? 0 : or_default(asked.timeouts, scene->timeouts, 1),
 		.deaths = scene->mortal != 0 ? or_default(asked.deaths, 0, 1) : 0,
 	};
 }
@@ -157,7 +159,8 @@ static int replay(const char *program, const struct scene *scene)
 		fprintf(stderr, "%s: that is no list of choices\n", program);
 		return 2;
 	}
-	outcome = schedule_run(scene, &bounds);
+	while ((outcome = schedule_run(scene, &bounds)) == RUN_LEARNED)
+		schedule_parse(asked.replay);
 	seen.runs = 1;
 	if (outcome == RUN_FAILED) {
 		show_failure(program, scene, &bounds);
@@ -173,7 +176,7 @@ static bool read_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "ls:p:w:t:d:n:r:vh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "ls:p:w:t:d:n:r:xvh", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
 			asked.scene = optarg;
@@ -203,6 +206,9 @@ static bool read_options(int argc, char **argv)
 		case OPTION_SHARED:
 			asked.shared = optarg;
 			break;
+		case 'x':
+			asked.stop = true;
+			break;
 		case 'v':
 			asked.verbose = true;
 			break;
@@ -231,7 +237,7 @@ int explore(int argc, char **argv, const struct scene *scenes, unsigned count)
 		fprintf(stderr, usage, argv[0]);
 		return 2;
 	}
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && (status == 0 || !asked.stop); i++) {
 		if (asked.scene != NULL && strcmp(asked.scene, scenes[i].name) != 0)
 			continue;
 		found++;

@@ -38,7 +38,8 @@ struct scene {
 	 * though another thread could run.
 	 */
 	unsigned preemptions, stale, timeouts;
-	bool no_stale; /* no stale reads at all: sequential consistency */
+	bool no_stale;    /* no stale reads at all: sequential consistency */
+	bool no_timeouts; /* sleeps end early only when no thread can run */
 };
 
 /* Run the scenes as the command line says; the exit status of main(). */

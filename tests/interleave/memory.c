@@ -19,6 +19,7 @@
 #include "tests/interleave/trace.h"
 
 #define PLACES   8192 /* words with atomic operations */
+#define AREAS    (1u << 15)
 #define MESSAGES 16384
 #define CELLS    (1u << 16) /* bytes that threads access */
 #define FIRST    (1u << 12) /* place of the first store in a history */
@@ -30,6 +31,16 @@ struct place {
 	uintptr_t address;
 	uint8_t readers, writers;
 	int location; /* -1: not shared */
+};
+
+/*
+ * Eight bytes, and how threads access them. They are looked at for races when two threads do, one of
+ * them writes, and one of them does not do so atomically.
+ */
+struct area {
+	uintptr_t number; /* address / 8 */
+	uint8_t plain, atomic;
+	bool written, watched;
 };
 
 /* A store in a history. */
@@ -58,6 +69,7 @@ struct cell {
 };
 
 static struct place places[PLACES];
+static struct area areas[AREAS];
 static uintptr_t shared[LOCATIONS];
 static unsigned shared_count;
 
@@ -162,6 +174,7 @@ static void share(struct place *place)
 void memory_forget(void)
 {
 	memset(places, 0, sizeof(places));
+	memset(areas, 0, sizeof(areas));
 	shared_count = 0;
 }
 
@@ -228,38 +241,87 @@ static struct cell *cell_of(uintptr_t address)
 	return &cells[i];
 }
 
-static bool conflicts(enum access a, enum access b)
+_Noreturn static void report_race(const struct cell *cell, const volatile void *address,
+				  unsigned other, const void *pc)
 {
-	if (a >= ATOMIC_READ && b >= ATOMIC_READ)
+	const unsigned self = schedule_self();
+
+	trace_add(&(struct step){.thread = self, .what = "races", .address = address, .pc = pc});
+	trace_add(&(struct step){
+		.thread = other, .what = "with this", .address = address, .pc = cell->pc});
+	explore_fail("data race of threads %u and %u at %#" PRIxPTR, other, self, cell->address);
+}
+
+static struct area *area_of(uintptr_t number)
+{
+	unsigned i = (unsigned)(number * 2654435761u) % AREAS;
+
+	for (unsigned tries = 0; tries < AREAS; tries++, i = (i + 1) % AREAS) {
+		if (areas[i].number == number)
+			return &areas[i];
+		if (areas[i].number == 0) {
+			areas[i].number = number;
+			return &areas[i];
+		}
+	}
+	explore_fail("threads access more than %u bytes", AREAS * 8);
+}
+
+/* Note who accesses the area. Whether it is watched. */
+static bool watch(uintptr_t number, enum access access)
+{
+	const uint8_t self = (uint8_t)(1u << schedule_self());
+	struct area *area = area_of(number);
+	uint8_t all;
+
+	if (access == PLAIN_READ || access == PLAIN_WRITE)
+		area->plain |= self;
+	else
+		area->atomic |= self;
+	area->written |= access == PLAIN_WRITE || access == ATOMIC_WRITE;
+	if (area->watched)
+		return true;
+	all = area->plain | area->atomic;
+	if (!area->written || area->plain == 0 || (all & (all - 1)) == 0)
 		return false;
-	return a == PLAIN_WRITE || a == ATOMIC_WRITE || b == PLAIN_WRITE || b == ATOMIC_WRITE;
+	area->watched = true;
+	schedule_learned();
+}
+
+static void check_byte(const volatile void *address, uintptr_t byte, enum access access,
+		       const void *pc)
+{
+	/* What each kind of access must not be concurrent with; ACCESSES ends a list. */
+	static const enum access conflicts[ACCESSES][4] = {
+		[PLAIN_READ] = {PLAIN_WRITE, ATOMIC_WRITE, ACCESSES},
+		[PLAIN_WRITE] = {PLAIN_READ, PLAIN_WRITE, ATOMIC_READ, ATOMIC_WRITE},
+		[ATOMIC_READ] = {PLAIN_WRITE, ACCESSES},
+		[ATOMIC_WRITE] = {PLAIN_READ, PLAIN_WRITE, ACCESSES},
+	};
+	const unsigned self = schedule_self(), threads = schedule_threads();
+	struct cell *cell = cell_of(byte);
+
+	for (unsigned i = 0; i < 4 && conflicts[access][i] != ACCESSES; i++)
+		for (unsigned other = 0; other < threads; other++)
+			if (cell->when[conflicts[access][i]][other] > seen[self].clock[other] &&
+			    other != self)
+				report_race(cell, address, other, pc);
+	cell->when[access][self] = seen[self].clock[self];
+	cell->pc = pc;
 }
 
 static void check_races(const volatile void *address, size_t size, enum access access,
 			const void *pc)
 {
-	const unsigned self = schedule_self();
+	const uintptr_t end = (uintptr_t)address + size;
 
-	for (size_t k = 0; k < size; k++) {
-		struct cell *cell = cell_of((uintptr_t)address + k);
+	for (uintptr_t byte = (uintptr_t)address; byte < end;) {
+		const uintptr_t next = (byte / 8 + 1) * 8 < end ? (byte / 8 + 1) * 8 : end;
 
-		for (unsigned other = 0; other < FIBERS; other++)
-			for (unsigned a = 0; other != self && a < ACCESSES; a++)
-				if (cell->when[a][other] > seen[self].clock[other] &&
-				    conflicts(access, (enum access)a)) {
-					trace_add(&(struct step){.thread = self,
-								 .what = "races",
-								 .address = address,
-								 .pc = pc});
-					trace_add(&(struct step){.thread = other,
-								 .what = "with this",
-								 .address = address,
-								 .pc = cell->pc});
-					explore_fail("data race of threads %u and %u at %p", other,
-						     self, (void *)((uintptr_t)address + k));
-				}
-		cell->when[access][self] = seen[self].clock[self];
-		cell->pc = pc;
+		if (watch(byte / 8, access))
+			for (uintptr_t i = byte; i < next; i++)
+				check_byte(address, i, access, pc);
+		byte = next;
 	}
 }
 

@@ -93,7 +93,7 @@ try()
 		wrong=$((wrong + 1))
 		return
 	fi
-	"$work/program" ${scene:+--scene "$scene"} "${options[@]}" >"$work/out" 2>&1
+	"$work/program" --stop ${scene:+--scene "$scene"} "${options[@]}" >"$work/out" 2>&1
 	case $?:${reason:+survives} in
 	1:)
 		killed=$((killed + 1))

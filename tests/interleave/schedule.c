@@ -361,6 +361,11 @@ unsigned schedule_self(void)
 	return current;
 }
 
+unsigned schedule_threads(void)
+{
+	return created;
+}
+
 bool schedule_on_stack(const volatile void *address)
 {
 	return (uintptr_t)address - (uintptr_t)stacks[current] < STACK;

@@ -53,6 +53,7 @@ const char *schedule_failure(void);
 /* Whether threads run, and not setup or check. */
 bool schedule_running(void);
 unsigned schedule_self(void);
+unsigned schedule_threads(void); /* so far */
 unsigned schedule_cpu(void);
 
 /* Whether the address is on the running thread's stack. */
