@@ -67,6 +67,21 @@ static void setup_pair(void)
 	create(2, 1);
 }
 
+static void setup_second_taken(void)
+{
+	create(2, 1);
+	require(weir_rate_try_for(rate, &(struct weir_cost){{0, 1}}) == 0);
+}
+
+/* One unit in each slot, of which many may be saved up; the first is taken. */
+static void setup_slots(void)
+{
+	create(1, 1);
+	require(weir_rate_set(rate, 0,
+			      &(struct weir_quota){.units = 1, .period = WEEKS, .burst = 9}) == 0);
+	require(weir_rate_try(rate, 1) == 0);
+}
+
 /* Two units, none taken. */
 static void setup_free(void)
 {
@@ -154,6 +169,43 @@ static void raise_to_two(void)
 	require(weir_rate_set(rate, 0, &(struct weir_quota){.units = 2, .period = WEEKS}) == 0);
 }
 
+/* A waiter that cannot be served, as the second quota has nothing, and leaves. */
+static void enqueue_vainly_and_leave(void)
+{
+	const struct weir_cost cost = {{0, 1}};
+	struct weir_wait wait;
+
+	require(weir_rate_enqueue(rate, &cost, NULL, NULL, &wait) == 0);
+	require(weir_rate_cancel(rate, &wait) == 0);
+}
+
+/*
+ * In each of two slots that begin, the quota is set to what it is: its origin moves. Then all that is
+ * left is taken.
+ */
+static void set_in_two_slots(void)
+{
+	const struct weir_quota quota = {.units = 1, .period = WEEKS, .burst = 9};
+
+	for (int i = 0; i < 2; i++) {
+		explore_pass(WEEKS);
+		require(weir_rate_set(rate, 0, &quota) == 0);
+	}
+	while (weir_rate_try(rate, 1) == 0)
+		ghost_add(&held, 1);
+}
+
+static void try_once(void)
+{
+	if (weir_rate_try(rate, 1) == 0)
+		ghost_add(&held, 1);
+}
+
+static void check_two(void)
+{
+	require(ghost_get(&held) == 2 && available(0) == 0);
+}
+
 static void check_one_held(void)
 {
 	require(ghost_get(&held) == 1 && available(0) == 0);
@@ -184,6 +236,7 @@ static void check_all(void)
 static const struct scene scenes[] = {
 	{
 		.name = "rate.refund",
+		.stale = 3, /* the waiter looks at what is left more than once */
 		.claim = "a thread that waits is served by a unit that is returned",
 		.no_timeouts = true,
 		.setup = setup_taken,
@@ -192,6 +245,7 @@ static const struct scene scenes[] = {
 	},
 	{
 		.name = "rate.callback",
+		.stale = 3,
 		.claim = "a waiter without a thread is served by a unit that is returned",
 		.no_timeouts = true,
 		.setup = setup_taken,
@@ -212,6 +266,14 @@ static const struct scene scenes[] = {
 		.no_timeouts = true,
 		.setup = setup_taken,
 		.threads = {enqueue_and_leave, return_one, wait_for_one},
+		.check = check_one_held,
+	},
+	{
+		.name = "rate.leave_early",
+		.claim = "a waiter is served when one before it leaves that could not be",
+		.no_timeouts = true,
+		.setup = setup_second_taken,
+		.threads = {enqueue_vainly_and_leave, wait_for_one},
 		.check = check_one_held,
 	},
 	{
@@ -245,6 +307,14 @@ static const struct scene scenes[] = {
 		.setup = setup_free,
 		.threads = {lower_to_one, raise_to_two, try_one},
 		.check = check_nothing_gained,
+	},
+	{
+		.name = "rate.torn_terms",
+		.claim = "no unit is gained by terms of which half are old",
+		.no_timeouts = true,
+		.setup = setup_slots,
+		.threads = {set_in_two_slots, try_once},
+		.check = check_two,
 	},
 };
 
