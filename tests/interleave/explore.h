@@ -63,6 +63,9 @@ struct ghost {
 long ghost_add(struct ghost *ghost, long n);
 long ghost_get(const struct ghost *ghost);
 
+/* A step that does nothing: other threads may run between what comes before and after it. */
+void explore_step(void);
+
 /* The number of the calling thread, from 0: its place in scene.threads. */
 unsigned explore_self(void);
 

@@ -8,6 +8,8 @@
 #include <err.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define INITIAL (UINT64_C(1) << 16)
 
@@ -16,12 +18,13 @@ static uint64_t room, count;
 
 static uint64_t *table_new(uint64_t size)
 {
-	void *memory = mmap(NULL, size * sizeof(uint64_t), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Not by mmap() and munmap(), which here are the explored code's. */
+	const long memory = syscall(SYS_mmap, NULL, size * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED)
+	if (memory == -1)
 		err(2, "no memory for the states");
-	return memory;
+	return (uint64_t *)memory;
 }
 
 /* digest is not 0, which marks a free place. */
@@ -49,7 +52,7 @@ static void grow(void)
 		if (old[i] != 0)
 			insert(old[i]);
 	if (old != NULL)
-		munmap(old, before * sizeof(uint64_t));
+		syscall(SYS_munmap, old, before * sizeof(uint64_t));
 }
 
 bool states_add(uint64_t digest)
@@ -67,7 +70,7 @@ uint64_t states_count(void)
 void states_reset(void)
 {
 	if (table != NULL)
-		munmap(table, room * sizeof(uint64_t));
+		syscall(SYS_munmap, table, room * sizeof(uint64_t));
 	table = NULL;
 	room = count = 0;
 }

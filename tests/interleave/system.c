@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@
 #define PC __builtin_return_address(0)
 
 /* The heap: an arena, from which nothing is used twice in a run. */
-#define ARENA (2u << 20)
+#define ARENA (8u << 20)
 #define UNIT  64u
 
 struct allocation {
@@ -140,6 +142,27 @@ void *__wrap_realloc(void *memory, size_t size)
 		__wrap_free(memory);
 	}
 	return moved;
+}
+
+/* What the explored code maps; the explorer asks the kernel itself. */
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (in_run)
+		return memset(take(4096, size), 0, size);
+	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
+
+int munmap(void *memory, size_t size)
+{
+	if (in_arena(memory))
+		return 0;
+	return (int)syscall(SYS_munmap, memory, size);
+}
+
+int getentropy(void *buffer, size_t size)
+{
+	memset(buffer, 0x5a, size);
+	return 0;
 }
 
 void system_touch(void *address, size_t size, const void *pc)
@@ -348,6 +371,89 @@ int pthread_cond_signal(pthread_cond_t *cond)
 int pthread_cond_broadcast(pthread_cond_t *cond)
 {
 	return wake(cond, true, PC);
+}
+
+/* Semaphores: the first word counts. */
+
+static struct lock *semaphore_of(sem_t *semaphore)
+{
+	return lock_of(semaphore);
+}
+
+int sem_init(sem_t *semaphore, int shared, unsigned value)
+{
+	(void)shared;
+	*(unsigned *)semaphore = value;
+	return 0;
+}
+
+int sem_destroy(sem_t *semaphore)
+{
+	(void)semaphore;
+	return 0;
+}
+
+int sem_post(sem_t *semaphore)
+{
+	struct lock *lock = semaphore_of(semaphore);
+
+	if (schedule_running()) {
+		schedule_point(PC);
+		memory_release(schedule_self(), &lock->view);
+		lock->last = schedule_did('P', lock->last);
+		note("posts", semaphore, PC);
+	}
+	++*(unsigned *)semaphore;
+	schedule_wake(semaphore, true);
+	return 0;
+}
+
+static bool take_semaphore(sem_t *semaphore, const void *pc)
+{
+	struct lock *lock = semaphore_of(semaphore);
+	unsigned *count = (unsigned *)semaphore;
+
+	lock->last = schedule_did(*count > 0 ? 'D' : 'd', lock->last);
+	if (*count == 0)
+		return false;
+	--*count;
+	memory_acquire(schedule_self(), &lock->view);
+	schedule_wrote();
+	note("takes", semaphore, pc);
+	return true;
+}
+
+int sem_trywait(sem_t *semaphore)
+{
+	schedule_point(PC);
+	if (take_semaphore(semaphore, PC))
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
+static int wait_until(sem_t *semaphore, uint64_t deadline, const void *pc)
+{
+	schedule_point(pc);
+	while (!take_semaphore(semaphore, pc))
+		if (!schedule_sleep(semaphore, deadline, pc)) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+	return 0;
+}
+
+int sem_wait(sem_t *semaphore)
+{
+	return wait_until(semaphore, UINT64_MAX, PC);
+}
+
+int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+	(void)clock;
+	return wait_until(semaphore,
+			  (uint64_t)until->tv_sec * UINT64_C(1000000000) + (uint64_t)until->tv_nsec,
+			  PC);
 }
 
 /* Threads. */
