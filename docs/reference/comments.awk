@@ -3,6 +3,7 @@
 # declarations is of each; one behind a declaration says so; errors are a list.
 
 /^\/\* SPDX-/ { $0 = "" }
+/^struct [a-z_]+; *\/\*/ { sub(/\/\*.*/, "") } # where it is declared: of no use here
 
 !inside && /^(struct|enum|class|template)/ && !/;/ { body = 1 }
 /^\}/ { body = 0 }
