@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # lowdown.sed - what lowdown writes, as mandoc and groff like it, and as manual pages look.
 
 # A heading begins a paragraph by itself, and has its name in its line.
