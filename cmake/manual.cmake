@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Manual pages, in man/ of the build directory: section 3 from the public headers, others from
-# Markdown (docs/man/NAME.SECTION.md), those of tools from their --help.
+# Markdown (docs/man/NAME.SECTION.md), those of tools from their --help. And the HTML reference, in
+# reference/, by target reference.
 
 # The date on the pages is that of the release.
 file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/changelog weir_release REGEX "^ -- " LIMIT_COUNT 1)
@@ -12,6 +13,7 @@ set(weir_man ${PROJECT_BINARY_DIR}/man)
 set(weir_man_source ${PROJECT_SOURCE_DIR}/docs/man)
 find_program(LOWDOWN lowdown)
 find_program(HELP2MAN help2man)
+find_program(DOXYGEN doxygen)
 
 # weir_page(NAME.SECTION COMPONENT COMMAND... FILTER... DEPENDS FILE...): the command prints
 # the page; the filter is what sed makes of it.
@@ -35,20 +37,21 @@ function(weir_pages_of_headers)
   file(GLOB headers CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/include/weir/*.h ${PROJECT_SOURCE_DIR}/include/weir/*.hpp)
   set(man3 ${weir_man}/man3)
+  set(script ${weir_man_source}/section3.awk)
+  set(filter ${weir_man_source}/lowdown.sed)
   set(fleet_man3 ${weir_man}/fleet/man3)
   set(fleet_headers)
   if(WEIR_FLEET)
     file(GLOB fleet_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fleet/include/weir/*.h)
   endif()
-  file(GLOB scripts CONFIGURE_DEPENDS ${weir_man_source}/section3/*.awk)
-  list(TRANSFORM scripts PREPEND -f OUTPUT_VARIABLE options)
   add_custom_command(OUTPUT ${weir_man}/man3.stamp
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${man3} ${fleet_man3}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${man3} ${fleet_man3}
-    COMMAND awk -v version=${PROJECT_VERSION} -v date=${weir_release} ${options}
-            out=${man3} ${headers} library=weir-fleet out=${fleet_man3} ${fleet_headers}
+    COMMAND awk -v version=${PROJECT_VERSION} -v date=${weir_release} -v filter=${filter}
+            -f ${script} library=weir out=${man3} ${headers}
+            library=weir-fleet out=${fleet_man3} ${fleet_headers}
     COMMAND ${CMAKE_COMMAND} -E touch ${weir_man}/man3.stamp
-    DEPENDS ${headers} ${fleet_headers} ${scripts} ${PROJECT_SOURCE_DIR}/packaging/changelog
+    DEPENDS ${headers} ${fleet_headers} ${script} ${filter} ${PROJECT_SOURCE_DIR}/packaging/changelog
     VERBATIM)
   add_custom_target(man-3 ALL DEPENDS ${weir_man}/man3.stamp)
   install(DIRECTORY ${man3} DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT weir_development)
@@ -58,11 +61,17 @@ function(weir_pages_of_headers)
   endif()
 endfunction()
 
+# An HTML reference of all public headers, by doxygen.
+function(weir_reference)
+  set(doxyfile ${PROJECT_BINARY_DIR}/Doxyfile)
+  file(GLOB folders ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/*/include
+       ${PROJECT_SOURCE_DIR}/adapters/*/include)
+  list(JOIN folders " " WEIR_PUBLIC_FOLDERS)
+  configure_file(${PROJECT_SOURCE_DIR}/docs/reference/Doxyfile.in ${doxyfile} @ONLY)
+  add_custom_target(reference COMMAND ${DOXYGEN} ${doxyfile} VERBATIM)
+endfunction()
+
 function(weir_pages_of_markdown)
-  if(NOT LOWDOWN)
-    message(STATUS "Manual pages of concepts are left out: they need lowdown")
-    return()
-  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${weir_man_source}/*.md)
   foreach(source ${sources})
     cmake_path(GET source STEM LAST_ONLY page)
@@ -100,7 +109,12 @@ function(weir_tool target)
     DEPENDS ${target} ${more})
 endfunction()
 
-if(WEIR_MAN)
+if(DOXYGEN)
+  weir_reference()
+endif()
+if(WEIR_MAN AND LOWDOWN)
   weir_pages_of_headers()
   weir_pages_of_markdown()
+elseif(WEIR_MAN)
+  message(STATUS "Manual pages of headers and concepts are left out: they need lowdown")
 endif()

@@ -1,9 +1,11 @@
-# lowdown.sed - what lowdown writes, as mandoc and groff like it, and as section 3 looks.
+# SPDX-License-Identifier: BSD-2-Clause
+# lowdown.sed - what lowdown writes, as mandoc and groff like it, and as manual pages look.
 
-# A heading begins a paragraph by itself.
+# A heading begins a paragraph by itself, and has its name in its line.
 :heading
 /^\.S[HS]$/ {
-	n
+	N
+	s/\n/ /
 	n
 	/^\.LP$/ d
 	b heading
@@ -14,5 +16,7 @@ s/\\fC/\\fB/g
 s/^\.EX$/.in +4n\n.EX/
 s/^\.EE$/.EE\n.in/
 
-# Names are not hyphenated.
-s/\\fB\(weir[a-z0-9_.-]*\)\\fR(/\\%&/g
+# Functions have pages. Names are not hyphenated, and a minus is no hyphen.
+s/\\fB\(weir_[a-z0-9_]*\)()\\fR/\\fB\1\\fR(3)/g
+s/\\fB\([^ \\]*\)\\fR/\\%&/g
+s/\\fB-/\\fB\\-/g

@@ -134,7 +134,9 @@ WEIR_API WEIR_MUST_CHECK int weir_executor_create(const struct weir_executor_con
 WEIR_API WEIR_MUST_CHECK int weir_executor_submit(struct weir_executor *executor, weir_task_fn *run,
 						  void *arg, weir_time deadline);
 
-/* The same without waiting: -EAGAIN in place of -ETIMEDOUT and -EDEADLK. */
+/*
+ * As weir_executor_submit(), without waiting: -EAGAIN in place of -ETIMEDOUT and -EDEADLK.
+ */
 WEIR_API WEIR_MUST_CHECK int weir_executor_try_submit(struct weir_executor *executor,
 						      weir_task_fn *run, void *arg);
 

@@ -9,8 +9,8 @@
  *	ok = serve(request);
  *	weir_release(limiter, &token, ok ? WEIR_SUCCESS : WEIR_IGNORE);
  *
- * Thread safety. Every function here may be called from any thread at any time, unless stated
- * otherwise. Admitting a call takes no lock, allocates nothing and makes no
+ * Thread safety. Every function of this header may be called from any thread at any time, unless
+ * stated otherwise. Admitting a call takes no lock, allocates nothing and makes no
  * system call other than reading the clock. The same holds for releasing one
  * while no call waits. While calls wait, any function that makes or notices
  * room hands it on: it wakes threads and runs grant callbacks.

@@ -156,8 +156,9 @@ WEIR_API WEIR_MUST_CHECK int weir_rate_try_for(struct weir_rate *rate,
 					       const struct weir_cost *cost);
 
 /*
- * The same, waiting until deadline (on weir_now()'s clock) if necessary. With a deadline in the
- * past, the call still gets what is left.
+ * Take units, waiting until deadline (on weir_now()'s clock) if necessary. Otherwise as
+ * weir_rate_try() and weir_rate_try_for(). With a deadline in the past, the call still gets what is
+ * left.
  *
  * Returns 0, or a negative errno:
  * -EAGAIN: the queue is full, or there is none.

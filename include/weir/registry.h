@@ -21,10 +21,10 @@
  * outlast the pin: the limiter stays until the token is released, or until the waiter has been
  * polled or cancelled to its end. To do that, get the limiter again by its key: it is the same one.
  *
- * Thread safety. Every function here may be called from any thread at any time, except those that
- * say otherwise. Getting an existing limiter, finding one and putting one takes no lock, allocates
- * nothing and makes no system call. These may be called from signal handlers, weir_registry_get()
- * only if the limiter exists. Creating a limiter takes a mutex.
+ * Thread safety. Every function of this header may be called from any thread at any time, except
+ * those that say otherwise. Getting an existing limiter, finding one and putting one takes no lock,
+ * allocates nothing and makes no system call. These may be called from signal handlers,
+ * weir_registry_get() only if the limiter exists. Creating a limiter takes a mutex.
  *
  * Ownership. All limiters belong to the registry and lie in memory that it reserves when it is
  * created: about max * limiter_size bytes. Only memory of limiters that have been used becomes
@@ -132,7 +132,7 @@ WEIR_API int weir_registry_destroy(struct weir_registry *registry);
 WEIR_API WEIR_MUST_CHECK int weir_registry_get(struct weir_registry *registry, const void *key,
 					       size_t key_len, struct weir_limiter **limiter);
 
-/* The same, but never creates a limiter. Returns -ENOENT if there is none. */
+/* As weir_registry_get(), but never creates a limiter. Returns -ENOENT if there is none. */
 WEIR_API WEIR_MUST_CHECK int weir_registry_find(struct weir_registry *registry, const void *key,
 						size_t key_len, struct weir_limiter **limiter);
 

@@ -13,8 +13,8 @@
  * WEIR_SAVED_HALF_LIFE of age. Limits are interpolated as ratios: at that age, a saved limit of 320
  * and a configured initial limit of 20 give a start at 80.
  *
- * Thread safety. Every function here may be called from any thread at any time, also from observers
- * and grant callbacks, but not from signal handlers.
+ * Thread safety. Every function of this header may be called from any thread at any time, also from
+ * observers and grant callbacks, but not from signal handlers.
  */
 #ifndef WEIR_SAVED_H
 #define WEIR_SAVED_H

@@ -89,9 +89,9 @@
  * Clocks. weir_config.clock must be NULL. Times in the block are of CLOCK_MONOTONIC, so all
  * processes must be in one time namespace, and a block does not survive a reboot.
  *
- * Any thread may call any function here at any time, except weir_shm_detach(). No function here may
- * be called from signal handlers, observers and grant callbacks. weir_limiter_destroy() detaches,
- * too.
+ * Thread safety. Any thread may call any function of this header at any time, except
+ * weir_shm_detach(). None may be called from signal handlers, observers and grant callbacks.
+ * weir_limiter_destroy() detaches, too.
  */
 #ifndef WEIR_SHM_H
 #define WEIR_SHM_H
@@ -143,9 +143,9 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_attach(void *block, size_t size,
 					     size_t why_size);
 
 /*
- * The same, but read-only: an observer takes no lease, and its mapping may be read-only. Functions
- * that show something work; those that would change something return -EACCES. An algorithm that the
- * library does not know shows no numbers of its own.
+ * As weir_shm_attach(), but read-only: an observer takes no lease, and its mapping may be
+ * read-only. Functions that show something work; those that would change something return -EACCES.
+ * An algorithm that the library does not know shows no numbers of its own.
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_observe(const void *block, size_t size,
 					      struct weir_limiter **limiter, char *why,
@@ -175,7 +175,9 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_open(const char *name, unsigned mode,
 					   struct weir_limiter **limiter, char *why,
 					   size_t why_size);
 
-/* The same as an observer: the file must be readable, and its owner trusted. */
+/*
+ * As weir_shm_open(), but as an observer: the file must be readable, and its owner trusted.
+ */
 WEIR_API WEIR_MUST_CHECK int weir_shm_open_observer(const char *name, struct weir_limiter **limiter,
 						    char *why, size_t why_size);
 
@@ -215,7 +217,10 @@ struct weir_shm_file {
 	uint32_t mode;    /* permission bits, as for chmod() */
 };
 
-/* The same, with the owner of each. Files of users that are not trusted are included. */
+/*
+ * As weir_shm_names_visit(), with the owner of each. Files of users that are not trusted are
+ * included.
+ */
 WEIR_API int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file),
 				  void *arg);
 

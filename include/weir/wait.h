@@ -22,7 +22,7 @@
  * A waiter ends exactly once: by a poll that delivers a permit, or by a cancel.
  * Threads that wait in weir_acquire() wait in the same queue.
  *
- * Any function may be called from any thread, but only one thread at a time may
+ * Thread safety. Any function may be called from any thread, but only one thread at a time may
  * use one waiter. None may be called from a signal handler or an observer.
  *
  * Partitions. Permits that are reserved for a partition become free with time

@@ -8,6 +8,8 @@ headers=$2
 man=$3
 failed=0
 
+command -v lowdown >/dev/null || { echo "SKIPPED: lowdown is missing"; exit 77; }
+
 # public: what the library exports, and the types and header files that programs see.
 public()
 {
@@ -25,7 +27,7 @@ for name in $(public); do
 	if [ ! -e "$page" ]; then
 		echo "$name has no page"
 		failed=1
-	elif ! sed -n '/^\.SH NAME/,/^\.SH [^N]/p' "$page" | grep -qE "(^|, )$name(,| .-)"; then
+	elif ! sed -n '/^\.SH NAME/,/^\.SH [^N]/p' "$page" | grep -qE "(^|, )$name(,| -)"; then
 		echo "the page of $name does not name it"
 		failed=1
 	fi

@@ -6,7 +6,7 @@ set -u
 man=$1
 failed=0
 
-for tool in mandoc groff lexgrog; do
+for tool in lowdown mandoc groff lexgrog; do
 	command -v "$tool" >/dev/null || { echo "SKIPPED: $tool is missing"; exit 77; }
 done
 

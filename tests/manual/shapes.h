@@ -14,7 +14,7 @@
  *
  * Ownership. The caller's.
  *
- * Any thread may call these.
+ * Thread safety. Any thread may call these.
  */
 #ifndef WEIR_SHAPES_H
 #define WEIR_SHAPES_H
@@ -61,8 +61,7 @@ struct weir_shape {
 void weir_shape_init_sized(struct weir_shape *shape, unsigned long size);
 
 /*
- * Draw a shape. 0; -EINVAL: it has none; -ENOMEM: no room. See weir_shape.kind, D.-M. Chiu, e.g.
- * for what done() is, and when a shape is not.
+ * Draw a shape. See weir_shape.kind, D.-M. Chiu, e.g. for what done() is, and when a shape is *not*.
  *
  *	weir_shape_draw(&shape);
  *
@@ -73,19 +72,20 @@ WEIR_API WEIR_MUST_CHECK int weir_shape_draw(const struct weir_shape *shape,
 							  unsigned long left),
 					     void *arg);
 
-/* The same, from afar. */
+/* As weir_shape_draw(), from afar. Returns whether it worked, and then: done. */
 WEIR_API int weir_shape_draw_at(const struct weir_shape *shape, double distance);
-/* The same for two. -ENOENT. */
+/* Two at once. Returns -ENOENT, or so.
+ *
+ * Further words.
+ */
 WEIR_API int weir_shapes_both(const struct weir_shape *one, const struct weir_shape *other);
+WEIR_API int weir_shapes_all(const struct weir_shape *first, ...);
 
 /* How many: never less than none. Any thread. */
-static inline unsigned weir_shape_count(void)
-{
-	if (1) {
-		return 1;
-	}
-	return 0;
-}
+WEIR_API unsigned weir_shape_count(void);
+
+/* Returns the number of sides. */
+WEIR_API unsigned weir_shape_sides(const struct weir_shape *shape);
 
 /* round: a shape. */
 struct weir_round_config {
@@ -93,22 +93,28 @@ struct weir_round_config {
 };
 WEIR_API extern const struct weir_shape weir_round;
 
-/* A structure and a function of one name, and an attribute with arguments. */
-WEIR_API int weir_shape(const char *format, ...) WEIR_PRINTF(1, 2);
-
 /* Nothing to look into. */
 struct weir_shape_box;
 
-/* 0; -EAGAIN: (weir_shape.more) is none; -ENOMEM; or what weir_shape_fn answered. */
+/* An array. */
+WEIR_API extern const struct weir_shape *const weir_shapes[];
+
+/* Belongs to nothing, and so to the header. */
+
+#define WEIR_SHAPE_BOX (-1.0)
+
+/* Put it where it belongs. */
 WEIR_API int weir_shape_put(struct weir_shape_box *box);
 
 /* Flags. */
 enum {
 	WEIR_SHAPE_THICK = 1u << 0, /* a thick line */
+	/* In front. */
+	WEIR_SHAPE_THIN = 1u << 1,
 };
 
 /* A callback. */
-typedef int (*weir_shape_fn)(void *arg);
+typedef int weir_shape_fn(void *arg);
 
 /*
  * Fold a shape. Round ones cannot be folded.
@@ -116,6 +122,8 @@ typedef int (*weir_shape_fn)(void *arg);
  * -EINVAL: it is round. So is
  * its shadow.
  * -EAGAIN: it is being drawn.
+ *
+ * Other errors are those of weir_shape_draw().
  */
 int weir_shape_fold(struct weir_shape *shape);
 

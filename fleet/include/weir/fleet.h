@@ -31,8 +31,8 @@
  * - Without a store, a process uses its lease until it ends, and then what weir_share_config.loss
  *   allows.
  *
- * Thread safety. Any thread may call any function here at any time, except that weir_fleet_close()
- * and weir_share_leave() end the object they are given. weir_share_units(),
+ * Thread safety. Any thread may call any function of this header at any time, except that
+ * weir_fleet_close() and weir_share_leave() end the object they are given. weir_share_units(),
  * weir_share_demand_set(), weir_share_demand_add() and weir_share_throttled() take no lock and make
  * no system call apart from reading the clock. weir_share_info_take(), weir_share_fence(),
  * weir_fleet_error(), weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait

@@ -258,7 +258,7 @@ WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const cha
 					     struct weir_store_view *view);
 
 /*
- * The same as weir_store_keep() followed by weir_store_read(), but without waiting for the first
+ * As weir_store_keep() followed by weir_store_read(), but without waiting for the first
  * answer before the second request is sent. What is read is no older than the sending of the
  * requests. On error, *granted is 0, and the session may have been renewed.
  */
