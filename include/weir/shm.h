@@ -210,7 +210,7 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_open_observer_of(const char *name, uint32_
  * those that shm_open() would open. Other files are skipped. Only the first bytes of each file are
  * read, so weir_shm_open_observer() may still refuse a name: the file may be damaged, or of another
  * version. Stops early if visit() returns false. Returns the number visited, or the negative errno
- * of reading the folder.
+ * of reading the folder or one of its files, such as -EMFILE.
  */
 WEIR_API int weir_shm_names_visit(bool (*visit)(void *arg, const char *name), void *arg);
 

@@ -81,9 +81,10 @@ struct shm_beginning {
 
 /*
  * Read the first bytes of a file, which may be shorter. Nothing is mapped, so a file that is
- * truncated meanwhile does no harm. False: the file does not begin like a limiter.
+ * truncated meanwhile does no harm. Returns 1; 0 if it does not begin like a limiter; or a negative
+ * errno.
  */
-bool shm_read_beginning(int fd, struct shm_beginning *b);
+int shm_read_beginning(int fd, struct shm_beginning *b);
 
 /* Offsets of the parts of a block, and its size. */
 struct places {
