@@ -620,10 +620,11 @@ static const struct failure_case cases[] = {
 	 {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
 	{"weir_shm_observe", NULL, begin_limiter_in_block, observe, no_shared, use_observer,
 	 end_block, {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
+	/* Without an unnamed file, one with a name is made. */
 	{"weir_shm_open", "a new one", NULL, open_shared, no_shared_file, use_shared, end_shared,
-	 {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
+	 {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}, {FAULT_BIT(FAULT_OPEN), 0}}},
 	{"weir_shm_open_of", "a new one", NULL, open_shared_of, no_shared_file, use_shared,
-	 end_shared, {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
+	 end_shared, {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}, {FAULT_BIT(FAULT_OPEN), 0}}},
 	{"weir_shm_open", "an existing one", begin_shared, open_shared, no_shared, use_second,
 	 end_other, {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
 	{"weir_shm_open_of", "an existing one", begin_shared, open_shared_of, no_shared, use_second,
@@ -634,7 +635,9 @@ static const struct failure_case cases[] = {
 	 end_other, {{FAULT_BIT(FAULT_ADVISE), -ENOTSUP}}},
 	{"weir_shm_names_visit", NULL, begin_shared, visit_names, NULL, NULL, end_other},
 	{"weir_shm_files_visit", NULL, begin_shared, visit_files, NULL, NULL, end_other},
-	{"weir_shm_reap", NULL, begin_shared, reap, NULL, NULL, end_other},
+	/* In doubt a process is alive. */
+	{"weir_shm_reap", NULL, begin_shared, reap, NULL, NULL, end_other,
+	 {{FAULT_BIT(FAULT_OPEN) | FAULT_BIT(FAULT_READ), 0}}},
 };
 
 int main(int argc, char **argv)

@@ -396,6 +396,11 @@ int stat(const char *path, struct stat *file)
 	return fails(FAULT_STAT) ? -1 : REAL(stat)(path, file);
 }
 
+ssize_t readlink(const char *restrict path, char *restrict to, size_t size)
+{
+	return fails(FAULT_STAT) ? -1 : REAL(readlink)(path, to, size);
+}
+
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
 	if (fails(FAULT_LINK))

@@ -20,7 +20,7 @@ enum fault {
 	FAULT_READ,    /* read, pread, readdir, and reads of what fopen() returned */
 	FAULT_WRITE,   /* write */
 	FAULT_RESERVE, /* ftruncate, posix_fallocate */
-	FAULT_STAT,    /* fstat, stat */
+	FAULT_STAT,    /* fstat, stat, readlink */
 	FAULT_LINK,    /* linkat */
 	FAULT_LOCK,    /* flock */
 	FAULT_THREAD,  /* pthread_create */
