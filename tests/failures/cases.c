@@ -34,7 +34,7 @@ static const struct kind {
 	[FAULT_RECEIVE] = {"receive", {EINTR, ECONNRESET, ENOMEM}},
 };
 
-/* What is being done, for a crash. */
+/* What is being done, shown when it ends the program. */
 static char doing[512];
 
 static void show_crash(int signal_number)
@@ -46,7 +46,7 @@ static void show_crash(int signal_number)
 
 static void complain(const char *what)
 {
-	fprintf(stderr, "%s%s\n", doing, what);
+	fprintf(stderr, "%s\n", what);
 	abort();
 }
 
@@ -68,7 +68,7 @@ static void describe(const struct trial *t)
 {
 	const struct failure_case *c = t->c;
 
-	snprintf(doing, sizeof(doing), "%s%s%s%s, %s%s %u fails (%s):\n", c->functions,
+	snprintf(doing, sizeof(doing), "%s%s%s%s, %s%s %u fails (%s)\n", c->functions,
 		 c->what != NULL ? " (" : "", c->what != NULL ? c->what : "",
 		 c->what != NULL ? ")" : "", kinds[t->kind].name,
 		 t->lasting ? " and those after number" : "", t->nth, strerrorname_np(t->error));
@@ -136,7 +136,7 @@ static bool attempt_cleanly(const struct trial *t)
 		if (is_same(&before, &after))
 			return happened;
 	}
-	fprintf(stderr, "%sleft are %zd allocations, %zd mapped bytes, %zd descriptors\n", doing,
+	fprintf(stderr, "left are %zd allocations, %zd mapped bytes, %zd descriptors\n",
 		(ssize_t)(after.blocks - before.blocks), (ssize_t)(after.mapped - before.mapped),
 		(ssize_t)(after.files - before.files));
 	holdings_show();
@@ -204,6 +204,7 @@ int cases_run(const struct failure_case *cases, size_t count, int argc, char **a
 	const bool only_list = argc > 1 && strcmp(argv[1], "--list") == 0;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGABRT, show_crash);
 	(void)signal(SIGSEGV, show_crash);
 	(void)signal(SIGBUS, show_crash);
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -489,3 +489,24 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
 	return fails(FAULT_RECEIVE) ? -1 : REAL(recvmsg)(fd, message, flags);
 }
+
+/*
+ * Code that is compiled with _FILE_OFFSET_BITS=64, as with hiredis, calls these by other names.
+ * Where off_t has 64 bits anyway, they are the same functions.
+ */
+#define ALSO_WITH_64(name)                                                                         \
+	__typeof__(name) name##_with_64 __asm__(#name "64")                                        \
+		__attribute__((alias(#name), copy(name)))
+
+_Static_assert(sizeof(off_t) == 8, "off_t has 64 bits");
+
+ALSO_WITH_64(mmap);
+ALSO_WITH_64(open);
+ALSO_WITH_64(openat);
+ALSO_WITH_64(fopen);
+ALSO_WITH_64(pread);
+ALSO_WITH_64(readdir);
+ALSO_WITH_64(ftruncate);
+ALSO_WITH_64(posix_fallocate);
+ALSO_WITH_64(fstat);
+ALSO_WITH_64(stat);
