@@ -47,6 +47,7 @@ static void show_crash(int signal_number)
 static void complain(const char *what)
 {
 	fprintf(stderr, "%s\n", what);
+	holdings_show();
 	abort();
 }
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,6 +28,7 @@ static _Thread_local struct {
 	enum fault kind;
 	unsigned left;
 	int error;
+	const void *caller; /* of the allocation that failed; NULL: none has */
 } next;
 
 void fault_arm(enum fault kind, unsigned nth, int error, bool lasting)
@@ -36,6 +38,7 @@ void fault_arm(enum fault kind, unsigned nth, int error, bool lasting)
 	next.error = error;
 	next.lasting = lasting;
 	next.happened = false;
+	next.caller = NULL;
 	next.armed = true;
 }
 
@@ -43,6 +46,49 @@ bool fault_disarm(void)
 {
 	next.armed = false;
 	return next.happened;
+}
+
+/* The libraries whose allocations fail; none: all. */
+static struct {
+	uintptr_t begin, end;
+} chosen[8];
+
+static unsigned chosen_count;
+
+static int choose(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const unsigned i = chosen_count;
+
+	(void)size;
+	if (strstr(info->dlpi_name, arg) == NULL)
+		return 0;
+	if (i == sizeof(chosen) / sizeof(chosen[0]))
+		abort();
+	chosen[i].begin = info->dlpi_addr;
+	for (unsigned k = 0; k < info->dlpi_phnum; k++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[k];
+		const uintptr_t end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+
+		if (part->p_type == PT_LOAD && end > chosen[i].end)
+			chosen[i].end = end;
+	}
+	chosen_count++;
+	return 0;
+}
+
+void fault_only_in(const char *library)
+{
+	(void)dl_iterate_phdr(choose, (void *)(uintptr_t)library);
+}
+
+static bool is_chosen(const void *caller)
+{
+	const uintptr_t at = (uintptr_t)caller;
+
+	for (unsigned i = 0; i < chosen_count; i++)
+		if (at >= chosen[i].begin && at < chosen[i].end)
+			return true;
+	return chosen_count == 0;
 }
 
 static bool fails(enum fault kind)
@@ -56,6 +102,14 @@ static bool fails(enum fault kind)
 	next.happened = true;
 	next.armed = next.lasting;
 	errno = next.error;
+	return true;
+}
+
+static bool is_refused(const void *caller)
+{
+	if (!next.armed || next.kind != FAULT_MEMORY || !is_chosen(caller) || !fails(FAULT_MEMORY))
+		return false;
+	next.caller = caller;
 	return true;
 }
 
@@ -158,19 +212,24 @@ struct holdings holdings_take(void)
 	return h;
 }
 
+static void show_place(const void *caller, size_t size, const char *what)
+{
+	Dl_info where = {.dli_fname = "?"};
+
+	(void)dladdr(caller, &where);
+	fprintf(stderr, "  %zu bytes %s by %s+%#zx (%s)\n", size, what, where.dli_fname,
+		(size_t)((uintptr_t)caller - (uintptr_t)where.dli_fbase),
+		where.dli_sname != NULL ? where.dli_sname : "?");
+}
+
 void holdings_show(void)
 {
 	watching = false;
-	for (size_t i = 0; i < BLOCKS; i++) {
-		Dl_info where = {.dli_fname = "?"};
-
-		if (blocks[i].at == NULL || blocks[i].at == GONE)
-			continue;
-		(void)dladdr(blocks[i].caller, &where);
-		fprintf(stderr, "  %zu bytes, of %s+%#zx (%s)\n", blocks[i].size, where.dli_fname,
-			(size_t)((uintptr_t)blocks[i].caller - (uintptr_t)where.dli_fbase),
-			where.dli_sname != NULL ? where.dli_sname : "?");
-	}
+	if (next.caller != NULL)
+		show_place(next.caller, 0, "refused, as asked");
+	for (size_t i = 0; i < BLOCKS; i++)
+		if (blocks[i].at != NULL && blocks[i].at != GONE)
+			show_place(blocks[i].caller, blocks[i].size, "left, allocated");
 	watching = true;
 }
 
@@ -197,12 +256,12 @@ void BEHIND(free)(void *at);
 
 void *malloc(size_t size)
 {
-	return fails(FAULT_MEMORY) ? NULL : note(BEHIND(malloc)(size), size, CALLER);
+	return is_refused(CALLER) ? NULL : note(BEHIND(malloc)(size), size, CALLER);
 }
 
 void *calloc(size_t count, size_t size)
 {
-	if (fails(FAULT_MEMORY))
+	if (is_refused(CALLER))
 		return NULL;
 	return note(BEHIND(calloc)(count, size), count * size, CALLER);
 }
@@ -211,7 +270,7 @@ void *realloc(void *at, size_t size)
 {
 	void *to;
 
-	if (fails(FAULT_MEMORY))
+	if (is_refused(CALLER))
 		return NULL;
 	/* If it cannot be had, which does not happen here, the old one is missing from the list. */
 	forget(at);
@@ -221,7 +280,7 @@ void *realloc(void *at, size_t size)
 
 static void *aligned(size_t alignment, size_t size, const void *caller)
 {
-	return fails(FAULT_MEMORY) ? NULL : note(BEHIND(memalign)(alignment, size), size, caller);
+	return is_refused(caller) ? NULL : note(BEHIND(memalign)(alignment, size), size, caller);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

@@ -41,6 +41,12 @@ enum fault {
  */
 void fault_arm(enum fault kind, unsigned nth, int error, bool lasting);
 
+/*
+ * Let only those allocations fail, and count, that libraries make whose names contain that. Others
+ * may end the program without memory.
+ */
+void fault_only_in(const char *library);
+
 /* From now on none fails. Returns whether one has. */
 bool fault_disarm(void);
 
@@ -53,7 +59,7 @@ struct holdings {
 void holdings_watch(void);
 struct holdings holdings_take(void);
 
-/* Show where the allocations were made that are left; addr2line knows the lines. */
+/* Show where the allocations were made that failed, or are left; addr2line knows the lines. */
 void holdings_show(void);
 
 #endif
