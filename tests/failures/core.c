@@ -69,6 +69,19 @@ static void end_limiter(void)
 	limiter = NULL;
 }
 
+static int init_limiter(void)
+{
+	static _Alignas(WEIR_ALIGN) char memory[1 << 16];
+
+	CHECK(weir_limiter_size(&config) <= sizeof(memory));
+	return weir_limiter_init(memory, sizeof(memory), &config, &limiter);
+}
+
+static void forget_limiter(void)
+{
+	limiter = NULL;
+}
+
 static int change_limiter(void)
 {
 	char saved[WEIR_SAVED_MAX];
@@ -202,6 +215,15 @@ static int get_several(void)
 		weir_registry_put(registry, limiter);
 	}
 	return 0;
+}
+
+static int find(void)
+{
+	const int r = weir_registry_find(registry, "a", 1, &limiter);
+
+	if (r == 0)
+		weir_registry_put(registry, limiter);
+	return r;
 }
 
 static void begin_full_registry(void)
@@ -575,6 +597,14 @@ static int visit_files(void)
 	return r < 0 ? r : 0;
 }
 
+/* No process has that number. */
+static int evict(void)
+{
+	const int r = weir_shm_evict(other, MEMBERS, NULL);
+
+	return r == -EINVAL ? 0 : r;
+}
+
 /* It does not find its own process dead, whatever fails. */
 static int reap(void)
 {
@@ -592,11 +622,15 @@ static const struct failure_case cases[] = {
 	{"weir_try_acquire weir_release weir_limiter_save weir_limiter_load weir_limit_set"
 	 " weir_limit_cap weir_partitions_set",
 	 NULL, begin_with_parts, change_limiter, NULL, use_parts, end_limiter, .quiet = true},
+	{"weir_limiter_init", NULL, NULL, init_limiter, NULL, use_limiter, forget_limiter,
+	 .quiet = true},
 	{"weir_rate_create", NULL, NULL, create_rate, no_rate, use_rate, end_rate},
 	{"weir_registry_create", NULL, NULL, create_registry, no_registry, use_registry,
 	 end_registry},
 	{"weir_registry_get weir_registry_put", NULL, begin_registry, get_several, no_limiter,
 	 use_registry, end_registry, .quiet = true},
+	{"weir_registry_find", NULL, begin_full_registry, find, NULL, use_registry, end_registry,
+	 .quiet = true},
 	{"weir_executor_create", NULL, NULL, create_executor, no_executor, use_executor,
 	 end_executor},
 	{"weir_executor_submit",
@@ -710,6 +744,7 @@ static const struct failure_case cases[] = {
 	 NULL,
 	 end_other,
 	 {{FAULT_BIT(FAULT_OPEN) | FAULT_BIT(FAULT_READ), 0}}},
+	{"weir_shm_evict", NULL, begin_shared, evict, NULL, NULL, end_other, .quiet = true},
 };
 
 int main(int argc, char **argv)
