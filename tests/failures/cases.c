@@ -47,7 +47,7 @@ static void show_crash(int signal_number)
 static void complain(const char *what)
 {
 	fprintf(stderr, "%s\n", what);
-	holdings_show();
+	fault_show();
 	abort();
 }
 
@@ -140,6 +140,7 @@ static bool attempt_cleanly(const struct trial *t)
 	fprintf(stderr, "left are %zd allocations, %zd mapped bytes, %zd descriptors\n",
 		(ssize_t)(after.blocks - before.blocks), (ssize_t)(after.mapped - before.mapped),
 		(ssize_t)(after.files - before.files));
+	fault_show();
 	holdings_show();
 	abort();
 }

@@ -2,8 +2,10 @@
 /* Every function of libweir that allocates, maps, opens, reads or starts a thread. */
 
 #include <fcntl.h>
+#include <glob.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <weir/weir.h>
@@ -312,6 +314,69 @@ static int create_cpu(void)
 	return weir_cpu_create(NULL, &cpu);
 }
 
+/* A tree in which the process's group and the one above it are limited. */
+
+static char root[] = "/tmp/weir-failures-XXXXXX";
+
+static const struct {
+	const char *path, *text; /* NULL: a folder */
+} tree[] = {
+	{"proc", NULL},
+	{"proc/self", NULL},
+	{"proc/self/cgroup", "1:cpu:/\n0::/a/b\n"},
+	{"sys", NULL},
+	{"sys/fs", NULL},
+	{"sys/fs/cgroup", NULL},
+	{"sys/fs/cgroup/a", NULL},
+	{"sys/fs/cgroup/a/cpu.max", "50000 100000\n"},
+	{"sys/fs/cgroup/a/cpu.stat", "usage_usec 7\n"},
+	{"sys/fs/cgroup/a/b", NULL},
+	{"sys/fs/cgroup/a/b/cpu.max", "80000 100000\n"},
+};
+
+#define TREE (sizeof(tree) / sizeof(tree[0]))
+
+static void begin_tree(void)
+{
+	char path[128];
+
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	CHECK(mkdtemp(root) != NULL);
+	for (size_t i = 0; i < TREE; i++) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "%s/%s", root, tree[i].path);
+		if (tree[i].text == NULL) {
+			CHECK(mkdir(path, 0700) == 0);
+			continue;
+		}
+		file = fopen(path, "w");
+		CHECK(file != NULL && fputs(tree[i].text, file) >= 0 && fclose(file) == 0);
+	}
+}
+
+static int create_cpu_of_group(void)
+{
+	struct weir_cpu_config c;
+
+	weir_cpu_config_init(&c);
+	c.root = root;
+	return weir_cpu_create(&c, &cpu);
+}
+
+static void end_tree(void)
+{
+	char path[128];
+
+	weir_cpu_destroy(cpu);
+	cpu = NULL;
+	for (size_t i = TREE; i-- > 0;) {
+		(void)snprintf(path, sizeof(path), "%s/%s", root, tree[i].path);
+		CHECK(remove(path) == 0);
+	}
+	CHECK(rmdir(root) == 0);
+}
+
 static void no_cpu(void)
 {
 	CHECK(cpu == NULL);
@@ -529,8 +594,13 @@ static int open_observer_of(void)
 static void no_shared_file(void)
 {
 	struct weir_limiter *l;
+	char pattern[64];
+	glob_t found;
 
 	no_shared();
+	(void)snprintf(pattern, sizeof(pattern), "/dev/shm/.weir-%d-*", (int)getpid());
+	CHECK(glob(pattern, 0, NULL, &found) == GLOB_NOMATCH);
+	globfree(&found);
 	if (weir_shm_open_observer(name, &l, NULL, 0) != 0)
 		CHECK(shm_unlink(name) != 0 && errno == ENOENT);
 	else
@@ -657,6 +727,14 @@ static const struct failure_case cases[] = {
 	 no_cpu,
 	 use_cpu,
 	 end_cpu,
+	 {{FAULT_BIT(FAULT_MEMORY), 0}}},
+	{"weir_cpu_create",
+	 "with a limited group",
+	 begin_tree,
+	 create_cpu_of_group,
+	 no_cpu,
+	 use_cpu,
+	 end_tree,
 	 {{FAULT_BIT(FAULT_MEMORY), 0}}},
 	{"weir_metrics_create", NULL, NULL, create_metrics, no_metrics, NULL, end_metrics},
 	{"weir_metrics_add", NULL, begin_metrics, add_limiter, metrics_unchanged, use_metrics,

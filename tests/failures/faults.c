@@ -28,7 +28,8 @@ static _Thread_local struct {
 	enum fault kind;
 	unsigned left;
 	int error;
-	const void *caller; /* of the allocation that failed; NULL: none has */
+	const void *caller; /* of the allocation that failed last; NULL: none has */
+	size_t size;
 } next;
 
 void fault_arm(enum fault kind, unsigned nth, int error, bool lasting)
@@ -105,11 +106,12 @@ static bool fails(enum fault kind)
 	return true;
 }
 
-static bool is_refused(const void *caller)
+static bool is_refused(const void *caller, size_t size)
 {
 	if (!next.armed || next.kind != FAULT_MEMORY || !is_chosen(caller) || !fails(FAULT_MEMORY))
 		return false;
 	next.caller = caller;
+	next.size = size;
 	return true;
 }
 
@@ -222,11 +224,15 @@ static void show_place(const void *caller, size_t size, const char *what)
 		where.dli_sname != NULL ? where.dli_sname : "?");
 }
 
+void fault_show(void)
+{
+	if (next.caller != NULL)
+		show_place(next.caller, next.size, "refused, as asked");
+}
+
 void holdings_show(void)
 {
 	watching = false;
-	if (next.caller != NULL)
-		show_place(next.caller, 0, "refused, as asked");
 	for (size_t i = 0; i < BLOCKS; i++)
 		if (blocks[i].at != NULL && blocks[i].at != GONE)
 			show_place(blocks[i].caller, blocks[i].size, "left, allocated");
@@ -256,12 +262,12 @@ void BEHIND(free)(void *at);
 
 void *malloc(size_t size)
 {
-	return is_refused(CALLER) ? NULL : note(BEHIND(malloc)(size), size, CALLER);
+	return is_refused(CALLER, size) ? NULL : note(BEHIND(malloc)(size), size, CALLER);
 }
 
 void *calloc(size_t count, size_t size)
 {
-	if (is_refused(CALLER))
+	if (is_refused(CALLER, count * size))
 		return NULL;
 	return note(BEHIND(calloc)(count, size), count * size, CALLER);
 }
@@ -270,7 +276,7 @@ void *realloc(void *at, size_t size)
 {
 	void *to;
 
-	if (is_refused(CALLER))
+	if (is_refused(CALLER, size))
 		return NULL;
 	/* If it cannot be had, which does not happen here, the old one is missing from the list. */
 	forget(at);
@@ -280,7 +286,8 @@ void *realloc(void *at, size_t size)
 
 static void *aligned(size_t alignment, size_t size, const void *caller)
 {
-	return is_refused(caller) ? NULL : note(BEHIND(memalign)(alignment, size), size, caller);
+	return is_refused(caller, size) ? NULL
+					: note(BEHIND(memalign)(alignment, size), size, caller);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

@@ -59,7 +59,8 @@ struct holdings {
 void holdings_watch(void);
 struct holdings holdings_take(void);
 
-/* Show where the allocations were made that failed, or are left; addr2line knows the lines. */
+/* Show which allocation failed, and which are left; addr2line knows the lines. */
+void fault_show(void);
 void holdings_show(void);
 
 #endif

@@ -336,6 +336,76 @@ static void end_own_fleet(void)
 		CHECK(shm_unlink(address + strlen("shm:")) == 0);
 }
 
+/* Three members that want more than there is, so that units are divided and rounded. */
+
+static struct weir_fleet *others[2];
+static struct weir_share *their_shares[2];
+static enum weir_allotment allotment;
+
+static void begin_three(void)
+{
+	struct weir_fleet_config c;
+	struct weir_share_config limit;
+
+	begin_trusted();
+	c = fleet_config();
+	weir_share_config_init(&limit);
+	limit.name = "limit";
+	limit.capacity = CAPACITY;
+	limit.allotment = allotment;
+	for (int i = 0; i < 2; i++) {
+		CHECK(weir_fleet_open(&c, &others[i], NULL, 0) == 0);
+		CHECK(weir_share_join(others[i], &limit, &their_shares[i], NULL, 0) == 0);
+		CHECK(weir_share_demand_set(their_shares[i], CAPACITY) == 0);
+	}
+	CHECK(open_fleet() == 0);
+	CHECK(join() == 0);
+	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(weir_fleet_refresh(others[0]) == 0 && weir_fleet_refresh(others[1]) == 0);
+}
+
+static void begin_three_fair(void)
+{
+	allotment = WEIR_ALLOT_FAIR;
+	begin_three();
+}
+
+static void begin_three_proportional(void)
+{
+	allotment = WEIR_ALLOT_PROPORTIONAL;
+	begin_three();
+}
+
+static uint64_t sum(void)
+{
+	return weir_share_units(share) + weir_share_units(their_shares[0]) +
+	       weir_share_units(their_shares[1]);
+}
+
+static void not_too_much(void)
+{
+	has_sentence();
+	CHECK(sum() <= CAPACITY);
+}
+
+static void all_used(void)
+{
+	for (int i = 0; i < 4; i++) {
+		CHECK(refresh() == 0);
+		CHECK(weir_fleet_refresh(others[0]) == 0 && weir_fleet_refresh(others[1]) == 0);
+		CHECK(sum() <= CAPACITY);
+	}
+	CHECK(sum() == CAPACITY);
+}
+
+static void end_three(void)
+{
+	weir_fleet_close(others[0]);
+	weir_fleet_close(others[1]);
+	end_fleet();
+}
+
 /* Limits, from outside. */
 
 static bool see_member(void *arg, const struct weir_fleet_member *member)
@@ -677,6 +747,7 @@ static void end_batcher(void)
 #define UNEXAMINED {FAULT_BIT(FAULT_STAT), -EIO}
 /* Only weir_fleet_error() tells. */
 #define NOT_TOLD   {FAULT_BIT(FAULT_STAT) | FAULT_BIT(FAULT_MEMORY), 0}
+#define UNROUNDED  {FAULT_BIT(FAULT_MEMORY), 0}
 #define NO_RANDOM  {FAULT_BIT(FAULT_RANDOM), -EIO}
 /* clang-format on */
 
@@ -786,6 +857,23 @@ static struct failure_case local_cases[] = {
 	 has_units,
 	 end_fleet,
 	 {UNEXAMINED}},
+	/* Without memory, units are not rounded, and some are not used. */
+	{"weir_fleet_refresh",
+	 "of one of three members",
+	 begin_three_fair,
+	 refresh,
+	 not_too_much,
+	 all_used,
+	 end_three,
+	 {UNEXAMINED, UNROUNDED}},
+	{"weir_fleet_refresh",
+	 "by unmet demand",
+	 begin_three_proportional,
+	 refresh,
+	 not_too_much,
+	 all_used,
+	 end_three,
+	 {UNEXAMINED, UNROUNDED}},
 	{"weir_fleet_refresh",
 	 "of work",
 	 begin_work,
