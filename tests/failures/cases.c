@@ -34,6 +34,13 @@ static const struct kind {
 	[FAULT_RECEIVE] = {"receive", {EINTR, ECONNRESET, ENOMEM}},
 };
 
+static bool only_single;
+
+void cases_only_single(void)
+{
+	only_single = true;
+}
+
 /* What is being done, shown when it ends the program. */
 static char doing[512];
 
@@ -171,7 +178,7 @@ static void run_case(const struct failure_case *c)
 			if (found == 0)
 				break;
 			t.lasting = true;
-			if (t.error != EINTR)
+			if (t.error != EINTR && !only_single)
 				(void)fail_each(t);
 		}
 		if (found > 0)

@@ -36,6 +36,9 @@ struct failure_case {
 	bool quiet;
 };
 
+/* Of cases that take long: let single calls fail, and not also all that follow. */
+void cases_only_single(void);
+
 /*
  * Run the cases, or only list their functions: main()'s arguments are "--list", or words of which
  * one is in the name of a case. Returns main()'s result.

@@ -244,7 +244,13 @@ void holdings_show(void)
  * dlsym() allocates.
  */
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+#if defined(SANITIZED) || defined(__SANITIZE_ADDRESS__)
 #define BEHIND(name) __interceptor_##name
 #else
 #define BEHIND(name) __libc_##name
@@ -323,9 +329,12 @@ void free(void *at)
 /* The function of that name in the libraries behind this program. */
 #define REAL(name)                                                                                 \
 	({                                                                                         \
-		static _Atomic(__typeof__(&(name))) real;                                          \
-		if (real == NULL)                                                                  \
+		static __typeof__(&(name)) known;                                                  \
+		__typeof__(&(name)) real = __atomic_load_n(&known, __ATOMIC_RELAXED);              \
+		if (real == NULL) {                                                                \
 			real = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name);                       \
+			__atomic_store_n(&known, real, __ATOMIC_RELAXED);                          \
+		}                                                                                  \
 		real;                                                                              \
 	})
 
@@ -560,9 +569,14 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
  * Code that is compiled with _FILE_OFFSET_BITS=64, as with hiredis, calls these by other names.
  * Where off_t has 64 bits anyway, they are the same functions.
  */
+#if defined(__clang__)
+#define SAME_AS(name) alias(#name)
+#else
+#define SAME_AS(name) alias(#name), copy(name)
+#endif
+
 #define ALSO_WITH_64(name)                                                                         \
-	__typeof__(name) name##_with_64 __asm__(#name "64")                                        \
-		__attribute__((alias(#name), copy(name)))
+	__typeof__(name) name##_with_64 __asm__(#name "64") __attribute__((SAME_AS(name)))
 
 _Static_assert(sizeof(off_t) == 8, "off_t has 64 bits");
 

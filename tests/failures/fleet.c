@@ -1030,6 +1030,9 @@ int main(int argc, char **argv)
 	/* hiredis aborts without memory. */
 	if (strcmp(kind, "redis") == 0)
 		fault_only_in("libweir");
+	/* Its requests make hundreds of allocations, and it syncs its file for each commit. */
+	if (strcmp(kind, "etcd") == 0)
+		cases_only_single();
 	if (remote) {
 		server_start(&server, kind[0] == 'e' ? SERVER_ETCD : SERVER_REDIS);
 		(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", kind, server.port);
