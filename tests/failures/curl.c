@@ -14,7 +14,7 @@
 
 static struct weir_curl *guard;
 static struct weir_curl_multi *multi;
-static CURL *easy;
+static CURL *easy, *first;
 
 static int create(void)
 {
@@ -51,21 +51,26 @@ static void holds_nothing(void)
 	CHECK(inflight() == 0);
 }
 
+static CURL *new_easy(void)
+{
+	CURL *handle = curl_easy_init();
+
+	CHECK(handle != NULL && curl_easy_setopt(handle, CURLOPT_URL, URL) == CURLE_OK);
+	CHECK(curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK);
+	return handle;
+}
+
 static void begin_easy(void)
 {
 	CHECK(create() == 0);
-	easy = curl_easy_init();
-	CHECK(easy != NULL && curl_easy_setopt(easy, CURLOPT_URL, URL) == CURLE_OK);
-	CHECK(curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK);
+	easy = new_easy();
 }
 
 static void use_guard(void)
 {
-	CURL *handle = curl_easy_init();
+	CURL *handle = new_easy();
 	CURLcode result;
 
-	CHECK(handle != NULL && curl_easy_setopt(handle, CURLOPT_URL, URL) == CURLE_OK);
-	CHECK(curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK);
 	CHECK(weir_curl_perform(guard, handle, NULL, &result) == 0);
 	CHECK(result == CURLE_COULDNT_CONNECT);
 	holds_nothing();
@@ -130,8 +135,57 @@ static void use_multi(void)
 static void end_multi(void)
 {
 	weir_curl_multi_destroy(multi);
+	curl_easy_cleanup(first);
 	multi = NULL;
+	first = NULL;
 	end_guard();
+}
+
+/* A transfer that was queued, and has a permit now: it is started when libcurl runs. */
+
+static void begin_queued(void)
+{
+	const struct weir_curl_call waits = {.deadline = weir_now() + 3600 * WEIR_S};
+	const struct weir_fixed_config one = {.limit = 1};
+	struct weir_curl_config c;
+	struct weir_config limiter;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_fixed;
+	limiter.limit_config = &one;
+	limiter.limit_config_size = sizeof(one);
+	limiter.queue = 4;
+	weir_curl_config_init(&c);
+	c.limiter = &limiter;
+	CHECK(weir_curl_create(&c, &guard) == 0);
+	CHECK(create_multi() == 0);
+	first = new_easy();
+	easy = new_easy();
+	CHECK(weir_curl_multi_add(multi, first, NULL) == 0);
+	CHECK(weir_curl_multi_add(multi, easy, &waits) == 0);
+	CHECK(inflight() == 1);
+	CHECK(weir_curl_multi_remove(multi, first) == 0);
+}
+
+static int run(void)
+{
+	int running;
+
+	return weir_curl_multi_perform(multi, &running) == CURLM_OK ? 0 : -ENOMEM;
+}
+
+/* It ends once, whether it could be started or not. */
+static void ends_once(void)
+{
+	struct weir_curl_done done;
+	int running = 1;
+
+	while (running > 0)
+		CHECK(weir_curl_multi_perform(multi, &running) == CURLM_OK);
+	CHECK(weir_curl_multi_done(multi, &done) && done.easy == easy);
+	CHECK(done.error == -ENOMEM || (done.error == 0 && done.result != CURLE_OK));
+	CHECK(!weir_curl_multi_done(multi, &done));
+	holds_nothing();
 }
 
 static int see_socket(CURL *handle, curl_socket_t fd, int what, void *arg, void *data)
@@ -167,15 +221,15 @@ static const struct failure_case cases[] = {
 	 end_guard,
 	 {{IN_TRANSFER, 0}}},
 	{"weir_curl_multi_create", NULL, begin_easy, create_multi, no_multi, use_multi, end_multi},
-	/* libcurl does not have all of its buffers at once, and does without a pipe. */
-	{"weir_curl_multi_add",
+	{"weir_curl_multi_add", NULL, begin_multi, add, not_added, was_added, end_multi},
+	{"weir_curl_multi_perform weir_curl_multi_done",
 	 NULL,
-	 begin_multi,
-	 add,
-	 not_added,
-	 was_added,
+	 begin_queued,
+	 run,
+	 NULL,
+	 ends_once,
 	 end_multi,
-	 {{FAULT_BIT(FAULT_EVENT), 0}}},
+	 {{IN_TRANSFER, 0}}},
 	{"weir_curl_multi_sockets", NULL, begin_multi, set_sockets, NULL, use_multi, end_multi},
 };
 
