@@ -402,8 +402,8 @@ static int make_file(struct memory *m, int fd, size_t bytes, const struct origin
 	m->block = map(fd, bytes);
 	if (m->block == NULL)
 		return store_say(-errno, why, "%s: cannot be mapped.", name);
-	return block_make(m->block, bytes, now->run, now->clock,
-			  ns_of(CLOCK_BOOTTIME), ns_of(CLOCK_REALTIME) / WEIR_US, true);
+	return block_make(m->block, bytes, now->run, now->clock, ns_of(CLOCK_BOOTTIME),
+			  ns_of(CLOCK_REALTIME) / WEIR_US, true);
 }
 
 /*

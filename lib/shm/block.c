@@ -94,8 +94,7 @@ int proc_fault(int error, char *why, size_t why_size)
 {
 	char text[128];
 
-	explain(why, why_size, "/proc cannot be read: %s.",
-		strerror_r(-error, text, sizeof(text)));
+	explain(why, why_size, "/proc cannot be read: %s.", strerror_r(-error, text, sizeof(text)));
 	return error;
 }
 

@@ -95,7 +95,7 @@ static int visit_files(bool (*visit)(void *arg, const struct weir_shm_file *file
 {
 	DIR *folder = opendir(SHM_FOLDER);
 	char name[sizeof(((struct dirent *)NULL)->d_name) + 1];
-	struct stat file;
+	struct stat file = {.st_mode = 0};
 	int visited = 0, r;
 
 	if (folder == NULL)
