@@ -90,12 +90,11 @@ static uint64_t layout_signature(void)
 	       WEIR_VERSION_HEX;
 }
 
-int proc_fault(int error, char *why, size_t why_size)
+void explain_proc(int error, char *why, size_t why_size)
 {
 	char text[128];
 
 	explain(why, why_size, "/proc cannot be read: %s.", strerror_r(-error, text, sizeof(text)));
-	return error;
 }
 
 /*
@@ -288,8 +287,10 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 		return refuse(why, why_size, "The block has %zu bytes, and needs %zu.", size,
 			      at.size);
 	r = clock_signature(&clock);
-	if (r != 0)
-		return proc_fault(r, why, why_size);
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
 	handle = pages(limiter_own_size(&settings));
 	if (handle == NULL) {
 		explain(why, why_size, "There is not enough memory for the handle.");
@@ -333,8 +334,10 @@ static int check_head(const struct shm_head *head, size_t size, struct shm_const
 		return fault(why, why_size,
 			     "The shared limiter is damaged: its checksum is wrong.");
 	r = clock_signature(&clock);
-	if (r != 0)
-		return proc_fault(r, why, why_size);
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
 	if (c->clock != clock)
 		return fault(why, why_size,
 			     "The shared limiter is of another boot of the machine, or of "

@@ -38,8 +38,10 @@ static int make_handle(void *block, const struct shm_copy *copy, struct weir_lim
 	int r = lease_identify(&self);
 	void *own;
 
-	if (r != 0)
-		return proc_fault(r, why, why_size);
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
 	own = pages(size);
 	if (own == NULL) {
 		explain(why, why_size, "There is not enough memory for the handle.");

@@ -96,8 +96,8 @@ struct places places_in(const struct settings *settings);
 /* As refuse(), where the block is at fault and not the caller. */
 #define fault(...) (explain(__VA_ARGS__), -EPROTO)
 
-/* Say that /proc cannot be read for now. Returns error, a negative errno. */
-int proc_fault(int error, char *why, size_t why_size);
+/* Say that /proc cannot be read for now: error is that negative errno. */
+void explain_proc(int error, char *why, size_t why_size);
 
 /* Settings of a limiter to be shared by members. Returns 0, or -EINVAL and a sentence. */
 int settings_for(struct settings *settings, const struct weir_config *config, uint32_t members,
