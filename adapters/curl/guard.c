@@ -128,20 +128,29 @@ static bool in_lower_case(char *text)
 	return true;
 }
 
+static CURLUcode take_part(CURLU *parts, CURLUPart part, char **text, unsigned flags,
+			   CURLUcode before)
+{
+	return before == CURLUE_OK ? curl_url_get(parts, part, text, flags) : before;
+}
+
 /* Write scheme://host:port. libcurl's parser is used, so the key names the host that is called. */
 static int write_origin(const char *url, char key[WEIR_KEY_MAX + 1])
 {
 	CURLU *parts = curl_url();
 	char *scheme = NULL, *host = NULL, *port = NULL;
 	int error = -EINVAL, length;
+	CURLUcode code;
 
 	if (parts == NULL)
 		return -ENOMEM;
-	if (curl_url_set(parts, CURLUPART_URL, url, CURLU_GUESS_SCHEME) == CURLUE_OK &&
-	    curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-	    curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-	    curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-	    in_lower_case(host)) {
+	code = curl_url_set(parts, CURLUPART_URL, url, CURLU_GUESS_SCHEME);
+	code = take_part(parts, CURLUPART_SCHEME, &scheme, 0, code);
+	code = take_part(parts, CURLUPART_HOST, &host, 0, code);
+	code = take_part(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT, code);
+	if (code == CURLUE_OUT_OF_MEMORY)
+		error = -ENOMEM;
+	if (code == CURLUE_OK && in_lower_case(host)) {
 		length = snprintf(key, WEIR_KEY_MAX + 1, "%s://%s:%s", scheme, host, port);
 		error = length <= WEIR_KEY_MAX ? 0 : -ENAMETOOLONG;
 	}

@@ -430,9 +430,11 @@ static struct MHD_Response *make_refusal(unsigned retry_after)
 	char seconds[16];
 
 	snprintf(seconds, sizeof(seconds), "%u", retry_after ? retry_after : 1);
-	if (refusal)
-		MHD_add_response_header(refusal, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-	return refusal;
+	if (!refusal ||
+	    MHD_add_response_header(refusal, MHD_HTTP_HEADER_RETRY_AFTER, seconds) == MHD_YES)
+		return refusal;
+	MHD_destroy_response(refusal);
+	return NULL;
 }
 
 static void init_lock(struct weir_microhttpd *guard)

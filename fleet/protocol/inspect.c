@@ -22,24 +22,36 @@ struct weir_store *weir_fleet_store(struct weir_fleet *f)
 	return f->store;
 }
 
+/* A view that is being read, and whether there was no memory for all of it. */
+struct reading {
+	struct limit_view *view;
+	bool full;
+};
+
 static bool take(void *arg, const struct weir_store_row *row)
 {
-	return view_take(arg, strchr(row->key, '/') + 1, row);
+	struct reading *reading = arg;
+
+	reading->full = !view_take(reading->view, strchr(row->key, '/') + 1, row);
+	return !reading->full;
 }
 
 int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 {
 	char prefix[WEIR_SHARE_NAME_MAX + 2];
 	const char *prefixes[] = {prefix};
+	struct reading reading = {.view = v};
 	int r;
 
 	if (!fleet_is_name(name))
 		return -EINVAL;
 	(void)snprintf(prefix, sizeof(prefix), "%s/", name);
 	view_clear(v);
-	r = weir_store_read(store, prefixes, 1, take, v, NULL);
+	r = weir_store_read(store, prefixes, 1, take, &reading, NULL);
 	if (r != 0)
 		return r;
+	if (reading.full)
+		return -ENOMEM;
 	if (v->strange)
 		return -EPROTO;
 	return v->has_limit ? 0 : -ENOENT;

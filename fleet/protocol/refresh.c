@@ -411,6 +411,8 @@ int fleet_refresh(struct weir_fleet *f)
 	if (r == -ESTALE)
 		r = refresh_all(f);
 	f->reachable = r != -EIO;
+	if (r == -ENOMEM)
+		(void)fleet_say(f, r, "Out of memory.");
 	if (r == 0)
 		(void)fleet_say(
 			f, r, "%s",

@@ -65,7 +65,8 @@ static bool take(void *arg, const struct weir_store_row *row)
 		r->is_mine = row->size == strlen(r->sign) &&
 			     memcmp(row->value, r->sign, row->size) == 0;
 	}
-	return view_take(&r->view, row->key + strlen(r->prefix), row);
+	r->full = !view_take(&r->view, row->key + strlen(r->prefix), row);
+	return !r->full;
 }
 
 int region_read(struct weir_region *r)
@@ -77,9 +78,12 @@ int region_read(struct weir_region *r)
 
 	view_clear(&r->view);
 	r->made = 0;
+	r->full = false;
 	error = weir_store_read(r->store, &prefix, 1, take, r, &view);
 	if (error != 0)
 		return region_fail(r, error);
+	if (r->full)
+		return fleet_say(r->fleet, -ENOMEM, "Out of memory.");
 	view_sort(&r->view);
 	if (r->view.up_version != 0 && !r->view.strange) {
 		r->known_id = r->view.up.id;

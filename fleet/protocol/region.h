@@ -52,6 +52,7 @@ struct weir_region {
 	uint64_t known_id, known_session; /* above, as written in the row "up" last; 0: not yet */
 	uint64_t made;                    /* the commit that made the leader's row; 0: no row */
 	bool is_mine;                     /* the leader's row has the sign of this process */
+	bool full;                        /* there was no memory for all of it */
 	bool surveyed;                    /* in this refresh */
 	bool learning;                    /* the store below may have forgotten members */
 	uint64_t tick;                    /* the last commit below while it led */

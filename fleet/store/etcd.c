@@ -268,8 +268,8 @@ static int etcd_commit(struct weir_store *self, uint64_t session,
 		return store_say(-ENOMEM, e->why, "Out of memory.");
 	}
 	put_age = write_count < WEIR_STORE_ROWS_MAX ? etcd_put_age(e, &age) : NULL;
-	if (put_age != NULL)
-		json_array_append_new(success, put_age);
+	if (put_age != NULL && json_array_append_new(success, put_age) != 0)
+		put_age = NULL; /* the next commit tries again */
 	r = etcd_ask(e->link, TRANSACT,
 		     etcd_transaction(compare, success, read_on_failure(e, session)), false,
 		     &answer);
@@ -358,13 +358,17 @@ static int show(struct etcd *e, const json_t *answer, size_t count, weir_store_r
 	return 0;
 }
 
+/* NULL: out of memory. */
 static json_t *ranges(const struct etcd *e, const char *const *prefixes, size_t count)
 {
 	json_t *ranges = json_array();
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(ranges, etcd_range(e, NULL, prefixes[i]));
-	return ranges;
+	if (json_array_size(ranges) == count)
+		return ranges;
+	json_decref(ranges);
+	return NULL;
 }
 
 /*

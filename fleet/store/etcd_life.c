@@ -135,7 +135,8 @@ static int find(struct etcd *e, struct found *f)
 	json_t *rows = json_pack("[o, o]", etcd_range(e, STORE_KEY, NULL),
 				 etcd_range(e, AGE_KEY, NULL));
 	json_t *answer;
-	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(NULL, rows, NULL), true, &answer);
+	int r = etcd_ask(e->link, TRANSACT, etcd_transaction(json_null(), rows, json_null()), true,
+			 &answer);
 
 	*f = (struct found){.there = false};
 	if (r != 0)
@@ -204,7 +205,8 @@ static int make(struct etcd *e, struct found *f)
 	success = json_pack("[o, o, o]",
 			    etcd_put(e, STORE_KEY, f->identity, strlen(f->identity), 0),
 			    etcd_erase_all(e, SESSIONS), etcd_erase(e, AGE_KEY));
-	r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, NULL), false, &answer);
+	r = etcd_ask(e->link, TRANSACT, etcd_transaction(compare, success, json_null()), false,
+		     &answer);
 	if (r != 0)
 		return r;
 	r = read_header(e, answer, &f->cluster, &f->revision);

@@ -120,29 +120,31 @@ static bool set_headers(struct etcd_link *l, const char *token)
 	return true;
 }
 
-static void set_tls(CURL *curl, const struct weir_store_config *config)
+/* libcurl copies the text. False: out of memory. */
+static bool set_text(CURL *curl, CURLoption option, const char *text)
 {
-	if (config->tls_ca != NULL)
-		curl_easy_setopt(curl, CURLOPT_CAINFO, config->tls_ca);
-	if (config->tls_cert != NULL)
-		curl_easy_setopt(curl, CURLOPT_SSLCERT, config->tls_cert);
-	if (config->tls_key != NULL)
-		curl_easy_setopt(curl, CURLOPT_SSLKEY, config->tls_key);
+	return curl_easy_setopt(curl, option, text) != CURLE_OUT_OF_MEMORY;
 }
 
-static void set_options(struct lane *l, const struct store_setup *setup)
+static bool set_tls(CURL *curl, const struct weir_store_config *config)
+{
+	return (config->tls_ca == NULL || set_text(curl, CURLOPT_CAINFO, config->tls_ca)) &&
+	       (config->tls_cert == NULL || set_text(curl, CURLOPT_SSLCERT, config->tls_cert)) &&
+	       (config->tls_key == NULL || set_text(curl, CURLOPT_SSLKEY, config->tls_key));
+}
+
+static bool set_options(struct lane *l, const struct store_setup *setup)
 {
 	CURL *curl = l->curl;
 
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, l->error);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(setup->timeout / WEIR_MS));
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, l);
 	curl_easy_setopt(curl, CURLOPT_POST, 1L);
-	set_tls(curl, setup->config);
+	return set_text(curl, CURLOPT_PROTOCOLS_STR, "http,https") &&
+	       set_text(curl, CURLOPT_PROXY, "") && set_tls(curl, setup->config);
 }
 
 /* False: out of memory. */
@@ -151,9 +153,8 @@ static bool make_lanes(struct etcd_link *l, const struct store_setup *setup)
 	l->multi = curl_multi_init();
 	for (unsigned i = 0; i < LANES; i++) {
 		l->lanes[i].curl = curl_easy_init();
-		if (l->lanes[i].curl == NULL)
+		if (l->lanes[i].curl == NULL || !set_options(&l->lanes[i], setup))
 			return false;
-		set_options(&l->lanes[i], setup);
 	}
 	return l->multi != NULL && set_headers(l, NULL);
 }
@@ -258,7 +259,7 @@ static bool is_unsent(CURLcode code)
 	       code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION;
 }
 
-static void set_url(const struct etcd_link *l, CURL *curl, const char *path)
+static bool set_url(const struct etcd_link *l, CURL *curl, const char *path)
 {
 	const struct address_host *host = &l->address.hosts[l->current];
 	const bool six = strchr(host->name, ':') != NULL;
@@ -268,7 +269,7 @@ static void set_url(const struct etcd_link *l, CURL *curl, const char *path)
 		       strcmp(l->address.scheme, "etcds") == 0 ? "https" : "http", six ? "[" : "",
 		       host->name, six ? "]" : "",
 		       (unsigned)(host->port != 0 ? host->port : PORT_DEFAULT), path);
-	curl_easy_setopt(curl, CURLOPT_URL, url);
+	return set_text(curl, CURLOPT_URL, url);
 }
 
 static void set_body(struct lane *l, const char *text, bool idempotent)
@@ -338,17 +339,24 @@ static void free_answers(const struct requests *requests)
 	}
 }
 
+static int no_memory(struct etcd_link *l)
+{
+	return store_say(-ENOMEM, l->why, "Out of memory.");
+}
+
 /* Send to the current host. *sent: it may have received something. */
 static int send_to_host(struct etcd_link *l, const struct requests *requests, bool *sent)
 {
 	int r = 0;
 
+	*sent = false;
 	for (unsigned i = 0; i < requests->count; i++) {
-		set_url(l, l->lanes[i].curl, requests->paths[i]);
+		/* Without memory, libcurl would use the URL of an earlier request. */
+		if (!set_url(l, l->lanes[i].curl, requests->paths[i]))
+			return no_memory(l);
 		set_body(&l->lanes[i], requests->texts[i], requests->idempotent);
 	}
 	run(l, requests->count);
-	*sent = false;
 	for (unsigned i = 0; i < requests->count && r == 0; i++) {
 		*sent |= !is_unsent(l->lanes[i].code);
 		r = take_answer(l, &l->lanes[i], &requests->answers[i]);
@@ -376,9 +384,24 @@ static int send_to_hosts(struct etcd_link *l, const struct requests *requests)
 	return r;
 }
 
-static int no_memory(struct etcd_link *l)
+/*
+ * The text of a request, whose ownership it takes. NULL: out of memory. json_dumps() of jansson 2.14
+ * must not be used: it leaves out a name for which it has no memory, and a transaction without the
+ * name of its comparisons would have none.
+ */
+static char *text_of(json_t *request)
 {
-	return store_say(-ENOMEM, l->why, "Out of memory.");
+	const size_t size = request != NULL ? json_dumpb(request, NULL, 0, JSON_COMPACT) : 0;
+	char *text = size > 0 ? malloc(size + 1) : NULL;
+	const bool whole = text != NULL && json_dumpb(request, text, size, JSON_COMPACT) == size;
+
+	json_decref(request);
+	if (whole) {
+		text[size] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
 }
 
 static int log_in(struct etcd_link *l)
@@ -394,10 +417,11 @@ static int log_in(struct etcd_link *l)
 	if (!set_headers(l, NULL))
 		return no_memory(l);
 	request = json_pack("{s:s, s:s}", "name", l->address.user, "password", l->address.password);
-	text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-	json_decref(request);
-	if (text == NULL)
+	if (request == NULL)
 		return store_say(-EINVAL, l->why, "The user or password is not valid text.");
+	text = text_of(request);
+	if (text == NULL)
+		return no_memory(l);
 	r = send_to_hosts(l, &(struct requests){&path, &text, &answer, 1, true});
 	explicit_bzero(text, strlen(text));
 	free(text);
@@ -426,14 +450,6 @@ static int ask(struct etcd_link *l, const struct requests *requests)
 	l->logged_in = false;
 	r = log_in(l);
 	return r == 0 ? send_to_hosts(l, requests) : r;
-}
-
-static char *text_of(json_t *request)
-{
-	char *text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-
-	json_decref(request);
-	return text;
 }
 
 int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool idempotent,

@@ -89,10 +89,21 @@ json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix)
 			 etcd_end_of(e, prefix));
 }
 
+static json_t *unless_null(json_t *part)
+{
+	return json_is_null(part) ? NULL : part;
+}
+
 json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure)
 {
-	return json_pack("{s:o*, s:o*, s:o*}", "compare", compare, "success", success, "failure",
-			 failure);
+	if (compare == NULL || success == NULL || failure == NULL) {
+		json_decref(compare);
+		json_decref(success);
+		json_decref(failure);
+		return NULL;
+	}
+	return json_pack("{s:o*, s:o*, s:o*}", "compare", unless_null(compare), "success",
+			 unless_null(success), "failure", unless_null(failure));
 }
 
 bool etcd_has_succeeded(const json_t *answer)

@@ -62,7 +62,11 @@ json_t *etcd_erase(const struct etcd *e, const char *key);
 json_t *etcd_erase_all(const struct etcd *e, const char *prefix);
 json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix);
 
-/* Assemble a transaction from its parts: lists, whose ownership it takes, or NULL. */
+/*
+ * Assemble a transaction from its parts, lists whose ownership it takes. json_null(): it has no such
+ * part. NULL: out of memory, and so is the result. Without its comparisons, a transaction would write
+ * to any store.
+ */
 json_t *etcd_transaction(json_t *compare, json_t *success, json_t *failure);
 
 bool etcd_has_succeeded(const json_t *answer);

@@ -29,6 +29,10 @@
 #define BYTES_MAX     ((size_t)1 << 30)
 #define MODE_DEFAULT  0600
 
+/* A new file is reserved in pieces of that many bytes, interrupted so often at most. */
+#define PIECE         ((size_t)1 << 20)
+#define RESERVE_TRIES 10000
+
 struct memory {
 	struct weir_store store;
 	struct block *block;
@@ -94,13 +98,17 @@ static void unmap(struct memory *m)
 
 /*
  * A process that comes after the file was removed creates another one, and knows nothing of this
- * one.
+ * one. Returns 1, 0 or -EIO.
  */
-static bool is_removed(const struct memory *m)
+static int is_removed(struct memory *m)
 {
 	struct stat file;
 
-	return m->shared && (m->fd < 0 || fstat(m->fd, &file) != 0 || file.st_nlink == 0);
+	if (m->fd < 0)
+		return 1;
+	if (fstat(m->fd, &file) != 0)
+		return store_say(-EIO, m->why, "fstat() failed.");
+	return file.st_nlink == 0;
 }
 
 /* Continue with the file that has the name now; its versions are above all earlier ones. */
@@ -126,18 +134,25 @@ static int replace(struct memory *m)
 /* *other: it is another store than before, in which no member has a session. */
 static int lock_current(struct memory *m, bool *other)
 {
-	int r = 0;
+	int r;
 
-	*other = is_removed(m);
-	if (!m->shared)
+	*other = false;
+	if (!m->shared) {
 		pthread_mutex_lock(&m->block->lock);
-	else if (!*other)
-		r = lock_shared(m);
-	/* The file may have been removed while this waited for the lock. */
-	if (r == 0 && !*other && is_removed(m)) {
-		pthread_mutex_unlock(&m->block->lock);
-		*other = true;
+		return 0;
 	}
+	r = is_removed(m);
+	if (r == 0) {
+		r = lock_shared(m);
+		if (r != 0)
+			return r;
+		/* The file may have been removed while this waited for the lock. */
+		r = is_removed(m);
+		if (r == 0)
+			return 0;
+		pthread_mutex_unlock(&m->block->lock);
+	}
+	*other = r > 0;
 	return *other ? replace(m) : r;
 }
 
@@ -262,29 +277,63 @@ static const struct weir_store_ops memory_ops = {
 	.close = memory_close,
 };
 
-/* Identifies the boot of the machine, with which all processes that could be attached end. */
-static uint64_t run_signature(void)
+/* The negative errno of a failure that may pass; 0 if there is no such file for this process. */
+static int passing(int error)
 {
-	char text[64] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	ssize_t size = 0;
+	const bool passes = error == EINTR || error == EMFILE || error == ENFILE ||
+			    error == ENOMEM || error == EIO;
 
-	if (fd >= 0) {
-		size = read(fd, text, sizeof(text));
-		close(fd);
-	}
-	for (ssize_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	return hash;
+	return passes ? -error : 0;
 }
 
-/* Times are comparable within one time namespace. */
-static uint64_t clock_signature(void)
+/* Read the number of this boot; "" where there is no /proc. Returns 0 or a negative errno. */
+static int read_boot_id(char *text, size_t room)
+{
+	ssize_t size;
+	int fd, r = 0;
+
+	text[0] = '\0';
+	do {
+		fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return passing(errno);
+	do {
+		size = read(fd, text, room - 1);
+	} while (size < 0 && errno == EINTR);
+	if (size < 0)
+		r = passing(errno);
+	else
+		text[size] = '\0';
+	close(fd);
+	return r;
+}
+
+/* When and where a file was made. */
+struct origin {
+	uint64_t run;   /* the boot of the machine, with which all processes that used it end */
+	uint64_t clock; /* the time namespace, in which times are comparable */
+};
+
+/*
+ * That of a file that is made now. If it cannot be read for the moment, a process must not guess: it
+ * would replace the store of others, as if it were left from before a restart.
+ */
+static int find_origin(struct origin *now, const char *name, char *why)
 {
 	struct stat space = {.st_ino = 0};
+	char text[64];
+	int r = read_boot_id(text, sizeof(text));
 
-	return stat("/proc/self/ns/time", &space) == 0 ? space.st_ino : 0;
+	if (r == 0 && stat("/proc/self/ns/time", &space) != 0)
+		r = passing(errno);
+	if (r != 0)
+		return store_say(r, why, "%s: /proc cannot be read.", name);
+	now->run = UINT64_C(0xcbf29ce484222325);
+	for (const char *at = text; *at != '\0'; at++)
+		now->run = (now->run ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	now->clock = space.st_ino;
+	return 0;
 }
 
 static void *map(int fd, size_t size)
@@ -301,20 +350,60 @@ static bool is_ready(const struct memory *m)
 	       atomic_load_explicit(&m->block->ready, memory_order_acquire) == 1;
 }
 
+/* A signal undoes what one call has reserved, so it is done in pieces. Returns 0 or an errno. */
+static int reserve(int fd, size_t bytes)
+{
+	unsigned tries = RESERVE_TRIES;
+	size_t done = 0;
+
+	while (done < bytes) {
+		const size_t left = bytes - done, piece = left < PIECE ? left : PIECE;
+		const int error = posix_fallocate(fd, (off_t)done, (off_t)piece);
+
+		if (error == 0)
+			done += piece;
+		else if (error != EINTR || --tries == 0)
+			return error;
+	}
+	return 0;
+}
+
+static int make_empty(int fd)
+{
+	int r;
+
+	do {
+		r = ftruncate(fd, 0);
+	} while (r != 0 && errno == EINTR);
+	return r;
+}
+
+/* Make the file empty, and then as large as it will be; or leave it empty. */
+static int resize(int fd, size_t bytes)
+{
+	if (make_empty(fd) != 0)
+		return -1;
+	if (reserve(fd, bytes) == 0)
+		return 0;
+	(void)make_empty(fd);
+	return -1;
+}
+
 /* Replaces whatever is in the file; no process can be using that. */
-static int make_file(struct memory *m, int fd, size_t bytes, const char *name, char *why)
+static int make_file(struct memory *m, int fd, size_t bytes, const struct origin *now,
+		     const char *name, char *why)
 {
 	if (m->block != NULL)
 		munmap(m->block, m->size);
 	m->block = NULL;
-	if (ftruncate(fd, 0) != 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
+	if (resize(fd, bytes) != 0)
 		return store_say(-ENOSPC, why, "%s: there is no space for it.", name);
 	m->size = bytes;
 	m->block = map(fd, bytes);
 	if (m->block == NULL)
 		return store_say(-errno, why, "%s: cannot be mapped.", name);
-	return block_make(m->block, bytes, run_signature(), clock_signature(),
-			  ns_of(CLOCK_BOOTTIME), ns_of(CLOCK_REALTIME) / WEIR_US, true);
+	return block_make(m->block, bytes, now->run, now->clock, ns_of(CLOCK_BOOTTIME),
+			  ns_of(CLOCK_REALTIME) / WEIR_US, true);
 }
 
 /*
@@ -346,12 +435,15 @@ static int check_owner(const struct memory *m, const struct stat *file, const ch
 static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const char *name,
 		    char *why)
 {
+	struct origin now = {.run = 0};
 	struct stat file;
 	int r;
 
 	if (fstat(fd, &file) != 0)
 		return store_say(-errno, why, "%s: fstat() failed.", name);
 	r = check_owner(m, &file, name, why);
+	if (r == 0)
+		r = find_origin(&now, name, why);
 	if (r != 0)
 		return r;
 	m->size = (size_t)file.st_size;
@@ -360,10 +452,10 @@ static int map_file(struct memory *m, int fd, size_t bytes, bool existing, const
 	if (m->size > 0 && (m->size < BLOCK_BYTES_MIN ||
 			    (m->block->magic != 0 && !block_is_ours(m->block, m->size))))
 		return store_say(-EPROTO, why, "%s: not a store of this version.", name);
-	if (m->block == NULL || !is_ready(m) || m->block->run != run_signature())
+	if (m->block == NULL || !is_ready(m) || m->block->run != now.run)
 		return existing ? store_say(-EPROTO, why, "%s: contains no store.", name)
-				: make_file(m, fd, bytes, name, why);
-	if (m->block->clock != clock_signature())
+				: make_file(m, fd, bytes, &now, name, why);
+	if (m->block->clock != now.clock)
 		return store_say(-EPROTO, why, "%s: created in another time namespace.", name);
 	return 0;
 }
@@ -401,7 +493,10 @@ static int open_file(struct memory *m, char *why)
 {
 	int r;
 
-	m->fd = shm_open(m->name, O_RDWR | O_CLOEXEC | (m->existing ? 0 : O_CREAT), m->mode);
+	do {
+		m->fd = shm_open(m->name, O_RDWR | O_CLOEXEC | (m->existing ? 0 : O_CREAT),
+				 m->mode);
+	} while (m->fd < 0 && errno == EINTR);
 	if (m->fd < 0 && errno == ENOENT)
 		return store_say(-ENOENT, why, "%s: there is no such store.", m->name);
 	if (m->fd < 0)

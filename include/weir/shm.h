@@ -114,9 +114,14 @@ WEIR_API size_t weir_shm_size(const struct weir_config *config, uint32_t members
 
 /*
  * Make a limiter in a block, aligned to WEIR_ALIGN as mappings are, whatever its present contents.
- * No process may be attached to it. Afterwards any number of processes attach. Returns 0, or
- * -EINVAL with one sentence in why (may be NULL), cut at why_size, if the configuration is invalid
- * or the block too small.
+ * No process may be attached to it. Afterwards any number of processes attach. On failure why (may
+ * be NULL) gets one sentence, cut at why_size.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the configuration is invalid, or the block is not aligned or too small.
+ * -ENOMEM: out of memory.
+ *
+ * Other errors are those of reading /proc, such as -EMFILE.
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_init(void *block, size_t size,
 					   const struct weir_config *config, uint32_t members,
@@ -136,6 +141,8 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_init(void *block, size_t size,
  * -ENOSPC: as many processes as there may be are alive.
  * -ENOMEM: out of memory.
  * -ENOTSUP: the kernel has no memory that is wiped on fork.
+ *
+ * Other errors are those of reading /proc, such as -EMFILE. Without /proc there are none.
  */
 WEIR_API WEIR_MUST_CHECK int weir_shm_attach(void *block, size_t size,
 					     const struct weir_config *config,
@@ -205,7 +212,7 @@ WEIR_API WEIR_MUST_CHECK int weir_shm_open_observer_of(const char *name, uint32_
  * those that shm_open() would open. Other files are skipped. Only the first bytes of each file are
  * read, so weir_shm_open_observer() may still refuse a name: the file may be damaged, or of another
  * version. Stops early if visit() returns false. Returns the number visited, or the negative errno
- * of reading the folder.
+ * of reading the folder or one of its files, such as -EMFILE.
  */
 WEIR_API int weir_shm_names_visit(bool (*visit)(void *arg, const char *name), void *arg);
 

@@ -69,6 +69,12 @@ static FILE *open_below(const char *root, const char *folder, const char *group,
 	return fopen(path, "re");
 }
 
+/* After fgets() has returned no line: 0 at the end of the file, or a negative errno. */
+static int read_error(FILE *file)
+{
+	return ferror(file) != 0 ? -errno : 0;
+}
+
 /* Read a small file. Returns 0; -ENOENT if there is none. */
 static int read_group_file(const char *root, const char *group, const char *name, char *text)
 {
@@ -120,19 +126,17 @@ static int take_group(char *line, char *group)
 static int find_group(const char *root, char *group)
 {
 	FILE *file = open_below(root, "proc", "", "self/cgroup");
-	int error = -ENOENT;
 	char line[TEXT_MAX];
+	int error = 0;
+	bool found = false;
 
 	if (file == NULL)
 		return -errno;
-	while (fgets(line, sizeof(line), file) != NULL) {
-		if (strncmp(line, "0::/", 4) != 0)
-			continue;
-		error = take_group(line, group);
-		break;
-	}
+	while (!found && fgets(line, sizeof(line), file) != NULL)
+		found = strncmp(line, "0::/", 4) == 0;
+	error = found ? take_group(line, group) : read_error(file);
 	fclose(file);
-	return error;
+	return found || error != 0 ? error : -ENOENT;
 }
 
 /* The number of CPUs whose time the group itself is granted. Returns 0; -ENOENT: no limit. */
@@ -225,7 +229,8 @@ static int read_cpus(const char *root, struct cpu_reading *reading)
 {
 	cpu_set_t mask[MASK_SETS];
 	char line[TEXT_MAX];
-	int error = -EBADMSG;
+	bool found = false;
+	int error = 0;
 	FILE *file;
 
 	*reading = (struct cpu_reading){.share = 1};
@@ -235,7 +240,8 @@ static int read_cpus(const char *root, struct cpu_reading *reading)
 	file = open_below(root, "proc", "", "stat");
 	if (file == NULL)
 		return -errno;
-	while (fgets(line, sizeof(line), file) != NULL && strncmp(line, "cpu", 3) == 0) {
+	while (error == 0 && fgets(line, sizeof(line), file) != NULL &&
+	       strncmp(line, "cpu", 3) == 0) {
 		const char *at = line + 3;
 		uint64_t cpu;
 
@@ -243,12 +249,13 @@ static int read_cpus(const char *root, struct cpu_reading *reading)
 		if (*at == ' ' || !take_number(&at, &cpu) || cpu >= MASK_CPUS ||
 		    !CPU_ISSET(cpu % CPU_SETSIZE, &mask[cpu / CPU_SETSIZE]))
 			continue;
+		found = true;
 		error = add_cpu(at, reading) ? 0 : -EBADMSG;
-		if (error != 0)
-			break;
 	}
+	if (error == 0)
+		error = read_error(file);
 	fclose(file);
-	return error;
+	return error == 0 && !found ? -EBADMSG : error;
 }
 
 static int read_now(const char *root, weir_time now, struct cpu_reading *reading)

@@ -9,22 +9,21 @@
  * long as the new one of that pid lives.
  *
  * In doubt a process counts as alive. Without /proc, or if it is hidden, the pid alone decides.
- * Nothing is known of another pid namespace.
+ * Nothing is known of another pid namespace. A process that cannot read /proc for the moment does
+ * not get an identity: with half of one it would count as alive for good, or as foreign.
  */
 
 #include "lib/process/lease.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/cancel.h"
+#include "lib/process/proc.h"
 
 #define BEGAN_BITS 21
 #define SPACE_BITS 20
@@ -74,59 +73,51 @@ static bool parse(const char *text, struct process_stat *s)
 	return true;
 }
 
-static ssize_t read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t count;
-
-	if (fd < 0)
-		return -1;
-	count = read(fd, text, size);
-	close(fd);
-	return count;
-}
-
-static bool read_stat(int32_t pid, struct process_stat *s)
+/* Fills in *s. Returns 0; -ESRCH if nothing is known of that process; or as proc_read(). */
+static int read_stat(int32_t pid, struct process_stat *s)
 {
 	char path[32], text[1024];
-	ssize_t size;
-	int cancel;
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
-	cancel = cancel_hold();
-	size = read_file(path, text, sizeof(text) - 1);
-	cancel_release(cancel);
-	if (size <= 0)
-		return false;
-	text[size] = '\0';
-	return parse(text, s);
+	r = proc_read(path, text, sizeof(text));
+	if (r != 0)
+		return r;
+	return parse(text, s) ? 0 : -ESRCH;
 }
 
-/* Whether /proc belongs to this pid namespace; if not, its pids are those of other processes. */
-static bool proc_is_own(int32_t pid)
+/*
+ * When this process began; 0 if that is not known. If /proc belongs to another pid namespace, its
+ * pids are those of other processes.
+ */
+static int find_beginning(int32_t pid, uint64_t *began)
 {
+	struct process_stat seen;
 	char target[32], own[32];
-	ssize_t size = readlink("/proc/self", target, sizeof(target) - 1);
+	int r = proc_link("/proc/self", target, sizeof(target));
 
-	if (size <= 0)
-		return false;
-	target[size] = '\0';
+	*began = 0;
 	snprintf(own, sizeof(own), "%" PRId32, pid);
-	return strcmp(target, own) == 0;
+	if (r != 0 || strcmp(target, own) != 0)
+		return r;
+	r = read_stat(pid, &seen);
+	if (r == 0)
+		*began = seen.began;
+	return r != -ESRCH ? r : 0;
 }
 
-uint64_t lease_identify(void)
+int lease_identify(uint64_t *identity)
 {
 	const int32_t pid = (int32_t)getpid();
-	struct process_stat seen = {.began = 0};
-	struct stat space = {.st_ino = 0};
+	uint64_t began, space;
+	int r = find_beginning(pid, &began);
 
-	if (!proc_is_own(pid) || !read_stat(pid, &seen))
-		seen.began = 0;
-	if (stat("/proc/self/ns/pid", &space) != 0)
-		space.st_ino = 0;
-	return (uint64_t)(uint32_t)pid << PID_SHIFT |
-	       ((uint64_t)space.st_ino & SPACE_MASK) << BEGAN_BITS | (seen.began & BEGAN_MASK);
+	if (r == 0)
+		r = proc_namespace("/proc/self/ns/pid", &space);
+	if (r == 0)
+		*identity = (uint64_t)(uint32_t)pid << PID_SHIFT |
+			    (space & SPACE_MASK) << BEGAN_BITS | (began & BEGAN_MASK);
+	return r;
 }
 
 int32_t lease_pid(uint64_t identity)
@@ -150,7 +141,7 @@ enum fate lease_fate(uint64_t identity, uint64_t self)
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return DEAD;
 	/* Without /proc, then or now, nothing more is known. */
-	if ((self & BEGAN_MASK) == 0 || !read_stat(pid, &seen))
+	if ((self & BEGAN_MASK) == 0 || read_stat(pid, &seen) != 0)
 		return ALIVE;
 	if (has_ended(&seen))
 		return DEAD;

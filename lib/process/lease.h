@@ -152,8 +152,8 @@ static inline void lease_end_detached(struct lease *lease, uint32_t cost)
 /* Holdings of one lease with that many partitions, rounded up to whole lines. */
 uint32_t lease_stride(uint32_t parts);
 
-/* This process's identity. */
-uint64_t lease_identify(void);
+/* This process's identity. Returns 0, or a negative errno: /proc cannot be read for now. */
+int lease_identify(uint64_t *identity);
 
 /* The pid in an identity. */
 int32_t lease_pid(uint64_t identity);

@@ -10,17 +10,14 @@
 #include "lib/shm/shm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <weir/limits.h>
 
-#include "lib/base/cancel.h"
 #include "lib/limiter/saved_state.h"
 #include "lib/base/explain.h"
+#include "lib/process/proc.h"
 
 /* Stands for an algorithm that is unknown here; shown without its numbers. */
 static double unknown_init(void *state, const void *config, double random)
@@ -93,32 +90,30 @@ static uint64_t layout_signature(void)
 	       WEIR_VERSION_HEX;
 }
 
-static ssize_t read_boot_id(char *text, size_t room)
+void explain_proc(int error, char *why, size_t why_size)
 {
-	const int cancel = cancel_hold();
-	const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t size = 0;
+	char text[128];
 
-	if (fd >= 0) {
-		size = read(fd, text, room);
-		close(fd);
-	}
-	cancel_release(cancel);
-	return size;
+	explain(why, why_size, "/proc cannot be read: %s.", strerror_r(-error, text, sizeof(text)));
 }
 
-/* Times are comparable between processes of one boot and one time namespace. */
-static uint64_t clock_signature(void)
+/*
+ * Times are comparable between processes of one boot and one time namespace. Returns 0, or a
+ * negative errno: that cannot be determined for now.
+ */
+static int clock_signature(uint64_t *signature)
 {
-	char text[64] = "";
-	struct stat space = {.st_ino = 0};
-	uint64_t hash = SAVED_HASH_BEGIN, inode = 0;
-	const ssize_t size = read_boot_id(text, sizeof(text));
+	char text[64];
+	uint64_t hash = SAVED_HASH_BEGIN, space;
+	int r = proc_read("/proc/sys/kernel/random/boot_id", text, sizeof(text));
 
-	if (stat("/proc/self/ns/time", &space) == 0)
-		inode = space.st_ino;
-	hash = saved_hash(hash, text, size > 0 ? (size_t)size : 0);
-	return saved_hash(hash, &inode, sizeof(inode));
+	if (r == 0)
+		r = proc_namespace("/proc/self/ns/time", &space);
+	if (r != 0)
+		return r;
+	hash = saved_hash(hash, text, strlen(text));
+	*signature = saved_hash(hash, &space, sizeof(space));
+	return 0;
 }
 
 struct places places_in(const struct settings *s)
@@ -174,12 +169,13 @@ static void set_partitions(struct shm_constants *c, const struct settings *s)
 }
 
 /* Copied field by field into zeros, so that the checksum covers no indeterminate padding. */
-static void set_constants(struct shm_constants *c, const struct settings *s, size_t size)
+static void set_constants(struct shm_constants *c, const struct settings *s, uint64_t clock,
+			  size_t size)
 {
 	memset(c, 0, sizeof(*c));
 	memcpy(c->magic, SHM_MAGIC, sizeof(c->magic));
 	c->layout = layout_signature();
-	c->clock = clock_signature();
+	c->clock = clock;
 	c->size = size;
 	c->version = s->ops->version;
 	c->state_size = s->state_size;
@@ -279,6 +275,7 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 	struct weir_limiter *handle;
 	struct settings settings;
 	struct places at;
+	uint64_t clock;
 	int r = settings_for(&settings, config, members, why, why_size);
 
 	if (r != 0)
@@ -289,12 +286,19 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 	if (size < at.size)
 		return refuse(why, why_size, "The block has %zu bytes, and needs %zu.", size,
 			      at.size);
+	r = clock_signature(&clock);
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
 	handle = pages(limiter_own_size(&settings));
-	if (handle == NULL)
+	if (handle == NULL) {
+		explain(why, why_size, "There is not enough memory for the handle.");
 		return -ENOMEM;
+	}
 
 	atomic_init(&head->ready, 0);
-	set_constants(&head->constants, &settings, at.size);
+	set_constants(&head->constants, &settings, clock, at.size);
 	head->check = saved_hash(SAVED_HASH_BEGIN, &head->constants, sizeof(head->constants));
 	limiter_set_up(handle, (char *)block + at.limiter, &settings);
 	set_up_leases(handle, block, &settings);
@@ -305,10 +309,16 @@ int weir_shm_init(void *block, size_t size, const struct weir_config *config, ui
 	return 0;
 }
 
-/* Whether it is a block at all, of this kind of library and machine. Returns 0 or -EPROTO. */
+/*
+ * Whether it is a block at all, of this kind of library and machine. Returns 0, -EPROTO, or a
+ * negative errno of reading /proc.
+ */
 static int check_head(const struct shm_head *head, size_t size, struct shm_constants *c, char *why,
 		      size_t why_size)
 {
+	uint64_t clock;
+	int r;
+
 	if (size < sizeof(*head))
 		return fault(why, why_size, "%zu bytes are too few for a shared limiter.", size);
 	if (atomic_load_explicit(&head->ready, memory_order_acquire) != SHM_READY)
@@ -323,7 +333,12 @@ static int check_head(const struct shm_head *head, size_t size, struct shm_const
 	if (head->check != saved_hash(SAVED_HASH_BEGIN, c, sizeof(*c)))
 		return fault(why, why_size,
 			     "The shared limiter is damaged: its checksum is wrong.");
-	if (c->clock != clock_signature())
+	r = clock_signature(&clock);
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
+	if (c->clock != clock)
 		return fault(why, why_size,
 			     "The shared limiter is of another boot of the machine, or of "
 			     "another time namespace.");

@@ -27,63 +27,93 @@ _Static_assert(IN_HEAD(magic) == offsetof(struct shm_beginning, magic) &&
 		       IN_HEAD(size) == offsetof(struct shm_beginning, size),
 	       "a block begins so");
 
-bool shm_read_beginning(int fd, struct shm_beginning *b)
+int shm_read_beginning(int fd, struct shm_beginning *b)
 {
-	return pread(fd, b, sizeof(*b), 0) == (ssize_t)sizeof(*b) && b->ready == SHM_READY &&
+	ssize_t size;
+
+	do {
+		size = pread(fd, b, sizeof(*b), 0);
+	} while (size < 0 && errno == EINTR);
+	if (size < 0)
+		return -errno;
+	return size == (ssize_t)sizeof(*b) && b->ready == SHM_READY &&
 	       memcmp(b->magic, SHM_MAGIC, sizeof(b->magic)) == 0;
 }
 
-static bool is_block(int fd, struct stat *file)
+static int is_block(int fd, struct stat *file)
 {
 	struct shm_beginning b;
+	int r;
 
-	return fstat(fd, file) == 0 && S_ISREG(file->st_mode) && shm_read_beginning(fd, &b) &&
-	       (uint64_t)file->st_size >= b.size;
+	if (fstat(fd, file) != 0)
+		return -errno;
+	if (!S_ISREG(file->st_mode))
+		return 0;
+	r = shm_read_beginning(fd, &b);
+	return r <= 0 ? r : (uint64_t)file->st_size >= b.size;
 }
 
-static bool has_block(int folder, const struct dirent *entry, struct stat *file)
+/*
+ * Whether it holds a limiter: 1, 0, or a negative errno. A file that is gone by now, or that this
+ * process may not read, is none.
+ */
+static int has_block(int folder, const struct dirent *entry, struct stat *file)
 {
-	bool has;
-	int fd;
+	int fd, r;
 
 	if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
-		return false;
-	fd = openat(folder, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		return 0;
+	do {
+		fd = openat(folder, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
-		return false;
-	has = is_block(fd, file);
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	r = is_block(fd, file);
 	close(fd);
-	return has;
+	return r;
+}
+
+/* The next file that holds a limiter. Returns 1; 0 after the last; or a negative errno. */
+static int next_block(DIR *folder, char *name, size_t room, struct stat *file)
+{
+	const struct dirent *entry;
+	int r = 0;
+
+	while (r == 0) {
+		errno = 0;
+		entry = readdir(folder);
+		if (entry == NULL)
+			return -errno;
+		r = has_block(dirfd(folder), entry, file);
+		if (r > 0)
+			snprintf(name, room, "/%s", entry->d_name);
+	}
+	return r;
 }
 
 static int visit_files(bool (*visit)(void *arg, const struct weir_shm_file *file), void *arg)
 {
 	DIR *folder = opendir(SHM_FOLDER);
-	const struct dirent *entry;
-	int visited = 0;
+	char name[sizeof(((struct dirent *)NULL)->d_name) + 1];
+	struct stat file = {.st_mode = 0};
+	int visited = 0, r;
 
 	if (folder == NULL)
 		return -errno;
-	while ((entry = readdir(folder)) != NULL) {
-		char name[sizeof(entry->d_name) + 1];
-		struct weir_shm_file found;
-		struct stat file;
-
-		if (!has_block(dirfd(folder), entry, &file))
-			continue;
-		snprintf(name, sizeof(name), "/%s", entry->d_name);
-		found = (struct weir_shm_file){
+	while ((r = next_block(folder, name, sizeof(name), &file)) > 0) {
+		const struct weir_shm_file found = {
 			.name = name,
 			.owner = file.st_uid,
 			.group = file.st_gid,
 			.mode = file.st_mode & 07777,
 		};
+
 		visited++;
 		if (!visit(arg, &found))
 			break;
 	}
 	closedir(folder);
-	return visited;
+	return r < 0 ? r : visited;
 }
 
 int weir_shm_files_visit(bool (*visit)(void *arg, const struct weir_shm_file *file), void *arg)

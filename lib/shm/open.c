@@ -224,15 +224,17 @@ static int open_or_make(const char *name, const struct trust *trust, mode_t mode
 
 /*
  * How many bytes of a file to map: the size that the block states, and nothing beyond it. If the
- * file is not a block, the size of a head, which is then refused.
+ * file is not a block, the size of a head, which is then refused. Returns 0 or a negative errno.
  */
-static size_t bytes_to_map(int fd, size_t file_size)
+static int bytes_to_map(int fd, size_t file_size, size_t *bytes)
 {
 	struct shm_beginning b;
 	const size_t head = file_size < sizeof(struct shm_head) ? file_size
 								: sizeof(struct shm_head);
+	const int r = shm_read_beginning(fd, &b);
 
-	return shm_read_beginning(fd, &b) && b.size >= sizeof(struct shm_head) ? b.size : head;
+	*bytes = r > 0 && b.size >= sizeof(struct shm_head) ? b.size : head;
+	return r < 0 ? r : 0;
 }
 
 /* Map the block, and close the file. Returns 0, or a negative errno and a sentence. */
@@ -248,8 +250,10 @@ static int map_and_close(int fd, int protection, const char *name, void **block,
 		r = fault(why, why_size, "%s: there is no shared limiter: the file is empty.",
 			  name);
 	if (r == 0) {
-		*size = bytes_to_map(fd, (size_t)file.st_size);
-		if (*size > (size_t)file.st_size)
+		r = bytes_to_map(fd, (size_t)file.st_size, size);
+		if (r != 0)
+			(void)fail("cannot be read", name, -r, why, why_size);
+		else if (*size > (size_t)file.st_size)
 			r = fault(why, why_size,
 				  "%s: the shared limiter is truncated: %llu of %zu bytes.", name,
 				  (unsigned long long)file.st_size, *size);

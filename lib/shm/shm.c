@@ -34,8 +34,15 @@ static int make_handle(void *block, const struct shm_copy *copy, struct weir_lim
 	const struct shm_constants *c = &copy->constants;
 	const size_t size = whole_pages(limiter_own_size(&copy->settings));
 	struct weir_limiter *l;
-	void *own = pages(size);
+	uint64_t self;
+	int r = lease_identify(&self);
+	void *own;
 
+	if (r != 0) {
+		explain_proc(r, why, why_size);
+		return r;
+	}
+	own = pages(size);
 	if (own == NULL) {
 		explain(why, why_size, "There is not enough memory for the handle.");
 		return -ENOMEM;
@@ -48,7 +55,7 @@ static int make_handle(void *block, const struct shm_copy *copy, struct weir_lim
 	l = limiter_set_up(own, (char *)block + places_in(&copy->settings).limiter,
 			   &copy->settings);
 	set_up_leases(l, block, &copy->settings);
-	l->leasing.self = lease_identify();
+	l->leasing.self = self;
 	l->leasing.own_size = size;
 	l->leasing.block_size = c->size;
 	l->leasing.flags = c->flags;

@@ -81,9 +81,10 @@ struct shm_beginning {
 
 /*
  * Read the first bytes of a file, which may be shorter. Nothing is mapped, so a file that is
- * truncated meanwhile does no harm. False: the file does not begin like a limiter.
+ * truncated meanwhile does no harm. Returns 1; 0 if it does not begin like a limiter; or a negative
+ * errno.
  */
-bool shm_read_beginning(int fd, struct shm_beginning *b);
+int shm_read_beginning(int fd, struct shm_beginning *b);
 
 /* Offsets of the parts of a block, and its size. */
 struct places {
@@ -94,6 +95,9 @@ struct places places_in(const struct settings *settings);
 
 /* As refuse(), where the block is at fault and not the caller. */
 #define fault(...) (explain(__VA_ARGS__), -EPROTO)
+
+/* Say that /proc cannot be read for now: error is that negative errno. */
+void explain_proc(int error, char *why, size_t why_size);
 
 /* Settings of a limiter to be shared by members. Returns 0, or -EINVAL and a sentence. */
 int settings_for(struct settings *settings, const struct weir_config *config, uint32_t members,

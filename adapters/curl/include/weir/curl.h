@@ -87,6 +87,7 @@ WEIR_API void weir_curl_config_init_sized(struct weir_curl_config *config, size_
  * -ENOMEM: out of memory
  * -EINVAL: both a registry and a limiter are given, or the limiter's configuration is invalid
  *          (weir_config_check() has a sentence)
+ * Other errors are those of weir_registry_create().
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_create(const struct weir_curl_config *config,
 					      struct weir_curl **guard);
