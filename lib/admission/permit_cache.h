@@ -112,6 +112,24 @@ struct permit_cache {
 	uint32_t count; /* number of stripes; 0: permits are never lent */
 };
 
+/*
+ * The permits that a call took, and what came of permits that were given back. Both can make room
+ * for calls that wait, and the same atomic operation that makes the room shows whether any do.
+ * Draining belongs to the queue, a layer above, so drain goes up as a result, and is never passed
+ * down: the function that ends an operation of the limiter drains if it is set.
+ */
+struct permit {
+	uint32_t inflight; /* with them; 0: refused */
+	uint32_t cost;     /* how many */
+	uint32_t home;     /* stripe of a lent permit, from 1; 0: none */
+	bool drain;        /* drain the queue, whether the call was admitted or not */
+};
+
+struct returned {
+	bool held;  /* false: no call held them, and nothing was given back */
+	bool drain; /* drain the queue; also if they were not held */
+};
+
 /* Bounds of the number of permits held by calls, while other threads change it. */
 struct held {
 	uint32_t least, most;
@@ -153,25 +171,20 @@ void cache_init(const struct permit_cache *c);
 /* Call back all idle permits. True: drain the queue. */
 bool cache_close(const struct permit_cache *c);
 
-/*
- * Reserve one permit for a new call while the cache is open. Sets *inflight to the number in flight
- * with it, and *home to the stripe to which the permit belongs, from 1 (0: none). If *wake is set,
- * drain the queue. False: there is no room.
- */
-bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *home, bool *wake);
+/* Reserve one permit for a new call while the cache is open. inflight 0: there is no room. */
+struct permit cache_reserve(const struct permit_cache *c);
 
 /*
- * The number of permits in flight, for a permit that was just reserved, without those that are
- * known to be idle. Near the limit, all idle permits are called back first. If *wake is set, drain
- * the queue.
+ * Complete permits that were just reserved: fill in the number in flight, without those that are
+ * known to be idle. Near the limit, all idle permits are called back first.
  */
-uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake);
+struct permit cache_count(const struct permit_cache *c, struct permit permit, uint32_t idle);
 
-/* Give back a permit of a stripe. False: it was not held. If *wake is set, drain the queue. */
-bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake);
+/* Give back a permit of a stripe. */
+struct returned cache_give_back(const struct permit_cache *c, uint32_t home);
 
 /* The same for permits of the gate itself while others are lent. */
-bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake);
+struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t cost);
 
 /* A window was closed. True: the cache should be opened, by a retune. */
 bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);

@@ -175,14 +175,12 @@ static bool admit_now(struct weir_limiter *l, const struct request *request, wei
 		      struct listener listener, struct weir_wait *wait)
 {
 	struct permit permit;
-	bool wake;
 
 	if (!limiter_reserve(l, request, &now, &permit))
 		return false;
 	if (queue_enter_granted(&l->queueing, request, &permit, listener, wait))
 		return true;
-	(void)admission_give_back(&l->admission, request->part, permit.cost, &wake);
-	if (wake)
+	if (admission_give_back(&l->admission, request->part, permit.cost).drain)
 		queue_drain(&l->queueing, now);
 	return false;
 }

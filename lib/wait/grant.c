@@ -167,7 +167,6 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
 	const uint16_t part = slot_part(q, i);
-	bool wake;
 
 	take_out(q, i);
 	retract(q, part, q->rows[part].stuck == 0);
@@ -175,8 +174,9 @@ static void hand_over(const struct queueing *q, uint32_t i, const struct permit 
 		return;
 	/* It has left and is listed no more, but stays announced until its report is examined. */
 	slot_announce(q, part);
+	/* This drain goes on, and finds the room. */
 	if (permit->cost > 0)
-		(void)admission_give_back(&q->admission, part, permit->cost, &wake);
+		(void)admission_give_back(&q->admission, part, permit->cost);
 }
 
 /* Try to reserve a permit for slot i and grant it. False: there is no room. */

@@ -18,12 +18,11 @@
 static void reclaim_slot(const struct queueing *q, uint32_t i, uint32_t state)
 {
 	const struct waited got = slot_waited(q, i);
-	bool wake;
 
 	/* First: if this process dies in between, permits are lost for a while, never gained. */
 	slot_free(q, i);
 	if (state != TAKEN && got.cost > 0)
-		(void)admission_give_back(&q->admission, got.part, got.cost, &wake);
+		(void)admission_give_back(&q->admission, got.part, got.cost);
 }
 
 /* Reclaim a slot of a dead process. A concurrent drain may still grant it a permit. */
