@@ -4,7 +4,7 @@
  * different CPUs share no cache line.
  *
  * Far from the limit the exact number in flight does not matter. A call then takes its permit from
- * the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h). Its release
+ * the gate once and registers it with the stripe of its CPU (lib/sample/sampling.h). Its release
  * leaves the permit there, idle, and the next call on that CPU takes it up again: the permit is
  * lent to the stripe. The gate goes on counting all permits:
  *
@@ -89,7 +89,7 @@
 #include <stdbool.h>
 
 #include "lib/admission/gate.h"
-#include "lib/sample/sampler.h"
+#include "lib/sample/sampling.h"
 
 #define CACHE_IDLE       UINT64_C(1)
 #define CACHE_OUT        (UINT64_C(1) << 16)

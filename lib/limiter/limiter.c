@@ -11,7 +11,7 @@
  * thread waits for it.
  *
  * Words that belong to this file, besides those of admission, sampler, queue, shed and track:
- * part_totals, added to with release as a stripe's totals are (lib/sample/sampler.h); published,
+ * part_totals, added to with release as a stripe's totals are (lib/sample/totals.h); published,
  * whose ledger is in limiter.h; runtime, which belongs to the window's owner.
  */
 
