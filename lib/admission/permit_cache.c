@@ -203,13 +203,12 @@ struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t co
 	}
 }
 
-bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
+void cache_note_window(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
 {
 	const bool far = c->count > 0 && limit / STRIPE_MIN >= c->count &&
 			 inflight_max <= limit / OPEN_PART;
 
 	atomic_store_explicit(&c->shared->far, far, RELAXED);
-	return far && cache_is(cache_mode(c), CACHE_SHUT);
 }
 
 static void set_quota(const struct permit_cache *c, uint32_t limit)

@@ -186,8 +186,15 @@ struct returned cache_give_back(const struct permit_cache *c, uint32_t home);
 /* The same for permits of the gate itself while others are lent. */
 struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t cost);
 
-/* A window was closed. True: the cache should be opened, by a retune. */
-bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);
+/* Note whether a window that was closed stayed far from the limit. */
+void cache_note_window(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);
+
+/* Whether the cache is shut and the last window stayed far: a retune then tries to open it. */
+static inline bool cache_may_open(const struct permit_cache *c)
+{
+	return UNLIKELY(atomic_load_explicit(&c->shared->far, memory_order_relaxed) != 0) &&
+	       cache_is(cache_mode(c), CACHE_SHUT);
+}
 
 /* Put a limit into force, and open or close the cache accordingly. One thread at a time. */
 void cache_set_limit(const struct permit_cache *c, uint32_t limit);

@@ -413,9 +413,9 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
 	if (burst != open)
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	if (cache_far(&l->admission.cache, w->inflight_max,
-		      admission_capped(&l->admission, report->limit)) ||
-	    report->limit != w->limit || burst != open)
+	cache_note_window(&l->admission.cache, w->inflight_max,
+			  admission_capped(&l->admission, report->limit));
+	if (cache_may_open(&l->admission.cache) || report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
