@@ -80,11 +80,6 @@ static bool probe_due(struct gradient *g, const struct weir_window *w)
 	return true;
 }
 
-static double gradient_of(const struct gradient *g, const struct weir_window *w)
-{
-	return clamp(g->tolerance * g->rtt_noload / w->rtt, 0.5, 1);
-}
-
 static double gradient_update(void *state, const struct weir_window *w)
 {
 	struct gradient *g = state;
@@ -107,7 +102,7 @@ static double gradient_update(void *state, const struct weir_window *w)
 	else if (mostly_unused(w, g->limit))
 		return g->limit;
 	else
-		next = g->limit * gradient_of(g, w) + queue;
+		next = g->limit * clamp(g->tolerance * g->rtt_noload / w->rtt, 0.5, 1) + queue;
 
 	if (next < g->limit)
 		next = fmax(g->min, g->limit * (1 - g->smoothing) + g->smoothing * next);

@@ -49,18 +49,18 @@ uint32_t admission_margin(uint32_t permits, uint32_t cost, uint32_t rank)
 	return margin < most ? margin : most;
 }
 
-uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
-			      bool overtake, uint32_t *inflight, bool *wake)
+struct permit admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
+				   bool overtake)
 {
-	uint32_t mode, cost;
+	struct permit taken = {.inflight = 0};
+	uint32_t mode;
 
-	*inflight = 0;
 	do {
-		*wake |= cache_close(&a->cache);
+		taken.drain |= cache_close(&a->cache);
 		mode = cache_mode(&a->cache);
-		cost = gate_reserve(a->gate, want, leave, overtake, inflight);
-	} while (cost == 0 && !cache_stayed_shut(&a->cache, mode));
-	return cost;
+		taken.cost = gate_reserve(a->gate, want, leave, overtake, &taken.inflight);
+	} while (taken.cost == 0 && !cache_stayed_shut(&a->cache, mode));
+	return taken;
 }
 
 /* Permits that the call would take now: want, bounded by the limit and the partition's cap. */
@@ -178,7 +178,7 @@ enum decision admission_reserve_part(const struct admission *a, const struct req
 	decision = take_within_partition(a, request, cost, busy, permit);
 	/* Unchecked: they are this call's own, even if a token's copy has just taken some. */
 	if (permit->cost < cost)
-		permit->wake |= gate_waiters(gate_subtract(&part->own, cost - permit->cost)) != 0;
+		permit->drain |= gate_waiters(gate_subtract(&part->own, cost - permit->cost)) != 0;
 	return decision;
 }
 

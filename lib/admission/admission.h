@@ -115,14 +115,6 @@ struct request {
 	bool overtake; /* admitted even if calls wait */
 };
 
-/* The permits taken. */
-struct permit {
-	uint32_t inflight;
-	uint32_t cost;
-	uint32_t home; /* stripe of a lent permit (permit_cache.h), from 1; 0: none */
-	bool wake;     /* drain the queue, whether the call was admitted or not */
-};
-
 enum decision {
 	ADMITTED,
 	REFUSED,
@@ -176,32 +168,30 @@ static inline uint32_t admission_raised(const struct admission *a)
 void admission_detach(const struct admission *a, uint32_t cost);
 void admission_end_detached(const struct admission *a, uint32_t cost);
 
-/*
- * Try the gate again after calling back all idle permits; as gate_reserve(). If *wake is set, drain
- * the queue.
- */
-uint32_t admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
-			      bool overtake, uint32_t *inflight, bool *wake);
+/* Try the gate again after calling back all idle permits; as gate_reserve(). */
+struct permit admission_take_again(const struct admission *a, uint32_t want, uint32_t leave,
+				   bool overtake);
 
 /* Take permits from the gate. mode is the permit cache's, read before. */
 static inline bool admission_take_gate(const struct admission *a, uint32_t mode, uint32_t want,
 				       uint32_t leave, bool overtake, struct permit *permit)
 {
 	uint32_t inflight = 0, cost = gate_reserve(a->gate, want, leave, overtake, &inflight);
-	bool wake = false;
 
+	*permit = (struct permit){.inflight = inflight, .cost = cost};
 	/*
 	 * An admitted call is in flight. Testing inflight instead of cost lets the compiler treat a
 	 * cost of 1 as a constant.
 	 */
-	if (UNLIKELY(inflight == 0) && UNLIKELY(!cache_stayed_shut(&a->cache, mode)))
-		cost = admission_take_again(a, want, leave, overtake, &inflight, &wake);
-	if (UNLIKELY(inflight > 0 && cache_is(mode, CACHE_OPEN)))
-		inflight = cache_inflight(&a->cache, 0, &wake);
-	permit->inflight = inflight;
-	permit->cost = cost;
-	permit->wake = wake;
-	return inflight > 0;
+	if (LIKELY(inflight > 0) && LIKELY(!cache_is(mode, CACHE_OPEN)))
+		return true;
+	if (inflight == 0 && LIKELY(cache_stayed_shut(&a->cache, mode)))
+		return false;
+	if (inflight == 0)
+		*permit = admission_take_again(a, want, leave, overtake);
+	if (permit->inflight > 0 && cache_is(mode, CACHE_OPEN))
+		*permit = cache_count(&a->cache, *permit, 0);
+	return permit->inflight > 0;
 }
 
 /* Take permits from the gate for a call that leaves that many permits free. */
@@ -226,21 +216,16 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 					 struct permit *permit)
 {
 	const uint32_t mode = cache_mode(&a->cache);
-	uint32_t inflight, home; /* locals: a struct copied at once would stall its loads */
-	bool wake;
+	bool admitted = false;
 
-	*permit = (struct permit){.cost = 1};
-	if (!cache_is(mode, CACHE_OPEN) || overtake ||
-	    !cache_reserve(&a->cache, &inflight, &home, &wake)) {
-		const bool admitted = admission_take_gate(a, mode, 1, 0, overtake, permit);
-
-		permit->cost = 1;
-		return admitted;
+	if (cache_is(mode, CACHE_OPEN) && !overtake) {
+		*permit = cache_reserve(&a->cache);
+		admitted = permit->inflight > 0;
 	}
-	permit->inflight = inflight;
-	permit->home = home;
-	permit->wake = wake;
-	return true;
+	if (!admitted)
+		admitted = admission_take_gate(a, mode, 1, 0, overtake, permit);
+	permit->cost = 1; /* a constant, for compilers */
+	return admitted;
 }
 
 /* Decide on a call, and take its permits if it is admitted. */
@@ -262,35 +247,34 @@ static inline enum decision admission_reserve(const struct admission *a,
 }
 
 /*
- * Give permits back. False: they were not held. If *wake is set, drain the queue. Permits that a
- * copy of a token gave back are restored in the partition first: as long as the gate is below zero,
- * no call that they concern gets past it, so none can be counted in the partition without its
- * permits.
+ * Give permits back. Permits that a copy of a token gave back are restored in the partition first:
+ * as long as the gate is below zero, no call that they concern gets past it, so none can be counted
+ * in the partition without its permits.
  */
-static inline bool admission_give_back(const struct admission *a, uint16_t part, uint32_t cost,
-				       bool *wake)
+static inline struct returned admission_give_back(const struct admission *a, uint16_t part,
+						  uint32_t cost)
 {
 	struct gate *partition = a->count > 0 ? &a->parts[part].own : NULL;
 	uint64_t own = partition != NULL ? gate_subtract(partition, cost) : 0, all = 0;
-	bool held = partition == NULL || gate_held(own, cost);
+	struct returned returned = {.held = partition == NULL || gate_held(own, cost)};
 
-	if (LIKELY(held) && UNLIKELY(gate_lends(a->gate))) {
-		held = cache_give_back_beside(&a->cache, cost, wake);
-	} else if (LIKELY(held)) {
+	if (LIKELY(returned.held) && UNLIKELY(gate_lends(a->gate))) {
+		returned = cache_give_back_beside(&a->cache, cost);
+	} else if (LIKELY(returned.held)) {
 		all = gate_subtract(a->gate, cost);
-		held = gate_held(all, cost);
-		if (UNLIKELY(!held && partition != NULL))
+		returned.held = gate_held(all, cost);
+		if (UNLIKELY(!returned.held && partition != NULL))
 			own = gate_mend(partition, cost);
-		if (UNLIKELY(!held))
+		if (UNLIKELY(!returned.held))
 			all = gate_mend(a->gate, cost);
-		*wake = gate_waiters(all) != 0 || gate_waiters(own) != 0;
+		returned.drain = gate_waiters(all) != 0 || gate_waiters(own) != 0;
 	} else {
 		own = gate_mend(partition, cost);
-		*wake = gate_waiters(own) != 0;
+		returned.drain = gate_waiters(own) != 0;
 	}
-	if (UNLIKELY(held && cost != 1))
+	if (UNLIKELY(returned.held && cost != 1))
 		atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
-	return held;
+	return returned;
 }
 
 /* Whether the call would stay within its partition's guarantee now. */

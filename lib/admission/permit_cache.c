@@ -46,7 +46,7 @@ static bool sweep(const struct permit_cache *c, struct stripe *stripe, uint32_t 
 {
 	uint64_t word = atomic_load_explicit(&stripe->cached, RELAXED);
 	uint32_t idle;
-	bool wake;
+	bool drain;
 
 	do {
 		if (!is_older(cache_mark(word), mode))
@@ -57,15 +57,15 @@ static bool sweep(const struct permit_cache *c, struct stripe *stripe, uint32_t 
 	idle = cache_is(cache_mark(word), CACHE_OPEN) ? cache_idle(word) : 0;
 	if (idle == 0)
 		return false;
-	wake = gate_waiters(gate_subtract_lent(c->gate, idle)) != 0;
+	drain = gate_waiters(gate_subtract_lent(c->gate, idle)) != 0;
 	atomic_fetch_sub_explicit(&stripe->cached, idle * CACHE_IDLE, memory_order_release);
-	return wake;
+	return drain;
 }
 
 bool cache_close(const struct permit_cache *c)
 {
 	uint32_t mode = cache_mode(c);
-	bool wake = false;
+	bool drain = false;
 
 	while (cache_is(mode, CACHE_OPEN)) {
 		if (atomic_compare_exchange_weak_explicit(&c->shared->mode, &mode, mode + 1,
@@ -76,11 +76,11 @@ bool cache_close(const struct permit_cache *c)
 	if (cache_is(mode, CACHE_SHUT))
 		return false;
 	for (uint32_t i = 0; i < c->count; i++)
-		wake |= sweep(c, &c->sampling->stripes[i], mode);
+		drain |= sweep(c, &c->sampling->stripes[i], mode);
 	/* A thread that loses this race has found all stripes swept. */
 	atomic_compare_exchange_strong_explicit(&c->shared->mode, &mode, mode + 2,
 						memory_order_release, RELAXED);
-	return wake;
+	return drain;
 }
 
 /* Take up an idle permit of an open stripe; how many are left goes to *idle. */
@@ -124,91 +124,91 @@ static bool enter(const struct permit_cache *c, struct stripe *stripe, uint32_t 
 	return true;
 }
 
-/*
- * The number in flight for a call that has its permit: all that the gate counts, less what is known
- * to be idle.
- */
-uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake)
+/* All that the gate counts, less what is known to be idle. */
+struct permit cache_count(const struct permit_cache *c, struct permit permit, uint32_t idle)
 {
 	uint64_t gate = gate_read(c->gate);
 
 	if (UNLIKELY(is_near(gate))) {
-		*wake |= cache_close(c);
+		permit.drain |= cache_close(c);
 		gate = gate_read(c->gate);
 		idle = 0;
 	}
-	return gate_inflight(gate) > idle ? gate_inflight(gate) - idle : 1;
+	permit.inflight = gate_inflight(gate) > idle ? gate_inflight(gate) - idle : 1;
+	return permit;
 }
 
-bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *home, bool *wake)
+struct permit cache_reserve(const struct permit_cache *c)
 {
 	struct stripe *stripe = sampler_stripe(c->sampling);
+	struct permit permit = {
+		.cost = 1,
+		.home = (uint32_t)(stripe - c->sampling->stripes) + 1,
+	};
 	uint32_t mode, idle = 0;
 
-	*home = (uint32_t)(stripe - c->sampling->stripes) + 1;
-	*wake = false;
 	if (UNLIKELY(!take(stripe, &idle))) {
 		mode = cache_mode(c);
-		if (gate_reserve(c->gate, 1, 0, false, inflight) == 0)
-			return false;
+		if (gate_reserve(c->gate, 1, 0, false, &permit.inflight) == 0)
+			return (struct permit){.cost = 0};
 		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
-			*home = 0;
+			permit.home = 0;
 	}
-	*inflight = cache_inflight(c, idle, wake);
-	return true;
+	return cache_count(c, permit, idle);
 }
 
-bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake)
+struct returned cache_give_back(const struct permit_cache *c, uint32_t home)
 {
 	struct stripe *stripe;
 	uint64_t word, stays;
 
-	*wake = false;
 	if (home > c->count)
-		return false;
+		return (struct returned){.held = false};
 	stripe = &c->sampling->stripes[home - 1];
 	word = atomic_load_explicit(&stripe->cached, RELAXED);
 	do {
 		if (UNLIKELY(cache_out(word) == 0))
-			return false;
+			return (struct returned){.held = false};
 		stays = cache_is(cache_mark(word), CACHE_OPEN) ? CACHE_IDLE : 0;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&stripe->cached, &word, word - CACHE_OUT + stays, memory_order_release, RELAXED));
 	if (LIKELY(stays != 0))
-		return true;
-	*wake = gate_waiters(gate_subtract_lent(c->gate, 1)) != 0;
-	return true;
+		return (struct returned){.held = true};
+	return (struct returned){
+		.held = true,
+		.drain = gate_waiters(gate_subtract_lent(c->gate, 1)) != 0,
+	};
 }
 
 /*
  * A token's copy must not give back permits that are lent. lent may read too high, so a release
  * that finds no permits of the gate itself makes sure that none are being lent.
  */
-bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake)
+struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t cost)
 {
+	struct returned returned = {.held = false};
 	uint64_t before;
 	uint32_t mode;
 
-	*wake = false;
 	for (;;) {
 		mode = cache_mode(c);
 		if (gate_subtract_beside(c->gate, cost, &before)) {
-			*wake |= gate_waiters(before) != 0;
-			return true;
+			returned.held = true;
+			returned.drain |= gate_waiters(before) != 0;
+			return returned;
 		}
 		if (cache_stayed_shut(c, mode))
-			return false;
-		*wake |= cache_close(c);
+			return returned;
+		returned.drain |= cache_close(c);
 	}
 }
 
-bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
+void cache_note_window(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
 {
 	const bool far = c->count > 0 && limit / STRIPE_MIN >= c->count &&
 			 inflight_max <= limit / OPEN_PART;
 
 	atomic_store_explicit(&c->shared->far, far, RELAXED);
-	return far && cache_is(cache_mode(c), CACHE_SHUT);
 }
 
 static void set_quota(const struct permit_cache *c, uint32_t limit)

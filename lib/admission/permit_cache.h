@@ -4,7 +4,7 @@
  * different CPUs share no cache line.
  *
  * Far from the limit the exact number in flight does not matter. A call then takes its permit from
- * the gate once and registers it with the stripe of its CPU (lib/sample/sampler.h). Its release
+ * the gate once and registers it with the stripe of its CPU (lib/sample/sampling.h). Its release
  * leaves the permit there, idle, and the next call on that CPU takes it up again: the permit is
  * lent to the stripe. The gate goes on counting all permits:
  *
@@ -89,7 +89,7 @@
 #include <stdbool.h>
 
 #include "lib/admission/gate.h"
-#include "lib/sample/sampler.h"
+#include "lib/sample/sampling.h"
 
 #define CACHE_IDLE       UINT64_C(1)
 #define CACHE_OUT        (UINT64_C(1) << 16)
@@ -110,6 +110,24 @@ struct permit_cache {
 	struct gate *gate;
 	const struct sampling *sampling;
 	uint32_t count; /* number of stripes; 0: permits are never lent */
+};
+
+/*
+ * The permits that a call took, and what came of permits that were given back. Both can make room
+ * for calls that wait, and the same atomic operation that makes the room shows whether any do.
+ * Draining belongs to the queue, a layer above, so drain goes up as a result, and is never passed
+ * down: the function that ends an operation of the limiter drains if it is set.
+ */
+struct permit {
+	uint32_t inflight; /* with them; 0: refused */
+	uint32_t cost;     /* how many */
+	uint32_t home;     /* stripe of a lent permit, from 1; 0: none */
+	bool drain;        /* drain the queue, whether the call was admitted or not */
+};
+
+struct returned {
+	bool held;  /* false: no call held them, and nothing was given back */
+	bool drain; /* drain the queue; also if they were not held */
 };
 
 /* Bounds of the number of permits held by calls, while other threads change it. */
@@ -153,28 +171,30 @@ void cache_init(const struct permit_cache *c);
 /* Call back all idle permits. True: drain the queue. */
 bool cache_close(const struct permit_cache *c);
 
-/*
- * Reserve one permit for a new call while the cache is open. Sets *inflight to the number in flight
- * with it, and *home to the stripe to which the permit belongs, from 1 (0: none). If *wake is set,
- * drain the queue. False: there is no room.
- */
-bool cache_reserve(const struct permit_cache *c, uint32_t *inflight, uint32_t *home, bool *wake);
+/* Reserve one permit for a new call while the cache is open. inflight 0: there is no room. */
+struct permit cache_reserve(const struct permit_cache *c);
 
 /*
- * The number of permits in flight, for a permit that was just reserved, without those that are
- * known to be idle. Near the limit, all idle permits are called back first. If *wake is set, drain
- * the queue.
+ * Complete permits that were just reserved: fill in the number in flight, without those that are
+ * known to be idle. Near the limit, all idle permits are called back first.
  */
-uint32_t cache_inflight(const struct permit_cache *c, uint32_t idle, bool *wake);
+struct permit cache_count(const struct permit_cache *c, struct permit permit, uint32_t idle);
 
-/* Give back a permit of a stripe. False: it was not held. If *wake is set, drain the queue. */
-bool cache_give_back(const struct permit_cache *c, uint32_t home, bool *wake);
+/* Give back a permit of a stripe. */
+struct returned cache_give_back(const struct permit_cache *c, uint32_t home);
 
 /* The same for permits of the gate itself while others are lent. */
-bool cache_give_back_beside(const struct permit_cache *c, uint32_t cost, bool *wake);
+struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t cost);
 
-/* A window was closed. True: the cache should be opened, by a retune. */
-bool cache_far(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);
+/* Note whether a window that was closed stayed far from the limit. */
+void cache_note_window(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit);
+
+/* Whether the cache is shut and the last window stayed far: a retune then tries to open it. */
+static inline bool cache_may_open(const struct permit_cache *c)
+{
+	return UNLIKELY(atomic_load_explicit(&c->shared->far, memory_order_relaxed) != 0) &&
+	       cache_is(cache_mode(c), CACHE_SHUT);
+}
 
 /* Put a limit into force, and open or close the cache accordingly. One thread at a time. */
 void cache_set_limit(const struct permit_cache *c, uint32_t limit);

@@ -258,13 +258,6 @@ static int read_cpus(const char *root, struct cpu_reading *reading)
 	return error == 0 && !found ? -EBADMSG : error;
 }
 
-static int read_now(const char *root, weir_time now, struct cpu_reading *reading)
-{
-	int error = read_groups(root, now, reading);
-
-	return error == -ENOENT ? read_cpus(root, reading) : error;
-}
-
 /*
  * Whether two readings are of the same source at different times. Counters of idle time may
  * decrease slightly.
@@ -286,8 +279,10 @@ static void add_measurement(struct cpu_meter *m, double busy, weir_dur time)
 int cpu_measure(struct cpu_meter *m, weir_time now)
 {
 	struct cpu_reading reading;
-	int error = read_now(m->root, now, &reading);
+	int error = read_groups(m->root, now, &reading);
 
+	if (error == -ENOENT)
+		error = read_cpus(m->root, &reading);
 	if (error != 0) {
 		m->begun = m->measured = false;
 		m->busy = 0;

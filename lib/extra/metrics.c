@@ -620,14 +620,6 @@ static void put_fact(struct sink *sink, const char *what, const struct family *f
 	put(sink, "\n");
 }
 
-static void put_facts(struct sink *sink, const struct family *family)
-{
-	put_fact(sink, "# HELP ", family, family->help);
-	put_fact(sink, "# TYPE ", family, family->kind == COUNTER ? "counter" : "gauge");
-	if (family->unit != NULL && sink->format == WEIR_OPENMETRICS)
-		put_fact(sink, "# UNIT ", family, family->unit);
-}
-
 /* A sample up to its value. Each of labels may be NULL or empty. */
 static void put_series(struct sink *sink, const struct family *family, const char *const *labels,
 		       size_t count)
@@ -700,7 +692,10 @@ static bool of_rates(const struct family *family)
 
 static void put_family(struct sink *sink, const struct family *family, const struct source *source)
 {
-	put_facts(sink, family);
+	put_fact(sink, "# HELP ", family, family->help);
+	put_fact(sink, "# TYPE ", family, family->kind == COUNTER ? "counter" : "gauge");
+	if (family->unit != NULL && sink->format == WEIR_OPENMETRICS)
+		put_fact(sink, "# UNIT ", family, family->unit);
 	for (; source != NULL && sink->status == 0; source = source->next)
 		if (source->is_rate == of_rates(family))
 			put_source(sink, family, source);

@@ -425,7 +425,7 @@ struct weir_limiter *limiter_set_up(void *mem, void *block, const struct setting
 	l->admission.cache.gate = l->admission.gate;
 	l->admission.cache.sampling = &l->sampling;
 	l->admission.cache.count = caches_permits(s) ? s->sampler.stripes : 0;
-	l->queueing.admission = l->admission;
+	l->queueing.admission = &l->admission;
 	set_up_own(l, s);
 	return l;
 }

@@ -11,7 +11,7 @@
  * thread waits for it.
  *
  * Words that belong to this file, besides those of admission, sampler, queue, shed and track:
- * part_totals, added to with release as a stripe's totals are (lib/sample/sampler.h); published,
+ * part_totals, added to with release as a stripe's totals are (lib/sample/totals.h); published,
  * whose ledger is in limiter.h; runtime, which belongs to the window's owner.
  */
 
@@ -93,13 +93,13 @@ static bool reserve_again(struct weir_limiter *l, const struct request *request,
 	const weir_time at = time_for(l, now);
 
 	if (decision == REFUSED_DEFICIT && admission_raise_level(&l->admission, request, at))
-		permit->wake = true;
+		permit->drain = true;
 	if (decision == REFUSED_RESERVED && admission_lapse(&l->admission, at)) {
-		permit->wake = false;
+		permit->drain = false;
 		queue_drain(&l->queueing, at);
 		decision = admission_reserve(&l->admission, request, permit);
 	}
-	if (permit->wake)
+	if (permit->drain)
 		queue_drain(&l->queueing, at);
 	return decision == ADMITTED;
 }
@@ -109,9 +109,9 @@ bool limiter_reserve(struct weir_limiter *l, const struct request *request, cons
 {
 	enum decision decision = admission_reserve(&l->admission, request, permit);
 
-	if (LIKELY(decision == ADMITTED && !permit->wake))
+	if (LIKELY(decision == ADMITTED && !permit->drain))
 		return true;
-	if (decision == REFUSED && !permit->wake)
+	if (decision == REFUSED && !permit->drain)
 		return false;
 	return reserve_again(l, request, decision, now, permit);
 }
@@ -212,7 +212,7 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 	bool admitted;
 
 	admitted = admission_reserve_one(&l->admission, false, &permit);
-	if (UNLIKELY(permit.wake))
+	if (UNLIKELY(permit.drain))
 		queue_drain(&l->queueing, time_for(l, now));
 	if (!admitted)
 		return limiter_refuse(l, &ordinary, now, token);
@@ -413,9 +413,9 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
 	if (burst != open)
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
-	if (cache_far(&l->admission.cache, w->inflight_max,
-		      admission_capped(&l->admission, report->limit)) ||
-	    report->limit != w->limit || burst != open)
+	cache_note_window(&l->admission.cache, w->inflight_max,
+			  admission_capped(&l->admission, report->limit));
+	if (cache_may_open(&l->admission.cache) || report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
@@ -503,18 +503,21 @@ static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_
 	record(l, stripe, start, now, inflight, kind);
 }
 
-/* False: the token is a copy of one that was released before. */
-static inline bool give_back(const struct weir_limiter *l, const struct weir_token *token,
-			     uint16_t part, uint32_t cost, uint32_t home, bool *wake)
+/* Not held: the token is a copy of one that was released before. */
+static inline struct returned give_back(const struct weir_limiter *l,
+					const struct weir_token *token, uint16_t part,
+					uint32_t cost, uint32_t home)
 {
+	const struct returned not_held = {.held = false};
+
 	if (UNLIKELY(part >= l->admission.count && part > 0))
-		return false;
+		return not_held;
 	if (UNLIKELY(token->track != 0) && !track_remove(&l->tracking, token))
-		return false;
+		return not_held;
 	if (l->leasing.mine != NULL && !holding_take(&l->leasing.mine[part], cost))
-		return false;
-	return home != 0 ? cache_give_back(&l->admission.cache, home, wake)
-			 : admission_give_back(&l->admission, part, cost, wake);
+		return not_held;
+	return home != 0 ? cache_give_back(&l->admission.cache, home)
+			 : admission_give_back(&l->admission, part, cost);
 }
 
 /* A token without a permit: let through, already released, or another process's. */
@@ -580,16 +583,16 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 	const uint32_t inflight = token->inflight, cost = token->cost;
 	const uint32_t home = token->home ^ l->leasing.mark;
 	const uint16_t part = token->partition;
+	struct returned returned;
 	struct stripe *stripe;
-	bool wake = false, held;
 
 	token->state = TOKEN_EMPTY;
-	held = give_back(l, token, part, cost, home, &wake);
-	if (held && detached)
+	returned = give_back(l, token, part, cost, home);
+	if (returned.held && detached)
 		end_detached(l, now, cost);
-	if (UNLIKELY(wake))
+	if (UNLIKELY(returned.drain))
 		queue_drain(&l->queueing, now);
-	if (UNLIKELY(!held)) {
+	if (UNLIKELY(!returned.held)) {
 		count(l, TOTAL_DOUBLE_RELEASED);
 		return;
 	}

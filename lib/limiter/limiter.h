@@ -90,7 +90,7 @@ struct published {
 
 struct shown {
 	_Alignas(LINE) _Atomic uint64_t admitted, succeeded;
-	_Atomic uintptr_t closing; /* lib/sample/sampler.h */
+	_Atomic uintptr_t closing; /* lib/sample/window_owner.h */
 };
 
 /* What the window's owner keeps besides the limit's state. */

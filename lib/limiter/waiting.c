@@ -38,11 +38,6 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 	return -EINVAL; /* and *token is left as it is */
 }
 
-static weir_time sooner(weir_time a, weir_time b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Sleep in the slot until granted, or until deadline. While permits are reserved for any partition,
  * the thread has the watch (lib/wait/grant.c): it sleeps until a reservation may have lapsed, then
@@ -55,7 +50,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 	struct waited got = {.cost = 0};
 	enum queue_state state;
 	bool watching = false;
-	weir_time until;
+	weir_time until, lapse;
 	uint32_t seen;
 
 	do {
@@ -71,7 +66,8 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		until = deadline;
 		if (watching) {
 			queue_watch(&l->queueing, wait, true);
-			until = sooner(deadline, clock_monotonic() + l->admission.hold);
+			lapse = clock_monotonic() + l->admission.hold;
+			until = lapse < deadline ? lapse : deadline;
 		}
 		/*
 		 * The deadline is also tested here, so that a waiter in a corrupt shared block,
@@ -175,14 +171,12 @@ static bool admit_now(struct weir_limiter *l, const struct request *request, wei
 		      struct listener listener, struct weir_wait *wait)
 {
 	struct permit permit;
-	bool wake;
 
 	if (!limiter_reserve(l, request, &now, &permit))
 		return false;
 	if (queue_enter_granted(&l->queueing, request, &permit, listener, wait))
 		return true;
-	(void)admission_give_back(&l->admission, request->part, permit.cost, &wake);
-	if (wake)
+	if (admission_give_back(&l->admission, request->part, permit.cost).drain)
 		queue_drain(&l->queueing, now);
 	return false;
 }

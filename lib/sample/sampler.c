@@ -6,8 +6,9 @@
 #include "lib/sample/sampler.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
+
+#include "lib/sample/take.h"
 
 /*
  * A stripe's count and sum share a word, 20 bits and 44 bits, so that no window sees one without
@@ -24,15 +25,6 @@
 #define HALF_FULL  ((UINT64_C(1) << 63) | (UINT64_C(1) << (SUM_BITS - 1)))
 #define WIDE_RTT   (UINT64_C(1) << 33)
 
-/*
- * The number of a stripe's queue delays, and the lowest of them in nanoseconds. A delay above
- * QUEUE_DELAY_MAX (18 minutes) counts as that. The number stops at DELAYS_MAX (16 million).
- */
-#define QUEUE_BITS      40
-#define QUEUE_DELAY_MAX ((UINT64_C(1) << QUEUE_BITS) - 1)
-#define ONE_DELAY       (UINT64_C(1) << QUEUE_BITS)
-#define DELAYS_MAX      (UINT64_MAX >> QUEUE_BITS)
-
 /* A window with too few samples is checked again after 1/EXTENSION of its length. */
 #define EXTENSION 4
 
@@ -40,11 +32,6 @@
 #define RTT_MAX (UINT64_C(1) << 62)
 
 #define RELAXED memory_order_relaxed
-
-size_t pool_size(uint32_t stripes)
-{
-	return sizeof(struct pool) + (size_t)stripes * LOG_MAX * sizeof(uint64_t);
-}
 
 void sampler_init(const struct sampling *s)
 {
@@ -56,22 +43,13 @@ void sampler_init(const struct sampling *s)
 	s->sampler->rtt_smoothed = 0;
 	s->sampler->cancelled = s->sampler->failed = 0;
 	if (s->lanes != NULL)
-		memset(&s->pool->histogram, 0, sizeof(s->pool->histogram));
+		pool_init(s->pool);
 	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		memset(&s->stripes[i], 0, sizeof(s->stripes[i]));
 		atomic_init(&s->stripes[i].min, UINT64_MAX);
 		if (s->lanes != NULL)
-			memset(&s->lanes[i], 0, sizeof(s->lanes[i]));
+			lane_init(&s->lanes[i]);
 	}
-}
-
-uint64_t sampler_total(const struct sampling *s, enum total which)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < s->config.stripes; i++)
-		sum += atomic_load_explicit(&s->stripes[i].total[which], memory_order_acquire);
-	return sum;
 }
 
 /*
@@ -167,25 +145,12 @@ static bool began_anew(const struct stripe *stripe)
 	return atomic_load_explicit(&stripe->spilled[0], RELAXED) != 0;
 }
 
-static void add_to_bucket(struct lane *lane, uint32_t bucket)
-{
-	const uint64_t octave = octave_of(bucket);
-
-	atomic_fetch_add_explicit(&lane->bucket[bucket], 1, RELAXED);
-	if (UNLIKELY((atomic_load_explicit(&lane->octaves, RELAXED) & octave) == 0))
-		atomic_fetch_or_explicit(&lane->octaves, octave, RELAXED);
-}
-
-/*
- * If a thread is preempted between its addition and its store while the window is closed, its value
- * goes into the next window's log, and the quantiles of two windows are off by one sample.
- */
 static void add_value(struct stripe *stripe, struct lane *lane, uint64_t rtt, uint64_t index)
 {
 	if (index < LOG_MAX && !began_anew(stripe))
-		atomic_store_explicit(&lane->log[index], rtt, RELAXED);
+		lane_log(lane, index, rtt);
 	else
-		add_to_bucket(lane, bucket_of(rtt));
+		lane_count(lane, rtt);
 }
 
 static enum total total_of(enum kind kind)
@@ -228,28 +193,6 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 	return true;
 }
 
-/* The word after one more delay. */
-static uint64_t queue_after(uint64_t word, uint64_t delay)
-{
-	uint64_t count = word >> QUEUE_BITS, min = word & QUEUE_DELAY_MAX;
-
-	if (count == 0 || delay < min)
-		min = delay;
-	return (count < DELAYS_MAX ? count + 1 : count) << QUEUE_BITS | min;
-}
-
-void sampler_queued(const struct sampling *s, struct stripe *stripe, uint64_t delay)
-{
-	uint64_t word = atomic_load_explicit(&stripe->queue, RELAXED);
-
-	if (delay > QUEUE_DELAY_MAX)
-		delay = QUEUE_DELAY_MAX;
-	while (!atomic_compare_exchange_weak_explicit(&stripe->queue, &word,
-						      queue_after(word, delay), RELAXED, RELAXED))
-		;
-	sampler_leave(s);
-}
-
 /* The sums of a window over all stripes. */
 struct sums {
 	uint64_t count, sum, min, max, dropped, timed_out;
@@ -272,64 +215,6 @@ static struct sums peek(const struct sampling *s)
 	return all;
 }
 
-/*
- * Exchange the word with none, its empty value. Most words of most windows are empty, and a load
- * costs less than an exchange. Acquire is needed for words that count samples; other numbers would
- * do without.
- */
-static uint64_t take(_Atomic uint64_t *word, uint64_t none)
-{
-	if (atomic_load_explicit(word, RELAXED) == none)
-		return none;
-	return atomic_exchange_explicit(word, none, memory_order_acquire);
-}
-
-static uint32_t take_32(_Atomic uint32_t *word)
-{
-	if (atomic_load_explicit(word, RELAXED) == 0)
-		return 0;
-	return atomic_exchange_explicit(word, 0, RELAXED);
-}
-
-/* The latencies of a service are in few octaves: the buckets of the others are not read. */
-static void collect_buckets(struct lane *lane, struct histogram *histogram)
-{
-	uint64_t left = atomic_load_explicit(&lane->octaves, RELAXED) & ALL_OCTAVES;
-
-	for (; left != 0; left &= left - 1) {
-		const uint32_t first = first_bucket(left);
-
-		for (uint32_t i = first; i < first + BUCKETS_PER_OCTAVE; i++) {
-			const uint32_t count = take_32(&lane->bucket[i]);
-
-			if (count > 0)
-				histogram_add(histogram, i, count);
-		}
-	}
-}
-
-static void collect_lane(struct lane *lane, uint64_t logged, struct pool *pool, uint32_t *known)
-{
-	for (uint32_t i = 0; i < LOG_MAX && i < logged; i++) {
-		uint64_t rtt = atomic_exchange_explicit(&lane->log[i], 0, RELAXED);
-
-		if (rtt == 0)
-			continue; /* counted, but not stored yet */
-		pool->value[(*known)++] = rtt;
-		histogram_add(&pool->histogram, bucket_of(rtt), 1);
-	}
-	collect_buckets(lane, &pool->histogram);
-}
-
-/* Only the window's owner writes this word, so a load and a store are enough. */
-static void count_collected(struct stripe *stripe, uint64_t count)
-{
-	_Atomic uint64_t *total = &stripe->total[TOTAL_COLLECTED];
-
-	atomic_store_explicit(total, atomic_load_explicit(total, RELAXED) + count,
-			      memory_order_release);
-}
-
 /* Take count and sum out of a stripe. Returns how many of its samples may be in the log. */
 static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 {
@@ -348,7 +233,7 @@ static uint64_t take_sums(struct stripe *stripe, struct sums *all)
 	count += take(&stripe->wide_count, 0);
 	all->sum += take(&stripe->wide_sum, 0);
 	if (count > 0)
-		count_collected(stripe, count);
+		stripe_collected(stripe, count);
 	all->count += count;
 	return logged;
 }
@@ -360,7 +245,7 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 
 	*known = 0;
 	if (s->lanes != NULL)
-		histogram_clear(&s->pool->histogram);
+		pool_clear(s->pool);
 	for (uint32_t i = 0; i < s->config.stripes; i++) {
 		struct stripe *stripe = &s->stripes[i];
 		uint64_t logged = take_sums(stripe, &all);
@@ -374,43 +259,9 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 		all.max = max > all.max ? max : all.max;
 		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
 		if (s->lanes != NULL)
-			collect_lane(&s->lanes[i], logged, s->pool, known);
+			pool_collect(s->pool, &s->lanes[i], logged, known);
 	}
 	return all;
-}
-
-static uint32_t narrow(uint64_t count)
-{
-	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-}
-
-/* Take the queue delays out of the stripes. Mostly there are none, as few limits use them. */
-static void collect_queue(const struct sampling *s, struct weir_window *w)
-{
-	uint64_t count = 0, min = QUEUE_DELAY_MAX;
-
-	for (uint32_t i = 0; i < s->config.stripes; i++) {
-		uint64_t word = take(&s->stripes[i].queue, 0);
-
-		if (word == 0)
-			continue;
-		count += word >> QUEUE_BITS;
-		min = (word & QUEUE_DELAY_MAX) < min ? word & QUEUE_DELAY_MAX : min;
-	}
-	w->queued = narrow(count);
-	w->queue_min = count > 0 ? (double)min : 0;
-}
-
-/* The rank is quantile * count, rounded to nearest, ties up, as Netflix's; at least 1. */
-static double quantile_of(const struct sampling *s, uint32_t known)
-{
-	const struct histogram *h = &s->pool->histogram;
-	uint64_t rank;
-
-	if (h->count == 0)
-		return 0;
-	rank = (uint64_t)floor((double)h->count * s->config.quantile + 0.5);
-	return histogram_at_rank(h, rank > 0 ? rank : 1, s->pool->value, known);
 }
 
 /* A latency for a window, bounded even if the words it comes from are corrupt. */
@@ -440,7 +291,7 @@ static double statistic(const struct sampling *s, const struct weir_window *w, u
 	case WEIR_RTT_MIN:
 		return w->rtt_min;
 	case WEIR_RTT_QUANTILE:
-		return fmin(quantile_of(s, known), (double)RTT_MAX);
+		return fmin(pool_quantile(s->pool, s->config.quantile, known), (double)RTT_MAX);
 	case WEIR_RTT_DEFAULT:
 	case WEIR_RTT_MEAN:
 		break;
@@ -455,45 +306,6 @@ static weir_dur length_for(const struct sampler_config *config, uint64_t rtt_min
 	return rtt_min * 2 < config->window_min ? config->window_min : rtt_min * 2;
 }
 
-/* This thread, as the value of closing. */
-static uintptr_t self(void)
-{
-	return (uintptr_t)pthread_self();
-}
-
-static void set_closing(const struct sampling *s, uintptr_t thread)
-{
-	atomic_store_explicit(s->closing, thread, memory_order_release);
-}
-
-/* Called after due gave the window to this thread. False: another thread of the process owns it. */
-static bool is_ours(const struct sampling *s)
-{
-	uintptr_t none = 0;
-
-	return LIKELY(s->owner == PRIVATE) ||
-	       atomic_compare_exchange_strong_explicit(s->closing, &none, self(),
-						       memory_order_acquire, RELAXED);
-}
-
-/* The word due while that process owns the window. */
-static uint64_t busy(uint32_t owner)
-{
-	return (uint64_t)owner << 1 | DUE_BUSY;
-}
-
-/* This ends the ownership of the window. */
-static void set_due(struct sampler *sampler, uint64_t due)
-{
-	atomic_store_explicit(&sampler->due, due, memory_order_release);
-}
-
-static void let_go(const struct sampling *s, uint64_t due)
-{
-	set_closing(s, 0);
-	set_due(s->sampler, due);
-}
-
 /* Too few samples: extend the window. True: it has reached window_max and must be closed. */
 static bool overdue(const struct sampling *s, weir_time now, const struct sums *sums)
 {
@@ -504,7 +316,7 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 	if (sampler->length == 0 || (int64_t)(now - sampler->start) < 0) {
 		sampler->start = now;
 		sampler->length = length_for(config, sums->min);
-		let_go(s, (now + sampler->length) << 1);
+		window_let_go(s, (now + sampler->length) << 1);
 		return false;
 	}
 	age = now - sampler->start;
@@ -512,7 +324,7 @@ static bool overdue(const struct sampling *s, weir_time now, const struct sums *
 		return true;
 	rest = config->window_max - age;
 	extension = sampler->length / EXTENSION;
-	let_go(s, (now + (extension < rest ? extension : rest)) << 1);
+	window_let_go(s, (now + (extension < rest ? extension : rest)) << 1);
 	return false;
 }
 
@@ -522,7 +334,7 @@ static void discard(const struct sampling *s, weir_time now)
 	struct sums sums = collect(s, &known);
 	struct weir_window w;
 
-	collect_queue(s, &w);
+	sampler_collect_queue(s, &w);
 	s->sampler->length = length_for(&s->config, sums.min);
 	sampler_open(s, now);
 }
@@ -544,32 +356,11 @@ static bool complete(const struct sampling *s, weir_time now)
 	return false;
 }
 
-/* How much a total has grown since the last window. */
-static uint32_t since(const struct sampling *s, enum total which, uint64_t *seen)
-{
-	uint64_t total = sampler_total(s, which), before = *seen;
-
-	*seen = total;
-	return narrow(total - before);
-}
-
-/* Own the window, if it is due and no other thread owns it. */
-static bool claim(const struct sampling *s, weir_time now)
-{
-	uint64_t due = atomic_load_explicit(&s->sampler->due, RELAXED);
-
-	/* Acquire: what the previous owner wrote. */
-	return is_due(due, now) &&
-	       atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
-						       memory_order_acquire, RELAXED) &&
-	       is_ours(s);
-}
-
 /* The window will be closed: set the length of the next one, and publish the owner in closing. */
 static void close_as(const struct sampling *s, uint64_t rtt_min)
 {
 	s->sampler->length = length_for(&s->config, rtt_min);
-	set_closing(s, self());
+	window_set_closing(s, window_thread());
 }
 
 /* The start of the first window is not known; it has no length. */
@@ -596,11 +387,11 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 		.count = narrow(sums.count),
 		.dropped = narrow(sums.dropped),
 		.timed_out = narrow(sums.timed_out),
-		.cancelled = since(s, TOTAL_CANCELLED, &sampler->cancelled),
-		.failed = since(s, TOTAL_FAILED, &sampler->failed),
+		.cancelled = narrow(sampler_total_since(s, TOTAL_CANCELLED, &sampler->cancelled)),
+		.failed = narrow(sampler_total_since(s, TOTAL_FAILED, &sampler->failed)),
 		.inflight_max = sums.inflight_max,
 	};
-	collect_queue(s, w);
+	sampler_collect_queue(s, w);
 	if (sums.count > 0) {
 		w->rtt_mean = shown(sums.sum / sums.count);
 		w->rtt_min = sums.min == UINT64_MAX ? 0 : shown(sums.min);
@@ -613,7 +404,7 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
 {
-	return claim(s, now) && complete(s, now) && close_all(s, now, w);
+	return window_claim(s, now) && complete(s, now) && close_all(s, now, w);
 }
 
 /* Whether the stripes have anything for this window. Only the owner calls it. */
@@ -637,7 +428,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 	if (UNLIKELY(sample->kind != SERVED))
 		stripe_count(stripe, total_of(sample->kind));
 	if (LIKELY(measured))
-		count_collected(stripe, 1);
+		stripe_collected(stripe, 1);
 	else
 		stripe_count(stripe, TOTAL_UNMEASURED);
 	*w = (struct weir_window){
@@ -673,7 +464,7 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 {
 	if (UNLIKELY(sample->kind == SERVED && !is_measured(s, sample->rtt)))
 		return record(s, stripe, sample);
-	if (UNLIKELY(!claim(s, now))) {
+	if (UNLIKELY(!window_claim(s, now))) {
 		(void)record(s, stripe, sample);
 		sampler_leave(s);
 		return sampler_close(s, now, w);
@@ -684,47 +475,4 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 	}
 	close_one(s, stripe, now, sample, w);
 	return true;
-}
-
-void sampler_open(const struct sampling *s, weir_time now)
-{
-	s->sampler->start = now;
-	let_go(s, s->config.each_sample ? DUE_AT_ONCE : (now + s->sampler->length) << 1);
-}
-
-bool sampler_recover(const struct sampling *s, uint32_t dead)
-{
-	uint64_t due = busy(dead);
-
-	return atomic_compare_exchange_strong_explicit(&s->sampler->due, &due, busy(s->owner),
-						       memory_order_acquire, RELAXED) &&
-	       is_ours(s);
-}
-
-bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
-{
-	struct sampler *sampler = s->sampler;
-
-	*due = atomic_load_explicit(&sampler->due, RELAXED);
-	if (atomic_load_explicit(s->closing, RELAXED) == self())
-		return true;
-	do {
-		*owner = (uint32_t)(*due >> 1);
-		if ((*due & DUE_BUSY) != 0)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&sampler->due, due, busy(s->owner),
-							memory_order_acquire, RELAXED));
-	if (!is_ours(s)) {
-		*owner = s->owner;
-		return false;
-	}
-	set_closing(s, self());
-	return true;
-}
-
-void sampler_let_go(const struct sampling *s, uint64_t due)
-{
-	if ((due & DUE_BUSY) != 0)
-		return; /* it was this thread's before */
-	let_go(s, due);
 }

@@ -104,12 +104,11 @@ static uint32_t give_back(struct weir_limiter *l, struct holding *h, uint16_t pa
 	const uint64_t word = atomic_exchange_explicit(&h->held, 0, memory_order_acq_rel);
 	const uint32_t permits = held_permits(word), calls = held_calls(word);
 	struct room *room = l->admission.room;
-	bool wake;
 
 	limiter_end_delays(l, part, atomic_exchange_explicit(&h->delayed, 0, RELAXED));
 	if (permits == 0 || permits > WEIR_LIMIT_MAX || calls == 0)
 		return 0;
-	if (!admission_give_back(&l->admission, part, permits, &wake))
+	if (!admission_give_back(&l->admission, part, permits).held)
 		return 0;
 	/* admission_give_back() took the permits as those of one call. */
 	atomic_fetch_sub_explicit(&room->extra_out, calls - 1, memory_order_release);
@@ -335,7 +334,7 @@ static void count_detached(struct weir_limiter *l, weir_time now)
 static uint32_t collect(struct weir_limiter *l, weir_time now)
 {
 	struct audit *audit = l->leasing.audit;
-	bool wake = false;
+	bool drain = false;
 
 	for (uint32_t i = 0; i < 1 + l->admission.count; i++) {
 		const uint32_t lost = audit->lost[i];
@@ -348,9 +347,9 @@ static uint32_t collect(struct weir_limiter *l, weir_time now)
 		before = gate_subtract(gate_of(l, i), lost);
 		if (!gate_held(before, lost))
 			before = gate_mend(gate_of(l, i), lost);
-		wake |= gate_waiters(before) != 0;
+		drain |= gate_waiters(before) != 0;
 	}
-	if (wake)
+	if (drain)
 		queue_drain(&l->queueing, now);
 	add(&audit->found, audit->lost[0]);
 	count_calls(l, audit->lost[0]);

@@ -71,7 +71,6 @@ static void set_number(struct weir_limiter *l, uint32_t number)
 	l->shedding.owner = number;
 	l->admission.owner = number;
 	l->queueing.owner = number;
-	l->queueing.admission.owner = number;
 }
 
 /* Take a lease, reaping dead processes if all are taken. */

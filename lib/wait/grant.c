@@ -15,10 +15,10 @@
  */
 static void retract(const struct queueing *q, uint16_t part, bool on_gate)
 {
-	if (q->admission.count > 0)
-		gate_retract(&q->admission.parts[part].own, 1);
+	if (q->admission->count > 0)
+		gate_retract(&q->admission->parts[part].own, 1);
 	if (on_gate)
-		gate_retract(q->admission.gate, 1);
+		gate_retract(q->admission->gate, 1);
 }
 
 /* The rows are lists, oldest at the head. */
@@ -59,7 +59,7 @@ static void append(const struct queueing *q, uint32_t i)
 	slot_link(link_to(q, row, prev), i);
 	row->length++;
 	if (row->stuck != 0)
-		gate_retract(q->admission.gate, 1);
+		gate_retract(q->admission->gate, 1);
 }
 
 static void take_out(const struct queueing *q, uint32_t i)
@@ -167,7 +167,6 @@ static bool grant(const struct queueing *q, uint32_t i, const struct permit *per
 static void hand_over(const struct queueing *q, uint32_t i, const struct permit *permit)
 {
 	const uint16_t part = slot_part(q, i);
-	bool wake;
 
 	take_out(q, i);
 	retract(q, part, q->rows[part].stuck == 0);
@@ -175,8 +174,9 @@ static void hand_over(const struct queueing *q, uint32_t i, const struct permit 
 		return;
 	/* It has left and is listed no more, but stays announced until its report is examined. */
 	slot_announce(q, part);
+	/* This drain goes on, and finds the room. */
 	if (permit->cost > 0)
-		(void)admission_give_back(&q->admission, part, permit->cost, &wake);
+		(void)admission_give_back(q->admission, part, permit->cost);
 }
 
 /* Try to reserve a permit for slot i and grant it. False: there is no room. */
@@ -186,7 +186,7 @@ static bool serve(const struct queueing *q, uint32_t i)
 		.part = slot_part(q, i), .cost = q->slots[i].cost, .overtake = true};
 	struct permit permit;
 
-	if (admission_reserve(&q->admission, &request, &permit) != ADMITTED)
+	if (admission_reserve(q->admission, &request, &permit) != ADMITTED)
 		return false;
 	hand_over(q, i, &permit);
 	return true;
@@ -200,7 +200,7 @@ struct turns {
 /* Whether the partition's own cap has room for slot i, the next in its row. */
 static bool below_cap(const struct queueing *q, uint32_t r, uint32_t i)
 {
-	uint64_t own = gate_read(&q->admission.parts[r].own);
+	uint64_t own = gate_read(&q->admission->parts[r].own);
 	uint32_t cost = q->slots[i].cost;
 
 	return gate_inflight(own) + gate_cost(own, cost) <= gate_limit(own);
@@ -219,16 +219,16 @@ static void assign_turns(const struct queueing *q, weir_time now, struct turns *
 			continue;
 		row->stuck = stuck;
 		if (stuck)
-			gate_retract(q->admission.gate, row->length);
+			gate_retract(q->admission->gate, row->length);
 		else
-			gate_announce(q->admission.gate, row->length);
+			gate_announce(q->admission->gate, row->length);
 	}
 }
 
 /* Permits that partition r has in flight above its guarantee. */
 static int64_t borrowed(const struct queueing *q, uint32_t r)
 {
-	const struct part *part = &q->admission.parts[r];
+	const struct part *part = &q->admission->parts[r];
 
 	return (int64_t)gate_inflight(gate_read(&part->own)) -
 	       atomic_load_explicit(&part->guarantee, memory_order_relaxed);
@@ -238,7 +238,7 @@ static bool entitled(const struct queueing *q, uint32_t i)
 {
 	const struct request request = {.part = slot_part(q, i), .cost = q->slots[i].cost};
 
-	return admission_entitled(&q->admission, &request);
+	return admission_entitled(q->admission, &request);
 }
 
 /* Whether row r precedes the other: it has waited longer, or has borrowed less. */
@@ -316,7 +316,7 @@ static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
  */
 static void set_watch(const struct queueing *q, const struct turns *turns)
 {
-	if (next_row(q, turns, false) == NIL || !admission_has_reserved(&q->admission))
+	if (next_row(q, turns, false) == NIL || !admission_has_reserved(q->admission))
 		return;
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		uint32_t i = sleeper_in(q, &q->rows[r]);
@@ -334,7 +334,7 @@ static void drain_partitions(const struct queueing *q, weir_time now)
 	struct turns turns;
 	uint32_t served = 0;
 
-	(void)admission_lapse(&q->admission, now);
+	(void)admission_lapse(q->admission, now);
 	while (serve_next(q, now, &turns) && served < q->config.slots)
 		served++;
 	set_watch(q, &turns);
@@ -367,7 +367,7 @@ static void drain_once(const struct queueing *q, weir_time now)
 	collect(q);
 	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
 		let_through(q, now);
-	else if (q->admission.count > 0)
+	else if (q->admission->count > 0)
 		drain_partitions(q, now);
 	else
 		drain_gate(q, now);

@@ -77,7 +77,7 @@ struct queueing {
 	struct callback *callbacks; /* this process's, one for each slot */
 	struct lease *leases; /* of the processes that share the limiter; NULL: it is not shared */
 	uint32_t lease_count;
-	struct admission admission;
+	const struct admission *admission; /* the limiter's */
 };
 
 void queue_init(const struct queueing *q);

@@ -18,12 +18,11 @@
 static void reclaim_slot(const struct queueing *q, uint32_t i, uint32_t state)
 {
 	const struct waited got = slot_waited(q, i);
-	bool wake;
 
 	/* First: if this process dies in between, permits are lost for a while, never gained. */
 	slot_free(q, i);
 	if (state != TAKEN && got.cost > 0)
-		(void)admission_give_back(&q->admission, got.part, got.cost, &wake);
+		(void)admission_give_back(q->admission, got.part, got.cost);
 }
 
 /* Reclaim a slot of a dead process. A concurrent drain may still grant it a permit. */
@@ -85,10 +84,10 @@ static bool count_slots(const struct queueing *q, struct census *c)
 
 static struct census count_announced(const struct queueing *q)
 {
-	struct census c = {.gate = gate_waiters(gate_read_acquire(q->admission.gate))};
+	struct census c = {.gate = gate_waiters(gate_read_acquire(q->admission->gate))};
 
-	for (uint32_t r = 0; r < q->admission.count; r++)
-		c.row[r] = gate_waiters(gate_read_acquire(&q->admission.parts[r].own));
+	for (uint32_t r = 0; r < q->admission->count; r++)
+		c.row[r] = gate_waiters(gate_read_acquire(&q->admission->parts[r].own));
 	return c;
 }
 
@@ -115,9 +114,9 @@ static bool recount(const struct queueing *q)
 			sched_yield();
 			continue;
 		}
-		correct(q->admission.gate, announced.gate, should.gate);
-		for (uint32_t r = 0; r < q->admission.count; r++)
-			correct(&q->admission.parts[r].own, announced.row[r], should.row[r]);
+		correct(q->admission->gate, announced.gate, should.gate);
+		for (uint32_t r = 0; r < q->admission->count; r++)
+			correct(&q->admission->parts[r].own, announced.row[r], should.row[r]);
 		return true;
 	}
 	return false;

@@ -201,9 +201,9 @@ static inline void slot_report(const struct queueing *q, uint32_t i)
 
 static inline void slot_announce(const struct queueing *q, uint16_t part)
 {
-	if (q->admission.count > 0)
-		gate_announce(&q->admission.parts[part].own, 1);
-	gate_announce(q->admission.gate, 1);
+	if (q->admission->count > 0)
+		gate_announce(&q->admission->parts[part].own, 1);
+	gate_announce(q->admission->gate, 1);
 }
 
 /* Whether slot i is in its row. The drainer's. */
