@@ -180,7 +180,7 @@ static double measure(const struct subject *s, uint64_t times)
 	const weir_time end = weir_now();
 
 	if (refused != 0) {
-		fprintf(stderr, "weir-crowd: %s refused %llu\n", s->name,
+		fprintf(stderr, "weir-fleet-bench: %s refused %llu\n", s->name,
 			(unsigned long long)refused);
 		exit(EXIT_FAILURE);
 	}

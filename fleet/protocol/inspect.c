@@ -40,7 +40,7 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 	r = weir_store_read(store, prefixes, 1, take, v, NULL);
 	if (r != 0)
 		return r;
-	if (v->strange)
+	if (v->other_version)
 		return -EPROTO;
 	return v->has_limit ? 0 : -ENOENT;
 }
