@@ -60,7 +60,8 @@ static int compare(const void *a, const void *b, void *arg)
 const char **top_names(void *arg, size_t *count)
 {
 	const struct top *top = arg;
-	const struct watched **listed = calloc(top->limiters.count + 1, sizeof(*listed));
+	const struct watched **listed = calloc(top->limiters.count + 1,
+					       sizeof(const struct watched *));
 	const char **names = calloc(top->limiters.count + 1, sizeof(*names));
 
 	*count = 0;
@@ -68,7 +69,7 @@ const char **top_names(void *arg, size_t *count)
 		if (strstr(top->limiters.at[i].name, top->live.typed) != NULL)
 			listed[(*count)++] = &top->limiters.at[i];
 	if (*count > 0)
-		qsort_r(listed, *count, sizeof(*listed), compare, arg);
+		qsort_r(listed, *count, sizeof(const struct watched *), compare, arg);
 	for (size_t i = 0; i < *count; i++)
 		names[i] = listed[i]->name;
 	free(listed);
