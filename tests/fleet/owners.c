@@ -8,10 +8,10 @@
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
  * The store is gone for a while, or forgets everything.
  *
- * Every instant is checked at which a member may begin to own a partition: after every event,
- * weir_work_fence() of all members together yields one owner of each partition at most, whether
- * they run or not, since their clocks go on. Between two such instants ownership can only end. Once
- * the faults are over, every partition has an owner within a bound, and the division is even.
+ * Ownership can begin only with an event, and between events it can only end. So after each event
+ * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
+ * each partition. Once the faults are over, every partition must have an owner within a bound, and
+ * the division must be even.
  */
 
 #include <errno.h>
