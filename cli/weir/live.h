@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live.h - a screen that is read and drawn periodically: a list, the details of one of its rows, and
- * help.
+ * live.h - a screen that is read and drawn periodically: a list, the details of one of its rows,
+ * and help.
  *
  * The loop, the keys, scrolling, resizing and the terminal are here. A screen says what its rows
  * are.
@@ -51,7 +51,7 @@ struct live_screen {
 	/* The title of the list. */
 	void (*title)(void *arg, char *text, size_t size);
 
-	/* The names of the list's rows, in order, in an array from malloc(). NULL: out of memory. */
+	/* The names of the list's rows, in order; freed by the caller. NULL: out of memory. */
 	const char **(*names)(void *arg, size_t *count);
 
 	/* The list: its header, one row, which may have several lines, or why there is none. */

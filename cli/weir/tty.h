@@ -2,8 +2,8 @@
 /*
  * tty.h - the terminal that a live screen is drawn on, and the signals that reach it.
  *
- * Signals are blocked except in the wait for a key, so no handler, ncurses' own included, runs while
- * the screen is drawn.
+ * Signals are blocked except in the wait for a key, so no handler, ncurses' own included, runs
+ * while the screen is drawn.
  */
 #ifndef TTY_H
 #define TTY_H

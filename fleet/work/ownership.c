@@ -34,9 +34,9 @@
  * that, often before the next reading. From then on the member does not own the partition by the
  * number of that row.
  *
- * A member that asks for a partition waits. The owner bounds that wait: from the reading on in
- * which it has seen the request, it has handover, by its own clock, and after that it no longer owns
- * the partition. If it does not read, its lease ends.
+ * A member that asks for a partition waits. The owner bounds that wait: from the reading that shows
+ * it the request, it has handover, by its own clock, and after that it no longer owns the partition.
+ * If it does not read, its lease ends.
  *
  * The lock owning is held while words are changed and callbacks are called, so callbacks come in
  * order. It is never held while the fleet sends a request to the store, but a callback may send

@@ -131,8 +131,8 @@ static void clear(struct weir_work *w)
 }
 
 /*
- * A request counts only while its member is present. A partition without an owner may be reserved for
- * a request.
+ * A request counts only while its member is present. A partition without an owner may be reserved
+ * for a request.
  */
 static void note_requests(struct weir_work *w)
 {

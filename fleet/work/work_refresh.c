@@ -22,8 +22,8 @@
 #define RELAXED memory_order_relaxed
 
 /*
- * Rows of each kind in a commit: erased, claimed with their requests, requested, withdrawn; one more is
- * the member's own.
+ * Rows of each kind in a commit: erased, claimed with their requests, requested, withdrawn; one
+ * more is the member's own.
  */
 #define EACH_MAX 12
 

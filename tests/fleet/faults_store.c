@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The store of faults_simulated, as members reach it: requests are lost, late, carried out twice, or
- * carried out without an answer.
+ * The store of faults_simulated, as members reach it: requests are lost, late, carried out twice,
+ * or carried out without an answer.
  */
 #include "faults_simulated.h"
 

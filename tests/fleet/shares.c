@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shares [KIND]: the behaviour of a share while members come and go, case by case, in simulated time,
- * with a store in memory or of that kind.
+ * shares [KIND]: the behaviour of a share while members come and go, case by case, in simulated
+ * time, with a store in memory or of that kind.
  */
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * work_balance [KIND]: the division of partitions by itself, against what is published about other
- * balancers, each case by its number; and the same cases as a member finds them in a store, which is
- * in memory or of that kind.
+ * balancers, each case by its number; and the same cases as a member finds them in a store, which
+ * is in memory or of that kind.
  */
 
 #include <inttypes.h>

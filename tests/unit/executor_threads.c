@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The executor's threads: tasks that end their thread, threads that cannot be created, and idle ones.
+ * The executor's threads: tasks that end their thread, threads that cannot be created, and idle
+ * ones.
  */
 
 #include <errno.h>

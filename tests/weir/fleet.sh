@@ -266,6 +266,11 @@ live()
 		size 30x3
 		expect ^weir
 		size 100x12
+		key escape
+		expect ^NAME
+		key home
+		key enter
+		expect ^all
 		type q
 		expect ^NAME
 		type q

@@ -165,8 +165,8 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  * sequence must not be below that of the last checkpoint.
  *
  * Returns 0 once it is written, and will not be undone, or a negative errno:
- * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer returns
- *          it from then on
+ * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer
+ *          returns it from then on
  * -ERANGE: sequence is below that of the last checkpoint
  * -EINVAL: an argument is invalid
  * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
