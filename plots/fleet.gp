@@ -3,7 +3,7 @@
 #
 #	gnuplot -e "load='bench/results/fleet-load.tsv'; simulated='bench/results/fleet-simulated.tsv'; out='docs/figures/fleet.svg'" plots/fleet.gp
 #
-# Set on the command line: load, simulated (tables of weir-crowd), out (a file).
+# Set on the command line: load, simulated (tables of weir-fleet-bench), out (a file).
 
 format = "svg"
 columns = 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * commands.h - the commands of weir-crowd. Each prints a table.
+ * commands.h - the commands of weir-fleet-bench. Each prints a table.
  */
 #ifndef COMMANDS_H
 #define COMMANDS_H

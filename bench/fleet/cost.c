@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cost.c - an admission by a rate or a limiter, with a share of a fleet's limit and without. All
- * take turns, and each is compared with the one without a share in the same round. Meanwhile the
- * fleet's thread refreshes every 100 ms, fifty times as often as by default.
+ * cost.c - time an admission by a rate or a limiter, with and without a share of a fleet's limit.
+ * Each round measures every subject once and compares it with its counterpart without a share. The
+ * fleet's thread refreshes every 100 ms meanwhile, fifty times as often as by default.
  */
 #include "commands.h"
 #include "meter.h"
@@ -180,7 +180,7 @@ static double measure(const struct subject *s, uint64_t times)
 	const weir_time end = weir_now();
 
 	if (refused != 0) {
-		fprintf(stderr, "weir-crowd: %s refused %llu\n", s->name,
+		fprintf(stderr, "weir-fleet-bench: %s refused %llu\n", s->name,
 			(unsigned long long)refused);
 		exit(EXIT_FAILURE);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * main.c - weir-crowd: the cost of sharing a limit. bench/README.md explains the tables.
+ * main.c - weir-fleet-bench: the cost of sharing a limit. bench/README.md explains the tables.
  */
 #include "commands.h"
 
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 		if (argc >= commands[i].least + 2 && strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 2, argv + 2);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(stderr, "%s weir-crowd %s %s\n", i == 0 ? "usage:" : "      ",
+		fprintf(stderr, "%s weir-fleet-bench %s %s\n", i == 0 ? "usage:" : "      ",
 			commands[i].name, commands[i].arguments);
 	return EXIT_FAILURE;
 }

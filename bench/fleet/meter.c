@@ -139,7 +139,8 @@ void must_do(int error, const char *what, const char *why)
 {
 	if (error == 0)
 		return;
-	fprintf(stderr, "weir-crowd: %s: %s %s\n", what, strerror(error < 0 ? -error : error), why);
+	fprintf(stderr, "weir-fleet-bench: %s: %s %s\n", what, strerror(error < 0 ? -error : error),
+		why);
 	exit(EXIT_FAILURE);
 }
 

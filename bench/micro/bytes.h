@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bytes.h - the memory of a limiter.
+ * bytes.h - how much memory a limiter takes.
  */
 #ifndef BYTES_H
 #define BYTES_H

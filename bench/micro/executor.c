@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * executor.c - an empty task, from submission to its end. The submitting thread is at most QUEUE
- * tasks ahead of the threads that run them, so the time of many tasks covers both.
+ * executor.c - time an empty task from its submission to its end. The submitting thread can be at
+ * most QUEUE tasks ahead of the threads that run them, so over many tasks both sides are measured.
  */
 #include "rig.h"
 

@@ -2,8 +2,8 @@
 /*
  * probe.h - check whether two threads get twice as much done as one on this machine.
  *
- * If they do not (other load, two hyper-threads of one core), figures for more than one thread say
- * nothing about the subjects.
+ * If they do not, because of other load or because both processors are hyper-threads of one core,
+ * figures for more than one thread say nothing about the subjects.
  */
 #ifndef PROBE_H
 #define PROBE_H

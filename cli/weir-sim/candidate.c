@@ -55,8 +55,8 @@ static bool plugin_add(struct plugins *plugins, const struct weir_limit_ops *ops
 		snprintf(why, why_size, "%s: %s", path, wrong);
 		return false;
 	}
-	plugins->limits = realloc_or_abort(plugins->limits,
-					   (plugins->count + 1) * sizeof(plugins->limits[0]));
+	plugins->limits = realloc_or_abort(
+		plugins->limits, (plugins->count + 1) * sizeof(const struct weir_limit_ops *));
 	plugins->limits[plugins->count++] = ops;
 	return true;
 }
@@ -209,7 +209,7 @@ bool candidate_read(struct candidate *c, const struct plugins *plugins, const ch
 			 sizeof(copy) - 1);
 		return false;
 	}
-	strcpy(copy, text);
+	snprintf(copy, sizeof(copy), "%s", text);
 	return set_all(c, plugins, copy, why, why_size);
 }
 

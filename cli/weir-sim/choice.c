@@ -41,7 +41,7 @@ bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t
 	struct candidate *candidate = alloc_or_abort(sizeof(*candidate));
 
 	choice->limits = realloc_or_abort(choice->limits,
-					  (choice->limit_count + 1) * sizeof(choice->limits[0]));
+					  (choice->limit_count + 1) * sizeof(struct candidate *));
 	choice->limits[choice->limit_count++] = candidate;
 	return candidate_read(candidate, &choice->plugins, text, why, why_size);
 }
@@ -54,7 +54,7 @@ void choice_drop_limits(struct choice *choice, size_t count)
 	}
 	choice->limit_count -= count;
 	memmove(choice->limits, choice->limits + count,
-		choice->limit_count * sizeof(choice->limits[0]));
+		choice->limit_count * sizeof(struct candidate *));
 }
 
 static void add_limit(struct choice *choice, const char *text, struct argp_state *state)
@@ -257,8 +257,10 @@ static error_t limit_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%s", why);
 		return 0;
 	case ARGP_KEY_END:
-		if (choice->limits_text == NULL)
+		if (choice->limits_text == NULL) {
 			argp_error(state, "A limit is required.");
+			return EINVAL;
+		}
 		add_limits(choice, choice->limits_text, state);
 		return 0;
 	default:

@@ -116,8 +116,10 @@ static void set_kind(struct wanted *wanted, const char *name, struct argp_state 
 
 	if (wanted->kind != NULL)
 		argp_error(state, "Only one plot can be drawn");
-	if (kind == NULL)
+	if (kind == NULL) {
 		argp_error(state, "There is no plot %s", name);
+		return;
+	}
 	wanted->kind = kind;
 	if (choice->limits_text == NULL)
 		choice->limits_text = drawn || kind->seeds == 0 ? CHOICE_ALL : kind->limits;
@@ -339,7 +341,7 @@ static bool find_scripts(char *path)
 		return complain("/proc/self/exe", errno);
 	path[length] = '\0';
 	slash = strrchr(path, '/');
-	strcpy(slash + 1, WEIR_PLOTS);
+	memcpy(slash + 1, WEIR_PLOTS, sizeof(WEIR_PLOTS));
 	return access(path, R_OK | X_OK) == 0 || complain(path, errno);
 }
 

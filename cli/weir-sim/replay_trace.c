@@ -118,22 +118,37 @@ static bool duration_of(const char *text, uint64_t unit, uint64_t *to)
 	return true;
 }
 
+/* One digit or two, and step over them. */
+static bool two_digits_read(const char **text, unsigned *to)
+{
+	const char *at = *text;
+
+	for (*to = 0; at < *text + 2 && *at >= '0' && *at <= '9'; at++)
+		*to = 10 * *to + (unsigned)(*at - '0');
+	if (at == *text)
+		return false;
+	*text = at;
+	return true;
+}
+
 /* "Z", "+01:00", "-0530" or nothing, to the seconds to subtract. */
 static bool zone_read(const char *text, int64_t *seconds)
 {
 	unsigned hours, minutes;
-	int used = 0;
+	const char *at = text + 1;
 
 	*seconds = 0;
 	if (strcmp(text, "Z") == 0 || *text == '\0')
 		return true;
 	if (*text != '+' && *text != '-')
 		return false;
-	if (sscanf(text + 1, "%2u%*[:]%2u%n", &hours, &minutes, &used) < 2 &&
-	    sscanf(text + 1, "%2u%2u%n", &hours, &minutes, &used) < 2)
+	if (!two_digits_read(&at, &hours))
+		return false;
+	at += *at == ':';
+	if (!two_digits_read(&at, &minutes))
 		return false;
 	*seconds = (int64_t)(hours * 3600 + minutes * 60) * (*text == '-' ? -1 : 1);
-	return used > 0 && text[1 + used] == '\0';
+	return *at == '\0';
 }
 
 static bool date_read(const char *text, uint64_t *to)
@@ -211,7 +226,7 @@ static bool status_read(const struct reader *r, const char *text, enum weir_outc
 {
 	if (strlen(text) != 3 || text[strspn(text, "0123456789")] != '\0' || text[0] == '0')
 		return fail(r, "status \"%.40s\" is not an HTTP status.", text);
-	switch (atoi(text)) {
+	switch (strtol(text, NULL, 10)) {
 	case 429:
 	case 503:
 		*to = WEIR_DROPPED;
@@ -455,6 +470,7 @@ static bool put_in_order(const struct reader *r, struct trace *t)
 	return true;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to why through the reader */
 bool trace_read(struct trace *trace, FILE *in, const char *name, char *why, size_t why_size)
 {
 	struct reader r = {.name = name, .why = why, .why_size = why_size, .trace = trace};

@@ -141,7 +141,7 @@ static void table(const struct choice *choice, const struct scenario *scenario)
 	struct runs runs = {
 		.choice = choice,
 		.scenario = scenario,
-		.results = alloc_or_abort(count * sizeof(runs.results[0])),
+		.results = alloc_or_abort(count * sizeof(struct run_result *)),
 	};
 
 	parallel_run(&(struct parallel){
@@ -201,6 +201,7 @@ static void series_of(const struct choice *choice, const struct series_plan *pla
 		if (run(&setup, result) != 0)
 			abort();
 	}
+	series->prefix = NULL;
 	free(result);
 }
 

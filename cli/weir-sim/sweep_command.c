@@ -104,7 +104,7 @@ static bool range_read(struct range *range, const char *value)
 	if (!number_read(dots + 2, &range->to, range->to_unit, sizeof(range->to_unit)))
 		return false;
 	if (range->from_unit[0] == '\0')
-		strcpy(range->from_unit, range->to_unit);
+		memcpy(range->from_unit, range->to_unit, sizeof(range->from_unit));
 	return range->from < range->to || strcmp(range->from_unit, range->to_unit) != 0;
 }
 

@@ -55,13 +55,13 @@ struct kept {
 struct fleet_reading {
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	struct weir_fleet_limit limit; /* version 0: there is no limit of that name */
-	bool strange;                  /* its record has another format version */
+	bool other_version;            /* its record has another format version */
 	struct weir_fleet_member *members;
 	size_t member_count;
 	uint32_t workers, owned, checkpoints;
-	struct weir_work_part *parts;
-	size_t part_count;
-	struct kept *labels; /* of members and parts */
+	struct weir_work_partition *partitions;
+	size_t partition_count;
+	struct kept *labels; /* of members and partitions */
 	bool full;           /* out of memory: some of it is missing */
 };
 

@@ -42,31 +42,31 @@ static json_t *members_of(const struct fleet_reading *r)
 	return members;
 }
 
-static json_t *part_of(const struct weir_work_part *p)
+static json_t *partition_of(const struct weir_work_partition *p)
 {
 	json_t *checkpoint = p->checkpoints != 0
 				     ? json_pack("{s:o,s:o}", "sequence", json_count(p->sequence),
 						 "bytes", json_count(p->size))
 				     : json_null();
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "part", json_count(p->part), "owner",
-			 member_id(p->owner), "label", label(p->owner_label), "fence",
-			 fence(p->fence), "asked_by", member_id(p->wisher), "asked_by_label",
-			 label(p->wisher_label), "checkpoint", checkpoint);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition", json_count(p->partition),
+			 "owner", member_id(p->owner), "label", label(p->owner_label), "fence",
+			 fence(p->fence), "asked_by", member_id(p->requester), "asked_by_label",
+			 label(p->requester_label), "checkpoint", checkpoint);
 }
 
-static json_t *parts_of(const struct fleet_reading *r, bool details)
+static json_t *partitions_of(const struct fleet_reading *r, bool details)
 {
 	json_t *json = json_pack("{s:o,s:o,s:o}", "member_count", json_count(r->workers), "owned",
 				 json_count(r->owned), "checkpoints", json_count(r->checkpoints));
-	json_t *parts;
+	json_t *partitions;
 
 	if (!details)
 		return json;
-	parts = json_array();
-	for (size_t i = 0; i < r->part_count; i++)
-		json_array_append_new(parts, part_of(&r->parts[i]));
-	json_object_set_new(json, "parts", parts);
+	partitions = json_array();
+	for (size_t i = 0; i < r->partition_count; i++)
+		json_array_append_new(partitions, partition_of(&r->partitions[i]));
+	json_object_set_new(json, "partitions", partitions);
 	return json;
 }
 
@@ -76,8 +76,8 @@ static json_t *limit_of(const struct fleet_reading *r, bool details)
 	json_t *json;
 
 	if (l->version == 0)
-		return json_pack("{s:s,s:b,s:o}", "name", r->name, "strange", (int)r->strange,
-				 "parts", parts_of(r, details));
+		return json_pack("{s:s,s:b,s:o}", "name", r->name, "other_version",
+				 (int)r->other_version, "partitions", partitions_of(r, details));
 	json = json_pack("{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o}", "name", r->name,
 			 "capacity", json_count(l->capacity), "effective", json_count(l->effective),
 			 "granted", json_count(l->granted), "wanted", json_count(l->wanted),
@@ -85,7 +85,7 @@ static json_t *limit_of(const struct fleet_reading *r, bool details)
 			 json_count(l->reserved), "members_max", json_count(l->members_max),
 			 "member_count", json_count(l->members), "lease_seconds",
 			 (double)l->lease / (double)WEIR_S, "version", json_count(l->version),
-			 "parts", parts_of(r, details));
+			 "partitions", partitions_of(r, details));
 	if (details)
 		json_object_set_new(json, "members", members_of(r));
 	return json;

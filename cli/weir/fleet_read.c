@@ -13,7 +13,7 @@ static struct fleet_reading *add(struct fleet_readings *readings, const char *na
 	if (larger == NULL)
 		return NULL;
 	readings->at = larger;
-	larger[readings->count] = (struct fleet_reading){.strange = false};
+	larger[readings->count] = (struct fleet_reading){.other_version = false};
 	weir_fleet_limit_init(&larger[readings->count].limit);
 	snprintf(larger[readings->count].name, sizeof(larger->name), "%s", name);
 	return &larger[readings->count++];
@@ -58,19 +58,19 @@ static bool add_member(void *arg, const struct weir_fleet_member *member)
 	return !r->full;
 }
 
-static bool add_part(void *arg, const struct weir_work_part *part)
+static bool add_partition(void *arg, const struct weir_work_partition *partition)
 {
 	struct fleet_reading *r = arg;
-	struct weir_work_part own = *part;
-	void *list = r->parts;
+	struct weir_work_partition own = *partition;
+	void *list = r->partitions;
 
-	own.owner_label = keep(r, part->owner_label);
-	own.wisher_label = keep(r, part->wisher_label);
-	r->full = own.owner_label == NULL || own.wisher_label == NULL ||
-		  !append(&list, &r->part_count, &own, sizeof(own));
-	r->parts = list;
-	r->owned += part->owner != 0;
-	r->checkpoints += part->checkpoints;
+	own.owner_label = keep(r, partition->owner_label);
+	own.requester_label = keep(r, partition->requester_label);
+	r->full = own.owner_label == NULL || own.requester_label == NULL ||
+		  !append(&list, &r->partition_count, &own, sizeof(own));
+	r->partitions = list;
+	r->owned += partition->owner != 0;
+	r->checkpoints += partition->checkpoints;
 	return !r->full;
 }
 
@@ -81,21 +81,22 @@ static void forget(struct fleet_reading *r)
 		free(kept);
 	}
 	free(r->members);
-	free(r->parts);
+	free(r->partitions);
 }
 
 int fleet_read(struct weir_store *store, const char *name, struct fleet_readings *readings)
 {
 	struct fleet_reading *reading = add(readings, name);
-	int r = -ENOMEM, parts = 0;
+	int r = -ENOMEM, partitions = 0;
 
 	if (reading == NULL)
 		return r;
 	r = weir_fleet_inspect(store, name, &reading->limit, add_member, reading);
 	if ((r == 0 && !reading->full) || r == -ENOENT)
-		parts = weir_work_inspect(store, name, &reading->workers, add_part, reading);
-	if (r == -ENOENT || (parts != 0 && parts != -ENOENT))
-		r = parts;
+		partitions = weir_work_inspect(store, name, &reading->workers, add_partition,
+					       reading);
+	if (r == -ENOENT || (partitions != 0 && partitions != -ENOENT))
+		r = partitions;
 	if (reading->full)
 		r = -ENOMEM;
 	if (r != 0) {
@@ -120,7 +121,7 @@ static bool add_entry(void *arg, const struct weir_fleet_entry *entry)
 		return false;
 	if (entry->limit != NULL)
 		reading->limit = *entry->limit;
-	reading->strange = entry->strange != 0;
+	reading->other_version = entry->other_version != 0;
 	reading->workers = entry->workers;
 	reading->owned = entry->owned;
 	reading->checkpoints = entry->checkpoints;

@@ -48,8 +48,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static void print_list(const struct fleet_readings *readings)
 {
-	printf("%-24s %12s %12s %12s %12s %7s %-12s %5s\n", "NAME", "CAPACITY", "EFFECTIVE",
-	       "GRANTED", "WANTED", "MEMBERS", "ALLOTMENT", "PARTS");
+	printf("%-24s %12s %12s %12s %12s %7s %-12s %10s\n", "NAME", "CAPACITY", "EFFECTIVE",
+	       "GRANTED", "WANTED", "MEMBERS", "ALLOTMENT", "PARTITIONS");
 	for (size_t i = 0; i < readings->count; i++) {
 		const struct fleet_reading *r = &readings->at[i];
 		const struct weir_fleet_limit *l = &r->limit;
@@ -61,8 +61,8 @@ static void print_list(const struct fleet_readings *readings)
 			       l->members, fleet_allotment(l->allotment));
 		else
 			printf("%-24s %12s %12s %12s %12s %7" PRIu32 " %-12s", r->name, "-", "-",
-			       "-", "-", r->workers, r->strange ? "?" : "-");
-		printf(" %5" PRIu32 "\n", r->owned);
+			       "-", "-", r->workers, r->other_version ? "?" : "-");
+		printf(" %10" PRIu32 "\n", r->owned);
 	}
 }
 
@@ -121,24 +121,24 @@ static const char *member_text(uint64_t id, char *text, size_t size)
 	return text;
 }
 
-static void print_parts(const struct fleet_reading *r)
+static void print_partitions(const struct fleet_reading *r)
 {
-	char owner[20], wisher[20], label[LABEL_WIDTH + 1];
+	char owner[20], requester[20], label[LABEL_WIDTH + 1];
 
-	if (r->workers == 0 && r->part_count == 0)
+	if (r->workers == 0 && r->partition_count == 0)
 		return;
-	printf("%s: %" PRIu32 " part%s with an owner, %" PRIu32 " member%s\n", r->name, r->owned,
-	       r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
-	if (r->part_count > 0)
+	printf("%s: %" PRIu32 " partition%s with an owner, %" PRIu32 " member%s\n", r->name,
+	       r->owned, r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
+	if (r->partition_count > 0)
 		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
 		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");
-	for (size_t i = 0; i < r->part_count; i++) {
-		const struct weir_work_part *p = &r->parts[i];
+	for (size_t i = 0; i < r->partition_count; i++) {
+		const struct weir_work_partition *p = &r->partitions[i];
 
 		printf("  %-16s %-*s %4" PRIu32 " %-16s ",
 		       member_text(p->owner, owner, sizeof(owner)), LABEL_WIDTH,
-		       fleet_label(p->owner_label, label), p->part,
-		       member_text(p->wisher, wisher, sizeof(wisher)));
+		       fleet_label(p->owner_label, label), p->partition,
+		       member_text(p->requester, requester, sizeof(requester)));
 		if (p->checkpoints != 0)
 			printf("%11" PRIu64 " %5zu", p->sequence, p->size);
 		else
@@ -159,7 +159,7 @@ static void print_details(const struct fleet_readings *readings)
 			print_limit(r);
 			print_members(r);
 		}
-		print_parts(r);
+		print_partitions(r);
 	}
 }
 

@@ -10,9 +10,6 @@
 
 #include "bars.h"
 #include "command.h"
-#include "live.h"
-#include "name.h"
-#include "page.h"
 #include "repeat.h"
 
 /* Reading. */
@@ -22,7 +19,8 @@ static void note(struct watch *top, const char *name, int error)
 	char why[400];
 
 	fleet_why(top->store, error, why, sizeof(why));
-	snprintf(top->why, sizeof(top->why), "%.100s%s%s", name, name[0] != '\0' ? ": " : "", why);
+	snprintf(top->live.why, sizeof(top->live.why), "%.100s%s%s", name,
+		 name[0] != '\0' ? ": " : "", why);
 }
 
 static void read_limits(struct watch *top)
@@ -43,10 +41,10 @@ static void read_limits(struct watch *top)
 static void read_detail(struct watch *top)
 {
 	struct fleet_readings now = {.count = 0};
-	int r = fleet_read(top->store, top->chosen, &now);
+	int r = fleet_read(top->store, top->live.chosen, &now);
 
 	if (r != 0) {
-		note(top, top->chosen, r);
+		note(top, top->live.chosen, r);
 		fleet_forget(&now);
 		return;
 	}
@@ -55,126 +53,91 @@ static void read_detail(struct watch *top)
 	watch_remember_members(top, &now.at[0]);
 }
 
-static void look(struct watch *top)
+static void look(void *arg)
 {
-	top->why[0] = '\0';
+	struct watch *top = arg;
+
+	top->live.why[0] = '\0';
 	if (top->asked == NULL)
 		read_limits(top);
-	if (top->chosen[0] != '\0' && (top->asked != NULL || top->view == DETAIL))
+	if (top->live.chosen[0] != '\0' && (top->asked != NULL || top->live.view == DETAIL))
 		read_detail(top);
 }
 
-/* Keys. */
+/* Rows. */
 
-static void move_choice(struct watch *top, int by)
+static const char **names_of(void *arg, size_t *count)
 {
-	int at = 0;
+	const struct watch *top = arg;
+	const char **names = calloc(top->limits.count + 1, sizeof(*names));
 
-	for (size_t i = 0; i < top->limits.count; i++)
-		if (strcmp(top->limits.at[i].name, top->chosen) == 0)
-			at = (int)i;
-	at += by;
-	if (at >= (int)top->limits.count)
-		at = (int)top->limits.count - 1;
-	if (top->limits.count > 0)
-		snprintf(top->chosen, sizeof(top->chosen), "%s",
-			 top->limits.at[at > 0 ? at : 0].name);
+	*count = names != NULL ? top->limits.count : 0;
+	for (size_t i = 0; i < *count; i++)
+		names[i] = top->limits.at[i].name;
+	return names;
 }
 
-static void show_detail(struct watch *top)
+static void title(void *arg, char *text, size_t size)
 {
-	if (top->chosen[0] == '\0')
-		return;
-	top->view = DETAIL;
-	top->offset = 0;
+	const struct watch *top = arg;
+
+	snprintf(text, size, "%zu limit%s", top->limits.count, top->limits.count == 1 ? "" : "s");
+}
+
+static const char *empty(void *arg)
+{
+	(void)arg;
+	return "The store has no limits";
+}
+
+static bool open_detail(void *arg)
+{
+	struct watch *top = arg;
+
+	if (top->live.chosen[0] == '\0')
+		return false;
 	fleet_forget(&top->detail);
 	lines_clear(&top->member_lines);
 	look(top);
-}
-
-/* False: the program is to end. */
-static bool press_in_list(struct watch *top, int key)
-{
-	switch (key) {
-	case KEY_UP:
-	case 'k':
-		move_choice(top, -1);
-		return true;
-	case KEY_DOWN:
-	case 'j':
-		move_choice(top, 1);
-		return true;
-	case '\r':
-	case '\n':
-	case KEY_ENTER:
-		show_detail(top);
-		return true;
-	default:
-		return key != 'q';
-	}
-}
-
-static bool press_in_detail(struct watch *top, int key)
-{
-	switch (key) {
-	case KEY_UP:
-	case 'k':
-		top->offset -= top->offset > 0;
-		return true;
-	case KEY_DOWN:
-	case 'j':
-		top->offset++;
-		return true;
-	case 'q':
-	case KEY_BACKSPACE:
-	case KEY_LEFT:
-		top->view = LIST;
-		return top->asked == NULL;
-	default:
-		return true;
-	}
-}
-
-static bool press(struct watch *top, int key)
-{
-	if (key == KEY_RESIZE)
-		return true;
-	if (top->view == HELP) {
-		top->view = top->before;
-	} else if (key == ' ') {
-		top->paused = !top->paused;
-	} else if (key == 'h' || key == '?') {
-		top->before = top->view;
-		top->view = HELP;
-	} else if (top->view == LIST) {
-		return press_in_list(top, key);
-	} else {
-		return press_in_detail(top, key);
-	}
 	return true;
 }
 
-static void run(struct watch *top, const struct live *live)
-{
-	weir_time next = weir_now() + top->interval;
-	int key;
+static const char *const help[] = {
+	"",
+	"In the list",
+	"  up, down, k, j     choose a limit",
+	"  page up, page down ten at a time; home, end: first, last",
+	"  enter              its members",
+	"  space              pause or continue",
+	"  q                  quit",
+	"",
+	"CAPACITY is what throttling leaves of it. GRANTED is the part of the shared",
+	"capacity, SHARE includes reserved units. Bars show shares; bold where more was",
+	"wanted than there was.",
+	"",
+	"With members, up and down scroll, and q goes back to the list.",
+};
 
-	for (;;) {
-		if (weir_now() >= next) {
-			if (!top->paused)
-				look(top);
-			next = weir_now() + top->interval;
-		}
-		if (top->view == LIST)
-			move_choice(top, 0);
-		watch_draw(top);
-		if (!live_wait(live, next))
-			return;
-		while ((key = getch()) != ERR)
-			if (!press(top, key))
-				return;
-	}
-}
+static const struct live_screen fleet_screen = {
+	.command = "weir fleet top",
+	.instead = "weir fleet show",
+	.keys = {"q quit  enter members  space pause  h help",
+		 "q back  up, down scroll  space pause  h help"},
+	.help = help,
+	.help_count = sizeof(help) / sizeof(help[0]),
+	.scroll_to_last = true,
+	.read = look,
+	.title = title,
+	.names = names_of,
+	.draw_header = watch_draw_header,
+	.draw_row = watch_draw_row,
+	.empty = empty,
+	.open = open_detail,
+	.draw_top = watch_draw_sum,
+	.draw_detail = watch_draw_members,
+};
+
+/* Options. */
 
 struct wanted {
 	struct watch top;
@@ -187,7 +150,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'i':
-		wanted->top.interval = repeat_seconds(arg, state);
+		wanted->top.live.interval = repeat_seconds(arg, state);
 		return 0;
 	case 'b':
 		wanted->ascii = true;
@@ -206,13 +169,15 @@ static error_t option(int key, char *arg, struct argp_state *state)
 static bool begin(struct watch *top)
 {
 	if (top->asked != NULL) {
-		snprintf(top->chosen, sizeof(top->chosen), "%.*s", WEIR_SHARE_NAME_MAX, top->asked);
-		top->view = DETAIL;
+		snprintf(top->live.chosen, sizeof(top->live.chosen), "%.*s", WEIR_SHARE_NAME_MAX,
+			 top->asked);
+		top->live.view = DETAIL;
+		top->live.one_only = true;
 	}
 	look(top);
-	if (top->why[0] == '\0')
+	if (top->live.why[0] == '\0')
 		return true;
-	name_complain("", top->why);
+	name_complain("", top->live.why);
 	return false;
 }
 
@@ -232,24 +197,20 @@ int fleet_top(int argc, char **argv)
 		       "Press h for help on keys.",
 		.children = children,
 	};
-	struct wanted wanted = {.top = {.interval = WEIR_S}};
+	struct wanted wanted = {.top = {.live = {.interval = WEIR_S}}};
 	struct watch *top = &wanted.top;
-	struct live live = {.screen = NULL};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	top->unicode = !wanted.ascii && bars_unicode();
+	top->live.unicode = !wanted.ascii && bars_unicode();
 	top->store = fleet_store();
 	if (top->store == NULL)
 		return EXIT_FAILURE;
-	if (begin(top) && live_begin(&live, "weir fleet top", "weir fleet show"))
-		run(top, &live);
+	if (begin(top))
+		live_run(&top->live, &fleet_screen, top, weir_now() + top->live.interval);
 	fleet_forget(&top->limits);
 	fleet_forget(&top->detail);
 	lines_clear(&top->limit_lines);
 	lines_clear(&top->member_lines);
 	weir_store_close(top->store);
-	if (live.screen == NULL)
-		return EXIT_FAILURE;
-	live_end(&live);
-	return EXIT_SUCCESS;
+	return live_end(&top->live);
 }

@@ -6,7 +6,7 @@
 #define FLEET_TOP_H
 
 #include "fleet.h"
-#include "limiters.h"
+#include "live.h"
 
 /* The history of a limit, by its name, or of a member, by its number. */
 struct line {
@@ -20,28 +20,17 @@ struct lines {
 	size_t count;
 };
 
-enum view {
-	LIST,
-	DETAIL,
-	HELP,
-};
-
 /* What is shown, and how. */
 struct watch {
+	struct live live;
 	struct weir_store *store;
 	const char *asked; /* NULL: all */
-	weir_dur interval;
-	bool unicode, paused;
-	enum view view, before; /* before: under the help */
-	char why[512];          /* what could not be read; "" if nothing */
 
 	struct fleet_readings limits; /* all */
 	struct lines limit_lines;
-	char chosen[WEIR_SHARE_NAME_MAX + 1];
 
 	struct fleet_readings detail; /* the chosen one; empty if it could not be read */
 	struct lines member_lines;    /* the first one is the sum */
-	unsigned offset;              /* the first line shown */
 };
 
 /* NULL if there is none of that name. */
@@ -58,6 +47,9 @@ const char *member_name(const struct weir_fleet_member *member, char *text, size
 /* The sum of all members' shares. */
 uint64_t shares_of(const struct fleet_reading *reading);
 
-void watch_draw(struct watch *top); /* clamps its offset to the lines there are */
+void watch_draw_header(void *arg, struct page *page);
+void watch_draw_row(void *arg, const char *name, struct page *page);
+void watch_draw_sum(void *arg, struct page *page);
+void watch_draw_members(void *arg, struct page *page);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fleet_top_draw.c - the screen of weir fleet top.
+ * fleet_top_draw.c - the screen of weir fleet top: its rows.
  */
 #include "fleet_top.h"
 
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "bars.h"
-#include "live.h"
-#include "page.h"
 
 static double share_in(const struct point *point)
 {
@@ -20,12 +18,10 @@ static void draw_bars(const struct watch *top, struct page *page, const struct l
 		      const char *name, double highest)
 {
 	const struct line *line = line_named(lines, name);
-	const int left = page_left(page) - 2;
 
 	page_text(page, "  ");
-	if (line != NULL && left > 0)
-		page_bars(page, &line->past, share_in, highest, left < PAST ? left : PAST,
-			  top->unicode);
+	if (line != NULL)
+		live_bars(&top->live, page, &line->past, share_in, highest);
 	page_end(page);
 }
 
@@ -34,13 +30,27 @@ static const char *number(uint64_t value, char *text, size_t size)
 	return bars_number((double)value, text, size);
 }
 
-static void draw_limit_line(const struct watch *top, const struct fleet_reading *r,
-			    struct page *page)
+static const char *span(const struct watch *top, char *text, size_t size)
+{
+	return bars_duration(PAST * (double)top->live.interval, text, size);
+}
+
+void watch_draw_header(void *arg, struct page *page)
+{
+	char text[16];
+
+	page_line(page, HEADER);
+	page_text(page, "%-20s %8s %8s %8s %7s  GRANTED, %s", "NAME", "CAPACITY", "GRANTED",
+		  "WANTED", "MEMBERS", span(arg, text, sizeof(text)));
+	page_end(page);
+}
+
+static void draw_limit(const struct watch *top, const struct fleet_reading *r, struct page *page)
 {
 	const struct weir_fleet_limit *l = &r->limit;
 	char text[3][16];
 
-	page_line(page, strcmp(r->name, top->chosen) == 0 ? CHOSEN : PLAIN);
+	page_line(page, live_style(&top->live, r->name));
 	page_shown(page, r->name, 20);
 	if (l->version != 0)
 		page_text(page, " %8s %8s %8s %7" PRIu32,
@@ -52,33 +62,13 @@ static void draw_limit_line(const struct watch *top, const struct fleet_reading 
 	draw_bars(top, page, &top->limit_lines, r->name, (double)l->effective);
 }
 
-static const char *span(const struct watch *top, char *text, size_t size)
+void watch_draw_row(void *arg, const char *name, struct page *page)
 {
-	return bars_duration(PAST * (double)top->interval, text, size);
-}
+	const struct watch *top = arg;
 
-static void draw_list(const struct watch *top)
-{
-	const unsigned rows = LINES > 4 ? (unsigned)LINES - 3 : 1;
-	struct page page = {.row = 0};
-	unsigned chosen = 0;
-	char text[16];
-
-	page_line(&page, HEADER);
-	page_text(&page, "%-20s %8s %8s %8s %7s  GRANTED, %s", "NAME", "CAPACITY", "GRANTED",
-		  "WANTED", "MEMBERS", span(top, text, sizeof(text)));
-	page_end(&page);
-	for (unsigned i = 0; i < top->limits.count; i++)
-		if (strcmp(top->limits.at[i].name, top->chosen) == 0)
-			chosen = i;
-	/* Scroll so that the chosen limit is visible; the header stays. */
-	for (unsigned i = chosen >= rows ? chosen - rows + 1 : 0; i < top->limits.count; i++)
-		draw_limit_line(top, &top->limits.at[i], &page);
-	if (top->limits.count == 0) {
-		page_line(&page, PLAIN);
-		page_text(&page, "The store has no limits");
-		page_end(&page);
-	}
+	for (size_t i = 0; i < top->limits.count; i++)
+		if (strcmp(top->limits.at[i].name, name) == 0)
+			draw_limit(top, &top->limits.at[i], page);
 }
 
 static double highest_share(const struct fleet_reading *r)
@@ -142,61 +132,18 @@ static void draw_sum(const struct watch *top, const struct fleet_reading *r, str
 	draw_bars(top, page, &top->member_lines, "all", (double)l->effective);
 }
 
-/* The header stays; the members scroll. */
-static void draw_detail(struct watch *top)
+void watch_draw_sum(void *arg, struct page *page)
 {
-	struct page page = {.row = 0};
-	const struct fleet_reading *r;
+	const struct watch *top = arg;
 
-	if (top->detail.count == 0)
-		return;
-	r = &top->detail.at[0];
-	draw_sum(top, r, &page);
-	if (top->offset >= r->member_count)
-		top->offset = r->member_count > 0 ? (unsigned)r->member_count - 1 : 0;
-	for (size_t i = top->offset; i < r->member_count; i++)
-		draw_member(top, r, i, &page);
+	if (top->detail.count > 0)
+		draw_sum(top, &top->detail.at[0], page);
 }
 
-static void draw_help(void)
+void watch_draw_members(void *arg, struct page *page)
 {
-	static const char *const lines[] = {
-		"",
-		"In the list",
-		"  up, down, k, j     choose a limit",
-		"  enter              its members",
-		"  space              pause or continue",
-		"  q                  quit",
-		"",
-		"CAPACITY is what throttling leaves of it. GRANTED is the part of the shared",
-		"capacity, SHARE includes reserved units. Bars show shares; bold where more was",
-		"wanted than there was.",
-		"",
-		"With members, up and down scroll, and q goes back to the list.",
-	};
+	const struct watch *top = arg;
 
-	live_help(lines, sizeof(lines) / sizeof(lines[0]));
-}
-
-void watch_draw(struct watch *top)
-{
-	static const char *const keys[] = {
-		[LIST] = "q quit  enter members  space pause  h help",
-		[DETAIL] = "q back  up, down scroll  space pause  h help",
-		[HELP] = "any key: back",
-	};
-	char count[64];
-
-	erase();
-	snprintf(count, sizeof(count), "%zu limit%s", top->limits.count,
-		 top->limits.count == 1 ? "" : "s");
-	if (top->view == LIST)
-		draw_list(top);
-	else if (top->view == DETAIL)
-		draw_detail(top);
-	else
-		draw_help();
-	live_title("weir fleet top", top->view == DETAIL ? top->chosen : count, top->paused);
-	live_keys(top->why[0] != '\0' && top->view != HELP ? top->why : keys[top->view]);
-	refresh();
+	for (size_t i = 0; top->detail.count > 0 && i < top->detail.at[0].member_count; i++)
+		draw_member(top, &top->detail.at[0], i, page);
 }

@@ -29,10 +29,10 @@ static attr_t attributes_of(enum style style)
 	return A_NORMAL;
 }
 
-/* Whether the row is between the title and the keys. */
+/* Whether the row is between the title, or what stays above it, and the keys. */
 static bool on_screen(const struct page *page)
 {
-	return page->row >= 1 && page->row < LINES - 1;
+	return !page->hidden && page->row >= 1 && page->row > page->above && page->row < LINES - 1;
 }
 
 int page_left(const struct page *page)

@@ -27,6 +27,8 @@ struct page {
 	int row; /* of the current line; it may be above the screen */
 	int column;
 	enum style style;
+	int above;   /* rows up to this one stay as they are */
+	bool hidden; /* nothing is drawn: the page is only measured */
 };
 
 void page_line(struct page *page, enum style style); /* start the next line */

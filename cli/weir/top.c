@@ -9,14 +9,13 @@
 
 #include "bars.h"
 #include "command.h"
-#include "live.h"
 #include "repeat.h"
 
-/* Drawing. */
+/* What is seen around the rows. */
 
 const char *top_span(const struct top *top, char *text, size_t size)
 {
-	const double seconds = PAST * (double)top->interval / (double)WEIR_S;
+	const double seconds = PAST * (double)top->live.interval / (double)WEIR_S;
 
 	if (seconds < 60)
 		snprintf(text, size, "%.3gs", seconds);
@@ -25,93 +24,51 @@ const char *top_span(const struct top *top, char *text, size_t size)
 	return text;
 }
 
-const struct watched *top_chosen(const struct top *top)
+static void title(void *arg, char *text, size_t size)
 {
-	for (size_t i = 0; i < top->limiters.count; i++)
-		if (strcmp(top->limiters.at[i].name, top->chosen) == 0)
-			return &top->limiters.at[i];
-	return NULL;
-}
-
-static void draw_title(const struct top *top, enum view view)
-{
-	const bool filtered = top->filter[0] != '\0' && view == LIST;
+	const struct top *top = arg;
+	const bool filtered = top->live.typed[0] != '\0' && top->live.view == LIST;
 	const unsigned left_out = top->limiters.left_out.of_others + top->limiters.left_out.open;
-	char count[64 + sizeof(top->filter)], others[32] = "";
+	char others[32] = "";
 
 	if (left_out > 0)
 		snprintf(others, sizeof(others), ", %u left out (h)", left_out);
-	snprintf(count, sizeof(count), "%zu shared limiter%s%s%s%s%s", top->limiters.count,
+	snprintf(text, size, "%zu shared limiter%s%s%s%s%s", top->limiters.count,
 		 top->limiters.count == 1 ? "" : "s", others, filtered ? ", with \"" : "",
-		 filtered ? top->filter : "", filtered ? "\"" : "");
-	live_title("weir top", view == DETAIL ? top->chosen : count, top->paused);
+		 filtered ? top->live.typed : "", filtered ? "\"" : "");
 }
 
-static void draw_keys(const struct top *top, enum view view)
+static const char *empty(void *arg)
 {
-	static const char *const keys[] = {
-		[LIST] = "q quit  enter details  s sort  p parts  / filter  space pause  h help",
-		[DETAIL] = "q back  up, down scroll  space pause  h help",
-		[HELP] = "any key: back",
-	};
+	const struct top *top = arg;
 
-	live_keys(top->why[0] != '\0' && view != HELP ? top->why : keys[view]);
+	return top->limiters.count > 0 ? "No name contains that: press / to change the filter"
+				       : "There are no shared limiters";
 }
 
-static void draw_help(void)
-{
-	static const char *const lines[] = {
-		"",
-		"In the list",
-		"  up, down, k, j     choose a limiter",
-		"  page up, page down ten at a time; home, end: first, last",
-		"  enter              show its details",
-		"  s, S               sort by the next or the previous column",
-		"  r                  reverse the order",
-		"  p                  show or hide partitions",
-		"  /                  filter by a part of the name",
-		"  space              pause or continue",
-		"  q                  quit",
-		"",
-		"LIMIT is the limit; of a partition, its cap. INFL is permits in flight, WAIT is",
-		"calls in the queue. RTT is that of the last window. Rejected includes calls that",
-		"waited in vain, dropped includes timeouts. USED is permits in flight as a part of",
-		"the limit; bold where calls were refused.",
-		"",
-		"In the details, up and down scroll, and q goes back to the list.",
-		"",
-		"Limiters of other users are left out: --user=USER includes them. Those that",
-		"every user can write to are left out, too: name them on the command line.",
-	};
-
-	live_help(lines, sizeof(lines) / sizeof(lines[0]));
-}
-
-static void draw_filter(const struct top *top)
-{
-	char shown[SHOWN_ROOM], text[SHOWN_ROOM + 16];
-
-	snprintf(text, sizeof(text), "Names with: %s_",
-		 name_shown(top->filter, shown, sizeof(shown)));
-	live_keys(text);
-}
-
-static void draw(struct top *top, const struct screen *screen)
-{
-	erase();
-	if (screen->view == LIST)
-		top_draw_list(top);
-	else if (screen->view == DETAIL)
-		top_draw_detail(top);
-	else
-		draw_help();
-	draw_title(top, screen->view);
-	if (screen->filtering)
-		draw_filter(top);
-	else
-		draw_keys(top, screen->view);
-	refresh();
-}
+static const char *const help[] = {
+	"",
+	"In the list",
+	"  up, down, k, j     choose a limiter",
+	"  page up, page down ten at a time; home, end: first, last",
+	"  enter              show its details",
+	"  s, S               sort by the next or the previous column",
+	"  r                  reverse the order",
+	"  p                  show or hide partitions",
+	"  /                  filter by a part of the name",
+	"  space              pause or continue",
+	"  q                  quit",
+	"",
+	"LIMIT is the limit; of a partition, its cap. INFL is permits in flight, WAIT is",
+	"calls in the queue. RTT is that of the last window. Rejected includes calls that",
+	"waited in vain, dropped includes timeouts. USED is permits in flight as a part of",
+	"the limit; bold where calls were refused.",
+	"",
+	"In the details, up and down scroll, and q goes back to the list.",
+	"",
+	"Limiters of other users are left out: --user=USER includes them. Those that",
+	"every user can write to are left out, too: name them on the command line.",
+};
 
 /* Reading. */
 
@@ -120,38 +77,81 @@ static void note(void *arg, const char *name, const char *why)
 	struct top *top = arg;
 	char shown[2][SHOWN_ROOM];
 
-	snprintf(top->why, sizeof(top->why), "%s: %s", name_shown(name, shown[0], sizeof(shown[0])),
+	snprintf(top->live.why, sizeof(top->live.why), "%s: %s",
+		 name_shown(name, shown[0], sizeof(shown[0])),
 		 name_shown(why, shown[1], sizeof(shown[1])));
 }
 
-static void look(struct top *top)
+static void look(void *arg)
 {
-	top->why[0] = '\0';
+	struct top *top = arg;
+
+	top->live.why[0] = '\0';
 	limiters_look(&top->limiters, note, top);
 }
 
-static void run(struct top *top, const struct live *live)
+const struct watched *top_named(const struct top *top, const char *name)
 {
-	weir_time next = weir_now();
-	struct screen screen = {.view = top->chosen[0] != '\0' ? DETAIL : LIST};
-	int key;
+	for (size_t i = 0; i < top->limiters.count; i++)
+		if (strcmp(top->limiters.at[i].name, name) == 0)
+			return &top->limiters.at[i];
+	return NULL;
+}
 
-	for (;;) {
-		if (weir_now() >= next) {
-			if (!top->paused)
-				look(top);
-			next = weir_now() + top->interval;
-		}
-		if (screen.view == LIST)
-			top_choose_again(top);
-		draw(top, &screen);
-		if (!live_wait(live, next))
-			return;
-		while ((key = getch()) != ERR)
-			if (!top_press(top, &screen, key))
-				return;
+/* Keys. */
+
+static bool is_there(void *arg)
+{
+	const struct top *top = arg;
+
+	return top_named(top, top->live.chosen) != NULL;
+}
+
+static void press(void *arg, int key)
+{
+	struct top *top = arg;
+
+	switch (key) {
+	case 's':
+		top->sort = (top->sort + 1) % SORTS;
+		break;
+	case 'S':
+		top->sort = (top->sort + SORTS - 1) % SORTS;
+		break;
+	case 'r':
+		top->ascending = !top->ascending;
+		break;
+	case 'p':
+		top->partitions = !top->partitions;
+		break;
+	case '/':
+		top->live.typing = true;
+		break;
+	default:
+		break;
 	}
 }
+
+static const struct live_screen top_screen = {
+	.command = "weir top",
+	.instead = "weir stat",
+	.keys = {"q quit  enter details  s sort  p parts  / filter  space pause  h help",
+		 "q back  up, down scroll  space pause  h help"},
+	.prompt = "Names with: ",
+	.help = help,
+	.help_count = sizeof(help) / sizeof(help[0]),
+	.read = look,
+	.title = title,
+	.names = top_names,
+	.draw_header = top_draw_header,
+	.draw_row = top_draw_row,
+	.empty = empty,
+	.open = is_there,
+	.draw_detail = top_draw_detail,
+	.press = press,
+};
+
+/* Options. */
 
 struct wanted {
 	struct top top;
@@ -183,7 +183,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'i':
-		top->interval = repeat_seconds(arg, state);
+		top->live.interval = repeat_seconds(arg, state);
 		return 0;
 	case 's':
 		top->sort = sort_named(arg, state);
@@ -208,12 +208,15 @@ static bool begin(struct top *top)
 	if (top->limiters.choice.count == 0)
 		return true;
 	look(top);
-	if (top->why[0] != '\0') {
-		fprintf(stderr, "weir top: %s\n", top->why);
+	if (top->live.why[0] != '\0') {
+		fprintf(stderr, "weir top: %s\n", top->live.why);
 		return false;
 	}
-	if (top->limiters.choice.count == 1)
-		snprintf(top->chosen, sizeof(top->chosen), "%s", top->limiters.at[0].name);
+	if (top->limiters.choice.count == 1) {
+		snprintf(top->live.chosen, sizeof(top->live.chosen), "%s",
+			 top->limiters.at[0].name);
+		top->live.view = DETAIL;
+	}
 	return true;
 }
 
@@ -236,15 +239,13 @@ int command_top(int argc, char **argv)
 		       "single name, show the details.\v"
 		       "Press h for help on keys.",
 	};
-	struct wanted wanted = {.top = {.interval = WEIR_S}};
-	struct live live = {.screen = NULL};
+	struct wanted wanted = {.top = {.live = {.interval = WEIR_S}}};
+	struct top *top = &wanted.top;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	wanted.top.unicode = !wanted.ascii && bars_unicode();
-	if (begin(&wanted.top) && live_begin(&live, "weir top", "weir stat")) {
-		run(&wanted.top, &live);
-		live_end(&live);
-	}
-	limiters_free(&wanted.top.limiters);
-	return live.screen != NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+	top->live.unicode = !wanted.ascii && bars_unicode();
+	if (begin(top))
+		live_run(&top->live, &top_screen, top, 0);
+	limiters_free(&top->limiters);
+	return live_end(&top->live);
 }

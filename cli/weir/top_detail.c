@@ -116,7 +116,6 @@ static void draw_chart(const struct top *top, const struct watched *w, struct pa
 	/* Calls in flight are drawn on the scale of the limit. */
 	const double most = highest(&w->past, of == inflight_of ? limit_of : of);
 	char text[2][16];
-	int left;
 
 	page_line(page, PLAIN);
 	page_text(page, "%-10s", title);
@@ -126,8 +125,7 @@ static void draw_chart(const struct top *top, const struct watched *w, struct pa
 	else
 		page_text(page, "%9s %9s  ", bars_number(of(now), text[0], sizeof(text[0])),
 			  bars_number(highest(&w->past, of), text[1], sizeof(text[1])));
-	left = page_left(page);
-	page_bars(page, &w->past, of, most, left < PAST ? left : PAST, top->unicode);
+	live_bars(&top->live, page, &w->past, of, most);
 	page_end(page);
 }
 
@@ -167,7 +165,6 @@ static void draw_part(const struct top *top, const struct watched *w, size_t ind
 	const struct part_reading *part = &w->now.parts[index];
 	const struct rates rates = reading_part_rates(watched_before(w), &w->now, part);
 	char text[6][16];
-	int left;
 
 	page_line(page, PLAIN);
 	page_shown(page, part->name, 14);
@@ -179,10 +176,8 @@ static void draw_part(const struct top *top, const struct watched *w, size_t ind
 		  bars_number(rates.admitted, text[4], sizeof(text[4])),
 		  bars_number(rates.rejected, text[5], sizeof(text[5])));
 	page_text(page, "  ");
-	left = page_left(page);
 	if (w->part_past != NULL)
-		page_bars(page, &w->part_past[index], used, 1, left < PAST ? left : PAST,
-			  top->unicode);
+		live_bars(&top->live, page, &w->part_past[index], used, 1);
 	page_end(page);
 }
 
@@ -220,37 +215,20 @@ static void draw_members(const struct watched *w, struct page *page)
 	}
 }
 
-static void draw(const struct top *top, const struct watched *w, struct page *page)
+void top_draw_detail(void *arg, struct page *page)
 {
+	const struct top *top = arg;
+	const struct watched *w = top_named(top, top->live.chosen);
+
+	if (w == NULL) {
+		page_line(page, PLAIN);
+		page_text(page, "The limiter was removed");
+		page_end(page);
+		return;
+	}
 	draw_making(w, page);
 	draw_charts(top, w, page);
 	draw_numbers(w, page);
 	draw_parts(top, w, page);
 	draw_members(w, page);
-}
-
-void top_draw_detail(struct top *top)
-{
-	const struct watched *w = top_chosen(top);
-	struct page page = {.row = -(int)top->offset};
-	unsigned lines;
-
-	if (w == NULL) {
-		page_line(&page, PLAIN);
-		page_text(&page, "The limiter was removed");
-		page_end(&page);
-		return;
-	}
-	draw(top, w, &page);
-	lines = (unsigned)(page.row + (int)top->offset);
-	if (lines <= top->offset + (unsigned)LINES - 2 && top->offset > 0) {
-		const unsigned most = lines > (unsigned)LINES - 2 ? lines - (unsigned)LINES + 2 : 0;
-
-		if (most == top->offset)
-			return;
-		top->offset = most;
-		erase();
-		page = (struct page){.row = -(int)most};
-		draw(top, w, &page);
-	}
 }

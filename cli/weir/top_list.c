@@ -57,19 +57,23 @@ static int compare(const void *a, const void *b, void *arg)
 	return top->ascending ? -order : order;
 }
 
-const struct watched **top_listed(const struct top *top, size_t *count)
+const char **top_names(void *arg, size_t *count)
 {
+	const struct top *top = arg;
 	const struct watched **listed = calloc(top->limiters.count + 1,
 					       sizeof(const struct watched *));
+	const char **names = calloc(top->limiters.count + 1, sizeof(*names));
 
 	*count = 0;
-	for (size_t i = 0; listed != NULL && i < top->limiters.count; i++)
-		if (strstr(top->limiters.at[i].name, top->filter) != NULL)
+	for (size_t i = 0; listed != NULL && names != NULL && i < top->limiters.count; i++)
+		if (strstr(top->limiters.at[i].name, top->live.typed) != NULL)
 			listed[(*count)++] = &top->limiters.at[i];
 	if (*count > 0)
-		qsort_r(listed, *count, sizeof(const struct watched *), compare,
-			(void *)(uintptr_t)top);
-	return listed;
+		qsort_r(listed, *count, sizeof(const struct watched *), compare, arg);
+	for (size_t i = 0; i < *count; i++)
+		names[i] = listed[i]->name;
+	free(listed);
+	return names;
 }
 
 /* The name's width is what the other columns and the bars leave. */
@@ -83,8 +87,9 @@ static int name_width(const struct page *page)
 	return width < NAME_MIN ? NAME_MIN : width;
 }
 
-static void draw_header(const struct top *top, struct page *page)
+void top_draw_header(void *arg, struct page *page)
 {
+	const struct top *top = arg;
 	static const struct {
 		const char *title;
 		int width;
@@ -117,22 +122,13 @@ static void draw_rates(struct page *page, const struct rates *rates)
 		  bars_number(rates->dropped, text[2], sizeof(text[2])));
 }
 
-static void draw_bars(const struct top *top, struct page *page, const struct past *past)
-{
-	const int left = page_left(page) - 2;
-
-	page_text(page, "  ");
-	page_bars(page, past, used, 1, left < PAST ? left : PAST, top->unicode);
-	page_end(page);
-}
-
 static void draw_one(const struct top *top, const struct watched *w, struct page *page)
 {
 	const struct weir_snapshot *s = &w->now.s;
 	char text[4][16];
 	int width;
 
-	page_line(page, strcmp(w->name, top->chosen) == 0 ? CHOSEN : PLAIN);
+	page_line(page, live_style(&top->live, w->name));
 	width = name_width(page);
 	page_shown(page, w->name, width);
 	page_text(page, " %6s %5s %5s %7s", bars_number(s->limit, text[0], sizeof(text[0])),
@@ -140,7 +136,9 @@ static void draw_one(const struct top *top, const struct watched *w, struct page
 		  bars_number(s->waiting, text[2], sizeof(text[2])),
 		  bars_duration(s->last.window.rtt, text[3], sizeof(text[3])));
 	draw_rates(page, &w->rates);
-	draw_bars(top, page, &w->past);
+	page_text(page, "  ");
+	live_bars(&top->live, page, &w->past, used, 1);
+	page_end(page);
 }
 
 static void draw_part(const struct top *top, const struct watched *w, size_t index,
@@ -160,55 +158,20 @@ static void draw_part(const struct top *top, const struct watched *w, size_t ind
 		  bars_number(part->s.inflight, text[1], sizeof(text[1])),
 		  bars_number(part->s.waiting, text[2], sizeof(text[2])), "");
 	draw_rates(page, &rates);
+	page_text(page, "  ");
 	if (w->part_past != NULL)
-		draw_bars(top, page, &w->part_past[index]);
+		live_bars(&top->live, page, &w->part_past[index], used, 1);
 	page_end(page);
 }
 
-static unsigned lines_of(const struct top *top, const struct watched *w)
+void top_draw_row(void *arg, const char *name, struct page *page)
 {
-	return 1 + (top->partitions ? (unsigned)w->now.part_count : 0);
-}
+	const struct top *top = arg;
+	const struct watched *w = top_named(top, name);
 
-/* The number of lines to scroll so that the chosen one is visible. */
-static unsigned scrolled(const struct top *top, const struct watched *const *listed, size_t count)
-{
-	const unsigned rows = LINES > 4 ? (unsigned)LINES - 3 : 1;
-	unsigned line = 0;
-
-	for (size_t i = 0; i < count && strcmp(listed[i]->name, top->chosen) != 0; i++)
-		line += lines_of(top, listed[i]);
-	return line >= rows ? line - rows + 1 : 0;
-}
-
-void top_draw_list(const struct top *top)
-{
-	size_t count;
-	const struct watched **listed = top_listed(top, &count);
-	struct page page = {.row = 0};
-
-	draw_header(top, &page);
-	if (count == 0) {
-		page_line(&page, PLAIN);
-		page_text(&page, "%s",
-			  top->limiters.count > 0
-				  ? "No name contains that: press / to change the filter"
-				  : "There are no shared limiters");
-		page_end(&page);
-	}
-	/* The header stays. */
-	page.row -= listed != NULL ? (int)scrolled(top, listed, count) : 0;
-	for (size_t i = 0; listed != NULL && i < count; i++) {
-		if (page.row >= 1)
-			draw_one(top, listed[i], &page);
-		else
-			page.row++;
-		for (size_t k = 0; top->partitions && k < listed[i]->now.part_count; k++) {
-			if (page.row >= 1)
-				draw_part(top, listed[i], k, &page);
-			else
-				page.row++;
-		}
-	}
-	free(listed);
+	if (w == NULL)
+		return;
+	draw_one(top, w, page);
+	for (size_t i = 0; top->partitions && i < w->now.part_count; i++)
+		draw_part(top, w, i, page);
 }

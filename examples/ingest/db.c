@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A database that throttles: it takes records over HTTP, up to a number of units of cost per
- * second, and answers 429 to the rest.
+ * A database that throttles: it accepts records over HTTP until their cost in this second reaches
+ * its capacity, and answers 429 to the rest.
  *
  *	weir-ingest-db --file records.db --capacity 20000
  *	curl --data-binary $'A1 some text\nA2 more\n' http://127.0.0.1:PORT/records?from=me

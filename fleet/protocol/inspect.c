@@ -52,7 +52,7 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 		return r;
 	if (reading.full)
 		return -ENOMEM;
-	if (v->strange)
+	if (v->other_version)
 		return -EPROTO;
 	return v->has_limit ? 0 : -ENOENT;
 }

@@ -96,7 +96,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 	}
 	found->checkpoints += checkpoint;
 	found->workers += strncmp(rest, "worker/", 7) == 0;
-	found->owned += strncmp(rest, "part/", 5) == 0;
+	found->owned += strncmp(rest, "partition/", 10) == 0;
 	l->full = !checkpoint && !view_take(&found->view, rest, row);
 	return !l->full;
 }
@@ -104,7 +104,7 @@ static bool take(void *arg, const struct weir_store_row *row)
 static struct weir_fleet_entry entry_of(struct found *found, struct weir_fleet_limit *limit)
 {
 	struct limit_view *v = &found->view;
-	const bool good = v->has_limit && !v->strange;
+	const bool good = v->has_limit && !v->other_version;
 
 	weir_fleet_limit_init(limit);
 	if (good) {
@@ -114,7 +114,7 @@ static struct weir_fleet_entry entry_of(struct found *found, struct weir_fleet_l
 	return (struct weir_fleet_entry){
 		.name = found->name,
 		.limit = good ? limit : NULL,
-		.strange = v->strange,
+		.other_version = v->other_version,
 		.workers = found->workers,
 		.owned = found->owned,
 		.checkpoints = found->checkpoints,
@@ -123,7 +123,7 @@ static struct weir_fleet_entry entry_of(struct found *found, struct weir_fleet_l
 
 static bool is_something(const struct weir_fleet_entry *e)
 {
-	return e->limit != NULL || e->strange || e->workers + e->owned + e->checkpoints > 0;
+	return e->limit != NULL || e->other_version || e->workers + e->owned + e->checkpoints > 0;
 }
 
 int weir_fleet_list(struct weir_store *store,

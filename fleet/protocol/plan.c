@@ -27,7 +27,7 @@ void view_clear(struct limit_view *v)
 	v->ledger_version = 0;
 	v->up_version = 0;
 	v->carried = 0;
-	v->strange = false;
+	v->other_version = false;
 	ledger_clear(&v->ledger);
 	drains_clear(&v->drains);
 }
@@ -69,7 +69,7 @@ static bool take_member(struct limit_view *v, const char *name, const struct wei
 	struct seen_member member = {.made = row->made, .version = row->version};
 
 	if (!is_id(name, &member.id) || !member_parse(row->value, row->size, &member.record)) {
-		v->strange = true;
+		v->other_version = true;
 		return true;
 	}
 	return add_member(v, &member);
@@ -81,7 +81,7 @@ static bool take_drain(struct limit_view *v, const char *name, const struct weir
 
 	if (is_id(name, &drain.id))
 		return drains_add(&v->drains, &drain);
-	v->strange = true;
+	v->other_version = true;
 	return true;
 }
 
@@ -96,17 +96,17 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
-		v->strange |= r == -EPROTO;
+		v->other_version |= r == -EPROTO;
 		return r != -ENOMEM;
 	}
 	if (strcmp(rest, "cfg") == 0) {
 		v->limit_version = row->version;
 		v->has_limit = limit_parse(row->value, row->size, &v->limit);
-		v->strange |= !v->has_limit;
+		v->other_version |= !v->has_limit;
 	}
 	if (strcmp(rest, "up") == 0) {
 		v->up_version = row->version;
-		v->strange |= !up_parse(row->value, row->size, &v->up);
+		v->other_version |= !up_parse(row->value, row->size, &v->up);
 		v->carried = v->up.carried;
 	}
 	return true;

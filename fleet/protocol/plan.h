@@ -28,7 +28,7 @@ struct limit_view {
 	uint64_t carried; /* units of up that count */
 	struct ledger ledger;
 	struct drains drains;
-	bool strange; /* a row is of a version that is unknown here */
+	bool other_version; /* a row is of a version that is unknown here */
 };
 
 void view_clear(struct limit_view *view);

@@ -265,10 +265,10 @@ static int plan_share(struct weir_share *s, struct batch *b)
 
 	if (r != 0)
 		return r;
-	if (!s->view.strange)
+	if (!s->view.other_version)
 		return plan_known(s, b);
 	extend(s);
-	s->fleet->strange = true;
+	s->fleet->other_version = true;
 	s->step = STEP_SETTLED;
 	return 0;
 }
@@ -405,7 +405,7 @@ int fleet_refresh(struct weir_fleet *f)
 {
 	int r;
 
-	f->strange = false;
+	f->other_version = false;
 	r = refresh_all(f);
 	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
@@ -416,9 +416,10 @@ int fleet_refresh(struct weir_fleet *f)
 	if (r == 0)
 		(void)fleet_say(
 			f, r, "%s",
-			f->strange ? "A limit in the store was written by another version of weir."
-				   : "");
+			f->other_version
+				? "A limit in the store was written by another version of weir."
+				: "");
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		share_report(s);
-	return r == 0 && f->strange ? -EPROTO : r;
+	return r == 0 && f->other_version ? -EPROTO : r;
 }

@@ -85,7 +85,7 @@ int region_read(struct weir_region *r)
 	if (r->full)
 		return fleet_say(r->fleet, -ENOMEM, "Out of memory.");
 	view_sort(&r->view);
-	if (r->view.up_version != 0 && !r->view.strange) {
+	if (r->view.up_version != 0 && !r->view.other_version) {
 		r->known_id = r->view.up.id;
 		r->known_session = r->view.up.session;
 	}
@@ -162,7 +162,7 @@ int region_survey(struct weir_region *r)
 	r->failed = leader_tick(r);
 	if (r->failed == 0)
 		r->failed = region_read(r);
-	if (r->failed == 0 && r->view.strange)
+	if (r->failed == 0 && r->view.other_version)
 		r->failed = fleet_say(r->fleet, -EPROTO,
 				      "The limit below was written by another version of weir.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
@@ -243,7 +243,8 @@ static int lead(struct weir_region *r)
 	 * Without a limit below, its own capacity is unknown. If the store above refuses writes, the
 	 * region's lease goes on, and so does what is carried.
 	 */
-	if (r->phase == LEADER_LEADING && r->surveyed && r->view.has_limit && !s->view.strange) {
+	if (r->phase == LEADER_LEADING && r->surveyed && r->view.has_limit &&
+	    !s->view.other_version) {
 		const int published = publish(r);
 
 		return error != 0 ? error : published;

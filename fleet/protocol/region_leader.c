@@ -141,7 +141,7 @@ static int stand(struct weir_region *r)
 
 	if (error != 0)
 		return error;
-	if (!r->view.strange)
+	if (!r->view.other_version)
 		region_sum_up(r);
 	if (r->made != 0) {
 		if (r->is_mine)

@@ -164,10 +164,10 @@ struct weir_fleet {
 	weir_time deadline; /* of the session, by the clock of this process */
 	bool session_kept;  /* in this refresh */
 	weir_time next_refresh, next_second;
-	bool reachable; /* the store, at the last refresh */
-	bool refused;   /* the store has refused a write, and has taken none since */
-	bool strange;   /* a limit in the store is of a version that is unknown here */
-	char why[256];  /* the last error, as a sentence */
+	bool reachable;     /* the store, at the last refresh */
+	bool refused;       /* the store has refused a write, and has taken none since */
+	bool other_version; /* a limit in the store is of a version that is unknown here */
+	char why[256];      /* the last error, as a sentence */
 
 	phase_observer_fn *observer; /* of tests; or NULL */
 };

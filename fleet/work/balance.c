@@ -23,7 +23,7 @@ static uint32_t owned_by(const struct balance *b, uint64_t member)
 {
 	uint32_t owned = 0;
 
-	for (uint32_t i = 0; i < b->parts; i++)
+	for (uint32_t i = 0; i < b->partitions; i++)
 		owned += b->owners[i] == member;
 	return owned;
 }
@@ -32,8 +32,8 @@ static struct tally tally_of(const struct balance *b)
 {
 	struct tally s = {
 		.b = b,
-		.least = b->parts / (uint32_t)b->count,
-		.extra = b->parts % (uint32_t)b->count,
+		.least = b->partitions / (uint32_t)b->count,
+		.extra = b->partitions % (uint32_t)b->count,
 		.mine = owned_by(b, b->self),
 	};
 
@@ -67,9 +67,9 @@ static uint32_t offset_of(const struct tally *s)
 	return offset;
 }
 
-static bool is_free(const struct balance *b, uint32_t part)
+static bool is_free(const struct balance *b, uint32_t partition)
 {
-	return b->owners[part] == 0 && b->wishers[part] == 0;
+	return b->owners[partition] == 0 && b->requesters[partition] == 0;
 }
 
 /* Claim free partitions, beginning at an offset, and wrapping around. */
@@ -77,7 +77,7 @@ static void take(const struct balance *b, uint32_t need, uint32_t offset, struct
 {
 	uint32_t free[WEIR_WORK_MAX], count = 0;
 
-	for (uint32_t i = 0; i < b->parts; i++)
+	for (uint32_t i = 0; i < b->partitions; i++)
 		if (is_free(b, i))
 			free[count++] = i;
 	for (uint32_t i = 0; i < count && i < need; i++)
@@ -89,10 +89,10 @@ static uint32_t count_unwished(const struct balance *b, uint64_t owner, const st
 {
 	uint32_t unasked = 0;
 
-	for (uint32_t i = 0; i < b->parts; i++)
-		unasked += b->owners[i] == owner && b->wishers[i] == 0;
-	for (uint32_t i = 0; i < m->wishes; i++)
-		unasked -= b->owners[m->wish[i]] == owner;
+	for (uint32_t i = 0; i < b->partitions; i++)
+		unasked += b->owners[i] == owner && b->requesters[i] == 0;
+	for (uint32_t i = 0; i < m->requests; i++)
+		unasked -= b->owners[m->request[i]] == owner;
 	return unasked;
 }
 
@@ -117,24 +117,25 @@ static uint64_t largest_owner(const struct tally *s, uint32_t mine, const struct
 	return owner;
 }
 
-static bool is_chosen(const struct moves *m, uint32_t part)
+static bool is_chosen(const struct moves *m, uint32_t partition)
 {
-	for (uint32_t i = 0; i < m->wishes; i++)
-		if (m->wish[i] == part)
+	for (uint32_t i = 0; i < m->requests; i++)
+		if (m->request[i] == partition)
 			return true;
 	return false;
 }
 
 /* Ask for one of the owner's partitions, chosen at random. */
-static void add_wish(const struct balance *b, uint64_t owner, struct moves *m)
+static void add_request(const struct balance *b, uint64_t owner, struct moves *m)
 {
-	const uint32_t from = (uint32_t)(b->chance % b->parts);
+	const uint32_t from = (uint32_t)(b->chance % b->partitions);
 
-	for (uint32_t i = 0; i < b->parts; i++) {
-		const uint32_t part = (from + i) % b->parts;
+	for (uint32_t i = 0; i < b->partitions; i++) {
+		const uint32_t partition = (from + i) % b->partitions;
 
-		if (b->owners[part] == owner && b->wishers[part] == 0 && !is_chosen(m, part)) {
-			m->wish[m->wishes++] = part;
+		if (b->owners[partition] == owner && b->requesters[partition] == 0 &&
+		    !is_chosen(m, partition)) {
+			m->request[m->requests++] = partition;
 			return;
 		}
 	}
@@ -150,12 +151,12 @@ static uint32_t most_of(const struct tally *s)
  * Partitions that this member has asked for, and that were released, are claimed first, as far as
  * it is still entitled to them.
  */
-static void take_wishes(const struct tally *s, struct moves *m)
+static void take_requests(const struct tally *s, struct moves *m)
 {
 	const struct balance *b = s->b;
 
-	for (uint32_t i = 0; i < b->parts; i++) {
-		if (b->owners[i] != 0 || b->wishers[i] != b->self)
+	for (uint32_t i = 0; i < b->partitions; i++) {
+		if (b->owners[i] != 0 || b->requesters[i] != b->self)
 			continue;
 		if (s->mine + m->takes < most_of(s))
 			m->take[m->takes++] = i;
@@ -165,7 +166,7 @@ static void take_wishes(const struct tally *s, struct moves *m)
 }
 
 /*
- * The number of wishes that are not granted yet and still stand: those whose owner has too many,
+ * The number of requests that are not granted yet and still stand: those whose owner has too many,
  * while this member, including what it claims, has not.
  */
 static uint32_t review(const struct tally *s, struct moves *m)
@@ -173,8 +174,8 @@ static uint32_t review(const struct tally *s, struct moves *m)
 	const struct balance *b = s->b;
 	uint32_t standing = 0;
 
-	for (uint32_t i = 0; i < b->parts; i++) {
-		if (b->wishers[i] != b->self || b->owners[i] == 0)
+	for (uint32_t i = 0; i < b->partitions; i++) {
+		if (b->requesters[i] != b->self || b->owners[i] == 0)
 			continue;
 		if (b->owners[i] == b->self || owned_by(b, b->owners[i]) <= s->least ||
 		    s->mine + m->takes + standing >= most_of(s))
@@ -187,7 +188,7 @@ static uint32_t review(const struct tally *s, struct moves *m)
 
 static bool has_free(const struct balance *b)
 {
-	for (uint32_t i = 0; i < b->parts; i++)
+	for (uint32_t i = 0; i < b->partitions; i++)
 		if (b->owners[i] == 0)
 			return true;
 	return false;
@@ -199,8 +200,8 @@ void balance(const struct balance *b, struct moves *m)
 	const uint32_t need = deficit(&s, s.mine);
 	uint32_t asked;
 
-	m->takes = m->wishes = m->withdrawals = 0;
-	take_wishes(&s, m);
+	m->takes = m->requests = m->withdrawals = 0;
+	take_requests(&s, m);
 	if (has_free(b) && m->takes == 0)
 		take(b, need, offset_of(&s), m);
 	asked = review(&s, m);
@@ -209,18 +210,18 @@ void balance(const struct balance *b, struct moves *m)
 
 		if (owner == 0)
 			return;
-		add_wish(b, owner, m);
+		add_request(b, owner, m);
 		asked++;
 	}
 }
 
-bool balance_yields(uint32_t parts, size_t members, uint32_t owned)
+bool balance_yields(uint32_t partitions, size_t members, uint32_t owned)
 {
-	return members > 0 && owned > parts / (uint32_t)members;
+	return members > 0 && owned > partitions / (uint32_t)members;
 }
 
 void balance_wanted(const struct balance *b, uint32_t more, struct moves *m)
 {
-	m->takes = m->wishes = m->withdrawals = 0;
-	take(b, more, (uint32_t)(b->chance % b->parts), m);
+	m->takes = m->requests = m->withdrawals = 0;
+	take(b, more, (uint32_t)(b->chance % b->partitions), m);
 }

@@ -3,7 +3,7 @@
  * Ownership of partitions, by the owner's own clock.
  *
  * A member owns a partition while three conditions hold, and weir_work_fence() checks all of them
- * at each call: the member has read that a row NAME/part/I was created for it, its fence; its
+ * at each call: the member has read that a row NAME/partition/I was created for it, its fence; its
  * lease, until, has not ended by its own clock; and neither has end, the time that it was given to
  * finish after another member asked for the partition. None of these checks needs an answer of the
  * store, or a running thread.
@@ -34,9 +34,9 @@
  * that, often before the next reading. From then on the member does not own the partition by the
  * number of that row.
  *
- * A member that asks for a partition waits. The owner bounds that wait: from the reading on in
- * which it has seen the wish, it has handover, by its own clock, and after that it no longer owns
- * the partition. If it does not read, its lease ends.
+ * A member that asks for a partition waits. The owner bounds that wait: from the reading that shows
+ * it the request, it has handover, by its own clock, and after that it no longer owns the partition.
+ * If it does not read, its lease ends.
  *
  * The lock owning is held while words are changed and callbacks are called, so callbacks come in
  * order. It is never held while the fleet sends a request to the store, but a callback may send
@@ -50,20 +50,21 @@
 
 #define RELAXED memory_order_relaxed
 
-uint64_t weir_work_fence(const struct weir_work *w, uint32_t part)
+uint64_t weir_work_fence(const struct weir_work *w, uint32_t partition)
 {
 	weir_time until, end, now;
 	uint64_t fence;
 
-	if (part >= w->config.count)
+	if (partition >= w->config.count)
 		return 0;
 	until = atomic_load_explicit(&w->until, memory_order_acquire);
-	end = atomic_load_explicit(&w->part[part].end, memory_order_acquire);
+	end = atomic_load_explicit(&w->partitions[partition].end, memory_order_acquire);
 	now = fleet_now(w->fleet);
 	if (until == 0 || now >= until || now >= end)
 		return 0;
-	fence = atomic_load_explicit(&w->part[part].fence, RELAXED);
-	return fence != atomic_load_explicit(&w->part[part].refused, RELAXED) ? fence : 0;
+	fence = atomic_load_explicit(&w->partitions[partition].fence, RELAXED);
+	return fence != atomic_load_explicit(&w->partitions[partition].refused, RELAXED) ? fence
+											 : 0;
 }
 
 uint32_t weir_work_owned(const struct weir_work *w)
@@ -75,11 +76,11 @@ uint32_t weir_work_owned(const struct weir_work *w)
 	return owned;
 }
 
-int weir_work_release(struct weir_work *w, uint32_t part, uint64_t fence)
+int weir_work_release(struct weir_work *w, uint32_t partition, uint64_t fence)
 {
-	if (fence == 0 || weir_work_fence(w, part) != fence)
+	if (fence == 0 || weir_work_fence(w, partition) != fence)
 		return -ESTALE;
-	atomic_store_explicit(&w->part[part].leave, fence, RELAXED);
+	atomic_store_explicit(&w->partitions[partition].leave, fence, RELAXED);
 	return 0;
 }
 
@@ -96,31 +97,31 @@ static void set_until(struct weir_work *w, weir_time until)
 	atomic_store_explicit(&w->until, until, memory_order_release);
 }
 
-static void set_end(struct part *part, weir_time end)
+static void set_end(struct partition *partition, weir_time end)
 {
-	atomic_store_explicit(&part->end, end, memory_order_release);
+	atomic_store_explicit(&partition->end, end, memory_order_release);
 }
 
 static void lose(struct weir_work *w, uint32_t i, bool forced)
 {
-	struct part *part = &w->part[i];
-	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
+	struct partition *partition = &w->partitions[i];
+	const uint64_t fence = atomic_load_explicit(&partition->fence, RELAXED);
 
 	if (fence == 0)
 		return;
-	atomic_store_explicit(&part->fence, 0, RELAXED);
-	atomic_store_explicit(&part->leave, 0, RELAXED);
-	set_end(part, WEIR_FOREVER);
-	part->notified_fence = 0;
+	atomic_store_explicit(&partition->fence, 0, RELAXED);
+	atomic_store_explicit(&partition->leave, 0, RELAXED);
+	set_end(partition, WEIR_FOREVER);
+	partition->notified_fence = 0;
 	if (w->config.on_lost != NULL)
 		w->config.on_lost(w->config.arg, i, fence, forced);
 }
 
 static void give_up(struct weir_work *w, uint32_t i, bool forced)
 {
-	struct part *part = &w->part[i];
+	struct partition *partition = &w->partitions[i];
 
-	part->released_fence = atomic_load_explicit(&part->fence, RELAXED);
+	partition->released_fence = atomic_load_explicit(&partition->fence, RELAXED);
 	lose(w, i, forced);
 }
 
@@ -131,16 +132,16 @@ static void lose_all(struct weir_work *w)
 		lose(w, i, true);
 }
 
-static bool is_refused(const struct part *part)
+static bool is_refused(const struct partition *partition)
 {
-	const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
+	const uint64_t fence = atomic_load_explicit(&partition->fence, RELAXED);
 
-	return fence != 0 && fence == atomic_load_explicit(&part->refused, RELAXED);
+	return fence != 0 && fence == atomic_load_explicit(&partition->refused, RELAXED);
 }
 
-static weir_time end_of(const struct part *part)
+static weir_time end_of(const struct partition *partition)
 {
-	return atomic_load_explicit(&part->end, RELAXED);
+	return atomic_load_explicit(&partition->end, RELAXED);
 }
 
 void work_lapse(struct weir_work *w)
@@ -151,9 +152,9 @@ void work_lapse(struct weir_work *w)
 	if (until != 0 && now >= until)
 		lose_all(w);
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		if (is_refused(&w->part[i]))
+		if (is_refused(&w->partitions[i]))
 			lose(w, i, true);
-		if (now < end_of(&w->part[i]))
+		if (now < end_of(&w->partitions[i]))
 			continue;
 		give_up(w, i, true);
 		w->participant.erase_due = true;
@@ -166,22 +167,22 @@ weir_time work_next(const struct weir_work *w)
 	weir_time next = until != 0 ? until : WEIR_FOREVER;
 
 	for (uint32_t i = 0; i < w->config.count; i++)
-		if (end_of(&w->part[i]) < next)
-			next = end_of(&w->part[i]);
+		if (end_of(&w->partitions[i]) < next)
+			next = end_of(&w->partitions[i]);
 	return next;
 }
 
-void part_lose(struct weir_work *w, uint32_t i, bool forced)
+void partition_lose(struct weir_work *w, uint32_t i, bool forced)
 {
 	pthread_mutex_lock(&w->fleet->owning);
 	lose(w, i, forced);
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_give_up(struct weir_work *w, uint32_t i, bool forced)
+void partition_give_up(struct weir_work *w, uint32_t i, bool forced)
 {
 	pthread_mutex_lock(&w->fleet->owning);
-	if (atomic_load_explicit(&w->part[i].fence, RELAXED) != 0)
+	if (atomic_load_explicit(&w->partitions[i].fence, RELAXED) != 0)
 		give_up(w, i, forced);
 	pthread_mutex_unlock(&w->fleet->owning);
 }
@@ -206,47 +207,48 @@ void work_keep(struct weir_work *w)
 /*
  * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
  */
-void part_gain(struct weir_work *w, uint32_t i, uint64_t fence)
+void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 {
-	struct part *part = &w->part[i];
+	struct partition *partition = &w->partitions[i];
 	weir_time until;
 
 	pthread_mutex_lock(&w->fleet->owning);
 	until = atomic_load_explicit(&w->until, RELAXED);
 	if (until != 0 && fleet_now(w->fleet) < until) {
-		atomic_store_explicit(&part->fence, fence, RELAXED);
+		atomic_store_explicit(&partition->fence, fence, RELAXED);
 		if (w->config.on_gain != NULL)
 			w->config.on_gain(w->config.arg, i, fence);
 	}
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_notify_wish(struct weir_work *w, uint32_t i)
+void partition_notify_request(struct weir_work *w, uint32_t i)
 {
-	struct part *part = &w->part[i];
+	struct partition *partition = &w->partitions[i];
 	const weir_time now = fleet_now(w->fleet);
 	uint64_t fence;
 
 	pthread_mutex_lock(&w->fleet->owning);
-	fence = atomic_load_explicit(&part->fence, RELAXED);
-	if (fence != 0 && part->notified_fence != fence) {
-		part->notified_fence = fence;
-		set_end(part, w->config.handover < WEIR_FOREVER - now ? now + w->config.handover
-								      : WEIR_FOREVER);
-		wake_watcher(w->fleet, end_of(part));
-		w->config.on_wish(w->config.arg, i, fence);
+	fence = atomic_load_explicit(&partition->fence, RELAXED);
+	if (fence != 0 && partition->notified_fence != fence) {
+		partition->notified_fence = fence;
+		set_end(partition, w->config.handover < WEIR_FOREVER - now
+					   ? now + w->config.handover
+					   : WEIR_FOREVER);
+		wake_watcher(w->fleet, end_of(partition));
+		w->config.on_request(w->config.arg, i, fence);
 	}
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
-void part_forget_wish(struct weir_work *w, uint32_t i)
+void partition_forget_request(struct weir_work *w, uint32_t i)
 {
-	struct part *part = &w->part[i];
+	struct partition *partition = &w->partitions[i];
 
 	pthread_mutex_lock(&w->fleet->owning);
-	if (part->notified_fence != 0 && fleet_now(w->fleet) < end_of(part)) {
-		part->notified_fence = 0;
-		set_end(part, WEIR_FOREVER);
+	if (partition->notified_fence != 0 && fleet_now(w->fleet) < end_of(partition)) {
+		partition->notified_fence = 0;
+		set_end(partition, WEIR_FOREVER);
 	}
 	pthread_mutex_unlock(&w->fleet->owning);
 }
@@ -256,13 +258,13 @@ void part_forget_wish(struct weir_work *w, uint32_t i)
  * of the present one. on_lost() is called by the watcher thread or, if owning is held now, by the
  * next refresh: a callback, which owning is held for, may be what wrote the checkpoint.
  */
-void part_refuse(struct weir_work *w, uint32_t i, uint64_t fence)
+void partition_refuse(struct weir_work *w, uint32_t i, uint64_t fence)
 {
 	struct weir_fleet *f = w->fleet;
 
-	if (fence != atomic_load_explicit(&w->part[i].fence, RELAXED))
+	if (fence != atomic_load_explicit(&w->partitions[i].fence, RELAXED))
 		return;
-	atomic_store_explicit(&w->part[i].refused, fence, RELAXED);
+	atomic_store_explicit(&w->partitions[i].refused, fence, RELAXED);
 	if (pthread_mutex_trylock(&f->owning) != 0)
 		return;
 	pthread_cond_signal(&f->sooner_over);

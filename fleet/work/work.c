@@ -21,14 +21,15 @@ void weir_work_config_init_sized(struct weir_work_config *config, size_t size)
 	config->size = size;
 }
 
-void part_key(const struct weir_work *w, const char *what, uint32_t part, char *key, size_t size)
+void partition_key(const struct weir_work *w, const char *what, uint32_t partition, char *key,
+		   size_t size)
 {
-	(void)snprintf(key, size, "%s/%s/%" PRIu32, w->name, what, part);
+	(void)snprintf(key, size, "%s/%s/%" PRIu32, w->name, what, partition);
 }
 
-static void checkpoint_key(const struct weir_work *w, uint32_t part, char *key, size_t size)
+static void checkpoint_key(const struct weir_work *w, uint32_t partition, char *key, size_t size)
 {
-	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, w->name, part);
+	(void)snprintf(key, size, "%s.checkpoints/%" PRIu32, w->name, partition);
 }
 
 void work_rename(struct weir_work *w)
@@ -39,9 +40,9 @@ void work_rename(struct weir_work *w)
 }
 
 /* The last one is worth the remainder. */
-uint64_t part_worth(const struct weir_work *w, uint32_t part)
+uint64_t partition_worth(const struct weir_work *w, uint32_t partition)
 {
-	const uint64_t before = (uint64_t)part * w->config.factor;
+	const uint64_t before = (uint64_t)partition * w->config.factor;
 	const uint64_t rest = w->config.capacity - before;
 
 	return rest < w->config.factor ? rest : w->config.factor;
@@ -55,7 +56,7 @@ uint64_t weir_work_units(const struct weir_work *w)
 		return units;
 	for (uint32_t i = 0; i < w->config.count; i++)
 		if (weir_work_fence(w, i) != 0)
-			units += part_worth(w, i);
+			units += partition_worth(w, i);
 	return units;
 }
 
@@ -134,7 +135,7 @@ static int load(struct weir_work *w, struct loading *l)
 	return r == 0 ? l->result : r;
 }
 
-int weir_work_load(struct weir_work *w, uint32_t part, uint64_t *sequence, void *value,
+int weir_work_load(struct weir_work *w, uint32_t partition, uint64_t *sequence, void *value,
 		   size_t *size)
 {
 	char key[WEIR_SHARE_NAME_MAX + 32];
@@ -142,9 +143,9 @@ int weir_work_load(struct weir_work *w, uint32_t part, uint64_t *sequence, void 
 	int r;
 
 	*sequence = 0;
-	if (part >= w->config.count)
+	if (partition >= w->config.count)
 		return -EINVAL;
-	checkpoint_key(w, part, key, sizeof(key));
+	checkpoint_key(w, partition, key, sizeof(key));
 	r = load(w, &l);
 	*size = l.size;
 	*sequence = l.sequence;
@@ -154,7 +155,7 @@ int weir_work_load(struct weir_work *w, uint32_t part, uint64_t *sequence, void 
 /* A checkpoint to be written, and the rows that decide whether it may be. */
 struct checkpoint {
 	struct weir_work *work;
-	struct part *part;
+	struct partition *partition;
 	char key[WEIR_SHARE_NAME_MAX + 32], owner_key[WEIR_SHARE_NAME_MAX + 32];
 	uint64_t fence, sequence;
 	const void *value;
@@ -176,16 +177,16 @@ static int read_sequence(const struct checkpoint *c)
 	};
 	int r;
 
-	if (c->part->sequence_fence == c->fence)
+	if (c->partition->sequence_fence == c->fence)
 		return 0;
 	r = load(c->work, &l);
 	if (r != 0 && r != -ENOENT)
 		return r;
 	if (l.owner_made != c->fence)
 		return -ESTALE;
-	c->part->sequence = l.sequence;
-	c->part->sequence_version = l.version;
-	c->part->sequence_fence = c->fence;
+	c->partition->sequence = l.sequence;
+	c->partition->sequence_version = l.version;
+	c->partition->sequence_fence = c->fence;
 	return 0;
 }
 
@@ -198,7 +199,7 @@ static int write_checkpoint(const struct checkpoint *c)
 {
 	char text[WEIR_CHECKPOINT_SIZE_MAX + 64];
 	const int head = snprintf(text, sizeof(text), CHECKPOINT_HEAD "%" PRIu64 "\n", c->sequence);
-	const uint64_t known = c->part->sequence_version;
+	const uint64_t known = c->partition->sequence_version;
 	const struct weir_store_check checks[] = {
 		{c->owner_key, WEIR_STORE_CHECK_MADE, c->fence},
 		{c->key, known != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT, known},
@@ -212,10 +213,10 @@ static int write_checkpoint(const struct checkpoint *c)
 		memcpy(text + head, c->value, c->size);
 	r = weir_store_commit(c->work->fleet->store, 0, checks, 2, &write, 1, &version);
 	if (r == 0) {
-		c->part->sequence = c->sequence;
-		c->part->sequence_version = version;
+		c->partition->sequence = c->sequence;
+		c->partition->sequence_version = version;
 	} else {
-		c->part->sequence_fence = 0;
+		c->partition->sequence_fence = 0;
 	}
 	return r;
 }
@@ -226,7 +227,7 @@ static int try_checkpoint(const struct checkpoint *c)
 
 	if (r != 0)
 		return r;
-	return c->sequence >= c->part->sequence ? write_checkpoint(c) : -ERANGE;
+	return c->sequence >= c->partition->sequence ? write_checkpoint(c) : -ERANGE;
 }
 
 /* Only late writes of this owner can conflict, each of them once. */
@@ -239,7 +240,7 @@ static int retry_checkpoint(const struct checkpoint *c)
 	return r == -EAGAIN ? -EIO : r;
 }
 
-int weir_work_checkpoint(struct weir_work *w, uint32_t part, uint64_t fence, uint64_t sequence,
+int weir_work_checkpoint(struct weir_work *w, uint32_t partition, uint64_t fence, uint64_t sequence,
 			 const void *value, size_t size)
 {
 	struct checkpoint c = {
@@ -251,20 +252,20 @@ int weir_work_checkpoint(struct weir_work *w, uint32_t part, uint64_t fence, uin
 	};
 	int r;
 
-	if (part >= w->config.count || (value == NULL && size > 0))
+	if (partition >= w->config.count || (value == NULL && size > 0))
 		return -EINVAL;
 	if (size > WEIR_CHECKPOINT_SIZE_MAX)
 		return -EMSGSIZE;
 	if (fence == 0)
 		return -ESTALE;
-	c.part = &w->part[part];
-	part_key(w, "part", part, c.owner_key, sizeof(c.owner_key));
-	checkpoint_key(w, part, c.key, sizeof(c.key));
+	c.partition = &w->partitions[partition];
+	partition_key(w, "partition", partition, c.owner_key, sizeof(c.owner_key));
+	checkpoint_key(w, partition, c.key, sizeof(c.key));
 	pthread_mutex_lock(&w->checkpoints);
 	r = retry_checkpoint(&c);
 	pthread_mutex_unlock(&w->checkpoints);
 	if (r == -ESTALE)
-		part_refuse(w, part, fence);
+		partition_refuse(w, partition, fence);
 	return r;
 }
 
@@ -307,7 +308,7 @@ static int check_config(const struct weir_work_config *c, char *why)
 static struct weir_work *make(struct weir_fleet *f, const struct weir_work_config *c)
 {
 	const uint32_t count = (uint32_t)count_of(c);
-	struct weir_work *w = calloc(1, sizeof(*w) + count * sizeof(w->part[0]));
+	struct weir_work *w = calloc(1, sizeof(*w) + count * sizeof(w->partitions[0]));
 
 	if (w == NULL)
 		return NULL;
@@ -319,11 +320,11 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 		w->config.handover = 2 * f->refresh;
 	(void)snprintf(w->name, sizeof(w->name), "%s", c->name);
 	w->config.name = w->name;
-	(void)snprintf(w->kind_key, sizeof(w->kind_key), "%s/parts", w->name);
+	(void)snprintf(w->kind_key, sizeof(w->kind_key), "%s/partitions", w->name);
 	w->lease = f->lease;
 	w->participant.longest = WEIR_FOREVER;
 	for (uint32_t i = 0; i < count; i++)
-		atomic_init(&w->part[i].end, WEIR_FOREVER);
+		atomic_init(&w->partitions[i].end, WEIR_FOREVER);
 	pthread_mutex_init(&w->checkpoints, NULL);
 	work_rename(w);
 	return w;

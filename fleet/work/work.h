@@ -2,11 +2,11 @@
 /*
  * Partitions of work: internals.
  *
- * NAME/parts          the configuration of the partitions, the same for all members: stays
+ * NAME/partitions     the configuration of the partitions, the same for all members: stays
  * NAME/worker/ID      a member: erased with its session
- * NAME/part/I         the owner of a partition: erased with its session. The commit that created it
- *                     is the fence
- * NAME/wish/I         a member that asks for a partition: erased with its session
+ * NAME/partition/I    the owner of a partition: erased with its session. The commit that created
+ *                     it is the fence
+ * NAME/request/I      a member that asks for a partition: erased with its session
  * NAME.checkpoints/I  how far the work on a partition has come: stays
  *
  * work.c contains opening and checkpoints, ownership.c ownership and the argument why no partition
@@ -32,15 +32,15 @@
 #include "fleet/protocol/share.h"
 #include "fleet/work/balance.h"
 
-struct part {
+struct partition {
 	_Atomic uint64_t fence; /* 0: not owned by this member */
 	_Atomic uint64_t end;   /* end of ownership, if another member is to get it; WEIR_FOREVER */
 	_Atomic uint64_t leave; /* the fence with which it is to be released; 0: none */
 	_Atomic uint64_t refused; /* a fence whose row a checkpoint has found gone; 0: none */
-	uint64_t notified_fence;  /* the fence for which on_wish() was called; 0: none */
+	uint64_t notified_fence;  /* the fence for which on_request() was called; 0: none */
 	/* The fence with which it was released: that row never counts as owned again. */
 	uint64_t released_fence;
-	/* Since when it has been seen without an owner, but with a wish; 0: not so. */
+	/* Since when it has been seen without an owner, but with a request; 0: not so. */
 	weir_time free_since;
 	/*
 	 * The last checkpoint and the version of its row (0: none), as known to the owner with
@@ -50,7 +50,7 @@ struct part {
 	uint64_t sequence_fence; /* 0: the checkpoint must be read first */
 
 	/* As last read. */
-	uint64_t owner, made, wisher, wish_made;
+	uint64_t owner, made, requester, request_made;
 };
 
 struct weir_work {
@@ -76,12 +76,12 @@ struct weir_work {
 	uint64_t *members;     /* sorted */
 	size_t count, room;
 
-	struct part part[];
+	struct partition partitions[];
 };
 
 extern const struct participant_ops work_ops;
 
-#define PART_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
+#define PARTITION_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /*
  * Draw a new number for the member, which has no row yet. Like all functions below, requires the
@@ -108,22 +108,22 @@ void work_keep(struct weir_work *work);
 void work_drop(struct weir_work *work);
 
 /* Make this member the owner of a partition, by that fence. */
-void part_gain(struct weir_work *work, uint32_t i, uint64_t fence);
+void partition_gain(struct weir_work *work, uint32_t i, uint64_t fence);
 
 /* Lose a partition. The next reading decides about its row. */
-void part_lose(struct weir_work *work, uint32_t i, bool forced);
+void partition_lose(struct weir_work *work, uint32_t i, bool forced);
 
 /* Lose a partition, which this member will never own again by its row, if that still exists. */
-void part_give_up(struct weir_work *work, uint32_t i, bool forced);
+void partition_give_up(struct weir_work *work, uint32_t i, bool forced);
 
 /* Notify the owner that another member asks for a partition. handover begins. */
-void part_notify_wish(struct weir_work *work, uint32_t i);
+void partition_notify_request(struct weir_work *work, uint32_t i);
 
 /* A checkpoint has found that the row of that fence is gone: the fence is void. */
-void part_refuse(struct weir_work *work, uint32_t i, uint64_t fence);
+void partition_refuse(struct weir_work *work, uint32_t i, uint64_t fence);
 
 /* No other member is to get the partition any more. */
-void part_forget_wish(struct weir_work *work, uint32_t i);
+void partition_forget_request(struct weir_work *work, uint32_t i);
 
 /* Lose the partitions whose time is over. The lock owning is held. */
 void work_lapse(struct weir_work *work);
@@ -134,13 +134,13 @@ weir_time work_next(const struct weir_work *work);
 void work_free(struct weir_work *work);
 
 /* Units that a partition of capacity is worth. */
-uint64_t part_worth(const struct weir_work *work, uint32_t part);
+uint64_t partition_worth(const struct weir_work *work, uint32_t partition);
 
-void part_key(const struct weir_work *work, const char *what, uint32_t part, char *key,
-	      size_t size);
+void partition_key(const struct weir_work *work, const char *what, uint32_t partition, char *key,
+		   size_t size);
 
 /* Parse the number of a member in a row, which must be followed by the character after. */
-bool part_read_id(const char *text, size_t size, char after, uint64_t *id);
+bool partition_read_id(const char *text, size_t size, char after, uint64_t *id);
 
 /* Parse the sequence of a checkpoint, and find its value. False: not a checkpoint. */
 bool checkpoint_read(const struct weir_store_row *row, uint64_t *sequence, const char **value,

@@ -14,7 +14,7 @@ struct worker {
 };
 
 struct inspection {
-	struct weir_work_part *parts; /* WEIR_WORK_MAX elements */
+	struct weir_work_partition *partitions; /* WEIR_WORK_MAX elements */
 	const char *name;
 	struct worker *workers;
 	size_t count, room;
@@ -23,12 +23,12 @@ struct inspection {
 };
 
 /* Parse the number of a partition. False: not a valid one. */
-static bool number_of(const char *text, uint32_t *part)
+static bool number_of(const char *text, uint32_t *partition)
 {
 	char *end;
 	const unsigned long n = strtoul(text, &end, 10);
 
-	*part = (uint32_t)n;
+	*partition = (uint32_t)n;
 	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && n < WEIR_WORK_MAX;
 }
 
@@ -36,21 +36,21 @@ static bool take_checkpoint(struct inspection *l, uint32_t i, const struct weir_
 {
 	const char *value;
 
-	l->parts[i].checkpoints = 1;
-	return checkpoint_read(row, &l->parts[i].sequence, &value, &l->parts[i].size);
+	l->partitions[i].checkpoints = 1;
+	return checkpoint_read(row, &l->partitions[i].sequence, &value, &l->partitions[i].size);
 }
 
 static bool take_owner(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
-	l->parts[i].fence = row->made;
-	return part_read_id(row->value, row->size, '\n', &l->parts[i].owner);
+	l->partitions[i].fence = row->made;
+	return partition_read_id(row->value, row->size, '\n', &l->partitions[i].owner);
 }
 
 static int take_worker(struct inspection *l, const char *number, const struct weir_store_row *row)
 {
 	struct worker worker;
 
-	if (!part_read_id(number, strlen(number), '\0', &worker.id) ||
+	if (!partition_read_id(number, strlen(number), '\0', &worker.id) ||
 	    !worker_parse(row->value, row->size, worker.label))
 		return -EPROTO;
 	if (l->count == l->room) {
@@ -80,10 +80,10 @@ static bool take(void *arg, const struct weir_store_row *row)
 	}
 	if (!number_of(strrchr(row->key, '/') + 1, &i))
 		good = false;
-	else if (strncmp(rest, "/part/", 6) == 0)
+	else if (strncmp(rest, "/partition/", 11) == 0)
 		good = take_owner(l, i, row);
-	else if (strncmp(rest, "/wish/", 6) == 0)
-		good = part_read_id(row->value, row->size, '\n', &l->parts[i].wisher);
+	else if (strncmp(rest, "/request/", 9) == 0)
+		good = partition_read_id(row->value, row->size, '\n', &l->partitions[i].requester);
 	else
 		good = take_checkpoint(l, i, row);
 	if (!good)
@@ -91,9 +91,10 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return good;
 }
 
-static int read_parts(struct weir_store *store, struct inspection *l)
+static int read_partitions(struct weir_store *store, struct inspection *l)
 {
-	static const char *const kinds[] = {"/worker/", "/part/", "/wish/", ".checkpoints/"};
+	static const char *const kinds[] = {"/worker/", "/partition/", "/request/",
+					    ".checkpoints/"};
 	char prefix[4][KEY_ROOM];
 	const char *prefixes[4];
 	int r;
@@ -117,37 +118,39 @@ static const char *label_of(const struct inspection *l, uint64_t id)
 }
 
 static void show(const struct inspection *l,
-		 bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
+		 bool (*visit)(void *arg, const struct weir_work_partition *partition), void *arg)
 {
 	for (uint32_t i = 0; i < WEIR_WORK_MAX; i++) {
-		struct weir_work_part *part = &l->parts[i];
+		struct weir_work_partition *partition = &l->partitions[i];
 
-		part->part = i;
-		part->owner_label = label_of(l, part->owner);
-		part->wisher_label = label_of(l, part->wisher);
-		if ((part->fence != 0 || part->wisher != 0 || part->checkpoints != 0) &&
-		    !visit(arg, part))
+		partition->partition = i;
+		partition->owner_label = label_of(l, partition->owner);
+		partition->requester_label = label_of(l, partition->requester);
+		if ((partition->fence != 0 || partition->requester != 0 ||
+		     partition->checkpoints != 0) &&
+		    !visit(arg, partition))
 			return;
 	}
 }
 
 int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *workers,
-		      bool (*visit)(void *arg, const struct weir_work_part *part), void *arg)
+		      bool (*visit)(void *arg, const struct weir_work_partition *partition),
+		      void *arg)
 {
 	struct inspection l = {.name = name};
 	int r;
 
 	if (!fleet_is_name(name))
 		return -EINVAL;
-	l.parts = calloc(WEIR_WORK_MAX, sizeof(*l.parts));
-	if (l.parts == NULL)
+	l.partitions = calloc(WEIR_WORK_MAX, sizeof(*l.partitions));
+	if (l.partitions == NULL)
 		return -ENOMEM;
-	r = read_parts(store, &l);
+	r = read_partitions(store, &l);
 	if (r == 0 && workers != NULL)
 		*workers = (uint32_t)l.count;
 	if (r == 0 && visit != NULL)
 		show(&l, visit, arg);
 	free(l.workers);
-	free(l.parts);
+	free(l.partitions);
 	return r;
 }

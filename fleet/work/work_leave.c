@@ -18,7 +18,7 @@ _Static_assert(AT_ONCE + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all ro
 struct leaving {
 	struct weir_store_check checks[AT_ONCE + 1];
 	struct weir_store_write writes[AT_ONCE + 1];
-	char keys[AT_ONCE][PART_KEY_SIZE];
+	char keys[AT_ONCE][PARTITION_KEY_SIZE];
 	size_t count;
 };
 
@@ -28,12 +28,12 @@ static void erase(struct leaving *l, const char *key, uint64_t made)
 	l->writes[l->count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL, 0};
 }
 
-static void erase_part(struct leaving *l, const struct weir_work *w, const char *what, uint32_t i,
-		       uint64_t made)
+static void erase_partition(struct leaving *l, const struct weir_work *w, const char *what,
+			    uint32_t i, uint64_t made)
 {
 	char *key = l->keys[l->count];
 
-	part_key(w, what, i, key, PART_KEY_SIZE);
+	partition_key(w, what, i, key, PARTITION_KEY_SIZE);
 	erase(l, key, made);
 }
 
@@ -44,12 +44,12 @@ static void erase_part(struct leaving *l, const struct weir_work *w, const char 
 static void collect(struct leaving *l, const struct weir_work *w)
 {
 	for (uint32_t i = 0; i < w->config.count && l->count + 2 <= AT_ONCE; i++) {
-		const struct part *part = &w->part[i];
+		const struct partition *partition = &w->partitions[i];
 
-		if (part->owner == w->id)
-			erase_part(l, w, "part", i, part->made);
-		if (part->wisher == w->id)
-			erase_part(l, w, "wish", i, part->wish_made);
+		if (partition->owner == w->id)
+			erase_partition(l, w, "partition", i, partition->made);
+		if (partition->requester == w->id)
+			erase_partition(l, w, "request", i, partition->request_made);
 	}
 	if (w->own_made != 0)
 		erase(l, w->own_key, w->own_made);
@@ -78,9 +78,9 @@ int work_leave(struct weir_work *w)
 static void stop_callbacks(struct weir_work *w)
 {
 	for (uint32_t i = 0; i < w->config.count; i++)
-		part_give_up(w, i, false);
+		partition_give_up(w, i, false);
 	w->config.on_gain = NULL;
-	w->config.on_wish = NULL;
+	w->config.on_request = NULL;
 	w->config.on_lost = NULL;
 }
 

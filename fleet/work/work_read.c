@@ -28,7 +28,7 @@ static bool add_member(struct weir_work *w, uint64_t id)
 	return true;
 }
 
-bool part_read_id(const char *text, size_t size, char after, uint64_t *id)
+bool partition_read_id(const char *text, size_t size, char after, uint64_t *id)
 {
 	char copy[20], *end;
 
@@ -48,23 +48,23 @@ struct reading {
 };
 
 static int take_part(struct weir_work *w, const char *number, const struct weir_store_row *row,
-		     bool wish)
+		     bool request)
 {
 	char *end;
 	const unsigned long i = strtoul(number, &end, 10);
 	uint64_t id;
 
-	if (*end != '\0' || end == number || !part_read_id(row->value, row->size, '\n', &id))
+	if (*end != '\0' || end == number || !partition_read_id(row->value, row->size, '\n', &id))
 		return -EPROTO;
-	w->rows += !wish;
+	w->rows += !request;
 	if (i >= w->config.count)
 		return 0; /* of a member that is configured with more partitions */
-	if (wish) {
-		w->part[i].wisher = id;
-		w->part[i].wish_made = row->made;
+	if (request) {
+		w->partitions[i].requester = id;
+		w->partitions[i].request_made = row->made;
 	} else {
-		w->part[i].owner = id;
-		w->part[i].made = row->made;
+		w->partitions[i].owner = id;
+		w->partitions[i].made = row->made;
 	}
 	return 0;
 }
@@ -80,7 +80,7 @@ static int take_worker(struct weir_work *w, const char *number, const struct wei
 	char label[LABEL_ROOM];
 	uint64_t id;
 
-	if (!part_read_id(number, strlen(number), '\0', &id) ||
+	if (!partition_read_id(number, strlen(number), '\0', &id) ||
 	    !worker_parse(row->value, row->size, label))
 		return -EPROTO;
 	if (id == w->id)
@@ -94,13 +94,13 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 	struct weir_work *w = r->work;
 	const char *rest = row->key + strlen(w->name) + 1;
 
-	if (strncmp(rest, "part/", 5) == 0)
-		r->result = take_part(w, rest + 5, row, false);
-	else if (strncmp(rest, "wish/", 5) == 0)
-		r->result = take_part(w, rest + 5, row, true);
+	if (strncmp(rest, "partition/", 10) == 0)
+		r->result = take_part(w, rest + 10, row, false);
+	else if (strncmp(rest, "request/", 8) == 0)
+		r->result = take_part(w, rest + 8, row, true);
 	else if (strncmp(rest, "worker/", 7) == 0)
 		r->result = take_worker(w, rest + 7, row);
-	else if (strcmp(rest, "parts") == 0)
+	else if (strcmp(rest, "partitions") == 0)
 		r->result = take_kind(w, row);
 	return r->result == 0;
 }
@@ -123,29 +123,31 @@ static void clear(struct weir_work *w)
 	w->own_made = w->kind_version = 0;
 	w->rows = 0;
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		struct part *part = &w->part[i];
+		struct partition *partition = &w->partitions[i];
 
-		part->owner = part->made = part->wisher = part->wish_made = 0;
+		partition->owner = partition->made = partition->requester =
+			partition->request_made = 0;
 	}
 }
 
 /*
- * A wish counts only while its member is present. A partition without an owner may be reserved for
- * a wish.
+ * A request counts only while its member is present. A partition without an owner may be reserved
+ * for a request.
  */
-static void note_wishes(struct weir_work *w)
+static void note_requests(struct weir_work *w)
 {
 	const weir_time now = fleet_now(w->fleet);
 
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		struct part *part = &w->part[i];
+		struct partition *partition = &w->partitions[i];
 
-		if (!is_member(w, part->wisher))
-			part->wisher = 0;
-		if (part->owner != 0 || part->wisher == 0 || part->wisher == w->id)
-			part->free_since = 0;
-		else if (part->free_since == 0)
-			part->free_since = now;
+		if (!is_member(w, partition->requester))
+			partition->requester = 0;
+		if (partition->owner != 0 || partition->requester == 0 ||
+		    partition->requester == w->id)
+			partition->free_since = 0;
+		else if (partition->free_since == 0)
+			partition->free_since = now;
 	}
 }
 
@@ -168,16 +170,16 @@ static void note_proof(struct weir_work *w, weir_time asked, weir_dur proven)
 
 int work_read(struct weir_work *w, bool keep)
 {
-	static const char *const kinds[KINDS] = {"worker/", "part/", "wish/", "parts"};
+	static const char *const kinds[KINDS] = {"worker/", "partition/", "request/", "partitions"};
 	struct reading reading = {.work = w};
-	char prefix[KINDS][PART_KEY_SIZE];
+	char prefix[KINDS][PARTITION_KEY_SIZE];
 	const char *prefixes[KINDS];
 	const weir_time asked = fleet_now(w->fleet);
 	struct weir_store_view view;
 	int r;
 
 	for (size_t i = 0; i < KINDS; i++) {
-		(void)snprintf(prefix[i], PART_KEY_SIZE, "%s/%s", w->name, kinds[i]);
+		(void)snprintf(prefix[i], PARTITION_KEY_SIZE, "%s/%s", w->name, kinds[i]);
 		prefixes[i] = prefix[i];
 	}
 	clear(w);
@@ -187,7 +189,7 @@ int work_read(struct weir_work *w, bool keep)
 		return r != 0 ? r : reading.result;
 	if (w->count > 0)
 		qsort(w->members, w->count, sizeof(w->members[0]), by_number);
-	note_wishes(w);
+	note_requests(w);
 	note_proof(w, asked, view.proven);
 	return 0;
 }

@@ -22,8 +22,8 @@
 #define RELAXED memory_order_relaxed
 
 /*
- * Rows of each kind in a commit: erased, claimed with their wishes, wished, withdrawn; one more is
- * the member's own.
+ * Rows of each kind in a commit: erased, claimed with their requests, requested, withdrawn; one
+ * more is the member's own.
  */
 #define EACH_MAX 12
 
@@ -100,23 +100,23 @@ static int join(struct weir_work *w)
 }
 
 /* Whether a row is this member's, and the member has not released the partition. */
-static bool is_ours(const struct weir_work *w, const struct part *part)
+static bool is_ours(const struct weir_work *w, const struct partition *partition)
 {
-	return part->owner == w->id && part->made != part->released_fence;
+	return partition->owner == w->id && partition->made != partition->released_fence;
 }
 
 /* Apply what has happened since the last reading. */
 static void update_ownership(struct weir_work *w)
 {
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		struct part *part = &w->part[i];
-		const uint64_t fence = atomic_load_explicit(&part->fence, RELAXED);
-		const bool ours = is_ours(w, part);
+		struct partition *partition = &w->partitions[i];
+		const uint64_t fence = atomic_load_explicit(&partition->fence, RELAXED);
+		const bool ours = is_ours(w, partition);
 
-		if (fence != 0 && (!ours || part->made != fence))
-			part_lose(w, i, true);
-		if (ours && part->made != fence && !w->learning)
-			part_gain(w, i, part->made);
+		if (fence != 0 && (!ours || partition->made != fence))
+			partition_lose(w, i, true);
+		if (ours && partition->made != fence && !w->learning)
+			partition_gain(w, i, partition->made);
 	}
 }
 
@@ -125,36 +125,36 @@ static uint32_t owned(const struct weir_work *w)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < w->config.count; i++)
-		count += is_ours(w, &w->part[i]);
+		count += is_ours(w, &w->partitions[i]);
 	return count;
 }
 
 /* Release with the next commit. */
-static void mark_release(struct part *part)
+static void mark_release(struct partition *partition)
 {
-	atomic_store_explicit(&part->leave, part->made, RELAXED);
+	atomic_store_explicit(&partition->leave, partition->made, RELAXED);
 }
 
-/* Handle wishes of other members: notify, release, or drop wishes that no longer count. */
-static void answer_wishes(struct weir_work *w)
+/* Handle requests of other members: notify, release, or drop requests that no longer count. */
+static void answer_requests(struct weir_work *w)
 {
 	uint32_t left = owned(w);
 
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		struct part *part = &w->part[i];
+		struct partition *partition = &w->partitions[i];
 
-		if (!is_ours(w, part))
+		if (!is_ours(w, partition))
 			continue;
-		if (part->wisher == 0 || part->wisher == w->id ||
+		if (partition->requester == 0 || partition->requester == w->id ||
 		    !balance_yields(w->config.count, w->count, left)) {
-			part_forget_wish(w, i);
+			partition_forget_request(w, i);
 			continue;
 		}
 		left--;
-		if (w->config.on_wish == NULL)
-			mark_release(part);
+		if (w->config.on_request == NULL)
+			mark_release(partition);
 		else
-			part_notify_wish(w, i);
+			partition_notify_request(w, i);
 	}
 }
 
@@ -166,12 +166,12 @@ static uint32_t release_unwanted(struct weir_work *w)
 	uint64_t have = 0, more;
 
 	for (uint32_t i = 0; i < w->config.count; i++)
-		have += is_ours(w, &w->part[i]) ? part_worth(w, i) : 0;
+		have += is_ours(w, &w->partitions[i]) ? partition_worth(w, i) : 0;
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		if (!is_ours(w, &w->part[i]) || have < target + part_worth(w, i))
+		if (!is_ours(w, &w->partitions[i]) || have < target + partition_worth(w, i))
 			continue;
-		mark_release(&w->part[i]);
-		have -= part_worth(w, i);
+		mark_release(&w->partitions[i]);
+		have -= partition_worth(w, i);
 	}
 	if (have >= target)
 		return 0;
@@ -180,26 +180,26 @@ static uint32_t release_unwanted(struct weir_work *w)
 }
 
 /*
- * The member that asks for a partition. If it does not claim the partition once it can, its wish
+ * The member that asks for a partition. If it does not claim the partition once it can, its request
  * lapses.
  */
-static uint64_t wisher_of(const struct weir_work *w, const struct part *part)
+static uint64_t requester_of(const struct weir_work *w, const struct partition *partition)
 {
 	/* The longest interval between its refreshes. */
 	const weir_dur kept = w->fleet->refresh / 10 * 13;
 
-	if (part->free_since != 0 && fleet_now(w->fleet) - part->free_since >= kept)
+	if (partition->free_since != 0 && fleet_now(w->fleet) - partition->free_since >= kept)
 		return 0;
-	return part->wisher;
+	return partition->requester;
 }
 
 static int decide(struct weir_work *w, struct moves *moves)
 {
 	uint64_t *owners = calloc(w->config.count, 2 * sizeof(*owners));
 	struct balance b = {
-		.parts = w->config.count,
+		.partitions = w->config.count,
 		.owners = owners,
-		.wishers = owners + w->config.count,
+		.requesters = owners + w->config.count,
 		.members = w->members,
 		.count = w->count,
 		.self = w->id,
@@ -210,8 +210,8 @@ static int decide(struct weir_work *w, struct moves *moves)
 	if (owners == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		owners[i] = w->part[i].owner;
-		owners[w->config.count + i] = wisher_of(w, &w->part[i]);
+		owners[i] = w->partitions[i].owner;
+		owners[w->config.count + i] = requester_of(w, &w->partitions[i]);
 	}
 	if (w->config.strategy == WEIR_WORK_WANTED)
 		balance_wanted(&b, release_unwanted(w), moves);
@@ -226,19 +226,19 @@ struct change {
 	struct weir_work *work;
 	struct weir_store_check checks[WEIR_STORE_ROWS_MAX];
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
-	char keys[WEIR_STORE_ROWS_MAX][PART_KEY_SIZE];
+	char keys[WEIR_STORE_ROWS_MAX][PARTITION_KEY_SIZE];
 	char value[VALUE_SIZE];
 	size_t check_count, write_count, key_count;
 	uint32_t taken[EACH_MAX];
-	uint32_t takes, wishes, withdrawals, erased;
+	uint32_t takes, requests, withdrawals, erased;
 	bool more; /* there are more rows than fit */
 };
 
-static const char *key_for(struct change *c, const char *what, uint32_t part)
+static const char *key_for(struct change *c, const char *what, uint32_t partition)
 {
 	char *key = c->keys[c->key_count++];
 
-	part_key(c->work, what, part, key, PART_KEY_SIZE);
+	partition_key(c->work, what, partition, key, PARTITION_KEY_SIZE);
 	return key;
 }
 
@@ -262,12 +262,12 @@ static void erase_row(struct change *c, const char *key, uint64_t made)
 /*
  * Whether a row of this member is to be erased: it has released the partition, or is to do so now.
  */
-static bool is_to_erase(const struct weir_work *w, const struct part *part)
+static bool is_to_erase(const struct weir_work *w, const struct partition *partition)
 {
-	if (part->owner != w->id)
+	if (partition->owner != w->id)
 		return false;
-	return part->made == part->released_fence ||
-	       atomic_load_explicit(&part->leave, RELAXED) == part->made;
+	return partition->made == partition->released_fence ||
+	       atomic_load_explicit(&partition->leave, RELAXED) == partition->made;
 }
 
 static void add_erasures(struct change *c, uint32_t room)
@@ -275,17 +275,17 @@ static void add_erasures(struct change *c, uint32_t room)
 	struct weir_work *w = c->work;
 
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		const struct part *part = &w->part[i];
+		const struct partition *partition = &w->partitions[i];
 
-		if (!is_to_erase(w, part))
+		if (!is_to_erase(w, partition))
 			continue;
 		if (c->erased == room) {
 			c->more = true;
 			return;
 		}
-		part_give_up(w, i, false);
+		partition_give_up(w, i, false);
 		c->erased++;
-		erase_row(c, key_for(c, "part", i), part->made);
+		erase_row(c, key_for(c, "partition", i), partition->made);
 	}
 }
 
@@ -294,20 +294,22 @@ static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 	const struct weir_work *w = c->work;
 
 	for (uint32_t i = 0; i < m->takes && c->takes < room; i++) {
-		put_row(c, key_for(c, "part", m->take[i]));
-		if (w->part[m->take[i]].wish_made != 0)
-			erase_row(c, key_for(c, "wish", m->take[i]), 0);
+		put_row(c, key_for(c, "partition", m->take[i]));
+		if (w->partitions[m->take[i]].request_made != 0)
+			erase_row(c, key_for(c, "request", m->take[i]), 0);
 		c->taken[c->takes++] = m->take[i];
 	}
-	for (uint32_t i = 0; i < m->wishes && c->wishes < room; i++) {
-		put_row(c, key_for(c, "wish", m->wish[i]));
-		c->wishes++;
+	for (uint32_t i = 0; i < m->requests && c->requests < room; i++) {
+		put_row(c, key_for(c, "request", m->request[i]));
+		c->requests++;
 	}
 	for (uint32_t i = 0; i < m->withdrawals && c->withdrawals < room; i++) {
-		erase_row(c, key_for(c, "wish", m->withdraw[i]), w->part[m->withdraw[i]].wish_made);
+		erase_row(c, key_for(c, "request", m->withdraw[i]),
+			  w->partitions[m->withdraw[i]].request_made);
 		c->withdrawals++;
 	}
-	c->more |= m->takes > c->takes || m->wishes > c->wishes || m->withdrawals > c->withdrawals;
+	c->more |= m->takes > c->takes || m->requests > c->requests ||
+		   m->withdrawals > c->withdrawals;
 }
 
 /* Commit one batch of moves. Returns 1 if there are more, 0, or an error of the store. */
@@ -318,7 +320,7 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 	uint64_t version;
 	int r = 0;
 
-	answer_wishes(w);
+	answer_requests(w);
 	if (w->refreshes > 0 && !w->learning)
 		r = decide(w, &moves);
 	if (r != 0)
@@ -335,7 +337,7 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 	if (r != 0)
 		return r;
 	for (uint32_t i = 0; i < c.takes; i++)
-		part_gain(w, c.taken[i], version);
+		partition_gain(w, c.taken[i], version);
 	return c.more;
 }
 

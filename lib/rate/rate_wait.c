@@ -2,18 +2,19 @@
 /*
  * Waiting for a rate: a line of seats, under the rate's lock.
  *
- * Turns come by time, so a thread must be awake then. Of the threads that wait, the first in the
- * line watches: it sleeps until the first waiter of all can be served, and then serves all whose
- * turn it is. The others sleep until they are served, or until they watch. Event loops serve by
- * themselves (weir_rate_serve()).
+ * Units become available with time, not by a release, so some thread must wake up for them. The
+ * first thread in the line watches: it sleeps until the first waiter of the line can be served, and
+ * then serves every waiter whose turn has come. The other threads sleep until they are served or
+ * become the watcher. Event loops call weir_rate_serve() themselves.
  *
  * A callback runs without the lock, so that it may call the rate. Until it has returned, its waiter
  * is NOTIFYING, and polls and cancels wait for its end. But a poll or cancel from within the
  * callback itself takes the units that the callback announced, and a poll from any other callback
  * does not wait (lib/base/notify.h).
  *
- * (The limiter's queue, lib/wait/queue.c, hands permits over at releases, between processes, and in
- * several orders. Here turns are limited by the slots, and a lock is simpler.)
+ * The limiter's queue, lib/wait/queue.c, has no such lock: it hands permits over at each release,
+ * between processes, and in several orders. Here the slots bound how often turns come, so a lock is
+ * good enough, and simpler.
  */
 
 #include <errno.h>

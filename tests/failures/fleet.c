@@ -664,10 +664,10 @@ static void begin_checkpoint(void)
 	CHECK(checkpoint() == 0);
 }
 
-static bool see_part(void *arg, const struct weir_work_part *part)
+static bool see_part(void *arg, const struct weir_work_partition *partition)
 {
 	(void)arg;
-	seen += part->owner != 0;
+	seen += partition->owner != 0;
 	return true;
 }
 

@@ -16,8 +16,8 @@
 #include "../stress/check.h"
 #include "server.h"
 
-#define CAPACITY 100
-#define PARTS    4
+#define CAPACITY   100
+#define PARTITIONS 4
 
 /* A store that hangs while a flag is set. */
 struct slow {
@@ -98,18 +98,18 @@ static void hear(void *arg, uint64_t new_units)
 
 static _Atomic uint64_t owned;
 
-static void gain(void *arg, uint32_t part, uint64_t fence)
+static void gain(void *arg, uint32_t partition, uint64_t fence)
 {
 	(void)arg;
-	(void)part;
+	(void)partition;
 	(void)fence;
 	atomic_fetch_add(&owned, 1);
 }
 
-static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+static void lose(void *arg, uint32_t partition, uint64_t fence, bool forced)
 {
 	(void)arg;
-	(void)part;
+	(void)partition;
 	(void)fence;
 	CHECK(forced);
 	atomic_fetch_sub(&owned, 1);
@@ -125,18 +125,18 @@ static void wait_for(const _Atomic uint64_t *word, uint64_t expected)
 	}
 }
 
-static struct weir_work *open_parts(struct weir_fleet *fleet)
+static struct weir_work *open_partitions(struct weir_fleet *fleet)
 {
 	struct weir_work_config config;
-	struct weir_work *parts;
+	struct weir_work *work;
 
 	weir_work_config_init(&config);
 	config.name = "work";
-	config.count = PARTS;
+	config.count = PARTITIONS;
 	config.on_gain = gain;
 	config.on_lost = lose;
-	CHECK(weir_work_open(fleet, &config, &parts, NULL, 0) == 0);
-	return parts;
+	CHECK(weir_work_open(fleet, &config, &work, NULL, 0) == 0);
+	return work;
 }
 
 /* These calls return while the fleet's thread waits for the store, and the lease has ended. */
@@ -159,7 +159,7 @@ int main(void)
 	struct weir_fleet_config config;
 	struct weir_share_config share_config;
 	struct weir_fleet *fleet;
-	struct weir_work *parts;
+	struct weir_work *work;
 	struct weir_share *share;
 
 	alarm(120);
@@ -174,16 +174,16 @@ int main(void)
 	share_config.apply = hear;
 	CHECK(weir_share_join(fleet, &share_config, &share, NULL, 0) == 0);
 	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
-	parts = open_parts(fleet);
+	work = open_partitions(fleet);
 	for (unsigned i = 0; i < 3; i++) {
 		wait_for(&units, CAPACITY);
-		wait_for(&owned, PARTS);
+		wait_for(&owned, PARTITIONS);
 		atomic_store(&slow.hung, false);
 		atomic_store(&slow.hangs, true);
 		wait_for(&units, 0);
 		CHECK(weir_share_units(share) == 0);
 		wait_for(&owned, 0);
-		CHECK(weir_work_owned(parts) == 0);
+		CHECK(weir_work_owned(work) == 0);
 		while (!atomic_load(&slow.hung))
 			sleep_ms(1);
 		ask(fleet, share);

@@ -213,33 +213,34 @@ static void damaged(void)
 	world_end(&w);
 }
 
-static void go_on(void *arg, uint32_t part, uint64_t fence)
+static void go_on(void *arg, uint32_t partition, uint64_t fence)
 {
 	(void)arg;
-	(void)part;
+	(void)partition;
 	(void)fence;
 }
 
 /* Two partitions, which no member releases when asked. */
-static struct weir_work *open_parts(unsigned member)
+static struct weir_work *open_partitions(unsigned member)
 {
 	struct weir_work_config config;
-	struct weir_work *parts;
+	struct weir_work *work;
 
 	weir_work_config_init(&config);
 	config.name = "work";
 	config.count = 2;
 	config.handover = 100 * LEASE;
-	config.on_wish = go_on;
-	CHECK(weir_work_open(w.actors[member].fleet, &config, &parts, NULL, 0) == 0);
-	return parts;
+	config.on_request = go_on;
+	CHECK(weir_work_open(w.actors[member].fleet, &config, &work, NULL, 0) == 0);
+	return work;
 }
 
-static bool add_part(void *arg, const struct weir_work_part *part)
+static bool add_partition(void *arg, const struct weir_work_partition *partition)
 {
 	char text[2 * LABEL_ROOM];
 
-	(void)snprintf(text, sizeof(text), "%s<%s ", part->owner_label, part->wisher_label);
+	(void)snprintf(text, sizeof(text), "%s<%s ", partition->owner_label,
+		       partition->requester_label);
 	strcat(arg, text);
 	return true;
 }
@@ -248,25 +249,25 @@ static bool work_kind_is(const char *expected)
 {
 	char labels[500] = "";
 
-	CHECK(weir_work_inspect(w.store, "work", NULL, add_part, labels) == 0);
+	CHECK(weir_work_inspect(w.store, "work", NULL, add_partition, labels) == 0);
 	return strcmp(labels, expected) == 0;
 }
 
 /* Owners and members that ask, by the labels of their fleets. */
-static void of_parts(void)
+static void of_partitions(void)
 {
 	char row[200];
-	struct weir_work *parts;
+	struct weir_work *work;
 
 	world_begin(&w, 100, LEASE, REFRESH);
 	w.actors[0].label = "red";
 	world_enter(&w, 0, 0);
-	parts = open_parts(0);
+	work = open_partitions(0);
 	world_run(&w, ROUNDS);
-	CHECK(weir_work_owned(parts) == 2 && work_kind_is("red< red< "));
+	CHECK(weir_work_owned(work) == 2 && work_kind_is("red< red< "));
 	w.actors[1].label = "blue";
 	world_enter(&w, 1, 0);
-	(void)open_parts(1);
+	(void)open_partitions(1);
 	world_run(&w, ROUNDS);
 	CHECK(work_kind_is("red<blue red< ") || work_kind_is("red< red<blue "));
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -275,7 +276,7 @@ static void of_parts(void)
 		write_row("work/worker/1", row, (size_t)size);
 		CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
-		CHECK(weir_work_owned(parts) == 2);
+		CHECK(weir_work_owned(work) == 2);
 	}
 	write_row("work/worker/1", "weir-worker 1 a\n", 16);
 	write_row("work/worker/x", "weir-worker 1 a\n", 16);
@@ -286,8 +287,8 @@ static void of_parts(void)
 static void of_nobody(void)
 {
 	world_begin(&w, 100, LEASE, REFRESH);
-	write_row("work/part/0", "0000000000000001\n", 17);
-	write_row("work/wish/0", "0000000000000002\n", 17);
+	write_row("work/partition/0", "0000000000000001\n", 17);
+	write_row("work/request/0", "0000000000000002\n", 17);
 	write_row("work.checkpoints/1", "weir-checkpoint 1 7\n", 20);
 	CHECK(work_kind_is("< < "));
 	write_row("work/worker/2", "weir-worker 1 blue\n", 19);
@@ -356,7 +357,7 @@ int main(void)
 	of_hosts();
 	drained();
 	damaged();
-	of_parts();
+	of_partitions();
 	of_nobody();
 	of_regions();
 	printf("members have the labels expected\n");

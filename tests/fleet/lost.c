@@ -27,13 +27,13 @@
 /* A member that takes part in partitions, and what it owns. */
 struct owner {
 	struct weir_fleet *fleet;
-	struct weir_work *parts;
+	struct weir_work *work;
 	uint64_t fence;
 };
 
-static void gained(void *arg, uint32_t part, uint64_t fence)
+static void gained(void *arg, uint32_t partition, uint64_t fence)
 {
-	(void)part;
+	(void)partition;
 	((struct owner *)arg)->fence = fence;
 }
 
@@ -46,19 +46,19 @@ static void own(struct owner *o)
 	config.count = 1;
 	config.on_gain = gained;
 	config.arg = o;
-	CHECK(weir_work_open(o->fleet, &config, &o->parts, NULL, 0) == 0);
+	CHECK(weir_work_open(o->fleet, &config, &o->work, NULL, 0) == 0);
 }
 
 static bool has(const struct owner *o)
 {
-	return weir_work_fence(o->parts, 0) != 0;
+	return weir_work_fence(o->work, 0) != 0;
 }
 
 /*
  * The store has forgotten the owner of the partition, and the owner cannot learn of that: until its
  * lease has ended no other member owns the partition.
  */
-static void forgotten_parts(struct test_store *test_store)
+static void forgotten_partitions(struct test_store *test_store)
 {
 	struct world w;
 	struct owner a = {.fence = 0}, b = {.fence = 0};
@@ -447,7 +447,7 @@ static int checkpoint(const struct owner *o, uint64_t sequence)
 	int r;
 
 	for (unsigned tries = 0;; tries++) {
-		r = weir_work_checkpoint(o->parts, 0, o->fence, sequence, "", 0);
+		r = weir_work_checkpoint(o->work, 0, o->fence, sequence, "", 0);
 		if (r != -EIO)
 			return r;
 		CHECK(tries < 600);
@@ -479,7 +479,7 @@ static void late_owner(enum server_kind kind)
 	CHECK(checkpoint(&b, 500) == 0);
 	CHECK(checkpoint(&a, 101) == -ESTALE);
 	CHECK(checkpoint(&a, 501) == -ESTALE);
-	CHECK(weir_work_load(b.parts, 0, &sequence, NULL, &size) == 0 && sequence == 500);
+	CHECK(weir_work_load(b.work, 0, &sequence, NULL, &size) == 0 && sequence == 500);
 	weir_fleet_close(a.fleet);
 	weir_fleet_close(b.fleet);
 	rig_end(&r);
@@ -603,7 +603,7 @@ int main(int argc, char **argv)
 		removed();
 	} else {
 		test_store_begin(&test_store, kind);
-		forgotten_parts(&test_store);
+		forgotten_partitions(&test_store);
 		test_store_end(&test_store);
 	}
 	printf("losses of data are detected, %s\n", kind);

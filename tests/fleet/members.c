@@ -157,7 +157,7 @@ static void *read_ledger(void *arg)
 	while (!atomic_load(&rig->ending)) {
 		view_clear(&view);
 		if (weir_store_read(rig->store, &prefix, 1, take, &view, NULL) == 0) {
-			CHECK(!view.strange && counted(&view) <= CAPACITY);
+			CHECK(!view.other_version && counted(&view) <= CAPACITY);
 			rig->readings++;
 		}
 		sleep_ms(3);

@@ -320,7 +320,7 @@ static bool list(void *arg, const struct weir_fleet_entry *e)
 	char text[80];
 
 	(void)snprintf(text, sizeof(text), "%s:%d:%u:%u%u%u ", e->name,
-		       e->limit != NULL ? (int)e->limit->members : -1, e->strange, e->workers,
+		       e->limit != NULL ? (int)e->limit->members : -1, e->other_version, e->workers,
 		       e->owned, e->checkpoints);
 	strcat(l->names, text);
 	return --l->most > 0;
@@ -342,10 +342,10 @@ static void listed(void)
 	world_end(&w);
 	begin(2, 0);
 	write_row("work/worker/1", "weir-worker 1 worker\n");
-	write_row("work/part/0", "0000000000000001\n");
+	write_row("work/partition/0", "0000000000000001\n");
 	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nx");
 	write_row("work.checkpoints/1", "weir-checkpoint 1 8\n");
-	write_row("limit/part/0", "0000000000000001\n");
+	write_row("limit/partition/0", "0000000000000001\n");
 	write_row("a.checkpoints/cfg", "weir-limit 1 5 0 0 0 1000\n");
 	write_row("later/cfg", "weir-limit 2\n");
 	write_row("some/thing", "else");
@@ -355,13 +355,13 @@ static void listed(void)
 	end();
 }
 
-static bool part(void *arg, const struct weir_work_part *p)
+static bool partition(void *arg, const struct weir_work_partition *p)
 {
 	struct listed *l = arg;
 	char text[80];
 
-	(void)snprintf(text, sizeof(text), "%u:%d:%d:%d:%u:%llu:%zu ", p->part, (int)p->owner,
-		       p->fence != 0, (int)p->wisher, p->checkpoints,
+	(void)snprintf(text, sizeof(text), "%u:%d:%d:%d:%u:%llu:%zu ", p->partition, (int)p->owner,
+		       p->fence != 0, (int)p->requester, p->checkpoints,
 		       (unsigned long long)p->sequence, p->size);
 	strcat(l->names, text);
 	return --l->most > 0;
@@ -377,17 +377,17 @@ static void work_seen(void)
 	CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -ENOENT);
 	write_row("work/worker/1", "weir-worker 1 worker\n");
 	write_row("work/worker/2", "weir-worker 1 worker\n");
-	write_row("work/part/0", "0000000000000001\n");
-	write_row("work/wish/0", "0000000000000002\n");
+	write_row("work/partition/0", "0000000000000001\n");
+	write_row("work/request/0", "0000000000000002\n");
 	write_row("work.checkpoints/0", "weir-checkpoint 1 7\nabc");
 	write_row("work.checkpoints/12", "weir-checkpoint 1 8\n");
-	CHECK(weir_work_inspect(w.store, "work", &workers, part, &l) == 0 && workers == 2);
+	CHECK(weir_work_inspect(w.store, "work", &workers, partition, &l) == 0 && workers == 2);
 	CHECK(strcmp(l.names, "0:1:1:2:1:7:3 12:0:0:0:1:8:0 ") == 0);
 	l = (struct listed){.most = 1};
-	CHECK(weir_work_inspect(w.store, "work", NULL, part, &l) == 0 && l.names[14] == '\0');
-	write_row("work/part/4000", "0000000000000001\n");
+	CHECK(weir_work_inspect(w.store, "work", NULL, partition, &l) == 0 && l.names[14] == '\0');
+	write_row("work/partition/4000", "0000000000000001\n");
 	CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
-	write_row("odd/part/1", "x\n");
+	write_row("odd/partition/1", "x\n");
 	CHECK(weir_work_inspect(w.store, "odd", NULL, NULL, NULL) == -EPROTO);
 	end();
 }

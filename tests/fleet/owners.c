@@ -8,10 +8,10 @@
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
  * The store is gone for a while, or forgets everything.
  *
- * Every instant is checked at which a member may begin to own a partition: after every event,
- * weir_work_fence() of all members together yields one owner of each partition at most, whether
- * they run or not, since their clocks go on. Between two such instants ownership can only end. Once
- * the faults are over, every partition has an owner within a bound, and the division is even.
+ * Ownership can begin only with an event, and between events it can only end. So after each event
+ * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
+ * each partition. Once the faults are over, every partition must have an owner within a bound, and
+ * the division must be even.
  */
 
 #include <errno.h>
@@ -23,16 +23,16 @@
 
 #include "../stress/check.h"
 
-#define MEMBERS 5
-#define PARTS   16
-#define LEASE   (6 * WEIR_S)
-#define REFRESH (2 * WEIR_S)
-#define TIMEOUT (500 * WEIR_MS)
-#define TICK    (20 * WEIR_MS)
-#define MINUTE  (60 * WEIR_S)
-#define FASTEST 9000 /* error of clocks in millionths; leases allow for 10,000 */
-#define PARCELS 64
-#define ROWS    64 /* of a commit */
+#define MEMBERS    5
+#define PARTITIONS 16
+#define LEASE      (6 * WEIR_S)
+#define REFRESH    (2 * WEIR_S)
+#define TIMEOUT    (500 * WEIR_MS)
+#define TICK       (20 * WEIR_MS)
+#define MINUTE     (60 * WEIR_S)
+#define FASTEST    9000 /* error of clocks in millionths; leases allow for 10,000 */
+#define PARCELS    64
+#define ROWS       64 /* of a commit */
 
 /*
  * Time until every partition has an owner: the rest of a lease, of the store's learning, or of a
@@ -48,7 +48,7 @@ struct member {
 	struct weir_clock clock;
 	struct world *world;
 	struct weir_fleet *fleet; /* NULL: not present */
-	struct weir_work *parts;  /* NULL: closed */
+	struct weir_work *work;   /* NULL: closed */
 	weir_time offset, next;
 	int64_t millionths;
 	bool busy;         /* it is in the middle of a request to the store */
@@ -58,7 +58,7 @@ struct member {
 	weir_time stopped; /* end of its stop; 0: not stopped */
 	weir_time cut;     /* end of its separation from the store */
 	weir_time back;    /* time of its return */
-	uint64_t reported_fence[PARTS];
+	uint64_t reported_fence[PARTITIONS];
 };
 
 /* A commit that arrives later. */
@@ -123,16 +123,17 @@ static weir_time world_time(const struct member *m, weir_time there)
 /* Whether the member could work on anything. */
 static bool counts(const struct member *m)
 {
-	return m->fleet != NULL && m->parts != NULL && !m->dead && !m->gone;
+	return m->fleet != NULL && m->work != NULL && !m->dead && !m->gone;
 }
 
-static void fail_two_owners(const struct world *w, uint32_t part)
+static void fail_two_owners(const struct world *w, uint32_t partition)
 {
-	fprintf(stderr, "two owners of partition %u at %.3f s:", part, (double)w->now / WEIR_S);
+	fprintf(stderr, "two owners of partition %u at %.3f s:", partition,
+		(double)w->now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++)
-		if (counts(&w->members[i]) && weir_work_fence(w->members[i].parts, part) != 0)
+		if (counts(&w->members[i]) && weir_work_fence(w->members[i].work, partition) != 0)
 			fprintf(stderr, " %u by %llu%s%s", i,
-				(unsigned long long)weir_work_fence(w->members[i].parts, part),
+				(unsigned long long)weir_work_fence(w->members[i].work, partition),
 				w->members[i].stopped != 0 ? ", stopped" : "",
 				w->members[i].busy ? ", busy" : "");
 	fprintf(stderr, "\n");
@@ -141,14 +142,14 @@ static void fail_two_owners(const struct world *w, uint32_t part)
 
 static void look(struct world *w)
 {
-	for (uint32_t part = 0; part < PARTS; part++) {
+	for (uint32_t partition = 0; partition < PARTITIONS; partition++) {
 		unsigned owners = 0;
 
 		for (unsigned i = 0; i < MEMBERS; i++)
 			owners += counts(&w->members[i]) &&
-				  weir_work_fence(w->members[i].parts, part) != 0;
+				  weir_work_fence(w->members[i].work, partition) != 0;
 		if (owners > 1)
-			fail_two_owners(w, part);
+			fail_two_owners(w, partition);
 	}
 	w->checks++;
 }
@@ -382,50 +383,50 @@ static void open_store(struct world *w)
 	CHECK(weir_store_open(&config, &w->store, NULL, 0) == 0);
 }
 
-static void gained(void *arg, uint32_t part, uint64_t fence)
+static void gained(void *arg, uint32_t partition, uint64_t fence)
 {
 	struct member *m = arg;
 
-	CHECK(m->reported_fence[part] == 0 && fence != 0);
-	m->reported_fence[part] = fence;
+	CHECK(m->reported_fence[partition] == 0 && fence != 0);
+	m->reported_fence[partition] = fence;
 	m->world->gains++;
 	look(m->world);
 }
 
-static void wished(void *arg, uint32_t part, uint64_t fence)
+static void requested(void *arg, uint32_t partition, uint64_t fence)
 {
 	struct member *m = arg;
 
-	CHECK(m->reported_fence[part] == fence);
+	CHECK(m->reported_fence[partition] == fence);
 	if (!m->slow)
-		(void)weir_work_release(m->parts, part, fence);
+		(void)weir_work_release(m->work, partition, fence);
 }
 
-static void lost(void *arg, uint32_t part, uint64_t fence, bool forced)
+static void lost(void *arg, uint32_t partition, uint64_t fence, bool forced)
 {
 	struct member *m = arg;
 
-	CHECK(m->reported_fence[part] == fence);
-	CHECK(m->parts == NULL || weir_work_fence(m->parts, part) == 0);
-	m->reported_fence[part] = 0;
+	CHECK(m->reported_fence[partition] == fence);
+	CHECK(m->work == NULL || weir_work_fence(m->work, partition) == 0);
+	m->reported_fence[partition] = 0;
 	m->world->forced += forced;
 }
 
-static void open_parts(struct member *m)
+static void open_partitions(struct member *m)
 {
 	const uint64_t kind = below(m->world, 4);
 	struct weir_work_config config;
 
 	weir_work_config_init(&config);
 	config.name = "work";
-	config.count = PARTS;
+	config.count = PARTITIONS;
 	config.strategy = kind == 0 ? WEIR_WORK_BALANCED : WEIR_WORK_GREEDY;
 	config.on_gain = gained;
-	config.on_wish = kind != 1 ? wished : NULL;
+	config.on_request = kind != 1 ? requested : NULL;
 	config.on_lost = lost;
 	config.arg = m;
 	m->slow = kind == 2;
-	CHECK(weir_work_open(m->fleet, &config, &m->parts, NULL, 0) == 0);
+	CHECK(weir_work_open(m->fleet, &config, &m->work, NULL, 0) == 0);
 }
 
 static void enter(struct world *w, struct member *m)
@@ -450,7 +451,7 @@ static void enter(struct world *w, struct member *m)
 	config.seed = draw(&w->chance);
 	config.label = "member";
 	CHECK(weir_fleet_open(&config, &m->fleet, NULL, 0) == 0);
-	open_parts(m);
+	open_partitions(m);
 }
 
 static void leave(struct member *m)
@@ -459,7 +460,7 @@ static void leave(struct member *m)
 	weir_fleet_close(m->fleet);
 	m->busy = false;
 	m->fleet = NULL;
-	m->parts = NULL;
+	m->work = NULL;
 	memset(m->reported_fence, 0, sizeof(m->reported_fence));
 }
 
@@ -467,15 +468,15 @@ static void leave(struct member *m)
  * Its partitions are closed; the fleet goes on, and they are opened again when the member comes
  * back.
  */
-static void close_parts(struct world *w, struct member *m)
+static void close_partitions(struct world *w, struct member *m)
 {
-	struct weir_work *parts = m->parts;
+	struct weir_work *work = m->work;
 
-	m->parts = NULL;
+	m->work = NULL;
 	m->busy = true;
-	weir_work_close(parts);
+	weir_work_close(work);
 	m->busy = false;
-	for (unsigned i = 0; i < PARTS; i++)
+	for (unsigned i = 0; i < PARTITIONS; i++)
 		CHECK(m->reported_fence[i] == 0);
 	m->back = w->now + below(w, LEASE);
 	w->closes++;
@@ -528,8 +529,8 @@ static void disturb(struct world *w)
 			forget(w);
 		return;
 	case 7:
-		if (runs(m) && !m->busy && m->parts != NULL)
-			close_parts(w, m);
+		if (runs(m) && !m->busy && m->work != NULL)
+			close_partitions(w, m);
 		return;
 	default:
 		w->losses = (unsigned)below(w, 3) * (unsigned)below(w, 300);
@@ -545,8 +546,8 @@ static void come_and_go(struct world *w)
 			leave(m);
 		if (m->fleet == NULL && !m->busy && w->now >= m->back)
 			enter(w, m);
-		if (runs(m) && !m->busy && m->parts == NULL && w->now >= m->back)
-			open_parts(m);
+		if (runs(m) && !m->busy && m->work == NULL && w->now >= m->back)
+			open_partitions(m);
 		if (m->stopped != 0 && w->now >= m->stopped) {
 			m->stopped = 0;
 			m->next = w->now + below(w, TICK);
@@ -630,7 +631,7 @@ static void pass(struct world *w, weir_time until)
 
 static unsigned owned_by(const struct member *m)
 {
-	return counts(m) ? weir_work_owned(m->parts) : 0;
+	return counts(m) ? weir_work_owned(m->work) : 0;
 }
 
 static unsigned owned(const struct world *w)
@@ -653,18 +654,18 @@ static void calm_down(struct world *w)
 	/* Members that are stopped or absent come back: only then their faults are over. */
 	pass(w, w->now + 2 * LEASE);
 	pass(w, w->now + OWNED_AGAIN);
-	if (owned(w) != PARTS)
-		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTS);
-	CHECK(owned(w) == PARTS);
+	if (owned(w) != PARTITIONS)
+		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTITIONS);
+	CHECK(owned(w) == PARTITIONS);
 	pass(w, w->now + EVEN_AGAIN);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		const unsigned has = owned_by(&w->members[i]);
 
-		if (has != PARTS / MEMBERS && has != PARTS / MEMBERS + 1)
+		if (has != PARTITIONS / MEMBERS && has != PARTITIONS / MEMBERS + 1)
 			fprintf(stderr, "member %u has %u\n", i, has);
-		CHECK(has == PARTS / MEMBERS || has == PARTS / MEMBERS + 1);
+		CHECK(has == PARTITIONS / MEMBERS || has == PARTITIONS / MEMBERS + 1);
 	}
-	CHECK(owned(w) == PARTS);
+	CHECK(owned(w) == PARTITIONS);
 }
 
 static void play(unsigned minutes, uint64_t seed)

@@ -24,7 +24,7 @@ struct table {
 static struct table all(void)
 {
 	return (struct table){
-		{vectors_allot(), vectors_doorman(), vectors_parts(), vectors_others()}};
+		{vectors_allot(), vectors_doorman(), vectors_partitions(), vectors_others()}};
 }
 
 static const struct vector *find(const struct table *t, const char *id)

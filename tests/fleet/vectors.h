@@ -25,7 +25,7 @@ struct family {
 
 struct family vectors_allot(void);
 struct family vectors_doorman(void);
-struct family vectors_parts(void);
+struct family vectors_partitions(void);
 struct family vectors_others(void);
 
 #endif

@@ -23,13 +23,13 @@
 #include "../stress/check.h"
 #include "server.h"
 
-#define WORKERS 3
-#define PARTS   12
+#define WORKERS    3
+#define PARTITIONS 12
 
 /* Shared by all processes. */
 struct board {
-	_Atomic uint32_t owner[PARTS]; /* a worker's number, from 1; 0: none */
-	_Atomic uint64_t done[PARTS];  /* the last sequence that was written */
+	_Atomic uint32_t owner[PARTITIONS]; /* a worker's number, from 1; 0: none */
+	_Atomic uint64_t done[PARTITIONS];  /* the last sequence that was written */
 	/* Partitions that others own, and it has not lost yet. */
 	_Atomic int32_t debts[WORKERS + 1];
 	_Atomic uint32_t clashes, forced, backwards, refused, unasked;
@@ -37,18 +37,18 @@ struct board {
 };
 
 struct worker {
-	struct weir_work *parts;
+	struct weir_work *work;
 	uint32_t number;
 };
 
 static struct board *board;
 static char address[128];
 
-static void gain(void *arg, uint32_t part, uint64_t fence)
+static void gain(void *arg, uint32_t partition, uint64_t fence)
 {
 	const struct worker *w = arg;
 
-	const uint32_t before = atomic_exchange(&board->owner[part], w->number);
+	const uint32_t before = atomic_exchange(&board->owner[partition], w->number);
 
 	(void)fence;
 	if (before == 0)
@@ -57,7 +57,7 @@ static void gain(void *arg, uint32_t part, uint64_t fence)
 	atomic_fetch_add(&board->clashes, 1);
 }
 
-static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+static void lose(void *arg, uint32_t partition, uint64_t fence, bool forced)
 {
 	const struct worker *w = arg;
 	uint32_t mine = w->number;
@@ -65,7 +65,7 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 	(void)fence;
 	if (forced)
 		atomic_fetch_add(&board->forced, 1);
-	if (atomic_compare_exchange_strong(&board->owner[part], &mine, 0))
+	if (atomic_compare_exchange_strong(&board->owner[partition], &mine, 0))
 		return;
 	/*
 	 * Another one owns it already, which is wrong if the partition was released without force.
@@ -77,24 +77,24 @@ static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
 }
 
 /* One unit of work: the sequence after the last one written. */
-static void work_on(const struct worker *w, uint32_t part)
+static void work_on(const struct worker *w, uint32_t partition)
 {
-	const uint64_t fence = weir_work_fence(w->parts, part);
-	const uint64_t before = atomic_load(&board->done[part]);
+	const uint64_t fence = weir_work_fence(w->work, partition);
+	const uint64_t before = atomic_load(&board->done[partition]);
 	uint64_t sequence;
 	size_t size = 0;
 	int r;
 
 	if (fence == 0)
 		return;
-	r = weir_work_load(w->parts, part, &sequence, NULL, &size);
+	r = weir_work_load(w->work, partition, &sequence, NULL, &size);
 	if (r != 0 && r != -ENOENT)
 		return;
 	if (sequence < before)
 		atomic_fetch_add(&board->backwards, 1);
-	r = weir_work_checkpoint(w->parts, part, fence, sequence + 1, NULL, 0);
+	r = weir_work_checkpoint(w->work, partition, fence, sequence + 1, NULL, 0);
 	if (r == 0) {
-		atomic_store(&board->done[part], sequence + 1);
+		atomic_store(&board->done[partition], sequence + 1);
 		atomic_fetch_add(&board->checkpoints, 1);
 	}
 	atomic_fetch_add(&board->refused, r == -ESTALE);
@@ -104,7 +104,7 @@ static void be_worker(uint32_t number)
 {
 	struct worker w = {.number = number};
 	struct weir_fleet_config config;
-	struct weir_work_config parts;
+	struct weir_work_config work;
 	struct weir_fleet *fleet;
 	char why[256];
 
@@ -113,14 +113,14 @@ static void be_worker(uint32_t number)
 	config.address = address;
 	config.lease = 2 * WEIR_S;
 	CHECK(weir_fleet_open(&config, &fleet, why, sizeof(why)) == 0);
-	weir_work_config_init(&parts);
-	parts.name = "work";
-	parts.count = PARTS;
-	parts.on_gain = gain;
-	parts.on_lost = lose;
-	parts.arg = &w;
-	CHECK(weir_work_open(fleet, &parts, &w.parts, why, sizeof(why)) == 0);
-	for (uint32_t i = 0;; i = (i + 1) % PARTS) {
+	weir_work_config_init(&work);
+	work.name = "work";
+	work.count = PARTITIONS;
+	work.on_gain = gain;
+	work.on_lost = lose;
+	work.arg = &w;
+	CHECK(weir_work_open(fleet, &work, &w.work, why, sizeof(why)) == 0);
+	for (uint32_t i = 0;; i = (i + 1) % PARTITIONS) {
 		work_on(&w, i);
 		sleep_ms(2);
 	}
@@ -140,7 +140,7 @@ static void end(pid_t pid, uint32_t number)
 {
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, NULL, 0) == pid);
-	for (unsigned i = 0; i < PARTS; i++) {
+	for (unsigned i = 0; i < PARTITIONS; i++) {
 		uint32_t dead = number;
 
 		(void)atomic_compare_exchange_strong(&board->owner[i], &dead, 0);
@@ -167,10 +167,10 @@ static void wait_for(unsigned workers, const char *what)
 	for (unsigned tries = 0;; tries++) {
 		unsigned has[WORKERS + 1] = {0}, even = 0;
 
-		for (unsigned i = 0; i < PARTS; i++)
+		for (unsigned i = 0; i < PARTITIONS; i++)
 			has[atomic_load(&board->owner[i])]++;
 		for (unsigned i = 1; i <= WORKERS; i++)
-			even += has[i] == PARTS / workers;
+			even += has[i] == PARTITIONS / workers;
 		CHECK(atomic_load(&board->backwards) == 0);
 		if (even == workers)
 			break;
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	workers[1] = start(2);
 	wait_for(2, "two own half of the partitions each");
 	workers[2] = start(3);
-	wait_for(3, "a third has got its part of them");
+	wait_for(3, "a third has got its share of them");
 	end(workers[0], 1);
 	wait_for(2, "one was killed: two have half each");
 	workers[0] = start(1);
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	server_kill(&server);
 	server_restart(&server);
 	before = atomic_load(&board->checkpoints);
-	while (atomic_load(&board->checkpoints) < before + PARTS)
+	while (atomic_load(&board->checkpoints) < before + PARTITIONS)
 		sleep_ms(2);
 	wait_for(3, "the store was killed, and came back; the work goes on");
 	wait_for_debts();

@@ -2,8 +2,8 @@
 /*
  * Members of a fleet in simulated time, and a store between them that can be made to fail.
  *
- * The store is in memory, with the simulated clock; or of another kind, in which case sessions are
- * given a long time to live and are ended from here when their time is over.
+ * A store in memory uses the simulated clock. Other stores have clocks of their own, so their
+ * sessions get a long time to live, and the world ends them when they expire in simulated time.
  */
 #ifndef WEIR_TESTS_FLEET_WORLD_H
 #define WEIR_TESTS_FLEET_WORLD_H

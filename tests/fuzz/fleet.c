@@ -75,27 +75,27 @@ static weir_time stand_still(const struct weir_clock *clock)
 static void join(struct weir_fleet *fleet)
 {
 	struct weir_share_config limit;
-	struct weir_work_config work;
+	struct weir_work_config config;
 	struct weir_share *share;
-	struct weir_work *parts;
+	struct weir_work *work;
 
 	weir_share_config_init(&limit);
 	limit.name = "limit";
 	limit.capacity = 100;
 	must(weir_share_join(fleet, &limit, &share, NULL, 0) == 0);
 	must(weir_share_demand_set(share, 1000) == 0);
-	weir_work_config_init(&work);
-	work.name = "work";
-	work.count = 3;
-	must(weir_work_open(fleet, &work, &parts, NULL, 0) == 0);
+	weir_work_config_init(&config);
+	config.name = "work";
+	config.count = 3;
+	must(weir_work_open(fleet, &config, &work, NULL, 0) == 0);
 	for (unsigned i = 0; i < 3; i++) {
 		char value[16];
 		size_t size = sizeof(value);
 		uint64_t sequence;
 
 		(void)weir_fleet_refresh(fleet);
-		(void)weir_work_load(parts, 0, &sequence, value, &size);
-		(void)weir_work_checkpoint(parts, 0, weir_work_fence(parts, 0), 1, "x", 1);
+		(void)weir_work_load(work, 0, &sequence, value, &size);
+		(void)weir_work_checkpoint(work, 0, weir_work_fence(work, 0), 1, "x", 1);
 	}
 	must(weir_share_units(share) <= WEIR_SHARE_UNITS_MAX);
 }
@@ -119,11 +119,11 @@ static bool pass_member(void *arg, const struct weir_fleet_member *member)
 	return true;
 }
 
-static bool pass_part(void *arg, const struct weir_work_part *part)
+static bool pass_partition(void *arg, const struct weir_work_partition *partition)
 {
 	(void)arg;
-	read_label(part->owner_label);
-	read_label(part->wisher_label);
+	read_label(partition->owner_label);
+	read_label(partition->requester_label);
 	return true;
 }
 
@@ -135,14 +135,14 @@ static void watch(struct weir_store *store)
 	weir_fleet_limit_init(&limit);
 	must(weir_fleet_list(store, pass, NULL) == 0);
 	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
-	(void)weir_work_inspect(store, "work", NULL, pass_part, NULL);
+	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const keys[] = {
-		"limit/led",   "limit/cfg",   "limit/m/1",          "work/worker/1",
-		"work/part/0", "work/wish/1", "work.checkpoints/0", "limit/drain/1",
+		"limit/led",        "limit/cfg",      "limit/m/1",          "work/worker/1",
+		"work/partition/0", "work/request/1", "work.checkpoints/0", "limit/drain/1",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};

@@ -49,7 +49,8 @@ static void setup_open(void)
 	uint32_t inflight;
 
 	begin();
-	require(cache_far(&admission.cache, 0, LIMIT));
+	cache_note_window(&admission.cache, 0, LIMIT);
+	require(cache_may_open(&admission.cache));
 	admission_retune(&admission);
 	require(cache_is(cache_mode(&admission.cache), CACHE_OPEN));
 	require(gate_reserve(&gate, OTHERS, 0, false, &inflight) == OTHERS);
@@ -67,13 +68,11 @@ static bool enter(struct permit *permit)
 
 static void leave(const struct permit *permit)
 {
-	bool wake;
-
 	ghost_add(&held, -1);
 	if (permit->home != 0)
-		require(cache_give_back(&admission.cache, permit->home, &wake));
+		require(cache_give_back(&admission.cache, permit->home).held);
 	else
-		require(admission_give_back(&admission, 0, permit->cost, &wake));
+		require(admission_give_back(&admission, 0, permit->cost).held);
 }
 
 static void call(void)

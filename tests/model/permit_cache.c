@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random operations on a limiter that may lend permits to CPUs. Each decision is compared with a
- * simple reference model (the twin) that has a count and a limit. The thread moves from CPU to CPU,
- * the limit changes from far to near, and calls come in waves.
+ * Random operations on a limiter that may lend permits to CPUs. Each decision is compared with that
+ * of a simple reference model, the twin, which has only a count and a limit. The thread moves from
+ * CPU to CPU, the limit is at times far above the calls in flight and at times near them, and calls
+ * come in waves.
  */
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which files may lie under a name, which users may own them, and what may fail on the way to a
- * shared limiter. As root, it uses a second user; otherwise it skips what needs one.
+ * Opening shared limiters: which files are accepted under a name, which owners are trusted, and
+ * what happens when a system call fails. Cases that need a second user are skipped unless run as
+ * root.
  */
 
 #include <dirent.h>

@@ -4,14 +4,14 @@
  *
  *   stress-partitions [ADMISSIONS [THREADS]]
  *
- * "live" has half the limit and never needs more than that; "batch" and "report" have the rest,
- * "crawler" only what they leave. Only crawlers are known to be above their guarantee with every
- * call.
+ * "live" has half the limit and never needs more. "batch" and "report" have the other half.
+ * "crawler" has no share and gets what the others leave, so each of its calls is above its
+ * guarantee.
  *
- * Checked meanwhile: no admission above the limit at that moment; while a live call waits below its
- * guarantee no crawler is admitted, except those that were being admitted already; no waiter is
- * forgotten. Checked at the end: nothing is in flight, no call waits, and every attempt is
- * counted once in its partition.
+ * Checked meanwhile: no call is admitted above the limit of that moment; no crawler is admitted
+ * while a live call waits below its guarantee, unless its admission had already begun; no waiter is
+ * forgotten. Checked at the end: nothing is in flight, no call waits, and every attempt is counted
+ * once in its partition.
  */
 
 #include <errno.h>

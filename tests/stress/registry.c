@@ -6,11 +6,11 @@
  *
  * ROUNDS is the number of gets in all, including refused ones.
  *
- * The limit of each limiter identifies the key it was made for, so a limiter that was taken from
- * under its user, to serve another key, is detected at once. Checked meanwhile: a thread that has a
- * key pinned gets the same limiter for it again, so there is only one; a limiter with a call in
- * flight is still there when its key is requested again, although it was unpinned. Checked at the
- * end: nothing is in flight, no pins are left, and all limiters made and refused are counted.
+ * The limit of each limiter identifies the key it was made for, so it is detected at once if a
+ * limiter is reused for another key while a thread still uses it. Checked meanwhile: a thread that
+ * has a key pinned gets the same limiter for it again; a limiter that is no longer pinned, but has
+ * a call in flight, is still there when its key is requested again. Checked at the end: nothing is
+ * in flight, no pins are left, and all limiters made and refused are counted.
  */
 
 #include <errno.h>

@@ -104,7 +104,7 @@ label_of()
 
 nothing_there()
 {
-	expect 0 '^NAME +CAPACITY +EFFECTIVE +GRANTED +WANTED +MEMBERS +ALLOTMENT +PARTS$' fleet list
+	expect 0 '^NAME +CAPACITY +EFFECTIVE +GRANTED +WANTED +MEMBERS +ALLOTMENT +PARTITIONS$' fleet list
 	[ "$(wc -l <"$work/out")" = 1 ] || complain "an empty store: $(cat "$work/out")"
 	expect 0 '"limits": \[\]' fleet list --json
 	one_line 1 "^weir: $name: There is no limit of that name" fleet show "$name"
@@ -149,7 +149,7 @@ members()
 	expect 0 "^$name +60 +60 +60 +200 +2 fair +[0-4]\$" fleet list
 	tell a 3 owns 2
 	tell b 4 owns 2
-	expect 0 "^$name: 4 parts with an owner, 2 members\$" fleet show "$name"
+	expect 0 "^$name: 4 partitions with an owner, 2 members\$" fleet show "$name"
 	for number in 0 1 2 3; do
 		wait_for shows "^  [0-9a-f]{16} [^ ]+ +$number - +4$number|^  [0-9a-f]{16} [^ ]+ +$number - +$((41 + number)) +4 [0-9]+\$"
 	done
@@ -176,8 +176,8 @@ json()
 		.granted == 40 and .wanted == 200 and .member_count == 2 and
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
 		([.members[].label] | sort) == ([$long, $other] | sort) and
-		.parts.owned == 4 and .parts.parts[3].checkpoint.sequence == 44 and
-		([.parts.parts[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
+		.partitions.owned == 4 and .partitions.partitions[3].checkpoint.sequence == 44 and
+		([.partitions.partitions[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
 		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
 	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||
 		complain "JSON by lines: $(cat "$work/lines")"
@@ -266,6 +266,11 @@ live()
 		size 30x3
 		expect ^weir
 		size 100x12
+		key escape
+		expect ^NAME
+		key home
+		key enter
+		expect ^all
 		type q
 		expect ^NAME
 		type q

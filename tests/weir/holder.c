@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * holder.c - a process that shares a limiter and does with it what it is told, line by line.
+ * holder.c - a process that joins a shared limiter and carries out commands from standard input.
  *
  *	weir-holder NAME LIMIT [PARTITION=SHARE...]
  *
- * NAME is removed at the end of the input, unless LIMIT is "-": then it joins what is there. A
- * line is
+ * If LIMIT is "-", it joins an existing limiter; otherwise it creates NAME, and removes it at the
+ * end of the input. A line is one of
  *
  *	acquire N [PARTITION]	acquire N permits, and hold them; refusals are counted
  *	release N		give the latest back, as served
  *	drop N			the same, as dropped
  *	calls N			make N calls of 1 ms each, one after the other
  *	serve			go on with such calls until the next line
- *	again			make another one, give it the name at once, and leave the old one
+ *	again			create another limiter under the same name, and leave the old one
  *
- * and is answered with "done" when it is.
+ * Each is answered with "done" when it has been carried out.
  */
 #include <poll.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  *	weir-sharer ADDRESS LIMIT CAPACITY WANTS [LABEL]
  *
- * It joins LIMIT, and parts of that name, four of them. A line is
+ * It joins LIMIT, and partitions of that name, four of them. A line is
  *
  *	want N		from now on
  *	until N		wait until it may use N units
@@ -19,7 +19,7 @@
 
 #include <weir/work.h>
 
-#define PARTS 4
+#define PARTITIONS 4
 
 static void die(const char *why)
 {
@@ -68,33 +68,33 @@ static struct weir_share *join(struct weir_fleet *fleet, char **argv)
 	return share;
 }
 
-static struct weir_work *open_parts(struct weir_fleet *fleet, const char *name)
+static struct weir_work *open_partitions(struct weir_fleet *fleet, const char *name)
 {
 	struct weir_work_config config;
-	struct weir_work *parts;
+	struct weir_work *work;
 	char why[256];
 
 	weir_work_config_init(&config);
 	config.name = name;
-	config.count = PARTS;
-	if (weir_work_open(fleet, &config, &parts, why, sizeof(why)) != 0)
+	config.count = PARTITIONS;
+	if (weir_work_open(fleet, &config, &work, why, sizeof(why)) != 0)
 		die(why);
-	return parts;
+	return work;
 }
 
-static void own(struct weir_work *parts, unsigned count)
+static void own(struct weir_work *work, unsigned count)
 {
-	while (weir_work_owned(parts) != count)
+	while (weir_work_owned(work) != count)
 		wait_a_moment();
-	for (uint32_t i = 0; i < PARTS; i++) {
-		const uint64_t fence = weir_work_fence(parts, i);
+	for (uint32_t i = 0; i < PARTITIONS; i++) {
+		const uint64_t fence = weir_work_fence(work, i);
 
-		if (fence != 0 && weir_work_checkpoint(parts, i, fence, 41 + i, "seen", 4) != 0)
+		if (fence != 0 && weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4) != 0)
 			die("a checkpoint failed");
 	}
 }
 
-static void obey(struct weir_share *share, struct weir_work *parts, const char *line)
+static void obey(struct weir_share *share, struct weir_work *work, const char *line)
 {
 	char what[16] = "";
 	unsigned count = 0;
@@ -105,14 +105,14 @@ static void obey(struct weir_share *share, struct weir_work *parts, const char *
 	while (strcmp(what, "until") == 0 && weir_share_units(share) != count)
 		wait_a_moment();
 	if (strcmp(what, "owns") == 0)
-		own(parts, count);
+		own(work, count);
 	puts("done");
 }
 
 int main(int argc, char **argv)
 {
 	struct weir_fleet *fleet;
-	struct weir_work *parts;
+	struct weir_work *work;
 	struct weir_share *share;
 	char line[200];
 
@@ -122,11 +122,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	fleet = open_fleet(argv[1], argv[5]); /* NULL, where there is none */
 	share = join(fleet, argv);
-	parts = open_parts(fleet, argv[2]);
+	work = open_partitions(fleet, argv[2]);
 	puts("done");
 	while (fgets(line, sizeof(line), stdin) != NULL)
-		obey(share, parts, line);
-	weir_work_close(parts);
+		obey(share, work, line);
+	weir_work_close(work);
 	weir_share_leave(share);
 	weir_fleet_close(fleet);
 	return EXIT_SUCCESS;

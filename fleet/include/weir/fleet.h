@@ -444,7 +444,7 @@ WEIR_API int weir_fleet_drain(struct weir_store *store, const char *name, uint64
 struct weir_fleet_entry {
 	const char *name;
 	const struct weir_fleet_limit *limit; /* NULL: none, or one of another format version */
-	uint32_t strange;                     /* 1: there is one of another format version */
+	uint32_t other_version;               /* 1: there is one of another format version */
 	/*
 	 * Of weir/work.h: the number of members, of partitions with an owner, and of partitions
 	 * with a checkpoint.

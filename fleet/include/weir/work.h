@@ -94,20 +94,20 @@ struct weir_work_config {
 	weir_dur handover;
 
 	/* Called when this member has become the owner of a partition. May be NULL. */
-	void (*on_gain)(void *arg, uint32_t part, uint64_t fence);
+	void (*on_gain)(void *arg, uint32_t partition, uint64_t fence);
 	/*
 	 * Called when another member asks for a partition that this one owns. Finish what has been
 	 * begun, then call weir_work_release(). If the other member no longer asks, and the
 	 * partition was not released, it stays. NULL: the partition is released at once, after
 	 * on_lost().
 	 */
-	void (*on_wish)(void *arg, uint32_t part, uint64_t fence);
+	void (*on_request)(void *arg, uint32_t partition, uint64_t fence);
 	/*
 	 * Called when this member no longer owns a partition. forced: the lease or the hand-over
 	 * has ended: stop the work at once. The partition may be regained, with the same fence, if
 	 * only the lease had ended, and no other member has owned it since.
 	 */
-	void (*on_lost)(void *arg, uint32_t part, uint64_t fence, bool forced);
+	void (*on_lost)(void *arg, uint32_t partition, uint64_t fence, bool forced);
 	void *arg;
 };
 
@@ -139,7 +139,7 @@ WEIR_API void weir_work_close(struct weir_work *work);
  * Return the fence of a partition if this member owns it now, else 0. Takes no lock, and makes no
  * system call apart from reading the clock.
  */
-WEIR_API uint64_t weir_work_fence(const struct weir_work *work, uint32_t part);
+WEIR_API uint64_t weir_work_fence(const struct weir_work *work, uint32_t partition);
 
 /*
  * Return the number of partitions that this member owns now, and their worth in units, including
@@ -158,15 +158,15 @@ WEIR_API int weir_work_demand_set(struct weir_work *work, uint64_t units);
  * Release a partition, with the next refresh. Returns 0, or -ESTALE: this member does not own it by
  * that fence.
  */
-WEIR_API int weir_work_release(struct weir_work *work, uint32_t part, uint64_t fence);
+WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint64_t fence);
 
 /*
  * Write a checkpoint: how far the work on a partition has come, as its owner by that fence.
  * sequence must not be below that of the last checkpoint.
  *
  * Returns 0 once it is written, and will not be undone, or a negative errno:
- * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer returns
- *          it from then on
+ * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer
+ *          returns it from then on
  * -ERANGE: sequence is below that of the last checkpoint
  * -EINVAL: an argument is invalid
  * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
@@ -180,7 +180,7 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t part, uint64_t f
  * acknowledged, weir_work_load() may return either of the two. This holds as long as the store
  * keeps what it has acknowledged; docs/fleet.md says what each store guarantees.
  */
-WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32_t part,
+WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32_t partition,
 						  uint64_t fence, uint64_t sequence,
 						  const void *value, size_t size);
 
@@ -194,23 +194,23 @@ WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32
  * -EPROTO: the row has another format version
  * Other errors are those of the store.
  */
-WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t part,
+WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t partition,
 					    uint64_t *sequence, void *value, size_t *size);
 
 /* A partition, as any process that can read the store sees it. */
-struct weir_work_part {
-	uint32_t part;
+struct weir_work_partition {
+	uint32_t partition;
 	uint32_t checkpoints; /* 1: there is one, with this sequence and size */
 	uint64_t sequence;
 	size_t size;
-	uint64_t owner;  /* number of the member that owns it; 0: none */
-	uint64_t fence;  /* of its owner; 0: no owner */
-	uint64_t wisher; /* number of the member that asks for it; 0: none */
+	uint64_t owner;     /* number of the member that owns it; 0: none */
+	uint64_t fence;     /* of its owner; 0: no owner */
+	uint64_t requester; /* number of the member that asks for it; 0: none */
 	/*
 	 * weir_fleet_config.label of both, valid during the visit; "": there is no such member, or
 	 * it has left.
 	 */
-	const char *owner_label, *wisher_label;
+	const char *owner_label, *requester_label;
 };
 
 /*
@@ -226,7 +226,8 @@ struct weir_work_part {
  * Other errors are those of weir_store_read().
  */
 WEIR_API int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *workers,
-			       bool (*visit)(void *arg, const struct weir_work_part *part),
+			       bool (*visit)(void *arg,
+					     const struct weir_work_partition *partition),
 			       void *arg);
 
 #ifdef __cplusplus

@@ -19,27 +19,27 @@
 
 /* A member's partitions, and the number of its callbacks. */
 struct worker {
-	struct weir_work *parts;
+	struct weir_work *work;
 	unsigned gained, lost;
 	uint64_t fence; /* of the partition that was gained last */
-	uint32_t part;
+	uint32_t partition;
 };
 
 static struct world w;
 static struct worker workers[2];
 
-static void gain(void *arg, uint32_t part, uint64_t fence)
+static void gain(void *arg, uint32_t partition, uint64_t fence)
 {
 	struct worker *worker = arg;
 
 	worker->gained++;
-	worker->part = part;
+	worker->partition = partition;
 	worker->fence = fence;
 }
 
-static void lose(void *arg, uint32_t part, uint64_t fence, bool forced)
+static void lose(void *arg, uint32_t partition, uint64_t fence, bool forced)
 {
-	(void)part;
+	(void)partition;
 	(void)fence;
 	(void)forced;
 	((struct worker *)arg)->lost++;
@@ -68,8 +68,8 @@ static int open_capacity(unsigned member, uint64_t capacity, uint64_t factor)
 	config.on_gain = gain;
 	config.on_lost = lose;
 	config.arg = worker;
-	*worker = (struct worker){.parts = NULL};
-	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+	*worker = (struct worker){.work = NULL};
+	return weir_work_open(w.actors[member].fleet, &config, &worker->work, NULL, 0);
 }
 
 static int open_work(unsigned member, uint32_t count)
@@ -84,16 +84,16 @@ static int open_work(unsigned member, uint32_t count)
 	config.on_gain = gain;
 	config.on_lost = lose;
 	config.arg = worker;
-	*worker = (struct worker){.parts = NULL};
-	return weir_work_open(w.actors[member].fleet, &config, &worker->parts, NULL, 0);
+	*worker = (struct worker){.work = NULL};
+	return weir_work_open(w.actors[member].fleet, &config, &worker->work, NULL, 0);
 }
 
 /* Set the demand, run until it is satisfied, and return the units. */
 static uint64_t get(unsigned member, uint64_t want)
 {
-	CHECK(weir_work_demand_set(workers[member].parts, want) == 0);
+	CHECK(weir_work_demand_set(workers[member].work, want) == 0);
 	world_run(&w, 3 * ROUND);
-	return weir_work_units(workers[member].parts);
+	return weir_work_units(workers[member].work);
 }
 
 /* Too many partitions are refused, instead of being reduced to the maximum. */
@@ -101,7 +101,7 @@ static void too_many(const char *id, struct test_store *test_store)
 {
 	(void)id;
 	begin(test_store);
-	CHECK(open_capacity(0, 10000, 1) == -EINVAL && workers[0].parts == NULL);
+	CHECK(open_capacity(0, 10000, 1) == -EINVAL && workers[0].work == NULL);
 	world_end(&w);
 }
 
@@ -114,7 +114,7 @@ static void gb10(const char *id, struct test_store *test_store)
 	begin(test_store);
 	CHECK(open_capacity(0, 10000, 777) == 0);
 	units = get(0, 1800);
-	CHECK(weir_work_owned(workers[0].parts) == 3);
+	CHECK(weir_work_owned(workers[0].work) == 3);
 	CHECK(units == 2331 || units == 2 * 777 + 676);
 	world_end(&w);
 }
@@ -176,7 +176,7 @@ static void resized(const char *id, struct test_store *test_store)
 	for (unsigned i = 0; i < 4; i++) {
 		CHECK(open_capacity(0, capacities[i], 1000) == 0);
 		CHECK(get(0, wants[i]) == units[i]);
-		weir_work_close(workers[0].parts);
+		weir_work_close(workers[0].work);
 	}
 	world_end(&w);
 }
@@ -197,7 +197,7 @@ static void gb18(const char *id, struct test_store *test_store)
 	begin(test_store);
 	CHECK(open_capacity(0, 10000, 1000) == 0);
 	first = workers[0];
-	CHECK(open_capacity(0, 20000, 1000) == -EEXIST && workers[0].parts == NULL);
+	CHECK(open_capacity(0, 20000, 1000) == -EEXIST && workers[0].work == NULL);
 	workers[0] = first;
 	CHECK(get(0, 80000) == 10000);
 	world_end(&w);
@@ -216,12 +216,12 @@ static void eg11(const char *id, struct test_store *test_store)
 	CHECK(open_work(0, 1) == 0);
 	world_run(&w, 3 * ROUND);
 	CHECK(worker->gained == 1);
-	CHECK(weir_work_load(worker->parts, 0, &sequence, NULL, &size) == -ENOENT);
+	CHECK(weir_work_load(worker->work, 0, &sequence, NULL, &size) == -ENOENT);
 	for (unsigned i = 0; i < 2; i++) {
-		CHECK(weir_work_checkpoint(worker->parts, 0, worker->fence, sequences[i], NULL,
-					   0) == 0);
+		CHECK(weir_work_checkpoint(worker->work, 0, worker->fence, sequences[i], NULL, 0) ==
+		      0);
 		size = 0;
-		CHECK(weir_work_load(worker->parts, 0, &sequence, NULL, &size) == 0);
+		CHECK(weir_work_load(worker->work, 0, &sequence, NULL, &size) == 0);
 		CHECK(sequence == sequences[i]);
 	}
 	world_end(&w);
@@ -237,12 +237,12 @@ static void en11(const char *id, struct test_store *test_store)
 	begin(test_store);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, 3 * ROUND);
-	CHECK(weir_work_owned(workers[0].parts) == 5);
-	CHECK(weir_work_release(workers[0].parts, workers[0].part, workers[0].fence) == 0);
+	CHECK(weir_work_owned(workers[0].work) == 5);
+	CHECK(weir_work_release(workers[0].work, workers[0].partition, workers[0].fence) == 0);
 	world_kill(&w, 0);
 	CHECK(open_work(0, 5) == 0);
 	world_run(&w, LEASE + 3 * ROUND);
-	CHECK(weir_work_owned(workers[0].parts) == 5 && workers[0].gained == 5);
+	CHECK(weir_work_owned(workers[0].work) == 5 && workers[0].gained == 5);
 	world_end(&w);
 }
 
@@ -255,11 +255,11 @@ static void en13(const char *id, struct test_store *test_store)
 	begin(test_store);
 	CHECK(open_work(0, 4) == 0);
 	world_run(&w, 3 * ROUND);
-	CHECK(weir_work_owned(workers[0].parts) == 4);
+	CHECK(weir_work_owned(workers[0].work) == 4);
 	commits = w.commits;
 	CHECK(commits <= 6);
 	world_run(&w, 3 * LEASE);
-	CHECK(w.commits == commits && weir_work_owned(workers[0].parts) == 4);
+	CHECK(w.commits == commits && weir_work_owned(workers[0].work) == 4);
 	world_end(&w);
 }
 
@@ -343,7 +343,7 @@ static const struct vector rows[] = {
 	{"EJ6", NULL, "work.c", NULL},
 };
 
-struct family vectors_parts(void)
+struct family vectors_partitions(void)
 {
 	return (struct family){rows, sizeof(rows) / sizeof(rows[0])};
 }
