@@ -97,8 +97,12 @@ struct weir_executor_config {
 	 * it, and be full a moment later.
 	 */
 	uint32_t queue;
-	weir_dur idle;    /* how long an idle thread stays; default 10 s; WEIR_FOREVER: all stay */
-	size_t stack;     /* size of a thread's stack, in bytes; default: the system's */
+	weir_dur idle; /* how long an idle thread stays; default 10 s; WEIR_FOREVER: all stay */
+	/*
+	 * Size of a thread's stack, in bytes; default: the system's. Less than PTHREAD_STACK_MIN is
+	 * refused with -EINVAL: that is 16 KiB on amd64 and 128 KiB on arm64.
+	 */
+	size_t stack;
 	const char *name; /* name of the threads, at most 15 characters; default "weir" */
 };
 
