@@ -230,6 +230,42 @@ Test(sampler, delays_alone_close_no_window_and_go_with_a_discarded_one)
 	end(&s);
 }
 
+/* Otherwise the window would not close before the time that the clock showed. */
+Test(sampler, a_clock_that_goes_back_restarts_a_window_that_is_too_small)
+{
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.window_samples = 2;
+	config.window_max = 40 * MS;
+	s = make(config);
+	sampler_open(&s, 100 * MS);
+	atomic_store(&s.sampler->due, 0);
+	s.sampler->length = 10 * MS;
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(!sampler_close(&s, 50 * MS, &w));
+	cr_assert(!sampler_close(&s, 60 * MS, &w));
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 60 * MS + 1, &w));
+	cr_assert(w.start == 50 * MS && w.count == 2);
+	end(&s);
+}
+
+Test(sampler, counts_beyond_32_bits_are_shown_as_the_highest)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	for (int i = 0; i < 2; i++)
+		atomic_fetch_add(&s.stripes->total[TOTAL_CANCELLED], UINT32_MAX);
+	stripe_count(s.stripes, TOTAL_FAILED);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.cancelled == UINT32_MAX && w.failed == 1);
+	end(&s);
+}
+
 Test(sampler, the_clock_may_begin_anywhere_and_wrap)
 {
 	struct sampling s = make(ten_ms);
