@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * No pointer in a block is ever followed: whatever is written there, with a correct checksum, a
- * process that attaches or observes either refuses it or continues.
+ * process that attaches or observes either refuses it or continues. Numbers that no configuration
+ * results in are refused one by one.
  */
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +25,9 @@
 
 /* An address that no process can have. */
 #define NOWHERE UINT64_C(0x00c10cc10cc10cc1)
+
+/* Above all durations of a configuration. */
+#define TOO_LONG (((weir_dur)1 << 60) + 1)
 
 /* Words of the head that are tested in one process. */
 #define TRIED 64
@@ -156,6 +161,135 @@ static void forged_heads(void)
 	munmap(rig.head, rig.size);
 }
 
+static int attach_to(const struct rig *rig)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_attach(rig->head, rig->size, NULL, &limiter, NULL, 0);
+
+	weir_shm_detach(limiter);
+	return r;
+}
+
+static int observe(const struct rig *rig)
+{
+	struct weir_limiter *limiter;
+	const int r = weir_shm_observe(rig->head, rig->size, &limiter, NULL, 0);
+
+	weir_shm_detach(limiter);
+	return r;
+}
+
+/* Change one number of the head. */
+#define FORGED(field, value)                                                                       \
+	do {                                                                                       \
+		rig.head->constants = rig.good;                                                    \
+		rig.head->constants.field = (value);                                               \
+		check_sum(rig.head);                                                               \
+	} while (0)
+
+#define IMPOSSIBLE(field, value)                                                                   \
+	do {                                                                                       \
+		FORGED(field, value);                                                              \
+		CHECK(attach_to(&rig) == -EPROTO && observe(&rig) == -EPROTO);                     \
+	} while (0)
+
+static void impossible_numbers(void)
+{
+	const struct rig rig = make();
+
+	IMPOSSIBLE(state_size, WEIR_LIMIT_STATE_MAX + 1);
+	IMPOSSIBLE(config_size, WEIR_LIMIT_CONFIG_MAX + 1);
+	IMPOSSIBLE(limit_min, 0);
+	IMPOSSIBLE(limit_min, rig.good.limit_max + 1);
+	IMPOSSIBLE(limit_max, WEIR_LIMIT_MAX + 1);
+	IMPOSSIBLE(members, 0);
+	IMPOSSIBLE(members, LEASES_MAX + 1);
+	IMPOSSIBLE(sampler.stripes, 0);
+	IMPOSSIBLE(sampler.stripes, 3);
+	IMPOSSIBLE(sampler.stripes, 512);
+	IMPOSSIBLE(sampler.window_min, rig.good.sampler.window_max + 1);
+	IMPOSSIBLE(sampler.window_max, TOO_LONG);
+	IMPOSSIBLE(sampler.rtt_threshold, TOO_LONG);
+	IMPOSSIBLE(sampler.rtt, WEIR_RTT_QUANTILE + 1);
+	IMPOSSIBLE(sampler.quantile, 0);
+	IMPOSSIBLE(sampler.quantile, 1);
+	IMPOSSIBLE(sampler.quantile, (double)NAN);
+	IMPOSSIBLE(sampler.rtt_smoothing, 0);
+	IMPOSSIBLE(sampler.rtt_smoothing, 1.1);
+	IMPOSSIBLE(parts, 0);
+	IMPOSSIBLE(parts, WEIR_PARTITIONS_MAX + 2);
+	IMPOSSIBLE(admission_count, 1);
+	IMPOSSIBLE(hold, TOO_LONG);
+	IMPOSSIBLE(partitions[1].share, 2);
+	IMPOSSIBLE(queue.slots, QUEUE_MAX + 1);
+	IMPOSSIBLE(queue.rows, 1);
+	IMPOSSIBLE(queue.order, WEIR_ADAPTIVE + 1);
+	IMPOSSIBLE(queue.stand, TOO_LONG);
+	IMPOSSIBLE(shed, 2);
+	IMPOSSIBLE(shed_floor, -0.1);
+	IMPOSSIBLE(shed_floor, 1.1);
+	IMPOSSIBLE(burst, WEIR_LIMIT_MAX + 1);
+	IMPOSSIBLE(size, rig.good.size + LINE);
+	FORGED(seed, rig.good.seed + 1);
+	CHECK(attach_to(&rig) == 0 && observe(&rig) == 0);
+	munmap(rig.head, rig.size);
+}
+
+/* Only who knows the algorithm may join. An observer shows what it has in common with others. */
+static void another_version(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	struct weir_snapshot snapshot;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	weir_sample_at(limiter, weir_now(), weir_now() + WEIR_S, 1, WEIR_SUCCESS);
+	weir_snapshot_init(&snapshot);
+	weir_snapshot_take(limiter, &snapshot);
+	CHECK(snapshot.windows == 1 && snapshot.last.count > 0);
+	weir_shm_detach(limiter);
+
+	FORGED(state_size, rig.good.state_size - 1);
+	CHECK(attach_to(&rig) == -EPROTO && observe(&rig) == 0);
+	FORGED(config_size, rig.good.config_size - 1);
+	CHECK(attach_to(&rig) == -EPROTO && observe(&rig) == 0);
+	FORGED(flags, rig.good.flags ^ 1);
+	CHECK(attach_to(&rig) == -EPROTO && observe(&rig) == 0);
+	FORGED(version, rig.good.version + 1);
+	CHECK(attach_to(&rig) == -EPROTO);
+	CHECK(weir_shm_observe(rig.head, rig.size, &limiter, NULL, 0) == 0);
+	weir_snapshot_take(limiter, &snapshot);
+	CHECK(snapshot.windows == 1 && snapshot.last.count == 0 && snapshot.last.names == NULL);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
+/* The process that closed a window died in the middle of it: the algorithm restarts. */
+static void torn_states(void)
+{
+	static const struct weir_limit_ops *const limits[] = {&weir_fixed, &weir_settable,
+							      &weir_vegas};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig rig = make();
+		struct weir_limiter *limiter;
+		struct weir_shm_reaped reaped;
+
+		rig.config.limit = limits[i];
+		CHECK(weir_shm_init(rig.head, rig.size, &rig.config, MEMBERS, NULL, 0) == 0);
+		CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+		CHECK(weir_limit(limiter) == 20);
+		if (limits[i] == &weir_settable)
+			CHECK(weir_limit_set(limiter, 33) == 0);
+		tear(limiter);
+		CHECK(weir_shm_reap(limiter, &reaped) == 0 && reaped.processes == 1);
+		CHECK(weir_limit(limiter) == (limits[i] == &weir_settable ? 33 : 20));
+		CHECK(limiter->runtime->torn == 0);
+		weir_shm_detach(limiter);
+		munmap(rig.head, rig.size);
+	}
+}
+
 static void notify(void *arg)
 {
 	++*(unsigned *)arg;
@@ -250,6 +384,9 @@ static void forged_notifying(void)
 int main(void)
 {
 	forged_heads();
+	impossible_numbers();
+	another_version();
+	torn_states();
 	forged_promises();
 	forged_end();
 	forged_notifying();
