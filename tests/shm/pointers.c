@@ -16,6 +16,7 @@
 #include <weir/weir.h>
 
 #include "lib/limiter/saved_state.h"
+#include "lib/shm/reap.h"
 #include "lib/shm/shm.h"
 #include "lib/wait/slots.h"
 
@@ -25,6 +26,9 @@
 
 /* An address that no process can have. */
 #define NOWHERE UINT64_C(0x00c10cc10cc10cc1)
+
+/* Of an identity, the lower bits: when the process began. The next higher ones: its namespace. */
+#define BEGAN_BITS 21
 
 /* Above all durations of a configuration. */
 #define TOO_LONG (((weir_dur)1 << 60) + 1)
@@ -51,6 +55,7 @@ static struct rig make(void)
 	rig.config.partitions = partitions;
 	rig.config.partition_count = 2;
 	rig.config.windowing = WEIR_WINDOW_SAMPLE;
+	rig.config.shed = 1;
 	rig.size = weir_shm_size(&rig.config, MEMBERS);
 	rig.head = mmap(NULL, rig.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(rig.head != MAP_FAILED);
@@ -80,6 +85,12 @@ static void use(struct weir_limiter *limiter)
 	(void)weir_shm_reap(limiter, NULL);
 }
 
+/* A process that does not exist, of this pid namespace. */
+static uint64_t dead_of(const struct weir_limiter *limiter)
+{
+	return UINT64_C(0x3fffff) << 41 | (limiter->leasing.self & 0x1ffffffffff);
+}
+
 /*
  * The state that process number leaves if it dies while it closes a window: the reaper restarts the
  * algorithm.
@@ -88,8 +99,7 @@ static void tear(struct weir_limiter *limiter)
 {
 	atomic_store(&limiter->sampling.sampler->due, (uint64_t)MEMBERS << 1 | DUE_BUSY);
 	limiter->runtime->torn = 1;
-	limiter->leasing.leases[MEMBERS - 1].identity = UINT64_C(0x3fffff) << 41 |
-							(limiter->leasing.self & 0x1ffffffffff);
+	limiter->leasing.leases[MEMBERS - 1].identity = dead_of(limiter);
 }
 
 static void join_and_use(const struct rig *rig, const struct weir_config *config)
@@ -282,12 +292,105 @@ static void torn_states(void)
 		if (limits[i] == &weir_settable)
 			CHECK(weir_limit_set(limiter, 33) == 0);
 		tear(limiter);
-		CHECK(weir_shm_reap(limiter, &reaped) == 0 && reaped.processes == 1);
+		CHECK(weir_shm_reap_at(limiter, 0, &reaped) == 0 && reaped.processes == 1);
 		CHECK(weir_limit(limiter) == (limits[i] == &weir_settable ? 33 : 20));
 		CHECK(limiter->runtime->torn == 0);
 		weir_shm_detach(limiter);
 		munmap(rig.head, rig.size);
 	}
+}
+
+/* What is known of a process decides whether it is dead; what is not known does not. */
+static void fates(void)
+{
+	const uint64_t self = lease_identify(), began = (UINT64_C(1) << BEGAN_BITS) - 1;
+
+	CHECK((self & began) != 0 && lease_fate(self, self) == ALIVE);
+	CHECK(lease_fate(self ^ 1, self) == DEAD); /* the pid is used again */
+	CHECK(lease_fate(self & ~began, self) == ALIVE);
+	CHECK(lease_fate(self ^ 1, self & ~began) == ALIVE);
+	CHECK(lease_fate(self ^ UINT64_C(1) << BEGAN_BITS, self) == FOREIGN);
+}
+
+/* Who stands in for a process that died: one that exists, and is dead. */
+static void stand_ins(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	uint64_t dead;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	dead = dead_of(limiter);
+	CHECK(!reap_stand_in(limiter, 0, 1) && !reap_stand_in(limiter, MEMBERS + 1, 1));
+	CHECK(!reap_stand_in(limiter, 1, 1) && !reap_stand_in(limiter, 2, 1));
+	CHECK(!reap_stand_in(limiter, REAPER, 1));
+	atomic_store(&limiter->leasing.audit->reaper, dead);
+	atomic_store(&limiter->shedding.steering->due, (uint64_t)REAPER << 1 | 1);
+	CHECK(reap_stand_in(limiter, REAPER, 1));
+	CHECK(atomic_load(&limiter->shedding.steering->due) == 0);
+	CHECK(atomic_load(&limiter->leasing.audit->reaper) == dead); /* left to the next reaper */
+	CHECK(weir_shm_reap(limiter, NULL) == 0);
+	CHECK(atomic_load(&limiter->leasing.audit->reaper) == 0);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
+/* While another process reaps, others do not; one that detaches then leaves its lease. */
+static void busy_reapers(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter, *other;
+	struct weir_shm_reaped reaped;
+	uint64_t alive;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &other, NULL, 0) == 0);
+	alive = limiter->leasing.self;
+	atomic_store(&limiter->leasing.audit->reaper, alive);
+	CHECK(weir_shm_reap(limiter, NULL) == -EAGAIN);
+	CHECK(!reap_stand_in(limiter, REAPER, 1));
+	weir_shm_detach(other);
+	CHECK(atomic_load(&limiter->leasing.leases[1].identity) == alive);
+	/* The operator says that the reaper is dead. */
+	CHECK(weir_shm_evict(limiter, 2, &reaped) == 0 && reaped.processes >= 1);
+	CHECK(atomic_load(&limiter->leasing.leases[1].identity) == 0);
+	munmap(rig.head, rig.size);
+}
+
+static void put_double(_Atomic uint64_t *word, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	atomic_store(word, bits);
+}
+
+/* Settings of a partition that no configuration can have. */
+static void forged_settings(void)
+{
+	static const double shares[] = {-1, 2, (double)NAN};
+	const struct rig rig = make();
+	struct weir_partition_snapshot part;
+	struct weir_limiter *limiter;
+	struct weir_token token;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	weir_partition_snapshot_init(&part);
+	for (unsigned i = 0; i < 3; i++) {
+		put_double(&limiter->admission.parts[1].share, shares[i]);
+		CHECK(weir_limit_cap(limiter, 10 + i) == 0);
+		CHECK(weir_partition_snapshot_take(limiter, 1, &part) == 0 && part.guarantee == 0);
+		CHECK(weir_try_acquire(limiter, &token) == 0);
+		weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	atomic_store(&limiter->admission.parts[1].reject_delay, UINT64_MAX);
+	CHECK(weir_delay_begin(limiter, 1) == 0);
+	for (unsigned i = 0; i < LEVELS; i++)
+		atomic_store(&limiter->shedding.rankings[0].rank[i], 77);
+	CHECK(weir_try_acquire(limiter, &token) == 0);
+	weir_release(limiter, &token, WEIR_SUCCESS);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
 }
 
 static void notify(void *arg)
@@ -358,6 +461,29 @@ static void forged_end(void)
 	munmap(rig.head, rig.size);
 }
 
+/* The block offers a slot in which a waiter of this process waits, with its callback. */
+static void forged_free(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter;
+	struct weir_token token[1000];
+	struct weir_wait wait, next;
+	unsigned notified = 0, held = 0;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	while (weir_try_acquire(limiter, &token[held]) == 0)
+		CHECK(++held < 1000);
+	CHECK(weir_enqueue(limiter, notify, &notified, &wait) == 0 && notified == 0);
+	atomic_store(&limiter->queueing.free[0], UINT64_C(1) << wait.slot);
+	CHECK(weir_enqueue(limiter, notify, &notified, &next) == -EAGAIN);
+	atomic_store(&limiter->queueing.free[0], UINT64_C(1) << wait.slot);
+	atomic_store(&limiter->queueing.slots[wait.slot].state, slot_word(0, wait.stamp, FREE));
+	CHECK(weir_enqueue(limiter, notify, &notified, &next) == -EAGAIN);
+	CHECK(weir_cancel(limiter, &wait, &token[held]) == -EINVAL && notified == 0);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+}
+
 /*
  * The block says that a waiter's callback is running, but none is: the waiter does not wait for it.
  */
@@ -387,8 +513,13 @@ int main(void)
 	impossible_numbers();
 	another_version();
 	torn_states();
+	fates();
+	stand_ins();
+	busy_reapers();
+	forged_settings();
 	forged_promises();
 	forged_end();
+	forged_free();
 	forged_notifying();
 	return 0;
 }

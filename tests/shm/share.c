@@ -268,6 +268,7 @@ static void use_parents_handle(const struct rig *rig)
 	struct weir_limiter *old = rig->limiter, *own;
 	struct weir_token token, copy = parents_token;
 	struct weir_wait wait;
+	struct weir_shm_info info;
 	struct weir_snapshot s;
 	char memory[WEIR_SAVED_MAX];
 
@@ -283,6 +284,10 @@ static void use_parents_handle(const struct rig *rig)
 	CHECK(weir_shm_reap(old, NULL) == -ESTALE);
 	CHECK(weir_shm_listen(old, 0) == -ESTALE);
 	CHECK(weir_detach(old, &copy) == -ESTALE);
+	CHECK(weir_limit_cap(old, 1) == -ESTALE && weir_queue_size(old) == 0);
+	CHECK(weir_limiter_format(old, NULL, 0) == 0);
+	weir_shm_info_init(&info);
+	CHECK(weir_shm_info_take(old, &info) == -ESTALE);
 	CHECK(weir_limit(old) == 0 && weir_inflight(old) == 0 && weir_waiting(old) == 0);
 	CHECK(weir_delay_begin(old, 0) == 0 && weir_partition_find(old, "a") == 0);
 	weir_delay_end(old, 0);
@@ -488,6 +493,12 @@ static void refuses(void)
 	struct rig rig = make();
 	char *bytes = rig.block;
 
+	CHECK(weir_shm_init(NULL, rig.size, &config, MEMBERS, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_init(bytes + 8, rig.size, &config, MEMBERS, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_init(bytes, rig.size, &config, 0, NULL, 0) == -EINVAL);
+	config.quantile = 2;
+	CHECK(weir_shm_size(&config, MEMBERS) == 0);
+	config.quantile = 0;
 	CHECK(weir_shm_size(&config, 0) == 0);
 	CHECK(weir_shm_size(&config, WEIR_SHM_MEMBERS_MAX + 1) == 0);
 	CHECK(weir_shm_init(rig.block, rig.size - 1, &config, MEMBERS, NULL, 0) == -EINVAL);

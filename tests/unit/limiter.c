@@ -329,7 +329,7 @@ Test(limiter, a_visit_of_outstanding_tokens_ends_on_request)
 	weir_limiter_destroy(l);
 }
 
-Test(limiter, a_token_with_an_impossible_entry_is_a_copy)
+Test(limiter, a_token_with_impossible_numbers_is_taken_for_a_copy)
 {
 	struct weir_config config = config_for(&weir_fixed, NULL);
 	struct weir_token token, forged;
@@ -341,8 +341,11 @@ Test(limiter, a_token_with_an_impossible_entry_is_a_copy)
 	forged = token;
 	forged.track = 5;
 	weir_release_at(l, 6, &forged, WEIR_SUCCESS);
+	forged = token;
+	forged.partition = 1;
+	weir_release_at(l, 6, &forged, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 1);
-	cr_assert_eq(rig_snapshot(l).double_released, 1);
+	cr_assert_eq(rig_snapshot(l).double_released, 2);
 	weir_release_at(l, 6, &token, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 0);
 	weir_limiter_destroy(l);
@@ -562,6 +565,8 @@ Test(limiter, an_invalid_configuration_is_rejected_with_a_sentence)
 		cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL, #field);       \
 		cr_assert(why[0] != '\0' && why[strlen(why) - 1] == '.', "%s", why);               \
 		cr_assert_eq(weir_limiter_create(&config, &l), -EINVAL);                           \
+		cr_assert_null(l);                                                                 \
+		cr_assert_eq(weir_limiter_init(NULL, 0, &config, &l), -EINVAL);                    \
 		cr_assert_null(l);                                                                 \
 		cr_assert_eq(weir_limiter_size(&config), 0);                                       \
 	} while (0)

@@ -520,6 +520,8 @@ Test(rate, refuses_bad_configurations)
 	refused(&c, "Quota 0 has more than 2^53 units or burst.");
 	c = plan(65, 1, 0);
 	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
+	c = plan(130, 1, 0);
+	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
 	c = plan(129, 2, 0);
 	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
 	c = plan(64, 1, 0);
@@ -934,16 +936,21 @@ static pthread_t start_slow(struct slow *slow)
 	return thread;
 }
 
-Test(rate, a_poll_waits_for_a_callback_that_is_running, .timeout = 60)
+Test(rate, a_poll_or_cancel_waits_for_a_callback_that_is_running, .timeout = 60)
 {
-	struct slow slow = {.ended = false};
-	pthread_t thread = start_slow(&slow);
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct slow slow = {.ended = false};
+		pthread_t thread = start_slow(&slow);
 
-	sem_post(&slow.end);
-	cr_assert_eq(weir_rate_poll(slow.rate, &slow.wait), 0);
-	cr_assert(slow.ended);
-	pthread_join(thread, NULL);
-	weir_rate_destroy(slow.rate);
+		sem_post(&slow.end);
+		if (cancels)
+			cr_assert_eq(weir_rate_cancel(slow.rate, &slow.wait), -EALREADY);
+		else
+			cr_assert_eq(weir_rate_poll(slow.rate, &slow.wait), 0);
+		cr_assert(slow.ended);
+		pthread_join(thread, NULL);
+		weir_rate_destroy(slow.rate);
+	}
 }
 
 static void poll_the_other(void *arg)
