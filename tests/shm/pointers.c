@@ -310,6 +310,9 @@ static void fates(void)
 	CHECK(lease_fate(self & ~began, self) == ALIVE);
 	CHECK(lease_fate(self ^ 1, self & ~began) == ALIVE);
 	CHECK(lease_fate(self ^ UINT64_C(1) << BEGAN_BITS, self) == FOREIGN);
+	/* Nor does a number that no process has ring a bell. */
+	lease_ring(NULL, MEMBERS, 0);
+	lease_ring(NULL, MEMBERS, MEMBERS + 1);
 }
 
 /* Who stands in for a process that died: one that exists, and is dead. */

@@ -363,7 +363,7 @@ Test(registry, a_limiter_with_a_waiting_call_stays)
 	weir_config_init(&limiter);
 	limiter.limit = &weir_settable;
 	limiter.limit_config = &settable;
-	limiter.queue = 1;
+	limiter.queue = 100;
 	weir_registry_config_init(&config);
 	config.limiter = &limiter;
 	config.max = 1;

@@ -203,6 +203,26 @@ Test(waiting, cancelled_waiters_make_room_in_the_queue)
 	weir_limiter_destroy(l);
 }
 
+Test(waiting, a_queue_may_have_more_slots_than_a_word_has_bits)
+{
+	enum { SLOTS = 200 };
+	struct weir_limiter *l = make(1, SLOTS);
+	struct weir_wait wait[SLOTS], none;
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	for (int i = 0; i < SLOTS; i++)
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[i]), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &none), -EAGAIN);
+	cr_assert_eq(weir_waiting(l), SLOTS);
+	for (int i = 0; i < SLOTS; i++) {
+		weir_release(l, &token, WEIR_SUCCESS);
+		cr_assert_eq(weir_poll(l, &wait[i], &token), 0, "in order: %d", i);
+	}
+	cr_assert_eq(weir_waiting(l), 0);
+	weir_limiter_destroy(l);
+}
+
 Test(waiting, a_stale_waiter_is_detected)
 {
 	struct weir_limiter *l = make(1, 1);
