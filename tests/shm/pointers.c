@@ -245,7 +245,7 @@ static void impossible_numbers(void)
 	munmap(rig.head, rig.size);
 }
 
-/* Only who knows the algorithm may join. An observer shows what it has in common with others. */
+/* A process joins only with the same algorithm. An observer shows what all limiters have. */
 static void another_version(void)
 {
 	const struct rig rig = make();
@@ -315,7 +315,7 @@ static void fates(void)
 	lease_ring(NULL, MEMBERS, MEMBERS + 1);
 }
 
-/* Who stands in for a process that died: one that exists, and is dead. */
+/* The work of a process that died is taken over, and of no other. */
 static void stand_ins(void)
 {
 	const struct rig rig = make();
