@@ -211,6 +211,20 @@ Test(cpu, another_group_restarts_the_measurement)
 	assert_busy(&m, 3 * S, 0.25);
 }
 
+/* Of the root group, whose path is as empty as that of none. */
+Test(cpu, a_new_quota_restarts_the_measurement)
+{
+	struct cpu_meter m = meter();
+
+	put_stat(settle(), 100, 100);
+	measure(&m, S);
+	put("proc/self/cgroup", "0::/\n");
+	put_group("", "100000 100000", 1000000);
+	assert_busy(&m, 2 * S, 0);
+	put_group("", "100000 100000", 1250000);
+	assert_busy(&m, 3 * S, 0.25);
+}
+
 Test(cpu, a_group_uses_its_quota)
 {
 	struct cpu_meter m = meter();
