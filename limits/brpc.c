@@ -145,8 +145,6 @@ static double close_round(struct brpc *b)
 
 	if (served == 0)
 		return b->limit / 2;
-	if (r->sum == 0)
-		return b->limit;
 
 	rtt = r->sum * (1 + (b->punish - 1) * r->overload / r->samples) / served;
 	rate = served / r->lasted;

@@ -155,16 +155,17 @@ static double size_of(struct wave wave)
 	return hypot(wave.re, wave.im);
 }
 
-/* Amplitude of the throughput at the neighbouring frequencies, as a fraction of its mean. */
+/*
+ * Amplitude of the throughput at the neighbouring frequencies, as a fraction of its mean. There are
+ * at least two periods.
+ */
 static double noise_beside(const struct hillclimb *h, uint32_t count, double mean)
 {
 	const double periods = (double)count / h->period;
-	double noise = size_of(wave_of(h, h->throughput, count, count / (periods + 1)));
+	const struct wave more = wave_of(h, h->throughput, count, count / (periods + 1));
+	const struct wave fewer = wave_of(h, h->throughput, count, count / (periods - 1));
 
-	if (count / (periods - 1) <= count)
-		noise = fmax(noise,
-			     size_of(wave_of(h, h->throughput, count, count / (periods - 1))));
-	return noise / mean;
+	return fmax(size_of(more), size_of(fewer)) / mean;
 }
 
 /* Compute ratio and confidence from the samples. */

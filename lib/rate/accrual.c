@@ -147,8 +147,6 @@ uint64_t quota_worth_for(const struct quota *q, uint64_t taken)
 				   q->rest;
 	wide worth;
 
-	if (!q->limited)
-		return 0;
 	if (q->units == 0)
 		return UINT64_MAX;
 	if (needed <= 0)

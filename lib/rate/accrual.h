@@ -123,7 +123,7 @@ static inline bool quota_take(const struct quota *q, uint64_t worth, uint64_t ta
 uint64_t quota_left(const struct quota *q, uint64_t worth, uint64_t taken);
 uint64_t quota_debt(const struct quota *q, uint64_t worth, uint64_t taken);
 
-/* The worth at which the next unit is left. UINT64_MAX: never. */
+/* The worth at which the next unit of a limited quota is left. UINT64_MAX: never. */
 uint64_t quota_worth_for(const struct quota *q, uint64_t taken);
 
 #endif

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include <weir/weir.h>
+
+#include "lib/shm/shm.h"
 
 #include "../stress/check.h"
 
@@ -155,6 +158,8 @@ static void write_file(const char *bytes, off_t size, mode_t mode)
 /* A file that is not a limiter is refused without waiting, and stays as it is. */
 static void files_that_are_no_limiters(void)
 {
+	struct weir_limiter *limiter;
+	char overlong[NAME_MAX + 2] = "";
 	struct stat file;
 
 	write_file("", 0, 0600);
@@ -175,8 +180,47 @@ static void files_that_are_no_limiters(void)
 	CHECK(symlink("/dev/zero", path) == 0);
 	refused(-ELOOP, "cannot be opened");
 	CHECK(unlink(path) == 0);
+	CHECK(weir_shm_open("/a/b", 0600, &config, MEMBERS, &limiter, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_open(name, 0600, &config, 0, &limiter, NULL, 0) == -EINVAL);
+	memset(overlong, 'x', NAME_MAX + 1);
+	CHECK(weir_shm_open_observer(overlong, &limiter, NULL, 0) == -EINVAL);
 	CHECK(weir_shm_open_observer("", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
 	CHECK(weir_shm_open_observer("/a/b", &(struct weir_limiter *){NULL}, NULL, 0) == -EINVAL);
+}
+
+static bool look_for_it(void *arg, const char *seen)
+{
+	*(bool *)arg = strcmp(seen, name) == 0;
+	return !*(bool *)arg;
+}
+
+/* A file that begins as a limiter does is refused for what follows, and is found if it is whole. */
+static void files_that_begin_like_limiters(void)
+{
+	static const struct {
+		char magic[8];
+		uint64_t size;
+		const char *what;
+		bool found;
+	} cases[] = {
+		{"weirdos", 8, "not a shared limiter", false},
+		{SHM_MAGIC, 8, "another version", true},
+		{SHM_MAGIC, UINT64_C(1) << 40, "is truncated", false},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct shm_beginning b = {.ready = SHM_READY, .size = cases[i].size};
+		const int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+		bool found = false;
+
+		memcpy(b.magic, cases[i].magic, sizeof(b.magic));
+		CHECK(fd >= 0 && ftruncate(fd, 100000) == 0);
+		CHECK(pwrite(fd, &b, sizeof(b), 0) == (ssize_t)sizeof(b));
+		close(fd);
+		CHECK(open_it(0600) == -EPROTO && strstr(why, cases[i].what) != NULL);
+		CHECK(weir_shm_names_visit(look_for_it, &found) >= 0 && found == cases[i].found);
+		CHECK(unlink(path) == 0);
+	}
 }
 
 /* Truncated at any length, or extended: a block is mapped up to its end, and no further. */
@@ -446,6 +490,7 @@ int main(void)
 	weir_config_init(&config);
 	config.queue = 500; /* so that the block has several pages */
 	files_that_are_no_limiters();
+	files_that_begin_like_limiters();
 	truncated_files();
 	failing_calls();
 	interrupted();

@@ -268,6 +268,7 @@ static void use_parents_handle(const struct rig *rig)
 	struct weir_limiter *old = rig->limiter, *own;
 	struct weir_token token, copy = parents_token;
 	struct weir_wait wait;
+	struct weir_shm_info info;
 	struct weir_snapshot s;
 	char memory[WEIR_SAVED_MAX];
 
@@ -283,6 +284,10 @@ static void use_parents_handle(const struct rig *rig)
 	CHECK(weir_shm_reap(old, NULL) == -ESTALE);
 	CHECK(weir_shm_listen(old, 0) == -ESTALE);
 	CHECK(weir_detach(old, &copy) == -ESTALE);
+	CHECK(weir_limit_cap(old, 1) == -ESTALE && weir_queue_size(old) == 0);
+	CHECK(weir_limiter_format(old, NULL, 0) == 0);
+	weir_shm_info_init(&info);
+	CHECK(weir_shm_info_take(old, &info) == -ESTALE);
 	CHECK(weir_limit(old) == 0 && weir_inflight(old) == 0 && weir_waiting(old) == 0);
 	CHECK(weir_delay_begin(old, 0) == 0 && weir_partition_find(old, "a") == 0);
 	weir_delay_end(old, 0);
@@ -454,6 +459,9 @@ static void observes_and_changes_nothing(void)
 	CHECK(seen.life == WEIR_SHM_ALIVE);
 
 	CHECK(weir_limit_set(watcher, 9) == -EACCES);
+	CHECK(weir_limit_cap(watcher, 9) == -EACCES);
+	CHECK(weir_delay_begin(watcher, 1) == 0);
+	weir_delay_end(watcher, 1);
 	CHECK(weir_partitions_set(watcher, NULL, 0, NULL, 0) == -EACCES);
 	CHECK(weir_shm_reap(watcher, NULL) == -EACCES);
 	CHECK(weir_enqueue(watcher, NULL, NULL, &wait) == -EACCES);
@@ -485,6 +493,12 @@ static void refuses(void)
 	struct rig rig = make();
 	char *bytes = rig.block;
 
+	CHECK(weir_shm_init(NULL, rig.size, &config, MEMBERS, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_init(bytes + 8, rig.size, &config, MEMBERS, NULL, 0) == -EINVAL);
+	CHECK(weir_shm_init(bytes, rig.size, &config, 0, NULL, 0) == -EINVAL);
+	config.quantile = 2;
+	CHECK(weir_shm_size(&config, MEMBERS) == 0);
+	config.quantile = 0;
 	CHECK(weir_shm_size(&config, 0) == 0);
 	CHECK(weir_shm_size(&config, WEIR_SHM_MEMBERS_MAX + 1) == 0);
 	CHECK(weir_shm_init(rig.block, rig.size - 1, &config, MEMBERS, NULL, 0) == -EINVAL);
@@ -507,6 +521,128 @@ static void refuses(void)
 	CHECK(attach_to(bytes, rig.size, NULL) == -EPROTO);
 	bytes[300] ^= 1;
 	CHECK(attach_to(bytes, rig.size, NULL) == 0);
+	end(&rig);
+}
+
+/* A process that expects another configuration than the block was made with is refused. */
+static void refuses_other_configurations(void)
+{
+	static const struct weir_partition unknown = {.name = "unknown"};
+	static struct weir_settable_config four = {.initial = 4};
+	struct weir_partition parts[] = {{.name = "a", .share = 0.5, .cap = 0.9, .max = 9},
+					 {.name = "b"}};
+	const struct weir_partition same = parts[0];
+	struct weir_config config = settable(), other;
+	struct rig rig;
+
+	config.partitions = parts;
+	config.partition_count = 2;
+	rig = rig_of(&config);
+#define OTHER(field, value)                                                                        \
+	do {                                                                                       \
+		other = config;                                                                    \
+		other.field = (value);                                                             \
+		CHECK(attach_to(rig.block, rig.size, &other) == -EPROTO);                          \
+	} while (0)
+#define OTHER_PARTITION(field, value)                                                              \
+	do {                                                                                       \
+		parts[0].field = (value);                                                          \
+		CHECK(attach_to(rig.block, rig.size, &config) == -EPROTO);                         \
+		parts[0] = same;                                                                   \
+	} while (0)
+	OTHER(limit_config, &four);
+	OTHER(limit_min, 2);
+	OTHER(limit_max, 100);
+	OTHER(queue, 9);
+	OTHER(order, WEIR_LIFO);
+	OTHER(queue_stand, WEIR_S);
+	OTHER(partition_count, 1);
+	OTHER(delayed_max, 3);
+	OTHER(partition_hold, WEIR_S);
+	OTHER(shed, 1);
+	OTHER(shed_floor, 0.5);
+	OTHER(burst, 1);
+	OTHER_PARTITION(name, "c");
+	OTHER_PARTITION(share, 0.4);
+	OTHER_PARTITION(cap, 0.8);
+	OTHER_PARTITION(max, 8);
+	OTHER_PARTITION(reject_delay, 1);
+#undef OTHER
+#undef OTHER_PARTITION
+	CHECK(attach_to(rig.block, rig.size, &config) == 0);
+	end(&rig);
+
+	/* One partition that is named, and none: both have one row. */
+	rig = make();
+	config = settable();
+	config.partitions = &unknown;
+	config.partition_count = 1;
+	CHECK(attach_to(rig.block, rig.size, &config) == -EPROTO);
+	end(&rig);
+}
+
+static bool count_one(void *arg, const struct weir_shm_member *member)
+{
+	(void)member;
+	++*(unsigned *)arg;
+	return false;
+}
+
+/* What only a member of a shared limiter can do, and to whom. */
+static void members_only(void)
+{
+	struct weir_config config = settable();
+	struct rig rig = make();
+	struct weir_limiter *other = join(&rig), *alone;
+	struct weir_shm_info info;
+	unsigned visited = 0;
+
+	CHECK(weir_limiter_create(&config, &alone) == 0);
+	weir_shm_info_init(&info);
+	CHECK(weir_shm_info_take(alone, &info) == -ENOTSUP);
+	CHECK(weir_shm_reap(alone, NULL) == -ENOTSUP);
+	CHECK(weir_shm_evict(alone, 1, NULL) == -ENOTSUP);
+	CHECK(weir_shm_listen(alone, 0) == -ENOTSUP);
+	CHECK(weir_shm_visit(alone, count_one, &visited) == 0);
+	weir_limiter_destroy(alone);
+
+	CHECK(weir_shm_visit(rig.limiter, count_one, &visited) == 1 && visited == 1);
+	CHECK(weir_shm_evict(rig.limiter, 0, NULL) == -EINVAL);
+	CHECK(weir_shm_evict(rig.limiter, 1, NULL) == -EINVAL); /* itself */
+	CHECK(weir_shm_evict(rig.limiter, MEMBERS, NULL) == -EINVAL);
+	CHECK(weir_shm_evict(rig.limiter, MEMBERS + 1, NULL) == -EINVAL);
+	weir_shm_detach(other);
+	end(&rig);
+}
+
+/* A process can end no more delays than it began. */
+static void delays_belong_to_a_process(void)
+{
+	static const struct weir_partition parts[] = {{.name = "a", .reject_delay = WEIR_MS}};
+	struct weir_config config = settable();
+	struct weir_partition_snapshot part;
+	struct weir_limiter *other;
+	struct rig rig;
+
+	config.partitions = parts;
+	config.partition_count = 1;
+	config.delayed_max = 2;
+	rig = rig_of(&config);
+	other = join(&rig);
+	weir_partition_snapshot_init(&part);
+	CHECK(weir_delay_begin(rig.limiter, 1) == WEIR_MS);
+	CHECK(weir_delay_begin(rig.limiter, 0) == 0 && weir_delay_begin(rig.limiter, 2) == 0);
+	CHECK(weir_delay_begin(other, 1) == WEIR_MS);
+	CHECK(weir_delay_begin(other, 1) == 0); /* two are delayed, the most */
+	weir_delay_end(other, 1);
+	weir_delay_end(other, 1);
+	weir_delay_end(other, 2);
+	CHECK(weir_partition_snapshot_take(rig.limiter, 1, &part) == 0 && part.delayed == 1);
+	weir_delay_end(rig.limiter, 1);
+	CHECK(weir_partition_snapshot_take(rig.limiter, 1, &part) == 0 && part.delayed == 0);
+	CHECK(weir_delay_begin(other, 1) == WEIR_MS);
+	weir_shm_detach(other);
+	CHECK(weir_partition_snapshot_take(rig.limiter, 1, &part) == 0 && part.delayed == 0);
 	end(&rig);
 }
 
@@ -624,6 +760,7 @@ static void detached_calls_end_with_reaping(void)
 {
 	struct weir_config config = settable();
 	struct weir_token token[2 * LIMIT];
+	struct weir_shm_member dead;
 	struct rig rig;
 	pid_t child;
 
@@ -638,6 +775,8 @@ static void detached_calls_end_with_reaping(void)
 	until(weir_limit, rig.limiter, LIMIT + 4);
 	CHECK(weir_inflight(rig.limiter) == 5 && detached_in(rig.limiter) == 3);
 	kill_now(child);
+	CHECK(weir_shm_visit(rig.limiter, note, &dead) == 2);
+	CHECK(dead.life == WEIR_SHM_DEAD && dead.permits == 4 && dead.detached == 3);
 	CHECK(weir_limit(rig.limiter) == LIMIT + 4);
 	CHECK(weir_shm_reap(rig.limiter, NULL) == 0);
 	CHECK(weir_limit(rig.limiter) == LIMIT + 1 && weir_inflight(rig.limiter) == 1);
@@ -651,6 +790,51 @@ static void detached_calls_end_with_reaping(void)
 
 	run(&rig, detach_and_leave);
 	CHECK(weir_limit(rig.limiter) == LIMIT && weir_inflight(rig.limiter) == 0);
+	end(&rig);
+}
+
+/* A copy of a released token takes at most what its process has left. */
+static void copies_of_detached_tokens(void)
+{
+	struct weir_config config = settable();
+	struct weir_token token[2], copy, dear;
+	struct weir_limiter *other;
+	struct weir_snapshot s;
+	struct rig rig;
+
+	on_top = weir_settable;
+	on_top.flags |= WEIR_LIMIT_DETACHED;
+	config.limit = &on_top;
+	rig = rig_of(&config);
+	CHECK(weir_shm_attach(rig.block, rig.size, &config, &other, NULL, 0) == 0);
+	CHECK(weir_try_acquire(rig.limiter, &token[0]) == 0);
+	CHECK(weir_detach(rig.limiter, &token[0]) == 0);
+	copy = token[0];
+	CHECK(weir_detach(other, &copy) == 0); /* it is detached already */
+	weir_release(other, &copy, WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 1 && weir_limit(rig.limiter) == LIMIT + 1);
+	copy = token[0];
+	weir_release(rig.limiter, &token[0], WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 0 && weir_limit(rig.limiter) == LIMIT);
+	token[0] = copy;
+	weir_release(rig.limiter, &token[0], WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 0 && weir_limit(rig.limiter) == LIMIT);
+
+	CHECK(weir_try_acquire(other, &token[0]) == 0 && weir_detach(other, &token[0]) == 0);
+	CHECK(weir_try_acquire(rig.limiter, &token[1]) == 0);
+	dear = token[1];
+	dear.cost = 2;
+	weir_release(rig.limiter, &dear, WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 2);
+	/* The copy costs its process the permit that it has, but others stay detached. */
+	weir_release(rig.limiter, &copy, WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 1 && weir_limit(rig.limiter) == LIMIT + 1);
+	weir_snapshot_init(&s);
+	weir_snapshot_take(rig.limiter, &s);
+	CHECK(s.double_released == 3);
+	weir_release(other, &token[0], WEIR_SUCCESS);
+	CHECK(weir_inflight(rig.limiter) == 0 && weir_limit(rig.limiter) == LIMIT);
+	weir_shm_detach(other);
 	end(&rig);
 }
 
@@ -804,9 +988,13 @@ int main(void)
 	notifies_others();
 	observes_and_changes_nothing();
 	refuses();
+	refuses_other_configurations();
+	members_only();
+	delays_belong_to_a_process();
 	leases_run_out();
 	waiters_die();
 	detached_calls_end_with_reaping();
+	copies_of_detached_tokens();
 	owners_die();
 	other_namespaces();
 	return 0;

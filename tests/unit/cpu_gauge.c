@@ -184,6 +184,47 @@ Test(cpu, ticks_that_go_back_measure_nothing)
 	assert_busy(&m, 5 * S, 0.5);
 }
 
+Test(cpu, a_clock_that_stands_still_measures_nothing)
+{
+	struct cpu_meter m = meter();
+	unsigned cpu = settle();
+
+	put_stat(cpu, 100, 100);
+	measure(&m, S);
+	put_stat(cpu, 130, 110);
+	assert_busy(&m, S, 0);
+	put_stat(cpu, 140, 120);
+	assert_busy(&m, 2 * S, 0.5); /* since the second reading */
+}
+
+Test(cpu, another_group_restarts_the_measurement)
+{
+	struct cpu_meter m = meter();
+
+	put_group("/one", "100000 100000", 1000000);
+	put_group("/two", "100000 100000", 2000000);
+	put("proc/self/cgroup", "0::/one\n");
+	measure(&m, S);
+	put("proc/self/cgroup", "0::/two\n");
+	assert_busy(&m, 2 * S, 0);
+	put_group("/two", "100000 100000", 2250000);
+	assert_busy(&m, 3 * S, 0.25);
+}
+
+/* Of the root group, whose path is as empty as that of none. */
+Test(cpu, a_new_quota_restarts_the_measurement)
+{
+	struct cpu_meter m = meter();
+
+	put_stat(settle(), 100, 100);
+	measure(&m, S);
+	put("proc/self/cgroup", "0::/\n");
+	put_group("", "100000 100000", 1000000);
+	assert_busy(&m, 2 * S, 0);
+	put_group("", "100000 100000", 1250000);
+	assert_busy(&m, 3 * S, 0.25);
+}
+
 Test(cpu, a_group_uses_its_quota)
 {
 	struct cpu_meter m = meter();
@@ -307,6 +348,21 @@ Test(cpu, bad_files_are_refused)
 	}
 	put("proc/self/cgroup", "0::/%01100d\n", 0);
 	cr_assert_eq(first(), -ENAMETOOLONG);
+	put("proc/self/cgroup", "0::/app");
+	cr_assert_eq(first(), -ENAMETOOLONG, "a line without an end");
+}
+
+Test(cpu, a_folder_in_place_of_a_file_is_an_error)
+{
+	settle();
+	put("proc/self/cgroup", "0::/app\n");
+	put("sys/fs/cgroup/app/cpu.max/file", "100000 100000\n");
+	cr_assert_eq(first(), -EISDIR);
+	put("sys/fs/cgroup/app/cpu.stat", "usage_usec 1\n");
+	put("proc/self/cgroup", "0::/other\n");
+	put("sys/fs/cgroup/other/cpu.max", "100000 100000\n");
+	put("sys/fs/cgroup/other/cpu.stat/file", "usage_usec 1\n");
+	cr_assert_eq(first(), -EISDIR);
 }
 
 Test(cpu, bad_cpu_lines_are_refused)

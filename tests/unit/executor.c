@@ -363,6 +363,24 @@ Test(executor, bad_configurations)
 	weir_limiter_destroy(l);
 }
 
+/* The limiter that it creates waits with the queue that is configured, or with a queue of one. */
+Test(executor, the_queue_of_its_own_limiter_may_be_configured)
+{
+	struct weir_config limiter;
+	struct weir_executor_config config;
+	struct weir_executor *e;
+
+	weir_executor_config_init(&config);
+	config.limiter_config = &limiter;
+	for (uint32_t queue = 0; queue < 3; queue++) {
+		weir_config_init(&limiter);
+		limiter.queue = queue;
+		cr_assert_eq(weir_executor_create(&config, &e), 0);
+		cr_assert_eq(weir_queue_size(weir_executor_limiter(e)), queue > 0 ? queue : 1);
+		cr_assert_eq(weir_executor_destroy(e), 0);
+	}
+}
+
 Test(executor, no_task_and_no_executor)
 {
 	struct weir_executor *e;

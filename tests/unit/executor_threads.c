@@ -182,6 +182,23 @@ Test(executor_threads, idle_threads_end)
 	end(e, NULL);
 }
 
+/* An end of the idle time that is beyond the clock's range is none. */
+Test(executor_threads, idle_threads_may_stay_for_ever)
+{
+	struct weir_executor_config config;
+	struct weir_executor *e;
+	atomic_int counter = 0;
+
+	weir_executor_config_init(&config);
+	config.idle = WEIR_FOREVER;
+	cr_assert_eq(weir_executor_create(&config, &e), 0);
+	cr_assert_eq(weir_executor_submit(e, count, &counter, WEIR_FOREVER), 0);
+	UNTIL(counter == 1);
+	usleep(10000);
+	cr_assert_geq(stats_of(e).threads, 1);
+	end(e, NULL);
+}
+
 struct surroundings {
 	char name[16];
 	sigset_t blocked;

@@ -308,6 +308,49 @@ Test(limiter, a_token_that_is_never_released_is_found_with_the_place_of_its_acqu
 	weir_limiter_destroy(l);
 }
 
+static bool note_one(void *arg, const struct weir_outstanding *token)
+{
+	(void)note(arg, token);
+	return false;
+}
+
+Test(limiter, a_visit_of_outstanding_tokens_ends_on_request)
+{
+	struct weir_config config = config_for(&weir_fixed, NULL);
+	struct finding finding = {.count = 0};
+	struct weir_limiter *l;
+
+	config.track = 4;
+	l = make(&config);
+	leak_one(l);
+	leak_one(l);
+	cr_assert_eq(weir_outstanding_visit(l, note_one, &finding), 1);
+	cr_assert_eq(weir_outstanding_visit(l, note, &finding), 2);
+	weir_limiter_destroy(l);
+}
+
+Test(limiter, a_token_with_impossible_numbers_is_taken_for_a_copy)
+{
+	struct weir_config config = config_for(&weir_fixed, NULL);
+	struct weir_token token, forged;
+	struct weir_limiter *l;
+
+	config.track = 4;
+	l = make(&config);
+	cr_assert_eq(weir_try_acquire_at(l, 5, &token), 0);
+	forged = token;
+	forged.track = 5;
+	weir_release_at(l, 6, &forged, WEIR_SUCCESS);
+	forged = token;
+	forged.partition = 1;
+	weir_release_at(l, 6, &forged, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 1);
+	cr_assert_eq(rig_snapshot(l).double_released, 2);
+	weir_release_at(l, 6, &token, WEIR_SUCCESS);
+	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
 Test(limiter, more_tokens_than_are_tracked_are_harmless)
 {
 	struct weir_config config = config_for(&weir_fixed, NULL);
@@ -523,6 +566,8 @@ Test(limiter, an_invalid_configuration_is_rejected_with_a_sentence)
 		cr_assert(why[0] != '\0' && why[strlen(why) - 1] == '.', "%s", why);               \
 		cr_assert_eq(weir_limiter_create(&config, &l), -EINVAL);                           \
 		cr_assert_null(l);                                                                 \
+		cr_assert_eq(weir_limiter_init(NULL, 0, &config, &l), -EINVAL);                    \
+		cr_assert_null(l);                                                                 \
 		cr_assert_eq(weir_limiter_size(&config), 0);                                       \
 	} while (0)
 
@@ -542,6 +587,8 @@ Test(limiter, an_invalid_configuration_is_rejected_with_a_sentence)
 	REFUSED(queue_stand, UINT64_MAX);
 	REFUSED(stripes, 257);
 	REFUSED(track, UINT32_MAX);
+	REFUSED(partition_hold, UINT64_MAX);
+	REFUSED(burst, WEIR_LIMIT_MAX + 1);
 	REFUSED(windowing, (enum weir_windowing)9);
 	REFUSED(sparse, (enum weir_sparse)9);
 	REFUSED(rtt, (enum weir_rtt)9);

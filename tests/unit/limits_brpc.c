@@ -197,6 +197,16 @@ Test(brpc, a_round_of_failures_alone_halves_the_limit)
 	cr_assert_eq(number(&s, "rtt_noload"), 0);
 }
 
+/* There is no concurrency to compute from. */
+Test(brpc, a_round_without_latency_changes_nothing)
+{
+	struct subject s;
+
+	start(&s, &weir_brpc, "");
+	cr_assert_eq(feed(&s, period(ROUND, 5000, 0, 50)), 40);
+	cr_assert_eq(number(&s, "rate_max"), 0);
+}
+
 Test(brpc, stays_within_its_bounds)
 {
 	struct subject s;

@@ -431,6 +431,8 @@ Test(metrics, values_that_are_not_utf8_are_refused)
 	static const struct weir_label bad[] = {
 		{.name = "a", .value = "\x80"},
 		{.name = "a", .value = "x\xc3"},
+		{.name = "a", .value = "\xc3x"},
+		{.name = "a", .value = "\xe2\x82x"},
 		{.name = "a", .value = "\xc3\xbc", .length = 1},
 		{.name = "a", .value = "\xc0\x80"},
 		{.name = "a", .value = "\xc1\xbf"},
@@ -627,6 +629,61 @@ Test(metrics, rates_have_their_own_metrics)
 	free(text);
 	weir_metrics_destroy(metrics);
 	weir_rate_destroy(rate);
+	weir_limiter_destroy(l);
+}
+
+Test(metrics, a_rate_and_a_limiter_may_have_the_same_labels)
+{
+	struct weir_metrics *metrics = set();
+	struct weir_limiter *l = create(NULL);
+	struct weir_rate_config config;
+	struct weir_rate *rate;
+
+	weir_rate_config_init(&config);
+	config.quotas[0] = (struct weir_quota){.units = 1, .period = WEIR_S};
+	config.quota_count = 1;
+	cr_assert_eq(weir_rate_create(&config, &rate), 0);
+	cr_assert_eq(weir_metrics_add_rate(metrics, rate, NULL, 0), 0);
+	cr_assert_eq(weir_metrics_add(metrics, l, NULL, 0), 0);
+	cr_assert_eq(weir_metrics_add_rate(metrics, rate, NULL, 0), -EEXIST);
+	cr_assert_eq(weir_metrics_add(metrics, l, NULL, 0), -EEXIST);
+	weir_metrics_destroy(metrics);
+	weir_rate_destroy(rate);
+	weir_limiter_destroy(l);
+}
+
+/* A set whose one limiter has a label of that length, and the size of its text. */
+static struct weir_metrics *set_of_length(struct weir_limiter *l, size_t length, size_t *size)
+{
+	char value[4096];
+	const struct weir_label label = {.name = "a", .value = value, .length = length};
+	struct weir_metrics *metrics = set();
+
+	memset(value, 'x', sizeof(value));
+	cr_assert_eq(weir_metrics_add(metrics, l, &label, 1), 0);
+	*size = weir_metrics_text(metrics, WEIR_PROMETHEUS, NULL, 0);
+	return metrics;
+}
+
+/* take() asserts that it gets no empty piece, not even the last. */
+Test(metrics, a_text_of_whole_pieces_ends_with_the_last)
+{
+	struct weir_limiter *l = create(NULL);
+	size_t length = 1, size = 1;
+
+	for (; length < 4096 && size % 4096 != 0; length++) {
+		struct weir_metrics *metrics = set_of_length(l, length, &size);
+		char *text = malloc(size);
+		struct pieces pieces = {.at = text, .left = UINT32_MAX};
+
+		cr_assert_not_null(text);
+		if (size % 4096 == 0)
+			cr_assert_eq(weir_metrics_write(metrics, WEIR_PROMETHEUS, take, &pieces),
+				     0);
+		free(text);
+		weir_metrics_destroy(metrics);
+	}
+	cr_assert_lt(length, 4096, "no length makes whole pieces");
 	weir_limiter_destroy(l);
 }
 

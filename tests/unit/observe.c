@@ -9,6 +9,8 @@
 
 #include <weir/weir.h>
 
+#include "lib/limiter/limiter.h"
+
 struct seen {
 	unsigned windows;
 	struct weir_report last;
@@ -94,5 +96,21 @@ Test(observe, the_shorter_snapshot_of_an_older_program_is_filled)
 	weir_snapshot_take(l, &s);
 	cr_assert_eq(s.succeeded, 90);
 	cr_assert_eq(s.windows, UINT64_C(0x5a5a5a5a5a5a5a5a));
+	weir_limiter_destroy(l);
+}
+
+/* In shared memory, the writer may have died. */
+Test(observe, a_report_that_stays_half_written_does_not_stop_a_reader, .timeout = 60)
+{
+	struct weir_limiter *l;
+	struct weir_snapshot s;
+
+	cr_assert_eq(weir_limiter_create(NULL, &l), 0);
+	feed(l, 500);
+	atomic_fetch_add(&l->published->version, 1);
+	weir_snapshot_init(&s);
+	weir_snapshot_take(l, &s);
+	cr_assert_gt(s.windows, 0);
+	cr_assert_leq(s.last.count, WEIR_NUMBERS_MAX);
 	weir_limiter_destroy(l);
 }

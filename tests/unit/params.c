@@ -66,6 +66,7 @@ Test(params, bad_text_is_refused_with_a_sentence)
 		{&weir_vegas, "initial=-1", "cannot be"},
 		{&weir_vegas, "initial=12x", "cannot be"},
 		{&weir_vegas, "initial=99999999999", "cannot be"},
+		{&weir_vegas, "initial=99999999999999999999999", "cannot be"},
 		{&weir_vegas, "initial=0", "outside"},
 		{&weir_vegas, "smoothing=nan", "cannot be"},
 		{&weir_vegas, "smoothing=1.5", "outside"},
@@ -116,6 +117,21 @@ Test(params, a_limit_from_one_text)
 	cr_assert_eq(weir_limit_from_text("aimd:min=30,max=20", &ops, config, why, sizeof(why)),
 		     -EINVAL);
 	cr_assert_str_eq(why, "aimd: min is above max.");
+	cr_assert_eq(weir_limit_from_text("aimd:min=x", &ops, config, why, sizeof(why)), -EINVAL);
+	cr_assert(strstr(why, "min cannot be \"x\"") != NULL, "%s", why);
+}
+
+Test(params, an_overlong_name_is_no_limit)
+{
+	unsigned char config[WEIR_LIMIT_CONFIG_MAX];
+	const struct weir_limit_ops *ops;
+	char text[300];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	cr_assert_eq(weir_limit_from_text(text, &ops, config, why, sizeof(why)), -EINVAL);
+	cr_assert_null(ops);
+	cr_assert(strncmp(why, "There is no limit \"xxx", 22) == 0, "%s", why);
 }
 
 Test(params, a_sentence_is_cut_at_the_buffer_size)
@@ -223,6 +239,8 @@ Test(params, formatted_text_reads_back)
 	reads_back("aimd:timeout=1.5ms");
 	reads_back("aimd:timeout=2m");
 	reads_back("gradient:probe=never");
+	reads_back("vegas:smoothing=0.123456789");
+	reads_back("vegas:smoothing=0.12345678901234567");
 }
 
 /* A custom limit. */
@@ -280,4 +298,57 @@ Test(params, a_custom_limit_is_checked)
 	ops.params = &stray;
 	ops.param_count = 1;
 	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), -EINVAL);
+	cr_assert_eq(weir_limit_complete(NULL, NULL, 0, &config, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "The limit was built against another version.");
+}
+
+Test(params, a_custom_limits_parameters_are_checked)
+{
+	static const struct {
+		struct weir_param param;
+		const char *says;
+	} bad[] = {
+		{{NULL, WEIR_PARAM_U32, 0, 0, 1, "0", ""}, "parameter 0 is malformed"},
+		{{"p", WEIR_PARAM_U32, 0, 0, 1, NULL, ""}, "parameter 0 is malformed"},
+		{{"p", (enum weir_param_type)77, 0, 0, 1, "0", ""}, "parameter 0 is malformed"},
+		{{"p", WEIR_PARAM_U32, 9, 0, 1, "0", ""}, "parameter 0 is malformed"},
+		{{"p", WEIR_PARAM_DOUBLE, 4, 0, 1, "0", ""}, "parameter 0 is malformed"},
+		{{"p", WEIR_PARAM_U32, 4, 0, 1, "none", ""}, "the default of p is malformed"},
+		{{"p", WEIR_PARAM_U32, 4, 0, 1, "2", ""}, "p is 2, outside 0 to 1"},
+	};
+	struct weir_limit_ops ops = own;
+	unsigned char full[8];
+
+	ops.config_size = sizeof(full);
+	ops.param_count = 1;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ops.params = &bad[i].param;
+		cr_assert_eq(weir_limit_complete(&ops, NULL, 0, full, why, sizeof(why)), -EINVAL);
+		cr_assert(strstr(why, bad[i].says) != NULL, "%zu: %s", i, why);
+	}
+}
+
+static void own_observe(const void *state, double *numbers)
+{
+	(void)state;
+	(void)numbers;
+}
+
+Test(params, a_custom_limits_numbers_are_checked)
+{
+	static const char *const too_many[WEIR_NUMBERS_MAX + 2] = {"a", "b", "c", "d", "e",
+								   "f", "g", "h", "i"};
+	struct weir_limit_ops ops = own;
+	unsigned char full[8];
+
+	ops.numbers = too_many + 1;
+	cr_assert_eq(weir_limit_complete(&ops, NULL, 0, full, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "own: numbers and observe go together.");
+	ops.observe = own_observe;
+	cr_assert_eq(weir_limit_complete(&ops, NULL, 0, full, why, sizeof(why)), 0, "%s", why);
+	ops.numbers = too_many;
+	cr_assert_eq(weir_limit_complete(&ops, NULL, 0, full, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "own: it shows more than 8 numbers.");
+	ops.numbers = NULL;
+	cr_assert_eq(weir_limit_complete(&ops, NULL, 0, full, why, sizeof(why)), -EINVAL);
 }

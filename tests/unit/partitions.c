@@ -430,8 +430,25 @@ Test(partitions, shares_change_at_run_time)
 	cr_assert_str_eq(why, "There is no partition named missing.");
 	cr_assert_eq(weir_partitions_set(l, NULL, 1, why, sizeof(why)), -EINVAL);
 	cr_assert_str_eq(why, "count is 1, but there are no partitions.");
+	cr_assert_eq(weir_partitions_set(l, NULL, 0, why, sizeof(why)), 0, "nothing changes");
+	change[0].name = "";
+	cr_assert_eq(weir_partitions_set(l, change, 1, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "Partition 1 has no name.");
 	cr_assert_eq(weir_limit_set(l, 100), 0);
 	cr_assert_eq(rig_partition(l, BATCH).guarantee, 20);
+	weir_limiter_destroy(l);
+}
+
+Test(partitions, a_limiter_without_partitions_gets_none)
+{
+	const struct weir_partition half = {.name = "half", .share = 0.5};
+	const struct weir_config config = rig_config(10);
+	struct weir_limiter *l = rig_make(&config);
+	char why[100];
+
+	cr_assert_eq(weir_partitions_set(l, &half, 1, why, sizeof(why)), -EINVAL);
+	cr_assert_str_eq(why, "The limiter was made without partitions.");
+	cr_assert_eq(weir_delay_begin(l, 0), 0);
 	weir_limiter_destroy(l);
 }
 
@@ -585,6 +602,8 @@ Test(partitions, an_invalid_configuration_is_rejected_with_a_sentence)
 	REFUSED("There are two partitions named a.", {.name = "a"}, {.name = "a"});
 	REFUSED("The share of a is -0.1, not from 0 to 1.", {.name = "a", .share = -0.1});
 	REFUSED("The share of a is nan, not from 0 to 1.", {.name = "a", .share = NAN});
+	REFUSED("The share of a is 1.1, not from 0 to 1.", {.name = "a", .share = 1.1});
+	REFUSED("The cap of a is -0.5, not above 0 and up to 1.", {.name = "a", .cap = -0.5});
 	REFUSED("The shares add up to 1.2, more than 1.", {.name = "a", .share = 0.6},
 		{.name = "b", .share = 0.6});
 	REFUSED("The cap of a is 1.5, not above 0 and up to 1.", {.name = "a", .cap = 1.5});

@@ -307,6 +307,22 @@ static void expect_seconds(struct weir_rate *rate, const unsigned *seconds, unsi
 	}
 }
 
+/* The pace rises with each slot, so at once. */
+Test(rate, a_recovery_shorter_than_a_slot_is_one_slot_long)
+{
+	struct weir_rate_config config = plan(1000, WEIR_S, 100 * WEIR_MS);
+	struct weir_rate *rate;
+
+	config.recovery = WEIR_MS;
+	rate = make(&config);
+	weir_rate_throttled(rate, 0);
+	cr_assert_lt(look(rate).percent, 100);
+	clock_time += WEIR_S;
+	cr_assert_eq(weir_rate_try(rate, 0), 0);
+	cr_assert_eq(look(rate).percent, 100);
+	weir_rate_destroy(rate);
+}
+
 Test(rate, throttling_lowers_the_pace_for_a_while)
 {
 	static const unsigned back[] = {70, 75, 80, 85, 90, 95, 100, 100};
@@ -419,10 +435,17 @@ Test(rate, refuses_bad_configurations)
 	refused(&c, "Quota 0 has more than 2^53 units or burst.");
 	c = plan(65, 1, 0);
 	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
+	c = plan(130, 1, 0);
+	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
+	c = plan(129, 2, 0);
+	refused(&c, "Quota 0 has more than 64 units a nanosecond.");
 	c = plan(64, 1, 0);
 	cr_assert_eq(weir_rate_config_check(&c, NULL, 0), 0);
 	c = plan(1, 0, 0);
 	c.quotas[0].flags = 2;
+	refused(&c, "Quota 0 has unknown flags.");
+	c = plan(1, 0, 0);
+	c.quotas[0].reserved = 1;
 	refused(&c, "Quota 0 has unknown flags.");
 	c = plan(1, WEIR_S, WEIR_S + 1);
 	refused(&c, "A slot is longer than the shortest period.");
@@ -440,11 +463,17 @@ Test(rate, refuses_bad_calls)
 	const struct weir_quota good = {.units = 1}, quick = {.units = 1, .period = WEIR_MS},
 				flagged = {.flags = 4};
 	const struct weir_cost other = {.units = {0, 1}};
-	struct weir_wait wait;
+	struct weir_wait wait, forged = {.slot = 4000000, .stamp = 1};
 
 	cr_assert_eq(weir_rate_try(rate, WEIR_UNITS_MAX + 1), -EINVAL);
 	cr_assert_eq(weir_rate_try_for(rate, &other), -EINVAL, "there is no such quota");
 	cr_assert_eq(weir_rate_take(rate, 1, 0), -EINVAL, "it has a clock of its own");
+	cr_assert_eq(weir_rate_take(rate, WEIR_UNITS_MAX + 1, 0), -EINVAL);
+	cr_assert_eq(weir_rate_settle(rate, 1, 0, 0), -EINVAL);
+	cr_assert_eq(weir_rate_settle(rate, 0, WEIR_UNITS_MAX + 1, 0), -EINVAL);
+	cr_assert_eq(weir_rate_settle(rate, 0, 0, WEIR_UNITS_MAX + 1), -EINVAL);
+	cr_assert_eq(weir_rate_poll(rate, &forged), -EINVAL);
+	cr_assert_eq(weir_rate_cancel(rate, &forged), -EINVAL);
 	cr_assert_eq(weir_rate_enqueue(rate, &other, NULL, NULL, &wait), -EINVAL);
 	cr_assert_eq(weir_rate_set(rate, 1, &good), -EINVAL);
 	cr_assert_eq(weir_rate_set(rate, 0, &quick), -EINVAL, "shorter than a slot");

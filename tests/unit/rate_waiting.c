@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "rate_rig.h"
@@ -71,6 +73,42 @@ Test(rate_waiting, a_notified_waiter_may_enqueue_again)
 	cr_assert_eq(weir_rate_poll(again.rate, &first), 0);
 	clock_time += 100 * WEIR_MS;
 	cr_assert_eq(weir_rate_serve(again.rate), WEIR_FOREVER);
+	cr_assert_eq(weir_rate_poll(again.rate, &again.next), 0);
+	weir_rate_destroy(again.rate);
+}
+
+struct reuse {
+	struct weir_rate *rate;
+	struct weir_wait wait, next;
+	int answer;
+};
+
+static void end_and_enqueue_again(void *arg)
+{
+	struct reuse *again = arg;
+
+	again->answer = weir_rate_poll(again->rate, &again->wait);
+	cr_assert_eq(weir_rate_enqueue(again->rate, &one, NULL, NULL, &again->next), 0);
+}
+
+/* The seat's next use is independent: the return of the earlier callback does not affect it. */
+Test(rate_waiting, a_seat_that_a_callback_has_freed_may_be_used_again)
+{
+	struct reuse again = {.rate = with_queue(10, 1)};
+	struct weir_wait first;
+
+	cr_assert_eq(drain(again.rate, 1), 1);
+	cr_assert_eq(
+		weir_rate_enqueue(again.rate, &one, end_and_enqueue_again, &again, &again.wait), 0);
+	first = again.wait;
+	clock_time += 100 * WEIR_MS;
+	(void)weir_rate_serve(again.rate);
+	cr_assert_eq(again.answer, 0);
+	cr_assert_eq(again.next.slot, first.slot);
+	cr_assert_eq(weir_rate_poll(again.rate, &again.next), -EAGAIN);
+	cr_assert_eq(weir_rate_poll(again.rate, &first), -EINVAL, "it has ended");
+	clock_time += 100 * WEIR_MS;
+	(void)weir_rate_serve(again.rate);
 	cr_assert_eq(weir_rate_poll(again.rate, &again.next), 0);
 	weir_rate_destroy(again.rate);
 }
@@ -179,6 +217,8 @@ Test(rate_waiting, an_event_loop_is_notified_when_turns_come_sooner)
 	clock_time += 100 * WEIR_MS;
 	cr_assert_eq(weir_rate_serve(rate), WEIR_FOREVER);
 	cr_assert_eq(weir_rate_poll(rate, &wait), 0);
+	cr_assert_eq(weir_rate_set(rate, 0, &more), 0);
+	cr_assert_eq(sooner, 1, "no call waits");
 	weir_rate_destroy(rate);
 }
 
@@ -297,5 +337,105 @@ Test(rate_waiting, without_a_queue_no_call_waits)
 	cr_assert_eq(weir_rate_enqueue(rate, &one, NULL, NULL, &wait), -EAGAIN);
 	cr_assert_eq(weir_rate_poll(rate, &wait), -EINVAL);
 	cr_assert_eq(look(rate).refused, 2);
+	weir_rate_destroy(rate);
+}
+
+struct slow {
+	struct weir_rate *rate;
+	struct weir_wait wait;
+	sem_t began, end;
+	atomic_bool ended;
+};
+
+static void run_slowly(void *arg)
+{
+	struct slow *slow = arg;
+
+	sem_post(&slow->began);
+	sem_wait(&slow->end);
+	usleep(1000);
+	slow->ended = true;
+}
+
+static void *serve_rate(void *arg)
+{
+	(void)weir_rate_serve(arg);
+	return NULL;
+}
+
+/* A waiter whose callback is being run by another thread. */
+static pthread_t start_slow(struct slow *slow)
+{
+	pthread_t thread;
+
+	slow->rate = with_queue(10, 1);
+	sem_init(&slow->began, 0, 0);
+	sem_init(&slow->end, 0, 0);
+	cr_assert_eq(drain(slow->rate, 1), 1);
+	cr_assert_eq(weir_rate_enqueue(slow->rate, &one, run_slowly, slow, &slow->wait), 0);
+	clock_time += 100 * WEIR_MS;
+	cr_assert_eq(pthread_create(&thread, NULL, serve_rate, slow->rate), 0);
+	sem_wait(&slow->began);
+	return thread;
+}
+
+Test(rate_waiting, a_poll_or_cancel_waits_for_a_callback_that_is_running, .timeout = 60)
+{
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct slow slow = {.ended = false};
+		pthread_t thread = start_slow(&slow);
+
+		sem_post(&slow.end);
+		if (cancels)
+			cr_assert_eq(weir_rate_cancel(slow.rate, &slow.wait), -EALREADY);
+		else
+			cr_assert_eq(weir_rate_poll(slow.rate, &slow.wait), 0);
+		cr_assert(slow.ended);
+		pthread_join(thread, NULL);
+		weir_rate_destroy(slow.rate);
+	}
+}
+
+static void poll_the_other(void *arg)
+{
+	struct taker *t = arg;
+
+	t->other_answer = weir_rate_poll(t->rate, &t->other);
+}
+
+/* Two threads that run callbacks may each poll the other's waiter. */
+Test(rate_waiting, a_poll_from_another_callback_does_not_wait, .timeout = 60)
+{
+	struct slow slow = {.ended = false};
+	pthread_t thread = start_slow(&slow);
+	struct weir_rate *rate = with_queue(10, 1);
+	struct taker taker = {.rate = slow.rate, .other = slow.wait};
+
+	cr_assert_eq(weir_rate_enqueue(rate, &one, poll_the_other, &taker, &taker.wait), 0);
+	cr_assert_eq(taker.other_answer, -EAGAIN);
+	cr_assert_not(slow.ended);
+	sem_post(&slow.end);
+	pthread_join(thread, NULL);
+	cr_assert_eq(weir_rate_poll(slow.rate, &slow.wait), 0);
+	weir_rate_destroy(slow.rate);
+	weir_rate_destroy(rate);
+}
+
+Test(rate_waiting, a_threads_seat_cannot_be_polled, .timeout = 60)
+{
+	struct weir_rate *rate = for_threads(0, 1);
+	const struct weir_quota open = {.flags = WEIR_QUOTA_UNLIMITED};
+	struct weir_wait forged = {.slot = 0, .stamp = 1};
+	struct sleeper s = {.rate = rate, .deadline = WEIR_FOREVER};
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, sleep_on_it, &s), 0);
+	until_waiting(rate, 1);
+	cr_assert_eq(weir_rate_poll(rate, &forged), -EINVAL);
+	cr_assert_eq(weir_rate_cancel(rate, &forged), -EINVAL);
+	cr_assert_eq(look(rate).waiting, 1);
+	cr_assert_eq(weir_rate_set(rate, 0, &open), 0);
+	pthread_join(thread, NULL);
+	cr_assert_eq(s.result, 0);
 	weir_rate_destroy(rate);
 }

@@ -184,17 +184,59 @@ Test(registry, the_configuration_is_copied)
 	end(r);
 }
 
+static uint32_t limit_of(struct weir_registry *r, const char *key)
+{
+	struct weir_limiter *l = got(r, key);
+	uint32_t limit = weir_limit(l);
+
+	weir_registry_put(r, l);
+	return limit;
+}
+
+Test(registry, a_configuration_of_another_version_is_copied_as_far_as_it_is_known)
+{
+	struct weir_gradient_config gradient = {.initial = 33, .min = 2, .max = 30};
+	struct weir_random random = {.next = NULL};
+	struct weir_registry_config config;
+	struct weir_config limiter;
+	struct weir_registry *r;
+
+	weir_config_init(&limiter);
+	limiter.limit = &weir_gradient;
+	limiter.limit_config = &gradient;
+	limiter.limit_config_size = offsetof(struct weir_gradient_config, max);
+	limiter.stripes = 1;
+	limiter.random = &random;
+	limiter.size = offsetof(struct weir_config, random);
+	weir_registry_config_init(&config);
+	config.limiter = &limiter;
+	r = make(&config);
+	cr_assert_eq(limit_of(r, "alpha"), 33);
+	end(r);
+	/* A newer program's: what is behind the configuration that is known is left. */
+	gradient.max = 50;
+	limiter.limit_config_size = WEIR_LIMIT_CONFIG_MAX + 1;
+	r = make(&config);
+	cr_assert_eq(limit_of(r, "alpha"), 33);
+	end(r);
+}
+
 /*
- * small: a limit of 3. odd: another limit's defaults. big: more memory. bad: an invalid
- * configuration.
+ * small: a limit of 3. odd: another limit's defaults. five: another limit with its own
+ * configuration. big: more memory. bad: an invalid configuration.
  */
 static int customize(void *arg, const void *key, size_t key_len, struct weir_config *config)
 {
 	static const struct weir_settable_config three = {.initial = 3};
+	static const struct weir_fixed_config five = {.limit = 5};
 
 	(*(unsigned *)arg)++;
 	if (key_len == 3 && memcmp(key, "odd", 3) == 0)
 		config->limit = &weir_fixed;
+	if (key_len == 4 && memcmp(key, "five", 4) == 0) {
+		config->limit = &weir_fixed;
+		config->limit_config = &five;
+	}
 	if (key_len == 3 && memcmp(key, "big", 3) == 0)
 		config->queue = 1000;
 	if (key_len == 3 && memcmp(key, "bad", 3) == 0)
@@ -223,15 +265,6 @@ static struct weir_registry *make_custom(unsigned *calls, size_t limiter_size)
 	return make(&config);
 }
 
-static uint32_t limit_of(struct weir_registry *r, const char *key)
-{
-	struct weir_limiter *l = got(r, key);
-	uint32_t limit = weir_limit(l);
-
-	weir_registry_put(r, l);
-	return limit;
-}
-
 Test(registry, a_key_may_be_configured_individually)
 {
 	unsigned calls = 0;
@@ -240,8 +273,9 @@ Test(registry, a_key_may_be_configured_individually)
 	cr_assert_eq(limit_of(r, "usual"), 50);
 	cr_assert_eq(limit_of(r, "small"), 3);
 	cr_assert_eq(limit_of(r, "odd"), 20, "a limit is not given another one's configuration");
+	cr_assert_eq(limit_of(r, "five"), 5);
 	cr_assert_eq(limit_of(r, "usual"), 50);
-	cr_assert_eq(calls, 3, "once for each limiter");
+	cr_assert_eq(calls, 4, "once for each limiter");
 	end(r);
 }
 
@@ -329,7 +363,7 @@ Test(registry, a_limiter_with_a_waiting_call_stays)
 	weir_config_init(&limiter);
 	limiter.limit = &weir_settable;
 	limiter.limit_config = &settable;
-	limiter.queue = 1;
+	limiter.queue = 100;
 	weir_registry_config_init(&config);
 	config.limiter = &limiter;
 	config.max = 1;
@@ -634,6 +668,14 @@ Test(registry, too_large_a_registry_is_out_of_memory)
 	cr_assert_eq(weir_registry_create(&config, &r), -ENOMEM);
 	config.limiter_size = SIZE_MAX;
 	cr_assert_eq(weir_registry_create(&config, &r), -ENOMEM);
+	config.limiter_size = SIZE_MAX / 4;
+	cr_assert_eq(weir_registry_create(&config, &r), -ENOMEM);
+	/* Two of some of these sizes just fit into SIZE_MAX, and the registry itself does not. */
+	config.max = 2;
+	for (size_t less = 0; less < 4096; less += WEIR_ALIGN) {
+		config.limiter_size = SIZE_MAX / 2 - less;
+		cr_assert_eq(weir_registry_create(&config, &r), -ENOMEM, "%zu", less);
+	}
 	cr_assert_null(r);
 }
 

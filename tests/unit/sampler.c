@@ -3,6 +3,7 @@
  * Edge cases of the sampler: what is a sample, when a window closes, what does not fit into a word.
  */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include <criterion/criterion.h>
@@ -227,6 +228,61 @@ Test(sampler, delays_alone_close_no_window_and_go_with_a_discarded_one)
 	sampler_record(&s, s.stripes, 500, 1, SERVED);
 	cr_assert(sampler_close(&s, 111 * MS, &w));
 	cr_assert(w.queued == 1 && w.queue_min == 400);
+	end(&s);
+}
+
+/* Otherwise the window would not close before the time that the clock showed. */
+Test(sampler, a_clock_that_goes_back_restarts_a_window_that_is_too_small)
+{
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.window_samples = 2;
+	config.window_max = 40 * MS;
+	s = make(config);
+	sampler_open(&s, 100 * MS);
+	atomic_store(&s.sampler->due, 0);
+	s.sampler->length = 10 * MS;
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(!sampler_close(&s, 50 * MS, &w));
+	cr_assert(!sampler_close(&s, 60 * MS, &w));
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 60 * MS + 1, &w));
+	cr_assert(w.start == 50 * MS && w.count == 2);
+	end(&s);
+}
+
+/* In shared memory, another process may have written it. */
+Test(sampler, an_impossible_smoothed_latency_starts_afresh)
+{
+	static const double impossible[] = {-1, 0, NAN, 1e300, INFINITY};
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+
+	config.rtt_smoothing = 0.5;
+	for (int i = 0; i < 5; i++) {
+		struct sampling s = make(config);
+
+		s.sampler->rtt_smoothed = impossible[i];
+		sampler_record(&s, s.stripes, 500, 1, SERVED);
+		cr_assert(sampler_close(&s, 100 * MS, &w));
+		cr_assert_eq(w.rtt, 500);
+		end(&s);
+	}
+}
+
+Test(sampler, counts_beyond_32_bits_are_shown_as_the_highest)
+{
+	struct sampling s = make(ten_ms);
+	struct weir_window w;
+
+	for (int i = 0; i < 2; i++)
+		atomic_fetch_add(&s.stripes->total[TOTAL_CANCELLED], UINT32_MAX);
+	stripe_count(s.stripes, TOTAL_FAILED);
+	sampler_record(&s, s.stripes, 500, 1, SERVED);
+	cr_assert(sampler_close(&s, 100 * MS, &w));
+	cr_assert(w.cancelled == UINT32_MAX && w.failed == 1);
 	end(&s);
 }
 

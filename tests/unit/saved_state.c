@@ -419,6 +419,69 @@ Test(saved_state, without_a_parameter_initial_the_limit_is_not_used)
 	weir_limiter_destroy(other);
 }
 
+/* Limits that start at a number other than a whole one, and without bounds of their own. */
+
+static double start_at(void *state, const void *config, double random)
+{
+	(void)random;
+	*(uint32_t *)state = *(const uint32_t *)config;
+	return *(uint32_t *)state;
+}
+
+static double start_at_real(void *state, const void *config, double random)
+{
+	(void)random;
+	*(uint32_t *)state = 0;
+	return *(const double *)config;
+}
+
+static double stay(void *state, const struct weir_window *w)
+{
+	(void)state;
+	return w->limit;
+}
+
+Test(saved_state, only_a_whole_parameter_initial_can_be_set)
+{
+	static const struct weir_param whole = {"initial", WEIR_PARAM_U32, 0, 1, 1000, "20", ""};
+	static const struct weir_param real = {"initial", WEIR_PARAM_DOUBLE, 0, 1, 1000, "20", ""};
+	struct weir_limit_ops ops = {
+		.size = sizeof(ops),
+		.name = "own",
+		.config_size = sizeof(double),
+		.state_size = sizeof(uint32_t),
+		.params = &whole,
+		.param_count = 1,
+		.init = start_at,
+		.update = stay,
+	};
+	const struct weir_config config = config_for(&ops);
+	const uint32_t hundred[2] = {100};
+	struct weir_config at_hundred = config_for(&ops);
+	struct weir_limiter *l, *again;
+	struct blob blob;
+
+	at_hundred.limit_config = hundred;
+	l = make(&at_hundred);
+	again = make(&config);
+	blob = save(l);
+	cr_assert_eq(weir_limit(again), 20);
+	take_up(again, &blob, WEIR_SAVED_FRESH + 1);
+	cr_expect_gt(weir_limit(again), 90);
+	take_up(again, &blob, OLD);
+	cr_expect_eq(weir_limit(again), 20);
+	weir_limiter_destroy(l);
+	weir_limiter_destroy(again);
+
+	ops.params = &real;
+	ops.init = start_at_real;
+	l = make(&config);
+	blob = save(l);
+	assert_refused(l, blob.bytes, blob.size, OLD, "cannot start at a given limit");
+	take_up(l, &blob, 0);
+	weir_limiter_destroy(l);
+}
+
 Test(saved_state, another_algorithm_is_refused)
 {
 	const struct blob blob = state_of("vegas:initial=100");
@@ -436,6 +499,9 @@ Test(saved_state, with_another_version_only_the_limit_is_used)
 	ops.version = 2;
 	cr_expect_not(goes_whole(&ours, &newer));
 	cr_expect(goes_whole(&newer, &newer));
+	ops.version = weir_vegas.version;
+	ops.state_size += 8;
+	cr_expect_not(goes_whole(&ours, &newer));
 }
 
 Test(saved_state, a_short_buffer_is_refused)

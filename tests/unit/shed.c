@@ -251,6 +251,7 @@ Test(shed, a_call_that_is_shed_is_admitted_when_nothing_else_is_in_flight)
 	cr_assert_eq(rig_fill(l, &highest, token, 3), 3);
 	cr_assert_eq(weir_try_acquire_for(l, &lowest, &none), -EAGAIN, "there is room for one");
 	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &wait), -EAGAIN);
+	cr_assert_eq(weir_acquire_or_enqueue(l, &lowest, NULL, NULL, &wait, &none), -EAGAIN);
 	rig_empty(l, token, 3);
 	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &wait), 0);
 	cr_assert_eq(weir_poll(l, &wait, &token[0]), 0);
@@ -258,6 +259,32 @@ Test(shed, a_call_that_is_shed_is_admitted_when_nothing_else_is_in_flight)
 	cr_assert_eq(weir_try_acquire_for(l, &dear, &token[0]), 0);
 	cr_assert_eq(token[0].cost, 3);
 	weir_release(l, &token[0], WEIR_IGNORE);
+	weir_limiter_destroy(l);
+}
+
+/* Waiters that were let through in shadow mode have no permit, and their slots until they poll. */
+Test(shed, a_call_that_finds_no_slot_returns_its_permit)
+{
+	struct weir_limiter *l = overloaded(WEIR_SHED_STRICT, 8, 8);
+	struct weir_wait wait[8], last;
+	struct weir_token token[4], through;
+
+	cr_assert_eq(rig_fill(l, &highest, token, 4), 4);
+	weir_shadow_set(l, true);
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(weir_enqueue_for(l, &highest, NULL, NULL, &wait[i]), 0);
+	weir_shadow_set(l, false);
+	rig_empty(l, token, 4);
+	cr_assert_eq(weir_inflight(l), 0);
+	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &last), -EAGAIN);
+	cr_assert_eq(weir_inflight(l), 0);
+	for (int i = 0; i < 8; i++) {
+		cr_assert_eq(weir_poll(l, &wait[i], &through), 0);
+		weir_release(l, &through, WEIR_IGNORE);
+	}
+	cr_assert_eq(weir_enqueue_for(l, &lowest, NULL, NULL, &last), 0);
+	cr_assert_eq(weir_poll(l, &last, &through), 0);
+	weir_release(l, &through, WEIR_IGNORE);
 	weir_limiter_destroy(l);
 }
 

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -32,8 +34,10 @@ Test(waiting, without_a_queue_no_call_waits)
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &a), 0);
 	cr_assert_eq(weir_acquire(l, WEIR_FOREVER, &b), -EAGAIN);
 	cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait), -EAGAIN);
+	cr_assert_eq(weir_acquire(l, 0, &b), -EAGAIN, "refused, not late");
 	cr_assert_eq(weir_queue_size(l), 0);
-	cr_assert_eq(rig_snapshot(l).rejected, 2);
+	cr_assert_eq(rig_snapshot(l).rejected, 3);
+	cr_assert_eq(rig_snapshot(l).abandoned, 0);
 	weir_release(l, &a, WEIR_SUCCESS);
 	weir_limiter_destroy(l);
 }
@@ -196,6 +200,26 @@ Test(waiting, cancelled_waiters_make_room_in_the_queue)
 		cr_assert_eq(weir_cancel(l, &second, &none), 0);
 		cr_assert_eq(weir_cancel(l, &second, &none), -EINVAL);
 	}
+	weir_limiter_destroy(l);
+}
+
+Test(waiting, a_queue_may_have_more_slots_than_a_word_has_bits)
+{
+	enum { SLOTS = 200 };
+	struct weir_limiter *l = make(1, SLOTS);
+	struct weir_wait wait[SLOTS], none;
+	struct weir_token token;
+
+	cr_assert_eq(weir_try_acquire(l, &token), 0);
+	for (int i = 0; i < SLOTS; i++)
+		cr_assert_eq(weir_enqueue(l, NULL, NULL, &wait[i]), 0);
+	cr_assert_eq(weir_enqueue(l, NULL, NULL, &none), -EAGAIN);
+	cr_assert_eq(weir_waiting(l), SLOTS);
+	for (int i = 0; i < SLOTS; i++) {
+		weir_release(l, &token, WEIR_SUCCESS);
+		cr_assert_eq(weir_poll(l, &wait[i], &token), 0, "in order: %d", i);
+	}
+	cr_assert_eq(weir_waiting(l), 0);
 	weir_limiter_destroy(l);
 }
 
@@ -362,6 +386,86 @@ Test(waiting, a_slot_that_a_callback_has_freed_may_be_used_again, .timeout = 60)
 	cr_assert_eq(weir_poll(l, &again.next, &token), 0);
 	weir_release(l, &token, WEIR_SUCCESS);
 	cr_assert_eq(weir_inflight(l), 0);
+	weir_limiter_destroy(l);
+}
+
+struct slow {
+	struct weir_limiter *limiter;
+	struct weir_wait wait;
+	struct weir_token token;
+	sem_t began, end;
+	atomic_bool ended;
+};
+
+static void run_slowly(void *arg)
+{
+	struct slow *slow = arg;
+
+	sem_post(&slow->began);
+	sem_wait(&slow->end);
+	usleep(1000);
+	slow->ended = true;
+}
+
+static void *release_token(void *arg)
+{
+	struct slow *slow = arg;
+
+	weir_release(slow->limiter, &slow->token, WEIR_SUCCESS);
+	return NULL;
+}
+
+/* A waiter whose callback is being run by another thread. */
+static pthread_t start_slow(struct slow *slow)
+{
+	pthread_t thread;
+
+	slow->limiter = make(1, 2);
+	sem_init(&slow->began, 0, 0);
+	sem_init(&slow->end, 0, 0);
+	cr_assert_eq(weir_try_acquire(slow->limiter, &slow->token), 0);
+	cr_assert_eq(weir_enqueue(slow->limiter, run_slowly, slow, &slow->wait), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, release_token, slow), 0);
+	sem_wait(&slow->began);
+	return thread;
+}
+
+Test(waiting, a_poll_or_cancel_waits_for_a_callback_that_is_running, .timeout = 60)
+{
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct slow slow = {.ended = false};
+		pthread_t thread = start_slow(&slow);
+		struct weir_token token;
+
+		sem_post(&slow.end);
+		if (cancels)
+			cr_assert_eq(weir_cancel(slow.limiter, &slow.wait, &token), -EALREADY);
+		else
+			cr_assert_eq(weir_poll(slow.limiter, &slow.wait, &token), 0);
+		cr_assert(slow.ended);
+		pthread_join(thread, NULL);
+		weir_release(slow.limiter, &token, WEIR_SUCCESS);
+		cr_assert_eq(weir_inflight(slow.limiter), 0);
+		weir_limiter_destroy(slow.limiter);
+	}
+}
+
+/* Two threads that run callbacks may each poll the other's waiter. */
+Test(waiting, a_poll_from_another_callback_does_not_wait, .timeout = 60)
+{
+	struct slow slow = {.ended = false};
+	pthread_t thread = start_slow(&slow);
+	struct weir_limiter *l = make(1, 1);
+	struct taker taker = {.limiter = slow.limiter, .other = &slow.wait};
+	struct weir_token token;
+
+	cr_assert_eq(weir_enqueue(l, take_in_callback, &taker, &taker.wait), 0);
+	cr_assert_eq(taker.other_answer, -EAGAIN);
+	cr_assert_not(slow.ended);
+	sem_post(&slow.end);
+	pthread_join(thread, NULL);
+	cr_assert_eq(weir_poll(slow.limiter, &slow.wait, &token), 0);
+	weir_limiter_destroy(slow.limiter);
 	weir_limiter_destroy(l);
 }
 
