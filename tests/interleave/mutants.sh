@@ -67,6 +67,7 @@ link()
 	done
 	"$compiler" -no-pie \
 		-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc \
+		-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset \
 		-Wl,--wrap=posix_memalign,--wrap=aligned_alloc \
 		"${own[@]}" "$work"/objects/*.o "$build/tests/interleave/libweir_explored.a" \
 		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program"
