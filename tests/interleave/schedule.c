@@ -361,9 +361,10 @@ unsigned schedule_self(void)
 	return current;
 }
 
-bool schedule_on_stack(const volatile void *address)
+bool schedule_is_own(const volatile void *address)
 {
-	return (uintptr_t)address - (uintptr_t)stacks[current] < STACK;
+	return (uintptr_t)address - (uintptr_t)stacks[current] < STACK ||
+	       (uintptr_t)address - (uintptr_t)tls < tls_size;
 }
 
 /* A step of this thread lets those go on that yielded to it. */
