@@ -304,6 +304,36 @@ static void must_call_for_the_rest(void)
 	leave(&permit);
 }
 
+/* cache.reopen: the cache is closed by the call that needs what is left, and opened again. */
+
+static void setup_open_idle(void)
+{
+	setup_open(LIMIT / 4);
+	lend(0, IDLE);
+}
+
+/* cache.sweep: the stripe is used again while a thread that swept it has yet to go on. */
+
+static void setup_lent(void)
+{
+	setup_open(0);
+	lend(0, IDLE);
+}
+
+static void close_open_and_call(void)
+{
+	struct permit permits[IDLE];
+
+	close_cache();
+	open_cache();
+	explore_cpu(0);
+	for (unsigned i = 0; i < IDLE; i++)
+		require(enter(1, &permits[i]));
+	require(gate_taken(explore_newest(&gate.word)) >= IDLE);
+	for (unsigned i = 0; i < IDLE; i++)
+		leave(&permits[i]);
+}
+
 /* cache.limit: two calls take all that is left, so each excludes all others. */
 
 static void call_for_all(void)
@@ -510,6 +540,21 @@ static const struct scene scenes[] = {
 		.setup = setup_shut,
 		.threads = {open_cache, call_twice, must_call_for_the_rest},
 		.check = check_returned,
+	},
+	{
+		.name = "cache.reopen",
+		.claim = "the same when it was closed before",
+		.setup = setup_open_idle,
+		.threads = {open_cache, call_twice, must_call_for_the_rest},
+		.check = check_returned,
+	},
+	{
+		.name = "cache.sweep",
+		.claim = "a permit that was swept is not taken up",
+		.setup = setup_lent,
+		.threads = {close_cache, close_open_and_call},
+		.check = check_returned,
+		.preemptions = 3,
 	},
 	{
 		.name = "cache.limit",

@@ -526,6 +526,12 @@ static void setup_idle(void)
 	}
 }
 
+static void close_cache(void)
+{
+	if (cache_close(&q.admission.cache))
+		queue_drain(&q, 1);
+}
+
 static void call_twice(void)
 {
 	explore_cpu(0);
@@ -671,6 +677,13 @@ static const struct scene scenes[] = {
 		.claim = "a waiter is served though permits are idle and taken up again",
 		.setup = setup_idle,
 		.threads = {call, call, acquire_rest},
+		.check = check_cache,
+	},
+	{
+		.name = "queue.close",
+		.claim = "a waiter is served though another thread calls back what is idle",
+		.setup = setup_idle,
+		.threads = {close_cache, call, acquire_rest},
 		.check = check_cache,
 	},
 };
