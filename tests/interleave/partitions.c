@@ -331,6 +331,28 @@ static void check_kept_1(void)
 	check_done();
 }
 
+/* partitions.roll: an interval is over, in which partition 0 had a permit. */
+
+static void setup_used(void)
+{
+	begin(2, 1, 1, 2);
+	parts[0].since = parts[1].since = 1;
+	keep(0, &kept);
+	release(0, &kept);
+	require(admission_reserved_for(&parts[0]) == 1);
+}
+
+static void lapse(void)
+{
+	(void)admission_lapse(&q.admission, 2 + HOLD);
+}
+
+static void check_rolled(void)
+{
+	require(parts[0].peak == 0 && admission_reserved_for(&parts[0]) == 1);
+	check_done();
+}
+
 /* partitions.retune: a limit and a share are put into force by two threads. */
 
 static void setup_retune(void)
@@ -431,13 +453,15 @@ static void raise_cap(void)
 static _Alignas(128) unsigned char memory[1 << 16];
 static struct weir_limiter *limiter;
 
-static void setup_watch(void)
+static struct weir_token token_kept;
+
+static const struct weir_call call_a = {.partition = 1, .cost = 1};
+
+static void make_limiter(void)
 {
 	static const struct weir_settable_config one = {.initial = 1};
 	const struct weir_partition guaranteed = {.name = "a", .share = 1, .cap = 1};
-	const struct weir_call call_a = {.partition = 1, .cost = 1};
 	struct weir_config config;
-	struct weir_token token;
 
 	weir_config_init(&config);
 	config.limit = &weir_settable;
@@ -450,8 +474,21 @@ static void setup_watch(void)
 	config.partition_hold = HOLD;
 	require(weir_limiter_size(&config) > 0 && weir_limiter_size(&config) <= sizeof(memory));
 	require(weir_limiter_init(memory, sizeof(memory), &config, &limiter) == 0);
-	require(weir_try_acquire_for(limiter, &call_a, &token) == 0);
-	weir_release(limiter, &token, WEIR_IGNORE);
+}
+
+static void setup_watch(void)
+{
+	struct weir_token token;
+
+	make_limiter();
+	/* Used twice: in between, another call that is refused begins the interval. */
+	for (unsigned i = 0; i < 2; i++) {
+		require(weir_try_acquire_for(limiter, &call_a, &token) == 0);
+		weir_release(limiter, &token, WEIR_IGNORE);
+		if (i == 0 && weir_try_acquire(limiter, &token) == 0)
+			weir_release(limiter, &token, WEIR_IGNORE);
+	}
+	require(limiter->admission.parts[1].since != 0);
 	require(admission_has_reserved(&limiter->admission));
 }
 
@@ -473,6 +510,24 @@ static void acquire_for_a_while(void)
 static void acquire_at_last(void)
 {
 	acquire_until(WEIR_FOREVER);
+}
+
+/* partitions.watch.late: the permit is reserved while a thread waits that found it in use. */
+
+static void setup_watch_late(void)
+{
+	make_limiter();
+	require(weir_try_acquire(limiter, &token_kept) == 0);
+	require(!admission_has_reserved(&limiter->admission));
+}
+
+static void claim_and_release(void)
+{
+	struct weir_token token;
+
+	if (weir_try_acquire_for(limiter, &call_a, &token) == 0)
+		weir_release(limiter, &token, WEIR_IGNORE);
+	weir_release(limiter, &token_kept, WEIR_IGNORE);
 }
 
 static void check_watch(void)
@@ -512,6 +567,14 @@ static const struct scene scenes[] = {
 		.threads = {claim_guarantee, release_when_raised, borrow_when_raised},
 		.check = check_kept_1,
 		.no_stale = true, /* the level is only a number, and may be seen late */
+		.preemptions = 3,
+	},
+	{
+		.name = "partitions.roll",
+		.claim = "what was used in one interval is reserved for the next",
+		.setup = setup_used,
+		.threads = {lapse, lapse},
+		.check = check_rolled,
 		.preemptions = 3,
 	},
 	{
@@ -559,6 +622,14 @@ static const struct scene scenes[] = {
 		.threads = {acquire_for_a_while, acquire_at_last},
 		.check = check_watch,
 		.no_stale = true, /* calls of the whole limiter make runs long */
+	},
+	{
+		.name = "partitions.watch.late",
+		.claim = "a waiter that sleeps takes the watch when it becomes necessary",
+		.setup = setup_watch_late,
+		.threads = {claim_and_release, acquire_at_last},
+		.check = check_watch,
+		.no_stale = true,
 	},
 };
 

@@ -111,6 +111,7 @@ static void give_back(const struct permit *permit)
 		ghost_add(&refused, 1);
 	if (wake)
 		queue_drain(&q, 1);
+	require(gate_waiters(explore_newest(&gate.word)) <= q.config.slots);
 }
 
 static void hold(const struct permit *permit)
@@ -228,7 +229,7 @@ static void check_done(void)
 	require(gate_waiters(gate_read(&gate)) == 0);
 	require(queue_is_empty(&q) && free_slots == (UINT64_C(1) << q.config.slots) - 1);
 	require(row.length == 0 && row.head == NIL && row.tail == NIL);
-	require(queue.pending == 0);
+	require(queue.pending == 0 && callbacks[0].use == 0 && callbacks[1].use == 0);
 	(void)cache_close(&q.admission.cache);
 	require(gate_taken(gate_read(&gate)) == 0 && !gate_lends(&gate));
 }
@@ -251,6 +252,15 @@ static void setup_held_one_slot(void)
 static void release_kept(void)
 {
 	release(&kept);
+}
+
+/* queue.announced: two permits are held by one call, and two calls wait for one each. */
+
+static void setup_two_held(void)
+{
+	begin(2, SLOTS);
+	require(reserve(2, &kept));
+	ghost_add(&held, 2);
 }
 
 /* queue.raise: the limit is raised, and no permit is given back. */
@@ -568,6 +578,14 @@ static const struct scene scenes[] = {
 		.name = "queue.two",
 		.claim = "two waiters are served, one by the other",
 		.setup = setup_held,
+		.threads = {release_kept, acquire, acquire},
+		.check = check_done,
+		.no_stale = true,
+	},
+	{
+		.name = "queue.announced",
+		.claim = "no more waiters are announced than there are slots",
+		.setup = setup_two_held,
 		.threads = {release_kept, acquire, acquire},
 		.check = check_done,
 		.no_stale = true,
