@@ -46,9 +46,11 @@
  * the peak of this interval or of the one before. Permits up to the level are reserved: no call
  * above its own partition's guarantee may take them. The rest of the guarantee others may borrow.
  * So a partition finds the room that it usually needs, and gets more by being refused once for each
- * additional permit (its deficit). Intervals are rolled by the calls that could use what is
- * reserved. A thread that raises a peak at that very moment may raise the old one, and raises the
- * new one the next time.
+ * additional permit (its deficit). A permit that a call has taken from its partition counts as used
+ * there before the call has it from the gate. A call that borrows at that moment may take the room;
+ * the other is then refused and reserves it again. Intervals are rolled by the calls that could use
+ * what is reserved. A thread that raises a peak at that very moment may raise the old one, and
+ * raises the new one the next time.
  */
 #ifndef WEIR_LIB_ADMISSION_H
 #define WEIR_LIB_ADMISSION_H

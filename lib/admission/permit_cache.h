@@ -49,7 +49,9 @@
  * lent     enter: +1, after the stripe and in  release  give back beside: mode. Late, a copy is
  *          a mode that it has acquired                   not detected
  * lent     sweep, put: -n, before the gate     relaxed  give back beside, through the gate's
- *                                                       word: what has left that is not lent
+ *                                                       word: what has left that is not lent.
+ *                                                       Until the gate follows, a copy is not
+ *                                                       detected
  *
  * Why no idle permit is overlooked. A call about to be refused reads mode, the gate, and mode
  * again. If mode was shut and is the same, nothing was idle when the gate was full. Otherwise the

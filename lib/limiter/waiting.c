@@ -54,11 +54,12 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 	uint32_t seen;
 
 	do {
-		seen = park_look(parking);
 		if (watching) {
 			queue_watch(&l->queueing, wait, false);
 			queue_drain(&l->queueing, clock_monotonic());
 		}
+		/* After this drain, which may have woken the thread itself to take the watch again. */
+		seen = park_look(parking);
 		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
 			return answer(l, state, clock_monotonic(), &got, place, token);

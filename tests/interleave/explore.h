@@ -72,18 +72,27 @@ unsigned explore_self(void);
 /* Whether a mortal thread has died. */
 bool explore_died(unsigned thread);
 
-/* Wait until ready() returns true. It may only read ghosts and explore_died(). */
+/*
+ * Wait until ready() returns true. It may only read ghosts, the newest value of a word, and
+ * explore_died().
+ */
 void explore_await(bool (*ready)(void));
 
 /* Wait until thread has ended or died. */
 void explore_await_end(unsigned thread);
 
-/* The CPU that the calling thread runs on from now on; its own number until then. */
+/* The CPU that the calling thread runs on from now on; its own number until then (in setup(): 0). */
 void explore_cpu(unsigned cpu);
 
 /* The virtual time, which CLOCK_MONOTONIC tells: it moves only here and when a sleep times out. */
 uint64_t explore_now(void);
 void explore_pass(uint64_t ns);
+
+/*
+ * The newest value of a word. Reading it is no step: it is for requirements, which then hold at the
+ * step before, and for what explore_await() calls.
+ */
+uint64_t explore_newest(const _Atomic uint64_t *word);
 
 /* How the interleaving's table calls the word at that address. text must outlive the run. */
 void explore_name(const volatile void *address, const char *text);

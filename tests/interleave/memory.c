@@ -366,13 +366,20 @@ static uint32_t message_new(uint32_t older, uint32_t newer, uint64_t value)
 	return i;
 }
 
-/* The word's history, which begins with what is in memory. */
+/*
+ * The word's history, which begins with what is in memory. After a plain store it begins again, at a
+ * place beyond all that threads have seen.
+ */
 static struct location *history_of(int location, void *address, unsigned size)
 {
 	struct location *l = &locations[location];
 
 	if (l->newest == NIL || l->overwritten) {
+		const uint32_t before = l->newest;
+
 		l->newest = message_new(NIL, NIL, read_memory(address, size));
+		if (before != NIL)
+			messages[l->newest].at = messages[before].at + GAP;
 		messages[l->newest].id = digest_mix(2, messages[l->newest].value);
 		l->size = (uint8_t)size;
 		l->overwritten = false;

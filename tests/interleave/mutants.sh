@@ -28,10 +28,24 @@ header()
 
 flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread)
 
+wrapped=("-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc,--wrap=memcpy,--wrap=memmove"
+	"-Wl,--wrap=memset,--wrap=posix_memalign,--wrap=aligned_alloc")
+
+# members: the library's objects that the program is linked with, as the archive names them.
+members()
+{
+	"$compiler" -no-pie "${wrapped[@]}" -Wl,-Map="$work/map" \
+		"$build/tests/interleave/CMakeFiles/interleave-$program.dir"/*.o \
+		"$build/tests/interleave/libweir_explored.a" \
+		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program" &&
+		sed -n 's/.*libweir_explored\.a(\([^)]*\)).*/\1/p' "$work/map" | sort -u
+}
+
 # recompile PATCH: the objects that depend on what the patch changes, from the tree with the fault.
 recompile()
 {
-	local changed object source
+	local changed linked object source
+	linked=$(members) || return 1
 	changed=$(sed -n 's/^+++ [^/]*\///p' "$1" | cut -f 1)
 
 	while IFS= read -r depends; do
@@ -40,7 +54,9 @@ recompile()
 		source=${source#__/__/}
 		source=${source%.o}
 		case $depends in
-		*/weir_explored.dir/*) ;;
+		*/weir_explored.dir/*)
+			grep -qxF "${object##*/}" <<<"$linked" || continue
+			;;
 		*) source=tests/interleave/${source##*/} ;;
 		esac
 		"$compiler" "${flags[@]}" -I"$work/tree" -I"$work/tree/include" \
@@ -65,10 +81,7 @@ link()
 			fi
 		done
 	done
-	"$compiler" -no-pie \
-		-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc \
-		-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset \
-		-Wl,--wrap=posix_memalign,--wrap=aligned_alloc \
+	"$compiler" -no-pie "${wrapped[@]}" \
 		"${own[@]}" "$work"/objects/*.o "$build/tests/interleave/libweir_explored.a" \
 		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program"
 }

@@ -57,7 +57,7 @@ struct fiber {
 
 static struct fiber fibers[FIBERS];
 static char stacks[FIBERS][STACK] __attribute__((aligned(64)));
-static unsigned current, created;
+static unsigned current, created, setup_cpu;
 static bool running;
 
 static const struct scene *scene;
@@ -366,7 +366,7 @@ unsigned schedule_threads(void)
 	return created;
 }
 
-bool schedule_on_stack(const volatile void *address)
+bool schedule_is_own(const volatile void *address)
 {
 	return (uintptr_t)address - (uintptr_t)stacks[current] < STACK ||
 	       (uintptr_t)address - (uintptr_t)tls < tls_size;
@@ -541,7 +541,7 @@ static void catch_signals(void)
 
 static void begin_run(const struct bounds *bounds)
 {
-	created = current = steps = place = 0;
+	created = current = steps = place = setup_cpu = 0;
 	now = 1;
 	left = *bounds;
 	failure[0] = '\0';
@@ -727,12 +727,15 @@ void explore_await_end(unsigned thread)
 
 void explore_cpu(unsigned cpu)
 {
-	fibers[current].cpu = cpu;
+	if (running)
+		fibers[current].cpu = cpu;
+	else
+		setup_cpu = cpu;
 }
 
 unsigned schedule_cpu(void)
 {
-	return running ? fibers[current].cpu : 0;
+	return running ? fibers[current].cpu : setup_cpu;
 }
 
 uint64_t explore_now(void)
@@ -740,6 +743,11 @@ uint64_t explore_now(void)
 	if (running)
 		schedule_did('t', now);
 	return now;
+}
+
+uint64_t explore_newest(const _Atomic uint64_t *word)
+{
+	return *word; /* no step, as this file is compiled without instrumentation */
 }
 
 void explore_pass(uint64_t ns)

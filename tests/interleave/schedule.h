@@ -56,8 +56,8 @@ unsigned schedule_self(void);
 unsigned schedule_threads(void); /* so far */
 unsigned schedule_cpu(void);
 
-/* Whether the address is on the running thread's stack, or of a thread-local variable. */
-bool schedule_on_stack(const volatile void *address);
+/* Whether the address is on the running thread's stack, or of its thread-local variables. */
+bool schedule_is_own(const volatile void *address);
 
 /* Before each step that other threads can notice: others may run first. */
 void schedule_point(const void *pc);

@@ -182,7 +182,7 @@ void system_touch(void *address, size_t size, const void *pc)
 
 void system_access(void *address, size_t size, bool writes, const void *pc)
 {
-	if (!schedule_running() || schedule_on_stack(address))
+	if (!schedule_running() || schedule_is_own(address))
 		return;
 	system_touch(address, size, pc);
 	memory_plain(address, size, writes, pc);
