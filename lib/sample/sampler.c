@@ -706,8 +706,10 @@ bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
 	struct sampler *sampler = s->sampler;
 
 	*due = atomic_load_explicit(&sampler->due, RELAXED);
-	if (atomic_load_explicit(s->closing, RELAXED) == self())
+	if (atomic_load_explicit(s->closing, RELAXED) == self()) {
+		*due |= DUE_BUSY; /* even if another process has stored that it has no owner */
 		return true;
+	}
 	do {
 		*owner = (uint32_t)(*due >> 1);
 		if ((*due & DUE_BUSY) != 0)
