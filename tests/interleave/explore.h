@@ -68,6 +68,12 @@ unsigned explore_self(void);
 /* Whether a mortal thread has died. */
 bool explore_died(unsigned thread);
 
+/*
+ * The same as the system tells another process, which has then seen all that the dead one did. A
+ * step.
+ */
+bool explore_finds_dead(unsigned thread);
+
 /* Wait until ready() returns true. It may only read ghosts and explore_died(). */
 void explore_await(bool (*ready)(void));
 

@@ -689,6 +689,20 @@ bool explore_died(unsigned thread)
 	return thread < created && fibers[thread].state == DEAD;
 }
 
+bool explore_finds_dead(unsigned thread)
+{
+	if (!running)
+		return explore_died(thread);
+	schedule_point(__builtin_return_address(0));
+	if (!explore_died(thread)) {
+		schedule_did('k', 0);
+		return false;
+	}
+	memory_join(current, thread);
+	schedule_did('k', fibers[thread].history);
+	return true;
+}
+
 static void await(bool (*ready)(void), unsigned thread)
 {
 	struct fiber *fiber = &fibers[current];
