@@ -54,6 +54,7 @@ const char *schedule_failure(void);
 bool schedule_running(void);
 unsigned schedule_self(void);
 unsigned schedule_cpu(void);
+bool schedule_is_mortal(void);
 
 /* Whether the address is on the running thread's stack. */
 bool schedule_on_stack(const volatile void *address);

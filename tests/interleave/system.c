@@ -161,6 +161,8 @@ void system_access(void *address, size_t size, bool writes, const void *pc)
 {
 	if (!schedule_running() || schedule_on_stack(address))
 		return;
+	if (address == &errno)
+		return; /* each thread has one of its own */
 	system_touch(address, size, pc);
 	memory_plain(address, size, writes, pc);
 }
