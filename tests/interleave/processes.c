@@ -30,6 +30,7 @@ static size_t used;
 static char first_block[BLOCK], first_pages[PAGES]; /* as they were at the first time */
 static size_t first_used;
 static const struct weir_config *made; /* what first_block was made with */
+static uint32_t made_members;
 
 static unsigned attaching; /* the process that attaches in setup */
 static bool gone[PROCESSES];
@@ -50,12 +51,13 @@ static void make(const struct weir_config *config, uint32_t members)
 	memcpy(first_pages, own_pages, sizeof(own_pages));
 	first_used = used;
 	made = config;
+	made_members = members;
 }
 
 void processes_begin(const struct weir_config *config, uint32_t members)
 {
 	memset(gone, 0, sizeof(gone));
-	if (config != made)
+	if (config != made || members != made_members)
 		make(config, members);
 	memcpy(block, first_block, sizeof(block));
 	memcpy(own_pages, first_pages, sizeof(own_pages));

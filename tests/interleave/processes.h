@@ -15,8 +15,8 @@ extern struct weir_limiter *process[PROCESSES];
 
 /*
  * For setup: make a limiter with leases for that many members, and attach them; those above the
- * number of threads have no thread. Handles and block are as at the first time from then on, as
- * long as config is the same.
+ * number of threads have no thread. As long as these two stay the same, the block and the handles
+ * are a copy of the first ones.
  */
 void processes_begin(const struct weir_config *config, uint32_t members);
 

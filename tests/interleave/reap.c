@@ -32,6 +32,7 @@ static struct ghost survivor;             /* the process that looks at the end *
 static struct ghost members, absent;      /* processes, and those of them that have left or died */
 static struct ghost most;                 /* permits that the limiter may ever admit */
 static struct ghost granted;              /* callbacks that have run */
+static struct ghost reapings;             /* in this run */
 
 static struct weir_limiter *own(void)
 {
@@ -98,7 +99,7 @@ static void begin(const struct weir_config *config, long processes, long permits
 	processes_begin(config, (uint32_t)processes);
 	memset(kept, 0, sizeof(kept));
 	memset(held, 0, sizeof(held));
-	granted = absent = (struct ghost){0};
+	granted = absent = reapings = (struct ghost){0};
 	members.value = processes;
 	survivor.value = 2;
 	most.value = permits;
@@ -220,6 +221,18 @@ static void call(void)
 	leave(&token);
 }
 
+/* An audit has begun, and ends with its next measurement. */
+static bool audit_ends(void)
+{
+	return ghost_get(&reapings) >= 3;
+}
+
+static void call_late(void)
+{
+	explore_await(audit_ends);
+	call();
+}
+
 /* A call that is admitted sooner or later. */
 static void wait_and_call(void)
 {
@@ -325,6 +338,15 @@ static void save(void)
 	require(weir_limiter_save(own(), saved, sizeof(saved)) > 0);
 }
 
+/* Return the lease with what a detached call holds. */
+static void detach_and_leave_limiter(void)
+{
+	require(weir_detach(own(), &kept[VICTIM]) == 0);
+	ghost_add(&held[explore_self()], -1);
+	weir_shm_detach(own());
+	ghost_add(&absent, 1);
+}
+
 /* Return the lease with the permit that it holds. */
 static void leave_limiter(void)
 {
@@ -340,6 +362,7 @@ static void reap_often(void)
 
 	for (int i = 0; i < REAPS; i++) {
 		(void)weir_shm_reap(own(), &reaped);
+		ghost_add(&reapings, 1);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -405,6 +428,10 @@ static void check_admission(const struct admission *a)
 	require(gate_taken(gate_read(a->gate)) == 0);
 	require(gate_waiters(gate_read(a->gate)) == 0);
 	require(gate_limit(gate_read(a->gate)) == admission_raised(a));
+	for (uint32_t i = 0; i < a->count; i++) {
+		require(gate_taken(gate_read(&a->parts[i].own)) == 0);
+		require(gate_waiters(gate_read(&a->parts[i].own)) == 0);
+	}
 	require(admission_detached(a) == 0);
 	require(atomic_load(&a->room->setting) == 0);
 	require(atomic_load(&a->room->delayed) == 0);
@@ -443,6 +470,7 @@ static void check_clean(void)
 	require((atomic_load(&l->sampling.sampler->due) & DUE_BUSY) == 0);
 	require(atomic_load(&l->runtime->torn) == 0);
 	require(atomic_load(&l->leasing.audit->overdrawn) == 0);
+	require(sampler_total(&l->sampling, TOTAL_DOUBLE_RELEASED) == 0);
 	require(weir_try_acquire(l, &token) == 0);
 	weir_release(l, &token, WEIR_IGNORE);
 }
@@ -457,6 +485,14 @@ static const struct scene scenes[] = {
 		.claim = "a permit of a dead process is given back once, wherever it died",
 		.setup = setup,
 		.threads = {call, call, reap_and_call},
+		.check = check_clean,
+		.mortal = 1u << VICTIM,
+	},
+	{
+		.name = "reap.late",
+		.claim = "a permit on its way during one measurement of an audit is not lost",
+		.setup = setup,
+		.threads = {call, call_late, reap_after_victim},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 	},
@@ -527,6 +563,7 @@ static const struct scene scenes[] = {
 		.threads = {release_kept, reap_after_victim, reap_after_victim},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
+		.preemptions = 1,
 	},
 	{
 		.name = "reap.reaper",
@@ -554,6 +591,7 @@ static const struct scene scenes[] = {
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
+		.no_stale = true,
 	},
 	{
 		.name = "reap.granted",
@@ -580,6 +618,16 @@ static const struct scene scenes[] = {
 		.claim = "a process that dies while it returns its lease is reaped",
 		.setup = setup_victim_holds,
 		.threads = {leave_limiter, wait_and_call, reap_after_victim},
+		.check = check_clean,
+		.mortal = 1u << VICTIM,
+		.preemptions = 1,
+		.no_stale = true,
+	},
+	{
+		.name = "reap.leave_detached",
+		.claim = "a lease is returned with what its detached calls hold",
+		.setup = setup_streams,
+		.threads = {detach_and_leave_limiter, wait_and_call, reap_after_victim},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
