@@ -401,13 +401,6 @@ static void reap_and_call(void)
 	call();
 }
 
-static void join_and_call(void)
-{
-	join();
-	if (own()->leasing.number == 1)
-		call();
-}
-
 static void release_and_reap(void)
 {
 	release_kept();
@@ -519,7 +512,7 @@ static const struct scene scenes[] = {
 		.name = "reap.leave",
 		.claim = "a process that dies while it leaves the queue leaves nothing behind",
 		.setup = setup_reaper_holds,
-		.threads = {wait_and_leave, wait_and_call, release_and_reap},
+		.threads = {wait_and_leave, call, release_and_reap},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
@@ -539,7 +532,7 @@ static const struct scene scenes[] = {
 		.name = "reap.promised",
 		.claim = "a permit granted to a waiter that died before it knew is given back",
 		.setup = setup_reaper_holds,
-		.threads = {enqueue_and_listen, wait_and_call, release_and_reap},
+		.threads = {enqueue_and_listen, call, release_and_reap},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
@@ -564,6 +557,7 @@ static const struct scene scenes[] = {
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
+		.no_stale = true,
 	},
 	{
 		.name = "reap.reaper",
@@ -587,7 +581,7 @@ static const struct scene scenes[] = {
 		.name = "reap.rejoin",
 		.claim = "a reaper leaves the process alone that has taken a dead one's lease",
 		.setup = setup_full,
-		.threads = {release_kept, reap_after_victim, join_and_call, reap_after_victim},
+		.threads = {release_kept, reap_after_victim, join, reap_after_victim},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
