@@ -22,7 +22,8 @@
 static const struct weir_settable_config one_permit = {.initial = 1};
 static const struct weir_aimd_config two_permits = {
 	.initial = 2, .min = 1, .max = 2, .backoff = 0.5};
-static const struct weir_partition partitions[] = {{.name = "batch", .share = 1}};
+static const struct weir_partition partitions[] = {
+	{.name = "batch", .share = 1, .reject_delay = WEIR_MS}};
 static struct weir_limit_ops streams; /* the settable limit, raised by detached calls */
 static struct weir_config queue_of_two, queue_of_one, windows, shares, streaming;
 
@@ -316,6 +317,13 @@ static void call_in_partition(void)
 	leave(&token);
 }
 
+/* A refusal of the partition is delayed. */
+static void delay_refusal(void)
+{
+	require(weir_delay_begin(own(), 1) == WEIR_MS);
+	weir_delay_end(own(), 1);
+}
+
 /* A permit that is detached makes room for another call. */
 static void detach_kept(void)
 {
@@ -424,6 +432,7 @@ static void check_admission(const struct admission *a)
 	for (uint32_t i = 0; i < a->count; i++) {
 		require(gate_taken(gate_read(&a->parts[i].own)) == 0);
 		require(gate_waiters(gate_read(&a->parts[i].own)) == 0);
+		require(atomic_load(&a->parts[i].delayed) == 0);
 	}
 	require(admission_detached(a) == 0);
 	require(atomic_load(&a->room->setting) == 0);
@@ -654,6 +663,14 @@ static const struct scene scenes[] = {
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
 		.no_stale = true,
+	},
+	{
+		.name = "reap.delays",
+		.claim = "refusals that a dead process was delaying are not counted for ever",
+		.setup = setup_shares,
+		.threads = {delay_refusal, delay_refusal, reap_after_victim},
+		.check = check_clean,
+		.mortal = 1u << VICTIM,
 	},
 	{
 		.name = "reap.window",
