@@ -671,6 +671,7 @@ static const struct scene scenes[] = {
 		.threads = {delay_refusal, delay_refusal, reap_after_victim},
 		.check = check_clean,
 		.mortal = 1u << VICTIM,
+		.no_stale = true,
 	},
 	{
 		.name = "reap.window",
