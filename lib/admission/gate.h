@@ -26,8 +26,10 @@
  * word   give back: in flight - cost     release  reserve
  * word   give back of nothing: in        relaxed  nothing: it mends the line above
  *        flight + cost
- * word   announce: waiters +1            acquire  touch. Waiters' data is ordered by the
- *                                                 queue's own words
+ * word   announce: waiters +1            acq_rel  touch; and read_acquire: a waiter that is
+ *                                                 seen here is seen in its slot, which is
+ *                                                 TAKEN (lib/wait/recovery.c). Its data is
+ *                                                 ordered by the queue's own words
  * word   retract: waiters -1             relaxed  nothing: a number
  * word   set limit: CAS                  relaxed  nothing: a limit is only a number
  * word   touch: bit 47 flips             acq_rel  announce: see lib/admission/permit_cache.h
@@ -227,7 +229,7 @@ static inline bool gate_lends(const struct gate *g)
 
 static inline void gate_announce(struct gate *g, uint32_t waiters)
 {
-	atomic_fetch_add_explicit(&g->word, waiters * GATE_WAITER, memory_order_acquire);
+	atomic_fetch_add_explicit(&g->word, waiters * GATE_WAITER, memory_order_acq_rel);
 }
 
 static inline void gate_retract(struct gate *g, uint32_t waiters)

@@ -337,7 +337,11 @@ void weir_delay_end(struct weir_limiter *l, unsigned index)
 		return;
 	if (mine != NULL && atomic_load_explicit(&mine[index].delayed, memory_order_relaxed) == 0)
 		return;
-	if (one_less(&l->admission.parts[index].delayed))
+	/*
+	 * The process's own count says that this delay is counted in both. A reaping may have taken
+	 * it off one of them, for a process that died when it had counted in the other alone.
+	 */
+	if (one_less(&l->admission.parts[index].delayed) || mine != NULL)
 		(void)one_less(&l->admission.room->delayed);
 	if (mine != NULL)
 		(void)one_less(&mine[index].delayed);

@@ -33,8 +33,10 @@ bool sampler_hold(const struct sampling *s, uint64_t *due, uint32_t *owner)
 	struct sampler *sampler = s->sampler;
 
 	*due = atomic_load_explicit(&sampler->due, memory_order_relaxed);
-	if (atomic_load_explicit(s->closing, memory_order_relaxed) == window_thread())
+	if (atomic_load_explicit(s->closing, memory_order_relaxed) == window_thread()) {
+		*due |= DUE_BUSY; /* even if another process has stored that it has no owner */
 		return true;
+	}
 	do {
 		*owner = (uint32_t)(*due >> 1);
 		if ((*due & DUE_BUSY) != 0)

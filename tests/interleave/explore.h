@@ -73,6 +73,12 @@ unsigned explore_self(void);
 bool explore_died(unsigned thread);
 
 /*
+ * The same as the system tells another process, which has then seen all that the dead one did. A
+ * step.
+ */
+bool explore_finds_dead(unsigned thread);
+
+/*
  * Wait until ready() returns true. It may only read ghosts, the newest value of a word, and
  * explore_died().
  */

@@ -191,6 +191,16 @@ static void look_for_state(void)
 		leave_run(RUN_KNOWN);
 }
 
+static bool is_mortal(unsigned thread)
+{
+	return thread < SCENE_THREADS && (scene->mortal >> thread & 1) != 0;
+}
+
+bool schedule_is_mortal(void)
+{
+	return is_mortal(current);
+}
+
 static bool is_ready(const struct fiber *fiber)
 {
 	if (fiber->state != AWAITING)
@@ -269,7 +279,7 @@ static unsigned list_options(struct option *options, bool goes_on)
 	}
 	if (count == 0 || (left.timeouts > 0 && (!stays || left.preemptions > 0)))
 		add_sleepers(options, &count, stays);
-	if (goes_on && left.deaths > 0 && (scene->mortal >> current & 1) != 0)
+	if (goes_on && left.deaths > 0 && is_mortal(current))
 		add_option(options, &count, (struct option){.thread = current, .what = DIES});
 	return count;
 }
@@ -699,6 +709,20 @@ unsigned explore_self(void)
 bool explore_died(unsigned thread)
 {
 	return thread < created && fibers[thread].state == DEAD;
+}
+
+bool explore_finds_dead(unsigned thread)
+{
+	if (!running)
+		return explore_died(thread);
+	schedule_point(__builtin_return_address(0));
+	if (!explore_died(thread)) {
+		schedule_did('k', 0);
+		return false;
+	}
+	memory_join(current, thread);
+	schedule_did('k', fibers[thread].history);
+	return true;
 }
 
 static void await(bool (*ready)(void), unsigned thread)

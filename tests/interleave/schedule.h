@@ -55,6 +55,7 @@ bool schedule_running(void);
 unsigned schedule_self(void);
 unsigned schedule_threads(void); /* so far */
 unsigned schedule_cpu(void);
+bool schedule_is_mortal(void);
 
 /* Whether the address is on the running thread's stack, or of its thread-local variables. */
 bool schedule_is_own(const volatile void *address);

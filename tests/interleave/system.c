@@ -144,15 +144,16 @@ void *__wrap_realloc(void *memory, size_t size)
 	return moved;
 }
 
-/* What the explored code maps; the explorer asks the kernel itself. */
-void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+/* What the explored code maps; the explorer asks the kernel itself. Scenes may have their own. */
+__attribute__((weak)) void *mmap(void *address, size_t size, int protection, int flags, int fd,
+				 off_t offset)
 {
 	if (in_run)
 		return memset(take(4096, size), 0, size);
 	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
 }
 
-int munmap(void *memory, size_t size)
+__attribute__((weak)) int munmap(void *memory, size_t size)
 {
 	if (in_arena(memory))
 		return 0;
@@ -184,6 +185,8 @@ void system_access(void *address, size_t size, bool writes, const void *pc)
 {
 	if (!schedule_running() || schedule_is_own(address))
 		return;
+	if (address == &errno)
+		return; /* each thread has one of its own */
 	system_touch(address, size, pc);
 	memory_plain(address, size, writes, pc);
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define STEPS 4096 /* the last ones are kept */
@@ -84,7 +85,7 @@ static void look_up(const struct step *from, unsigned count)
 			snprintf(lines[known++].text, sizeof(lines[0].text), "-");
 		}
 	length = (size_t)snprintf(command, sizeof(command), "addr2line -s -e /proc/%ld/exe",
-				  (long)getpid());
+				  syscall(SYS_getpid)); /* a scene may define getpid() */
 	/* The return address belongs to the line after the call if that was the line's last. */
 	for (unsigned i = 0; i < known; i++)
 		length += (size_t)snprintf(command + length, sizeof(command) - length,
