@@ -26,7 +26,20 @@ header()
 	sed -n "/^--- /q; s/^$2: *//p" "$1"
 }
 
-flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread)
+flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread
+	-fno-builtin-memcpy -fno-builtin-memset)
+
+# source_of OBJECT: the path of its source in the tree.
+source_of()
+{
+	local source=${1##*.dir/}
+
+	source=${source%.o}
+	case $source in
+	__/__/*) printf '%s' "${source#__/__/}" ;;
+	*) printf 'tests/interleave/%s' "$source" ;;
+	esac
+}
 
 # recompile PATCH: the objects that depend on what the patch changes, from the tree with the fault.
 recompile()
@@ -36,14 +49,9 @@ recompile()
 
 	while IFS= read -r depends; do
 		object=${depends%.d}
-		source=${object##*/*.dir/}
-		source=${source#__/__/}
-		source=${source%.o}
-		case $depends in
-		*/weir_explored.dir/*) ;;
-		*) source=tests/interleave/${source##*/} ;;
-		esac
+		source=$(source_of "$object")
 		"$compiler" "${flags[@]}" -I"$work/tree" -I"$work/tree/include" \
+			-I"$work/tree/fleet/include" \
 			-c "$work/tree/$source" -o "$work/objects/${source//\//_}.o" || return 1
 	done < <(find "$build/tests/interleave" \
 		\( -path '*weir_explored.dir*' -o -path "*interleave-$program.dir*" \) -name '*.d' \
@@ -52,19 +60,12 @@ recompile()
 
 link()
 {
-	local own=()
+	local own=() source
 
 	while IFS= read -r object; do
-		own+=("$object")
+		source=$(source_of "$object")
+		[ -e "$work/objects/${source//\//_}.o" ] || own+=("$object")
 	done < <(find "$build/tests/interleave/CMakeFiles/interleave-$program.dir" -name '*.o')
-	for object in "$work"/objects/*.o; do
-		for i in "${!own[@]}"; do
-			if [ "$(basename "${own[$i]}" .o)" = "$(basename "$object" .o |
-				sed 's/^tests_interleave_//')" ]; then
-				unset "own[$i]"
-			fi
-		done
-	done
 	"$compiler" -no-pie \
 		-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc \
 		-Wl,--wrap=posix_memalign,--wrap=aligned_alloc \
