@@ -30,6 +30,7 @@
 #define CAPACITY 120
 #define EACH     (CAPACITY / MEMBERS)
 
+#define STOPS     6
 #define TRIES_MAX 30 /* repetitions of a case that a busy machine may disturb */
 
 /* The state that a member publishes. */
@@ -245,6 +246,31 @@ static void stop(struct rig *rig)
 	wait_for(0, 2, EACH, "it went on with nothing, and asked");
 }
 
+/*
+ * T2 again: one or two members at once are stopped, for up to two leases. The last one goes on, and
+ * the ledger is read all the time.
+ */
+static void stops(const struct rig *rig)
+{
+	const unsigned lease = (unsigned)atoi(rig->lease);
+	uint64_t chance = UINT64_C(2463534242);
+
+	for (unsigned i = 0; i < STOPS; i++) {
+		const unsigned first = (unsigned)(draw(&chance) % MEMBERS);
+		const unsigned second = (first + (unsigned)(draw(&chance) % 2)) % MEMBERS;
+
+		stop_member(rig, first);
+		if (second != first)
+			stop_member(rig, second);
+		sleep_ms((unsigned)(draw(&chance) % (2 * lease)));
+		wait_for_loops((first + 2) % MEMBERS, 20);
+		kill(rig->members[first], SIGCONT);
+		sleep_ms((unsigned)(draw(&chance) % (lease / 4)));
+		kill(rig->members[second], SIGCONT);
+	}
+	wait_for(0, 2, EACH, "members were stopped for random times");
+}
+
 /* Whether all keep their units for the length of a lease after the clock is set. */
 static bool stands(const struct rig *rig, const char *offset)
 {
@@ -372,6 +398,7 @@ int main(int argc, char **argv)
 	set_up(&rig, argv[1]);
 	death(&rig);
 	stop(&rig);
+	stops(&rig);
 	clocks(&rig);
 	if (rig.remote) {
 		store_stops(&rig);
