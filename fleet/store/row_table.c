@@ -135,7 +135,10 @@ static bool are_sound(const struct half *h)
 
 bool block_is_ours(const struct block *b, size_t size)
 {
-	return b->magic == MAGIC && b->size == size && size >= BLOCK_BYTES_MIN;
+	if (size < BLOCK_BYTES_MIN || b->magic != MAGIC)
+		return false;
+	/* A creator that died before it was ready may not have written the size. */
+	return atomic_load_explicit(&b->ready, memory_order_acquire) != 1 || b->size == size;
 }
 
 bool block_is_sound(const struct block *b)

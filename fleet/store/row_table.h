@@ -50,7 +50,7 @@ struct block {
 int block_make(struct block *block, size_t size, uint64_t run, uint64_t clock, weir_time now,
 	       uint64_t version, bool shared);
 
-/* Whether it is a block at all, and of this layout. */
+/* Whether it is a block at all, ready or not, and of this layout. */
 bool block_is_ours(const struct block *block, size_t size);
 
 /* All of the following require the lock. Times are of one clock. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kills TIMES: processes that share a store in memory, and are killed at any instruction.
+ * kills TIMES: processes that share a store in memory, and are killed or stopped at any instruction.
  *
  * Every commit adds one to two rows and writes a third one, so large that there is time to die in
  * the middle. A reader always sees both rows with the same value, never a lower one than before;
- * and no process waits for a dead one.
+ * no process waits for a dead one, and none waits longer than its timeout for a stopped one.
  */
 
 #include <errno.h>
@@ -22,6 +22,7 @@
 
 #define LARGE    20000
 #define CHILDREN 2
+#define PATIENT  (60 * WEIR_S)
 
 struct seen {
 	uint64_t x, y, version;
@@ -45,17 +46,26 @@ static bool see(void *arg, const struct weir_store_row *row)
 	return true;
 }
 
-static struct seen look(struct weir_store *store)
+static int try_look(struct weir_store *store, struct seen *seen)
 {
 	const char *prefix = "k/";
-	struct seen seen = {.x = 0};
+	int r;
 
-	CHECK(weir_store_read(store, &prefix, 1, see, &seen, NULL) == 0);
-	CHECK(seen.x == seen.y && (seen.rows == 0 || seen.rows == 3));
+	*seen = (struct seen){.x = 0};
+	r = weir_store_read(store, &prefix, 1, see, seen, NULL);
+	CHECK(r != 0 || (seen->x == seen->y && (seen->rows == 0 || seen->rows == 3)));
+	return r;
+}
+
+static struct seen look(struct weir_store *store)
+{
+	struct seen seen;
+
+	CHECK(try_look(store, &seen) == 0);
 	return seen;
 }
 
-static struct weir_store *open_store(const char *address)
+static struct weir_store *open_store(const char *address, weir_dur timeout)
 {
 	struct weir_store_config config;
 	struct weir_store *store;
@@ -63,7 +73,7 @@ static struct weir_store *open_store(const char *address)
 	weir_store_config_init(&config);
 	config.address = address;
 	config.shm_bytes = 256 * 1024;
-	config.timeout = 60 * WEIR_S;
+	config.timeout = timeout;
 	CHECK(weir_store_open(&config, &store, NULL, 0) == 0);
 	return store;
 }
@@ -95,25 +105,58 @@ static pid_t start(const char *address)
 		struct weir_store *store;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		store = open_store(address);
+		store = open_store(address, PATIENT);
 		for (;;)
 			add(store);
 	}
 	return pid;
 }
 
+/*
+ * One child is stopped, for a moment or until readings have timed out; the other one may be killed
+ * meanwhile. Returns the number of readings that timed out, as the stopped one had the lock.
+ */
+static unsigned stop(pid_t stopped, pid_t killed, struct weir_store *hasty, uint64_t *chance,
+		     uint64_t last)
+{
+	const bool kills = draw(chance) % 2 == 0;
+	unsigned late = 0;
+	struct seen seen;
+
+	CHECK(kill(stopped, SIGSTOP) == 0);
+	CHECK(waitpid(stopped, NULL, WUNTRACED) == stopped);
+	for (uint64_t i = draw(chance) % 3; i > 0; i--) {
+		const int r = try_look(hasty, &seen);
+
+		CHECK(r == -EIO || (r == 0 && seen.x >= last));
+		late += r == -EIO;
+	}
+	if (kills) {
+		kill(killed, SIGKILL);
+		CHECK(waitpid(killed, NULL, 0) == killed);
+	}
+	CHECK(kill(stopped, SIGCONT) == 0);
+	if (!kills) {
+		kill(killed, SIGKILL);
+		CHECK(waitpid(killed, NULL, 0) == killed);
+	}
+	return late;
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned times = argc == 2 ? (unsigned)atoi(argv[1]) : 0;
 	uint64_t chance = 88172645463325252u, last = 0;
-	struct weir_store *store;
+	struct weir_store *store, *hasty;
+	unsigned late = 0;
 	pid_t children[CHILDREN];
 	char address[64];
 
 	CHECK(times > 0);
 	(void)snprintf(address, sizeof(address), "shm:/weir-kills-%d", (int)getpid());
 	(void)shm_unlink(address + 4);
-	store = open_store(address);
+	store = open_store(address, PATIENT);
+	hasty = open_store(address, 2 * WEIR_MS);
 	for (unsigned i = 0; i < CHILDREN; i++)
 		children[i] = start(address);
 	for (unsigned i = 0; i < times; i++) {
@@ -121,8 +164,7 @@ int main(int argc, char **argv)
 		struct seen seen;
 
 		usleep((useconds_t)(draw(&chance) % 1500));
-		kill(*child, SIGKILL);
-		CHECK(waitpid(*child, NULL, 0) == *child);
+		late += stop(children[(i + 1) % CHILDREN], *child, hasty, &chance, last);
 		seen = look(store);
 		CHECK(seen.x >= last);
 		last = seen.x;
@@ -135,8 +177,10 @@ int main(int argc, char **argv)
 		CHECK(waitpid(children[i], NULL, 0) == children[i]);
 	}
 	add(store);
+	weir_store_close(hasty);
 	weir_store_close(store);
 	CHECK(shm_unlink(address + 4) == 0);
-	printf("%u deaths, %llu commits\n", times, (unsigned long long)last);
+	printf("%u deaths, %llu commits, %u readings behind a stopped process\n", times,
+	       (unsigned long long)last, late);
 	return 0;
 }

@@ -30,11 +30,15 @@
 #define CAPACITY 120
 #define EACH     (CAPACITY / MEMBERS)
 
-#define TRIES_MAX 30 /* repetitions of a case that a busy machine may disturb */
+#define STOPS      60
+#define LONG_EVERY 20
+#define WAIT_EVERY 4
+#define TRIES_MAX  30 /* repetitions of a case that a busy machine may disturb */
 
 /* The state that a member publishes. */
 struct slot {
 	_Atomic uint64_t units, loops;
+	_Atomic uint64_t eager; /* what it wants changes all the time, and it refreshes as often */
 	/* Of its lease: read while it is stopped. */
 	struct weir_store_check fence;
 	char key[WEIR_SHARE_KEY_SIZE];
@@ -66,7 +70,16 @@ static void map_slots(int fd)
 	CHECK(slots != MAP_FAILED);
 }
 
-/* member ADDRESS INDEX FD LEASE: reads its units each millisecond, and does nothing else. */
+static void go_on(struct weir_fleet *fleet, struct weir_share *share, bool eager, uint64_t *chance)
+{
+	CHECK(weir_share_demand_set(share, eager ? draw(chance) % CAPACITY : 1000) == 0);
+	if (eager)
+		(void)weir_fleet_refresh(fleet);
+	else
+		sleep_ms(1);
+}
+
+/* member ADDRESS INDEX FD LEASE: reads its units each millisecond, and is eager if told so. */
 static int be_member(char **argv)
 {
 	struct weir_store_config store;
@@ -75,6 +88,7 @@ static int be_member(char **argv)
 	struct weir_fleet *fleet;
 	struct weir_share *share;
 	struct slot *slot;
+	uint64_t chance = (uint64_t)atoi(argv[3]) + 1;
 	char why[256];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -94,14 +108,13 @@ static int be_member(char **argv)
 	share_config.name = "limit";
 	share_config.capacity = CAPACITY;
 	CHECK(weir_share_join(fleet, &share_config, &share, why, sizeof(why)) == 0);
-	CHECK(weir_share_demand_set(share, 1000) == 0);
 	for (;;) {
 		/* Only of the first lease. */
 		if (slot->fence.version == 0)
 			(void)weir_share_fence(share, &slot->fence, slot->key);
 		atomic_store_explicit(&slot->units, weir_share_units(share), memory_order_relaxed);
 		atomic_fetch_add_explicit(&slot->loops, 1, memory_order_relaxed);
-		sleep_ms(1);
+		go_on(fleet, share, load(&slot->eager) != 0, &chance);
 	}
 }
 
@@ -245,6 +258,45 @@ static void stop(struct rig *rig)
 	wait_for(0, 2, EACH, "it went on with nothing, and asked");
 }
 
+/* One or two members at once are stopped for a random time, below most ms. */
+static void stop_some(const struct rig *rig, unsigned most, bool waits, uint64_t *chance)
+{
+	const unsigned first = (unsigned)(draw(chance) % MEMBERS);
+	const unsigned second = (first + (unsigned)(draw(chance) % 2)) % MEMBERS;
+
+	stop_member(rig, first);
+	if (second != first)
+		stop_member(rig, second);
+	sleep_ms((unsigned)(draw(chance) % most));
+	if (waits)
+		wait_for_loops((first + 2) % MEMBERS, 1);
+	kill(rig->members[first], SIGCONT);
+	sleep_ms((unsigned)(draw(chance) % (most / 4)));
+	kill(rig->members[second], SIGCONT);
+}
+
+static void set_eager(bool eager)
+{
+	for (unsigned i = 0; i < MEMBERS; i++)
+		atomic_store_explicit(&slots[i].eager, eager, memory_order_relaxed);
+}
+
+/*
+ * T2 again: in the middle of refreshes, most for a moment, some for up to two leases. In some of them
+ * another member must go on first, which waits for the store no longer than its timeout.
+ */
+static void stops(const struct rig *rig)
+{
+	const unsigned lease = (unsigned)atoi(rig->lease);
+	uint64_t chance = UINT64_C(2463534242);
+
+	set_eager(true);
+	for (unsigned i = 0; i < STOPS; i++)
+		stop_some(rig, i % LONG_EVERY == 0 ? 2 * lease : 8, i % WAIT_EVERY == 0, &chance);
+	set_eager(false);
+	wait_for(0, 2, EACH, "members were stopped for random times");
+}
+
 /* Whether all keep their units for the length of a lease after the clock is set. */
 static bool stands(const struct rig *rig, const char *offset)
 {
@@ -372,6 +424,7 @@ int main(int argc, char **argv)
 	set_up(&rig, argv[1]);
 	death(&rig);
 	stop(&rig);
+	stops(&rig);
 	clocks(&rig);
 	if (rig.remote) {
 		store_stops(&rig);

@@ -31,6 +31,7 @@ struct scene {
 
 	/* Threads that may die at any step, as a bit mask: each stands for a process. */
 	unsigned mortal;
+	bool torn; /* they may die before each plain store too, in the middle of what they write */
 
 	/*
 	 * Bounds of a run; 0: the default. A preemption takes the CPU from a thread that could go

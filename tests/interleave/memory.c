@@ -145,6 +145,13 @@ void memory_release(unsigned thread, struct view *to)
 	seen[thread].clock[thread]++;
 }
 
+void memory_leave(unsigned thread, struct view *to)
+{
+	for (unsigned i = 0; i < shared_count; i++)
+		if (to->at[i] < seen[thread].at[i])
+			to->at[i] = seen[thread].at[i];
+}
+
 void memory_acquire(unsigned thread, const struct view *from)
 {
 	view_join(&seen[thread], from);
@@ -290,6 +297,12 @@ static bool watch(uintptr_t number, enum access access)
 	schedule_learned();
 }
 
+static void forget_thread(struct cell *cell, unsigned thread)
+{
+	for (unsigned i = 0; i < ACCESSES; i++)
+		cell->when[i][thread] = 0;
+}
+
 static void check_byte(const volatile void *address, uintptr_t byte, enum access access,
 		       const void *pc)
 {
@@ -303,6 +316,9 @@ static void check_byte(const volatile void *address, uintptr_t byte, enum access
 	const unsigned self = schedule_self(), threads = schedule_threads();
 	struct cell *cell = cell_of(byte);
 
+	for (unsigned other = 0; other < threads; other++)
+		if ((access == PLAIN_WRITE || access == ATOMIC_WRITE) && explore_died(other))
+			forget_thread(cell, other);
 	for (unsigned i = 0; i < 4 && conflicts[access][i] != ACCESSES; i++)
 		for (unsigned other = 0; other < threads; other++)
 			if (cell->when[conflicts[access][i]][other] > seen[self].clock[other] &&

@@ -44,6 +44,13 @@ void memory_join(unsigned thread, unsigned ended);
 void memory_release(unsigned thread, struct view *to);
 void memory_acquire(unsigned thread, const struct view *from);
 
+/*
+ * What a thread leaves in a lock when it dies: its atomic operations are done, but what it has
+ * written otherwise counts as known only as far as it has released it. Its other stores are there
+ * in part, in any order that a compiler may choose: they may be overwritten, but not read.
+ */
+void memory_leave(unsigned thread, struct view *to);
+
 /* The operations of the running thread. order is C11's. */
 uint64_t memory_load(void *address, unsigned size, int order, const void *pc);
 void memory_store(void *address, unsigned size, uint64_t value, int order, const void *pc);

@@ -26,7 +26,20 @@ header()
 	sed -n "/^--- /q; s/^$2: *//p" "$1"
 }
 
-flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread)
+flags=(-std=c11 -D_GNU_SOURCE -O2 -g -fno-pie -w -ffp-contract=off -fsanitize=thread
+	-fno-builtin-memcpy -fno-builtin-memset)
+
+# source_of OBJECT: the path of its source in the tree.
+source_of()
+{
+	local source=${1##*.dir/}
+
+	source=${source%.o}
+	case $source in
+	__/__/*) printf '%s' "${source#__/__/}" ;;
+	*) printf 'tests/interleave/%s' "$source" ;;
+	esac
+}
 
 wrapped=("-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc,--wrap=memcpy,--wrap=memmove"
 	"-Wl,--wrap=memset,--wrap=posix_memalign,--wrap=aligned_alloc")
@@ -34,8 +47,9 @@ wrapped=("-Wl,--wrap=malloc,--wrap=free,--wrap=calloc,--wrap=realloc,--wrap=memc
 # members: the library's objects that the program is linked with, as the archive names them.
 members()
 {
+	# shellcheck disable=SC2046
 	"$compiler" -no-pie "${wrapped[@]}" -Wl,-Map="$work/map" \
-		"$build/tests/interleave/CMakeFiles/interleave-$program.dir"/*.o \
+		$(find "$build/tests/interleave/CMakeFiles/interleave-$program.dir" -name '*.o') \
 		"$build/tests/interleave/libweir_explored.a" \
 		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program" &&
 		sed -n 's/.*libweir_explored\.a(\([^)]*\)).*/\1/p' "$work/map" | sort -u
@@ -50,16 +64,12 @@ recompile()
 
 	while IFS= read -r depends; do
 		object=${depends%.d}
-		source=${object##*/*.dir/}
-		source=${source#__/__/}
-		source=${source%.o}
+		source=$(source_of "$object")
 		case $depends in
-		*/weir_explored.dir/*)
-			grep -qxF "${object##*/}" <<<"$linked" || continue
-			;;
-		*) source=tests/interleave/${source##*/} ;;
+		*/weir_explored.dir/*) grep -qxF "${object##*/}" <<<"$linked" || continue ;;
 		esac
 		"$compiler" "${flags[@]}" -I"$work/tree" -I"$work/tree/include" \
+			-I"$work/tree/fleet/include" \
 			-c "$work/tree/$source" -o "$work/objects/${source//\//_}.o" || return 1
 	done < <(find "$build/tests/interleave" \
 		\( -path '*weir_explored.dir*' -o -path "*interleave-$program.dir*" \) -name '*.d' \
@@ -68,19 +78,12 @@ recompile()
 
 link()
 {
-	local own=()
+	local own=() source
 
 	while IFS= read -r object; do
-		own+=("$object")
+		source=$(source_of "$object")
+		[ -e "$work/objects/${source//\//_}.o" ] || own+=("$object")
 	done < <(find "$build/tests/interleave/CMakeFiles/interleave-$program.dir" -name '*.o')
-	for object in "$work"/objects/*.o; do
-		for i in "${!own[@]}"; do
-			if [ "$(basename "${own[$i]}" .o)" = "$(basename "$object" .o |
-				sed 's/^tests_interleave_//')" ]; then
-				unset "own[$i]"
-			fi
-		done
-	done
 	"$compiler" -no-pie "${wrapped[@]}" \
 		"${own[@]}" "$work"/objects/*.o "$build/tests/interleave/libweir_explored.a" \
 		"$build/tests/interleave/libexplorer.a" -lck -lm -o "$work/program"

@@ -325,6 +325,7 @@ static void die(const void *pc)
 	fibers[current].state = DEAD;
 	fibers[current].history = digest_mix(fibers[current].history, 0xdead);
 	left.deaths--;
+	system_died(current);
 	trace_add(&(struct step){.thread = current, .what = "dies", .pc = pc});
 }
 
@@ -397,6 +398,20 @@ void schedule_point(const void *pc)
 	reschedule(true, pc);
 	fibers[current].yielded = false;
 	end_yields();
+}
+
+/* The point before a store and the store itself are both part of the history: each is a state. */
+void schedule_store(const void *pc)
+{
+	if (!running || !scene->torn || left.deaths == 0 || (scene->mortal >> current & 1) == 0)
+		return;
+	schedule_did('d', (uintptr_t)pc);
+	look_for_state();
+	if (choose(2, chance.on && draw() % 64 == 0) == 1) {
+		die(pc);
+		reschedule(false, pc);
+	}
+	schedule_did('D', (uintptr_t)pc);
 }
 
 uint64_t schedule_did(uint64_t what, uint64_t with)

@@ -63,6 +63,9 @@ bool schedule_is_own(const volatile void *address);
 /* Before each step that other threads can notice: others may run first. */
 void schedule_point(const void *pc);
 
+/* Before each plain store to memory that others might read: a mortal thread may die. */
+void schedule_store(const void *pc);
+
 /* One of count choices, from 0. */
 unsigned schedule_choose(unsigned count);
 

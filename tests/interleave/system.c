@@ -45,6 +45,9 @@ static size_t arena_used;
 struct lock {
 	const void *address;
 	int owner; /* -1: none */
+	bool robust;
+	bool left; /* by an owner that died; what it protects may be inconsistent */
+	bool lost; /* it was unlocked in that state, and is of no use any more */
 	struct view view;
 	uint64_t last; /* identifies the step that last changed it */
 };
@@ -187,6 +190,8 @@ void system_access(void *address, size_t size, bool writes, const void *pc)
 		return;
 	if (address == &errno)
 		return; /* each thread has one of its own */
+	if (writes)
+		schedule_store(pc);
 	system_touch(address, size, pc);
 	memory_plain(address, size, writes, pc);
 }
@@ -218,6 +223,11 @@ void park_wake(struct park *park)
 
 /* Mutexes and condition variables. */
 
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec;
+}
+
 static struct lock *lock_of(const void *address)
 {
 	unsigned i = 0;
@@ -247,14 +257,23 @@ static void own(struct lock *lock, const void *pc)
 	note("locks", lock->address, pc);
 }
 
-static void lock_mutex(struct lock *lock, const void *pc)
+static int lock_until(struct lock *lock, uint64_t deadline, const void *pc)
 {
 	while (lock->owner >= 0) {
 		if (lock->owner == (int)schedule_self())
 			explore_fail("a thread locks a mutex that it has locked");
-		(void)schedule_sleep(lock, UINT64_MAX, pc);
+		if (!schedule_sleep(lock, deadline, pc) && lock->owner >= 0)
+			return ETIMEDOUT;
 	}
+	if (lock->lost)
+		return ENOTRECOVERABLE;
 	own(lock, pc);
+	return lock->left ? EOWNERDEAD : 0;
+}
+
+static int lock_mutex(struct lock *lock, const void *pc)
+{
+	return lock_until(lock, UINT64_MAX, pc);
 }
 
 static void unlock_mutex(struct lock *lock, const void *pc)
@@ -262,16 +281,33 @@ static void unlock_mutex(struct lock *lock, const void *pc)
 	if (lock->owner != (int)schedule_self())
 		explore_fail("a thread unlocks a mutex that it has not locked");
 	lock->owner = -1;
+	lock->lost = lock->left;
 	memory_release(schedule_self(), &lock->view);
 	lock->last = schedule_did('U', lock->last);
 	note("unlocks", lock->address, pc);
 	schedule_wake(lock, true);
 }
 
+void system_died(unsigned thread)
+{
+	for (unsigned i = 0; i < lock_count; i++)
+		if (locks[i].owner == (int)thread && locks[i].robust) {
+			locks[i].owner = -1;
+			locks[i].left = true;
+			memory_leave(thread, &locks[i].view);
+			locks[i].last = schedule_did('D', locks[i].last);
+			schedule_wake(&locks[i], true);
+		}
+}
+
 int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
 {
-	(void)mutex;
-	(void)attr;
+	int robust = PTHREAD_MUTEX_STALLED;
+
+	if (attr != NULL)
+		pthread_mutexattr_getrobust(attr, &robust);
+	if (robust == PTHREAD_MUTEX_ROBUST)
+		*lock_of(mutex) = (struct lock){.address = mutex, .owner = -1, .robust = true};
 	return 0;
 }
 
@@ -286,7 +322,26 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 	if (!schedule_running())
 		return 0;
 	schedule_point(PC);
-	lock_mutex(lock_of(mutex), PC);
+	return lock_mutex(lock_of(mutex), PC);
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+	(void)clock;
+	if (!schedule_running())
+		return 0;
+	schedule_point(PC);
+	return lock_until(lock_of(mutex), ns_of(until), PC);
+}
+
+int pthread_mutex_consistent(pthread_mutex_t *mutex)
+{
+	struct lock *lock = lock_of(mutex);
+
+	if (!lock->left || lock->owner != (int)schedule_self())
+		return EINVAL;
+	lock->left = false;
+	schedule_did('c', lock->last);
 	return 0;
 }
 
@@ -302,8 +357,7 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
 		schedule_did('B', lock->last);
 		return EBUSY;
 	}
-	own(lock, PC);
-	return 0;
+	return lock_until(lock, 0, PC);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -336,7 +390,7 @@ static int wait_for(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadl
 	schedule_point(pc);
 	unlock_mutex(lock, pc);
 	woken = schedule_sleep(cond, deadline, pc);
-	lock_mutex(lock, pc);
+	(void)lock_mutex(lock, pc);
 	return woken ? 0 : ETIMEDOUT;
 }
 
@@ -348,9 +402,7 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			   const struct timespec *until)
 {
-	return wait_for(cond, mutex,
-			(uint64_t)until->tv_sec * UINT64_C(1000000000) + (uint64_t)until->tv_nsec,
-			PC);
+	return wait_for(cond, mutex, ns_of(until), PC);
 }
 
 static int wake(pthread_cond_t *cond, bool all, const void *pc)
@@ -541,8 +593,7 @@ int clock_gettime(clockid_t clock, struct timespec *when)
 int nanosleep(const struct timespec *duration, struct timespec *rest)
 {
 	(void)rest;
-	explore_pass((uint64_t)duration->tv_sec * UINT64_C(1000000000) +
-		     (uint64_t)duration->tv_nsec);
+	explore_pass(ns_of(duration));
 	schedule_yield();
 	return 0;
 }

@@ -12,6 +12,9 @@
 /* Before each run. */
 void system_reset(void);
 
+/* A thread has died: it leaves its robust mutexes to the others. */
+void system_died(unsigned thread);
+
 /* A plain access, and an atomic one: memory that was freed must not be accessed. */
 void system_access(void *address, size_t size, bool writes, const void *pc);
 void system_touch(void *address, size_t size, const void *pc);

@@ -57,7 +57,10 @@ void __tsan_write_range(void *address, size_t size)
 	system_access(address, size, true, PC);
 }
 
-/* Copies and fills, where the compiler calls the C library without saying so. */
+/*
+ * Copies and fills, where the compiler calls the C library without saying so. Scenes may have their
+ * own.
+ */
 void *__real_memcpy(void *to, const void *from, size_t size);
 void *__real_memmove(void *to, const void *from, size_t size);
 void *__real_memset(void *to, int value, size_t size);
@@ -65,21 +68,21 @@ void *__wrap_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memmove(void *to, const void *from, size_t size);
 void *__wrap_memset(void *to, int value, size_t size);
 
-void *__wrap_memcpy(void *to, const void *from, size_t size)
+__attribute__((weak)) void *__wrap_memcpy(void *to, const void *from, size_t size)
 {
 	system_access((void *)(uintptr_t)from, size, false, PC);
 	system_access(to, size, true, PC);
 	return __real_memcpy(to, from, size);
 }
 
-void *__wrap_memmove(void *to, const void *from, size_t size)
+__attribute__((weak)) void *__wrap_memmove(void *to, const void *from, size_t size)
 {
 	system_access((void *)(uintptr_t)from, size, false, PC);
 	system_access(to, size, true, PC);
 	return __real_memmove(to, from, size);
 }
 
-void *__wrap_memset(void *to, int value, size_t size)
+__attribute__((weak)) void *__wrap_memset(void *to, int value, size_t size)
 {
 	system_access(to, size, true, PC);
 	return __real_memset(to, value, size);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Eight processes share a limiter: they acquire, wait, poll, cancel, detach, close windows. One
- * after the other is killed at any moment, and a new one replaces it. The limit holds throughout,
- * as shown by seats, of which there are at most as many as permits. Afterwards all processes make
- * progress, waiters are served, the limit moves, and in the end nothing is in flight and nothing
- * raises the limit.
+ * after the other is killed at any moment, and a new one replaces it. Others are stopped at any
+ * moment, in the middle of a call, a window or a reaping, and continue later; one process is never
+ * stopped, and never waits for one that is. The limit holds throughout, as shown by seats, of which
+ * there are at most as many as permits. Afterwards all processes make progress, waiters are served,
+ * the limit moves, and in the end nothing is in flight and nothing raises the limit.
  *
  *	kills KILLS [SEED]
  */
@@ -29,6 +30,10 @@
 #define WHO  UINT64_C(0xff)
 #define NEXT UINT64_C(0x100)
 
+/* Kills between two stops that are longer than an audit, and how long these are, in microseconds. */
+#define LONG_EVERY 100
+#define LONG       1500000
+
 /* Rounds that each worker must do after the last kill, and the seconds that this may take. */
 #define GOES_ON  50
 #define PATIENCE 60
@@ -36,6 +41,7 @@
 struct worker {
 	_Alignas(128) _Atomic uint64_t rounds;
 	pid_t pid;
+	bool stopped;
 };
 
 /* Shared besides the limiter: shows whether the limiter is right. */
@@ -44,6 +50,7 @@ struct table {
 	_Atomic uint64_t seat[LIMIT];
 	_Atomic uint32_t seatless; /* permits that were acquired when no seat was free */
 	_Atomic uint32_t over;     /* the workers must end */
+	_Atomic uint32_t kept_out; /* reapings that another reaper kept out */
 	struct worker worker[WORKERS];
 };
 
@@ -158,6 +165,16 @@ static int get(struct weir_limiter *limiter, uint64_t *random, struct weir_token
 	}
 }
 
+/* A stopped reaper keeps others from reaping. */
+static void reap(struct weir_limiter *limiter)
+{
+	const int r = weir_shm_reap(limiter, NULL);
+
+	CHECK(r == 0 || r == -EAGAIN);
+	if (r == -EAGAIN)
+		atomic_fetch_add(&table->kept_out, 1);
+}
+
 static void work(uint32_t number, uint64_t random)
 {
 	struct worker *self = &table->worker[number - 1];
@@ -176,6 +193,8 @@ static void work(uint32_t number, uint64_t random)
 			weir_release(limiter, &token,
 				     draw(&random) % 8 == 0 ? WEIR_DROPPED : WEIR_SUCCESS);
 		}
+		if (draw(&random) % 16 == 0)
+			reap(limiter);
 		atomic_fetch_add(&self->rounds, 1);
 	}
 	weir_shm_detach(limiter);
@@ -191,6 +210,26 @@ static void start_worker(uint32_t number, uint64_t *random)
 	if (pid == 0)
 		work(number, seed);
 	table->worker[number - 1].pid = pid;
+	table->worker[number - 1].stopped = false;
+}
+
+static void stop_worker(uint32_t number)
+{
+	struct worker *worker = &table->worker[number - 1];
+	int status;
+
+	if (worker->stopped)
+		return;
+	CHECK(kill(worker->pid, SIGSTOP) == 0);
+	CHECK(waitpid(worker->pid, &status, WUNTRACED) == worker->pid && WIFSTOPPED(status));
+	worker->stopped = true;
+}
+
+static void continue_worker(uint32_t number)
+{
+	if (table->worker[number - 1].stopped)
+		CHECK(kill(table->worker[number - 1].pid, SIGCONT) == 0);
+	table->worker[number - 1].stopped = false;
 }
 
 /*
@@ -201,10 +240,8 @@ static void start_worker(uint32_t number, uint64_t *random)
 static void kill_worker(uint32_t number)
 {
 	pid_t pid = table->worker[number - 1].pid;
-	int status;
 
-	CHECK(kill(pid, SIGSTOP) == 0);
-	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	stop_worker(number);
 	for (unsigned i = 0; i < LIMIT; i++)
 		if ((atomic_load(&table->seat[i]) & WHO) == number)
 			atomic_fetch_and(&table->seat[i], ~WHO);
@@ -212,11 +249,46 @@ static void kill_worker(uint32_t number)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-static void reap(struct weir_limiter *limiter)
+/* What the process does that is never stopped: each of these returns, whatever others do. */
+static void go_on(struct weir_limiter *limiter, uint64_t *random)
 {
-	const int r = weir_shm_reap(limiter, NULL);
+	struct weir_token token;
 
-	CHECK(r == 0 || r == -EAGAIN);
+	if (weir_try_acquire(limiter, &token) == 0) {
+		sit(WORKERS + 1, random);
+		weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	CHECK(weir_limit_cap(limiter, draw(random) % 2 == 0 ? LIMIT : LIMIT - 1) == 0);
+	if (weir_acquire(limiter, weir_now() + 100 * WEIR_US, &token) == 0) {
+		sit(WORKERS + 1, random);
+		weir_release(limiter, &token, WEIR_SUCCESS);
+	}
+	if (draw(random) % 4 != 0)
+		reap(limiter);
+}
+
+/* One of the others is stopped, or continues. */
+static void stop_one(uint64_t *random)
+{
+	const uint32_t number = (uint32_t)(draw(random) % WORKERS) + 1;
+
+	if (table->worker[number - 1].stopped)
+		continue_worker(number);
+	else
+		stop_worker(number);
+}
+
+/* For so long that an audit ends meanwhile, which may find permits of the stopped process. */
+static void stop_long(struct weir_limiter *limiter, uint64_t *random)
+{
+	const weir_time end = weir_now() + LONG * WEIR_US;
+
+	for (unsigned i = 0; i < WORKERS / 2; i++)
+		stop_one(random);
+	while (weir_now() < end) {
+		go_on(limiter, random);
+		usleep(5000);
+	}
 }
 
 static void kill_many(struct weir_limiter *limiter, unsigned kills, uint64_t *random)
@@ -225,11 +297,17 @@ static void kill_many(struct weir_limiter *limiter, unsigned kills, uint64_t *ra
 		uint32_t number = (uint32_t)(draw(random) % WORKERS) + 1;
 
 		usleep((useconds_t)(draw(random) % 3000));
+		stop_one(random);
+		go_on(limiter, random);
 		kill_worker(number);
-		if (draw(random) % 4 != 0)
-			reap(limiter);
+		go_on(limiter, random);
 		start_worker(number, random);
+		if (i % LONG_EVERY == LONG_EVERY / 2)
+			stop_long(limiter, random);
 	}
+	for (uint32_t number = 1; number <= WORKERS; number++)
+		continue_worker(number);
+	CHECK(weir_limit_cap(limiter, WEIR_LIMIT_MAX) == 0);
 }
 
 static uint64_t least_rounds(void)
@@ -344,10 +422,10 @@ int main(int argc, char **argv)
 	weir_shm_info_init(&info);
 	CHECK(weir_shm_info_take(limiter, &info) == 0);
 	printf("%u killed; %lu permits reaped, %lu found, %lu overdrawn; %u without a seat; "
-	       "%lu windows\n",
+	       "%lu windows; %u reapings kept out\n",
 	       kills, (unsigned long)info.reaped, (unsigned long)info.found,
 	       (unsigned long)info.overdrawn, atomic_load(&table->seatless),
-	       (unsigned long)snapshot(limiter).windows);
+	       (unsigned long)snapshot(limiter).windows, atomic_load(&table->kept_out));
 	CHECK(info.attached == 1);
 	CHECK(atomic_load(&table->seatless) == 0 || info.overdrawn > 0);
 	CHECK(snapshot(limiter).double_released == 0);
