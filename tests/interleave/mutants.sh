@@ -5,7 +5,8 @@
 #
 # A mutant is a patch in mutants/: PROGRAM.FAULT.patch. The lines above the patch say what is wrong.
 # One of them may begin with "Scene:", to explore only that one, and one with "Options:", for the
-# program's command line. "Survives:" gives the reason why no run can fail.
+# program's command line. "Survives:" gives the reason why no run can fail, and "Survives with gcc:"
+# or "Survives with clang:" that of a program that only the other compiler makes fail.
 #
 # Exits with 0 if each was found, or survived for its reason. The last line has the numbers.
 set -uo pipefail
@@ -52,6 +53,10 @@ if [ ! -f "$build/tests/interleave/libexplorer.a" ]; then
 	exit 2
 fi
 build=$(cd "$build" && pwd)
+family=gcc
+if "$compiler" --version | grep -q clang; then
+	family=clang
+fi
 
 # header PATCH KEY: the rest of the line that begins with KEY.
 header()
@@ -129,7 +134,7 @@ try()
 	program=${name%%.*}
 	scene=$(header "$1" Scene)
 	read -ra options <<<"$(header "$1" Options)"
-	reason=$(header "$1" Survives)
+	reason=$(header "$1" "Survives\( with $family\)\?")
 	if [ ! -x "$build/tests/interleave/interleave-$program" ]; then
 		printf '%-44s cannot be made: interleave-%s is not built\n' "$name" "$program"
 		wrong=$((wrong + 1))
