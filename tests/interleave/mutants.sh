@@ -5,20 +5,58 @@
 #
 # A mutant is a patch in mutants/: PROGRAM.FAULT.patch. The lines above the patch say what is wrong.
 # One of them may begin with "Scene:", to explore only that one, and one with "Options:", for the
-# program's command line. "Survives:" gives the reason why no run can fail.
+# program's command line. "Survives:" gives the reason why no run can fail, and "Survives with gcc:"
+# or "Survives with clang:" that of a program that only the other compiler makes fail.
+#
+# Exits with 0 if each was found, or survived for its reason. The last line has the numbers.
 set -uo pipefail
+
+if [ $# -lt 2 ]; then
+	echo "Usage: mutants.sh BUILD_DIR COMPILER [NAME...]" >&2
+	exit 2
+fi
 
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 here=$source_dir/tests/interleave
-build=$(cd "$1" && pwd)
+build=$1
 compiler=$2
 shift 2
 
+patches=("$here"/mutants/*.patch)
+if [ $# -gt 0 ]; then
+	patches=("${@/#/$here/mutants/}")
+	patches=("${patches[@]/%/.patch}")
+fi
+
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 killed=0
 survived=0
 wrong=0
+
+finish()
+{
+	local tried=$((killed + survived + wrong))
+
+	rm -rf "$work"
+	printf '%d mutants found, %d not found for a reason, %d wrong' \
+		"$killed" "$survived" "$wrong"
+	[ "$tried" = ${#patches[@]} ] || printf ', %d not tried' $((${#patches[@]} - tried))
+	printf '\n'
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+if [ ! -f "$build/tests/interleave/libexplorer.a" ]; then
+	printf 'mutants.sh: %s has no explorer: configure it and build its programs of scenes, %s\n' \
+		"$build" "such as the target interleave-rate" >&2
+	exit 2
+fi
+build=$(cd "$build" && pwd)
+family=gcc
+if "$compiler" --version | grep -q clang; then
+	family=clang
+fi
 
 # header PATCH KEY: the rest of the line that begins with KEY.
 header()
@@ -56,6 +94,7 @@ members()
 }
 
 # recompile PATCH: the objects that depend on what the patch changes, from the tree with the fault.
+# What they depend on is in the files that CMake's makefiles leave beside them.
 recompile()
 {
 	local changed linked object source
@@ -74,6 +113,7 @@ recompile()
 	done < <(find "$build/tests/interleave" \
 		\( -path '*weir_explored.dir*' -o -path "*interleave-$program.dir*" \) -name '*.d' \
 		-print0 | xargs -0 grep -lF "$(printf '%s\n' "$changed" | sed "s|^|$source_dir/|")")
+	[ -n "$(ls "$work/objects")" ]
 }
 
 link()
@@ -97,7 +137,12 @@ try()
 	program=${name%%.*}
 	scene=$(header "$1" Scene)
 	read -ra options <<<"$(header "$1" Options)"
-	reason=$(header "$1" Survives)
+	reason=$(header "$1" "Survives\( with $family\)\?")
+	if [ ! -x "$build/tests/interleave/interleave-$program" ]; then
+		printf '%-44s cannot be made: interleave-%s is not built\n' "$name" "$program"
+		wrong=$((wrong + 1))
+		return
+	fi
 
 	rm -rf "$work/tree" "$work/objects"
 	mkdir -p "$work/tree/tests" "$work/objects"
@@ -133,14 +178,7 @@ try()
 	esac
 }
 
-if [ $# -gt 0 ]; then
-	for name; do
-		try "$here/mutants/$name.patch"
-	done
-else
-	for patch in "$here"/mutants/*.patch; do
-		try "$patch"
-	done
-fi
-printf '%d mutants found, %d not found for a reason, %d wrong\n' "$killed" "$survived" "$wrong"
+for patch in "${patches[@]}"; do
+	try "$patch"
+done
 [ "$wrong" = 0 ]
