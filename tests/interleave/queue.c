@@ -497,6 +497,35 @@ static void release_one(void)
 	release(&(struct permit){.cost = 1});
 }
 
+/* queue.callback.own: a callback that runs before its waiter has returned takes the permit. */
+
+static void poll_own(void *arg)
+{
+	struct waited got;
+
+	(void)arg;
+	require(queue_poll(&q, &waiter, &got) == QUEUE_GRANTED);
+	ghost_add(&told, 1);
+	use_waited(&got);
+}
+
+static void enter_with_permit(void)
+{
+	const struct request request = {.cost = 1};
+	const struct listener listener = {.granted = poll_own};
+	struct permit permit;
+
+	if (!reserve(1, &permit))
+		return;
+	require(queue_enter_granted(&q, &request, &permit, listener, &waiter));
+	require(ghost_get(&told) == 1);
+}
+
+static void setup_one_free(void)
+{
+	begin(1, SLOTS);
+}
+
 static void check_both(void)
 {
 	poll_and_use(&first);
@@ -683,6 +712,13 @@ static const struct scene scenes[] = {
 		.threads = {release_one, enter_granted},
 		.check = check_both,
 		.preemptions = 3,
+	},
+	{
+		.name = "queue.callback.own",
+		.claim = "a callback that runs at once may take the permit it announces",
+		.setup = setup_one_free,
+		.threads = {enter_with_permit, call},
+		.check = check_done,
 	},
 	{
 		.name = "queue.open",
