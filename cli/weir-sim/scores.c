@@ -33,7 +33,7 @@ static void score_all_limits(void *arg, size_t index)
 	score_best(best, &c->scenarios[scenario], oracle, c->first_seed + seed);
 	for (size_t i = 0; i < c->limit_count; i++)
 		if (score_run(place(scores, i, scenario, seed), &c->scenarios[scenario], oracle,
-			      best, &c->limits[i]->config, c->first_seed + seed) != 0)
+			      best, NULL, &c->limits[i]->config, c->first_seed + seed) != 0)
 			abort();
 	free(best);
 }

@@ -263,12 +263,12 @@ Test(score, detects_a_drifting_limit)
 	weir_config_init(&config);
 	config.limit = &gradual;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_float_eq(score.drift, 80 / 115.0 / 0.8, 0.02, "%f", score.drift);
 
 	/* Following a changing load is not drift. */
 	scenario.phases[0].slower[1] = 2;
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect(isnan(score.drift));
 	scenario.phases[0].slower[1] = 1;
 
@@ -302,11 +302,11 @@ Test(score, settling_time_is_that_of_the_worst_round)
 	weir_config_init(&config);
 	config.limit = &fickle;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_eq(score.settled, 0, "%f", score.settled);
 
 	scenario.rounds = 2;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_eq(score.settled, 5, "%f", score.settled);
 }
