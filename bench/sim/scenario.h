@@ -12,7 +12,7 @@
 #include <weir/limiter.h>
 
 #define NAME_SIZE    32
-#define TEXT_SIZE    200
+#define TEXT_SIZE    256
 #define PHASES_MAX   40
 #define STATIONS_MAX 6
 #define CLASSES_MAX  6

@@ -158,8 +158,7 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 	to->cpu &= !to->kept && to->model.discipline != STATION_DELAY;
 	if (to->kept && to->model.discipline != STATION_FIFO)
 		return settings_fail(r, group, "Only a fifo station has workers that can be kept.");
-	if ((to->model.queue > 0 || to->model.newest_first) &&
-	    to->model.discipline != STATION_FIFO)
+	if ((to->model.queue > 0 || to->model.newest_first) && to->model.discipline != STATION_FIFO)
 		return settings_fail(r, group, "Only a fifo station has a queue.");
 	if (to->model.discipline == STATION_DELAY &&
 	    (settings_has(group, "workers") || settings_has(group, "contention") ||

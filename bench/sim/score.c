@@ -192,11 +192,10 @@ static void run_with(struct run_result *result, const struct scenario *s, const 
 
 	weir_config_init(&config);
 	config.limit = &weir_settable;
-	if (run(&(struct run_setup){.scenario = s,
-				    .limiter = &config,
-				    .seed = seed,
-				    .limits = limits},
-		result) != 0)
+	if (run(
+		    &(struct run_setup){
+			    .scenario = s, .limiter = &config, .seed = seed, .limits = limits},
+		    result) != 0)
 		abort();
 }
 

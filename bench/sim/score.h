@@ -19,8 +19,8 @@
 struct score {
 	double goodput, latency, power; /* relative to the oracle's: 1 is equal */
 	double single_goodput, single_latency, single_power; /* to those of its single limit */
-	double p50, p99, p999;          /* milliseconds, over all phases that count */
-	double false_rejects;           /* fraction of calls refused while the load was below 0.7 */
+	double p50, p99, p999; /* milliseconds, over all phases that count */
+	double false_rejects;  /* fraction of calls refused while the load was below 0.7 */
 	double settled; /* seconds to within 20 % of the oracle's limit after a step; the worst */
 	double drift;   /* of the limit in steady phases of 10 minutes or more, fraction an hour */
 	double jain;    /* fairness between limiters under test, once all started; 1 is even */

@@ -114,8 +114,8 @@ Test(theory, erlang_waits)
 Test(theory, a_full_queue_sends_calls_back)
 {
 	const struct tally *t = steady(
-		NO_LIMIT, "{ name = \"s\"; workers = 1; work = \"exponential 10ms\"; queue = 3; }", "",
-		"load = 1;");
+		NO_LIMIT, "{ name = \"s\"; workers = 1; work = \"exponential 10ms\"; queue = 3; }",
+		"", "load = 1;");
 
 	NEAR((double)t->failed / (double)t->offered, 1.0 / 5, 0.04);
 	NEAR(tally_per_second(t, t->good), 80, 0.02);
