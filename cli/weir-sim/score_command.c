@@ -167,6 +167,35 @@ static void print_table(const struct scores *scores, const size_t *limits, const
 		print_limit(scores, limits[i], parts, order, widths);
 }
 
+/* What a limit has in all but the worst part of the scenarios: a mean may be that of a few. */
+static double all_but(const struct scores *scores, size_t limit, enum part what, double part,
+		      size_t *order)
+{
+	size_t count = scores_rank(scores, limit, what, order);
+
+	return count == 0 ? NAN
+			  : scores_mean(scores, limit, order[(size_t)(part * (double)count)], what);
+}
+
+static void print_quantiles(const struct scores *scores, const size_t *limits, size_t *order,
+			    const struct widths *widths)
+{
+	static const double parts[] = {0.05, 0.25, 0.5};
+
+	puts("\nby phase, in all scenarios but the worst 5 %, 25 % and 50 %:\n");
+	printf("%-*s  %8s  %8s  %8s  %-8s  %-8s  %-8s\n", widths->limits, "limit", "goodput", "",
+	       "", "latency", "", "");
+	for (size_t i = 0; i < scores->choice->limit_count; i++) {
+		printf("%-*s", widths->limits, scores->choice->limits[limits[i]]->text);
+		for (size_t k = 0; k < 3; k++)
+			printf("  %6.1f %%",
+			       100 * all_but(scores, limits[i], GOODPUT, parts[k], order));
+		for (size_t k = 0; k < 3; k++)
+			printf("  x%-7.2f", all_but(scores, limits[i], LATENCY, parts[k], order));
+		putchar('\n');
+	}
+}
+
 static void print(const struct scores *scores, unsigned worst)
 {
 	static const enum part phases[] = {POWER, GOODPUT, LATENCY};
@@ -183,6 +212,7 @@ static void print(const struct scores *scores, unsigned worst)
 	if (c->random > 0) {
 		puts("\nagainst one fixed limit for the whole of each scenario:\n");
 		print_table(scores, limits, single, order, &widths);
+		print_quantiles(scores, limits, order, &widths);
 	}
 	if (worst > 0)
 		printf("\n%-*s %6s  %8s  %-9s  %s\n", widths.limits, "worst rows", "power",

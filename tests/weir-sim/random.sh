@@ -43,6 +43,8 @@ expect 0 '^name = "healthy";' list --scenario healthy
 "$tool" list --random 2 --seed 1 | cmp - "$work/default" || complain 'the seed is not 1 by default'
 expect 0 '^4 scenarios, seeds 3 to 3' score -l vegas --random 4 --seed 3
 grep -q '^against one fixed limit for the whole' "$work/out" || complain 'no second table'
+[ "$(sed -n '/all scenarios but the worst/,$s/^vegas  *[0-9.]* %  *[0-9.]* %  *[0-9.]* %  *x.*/&/p' "$work/out" |
+	wc -l)" = 1 ] || complain "no quantiles: $(cat "$work/out")"
 [ "$(grep -c '; load ' "$work/out")" = 4 ] || complain "not 4 descriptions: $(cat "$work/out")"
 expect 0 '^  random-3-1 +\(single\) +limit +[0-9]+, best' score -l vegas --random 1 --seed 3 --oracles
 "$tool" score -l vegas -s "$here/small.cfg" -r 1 >"$work/listed"
