@@ -91,6 +91,8 @@ static const char *odd_station(const struct station_plan *plan)
 		return "Sleeping threads do not slow each other down.";
 	if (plan->kept || plan->pause_every.mean != 0)
 		return "A station has kept workers, or pauses.";
+	if (m->queue > 0 || m->newest_first)
+		return "A station has a queue that is bounded, or in another order.";
 	return NULL;
 }
 

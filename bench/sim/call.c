@@ -141,6 +141,22 @@ static void leave(struct call *call)
 	memset(call->kept, 0, sizeof(call->kept));
 }
 
+/* A station has no room for the call: it sends it back, and the caller knows at once. */
+static void sent_back(struct call *call)
+{
+	struct run *run = call->run;
+
+	leave(call);
+	sim_cancel(&run->sim, &call->timer);
+	if (call->gone || call->limiter == NULL) {
+		call_free(call);
+		return;
+	}
+	release(call, WEIR_DROPPED);
+	run->tally.failed++;
+	disappointed(call);
+}
+
 static void served(struct call *call);
 
 /* Move on to the next station where the call has work. */
@@ -164,7 +180,8 @@ static void proceed(struct call *call)
 	}
 	call->job.work = fmin(law_draw(&class->work[call->stage], &call->rng) * slower, LONGEST);
 	call->job.owner = call;
-	station_submit(&run->stations[call->stage], &call->job);
+	if (!station_submit(&run->stations[call->stage], &call->job))
+		sent_back(call);
 }
 
 void call_started(void *owner, weir_dur waited)

@@ -16,33 +16,41 @@
 #include <sys/stat.h>
 
 /* Version of the cache: raise it when results of the search or the format change. */
-#define VERSION 2
+#define VERSION 3
 
 #define TRIED_MAX 160
 
-/* Seeds that no score uses; more are added up to ENOUGH calls or SEEDS_MAX seeds. */
+/* Seeds that no score uses. */
 #define SEED_FIRST UINT64_C(1000003)
-#define ENOUGH     60000
 #define SEEDS_MAX  6
 
-/* Growth of the coarse steps; they end after IN_VAIN steps that gain in no phase. */
-#define GROWTH     1.5
-#define IN_VAIN    3
 #define LIMIT_LAST 200000
 
-/* Bisection ends at an interval of 1/FINE of the limit. */
-#define FINE 32
+/* Goodput in a phase, in calls a second, below which its logarithm makes no difference. */
+#define LEAST 1e-6
 
+struct effort {
+	double growth;    /* of the first steps; */
+	unsigned in_vain; /* they end after this many that gain in no phase */
+	unsigned fine;    /* bisection ends at an interval of 1/fine of the limit */
+	uint64_t enough;  /* seeds are added up to this number of calls, or SEEDS_MAX */
+};
+
+static const struct effort thorough = {.growth = 1.5, .in_vain = 3, .fine = 32, .enough = 60000};
+static const struct effort coarse = {.growth = 2, .in_vain = 2, .fine = 16, .enough = 20000};
+
+/* A trial has the goodput of each phase, and behind the last phase that of the whole scenario. */
 struct trial {
 	uint32_t limit;
-	double good[PHASES_MAX];
+	double good[PHASES_MAX + 1];
 };
 
 struct search {
 	const struct scenario *scenario;
+	const struct effort *effort;
 	struct trial trials[TRIED_MAX]; /* sorted by limit */
 	unsigned count;
-	double best[PHASES_MAX];
+	double best[PHASES_MAX + 1];
 };
 
 static uint64_t one_run(const struct scenario *scenario, uint32_t limit, uint64_t seed,
@@ -75,16 +83,33 @@ static uint64_t one_run(const struct scenario *scenario, uint32_t limit, uint64_
 	return offered;
 }
 
-static void measure(struct trial *trial, const struct scenario *scenario, uint32_t limit)
+/* The geometric mean over the phases that count, as in a score. */
+static double whole(const struct trial *trial, const struct scenario *scenario)
 {
+	double sum = 0;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < scenario->phase_count; i++) {
+		if (!scenario_counts(scenario, i))
+			continue;
+		sum += draw_ln(fmax(trial->good[i], LEAST));
+		count++;
+	}
+	return count == 0 ? 0 : draw_exp(sum / count);
+}
+
+static void measure(struct trial *trial, const struct search *search, uint32_t limit)
+{
+	const struct scenario *scenario = search->scenario;
 	double seconds[PHASES_MAX] = {0};
 	uint64_t offered = 0;
 
 	*trial = (struct trial){.limit = limit};
-	for (unsigned i = 0; i < SEEDS_MAX && offered < ENOUGH; i++)
+	for (unsigned i = 0; i < SEEDS_MAX && offered < search->effort->enough; i++)
 		offered += one_run(scenario, limit, SEED_FIRST + i, seconds, trial);
 	for (unsigned i = 0; i < scenario->phase_count; i++)
 		trial->good[i] /= seconds[i];
+	trial->good[scenario->phase_count] = whole(trial, scenario);
 }
 
 /* Insert in order. Returns whether it is the best in a phase by more than chance. */
@@ -94,26 +119,28 @@ static bool try(struct search *search, uint32_t limit)
 	struct trial trial;
 	bool better = false;
 
-	measure(&trial, search->scenario, limit);
+	measure(&trial, search, limit);
 	while (at > 0 && search->trials[at - 1].limit > limit) {
 		search->trials[at] = search->trials[at - 1];
 		at--;
 	}
 	search->trials[at] = trial;
 	search->count++;
-	for (unsigned i = 0; i < search->scenario->phase_count; i++) {
-		better |= trial.good[i] > 1.005 * search->best[i];
+	for (unsigned i = 0; i <= search->scenario->phase_count; i++) {
+		better |= i < search->scenario->phase_count &&
+			  trial.good[i] > 1.005 * search->best[i];
 		search->best[i] = fmax(search->best[i], trial.good[i]);
 	}
 	return better;
 }
 
-static void coarse(struct search *search)
+static void grow(struct search *search)
 {
+	const struct effort *effort = search->effort;
 	unsigned in_vain = 0;
 
-	for (double limit = 1; limit <= LIMIT_LAST && in_vain < IN_VAIN;
-	     limit = fmax(limit + 1, floor(limit * GROWTH)))
+	for (double limit = 1; limit <= LIMIT_LAST && in_vain < effort->in_vain;
+	     limit = fmax(limit + 1, floor(limit * effort->growth)))
 		in_vain = try(search, (uint32_t)limit) ? 0 : in_vain + 1;
 }
 
@@ -140,26 +167,37 @@ static uint32_t between(const struct search *search, unsigned phase)
 	uint32_t low = i == 0 ? 0 : search->trials[i - 1].limit;
 	uint32_t gap = high - low;
 
-	if (gap <= 1 || gap <= high / FINE || search->count == TRIED_MAX)
+	if (gap <= 1 || gap <= high / search->effort->fine || search->count == TRIED_MAX)
 		return 0;
 	return low + gap / 2;
+}
+
+static void bisect(struct search *search, unsigned phase)
+{
+	uint32_t limit;
+
+	while ((limit = between(search, phase)) != 0)
+		try(search, limit);
 }
 
 void oracle_find(struct oracle *oracle, const struct scenario *scenario)
 {
 	struct search *search = alloc_or_abort(sizeof(*search));
-	uint32_t limit;
+	unsigned all = scenario->phase_count;
 
 	search->scenario = scenario;
-	coarse(search);
+	search->effort = scenario->coarse ? &coarse : &thorough;
+	grow(search);
 	for (unsigned i = 0; i < scenario->phase_count; i++)
-		while ((limit = between(search, i)) != 0)
-			try(search, limit);
+		bisect(search, i);
 	memset(oracle, 0, sizeof(*oracle));
 	for (unsigned i = 0; i < scenario->phase_count; i++) {
 		oracle->limits[i] = search->trials[first_good(search, i)].limit;
 		oracle->best[i] = search->best[i];
 	}
+	bisect(search, all);
+	oracle->single = search->trials[first_good(search, all)].limit;
+	oracle->single_best = search->best[all];
 	free(search);
 }
 
@@ -184,8 +222,8 @@ const char *oracle_cache(char *path, size_t size)
 }
 
 /*
- * A line for each scenario: version, digest, each phase's limit and best goodput, and the name,
- * which may contain blanks and is for human readers only.
+ * A line for each scenario: version, digest, number of phases, each phase's limit and best goodput,
+ * those of the whole scenario, and the name, which may contain blanks and is for human readers only.
  */
 static bool line_read(const char *line, const struct scenario *scenario, struct oracle *oracle)
 {
@@ -204,7 +242,7 @@ static bool line_read(const char *line, const struct scenario *scenario, struct 
 			return false;
 		at = more;
 	}
-	return true;
+	return sscanf(line + at, " %u:%la", &oracle->single, &oracle->single_best) == 2;
 }
 
 static bool cached(FILE *cache, const struct scenario *scenario, struct oracle *oracle)
@@ -228,7 +266,7 @@ static void line_write(FILE *cache, const struct scenario *scenario, const struc
 		scenario->phase_count);
 	for (unsigned i = 0; i < scenario->phase_count; i++)
 		fprintf(cache, " %u:%la", oracle->limits[i], oracle->best[i]);
-	fprintf(cache, " %s\n", scenario->name);
+	fprintf(cache, " %u:%la %s\n", oracle->single, oracle->single_best, scenario->name);
 	fflush(cache);
 }
 

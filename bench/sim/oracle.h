@@ -3,7 +3,9 @@
  * oracle.h - the fixed limits that scores compare all others with.
  *
  * For each phase of a scenario it is the smallest fixed limit whose goodput is within 3 % of the
- * best that any fixed limit gets in that phase. It is found by simulating one limit after another.
+ * best that any fixed limit gets in that phase. The single limit is the same for the whole scenario,
+ * whose goodput is the geometric mean over the phases that count. Both are found by simulating one
+ * limit after another.
  */
 #ifndef ORACLE_H
 #define ORACLE_H
@@ -13,6 +15,8 @@
 struct oracle {
 	uint32_t limits[PHASES_MAX];
 	double best[PHASES_MAX]; /* goodput of the best fixed limit, calls a second */
+	uint32_t single;
+	double single_best;
 };
 
 /* Accepted loss of goodput against the best fixed limit, as a fraction. */

@@ -98,6 +98,13 @@ double scenario_load(const struct scenario *s, const struct phase *phase)
 	return (rate + phase->background) / scenario_capacity(s, phase);
 }
 
+bool scenario_counts(const struct scenario *s, unsigned phase)
+{
+	const struct phase *p = &s->phases[phase];
+
+	return !p->warm_up && p->failing < 1 && scenario_capacity(s, p) > 0;
+}
+
 unsigned scenario_limiters(const struct scenario *s)
 {
 	unsigned count = 0;

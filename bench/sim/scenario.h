@@ -12,7 +12,7 @@
 #include <weir/limiter.h>
 
 #define NAME_SIZE    32
-#define TEXT_SIZE    200
+#define TEXT_SIZE    256
 #define PHASES_MAX   40
 #define STATIONS_MAX 6
 #define CLASSES_MAX  6
@@ -100,6 +100,7 @@ struct scenario {
 	char name[NAME_SIZE], family[NAME_SIZE], about[TEXT_SIZE];
 	unsigned rounds; /* number of passes through the phases */
 	weir_dur sweep;  /* the search for the oracle cuts phases to this; 0: uncut */
+	bool coarse;     /* that search takes large steps, of few calls */
 	struct arrivals_model arrivals;
 	struct client_model client;
 	struct station_plan stations[STATIONS_MAX];
@@ -122,6 +123,9 @@ double scenario_capacity(const struct scenario *scenario, const struct phase *ph
 
 /* The highest load offered in the phase, as a fraction of the capacity; NaN if unknown. */
 double scenario_load(const struct scenario *scenario, const struct phase *phase);
+
+/* Whether the phase counts in a score: it is no warm-up, and some call can be served in it. */
+bool scenario_counts(const struct scenario *scenario, unsigned phase);
 
 /* Number of limiters in all groups. */
 unsigned scenario_limiters(const struct scenario *scenario);

@@ -4,6 +4,8 @@
  */
 #include "scenario_read.h"
 
+#include "alloc_or_abort.h"
+#include "scenario_random.h"
 #include "scenario_settings.h"
 
 #include <errno.h>
@@ -113,18 +115,44 @@ bool scenario_builtin(struct scenario *s, unsigned index)
 	return true;
 }
 
+char *scenario_text_of(const char *name)
+{
+	struct scenario s;
+	uint32_t seed, number;
+	char *text = NULL;
+
+	if (random_name(name, &seed, &number))
+		return random_text(seed, number);
+	for (unsigned i = 0; text == NULL && scenario_builtin(&s, i); i++) {
+		if (strcmp(s.name, name) == 0)
+			text = strdup_or_abort(scenario_text(i));
+		scenario_free(&s);
+	}
+	return text;
+}
+
 int scenario_find(struct scenario *s, const char *name, char *why, size_t why_size)
 {
+	char *text;
+	int error = -ENOENT;
+
 	if (strpbrk(name, "/.") != NULL)
 		return scenario_from_file(s, name, why, why_size);
-	for (unsigned i = 0; scenario_builtin(s, i); i++) {
-		if (strcmp(s->name, name) == 0)
-			return 0;
-		scenario_free(s);
-	}
-	snprintf(
-		why, why_size,
-		"There is no scenario \"%s\": see the list; a file name contains a slash or a dot.",
-		name);
-	return -ENOENT;
+	text = scenario_text_of(name);
+	if (text != NULL)
+		error = scenario_from_text(s, name, text, why, why_size);
+	else if (strncmp(name, RANDOM_PREFIX, strlen(RANDOM_PREFIX)) == 0)
+		snprintf(
+			why, why_size,
+			"There is no scenario \"%s\": write %sSEED-NUMBER, with a seed from 0 and a "
+			"number from 1, both to %u.",
+			name, RANDOM_PREFIX, UINT32_MAX);
+	else
+		snprintf(
+			why, why_size,
+			"There is no scenario \"%s\": see the list; a file name contains a slash or "
+			"a dot.",
+			name);
+	free(text);
+	return error;
 }

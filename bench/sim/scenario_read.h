@@ -23,8 +23,14 @@ int scenario_from_text(struct scenario *scenario, const char *name, const char *
 /* A built-in scenario by index from 0; false past the last. Aborts if it is not valid. */
 bool scenario_builtin(struct scenario *scenario, unsigned index);
 
-/* As above, by name: a file if it contains a slash or a dot, else built in; -ENOENT if unknown. */
+/*
+ * As above, by name: a file if it contains a slash or a dot, drawn at random if it begins as
+ * scenario_random.h says, else built in; -ENOENT if unknown.
+ */
 int scenario_find(struct scenario *scenario, const char *name, char *why, size_t why_size);
+
+/* The text of a scenario that is no file, by name; NULL if it is unknown. Free it. */
+char *scenario_text_of(const char *name);
 
 /* The text of a built-in scenario; NULL past the last. */
 const char *scenario_text(unsigned index);

@@ -135,6 +135,8 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 		{"contention", KEY_NUMBER, AT(station_plan, model.contention), 0, 1, NULL},
 		{"coherency", KEY_NUMBER, AT(station_plan, model.coherency), 0, 1, NULL},
 		{"second_half", KEY_NUMBER, AT(station_plan, model.second_half), 0, 1, NULL},
+		{"queue", KEY_COUNT, AT(station_plan, model.queue), 1, 1e6, NULL},
+		{"newest_first", KEY_FLAG, AT(station_plan, model.newest_first), 0, 0, NULL},
 		{"kept", KEY_FLAG, AT(station_plan, kept), 0, 0, NULL},
 		{"cpu", KEY_FLAG, AT(station_plan, cpu), 0, 0, NULL},
 		{"work", KEY_LAW, AT(station_plan, work), 0, 0, NULL},
@@ -156,6 +158,8 @@ static int read_station(const struct reader *r, const config_setting_t *group,
 	to->cpu &= !to->kept && to->model.discipline != STATION_DELAY;
 	if (to->kept && to->model.discipline != STATION_FIFO)
 		return settings_fail(r, group, "Only a fifo station has workers that can be kept.");
+	if ((to->model.queue > 0 || to->model.newest_first) && to->model.discipline != STATION_FIFO)
+		return settings_fail(r, group, "Only a fifo station has a queue.");
 	if (to->model.discipline == STATION_DELAY &&
 	    (settings_has(group, "workers") || settings_has(group, "contention") ||
 	     settings_has(group, "coherency") || settings_has(group, "second_half")))
@@ -472,6 +476,7 @@ int scenario_from_settings(struct scenario *s, const struct reader *r, const con
 		{"about", KEY_TEXT, AT(scenario, about), 0, 0, NULL},
 		{"rounds", KEY_COUNT, AT(scenario, rounds), 1, 1e6, NULL},
 		{"sweep", KEY_DURATION, AT(scenario, sweep), 1e6, 0, NULL},
+		{"coarse", KEY_FLAG, AT(scenario, coarse), 0, 0, NULL},
 		{"arrivals", KEY_OTHER, 0, 0, 0, NULL},
 		{"client", KEY_OTHER, 0, 0, 0, NULL},
 		{"server", KEY_OTHER, 0, 0, 0, NULL},

@@ -22,39 +22,39 @@
 /* A phase that serves no calls does not count: the few that end in it began before it. */
 static bool counts(const struct scenario *s, const struct run_result *best, unsigned phase)
 {
-	const struct phase *p = &s->phases[phase];
-
-	return !p->warm_up && p->failing < 1 && scenario_capacity(s, p) > 0 &&
-	       best->phases[phase].tally.good > 0;
+	return scenario_counts(s, phase) && best->phases[phase].tally.good > 0;
 }
 
-static void add_phase(struct score *score, const struct tally *t, const struct tally *best)
+/* Goodput and latency relative to those of another run. */
+static void compare(double *goodput, double *latency, const struct scenario *s,
+		    const struct run_result *best, const struct run_result *result)
 {
-	double latency = tally_latency_mean(t), best_latency = tally_latency_mean(best);
-
-	score->goodput += draw_ln(fmax((double)t->good / (double)best->good, GOODPUT_LEAST));
-	if (latency > 0 && best_latency > 0)
-		score->latency += draw_ln(latency / best_latency);
-}
-
-static void set_means(struct score *score, const struct scenario *s, const struct run_result *best,
-		      const struct run_result *result)
-{
-	struct tally *all = alloc_or_abort(sizeof(*all));
+	double good = 0, longer = 0;
 	unsigned phases = 0;
 
-	score->goodput = score->latency = 0;
 	for (unsigned i = 0; i < s->phase_count; i++) {
-		if (!s->phases[i].warm_up)
-			tally_add(all, &result->phases[i].tally);
+		const struct tally *t = &result->phases[i].tally, *b = &best->phases[i].tally;
+		double mean = tally_latency_mean(t), best_mean = tally_latency_mean(b);
+
 		if (!counts(s, best, i))
 			continue;
 		phases++;
-		add_phase(score, &result->phases[i].tally, &best->phases[i].tally);
+		good += draw_ln(fmax((double)t->good / (double)b->good, GOODPUT_LEAST));
+		if (mean > 0 && best_mean > 0)
+			longer += draw_ln(mean / best_mean);
 	}
-	score->goodput = phases == 0 ? NAN : draw_exp(score->goodput / phases);
-	score->latency = phases == 0 ? NAN : draw_exp(score->latency / phases);
-	score->power = score->goodput / score->latency;
+	*goodput = phases == 0 ? NAN : draw_exp(good / phases);
+	*latency = phases == 0 ? NAN : draw_exp(longer / phases);
+}
+
+static void set_quantiles(struct score *score, const struct scenario *s,
+			  const struct run_result *result)
+{
+	struct tally *all = alloc_or_abort(sizeof(*all));
+
+	for (unsigned i = 0; i < s->phase_count; i++)
+		if (!s->phases[i].warm_up)
+			tally_add(all, &result->phases[i].tally);
 	score->p50 = MS * tally_latency_quantile(all, 0.5);
 	score->p99 = MS * tally_latency_quantile(all, 0.99);
 	score->p999 = MS * tally_latency_quantile(all, 0.999);
@@ -173,7 +173,10 @@ static double least_class(const struct scenario *s, const struct run_result *bes
 void score_from(struct score *score, const struct scenario *s, const struct oracle *oracle,
 		const struct run_result *best, const struct run_result *result)
 {
-	set_means(score, s, best, result);
+	compare(&score->goodput, &score->latency, s, best, result);
+	score->power = score->goodput / score->latency;
+	score->single_goodput = score->single_latency = score->single_power = NAN;
+	set_quantiles(score, s, result);
 	score->false_rejects = false_rejects(s, result);
 	score->settled = settled(s, oracle, best, result);
 	score->drift = drift(s, result);
@@ -182,23 +185,39 @@ void score_from(struct score *score, const struct scenario *s, const struct orac
 	score->leaks = result->leaked > 0 || result->above > 0;
 }
 
-void score_best(struct run_result *best, const struct scenario *s, const struct oracle *oracle,
-		uint64_t seed)
+static void run_with(struct run_result *result, const struct scenario *s, const uint32_t *limits,
+		     uint64_t seed)
 {
 	struct weir_config config;
 
 	weir_config_init(&config);
 	config.limit = &weir_settable;
-	if (run(&(struct run_setup){.scenario = s,
-				    .limiter = &config,
-				    .seed = seed,
-				    .limits = oracle->limits},
-		best) != 0)
+	if (run(
+		    &(struct run_setup){
+			    .scenario = s, .limiter = &config, .seed = seed, .limits = limits},
+		    result) != 0)
 		abort();
 }
 
+void score_best(struct run_result *best, const struct scenario *s, const struct oracle *oracle,
+		uint64_t seed)
+{
+	run_with(best, s, oracle->limits, seed);
+}
+
+void score_single(struct run_result *single, const struct scenario *s, const struct oracle *oracle,
+		  uint64_t seed)
+{
+	uint32_t limits[PHASES_MAX];
+
+	for (unsigned i = 0; i < PHASES_MAX; i++)
+		limits[i] = oracle->single;
+	run_with(single, s, limits, seed);
+}
+
 int score_run(struct score *score, const struct scenario *s, const struct oracle *oracle,
-	      const struct run_result *best, const struct weir_config *limiter, uint64_t seed)
+	      const struct run_result *best, const struct run_result *single,
+	      const struct weir_config *limiter, uint64_t seed)
 {
 	struct run_result *result = alloc_or_abort(sizeof(*result));
 	int error = run(
@@ -208,6 +227,10 @@ int score_run(struct score *score, const struct scenario *s, const struct oracle
 
 	if (error == 0)
 		score_from(score, s, oracle, best, result);
+	if (error == 0 && single != NULL) {
+		compare(&score->single_goodput, &score->single_latency, s, single, result);
+		score->single_power = score->single_goodput / score->single_latency;
+	}
 	free(result);
 	return error;
 }

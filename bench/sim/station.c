@@ -80,6 +80,7 @@ static void queue_add(struct station *station, struct job *job)
 	else
 		station->head = job;
 	station->tail = job;
+	station->waiting++;
 }
 
 static void queue_remove(struct station *station, struct job *job)
@@ -92,6 +93,7 @@ static void queue_remove(struct station *station, struct job *job)
 		job->next->before = job->before;
 	else
 		station->tail = job->before;
+	station->waiting--;
 }
 
 static bool has_room(const struct station *station)
@@ -111,7 +113,7 @@ static void start(struct station *station, struct job *job)
 static void start_waiting(struct station *station)
 {
 	while (station->head != NULL && has_room(station)) {
-		struct job *job = station->head;
+		struct job *job = station->model.newest_first ? station->tail : station->head;
 
 		queue_remove(station, job);
 		start(station, job);
@@ -149,17 +151,23 @@ void station_free(struct station *station)
 	heap_free(&station->service);
 }
 
-void station_submit(struct station *station, struct job *job)
+bool station_submit(struct station *station, struct job *job)
 {
+	bool room = has_room(station);
+	unsigned queue = station->model.queue;
+
+	if (!room && queue > 0 && station->waiting >= queue)
+		return false;
 	job->came = station->sim->now;
 	job->node.place = 0;
-	if (!has_room(station)) {
+	if (!room) {
 		queue_add(station, job);
-		return;
+		return true;
 	}
 	advance(station);
 	start(station, job);
 	look_ahead(station);
+	return true;
 }
 
 void station_withdraw(struct station *station, struct job *job)

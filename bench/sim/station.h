@@ -33,6 +33,9 @@ struct station_model {
 
 	/* What a worker of the second half adds, relative to the first: hyper-threads. 1: all */
 	double second_half;
+
+	unsigned queue;    /* of fifo: jobs that may wait; 0: any number */
+	bool newest_first; /* of fifo: the last one to come is the next */
 };
 
 /* The busy workers expressed as whole ones: the second half is worth less. */
@@ -81,6 +84,7 @@ struct station {
 	struct heap service;
 	unsigned kept;           /* workers kept by jobs that have finished */
 	struct job *head, *tail; /* of the queue */
+	unsigned waiting;
 	struct event next_end;
 };
 
@@ -88,7 +92,8 @@ void station_init(struct station *station, struct sim *sim, const struct station
 		  const struct station_model *model);
 void station_free(struct station *station);
 
-void station_submit(struct station *station, struct job *job);
+/* A job comes. False if the queue is full: the station does not take it. */
+bool station_submit(struct station *station, struct job *job);
 
 /* Remove a job that has not finished. */
 void station_withdraw(struct station *station, struct job *job);

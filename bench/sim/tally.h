@@ -19,7 +19,7 @@ struct tally {
 	uint64_t offered, admitted, rejected;
 	uint64_t good;                         /* served within the deadline */
 	uint64_t late;                         /* served after the deadline */
-	uint64_t timed_out, cancelled, failed; /* given up by the client; failed before any work */
+	uint64_t timed_out, cancelled, failed; /* given up by the client; failed, or sent back */
 	uint64_t waits;                        /* calls that were served or timed out */
 	double latency_sum;                    /* of these, in nanoseconds */
 

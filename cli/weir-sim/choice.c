@@ -3,6 +3,7 @@
 
 #include "bench/sim/alloc_or_abort.h"
 #include "bench/sim/quantity.h"
+#include "bench/sim/scenario_random.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -216,6 +217,30 @@ static void add_scenarios(struct choice *choice, const char *text, struct argp_s
 	free(copy);
 }
 
+void choice_random_name(char *name, size_t size, const struct choice *choice, unsigned number,
+			struct argp_state *state)
+{
+	if (choice->first_seed > UINT32_MAX)
+		argp_error(state, "--random takes seeds up to %u, not %ju.", UINT32_MAX,
+			   (uintmax_t)choice->first_seed);
+	snprintf(name, size, "%s%ju-%u", RANDOM_PREFIX, (uintmax_t)choice->first_seed, number);
+}
+
+/* A scenario more says more than a seed more: there is one seed unless more are given. */
+static void add_random(struct choice *choice, struct argp_state *state)
+{
+	char name[64];
+
+	if (choice->scenarios_given)
+		argp_error(state, "--random and --scenario exclude each other.");
+	if (!choice->seeds_given)
+		choice->last_seed = choice->first_seed;
+	for (unsigned i = 1; i <= choice->random; i++) {
+		choice_random_name(name, sizeof(name), choice, i, state);
+		add_one(choice, name, state);
+	}
+}
+
 static uint64_t seed_read(const char *text, char **end, struct argp_state *state)
 {
 	uint64_t seed;
@@ -227,10 +252,11 @@ static uint64_t seed_read(const char *text, char **end, struct argp_state *state
 	return seed;
 }
 
-static void set_seeds(struct choice *choice, const char *text, struct argp_state *state)
+void choice_set_seeds(struct choice *choice, const char *text, struct argp_state *state)
 {
 	char *end;
 
+	choice->seeds_given = true;
 	choice->first_seed = choice->last_seed = seed_read(text, &end, state);
 	if (strncmp(end, "..", 2) == 0)
 		choice->last_seed = seed_read(end + 2, &end, state);
@@ -250,7 +276,7 @@ static error_t limit_option(int key, char *arg, struct argp_state *state)
 		choice->limits_text = arg;
 		return 0;
 	case 'r':
-		set_seeds(choice, arg, state);
+		choice_set_seeds(choice, arg, state);
 		return 0;
 	case 'p':
 		if (!plugin_load(&choice->plugins, arg, why, sizeof(why)))
@@ -289,14 +315,22 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		choice->scenarios_text = arg;
+		choice->scenarios_given = true;
+		return 0;
+	case 'R':
+		choice->random = choice_number(arg, 1, RANDOM_MAX, state);
 		return 0;
 	case 'j':
 		choice->threads = choice_number(arg, 1, THREADS_MAX, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (choice->limits_text == NULL || choice->scenarios_text == NULL)
+		if (choice->limits_text == NULL ||
+		    (choice->scenarios_text == NULL && choice->random == 0))
 			argp_error(state, "A limit and a scenario are required.");
-		add_scenarios(choice, choice->scenarios_text, state);
+		if (choice->random > 0)
+			add_random(choice, state);
+		else
+			add_scenarios(choice, choice->scenarios_text, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -305,7 +339,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{"scenario", 's', "NAME,...", 0,
-	 "Scenarios: names, files, folders, family:NAME; all: those built in", 1},
+	 "Scenarios: names, files, folders, family:NAME, random-SEED-NUMBER; all: those built in",
+	 1},
+	{"random", 'R', "N", 0, "N scenarios drawn at random, by the first seed", 1},
 	{"jobs", 'j', "N", 0, "Parallel runs (default: one per processor)", 2},
 	{0},
 };

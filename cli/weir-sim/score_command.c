@@ -12,6 +12,10 @@
 
 #define WORST_MAX 1000
 
+/* Rows by default, in listed scenarios and in random ones. */
+#define WORST        3
+#define WORST_RANDOM 5
+
 /* Widths of columns. */
 struct widths {
 	int limits, scenarios;
@@ -20,7 +24,7 @@ struct widths {
 struct wanted {
 	struct choice choice;
 	const char *tsv;
-	unsigned worst;
+	int worst; /* negative: the default */
 	bool fresh, oracles;
 };
 
@@ -36,7 +40,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		wanted->tsv = arg;
 		return 0;
 	case 'w':
-		wanted->worst = choice_number(arg, 0, WORST_MAX, state);
+		wanted->worst = (int)choice_number(arg, 0, WORST_MAX, state);
 		return 0;
 	case 'f':
 		wanted->fresh = true;
@@ -60,15 +64,18 @@ static void print_oracles(const struct scores *scores)
 			       k == 0 ? c->scenarios[i].name : "", c->scenarios[i].phases[k].name,
 			       scores->oracles[i].limits[k], scores->oracles[i].best[k],
 			       c->scenarios[i].phases[k].warm_up ? " (warm-up)" : "");
+	for (size_t i = 0; i < c->scenario_count && c->random > 0; i++)
+		printf("  %-24s %-12s limit %6u, best %10.1f\n", c->scenarios[i].name, "(single)",
+		       scores->oracles[i].single, scores->oracles[i].single_best);
 	putchar('\n');
 }
 
-static void print_spread(const struct scores *scores, size_t limit)
+static void print_spread(const struct scores *scores, size_t limit, enum part power)
 {
 	double least = INFINITY, most = -INFINITY;
 
 	for (size_t k = 0; k < choice_seeds(scores->choice); k++) {
-		double one = scores_total(scores, limit, (long)k, POWER);
+		double one = scores_total(scores, limit, (long)k, power);
 
 		least = fmin(least, one);
 		most = fmax(most, one);
@@ -76,28 +83,29 @@ static void print_spread(const struct scores *scores, size_t limit)
 	printf("  %5.3f-%5.3f", least, most);
 }
 
-static void print_limit(const struct scores *scores, size_t limit, size_t *order,
-			const struct widths *widths)
+static void print_limit(const struct scores *scores, size_t limit, const enum part *parts,
+			size_t *order, const struct widths *widths)
 {
+	enum part power = parts[0], goodput = parts[1], latency = parts[2];
 	const struct choice *c = scores->choice;
 	double rejects = 100 * scores_false_rejects(scores, limit);
 	size_t worst;
 
-	if (scores_rank(scores, limit, GOODPUT, order) == 0) {
+	if (scores_rank(scores, limit, goodput, order) == 0) {
 		printf("%-*s %6s\n", widths->limits, c->limits[limit]->text, "-");
 		return;
 	}
 	worst = order[0];
 	printf("%-*s %6.3f", widths->limits, c->limits[limit]->text,
-	       scores_total(scores, limit, -1, POWER));
-	print_spread(scores, limit);
-	printf("  %6.1f %%  x%-8.2f", 100 * scores_total(scores, limit, -1, GOODPUT),
-	       scores_total(scores, limit, -1, LATENCY));
-	printf("  %5.1f %% %-*s", 100 * scores_mean(scores, limit, worst, GOODPUT),
+	       scores_total(scores, limit, -1, power));
+	print_spread(scores, limit, power);
+	printf("  %6.1f %%  x%-8.2f", 100 * scores_total(scores, limit, -1, goodput),
+	       scores_total(scores, limit, -1, latency));
+	printf("  %5.1f %% %-*s", 100 * scores_mean(scores, limit, worst, goodput),
 	       widths->scenarios, c->scenarios[worst].name);
-	scores_rank(scores, limit, LATENCY, order);
+	scores_rank(scores, limit, latency, order);
 	worst = order[0];
-	printf("  x%-8.2f %-*s", scores_mean(scores, limit, worst, LATENCY), widths->scenarios,
+	printf("  x%-8.2f %-*s", scores_mean(scores, limit, worst, latency), widths->scenarios,
 	       c->scenarios[worst].name);
 	if (isnan(rejects))
 		puts("         -");
@@ -111,12 +119,16 @@ static void print_worst(const struct scores *scores, size_t limit, unsigned rows
 	const struct choice *c = scores->choice;
 	size_t count = scores_rank(scores, limit, POWER, order);
 
-	for (size_t i = 0; i < count && i < rows; i++)
+	for (size_t i = 0; i < count && i < rows; i++) {
 		printf("%-*s %6.3f  %6.1f %%  x%-8.2f  %s\n", widths->limits,
 		       i == 0 ? c->limits[limit]->text : "",
 		       scores_mean(scores, limit, order[i], POWER),
 		       100 * scores_mean(scores, limit, order[i], GOODPUT),
 		       scores_mean(scores, limit, order[i], LATENCY), c->scenarios[order[i]].name);
+		if (c->random > 0)
+			printf("%-*s        %s\n", widths->limits, "",
+			       c->scenarios[order[i]].about);
+	}
 }
 
 /* Sort limits by power, the best first. */
@@ -145,8 +157,49 @@ static struct widths widths_of(const struct choice *c)
 	return widths;
 }
 
+static void print_table(const struct scores *scores, const size_t *limits, const enum part *parts,
+			size_t *order, const struct widths *widths)
+{
+	printf("%-*s %6s  %-11s  %8s  %-9s  %-*s  %-*s  %9s\n", widths->limits, "limit", "power",
+	       "by seed", "goodput", "latency", widths->scenarios + 8, "worst goodput",
+	       widths->scenarios + 10, "worst latency", "false rej");
+	for (size_t i = 0; i < scores->choice->limit_count; i++)
+		print_limit(scores, limits[i], parts, order, widths);
+}
+
+/* What a limit has in all but the worst part of the scenarios: a mean may be that of a few. */
+static double all_but(const struct scores *scores, size_t limit, enum part what, double part,
+		      size_t *order)
+{
+	size_t count = scores_rank(scores, limit, what, order);
+
+	return count == 0 ? NAN
+			  : scores_mean(scores, limit, order[(size_t)(part * (double)count)], what);
+}
+
+static void print_quantiles(const struct scores *scores, const size_t *limits, size_t *order,
+			    const struct widths *widths)
+{
+	static const double parts[] = {0.05, 0.25, 0.5};
+
+	puts("\nby phase, in all scenarios but the worst 5 %, 25 % and 50 %:\n");
+	printf("%-*s  %8s  %8s  %8s  %-8s  %-8s  %-8s\n", widths->limits, "limit", "goodput", "",
+	       "", "latency", "", "");
+	for (size_t i = 0; i < scores->choice->limit_count; i++) {
+		printf("%-*s", widths->limits, scores->choice->limits[limits[i]]->text);
+		for (size_t k = 0; k < 3; k++)
+			printf("  %6.1f %%",
+			       100 * all_but(scores, limits[i], GOODPUT, parts[k], order));
+		for (size_t k = 0; k < 3; k++)
+			printf("  x%-7.2f", all_but(scores, limits[i], LATENCY, parts[k], order));
+		putchar('\n');
+	}
+}
+
 static void print(const struct scores *scores, unsigned worst)
 {
+	static const enum part phases[] = {POWER, GOODPUT, LATENCY};
+	static const enum part single[] = {SINGLE_POWER, SINGLE_GOODPUT, SINGLE_LATENCY};
 	const struct widths widths = widths_of(scores->choice);
 	const struct choice *c = scores->choice;
 	size_t *order = alloc_or_abort(c->scenario_count * sizeof(*order));
@@ -155,11 +208,12 @@ static void print(const struct scores *scores, unsigned worst)
 	rank_limits(scores, limits);
 	printf("%zu scenarios, seeds %ju to %ju; geometric means, against the oracle's\n\n",
 	       c->scenario_count, (uintmax_t)c->first_seed, (uintmax_t)c->last_seed);
-	printf("%-*s %6s  %-11s  %8s  %-9s  %-*s  %-*s  %9s\n", widths.limits, "limit", "power",
-	       "by seed", "goodput", "latency", widths.scenarios + 8, "worst goodput",
-	       widths.scenarios + 10, "worst latency", "false rej");
-	for (size_t i = 0; i < c->limit_count; i++)
-		print_limit(scores, limits[i], order, &widths);
+	print_table(scores, limits, phases, order, &widths);
+	if (c->random > 0) {
+		puts("\nagainst one fixed limit for the whole of each scenario:\n");
+		print_table(scores, limits, single, order, &widths);
+		print_quantiles(scores, limits, order, &widths);
+	}
 	if (worst > 0)
 		printf("\n%-*s %6s  %8s  %-9s  %s\n", widths.limits, "worst rows", "power",
 		       "goodput", "latency", "scenario");
@@ -175,7 +229,10 @@ static void show(const struct scores *scores, const void *arg)
 
 	if (wanted->oracles)
 		print_oracles(scores);
-	print(scores, wanted->worst);
+	if (wanted->worst >= 0)
+		print(scores, (unsigned)wanted->worst);
+	else
+		print(scores, wanted->choice.random > 0 ? WORST_RANDOM : WORST);
 }
 
 int command_score(int argc, char **argv)
@@ -183,7 +240,8 @@ int command_score(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"tsv", 't', "FILE", 0, "Write every score as TSV; -: to standard output, no table",
 		 0},
-		{"worst", 'w', "N", 0, "Rows of worst scenarios for each limit (default 3)", 0},
+		{"worst", 'w', "N", 0,
+		 "Rows of worst scenarios for each limit (default 3, with --random 5)", 0},
 		{"oracles", 'o', NULL, 0, "Show the limits of the oracle", 0},
 		{"fresh", 'f', NULL, 0, "Search for the oracle without the cache", 0},
 		{0},
@@ -193,14 +251,16 @@ int command_score(int argc, char **argv)
 		.parser = option,
 		.children = choice_children,
 		.doc = "Score limits in scenarios against the best fixed limit of each phase.\v"
-		       "Defaults: all limits that learn, all built-in scenarios, seeds 1 to 10.",
+		       "Defaults: all limits that learn, all built-in scenarios, seeds 1 to 10. "
+		       "With --random the seed 1; scenarios are also compared with one fixed "
+		       "limit for all their phases.",
 	};
 	struct wanted wanted = {
 		.choice = {.first_seed = 1,
 			   .last_seed = 10,
 			   .limits_text = CHOICE_ALL,
 			   .scenarios_text = CHOICE_ALL},
-		.worst = 3,
+		.worst = -1,
 	};
 	int status;
 

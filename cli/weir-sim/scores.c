@@ -28,13 +28,18 @@ static void score_all_limits(void *arg, size_t index)
 	const struct choice *c = scores->choice;
 	size_t scenario = index / choice_seeds(c), seed = index % choice_seeds(c);
 	const struct oracle *oracle = &scores->oracles[scenario];
-	struct run_result *best = alloc_or_abort(sizeof(*best));
+	struct run_result *best = alloc_or_abort(sizeof(*best)), *single = NULL;
 
+	if (c->random > 0) {
+		single = alloc_or_abort(sizeof(*single));
+		score_single(single, &c->scenarios[scenario], oracle, c->first_seed + seed);
+	}
 	score_best(best, &c->scenarios[scenario], oracle, c->first_seed + seed);
 	for (size_t i = 0; i < c->limit_count; i++)
 		if (score_run(place(scores, i, scenario, seed), &c->scenarios[scenario], oracle,
-			      best, &c->limits[i]->config, c->first_seed + seed) != 0)
+			      best, single, &c->limits[i]->config, c->first_seed + seed) != 0)
 			abort();
+	free(single);
 	free(best);
 }
 
@@ -72,6 +77,12 @@ double score_part(const struct score *score, enum part part)
 		return score->goodput;
 	case LATENCY:
 		return score->latency;
+	case SINGLE_POWER:
+		return score->single_power;
+	case SINGLE_GOODPUT:
+		return score->single_goodput;
+	case SINGLE_LATENCY:
+		return score->single_latency;
 	case POWER:
 		break;
 	}
@@ -107,7 +118,7 @@ double scores_total(const struct scores *scores, size_t limit, long seed, enum p
 size_t scores_rank(const struct scores *scores, size_t limit, enum part part, size_t *order)
 {
 	size_t count = 0;
-	double sign = part == LATENCY ? -1 : 1;
+	double sign = part == LATENCY || part == SINGLE_LATENCY ? -1 : 1;
 
 	for (size_t i = 0; i < scores->choice->scenario_count; i++) {
 		double one = sign * scores_mean(scores, limit, i, part);
@@ -158,11 +169,14 @@ static void write_one(const struct scores *scores, FILE *out, size_t limit, size
 	const double numbers[] = {s->power, s->goodput, s->latency,       s->p50,
 				  s->p99,   s->p999,    s->false_rejects, s->settled,
 				  s->drift, s->jain,    s->least_class};
+	const double single[] = {s->single_power, s->single_goodput, s->single_latency};
 
 	fprintf(out, "%s\t%s\t%s\t%ju", c->limits[limit]->text, c->scenarios[scenario].family,
 		c->scenarios[scenario].name, (uintmax_t)(c->first_seed + seed));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		write_number(out, numbers[i]);
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]) && c->random > 0; i++)
+		write_number(out, single[i]);
 	fputc('\n', out);
 }
 
@@ -171,8 +185,9 @@ static void write_all(const struct scores *scores, FILE *out)
 	const struct choice *c = scores->choice;
 
 	fputs("limit\tfamily\tscenario\tseed\tpower\tgoodput\tlatency\tp50_ms\tp99_ms\tp999_ms\t"
-	      "false_rejects\tsettled_s\tdrift_h\tjain\tleast_class\n",
+	      "false_rejects\tsettled_s\tdrift_h\tjain\tleast_class",
 	      out);
+	fputs(c->random > 0 ? "\tsingle_power\tsingle_goodput\tsingle_latency\n" : "\n", out);
 	for (size_t l = 0; l < c->limit_count; l++)
 		for (size_t s = 0; s < c->scenario_count; s++)
 			for (size_t k = 0; k < choice_seeds(c); k++)

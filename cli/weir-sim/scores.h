@@ -9,8 +9,8 @@
 #include "bench/sim/score.h"
 
 struct scores {
-	const struct choice *choice;
-	struct oracle *oracles; /* by scenario */
+	const struct choice *choice; /* of random scenarios: also against one limit for each */
+	struct oracle *oracles;      /* by scenario */
 	struct score *all;
 };
 
@@ -18,7 +18,7 @@ const struct score *scores_at(const struct scores *scores, size_t limit, size_t 
 			      size_t seed);
 
 /* The numbers of a score that are averaged. */
-enum part { POWER, GOODPUT, LATENCY };
+enum part { POWER, GOODPUT, LATENCY, SINGLE_POWER, SINGLE_GOODPUT, SINGLE_LATENCY };
 
 double score_part(const struct score *score, enum part part);
 

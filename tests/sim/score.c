@@ -49,6 +49,39 @@ Test(oracle, is_slightly_above_the_workers_under_overload)
 	cr_expect_float_eq(oracle.best[STEADY], 1600, 20);
 }
 
+/* One limit for both phases loses a little in the first, so that less waits in the second. */
+Test(oracle, has_one_limit_for_the_whole_scenario)
+{
+	struct scenario scenario;
+	struct oracle oracle;
+
+	scenario_of(&scenario, "{ length = \"60s\"; load = 2; }, { length = \"60s\"; load = 2; }");
+	oracle_find(&oracle, &scenario);
+	cr_expect_eq(oracle.single, oracle.limits[0]);
+	cr_expect_float_eq(oracle.single_best, oracle.best[0], 30);
+	scenario_of(&scenario, "{ length = \"60s\"; load = 2; }, "
+			       "{ length = \"60s\"; load = 2; workers = 4; }");
+	oracle_find(&oracle, &scenario);
+	cr_expect(oracle.limits[1] < 8 && oracle.single > 2 * oracle.limits[1] &&
+			  oracle.single <= oracle.limits[0],
+		  "%u, %u; %u", oracle.limits[0], oracle.limits[1], oracle.single);
+	cr_expect_float_eq(oracle.single_best, sqrt(oracle.best[0] * oracle.best[1]), 30);
+}
+
+/* A coarse search, of few calls and with large steps, finds about the same. */
+Test(oracle, may_be_coarse)
+{
+	struct scenario scenario;
+	struct oracle oracle, coarse;
+
+	scenario_of(&scenario, "{ length = \"30s\"; load = 1.5; }");
+	oracle_find(&oracle, &scenario);
+	scenario.coarse = true;
+	oracle_find(&coarse, &scenario);
+	cr_expect_float_eq(coarse.limits[0], oracle.limits[0], 2);
+	cr_expect_float_eq(coarse.best[0], oracle.best[0], 20);
+}
+
 /* Checked one by one: every lower limit is not good enough, and the oracle's is. */
 Test(oracle, is_the_smallest_that_is_good_enough)
 {
@@ -263,12 +296,12 @@ Test(score, detects_a_drifting_limit)
 	weir_config_init(&config);
 	config.limit = &gradual;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_float_eq(score.drift, 80 / 115.0 / 0.8, 0.02, "%f", score.drift);
 
 	/* Following a changing load is not drift. */
 	scenario.phases[0].slower[1] = 2;
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect(isnan(score.drift));
 	scenario.phases[0].slower[1] = 1;
 
@@ -302,11 +335,11 @@ Test(score, settling_time_is_that_of_the_worst_round)
 	weir_config_init(&config);
 	config.limit = &fickle;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_eq(score.settled, 0, "%f", score.settled);
 
 	scenario.rounds = 2;
 	score_best(&best, &scenario, &oracle, 1);
-	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, &config, 1), 0);
+	cr_assert_eq(score_run(&score, &scenario, &oracle, &best, NULL, &config, 1), 0);
 	cr_expect_eq(score.settled, 5, "%f", score.settled);
 }

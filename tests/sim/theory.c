@@ -110,6 +110,32 @@ Test(theory, erlang_waits)
 }
 
 /* Pollaczek and Khinchine: the wait is proportional to the second moment of the work. */
+/* One worker, and K calls at most in the system: at load 1 each number of calls is as likely. */
+Test(theory, a_full_queue_sends_calls_back)
+{
+	const struct tally *t = steady(
+		NO_LIMIT, "{ name = \"s\"; workers = 1; work = \"exponential 10ms\"; queue = 3; }",
+		"", "load = 1;");
+
+	NEAR((double)t->failed / (double)t->offered, 1.0 / 5, 0.04);
+	NEAR(tally_per_second(t, t->good), 80, 0.02);
+	NEAR(tally_inflight_mean(t), 2, 0.03);
+	cr_expect_eq(t->rejected, 0);
+	cr_expect_eq(result.leaked, 0);
+}
+
+/* The order changes neither the throughput nor the mean wait, and it does change who waits long. */
+Test(theory, the_newest_first)
+{
+	const char *server = "{ name = \"s\"; workers = 4; work = \"exponential 10ms\"; "
+			     "newest_first = true; }";
+	const struct tally *t = steady(NO_LIMIT, server, "", "load = 0.8;");
+
+	NEAR(mean_ms(t), 10 + erlang_c(4, 3.2) * 10 / (4 * (1 - 0.8)), 0.03);
+	cr_expect_gt(tally_latency_quantile(t, 0.99), 100 * MS, "%g",
+		     tally_latency_quantile(t, 0.99) / MS);
+}
+
 Test(theory, one_worker_with_any_law_of_work)
 {
 	for (unsigned i = 0; i < LAWS; i++) {
