@@ -581,7 +581,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct epoch *e = epoch_of(s, w);
 	struct dither dither;
 
-	s->busy += has_latency(w) ? w->count * w->rtt : 0;
+	s->busy += (has_latency(w) ? w->count * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(e, w, w->inflight_max - s->long_lived.permits);
 	if (!is_full(s, (double)w->end))
