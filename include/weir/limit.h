@@ -41,7 +41,7 @@ struct weir_window {
 	 * exact. With WEIR_LIMIT_DETACHED it excludes what is detached now.
 	 */
 	uint32_t inflight_max;
-	uint32_t limit;  /* in force when it was closed, without bursts and detached calls */
+	uint32_t limit; /* in force when it was closed, without bursts and detached calls */
 	/*
 	 * Calls that ended without being counted in count, dropped or timed_out: ignored,
 	 * cancelled, failed, and served without a latency. They held permits as samples did.
