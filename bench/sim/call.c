@@ -230,7 +230,7 @@ static void served(struct call *call)
 		return;
 	}
 	weir_queued(call->limiter, &call->token, call->waited);
-	release(call, WEIR_SUCCESS);
+	release(call, call->run->scenario->classes[call->class].served_as);
 	count(call);
 	answered(call);
 }

@@ -61,6 +61,7 @@ struct class_model {
 	double failing;                /* fraction that fails before any work, */
 	struct law fail_after;         /* nanoseconds after admission, */
 	enum weir_outcome fail_as;     /* reported as this outcome */
+	enum weir_outcome served_as;   /* what a call that is served is reported as */
 	bool stream;                   /* detached when admitted: its latency is no sample */
 };
 

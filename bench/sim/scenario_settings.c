@@ -237,6 +237,7 @@ static int read_class(const struct reader *r, const config_setting_t *group,
 		{"failing", KEY_NUMBER, AT(class_model, failing), 0, 1, NULL},
 		{"fail_after", KEY_LAW, AT(class_model, fail_after), 0, 0, NULL},
 		{"fail_as", KEY_WORD, AT(class_model, fail_as), 0, 0, outcomes},
+		{"served_as", KEY_WORD, AT(class_model, served_as), 0, 0, outcomes},
 		{"stream", KEY_FLAG, AT(class_model, stream), 0, 0, NULL},
 		{.name = NULL},
 	};

@@ -41,7 +41,12 @@ struct weir_window {
 	 * exact. With WEIR_LIMIT_DETACHED it excludes what is detached now.
 	 */
 	uint32_t inflight_max;
-	uint32_t limit;  /* in force when it was closed, without bursts and detached calls */
+	uint32_t limit; /* in force when it was closed, without bursts and detached calls */
+	/*
+	 * Calls that ended without being counted in count, dropped or timed_out: ignored,
+	 * cancelled, failed, and served without a latency. They held permits as samples did.
+	 */
+	uint32_t others;
 	double rtt;      /* the configured statistic of the latencies: use this one */
 	double rtt_mean; /* the mean latency, in whole nanoseconds */
 	double rtt_min;  /* the lowest latency */
@@ -53,6 +58,12 @@ struct weir_window {
 	uint32_t inflight_now; /* WEIR_LIMIT_NOW: at the end, without what is detached */
 	double queue_min;      /* WEIR_LIMIT_QUEUE: the shortest of these delays, in nanoseconds */
 	double cpu;            /* WEIR_LIMIT_CPU: CPU utilization, 0 to 1; 0: not known */
+
+	/*
+	 * Sum of the times that others were in flight, in nanoseconds. That of a detached call is
+	 * zero.
+	 */
+	double others_time;
 };
 
 /* The statistic in weir_window.rtt. */

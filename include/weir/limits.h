@@ -397,7 +397,8 @@ WEIR_API extern const struct weir_limit_ops weir_hillclimb;
  * lower latency.
  *
  * Outcomes: timed out calls count by their latency, and many of them shrink the limit; dropped
- * calls count only if nearly all are dropped; cancelled, failed and ignored calls are not seen.
+ * calls count only if nearly all are dropped; cancelled, failed and ignored calls count by the time
+ * that they were in flight.
  * The permits of detached calls come on top of the limit, max included (WEIR_LIMIT_DETACHED).
  *
  * Source: docs/elastic.md.

@@ -451,13 +451,17 @@ static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
 		learn(l, now, &report);
 }
 
-static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_time start,
-			  weir_time now, uint32_t inflight, enum kind kind)
+/* A clock that went back measured nothing. */
+static inline uint64_t time_between(weir_time start, weir_time now)
 {
 	const int64_t age = (int64_t)(now - start);
-	const uint64_t rtt = age > 0 ? (uint64_t)age
-				     : 0; /* a clock that went back measured nothing */
 
+	return age > 0 ? (uint64_t)age : 0;
+}
+
+static inline void record(struct weir_limiter *l, struct stripe *stripe, uint64_t rtt,
+			  weir_time now, uint32_t inflight, enum kind kind)
+{
 	if (UNLIKELY(l->sampling.config.each_sample))
 		close_window_with(l, stripe, now, rtt, inflight, kind);
 	else if (sampler_record(&l->sampling, stripe, rtt, inflight, kind) &&
@@ -466,22 +470,21 @@ static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_ti
 }
 
 /* A call that is no sample. */
-static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t part, uint64_t time,
 		 enum weir_outcome outcome)
 {
 	switch (outcome) {
 	case WEIR_CANCELLED:
 		stripe_count(stripe, TOTAL_CANCELLED);
-		sampler_leave(&l->sampling); /* the next window has the number */
 		break;
 	case WEIR_FAILED:
 		stripe_count(stripe, TOTAL_FAILED);
-		sampler_leave(&l->sampling);
 		break;
 	default:
 		stripe_count(stripe, TOTAL_IGNORED);
 		break;
 	}
+	sampler_note(&l->sampling, stripe, time);
 	count_part(l, stripe, part, PART_OTHER);
 }
 
@@ -489,6 +492,7 @@ static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_
 			  weir_time start, weir_time now, uint32_t inflight,
 			  enum weir_outcome outcome)
 {
+	const uint64_t time = time_between(start, now);
 	enum kind kind = SERVED;
 
 	if (LIKELY(outcome == WEIR_SUCCESS)) {
@@ -497,10 +501,10 @@ static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_
 		count_part(l, stripe, part, PART_DROPPED);
 		kind = outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT;
 	} else {
-		note(l, stripe, part, outcome);
+		note(l, stripe, part, time, outcome);
 		return;
 	}
-	record(l, stripe, start, now, inflight, kind);
+	record(l, stripe, time, now, inflight, kind);
 }
 
 /* Not held: the token is a copy of one that was released before. */

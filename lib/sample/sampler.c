@@ -170,6 +170,13 @@ static bool is_measured(const struct sampling *s, uint64_t rtt)
 	return rtt > 0 && rtt >= s->config.rtt_threshold;
 }
 
+void sampler_note(const struct sampling *s, struct stripe *stripe, uint64_t time)
+{
+	atomic_fetch_add_explicit(&stripe->others, 1, RELAXED);
+	atomic_fetch_add_explicit(&stripe->others_time, time, RELAXED);
+	sampler_leave(s);
+}
+
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, enum kind kind)
 {
@@ -183,6 +190,8 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 		raise_to_32(&stripe->inflight_max, inflight);
 	if (UNLIKELY(!measured)) {
 		stripe_count(stripe, TOTAL_UNMEASURED);
+		if (kind == SERVED)
+			sampler_note(s, stripe, rtt);
 		return kind != SERVED;
 	}
 	index = add_latency(stripe, rtt);
@@ -195,7 +204,7 @@ bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rt
 
 /* The sums of a window over all stripes. */
 struct sums {
-	uint64_t count, sum, min, max, dropped, timed_out;
+	uint64_t count, sum, min, max, dropped, timed_out, others, others_time;
 	uint32_t inflight_max;
 };
 
@@ -255,6 +264,8 @@ static struct sums collect(const struct sampling *s, uint32_t *known)
 
 		all.dropped += take_32(&stripe->dropped);
 		all.timed_out += take_32(&stripe->timed_out);
+		all.others += take_32(&stripe->others);
+		all.others_time += take(&stripe->others_time, 0);
 		all.min = min < all.min ? min : all.min;
 		all.max = max > all.max ? max : all.max;
 		all.inflight_max = top > all.inflight_max ? top : all.inflight_max;
@@ -390,6 +401,8 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 		.cancelled = narrow(sampler_total_since(s, TOTAL_CANCELLED, &sampler->cancelled)),
 		.failed = narrow(sampler_total_since(s, TOTAL_FAILED, &sampler->failed)),
 		.inflight_max = sums.inflight_max,
+		.others = narrow(sums.others),
+		.others_time = shown(sums.others_time),
 	};
 	sampler_collect_queue(s, w);
 	if (sums.count > 0) {
@@ -441,6 +454,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.failed = 0,
 		.inflight_max = sample->inflight,
 		.limit = 0,
+		.others = 0,
 		.rtt = smoothed(s, rtt),
 		.rtt_mean = rtt,
 		.rtt_min = rtt,
@@ -450,6 +464,7 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.inflight_now = 0,
 		.queue_min = 0,
 		.cpu = 0,
+		.others_time = 0,
 	};
 	close_as(s, measured ? sample->rtt : UINT64_MAX);
 }

@@ -23,7 +23,9 @@
  * min, max,     record: CAS when beaten             relaxed  nothing: a number
  * inflight_max  collect: exchange
  * dropped,      record: add; collect: exchange 0    relaxed  nothing: a number
- * timed_out
+ * timed_out,
+ * others,
+ * others_time
  *
  * Why no sample is lost or counted twice: a sample enters count and sum by one addition to one
  * word, and every word that is collected is collected by an exchange with zero, so each addition is
@@ -64,9 +66,12 @@ struct sample {
  */
 uint64_t sampler_samples(const struct sampling *s);
 
+/* Count a call that ended and is no sample, for the next window. */
+void sampler_note(const struct sampling *s, struct stripe *stripe, uint64_t time);
+
 /*
  * Count a sample. A latency of zero or below the threshold is not recorded, but the drop or timeout
- * still is. False: nothing was added to the window.
+ * still is. False: it is no sample, and waits for the next window.
  */
 bool sampler_record(const struct sampling *s, struct stripe *stripe, uint64_t rtt,
 		    uint32_t inflight, enum kind kind);

@@ -59,9 +59,10 @@
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
  * Outcomes: a timed out call counts with its latency, which is a lower bound. The latency of a
- * dropped call does not count: it says nothing about load. Cancelled, failed and ignored calls are
- * not seen. The permits of detached calls come on top of the limit, and are not part of what a call
- * finds in flight.
+ * dropped call does not count: it says nothing about load. Cancelled, failed and ignored calls hold
+ * permits as others do, so the time that they were in flight counts: in the load, among long-lived
+ * calls, and in the mean latency if they take longer. The permits of detached calls come on top of
+ * the limit, and are not part of what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -122,6 +123,9 @@
 #define NOISE 0.2
 /* Weight of a new epoch in the load: about three epochs. */
 #define BUSY 0.3
+
+/* Weight of a window in what is known of calls that are no samples: a hundred windows. */
+#define OTHERS_NEW 0.01
 
 /* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
 #define RARELY 0.01
@@ -218,14 +222,17 @@ struct elastic {
 	double ref_x, ref_y;          /* reference point: where throughput last grew with n */
 	double ref_n;                 /* samples that it is known by */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
-	double busy, busy_since;      /* sum of latencies, and since when; nanoseconds */
+	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	double load;                  /* fraction of the limit in use, by Little's law */
 	double before;                /* ln knee before losses; 0: there are none */
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
-	uint32_t wide;                /* bool: the knee can be nearly anywhere */
-	uint32_t sinking;             /* bool: growth without throughput is being taken back */
-	double initial, min, max, target;
+	double rtt;                   /* mean latency of samples, nanoseconds */
+	float others, others_time;    /* no samples; for each sample: number, nanoseconds */
+	double target;
+	uint32_t initial, min, max;
+	uint32_t wide;    /* bool: the knee can be nearly anywhere */
+	uint32_t sinking; /* bool: growth without throughput is being taken back */
 };
 
 static const char *elastic_check(const void *config)
@@ -262,7 +269,7 @@ static double elastic_init(void *state, const void *config, double random)
 
 	s->min = c->min;
 	s->max = c->max;
-	s->initial = clamp(c->initial, s->min, s->max);
+	s->initial = (uint32_t)clamp(c->initial, s->min, s->max);
 	s->target = c->target;
 	s->limit = s->initial;
 	s->k = log(s->initial);
@@ -549,10 +556,36 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 	return admitted >= s->last.start ? &s->last : NULL;
 }
 
-static void epoch_add(struct epoch *e, const struct weir_window *w, double inflight)
+static void update_others(struct elastic *s, const struct weir_window *w)
+{
+	const double n = w->count;
+
+	if (n == 0)
+		return;
+	s->rtt += OTHERS_NEW * (w->rtt - s->rtt);
+	s->others += (float)(OTHERS_NEW * (w->others / n - (double)s->others));
+	s->others_time += (float)(OTHERS_NEW * (w->others_time / n - (double)s->others_time));
+}
+
+/*
+ * What a call takes longer than a sample in the mean, if calls that are no samples take longer: they
+ * wait in the same queue, and the same wait is less of their latency. A mean of ln R over all calls
+ * moves with the wait by the mean of 1 / R, so the mean here is the harmonic one. It is a mean over
+ * hundreds of calls: noise in it would be taken for latency.
+ */
+static double longer_by(const struct elastic *s)
+{
+	const double n = (double)s->others, time = (double)s->others_time;
+
+	if (!(s->rtt > 0 && n > 0 && time > n * s->rtt))
+		return 0;
+	return (1 + n) / (1 / s->rtt + n * n / time) - s->rtt;
+}
+
+static void epoch_add(struct epoch *e, const struct weir_window *w, double inflight, double longer)
 {
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
-	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
+	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
 
 	e->calls += fmax(w->count, (double)overloads(w));
 	e->lost += (double)overloads(w);
@@ -581,9 +614,10 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct epoch *e = epoch_of(s, w);
 	struct dither dither;
 
-	s->busy += has_latency(w) ? w->count * w->rtt : 0;
+	update_others(s, w);
+	s->busy += (has_latency(w) ? w->count * w->rtt : 0) + w->others_time;
 	if (e != NULL)
-		epoch_add(e, w, w->inflight_max - s->long_lived.permits);
+		epoch_add(e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
 	if (!is_full(s, (double)w->end))
 		return;
 
@@ -655,7 +689,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 4,
+	.version = 5,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -40,6 +40,12 @@ static bool is_over(const struct long_lived *l, const struct mark *m, double now
 	       l->seen - m->seen >= fmax(SEEN, SEEN_EACH * (m->inflight - l->permits));
 }
 
+/* The most of the window's others that can have been in flight for so long. */
+static double older(const struct weir_window *w, double age)
+{
+	return age > 0 ? fmin(w->others, floor(w->others_time / age)) : w->others;
+}
+
 /*
  * When several samples come in one window, all count as ended if one of them may have been in
  * flight at the mark: it is better to find too few long-lived calls than too many. So windows of
@@ -49,7 +55,6 @@ void long_lived_update(struct long_lived *l, const struct weir_window *w)
 {
 	const double now = (double)w->end;
 	const double began = (w->count == 1 ? now : (double)w->start) - w->rtt_max;
-	const double others = (double)w->cancelled + w->failed;
 	struct mark *oldest = &l->mark[l->oldest % LONG_LIVED_MARKS];
 
 	if (has_latency(w))
@@ -58,7 +63,8 @@ void long_lived_update(struct long_lived *l, const struct weir_window *w)
 	l->permits = fmin(l->permits, w->inflight_now);
 	l->seen += w->count;
 	for (int i = 0; i < LONG_LIVED_MARKS; i++)
-		l->mark[i].ended += others + (began < l->mark[i].at ? w->count : 0);
+		l->mark[i].ended += older(w, now - l->mark[i].at) +
+				    (began < l->mark[i].at ? w->count : 0);
 	if (fabs(now - l->latest) * LONG_LIVED_MARKS < l->latency * LATENCIES ||
 	    !is_over(l, oldest, now))
 		return;

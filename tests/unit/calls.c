@@ -402,6 +402,39 @@ static struct weir_window window_now(struct weir_limiter *l)
 	return rig_snapshot(l).last.window;
 }
 
+/* With windows of one sample and with windows of time. */
+Test(calls, others_are_in_the_next_window_with_their_time)
+{
+	static const enum weir_outcome outcomes[] = {WEIR_IGNORE, WEIR_CANCELLED, WEIR_FAILED};
+
+	for (int windowing = WEIR_WINDOW_TIME; windowing <= WEIR_WINDOW_SAMPLE; windowing++) {
+		struct weir_config config = config_on_top();
+		struct weir_limiter *l;
+		struct weir_token token;
+		struct weir_window w;
+
+		config.windowing = (enum weir_windowing)windowing;
+		config.window_samples = 1;
+		l = rig_make(&config);
+		window_now(l);
+		for (unsigned i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+			cr_assert_eq(weir_try_acquire(l, &token), 0);
+			rig_time += 2 * WEIR_MS;
+			weir_release(l, &token, outcomes[i]);
+		}
+		cr_assert_eq(weir_try_acquire(l, &token), 0);
+		weir_release(l, &token, WEIR_SUCCESS); /* no time has passed: no latency */
+		rig_time += 10 * WEIR_S;
+		w = window_now(l);
+		cr_assert_eq(w.others, 4, "%u", w.others);
+		cr_assert_eq(w.others_time, 6e6, "%g", w.others_time);
+		rig_time += 10 * WEIR_S;
+		w = window_now(l);
+		cr_assert(w.others == 0 && w.others_time == 0, "once only");
+		weir_limiter_destroy(l);
+	}
+}
+
 Test(calls, inflight_now_is_set_for_limits_that_ask_for_it)
 {
 	struct weir_config config = config_on_top();
