@@ -48,7 +48,7 @@ struct stripe {
 	_Atomic uint64_t spilled[SPILLS];       /* packed words put aside; 0: none */
 	_Atomic uint64_t wide_count, wide_sum;  /* samples that do not fit there */
 	_Atomic uint64_t min, max;
-	_Atomic uint64_t queue; /* delays reported:24 | lowest, in nanoseconds:40 */
+	_Atomic uint64_t queue;       /* delays reported:24 | lowest, in nanoseconds:40 */
 	_Atomic uint64_t others_time; /* of calls that ended and are no samples, nanoseconds */
 	_Atomic uint32_t others;      /* their number */
 	_Atomic uint32_t inflight_max, dropped, timed_out;
