@@ -24,7 +24,9 @@ extern "C" {
 
 /*
  * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS, WEIR_DROPPED or
- * WEIR_TIMED_OUT. Every sample is counted in exactly one window. Latencies are in nanoseconds, and
+ * WEIR_TIMED_OUT. Where calls are many, only some of the successes are samples, chosen by chance,
+ * and the latency of some drops and timeouts is not known (weir_config.sample_rate). Every sample
+ * is counted in exactly one window. Latencies are in nanoseconds, and
  * zero when count is zero. Calls in flight are counted in permits, as the limit is.
  */
 struct weir_window {
@@ -61,9 +63,17 @@ struct weir_window {
 
 	/*
 	 * Sum of the times that others were in flight, in nanoseconds. That of a detached call is
-	 * zero.
+	 * zero. While not every call is a sample, others and this sum are estimates.
 	 */
 	double others_time;
+
+	/*
+	 * Calls that the samples stand for: those that ended as WEIR_SUCCESS, WEIR_DROPPED or
+	 * WEIR_TIMED_OUT. As many as there are samples, unless not every call is one. In windows of
+	 * samples it is then an estimate. 0 counts as count. A limit that counts calls uses this
+	 * field; one that averages latencies has no use for it.
+	 */
+	double calls;
 };
 
 /* The statistic in weir_window.rtt. */
@@ -231,6 +241,11 @@ enum {
 	 * once and then bounded.
 	 */
 	WEIR_LIMIT_IN_PLACE = 1u << 6,
+	/*
+	 * Each call must be a sample, whatever weir_config.sample_rate is. A call then costs two
+	 * readings of the clock.
+	 */
+	WEIR_LIMIT_EVERY_CALL = 1u << 7,
 };
 
 /*

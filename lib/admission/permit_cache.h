@@ -103,7 +103,8 @@ enum { CACHE_SHUT, CACHE_OPEN, CACHE_CLOSING, CACHE_PHASES = 4 };
 struct cache_mode {
 	_Alignas(LINE) _Atomic uint32_t mode;
 	_Atomic uint32_t quota; /* permits that a stripe may have */
-	_Atomic uint32_t far;   /* 1: the last window stayed far from the limit */
+	_Atomic uint32_t far;   /* 1: recent windows stayed far from the limit */
+	uint32_t windows;       /* the window's owner's: how many in a row were far */
 };
 
 /* The cache with the gate and the stripes that it uses. */
@@ -181,6 +182,12 @@ struct permit cache_reserve(const struct permit_cache *c);
  * known to be idle. Near the limit, all idle permits are called back first.
  */
 struct permit cache_count(const struct permit_cache *c, struct permit permit, uint32_t idle);
+
+/*
+ * The number in flight that a call just admitted is shown, without all that is idle in any stripe;
+ * cache_reserve() knows of its own stripe alone.
+ */
+uint32_t cache_exact(const struct permit_cache *c, uint32_t inflight);
 
 /* Give back a permit of a stripe. */
 struct returned cache_give_back(const struct permit_cache *c, uint32_t home);

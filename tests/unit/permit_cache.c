@@ -124,17 +124,18 @@ Test(permit_cache, it_opens_only_for_configurations_that_allow_it)
 	config[0].stripes = 1;
 	config[1].shed = 1;
 	config[2].burst = 1;
-	config[3].windowing = WEIR_WINDOW_SAMPLE;
+	config[3].limit = &exact;
 	config[4].partitions = &partition;
 	config[4].partition_count = 1;
 	config[5].limit_max = 32 * STRIPES - 1;
 	config[6].limit_max = 32 * STRIPES;
-	config[7].limit = &exact;
+	config[7].windowing = WEIR_WINDOW_SAMPLE;
 	for (unsigned i = 0; i < 8; i++) {
 		struct weir_limiter *l = rig_make(&config[i]);
 
-		run_quiet_windows(l);
-		cr_assert_eq(is_open(l), i == 6, "configuration %u", i);
+		for (int k = 0; k < 3; k++)
+			run_quiet_windows(l);
+		cr_assert_eq(is_open(l), i >= 6, "configuration %u", i);
 		weir_limiter_destroy(l);
 	}
 }
