@@ -47,8 +47,8 @@ struct weir_partition; /* weir/partition.h */
 struct weir_token {
 	weir_time start; /* when the call was admitted; 0: it is no sample, and read no clock */
 	/*
-	 * Permits in flight at that moment, this call's included. Below half of the limit it is an
-	 * upper bound, itself not above that half; from half of the limit up it is exact.
+	 * Permits in flight at that moment, this call's included. If the call is no sample, it is an
+	 * upper bound below half of the limit, itself not above that half.
 	 */
 	uint32_t inflight;
 	uint32_t cost;      /* permits it holds; 0: none, it was let through without a permit */

@@ -301,14 +301,13 @@ static size_t at_least(size_t size, size_t least)
 }
 
 /*
- * Whether stripes may cache permits. Partitions, priorities and bursts need the exact number in
- * flight, and so does a limit that declares the need. With one stripe a cache has no use. In a
- * shared limiter, a process that dies would take the knowledge of its cached permits with it.
+ * Whether stripes may cache permits. With partitions a permit belongs to one of them. With one
+ * stripe a cache has no use. In a shared limiter, a process that dies would take the knowledge of
+ * its cached permits with it.
  */
 static bool caches_permits(const struct settings *s)
 {
-	return s->sampler.stripes > 1 && s->admission.count == 0 && !s->shed && s->burst == 0 &&
-	       (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0 && s->members == 0;
+	return s->sampler.stripes > 1 && s->admission.count == 0 && s->members == 0;
 }
 
 /*

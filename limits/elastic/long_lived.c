@@ -50,6 +50,8 @@ static bool is_over(const struct long_lived *l, const struct mark *m, double now
 /* The most of the window's others that can have been in flight for so long. */
 static double older(const struct weir_window *w, double age)
 {
+	if (w->others == 0)
+		return 0; /* mostly: saves four divisions */
 	return age > 0 ? fmin(w->others, floor(w->others_time / age)) : w->others;
 }
 
