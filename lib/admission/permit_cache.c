@@ -142,7 +142,18 @@ struct permit cache_count(const struct permit_cache *c, struct permit permit, ui
 	return permit;
 }
 
-struct permit cache_reserve(const struct permit_cache *c)
+/* Whether so many permits are free beside all that are in flight or idle. */
+static bool leaves(const struct permit_cache *c, uint32_t leave)
+{
+	uint64_t gate;
+
+	if (LIKELY(leave == 0))
+		return true;
+	gate = gate_read(c->gate);
+	return (uint64_t)gate_taken(gate) + leave <= gate_limit(gate);
+}
+
+struct permit cache_reserve(const struct permit_cache *c, uint32_t leave, bool overtake)
 {
 	struct stripe *stripe = sampler_stripe(c->sampling);
 	struct permit permit = {
@@ -151,9 +162,9 @@ struct permit cache_reserve(const struct permit_cache *c)
 	};
 	uint32_t mode, idle = 0;
 
-	if (UNLIKELY(!take(stripe, &idle))) {
+	if (UNLIKELY(!leaves(c, leave) || !take(stripe, &idle))) {
 		mode = cache_mode(c);
-		if (gate_reserve(c->gate, 1, 0, false, &permit.inflight) == 0)
+		if (gate_reserve(c->gate, 1, leave, overtake, &permit.inflight) == 0)
 			return (struct permit){.cost = 0};
 		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
 			permit.home = 0;

@@ -174,8 +174,11 @@ void cache_init(const struct permit_cache *c);
 /* Call back all idle permits. True: drain the queue. */
 bool cache_close(const struct permit_cache *c);
 
-/* Reserve one permit for a new call while the cache is open. inflight 0: there is no room. */
-struct permit cache_reserve(const struct permit_cache *c);
+/*
+ * Reserve one permit for a new call while the cache is open, if leave permits of the gate remain
+ * free. inflight 0: there is no room. overtake is as for gate_reserve().
+ */
+struct permit cache_reserve(const struct permit_cache *c, uint32_t leave, bool overtake);
 
 /*
  * Complete permits that were just reserved: fill in the number in flight, without those that are

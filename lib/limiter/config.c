@@ -301,13 +301,12 @@ static size_t at_least(size_t size, size_t least)
 }
 
 /*
- * Whether stripes may cache permits. With partitions a permit belongs to one of them. With one
- * stripe a cache has no use. In a shared limiter, a process that dies would take the knowledge of
- * its cached permits with it.
+ * Whether stripes may cache permits. With one stripe a cache has no use. In a shared limiter, a
+ * process that dies would take the knowledge of its cached permits with it.
  */
 static bool caches_permits(const struct settings *s)
 {
-	return s->sampler.stripes > 1 && s->admission.count == 0 && s->members == 0;
+	return s->sampler.stripes > 1 && s->members == 0;
 }
 
 /*

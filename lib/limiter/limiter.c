@@ -206,7 +206,7 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 	struct permit permit;
 	bool admitted;
 
-	admitted = admission_reserve_one(&l->admission, false, &permit);
+	admitted = admission_reserve_one(&l->admission, &ordinary, &permit);
 	if (UNLIKELY(permit.drain))
 		queue_drain(&l->queueing, time_for(l, now));
 	if (!admitted)
@@ -523,8 +523,7 @@ static inline struct returned give_back(const struct weir_limiter *l,
 		return not_held;
 	if (l->leasing.mine != NULL && !holding_take(&l->leasing.mine[part], cost))
 		return not_held;
-	return home != 0 ? cache_give_back(&l->admission.cache, home)
-			 : admission_give_back(&l->admission, part, cost);
+	return admission_give_back(&l->admission, part, cost, home);
 }
 
 /* A token without a permit: let through, already released, or another process's. */

@@ -182,7 +182,7 @@ static bool admit_now(struct weir_limiter *l, const struct request *request, wei
 		return false;
 	if (queue_enter_granted(&l->queueing, request, &permit, listener, wait))
 		return true;
-	if (admission_give_back(&l->admission, request->part, permit.cost).drain)
+	if (admission_give_back(&l->admission, request->part, permit.cost, 0).drain)
 		queue_drain(&l->queueing, now);
 	return false;
 }
@@ -199,6 +199,7 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	r = limiter_request(l, call, &request, &bypass);
 	if (r != 0 || bypass)
 		return r != 0 ? r : -EINVAL;
+	request.queued = true;
 	if (request.rank > 0 && !limiter_in_shadow(l)
 		    ? admit_now(l, &request, now, listener, wait)
 		    : queue_enter(&l->queueing, now, &request, listener, wait))

@@ -122,7 +122,8 @@ static bool reserve(uint16_t part, uint32_t cost, struct permit *permit)
 
 static void give_back(uint16_t part, const struct permit *permit)
 {
-	const struct returned returned = admission_give_back(&admission, part, permit->cost);
+	const struct returned returned = admission_give_back(&admission, part, permit->cost,
+							     permit->home);
 
 	if (!returned.held)
 		ghost_add(&refused, 1);
