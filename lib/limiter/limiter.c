@@ -388,6 +388,19 @@ static void notify_observer(const struct weir_limiter *l, const struct weir_repo
 	cancel_release(cancel);
 }
 
+/*
+ * Try to open the permit cache. Nothing needs a drain, which would roll reservations early, unless
+ * a limit that another thread has stored was put into force on the way.
+ */
+static void open_cache(struct weir_limiter *l, weir_time now)
+{
+	const uint32_t before = gate_limit(gate_read(l->admission.gate));
+
+	admission_retune(&l->admission);
+	if (gate_limit(gate_read(l->admission.gate)) != before)
+		queue_drain(&l->queueing, now);
+}
+
 /* Update the limit with a window that this thread owns, and release the window. */
 static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
@@ -410,8 +423,10 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	cache_note_window(&l->admission.cache, w->inflight_max,
 			  admission_capped(&l->admission, report->limit));
-	if (cache_may_open(&l->admission.cache) || report->limit != w->limit || burst != open)
+	if (report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
+	else if (cache_may_open(&l->admission.cache))
+		open_cache(l, now);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
 	fill_numbers(l, report);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/limiter/limiter.h"
 #include "rig.h"
@@ -410,4 +412,95 @@ Test(thinning, a_sample_sees_the_number_in_flight_without_idle_permits)
 	}
 	cr_assert_gt(seen, 100);
 	weir_limiter_destroy(l);
+}
+
+/* All memory of a limiter, and what of it belongs to one stripe. */
+struct image {
+	unsigned char *mem;
+	size_t size;
+};
+
+static bool is_in(const unsigned char *at, const void *part, size_t size)
+{
+	const unsigned char *begin = part;
+
+	return part != NULL && at >= begin && at < begin + size;
+}
+
+static bool is_of_stripe(const struct weir_limiter *l, uint32_t i, const unsigned char *at)
+{
+	const uint32_t parts = l->admission.count, shed = l->shedding.parts;
+
+	return is_in(at, &l->sampling.stripes[i], sizeof(struct stripe)) ||
+	       is_in(at, &l->part_totals[i * parts], parts * sizeof(*l->part_totals)) ||
+	       is_in(at, &l->shedding.arrivals[i * shed], shed * sizeof(*l->shedding.arrivals));
+}
+
+/* The first place outside that stripe where memory differs from before; -1: none. */
+static long changed(const struct weir_limiter *l, uint32_t stripe, const struct image *now,
+		    const unsigned char *before, const void *but, size_t but_size)
+{
+	for (size_t i = 0; i < now->size; i++)
+		if (now->mem[i] != before[i] && !is_of_stripe(l, stripe, now->mem + i) &&
+		    !is_in(now->mem + i, but, but_size))
+			return (long)i;
+	return -1;
+}
+
+/*
+ * Far from the limit, calls that are no samples change nothing outside their stripe, where other
+ * CPUs would have to read it; with partitions, the partition's own word.
+ */
+static void check_writes(const struct weir_config *config, const struct weir_call *call)
+{
+	struct image image = {.size = weir_limiter_size(config)};
+	unsigned char *before = malloc(image.size);
+	struct weir_limiter *l;
+	struct weir_token token;
+	const void *own;
+	uint32_t stripe;
+	unsigned seen = 0;
+
+	image.mem = aligned_alloc(WEIR_ALIGN, image.size);
+	cr_assert(before != NULL && image.mem != NULL);
+	cr_assert_eq(weir_limiter_init(image.mem, image.size, config, &l), 0);
+	own = l->admission.count > 0 ? &l->admission.parts[call->partition].own : NULL;
+	for (int i = 0; i < 20000; i++) {
+		memcpy(before, image.mem, image.size);
+		cr_assert_eq(weir_try_acquire_for(l, call, &token), 0);
+		rig_time += WEIR_S / RATE / 30;
+		if (token.start != 0 || token.home == 0) {
+			weir_release(l, &token, WEIR_SUCCESS);
+			continue;
+		}
+		stripe = token.home - 1;
+		cr_assert_eq(changed(l, stripe, &image, before, own, LINE), -1);
+		memcpy(before, image.mem, image.size);
+		weir_release(l, &token, WEIR_SUCCESS);
+		cr_assert_eq(changed(l, stripe, &image, before, own, LINE), -1);
+		seen++;
+	}
+	cr_assert_gt(seen, 10000);
+	free(image.mem);
+	free(before);
+}
+
+Test(thinning, far_from_the_limit_calls_change_nothing_that_is_shared)
+{
+	static const struct weir_partition partition = {.name = "a", .share = 0.5};
+	const struct weir_call ordinary = {.cost = 1}, of_partition = {.partition = 1};
+	struct weir_config config = thinned(WEIR_WINDOW_SAMPLE);
+
+	move_to(0);
+	config.observer = NULL;
+	check_writes(&config, &ordinary);
+	config.queue = 4;
+	config.burst = 10;
+	check_writes(&config, &ordinary);
+	config.shed = 1;
+	check_writes(&config, &ordinary);
+	config.shed = 0;
+	config.partitions = &partition;
+	config.partition_count = 1;
+	check_writes(&config, &of_partition);
 }
