@@ -502,10 +502,7 @@ static void compare(const struct rig *rig)
 		cr_assert_eq(p.inflight, s->busy);
 		cr_assert_eq(p.waiting, s->waiting);
 		cr_assert_eq(p.reserved, twin_kept_for(s), "seed %lu", (unsigned long)rig->seed);
-		limit % u inflight % u now % lu busy % u peak % u before % u since %
-			lu
-			", (unsigned long)rig->seed, i, rig->queue, p.reserved, twin_kept_for(s), t->limit, t->inflight, rig->now, s->busy, s->peak, s->before, s->since);
-			sum += p.guarantee;
+		sum += p.guarantee;
 	}
 	cr_assert_leq(sum, t->limit, "the guarantees exceed the limit");
 }
