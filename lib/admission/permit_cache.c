@@ -142,7 +142,7 @@ struct permit cache_count(const struct permit_cache *c, struct permit permit, ui
 	return permit;
 }
 
-/* Whether so many permits are free beside all that are in flight or idle. */
+/* Whether that number of permits is free beside all that are in flight or idle. */
 static bool leaves(const struct permit_cache *c, uint32_t leave)
 {
 	uint64_t gate;
