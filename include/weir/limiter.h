@@ -200,8 +200,9 @@ struct weir_config {
 	 * totals stay exact, and the limit hears of each drop and timeout.
 	 *
 	 * A call for which the program reads the clock itself (functions that end in _at) is always
-	 * a sample, unless this field is set. WEIR_SAMPLE_ALL: each call is a sample. So it is with
-	 * tracking, and for a limit with WEIR_LIMIT_EVERY_CALL.
+	 * a sample, unless this field is set; so is each call of a limiter with a clock of its own.
+	 * WEIR_SAMPLE_ALL: each call is a sample. So it is with tracking, and for a limit with
+	 * WEIR_LIMIT_EVERY_CALL.
 	 */
 	uint32_t sample_rate;
 };
