@@ -82,14 +82,11 @@ static inline void thinning_draw(const struct sampling *s, struct stripe *stripe
 /* Measure the rate of calls, and adapt to it. */
 void thinning_measure(const struct sampling *s, weir_time now, weir_time before);
 
-/* After a sample: from time to time, measure. */
+/* After a sample that stands for other calls: from time to time, measure. */
 static inline void thinning_pace(const struct sampling *s, weir_time now)
 {
-	weir_time paced;
+	const weir_time paced = atomic_load_explicit(&s->sampler->paced, memory_order_relaxed);
 
-	if (s->config.interval == 0)
-		return;
-	paced = atomic_load_explicit(&s->sampler->paced, memory_order_relaxed);
 	if (UNLIKELY(now - paced >= PACE)) /* also if the clock went back */
 		thinning_measure(s, now, paced);
 }
