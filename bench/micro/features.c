@@ -51,6 +51,7 @@ static void *featured_make(const struct subject *self, unsigned threads)
 	featured->limiter = limiter_of(&config);
 	if (featured->feature->far)
 		warm_up(featured->limiter);
+	settle(featured->limiter);
 	for (unsigned i = 0; i < feature->held; i++)
 		must_do(weir_try_acquire(featured->limiter, &featured->held[i]),
 			"weir_try_acquire");
