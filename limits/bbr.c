@@ -89,10 +89,11 @@ static void add_calls(struct bbr *b, double calls, double rtt)
 static void spread(struct bbr *b, const struct weir_window *w)
 {
 	double left = fmin(lasted(w), b->length * BUCKETS);
-	const double rate = w->count / fmax(1, lasted(w));
+	const double calls = w->count * each_of(w);
+	const double rate = calls / fmax(1, lasted(w));
 
 	if (left == 0)
-		add_calls(b, w->count, w->rtt);
+		add_calls(b, calls, w->rtt);
 	while (left > 0) {
 		const double part = fmin(left, b->length - b->into);
 

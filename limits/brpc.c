@@ -140,13 +140,13 @@ static double next_explore(const struct brpc *b, double rtt, double rate)
 static double close_round(struct brpc *b)
 {
 	const struct gathered *r = &b->round;
-	const double served = r->samples - r->overload;
+	const double served = r->calls - r->overload;
 	double rtt, rate;
 
 	if (served == 0)
 		return b->limit / 2;
 
-	rtt = r->sum * (1 + (b->punish - 1) * r->overload / r->samples) / served;
+	rtt = r->sum * (1 + (b->punish - 1) * r->overload / r->calls) / served;
 	rate = served / r->lasted;
 	learn(b, rtt, rate);
 	if (b->countdown <= 0) {
@@ -169,10 +169,10 @@ static double brpc_update(void *state, const struct weir_window *w)
 	}
 	gather(&b->round, w);
 	b->countdown -= lasted(w);
-	if (r->lasted == 0 || (r->lasted < b->round_max && r->samples < b->samples_max))
+	if (r->lasted == 0 || (r->lasted < b->round_max && r->calls < b->samples_max))
 		return b->limit;
 
-	if (r->samples >= b->samples_min)
+	if (r->calls >= b->samples_min)
 		b->limit = clamp(close_round(b), b->min, b->max);
 	b->round = (struct gathered){.lasted = 0};
 	return b->limit;

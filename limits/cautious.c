@@ -74,7 +74,7 @@ static double cautious_update(void *state, const struct weir_window *w)
 	if (w->count == 0 && drops == 0)
 		return l->limit;
 	if (w->count > drops && w->inflight_max >= floor(l->limit * l->usage))
-		l->limit = grown(l->limit, (double)(w->count - drops));
+		l->limit = grown(l->limit, w->count * each_of(w) - (double)drops);
 	drops = drops < DROPS_MAX ? drops : DROPS_MAX;
 	for (; drops > 0 && l->limit > l->min; drops--)
 		l->limit = floor(l->limit * l->backoff);

@@ -93,6 +93,24 @@ static inline uint64_t overloads(const struct weir_window *w)
 	return (uint64_t)w->dropped + w->timed_out;
 }
 
+/* The samples of a window, with a latency or without. */
+static inline double samples_of(const struct weir_window *w)
+{
+	return fmax(w->count, (double)overloads(w));
+}
+
+/* The calls that they stand for. */
+static inline double calls_of(const struct weir_window *w)
+{
+	return fmax(w->calls, samples_of(w));
+}
+
+/* The calls that each of them stands for, on average. */
+static inline double each_of(const struct weir_window *w)
+{
+	return w->calls > 0 ? calls_of(w) / samples_of(w) : 1;
+}
+
 /* Whether the window has a usable latency; 0 means that the clock did not advance. */
 static inline bool has_latency(const struct weir_window *w)
 {
@@ -113,19 +131,19 @@ static inline double lasted(const struct weir_window *w)
 /* Several windows gathered to one, for limits that choose the length of their windows. */
 struct gathered {
 	double lasted;   /* nanoseconds */
-	double samples;  /* with a latency or without */
-	double overload; /* samples that were dropped or timed out */
-	double count;    /* samples with a latency */
+	double calls;    /* that the samples stand for */
+	double overload; /* of these, dropped or timed out */
+	double count;    /* of these, with a latency */
 	double sum;      /* of the latencies, nanoseconds */
 	double inflight_max;
 };
 
 static inline void gather(struct gathered *g, const struct weir_window *w)
 {
-	const double count = has_latency(w) ? w->count : 0;
+	const double count = has_latency(w) ? w->count * each_of(w) : 0;
 
 	g->lasted += lasted(w);
-	g->samples += fmax(count, (double)overloads(w));
+	g->calls += fmax(count, (double)overloads(w));
 	g->overload += (double)overloads(w);
 	g->count += count;
 	g->sum += count * w->rtt;

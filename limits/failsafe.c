@@ -285,7 +285,6 @@ _Static_assert(sizeof(struct failsafe) <= WEIR_LIMIT_STATE_MAX, "the state fits"
 
 const struct weir_limit_ops weir_failsafe = {
 	.size = sizeof(struct weir_limit_ops),
-	.flags = WEIR_LIMIT_INFLIGHT,
 	.name = "failsafe",
 	.about = "failsafe-go's: recent over long-term latency, and whether more in flight helps.",
 	.version = 1,

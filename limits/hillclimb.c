@@ -239,7 +239,7 @@ static double hillclimb_update(void *state, const struct weir_window *w)
 	h->control = fmax(1, h->control + (w->limit - h->limit));
 	h->limit = w->limit;
 	h->elapsed += lasted(w);
-	h->completed += w->count;
+	h->completed += w->count * each_of(w);
 	if (!enough(h))
 		return h->limit;
 

@@ -201,7 +201,7 @@ void request_refused(struct guarded *guarded, enum decision decision)
 static void pass_in_shadow(struct guarded *guarded, struct weir_call *call)
 {
 	call->flags = WEIR_CALL_BYPASS;
-	if (weir_try_acquire_for(guarded->zone->limiter, call, &guarded->token) != 0)
+	if (weir_try_acquire_for_at(guarded->zone->limiter, call, weir_now(), &guarded->token) != 0)
 		return;
 	request_admitted(guarded, DECISION_SHADOW);
 	guarded->inflight = weir_inflight(guarded->zone->limiter);
@@ -221,7 +221,8 @@ static ngx_int_t decide(struct guarded *guarded)
 	guarded->limit = weir_limit(limiter);
 	if (location->wait > 0 && !location->shadow && !bypass)
 		return waiting_begin(guarded, &call);
-	if (weir_try_acquire_for(limiter, &call, &guarded->token) == 0)
+	/* With the time, as the token's is also used for $weir_rtt: so each request is a sample. */
+	if (weir_try_acquire_for_at(limiter, &call, weir_now(), &guarded->token) == 0)
 		request_admitted(guarded, bypass ? DECISION_BYPASSED : DECISION_PASSED);
 	else if (location->shadow)
 		pass_in_shadow(guarded, &call);

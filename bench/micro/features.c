@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * features.c - a pair by the features of the limiter and of the call. All use vegas; `plain` is the
- * one to compare with.
+ * features.c - a pair by the features of the limiter and of the call, and by the distance from the
+ * limit. The features use vegas; `plain` is the one to compare them with.
  */
 #include "rig.h"
 
 #include <stdlib.h>
+#include <weir/limits.h>
 
 /* The length of ten windows. */
 #define WARM_UP WEIR_S
@@ -15,6 +16,8 @@ struct feature {
 	struct weir_call call;
 	bool spread; /* threads are spread over the partitions: all calls of a thread go to one */
 	bool far;    /* warmed up by windows, so that the limiter knows it is far from its limit */
+	bool by_default; /* the default limit, not vegas */
+	unsigned held;   /* permits that other calls hold all the time */
 	enum weir_outcome outcome;
 };
 
@@ -22,6 +25,7 @@ struct feature {
 struct featured {
 	struct weir_limiter *limiter;
 	const struct feature *feature;
+	struct weir_token held[LIMIT];
 };
 
 /* Sample calls one at a time in the past, up to now: after that, permits are cached. */
@@ -35,16 +39,22 @@ static void warm_up(struct weir_limiter *limiter)
 
 static void *featured_make(const struct subject *self, unsigned threads)
 {
+	const struct feature *feature = self->detail;
 	struct featured *featured = must(malloc(sizeof(*featured)));
-	struct weir_config config = roomy(self->limit);
+	struct weir_config config = roomy(feature->by_default ? &weir_elastic : self->limit);
 
 	(void)threads;
-	featured->feature = self->detail;
+	config.limit_max = LIMIT;
+	featured->feature = feature;
 	if (featured->feature->configure != NULL)
 		featured->feature->configure(&config);
 	featured->limiter = limiter_of(&config);
 	if (featured->feature->far)
 		warm_up(featured->limiter);
+	settle(featured->limiter);
+	for (unsigned i = 0; i < feature->held; i++)
+		must_do(weir_try_acquire(featured->limiter, &featured->held[i]),
+			"weir_try_acquire");
 	return featured;
 }
 
@@ -52,6 +62,8 @@ static void featured_unmake(void *shared)
 {
 	struct featured *featured = shared;
 
+	for (unsigned i = 0; i < featured->feature->held; i++)
+		weir_release(featured->limiter, &featured->held[i], WEIR_IGNORE);
 	weir_limiter_destroy(featured->limiter);
 	free(featured);
 }
@@ -203,6 +215,11 @@ static void with_all(struct weir_config *config)
 	with_queue(config);
 }
 
+static void with_all_sampled(struct weir_config *config)
+{
+	config->sample_rate = WEIR_SAMPLE_ALL;
+}
+
 /* A row of the table; the feature is a compound literal with static storage. */
 #define FEATURE(what, does, in, ...)                                                               \
 	{                                                                                          \
@@ -215,6 +232,14 @@ static const struct subject table[] = {
 	FEATURE("plain", "a pair, no feature", plain_loop, .configure = NULL),
 	FEATURE("far", "the same after some windows, far from the limit: permits are cached",
 		plain_loop, .far = true),
+	FEATURE("default", "a pair by the default limit, far from it", plain_loop, .far = true,
+		.by_default = true),
+	FEATURE("default-half", "the same, with half of the limit in flight", plain_loop,
+		.far = true, .by_default = true, .held = LIMIT / 2),
+	FEATURE("default-nine-tenths", "with nine tenths in flight", plain_loop, .far = true,
+		.by_default = true, .held = LIMIT / 10 * 9),
+	FEATURE("default-all", "far from the limit, with every call as a sample", plain_loop,
+		.far = true, .by_default = true, .configure = with_all_sampled),
 	FEATURE("call", "by weir_try_acquire_for(), an ordinary call", call_loop, .call.cost = 1),
 	FEATURE("cost", "a call of cost 3", call_loop, .call.cost = 3),
 	FEATURE("bypass", "a call that bypasses the limit", call_loop,
@@ -234,6 +259,12 @@ static const struct subject table[] = {
 		.configure = with_priorities, .call.priority = 3),
 	FEATURE("partitions", "four partitions, each thread in one of them", call_loop,
 		.configure = with_partitions, .spread = true),
+	FEATURE("priorities-far", "priorities, far from the limit", call_loop, .far = true,
+		.configure = with_priorities, .call.priority = 3),
+	FEATURE("partitions-far", "partitions, far from the limit", call_loop, .far = true,
+		.configure = with_partitions, .spread = true),
+	FEATURE("partition-far", "the same, all threads in one partition", call_loop, .far = true,
+		.configure = with_partitions, .call.partition = 1),
 	FEATURE("all", "quantile, partitions, priorities, burst, tracking and a queue together",
 		call_loop, .configure = with_all, .spread = true),
 	FEATURE("one-stripe", "all threads share one stripe", plain_loop,

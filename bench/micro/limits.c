@@ -8,10 +8,13 @@
 static void *sample_make(const struct subject *self, unsigned threads)
 {
 	struct weir_config config = roomy(self->limit);
+	struct weir_limiter *limiter;
 
 	(void)threads;
 	config.windowing = WEIR_WINDOW_SAMPLE;
-	return limiter_of(&config);
+	limiter = limiter_of(&config);
+	settle(limiter);
+	return limiter;
 }
 
 static const struct subject table[] = {

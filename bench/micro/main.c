@@ -101,6 +101,15 @@ static void list(const struct subjects *subjects)
 		       subjects->all[i].about);
 }
 
+/* The exit status says whether figures for more than one thread would be reliable now. */
+static int print_probe(void)
+{
+	double ratio = probe();
+
+	printf("%.2f\n", ratio);
+	return probe_scales(ratio) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int run(const struct subjects *subjects, const struct options *options)
 {
 	switch (options->what) {
@@ -110,6 +119,8 @@ static int run(const struct subjects *subjects, const struct options *options)
 	case BYTES:
 		bytes_print();
 		return EXIT_SUCCESS;
+	case PROBE:
+		return print_probe();
 	case TIMES:
 		break;
 	}

@@ -97,6 +97,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'b':
 		options->what = BYTES;
 		return 0;
+	case 'P':
+		options->what = PROBE;
+		return 0;
 	case ARGP_KEY_END:
 		if (options->count == 0)
 			default_counts(options);
@@ -116,6 +119,8 @@ void options_read(struct options *options, const struct subjects *subjects, int 
 		{"tries", 'T', "N", 0, "Tries per round until the processors are free (2)", 0},
 		{"only", 'o', "NAME", 0, "A group, or a pattern of names; the floor is added", 0},
 		{"bytes", 'b', NULL, 0, "Print the memory of limiters, and measure nothing", 0},
+		{"probe", 'P', NULL, 0, "Only check whether two threads do twice as much as one",
+		 0},
 		{"list", 'l', NULL, 0, "List what is measured", 0},
 		{0},
 	};

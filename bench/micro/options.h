@@ -11,7 +11,7 @@
 
 #define COUNTS_MAX 8
 
-enum what { TIMES, BYTES, LIST };
+enum what { TIMES, BYTES, LIST, PROBE };
 
 struct options {
 	unsigned counts[COUNTS_MAX]; /* numbers of threads */

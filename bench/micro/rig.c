@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Several times as long as the limiter takes to measure the rate of calls. */
+#define SETTLING (20 * WEIR_MS)
+
 void *must(void *memory)
 {
 	if (memory == NULL) {
@@ -63,12 +66,22 @@ struct weir_limiter *limiter_of(const struct weir_config *config)
 	return limiter;
 }
 
+void settle(struct weir_limiter *limiter)
+{
+	const weir_time until = weir_now() + SETTLING;
+
+	while (weir_now() < until)
+		pair_loop(limiter, NULL, 1000);
+}
+
 void *plain_make(const struct subject *self, unsigned threads)
 {
 	struct weir_config config = roomy(self->limit);
+	struct weir_limiter *limiter = limiter_of(&config);
 
 	(void)threads;
-	return limiter_of(&config);
+	settle(limiter);
+	return limiter;
 }
 
 void limiter_unmake(void *shared)

@@ -36,6 +36,9 @@ struct weir_config narrow(struct weir_fixed_config *fixed);
 
 struct weir_limiter *limiter_of(const struct weir_config *config);
 
+/* Pairs until the limiter has adapted its sampling to their rate. */
+void settle(struct weir_limiter *limiter);
+
 /* For struct subject: a limiter with the default limit and no features. */
 void *plain_make(const struct subject *self, unsigned threads);
 void limiter_unmake(void *shared);

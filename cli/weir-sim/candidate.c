@@ -145,6 +145,8 @@ static bool set_window(struct weir_config *config, const char *name, const char 
 		*good = set_duration(&config->window_max, value);
 	} else if (strcmp(name, "window_samples") == 0) {
 		*good = set_count(&config->window_samples, value);
+	} else if (strcmp(name, "sample_rate") == 0) {
+		*good = set_count(&config->sample_rate, value);
 	} else if (strcmp(name, "rtt") == 0) {
 		*good = set_statistic(config, value);
 	} else {

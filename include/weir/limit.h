@@ -24,7 +24,9 @@ extern "C" {
 
 /*
  * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS, WEIR_DROPPED or
- * WEIR_TIMED_OUT. Every sample is counted in exactly one window. Latencies are in nanoseconds, and
+ * WEIR_TIMED_OUT. Where calls are many, only some of the successes are samples, chosen by chance,
+ * and the latency of some drops and timeouts is not known (weir_config.sample_rate). Every sample
+ * is counted in exactly one window. Latencies are in nanoseconds, and
  * zero when count is zero. Calls in flight are counted in permits, as the limit is.
  */
 struct weir_window {
@@ -36,9 +38,8 @@ struct weir_window {
 	uint32_t cancelled; /* calls that ended as WEIR_CANCELLED: no samples */
 	uint32_t failed;    /* calls that ended as WEIR_FAILED: no samples */
 	/*
-	 * Most permits in flight that a sample found, its own included. Below half of the limit it
-	 * is an upper bound, itself not above that half; with WEIR_LIMIT_INFLIGHT it is always
-	 * exact. With WEIR_LIMIT_DETACHED it excludes what is detached now.
+	 * Most permits in flight that a sample found, its own included. With WEIR_LIMIT_DETACHED it
+	 * excludes what is detached now.
 	 */
 	uint32_t inflight_max;
 	uint32_t limit; /* in force when it was closed, without bursts and detached calls */
@@ -61,9 +62,17 @@ struct weir_window {
 
 	/*
 	 * Sum of the times that others were in flight, in nanoseconds. That of a detached call is
-	 * zero.
+	 * zero. While not every call is a sample, others and this sum are estimates.
 	 */
 	double others_time;
+
+	/*
+	 * Calls that the samples stand for: those that ended as WEIR_SUCCESS, WEIR_DROPPED or
+	 * WEIR_TIMED_OUT. As many as there are samples, unless not every call is one. In windows of
+	 * samples it is then an estimate. 0 counts as count. A limit that counts calls uses this
+	 * field; one that averages latencies has no use for it.
+	 */
+	double calls;
 };
 
 /* The statistic in weir_window.rtt. */
@@ -215,7 +224,11 @@ enum {
 	WEIR_LIMIT_SETTABLE = 1u << 0, /* weir_limit_set() moves it; update() is never called */
 	WEIR_LIMIT_QUEUE = 1u << 1,    /* it uses weir_window.queued and queue_min */
 	WEIR_LIMIT_CPU = 1u << 2,      /* it uses weir_window.cpu */
-	WEIR_LIMIT_INFLIGHT = 1u << 3, /* weir_window.inflight_max must be exact */
+	/*
+	 * Each call must be a sample, whatever weir_config.sample_rate is. A call then costs two
+	 * readings of the clock.
+	 */
+	WEIR_LIMIT_EVERY_CALL = 1u << 3,
 	/*
 	 * It limits only calls whose latency is measured. The permits of calls that weir_detach()
 	 * has taken out come on top of it, up to limit_max, until these calls are released, and are

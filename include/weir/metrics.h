@@ -20,10 +20,10 @@
  * several threads may write one set at once, since writing does not change it.
  *
  * Metrics. All names begin with weir_; counters end with _total. For each limiter: limit, burst,
- * inflight, waiting, passing, shadow, rtt_seconds, limit_number (by label number), calls_total (by
- * label status: success, ignored, dropped, timeout, cancelled, failed), admitted_total,
- * rejected_total, shed_total, abandoned_total, bypassed_total, would_reject_total, detached_total,
- * double_releases_total, windows_total. For each partition (label partition):
+ * inflight, waiting, passing, shadow, rtt_seconds, sample_every, limit_number (by label number),
+ * calls_total (by label status: success, ignored, dropped, timeout, cancelled, failed),
+ * admitted_total, rejected_total, shed_total, abandoned_total, bypassed_total, would_reject_total,
+ * detached_total, double_releases_total, windows_total. For each partition (label partition):
  * partition_share_ratio, and with the prefix partition_: guarantee, cap, inflight, waiting,
  * reserved, delayed, admitted_total, rejected_total, shed_total, abandoned_total, calls_total
  * (status: success, overload, other). They mean the same as the fields of struct weir_snapshot and

@@ -60,6 +60,7 @@ struct weir_snapshot {
 	uint64_t double_released; /* tokens released twice: bugs in the program, caught */
 	uint64_t windows;         /* windows closed and passed to the limit */
 	struct weir_report last;  /* the last of them; all zero before the first */
+	double sample_every;      /* calls for each sample now; 1: all (weir_config.sample_rate) */
 };
 
 #define weir_snapshot_init(snapshot) weir_snapshot_init_sized((snapshot), sizeof(*(snapshot)))

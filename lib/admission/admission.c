@@ -128,9 +128,14 @@ static enum decision borrow(const struct admission *a, const struct request *req
 {
 	uint32_t reserved = reserved_for_all(a);
 	uint32_t margin = admission_margin(gate_limit(gate_read(a->gate)), cost, request->rank);
+	const struct terms terms = {
+		.leave = reserved + margin,
+		.overtake = request->overtake,
+		.lend = !request->queued,
+	};
 	uint64_t word;
 
-	if (admission_take(a, cost, reserved + margin, request->overtake, permit))
+	if (admission_take(a, cost, terms, permit))
 		return ADMITTED;
 	if (reserved == 0)
 		return REFUSED;
@@ -151,11 +156,12 @@ static enum decision refused_by_partition(const struct admission *a, const struc
 static enum decision take_within_partition(const struct admission *a, const struct request *request,
 					   uint32_t cost, uint32_t busy, struct permit *permit)
 {
+	const struct terms terms = {.overtake = true, .lend = !request->queued};
 	struct part *part = &a->parts[request->part];
 
 	if (!within(part, busy, cost, request->rank))
 		return borrow(a, request, cost, permit);
-	if (admission_take(a, cost, 0, true, permit)) {
+	if (admission_take(a, cost, terms, permit)) {
 		raise_peak(part, busy - (cost - permit->cost));
 		return ADMITTED;
 	}

@@ -115,6 +115,7 @@ struct request {
 	uint16_t part;
 	uint8_t rank;  /* of its priority (lib/admission/shed.h): margins that it leaves free */
 	bool overtake; /* admitted even if calls wait */
+	bool queued;   /* its permit goes through a slot of the queue, so it is not a lent one */
 };
 
 enum decision {
@@ -196,36 +197,57 @@ static inline bool admission_take_gate(const struct admission *a, uint32_t mode,
 	return permit->inflight > 0;
 }
 
-/* Take permits from the gate for a call that leaves that many permits free. */
-static inline bool admission_take(const struct admission *a, uint32_t want, uint32_t leave,
-				  bool overtake, struct permit *permit)
+/*
+ * How a call takes permits: how many it leaves free, whether it is admitted even if calls wait, and
+ * whether it may have one that is lent.
+ */
+struct terms {
+	uint32_t leave;
+	bool overtake, lend;
+};
+
+/* Take one permit, of the stripe if the cache is open. */
+static inline bool admission_take_one(const struct admission *a, struct terms terms,
+				      struct permit *permit)
+{
+	const uint32_t mode = cache_mode(&a->cache);
+	bool admitted = false;
+
+	if (cache_is(mode, CACHE_OPEN) && terms.lend) {
+		*permit = cache_reserve(&a->cache, terms.leave, terms.overtake);
+		admitted = permit->inflight > 0;
+	}
+	if (!admitted)
+		admitted = admission_take_gate(a, mode, 1, terms.leave, terms.overtake, permit);
+	permit->cost = admitted; /* nearly a constant, for compilers */
+	return admitted;
+}
+
+/* Take permits. */
+static inline bool admission_take(const struct admission *a, uint32_t want, struct terms terms,
+				  struct permit *permit)
 {
 	const uint32_t mode = cache_mode(&a->cache);
 	uint32_t vain;
 
 	if (LIKELY(want == 1))
-		return admission_take_gate(a, mode, 1, leave, overtake, permit);
+		return admission_take_one(a, terms, permit);
 	atomic_fetch_add_explicit(&a->room->extra_in, want - 1, memory_order_relaxed);
-	vain = admission_take_gate(a, mode, want, leave, overtake, permit) ? want - permit->cost
-									   : want - 1;
+	vain = admission_take_gate(a, mode, want, terms.leave, terms.overtake, permit)
+		       ? want - permit->cost
+		       : want - 1;
 	if (vain > 0)
 		atomic_fetch_add_explicit(&a->room->extra_out, vain, memory_order_release);
 	return permit->cost > 0;
 }
 
 /* Reserve one permit, where there are neither partitions nor priorities. */
-static inline bool admission_reserve_one(const struct admission *a, bool overtake,
+static inline bool admission_reserve_one(const struct admission *a, const struct request *request,
 					 struct permit *permit)
 {
-	const uint32_t mode = cache_mode(&a->cache);
-	bool admitted = false;
+	const struct terms terms = {.overtake = request->overtake, .lend = !request->queued};
+	const bool admitted = admission_take_one(a, terms, permit);
 
-	if (cache_is(mode, CACHE_OPEN) && !overtake) {
-		*permit = cache_reserve(&a->cache);
-		admitted = permit->inflight > 0;
-	}
-	if (!admitted)
-		admitted = admission_take_gate(a, mode, 1, 0, overtake, permit);
 	permit->cost = 1; /* a constant, for compilers */
 	return admitted;
 }
@@ -234,46 +256,79 @@ static inline bool admission_reserve_one(const struct admission *a, bool overtak
 static inline enum decision admission_reserve(const struct admission *a,
 					      const struct request *request, struct permit *permit)
 {
+	struct terms terms = {.overtake = request->overtake, .lend = !request->queued};
 	uint64_t word;
-	uint32_t leave;
 
 	if (a->count > 0)
 		return admission_reserve_part(a, request, permit);
 	if (LIKELY(request->cost == 1 && request->rank == 0))
-		return admission_reserve_one(a, request->overtake, permit) ? ADMITTED : REFUSED;
+		return admission_reserve_one(a, request, permit) ? ADMITTED : REFUSED;
 	word = gate_read(a->gate);
 	*permit = (struct permit){.cost = 0};
-	leave = admission_margin(gate_limit(word), gate_cost(word, request->cost), request->rank);
-	return admission_take(a, request->cost, leave, request->overtake, permit) ? ADMITTED
-										  : REFUSED;
+	terms.leave = admission_margin(gate_limit(word), gate_cost(word, request->cost),
+				       request->rank);
+	return admission_take(a, request->cost, terms, permit) ? ADMITTED : REFUSED;
+}
+
+/* Undo gate_subtract() of permits that a copy of a token gave back, if there is a partition. */
+static inline bool admission_mend(struct gate *partition, uint32_t cost)
+{
+	return partition != NULL && gate_waiters(gate_mend(partition, cost)) != 0;
 }
 
 /*
- * Give permits back. Permits that a copy of a token gave back are restored in the partition first:
- * as long as the gate is below zero, no call that they concern gets past it, so none can be counted
- * in the partition without its permits.
+ * Give the gate's own permits back. Those that a copy of a token gave back are restored in the
+ * partition first: as long as the gate is below zero, no call that they concern gets past it, so
+ * none can be counted in the partition without its permits.
  */
+static inline struct returned admission_give_back_all(const struct admission *a,
+						      struct gate *partition, uint32_t cost)
+{
+	const uint64_t before = gate_subtract(a->gate, cost);
+	struct returned returned = {.held = gate_held(before, cost)};
+
+	if (UNLIKELY(!returned.held)) {
+		returned.drain = admission_mend(partition, cost);
+		returned.drain |= gate_waiters(gate_mend(a->gate, cost)) != 0;
+		return returned;
+	}
+	returned.drain = gate_waiters(before) != 0;
+	return returned;
+}
+
+/* The same for permits that are lent (home is their stripe), and beside such. */
+static inline struct returned admission_give_back_lent(const struct admission *a,
+						       struct gate *partition, uint32_t cost,
+						       uint32_t home)
+{
+	struct returned returned = home != 0 ? cache_give_back(&a->cache, home)
+					     : cache_give_back_beside(&a->cache, cost);
+
+	if (UNLIKELY(!returned.held))
+		returned.drain |= admission_mend(partition, cost);
+	return returned;
+}
+
+/* Give permits back. home is the stripe of a lent one, from 1; 0: none. */
 static inline struct returned admission_give_back(const struct admission *a, uint16_t part,
-						  uint32_t cost)
+						  uint32_t cost, uint32_t home)
 {
 	struct gate *partition = a->count > 0 ? &a->parts[part].own : NULL;
-	uint64_t own = partition != NULL ? gate_subtract(partition, cost) : 0, all = 0;
-	struct returned returned = {.held = partition == NULL || gate_held(own, cost)};
+	struct returned returned = {.held = false};
+	uint64_t own = 0;
 
-	if (LIKELY(returned.held) && UNLIKELY(gate_lends(a->gate))) {
-		returned = cache_give_back_beside(&a->cache, cost);
-	} else if (LIKELY(returned.held)) {
-		all = gate_subtract(a->gate, cost);
-		returned.held = gate_held(all, cost);
-		if (UNLIKELY(!returned.held && partition != NULL))
-			own = gate_mend(partition, cost);
-		if (UNLIKELY(!returned.held))
-			all = gate_mend(a->gate, cost);
-		returned.drain = gate_waiters(all) != 0 || gate_waiters(own) != 0;
-	} else {
-		own = gate_mend(partition, cost);
-		returned.drain = gate_waiters(own) != 0;
+	if (partition != NULL) {
+		own = gate_subtract(partition, cost);
+		if (UNLIKELY(!gate_held(own, cost))) {
+			returned.drain = admission_mend(partition, cost);
+			return returned;
+		}
 	}
+	if (home != 0 || UNLIKELY(gate_lends(a->gate)))
+		returned = admission_give_back_lent(a, partition, cost, home);
+	else
+		returned = admission_give_back_all(a, partition, cost);
+	returned.drain |= gate_waiters(own) != 0;
 	if (UNLIKELY(returned.held && cost != 1))
 		atomic_fetch_add_explicit(&a->room->extra_out, cost - 1, memory_order_release);
 	return returned;

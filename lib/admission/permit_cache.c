@@ -15,6 +15,9 @@
 #define CLOSE_PART 2
 #define LENT_PART  4
 
+/* Windows of one sample in a row that must have been far before the cache is opened. */
+#define FAR_SAMPLES 64
+
 /* Least limit per stripe, in permits: it lends 8 to each stripe; with fewer it is not worth it. */
 #define STRIPE_MIN 32
 
@@ -28,6 +31,7 @@ void cache_init(const struct permit_cache *c)
 	atomic_init(&c->shared->mode, CACHE_SHUT);
 	atomic_init(&c->shared->quota, 0);
 	atomic_init(&c->shared->far, 0);
+	c->shared->windows = 0;
 }
 
 /* Whether a mode or mark is older than another; the numbers may wrap. */
@@ -138,7 +142,18 @@ struct permit cache_count(const struct permit_cache *c, struct permit permit, ui
 	return permit;
 }
 
-struct permit cache_reserve(const struct permit_cache *c)
+/* Whether that number of permits is free beside all that are in flight or idle. */
+static bool leaves(const struct permit_cache *c, uint32_t leave)
+{
+	uint64_t gate;
+
+	if (LIKELY(leave == 0))
+		return true;
+	gate = gate_read(c->gate);
+	return (uint64_t)gate_taken(gate) + leave <= gate_limit(gate);
+}
+
+struct permit cache_reserve(const struct permit_cache *c, uint32_t leave, bool overtake)
 {
 	struct stripe *stripe = sampler_stripe(c->sampling);
 	struct permit permit = {
@@ -147,9 +162,9 @@ struct permit cache_reserve(const struct permit_cache *c)
 	};
 	uint32_t mode, idle = 0;
 
-	if (UNLIKELY(!take(stripe, &idle))) {
+	if (UNLIKELY(!leaves(c, leave) || !take(stripe, &idle))) {
 		mode = cache_mode(c);
-		if (gate_reserve(c->gate, 1, 0, false, &permit.inflight) == 0)
+		if (gate_reserve(c->gate, 1, leave, overtake, &permit.inflight) == 0)
 			return (struct permit){.cost = 0};
 		if (!cache_is(mode, CACHE_OPEN) || !enter(c, stripe, mode))
 			permit.home = 0;
@@ -205,10 +220,20 @@ struct returned cache_give_back_beside(const struct permit_cache *c, uint32_t co
 
 void cache_note_window(const struct permit_cache *c, uint32_t inflight_max, uint32_t limit)
 {
-	const bool far = c->count > 0 && limit / STRIPE_MIN >= c->count &&
-			 inflight_max <= limit / OPEN_PART;
+	const uint32_t enough = c->sampling->config.each_sample ? FAR_SAMPLES : 1;
+	struct cache_mode *shared = c->shared;
+	bool far;
 
-	atomic_store_explicit(&c->shared->far, far, RELAXED);
+	if (c->count == 0)
+		return;
+	far = limit / STRIPE_MIN >= c->count && inflight_max <= limit / OPEN_PART;
+	if (!far)
+		shared->windows = 0;
+	else if (shared->windows < enough)
+		shared->windows++;
+	far = shared->windows == enough;
+	if (far != (atomic_load_explicit(&shared->far, RELAXED) != 0))
+		atomic_store_explicit(&shared->far, far, RELAXED);
 }
 
 static void set_quota(const struct permit_cache *c, uint32_t limit)
@@ -284,4 +309,13 @@ struct held cache_held(const struct permit_cache *c)
 		.least = inflight > idle + swept ? inflight - idle - swept : 0,
 		.most = inflight > idle ? inflight - idle : 0,
 	};
+}
+
+uint32_t cache_exact(const struct permit_cache *c, uint32_t inflight)
+{
+	const uint32_t most = cache_held(c).most;
+
+	if (most >= inflight)
+		return inflight;
+	return most > 0 ? most : 1;
 }

@@ -103,7 +103,8 @@ enum { CACHE_SHUT, CACHE_OPEN, CACHE_CLOSING, CACHE_PHASES = 4 };
 struct cache_mode {
 	_Alignas(LINE) _Atomic uint32_t mode;
 	_Atomic uint32_t quota; /* permits that a stripe may have */
-	_Atomic uint32_t far;   /* 1: the last window stayed far from the limit */
+	_Atomic uint32_t far;   /* 1: recent windows stayed far from the limit */
+	uint32_t windows;       /* the window's owner's: how many in a row were far */
 };
 
 /* The cache with the gate and the stripes that it uses. */
@@ -173,14 +174,23 @@ void cache_init(const struct permit_cache *c);
 /* Call back all idle permits. True: drain the queue. */
 bool cache_close(const struct permit_cache *c);
 
-/* Reserve one permit for a new call while the cache is open. inflight 0: there is no room. */
-struct permit cache_reserve(const struct permit_cache *c);
+/*
+ * Reserve one permit for a new call while the cache is open, if leave permits of the gate remain
+ * free. inflight 0: there is no room. overtake is as for gate_reserve().
+ */
+struct permit cache_reserve(const struct permit_cache *c, uint32_t leave, bool overtake);
 
 /*
  * Complete permits that were just reserved: fill in the number in flight, without those that are
  * known to be idle. Near the limit, all idle permits are called back first.
  */
 struct permit cache_count(const struct permit_cache *c, struct permit permit, uint32_t idle);
+
+/*
+ * The number in flight that a call just admitted is shown, without all that is idle in any stripe;
+ * cache_reserve() knows of its own stripe alone.
+ */
+uint32_t cache_exact(const struct permit_cache *c, uint32_t inflight);
 
 /* Give back a permit of a stripe. */
 struct returned cache_give_back(const struct permit_cache *c, uint32_t home);

@@ -146,6 +146,8 @@ static const struct family families[] = {
 	{LIMITER, GAUGE, "weir_rtt_seconds", "seconds",
 	 "Latency of the last window, as the limit saw it.",
 	 OF_LIMITER(NANOSECONDS, last.window.rtt)},
+	{LIMITER, GAUGE, "weir_sample_every", NULL,
+	 "Calls for each one whose latency is measured.", OF_LIMITER(REAL, sample_every)},
 	{NUMBERS, GAUGE, "weir_limit_number", NULL,
 	 "Internal numbers of the limit, in its own units: latencies in nanoseconds.", .count = 0},
 

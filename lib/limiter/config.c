@@ -25,6 +25,9 @@
 #define CONFIG_ROOM 128
 #define STATE_ROOM  1024
 
+/* Default of sample_rate: at 250 ns for a sample, 1 % of a CPU. */
+#define SAMPLE_RATE 40000
+
 /* The longest duration allowed, in ns (36 years): sums of two stay far below 2^63. */
 #define DUR_MAX ((weir_dur)1 << 60)
 
@@ -71,6 +74,16 @@ static void complete_window(struct weir_config *c, const struct weir_limit_ops *
 						 or_default(preferred->window_samples, 10));
 }
 
+/*
+ * Whether every call is a sample. With a clock of its own, a limiter may be in a simulation, where
+ * a sample costs nothing that matters. Tracking shows when each token was acquired.
+ */
+static bool samples_all(const struct weir_config *c, const struct weir_limit_ops *ops)
+{
+	return c->sample_rate == WEIR_SAMPLE_ALL || (c->sample_rate == 0 && c->clock != NULL) ||
+	       c->track > 0 || (ops->flags & WEIR_LIMIT_EVERY_CALL) != 0;
+}
+
 static int check_window(struct weir_config *c, struct settings *settings, char *why,
 			size_t why_size)
 {
@@ -88,7 +101,10 @@ static int check_window(struct weir_config *c, struct settings *settings, char *
 		.rtt = c->rtt,
 		.quantile = c->quantile,
 		.rtt_smoothing = c->rtt_smoothing == 0 ? 1 : c->rtt_smoothing,
+		.thins_given = c->sample_rate != 0,
 	};
+	if (!samples_all(c, settings->ops))
+		s->interval = WEIR_S / or_default(c->sample_rate, SAMPLE_RATE);
 	if ((unsigned)c->windowing > WEIR_WINDOW_SAMPLE)
 		return refuse(why, why_size, "windowing has an unknown value.");
 	if ((unsigned)c->sparse > WEIR_SPARSE_DISCARD)
@@ -200,7 +216,8 @@ static bool windows_are_sound(const struct sampler_config *w)
 	       (w->stripes & (w->stripes - 1)) == 0 && w->window_min <= w->window_max &&
 	       w->window_max <= DUR_MAX && w->rtt_threshold <= DUR_MAX &&
 	       w->rtt <= WEIR_RTT_QUANTILE && w->quantile > 0 && w->quantile < 1 &&
-	       w->rtt_smoothing > 0 && w->rtt_smoothing <= 1;
+	       w->rtt_smoothing > 0 && w->rtt_smoothing <= 1 && w->interval <= WEIR_S &&
+	       w->thins_given <= 1;
 }
 
 static bool partitions_are_sound(const struct settings *s)
@@ -284,16 +301,12 @@ static size_t at_least(size_t size, size_t least)
 }
 
 /*
- * Whether stripes may cache permits. Partitions, priorities and bursts need the exact number in
- * flight, and so does a limit that looks at each call or declares the need. With one stripe a cache
- * has no use. In a shared limiter, a process that dies would take the knowledge of its cached
- * permits with it.
+ * Whether stripes may cache permits. With one stripe a cache has no use. In a shared limiter, a
+ * process that dies would take the knowledge of its cached permits with it.
  */
 static bool caches_permits(const struct settings *s)
 {
-	return s->sampler.stripes > 1 && !s->sampler.each_sample && s->admission.count == 0 &&
-	       !s->shed && s->burst == 0 && (s->ops->flags & WEIR_LIMIT_INFLIGHT) == 0 &&
-	       s->members == 0;
+	return s->sampler.stripes > 1 && s->members == 0;
 }
 
 /*

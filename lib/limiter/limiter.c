@@ -52,11 +52,6 @@ int limiter_denial(const struct weir_limiter *l)
 	return l->ops == NULL ? -ESTALE : -EACCES;
 }
 
-static weir_time time_for(const struct weir_limiter *l, const weir_time *now)
-{
-	return now != NULL ? *now : limiter_now(l);
-}
-
 int limiter_request(const struct weir_limiter *l, const struct weir_call *call,
 		    struct request *request, bool *bypass)
 {
@@ -199,7 +194,7 @@ static int try_acquire_any(struct weir_limiter *l, const struct weir_call *call,
 	}
 	if (!limiter_reserve(l, &request, now, &permit))
 		return limiter_refuse(l, &request, now, token);
-	limiter_admit(l, time_for(l, now), request.part, &permit, place, token);
+	limiter_admit(l, (struct moment){now, now != NULL}, request.part, &permit, place, token);
 	return 0;
 }
 
@@ -211,12 +206,12 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 	struct permit permit;
 	bool admitted;
 
-	admitted = admission_reserve_one(&l->admission, false, &permit);
+	admitted = admission_reserve_one(&l->admission, &ordinary, &permit);
 	if (UNLIKELY(permit.drain))
 		queue_drain(&l->queueing, time_for(l, now));
 	if (!admitted)
 		return limiter_refuse(l, &ordinary, now, token);
-	limiter_admit(l, time_for(l, now), 0, &permit, place, token);
+	limiter_admit(l, (struct moment){now, now != NULL}, 0, &permit, place, token);
 	return 0;
 }
 
@@ -393,6 +388,19 @@ static void notify_observer(const struct weir_limiter *l, const struct weir_repo
 	cancel_release(cancel);
 }
 
+/*
+ * Try to open the permit cache. Nothing needs a drain, which would roll reservations early, unless
+ * a limit that another thread has stored was put into force on the way.
+ */
+static void open_cache(struct weir_limiter *l, weir_time now)
+{
+	const uint32_t before = gate_limit(gate_read(l->admission.gate));
+
+	admission_retune(&l->admission);
+	if (gate_limit(gate_read(l->admission.gate)) != before)
+		queue_drain(&l->queueing, now);
+}
+
 /* Update the limit with a window that this thread owns, and release the window. */
 static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
@@ -415,8 +423,10 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	cache_note_window(&l->admission.cache, w->inflight_max,
 			  admission_capped(&l->admission, report->limit));
-	if (cache_may_open(&l->admission.cache) || report->limit != w->limit || burst != open)
+	if (report->limit != w->limit || burst != open)
 		limiter_retune(l, now, false);
+	else if (cache_may_open(&l->admission.cache))
+		open_cache(l, now);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
 	fill_numbers(l, report);
@@ -441,13 +451,11 @@ static __attribute__((noinline)) void close_window(struct weir_limiter *l, weir_
 /* For limits of which each sample is a window. */
 static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
 							struct stripe *stripe, weir_time now,
-							uint64_t rtt, uint32_t inflight,
-							enum kind kind)
+							const struct sample *sample)
 {
-	const struct sample sample = {.rtt = rtt, .inflight = inflight, .kind = kind};
 	struct weir_report report; /* not cleared: learn() fills all of it */
 
-	if (sampler_close_with(&l->sampling, stripe, now, &sample, &report.window))
+	if (sampler_close_with(&l->sampling, stripe, now, sample, &report.window))
 		learn(l, now, &report);
 }
 
@@ -459,19 +467,20 @@ static inline uint64_t time_between(weir_time start, weir_time now)
 	return age > 0 ? (uint64_t)age : 0;
 }
 
-static inline void record(struct weir_limiter *l, struct stripe *stripe, uint64_t rtt,
-			  weir_time now, uint32_t inflight, enum kind kind)
+static inline void record(struct weir_limiter *l, struct stripe *stripe, weir_time now,
+			  const struct sample *sample)
 {
 	if (UNLIKELY(l->sampling.config.each_sample))
-		close_window_with(l, stripe, now, rtt, inflight, kind);
-	else if (sampler_record(&l->sampling, stripe, rtt, inflight, kind) &&
+		close_window_with(l, stripe, now, sample);
+	else if (sampler_record(&l->sampling, stripe, sample->rtt, sample->inflight,
+				sample->kind) &&
 		 UNLIKELY(sampler_due(&l->sampling, now)))
 		close_window(l, now);
 }
 
-/* A call that is no sample. */
-static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t part, uint64_t time,
-		 enum weir_outcome outcome)
+/* An outcome that says nothing about load. */
+static void count_other(const struct weir_limiter *l, struct stripe *stripe, uint16_t part,
+			enum weir_outcome outcome)
 {
 	switch (outcome) {
 	case WEIR_CANCELLED:
@@ -484,27 +493,36 @@ static void note(const struct weir_limiter *l, struct stripe *stripe, uint16_t p
 		stripe_count(stripe, TOTAL_IGNORED);
 		break;
 	}
-	sampler_note(&l->sampling, stripe, time);
 	count_part(l, stripe, part, PART_OTHER);
 }
 
 static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_t part,
-			  weir_time start, weir_time now, uint32_t inflight,
-			  enum weir_outcome outcome)
+			  weir_time now, struct sample *sample, enum weir_outcome outcome)
 {
-	const uint64_t time = time_between(start, now);
-	enum kind kind = SERVED;
-
 	if (LIKELY(outcome == WEIR_SUCCESS)) {
 		count_part(l, stripe, part, PART_SUCCEEDED);
 	} else if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT) {
 		count_part(l, stripe, part, PART_DROPPED);
-		kind = outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT;
+		sample->kind = outcome == WEIR_DROPPED ? DROPPED : TIMED_OUT;
 	} else {
-		note(l, stripe, part, time, outcome);
+		count_other(l, stripe, part, outcome);
+		sampler_note(&l->sampling, stripe, sample->rtt);
 		return;
 	}
-	record(l, stripe, time, now, inflight, kind);
+	record(l, stripe, now, sample);
+}
+
+/* A call that is no sample. An overload is one nevertheless, without a latency. */
+static __attribute__((noinline)) void finish_counted(struct weir_limiter *l, struct stripe *stripe,
+						     uint16_t part, const weir_time *now,
+						     uint32_t inflight, enum weir_outcome outcome)
+{
+	struct sample sample = {.inflight = inflight};
+
+	if (outcome == WEIR_DROPPED || outcome == WEIR_TIMED_OUT)
+		finish(l, stripe, part, time_for(l, now), &sample, outcome);
+	else
+		count_other(l, stripe, part, outcome);
 }
 
 /* Not held: the token is a copy of one that was released before. */
@@ -520,8 +538,7 @@ static inline struct returned give_back(const struct weir_limiter *l,
 		return not_held;
 	if (l->leasing.mine != NULL && !holding_take(&l->leasing.mine[part], cost))
 		return not_held;
-	return home != 0 ? cache_give_back(&l->admission.cache, home)
-			 : admission_give_back(&l->admission, part, cost);
+	return admission_give_back(&l->admission, part, cost, home);
 }
 
 /* A token without a permit: let through, already released, or another process's. */
@@ -587,8 +604,10 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 	const uint32_t inflight = token->inflight, cost = token->cost;
 	const uint32_t home = token->home ^ l->leasing.mark;
 	const uint16_t part = token->partition;
+	const bool drawn = (token->state & TOKEN_DRAWN) != 0;
 	struct returned returned;
 	struct stripe *stripe;
+	struct sample sample;
 
 	token->state = TOKEN_EMPTY;
 	returned = give_back(l, token, part, cost, home);
@@ -601,25 +620,66 @@ static inline __attribute__((always_inline)) void release_held(struct weir_limit
 		return;
 	}
 	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
-	/* For a detached call, count a duration of zero. */
-	finish(l, stripe, part, detached ? now : start, now, inflight, outcome);
+	sample = (struct sample){
+		.rtt = detached ? 0 : time_between(start, now),
+		.inflight = inflight,
+		.drawn = drawn,
+	};
+	finish(l, stripe, part, now, &sample, outcome);
+	if (drawn)
+		thinning_pace(&l->sampling, now);
+}
+
+/* A token that holds a permit, of a call that is no sample. */
+static inline void release_counted(struct weir_limiter *l, const weir_time *now,
+				   struct weir_token *token, enum weir_outcome outcome)
+{
+	const uint32_t inflight = token->inflight, cost = token->cost;
+	const uint32_t home = token->home ^ l->leasing.mark;
+	const uint16_t part = token->partition;
+	struct returned returned;
+	struct stripe *stripe;
+
+	token->state = TOKEN_EMPTY;
+	returned = give_back(l, token, part, cost, home);
+	if (UNLIKELY(returned.drain))
+		queue_drain(&l->queueing, time_for(l, now));
+	if (UNLIKELY(!returned.held)) {
+		count(l, TOTAL_DOUBLE_RELEASED);
+		return;
+	}
+	stripe = home != 0 ? &l->sampling.stripes[home - 1] : sampler_stripe(&l->sampling);
+	if (UNLIKELY(outcome != WEIR_SUCCESS)) {
+		finish_counted(l, stripe, part, now, inflight, outcome);
+		return;
+	}
+	stripe_count_served(stripe);
+	count_part(l, stripe, part, PART_SUCCEEDED);
 }
 
 static __attribute__((noinline)) void release_other(struct weir_limiter *l, weir_time now,
 						    struct weir_token *token,
 						    enum weir_outcome outcome)
 {
-	if (token->state == (TOKEN_HELD | TOKEN_DETACHED) &&
+	if ((token->state & ~(TOKEN_COUNTED | TOKEN_DRAWN)) == (TOKEN_HELD | TOKEN_DETACHED) &&
 	    is_own(l, token->home ^ l->leasing.mark))
 		release_held(l, now, token, true, outcome);
 	else
 		release_nothing(l, token);
 }
 
+/* Whether the token holds a permit of a call that is no sample. */
+static inline bool is_counted(const struct weir_limiter *l, const struct weir_token *token)
+{
+	return token->state == (TOKEN_HELD | TOKEN_COUNTED) &&
+	       is_own(l, token->home ^ l->leasing.mark);
+}
+
 static inline void release(struct weir_limiter *l, weir_time now, struct weir_token *token,
 			   enum weir_outcome outcome)
 {
-	if (LIKELY(token->state == TOKEN_HELD) && is_own(l, token->home ^ l->leasing.mark))
+	if (LIKELY((token->state & ~TOKEN_DRAWN) == TOKEN_HELD) &&
+	    is_own(l, token->home ^ l->leasing.mark))
 		release_held(l, now, token, false, outcome);
 	else
 		release_other(l, now, token, outcome);
@@ -631,7 +691,7 @@ int weir_detach(struct weir_limiter *l, struct weir_token *token)
 		return limiter_denial(l);
 	if (token->state == TOKEN_EMPTY)
 		return -EINVAL;
-	if (token->state != TOKEN_HELD)
+	if ((token->state & ~(TOKEN_COUNTED | TOKEN_DRAWN)) != TOKEN_HELD)
 		return 0; /* let through, or detached already */
 	if (!is_own(l, token->home ^ l->leasing.mark))
 		return -EINVAL;
@@ -644,8 +704,8 @@ int weir_detach(struct weir_limiter *l, struct weir_token *token)
 
 void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_dur delay)
 {
-	if (!l->serves || (l->ops->flags & WEIR_LIMIT_QUEUE) == 0 || token->state != TOKEN_HELD ||
-	    (int64_t)delay < 0)
+	if (!l->serves || (l->ops->flags & WEIR_LIMIT_QUEUE) == 0 ||
+	    (token->state & ~(TOKEN_COUNTED | TOKEN_DRAWN)) != TOKEN_HELD || (int64_t)delay < 0)
 		return;
 	sampler_queued(&l->sampling, sampler_stripe(&l->sampling), delay);
 }
@@ -653,11 +713,18 @@ void weir_queued(struct weir_limiter *l, const struct weir_token *token, weir_du
 void weir_release_at(struct weir_limiter *l, weir_time now, struct weir_token *token,
 		     enum weir_outcome outcome)
 {
-	release(l, now, token, outcome);
+	if (is_counted(l, token))
+		release_counted(l, &now, token, outcome);
+	else
+		release(l, now, token, outcome);
 }
 
 void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_outcome outcome)
 {
+	if (is_counted(l, token)) {
+		release_counted(l, NULL, token, outcome);
+		return;
+	}
 	if (LIKELY(token->home == l->leasing.mark))
 		gate_expect(l->admission.gate);
 	release(l, limiter_now(l), token, outcome);
@@ -666,8 +733,10 @@ void weir_release(struct weir_limiter *l, struct weir_token *token, enum weir_ou
 void weir_sample_at(struct weir_limiter *l, weir_time start, weir_time end, uint32_t inflight,
 		    enum weir_outcome outcome)
 {
+	struct sample sample = {.rtt = time_between(start, end), .inflight = inflight};
+
 	if (l->serves)
-		finish(l, sampler_stripe(&l->sampling), 0, start, end, inflight, outcome);
+		finish(l, sampler_stripe(&l->sampling), 0, end, &sample, outcome);
 }
 
 int weir_limit_set(struct weir_limiter *l, uint32_t value)

@@ -183,27 +183,64 @@ static inline void count_part(const struct weir_limiter *l, const struct stripe 
 	atomic_fetch_add_explicit(&l->part_totals[k].total[which], 1, memory_order_release);
 }
 
-/* State of a token: what it holds, and whether its latency counts. */
+/* State of a token: what it holds, and with flags whether its latency counts. */
 enum {
 	TOKEN_EMPTY,
 	TOKEN_HELD,
 	TOKEN_PASSED, /* let through, without a permit */
-	TOKEN_DETACHED = 0x100,
+	TOKEN_DETACHED = 1 << 8,
+	TOKEN_COUNTED = 1 << 9, /* no sample (lib/sample/thinning.h) */
+	TOKEN_DRAWN = 1 << 10,  /* a sample that stands for calls that are none */
 };
 
+static inline weir_time time_for(const struct weir_limiter *l, const weir_time *now)
+{
+	return now != NULL ? *now : limiter_now(l);
+}
+
+/* When a call was admitted, as far as it is known, and whether the program said so. */
+struct moment {
+	const weir_time *now; /* NULL: the clock is read when needed */
+	bool given;
+};
+
+/*
+ * Make the call a sample, or not. A sample reads the clock, and finds out how many permits are
+ * really in flight while some are idle in stripes.
+ */
+static inline void limiter_begin_sample(const struct weir_limiter *l, struct moment at,
+					struct weir_token *token)
+{
+	const struct sampling *s = &l->sampling;
+	const bool thins = s->config.interval != 0 && (!at.given || s->config.thins_given);
+	struct stripe *stripe = sampler_stripe(s);
+
+	token->start = 0;
+	token->state = TOKEN_HELD | TOKEN_COUNTED;
+	if (thins && thinning_skips(stripe))
+		return;
+	token->start = time_for(l, at.now);
+	token->state = TOKEN_HELD;
+	if (UNLIKELY(gate_lends(l->admission.gate)))
+		token->inflight = cache_exact(&l->admission.cache, token->inflight);
+	if (!thins)
+		return;
+	token->state = TOKEN_HELD | TOKEN_DRAWN;
+	thinning_draw(s, stripe, token->start);
+}
+
 /* Fill in a token that holds permits of the gate. place is the code to report if it leaks. */
-static inline void limiter_admit(const struct weir_limiter *l, weir_time now, uint16_t part,
+static inline void limiter_admit(const struct weir_limiter *l, struct moment at, uint16_t part,
 				 const struct permit *permit, const void *place,
 				 struct weir_token *token)
 {
-	token->start = now;
 	token->inflight = permit->inflight;
 	token->cost = permit->cost;
 	token->track = 0;
 	token->serial = 0;
 	token->partition = part;
-	token->state = TOKEN_HELD;
 	token->home = permit->home | l->leasing.mark;
+	limiter_begin_sample(l, at, token);
 	if (l->leasing.mine != NULL)
 		holding_add(&l->leasing.mine[part], permit->cost);
 	if (UNLIKELY(l->admission.count > 0))

@@ -88,7 +88,7 @@ static void derive_totals(const struct weir_limiter *l, struct weir_snapshot *s)
 	const struct room *room = l->admission.room;
 	uint64_t ended = sampler_samples(&l->sampling), overloaded, calls, extra;
 
-	ended += sampler_total(&l->sampling, TOTAL_UNMEASURED);
+	ended += sampler_counted(&l->sampling) + sampler_total(&l->sampling, TOTAL_UNMEASURED);
 	s->dropped = sampler_total(&l->sampling, TOTAL_DROPPED);
 	s->timed_out = sampler_total(&l->sampling, TOTAL_TIMED_OUT);
 	overloaded = s->dropped + s->timed_out;
@@ -147,6 +147,7 @@ void weir_snapshot_take(const struct weir_limiter *l, struct weir_snapshot *snap
 
 	derive_totals(l, &s);
 	read_report(l->published, &s.last);
+	s.sample_every = thinning_each(sampling) / (double)EACH_ONE;
 	s.last.names = l->ops->numbers;
 	/* No more numbers than names: an observer of a shared limiter may not know the names. */
 	if (s.last.count > limiter_numbers(l))

@@ -9,11 +9,14 @@
 
 #include "lib/limiter/limiter.h"
 
+/* The clock is read when needed. */
+static const struct moment unknown = {.now = NULL};
+
 /* A thread is notified by waking it. */
 static const struct listener thread = {.sleeps = true};
 
 /* Turn the state of a waiter into the result of the call. */
-static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
+static int answer(struct weir_limiter *l, enum queue_state state, struct moment at,
 		  const struct waited *got, const void *place, struct weir_token *token)
 {
 	const struct permit permit = {.inflight = got->inflight, .cost = got->cost};
@@ -21,9 +24,9 @@ static int answer(struct weir_limiter *l, enum queue_state state, weir_time now,
 	switch (state) {
 	case QUEUE_GRANTED:
 		if (got->cost == 0)
-			limiter_pass(l, now, got->part, TOTAL_WOULD_REJECT, token);
+			limiter_pass(l, time_for(l, at.now), got->part, TOTAL_WOULD_REJECT, token);
 		else
-			limiter_admit(l, now, got->part, &permit, place, token);
+			limiter_admit(l, at, got->part, &permit, place, token);
 		return 0;
 	case QUEUE_WAITING:
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
@@ -62,7 +65,7 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		seen = park_look(parking);
 		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
-			return answer(l, state, clock_monotonic(), &got, place, token);
+			return answer(l, state, unknown, &got, place, token);
 		watching = admission_has_reserved(&l->admission);
 		until = deadline;
 		if (watching) {
@@ -78,17 +81,18 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		 clock_monotonic() < deadline);
 
 	state = queue_leave(&l->queueing, clock_monotonic(), wait, &got);
-	return answer(l, state, clock_monotonic(), &got, place, token);
+	return answer(l, state, unknown, &got, place, token);
 }
 
 /* Get a permit: 0. Or join the queue: -EINPROGRESS. */
 static inline int request_permit(struct weir_limiter *l, const struct weir_call *call,
-				 weir_time now, weir_time deadline, struct listener listener,
+				 struct moment at, weir_time deadline, struct listener listener,
 				 const void *place, struct weir_wait *wait,
 				 struct weir_token *token)
 {
 	struct request request;
 	struct permit permit;
+	weir_time now;
 	bool bypass;
 	int r;
 
@@ -97,13 +101,14 @@ static inline int request_permit(struct weir_limiter *l, const struct weir_call 
 	if (r != 0)
 		return r;
 	if (bypass) {
-		limiter_pass(l, now, request.part, TOTAL_BYPASSED, token);
+		limiter_pass(l, time_for(l, at.now), request.part, TOTAL_BYPASSED, token);
 		return 0;
 	}
-	if (limiter_reserve(l, &request, &now, &permit)) {
-		limiter_admit(l, now, request.part, &permit, place, token);
+	if (limiter_reserve(l, &request, at.now, &permit)) {
+		limiter_admit(l, at, request.part, &permit, place, token);
 		return 0;
 	}
+	now = time_for(l, at.now);
 	if (request.rank > 0)
 		return limiter_refuse(l, &request, &now, token);
 	/* Tested once: if shadow mode ends now, the queue may have room, and this is no refusal. */
@@ -130,7 +135,7 @@ static int acquire(struct weir_limiter *l, const struct weir_call *call, weir_ti
 		*token = (struct weir_token){.state = TOKEN_EMPTY};
 		return -EINVAL;
 	}
-	r = request_permit(l, call, clock_monotonic(), deadline, thread, place, &wait, token);
+	r = request_permit(l, call, unknown, deadline, thread, place, &wait, token);
 	return r == -EINPROGRESS ? park(l, &wait, deadline, place, token) : r;
 }
 
@@ -152,8 +157,8 @@ int weir_acquire_or_enqueue_at(struct weir_limiter *l, const struct weir_call *c
 	const struct listener listener = {.granted = granted, .arg = arg};
 
 	*wait = (struct weir_wait){.stamp = 0};
-	return request_permit(l, call, now, WEIR_FOREVER, listener, __builtin_return_address(0),
-			      wait, token);
+	return request_permit(l, call, (struct moment){&now, true}, WEIR_FOREVER, listener,
+			      __builtin_return_address(0), wait, token);
 }
 
 int weir_acquire_or_enqueue(struct weir_limiter *l, const struct weir_call *call,
@@ -163,8 +168,8 @@ int weir_acquire_or_enqueue(struct weir_limiter *l, const struct weir_call *call
 	const struct listener listener = {.granted = granted, .arg = arg};
 
 	*wait = (struct weir_wait){.stamp = 0};
-	return request_permit(l, call, limiter_now(l), WEIR_FOREVER, listener,
-			      __builtin_return_address(0), wait, token);
+	return request_permit(l, call, unknown, WEIR_FOREVER, listener, __builtin_return_address(0),
+			      wait, token);
 }
 
 /* A call whose priority is being shed does not wait: it gets its permit at once, or none. */
@@ -177,7 +182,7 @@ static bool admit_now(struct weir_limiter *l, const struct request *request, wei
 		return false;
 	if (queue_enter_granted(&l->queueing, request, &permit, listener, wait))
 		return true;
-	if (admission_give_back(&l->admission, request->part, permit.cost).drain)
+	if (admission_give_back(&l->admission, request->part, permit.cost, 0).drain)
 		queue_drain(&l->queueing, now);
 	return false;
 }
@@ -194,6 +199,7 @@ int weir_enqueue_for_at(struct weir_limiter *l, const struct weir_call *call, we
 	r = limiter_request(l, call, &request, &bypass);
 	if (r != 0 || bypass)
 		return r != 0 ? r : -EINVAL;
+	request.queued = true;
 	if (request.rank > 0 && !limiter_in_shadow(l)
 		    ? admit_now(l, &request, now, listener, wait)
 		    : queue_enter(&l->queueing, now, &request, listener, wait))
@@ -234,8 +240,8 @@ static enum queue_state poll_slot(struct weir_limiter *l, weir_time now,
 	return queue_poll(&l->queueing, wait, got);
 }
 
-static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, const void *place,
-		struct weir_token *token)
+static int poll(struct weir_limiter *l, weir_time now, bool given, struct weir_wait *wait,
+		const void *place, struct weir_token *token)
 {
 	struct waited got = {.cost = 0};
 	int r;
@@ -243,7 +249,8 @@ static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, c
 	/* An observer's handle has no waiters, and must not write into the block. */
 	if (UNLIKELY(!l->serves))
 		return -EINVAL;
-	r = answer(l, poll_slot(l, now, wait, &got), now, &got, place, token);
+	r = answer(l, poll_slot(l, now, wait, &got), (struct moment){&now, given}, &got, place,
+		   token);
 	if (r == 0)
 		*wait = (struct weir_wait){.stamp = 0};
 	return r;
@@ -252,21 +259,21 @@ static int poll(struct weir_limiter *l, weir_time now, struct weir_wait *wait, c
 int weir_poll_at(struct weir_limiter *l, weir_time now, struct weir_wait *wait,
 		 struct weir_token *token)
 {
-	return poll(l, now, wait, __builtin_return_address(0), token);
+	return poll(l, now, true, wait, __builtin_return_address(0), token);
 }
 
 int weir_poll(struct weir_limiter *l, struct weir_wait *wait, struct weir_token *token)
 {
-	return poll(l, limiter_now(l), wait, __builtin_return_address(0), token);
+	return poll(l, limiter_now(l), false, wait, __builtin_return_address(0), token);
 }
 
-static int cancel(struct weir_limiter *l, weir_time now, struct weir_wait *wait, const void *place,
-		  struct weir_token *token)
+static int cancel(struct weir_limiter *l, weir_time now, bool given, struct weir_wait *wait,
+		  const void *place, struct weir_token *token)
 {
 	struct waited got = {.cost = 0};
 	enum queue_state state = l->serves ? queue_leave(&l->queueing, now, wait, &got)
 					   : QUEUE_NONE;
-	int r = answer(l, state, now, &got, place, token);
+	int r = answer(l, state, (struct moment){&now, given}, &got, place, token);
 
 	*wait = (struct weir_wait){.stamp = 0};
 	if (state == QUEUE_GONE)
@@ -277,10 +284,10 @@ static int cancel(struct weir_limiter *l, weir_time now, struct weir_wait *wait,
 int weir_cancel_at(struct weir_limiter *l, weir_time now, struct weir_wait *wait,
 		   struct weir_token *token)
 {
-	return cancel(l, now, wait, __builtin_return_address(0), token);
+	return cancel(l, now, true, wait, __builtin_return_address(0), token);
 }
 
 int weir_cancel(struct weir_limiter *l, struct weir_wait *wait, struct weir_token *token)
 {
-	return cancel(l, limiter_now(l), wait, __builtin_return_address(0), token);
+	return cancel(l, limiter_now(l), false, wait, __builtin_return_address(0), token);
 }

@@ -41,7 +41,8 @@ void sampler_init(const struct sampling *s)
 	s->sampler->start = 0;
 	s->sampler->length = 0;
 	s->sampler->rtt_smoothed = 0;
-	s->sampler->cancelled = s->sampler->failed = 0;
+	s->sampler->cancelled = s->sampler->failed = s->sampler->counted = 0;
+	thinning_init(s);
 	if (s->lanes != NULL)
 		pool_init(s->pool);
 	for (uint32_t i = 0; i < s->config.stripes; i++) {
@@ -75,6 +76,22 @@ uint64_t sampler_samples(const struct sampling *s)
 	for (uint32_t i = 0; i < s->config.stripes; i++)
 		count += open_samples(&s->stripes[i]);
 	return count;
+}
+
+uint64_t sampler_counted(const struct sampling *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->config.stripes; i++)
+		sum += atomic_load_explicit(&s->stripes[i].counted, memory_order_acquire);
+	return sum;
+}
+
+uint64_t sampler_ended(const struct sampling *s)
+{
+	return sampler_samples(s) + sampler_counted(s) + sampler_total(s, TOTAL_UNMEASURED) +
+	       sampler_total(s, TOTAL_IGNORED) + sampler_total(s, TOTAL_CANCELLED) +
+	       sampler_total(s, TOTAL_FAILED);
 }
 
 static void lower_to(_Atomic uint64_t *word, uint64_t value)
@@ -380,9 +397,27 @@ static weir_time start_of(const struct sampler *sampler, weir_time now)
 	return sampler->length > 0 ? sampler->start : now;
 }
 
+/*
+ * The calls that a window's samples stand for. Each overload is in a window, so only samples that
+ * were served stand for others. A window of time knows the number of these. A window of samples
+ * does not, and takes the mean.
+ */
+static double calls_in(const struct sampling *s, const struct sums *sums, double each)
+{
+	const uint64_t overloads = sums->dropped + sums->timed_out;
+	const uint64_t served = sums->count > overloads ? sums->count - overloads : 0;
+	uint64_t before = s->sampler->counted;
+
+	if (s->config.each_sample)
+		return (double)overloads + (double)served * each;
+	s->sampler->counted = sampler_counted(s);
+	return (double)(overloads + served + (s->sampler->counted - before));
+}
+
 /* Fill *w from the stripes. False: they are empty, and the window has been let go. */
 static bool close_all(const struct sampling *s, weir_time now, struct weir_window *w)
 {
+	const double each = thinning_each(s) / (double)EACH_ONE;
 	struct sampler *sampler = s->sampler;
 	struct sums sums;
 	uint32_t known;
@@ -401,8 +436,9 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 		.cancelled = narrow(sampler_total_since(s, TOTAL_CANCELLED, &sampler->cancelled)),
 		.failed = narrow(sampler_total_since(s, TOTAL_FAILED, &sampler->failed)),
 		.inflight_max = sums.inflight_max,
-		.others = narrow(sums.others),
-		.others_time = shown(sums.others_time),
+		.others = narrow((uint64_t)((double)sums.others * each)),
+		.others_time = shown(sums.others_time) * each,
+		.calls = calls_in(s, &sums, each),
 	};
 	sampler_collect_queue(s, w);
 	if (sums.count > 0) {
@@ -465,6 +501,9 @@ static void close_one(const struct sampling *s, struct stripe *stripe, weir_time
 		.queue_min = 0,
 		.cpu = 0,
 		.others_time = 0,
+		.calls = sample->drawn && sample->kind == SERVED
+				 ? thinning_each(s) / (double)EACH_ONE
+				 : 1,
 	};
 	close_as(s, measured ? sample->rtt : UINT64_MAX);
 }

@@ -47,6 +47,7 @@
 #include "lib/sample/quantile.h"
 #include "lib/sample/queue_delay.h"
 #include "lib/sample/sampling.h"
+#include "lib/sample/thinning.h"
 #include "lib/sample/totals.h"
 #include "lib/sample/window_owner.h"
 
@@ -58,6 +59,7 @@ struct sample {
 	uint64_t rtt; /* latency in nanoseconds; 0: none */
 	uint32_t inflight;
 	enum kind kind;
+	bool drawn; /* it stands for calls that are no samples too */
 };
 
 /*
@@ -66,7 +68,11 @@ struct sample {
  */
 uint64_t sampler_samples(const struct sampling *s);
 
-/* Count a call that ended and is no sample, for the next window. */
+/* Successes that were no samples, and all calls that have ended. As above, never too high. */
+uint64_t sampler_counted(const struct sampling *s);
+uint64_t sampler_ended(const struct sampling *s);
+
+/* Count a call that ended without a latency that counts, for the next window. */
 void sampler_note(const struct sampling *s, struct stripe *stripe, uint64_t time);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The words of a sampler: a stripe for each CPU, and what is there once. Each part has its own
- * functions, and the ledger of its words: sampler.h (samples and windows), totals.h, quantile.h,
- * queue_delay.h and window_owner.h. The word cached belongs to lib/admission/permit_cache.h.
+ * functions, and the ledger of its words: sampler.h (samples and windows), thinning.h, totals.h,
+ * quantile.h, queue_delay.h and window_owner.h. The word cached belongs to lib/admission/permit_cache.h.
  */
 #ifndef WEIR_LIB_SAMPLING_H
 #define WEIR_LIB_SAMPLING_H
@@ -50,8 +50,10 @@ struct stripe {
 	_Atomic uint64_t min, max;
 	_Atomic uint64_t queue;       /* delays reported:24 | lowest, in nanoseconds:40 */
 	_Atomic uint64_t others_time; /* of calls that ended and are no samples, nanoseconds */
-	_Atomic uint32_t others;      /* their number */
+	_Atomic uint64_t counted;     /* successes that were no samples; only grows */
+	_Atomic uint32_t others;      /* number of calls in others_time */
 	_Atomic uint32_t inflight_max, dropped, timed_out;
+	_Atomic uint32_t skip; /* calls until the next sample (lib/sample/thinning.h) */
 	_Alignas(LINE) _Atomic uint64_t total[TOTALS];
 };
 _Static_assert(sizeof(struct stripe) == (size_t)2 * LINE, "what a success writes is one line");
@@ -63,18 +65,23 @@ struct sampler_config {
 	uint32_t stripes; /* a power of two */
 	uint32_t each_sample, discard, rtt;
 	double quantile, rtt_smoothing;
+	weir_dur interval;    /* between two samples, on average, at least; 0: each call is one */
+	uint32_t thins_given; /* bool: also calls for which the program reads the clock */
 };
 
 struct sampler {
 	/* When the window may close << 1, or its owner << 1 | 1. */
 	_Alignas(LINE) _Atomic uint64_t due;
-	_Atomic uint32_t left; /* windows of one sample: 1: stripes have samples */
+	_Atomic uint32_t left;         /* windows of one sample: 1: stripes have samples */
+	_Atomic uint32_t each;         /* calls that a sample stands for (lib/sample/thinning.h) */
+	_Atomic uint64_t paced, ended; /* when they were last counted, and their number */
 
 	/* Written by the window's owner only. */
 	_Alignas(LINE) weir_time start;
 	weir_dur length;            /* intended length of the window */
 	double rtt_smoothed;        /* in nanoseconds; 0: none yet */
 	uint64_t cancelled, failed; /* totals when the last window was closed */
+	uint64_t counted;           /* likewise, the sum over the stripes */
 };
 
 /* A process's view of a sampler: pointers to its arrays, and what is private to the process. */

@@ -108,7 +108,7 @@ static uint32_t give_back(struct weir_limiter *l, struct holding *h, uint16_t pa
 	limiter_end_delays(l, part, atomic_exchange_explicit(&h->delayed, 0, RELAXED));
 	if (permits == 0 || permits > WEIR_LIMIT_MAX || calls == 0)
 		return 0;
-	if (!admission_give_back(&l->admission, part, permits).held)
+	if (!admission_give_back(&l->admission, part, permits, 0).held)
 		return 0;
 	/* admission_give_back() took the permits as those of one call. */
 	atomic_fetch_sub_explicit(&room->extra_out, calls - 1, memory_order_release);

@@ -176,14 +176,18 @@ static void hand_over(const struct queueing *q, uint32_t i, const struct permit 
 	slot_announce(q, part);
 	/* This drain goes on, and finds the room. */
 	if (permit->cost > 0)
-		(void)admission_give_back(q->admission, part, permit->cost);
+		(void)admission_give_back(q->admission, part, permit->cost, 0);
 }
 
 /* Try to reserve a permit for slot i and grant it. False: there is no room. */
 static bool serve(const struct queueing *q, uint32_t i)
 {
 	const struct request request = {
-		.part = slot_part(q, i), .cost = q->slots[i].cost, .overtake = true};
+		.part = slot_part(q, i),
+		.cost = q->slots[i].cost,
+		.overtake = true,
+		.queued = true,
+	};
 	struct permit permit;
 
 	if (admission_reserve(q->admission, &request, &permit) != ADMITTED)

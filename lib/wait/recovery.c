@@ -22,7 +22,7 @@ static void reclaim_slot(const struct queueing *q, uint32_t i, uint32_t state)
 	/* First: if this process dies in between, permits are lost for a while, never gained. */
 	slot_free(q, i);
 	if (state != TAKEN && got.cost > 0)
-		(void)admission_give_back(q->admission, got.part, got.cost);
+		(void)admission_give_back(q->admission, got.part, got.cost, 0);
 }
 
 /* Reclaim a slot of a dead process. A concurrent drain may still grant it a permit. */

@@ -193,9 +193,11 @@ struct epoch {
 	double knee;          /* s->k when it began */
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
-	double calls, lost, timed_out; /* with a latency or without */
-	double reached;                /* samples that found the limit reached */
-	double n, x, y, xx, xy, yy;    /* sums over those with a latency: x = ln n, y = cbrt R */
+	double calls;         /* with a latency or without */
+	float lost, timed_out;      /* of these */
+	float samples;              /* that stand for the calls */
+	double reached;             /* samples that found the limit reached */
+	double n, x, y, xx, xy, yy; /* sums over those with a latency: x = ln n, y = cbrt R */
 };
 
 /* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
@@ -462,12 +464,12 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 /* Many timeouts, or drops of nearly all calls, mean too much load, whatever the latency is. */
 static double losses(struct elastic *s, const struct epoch *e, double step)
 {
-	if (e->timed_out > TIMED_OUT * e->calls || e->lost > LOST * e->calls) {
+	if ((double)e->timed_out > TIMED_OUT * e->calls || (double)e->lost > LOST * e->calls) {
 		if (s->before == 0)
 			s->before = s->k;
 		return fmax(fmin(0, e->knee - LOSS_STEP - s->k), fmin(0, log(LOSS_FLOOR) - s->k));
 	}
-	if (s->before > 0 && e->lost < CALM * e->calls) {
+	if (s->before > 0 && (double)e->lost < CALM * e->calls) {
 		step = fmax(step, s->before - s->k);
 		s->before = 0;
 	}
@@ -558,9 +560,9 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 
 static void update_others(struct elastic *s, const struct weir_window *w)
 {
-	const double n = w->count;
+	const double n = calls_of(w);
 
-	if (n == 0)
+	if (w->count == 0)
 		return;
 	s->rtt += OTHERS_NEW * (w->rtt - s->rtt);
 	s->others += (float)(OTHERS_NEW * (w->others / n - (double)s->others));
@@ -587,9 +589,10 @@ static void epoch_add(struct epoch *e, const struct weir_window *w, double infli
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
 
-	e->calls += fmax(w->count, (double)overloads(w));
-	e->lost += (double)overloads(w);
-	e->timed_out += w->timed_out;
+	e->calls += calls_of(w);
+	e->samples += (float)samples_of(w);
+	e->lost += (float)overloads(w);
+	e->timed_out += (float)w->timed_out;
 	if (inflight >= e->limit)
 		e->reached += count;
 	e->n += count;
@@ -600,12 +603,15 @@ static void epoch_add(struct epoch *e, const struct weir_window *w, double infli
 	e->yy += count * y * y;
 }
 
-/* An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. */
+/*
+ * An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. Where
+ * a sample stands for several calls, it needs enough samples as well.
+ */
 static bool is_full(const struct elastic *s, double now)
 {
 	const double least = s->wide ? EPOCH_WIDE : EPOCH_LEAST;
 
-	return s->now.calls >= (now > s->now.late ? least : fmax(least, s->limit));
+	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
@@ -615,7 +621,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct dither dither;
 
 	update_others(s, w);
-	s->busy += (has_latency(w) ? w->count * w->rtt : 0) + w->others_time;
+	s->busy += (has_latency(w) ? calls_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
 	if (!is_full(s, (double)w->end))

@@ -12,6 +12,8 @@
 
 /* Weight of a new count: a count is noisy, and nothing is lost by a few counts' delay. */
 #define COUNT_NEW 0.3
+/* Samples among the permits of a mark that make its count as sure as one of all calls. */
+#define SURE 8
 /* Weight of a new latency: an average over some twenty samples. */
 #define LATENCY_NEW 0.05
 
@@ -22,12 +24,17 @@
 /* Permits from which they matter: fewer are hardly in the way, and easily slow calls by chance. */
 #define LEAST 8
 
-/* By the time of the count, every ordinary call of the mark has ended; the rest is long-lived. */
+/*
+ * By the time of the count, every ordinary call of the mark has ended; the rest is long-lived.
+ * Where a sample stands for many calls, few of those in flight are samples, and a count is less
+ * certain.
+ */
 static void count_at(struct long_lived *l, const struct mark *m)
 {
 	const double part = l->permits > 0 ? UNTIL : FROM;
+	const double sure = fmin(1, m->inflight / (SURE * (double)l->each));
 
-	l->counted += COUNT_NEW * (fmax(0, m->inflight - m->ended) - l->counted);
+	l->counted += COUNT_NEW * sure * (fmax(0, m->inflight - m->ended) - l->counted);
 	l->permits = l->counted > fmax(LEAST, part * m->inflight) ? floor(l->counted) : 0;
 }
 
@@ -43,6 +50,8 @@ static bool is_over(const struct long_lived *l, const struct mark *m, double now
 /* The most of the window's others that can have been in flight for so long. */
 static double older(const struct weir_window *w, double age)
 {
+	if (w->others == 0)
+		return 0; /* mostly: saves four divisions */
 	return age > 0 ? fmin(w->others, floor(w->others_time / age)) : w->others;
 }
 
@@ -53,7 +62,7 @@ static double older(const struct weir_window *w, double age)
  */
 void long_lived_update(struct long_lived *l, const struct weir_window *w)
 {
-	const double now = (double)w->end;
+	const double now = (double)w->end, calls = w->count * each_of(w);
 	const double began = (w->count == 1 ? now : (double)w->start) - w->rtt_max;
 	struct mark *oldest = &l->mark[l->oldest % LONG_LIVED_MARKS];
 
@@ -61,10 +70,11 @@ void long_lived_update(struct long_lived *l, const struct weir_window *w)
 		l->latency += (l->latency > 0 ? LATENCY_NEW : 1) * (w->rtt - l->latency);
 	l->counted = fmin(l->counted, w->inflight_now);
 	l->permits = fmin(l->permits, w->inflight_now);
-	l->seen += w->count;
+	l->each = (float)each_of(w);
+	l->seen += calls;
 	for (int i = 0; i < LONG_LIVED_MARKS; i++)
 		l->mark[i].ended += older(w, now - l->mark[i].at) +
-				    (began < l->mark[i].at ? w->count : 0);
+				    (began < l->mark[i].at ? calls : 0);
 	if (fabs(now - l->latest) * LONG_LIVED_MARKS < l->latency * LATENCIES ||
 	    !is_over(l, oldest, now))
 		return;

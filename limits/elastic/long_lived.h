@@ -30,8 +30,9 @@ struct mark {
 struct long_lived {
 	struct mark mark[LONG_LIVED_MARKS];
 	uint32_t oldest; /* modulo LONG_LIVED_MARKS: the mark to count at next */
+	float each;      /* calls that a sample stands for now */
 	double latest;   /* when the last mark was set, nanoseconds */
-	double seen;     /* samples so far */
+	double seen;     /* calls so far that samples stand for */
 	double latency;  /* smoothed, nanoseconds */
 	double counted;  /* smoothed count of permits */
 	double permits;  /* the result, whole; 0: too few to matter */

@@ -18,12 +18,16 @@
 
 #define PARTS 2
 #define SLOTS 2
-#define MOST  8 /* the highest limit */
+#define MOST  64 /* the highest limit: the least with which two stripes are lent permits */
 #define HOLD  1000
+
+#define STRIPES 2
 
 static struct gate gate;
 static struct room room;
 static struct cache_mode mode;
+static struct stripe stripes[STRIPES];
+static const struct sampling sampling = {.config.stripes = STRIPES, .stripes = stripes};
 static struct part parts[PARTS];
 static struct queue queue;
 static struct slot slots[SLOTS];
@@ -43,6 +47,10 @@ static long limit;                   /* of held */
 static void name_words(void)
 {
 	explore_name(&gate.word, "gate");
+	explore_name(&gate.lent, "lent");
+	explore_name(&mode.mode, "mode");
+	explore_name(&stripes[0].cached, "stripe 0");
+	explore_name(&stripes[1].cached, "stripe 1");
 	explore_name(&room.learned, "learned");
 	explore_name(&room.retuning, "retuning");
 	explore_name(&parts[0].own.word, "own 0");
@@ -77,6 +85,7 @@ static void begin(uint32_t permits, uint32_t share_0, uint32_t share_1, uint32_t
 	const struct admission_config config = {.partitions = settings, .count = PARTS};
 
 	memset(slots, 0, sizeof(slots));
+	memset(stripes, 0, sizeof(stripes));
 	q = (struct queueing){
 		.config = {.slots = SLOTS, .rows = PARTS, .order = WEIR_FIFO},
 		.queue = &queue,
@@ -122,7 +131,8 @@ static bool reserve(uint16_t part, uint32_t cost, struct permit *permit)
 
 static void give_back(uint16_t part, const struct permit *permit)
 {
-	const struct returned returned = admission_give_back(&admission, part, permit->cost);
+	const struct returned returned = admission_give_back(&admission, part, permit->cost,
+							     permit->home);
 
 	if (!returned.held)
 		ghost_add(&refused, 1);
@@ -447,6 +457,112 @@ static void raise_cap(void)
 }
 
 /*
+ * partitions.lent: stripes have idle permits, and partition 0 is guaranteed all of the limit but
+ * what partition 1 holds. The permits that the stripes have came there by calls of partition 1.
+ */
+
+#define GUARANTEED_1 4
+
+static void lend_1(unsigned cpu)
+{
+	struct permit permits[2];
+
+	explore_cpu(cpu);
+	for (unsigned i = 0; i < 2; i++)
+		require(reserve(1, 1, &permits[i]) && permits[i].home == cpu + 1);
+	for (unsigned i = 0; i < 2; i++)
+		give_back(1, &permits[i]);
+	explore_cpu(0);
+}
+
+static void begin_lent(uint32_t cap_1)
+{
+	begin(MOST, MOST - GUARANTEED_1, GUARANTEED_1, cap_1);
+	admission.cache.sampling = &sampling;
+	admission.cache.count = STRIPES;
+	cache_note_window(&admission.cache, 0, MOST);
+	admission_retune(&admission);
+	require(cache_is(cache_mode(&admission.cache), CACHE_OPEN));
+}
+
+static void setup_lent(void)
+{
+	begin_lent(MOST);
+	lend_1(0);
+	lend_1(1);
+	require(reserve(1, GUARANTEED_1, &kept));
+	hold(&kept);
+	atomic_store_explicit(&parts[0].peak, MOST - GUARANTEED_1, memory_order_relaxed);
+	require(admission_reserved_for(&parts[0]) == MOST - GUARANTEED_1);
+	require(cache_is(cache_mode(&admission.cache), CACHE_OPEN));
+}
+
+static void borrow_nothing(void)
+{
+	struct permit permit;
+
+	require(decide(1, 1, &permit) == REFUSED_RESERVED && permit.cost == 0);
+}
+
+static void borrow_nothing_elsewhere(void)
+{
+	explore_cpu(1);
+	borrow_nothing();
+}
+
+static void open_again(void)
+{
+	admission_retune(&admission);
+}
+
+static void check_lent_done(void)
+{
+	(void)cache_close(&admission.cache);
+	require(gate.lent == 0);
+	check_done();
+}
+
+static void check_lent(void)
+{
+	release(1, &kept);
+	check_lent_done();
+}
+
+/* partitions.lent.stuck: partition 1 is at its cap by permits that are lent. */
+
+static void setup_lent_at_cap(void)
+{
+	begin_lent(1);
+	keep(1, &kept);
+	require(kept.home == 1);
+}
+
+/* partitions.lent.copy: the same lent permit is given back twice, while another is out. */
+
+static void setup_lent_copy(void)
+{
+	begin_lent(MOST);
+	keep(1, &kept);
+	explore_cpu(1);
+	keep(1, &kept_too);
+	explore_cpu(0);
+	require(kept.home == 1 && kept_too.home == 2);
+}
+
+static void release_copy_1(void)
+{
+	give_back(1, &kept);
+}
+
+static void check_lent_copy(void)
+{
+	require(ghost_get(&refused) == 1);
+	ghost_add(&refused, -1);
+	release(1, &kept_too);
+	check_lent_done();
+}
+
+/*
  * partitions.watch: the only permit is reserved for a partition that does not call again, and two
  * threads wait for it. One of them, which may have the watch, gives up.
  */
@@ -615,6 +731,29 @@ static const struct scene scenes[] = {
 		.setup = setup_at_cap,
 		.threads = {raise_cap, acquire_1},
 		.check = check_kept_1,
+	},
+	{
+		.name = "partitions.lent",
+		.claim = "what is reserved is not borrowed by taking up idle permits",
+		.setup = setup_lent,
+		.threads = {borrow_nothing, borrow_nothing_elsewhere, open_again},
+		.check = check_lent,
+		.no_stale = true, /* scenes of the permit cache have them */
+	},
+	{
+		.name = "partitions.lent.stuck",
+		.claim = "the release of a lent permit serves a waiter of its partition",
+		.setup = setup_lent_at_cap,
+		.threads = {acquire_1, release_kept_1, open_again},
+		.check = check_lent_done,
+		.no_stale = true,
+	},
+	{
+		.name = "partitions.lent.copy",
+		.claim = "of two releases of one lent permit, one is refused and changes nothing",
+		.setup = setup_lent_copy,
+		.threads = {release_kept_1, release_copy_1},
+		.check = check_lent_copy,
 	},
 	{
 		.name = "partitions.watch",

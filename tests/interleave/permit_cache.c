@@ -65,9 +65,7 @@ static bool reserve(uint32_t cost, struct permit *permit)
 
 static bool give_back(const struct permit *permit)
 {
-	if (permit->home != 0)
-		return cache_give_back(&admission.cache, permit->home).held;
-	return admission_give_back(&admission, 0, permit->cost).held;
+	return admission_give_back(&admission, 0, permit->cost, permit->home).held;
 }
 
 static void open_cache(void)

@@ -104,9 +104,8 @@ static bool reserve(uint32_t cost, struct permit *permit)
 
 static void give_back(const struct permit *permit)
 {
-	const struct returned returned = permit->home != 0
-						 ? cache_give_back(&admission.cache, permit->home)
-						 : admission_give_back(&admission, 0, permit->cost);
+	const struct returned returned = admission_give_back(&admission, 0, permit->cost,
+							     permit->home);
 
 	if (!returned.held)
 		ghost_add(&refused, 1);

@@ -44,12 +44,6 @@ Test(failsafe, windows)
 	cr_assert(s->rtt == WEIR_RTT_QUANTILE && s->quantile == 0.9);
 }
 
-/* The limit is led back to a multiple of what is in flight. */
-Test(failsafe, needs_the_exact_number_in_flight)
-{
-	cr_assert_eq(weir_failsafe.flags, WEIR_LIMIT_INFLIGHT);
-}
-
 Test(failsafe, refuses_bad_parameters)
 {
 	assert_refused(&weir_failsafe, "min=201", "min is above max");

@@ -19,6 +19,7 @@ static const char *const names[] = {
 	"weir_passing",
 	"weir_shadow",
 	"weir_rtt_seconds",
+	"weir_sample_every",
 	"weir_limit_number",
 	"weir_calls_total",
 	"weir_admitted_total",
