@@ -108,7 +108,7 @@ static inline double calls_of(const struct weir_window *w)
 /* The calls that each of them stands for, on average. */
 static inline double each_of(const struct weir_window *w)
 {
-	return w->calls > 0 ? calls_of(w) / samples_of(w) : 1;
+	return samples_of(w) > 0 ? calls_of(w) / samples_of(w) : 1;
 }
 
 /* Whether the window has a usable latency; 0 means that the clock did not advance. */

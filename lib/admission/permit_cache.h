@@ -81,6 +81,10 @@
  * open mode. So if mode was shut at first and is the same, what was read includes none of them, and
  * the release is that of a copy.
  *
+ * Why what is reserved for others stays free. A call that must leave permits free takes up an idle
+ * one only if they are free beside all that the gate counts, idle ones included. Taking one up
+ * changes nothing of that number. If it finds too few, it goes on as a call about to be refused.
+ *
  * Why a lower limit holds at once. It is put into force if twice what is in flight, idle permits
  * included, is within it, and otherwise after closing. The same combiner serializes this with
  * opening (lib/admission/admission.c), so the cache is not opened in between.

@@ -76,12 +76,12 @@ static void complete_window(struct weir_config *c, const struct weir_limit_ops *
 
 /*
  * Whether every call is a sample. With a clock of its own, a limiter may be in a simulation, where
- * a sample costs nothing that matters. Tracking shows when each token was acquired.
+ * a sample costs nothing that matters.
  */
 static bool samples_all(const struct weir_config *c, const struct weir_limit_ops *ops)
 {
 	return c->sample_rate == WEIR_SAMPLE_ALL || (c->sample_rate == 0 && c->clock != NULL) ||
-	       c->track > 0 || (ops->flags & WEIR_LIMIT_EVERY_CALL) != 0;
+	       (ops->flags & WEIR_LIMIT_EVERY_CALL) != 0;
 }
 
 static int check_window(struct weir_config *c, struct settings *settings, char *why,
@@ -433,6 +433,9 @@ struct weir_limiter *limiter_set_up(void *mem, void *block, const struct setting
 	};
 	lay_out_own(l, mem, s);
 	lay_out_shared(l, block, s);
+	/* Tracking shows when each token was acquired. Other processes of a block may not track. */
+	if (s->track > 0)
+		l->sampling.config.interval = 0;
 	if (!works_on_copy(s))
 		l->state = l->stored_state;
 	l->admission.cache.gate = l->admission.gate;

@@ -24,20 +24,13 @@
 #include "lib/limiter/limiter.h"
 #include "lib/process/owner_wait.h"
 #include "lib/base/probes.h"
-
-/* One step of splitmix64 by S. Vigna (public domain), as a number in [0, 1). */
-static double splitmix(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
+#include "lib/base/splitmix.h"
 
 double limiter_random(const struct weir_limiter *l)
 {
-	return l->random != NULL ? l->random->next(l->random) : splitmix(&l->runtime->random);
+	if (l->random != NULL)
+		return l->random->next(l->random);
+	return splitmix(l->runtime->random += SPLITMIX_STEP);
 }
 
 uint32_t limiter_bound(const struct weir_limiter *l, double limit)

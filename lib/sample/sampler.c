@@ -363,6 +363,7 @@ static void discard(const struct sampling *s, weir_time now)
 	struct weir_window w;
 
 	sampler_collect_queue(s, &w);
+	s->sampler->counted = sampler_counted(s);
 	s->sampler->length = length_for(&s->config, sums.min);
 	sampler_open(s, now);
 }

@@ -2,7 +2,8 @@
 /*
  * The words of a sampler: a stripe for each CPU, and what is there once. Each part has its own
  * functions, and the ledger of its words: sampler.h (samples and windows), thinning.h, totals.h,
- * quantile.h, queue_delay.h and window_owner.h. The word cached belongs to lib/admission/permit_cache.h.
+ * quantile.h, queue_delay.h and window_owner.h. The word cached belongs to
+ * lib/admission/permit_cache.h.
  */
 #ifndef WEIR_LIB_SAMPLING_H
 #define WEIR_LIB_SAMPLING_H

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "lib/base/splitmix.h"
 #include "lib/sample/sampler.h"
 
 void thinning_init(const struct sampling *s)
@@ -13,23 +14,14 @@ void thinning_init(const struct sampling *s)
 }
 
 /*
- * A number in (0, 1] from the time of a sample and its stripe: the last digits of a clock in
- * nanoseconds are random enough, and in virtual time the number is the same in each run. The mixing
- * function is that of splitmix64 by S. Vigna (public domain).
+ * The counter of the random number is the time of the sample, whose last digits in nanoseconds are
+ * random enough, and the stripe. In virtual time the numbers are the same in each run.
  */
-static double chance(const struct sampling *s, const struct stripe *stripe, weir_time now)
-{
-	uint64_t z = now * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)(stripe - s->stripes);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (double)(((z ^ z >> 31) >> 11) + 1) * 0x1p-53;
-}
-
 void thinning_draw_next(const struct sampling *s, struct stripe *stripe, weir_time now)
 {
+	const double random = splitmix(now * SPLITMIX_STEP + (uint64_t)(stripe - s->stripes));
 	const double each = thinning_each(s) / (double)EACH_ONE;
-	const double skip = log(chance(s, stripe, now)) / log1p(-1 / each);
+	const double skip = log1p(-random) / log1p(-1 / each);
 
 	atomic_store_explicit(&stripe->skip, skip < SKIP_MAX ? (uint32_t)skip : SKIP_MAX,
 			      memory_order_relaxed);
@@ -44,11 +36,23 @@ static uint32_t each_for(const struct sampling *s, double calls, double elapsed)
 	return each < EACH_MAX ? (uint32_t)(each * EACH_ONE) : EACH_MAX * EACH_ONE;
 }
 
+/*
+ * Drop the countdowns that were drawn for a much higher rate: a stripe with few calls would take
+ * long to get through its own, and its next sample would stand for fewer calls than it skipped.
+ */
+static void drop_countdowns(const struct sampling *s)
+{
+	for (uint32_t i = 0; i < s->config.stripes; i++)
+		atomic_store_explicit(&s->stripes[i].skip, 0, memory_order_relaxed);
+}
+
 /* A clock that went back, or the first call, measures nothing, and begins anew. */
 void thinning_measure(const struct sampling *s, weir_time now, weir_time before)
 {
 	const int64_t elapsed = (int64_t)(now - before);
+	const uint32_t old = thinning_each(s);
 	uint64_t ended, since;
+	uint32_t each;
 
 	if (!atomic_compare_exchange_strong_explicit(&s->sampler->paced, &before, now,
 						     memory_order_relaxed, memory_order_relaxed))
@@ -57,7 +61,8 @@ void thinning_measure(const struct sampling *s, weir_time now, weir_time before)
 	since = atomic_exchange_explicit(&s->sampler->ended, ended, memory_order_relaxed);
 	if (before == 0 || elapsed <= 0 || ended < since)
 		return;
-	atomic_store_explicit(&s->sampler->each,
-			      each_for(s, (double)(ended - since), (double)elapsed),
-			      memory_order_relaxed);
+	each = each_for(s, (double)(ended - since), (double)elapsed);
+	atomic_store_explicit(&s->sampler->each, each, memory_order_relaxed);
+	if (each < old / 2 || (each == EACH_ONE && old > EACH_ONE))
+		drop_countdowns(s);
 }

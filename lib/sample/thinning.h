@@ -10,17 +10,16 @@
  * the same as drawing for each call.
  *
  * The probability follows the rate of calls, measured over PACE or longer by one of the threads
- * that bring a sample.
+ * that bring a sample. Where it rises much, the countdowns that were drawn before are dropped.
  *
  * word     written by                          order    pairs with
  * -------  ----------------------------------  -------  -----------------------------------
- * skip     thinning_skips(), thinning_draw():  relaxed  nothing. If two threads write at once, one
- *          load and store                               decrement is lost, or one draw: one of the
+ * skip     thinning_skips(): load, store;      relaxed  nothing. If two threads write at once, one
+ *          draw, measure: store                         decrement is lost, or one draw: one of the
  *                                                       next samples comes a little later or sooner
- * counted  a call that is no sample: add       release  sampler_ended(): it has left the gate
- * each     thinning_pace(): store              relaxed  nothing: a number
- * paced    thinning_pace(): CAS; the winner    relaxed  nothing: a time
- *          measures
+ * counted  a call that is no sample: add       release  sampler_counted(): it has left the gate
+ * each     measure: store                      relaxed  nothing: a number
+ * paced    measure: CAS; the winner measures   relaxed  nothing: a time
  * ended    the winner: exchange                relaxed  nothing: a number
  */
 #ifndef WEIR_LIB_THINNING_H

@@ -560,9 +560,9 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 
 static void update_others(struct elastic *s, const struct weir_window *w)
 {
-	const double n = calls_of(w);
+	const double n = w->count * each_of(w);
 
-	if (w->count == 0)
+	if (n == 0)
 		return;
 	s->rtt += OTHERS_NEW * (w->rtt - s->rtt);
 	s->others += (float)(OTHERS_NEW * (w->others / n - (double)s->others));
@@ -621,7 +621,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct dither dither;
 
 	update_others(s, w);
-	s->busy += (has_latency(w) ? calls_of(w) * w->rtt : 0) + w->others_time;
+	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
 	if (!is_full(s, (double)w->end))

@@ -5,6 +5,8 @@
  */
 #include "limits.h"
 
+#include "limits/common.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -50,6 +52,7 @@ static struct weir_window draw_window(unsigned short seed[3])
 		.limit = 1 + (uint32_t)(draw(seed) * 300),
 		.rtt = draw_rtt(seed),
 		.random = draw(seed),
+		.calls = draw(seed) < 0.5 ? 0 : draw_count(seed, 5000),
 	};
 
 	w.end = draw(seed) < 0.02 ? w.start - WEIR_S : w.start + (weir_dur)(draw(seed) * 2e9);
@@ -143,4 +146,12 @@ Test(limits, do_no_harm_in_any_state)
 		corrupt_all(ops, 0);
 		corrupt_all(ops, 200);
 	}
+}
+
+Test(limits_any, a_window_without_samples_stands_for_no_number_of_calls_each)
+{
+	const struct weir_window none = {.calls = 5}, all = {.count = 4},
+				 some = {.count = 4, .calls = 10};
+
+	cr_assert(each_of(&none) == 1 && each_of(&all) == 1 && each_of(&some) == 2.5);
 }

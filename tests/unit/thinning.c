@@ -336,6 +336,84 @@ Test(thinning, the_release_of_a_call_that_is_no_sample_serves_a_waiter)
 	weir_limiter_destroy(l);
 }
 
+Test(thinning, a_stripe_with_few_calls_keeps_no_countdown_of_a_higher_rate)
+{
+	struct weir_config config = thinned(WEIR_WINDOW_SAMPLE);
+	struct weir_limiter *l = rig_make(&config);
+	const struct sampling *s = &l->sampling;
+
+	run(l, 50 * RATE, 100000, WEIR_SUCCESS);
+	for (uint32_t i = 0; i < s->config.stripes; i++)
+		atomic_store(&s->stripes[i].skip, 300);
+	run(l, RATE / 2, 2000, WEIR_SUCCESS);
+	for (uint32_t i = 0; i < s->config.stripes; i++)
+		cr_assert_eq(atomic_load(&s->stripes[i].skip), 0, "stripe %u", i);
+	weir_limiter_destroy(l);
+}
+
+/* Go on until a window is closed; window_calls is what it had. */
+static void end_window(struct weir_limiter *l, double rate)
+{
+	window_count = 0;
+	window_calls = 0;
+	while (window_count == 0)
+		run(l, rate, 1, WEIR_SUCCESS);
+}
+
+Test(thinning, calls_of_a_discarded_window_are_not_in_the_next_one)
+{
+	struct weir_config config = thinned(WEIR_WINDOW_TIME);
+	const double rate = 50. * RATE;
+	struct weir_limiter *l;
+
+	config.sparse = WEIR_SPARSE_DISCARD;
+	config.window_samples = 20;
+	config.window_min = config.window_max = 100 * WEIR_MS;
+	l = rig_make(&config);
+	run(l, rate, 100000, WEIR_SUCCESS);
+	end_window(l, rate);
+	/* As long as ten windows, without a sample. */
+	for (int i = 0; i < 50; i++) {
+		for (uint32_t k = 0; k < l->sampling.config.stripes; k++)
+			atomic_store(&l->sampling.stripes[k].skip, SKIP_MAX);
+		run(l, rate, 1000, WEIR_SUCCESS);
+	}
+	for (uint32_t k = 0; k < l->sampling.config.stripes; k++)
+		atomic_store(&l->sampling.stripes[k].skip, 0);
+	end_window(l, rate);
+	cr_assert_lt(window_calls, 20000, "%g", window_calls);
+	weir_limiter_destroy(l);
+}
+
+/* The block was made by a process that does not track. */
+Test(thinning, each_call_of_a_process_that_tracks_is_a_sample)
+{
+	struct weir_config config = thinned(WEIR_WINDOW_SAMPLE);
+	struct weir_limiter *l;
+	struct weir_token token;
+	unsigned char *block;
+	size_t size;
+
+	config.clock = NULL;
+	size = weir_shm_size(&config, 2);
+	block = aligned_alloc(WEIR_ALIGN, (size + WEIR_ALIGN - 1) / WEIR_ALIGN * WEIR_ALIGN);
+	cr_assert(block != NULL && weir_shm_init(block, size, &config, 2, NULL, 0) == 0);
+	for (unsigned tracks = 0; tracks < 2; tracks++) {
+		unsigned samples = 0;
+
+		config.track = 4 * tracks;
+		cr_assert_eq(weir_shm_attach(block, size, &config, &l, NULL, 0), 0);
+		for (unsigned i = 0; i < 20000; i++, rig_time += WEIR_US) {
+			cr_assert_eq(weir_try_acquire_at(l, rig_time, &token), 0);
+			samples += token.start != 0;
+			weir_release_at(l, rig_time + WEIR_US, &token, WEIR_SUCCESS);
+		}
+		cr_assert(tracks ? samples == 20000 : samples < 10000, "%u", samples);
+		weir_shm_detach(l);
+	}
+	free(block);
+}
+
 /* Another process may write anything into the words of a shared limiter. */
 Test(thinning, invalid_words_do_no_harm)
 {
