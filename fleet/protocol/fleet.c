@@ -124,9 +124,9 @@ weir_time weir_fleet_step(struct weir_fleet *f)
 	const int cancel = cancel_hold();
 	weir_time next;
 
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	next = step(f);
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 	cancel_release(cancel);
 	return next;
 }
@@ -136,11 +136,11 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	const int cancel = cancel_hold();
 	int r;
 
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	count_all_demand(f, fleet_now(f));
 	end_leases(f, fleet_now(f));
 	r = refresh(f);
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 	cancel_release(cancel);
 	return r;
 }
@@ -165,15 +165,19 @@ static void *run(void *arg)
 {
 	struct weir_fleet *f = arg;
 
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	while (!f->ending) {
-		const weir_time next = step(f);
+		weir_time next;
 
+		(void)step(f);
+		/* If the store took long to fail, the next refresh is due, and nothing is waited for. */
+		fair_lock_yield(&f->lock);
+		next = next_event(f);
 		while (!f->ending && !f->refresh_now)
-			if (fleet_wait(f, next, &f->wake, &f->lock))
+			if (fleet_wait(f, next, &f->wake, &f->lock.held))
 				break;
 	}
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 	return NULL;
 }
 
@@ -330,7 +334,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 		return store_say(-EIO, why, "getrandom() failed.");
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
-	pthread_mutex_init(&f->lock, NULL);
+	fair_lock_init(&f->lock);
 	pthread_cond_init(&f->wake, NULL);
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
@@ -372,10 +376,10 @@ int fleet_start(struct weir_fleet *f, char *why)
 
 void fleet_stop(struct weir_fleet *f)
 {
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	f->ending = true;
 	pthread_cond_signal(&f->wake);
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
 		end_notifier(f);
@@ -436,7 +440,7 @@ static void close_fleet(struct weir_fleet *f)
 	pthread_cond_destroy(&f->notify_wake);
 	pthread_mutex_destroy(&f->notify_lock);
 	pthread_cond_destroy(&f->wake);
-	pthread_mutex_destroy(&f->lock);
+	fair_lock_destroy(&f->lock);
 	free(f);
 }
 

@@ -123,9 +123,9 @@ int weir_share_join(struct weir_fleet *f, const struct weir_share_config *config
 
 	*share = NULL;
 	if (r == 0) {
-		pthread_mutex_lock(&f->lock);
+		fair_lock_take(&f->lock);
 		r = add_share(f, config, share, text);
-		pthread_mutex_unlock(&f->lock);
+		fair_lock_release(&f->lock);
 	}
 	if (why != NULL && why_size > 0)
 		(void)snprintf(why, why_size, "%s", text);

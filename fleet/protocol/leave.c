@@ -98,7 +98,7 @@ void weir_share_leave(struct weir_share *s)
 		return;
 	f = s->fleet;
 	cancel = cancel_hold();
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	unlink_share(s);
 	if (f->session != 0 && s->phase != SHARE_OUTSIDE) {
 		share_move(s, SHARE_LEFT);
@@ -112,6 +112,6 @@ void weir_share_leave(struct weir_share *s)
 	} else {
 		share_free(s);
 	}
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 	cancel_release(cancel);
 }

@@ -24,6 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fleet/fair_lock.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
@@ -123,7 +124,7 @@ struct weir_fleet {
 	uint64_t random;
 	char label[LABEL_ROOM];
 
-	pthread_mutex_t lock;
+	struct fair_lock lock;
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool runs, ending;

@@ -9,6 +9,7 @@
 
 #include "fleet/store/store.h"
 #include "fleet/cancel.h"
+#include "fleet/fair_lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,7 +38,7 @@ int store_say(int r, char *why, const char *format, ...)
 struct gated {
 	struct weir_store store;
 	struct weir_store *inner;
-	pthread_mutex_t lock;
+	struct fair_lock lock;
 };
 
 static struct gated *gated_of(struct weir_store *store)
@@ -61,7 +62,7 @@ static struct quiet enter(struct gated *g)
 	struct quiet quiet = {.cancel = cancel_hold()};
 	sigset_t pipe, pending;
 
-	pthread_mutex_lock(&g->lock);
+	fair_lock_take(&g->lock);
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	sigpending(&pending);
@@ -80,7 +81,7 @@ static int leave(struct gated *g, const struct quiet *quiet, int r)
 	while (!quiet->pending && sigtimedwait(&pipe, NULL, &at_once) == SIGPIPE)
 		;
 	pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
-	pthread_mutex_unlock(&g->lock);
+	fair_lock_release(&g->lock);
 	cancel_release(quiet->cancel);
 	return r;
 }
@@ -181,7 +182,7 @@ static void gated_close(struct weir_store *self)
 
 	g->inner->ops->close(g->inner);
 	(void)leave(g, &quiet, 0);
-	pthread_mutex_destroy(&g->lock);
+	fair_lock_destroy(&g->lock);
 	free(g);
 }
 
@@ -300,11 +301,11 @@ static int open_gated(const struct store_setup *setup, struct weir_store **store
 	if (g == NULL)
 		return store_say(-ENOMEM, why, "Out of memory.");
 	g->store.ops = &gated_ops;
-	pthread_mutex_init(&g->lock, NULL);
+	fair_lock_init(&g->lock);
 	quiet = enter(g);
 	r = leave(g, &quiet, open_scheme(setup, &g->inner, why));
 	if (r != 0) {
-		pthread_mutex_destroy(&g->lock);
+		fair_lock_destroy(&g->lock);
 		free(g);
 		return r;
 	}

@@ -261,9 +261,9 @@ int weir_work_checkpoint(struct weir_work *w, uint32_t partition, uint64_t fence
 	c.partition = &w->partitions[partition];
 	partition_key(w, "partition", partition, c.owner_key, sizeof(c.owner_key));
 	checkpoint_key(w, partition, c.key, sizeof(c.key));
-	pthread_mutex_lock(&w->checkpoints);
+	fair_lock_take(&w->checkpoints);
 	r = retry_checkpoint(&c);
-	pthread_mutex_unlock(&w->checkpoints);
+	fair_lock_release(&w->checkpoints);
 	if (r == -ESTALE)
 		partition_refuse(w, partition, fence);
 	return r;
@@ -325,7 +325,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	w->participant.longest = WEIR_FOREVER;
 	for (uint32_t i = 0; i < count; i++)
 		atomic_init(&w->partitions[i].end, WEIR_FOREVER);
-	pthread_mutex_init(&w->checkpoints, NULL);
+	fair_lock_init(&w->checkpoints);
 	work_rename(w);
 	return w;
 }
@@ -361,9 +361,9 @@ int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
 
 	*work = NULL;
 	if (r == 0) {
-		pthread_mutex_lock(&f->lock);
+		fair_lock_take(&f->lock);
 		r = add(f, config, work, text);
-		pthread_mutex_unlock(&f->lock);
+		fair_lock_release(&f->lock);
 	}
 	if (why != NULL && why_size > 0)
 		(void)snprintf(why, why_size, "%s", text);
@@ -372,7 +372,7 @@ int weir_work_open(struct weir_fleet *f, const struct weir_work_config *config,
 
 void work_free(struct weir_work *w)
 {
-	pthread_mutex_destroy(&w->checkpoints);
+	fair_lock_destroy(&w->checkpoints);
 	free(w->members);
 	free(w);
 }

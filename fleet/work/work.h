@@ -28,6 +28,7 @@
 #ifndef WEIR_FLEET_WORK_H
 #define WEIR_FLEET_WORK_H
 
+#include "fleet/fair_lock.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/share.h"
 #include "fleet/work/balance.h"
@@ -65,7 +66,7 @@ struct weir_work {
 	weir_dur lease;     /* the longest lease of any member, as far as is known */
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
-	pthread_mutex_t checkpoints; /* serializes checkpoints */
+	struct fair_lock checkpoints; /* serializes checkpoints */
 
 	/* As last read. */
 	uint64_t own_made;

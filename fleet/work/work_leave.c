@@ -91,8 +91,8 @@ void weir_work_close(struct weir_work *w)
 	if (w == NULL)
 		return;
 	f = w->fleet;
-	pthread_mutex_lock(&f->lock);
+	fair_lock_take(&f->lock);
 	stop_callbacks(w);
 	participant_leave(f, &w->participant);
-	pthread_mutex_unlock(&f->lock);
+	fair_lock_release(&f->lock);
 }

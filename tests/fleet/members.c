@@ -205,9 +205,12 @@ static void wait_for(unsigned first, unsigned last, uint64_t each, const char *w
 static void wait_for_loops(unsigned index, unsigned loops)
 {
 	const uint64_t before = load(&slots[index].loops);
+	unsigned tries = 0;
 
-	while (load(&slots[index].loops) < before + loops)
+	while (load(&slots[index].loops) < before + loops) {
+		CHECK(++tries < 300000);
 		sleep_ms(1);
+	}
 }
 
 /* T1 */

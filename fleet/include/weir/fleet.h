@@ -37,7 +37,8 @@
  * no system call apart from reading the clock. weir_share_info_take(), weir_share_fence(),
  * weir_fleet_error(), weir_fleet_store(), weir_region_fleet() and weir_region_share() never wait
  * for the store: they return what the last refresh left behind. All others may wait for the store,
- * or for a refresh that is waiting for it.
+ * or for a refresh that is waiting for it, and get their turn after it: a store that never answers
+ * does not make the refreshes of the fleet's own thread keep them out.
  *
  * Fork. A fleet belongs to the process that opened it.
  */
