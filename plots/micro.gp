@@ -23,7 +23,7 @@ median_of(name) = is(name) ? column("median_ns") : NaN
 q1_of(name) = is(name) ? column("q1_ns") : NaN
 q3_of(name) = is(name) ? column("q3_ns") : NaN
 
-names = "floor limit-vegas priorities partitions mutex spinlock semaphore"
+names = "floor default priorities-far partitions-far mutex spinlock semaphore"
 titles = "floor|weir|weir, priorities|weir, four partitions|count under a mutex|count under a spin lock|semaphore"
 colours = grey." ".weir." #6aa5d8 #0b3a5e ".hand." #e6a15c #8a6d00"
 title_of(n) = substr(titles, n == 1 ? 1 : bar(n - 1) + 1, n == words(names) ? strlen(titles) : bar(n) - 1)

@@ -28,6 +28,7 @@ static void *shared_make(const struct subject *self, unsigned threads)
 	must(block != MAP_FAILED ? block : NULL);
 	must_do(weir_shm_init(block, size, &config, 8, NULL, 0), "weir_shm_init");
 	must_do(weir_shm_attach(block, size, &config, &limiter, NULL, 0), "weir_shm_attach");
+	settle(limiter);
 	return limiter;
 }
 
@@ -47,7 +48,7 @@ static const struct subject table[] = {
 	},
 	{
 		.group = "shared",
-		.name = "own-unlent",
+		.name = "own-uncached",
 		.about = "the same, one stripe: no permits are cached",
 		.make = own_make,
 		.unmake = limiter_unmake,
