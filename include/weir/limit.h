@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define WEIR_LIMIT_STATE_MAX  2048 /* largest private state, in bytes */
+#define WEIR_LIMIT_STATE_MAX  2304 /* largest private state, in bytes */
 #define WEIR_LIMIT_CONFIG_MAX 512  /* largest configuration, in bytes */
 #define WEIR_NUMBERS_MAX      8    /* most named numbers that a limit may publish */
 

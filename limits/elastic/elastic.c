@@ -44,7 +44,8 @@
  * latencies.
  *
  * Rules on top, each in a function of its own:
- *   - a limit that is not needed to hold back lasting overload gets room for bunches (make_room);
+ *   - a limit that is not needed to hold back lasting overload gets room for bunches, and one that
+ *     is gets as much as keeps the server from being idle (make_room, idle.h);
  *   - when limiters grow together and throughput does not, the growth since the reference point,
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
@@ -76,6 +77,7 @@
 
 #include "limits/common.h"
 #include "dither.h"
+#include "idle.h"
 #include "long_lived.h"
 #include "posterior.h"
 
@@ -132,6 +134,11 @@
 /* The same fraction, above which the limit fully counts as holding back overload. */
 #define OFTEN 0.05
 
+/* Fraction of the time that the knee may be idle; with more, the limit gets room. */
+#define IDLE 0.03
+/* The same, below which there is far too much room: overload has begun. */
+#define IDLE_NONE 0.001
+
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
 /* Most room, in ln n: a factor of 4.5. */
@@ -143,8 +150,8 @@
 #define SHIFT 0.25
 /* Standard deviations squared from which it is one: 4 deviations, so hardly ever by chance. */
 #define SHIFT_SURE 16
-/* Steepest slope that is no surprise; the flattest is 0. Above 1, more calls reduce throughput. */
-#define SLOPE_MOST 1.5
+/* Steepest slope that is no surprise; the flattest is 0. It is steeper than 1 in a collapse. */
+#define SLOPE_MOST 2
 /* Epochs that the level averages: the most recent past. */
 #define LEVEL_EPOCHS 8
 
@@ -191,6 +198,7 @@ struct epoch {
 	double start;         /* nanoseconds */
 	double late;          /* nanoseconds; from here on it has lasted far longer than calls do */
 	double knee;          /* s->k when it began */
+	double knee_calls;    /* the same, not as a logarithm */
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without */
@@ -198,6 +206,7 @@ struct epoch {
 	float samples;              /* that stand for the calls */
 	double reached;             /* samples that found the limit reached */
 	double n, x, y, xx, xy, yy; /* sums over those with a latency: x = ln n, y = cbrt R */
+	struct idle_sums idle;
 };
 
 /* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
@@ -210,6 +219,7 @@ struct elastic {
 	struct posterior joint;     /* of all limiters that share the backend: from probe pairs */
 	struct probe_pair probes;
 	struct long_lived long_lived;
+	struct idle idle;
 	struct epoch now, last;
 	double limit;                 /* the last answer, for ordinary calls */
 	double k;                     /* ln knee, as the limit uses it */
@@ -250,6 +260,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 		.start = now,
 		.late = s->level_n > 0 ? now + EPOCH_LATE * exp(s->y) : INFINITY,
 		.knee = s->k,
+		.knee_calls = exp(s->k),
 		.limit = s->limit,
 	};
 }
@@ -415,17 +426,24 @@ static double stride(const struct elastic *s, const struct epoch *e)
 }
 
 /*
- * Make room for bunches where calls reach the limit without lasting overload: they reach it rarely,
- * or more than half of the limit is unused on average.
+ * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
+ * they reach it rarely, or more than half of the limit is unused on average. Under overload as much
+ * is needed as keeps the server from being idle (idle.h).
  */
 static void make_room(struct elastic *s)
 {
 	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
+	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
 
 	if (s->reached > 0 && (empty || (rare && s->reached_mean > RARELY)))
-		s->room = fmin(s->room + fmin(0.1, 1 / s->limit), ROOM_MOST);
-	else if (!rare && !empty)
+		s->room += step;
+	else if (s->reached > 0 && idle > IDLE)
+		s->room += step * fmin(1, idle / IDLE - 1);
+	else if (!rare && !empty && idle < IDLE_NONE)
 		s->room *= ROOM_KEPT;
+	else if (!rare && !empty)
+		s->room -= step * (1 - idle / IDLE);
+	s->room = clamp(s->room, 0, ROOM_MOST);
 }
 
 /*
@@ -502,6 +520,12 @@ static void close_epoch(struct elastic *s)
 	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), TOGETHER * binding(s));
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
+	idle_update(&s->idle, &e->idle,
+		    &(struct idle_epoch){.n = e->n,
+					 .y = e->y,
+					 .limit = e->limit,
+					 .sigma2 = s->sigma2,
+					 .bound = s->reached > OFTEN});
 	make_room(s);
 	step = losses(s, e, check_throughput(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
@@ -512,8 +536,10 @@ static void update_load(struct elastic *s, double now)
 {
 	const double lasted = now - s->busy_since;
 
-	if (lasted > 0)
+	if (lasted > 0) {
+		idle_mean(&s->idle, s->busy / lasted, BUSY);
 		s->load += BUSY * (fmin(1, s->busy / lasted / s->limit) - s->load);
+	}
 	s->busy_since = now;
 	s->busy = 0;
 }
@@ -584,7 +610,8 @@ static double longer_by(const struct elastic *s)
 	return (1 + n) / (1 / s->rtt + n * n / time) - s->rtt;
 }
 
-static void epoch_add(struct epoch *e, const struct weir_window *w, double inflight, double longer)
+static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
+		      double inflight, double longer)
 {
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
@@ -601,6 +628,8 @@ static void epoch_add(struct epoch *e, const struct weir_window *w, double infli
 	e->xx += count * x * x;
 	e->xy += count * x * y;
 	e->yy += count * y * y;
+	idle_add(&e->idle, count, inflight, y, e->knee_calls,
+		 posterior_rise(&s->posterior, e->knee, x));
 }
 
 /*
@@ -623,7 +652,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	update_others(s, w);
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
-		epoch_add(e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
+		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
 	if (!is_full(s, (double)w->end))
 		return;
 
@@ -695,7 +724,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 5,
+	.version = 6,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

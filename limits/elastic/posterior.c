@@ -116,6 +116,16 @@ bool posterior_update(struct posterior *p, const struct evidence *seen)
 	return true;
 }
 
+double posterior_rise(const struct posterior *p, double knee, double x)
+{
+	const double ramp = x - knee + (double)p->slope / (double)SHARP;
+
+	if (ramp <= 0)
+		return 0;
+	return ramp < 1 / (double)SHARP ? ramp * ramp * (double)SHARP / 2
+					: ramp - 1 / (2 * (double)SHARP);
+}
+
 double posterior_quantile(const struct posterior *p, double probability)
 {
 	double below = 0;

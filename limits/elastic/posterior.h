@@ -41,6 +41,9 @@ void posterior_loosen(struct posterior *p, double near, double part);
 /* Multiply by the likelihood of this evidence. Returns false if it carries no information. */
 bool posterior_update(struct posterior *p, const struct evidence *seen);
 
+/* What a knee adds to ln R at x: the integral of the slopes below x that it would produce. */
+double posterior_rise(const struct posterior *p, double knee, double x);
+
 /* The ln n that the knee is below with this probability. */
 double posterior_quantile(const struct posterior *p, double probability);
 

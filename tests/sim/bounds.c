@@ -318,6 +318,15 @@ Test(elastic, refuses_few_calls_with_two_workers)
 	HOLDS("elastic", "healthy-small", {"steady", 1.5, 95, 62, 10});
 }
 
+/* A limit at the knee would serve three quarters of what a few workers can. */
+Test(elastic, keeps_few_workers_busy)
+{
+	/* good 186-190; p99 47-50; limit 3.6-3.7 */
+	HOLDS("elastic", "overload-single", {"steady", 54, 182, 56, 4.2});
+	/* good 728-752; p99 34-35; limit 6.3-6.7 */
+	HOLDS("elastic", "overload-few", {"steady", 56, 712, 40, 7.5});
+}
+
 /* Five times slower, and no queue: nothing is refused five seconds later. */
 Test(elastic, is_not_misled_by_slower_work)
 {

