@@ -166,6 +166,10 @@
 
 /* Weight of an epoch in the reference point, if n is below it: follow down within five epochs. */
 #define REFERENCE_BELOW 0.2
+/* The same, if none of many calls found the limit reached: n went where it is by itself. */
+#define REFERENCE_FREE 0.5
+/* Calls that are many: a few may find the limit free by chance. */
+#define REFERENCE_MANY 50
 /* The same, if n is above it and throughput grew, or the limit is not used. */
 #define REFERENCE_PAYS 0.1
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
@@ -459,7 +463,9 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	const double lacks = y - (1 - s->target) * x;
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref_n));
 	const bool used = s->reached_mean > OFTEN;
-	const double weight = x < 0                ? REFERENCE_BELOW
+	const bool free = s->reached == 0 && l->n > REFERENCE_MANY;
+	const double weight = free                 ? REFERENCE_FREE
+			      : x < 0              ? REFERENCE_BELOW
 			      : lacks < 0 || !used ? REFERENCE_PAYS
 						   : REFERENCE_ELSE;
 

@@ -9,7 +9,7 @@
 
 /* Weight of an epoch in whether ln R rises as the knee says: fifty epochs. */
 #define RISE_NEW 0.02
-/* Information that counts as half a rise, before anything is known. */
+/* Information that counts as a full rise: it is alone until latency shows that it is not. */
 #define RISE_PRIOR 0.1
 /* Part of the rise below which others use the server too: there are at least two of its kind. */
 #define COMPANY 0.5
@@ -44,10 +44,10 @@ static double alone(struct idle *i, const struct idle_sums *sums, const struct i
 
 	i->expected += (float)(RISE_NEW * (square / e->sigma2 - (double)i->expected));
 	i->seen += (float)(RISE_NEW * (product / e->sigma2 - (double)i->seen));
-	return clamp((((double)i->seen + RISE_PRIOR / 2) / ((double)i->expected + RISE_PRIOR) -
-		      COMPANY) /
-			     ALONE,
-		     0, 1);
+	return clamp(
+		(((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR) - COMPANY) /
+			ALONE,
+		0, 1);
 }
 
 /*
