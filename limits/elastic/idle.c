@@ -7,13 +7,13 @@
 /* Samples that the idle fraction is averaged over: some tens show a few percent. */
 #define SAMPLES 60
 
-/* Weight of an epoch in whether ln R rises as the knee says: fifty epochs. */
+/* Weight of an epoch in how ln R rises with the calls in flight: fifty epochs. */
 #define RISE_NEW 0.02
-/* Information that counts as a full rise: it is alone until latency shows that it is not. */
+/* Variance that counts as a full rise: a limiter is alone until latency shows that it is not. */
 #define RISE_PRIOR 0.1
-/* Part of the rise below which others use the server too: there are at least two of its kind. */
+/* Fraction of the rise below which others use the server too: at least as many calls as its own. */
 #define COMPANY 0.5
-/* Part of the rise from which it is alone, less COMPANY: so that noise does not switch. */
+/* Range above COMPANY in which idle time counts partly, so that noise does not switch it. */
 #define ALONE 0.2
 
 /* Epochs in a row that must have reached the limit: one before, and one after. */
@@ -35,7 +35,7 @@ void idle_mean(struct idle *i, double inflight, double weight)
 	i->inflight += (float)(weight * (inflight - (double)i->inflight));
 }
 
-/* From 0, others use the server as well, to 1: latency rises as the knee says. */
+/* From 0, others use the server as well, to 1: latency rises as the knee predicts. */
 static double alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
 	const double rise = (double)sums->rise, y = e->y / e->n;
@@ -51,9 +51,9 @@ static double alone(struct idle *i, const struct idle_sums *sums, const struct i
 }
 
 /*
- * The fraction of the time that the knee was idle. Calls that are admitted see the time in which the
- * limit is not reached. How long it is reached follows from the mean in flight and from what the
- * calls found, which differ by that.
+ * The fraction of the time that the knee was idle. Admitted calls see only the time in which the
+ * limit is not reached. The share of the rest follows from the mean in flight over all time, and
+ * the mean that calls found.
  */
 static double idle_in(const struct idle *i, const struct idle_sums *sums,
 		      const struct idle_epoch *e)

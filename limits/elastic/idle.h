@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * idle.h - how much of a server a limit leaves idle.
+ * idle.h - how much of a server its limit leaves idle.
  *
- * Calls arrive at random. A limit at the knee refuses calls while it is reached, and a moment later
- * fewer are in flight than the knee, and a part of the server has nothing to do. One worker with a
- * limit of 1, and twice the load that it can serve, is idle a third of the time. A limit somewhat
- * above the knee keeps calls for such moments. How far above depends on how arrivals and work vary,
- * and need not be known: calls find a part of the knee free, and see how much it is.
+ * Calls arrive at random. A limit at the knee refuses calls while it is reached, and a moment
+ * later fewer calls than the knee are in flight, and part of the server has nothing to do. With a
+ * limit of 1 and twice the load that it can serve, one worker is idle a third of the time. A limit
+ * somewhat above the knee keeps calls in reserve for such moments. How far above depends on how
+ * much arrivals and work vary. That need not be known: each call sees how much of the knee is free
+ * when it is admitted.
  *
- * Only that counts which the limit may be the reason of: it was reached in the epoch, and in those
- * before and after it. And it counts only where the limiter has its server for itself: in company,
- * the free part of its own knee is used by others. Then latency does not follow its own calls in
- * flight as the knee says.
+ * Idle time counts only if the limit can be its cause: the limit was reached in the same epoch,
+ * and in those before and after it. And it counts only where the limiter has its server to itself.
+ * In company, others use what its own calls leave free of the knee. Latency tells the two apart:
+ * in company it does not follow the limiter's own calls in flight as the knee predicts.
  */
 #ifndef WEIR_LIMITS_IDLE_H
 #define WEIR_LIMITS_IDLE_H
