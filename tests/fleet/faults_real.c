@@ -202,6 +202,7 @@ static void kill_member(struct run *g, unsigned index)
 {
 	kill(g->members[index], SIGKILL);
 	CHECK(waitpid(g->members[index], NULL, 0) == g->members[index]);
+	wall_clock_killed(g->members[index]);
 	g->members[index] = 0;
 	g->stopped[index] = 0;
 }

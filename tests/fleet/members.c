@@ -142,6 +142,7 @@ static void kill_member(const struct rig *rig, unsigned index)
 {
 	kill(rig->members[index], SIGKILL);
 	CHECK(waitpid(rig->members[index], NULL, 0) == rig->members[index]);
+	wall_clock_killed(rig->members[index]);
 }
 
 static bool take(void *arg, const struct weir_store_row *row)

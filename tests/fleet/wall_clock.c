@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wall_clock.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../stress/check.h"
@@ -57,4 +59,14 @@ void wall_clock_follow(const struct wall_clock *wall)
 	setenv("FAKETIME_NO_CACHE", "1", 1);
 	setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
 	setenv("DONT_FAKE_MONOTONIC", "1", 1);
+}
+
+void wall_clock_killed(pid_t program)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "/faketime_shm_%d", (int)program);
+	(void)shm_unlink(name);
+	(void)snprintf(name, sizeof(name), "/faketime_sem_%d", (int)program);
+	(void)sem_unlink(name);
 }

@@ -4,6 +4,7 @@
 #define WEIR_TESTS_FLEET_WALL_CLOCK_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct wall_clock {
 	char file[64]; /* contains the offset of the clock; "": there is no libfaketime */
@@ -20,5 +21,8 @@ void wall_clock_set(const struct wall_clock *wall, const char *offset);
 
 /* Call between fork() and exec(): the new program uses this clock. */
 void wall_clock_follow(const struct wall_clock *wall);
+
+/* The program has been killed: remove what libfaketime leaves behind then. */
+void wall_clock_killed(pid_t program);
 
 #endif
