@@ -231,14 +231,21 @@ Test(executor, outcomes_of_tasks_reach_the_limiter)
 }
 
 /*
- * The lowest latency: a task that passes on its permit may record its own latency after the next.
+ * What an observer sees: a task that passes on its permit may record its own latency after the next.
+ * A sample that comes while another one is observed is left for the next window.
  */
+struct seen {
+	double least; /* latency */
+	double samples;
+};
+
 static void keep_least(void *arg, const struct weir_report *report)
 {
-	double *least = arg;
+	struct seen *seen = arg;
 
-	if (*least == 0 || report->window.rtt_min < *least)
-		*least = report->window.rtt_min;
+	if (seen->samples == 0 || report->window.rtt_min < seen->least)
+		seen->least = report->window.rtt_min;
+	seen->samples += report->window.count;
 }
 
 /* Every sample is a window, which the observer sees. */
@@ -261,15 +268,17 @@ static struct weir_executor *make_observed(const struct weir_observer *observer)
 	return e;
 }
 
-/* The second task waits for the first, which is let through late. */
-Test(executor, time_in_the_queue_is_not_latency)
+/*
+ * The second task waits for the first, which is let through late. Returns the time that was left for
+ * the second.
+ */
+static weir_time run_late(struct seen *seen)
 {
-	double least = 0;
-	const struct weir_observer observer = {.window = keep_least, .arg = &least};
+	const struct weir_observer observer = {.window = keep_least, .arg = seen};
 	struct weir_executor *e = make_observed(&observer);
 	struct gate *gate = make_gate();
 	atomic_int counter = 0;
-	weir_time let_at;
+	weir_time let_at, left;
 
 	cr_assert_eq(weir_executor_submit(e, pass, gate, WEIR_FOREVER), 0);
 	cr_assert_eq(weir_executor_submit(e, count, &counter, WEIR_FOREVER), 0);
@@ -277,23 +286,37 @@ Test(executor, time_in_the_queue_is_not_latency)
 	let_at = weir_now();
 	let(gate, 1);
 	cr_assert_eq(weir_executor_drain(e, WEIR_FOREVER), 0);
-	cr_assert_gt(least, 0);
-	cr_assert_leq(least, (double)(weir_now() - let_at));
+	left = weir_now() - let_at;
 	end(e, NULL);
+	return left;
+}
+
+Test(executor, time_in_the_queue_is_not_latency)
+{
+	struct seen seen;
+	weir_time left;
+	unsigned tries = 0;
+
+	do {
+		cr_assert_lt(tries++, 100);
+		seen = (struct seen){.samples = 0};
+		left = run_late(&seen);
+	} while (seen.samples < 2);
+	cr_assert_leq(seen.least, (double)left);
 }
 
 Test(executor, thread_start_time_is_not_latency)
 {
-	double least = 0;
-	const struct weir_observer observer = {.window = keep_least, .arg = &least};
+	struct seen seen = {.samples = 0};
+	const struct weir_observer observer = {.window = keep_least, .arg = &seen};
 	struct weir_executor *e = make_observed(&observer);
 	atomic_int counter = 0;
 
 	late = 200 * WEIR_MS;
 	cr_assert_eq(weir_executor_submit(e, count, &counter, WEIR_FOREVER), 0);
 	cr_assert_eq(weir_executor_drain(e, WEIR_FOREVER), 0);
-	cr_assert_gt(least, 0);
-	cr_assert_leq(least, (double)(weir_now() - started));
+	cr_assert_gt(seen.samples, 0);
+	cr_assert_leq(seen.least, (double)(weir_now() - started));
 	end(e, NULL);
 }
 
