@@ -16,8 +16,7 @@
 
 struct fair_lock {
 	pthread_mutex_t turn;
-	pthread_mutex_t
-		held; /* for waiting on a condition: it is fair only for those that take it */
+	pthread_mutex_t held; /* also for waiting on a condition, after which it is not fair */
 };
 
 static inline void fair_lock_init(struct fair_lock *lock)

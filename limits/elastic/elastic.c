@@ -463,8 +463,8 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	const double lacks = y - (1 - s->target) * x;
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref_n));
 	const bool used = s->reached_mean > OFTEN;
-	const bool free = s->reached == 0 && l->n > REFERENCE_MANY;
-	const double weight = free                 ? REFERENCE_FREE
+	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
+	const double weight = unused               ? REFERENCE_FREE
 			      : x < 0              ? REFERENCE_BELOW
 			      : lacks < 0 || !used ? REFERENCE_PAYS
 						   : REFERENCE_ELSE;

@@ -23,7 +23,7 @@
 /* Sums over the samples of an epoch. */
 struct idle_sums {
 	float found;  /* in flight besides the call */
-	float idle;   /* part of the knee that was free */
+	float idle;   /* fraction of the knee that was free */
 	float rise;   /* what the knee adds to ln R */
 	float rise2;  /* its square */
 	float rise_y; /* with y = cbrt R */
@@ -32,10 +32,10 @@ struct idle_sums {
 /* All zero at first. */
 struct idle {
 	float inflight; /* mean number of calls in flight */
-	float fraction; /* of the time that the knee is idle, because of the limit */
-	float pending; /* the same in the last epoch alone, if the next one reaches the limit too */
-	float expected; /* information about whether ln R rises as the knee says, and */
-	float seen;     /* the same, times how much it does */
+	float fraction; /* of the time that the knee is idle because of the limit */
+	float pending;  /* that of the last epoch; counts if the next one reaches the limit too */
+	float expected; /* variance of the rise that the knee predicts, over the noise of ln R */
+	float seen;     /* covariance of that rise with ln R, over the noise of ln R */
 	uint32_t bound; /* epochs in a row that reached the limit */
 };
 
