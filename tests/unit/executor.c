@@ -140,6 +140,24 @@ Test(executor, a_limiters_queue_that_is_full_is_tried_again)
 	end(e, l);
 }
 
+/* Without a queue the leader polls. The end of a task wakes it, and it takes the permit. */
+Test(executor, the_end_of_a_task_wakes_a_leader_without_a_queue)
+{
+	struct weir_limiter *l = make_limiter(1, 0);
+	struct weir_executor *e = make(l, 0, 1);
+	struct gate *gate = make_gate();
+
+	cr_assert_eq(weir_executor_try_submit(e, pass, gate), 0);
+	UNTIL(gate->arrived == 1);
+	cr_assert_eq(weir_executor_try_submit(e, pass, gate), 0);
+	UNTIL(rig_snapshot(l).rejected > 10);
+	let(gate, 1);
+	UNTIL(gate->arrived == 2);
+	let(gate, 1);
+	end(e, l);
+	cr_assert_eq(gate->passed, 2);
+}
+
 Test(executor, parallelism_follows_the_limit)
 {
 	struct weir_limiter *l = make_limiter(2, 1);
