@@ -5,7 +5,8 @@
  * that was, the results that it gets are true: it holds what they say, and nothing else is in
  * flight.
  *
- *	between [STRIDE [SCENE]]	after each STRIDE-th instruction only, of one scene only
+ *	between [STRIDE [SCENE]]	after each STRIDE-th instruction only, and only of the scenes
+ *					whose names begin with SCENE
  */
 
 #include <errno.h>
@@ -470,13 +471,17 @@ static bool may_trace(void)
 int main(int argc, char **argv)
 {
 	unsigned stride = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+	bool played = false;
 
 	if (!may_trace()) {
 		puts("ptrace() is not to be had: skipped");
 		return 77;
 	}
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
-		if (argc < 3 || strcmp(scenes[i].name, argv[2]) == 0)
+		if (argc < 3 || strncmp(scenes[i].name, argv[2], strlen(argv[2])) == 0) {
 			play(&scenes[i], stride);
+			played = true;
+		}
+	CHECK(played);
 	return 0;
 }

@@ -5,7 +5,8 @@
  * what the first one had. Each call returns within its share of CPU time, and has done what it
  * reports.
  *
- *	survive [STRIDE]	after each STRIDE-th instruction only
+ *	survive [STRIDE [SCENE]]	after each STRIDE-th instruction only, and only of the scenes
+ *					whose names begin with SCENE
  */
 
 #include <errno.h>
@@ -441,6 +442,7 @@ static bool may_trace(void)
 int main(int argc, char **argv)
 {
 	const unsigned stride = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+	bool played = false;
 
 	if (!may_trace()) {
 		puts("ptrace() is not to be had: skipped");
@@ -449,7 +451,11 @@ int main(int argc, char **argv)
 	watched = weir_elastic;
 	watched.observe = stop_and_observe;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
-		play_all(&scenes[i], stride);
+		if (argc < 3 || strncmp(scenes[i].name, argv[2], strlen(argv[2])) == 0) {
+			play_all(&scenes[i], stride);
+			played = true;
+		}
+	CHECK(played);
 	stop_a_reaper();
 	return 0;
 }
