@@ -248,6 +248,8 @@ Test(protego, shrinks_where_there_are_only_drops)
 	cr_assert_eq(feed(&s, w), 20);
 	cr_assert_eq(feed(&s, w), 19);
 	cr_assert_eq(number(&s, "throughput"), 0);
+	cr_assert_eq(measure_calls(&s, 1000), 18, "more was served, with a lower limit");
+	cr_assert_eq(number(&s, "gain"), 0);
 }
 
 Test(protego, waits_for_calls)
