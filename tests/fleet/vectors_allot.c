@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "fleet/protocol/allot.h"
+#include "fleet/protocol/demand.h"
 #include "world.h"
 
 #define MEMBERS 9
@@ -326,8 +327,11 @@ static void random_cases(void)
 		uint64_t sum = 0;
 
 		for (size_t j = 0; j < count; j++)
-			claims[j] = (struct claim){j, draw(&state) % 100,
-						   1 + (uint32_t)(draw(&state) % 7), 0, 0};
+			claims[j] = (struct claim){
+				.id = j,
+				.wants = draw(&state) % 100,
+				.weight = 1 + (uint32_t)(draw(&state) % 7),
+			};
 		allot(WEIR_ALLOT_FAIR, capacity, claims, count);
 		check_fair(claims, count, capacity);
 		allot(WEIR_ALLOT_PROPORTIONAL, capacity, claims, count);
@@ -345,8 +349,11 @@ static void largest(void)
 	struct claim claims[3];
 
 	for (unsigned i = 0; i < 3; i++)
-		claims[i] = (struct claim){i, WEIR_SHARE_UNITS_MAX, WEIR_SHARE_WEIGHT_MAX - i, 0,
-					   0};
+		claims[i] = (struct claim){
+			.id = i,
+			.wants = WEIR_SHARE_UNITS_MAX,
+			.weight = WEIR_SHARE_WEIGHT_MAX - i,
+		};
 	allot(WEIR_ALLOT_FAIR, WEIR_SHARE_UNITS_MAX, claims, 3);
 	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
 	allot(WEIR_ALLOT_PROPORTIONAL, WEIR_SHARE_UNITS_MAX, claims, 3);
