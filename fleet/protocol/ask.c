@@ -11,7 +11,7 @@
 
 #include "fleet/protocol/share.h"
 
-#define PATIENCE_MAX 3 /* from then on the regular refreshes are as good */
+#define PATIENCE_MAX 5 /* from then on, the regular refreshes come sooner */
 
 /* Whether a refresh could bring it more. */
 static bool may_grow(const struct weir_share *s)

@@ -473,6 +473,9 @@ static void bad_input(void)
 	config.weight = WEIR_SHARE_WEIGHT_MAX + 1;
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
 	config.weight = 0;
+	config.headroom = (enum weir_headroom)3;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	config.headroom = WEIR_HEADROOM_MEASURED;
 	config.reserved = 51;
 	config.members = 2;
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
