@@ -25,7 +25,7 @@ void allot(enum weir_allotment how, uint64_t capacity, struct claim *claims, siz
 
 /*
  * Set the headroom of each claim after allot(): what the member may hold beyond its target, so that
- * it can admit a burst before others know of it. That is half of the capacity that nobody wants: the
+ * it can admit a burst before others know of it. That is half of the capacity that is idle: the
  * other half stays free, for members that grow or come. Half of the headroom is divided by weight,
  * half in proportion to wants. With WEIR_ALLOT_STATIC and WEIR_ALLOT_NONE it fills up the capacity.
  */

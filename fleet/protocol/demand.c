@@ -43,7 +43,7 @@ uint64_t demand_last(const struct demand *d)
 	return second(d, 0);
 }
 
-/* Units per second over the last so many seconds, rounded up. */
+/* Units per second over the last count seconds, rounded up. */
 static uint64_t mean(const uint64_t seconds[DEMAND_SECONDS], unsigned count)
 {
 	wide sum = 0;
