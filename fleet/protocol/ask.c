@@ -3,15 +3,17 @@
  * Asking at once: a share whose demand has outgrown its units is refreshed before its time.
  *
  * The fleet's thread looks at what was counted ten times a second, so the application's threads do
- * nothing for it. While nothing is counted, it looks once a second. A share asks at most ASKS_MAX times in the interval between two refreshes. As long
- * as that brings it nothing, since the capacity is used up or other members must give back first, it
- * asks half as often each time, down to the regular pace. So an overload that lasts costs the store
- * nothing, and a share that grows step by step gets there quickly.
+ * nothing for it. While nothing is counted, it looks once a second. A share asks at most ASKS_MAX
+ * times in the interval between two refreshes, and half as often each time that this has brought it
+ * nothing. So a share that grows step by step gets there quickly, and an overload that lasts costs
+ * the store next to nothing.
  */
 
 #include "fleet/protocol/share.h"
 
-#define PATIENCE_MAX 5 /* from then on, the regular refreshes come sooner */
+/* How often the time between asks doubles. */
+#define DOUBLED_MAX     5 /* then regular refreshes come sooner */
+#define DOUBLED_LACKING 2 /* others give back what they hold within a refresh of theirs */
 
 /* Whether a refresh could bring it more. */
 static bool may_grow(const struct weir_share *s)
@@ -35,6 +37,16 @@ static bool has_news(const struct weir_share *s, uint64_t wants)
 	return s->lacks || wants > s->wants_written + s->wants_written / 8;
 }
 
+/* Until it may ask again. */
+static weir_dur pause_after(struct weir_share *s, weir_dur interval)
+{
+	const unsigned most = s->lacks ? DOUBLED_LACKING : DOUBLED_MAX;
+	const unsigned doubled = s->asked < most ? s->asked : most;
+
+	s->asked++;
+	return fleet_jitter(s->fleet, (interval / ASKS_MAX) << doubled);
+}
+
 bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 {
 	const uint64_t units = weir_share_units(s);
@@ -50,9 +62,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 	s->units_at_last = units;
 	if (!is_outgrown(s, wants, units) || !has_news(s, wants))
 		return false;
-	s->next_ask = now + fleet_jitter(s->fleet, (interval / ASKS_MAX) << s->asked);
-	if (s->asked < PATIENCE_MAX)
-		s->asked++;
+	s->next_ask = now + pause_after(s, interval);
 	return true;
 }
 
