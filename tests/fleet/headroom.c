@@ -388,6 +388,36 @@ static void forgotten(void)
 	end_measured();
 }
 
+/* In real time: with half an hour between two refreshes, a share grows when it is outgrown. */
+static void in_time(struct test_store *test_store)
+{
+	struct weir_store *store = test_store_open(test_store, NULL);
+	struct weir_share_config limit;
+	struct weir_fleet_config config;
+	struct weir_fleet *fleet;
+	struct weir_share *share;
+
+	weir_fleet_config_init(&config);
+	config.store = store;
+	config.lease = config.learning = 3600 * WEIR_S;
+	config.refresh = 1800 * WEIR_S;
+	CHECK(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
+	weir_share_config_init(&limit);
+	limit.name = "limit";
+	limit.capacity = CAPACITY;
+	CHECK(weir_share_join(fleet, &limit, &share, NULL, 0) == 0);
+	while (weir_share_units(share) == 0)
+		sleep_ms(1);
+	CHECK(weir_share_units(share) == CAPACITY / 2);
+	while (weir_share_units(share) == CAPACITY / 2) {
+		weir_share_demand_add(share, 10);
+		sleep_ms(1);
+	}
+	CHECK(weir_share_units(share) > CAPACITY / 2);
+	weir_fleet_close(fleet);
+	weir_store_close(store);
+}
+
 int main(int argc, char **argv)
 {
 	struct test_store test_store;
@@ -406,6 +436,7 @@ int main(int argc, char **argv)
 	reported();
 	learned();
 	forgotten();
+	in_time(&test_store);
 	test_store_end(&test_store);
 	printf("shares have headroom, %s\n", test_store.kind);
 	return 0;

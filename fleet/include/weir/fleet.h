@@ -23,6 +23,8 @@
  *
  * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
  *   member holds. When the capacity is cut, all shares shrink, and none grows until the sum fits.
+ * - Capacity that no member wants is headroom: half of it is handed out, so that bursts are
+ *   admitted. A share that is outgrown asks for more at once.
  * - A lease ends for its holder before it ends for the store. So a process that is stopped, cut off
  *   or dead no longer uses units that others are given, as long as it calls weir_share_units() for
  *   each call.
