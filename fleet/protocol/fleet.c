@@ -68,7 +68,10 @@ weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
 	return time / 10 * 8 + fleet_draw(f, time / 2 + 1);
 }
 
-/* An interval; a quarter of that after an error; once the store has proven that it forgot nothing. */
+/*
+ * The next regular refresh is after an interval, or a quarter of that after an error; but once old
+ * leases must have ended, members that have waited for that do not wait longer.
+ */
 static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
 {
 	const weir_dur pace = refresh_interval(f);
@@ -101,7 +104,7 @@ static bool is_asked(struct weir_fleet *f, weir_time now)
 	return asked;
 }
 
-/* A refresh between two regular ones, which come when they would have come without it. */
+/* A refresh between two regular ones. These come when they would have come without it. */
 static void ask(struct weir_fleet *f)
 {
 	const weir_time regular = f->next_refresh;
