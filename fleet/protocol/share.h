@@ -35,7 +35,7 @@
 #define LEASE_MAX        (3600 * WEIR_S)
 #define LEARNING_DEFAULT (15 * WEIR_S) /* whatever leases are configured */
 
-#define ASKS_MAX 10 /* between two refreshes: of a share that asks for more (ask.c) */
+#define ASKS_MAX 10 /* in an interval between refreshes, about: of a share that asks (ask.c) */
 
 #define WANT_UNSET UINT64_MAX /* want: the application has not set it; demand is used */
 

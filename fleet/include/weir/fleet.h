@@ -124,7 +124,8 @@ struct weir_fleet_config {
 	/*
 	 * The interval between refreshes, which renew the lease and recompute shares. Each interval
 	 * is multiplied by a random factor from 0.8 to 1.3. A share whose demand outgrows its units
-	 * is refreshed earlier, up to ten times in an interval. Default: a third of the lease.
+	 * is refreshed earlier, about ten times in an interval at most. Default: a third of the
+	 * lease.
 	 */
 	weir_dur refresh;
 
@@ -195,9 +196,9 @@ struct weir_share_config {
 	 */
 	void (*apply)(void *arg, uint64_t units);
 	/*
-	 * Returns the current demand, in units; called before demand is written to the store, and up
-	 * to ten times between two refreshes, to see whether more is needed at once. The greatest
-	 * value since the last refresh counts. Must not block on the store either. NULL:
+	 * Returns the current demand, in units; called before demand is written to the store, and
+	 * about ten times between two refreshes, to find out whether more is needed at once. The
+	 * greatest value since the last refresh counts. Must not block on the store either. NULL:
 	 * weir_share_demand_set() or weir_share_demand_add() is used.
 	 */
 	uint64_t (*wants)(void *arg);
