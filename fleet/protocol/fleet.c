@@ -28,29 +28,17 @@ void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
 	config->size = size;
 }
 
-/* Spread the demand since the last count evenly over the seconds that have passed. */
-static void count_demand(struct weir_share *s, uint64_t seconds)
+static void count_demand(struct weir_fleet *f, weir_time now)
 {
-	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
-	const uint64_t some = all - s->demand_seen;
-	const uint64_t kept = seconds < DEMAND_SECONDS ? seconds : DEMAND_SECONDS;
+	uint64_t ticks;
 
-	s->demand_seen = all;
-	memmove(s->seconds + kept, s->seconds, (DEMAND_SECONDS - kept) * sizeof(s->seconds[0]));
-	for (uint64_t i = 0; i < kept; i++)
-		s->seconds[i] = some / seconds + (i < some % seconds);
-}
-
-static void count_all_demand(struct weir_fleet *f, weir_time now)
-{
-	uint64_t seconds;
-
-	if (now < f->next_second)
+	if (now < f->next_tick)
 		return;
-	seconds = (now - f->next_second) / WEIR_S + 1;
-	f->next_second += seconds * WEIR_S;
+	ticks = (now - f->next_tick) / DEMAND_TICK + 1;
+	f->next_tick += ticks * DEMAND_TICK;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		count_demand(s, seconds);
+		demand_count(&s->measured, atomic_load_explicit(&s->demand, memory_order_relaxed),
+			     ticks);
 }
 
 static void end_leases(struct weir_fleet *f, weir_time now)
@@ -75,15 +63,24 @@ static weir_dur refresh_interval(const struct weir_fleet *f)
 	return pace;
 }
 
-/*
- * From 0.8 to 1.3 intervals, at random, so that members do not refresh all at once; a quarter of
- * that after an error.
- */
-static weir_dur until_next(struct weir_fleet *f, bool failed)
+weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
 {
-	const weir_dur pace = refresh_interval(f), d = failed ? pace / 4 : pace;
+	return time / 10 * 8 + fleet_draw(f, time / 2 + 1);
+}
 
-	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
+/*
+ * The next regular refresh is after an interval, or a quarter of that after an error; but once old
+ * leases must have ended, members that have waited for that do not wait longer.
+ */
+static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
+{
+	const weir_dur pace = refresh_interval(f);
+	weir_time next = began + fleet_jitter(f, failed ? pace / 4 : pace);
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->learning && s->learned >= began && s->learned < next)
+			next = s->learned + fleet_draw(f, pace / ASKS_MAX + 1);
+	return next;
 }
 
 static int refresh(struct weir_fleet *f)
@@ -92,14 +89,46 @@ static int refresh(struct weir_fleet *f)
 	int r = fleet_refresh(f);
 
 	f->refresh_now = false;
-	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
+	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
 	return r;
 }
 
+static bool is_asked(struct weir_fleet *f, weir_time now)
+{
+	const weir_dur pace = refresh_interval(f);
+	bool asked = false;
+
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		asked |= share_asks(s, now, pace);
+	return asked;
+}
+
+/* A refresh between two regular ones. These come when they would have come without it. */
+static void ask(struct weir_fleet *f)
+{
+	const weir_time regular = f->next_refresh;
+
+	f->asks = true;
+	if (refresh(f) == 0 || f->next_refresh > regular)
+		f->next_refresh = regular;
+	f->asks = false;
+}
+
+/* Each tick, or each second while nothing is wanted. */
+static weir_time next_look(const struct weir_fleet *f)
+{
+	bool busy = false;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		busy |= share_is_busy(s);
+	return busy ? f->next_tick : f->next_tick + WEIR_S - DEMAND_TICK;
+}
+
 static weir_time next_event(struct weir_fleet *f)
 {
-	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+	const weir_time look = next_look(f);
+	weir_time next = f->next_refresh < look ? f->next_refresh : look;
 	const weir_time over = participants_next(f);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -112,10 +141,12 @@ static weir_time step(struct weir_fleet *f)
 {
 	const weir_time now = fleet_now(f);
 
-	count_all_demand(f, now);
+	count_demand(f, now);
 	end_leases(f, now);
 	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
+	else if (is_asked(f, now))
+		ask(f);
 	return next_event(f);
 }
 
@@ -137,7 +168,7 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	int r;
 
 	fair_lock_take(&f->lock);
-	count_all_demand(f, fleet_now(f));
+	count_demand(f, fleet_now(f));
 	end_leases(f, fleet_now(f));
 	r = refresh(f);
 	fair_lock_release(&f->lock);
@@ -333,7 +364,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
 		return store_say(-EIO, why, "getrandom() failed.");
 	f->next_refresh = fleet_now(f);
-	f->next_second = f->next_refresh + WEIR_S;
+	f->next_tick = f->next_refresh + DEMAND_TICK;
 	fair_lock_init(&f->lock);
 	pthread_cond_init(&f->wake, NULL);
 	pthread_mutex_init(&f->notify_lock, NULL);

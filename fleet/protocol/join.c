@@ -45,6 +45,8 @@ static int check_share(const struct weir_share_config *c, char *why)
 				 WEIR_SHARE_NAME_MAX);
 	if ((unsigned)c->loss > WEIR_LOSS_OPEN)
 		return store_say(-EINVAL, why, "loss is not one of enum weir_loss.");
+	if ((unsigned)c->headroom > WEIR_HEADROOM_NEVER)
+		return store_say(-EINVAL, why, "headroom is not one of enum weir_headroom.");
 	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
 		return store_say(-EINVAL, why, "weight is above 2^20.");
 	return limit_check(&(const struct limit_record){.capacity = c->capacity,

@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "fleet/fair_lock.h"
+#include "fleet/protocol/demand.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
@@ -33,6 +34,8 @@
 #define LEASE_MIN        (20 * WEIR_MS)
 #define LEASE_MAX        (3600 * WEIR_S)
 #define LEARNING_DEFAULT (15 * WEIR_S) /* whatever leases are configured */
+
+#define ASKS_MAX 10 /* in an interval between refreshes, about: of a share that asks (ask.c) */
 
 #define WANT_UNSET UINT64_MAX /* want: the application has not set it; demand is used */
 
@@ -71,8 +74,13 @@ struct weir_share {
 	struct share_report report; /* under report_lock */
 
 	/* Everything below is under the fleet's lock. */
-	uint64_t seconds[DEMAND_SECONDS]; /* units of demand in each, the last second first */
-	uint64_t demand_seen;             /* demand at the end of the last second */
+	struct demand measured;
+	uint64_t returned; /* by config.wants(), at most, since the last regular refresh */
+
+	/* Asking at once (ask.c). */
+	weir_time next_ask;     /* not before */
+	unsigned asked;         /* times in a row without success */
+	uint64_t units_at_last; /* when it asked last */
 
 	/* What is known of its rows. */
 	enum share_phase phase;
@@ -98,6 +106,8 @@ struct weir_share {
 	uint64_t effective; /* capacity, less what throttling takes */
 	uint32_t members;   /* 0: there was no plan yet */
 	bool learning;      /* the store may have forgotten leases: they end first */
+	weir_time learned;  /* when they have ended */
+	bool lacks;         /* other members still hold some of what is due to it */
 	bool surplus;       /* nothing is reserved for it: it came after the last seat was taken */
 	bool crowded;       /* there are more members than seats */
 	uint64_t floor;     /* of a region's share: units that may be in use below */
@@ -161,10 +171,11 @@ struct weir_fleet {
 	/* Of report and why: taken last, and held only for copying. */
 	pthread_mutex_t report_lock;
 
-	uint64_t session;   /* 0: none */
-	weir_time deadline; /* of the session, by the clock of this process */
-	bool session_kept;  /* in this refresh */
-	weir_time next_refresh, next_second;
+	uint64_t session;                  /* 0: none */
+	weir_time deadline;                /* of the session, by the clock of this process */
+	bool session_kept;                 /* in this refresh */
+	weir_time next_refresh, next_tick; /* next_tick: of demand */
+	bool asks;          /* in this refresh: a share has asked, and it is not a regular one */
 	bool reachable;     /* the store, at the last refresh */
 	bool refused;       /* the store has refused a write, and has taken none since */
 	bool other_version; /* a limit in the store is of a version that is unknown here */
@@ -201,6 +212,9 @@ void fleet_stop(struct weir_fleet *fleet);
 
 /* A random number below most; any number, if most is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
+
+/* From 0.8 to 1.3 times as long, at random, so that members do not refresh all at once. */
+weir_dur fleet_jitter(struct weir_fleet *fleet, weir_dur time);
 
 /*
  * From the time that the store has granted: how long the grant can be used, counted from before the
@@ -247,7 +261,19 @@ void share_set_id(struct weir_share *share, uint64_t id);
 /* Whether it has a lease that has not ended. */
 bool share_is_leased(const struct weir_share *share);
 
-uint64_t share_wants(const struct weir_share *share);
+uint64_t share_wants(struct weir_share *share);
+
+/* Whether it takes headroom beyond what it wants. */
+bool share_is_elastic(const struct weir_share *share);
+
+/*
+ * Whether it is to be refreshed at once, as its demand has outgrown its units. interval is that
+ * between refreshes.
+ */
+bool share_asks(struct weir_share *share, weir_time now, weir_dur interval);
+
+/* Whether something was wanted in the last second, so that it is to be looked at each tick. */
+bool share_is_busy(const struct weir_share *share);
 
 /* Its row, with those wants. */
 struct member_record share_record(const struct weir_share *share, uint64_t wants);

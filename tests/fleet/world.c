@@ -253,7 +253,7 @@ void world_enter(struct world *w, unsigned member, uint64_t wants)
 	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
 	limit.weight = a->weight;
 	CHECK(weir_share_join(a->fleet, &limit, &a->share, why, sizeof(why)) == 0);
-	CHECK(weir_share_demand_set(a->share, wants) == 0);
+	CHECK(w->measured || weir_share_demand_set(a->share, wants) == 0);
 	a->next = w->now;
 }
 

@@ -63,6 +63,7 @@ struct world {
 	weir_dur lease, refresh;
 	struct weir_share_config limit;
 	uint64_t capacity; /* current */
+	bool measured;     /* demand is what members count, and is not set */
 	uint64_t chance;
 	struct actor actors[WORLD_MEMBERS_MAX];
 	unsigned count;

@@ -23,6 +23,8 @@
  *
  * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
  *   member holds. When the capacity is cut, all shares shrink, and none grows until the sum fits.
+ * - Capacity that no member wants is headroom: half of it is handed out, so that bursts are
+ *   admitted. A share that is outgrown asks for more at once.
  * - A lease ends for its holder before it ends for the store. So a process that is stopped, cut off
  *   or dead no longer uses units that others are given, as long as it calls weir_share_units() for
  *   each call.
@@ -60,12 +62,19 @@ struct weir_share;
 #define WEIR_FLEET_SHARES_MAX 256 /* in one process */
 #define WEIR_FLEET_LABEL_MAX  63
 
-/* How a capacity is divided. No member gets more than it wants. */
+/* How a capacity is divided among members by what they want. */
 enum weir_allotment {
 	WEIR_ALLOT_FAIR,         /* max-min fair by weight: unused shares go to other members */
 	WEIR_ALLOT_PROPORTIONAL, /* equal shares; unused ones are divided by unmet demand */
 	WEIR_ALLOT_STATIC,       /* the whole capacity to each member: not divided at all */
 	WEIR_ALLOT_NONE,         /* to each member what it wants: usage is only counted */
+};
+
+/* Whether a share may be larger than what its member wants, as long as the capacity is idle. */
+enum weir_headroom {
+	WEIR_HEADROOM_MEASURED, /* if the demand is measured by weir_share_demand_add() */
+	WEIR_HEADROOM_ALWAYS,
+	WEIR_HEADROOM_NEVER,
 };
 
 /* What a share is once its lease has ended and the store cannot be reached. */
@@ -114,7 +123,9 @@ struct weir_fleet_config {
 	weir_dur lease;
 	/*
 	 * The interval between refreshes, which renew the lease and recompute shares. Each interval
-	 * is multiplied by a random factor from 0.8 to 1.3. Default: a third of the lease.
+	 * is multiplied by a random factor from 0.8 to 1.3. A share whose demand outgrows its units
+	 * is refreshed earlier, about ten times in an interval at most. Default: a third of the
+	 * lease.
 	 */
 	weir_dur refresh;
 
@@ -167,6 +178,14 @@ struct weir_share_config {
 	int32_t priority;    /* default: 0; demand of a higher priority is satisfied first */
 	weir_dur period;     /* 1 s; the time that units refer to, for weir_share_demand_add() */
 	enum weir_loss loss; /* default: WEIR_LOSS_RESERVED */
+	/*
+	 * Headroom lets a member admit a burst, or begin, without asking first: half of the
+	 * capacity that no member wants is divided, half of that by weight and half in proportion
+	 * to demand. It is given back when others want it, with the next refresh. Default:
+	 * WEIR_HEADROOM_MEASURED. weir_share_of_limiter(), and weir_share_of_rate() with a batcher,
+	 * set WEIR_HEADROOM_ALWAYS.
+	 */
+	enum weir_headroom headroom;
 
 	/*
 	 * Called with the new number of units after each change. Calls are serialized, and come
@@ -177,9 +196,10 @@ struct weir_share_config {
 	 */
 	void (*apply)(void *arg, uint64_t units);
 	/*
-	 * Returns the current demand, in units; called before demand is written to the store. Must
-	 * not block on the store either. NULL: weir_share_demand_set() or weir_share_demand_add()
-	 * is used.
+	 * Returns the current demand, in units; called before demand is written to the store, and
+	 * about ten times between two refreshes, to find out whether more is needed at once. The
+	 * greatest value since the last refresh counts. Must not block on the store either. NULL:
+	 * weir_share_demand_set() or weir_share_demand_add() is used.
 	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
@@ -263,8 +283,9 @@ WEIR_API int weir_share_demand_set(struct weir_share *share, uint64_t units);
 
 /*
  * Add units that were requested now, whether admitted or refused. Unless demand is set by
- * weir_share_demand_set() or wants(), it is then estimated from the last ten seconds of requests,
- * with the most weight on the last second.
+ * weir_share_demand_set() or wants(), it is then estimated from the requests: what there were in the
+ * last second (in the last period, if that is longer, up to ten seconds), or the mean of the last
+ * ten seconds, with the most weight on the last one, if that is more.
  */
 WEIR_API void weir_share_demand_add(struct weir_share *share, uint64_t units);
 
@@ -288,7 +309,7 @@ struct weir_share_limiter {
 	uint32_t first;             /* opaque */
 };
 
-/* Set apply, wants and arg of config. *link and the limiter must outlive the share. */
+/* Set apply, wants, headroom and arg of config. *link and the limiter must outlive the share. */
 WEIR_API void weir_share_of_limiter(struct weir_share_config *config,
 				    struct weir_share_limiter *link, struct weir_limiter *limiter);
 
