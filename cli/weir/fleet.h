@@ -86,4 +86,7 @@ bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fl
 /* Print one JSON object, on one line if one_line. False if memory ran out. */
 bool fleet_json(FILE *out, const struct fleet_readings *readings, bool details, bool one_line);
 
+/* Print OpenMetrics text. False if memory ran out. */
+bool fleet_metrics(FILE *out, const struct fleet_readings *readings);
+
 #endif

@@ -12,11 +12,17 @@
 #include "command.h"
 #include "repeat.h"
 
+enum format {
+	TABLE,
+	JSON,
+	OPENMETRICS,
+};
+
 struct wanted {
 	char *const *names;
 	size_t count;
 	struct repeat repeat;
-	bool json;
+	enum format format;
 	bool details;
 };
 
@@ -26,7 +32,10 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'j':
-		wanted->json = true;
+		wanted->format = JSON;
+		return 0;
+	case 'o':
+		wanted->format = OPENMETRICS;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!wanted->details)
@@ -37,6 +46,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
+		if (wanted->format == OPENMETRICS && wanted->repeat.interval > 0)
+			argp_error(state,
+				   "--openmetrics cannot be used with --interval or --count");
 		if (wanted->details && wanted->count == 0)
 			argp_error(state,
 				   "A limit is required: weir fleet list prints all of them");
@@ -187,8 +199,10 @@ static bool print(const struct wanted *wanted, const struct fleet_readings *read
 	const bool again = wanted->repeat.interval > 0;
 	bool good = true;
 
-	if (wanted->json)
+	if (wanted->format == JSON)
 		good = fleet_json(stdout, readings, wanted->details, again);
+	else if (wanted->format == OPENMETRICS)
+		good = fleet_metrics(stdout, readings);
 	else if (wanted->details)
 		print_details(readings);
 	else
@@ -228,6 +242,7 @@ static int command(int argc, char **argv, bool details, const char *args_doc, co
 {
 	static const struct argp_option options[] = {
 		{"json", 'j', NULL, 0, "Print JSON; with --interval one object per line", 0},
+		{"openmetrics", 'o', NULL, 0, "Print OpenMetrics text, for Prometheus", 0},
 		REPEAT_OPTIONS,
 		{0},
 	};

@@ -91,6 +91,7 @@ static int refresh(struct weir_fleet *f)
 	const weir_time began = fleet_now(f);
 	int r = fleet_refresh(f);
 
+	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
@@ -339,6 +340,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
 	pthread_mutex_init(&f->report_lock, NULL);
+	f->report.writable = true;
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;

@@ -61,6 +61,56 @@ void share_report(struct weir_share *s)
 	pthread_mutex_unlock(&s->fleet->report_lock);
 }
 
+static bool is_leased(const struct weir_share *s, const struct share_report *report)
+{
+	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
+}
+
+void share_info(const struct weir_share *s, struct weir_share_info *info)
+{
+	*info = s->report.info;
+	info->units = weir_share_units(s);
+	if (!is_leased(s, &s->report))
+		info->state = s->report.without_lease;
+}
+
+void fleet_report(struct weir_fleet *f, weir_time began, bool failed)
+{
+	const weir_time now = fleet_now(f);
+	struct weir_store_caps caps;
+
+	weir_store_caps_take(f->store, &caps);
+	pthread_mutex_lock(&f->report_lock);
+	f->report.up = f->reachable;
+	f->report.writable = !f->refused;
+	f->report.durable = caps.durable != 0;
+	f->report.refreshes++;
+	f->report.failures += failed;
+	f->report.took = now - began;
+	if (!failed)
+		f->report.succeeded = now;
+	pthread_mutex_unlock(&f->report_lock);
+}
+
+void fleet_count_session(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->report_lock);
+	f->report.sessions++;
+	pthread_mutex_unlock(&f->report_lock);
+}
+
+const char *weir_share_state_name(enum weir_share_state state)
+{
+	static const char *const names[] = {
+		[WEIR_SHARE_LOCAL] = "local",     [WEIR_SHARE_LEASED] = "leased",
+		[WEIR_SHARE_HOLDING] = "holding", [WEIR_SHARE_LEARNING] = "learning",
+		[WEIR_SHARE_LOST] = "lost",       [WEIR_SHARE_DRAINED] = "drained",
+		[WEIR_SHARE_FROZEN] = "frozen",   [WEIR_SHARE_SURPLUS] = "surplus",
+	};
+
+	return (unsigned)state <= WEIR_SHARE_SURPLUS ? names[state] : NULL;
+}
+
 /* With the fleet's last error as the reason. */
 static struct share_report report_of(struct weir_share *s)
 {
@@ -109,11 +159,6 @@ static void give_reason(const struct share_report *report, weir_dur lease,
 			(unsigned)info->members, (unsigned)report->seats);
 	else if (info->reason[0] == '\0')
 		compare_leases(report, lease, info->reason, size);
-}
-
-static bool is_leased(const struct weir_share *s, const struct share_report *report)
-{
-	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
 }
 
 void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)

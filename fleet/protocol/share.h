@@ -53,6 +53,14 @@ struct share_report {
 	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
 };
 
+/* What a fleet reports about itself, as of the last refresh. */
+struct fleet_report {
+	bool up, writable, durable; /* of the store */
+	uint64_t refreshes, failures, sessions;
+	weir_dur took;
+	weir_time succeeded; /* the end of the last one that did; 0: there was none */
+};
+
 struct weir_share {
 	struct weir_fleet *fleet;
 	struct weir_share *next;
@@ -140,11 +148,11 @@ struct weir_fleet {
 	weir_time notify_next; /* when the notifier checks again */
 	bool notifier_ends;
 
-	struct weir_share *shares; /* under lock and notify_lock */
+	struct weir_share *shares; /* under lock, notify_lock and report_lock */
 	unsigned count;
 	struct weir_share *left;          /* by the application; their rows may still be there */
 	struct weir_region *region;       /* of which this is the fleet above; or NULL */
-	struct participant *participants; /* under lock and owning */
+	struct participant *participants; /* under lock, owning and report_lock */
 	struct participant *participants_left; /* closed; their rows may still be there */
 	unsigned participant_count;
 
@@ -158,8 +166,9 @@ struct weir_fleet {
 	weir_time watch_next; /* when the watcher checks again */
 	bool watches;
 
-	/* Of report and why: taken last, and held only for copying. */
+	/* Of report and why, and of the lists: taken last, and held only for copying. */
 	pthread_mutex_t report_lock;
+	struct fleet_report report;
 
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, by the clock of this process */
@@ -216,6 +225,12 @@ void share_notify(struct weir_share *share);
 
 /* Copy what it reports. */
 void share_report(struct weir_share *share);
+
+/* What it reports now, with reason as it is in the last report. report_lock is held. */
+void share_info(const struct weir_share *share, struct weir_share_info *info);
+
+/* Copy what the fleet reports after a refresh that began then, and failed or not. */
+void fleet_report(struct weir_fleet *fleet, weir_time began, bool failed);
 
 void share_free(struct weir_share *share);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <weir/fleet_metrics.h>
 #include <weir/work.h>
 
 #include "world.h"
@@ -392,8 +393,74 @@ static void work_seen(void)
 	end();
 }
 
+/* A fleet's metrics as text, with a label of the caller's. */
+static const char *metrics_of(unsigned member)
+{
+	const struct weir_label zone = {.name = "zone", .value = "a"};
+	static char text[1 << 15];
+	struct weir_metrics *metrics;
+
+	CHECK(weir_metrics_create(&metrics) == 0);
+	CHECK(weir_fleet_metrics_add(metrics, w.actors[member].fleet, &zone, 1) == 0);
+	CHECK(weir_fleet_metrics_add(metrics, w.actors[member].fleet, &zone, 1) == -EEXIST);
+	CHECK(weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text)) < sizeof(text));
+	weir_metrics_destroy(metrics);
+	return text;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	char whole[200];
+
+	(void)snprintf(whole, sizeof(whole), "\n%s\n", line);
+	return strstr(text, whole) != NULL;
+}
+
+#define STORE_UP(n)    "weir_fleet_store_up{zone=\"a\"} " n
+#define SHARE(m, n)    "weir_share_" m "{limit=\"limit\",zone=\"a\"} " n
+#define STATE(s, n)    "weir_share_state{limit=\"limit\",state=\"" s "\",zone=\"a\"} " n
+#define IS_FLEET(m, n) has_line(text, "weir_fleet_" m "{zone=\"a\"} " n)
+
+/* They follow the share: leased, without a store, and after its lease. */
+static void measured(void)
+{
+	const struct weir_label reserved = {.name = "limit", .value = "a"};
+	struct weir_metrics *metrics;
+	const char *text;
+
+	begin(2, 5);
+	world_want(&w, 0, 30);
+	world_run(&w, ROUNDS);
+	text = metrics_of(0);
+	CHECK(has_line(text, SHARE("units", "30")) && has_line(text, SHARE("wants", "30")));
+	CHECK(has_line(text, SHARE("capacity", "100")) && has_line(text, SHARE("members", "2")));
+	CHECK(has_line(text, STATE("leased", "1")) && has_line(text, STATE("lost", "0")));
+	CHECK(has_line(text, STORE_UP("1")) && IS_FLEET("sessions_total", "1"));
+	CHECK(IS_FLEET("store_writable", "1") && IS_FLEET("refresh_failures_total", "0"));
+	CHECK(!has_line(text, SHARE("lease_seconds", "0")));
+	w.down = true;
+	world_run(&w, ROUNDS);
+	text = metrics_of(0);
+	CHECK(has_line(text, STATE("holding", "1")) && has_line(text, STORE_UP("0")));
+	CHECK(!IS_FLEET("refresh_failures_total", "0"));
+	world_run(&w, 2 * LEASE);
+	text = metrics_of(0);
+	CHECK(has_line(text, STATE("lost", "1")) && has_line(text, SHARE("units", "5")));
+	CHECK(has_line(text, SHARE("lease_seconds", "0")));
+	w.down = false;
+	world_run(&w, ROUNDS);
+	text = metrics_of(0);
+	CHECK(has_line(text, STATE("leased", "1")) && IS_FLEET("sessions_total", "2"));
+	CHECK(weir_metrics_create(&metrics) == 0);
+	CHECK(weir_fleet_metrics_add(metrics, w.actors[0].fleet, &reserved, 1) == -EINVAL);
+	weir_metrics_destroy(metrics);
+	CHECK(weir_share_state_name((enum weir_share_state)99) == NULL);
+	end();
+}
+
 int main(void)
 {
+	measured();
 	drained(0);
 	drained(5);
 	for (unsigned i = 0; i < 4; i++)

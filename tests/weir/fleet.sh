@@ -183,6 +183,44 @@ json()
 		complain "JSON by lines: $(cat "$work/lines")"
 }
 
+# parsed FILE: by Prometheus's own tools, where they are installed.
+parsed()
+{
+	[ "$(tail -n 1 "$1")" = '# EOF' ] || complain "no end: $(cat "$1")"
+	command -v promtool >/dev/null || return
+	rm -rf "$work/store"
+	mkdir -p "$work/store/wal"
+	sed '/^#/!s/$/ 1700000000/' "$1" >"$work/timed"
+	promtool tsdb create-blocks-from openmetrics "$work/timed" "$work/store" >"$work/log" 2>&1 ||
+		complain "promtool does not read it: $(cat "$work/log")"
+}
+
+# Of a member itself, and of the store as an observer sees it.
+openmetrics()
+{
+	tell a 3 metrics
+	sed '/^done$/d' "$work/a.out" >"$work/metrics"
+	for line in 'weir_fleet_store_up{zone="a \"quoted\" one"} 1' \
+		"weir_share_units{limit=\"$name\",zone=\"a \\\"quoted\\\" one\"} 20" \
+		"weir_work_owned{work=\"$name\",zone=\"a \\\"quoted\\\" one\"} 2"; do
+		grep -qxF "$line" "$work/metrics" || complain "no $line in $(cat "$work/metrics")"
+	done
+	parsed "$work/metrics"
+	"$weir" fleet list --openmetrics >"$work/metrics" || complain 'list --openmetrics'
+	grep -qxF "weir_fleet_limit_wanted{limit=\"$name\"} 200" "$work/metrics" ||
+		complain "no metric: $(cat "$work/metrics")"
+	! grep -q member= "$work/metrics" || complain 'members in a list'
+	parsed "$work/metrics"
+	"$weir" fleet show -o "$name" "$name" >"$work/metrics" || complain 'show --openmetrics'
+	for line in "weir_fleet_limit_capacity{limit=\"$name\"} 40" \
+		"weir_fleet_work_owned{work=\"$name\"} 4" \
+		"weir_fleet_member_share{label=\"$long\",limit=\"$name\",member=\"$labelled\"} 20"; do
+		grep -qxF "$line" "$work/metrics" || complain "no $line in $(cat "$work/metrics")"
+	done
+	parsed "$work/metrics"
+	one_line 64 'openmetrics cannot be used with --interval' fleet list -o -c 2
+}
+
 # What it holds goes to the others, and comes back.
 drain()
 {
@@ -323,6 +361,7 @@ else
 fi
 members
 json
+openmetrics
 drain
 drain_labelled
 [ "$store" != shm ] || live

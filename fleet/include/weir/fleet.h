@@ -93,6 +93,9 @@ enum weir_share_state {
 	WEIR_SHARE_SURPLUS,  /* leased, but nothing reserved: more members than configured */
 };
 
+/* The name of a state, such as "leased"; NULL: there is no such state. Any thread. */
+WEIR_API const char *weir_share_state_name(enum weir_share_state state);
+
 struct weir_fleet_config {
 	size_t size; /* set by weir_fleet_config_init() */
 
