@@ -19,7 +19,7 @@
 struct share_numbers {
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	enum weir_share_state state;
-	double units, wants, capacity, effective, members, lease, conflicts;
+	double units, wants, capacity, effective, members, lease, conflicts, changes;
 };
 
 struct fleet_numbers {
@@ -76,6 +76,8 @@ static const struct metric of_share[] = {
 	{{WEIR_METRIC_COUNTER, "weir_share_conflicts", NULL,
 	  "Commits that failed because another member committed first."},
 	 OF(share_numbers, conflicts)},
+	{{WEIR_METRIC_COUNTER, "weir_share_changes", NULL,
+	  "Changes of the state of the share."}, OF(share_numbers, changes)},
 };
 
 static const struct metric of_work[] = {
@@ -124,6 +126,7 @@ static void copy_share(const struct weir_share *s, weir_time now, struct share_n
 		.members = info.members,
 		.lease = info.deadline > now ? seconds(info.deadline - now) : 0,
 		.conflicts = (double)info.conflicts,
+		.changes = (double)s->changes,
 	};
 	memcpy(numbers->name, s->name, sizeof(numbers->name));
 }

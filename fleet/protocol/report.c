@@ -66,14 +66,6 @@ static bool is_leased(const struct weir_share *s, const struct share_report *rep
 	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
 }
 
-void share_info(const struct weir_share *s, struct weir_share_info *info)
-{
-	*info = s->report.info;
-	info->units = weir_share_units(s);
-	if (!is_leased(s, &s->report))
-		info->state = s->report.without_lease;
-}
-
 void fleet_report(struct weir_fleet *f, weir_time began, bool failed)
 {
 	const weir_time now = fleet_now(f);
@@ -111,18 +103,6 @@ const char *weir_share_state_name(enum weir_share_state state)
 	return (unsigned)state <= WEIR_SHARE_SURPLUS ? names[state] : NULL;
 }
 
-/* With the fleet's last error as the reason. */
-static struct share_report report_of(struct weir_share *s)
-{
-	struct share_report report;
-
-	pthread_mutex_lock(&s->fleet->report_lock);
-	report = s->report;
-	(void)snprintf(report.info.reason, sizeof(report.info.reason), "%s", s->fleet->why);
-	pthread_mutex_unlock(&s->fleet->report_lock);
-	return report;
-}
-
 /* Explain why the lease is not the one that this process is configured with. */
 static void compare_leases(const struct share_report *report, weir_dur own, char *text, size_t size)
 {
@@ -157,28 +137,45 @@ static void give_reason(const struct share_report *report, weir_dur lease,
 			"There are %u members, and units are reserved for %u: this one joined "
 			"later, and gets only what is shared.",
 			(unsigned)info->members, (unsigned)report->seats);
-	else if (info->reason[0] == '\0')
+	else if (info->reason[0] != '\0')
+		return;
+	else if (info->state == WEIR_SHARE_LOST)
+		(void)snprintf(info->reason, size,
+			       "The lease has ended, and no request has renewed it since.");
+	else if (info->state != WEIR_SHARE_LOCAL)
 		compare_leases(report, lease, info->reason, size);
+}
+
+void share_info(const struct weir_share *s, struct weir_share_info *info)
+{
+	*info = s->report.info;
+	info->units = weir_share_units(s);
+	if (!is_leased(s, &s->report))
+		info->state = s->report.without_lease;
+	(void)snprintf(info->reason, sizeof(info->reason), "%s", s->fleet->why);
+	give_reason(&s->report, s->fleet->lease, info);
 }
 
 void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 {
 	const size_t size = info->size;
-	struct share_report report = report_of(s);
+	struct weir_share_info full;
 
-	report.info.size = size;
-	report.info.units = weir_share_units(s);
-	if (!is_leased(s, &report))
-		report.info.state = report.without_lease;
-	give_reason(&report, s->fleet->lease, &report.info);
-	memcpy(info, &report.info, size < sizeof(report.info) ? size : sizeof(report.info));
+	pthread_mutex_lock(&s->fleet->report_lock);
+	share_info(s, &full);
+	pthread_mutex_unlock(&s->fleet->report_lock);
+	full.size = size;
+	memcpy(info, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
 int weir_share_fence(struct weir_share *s, struct weir_store_check *check,
 		     char key[WEIR_SHARE_KEY_SIZE])
 {
-	const struct share_report report = report_of(s);
+	struct share_report report;
 
+	pthread_mutex_lock(&s->fleet->report_lock);
+	report = s->report;
+	pthread_mutex_unlock(&s->fleet->report_lock);
 	if (report.info.fence == 0 || !is_leased(s, &report))
 		return -ESTALE;
 	memcpy(key, report.key, sizeof(report.key));

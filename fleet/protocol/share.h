@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "fleet/fair_lock.h"
+#include "fleet/protocol/changes.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
@@ -76,7 +77,10 @@ struct weir_share {
 	_Atomic uint64_t want, demand;
 	_Atomic uint32_t throttled;
 
-	struct share_report report; /* under report_lock */
+	/* Under report_lock. */
+	struct share_report report;
+	enum weir_share_state noted; /* the last one of which a change was noted */
+	uint64_t changes;            /* that were noted */
 
 	/* Everything below is under the fleet's lock. */
 	uint64_t seconds[DEMAND_SECONDS]; /* units of demand in each, the last second first */
@@ -169,6 +173,7 @@ struct weir_fleet {
 	/* Of report and why, and of the lists: taken last, and held only for copying. */
 	pthread_mutex_t report_lock;
 	struct fleet_report report;
+	struct changes changes;
 
 	uint64_t session;   /* 0: none */
 	weir_time deadline; /* of the session, by the clock of this process */
@@ -226,7 +231,7 @@ void share_notify(struct weir_share *share);
 /* Copy what it reports. */
 void share_report(struct weir_share *share);
 
-/* What it reports now, with reason as it is in the last report. report_lock is held. */
+/* What it reports now. report_lock is held. */
 void share_info(const struct weir_share *share, struct weir_share_info *info);
 
 /* Copy what the fleet reports after a refresh that began then, and failed or not. */

@@ -64,6 +64,8 @@ struct world {
 	struct weir_share_config limit;
 	uint64_t capacity; /* current */
 	uint64_t chance;
+	/* weir_fleet_config.on_change of members; arg is the actor. */
+	void (*on_change)(void *arg, const struct weir_share_change *change);
 	struct actor actors[WORLD_MEMBERS_MAX];
 	unsigned count;
 	struct parcel parcel;

@@ -93,6 +93,20 @@ enum weir_share_state {
 	WEIR_SHARE_SURPLUS,  /* leased, but nothing reserved: more members than configured */
 };
 
+/* A change of the state of a share. All of it is valid during the callback only. */
+struct weir_share_change {
+	const char *name;               /* of the limit */
+	enum weir_share_state from, to; /* a share begins in WEIR_SHARE_LOCAL */
+	uint64_t units;                 /* that the process may use from then on */
+	weir_time time;                 /* when it was noticed, on the fleet's clock */
+	const char *reason;             /* weir_share_info.reason; "" if there is none */
+	/*
+	 * Changes before this one that were not reported, for want of memory or because more than
+	 * a thousand were waiting for the callback.
+	 */
+	uint64_t missed;
+};
+
 /* The name of a state, such as "leased"; NULL: there is no such state. Any thread. */
 WEIR_API const char *weir_share_state_name(enum weir_share_state state);
 
@@ -140,6 +154,18 @@ struct weir_fleet_config {
 	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
+
+	/*
+	 * Called for each change of the state of a share: at the end of a refresh, and when a lease
+	 * ends, even while a request to the store is pending. Calls are serialized, come in order,
+	 * and hold no lock: a callback may take its time, and call any function of the fleet except
+	 * weir_fleet_close() and weir_region_close() of its own fleet. They come from a thread of
+	 * their own; with a manual fleet, from the thread that calls weir_fleet_step() or
+	 * weir_fleet_refresh(), when its work is done. Changes may still be reported after
+	 * weir_share_leave(), but not after weir_fleet_close(). May be NULL.
+	 */
+	void (*on_change)(void *arg, const struct weir_share_change *change);
+	void *on_change_arg;
 };
 
 /*
