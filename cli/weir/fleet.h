@@ -45,7 +45,7 @@ const char *fleet_allotment(enum weir_allotment allotment);
 #define LABEL_WIDTH 15
 const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1]);
 
-/* A copy of a label, freed with the reading. */
+/* A copy of a label or sentence, freed with the reading. */
 struct kept {
 	struct kept *next;
 	char text[];
@@ -61,7 +61,7 @@ struct fleet_reading {
 	uint32_t workers, owned, checkpoints;
 	struct weir_work_partition *partitions;
 	size_t partition_count;
-	struct kept *labels; /* of members and partitions */
+	struct kept *labels; /* and sentences, of members and partitions */
 	bool full;           /* out of memory: some of it is missing */
 };
 

@@ -11,7 +11,7 @@ static json_t *member_id(uint64_t id)
 	return id != 0 ? json_sprintf("%016" PRIx64, id) : json_null();
 }
 
-/* null where there is no member. */
+/* null where there is no member, or nothing to say. */
 static json_t *label(const char *text)
 {
 	return text[0] != '\0' ? json_string(text) : json_null();
@@ -29,15 +29,16 @@ static json_t *members_of(const struct fleet_reading *r)
 	for (size_t i = 0; i < r->member_count; i++) {
 		const struct weir_fleet_member *m = &r->members[i];
 
-		json_array_append_new(members,
-				      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b}", "id",
-						member_id(m->id), "label", label(m->label), "fence",
-						fence(m->fence), "wants", json_count(m->wants),
-						"grant", json_count(m->grant), "share",
-						json_count(m->fence != 0 ? fleet_share(m) : 0),
-						"reserved", json_count(m->reserved), "weight",
-						json_count(m->weight), "priority", (int)m->priority,
-						"drained", (int)m->drained));
+		json_array_append_new(
+			members,
+			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b,s:o}", "id",
+				  member_id(m->id), "label", label(m->label), "fence",
+				  fence(m->fence), "wants", json_count(m->wants), "grant",
+				  json_count(m->grant), "share",
+				  json_count(m->fence != 0 ? fleet_share(m) : 0), "reserved",
+				  json_count(m->reserved), "weight", json_count(m->weight),
+				  "priority", (int)m->priority, "drained", (int)m->drained,
+				  "mismatch", label(m->mismatch)));
 	}
 	return members;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bars.h"
 #include "command.h"
@@ -123,6 +124,25 @@ static void print_members(const struct fleet_reading *r)
 	}
 }
 
+/* Members that are configured with another limit, in one line for all that say the same. */
+static void print_mismatches(const struct fleet_reading *r)
+{
+	for (size_t i = 0; i < r->member_count; i++) {
+		const struct weir_fleet_member *m = &r->members[i];
+		size_t before = 0, after = 0;
+
+		for (size_t k = 0; k < r->member_count; k++)
+			if (strcmp(r->members[k].mismatch, m->mismatch) == 0)
+				*(k < i ? &before : &after) += 1;
+		if (m->mismatch[0] == '\0' || before > 0)
+			continue;
+		printf("  %s", m->label);
+		if (after > 1)
+			printf(" and %zu more", after - 1);
+		printf(": %s\n", m->mismatch);
+	}
+}
+
 /* "-" where there is no member. */
 static const char *member_text(uint64_t id, char *text, size_t size)
 {
@@ -170,6 +190,7 @@ static void print_details(const struct fleet_readings *readings)
 		if (r->limit.version != 0) {
 			print_limit(r);
 			print_members(r);
+			print_mismatches(r);
 		}
 		print_partitions(r);
 	}

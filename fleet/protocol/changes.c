@@ -2,7 +2,7 @@
 /*
  * Changes of the states of shares.
  *
- * A change is noted at the end of each refresh, and when a lease ends. What a share is in the
+ * A change, of the state or of whether the configuration differs, is noted at the end of each refresh, and when a lease ends. What a share is in the
  * middle of a refresh is not a state: it may have dropped its units, and be about to get them back.
  * The callback is called later, without a lock, so that it may use the fleet: by a thread that does
  * nothing else or, in a manual fleet, by the caller, at the end of its step.
@@ -87,11 +87,12 @@ void share_note(struct weir_share *s)
 
 	pthread_mutex_lock(&f->report_lock);
 	share_info(s, &info);
-	if (info.state != s->noted) {
+	if (info.state != s->noted || (info.mismatch[0] != '\0') != s->mismatch_noted) {
 		if (f->changes.call != NULL)
 			append(&f->changes, s, &info);
+		s->changes += info.state != s->noted;
 		s->noted = info.state;
-		s->changes++;
+		s->mismatch_noted = info.mismatch[0] != '\0';
 	}
 	pthread_mutex_unlock(&f->report_lock);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/protocol/mismatch.h"
 #include "fleet/protocol/share.h"
 
 void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size)
@@ -86,6 +87,7 @@ static bool show_members(const struct limit_view *v,
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct seen_member *m = &v->members[i];
+		char mismatch[MISMATCH_SIZE];
 		const struct weir_fleet_member member = {
 			.id = m->id,
 			.fence = m->made,
@@ -96,8 +98,10 @@ static bool show_members(const struct limit_view *v,
 			.drained = drains_have(&v->drains, m->id),
 			.label = m->record.label,
 			.reserved = view_reserved(v, m),
+			.mismatch = mismatch,
 		};
 
+		mismatch_print(&m->record.own, &v->limit, mismatch);
 		if (!visit(arg, &member))
 			return true;
 	}
@@ -112,6 +116,7 @@ static void show_absent(const struct limit_view *v,
 			.id = v->drains.at[i].id,
 			.drained = 1,
 			.label = "",
+			.mismatch = "",
 		};
 
 		if (view_member(v, member.id) == NULL && !visit(arg, &member))

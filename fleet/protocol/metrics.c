@@ -19,7 +19,7 @@
 struct share_numbers {
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	enum weir_share_state state;
-	double units, wants, capacity, effective, members, lease, conflicts, changes;
+	double units, wants, capacity, effective, members, lease, conflicts, changes, mismatch;
 };
 
 struct fleet_numbers {
@@ -73,6 +73,9 @@ static const struct metric of_share[] = {
 	  "Members of the limit."}, OF(share_numbers, members)},
 	{{WEIR_METRIC_GAUGE, "weir_share_lease_seconds", "seconds",
 	  "What is left of the lease; 0 without one."}, OF(share_numbers, lease)},
+	{{WEIR_METRIC_GAUGE, "weir_share_mismatch", NULL,
+	  "1 if this process is configured with another limit than the store has."},
+	 OF(share_numbers, mismatch)},
 	{{WEIR_METRIC_COUNTER, "weir_share_conflicts", NULL,
 	  "Commits that failed because another member committed first."},
 	 OF(share_numbers, conflicts)},
@@ -127,6 +130,7 @@ static void copy_share(const struct weir_share *s, weir_time now, struct share_n
 		.lease = info.deadline > now ? seconds(info.deadline - now) : 0,
 		.conflicts = (double)info.conflicts,
 		.changes = (double)s->changes,
+		.mismatch = info.mismatch[0] != '\0',
 	};
 	memcpy(numbers->name, s->name, sizeof(numbers->name));
 }

@@ -298,7 +298,9 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 static bool differ(const struct member_record *a, const struct member_record *b)
 {
 	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
-	       strcmp(a->label, b->label) != 0;
+	       strcmp(a->label, b->label) != 0 || a->learning != b->learning ||
+	       a->own.capacity != b->own.capacity || a->own.allotment != b->own.allotment ||
+	       a->own.reserved != b->own.reserved || a->own.members != b->own.members;
 }
 
 /*

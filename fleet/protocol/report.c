@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/protocol/mismatch.h"
 #include "fleet/protocol/refresh.h"
 
 static enum weir_share_state state_of(const struct weir_share *s)
@@ -55,6 +56,9 @@ void share_report(struct weir_share *s)
 		.longest = s->longest,
 	};
 
+	const struct member_record own = share_record(s, 0);
+
+	mismatch_print(&own.own, &s->limit, now.info.mismatch);
 	memcpy(now.key, s->own_key, sizeof(now.key));
 	pthread_mutex_lock(&s->fleet->report_lock);
 	s->report = now;
@@ -142,6 +146,8 @@ static void give_reason(const struct share_report *report, weir_dur lease,
 	else if (info->state == WEIR_SHARE_LOST)
 		(void)snprintf(info->reason, size,
 			       "The lease has ended, and no request has renewed it since.");
+	else if (info->mismatch[0] != '\0')
+		(void)snprintf(info->reason, size, "%s", info->mismatch);
 	else if (info->state != WEIR_SHARE_LOCAL)
 		compare_leases(report, lease, info->reason, size);
 }

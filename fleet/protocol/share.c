@@ -162,12 +162,24 @@ uint64_t share_wants(const struct weir_share *s)
 	return wants < WEIR_SHARE_UNITS_MAX ? wants : WEIR_SHARE_UNITS_MAX;
 }
 
+static struct limit_record own_limit(const struct weir_share *s)
+{
+	return (struct limit_record){
+		.capacity = s->config.capacity,
+		.allotment = s->config.allotment,
+		.reserved = s->config.reserved,
+		.members = s->config.members,
+	};
+}
+
 struct member_record share_record(const struct weir_share *s, uint64_t wants)
 {
 	struct member_record record = {
 		.wants = wants,
 		.weight = s->config.weight,
 		.priority = s->config.priority,
+		.own = own_limit(s),
+		.learning = s->fleet->learning / WEIR_MS,
 	};
 
 	memcpy(record.label, s->fleet->label, sizeof(record.label));

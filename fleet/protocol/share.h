@@ -80,6 +80,7 @@ struct weir_share {
 	/* Under report_lock. */
 	struct share_report report;
 	enum weir_share_state noted; /* the last one of which a change was noted */
+	bool mismatch_noted;         /* likewise */
 	uint64_t changes;            /* that were noted */
 
 	/* Everything below is under the fleet's lock. */

@@ -25,7 +25,7 @@ static void hear(void *arg, const struct weir_share_change *change)
 
 	if (arg != &w.actors[0])
 		return;
-	CHECK(strcmp(change->name, "limit") == 0 && change->from != change->to);
+	CHECK(strcmp(change->name, "limit") == 0);
 	CHECK(used == 0 || change->from == last.to);
 	(void)snprintf(heard + used, sizeof(heard) - used, "%s>%s ",
 		       weir_share_state_name(change->from), weir_share_state_name(change->to));
@@ -153,6 +153,24 @@ static void too_many(void)
 	world_kill(&w, 1);
 	world_run(&w, 2 * LEASE);
 	CHECK(heard_only("surplus>leased "));
+	end();
+}
+
+/* Also where only the configuration begins or ceases to differ. */
+static void configured_differently(void)
+{
+	begin_hearing();
+	enter(1, 50);
+	heard[0] = '\0';
+	CHECK(weir_fleet_change(w.store, "limit", 80) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(heard_only("leased>leased ") && strstr(reason, "where the limit has capacity 80"));
+	CHECK(weir_fleet_change(w.store, "limit", 60) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(heard_only(""));
+	CHECK(weir_fleet_change(w.store, "limit", 100) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(heard_only("leased>leased ") && reason[0] == '\0');
 	end();
 }
 
@@ -298,6 +316,7 @@ int main(void)
 	drained();
 	forgotten();
 	too_many();
+	configured_differently();
 	nested();
 	too_many_changes();
 	by_a_thread();

@@ -458,9 +458,70 @@ static void measured(void)
 	end();
 }
 
+/* A member that is configured with another limit than the store has says so, and is seen. */
+static char differing[600];
+
+static bool see_mismatch(void *arg, const struct weir_fleet_member *m)
+{
+	(void)arg;
+	strcat(differing, m->mismatch);
+	return true;
+}
+
+static const char *mismatches(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	differing[0] = '\0';
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, see_mismatch, NULL) == 0);
+	return differing;
+}
+
+#define WANTED_123 "Configured with capacity 123, where the limit has capacity 400."
+
+static void configured_differently(void)
+{
+	struct weir_fleet_limit limit;
+
+	world_begin(&w, 400, LEASE, REFRESH);
+	world_enter(&w, 0, 10);
+	world_run(&w, ROUNDS);
+	CHECK(info_of(0).mismatch[0] == '\0' && mismatches()[0] == '\0');
+	w.limit.capacity = 123;
+	world_enter(&w, 1, 10);
+	CHECK(info_of(1).mismatch[0] == '\0');
+	world_run(&w, ROUNDS);
+	CHECK(strcmp(info_of(1).mismatch, WANTED_123) == 0 && info_of(1).capacity == 400);
+	CHECK(strcmp(info_of(1).reason, WANTED_123) == 0);
+	CHECK(info_of(1).state == WEIR_SHARE_LEASED && strcmp(mismatches(), WANTED_123) == 0);
+	CHECK(has_line(metrics_of(1), SHARE("mismatch", "1")));
+	CHECK(has_line(metrics_of(0), SHARE("mismatch", "0")) && info_of(0).reason[0] == '\0');
+	w.limit.capacity = 0;
+	world_enter(&w, 2, 10);
+	world_run(&w, ROUNDS);
+	CHECK(info_of(2).mismatch[0] == '\0' && strcmp(mismatches(), WANTED_123) == 0);
+	CHECK(weir_fleet_change(w.store, "limit", 123) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(info_of(1).mismatch[0] == '\0' && info_of(1).reason[0] == '\0');
+	CHECK(strstr(info_of(0).mismatch, "capacity 400, where the limit has capacity 123.") !=
+	      NULL);
+	limit = limit_now();
+	limit.reserved = 10;
+	limit.members_max = 5;
+	limit.allotment = WEIR_ALLOT_NONE;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(strcmp(info_of(1).mismatch,
+		     "Configured with allotment fair, reserved 0, members 0, where the limit has "
+		     "allotment none, reserved 10, members 5.") == 0);
+	world_end(&w);
+}
+
 int main(void)
 {
 	measured();
+	configured_differently();
 	drained(0);
 	drained(5);
 	for (unsigned i = 0; i < 4; i++)

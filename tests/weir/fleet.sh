@@ -161,6 +161,8 @@ members()
 	expect 0 "^  [0-9a-f]{16} $cut +[0-3] - +4[1-4] +4 [0-9]+\$" fleet show "$name"
 	[ "$(awk '/^  (MEMBER|OWNER) +LABEL / && length <= 80' "$work/out" | wc -l)" = 2 ] ||
 		complain "too wide: $(cat "$work/out")"
+	expect 0 "^  [^ ]+ and 1 more: Configured with capacity 500, where the limit has capacity 60\.\$" \
+		fleet show "$name"
 	expect 0 '' fleet set "$name" capacity=40
 	wait_for has "$first" 20
 	wait_for has "$second" 20
@@ -175,6 +177,7 @@ json()
 	jq -e --arg name "$name" --arg long "$long" --arg other "$(label_of "$b")" '.limits[0] | .name == $name and .capacity == 40 and
 		.granted == 40 and .wanted == 200 and .member_count == 2 and
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
+		(.members | all(.mismatch == "Configured with capacity 500, where the limit has capacity 40.")) and
 		([.members[].label] | sort) == ([$long, $other] | sort) and
 		.partitions.owned == 4 and .partitions.partitions[3].checkpoint.sequence == 44 and
 		([.partitions.partitions[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \

@@ -93,7 +93,10 @@ enum weir_share_state {
 	WEIR_SHARE_SURPLUS,  /* leased, but nothing reserved: more members than configured */
 };
 
-/* A change of the state of a share. All of it is valid during the callback only. */
+/*
+ * A change of the state of a share; or, where from and to are the same, of whether there is a
+ * weir_share_info.mismatch. All of it is valid during the callback only.
+ */
 struct weir_share_change {
 	const char *name;               /* of the limit */
 	enum weir_share_state from, to; /* a share begins in WEIR_SHARE_LOCAL */
@@ -175,8 +178,12 @@ struct weir_fleet_config {
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
 
-	const char *name;  /* name of the limit: letters, digits and -_.:@ */
-	uint64_t capacity; /* (limit) units of all members together; at most WEIR_SHARE_UNITS_MAX */
+	const char *name; /* name of the limit: letters, digits and -_.:@ */
+	/*
+	 * (limit) Units of all members together; at most WEIR_SHARE_UNITS_MAX. 0 where the limit
+	 * exists: take it as it is, and do not compare it (weir_share_info.mismatch).
+	 */
+	uint64_t capacity;
 	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
 	/*
 	 * (limit) Units that each member may use from the first moment on, without a lease and
@@ -334,10 +341,18 @@ struct weir_share_info {
 	uint64_t conflicts; /* commits that failed because another member committed first */
 	uint64_t refreshes;
 	/*
-	 * A sentence that explains an abnormal state. "" if the state is WEIR_SHARE_LEASED without
-	 * any problem.
+	 * A sentence that explains an abnormal state, or says what is wrong in a normal one. "" if
+	 * the state is WEIR_SHARE_LEASED without any problem.
 	 */
 	char reason[256];
+	/*
+	 * A sentence if this process is configured with another limit than the store has: another
+	 * capacity, allotment, reserved or members. What the store has counts, so one of the two was
+	 * not meant; weir_fleet_change() and weir_fleet_configure() change the limit. "" if they do
+	 * not differ, if the limit has not been read yet, or if weir_share_config.capacity is 0,
+	 * which takes the limit as it is.
+	 */
+	char mismatch[256];
 };
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
@@ -378,6 +393,8 @@ struct weir_fleet_member {
 	/* weir_fleet_config.label, valid during the visit; "" of a member that is not present */
 	const char *label;
 	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
+	/* weir_share_info.mismatch of its process, likewise; "" if it is configured as the limit */
+	const char *mismatch;
 };
 
 /* A limit, as recorded in the store. */
