@@ -54,7 +54,8 @@ static bool add_member(void *arg, const struct weir_fleet_member *member)
 
 	own.label = keep(r, member->label);
 	own.mismatch = keep(r, member->mismatch);
-	r->full = own.label == NULL || own.mismatch == NULL ||
+	own.reason = keep(r, member->reason);
+	r->full = own.label == NULL || own.mismatch == NULL || own.reason == NULL ||
 		  !append(&list, &r->member_count, &own, sizeof(own));
 	r->members = list;
 	return !r->full;

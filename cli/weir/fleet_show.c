@@ -93,6 +93,8 @@ static void print_limit(const struct fleet_reading *r)
 		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
 		       l->members_max);
 	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
+	if (l->reason[0] != '\0')
+		printf("  nothing is granted: %s\n", l->reason);
 }
 
 static const char *state_of(const struct weir_fleet_limit *l, const struct weir_fleet_member *m)
@@ -124,22 +126,34 @@ static void print_members(const struct fleet_reading *r)
 	}
 }
 
-/* Members that are configured with another limit, in one line for all that say the same. */
-static void print_mismatches(const struct fleet_reading *r)
+/* What is to be said of a member: why it holds nothing; how it is configured otherwise. */
+static const char *reason_of(const struct weir_fleet_member *m)
+{
+	return m->drained == 0 ? m->reason : ""; /* its line says that it is drained */
+}
+
+static const char *mismatch_of(const struct weir_fleet_member *m)
+{
+	return m->mismatch;
+}
+
+/* One line for all members of which the same is to be said. */
+static void print_remarks(const struct fleet_reading *r,
+			  const char *(*remark)(const struct weir_fleet_member *member))
 {
 	for (size_t i = 0; i < r->member_count; i++) {
-		const struct weir_fleet_member *m = &r->members[i];
+		const char *text = remark(&r->members[i]);
 		size_t before = 0, after = 0;
 
 		for (size_t k = 0; k < r->member_count; k++)
-			if (strcmp(r->members[k].mismatch, m->mismatch) == 0)
+			if (strcmp(remark(&r->members[k]), text) == 0)
 				*(k < i ? &before : &after) += 1;
-		if (m->mismatch[0] == '\0' || before > 0)
+		if (text[0] == '\0' || before > 0)
 			continue;
-		printf("  %s", m->label);
+		printf("  %s", r->members[i].label);
 		if (after > 1)
 			printf(" and %zu more", after - 1);
-		printf(": %s\n", m->mismatch);
+		printf(": %s\n", text);
 	}
 }
 
@@ -190,7 +204,8 @@ static void print_details(const struct fleet_readings *readings)
 		if (r->limit.version != 0) {
 			print_limit(r);
 			print_members(r);
-			print_mismatches(r);
+			print_remarks(r, reason_of);
+			print_remarks(r, mismatch_of);
 		}
 		print_partitions(r);
 	}

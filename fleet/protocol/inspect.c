@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fleet/protocol/mismatch.h"
+#include "fleet/protocol/reason.h"
 #include "fleet/protocol/share.h"
 
 void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size)
@@ -42,15 +43,17 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 	char prefix[WEIR_SHARE_NAME_MAX + 2];
 	const char *prefixes[] = {prefix};
 	struct reading reading = {.view = v};
+	struct weir_store_view read;
 	int r;
 
 	if (!fleet_is_name(name))
 		return -EINVAL;
 	(void)snprintf(prefix, sizeof(prefix), "%s/", name);
 	view_clear(v);
-	r = weir_store_read(store, prefixes, 1, take, &reading, NULL);
+	r = weir_store_read(store, prefixes, 1, take, &reading, &read);
 	if (r != 0)
 		return r;
+	v->proven = read.proven;
 	if (reading.full)
 		return -ENOMEM;
 	if (v->other_version)
@@ -71,12 +74,14 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.members = (uint32_t)v->count,
 		.lease = v->limit.lease * WEIR_MS,
 		.version = v->limit_version,
+		.learning = view_learning(v),
 	};
 
 	for (size_t i = 0; i < v->count; i++) {
 		full.granted += view_grant(v, &v->members[i]);
 		full.wanted += v->members[i].record.wants;
 	}
+	reason_of_limit(v, full.reason);
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
@@ -87,7 +92,7 @@ static bool show_members(const struct limit_view *v,
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct seen_member *m = &v->members[i];
-		char mismatch[MISMATCH_SIZE];
+		char mismatch[MISMATCH_SIZE], reason[REASON_SIZE];
 		const struct weir_fleet_member member = {
 			.id = m->id,
 			.fence = m->made,
@@ -99,9 +104,11 @@ static bool show_members(const struct limit_view *v,
 			.label = m->record.label,
 			.reserved = view_reserved(v, m),
 			.mismatch = mismatch,
+			.reason = reason,
 		};
 
 		mismatch_print(&m->record.own, &v->limit, mismatch);
+		reason_of_member(v, m, reason);
 		if (!visit(arg, &member))
 			return true;
 	}
@@ -117,6 +124,7 @@ static void show_absent(const struct limit_view *v,
 			.drained = 1,
 			.label = "",
 			.mismatch = "",
+			.reason = "An operator has drained it, and it is not present.",
 		};
 
 		if (view_member(v, member.id) == NULL && !visit(arg, &member))

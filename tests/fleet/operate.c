@@ -518,10 +518,162 @@ static void configured_differently(void)
 	world_end(&w);
 }
 
+/* What is said of a limit, and then of its members. */
+static char said[1200];
+
+static bool hear(void *arg, const struct weir_fleet_member *m)
+{
+	(void)arg;
+	strcat(said, "|");
+	strcat(said, m->reason);
+	return true;
+}
+
+/* Through the connection of a member, which may be in trouble. */
+static const char *listen_to_all(void)
+{
+	struct weir_store *store = w.actors[0].fleet != NULL ? &w.actors[0].store : w.store;
+	struct weir_fleet_limit limit;
+	char members[1000];
+
+	weir_fleet_limit_init(&limit);
+	said[0] = '\0';
+	CHECK(weir_fleet_inspect(store, "limit", &limit, hear, NULL) == 0);
+	memcpy(members, said, sizeof(members));
+	(void)snprintf(said, sizeof(said), "%s%s", limit.reason, members);
+	return said;
+}
+
+static bool says(const char *expected)
+{
+	const bool good = strcmp(listen_to_all(), expected) == 0;
+
+	if (!good)
+		fprintf(stderr, "said \"%s\"\n", said);
+	return good;
+}
+
+static void nothing_wanted(void)
+{
+	struct weir_fleet_limit limit;
+
+	begin(0, 0);
+	weir_fleet_limit_init(&limit);
+	limit.capacity = 100;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	CHECK(says("It has no members."));
+	world_enter(&w, 0, 0);
+	world_run(&w, ROUNDS);
+	CHECK(says("No member wants anything.|It wants nothing."));
+	world_want(&w, 0, 10);
+	world_run(&w, ROUNDS);
+	CHECK(says("|"));
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(says("All members are drained.|An operator has drained it."));
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), false) == 0);
+	CHECK(weir_fleet_change(w.store, "limit", 0) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(says("The capacity is 0.|The capacity is 0."));
+	end();
+}
+
+static void all_reserved(void)
+{
+	begin(1, 5);
+	world_want(&w, 0, 3);
+	world_run(&w, ROUNDS);
+	CHECK(says("No member wants more than is reserved for it.|"
+		   "It wants no more than is reserved for it."));
+	CHECK(weir_fleet_change(w.store, "limit", 20) == 0);
+	world_want(&w, 0, 10);
+	world_run(&w, ROUNDS);
+	CHECK(says("All of the capacity is reserved.|All of the capacity is reserved."));
+	CHECK(weir_fleet_change(w.store, "limit", 21) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(says("|"));
+	weir_share_throttled(w.actors[0].share);
+	world_run(&w, REFRESH * 3 / 2);
+	CHECK(says("The backend throttles, and what is left is reserved.|"
+		   "The backend throttles, and what is left is reserved."));
+	end();
+}
+
+/* All but one of the members say the same; which one comes first is not known. */
+static bool one_of(unsigned count, const char *reason)
+{
+	unsigned seen = 0;
+
+	CHECK(listen_to_all()[0] == '|');
+	for (const char *at = said; (at = strstr(at, reason)) != NULL; at++)
+		seen++;
+	return seen == count;
+}
+
+static void others_hold_all(void)
+{
+	begin(1, 0);
+	world_enter(&w, 1, 100);
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	CHECK(one_of(1, "Other members hold all 100 units until they refresh."));
+	world_run(&w, ROUNDS);
+	CHECK(says("||"));
+	CHECK(weir_fleet_change(w.store, "limit", 1) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(one_of(1, "There are 1 units for 2 members that want some."));
+	end();
+	world_begin(&w, 100, LEASE, REFRESH);
+	w.limit.priority = 1;
+	world_enter(&w, 0, 100);
+	w.limit.priority = 0;
+	world_enter(&w, 1, 100);
+	world_run(&w, ROUNDS);
+	CHECK(one_of(1, "Members of higher priority hold all 100 units."));
+	end();
+}
+
+/* Of members that were written by hand, and have taken nothing. */
+static void not_taken(void)
+{
+	begin(0, 0);
+	write_row("limit/cfg", "weir-limit 1 100 0 0 0 1000\n");
+	write_row("limit/m/1", "weir-member 1 10 1 0 a\n");
+	CHECK(says("No member has taken its part yet: each does at its next refresh, unless the "
+		   "store refuses writes.|100 units are free: it takes its part at its next "
+		   "refresh, unless the store refuses writes."));
+	write_row("limit/cfg", "weir-limit 1 100 2 0 0 1000\n");
+	CHECK(strstr(listen_to_all(), "|It takes its part at its next refresh") != NULL);
+	world_end(&w);
+}
+
+/* The time is that of the limit's lease, or of the learning that its members have, if longer. */
+static void learning(void)
+{
+	struct weir_fleet_limit limit;
+
+	begin(1, 0);
+	world_forget(&w, w.now);
+	world_enter(&w, 1, 100);
+	world_run(&w, 8 * WEIR_S);
+	CHECK(one_of(1, "The store may have forgotten leases: they end first, within 12.0 s."));
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_inspect(&w.actors[0].store, "limit", &limit, NULL, NULL) == 0);
+	CHECK(limit.learning == 12 * WEIR_S);
+	world_kill(&w, 0);
+	world_run(&w, LEASE);
+	CHECK(limit_now().learning == 0);
+	end();
+}
+
 int main(void)
 {
 	measured();
 	configured_differently();
+	nothing_wanted();
+	all_reserved();
+	others_hold_all();
+	not_taken();
+	learning();
 	drained(0);
 	drained(5);
 	for (unsigned i = 0; i < 4; i++)

@@ -127,6 +127,7 @@ make_and_set()
 	expect 0 "^$name +60 +60 +0 +0 +0 fair +0\$" fleet list
 	expect 0 "^$name: capacity 60, effective 60, granted 0, wanted 0\$" fleet show "$name"
 	expect 0 'allotment fair, lease 1.50s, 0 members' fleet show "$name"
+	expect 0 '^  nothing is granted: It has no members\.$' fleet show "$name"
 	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
 		fleet set "$name" reserved=10 members=7
 	one_line 1 "^weir: $name: reserved and members belong together" fleet set "$name" members=7
@@ -236,6 +237,16 @@ drain()
 	wait_for has "$first" 40
 	wait_for has "$second" 0
 	expect 0 "^  $second [^ ]+ +100 +0 +0 +1 +0 [0-9]+  drained\$" fleet show "$name"
+	! grep -q 'An operator' "$work/out" || complain "said twice: $(cat "$work/out")"
+	tell a 3 want 0
+	tell b 4 want 0
+	wait_for shows '^  nothing is granted: No member wants anything\.$'
+	expect 0 "^  [^ ]+: It wants nothing\.\$" fleet show "$name"
+	"$weir" fleet show --json "$name" >"$work/json"
+	grep -q '"reason": "No member wants anything."' "$work/json" || complain "no reason in JSON"
+	tell a 3 want 100
+	tell b 4 want 100
+	wait_for has "$first" 40
 	one_line 1 "^weir: $name: It has members" fleet remove "$name"
 	expect 0 '' fleet undrain "$name" "$second"
 	wait_for has "$second" 20

@@ -395,6 +395,11 @@ struct weir_fleet_member {
 	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
 	/* weir_share_info.mismatch of its process, likewise; "" if it is configured as the limit */
 	const char *mismatch;
+	/*
+	 * A sentence, likewise: why it holds nothing of the shared part, as it wants nothing, is
+	 * drained, others hold everything, or old leases must end first. "" if it holds some.
+	 */
+	const char *reason;
 };
 
 /* A limit, as recorded in the store. */
@@ -409,6 +414,13 @@ struct weir_fleet_limit {
 	weir_dur lease;
 	uint64_t version; /* of the limit's configuration; 0: there is no such limit */
 	uint64_t wanted;  /* by all members together */
+	/*
+	 * Filled in by weir_fleet_inspect() and weir_fleet_list(): how long leases may still last
+	 * that the store may have forgotten, while nothing grows (0: it knows all of them); and a
+	 * sentence, why nothing is granted, or "".
+	 */
+	weir_dur learning;
+	char reason[128];
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
