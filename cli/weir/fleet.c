@@ -42,6 +42,16 @@ static const char *variable_of(int key)
 	}
 }
 
+/* Blank out the password of an address, so that ps shows it only for a moment. */
+static void hide_password(char *address)
+{
+	char *user = strstr(address, "://"), *at = user != NULL ? strchr(user, '@') : NULL;
+	char *colon = at != NULL ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
+
+	if (colon != NULL)
+		memset(colon + 1, '*', (size_t)(at - colon - 1));
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	const char *variable = variable_of(key);
@@ -49,7 +59,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	(void)state;
 	if (variable == NULL)
 		return ARGP_ERR_UNKNOWN;
-	return setenv(variable, arg, 1) == 0 ? 0 : errno;
+	if (setenv(variable, arg, 1) != 0)
+		return errno;
+	if (key == 'a')
+		hide_password(arg);
+	return 0;
 }
 
 const struct argp fleet_options = {.options = options, .parser = option};

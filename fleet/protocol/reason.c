@@ -99,9 +99,9 @@ static void weigh_others(const struct limit_view *v, const struct seen_member *m
 			       "Members of higher priority hold all %" PRIu64 " units.", shared);
 	else if (held_above(v, priority, &wanting) > 0 && wanting > shared)
 		(void)snprintf(text, REASON_SIZE,
-			       "There are %" PRIu64 " units for %" PRIu64
-			       " members that want some.",
-			       shared, wanting);
+			       "%" PRIu64 " members want some of it, and there are fewer units, "
+			       "%" PRIu64 ".",
+			       wanting, shared);
 	else if (held >= shared)
 		(void)snprintf(text, REASON_SIZE,
 			       "Other members hold all %" PRIu64 " units until they refresh.",

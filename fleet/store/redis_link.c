@@ -321,12 +321,14 @@ static void examine_room(struct redis *r)
 static int log_in(struct redis *r)
 {
 	const struct address *a = &r->address;
-	int error = 0;
+	char password[PASSWORD_SIZE];
+	int error = address_password(a, password, r->why);
 
-	if (a->password[0] != '\0' && a->user[0] != '\0')
-		error = send_plain(r, "AUTH", a->user, a->password);
-	else if (a->password[0] != '\0')
-		error = send_plain(r, "AUTH", a->password, NULL);
+	if (error == 0 && password[0] != '\0' && a->user[0] != '\0')
+		error = send_plain(r, "AUTH", a->user, password);
+	else if (error == 0 && password[0] != '\0')
+		error = send_plain(r, "AUTH", password, NULL);
+	explicit_bzero(password, sizeof(password));
 	if (error == 0 && a->path[0] != '\0')
 		error = send_plain(r, "SELECT", a->path, NULL);
 	return error;

@@ -620,7 +620,7 @@ static void others_hold_all(void)
 	CHECK(says("||"));
 	CHECK(weir_fleet_change(w.store, "limit", 1) == 0);
 	world_run(&w, ROUNDS);
-	CHECK(one_of(1, "There are 1 units for 2 members that want some."));
+	CHECK(one_of(1, "2 members want some of it, and there are fewer units, 1."));
 	end();
 	world_begin(&w, 100, LEASE, REFRESH);
 	w.limit.priority = 1;

@@ -351,6 +351,28 @@ leave()
 	expect 0 "^$name +- +- +- +- +0 - +0\$" fleet list # checkpoints stay
 }
 
+# A password is in a file or in the environment; one in the arguments is blanked out.
+passwords()
+{
+	need redis-cli
+	at=127.0.0.1:$port
+	redis-cli -p "$port" config set requirepass topsecret >/dev/null
+	one_line 1 '^weir: Redis reports an error: NOAUTH' fleet list
+	echo topsecret >"$work/password"
+	expect 0 "^$name " fleet list -a "redis://$at?password-file=$work/password"
+	export WEIR_PASSWORD=topsecret
+	expect 0 "^$name " fleet list -a "redis://$at?password-env=WEIR_PASSWORD"
+	unset WEIR_PASSWORD
+	one_line 1 '^weir: The environment variable for the password is not' \
+		fleet list -a "redis://$at?password-env=WEIR_PASSWORD"
+	"$weir" fleet list -i 3600 -a "redis://default:topsecret@$at" >"$work/listed" 2>&1 &
+	lister=$!
+	wait_for grep -q "^$name " "$work/listed"
+	tr '\0' ' ' <"/proc/$lister/cmdline" >"$work/arguments"
+	grep -q 'default:\*\*\*\*\*\*\*\*\*@' "$work/arguments" || complain "arguments: $(cat "$work/arguments")"
+	kill "$lister"
+}
+
 if [ "$store" = shm ]; then
 	export WEIR_FLEET="shm:$base"
 	one_line 1 "^weir: $base: there is no such store" fleet list
@@ -380,4 +402,5 @@ drain
 drain_labelled
 [ "$store" != shm ] || live
 leave
+[ "$store" != redis ] || passwords
 exit $failed
