@@ -31,14 +31,15 @@ static json_t *members_of(const struct fleet_reading *r)
 
 		json_array_append_new(
 			members,
-			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b,s:o,s:o}", "id",
+			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b,s:b,s:o,s:o}", "id",
 				  member_id(m->id), "label", label(m->label), "fence",
 				  fence(m->fence), "wants", json_count(m->wants), "grant",
 				  json_count(m->grant), "share",
 				  json_count(m->fence != 0 ? fleet_share(m) : 0), "reserved",
 				  json_count(m->reserved), "weight", json_count(m->weight),
 				  "priority", (int)m->priority, "drained", (int)m->drained,
-				  "mismatch", label(m->mismatch), "reason", label(m->reason)));
+				  "label_drained", (int)m->label_drained, "mismatch",
+				  label(m->mismatch), "reason", label(m->reason)));
 	}
 	return members;
 }

@@ -104,9 +104,19 @@ static const char *state_of(const struct weir_fleet_limit *l, const struct weir_
 	return m->fence != 0 ? "  drained" : "  drained, not there";
 }
 
+/* "-" where there is no member. */
+static const char *member_text(uint64_t id, char *text, size_t size)
+{
+	if (id != 0)
+		snprintf(text, size, "%016" PRIx64, id);
+	else
+		snprintf(text, size, "-");
+	return text;
+}
+
 static void print_members(const struct fleet_reading *r)
 {
-	char label[LABEL_WIDTH + 1];
+	char id[20], label[LABEL_WIDTH + 1];
 
 	if (r->member_count > 0)
 		printf("  %-16s %-*s %8s %8s %8s %6s %5s %s\n", "MEMBER", LABEL_WIDTH, "LABEL",
@@ -114,7 +124,8 @@ static void print_members(const struct fleet_reading *r)
 	for (size_t i = 0; i < r->member_count; i++) {
 		const struct weir_fleet_member *m = &r->members[i];
 
-		printf("  %016" PRIx64 " %-*s", m->id, LABEL_WIDTH, fleet_label(m->label, label));
+		printf("  %-16s %-*s", member_text(m->id, id, sizeof(id)), LABEL_WIDTH,
+		       fleet_label(m->label, label));
 		if (m->fence != 0)
 			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
 			       " %" PRIu64 "%s\n",
@@ -155,16 +166,6 @@ static void print_remarks(const struct fleet_reading *r,
 			printf(" and %zu more", after - 1);
 		printf(": %s\n", text);
 	}
-}
-
-/* "-" where there is no member. */
-static const char *member_text(uint64_t id, char *text, size_t size)
-{
-	if (id != 0)
-		snprintf(text, size, "%016" PRIx64, id);
-	else
-		snprintf(text, size, "-");
-	return text;
 }
 
 static void print_partitions(const struct fleet_reading *r)

@@ -100,7 +100,8 @@ static bool show_members(const struct limit_view *v,
 			.grant = view_grant(v, m),
 			.weight = m->record.weight,
 			.priority = m->record.priority,
-			.drained = drains_have(&v->drains, m->id),
+			.drained = drains_have(&v->drains, m->id, m->record.label),
+			.label_drained = drains_have_label(&v->drains, m->record.label),
 			.label = m->record.label,
 			.reserved = view_reserved(v, m),
 			.mismatch = mismatch,
@@ -115,6 +116,38 @@ static bool show_members(const struct limit_view *v,
 	return false;
 }
 
+static bool is_present(const struct limit_view *v, const char *label)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (strcmp(v->members[i].record.label, label) == 0)
+			return true;
+	return false;
+}
+
+#define DRAINED_ABSENT "An operator has drained it, and it is not present."
+
+/* Drained labels that no member has. Returns true if visit() has ended the visit. */
+static bool show_labels(const struct limit_view *v,
+			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+{
+	const char *at = v->drains.labels;
+	char label[LABEL_ROOM];
+
+	while (drains_next_label(&at, label)) {
+		const struct weir_fleet_member member = {
+			.drained = 1,
+			.label_drained = 1,
+			.label = label,
+			.mismatch = "",
+			.reason = DRAINED_ABSENT,
+		};
+
+		if (!is_present(v, label) && !visit(arg, &member))
+			return true;
+	}
+	return false;
+}
+
 static void show_absent(const struct limit_view *v,
 			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
 {
@@ -124,7 +157,7 @@ static void show_absent(const struct limit_view *v,
 			.drained = 1,
 			.label = "",
 			.mismatch = "",
-			.reason = "An operator has drained it, and it is not present.",
+			.reason = DRAINED_ABSENT,
 		};
 
 		if (view_member(v, member.id) == NULL && !visit(arg, &member))
@@ -141,7 +174,7 @@ int weir_fleet_inspect(struct weir_store *store, const char *name, struct weir_f
 	if (r == 0) {
 		view_sort(&v);
 		view_fill(&v, limit);
-		if (visit != NULL && !show_members(&v, visit, arg))
+		if (visit != NULL && !show_members(&v, visit, arg) && !show_labels(&v, visit, arg))
 			show_absent(&v, visit, arg);
 	}
 	view_free(&v);

@@ -8,6 +8,7 @@
  * LIMIT/led       the ledger: the units that each member holds: stays. A line counts as long as the
  *                 member's row is there, made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member holds nothing: stays (drain.h)
+ * LIMIT/drained   the members with these labels hold nothing: stays (drain.h)
  * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
  * LIMIT/leader    of a region: its leader, which writes that row: gone with its session
  */

@@ -93,6 +93,11 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 		return take_member(v, rest + 2, row);
 	if (strncmp(rest, "drain/", 6) == 0)
 		return take_drain(v, rest + 6, row);
+	if (strcmp(rest, DRAINED_KEY) == 0) {
+		r = drains_parse(&v->drains, row);
+		v->other_version |= r == -EPROTO;
+		return r != -ENOMEM;
+	}
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
@@ -232,8 +237,9 @@ static int target_of(const struct limit_view *v, const struct planner *p, uint64
 
 		claims[i] = (struct claim){
 			.id = m->id,
-			.wants = drains_have(&v->drains, m->id) ? 0
-								: shared_wants(v, m, record->wants),
+			.wants = drains_have(&v->drains, m->id, record->label)
+					 ? 0
+					 : shared_wants(v, m, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
@@ -347,7 +353,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
 	plan->version = own != NULL ? own->version : 0;
-	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id, p->record.label);
 	if (plan->join)
 		return 0;
 	record = own->record;

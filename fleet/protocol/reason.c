@@ -33,7 +33,7 @@ static uint64_t open_wants(const struct limit_view *v, const struct seen_member 
 {
 	const uint64_t reserved = view_reserved(v, m);
 
-	if (drains_have(&v->drains, m->id))
+	if (drains_have(&v->drains, m->id, m->record.label))
 		return 0;
 	return m->record.wants > reserved ? m->record.wants - reserved : 0;
 }
@@ -118,7 +118,7 @@ void reason_of_member(const struct limit_view *v, const struct seen_member *m,
 	text[0] = '\0';
 	if (view_grant(v, m) > 0)
 		return;
-	if (drains_have(&v->drains, m->id))
+	if (drains_have(&v->drains, m->id, m->record.label))
 		(void)snprintf(text, REASON_SIZE, "An operator has drained it.");
 	else if (m->record.wants == 0)
 		(void)snprintf(text, REASON_SIZE, "It wants nothing.");
@@ -139,7 +139,8 @@ static struct sums sums_of(const struct limit_view *v)
 	struct sums sums = {.wants = 0};
 
 	for (size_t i = 0; i < v->count; i++) {
-		const bool drained = drains_have(&v->drains, v->members[i].id);
+		const bool drained = drains_have(&v->drains, v->members[i].id,
+						 v->members[i].record.label);
 
 		sums.wants += drained ? 0 : v->members[i].record.wants;
 		sums.open += open_wants(v, &v->members[i]);

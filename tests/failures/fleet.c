@@ -207,6 +207,7 @@ static struct weir_fleet_config fleet_config(void)
 	weir_fleet_config_init(&c);
 	c.store = store;
 	c.manual = 1;
+	c.label = "failures";
 	return c;
 }
 
@@ -504,6 +505,11 @@ static void begin_member(void)
 static int drain(void)
 {
 	return weir_fleet_drain(store, "limit", member.id, true);
+}
+
+static int drain_label(void)
+{
+	return weir_fleet_drain_label(store, "limit", "failures", true);
 }
 
 static void not_drained(void)
@@ -984,6 +990,14 @@ static struct failure_case local_cases[] = {
 	 NULL,
 	 begin_member,
 	 drain,
+	 not_drained,
+	 drained,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_drain_label",
+	 NULL,
+	 begin_member,
+	 drain_label,
 	 not_drained,
 	 drained,
 	 end_fleet,

@@ -132,6 +132,84 @@ static void comes_back(bool informed, bool undrained)
 	end();
 }
 
+/* A process with another label than all others. */
+static void enter_labelled(unsigned member, const char *label)
+{
+	w.actors[member].label = label;
+	world_enter(&w, member, 100);
+}
+
+/*
+ * By its label, a member stays drained when its process is restarted, at once or after its lease,
+ * and a process that was never there is drained too.
+ */
+static void drained_by_label(bool at_once)
+{
+	begin(1, 5);
+	enter_labelled(1, "web");
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 45);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", true) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", true) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "later", true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 0 && info_of(1).state == WEIR_SHARE_DRAINED);
+	CHECK(world_units(&w, 0) == 85);
+	world_kill(&w, 1);
+	if (!at_once)
+		world_run(&w, 2 * LEASE);
+	CHECK(look(1).absent == (at_once ? 1 : 2));
+	enter_labelled(1, "web");
+	CHECK(weir_fleet_refresh(w.actors[1].fleet) == 0);
+	CHECK(world_units(&w, 1) == 0 && info_of(1).state == WEIR_SHARE_DRAINED);
+	enter_labelled(2, "later");
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 0 && world_units(&w, 2) == 0 && world_units(&w, 0) == 85);
+	w.down = true;
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 1) == 0);
+	w.down = false;
+	world_run(&w, ROUNDS);
+	CHECK(weir_fleet_drain(w.store, "limit", id_of(1), false) == -EBUSY);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", false) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 45 && world_units(&w, 2) == 0 && look(1).drained == 1);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "later", false) == 0);
+	world_run(&w, 3 * ROUNDS);
+	CHECK(world_units(&w, 2) >= 31 && world_units(&w, 0) >= 31 && look(1).drained == 0);
+	end();
+}
+
+/* Of two members with one label, one by its number. */
+static void drained_twice(void)
+{
+	uint64_t id;
+
+	begin(1, 0);
+	enter_labelled(1, "web");
+	enter_labelled(2, "web");
+	world_run(&w, ROUNDS);
+	id = id_of(1);
+	CHECK(weir_fleet_drain(w.store, "limit", id, true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 0 && world_units(&w, 2) == 50);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 2) == 0 && world_units(&w, 0) == 100);
+	CHECK(weir_fleet_drain(w.store, "limit", id, false) == 0);
+	CHECK(weir_fleet_drain(w.store, "limit", id, false) == -EBUSY);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 1) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", false) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", false) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "other", false) == -ESRCH);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "a/b", true) == -EINVAL);
+	CHECK(weir_fleet_drain_label(w.store, "limit", NULL, true) == -EINVAL);
+	CHECK(weir_fleet_drain_label(w.store, "a/b", "web", true) == -EINVAL);
+	CHECK(weir_fleet_drain_label(w.store, "other", "web", true) == -ENOENT);
+	end();
+}
+
 /* Without a store it uses nothing, whatever loss would allow. */
 static void drained_and_lost(enum weir_loss loss)
 {
@@ -238,6 +316,25 @@ static void write_row(const char *key, const char *value)
 	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
 }
 
+/* Nothing is changed by what is not a list of labels, and members stay as they are. */
+static void damaged_labels(void)
+{
+	static const char *const bad[] = {"x", "weir-drained 2\na\n", "weir-drained 1\na",
+					  "weir-drained 1\na\n\nb\n", "weir-drained 1\na/b\n"};
+
+	begin(1, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		write_row("limit/drained", bad[i]);
+		CHECK(weir_fleet_drain_label(w.store, "limit", "web", true) == -EPROTO);
+		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
+		CHECK(world_units(&w, 0) == 100);
+	}
+	write_row("limit/drained", "weir-drained 1\nmember\n");
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 0) == 0);
+	end();
+}
+
 static bool count_row(void *arg, const struct weir_store_row *row)
 {
 	(void)row;
@@ -259,10 +356,11 @@ static void removed(void)
 {
 	begin(1, 0);
 	CHECK(weir_fleet_drain(w.store, "limit", id_of(0), true) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "web", true) == 0);
 	CHECK(weir_fleet_remove(w.store, "limit") == -EBUSY);
 	world_kill(&w, 0);
 	world_run(&w, 2 * LEASE);
-	CHECK(look(1).absent == 1);
+	CHECK(look(1).absent == 2);
 	write_row("limit/up", "weir-up 1 0 1 0 1 1\n");
 	CHECK(weir_fleet_remove(w.store, "limit") == 0);
 	CHECK(rows_left() == 0);
@@ -678,6 +776,10 @@ int main(void)
 	drained(5);
 	for (unsigned i = 0; i < 4; i++)
 		comes_back(i % 2 == 0, i / 2 == 0);
+	drained_by_label(true);
+	drained_by_label(false);
+	drained_twice();
+	damaged_labels();
 	drained_and_lost(WEIR_LOSS_EVEN);
 	drained_and_lost(WEIR_LOSS_HOLD);
 	drained_and_lost(WEIR_LOSS_OPEN);

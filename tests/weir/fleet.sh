@@ -351,6 +351,27 @@ leave()
 	expect 0 "^$name +- +- +- +- +0 - +0\$" fleet list # checkpoints stay
 }
 
+# A drained label is still drained when its process has been restarted.
+drain_restarted()
+{
+	one_line 1 "web-9: no member has that label" fleet undrain --label "$name" web-9
+	expect 0 '' fleet drain "$name" "$long" --label
+	wait_for has "$labelled" 0
+	one_line 1 "$labelled: its label is drained: undrain it with --label" \
+		fleet undrain "$name" "$labelled"
+	exec 3>&-
+	wait "$a" || complain 'a sharer failed'
+	wait_for shows "^  - +$cut +- +- +- +- +- -  drained, not there\$"
+	rm "$work/a.in"
+	hold a 3 "$WEIR_FLEET" "$name" 500 100 "$long"
+	wait_for shows "^  [0-9a-f]{16} $cut +100 +0 +0 +1 +0 [0-9]+  drained\$"
+	expect 0 '' fleet undrain -l "$name" "$long"
+	labelled=$(number_of "$cut")
+	wait_for has "$labelled" 20
+	first=$(member 1)
+	second=$(member 2)
+}
+
 # A password is in a file or in the environment; one in the arguments is blanked out.
 passwords()
 {
@@ -400,6 +421,7 @@ json
 openmetrics
 drain
 drain_labelled
+drain_restarted
 [ "$store" != shm ] || live
 leave
 [ "$store" != redis ] || passwords

@@ -387,10 +387,11 @@ struct weir_fleet_member {
 	int32_t priority;
 	/*
 	 * 1: it must hold nothing. A drained member that is not present has fence 0: it is drained
-	 * again when it returns with another number.
+	 * again when it returns with another number. A drained label that no member has is listed
+	 * as a member with id and fence 0.
 	 */
 	uint32_t drained;
-	/* weir_fleet_config.label, valid during the visit; "" of a member that is not present */
+	/* weir_fleet_config.label, valid during the visit; "" of a drained number not present */
 	const char *label;
 	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
 	/* weir_share_info.mismatch of its process, likewise; "" if it is configured as the limit */
@@ -400,6 +401,7 @@ struct weir_fleet_member {
 	 * drained, others hold everything, or old leases must end first. "" if it holds some.
 	 */
 	const char *reason;
+	uint32_t label_drained; /* 1: its label is drained, see weir_fleet_drain_label() */
 };
 
 /* A limit, as recorded in the store. */
@@ -487,17 +489,34 @@ WEIR_API int weir_fleet_remove(struct weir_store *store, const char *name);
  * Drain a member, or undo that. With its next refresh, a drained member gives up all that it holds,
  * and may use nothing, not even reserved units. What it wanted goes to the others, within a refresh
  * of each. It stays drained when its session ends and when it returns with another number, but not
- * when its process is restarted.
+ * when its process is restarted: weir_fleet_drain_label() is for that.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
  * -ENOENT: there is no such limit
  * -ESRCH: the limit has no such member
+ * -EBUSY: it is to be undrained, and its label is drained: use weir_fleet_drain_label()
  * -EPROTO: the limit has another format version
  * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_drain(struct weir_store *store, const char *name, uint64_t member,
 			      bool drained);
+
+/*
+ * Drain all members with a label, present or not yet, or undo that. They stay drained when their
+ * processes are restarted under the same label, so give each process a label of its own
+ * (weir_fleet_config.label): the default one has a process id, which another process may get. A
+ * process that was started anew may use what is reserved until it has read the store.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name or the label is invalid
+ * -ENOENT: there is no such limit
+ * -ESRCH: it is to be undrained, and neither is it drained nor does a member have it
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir/store.h.
+ */
+WEIR_API int weir_fleet_drain_label(struct weir_store *store, const char *name, const char *label,
+				    bool drained);
 
 /* What a store contains under one name. */
 struct weir_fleet_entry {
