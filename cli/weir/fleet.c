@@ -16,7 +16,9 @@
 
 static const struct argp_option options[] = {
 	{"address", 'a', "ADDRESS", 0,
-	 "The store: shm:/NAME, redis://HOST or etcd://HOST,... ($WEIR_FLEET)", 1},
+	 "The store: shm:/NAME, redis://HOST, redis-sentinel://HOST,.../SERVICE or "
+	 "etcd://HOST,... ($WEIR_FLEET)",
+	 1},
 	{"store-name", 'n', "NAME", 0, "Its namespace there (weir; $WEIR_FLEET_NAME)", 1},
 	{"tls-ca", 'A', "FILE", 0, "Certificate authority, with etcds:// ($WEIR_FLEET_CA)", 1},
 	{"tls-cert", 'C', "FILE", 0, "Client certificate ($WEIR_FLEET_CERT)", 1},

@@ -228,7 +228,8 @@ int address_parse(const char *text, struct address *a, char *why)
 	    !decode(scheme, a->scheme, sizeof(a->scheme)))
 		return store_say(
 			-EINVAL, why,
-			"The address must begin with shm:, redis://, etcd:// or etcds://.");
+			"The address must begin with shm:, redis://, redis-sentinel://, etcd:// or "
+			"etcds://.");
 	if (strcmp(a->scheme, "shm") == 0)
 		return read_shm(rest, a, why);
 	if (length(rest) < 2 || memcmp(rest.begin, "//", 2) != 0)

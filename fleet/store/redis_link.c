@@ -392,19 +392,28 @@ static int set_up(struct redis *r)
 	return error == 0 ? say_hello(r) : error;
 }
 
-int redis_connect(struct redis *r)
+struct timeval redis_wait(const struct redis *r)
 {
-	const struct address_host *host = &r->address.hosts[0];
-	const struct timeval wait = {
+	return (struct timeval){
 		.tv_sec = (time_t)(r->timeout / WEIR_S),
 		.tv_usec = (suseconds_t)(r->timeout % WEIR_S / WEIR_US),
 	};
-	int error;
+}
+
+int redis_connect(struct redis *r)
+{
+	const struct timeval wait = redis_wait(r);
+	struct address_host host = r->address.hosts[0];
+	int error = 0;
 
 	if (r->context != NULL)
 		return 0;
-	r->context = redisConnectWithTimeout(host->name,
-					     host->port != 0 ? host->port : PORT_DEFAULT, wait);
+	if (r->service[0] != '\0')
+		error = redis_find_master(r, &host);
+	if (error != 0)
+		return error;
+	r->context = redisConnectWithTimeout(host.name, host.port != 0 ? host.port : PORT_DEFAULT,
+					     wait);
 	if (r->context == NULL)
 		return store_say(-ENOMEM, r->why, "Out of memory.");
 	if (r->context->err != 0 || redisSetTimeout(r->context, wait) != REDIS_OK) {

@@ -263,12 +263,14 @@ static int open_scheme(const struct store_setup *setup, struct weir_store **stor
 		return store_say(
 			-ENOTSUP, why,
 			"Redis over TLS is not supported: hiredis has none. Use a tunnel, or etcds://.");
-	if (strcmp(scheme, "redis") == 0)
+	if (strcmp(scheme, "redis") == 0 || strcmp(scheme, "redis-sentinel") == 0)
 		return redis_store_open(setup, store, why);
 	if (strcmp(scheme, "etcd") == 0 || strcmp(scheme, "etcds") == 0)
 		return etcd_store_open(setup, store, why);
-	return store_say(-EINVAL, why,
-			 "The address must begin with shm:, redis://, etcd:// or etcds://.");
+	return store_say(
+		-EINVAL, why,
+		"The address must begin with shm:, redis://, redis-sentinel://, etcd:// or "
+		"etcds://.");
 }
 
 /* It is read at each login, but a program should learn at once that it cannot be. */

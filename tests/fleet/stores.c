@@ -449,6 +449,9 @@ static void refusals(void)
 		"redis://h?password-file=a&password-env=b",
 		"redis://u:p@h?password-env=b",
 		"etcd://u@h?password-file=%00",
+		"redis-sentinel://h",
+		"redis-sentinel://h/",
+		"redis-sentinel://h//0",
 	};
 	struct weir_store_config config;
 	struct weir_store *store;

@@ -162,6 +162,9 @@ struct weir_store_config {
 	 * "shm:/name": shared by all processes of this machine that may open that file of /dev/shm.
 	 * If it is removed, a handle continues with the file that has the name now, or creates it.
 	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above.
+	 * "redis-sentinel://[user:password@]host[:port][,host[:port]...]/service[/database]": the
+	 * Redis server that these Sentinels report as the master of a service. The user and the
+	 * password are the server's. Each Sentinel may take timeout to answer.
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
 	 * above; "etcds://": the same over TLS.
 	 *
