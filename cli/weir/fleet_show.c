@@ -138,26 +138,29 @@ static void print_members(const struct fleet_reading *r)
 }
 
 /* What is to be said of a member: why it holds nothing; how it is configured otherwise. */
-static const char *reason_of(const struct weir_fleet_member *m)
+static const char *reason_of(const struct fleet_reading *r, const struct weir_fleet_member *m)
 {
-	return m->drained == 0 ? m->reason : ""; /* its line says that it is drained */
+	/* Its line says that it is drained, and the limit's what is true of all. */
+	return m->drained == 0 && strcmp(m->reason, r->limit.reason) != 0 ? m->reason : "";
 }
 
-static const char *mismatch_of(const struct weir_fleet_member *m)
+static const char *mismatch_of(const struct fleet_reading *r, const struct weir_fleet_member *m)
 {
+	(void)r;
 	return m->mismatch;
 }
 
 /* One line for all members of which the same is to be said. */
 static void print_remarks(const struct fleet_reading *r,
-			  const char *(*remark)(const struct weir_fleet_member *member))
+			  const char *(*remark)(const struct fleet_reading *reading,
+						const struct weir_fleet_member *member))
 {
 	for (size_t i = 0; i < r->member_count; i++) {
-		const char *text = remark(&r->members[i]);
+		const char *text = remark(r, &r->members[i]);
 		size_t before = 0, after = 0;
 
 		for (size_t k = 0; k < r->member_count; k++)
-			if (strcmp(remark(&r->members[k]), text) == 0)
+			if (strcmp(remark(r, &r->members[k]), text) == 0)
 				*(k < i ? &before : &after) += 1;
 		if (text[0] == '\0' || before > 0)
 			continue;
