@@ -74,7 +74,7 @@ static uint64_t number(struct reader *r, unsigned base, uint64_t most, char afte
 	for (; r->good && r->at < r->end && digit(*r->at) < (int)base; r->at++) {
 		const unsigned next = (unsigned)digit(*r->at);
 
-		if (value > (most - next) / base)
+		if (next > most || value > (most - next) / base)
 			r->good = false;
 		value = value * base + next;
 	}

@@ -744,6 +744,24 @@ static void not_taken(void)
 	world_end(&w);
 }
 
+/* An allotment that does not exist, in each record that has one. */
+static void unknown_allotment(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	begin(0, 0);
+	write_row("limit/cfg", "weir-limit 1 100 4 0 0 1000\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+	write_row("limit/cfg", "weir-limit 1 100 3 0 0 1000\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0);
+	write_row("limit/m/1", "weir-member 1 10 1 0 a 100 4 0 0 1000\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+	write_row("limit/m/1", "weir-member 1 10 1 0 a 100 3 0 0 1000\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0);
+	world_end(&w);
+}
+
 /* The time is that of the limit's lease, or of the learning that its members have, if longer. */
 static void learning(void)
 {
@@ -771,6 +789,7 @@ int main(void)
 	all_reserved();
 	others_hold_all();
 	not_taken();
+	unknown_allotment();
 	learning();
 	drained(0);
 	drained(5);
