@@ -16,7 +16,9 @@
 
 static const struct argp_option options[] = {
 	{"address", 'a', "ADDRESS", 0,
-	 "The store: shm:/NAME, redis://HOST or etcd://HOST,... ($WEIR_FLEET)", 1},
+	 "The store: shm:/NAME, redis://HOST, redis-sentinel://HOST,.../SERVICE or "
+	 "etcd://HOST,... ($WEIR_FLEET)",
+	 1},
 	{"store-name", 'n', "NAME", 0, "Its namespace there (weir; $WEIR_FLEET_NAME)", 1},
 	{"tls-ca", 'A', "FILE", 0, "Certificate authority, with etcds:// ($WEIR_FLEET_CA)", 1},
 	{"tls-cert", 'C', "FILE", 0, "Client certificate ($WEIR_FLEET_CERT)", 1},
@@ -42,6 +44,16 @@ static const char *variable_of(int key)
 	}
 }
 
+/* Blank out the password of an address, so that ps shows it only for a moment. */
+static void hide_password(char *address)
+{
+	char *user = strstr(address, "://"), *at = user != NULL ? strchr(user, '@') : NULL;
+	char *colon = at != NULL ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
+
+	if (colon != NULL)
+		memset(colon + 1, '*', (size_t)(at - colon - 1));
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	const char *variable = variable_of(key);
@@ -49,7 +61,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	(void)state;
 	if (variable == NULL)
 		return ARGP_ERR_UNKNOWN;
-	return setenv(variable, arg, 1) == 0 ? 0 : errno;
+	if (setenv(variable, arg, 1) != 0)
+		return errno;
+	if (key == 'a')
+		hide_password(arg);
+	return 0;
 }
 
 const struct argp fleet_options = {.options = options, .parser = option};

@@ -45,7 +45,7 @@ const char *fleet_allotment(enum weir_allotment allotment);
 #define LABEL_WIDTH 15
 const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1]);
 
-/* A copy of a label, freed with the reading. */
+/* A copy of a label or sentence, freed with the reading. */
 struct kept {
 	struct kept *next;
 	char text[];
@@ -61,7 +61,7 @@ struct fleet_reading {
 	uint32_t workers, owned, checkpoints;
 	struct weir_work_partition *partitions;
 	size_t partition_count;
-	struct kept *labels; /* of members and partitions */
+	struct kept *labels; /* and sentences, of members and partitions */
 	bool full;           /* out of memory: some of it is missing */
 };
 
@@ -85,5 +85,8 @@ bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fl
 
 /* Print one JSON object, on one line if one_line. False if memory ran out. */
 bool fleet_json(FILE *out, const struct fleet_readings *readings, bool details, bool one_line);
+
+/* Print OpenMetrics text. False if memory ran out. */
+bool fleet_metrics(FILE *out, const struct fleet_readings *readings);
 
 #endif

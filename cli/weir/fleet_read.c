@@ -53,7 +53,10 @@ static bool add_member(void *arg, const struct weir_fleet_member *member)
 	void *list = r->members;
 
 	own.label = keep(r, member->label);
-	r->full = own.label == NULL || !append(&list, &r->member_count, &own, sizeof(own));
+	own.mismatch = keep(r, member->mismatch);
+	own.reason = keep(r, member->reason);
+	r->full = own.label == NULL || own.mismatch == NULL || own.reason == NULL ||
+		  !append(&list, &r->member_count, &own, sizeof(own));
 	r->members = list;
 	return !r->full;
 }

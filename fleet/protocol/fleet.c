@@ -44,8 +44,10 @@ static void count_demand(struct weir_fleet *f, weir_time now)
 static void end_leases(struct weir_fleet *f, weir_time now)
 {
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		if (s->until != 0 && now >= s->until)
+		if (s->until != 0 && now >= s->until) {
 			share_drop(s);
+			share_note(s);
+		}
 	f->refresh_now |= participants_lapse(f);
 }
 
@@ -88,6 +90,7 @@ static int refresh(struct weir_fleet *f)
 	const weir_time began = fleet_now(f);
 	int r = fleet_refresh(f);
 
+	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
@@ -158,6 +161,7 @@ weir_time weir_fleet_step(struct weir_fleet *f)
 	fair_lock_take(&f->lock);
 	next = step(f);
 	fair_lock_release(&f->lock);
+	changes_deliver(f);
 	cancel_release(cancel);
 	return next;
 }
@@ -172,6 +176,7 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	end_leases(f, fleet_now(f));
 	r = refresh(f);
 	fair_lock_release(&f->lock);
+	changes_deliver(f);
 	cancel_release(cancel);
 	return r;
 }
@@ -221,9 +226,10 @@ static weir_time notify_expired(const struct weir_fleet *f)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
 
-		if (deadline != 0 && now >= deadline)
+		if (deadline != 0 && now >= deadline) {
 			share_notify(s);
-		else if (deadline != 0 && deadline < next)
+			share_note(s);
+		} else if (deadline != 0 && deadline < next)
 			next = deadline;
 	}
 	return next;
@@ -269,9 +275,13 @@ static int start_threads(struct weir_fleet *f)
 
 	if (r != 0)
 		return r;
-	r = fleet_thread(f, &f->thread, run);
-	if (r != 0)
+	r = changes_start(f);
+	if (r == 0)
+		r = fleet_thread(f, &f->thread, run);
+	if (r != 0) {
+		changes_stop(f);
 		end_notifier(f);
+	}
 	return r;
 }
 
@@ -370,6 +380,8 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
 	pthread_mutex_init(&f->report_lock, NULL);
+	f->report.writable = true;
+	changes_init(f, config);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -414,6 +426,7 @@ void fleet_stop(struct weir_fleet *f)
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
 		end_notifier(f);
+		changes_stop(f);
 	}
 	participants_unwatch(f);
 	f->runs = false;
@@ -464,6 +477,7 @@ static void close_fleet(struct weir_fleet *f)
 		f->shares = s->next;
 		share_free(s);
 	}
+	changes_free(f);
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);

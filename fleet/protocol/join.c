@@ -106,8 +106,10 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 		return store_say(-ENOMEM, why, "Out of memory.");
 	share_renumber(s);
 	pthread_mutex_lock(&f->notify_lock);
+	pthread_mutex_lock(&f->report_lock);
 	s->next = f->shares;
 	f->shares = s;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->notify_lock);
 	f->count++;
 	share_publish(s);

@@ -84,7 +84,9 @@ static void unlink_share(struct weir_share *s)
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
 	pthread_mutex_lock(&f->notify_lock);
+	pthread_mutex_lock(&f->report_lock);
 	*at = s->next;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->notify_lock);
 	f->count--;
 }

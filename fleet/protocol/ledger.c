@@ -74,7 +74,7 @@ static uint64_t number(struct reader *r, unsigned base, uint64_t most, char afte
 	for (; r->good && r->at < r->end && digit(*r->at) < (int)base; r->at++) {
 		const unsigned next = (unsigned)digit(*r->at);
 
-		if (value > (most - next) / base)
+		if (next > most || value > (most - next) / base)
 			r->good = false;
 		value = value * base + next;
 	}
@@ -127,19 +127,39 @@ bool limit_parse(const char *text, size_t size, struct limit_record *l)
 
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(
-		text, RECORD_SIZE, "weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s\n",
-		record->wants, record->weight, (uint32_t)record->priority, record->label);
+	const struct limit_record *own = &record->own;
+
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
+				" %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+				record->wants, record->weight, (uint32_t)record->priority,
+				record->label, own->capacity, (unsigned)own->allotment,
+				own->reserved, own->members, record->learning);
+}
+
+/* What a member's process is configured with. */
+static void own_limit(struct reader *r, struct member_record *m)
+{
+	m->own.capacity = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->own.allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
+	m->own.reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->own.members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
+	m->learning = number(r, 10, UINT32_MAX, '\n');
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)
 {
 	struct reader r = reader_of(text, size, "weir-member 1 ");
+	bool more;
 
+	*m = (struct member_record){.wants = 0};
 	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
 	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
-	label(&r, m->label, '\n');
+	more = r.good && memchr(r.at, ' ', (size_t)(r.end - r.at)) != NULL;
+	label(&r, m->label, more ? ' ' : '\n');
+	if (more)
+		own_limit(&r, m);
 	return is_over(&r) && m->weight > 0;
 }
 

@@ -3,10 +3,12 @@
  * The rows of a limit in the store, as text that operators can read too.
  *
  * LIMIT/cfg       the configuration of the limit: stays
- * LIMIT/m/ID      a member: its wants, weight, priority and label: gone with its session
+ * LIMIT/m/ID      a member: its wants, weight, priority and label, and what its process is
+ *                 configured with: gone with its session
  * LIMIT/led       the ledger: the units that each member holds: stays. A line counts as long as the
  *                 member's row is there, made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member holds nothing: stays (drain.h)
+ * LIMIT/drained   the members with these labels hold nothing: stays (drain.h)
  * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
  * LIMIT/leader    of a region: its leader, which writes that row: gone with its session
  */
@@ -32,6 +34,9 @@ struct member_record {
 	uint32_t weight;
 	int32_t priority;
 	char label[LABEL_ROOM];
+	/* What its process is configured with, for observers. */
+	struct limit_record own; /* without the lease; capacity 0: the limit as it is */
+	uint64_t learning;       /* milliseconds; 0: not known */
 };
 
 /*
@@ -62,7 +67,7 @@ struct ledger {
 	size_t count, room;
 };
 
-#define RECORD_SIZE 160 /* of the text of a limit or a member */
+#define RECORD_SIZE 256 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
 
 /* Whether text is 1 to most letters, digits and -_.:@. NULL is not. */

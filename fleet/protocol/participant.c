@@ -12,8 +12,10 @@
 void participant_join(struct weir_fleet *f, struct participant *p)
 {
 	pthread_mutex_lock(&f->owning);
+	pthread_mutex_lock(&f->report_lock);
 	p->next = f->participants;
 	f->participants = p;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->owning);
 	f->participant_count++;
 	f->refresh_now = true;
@@ -27,7 +29,9 @@ void participant_leave(struct weir_fleet *f, struct participant *p)
 	pthread_mutex_lock(&f->owning);
 	for (at = &f->participants; *at != p; at = &(*at)->next)
 		;
+	pthread_mutex_lock(&f->report_lock);
 	*at = p->next;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->owning);
 	f->participant_count--;
 	if (f->session == 0 || p->ops->leave(p) == 1) {

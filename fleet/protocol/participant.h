@@ -12,10 +12,17 @@
 
 #include <stdbool.h>
 
-#include <weir/base.h>
+#include <weir/fleet.h>
 
 struct participant;
 struct weir_fleet;
+
+/* What a participant shows in metrics. */
+struct participant_numbers {
+	char name[WEIR_SHARE_NAME_MAX + 1];
+	double partitions, owned, units; /* now */
+	double gained, lost, forced;     /* in all; forced: of the lost */
+};
 
 /* The fleet's lock is held in all of these, but perhaps not in lapse and next. */
 struct participant_ops {
@@ -45,12 +52,15 @@ struct participant_ops {
 	int (*leave)(struct participant *participant);
 
 	void (*free)(struct participant *participant);
+
+	/* Copy its numbers. report_lock alone is held: takes no lock, and calls no callback. */
+	void (*count)(const struct participant *participant, struct participant_numbers *numbers);
 };
 
 /* The first field of the structure of a participant. */
 struct participant {
 	const struct participant_ops *ops;
-	struct participant *next; /* of lock and owning */
+	struct participant *next; /* of lock, owning and report_lock */
 	weir_dur longest;         /* lease that the store allows; WEIR_FOREVER: any */
 	bool erase_due;           /* of owning: something has lapsed, and its row is to be erased */
 };

@@ -93,6 +93,11 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 		return take_member(v, rest + 2, row);
 	if (strncmp(rest, "drain/", 6) == 0)
 		return take_drain(v, rest + 6, row);
+	if (strcmp(rest, DRAINED_KEY) == 0) {
+		r = drains_parse(&v->drains, row);
+		v->other_version |= r == -EPROTO;
+		return r != -ENOMEM;
+	}
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
@@ -227,7 +232,7 @@ static size_t claims_of(const struct limit_view *v, const struct planner *p, str
 		const struct seen_member *m = &v->members[i];
 		const struct member_record *record = m->id == p->id ? &p->record : &m->record;
 
-		if (drains_have(&v->drains, m->id))
+		if (drains_have(&v->drains, m->id, record->label))
 			continue;
 		claims[count++] = (struct claim){
 			.id = m->id,
@@ -325,7 +330,9 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 static bool differ(const struct member_record *a, const struct member_record *b)
 {
 	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
-	       strcmp(a->label, b->label) != 0;
+	       strcmp(a->label, b->label) != 0 || a->learning != b->learning ||
+	       a->own.capacity != b->own.capacity || a->own.allotment != b->own.allotment ||
+	       a->own.reserved != b->own.reserved || a->own.members != b->own.members;
 }
 
 /*
@@ -372,7 +379,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
 	plan->version = own != NULL ? own->version : 0;
-	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id, p->record.label);
 	if (plan->join)
 		return 0;
 	record = own->record;

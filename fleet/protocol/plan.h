@@ -29,6 +29,7 @@ struct limit_view {
 	struct ledger ledger;
 	struct drains drains;
 	bool other_version; /* a row is of a version that is unknown here */
+	weir_dur proven;    /* weir_store_view.proven, where an observer has read it */
 };
 
 void view_clear(struct limit_view *view);

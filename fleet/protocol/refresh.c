@@ -424,7 +424,9 @@ int fleet_refresh(struct weir_fleet *f)
 			f->other_version
 				? "A limit in the store was written by another version of weir."
 				: "");
-	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		share_report(s);
+		share_note(s);
+	}
 	return r == 0 && f->other_version ? -EPROTO : r;
 }

@@ -172,12 +172,24 @@ bool share_is_elastic(const struct weir_share *s)
 		       : s->config.headroom == WEIR_HEADROOM_ALWAYS;
 }
 
+static struct limit_record own_limit(const struct weir_share *s)
+{
+	return (struct limit_record){
+		.capacity = s->config.capacity,
+		.allotment = s->config.allotment,
+		.reserved = s->config.reserved,
+		.members = s->config.members,
+	};
+}
+
 struct member_record share_record(const struct weir_share *s, uint64_t wants)
 {
 	struct member_record record = {
 		.wants = wants,
 		.weight = s->config.weight,
 		.priority = s->config.priority,
+		.own = own_limit(s),
+		.learning = s->fleet->learning / WEIR_MS,
 	};
 
 	memcpy(record.label, s->fleet->label, sizeof(record.label));

@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "fleet/fair_lock.h"
+#include "fleet/protocol/changes.h"
 #include "fleet/protocol/demand.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
@@ -56,6 +57,14 @@ struct share_report {
 	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
 };
 
+/* What a fleet reports about itself, as of the last refresh. */
+struct fleet_report {
+	bool up, writable, durable; /* of the store */
+	uint64_t refreshes, failures, sessions;
+	weir_dur took;
+	weir_time succeeded; /* the end of the last one that did; 0: there was none */
+};
+
 struct weir_share {
 	struct weir_fleet *fleet;
 	struct weir_share *next;
@@ -71,7 +80,11 @@ struct weir_share {
 	_Atomic uint64_t want, demand;
 	_Atomic uint32_t throttled;
 
-	struct share_report report; /* under report_lock */
+	/* Under report_lock. */
+	struct share_report report;
+	enum weir_share_state noted; /* the last one of which a change was noted */
+	bool mismatch_noted;         /* likewise */
+	uint64_t changes;            /* that were noted */
 
 	/* Everything below is under the fleet's lock. */
 	struct demand measured;
@@ -150,11 +163,11 @@ struct weir_fleet {
 	weir_time notify_next; /* when the notifier checks again */
 	bool notifier_ends;
 
-	struct weir_share *shares; /* under lock and notify_lock */
+	struct weir_share *shares; /* under lock, notify_lock and report_lock */
 	unsigned count;
 	struct weir_share *left;          /* by the application; their rows may still be there */
 	struct weir_region *region;       /* of which this is the fleet above; or NULL */
-	struct participant *participants; /* under lock and owning */
+	struct participant *participants; /* under lock, owning and report_lock */
 	struct participant *participants_left; /* closed; their rows may still be there */
 	unsigned participant_count;
 
@@ -168,8 +181,10 @@ struct weir_fleet {
 	weir_time watch_next; /* when the watcher checks again */
 	bool watches;
 
-	/* Of report and why: taken last, and held only for copying. */
+	/* Of report and why, and of the lists: taken last, and held only for copying. */
 	pthread_mutex_t report_lock;
+	struct fleet_report report;
+	struct changes changes;
 
 	uint64_t session;                  /* 0: none */
 	weir_time deadline;                /* of the session, by the clock of this process */
@@ -230,6 +245,12 @@ void share_notify(struct weir_share *share);
 
 /* Copy what it reports. */
 void share_report(struct weir_share *share);
+
+/* What it reports now. report_lock is held. */
+void share_info(const struct weir_share *share, struct weir_share_info *info);
+
+/* Copy what the fleet reports after a refresh that began then, and failed or not. */
+void fleet_report(struct weir_fleet *fleet, weir_time began, bool failed);
 
 void share_free(struct weir_share *share);
 

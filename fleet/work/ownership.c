@@ -113,6 +113,8 @@ static void lose(struct weir_work *w, uint32_t i, bool forced)
 	atomic_store_explicit(&partition->leave, 0, RELAXED);
 	set_end(partition, WEIR_FOREVER);
 	partition->notified_fence = 0;
+	atomic_fetch_add_explicit(&w->lost, 1, RELAXED);
+	atomic_fetch_add_explicit(&w->forced, forced, RELAXED);
 	if (w->config.on_lost != NULL)
 		w->config.on_lost(w->config.arg, i, fence, forced);
 }
@@ -216,6 +218,7 @@ void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 	until = atomic_load_explicit(&w->until, RELAXED);
 	if (until != 0 && fleet_now(w->fleet) < until) {
 		atomic_store_explicit(&partition->fence, fence, RELAXED);
+		atomic_fetch_add_explicit(&w->gained, 1, RELAXED);
 		if (w->config.on_gain != NULL)
 			w->config.on_gain(w->config.arg, i, fence);
 	}

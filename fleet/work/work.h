@@ -24,6 +24,8 @@
  * refused
  *        weir_work_checkpoint: the fence                   relaxed  nothing: a mark, of that fence
  * want   weir_work_demand_set: store                       relaxed  nothing: a number
+ * gained, lost, forced
+ *        the holder of the lock owning: add                relaxed  nothing: numbers
  */
 #ifndef WEIR_FLEET_WORK_H
 #define WEIR_FLEET_WORK_H
@@ -66,6 +68,7 @@ struct weir_work {
 	weir_dur lease;     /* the longest lease of any member, as far as is known */
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
+	_Atomic uint64_t gained, lost, forced; /* partitions, in all */
 	struct fair_lock checkpoints; /* serializes checkpoints */
 
 	/* As last read. */

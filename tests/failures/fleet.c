@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <weir/batcher.h>
+#include <weir/fleet_metrics.h>
 #include <weir/work.h>
 
 #include "../fleet/server.h"
@@ -206,6 +207,7 @@ static struct weir_fleet_config fleet_config(void)
 	weir_fleet_config_init(&c);
 	c.store = store;
 	c.manual = 1;
+	c.label = "failures";
 	return c;
 }
 
@@ -505,6 +507,11 @@ static int drain(void)
 	return weir_fleet_drain(store, "limit", member.id, true);
 }
 
+static int drain_label(void)
+{
+	return weir_fleet_drain_label(store, "limit", "failures", true);
+}
+
 static void not_drained(void)
 {
 	has_units();
@@ -731,6 +738,45 @@ static void end_batcher(void)
 	batcher = NULL;
 }
 
+/* Metrics, with a share and partitions of work. */
+
+static struct weir_metrics *metrics;
+
+static void begin_metrics(void)
+{
+	begin_with_units();
+	CHECK(open_work() == 0);
+	CHECK(weir_metrics_create(&metrics) == 0);
+}
+
+static int add_metrics(void)
+{
+	return weir_fleet_metrics_add(metrics, fleet, NULL, 0);
+}
+
+/* Some of the numbers may have been added: each fleet is added once. */
+static void metrics_anew(void)
+{
+	weir_metrics_destroy(metrics);
+	CHECK(weir_metrics_create(&metrics) == 0);
+}
+
+static void has_metrics(void)
+{
+	static char text[1 << 16];
+
+	CHECK(weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text)) < sizeof(text));
+	CHECK(strstr(text, "weir_share_units{limit=\"limit\"} 100\n") != NULL);
+	CHECK(strstr(text, "weir_work_partitions{work=\"work\"} 2\n") != NULL);
+}
+
+static void end_metrics(void)
+{
+	weir_metrics_destroy(metrics);
+	metrics = NULL;
+	end_fleet();
+}
+
 /* What a server's client library needs: without it, there is no answer, or no memory. */
 #define CLIENT                                                                                     \
 	(FAULT_BIT(FAULT_MEMORY) | FAULT_BIT(FAULT_OPEN) | FAULT_BIT(FAULT_READ) |                 \
@@ -948,6 +994,16 @@ static struct failure_case local_cases[] = {
 	 drained,
 	 end_fleet,
 	 {UNEXAMINED}},
+	{"weir_fleet_drain_label",
+	 NULL,
+	 begin_member,
+	 drain_label,
+	 not_drained,
+	 drained,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_metrics_add", NULL, begin_metrics, add_metrics, metrics_anew, has_metrics,
+	 end_metrics},
 	{"weir_fleet_list",
 	 NULL,
 	 begin_with_units,

@@ -249,6 +249,8 @@ void world_enter(struct world *w, unsigned member, uint64_t wants)
 	config.manual = 1;
 	config.clock = &w->clock;
 	config.seed = draw(&w->chance);
+	config.on_change = w->on_change;
+	config.on_change_arg = a;
 	config.label = a->label != NULL ? a->label : "member";
 	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
 	limit.weight = a->weight;

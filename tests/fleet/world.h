@@ -65,6 +65,8 @@ struct world {
 	uint64_t capacity; /* current */
 	bool measured;     /* demand is what members count, and is not set */
 	uint64_t chance;
+	/* weir_fleet_config.on_change of members; arg is the actor. */
+	void (*on_change)(void *arg, const struct weir_share_change *change);
 	struct actor actors[WORLD_MEMBERS_MAX];
 	unsigned count;
 	struct parcel parcel;

@@ -9,6 +9,7 @@
  *	want N		from now on
  *	until N		wait until it may use N units
  *	owns N		wait until it owns N partitions; then write a checkpoint of each
+ *	metrics		print its own metrics, as OpenMetrics text
  *
  * and is answered with "done" when it is. It leaves at the end of the input.
  */
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <weir/fleet_metrics.h>
 #include <weir/work.h>
 
 #define PARTITIONS 4
@@ -94,7 +96,25 @@ static void own(struct weir_work *work, unsigned count)
 	}
 }
 
-static void obey(struct weir_share *share, struct weir_work *work, const char *line)
+static int print(void *arg, const char *piece, size_t size)
+{
+	return fwrite(piece, 1, size, arg) == size ? 0 : -1;
+}
+
+static void print_metrics(struct weir_fleet *fleet)
+{
+	const struct weir_label label = {.name = "zone", .value = "a \"quoted\" one"};
+	struct weir_metrics *metrics;
+
+	if (weir_metrics_create(&metrics) != 0 ||
+	    weir_fleet_metrics_add(metrics, fleet, &label, 1) != 0 ||
+	    weir_metrics_write(metrics, WEIR_OPENMETRICS, print, stdout) != 0)
+		die("metrics failed");
+	weir_metrics_destroy(metrics);
+}
+
+static void obey(struct weir_fleet *fleet, struct weir_share *share, struct weir_work *work,
+		 const char *line)
 {
 	char what[16] = "";
 	unsigned count = 0;
@@ -106,6 +126,8 @@ static void obey(struct weir_share *share, struct weir_work *work, const char *l
 		wait_a_moment();
 	if (strcmp(what, "owns") == 0)
 		own(work, count);
+	if (strcmp(what, "metrics") == 0)
+		print_metrics(fleet);
 	puts("done");
 }
 
@@ -125,7 +147,7 @@ int main(int argc, char **argv)
 	work = open_partitions(fleet, argv[2]);
 	puts("done");
 	while (fgets(line, sizeof(line), stdin) != NULL)
-		obey(share, work, line);
+		obey(fleet, share, work, line);
 	weir_work_close(work);
 	weir_share_leave(share);
 	weir_fleet_close(fleet);
