@@ -140,6 +140,16 @@ const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
 	return text;
 }
 
+bool fleet_is_label(const char *text)
+{
+	const size_t length = strlen(text);
+
+	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
+	       strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
+		       length;
+}
+
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {
@@ -152,6 +162,7 @@ int command_fleet(int argc, char **argv)
 		{"drain", fleet_drain,
 		 "take a member out of service: it returns all that it holds"},
 		{"undrain", fleet_undrain, "give a drained member its share again"},
+		{"rewind", fleet_rewind, "set checkpoints of partitions of work back"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {

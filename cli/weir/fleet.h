@@ -29,6 +29,7 @@ int fleet_set(int argc, char **argv);
 int fleet_remove(int argc, char **argv);
 int fleet_drain(int argc, char **argv);
 int fleet_undrain(int argc, char **argv);
+int fleet_rewind(int argc, char **argv);
 
 /* Open the store that the options name. NULL if it cannot be opened; a message has been printed. */
 struct weir_store *fleet_store(void);
@@ -40,6 +41,9 @@ const char *fleet_why(struct weir_store *store, int error, char *why, size_t siz
 int fleet_complain(struct weir_store *store, const char *name, int error);
 
 const char *fleet_allotment(enum weir_allotment allotment);
+
+/* Whether text has the form of a label, which that of a member's number is, too. */
+bool fleet_is_label(const char *text);
 
 /* A label as tables show it. Of a longer one, the beginning and the end are shown. */
 #define LABEL_WIDTH 15

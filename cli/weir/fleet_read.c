@@ -66,8 +66,9 @@ static bool add_partition(void *arg, const struct weir_work_partition *partition
 
 	own.owner_label = keep(r, partition->owner_label);
 	own.requester_label = keep(r, partition->requester_label);
+	own.rewound_by = keep(r, partition->rewound_by);
 	r->full = own.owner_label == NULL || own.requester_label == NULL ||
-		  !append(&list, &r->partition_count, &own, sizeof(own));
+		  own.rewound_by == NULL || !append(&list, &r->partition_count, &own, sizeof(own));
 	r->partitions = list;
 	r->owned += partition->owner != 0;
 	r->checkpoints += partition->checkpoints;

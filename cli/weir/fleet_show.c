@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "bars.h"
 #include "command.h"
@@ -121,6 +122,21 @@ static const char *member_text(uint64_t id, char *text, size_t size)
 	return text;
 }
 
+/* The last time that its checkpoint was set back. */
+static void print_rewinds(const struct weir_work_partition *p)
+{
+	const time_t at = (time_t)p->rewound_at;
+	char when[32] = "?";
+	struct tm utc;
+
+	if (p->rewinds == 0)
+		return;
+	if (gmtime_r(&at, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	printf("  set back %" PRIu64 " time%s, %s by %s", p->rewinds, p->rewinds == 1 ? "" : "s",
+	       when, p->rewound_by);
+}
+
 static void print_partitions(const struct fleet_reading *r)
 {
 	char owner[20], requester[20], label[LABEL_WIDTH + 1];
@@ -144,9 +160,11 @@ static void print_partitions(const struct fleet_reading *r)
 		else
 			printf("%11s %5s", "-", "-");
 		if (p->fence != 0)
-			printf(" %" PRIu64 "\n", p->fence);
+			printf(" %" PRIu64, p->fence);
 		else
-			puts(" -");
+			printf(" -");
+		print_rewinds(p);
+		putchar('\n');
 	}
 }
 

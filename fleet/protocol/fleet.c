@@ -305,17 +305,21 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 	return 0;
 }
 
-static void set_label(struct weir_fleet *f, const char *label)
+void fleet_label_process(char label[LABEL_ROOM])
 {
 	char host[256] = "";
 
-	if (label != NULL) {
-		(void)snprintf(f->label, sizeof(f->label), "%s", label);
-		return;
-	}
 	/* A name that is cut may lack its terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
-	label_of_process(host, (long)getpid(), f->label);
+	label_of_process(host, (long)getpid(), label);
+}
+
+static void set_label(struct weir_fleet *f, const char *label)
+{
+	if (label != NULL)
+		(void)snprintf(f->label, sizeof(f->label), "%s", label);
+	else
+		fleet_label_process(f->label);
 }
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)

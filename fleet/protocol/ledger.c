@@ -194,6 +194,58 @@ bool work_parse(const char *text, size_t size, struct work_record *p)
 	return is_over(&r);
 }
 
+/*
+ * Without the second half if it was never set back. The sequence is - if there is no checkpoint.
+ */
+size_t checkpoint_print(const struct checkpoint_record *c, const void *value, size_t size,
+			char *text)
+{
+	size_t head = (size_t)snprintf(text, CHECKPOINT_HEAD_SIZE, "weir-checkpoint 1 ");
+
+	if (c->none)
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head, "-");
+	else
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head, "%" PRIu64,
+					 c->sequence);
+	if (c->rewinds > 0)
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head,
+					 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s", c->rewinds,
+					 c->when, c->refused, c->who);
+	text[head++] = '\n';
+	if (size > 0)
+		memcpy(text + head, value, size);
+	return head + size;
+}
+
+/* Whether the next field is the last one of its line. */
+static bool is_last(const struct reader *r)
+{
+	const char *line = r->good ? memchr(r->at, '\n', (size_t)(r->end - r->at)) : NULL;
+
+	return line != NULL && memchr(r->at, ' ', (size_t)(line - r->at)) == NULL;
+}
+
+bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *c,
+		      const char **value)
+{
+	struct reader r = reader_of(text, size, "weir-checkpoint 1 ");
+	const bool short_form = is_last(&r);
+
+	*c = (struct checkpoint_record){.none = r.good && !short_form && *r.at == '-'};
+	if (c->none && r.end - r.at > 2 && r.at[1] == ' ')
+		r.at += 2;
+	else
+		c->sequence = number(&r, 10, UINT64_MAX, short_form ? '\n' : ' ');
+	if (!short_form) {
+		c->rewinds = number(&r, 10, UINT64_MAX, ' ');
+		c->when = number(&r, 10, UINT64_MAX, ' ');
+		c->refused = number(&r, 10, UINT64_MAX, ' ');
+		label(&r, c->who, '\n');
+	}
+	*value = r.at;
+	return r.good && (short_form || c->rewinds > 0);
+}
+
 char *ledger_print(const struct ledger *l, size_t *size)
 {
 	const size_t room = (l->count + 1) * LINE_SIZE;

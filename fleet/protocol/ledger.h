@@ -52,6 +52,19 @@ struct work_record {
 	uint64_t lease; /* milliseconds: the longest of a member */
 };
 
+/*
+ * What precedes the value of a checkpoint. refused is the fence of the owner from which the
+ * checkpoint was taken when it was set back the last time: that owner writes none any more.
+ */
+struct checkpoint_record {
+	bool none;         /* it was set back to nothing, and none has been written since */
+	uint64_t sequence; /* 0 if there is none */
+	uint64_t rewinds;  /* how often it was set back; 0: never, and the rest is not used */
+	uint64_t when;     /* the last time, in seconds since 1970 */
+	uint64_t refused;  /* 0: it had no owner */
+	char who[LABEL_ROOM];
+};
+
 struct ledger_line {
 	uint64_t id, fence, grant;
 };
@@ -64,6 +77,8 @@ struct ledger {
 
 #define RECORD_SIZE 160 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
+
+#define CHECKPOINT_HEAD_SIZE 192
 
 /* Whether text is 1 to most letters, digits and -_.:@. NULL is not. */
 bool is_word(const char *text, size_t most);
@@ -81,12 +96,19 @@ size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of partitioned work */
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
 
+/* text has CHECKPOINT_HEAD_SIZE bytes, and those of the value. */
+size_t checkpoint_print(const struct checkpoint_record *record, const void *value, size_t size,
+			char *text);
+
 /* Parse a record. Returns false if the text is not one. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
 bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
 bool work_parse(const char *text, size_t size, struct work_record *record);
+/* The value goes from *value to the end of the text. */
+bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *record,
+		      const char **value);
 
 /* The caller frees the text. Returns NULL without memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

@@ -187,6 +187,9 @@ int fleet_thread(struct weir_fleet *fleet, pthread_t *thread, void *(*work)(void
 
 bool fleet_is_name(const char *name);
 
+/* The label of this process: HOST:PID. */
+void fleet_label_process(char label[LABEL_ROOM]);
+
 /* Check a limit. Returns 0, or -EINVAL and a sentence. */
 int limit_check(const struct limit_record *limit, char *why);
 

@@ -32,7 +32,8 @@
  *
  * A row may be gone all the same, if a store has ended a session too early. A checkpoint detects
  * that, often before the next reading. From then on the member does not own the partition by the
- * number of that row.
+ * number of that row. The same goes for an owner whose checkpoint was set back (work_rewind.c),
+ * which then erases the row.
  *
  * A member that asks for a partition waits. The owner bounds that wait: from the reading that shows
  * it the request, it has handover, by its own clock, and after that it no longer owns the partition.
@@ -206,6 +207,7 @@ void work_keep(struct weir_work *w)
 
 /*
  * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
+ * Nor is one whose fence has become void since the row was read.
  */
 void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 {
@@ -214,7 +216,8 @@ void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 
 	pthread_mutex_lock(&w->fleet->owning);
 	until = atomic_load_explicit(&w->until, RELAXED);
-	if (until != 0 && fleet_now(w->fleet) < until) {
+	if (until != 0 && fleet_now(w->fleet) < until &&
+	    fence != atomic_load_explicit(&partition->refused, RELAXED)) {
 		atomic_store_explicit(&partition->fence, fence, RELAXED);
 		if (w->config.on_gain != NULL)
 			w->config.on_gain(w->config.arg, i, fence);

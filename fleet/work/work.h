@@ -7,11 +7,14 @@
  * NAME/partition/I    the owner of a partition: erased with its session. The commit that created
  *                     it is the fence
  * NAME/request/I      a member that asks for a partition: erased with its session
+ * NAME/rewound/I      the fence of an owner whose checkpoint was set back: erased with the row of
+ *                     the owner
  * NAME.checkpoints/I  how far the work on a partition has come: stays
  *
- * work.c contains opening and checkpoints, ownership.c ownership and the argument why no partition
- * is owned twice, balance.c the division among members, work_read.c reading the store,
- * work_refresh.c a refresh, work_leave.c closing, work_inspect.c the view from outside.
+ * work.c contains opening, ownership.c ownership and the argument why no partition is owned twice,
+ * balance.c the division among members, work_read.c reading the store, work_refresh.c a refresh,
+ * work_leave.c closing, checkpoint.c checkpoints, work_rewind.c setting them back, work_inspect.c
+ * the view from outside.
  *
  * word   written by                                        order    pairs with
  * -----  ------------------------------------------------  -------  ------------------------------
@@ -33,11 +36,13 @@
 #include "fleet/protocol/share.h"
 #include "fleet/work/balance.h"
 
+#define PARTITION_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
+
 struct partition {
 	_Atomic uint64_t fence; /* 0: not owned by this member */
 	_Atomic uint64_t end;   /* end of ownership, if another member is to get it; WEIR_FOREVER */
 	_Atomic uint64_t leave; /* the fence with which it is to be released; 0: none */
-	_Atomic uint64_t refused; /* a fence whose row a checkpoint has found gone; 0: none */
+	_Atomic uint64_t refused; /* a fence that a checkpoint has found void; 0: none */
 	uint64_t notified_fence;  /* the fence for which on_request() was called; 0: none */
 	/* The fence with which it was released: that row never counts as owned again. */
 	uint64_t released_fence;
@@ -45,13 +50,15 @@ struct partition {
 	weir_time free_since;
 	/*
 	 * The last checkpoint and the version of its row (0: none), as known to the owner with
-	 * sequence_fence.
+	 * known_fence.
 	 */
-	uint64_t sequence, sequence_version;
-	uint64_t sequence_fence; /* 0: the checkpoint must be read first */
+	struct checkpoint_record last;
+	uint64_t last_version;
+	uint64_t known_fence; /* 0: the checkpoint must be read first */
 
 	/* As last read. */
 	uint64_t owner, made, requester, request_made;
+	uint64_t rewound, rewound_version; /* the fence to be given up; 0: none */
 };
 
 struct weir_work {
@@ -81,8 +88,6 @@ struct weir_work {
 };
 
 extern const struct participant_ops work_ops;
-
-#define PARTITION_KEY_SIZE (WEIR_SHARE_NAME_MAX + 32)
 
 /*
  * Draw a new number for the member, which has no row yet. Like all functions below, requires the
@@ -120,7 +125,7 @@ void partition_give_up(struct weir_work *work, uint32_t i, bool forced);
 /* Notify the owner that another member asks for a partition. handover begins. */
 void partition_notify_request(struct weir_work *work, uint32_t i);
 
-/* A checkpoint has found that the row of that fence is gone: the fence is void. */
+/* A checkpoint has found that the row of that fence is gone, or must be: the fence is void. */
 void partition_refuse(struct weir_work *work, uint32_t i, uint64_t fence);
 
 /* No other member is to get the partition any more. */
@@ -143,8 +148,9 @@ void partition_key(const struct weir_work *work, const char *what, uint32_t part
 /* Parse the number of a member in a row, which must be followed by the character after. */
 bool partition_read_id(const char *text, size_t size, char after, uint64_t *id);
 
-/* Parse the sequence of a checkpoint, and find its value. False: not a checkpoint. */
-bool checkpoint_read(const struct weir_store_row *row, uint64_t *sequence, const char **value,
-		     size_t *size);
+/* Parse the row NAME/rewound/I. */
+bool partition_read_rewound(const struct weir_store_row *row, uint64_t *fence);
+
+void checkpoint_key(const char *name, uint32_t partition, char key[PARTITION_KEY_SIZE]);
 
 #endif

@@ -15,6 +15,7 @@ struct worker {
 
 struct inspection {
 	struct weir_work_partition *partitions; /* WEIR_WORK_MAX elements */
+	char (*rewinders)[LABEL_ROOM];          /* the same */
 	const char *name;
 	struct worker *workers;
 	size_t count, room;
@@ -34,10 +35,19 @@ static bool number_of(const char *text, uint32_t *partition)
 
 static bool take_checkpoint(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
+	struct weir_work_partition *partition = &l->partitions[i];
+	struct checkpoint_record record;
 	const char *value;
 
-	l->partitions[i].checkpoints = 1;
-	return checkpoint_read(row, &l->partitions[i].sequence, &value, &l->partitions[i].size);
+	if (!checkpoint_parse(row->value, row->size, &record, &value))
+		return false;
+	partition->checkpoints = !record.none;
+	partition->sequence = record.sequence;
+	partition->size = row->size - (size_t)(value - (const char *)row->value);
+	partition->rewinds = record.rewinds;
+	partition->rewound_at = record.when;
+	memcpy(l->rewinders[i], record.who, LABEL_ROOM);
+	return true;
 }
 
 static bool take_owner(struct inspection *l, uint32_t i, const struct weir_store_row *row)
@@ -126,8 +136,9 @@ static void show(const struct inspection *l,
 		partition->partition = i;
 		partition->owner_label = label_of(l, partition->owner);
 		partition->requester_label = label_of(l, partition->requester);
+		partition->rewound_by = l->rewinders[i];
 		if ((partition->fence != 0 || partition->requester != 0 ||
-		     partition->checkpoints != 0) &&
+		     partition->checkpoints != 0 || partition->rewinds != 0) &&
 		    !visit(arg, partition))
 			return;
 	}
@@ -143,14 +154,14 @@ int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *work
 	if (!fleet_is_name(name))
 		return -EINVAL;
 	l.partitions = calloc(WEIR_WORK_MAX, sizeof(*l.partitions));
-	if (l.partitions == NULL)
-		return -ENOMEM;
-	r = read_partitions(store, &l);
+	l.rewinders = calloc(WEIR_WORK_MAX, sizeof(*l.rewinders));
+	r = l.partitions != NULL && l.rewinders != NULL ? read_partitions(store, &l) : -ENOMEM;
 	if (r == 0 && workers != NULL)
 		*workers = (uint32_t)l.count;
 	if (r == 0 && visit != NULL)
 		show(&l, visit, arg);
 	free(l.workers);
+	free(l.rewinders);
 	free(l.partitions);
 	return r;
 }

@@ -11,7 +11,7 @@
 
 #include "fleet/protocol/refresh.h"
 
-#define KINDS 4 /* of rows */
+#define KINDS 5 /* of rows */
 
 static bool add_member(struct weir_work *w, uint64_t id)
 {
@@ -69,6 +69,34 @@ static int take_part(struct weir_work *w, const char *number, const struct weir_
 	return 0;
 }
 
+bool partition_read_rewound(const struct weir_store_row *row, uint64_t *fence)
+{
+	char text[24], *end;
+
+	if (row->size == 0 || row->size >= sizeof(text))
+		return false;
+	memcpy(text, row->value, row->size);
+	text[row->size] = '\0';
+	errno = 0;
+	*fence = strtoull(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(end, "\n") == 0;
+}
+
+static int take_rewound(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	char *end;
+	const unsigned long i = strtoul(number, &end, 10);
+	uint64_t fence;
+
+	if (*end != '\0' || end == number || !partition_read_rewound(row, &fence))
+		return -EPROTO;
+	if (i >= w->config.count)
+		return 0;
+	w->partitions[i].rewound = fence;
+	w->partitions[i].rewound_version = row->version;
+	return 0;
+}
+
 static int take_kind(struct weir_work *w, const struct weir_store_row *row)
 {
 	w->kind_version = row->version;
@@ -98,6 +126,8 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 		r->result = take_part(w, rest + 10, row, false);
 	else if (strncmp(rest, "request/", 8) == 0)
 		r->result = take_part(w, rest + 8, row, true);
+	else if (strncmp(rest, "rewound/", 8) == 0)
+		r->result = take_rewound(w, rest + 8, row);
 	else if (strncmp(rest, "worker/", 7) == 0)
 		r->result = take_worker(w, rest + 7, row);
 	else if (strcmp(rest, "partitions") == 0)
@@ -127,6 +157,7 @@ static void clear(struct weir_work *w)
 
 		partition->owner = partition->made = partition->requester =
 			partition->request_made = 0;
+		partition->rewound = partition->rewound_version = 0;
 	}
 }
 
@@ -170,7 +201,8 @@ static void note_proof(struct weir_work *w, weir_time asked, weir_dur proven)
 
 int work_read(struct weir_work *w, bool keep)
 {
-	static const char *const kinds[KINDS] = {"worker/", "partition/", "request/", "partitions"};
+	static const char *const kinds[KINDS] = {"worker/", "partition/", "request/", "rewound/",
+						 "partitions"};
 	struct reading reading = {.work = w};
 	char prefix[KINDS][PARTITION_KEY_SIZE];
 	const char *prefixes[KINDS];

@@ -22,12 +22,12 @@
 #define RELAXED memory_order_relaxed
 
 /*
- * Rows of each kind in a commit: erased, claimed with their requests, requested, withdrawn; one
- * more is the member's own.
+ * Rows of each kind in a commit: erased with notes that they are to be, claimed with their requests,
+ * requested, withdrawn; one more is the member's own.
  */
 #define EACH_MAX 12
 
-_Static_assert(5 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
+_Static_assert(6 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for all rows");
 
 #define CONFLICTS_MAX 8
 #define COMMITS_MAX   (3 * WEIR_WORK_MAX / EACH_MAX)
@@ -99,10 +99,18 @@ static int join(struct weir_work *w)
 				 is_there ? 1 : 2, NULL);
 }
 
+/* Whether the fence of the row is void: its checkpoint was set back, or found the fence void. */
+static bool is_void(const struct partition *partition)
+{
+	return partition->made == partition->rewound ||
+	       partition->made == atomic_load_explicit(&partition->refused, RELAXED);
+}
+
 /* Whether a row is this member's, and the member has not released the partition. */
 static bool is_ours(const struct weir_work *w, const struct partition *partition)
 {
-	return partition->owner == w->id && partition->made != partition->released_fence;
+	return partition->owner == w->id && partition->made != partition->released_fence &&
+	       !is_void(partition);
 }
 
 /* Apply what has happened since the last reading. */
@@ -231,7 +239,7 @@ struct change {
 	size_t check_count, write_count, key_count;
 	uint32_t taken[EACH_MAX];
 	uint32_t takes, requests, withdrawals, erased;
-	bool more; /* there are more rows than fit */
+	bool more; /* there are more rows than fit, or partitions to be claimed anew */
 };
 
 static const char *key_for(struct change *c, const char *what, uint32_t partition)
@@ -259,6 +267,15 @@ static void erase_row(struct change *c, const char *key, uint64_t made)
 								0};
 }
 
+/* The note that the checkpoint of a partition was set back, as it was read. */
+static void erase_note(struct change *c, const char *key, uint64_t version)
+{
+	c->checks[c->check_count++] = (struct weir_store_check){key, WEIR_STORE_CHECK_VERSION,
+								version};
+	c->writes[c->write_count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL,
+								0};
+}
+
 /*
  * Whether a row of this member is to be erased: it has released the partition, or is to do so now.
  */
@@ -266,7 +283,7 @@ static bool is_to_erase(const struct weir_work *w, const struct partition *parti
 {
 	if (partition->owner != w->id)
 		return false;
-	return partition->made == partition->released_fence ||
+	return partition->made == partition->released_fence || is_void(partition) ||
 	       atomic_load_explicit(&partition->leave, RELAXED) == partition->made;
 }
 
@@ -285,7 +302,10 @@ static void add_erasures(struct change *c, uint32_t room)
 		}
 		partition_give_up(w, i, false);
 		c->erased++;
+		c->more |= is_void(partition);
 		erase_row(c, key_for(c, "partition", i), partition->made);
+		if (partition->rewound != 0)
+			erase_note(c, key_for(c, "rewound", i), partition->rewound_version);
 	}
 }
 

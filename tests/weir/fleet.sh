@@ -239,6 +239,47 @@ drain_labelled()
 	wait_for has "$labelled" 20
 }
 
+# sequence_of PARTITION: of its checkpoint
+sequence_of()
+{
+	"$weir" fleet show "$name" | awk -v number="$1" '$3 == number && $4 == "-" { print $5; exit }'
+}
+
+at()
+{
+	[ "$(sequence_of "$1")" = "$2" ]
+}
+
+# The owners lose them and own them again, and go on from there.
+rewind()
+{
+	for arguments in '' 'to=3' '0' '0 to=x' '0 to=' '1024 to=3' 'x to=3' 'all 0 to=3' \
+		'0 to=nothing value=x' '0 to=3 --by=a/b'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet rewind "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There is no such partition" fleet rewind "other-$$" all to=3
+	one_line 1 "^weir: $name: 4: There is no such partition" fleet rewind "$name" 4 to=nothing
+	one_line 1 "^weir: $name: 3: Its checkpoint, if there is one, is below 45 already" \
+		fleet rewind "$name" 3 to=45
+	expect 0 '^1 checkpoint set back$' fleet rewind --by=me:1 "$name" 3 to=7 value=from-7
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +7 +6 [0-9]+  set back 1 time, 2.*Z by me:1$' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" 1 3 to=nothing
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +- +- .*  set back 2 times, 2.*Z by [^ ]+@' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" all to=40
+	tell a 3 owns 2
+	tell b 4 owns 2
+	for number in 0 1 2 3; do
+		wait_for at $number $((41 + number))
+	done
+	command -v jq >/dev/null || return
+	"$weir" fleet show --json "$name" | jq -e '.limits[0].partitions.partitions |
+		map(.rewound.times) == [1, 1, 1, 2] and .[3].rewound.last > 1600000000' \
+		>/dev/null || complain 'JSON of what was set back'
+}
+
 live()
 {
 	TERM=xterm-256color "$screen" 100x12 "$weir" fleet top -i 0.1 <<-END || complain 'live'
@@ -325,6 +366,7 @@ members
 json
 drain
 drain_labelled
+rewind
 [ "$store" != shm ] || live
 leave
 exit $failed

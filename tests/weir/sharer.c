@@ -12,6 +12,7 @@
  *
  * and is answered with "done" when it is. It leaves at the end of the input.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +83,28 @@ static struct weir_work *open_partitions(struct weir_fleet *fleet, const char *n
 	return work;
 }
 
-static void own(struct weir_work *work, unsigned count)
+/* Write a checkpoint of each. False: one of them was set back meanwhile, and its fence is void. */
+static bool write_checkpoints(struct weir_work *work)
 {
-	while (weir_work_owned(work) != count)
-		wait_a_moment();
 	for (uint32_t i = 0; i < PARTITIONS; i++) {
 		const uint64_t fence = weir_work_fence(work, i);
+		const int r = fence != 0 ? weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4)
+					 : 0;
 
-		if (fence != 0 && weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4) != 0)
+		if (r == -ESTALE)
+			return false;
+		if (r != 0)
 			die("a checkpoint failed");
 	}
+	return true;
+}
+
+static void own(struct weir_work *work, unsigned count)
+{
+	do {
+		while (weir_work_owned(work) != count)
+			wait_a_moment();
+	} while (!write_checkpoints(work));
 }
 
 static void obey(struct weir_share *share, struct weir_work *work, const char *line)

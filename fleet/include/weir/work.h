@@ -66,6 +66,7 @@ struct weir_work;
 #define WEIR_WORK_MAX            1024
 #define WEIR_WORK_FLEET_MAX      16 /* in one process */
 #define WEIR_CHECKPOINT_SIZE_MAX 4096
+#define WEIR_WORK_ALL            UINT32_MAX /* all partitions */
 
 /* Which partitions a member claims. */
 enum weir_work_strategy {
@@ -104,8 +105,9 @@ struct weir_work_config {
 	void (*on_request)(void *arg, uint32_t partition, uint64_t fence);
 	/*
 	 * Called when this member no longer owns a partition. forced: the lease or the hand-over
-	 * has ended: stop the work at once. The partition may be regained, with the same fence, if
-	 * only the lease had ended, and no other member has owned it since.
+	 * has ended, or the checkpoint was set back (weir_work_rewind()): stop the work at once.
+	 * The partition may be regained, with the same fence, if only the lease had ended, and no
+	 * other member has owned it since.
 	 */
 	void (*on_lost)(void *arg, uint32_t partition, uint64_t fence, bool forced);
 	void *arg;
@@ -165,8 +167,8 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  * sequence must not be below that of the last checkpoint.
  *
  * Returns 0 once it is written, and will not be undone, or a negative errno:
- * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer
- *          returns it from then on
+ * -ESTALE: this member does not own the partition by that fence, or the checkpoint was set back;
+ *          weir_work_fence() no longer returns that fence from then on
  * -ERANGE: sequence is below that of the last checkpoint
  * -EINVAL: an argument is invalid
  * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
@@ -174,7 +176,7 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  *       sequence or a later one
  * Other errors are those of weir/store.h.
  *
- * A checkpoint never goes back. Each write replaces the version of the row that its writer knew, so
+ * A checkpoint never goes back, except by weir_work_rewind() and weir_work_restart(). Each write replaces the version of the row that its writer knew, so
  * a write that arrives late, after a later one was acknowledged or another member claimed the
  * partition, is refused. After -EIO the row is read again before the next write; until that is
  * acknowledged, weir_work_load() may return either of the two. This holds as long as the store
@@ -197,6 +199,38 @@ WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32
 WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t partition,
 					    uint64_t *sequence, void *value, size_t *size);
 
+/*
+ * Set the checkpoint of a partition back to an earlier sequence, or of all (WEIR_WORK_ALL) that are
+ * not below it, so that the work since then is done again. The owner of the partition need not
+ * stop: it loses the partition by its present fence, learns that with its next checkpoint (-ESTALE)
+ * or refresh (on_lost(), forced), and no checkpoint by that fence is written any more. Then it, or
+ * another member, claims the partition anew, and loads the checkpoint. What was done in between is
+ * not undone. by says on whose behalf this happens: 1 to WEIR_FLEET_LABEL_MAX letters, digits and
+ * -_.:@; NULL: HOST:PID. The store keeps it, with the time and the number of times; see
+ * weir_work_inspect(). Any process that can write to the store may call this, members included
+ * (weir_fleet_store()), but not a callback. Partitions are set back one after the other, each with
+ * its own commit.
+ *
+ * Returns the number of checkpoints that were set back, or a negative errno:
+ * -ENOENT: there is nothing with that name, or no such partition
+ * -ERANGE: of a single partition: there is no checkpoint, or its sequence is below
+ * -EINVAL: an argument is invalid
+ * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
+ * -EPROTO: the rows have another format version
+ * -EAGAIN: the partition changed its owner all the time
+ * Other errors are those of weir/store.h. After an error some of them may have been set back:
+ * repeat the call.
+ */
+WEIR_API int weir_work_rewind(struct weir_store *store, const char *name, uint32_t partition,
+			      uint64_t sequence, const void *value, size_t size, const char *by);
+
+/*
+ * As weir_work_rewind(), but to nothing: there is no checkpoint (-ENOENT from weir_work_load())
+ * until the next owner has written one, whatever its sequence. -ERANGE is not returned.
+ */
+WEIR_API int weir_work_restart(struct weir_store *store, const char *name, uint32_t partition,
+			       const char *by);
+
 /* A partition, as any process that can read the store sees it. */
 struct weir_work_partition {
 	uint32_t partition;
@@ -211,11 +245,15 @@ struct weir_work_partition {
 	 * it has left.
 	 */
 	const char *owner_label, *requester_label;
+	uint64_t rewinds;    /* how often the checkpoint was set back */
+	uint64_t rewound_at; /* the last time, in seconds since 1970; 0: never */
+	const char
+		*rewound_by; /* as given to weir_work_rewind(), valid during the visit; "": never */
 };
 
 /*
  * Inspect partitions without taking part. Visits, in order, those that have an owner, a checkpoint,
- * or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
+ * one that was set back, or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
  * is set to the number of members that take part, owners or not.
  *
  * Returns 0, or a negative errno:
