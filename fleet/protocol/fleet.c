@@ -116,6 +116,8 @@ static weir_time step(struct weir_fleet *f)
 	end_leases(f, now);
 	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
+	else
+		participants_hurry(f, now);
 	return next_event(f);
 }
 
@@ -145,20 +147,47 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	return r;
 }
 
+/* In that time, at most a second from now, by CLOCK_MONOTONIC. */
+static struct timespec wait_end(weir_dur time)
+{
+	struct timespec now;
+	weir_time end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = (weir_time)now.tv_sec * WEIR_S + (weir_time)now.tv_nsec;
+	end += time < WEIR_S ? time : WEIR_S;
+	return (struct timespec){.tv_sec = (time_t)(end / WEIR_S), .tv_nsec = (long)(end % WEIR_S)};
+}
+
 bool fleet_wait(struct weir_fleet *f, weir_time next, pthread_cond_t *signal, pthread_mutex_t *lock)
 {
 	const weir_time now = fleet_now(f);
 	struct timespec until;
-	weir_time end;
 
 	if (next <= now)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec;
-	end += next - now < WEIR_S ? next - now : WEIR_S;
-	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
-				  .tv_nsec = (long)(end % WEIR_S)};
+	until = wait_end(next - now);
 	return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+}
+
+/* The exchanges order what rings before what the thread then looks at. */
+void fleet_ring(struct weir_fleet *f)
+{
+	if (!atomic_exchange_explicit(&f->rung, true, memory_order_acq_rel))
+		sem_post(&f->bell);
+}
+
+/* Wait until next, at most a second, or until the bell rings. */
+static void wait_for_bell(struct weir_fleet *f, weir_time next)
+{
+	const weir_time now = fleet_now(f);
+
+	if (next > now) {
+		const struct timespec until = wait_end(next - now);
+
+		(void)sem_clockwait(&f->bell, CLOCK_MONOTONIC, &until);
+	}
+	(void)atomic_exchange_explicit(&f->rung, false, memory_order_acq_rel);
 }
 
 static void *run(void *arg)
@@ -173,9 +202,11 @@ static void *run(void *arg)
 		/* If the store took long to fail, the next refresh is due, and nothing is waited for. */
 		fair_lock_yield(&f->lock);
 		next = next_event(f);
-		while (!f->ending && !f->refresh_now)
-			if (fleet_wait(f, next, &f->wake, &f->lock.held))
-				break;
+		if (f->ending || f->refresh_now)
+			continue;
+		fair_lock_release(&f->lock);
+		wait_for_bell(f, next);
+		fair_lock_take(&f->lock);
 	}
 	fair_lock_release(&f->lock);
 	return NULL;
@@ -339,7 +370,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	f->next_refresh = fleet_now(f);
 	f->next_second = f->next_refresh + WEIR_S;
 	fair_lock_init(&f->lock);
-	pthread_cond_init(&f->wake, NULL);
+	sem_init(&f->bell, 0, 0);
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
 	pthread_mutex_init(&f->report_lock, NULL);
@@ -382,7 +413,7 @@ void fleet_stop(struct weir_fleet *f)
 {
 	fair_lock_take(&f->lock);
 	f->ending = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
@@ -443,7 +474,7 @@ static void close_fleet(struct weir_fleet *f)
 	pthread_mutex_destroy(&f->report_lock);
 	pthread_cond_destroy(&f->notify_wake);
 	pthread_mutex_destroy(&f->notify_lock);
-	pthread_cond_destroy(&f->wake);
+	sem_destroy(&f->bell);
 	fair_lock_destroy(&f->lock);
 	free(f);
 }

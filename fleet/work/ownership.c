@@ -82,6 +82,8 @@ int weir_work_release(struct weir_work *w, uint32_t partition, uint64_t fence)
 	if (fence == 0 || weir_work_fence(w, partition) != fence)
 		return -ESTALE;
 	atomic_store_explicit(&w->partitions[partition].leave, fence, RELAXED);
+	atomic_store_explicit(&w->participant.hurry, true, RELAXED);
+	fleet_ring(w->fleet);
 	return 0;
 }
 

@@ -22,8 +22,9 @@
  *                                                                   then the clock and fence
  * end    the same                                          release  the same
  * fence  the same                                          relaxed  until and end carry it
- * leave  weir_work_release and a refresh: the fence; the   relaxed  nothing: a mark, of that fence
- *        holder of owning: 0
+ * leave  weir_work_release and a refresh: the fence; the   relaxed  nothing: a mark, of that fence;
+ *        holder of owning: 0                                        rung (fleet.c) carries it, with
+ *                                                                   hurry, to the fleet's thread
  * refused
  *        weir_work_checkpoint: the fence                   relaxed  nothing: a mark, of that fence
  * want   weir_work_demand_set: store                       relaxed  nothing: a number
@@ -70,6 +71,7 @@ struct weir_work {
 	uint64_t id;
 	bool joined;        /* its rows may exist */
 	unsigned refreshes; /* since it joined */
+	weir_time polls;    /* until when it looks often for what it has asked for */
 	weir_dur lease;     /* the longest lease of any member, as far as is known */
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;

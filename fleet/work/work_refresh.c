@@ -34,6 +34,14 @@ _Static_assert(6 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 
 #define VALUE_SIZE 32
 
+/*
+ * A member that has asked for a partition looks for it twenty times in an interval between
+ * refreshes, so that it owns the partition soon after its release. It does so for four intervals,
+ * in which the owner has read the request, and its hand-over of two intervals has ended.
+ */
+#define POLLS_EACH 20
+#define POLLS_FOR  4
+
 /* Whether the partitions are configured the same way here and in the store. */
 static bool is_same_kind(const struct weir_work *w)
 {
@@ -201,6 +209,21 @@ static uint64_t requester_of(const struct weir_work *w, const struct partition *
 	return partition->requester;
 }
 
+/*
+ * Of the moves, only those that finish an earlier one: a member that has just released a partition
+ * does not take it back before others have seen it, and a slow start stays slow.
+ */
+static void keep_requested(const struct weir_work *w, struct moves *moves)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < moves->takes; i++)
+		if (w->partitions[moves->take[i]].requester == w->id)
+			moves->take[kept++] = moves->take[i];
+	moves->takes = kept;
+	moves->requests = 0;
+}
+
 static int decide(struct weir_work *w, struct moves *moves)
 {
 	uint64_t *owners = calloc(w->config.count, 2 * sizeof(*owners));
@@ -225,6 +248,8 @@ static int decide(struct weir_work *w, struct moves *moves)
 		balance_wanted(&b, release_unwanted(w), moves);
 	else
 		balance(&b, moves);
+	if (w->participant.hurried)
+		keep_requested(w, moves);
 	free(owners);
 	return 0;
 }
@@ -358,6 +383,8 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 		return r;
 	for (uint32_t i = 0; i < c.takes; i++)
 		partition_gain(w, c.taken[i], version);
+	if (c.requests > 0)
+		w->polls = fleet_now(w->fleet) + POLLS_FOR * w->fleet->refresh;
 	return c.more;
 }
 
@@ -383,6 +410,25 @@ static int refresh_once(struct weir_work *w, uint32_t room)
 	return commit_moves(w, room);
 }
 
+static bool awaits(const struct weir_work *w)
+{
+	for (uint32_t i = 0; i < w->config.count; i++)
+		if (w->partitions[i].requester == w->id)
+			return true;
+	return false;
+}
+
+/* When it looks again for what it has asked for, as last read. */
+static weir_time next_poll(const struct weir_work *w)
+{
+	const weir_time now = fleet_now(w->fleet);
+	const weir_dur pace = w->fleet->refresh / POLLS_EACH;
+
+	if (now >= w->polls)
+		return 0;
+	return awaits(w) ? now + pace / 10 * 8 + fleet_draw(w->fleet, pace / 2 + 1) : 0;
+}
+
 int work_refresh(struct weir_work *w)
 {
 	unsigned conflicts = 0;
@@ -394,7 +440,8 @@ int work_refresh(struct weir_work *w)
 		if (r == -EAGAIN && ++conflicts < CONFLICTS_MAX)
 			r = 1;
 	}
-	if (r == 0 || r == 1 || r == -EAGAIN)
+	if ((r == 0 || r == 1 || r == -EAGAIN) && !w->participant.hurried)
 		w->refreshes++;
+	w->participant.soon = next_poll(w);
 	return r == 1 || r == -EAGAIN ? 0 : r;
 }

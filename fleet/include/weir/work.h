@@ -157,8 +157,11 @@ WEIR_API uint64_t weir_work_units(const struct weir_work *work);
 WEIR_API int weir_work_demand_set(struct weir_work *work, uint64_t units);
 
 /*
- * Release a partition, with the next refresh. Returns 0, or -ESTALE: this member does not own it by
- * that fence.
+ * Release a partition. The fleet's thread does so at once, unless it is waiting for the store, after
+ * on_lost(); a manual fleet does with its next weir_fleet_step(). Then another member may own the
+ * partition: one that has asked for it looks for it often, others find it with their next refresh.
+ * If this member owns fewer than are due to it, it may be the one. Returns 0, or -ESTALE: this
+ * member does not own the partition by that fence.
  */
 WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint64_t fence);
 
