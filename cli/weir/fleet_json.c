@@ -58,10 +58,11 @@ static json_t *partition_of(const struct weir_work_partition *p)
 						 "bytes", json_count(p->size))
 				     : json_null();
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition", json_count(p->partition),
-			 "owner", member_id(p->owner), "label", label(p->owner_label), "fence",
-			 fence(p->fence), "asked_by", member_id(p->requester), "asked_by_label",
-			 label(p->requester_label), "checkpoint", checkpoint, "rewound",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition",
+			 json_count(p->partition), "owner", member_id(p->owner), "label",
+			 label(p->owner_label), "fence", fence(p->fence), "asked_by",
+			 member_id(p->requester), "asked_by_label", label(p->requester_label),
+			 "checkpoint", checkpoint, "weight", fence(p->owner_weight), "rewound",
 			 rewinds_of(p));
 }
 

@@ -163,17 +163,31 @@ bool up_parse(const char *text, size_t size, struct up_record *u)
 	return is_over(&r);
 }
 
-size_t worker_print(const char *who, char text[RECORD_SIZE])
+/* Whether the next field is the last one of its line. */
+static bool is_last(const struct reader *r)
 {
-	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", who);
+	const char *line = r->good ? memchr(r->at, '\n', (size_t)(r->end - r->at)) : NULL;
+
+	return line != NULL && memchr(r->at, ' ', (size_t)(line - r->at)) == NULL;
 }
 
-bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
+/* A weight of 1 is left out. */
+size_t worker_print(const struct worker_record *w, char text[RECORD_SIZE])
+{
+	if (w->weight == 1)
+		return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", w->label);
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s %" PRIu32 "\n", w->label,
+				w->weight);
+}
+
+bool worker_parse(const char *text, size_t size, struct worker_record *w)
 {
 	struct reader r = reader_of(text, size, "weir-worker 1 ");
+	const bool short_form = is_last(&r);
 
-	label(&r, who, '\n');
-	return is_over(&r);
+	label(&r, w->label, short_form ? '\n' : ' ');
+	w->weight = short_form ? 1 : (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, '\n');
+	return is_over(&r) && (short_form || w->weight > 1);
 }
 
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE])
@@ -215,14 +229,6 @@ size_t checkpoint_print(const struct checkpoint_record *c, const void *value, si
 	if (size > 0)
 		memcpy(text + head, value, size);
 	return head + size;
-}
-
-/* Whether the next field is the last one of its line. */
-static bool is_last(const struct reader *r)
-{
-	const char *line = r->good ? memchr(r->at, '\n', (size_t)(r->end - r->at)) : NULL;
-
-	return line != NULL && memchr(r->at, ' ', (size_t)(line - r->at)) == NULL;
 }
 
 bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *c,

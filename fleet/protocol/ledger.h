@@ -45,6 +45,12 @@ struct up_record {
 	uint64_t id, session; /* of the region as a member above, for the next leader */
 };
 
+/* A member of partitioned work. */
+struct worker_record {
+	uint32_t weight;
+	char label[LABEL_ROOM];
+};
+
 /* What partitions are, the same for all members. capacity and factor: 0 for plain work. */
 struct work_record {
 	uint32_t count;
@@ -93,7 +99,7 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
-size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of partitioned work */
+size_t worker_print(const struct worker_record *record, char text[RECORD_SIZE]);
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
 
 /* text has CHECKPOINT_HEAD_SIZE bytes, and those of the value. */
@@ -104,7 +110,7 @@ size_t checkpoint_print(const struct checkpoint_record *record, const void *valu
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
-bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
+bool worker_parse(const char *text, size_t size, struct worker_record *record);
 bool work_parse(const char *text, size_t size, struct work_record *record);
 /* The value goes from *value to the end of the text. */
 bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *record,

@@ -221,6 +221,9 @@ void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
 	if (until != 0 && fleet_now(w->fleet) < until &&
 	    fence != atomic_load_explicit(&partition->refused, RELAXED)) {
 		atomic_store_explicit(&partition->fence, fence, RELAXED);
+		if (partition->held_fence != fence)
+			partition->held_since = fleet_now(w->fleet);
+		partition->held_fence = fence;
 		if (w->config.on_gain != NULL)
 			w->config.on_gain(w->config.arg, i, fence);
 	}

@@ -88,6 +88,12 @@ static int check_config(const struct weir_work_config *c, char *why)
 	    (c->capacity != 0 || c->factor != 0 || c->reserved != 0))
 		return store_say(-EINVAL, why,
 				 "capacity, factor and reserved require WEIR_WORK_WANTED.");
+	if (c->strategy == WEIR_WORK_WANTED && (c->weight != 0 || c->hold != 0))
+		return store_say(
+			-EINVAL, why,
+			"weight and hold are not for WEIR_WORK_WANTED, which moves nothing.");
+	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
+		return store_say(-EINVAL, why, "weight is above 2^20.");
 	if (c->capacity > WEIR_SHARE_UNITS_MAX || c->reserved > WEIR_SHARE_UNITS_MAX)
 		return store_say(-EINVAL, why, "capacity or reserved is above 2^53.");
 	if (count == 0 || count > WEIR_WORK_MAX)
@@ -108,6 +114,8 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	w->fleet = f;
 	w->config = *c;
 	w->config.count = count;
+	if (w->config.weight == 0)
+		w->config.weight = 1;
 	if (w->config.handover == 0)
 		w->config.handover = 2 * f->refresh;
 	(void)snprintf(w->name, sizeof(w->name), "%s", c->name);

@@ -47,6 +47,9 @@ struct partition {
 	uint64_t notified_fence;  /* the fence for which on_request() was called; 0: none */
 	/* The fence with which it was released: that row never counts as owned again. */
 	uint64_t released_fence;
+	/* Since when it is owned by this fence, the last one; its lease may have ended meanwhile. */
+	weir_time held_since;
+	uint64_t held_fence;
 	/* Since when it has been seen without an owner, but with a request; 0: not so. */
 	weir_time free_since;
 	/*
@@ -83,7 +86,7 @@ struct weir_work {
 	uint64_t kind_version; /* 0: there is no such row */
 	bool learning;         /* the store may have forgotten an owner */
 	uint32_t rows;         /* rows of owners, including those of partitions beyond count */
-	uint64_t *members;     /* sorted */
+	struct balance_member *members; /* sorted */
 	size_t count, room;
 
 	struct partition partitions[];

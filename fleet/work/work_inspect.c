@@ -10,7 +10,7 @@
 
 struct worker {
 	uint64_t id;
-	char label[LABEL_ROOM];
+	struct worker_record record;
 };
 
 struct inspection {
@@ -61,7 +61,7 @@ static int take_worker(struct inspection *l, const char *number, const struct we
 	struct worker worker;
 
 	if (!partition_read_id(number, strlen(number), '\0', &worker.id) ||
-	    !worker_parse(row->value, row->size, worker.label))
+	    !worker_parse(row->value, row->size, &worker.record))
 		return -EPROTO;
 	if (l->count == l->room) {
 		const size_t room = l->room > 0 ? 2 * l->room : 16;
@@ -123,8 +123,17 @@ static const char *label_of(const struct inspection *l, uint64_t id)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (l->workers[i].id == id)
-			return l->workers[i].label;
+			return l->workers[i].record.label;
 	return "";
+}
+
+/* 0: it is not there. */
+static uint32_t weight_of(const struct inspection *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->workers[i].id == id)
+			return l->workers[i].record.weight;
+	return 0;
 }
 
 static void show(const struct inspection *l,
@@ -136,6 +145,7 @@ static void show(const struct inspection *l,
 		partition->partition = i;
 		partition->owner_label = label_of(l, partition->owner);
 		partition->requester_label = label_of(l, partition->requester);
+		partition->owner_weight = weight_of(l, partition->owner);
 		partition->rewound_by = l->rewinders[i];
 		if ((partition->fence != 0 || partition->requester != 0 ||
 		     partition->checkpoints != 0 || partition->rewinds != 0) &&

@@ -13,18 +13,18 @@
 
 #define KINDS 5 /* of rows */
 
-static bool add_member(struct weir_work *w, uint64_t id)
+static bool add_member(struct weir_work *w, uint64_t id, uint32_t weight)
 {
 	if (w->count == w->room) {
 		const size_t room = w->room > 0 ? 2 * w->room : 16;
-		uint64_t *members = realloc(w->members, room * sizeof(*members));
+		struct balance_member *members = realloc(w->members, room * sizeof(*members));
 
 		if (members == NULL)
 			return false;
 		w->members = members;
 		w->room = room;
 	}
-	w->members[w->count++] = id;
+	w->members[w->count++] = (struct balance_member){id, weight};
 	return true;
 }
 
@@ -105,15 +105,15 @@ static int take_kind(struct weir_work *w, const struct weir_store_row *row)
 
 static int take_worker(struct weir_work *w, const char *number, const struct weir_store_row *row)
 {
-	char label[LABEL_ROOM];
+	struct worker_record worker;
 	uint64_t id;
 
 	if (!partition_read_id(number, strlen(number), '\0', &id) ||
-	    !worker_parse(row->value, row->size, label))
+	    !worker_parse(row->value, row->size, &worker))
 		return -EPROTO;
 	if (id == w->id)
 		w->own_made = row->made;
-	return add_member(w, id) ? 0 : -ENOMEM;
+	return add_member(w, id, worker.weight) ? 0 : -ENOMEM;
 }
 
 static bool take_row(void *arg, const struct weir_store_row *row)
@@ -135,16 +135,9 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 	return r->result == 0;
 }
 
-static int by_number(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool is_member(const struct weir_work *w, uint64_t id)
 {
-	return w->count > 0 && bsearch(&id, w->members, w->count, sizeof(id), by_number) != NULL;
+	return balance_find(w->members, w->count, id) != NULL;
 }
 
 static void clear(struct weir_work *w)
@@ -219,8 +212,7 @@ int work_read(struct weir_work *w, bool keep)
 		 : weir_store_read(w->fleet->store, prefixes, KINDS, take_row, &reading, &view);
 	if (r != 0 || reading.result != 0)
 		return r != 0 ? r : reading.result;
-	if (w->count > 0)
-		qsort(w->members, w->count, sizeof(w->members[0]), by_number);
+	balance_sort(w->members, w->count);
 	note_requests(w);
 	note_proof(w, asked, view.proven);
 	return 0;

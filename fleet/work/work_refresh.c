@@ -75,6 +75,14 @@ static int refuse(struct weir_work *w)
 			 w->name, there, here);
 }
 
+static struct worker_record worker_of(const struct weir_work *w)
+{
+	struct worker_record record = {.weight = w->config.weight};
+
+	memcpy(record.label, w->fleet->label, sizeof(record.label));
+	return record;
+}
+
 /*
  * Every member that joins writes the configuration of the partitions, provided that it was not
  * written since it was read. So a member that finds no others, and changes the configuration, does
@@ -90,6 +98,7 @@ static int join(struct weir_work *w)
 		.factor = w->config.factor,
 		.lease = w->lease / WEIR_MS,
 	};
+	const struct worker_record worker = worker_of(w);
 	const struct weir_store_check checks[] = {
 		{w->own_key, is_there ? WEIR_STORE_CHECK_MADE : WEIR_STORE_CHECK_ABSENT,
 		 w->own_made},
@@ -98,7 +107,7 @@ static int join(struct weir_work *w)
 	};
 	const struct weir_store_write writes[] = {
 		{w->kind_key, WEIR_STORE_WRITE_PUT, kind, work_print(&record, kind)},
-		{w->own_key, WEIR_STORE_WRITE_BIND, text, worker_print(w->fleet->label, text)},
+		{w->own_key, WEIR_STORE_WRITE_BIND, text, worker_print(&worker, text)},
 	};
 
 	if (!is_there)
@@ -151,6 +160,13 @@ static void mark_release(struct partition *partition)
 	atomic_store_explicit(&partition->leave, partition->made, RELAXED);
 }
 
+/* Whether this member has had a partition for as long as it is to have it at least. */
+static bool is_held_enough(const struct weir_work *w, const struct partition *partition)
+{
+	return partition->held_fence != partition->made ||
+	       fleet_now(w->fleet) - partition->held_since >= w->config.hold;
+}
+
 /* Handle requests of other members: notify, release, or drop requests that no longer count. */
 static void answer_requests(struct weir_work *w)
 {
@@ -162,7 +178,8 @@ static void answer_requests(struct weir_work *w)
 		if (!is_ours(w, partition))
 			continue;
 		if (partition->requester == 0 || partition->requester == w->id ||
-		    !balance_yields(w->config.count, w->count, left)) {
+		    !is_held_enough(w, partition) ||
+		    !balance_yields(w->config.count, w->members, w->count, w->id, left)) {
 			partition_forget_request(w, i);
 			continue;
 		}

@@ -176,7 +176,7 @@ json()
 		.granted == 40 and .wanted == 200 and .member_count == 2 and
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
 		([.members[].label] | sort) == ([$long, $other] | sort) and
-		.partitions.owned == 4 and .partitions.partitions[3].checkpoint.sequence == 44 and
+		.partitions.owned == 4 and .partitions.partitions[0].weight == 1 and .partitions.partitions[3].checkpoint.sequence == 44 and
 		([.partitions.partitions[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
 		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
 	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||

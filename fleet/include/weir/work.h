@@ -11,10 +11,11 @@
  *		die(why);
  *
  * Partitions of work: those of a log, shards, tenants. Members divide them evenly: with P
- * partitions and N members each owns P / N, and P mod N of them one more. A member that joins later
- * asks for partitions of members that own too many. The owner stops, writes its checkpoint and
- * releases the partition; if it does not, its ownership ends (handover). No partition is asked for
- * while there are some without an owner, and no more change hands than an even division needs.
+ * partitions and N members each owns P / N, and P mod N of them one more; or as their weights say.
+ * A member that joins later asks for partitions of members that own too many. The owner stops,
+ * writes its checkpoint and releases the partition; if it does not, its ownership ends (handover).
+ * No partition is asked for while there are some without an owner, and no more change hands than an
+ * even division needs.
  *
  * Partitions of capacity: a rate of 500 per second in 20 partitions of 25 each. Each member claims
  * as many as it wants, if there are any left, and releases those that it no longer wants. Nothing
@@ -93,6 +94,17 @@ struct weir_work_config {
 	 * partition. WEIR_FOREVER: no bound. Default: two refreshes.
 	 */
 	weir_dur handover;
+
+	/*
+	 * A member of weight 2 owns twice as many partitions as one of weight 1. Default: 1; at
+	 * most WEIR_SHARE_WEIGHT_MAX. Not with WEIR_WORK_WANTED; nor is hold.
+	 */
+	uint32_t weight;
+	/*
+	 * How long this member owns a partition at least before it is moved to another member that
+	 * asks for it. The lease may end all the same, and so may this process. Default: 0.
+	 */
+	weir_dur hold;
 
 	/* Called when this member has become the owner of a partition. May be NULL. */
 	void (*on_gain)(void *arg, uint32_t partition, uint64_t fence);
@@ -240,9 +252,10 @@ struct weir_work_partition {
 	uint32_t checkpoints; /* 1: there is one, with this sequence and size */
 	uint64_t sequence;
 	size_t size;
-	uint64_t owner;     /* number of the member that owns it; 0: none */
-	uint64_t fence;     /* of its owner; 0: no owner */
-	uint64_t requester; /* number of the member that asks for it; 0: none */
+	uint64_t owner;        /* number of the member that owns it; 0: none */
+	uint64_t fence;        /* of its owner; 0: no owner */
+	uint64_t requester;    /* number of the member that asks for it; 0: none */
+	uint32_t owner_weight; /* weir_work_config.weight; 0: there is no such member */
 	/*
 	 * weir_fleet_config.label of both, valid during the visit; "": there is no such member, or
 	 * it has left.
