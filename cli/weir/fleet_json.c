@@ -74,6 +74,11 @@ static json_t *partitions_of(const struct fleet_reading *r, bool details)
 
 	if (!details)
 		return json;
+	if (r->work.capacity > 0) {
+		json_object_set_new(json, "capacity", json_count(r->work.capacity));
+		json_object_set_new(json, "factor", json_count(r->work.factor));
+		json_object_set_new(json, "changes", json_count(r->work.changes));
+	}
 	partitions = json_array();
 	for (size_t i = 0; i < r->partition_count; i++)
 		json_array_append_new(partitions, partition_of(&r->partitions[i]));

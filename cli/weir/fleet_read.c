@@ -15,6 +15,7 @@ static struct fleet_reading *add(struct fleet_readings *readings, const char *na
 	readings->at = larger;
 	larger[readings->count] = (struct fleet_reading){.other_version = false};
 	weir_fleet_limit_init(&larger[readings->count].limit);
+	weir_work_size_init(&larger[readings->count].work);
 	snprintf(larger[readings->count].name, sizeof(larger->name), "%s", name);
 	return &larger[readings->count++];
 }
@@ -96,6 +97,8 @@ int fleet_read(struct weir_store *store, const char *name, struct fleet_readings
 	if ((r == 0 && !reading->full) || r == -ENOENT)
 		partitions = weir_work_inspect(store, name, &reading->workers, add_partition,
 					       reading);
+	if (partitions == 0 && weir_work_size_take(store, name, &reading->work) != 0)
+		weir_work_size_init(&reading->work);
 	if (r == -ENOENT || (partitions != 0 && partitions != -ENOENT))
 		r = partitions;
 	if (reading->full)

@@ -23,21 +23,11 @@ struct wanted {
 	char by[WEIR_FLEET_LABEL_MAX + 1];
 };
 
-/* False: not a whole number up to max. */
-static bool whole(const char *text, uint64_t max, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value <= max;
-}
-
 static void take_to(struct wanted *w, const char *text, struct argp_state *state)
 {
 	w->to = true;
 	w->nothing = strcmp(text, "nothing") == 0;
-	if (!w->nothing && !whole(text, UINT64_MAX, &w->sequence))
+	if (!w->nothing && !fleet_whole(text, UINT64_MAX, &w->sequence))
 		argp_error(state, "to=%s: neither a sequence nor nothing", text);
 }
 
@@ -51,7 +41,7 @@ static void take_word(struct wanted *w, char *word, struct argp_state *state)
 		w->value = word + 6;
 	else if (strcmp(word, "all") == 0)
 		w->all = true;
-	else if (!whole(word, WEIR_WORK_MAX - 1, &partition))
+	else if (!fleet_whole(word, WEIR_WORK_MAX - 1, &partition))
 		argp_error(state, "%s: neither a partition from 0 to %d nor all", word,
 			   WEIR_WORK_MAX - 1);
 	else if (w->count < WEIR_WORK_MAX)

@@ -145,6 +145,9 @@ static void print_partitions(const struct fleet_reading *r)
 		return;
 	printf("%s: %" PRIu32 " partition%s with an owner, %" PRIu32 " member%s\n", r->name,
 	       r->owned, r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
+	if (r->work.capacity > 0)
+		printf("  capacity %" PRIu64 " in partitions of %" PRIu64 "%s\n", r->work.capacity,
+		       r->work.factor, r->work.changes > 0 ? ", as it was set" : "");
 	if (r->partition_count > 0)
 		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
 		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");

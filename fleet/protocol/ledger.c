@@ -190,22 +190,51 @@ bool worker_parse(const char *text, size_t size, struct worker_record *w)
 	return is_over(&r) && (short_form || w->weight > 1);
 }
 
+/* The number of changes is left out if there was none. */
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-				p->count, p->capacity, p->factor, p->lease);
+	int length = snprintf(text, RECORD_SIZE,
+			      "weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64, p->count,
+			      p->capacity, p->factor, p->lease);
+
+	if (p->changes > 0)
+		length += snprintf(text + length, RECORD_SIZE - (size_t)length, " %" PRIu64,
+				   p->changes);
+	text[length] = '\n';
+	return (size_t)length + 1;
 }
 
 bool work_parse(const char *text, size_t size, struct work_record *p)
 {
 	struct reader r = reader_of(text, size, "weir-parts 1 ");
+	bool short_form;
 
 	p->count = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
 	p->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	p->factor = number(&r, 10, UINT64_MAX, ' ');
-	p->lease = number(&r, 10, UINT32_MAX, '\n');
-	return is_over(&r);
+	short_form = is_last(&r);
+	p->lease = number(&r, 10, UINT32_MAX, short_form ? '\n' : ' ');
+	p->changes = short_form ? 0 : number(&r, 10, UINT64_MAX, '\n');
+	return is_over(&r) && (short_form || p->changes > 0);
+}
+
+size_t owner_print(const struct owner_record *o, char text[OWNER_SIZE])
+{
+	if (o->units == 0)
+		return (size_t)snprintf(text, OWNER_SIZE, "%016" PRIx64 "\n", o->id);
+	return (size_t)snprintf(text, OWNER_SIZE, "%016" PRIx64 " %" PRIu64 " %" PRIu64 "\n", o->id,
+				o->from, o->units);
+}
+
+bool owner_parse(const char *text, size_t size, struct owner_record *o)
+{
+	struct reader r = reader_of(text, size, "");
+	const bool short_form = is_last(&r);
+
+	o->id = number(&r, 16, UINT64_MAX, short_form ? '\n' : ' ');
+	o->from = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	o->units = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+	return is_over(&r) && o->id != 0 && (short_form || o->units > 0);
 }
 
 /*

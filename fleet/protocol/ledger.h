@@ -51,11 +51,21 @@ struct worker_record {
 	char label[LABEL_ROOM];
 };
 
-/* What partitions are, the same for all members. capacity and factor: 0 for plain work. */
+/*
+ * What partitions are, the same for all members. capacity and factor: 0 for plain work. changes: how
+ * often they were changed for members that are there; 0: they are what a member is configured with.
+ */
 struct work_record {
 	uint32_t count;
 	uint64_t capacity, factor;
 	uint64_t lease; /* milliseconds: the longest of a member */
+	uint64_t changes;
+};
+
+/* The owner of a partition, and what the partition is of a capacity. units 0: of plain work. */
+struct owner_record {
+	uint64_t id;
+	uint64_t from, units; /* those from here on */
 };
 
 /*
@@ -84,6 +94,8 @@ struct ledger {
 #define RECORD_SIZE 160 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
 
+#define OWNER_SIZE 64 /* of the text of an owner */
+
 #define CHECKPOINT_HEAD_SIZE 192
 
 /* Whether text is 1 to most letters, digits and -_.:@. NULL is not. */
@@ -101,6 +113,7 @@ size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const struct worker_record *record, char text[RECORD_SIZE]);
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
+size_t owner_print(const struct owner_record *record, char text[OWNER_SIZE]);
 
 /* text has CHECKPOINT_HEAD_SIZE bytes, and those of the value. */
 size_t checkpoint_print(const struct checkpoint_record *record, const void *value, size_t size,
@@ -112,6 +125,7 @@ bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
 bool worker_parse(const char *text, size_t size, struct worker_record *record);
 bool work_parse(const char *text, size_t size, struct work_record *record);
+bool owner_parse(const char *text, size_t size, struct owner_record *record);
 /* The value goes from *value to the end of the text. */
 bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *record,
 		      const char **value);

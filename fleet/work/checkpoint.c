@@ -71,7 +71,7 @@ int weir_work_load(struct weir_work *w, uint32_t partition, uint64_t *sequence, 
 	int r;
 
 	*sequence = 0;
-	if (partition >= w->config.count)
+	if (partition >= w->slots)
 		return -EINVAL;
 	checkpoint_key(w->name, partition, key);
 	r = load(w, &l);
@@ -180,7 +180,7 @@ int weir_work_checkpoint(struct weir_work *w, uint32_t partition, uint64_t fence
 	};
 	int r;
 
-	if (partition >= w->config.count || (value == NULL && size > 0))
+	if (partition >= w->slots || (value == NULL && size > 0))
 		return -EINVAL;
 	if (size > WEIR_CHECKPOINT_SIZE_MAX)
 		return -EMSGSIZE;

@@ -32,6 +32,17 @@ void work_rename(struct weir_work *w)
 	(void)snprintf(w->own_key, sizeof(w->own_key), "%s/worker/%016" PRIx64, w->name, w->id);
 }
 
+void work_use(struct weir_work *w, uint32_t count)
+{
+	if (count > work_used(w))
+		atomic_store_explicit(&w->used, count, RELAXED);
+}
+
+uint64_t work_count(uint64_t capacity, uint64_t factor)
+{
+	return factor > 0 ? capacity / factor + (capacity % factor > 0) : 0;
+}
+
 /* The last one is worth the remainder. */
 uint64_t partition_worth(const struct weir_work *w, uint32_t partition)
 {
@@ -41,15 +52,25 @@ uint64_t partition_worth(const struct weir_work *w, uint32_t partition)
 	return rest < w->config.factor ? rest : w->config.factor;
 }
 
+/*
+ * If a partition is gained meanwhile, another that was counted already may have been given up for
+ * it.
+ */
 uint64_t weir_work_units(const struct weir_work *w)
 {
-	uint64_t units = w->config.reserved;
+	uint64_t units, gains, before;
 
 	if (w->config.strategy != WEIR_WORK_WANTED)
-		return units;
-	for (uint32_t i = 0; i < w->config.count; i++)
-		if (weir_work_fence(w, i) != 0)
-			units += partition_worth(w, i);
+		return w->config.reserved;
+	gains = atomic_load_explicit(&w->gains, RELAXED);
+	do {
+		before = gains;
+		units = w->config.reserved;
+		for (uint32_t i = 0; i < work_used(w); i++)
+			if (weir_work_fence(w, i) != 0)
+				units += atomic_load_explicit(&w->partitions[i].units, RELAXED);
+		gains = atomic_load_explicit(&w->gains, RELAXED);
+	} while (gains != before);
 	return units;
 }
 
@@ -63,9 +84,7 @@ int weir_work_demand_set(struct weir_work *w, uint64_t units)
 
 static uint64_t count_of(const struct weir_work_config *c)
 {
-	if (c->strategy != WEIR_WORK_WANTED)
-		return c->count;
-	return c->factor > 0 ? c->capacity / c->factor + (c->capacity % c->factor > 0) : 0;
+	return c->strategy == WEIR_WORK_WANTED ? work_count(c->capacity, c->factor) : c->count;
 }
 
 static int check_config(const struct weir_work_config *c, char *why)
@@ -106,7 +125,8 @@ static int check_config(const struct weir_work_config *c, char *why)
 static struct weir_work *make(struct weir_fleet *f, const struct weir_work_config *c)
 {
 	const uint32_t count = (uint32_t)count_of(c);
-	struct weir_work *w = calloc(1, sizeof(*w) + count * sizeof(w->partitions[0]));
+	const uint32_t slots = c->strategy == WEIR_WORK_WANTED ? WEIR_WORK_MAX : count;
+	struct weir_work *w = calloc(1, sizeof(*w) + slots * sizeof(w->partitions[0]));
 
 	if (w == NULL)
 		return NULL;
@@ -114,6 +134,8 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	w->fleet = f;
 	w->config = *c;
 	w->config.count = count;
+	w->slots = slots;
+	atomic_init(&w->used, count);
 	if (w->config.weight == 0)
 		w->config.weight = 1;
 	if (w->config.handover == 0)
@@ -123,7 +145,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	(void)snprintf(w->kind_key, sizeof(w->kind_key), "%s/partitions", w->name);
 	w->lease = f->lease;
 	w->participant.longest = WEIR_FOREVER;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < slots; i++)
 		atomic_init(&w->partitions[i].end, WEIR_FOREVER);
 	fair_lock_init(&w->checkpoints);
 	work_rename(w);

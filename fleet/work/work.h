@@ -13,15 +13,19 @@
  *
  * work.c contains opening, ownership.c ownership and the argument why no partition is owned twice,
  * balance.c the division among members, work_read.c reading the store, work_refresh.c a refresh,
- * work_leave.c closing, checkpoint.c checkpoints, work_rewind.c setting them back, work_inspect.c
- * the view from outside.
+ * work_leave.c closing, checkpoint.c checkpoints, work_rewind.c setting them back, work_resize.c
+ * changing a capacity, work_inspect.c the view from outside.
  *
  * word   written by                                        order    pairs with
  * -----  ------------------------------------------------  -------  ------------------------------
  * until  the holder of the lock owning: store              release  weir_work_fence: acquire, and
  *                                                                   then the clock and fence
  * end    the same                                          release  the same
- * fence  the same                                          relaxed  until and end carry it
+ * fence  the same                                          release  weir_work_fence: acquire; of a
+ *                                                                   gain, carries units and gains
+ * units  the same                                          relaxed  fence carries it
+ * gains  the same                                          relaxed  fence carries it
+ * used   a refresh: store, only more                       relaxed  nothing: a bound
  * leave  weir_work_release and a refresh: the fence; the   relaxed  nothing: a mark, of that fence;
  *        holder of owning: 0                                        rung (fleet.c) carries it, with
  *                                                                   hurry, to the fleet's thread
@@ -60,8 +64,11 @@ struct partition {
 	uint64_t last_version;
 	uint64_t known_fence; /* 0: the checkpoint must be read first */
 
+	_Atomic uint64_t units; /* of a capacity, by the last fence */
+
 	/* As last read. */
 	uint64_t owner, made, requester, request_made;
+	uint64_t from, worth;              /* the units of a capacity that its row is for */
 	uint64_t rewound, rewound_version; /* the fence to be given up; 0: none */
 };
 
@@ -78,12 +85,16 @@ struct weir_work {
 	weir_dur lease;     /* the longest lease of any member, as far as is known */
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
+	_Atomic uint64_t gains;       /* how often a partition was gained */
+	uint32_t slots;               /* partitions that there is room for; constant */
+	_Atomic uint32_t used;        /* of these, those that have been partitions, or had rows */
 	struct fair_lock checkpoints; /* serializes checkpoints */
 
 	/* As last read. */
 	uint64_t own_made;
 	struct work_record kind;
 	uint64_t kind_version; /* 0: there is no such row */
+	uint64_t changes;      /* of its own capacity, which it has followed; 0: as configured */
 	bool learning;         /* the store may have forgotten an owner */
 	uint32_t rows;         /* rows of owners, including those of partitions beyond count */
 	struct balance_member *members; /* sorted */
@@ -118,8 +129,8 @@ void work_keep(struct weir_work *work);
 /* End the lease: all partitions are lost. */
 void work_drop(struct weir_work *work);
 
-/* Make this member the owner of a partition, by that fence. */
-void partition_gain(struct weir_work *work, uint32_t i, uint64_t fence);
+/* Make this member the owner of a partition, by that fence, and of its units. */
+void partition_gain(struct weir_work *work, uint32_t i, uint64_t fence, uint64_t units);
 
 /* Lose a partition. The next reading decides about its row. */
 void partition_lose(struct weir_work *work, uint32_t i, bool forced);
@@ -143,6 +154,17 @@ void work_lapse(struct weir_work *work);
 weir_time work_next(const struct weir_work *work);
 
 void work_free(struct weir_work *work);
+
+static inline uint32_t work_used(const struct weir_work *work)
+{
+	return atomic_load_explicit(&work->used, memory_order_relaxed);
+}
+
+/* Partitions from 0 to count - 1 may be in use. */
+void work_use(struct weir_work *work, uint32_t count);
+
+/* The number of partitions of a capacity. 0: the factor is 0. */
+uint64_t work_count(uint64_t capacity, uint64_t factor);
 
 /* Units that a partition of capacity is worth. */
 uint64_t partition_worth(const struct weir_work *work, uint32_t partition);

@@ -52,8 +52,14 @@ static bool take_checkpoint(struct inspection *l, uint32_t i, const struct weir_
 
 static bool take_owner(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
+	struct owner_record owner;
+
+	if (!owner_parse(row->value, row->size, &owner))
+		return false;
 	l->partitions[i].fence = row->made;
-	return partition_read_id(row->value, row->size, '\n', &l->partitions[i].owner);
+	l->partitions[i].owner = owner.id;
+	l->partitions[i].units = owner.units;
+	return true;
 }
 
 static int take_worker(struct inspection *l, const char *number, const struct weir_store_row *row)

@@ -89,7 +89,7 @@ int work_leave(struct weir_work *w)
 /* Lose all partitions, and disable callbacks from here on. */
 static void stop_callbacks(struct weir_work *w)
 {
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		partition_give_up(w, i, false);
 	w->config.on_gain = NULL;
 	w->config.on_request = NULL;

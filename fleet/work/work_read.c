@@ -47,25 +47,50 @@ struct reading {
 	int result;
 };
 
-static int take_part(struct weir_work *w, const char *number, const struct weir_store_row *row,
-		     bool request)
+/*
+ * The number of a partition. False: not a number. One of a member that is configured with more of
+ * them is not below slots.
+ */
+static bool read_number(const char *text, unsigned long *i)
 {
 	char *end;
-	const unsigned long i = strtoul(number, &end, 10);
+
+	*i = strtoul(text, &end, 10);
+	return *end == '\0' && end != text;
+}
+
+static int take_request(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	unsigned long i;
 	uint64_t id;
 
-	if (*end != '\0' || end == number || !partition_read_id(row->value, row->size, '\n', &id))
+	if (!read_number(number, &i) || !partition_read_id(row->value, row->size, '\n', &id))
 		return -EPROTO;
-	w->rows += !request;
-	if (i >= w->config.count)
-		return 0; /* of a member that is configured with more partitions */
-	if (request) {
-		w->partitions[i].requester = id;
-		w->partitions[i].request_made = row->made;
-	} else {
-		w->partitions[i].owner = id;
-		w->partitions[i].made = row->made;
-	}
+	if (i >= w->slots)
+		return 0;
+	w->partitions[i].requester = id;
+	w->partitions[i].request_made = row->made;
+	return 0;
+}
+
+/* Units that a row does not name may be any: no other member claims one as long as it is there. */
+static int take_owner(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	struct owner_record owner;
+	struct partition *partition;
+	unsigned long i;
+
+	if (!read_number(number, &i) || !owner_parse(row->value, row->size, &owner))
+		return -EPROTO;
+	w->rows++;
+	if (i >= w->slots)
+		return 0;
+	work_use(w, (uint32_t)i + 1);
+	partition = &w->partitions[i];
+	partition->owner = owner.id;
+	partition->made = row->made;
+	partition->from = owner.from;
+	partition->worth = owner.units > 0 ? owner.units : WEIR_SHARE_UNITS_MAX;
 	return 0;
 }
 
@@ -84,13 +109,12 @@ bool partition_read_rewound(const struct weir_store_row *row, uint64_t *fence)
 
 static int take_rewound(struct weir_work *w, const char *number, const struct weir_store_row *row)
 {
-	char *end;
-	const unsigned long i = strtoul(number, &end, 10);
+	unsigned long i;
 	uint64_t fence;
 
-	if (*end != '\0' || end == number || !partition_read_rewound(row, &fence))
+	if (!read_number(number, &i) || !partition_read_rewound(row, &fence))
 		return -EPROTO;
-	if (i >= w->config.count)
+	if (i >= w->slots)
 		return 0;
 	w->partitions[i].rewound = fence;
 	w->partitions[i].rewound_version = row->version;
@@ -123,9 +147,9 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 	const char *rest = row->key + strlen(w->name) + 1;
 
 	if (strncmp(rest, "partition/", 10) == 0)
-		r->result = take_part(w, rest + 10, row, false);
+		r->result = take_owner(w, rest + 10, row);
 	else if (strncmp(rest, "request/", 8) == 0)
-		r->result = take_part(w, rest + 8, row, true);
+		r->result = take_request(w, rest + 8, row);
 	else if (strncmp(rest, "rewound/", 8) == 0)
 		r->result = take_rewound(w, rest + 8, row);
 	else if (strncmp(rest, "worker/", 7) == 0)
@@ -145,7 +169,7 @@ static void clear(struct weir_work *w)
 	w->count = 0;
 	w->own_made = w->kind_version = 0;
 	w->rows = 0;
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < w->slots; i++) {
 		struct partition *partition = &w->partitions[i];
 
 		partition->owner = partition->made = partition->requester =
@@ -162,7 +186,7 @@ static void note_requests(struct weir_work *w)
 {
 	const weir_time now = fleet_now(w->fleet);
 
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		struct partition *partition = &w->partitions[i];
 
 		if (!is_member(w, partition->requester))

@@ -32,8 +32,6 @@ _Static_assert(6 * EACH_MAX + 1 <= WEIR_STORE_ROWS_MAX, "a commit has room for a
 #define CONFLICTS_MAX 8
 #define COMMITS_MAX   (3 * WEIR_WORK_MAX / EACH_MAX)
 
-#define VALUE_SIZE 32
-
 /*
  * A member that has asked for a partition looks for it twenty times in an interval between
  * refreshes, so that it owns the partition soon after its release. It does so for four intervals,
@@ -56,6 +54,28 @@ static void print_kind(uint32_t count, uint64_t capacity, uint64_t factor, char 
 	else
 		(void)snprintf(text, 96, "a capacity of %" PRIu64 " in partitions of %" PRIu64,
 			       capacity, factor);
+}
+
+/*
+ * A capacity that was changed for all members is what the store says, whatever this one is configured
+ * with (work_resize.c). Returns 0, or -EPROTO.
+ */
+static int adopt(struct weir_work *w)
+{
+	const struct work_record *kind = &w->kind;
+
+	if (w->kind_version == 0 || kind->changes == 0 || kind->factor == 0 ||
+	    w->config.factor == 0)
+		return 0;
+	if (kind->count == 0 || kind->count > WEIR_WORK_MAX ||
+	    kind->count != work_count(kind->capacity, kind->factor))
+		return -EPROTO;
+	w->config.count = kind->count;
+	w->config.capacity = kind->capacity;
+	w->config.factor = kind->factor;
+	w->changes = kind->changes;
+	work_use(w, kind->count);
+	return 0;
 }
 
 /*
@@ -97,6 +117,7 @@ static int join(struct weir_work *w)
 		.capacity = w->config.capacity,
 		.factor = w->config.factor,
 		.lease = w->lease / WEIR_MS,
+		.changes = has_kind && is_same_kind(w) ? w->kind.changes : w->changes,
 	};
 	const struct worker_record worker = worker_of(w);
 	const struct weir_store_check checks[] = {
@@ -130,18 +151,29 @@ static bool is_ours(const struct weir_work *w, const struct partition *partition
 	       !is_void(partition);
 }
 
+/* Whether a row is for what the partition is worth now; of plain work, it always is. */
+static bool is_fit(const struct weir_work *w, uint32_t i)
+{
+	const struct partition *partition = &w->partitions[i];
+
+	if (w->config.factor == 0)
+		return true;
+	return i < w->config.count && partition->from == i * w->config.factor &&
+	       partition->worth == partition_worth(w, i);
+}
+
 /* Apply what has happened since the last reading. */
 static void update_ownership(struct weir_work *w)
 {
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		struct partition *partition = &w->partitions[i];
 		const uint64_t fence = atomic_load_explicit(&partition->fence, RELAXED);
 		const bool ours = is_ours(w, partition);
 
 		if (fence != 0 && (!ours || partition->made != fence))
 			partition_lose(w, i, true);
-		if (ours && partition->made != fence && !w->learning)
-			partition_gain(w, i, partition->made);
+		if (ours && partition->made != fence && !w->learning && is_fit(w, i))
+			partition_gain(w, i, partition->made, partition->worth);
 	}
 }
 
@@ -149,7 +181,7 @@ static uint32_t owned(const struct weir_work *w)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		count += is_ours(w, &w->partitions[i]);
 	return count;
 }
@@ -172,7 +204,7 @@ static void answer_requests(struct weir_work *w)
 {
 	uint32_t left = owned(w);
 
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		struct partition *partition = &w->partitions[i];
 
 		if (!is_ours(w, partition))
@@ -191,6 +223,21 @@ static void answer_requests(struct weir_work *w)
 	}
 }
 
+/*
+ * After a change of the capacity or the factor: what this member has of the earlier ones is given up
+ * at once, as the rows may take several commits.
+ */
+static void release_unfit(struct weir_work *w)
+{
+	for (uint32_t i = 0; i < work_used(w); i++) {
+		if (!is_ours(w, &w->partitions[i]) || is_fit(w, i))
+			continue;
+		partition_give_up(w, i, false);
+		if (is_ours(w, &w->partitions[i]))
+			mark_release(&w->partitions[i]);
+	}
+}
+
 /* For capacity: mark partitions that are no longer wanted; returns how many more are wanted. */
 static uint32_t release_unwanted(struct weir_work *w)
 {
@@ -199,9 +246,11 @@ static uint32_t release_unwanted(struct weir_work *w)
 	uint64_t have = 0, more;
 
 	for (uint32_t i = 0; i < w->config.count; i++)
-		have += is_ours(w, &w->partitions[i]) ? partition_worth(w, i) : 0;
+		if (is_ours(w, &w->partitions[i]) && is_fit(w, i))
+			have += partition_worth(w, i);
 	for (uint32_t i = 0; i < w->config.count; i++) {
-		if (!is_ours(w, &w->partitions[i]) || have < target + partition_worth(w, i))
+		if (!is_ours(w, &w->partitions[i]) || !is_fit(w, i) ||
+		    have < target + partition_worth(w, i))
 			continue;
 		mark_release(&w->partitions[i]);
 		have -= partition_worth(w, i);
@@ -241,6 +290,29 @@ static void keep_requested(const struct weir_work *w, struct moves *moves)
 	moves->requests = 0;
 }
 
+/*
+ * What is owned. Units of an earlier capacity or factor belong to their owner until its row is gone,
+ * so each partition that has one of them has an owner.
+ */
+static void fill_owners(const struct weir_work *w, uint64_t *owners)
+{
+	for (uint32_t i = 0; i < work_used(w); i++) {
+		const struct partition *partition = &w->partitions[i];
+		uint64_t first, last;
+
+		if (partition->owner == 0)
+			continue;
+		if (i < w->config.count)
+			owners[i] = partition->owner;
+		if (is_fit(w, i))
+			continue;
+		first = partition->from / w->config.factor;
+		last = (partition->from + partition->worth - 1) / w->config.factor;
+		for (uint64_t at = first; at <= last && at < w->config.count; at++)
+			owners[at] = partition->owner;
+	}
+}
+
 static int decide(struct weir_work *w, struct moves *moves)
 {
 	uint64_t *owners = calloc(w->config.count, 2 * sizeof(*owners));
@@ -257,10 +329,9 @@ static int decide(struct weir_work *w, struct moves *moves)
 
 	if (owners == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < w->config.count; i++) {
-		owners[i] = w->partitions[i].owner;
+	fill_owners(w, owners);
+	for (uint32_t i = 0; i < w->config.count; i++)
 		owners[w->config.count + i] = requester_of(w, &w->partitions[i]);
-	}
 	if (w->config.strategy == WEIR_WORK_WANTED)
 		balance_wanted(&b, release_unwanted(w), moves);
 	else
@@ -277,8 +348,8 @@ struct change {
 	struct weir_store_check checks[WEIR_STORE_ROWS_MAX];
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
 	char keys[WEIR_STORE_ROWS_MAX][PARTITION_KEY_SIZE];
-	char value[VALUE_SIZE];
-	size_t check_count, write_count, key_count;
+	char values[2 * EACH_MAX][OWNER_SIZE];
+	size_t check_count, write_count, key_count, value_count;
 	uint32_t taken[EACH_MAX];
 	uint32_t takes, requests, withdrawals, erased;
 	bool more; /* there are more rows than fit, or partitions to be claimed anew */
@@ -292,11 +363,15 @@ static const char *key_for(struct change *c, const char *what, uint32_t partitio
 	return key;
 }
 
-static void put_row(struct change *c, const char *key)
+/* Of this member; units 0: of no capacity. */
+static void put_row(struct change *c, const char *key, uint64_t from, uint64_t units)
 {
+	const struct owner_record record = {c->work->id, from, units};
+	char *value = c->values[c->value_count++];
+
 	c->checks[c->check_count++] = (struct weir_store_check){key, WEIR_STORE_CHECK_ABSENT, 0};
-	c->writes[c->write_count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_BIND,
-								c->value, strlen(c->value)};
+	c->writes[c->write_count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_BIND, value,
+								owner_print(&record, value)};
 }
 
 /* made: the commit that created the row; 0: not checked. */
@@ -333,7 +408,7 @@ static void add_erasures(struct change *c, uint32_t room)
 {
 	struct weir_work *w = c->work;
 
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		const struct partition *partition = &w->partitions[i];
 
 		if (!is_to_erase(w, partition))
@@ -344,25 +419,38 @@ static void add_erasures(struct change *c, uint32_t room)
 		}
 		partition_give_up(w, i, false);
 		c->erased++;
-		c->more |= is_void(partition);
+		c->more |= is_void(partition) || !is_fit(w, i);
 		erase_row(c, key_for(c, "partition", i), partition->made);
 		if (partition->rewound != 0)
 			erase_note(c, key_for(c, "rewound", i), partition->rewound_version);
 	}
 }
 
+/* Partitions of a capacity are claimed only as long as it is the one that was read. */
+static void check_kind(struct change *c)
+{
+	const struct weir_work *w = c->work;
+
+	if (w->config.factor != 0)
+		c->checks[c->check_count++] = (struct weir_store_check){
+			w->kind_key, WEIR_STORE_CHECK_VERSION, w->kind_version};
+}
+
 static void add_moves(struct change *c, uint32_t room, const struct moves *m)
 {
 	const struct weir_work *w = c->work;
 
+	if (m->takes > 0)
+		check_kind(c);
 	for (uint32_t i = 0; i < m->takes && c->takes < room; i++) {
-		put_row(c, key_for(c, "partition", m->take[i]));
+		put_row(c, key_for(c, "partition", m->take[i]), m->take[i] * w->config.factor,
+			w->config.factor != 0 ? partition_worth(w, m->take[i]) : 0);
 		if (w->partitions[m->take[i]].request_made != 0)
 			erase_row(c, key_for(c, "request", m->take[i]), 0);
 		c->taken[c->takes++] = m->take[i];
 	}
 	for (uint32_t i = 0; i < m->requests && c->requests < room; i++) {
-		put_row(c, key_for(c, "request", m->request[i]));
+		put_row(c, key_for(c, "request", m->request[i]), 0, 0);
 		c->requests++;
 	}
 	for (uint32_t i = 0; i < m->withdrawals && c->withdrawals < room; i++) {
@@ -383,11 +471,12 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 	int r = 0;
 
 	answer_requests(w);
+	if (!w->participant.hurried)
+		release_unfit(w);
 	if (w->refreshes > 0 && !w->learning)
 		r = decide(w, &moves);
 	if (r != 0)
 		return r;
-	(void)snprintf(c.value, sizeof(c.value), "%016" PRIx64 "\n", w->id);
 	c.checks[c.check_count++] = (struct weir_store_check){w->own_key, WEIR_STORE_CHECK_MADE,
 							      w->own_made};
 	add_erasures(&c, room);
@@ -399,7 +488,7 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 	if (r != 0)
 		return r;
 	for (uint32_t i = 0; i < c.takes; i++)
-		partition_gain(w, c.taken[i], version);
+		partition_gain(w, c.taken[i], version, partition_worth(w, c.taken[i]));
 	if (c.requests > 0)
 		w->polls = fleet_now(w->fleet) + POLLS_FOR * w->fleet->refresh;
 	return c.more;
@@ -413,6 +502,8 @@ static int refresh_once(struct weir_work *w, uint32_t room)
 	/* While the rows are invalid, no member can claim anything, so the lease goes on. */
 	if (r == -EPROTO && w->joined)
 		work_keep(w);
+	if (r == 0)
+		r = adopt(w);
 	if (r != 0)
 		return r;
 	if (w->kind_version != 0 && !is_same_kind(w) && w->count + w->rows > 0)
@@ -429,7 +520,7 @@ static int refresh_once(struct weir_work *w, uint32_t room)
 
 static bool awaits(const struct weir_work *w)
 {
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		if (w->partitions[i].requester == w->id)
 			return true;
 	return false;

@@ -280,6 +280,29 @@ rewind()
 		>/dev/null || complain 'JSON of what was set back'
 }
 
+# Of another name, as its members are configured with it, and then for all of them.
+resize()
+{
+	for arguments in '' 'capacity=0' 'capacity=x' 'factor=0' 'colour=3'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet resize "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There are no partitions of that name" fleet resize "other-$$" factor=3
+	one_line 1 "^weir: $name: It is not a capacity" fleet resize "$name" capacity=3
+	tell a 3 rate 500 25
+	tell a 3 has 500
+	expect 0 '^  capacity 500 in partitions of 25$' fleet show "$name-rate"
+	one_line 1 "^weir: $name-rate: It is not a capacity, or" fleet resize "$name-rate" capacity=5000 factor=1
+	expect 0 '' fleet resize "$name-rate" capacity=630
+	tell a 3 has 630
+	expect 0 '' fleet resize "$name-rate" factor=70
+	tell b 4 rate 500 25
+	tell a 3 has 630
+	expect 0 '^  capacity 630 in partitions of 70, as it was set$' fleet show "$name-rate"
+	expect 0 ' 9 partitions with an owner, 2 members$' fleet show "$name-rate"
+	expect 0 '"changes": 2' fleet show --json "$name-rate"
+}
+
 live()
 {
 	TERM=xterm-256color "$screen" 100x12 "$weir" fleet top -i 0.1 <<-END || complain 'live'
@@ -367,6 +390,7 @@ json
 drain
 drain_labelled
 rewind
+resize
 [ "$store" != shm ] || live
 leave
 exit $failed

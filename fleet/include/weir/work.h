@@ -40,7 +40,8 @@
  * All members must agree on the partitions: count, or capacity and factor. The first member records
  * these in the store. A member with other values claims nothing, and weir_fleet_refresh() and
  * weir_fleet_error() report it, until there are no members of the other kind; then its own
- * configuration takes effect. All members should have the same lease too: after a store has lost
+ * configuration takes effect. weir_work_resize() changes capacity and factor for all members; from
+ * then on those in the store count, whatever members are configured with. All members should have the same lease too: after a store has lost
  * its data, they wait for the longest one.
  *
  * Callbacks are serialized: they run in threads of the fleet, or in the caller of
@@ -246,6 +247,47 @@ WEIR_API int weir_work_rewind(struct weir_store *store, const char *name, uint32
 WEIR_API int weir_work_restart(struct weir_store *store, const char *name, uint32_t partition,
 			       const char *by);
 
+/*
+ * Change the capacity of partitions of capacity, and what each is worth (factor; 0: as it is), for
+ * all members. Each applies it with its next refresh: it releases what it owns of the partitions as
+ * they were, after on_lost(), and claims others. With the same factor only the last partition
+ * changes, besides those that are new or no longer there. No unit has two owners at any time, so the
+ * units of all members never exceed the greater of both capacities, and are within the new one once
+ * all have refreshed.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: there would be no partition or more than WEIR_WORK_MAX of them, the partitions are not of
+ *          capacity, or another argument is invalid
+ * -ENOENT: there are no such partitions
+ * -EPROTO: the row has another format version
+ * -EAGAIN: members joined all the time
+ * Other errors are those of weir/store.h.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_work_resize(struct weir_store *store, const char *name,
+					      uint64_t capacity, uint64_t factor);
+
+/* What partitions are, as recorded in the store. */
+struct weir_work_size {
+	size_t size; /* set by weir_work_size_init() */
+	uint32_t count;
+	uint64_t capacity, factor; /* 0 for plain work */
+	weir_dur lease;            /* the longest one of a member, so far */
+	uint64_t changes;          /* by weir_work_resize(); 0: as members are configured */
+};
+
+#define weir_work_size_init(info) weir_work_size_init_sized((info), sizeof(*(info)))
+WEIR_API void weir_work_size_init_sized(struct weir_work_size *info, size_t size);
+
+/*
+ * Read it. Returns 0, or a negative errno:
+ * -EINVAL: an argument is invalid
+ * -ENOENT: there are no such partitions
+ * -EPROTO: the row has another format version
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_work_size_take(struct weir_store *store, const char *name,
+						 struct weir_work_size *info);
+
 /* A partition, as any process that can read the store sees it. */
 struct weir_work_partition {
 	uint32_t partition;
@@ -256,6 +298,7 @@ struct weir_work_partition {
 	uint64_t fence;        /* of its owner; 0: no owner */
 	uint64_t requester;    /* number of the member that asks for it; 0: none */
 	uint32_t owner_weight; /* weir_work_config.weight; 0: there is no such member */
+	uint64_t units;        /* of a capacity, that its owner has; 0: no owner, or plain work */
 	/*
 	 * weir_fleet_config.label of both, valid during the visit; "": there is no such member, or
 	 * it has left.
