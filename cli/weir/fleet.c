@@ -156,6 +156,25 @@ const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
 	return text;
 }
 
+bool fleet_is_label(const char *text)
+{
+	const size_t length = strlen(text);
+
+	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
+	       strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
+		       length;
+}
+
+bool fleet_whole(const char *text, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value <= max;
+}
+
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {
@@ -168,6 +187,8 @@ int command_fleet(int argc, char **argv)
 		{"drain", fleet_drain,
 		 "take a member out of service: it returns all that it holds"},
 		{"undrain", fleet_undrain, "give a drained member its share again"},
+		{"resize", fleet_resize, "change a capacity that is divided into partitions"},
+		{"rewind", fleet_rewind, "set checkpoints of partitions of work back"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {

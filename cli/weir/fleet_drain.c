@@ -19,17 +19,6 @@ struct wanted {
 	size_t count;
 };
 
-/* Whether text has the form of a member's number or of the beginning of one. */
-static bool is_label(const char *text)
-{
-	const size_t length = strlen(text);
-
-	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
-	       strspn(text,
-		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
-		       length;
-}
-
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
@@ -53,7 +42,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		for (size_t i = 0; i < wanted->count; i++) {
 			const char *member = wanted->members[i];
 
-			if (!is_label(member))
+			if (!fleet_is_label(member))
 				argp_error(state,
 					   "%s is neither a member's number, as in weir fleet "
 					   "show, nor a label",

@@ -44,6 +44,15 @@ static json_t *members_of(const struct fleet_reading *r)
 	return members;
 }
 
+/* null if its checkpoint was never set back. */
+static json_t *rewinds_of(const struct weir_work_partition *p)
+{
+	if (p->rewinds == 0)
+		return json_null();
+	return json_pack("{s:o,s:o,s:o}", "times", json_count(p->rewinds), "last",
+			 json_count(p->rewound_at), "by", label(p->rewound_by));
+}
+
 static json_t *partition_of(const struct weir_work_partition *p)
 {
 	json_t *checkpoint = p->checkpoints != 0
@@ -51,10 +60,12 @@ static json_t *partition_of(const struct weir_work_partition *p)
 						 "bytes", json_count(p->size))
 				     : json_null();
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition", json_count(p->partition),
-			 "owner", member_id(p->owner), "label", label(p->owner_label), "fence",
-			 fence(p->fence), "asked_by", member_id(p->requester), "asked_by_label",
-			 label(p->requester_label), "checkpoint", checkpoint);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition",
+			 json_count(p->partition), "owner", member_id(p->owner), "label",
+			 label(p->owner_label), "fence", fence(p->fence), "asked_by",
+			 member_id(p->requester), "asked_by_label", label(p->requester_label),
+			 "checkpoint", checkpoint, "weight", fence(p->owner_weight), "rewound",
+			 rewinds_of(p));
 }
 
 static json_t *partitions_of(const struct fleet_reading *r, bool details)
@@ -65,6 +76,11 @@ static json_t *partitions_of(const struct fleet_reading *r, bool details)
 
 	if (!details)
 		return json;
+	if (r->work.capacity > 0) {
+		json_object_set_new(json, "capacity", json_count(r->work.capacity));
+		json_object_set_new(json, "factor", json_count(r->work.factor));
+		json_object_set_new(json, "changes", json_count(r->work.changes));
+	}
 	partitions = json_array();
 	for (size_t i = 0; i < r->partition_count; i++)
 		json_array_append_new(partitions, partition_of(&r->partitions[i]));

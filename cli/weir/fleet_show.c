@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bars.h"
 #include "command.h"
@@ -171,6 +172,21 @@ static void print_remarks(const struct fleet_reading *r,
 	}
 }
 
+/* The last time that its checkpoint was set back. */
+static void print_rewinds(const struct weir_work_partition *p)
+{
+	const time_t at = (time_t)p->rewound_at;
+	char when[32] = "?";
+	struct tm utc;
+
+	if (p->rewinds == 0)
+		return;
+	if (gmtime_r(&at, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	printf("  set back %" PRIu64 " time%s, %s by %s", p->rewinds, p->rewinds == 1 ? "" : "s",
+	       when, p->rewound_by);
+}
+
 static void print_partitions(const struct fleet_reading *r)
 {
 	char owner[20], requester[20], label[LABEL_WIDTH + 1];
@@ -179,6 +195,9 @@ static void print_partitions(const struct fleet_reading *r)
 		return;
 	printf("%s: %" PRIu32 " partition%s with an owner, %" PRIu32 " member%s\n", r->name,
 	       r->owned, r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
+	if (r->work.capacity > 0)
+		printf("  capacity %" PRIu64 " in partitions of %" PRIu64 "%s\n", r->work.capacity,
+		       r->work.factor, r->work.changes > 0 ? ", as it was set" : "");
 	if (r->partition_count > 0)
 		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
 		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");
@@ -194,9 +213,11 @@ static void print_partitions(const struct fleet_reading *r)
 		else
 			printf("%11s %5s", "-", "-");
 		if (p->fence != 0)
-			printf(" %" PRIu64 "\n", p->fence);
+			printf(" %" PRIu64, p->fence);
 		else
-			puts(" -");
+			printf(" -");
+		print_rewinds(p);
+		putchar('\n');
 	}
 }
 

@@ -150,6 +150,7 @@ static weir_time step(struct weir_fleet *f)
 		(void)refresh(f);
 	else if (is_asked(f, now))
 		ask(f);
+	participants_hurry(f, now);
 	return next_event(f);
 }
 
@@ -181,20 +182,47 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	return r;
 }
 
+/* In that time, at most a second from now, by CLOCK_MONOTONIC. */
+static struct timespec wait_end(weir_dur time)
+{
+	struct timespec now;
+	weir_time end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = (weir_time)now.tv_sec * WEIR_S + (weir_time)now.tv_nsec;
+	end += time < WEIR_S ? time : WEIR_S;
+	return (struct timespec){.tv_sec = (time_t)(end / WEIR_S), .tv_nsec = (long)(end % WEIR_S)};
+}
+
 bool fleet_wait(struct weir_fleet *f, weir_time next, pthread_cond_t *signal, pthread_mutex_t *lock)
 {
 	const weir_time now = fleet_now(f);
 	struct timespec until;
-	weir_time end;
 
 	if (next <= now)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec;
-	end += next - now < WEIR_S ? next - now : WEIR_S;
-	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
-				  .tv_nsec = (long)(end % WEIR_S)};
+	until = wait_end(next - now);
 	return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+}
+
+/* The exchanges order what rings before what the thread then looks at. */
+void fleet_ring(struct weir_fleet *f)
+{
+	if (!atomic_exchange_explicit(&f->rung, true, memory_order_acq_rel))
+		sem_post(&f->bell);
+}
+
+/* Wait until next, at most a second, or until the bell rings. */
+static void wait_for_bell(struct weir_fleet *f, weir_time next)
+{
+	const weir_time now = fleet_now(f);
+
+	if (next > now) {
+		const struct timespec until = wait_end(next - now);
+
+		(void)sem_clockwait(&f->bell, CLOCK_MONOTONIC, &until);
+	}
+	(void)atomic_exchange_explicit(&f->rung, false, memory_order_acq_rel);
 }
 
 static void *run(void *arg)
@@ -209,9 +237,11 @@ static void *run(void *arg)
 		/* If the store took long to fail, the next refresh is due, and nothing is waited for. */
 		fair_lock_yield(&f->lock);
 		next = next_event(f);
-		while (!f->ending && !f->refresh_now)
-			if (fleet_wait(f, next, &f->wake, &f->lock.held))
-				break;
+		if (f->ending || f->refresh_now)
+			continue;
+		fair_lock_release(&f->lock);
+		wait_for_bell(f, next);
+		fair_lock_take(&f->lock);
 	}
 	fair_lock_release(&f->lock);
 	return NULL;
@@ -346,17 +376,21 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 	return 0;
 }
 
-static void set_label(struct weir_fleet *f, const char *label)
+void fleet_label_process(char label[LABEL_ROOM])
 {
 	char host[256] = "";
 
-	if (label != NULL) {
-		(void)snprintf(f->label, sizeof(f->label), "%s", label);
-		return;
-	}
 	/* A name that is cut may lack its terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
-	label_of_process(host, (long)getpid(), f->label);
+	label_of_process(host, (long)getpid(), label);
+}
+
+static void set_label(struct weir_fleet *f, const char *label)
+{
+	if (label != NULL)
+		(void)snprintf(f->label, sizeof(f->label), "%s", label);
+	else
+		fleet_label_process(f->label);
 }
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
@@ -376,7 +410,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	f->next_refresh = fleet_now(f);
 	f->next_tick = f->next_refresh + DEMAND_TICK;
 	fair_lock_init(&f->lock);
-	pthread_cond_init(&f->wake, NULL);
+	sem_init(&f->bell, 0, 0);
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
 	pthread_mutex_init(&f->report_lock, NULL);
@@ -421,7 +455,7 @@ void fleet_stop(struct weir_fleet *f)
 {
 	fair_lock_take(&f->lock);
 	f->ending = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
@@ -484,7 +518,7 @@ static void close_fleet(struct weir_fleet *f)
 	pthread_mutex_destroy(&f->report_lock);
 	pthread_cond_destroy(&f->notify_wake);
 	pthread_mutex_destroy(&f->notify_lock);
-	pthread_cond_destroy(&f->wake);
+	sem_destroy(&f->bell);
 	fair_lock_destroy(&f->lock);
 	free(f);
 }

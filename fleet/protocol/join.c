@@ -114,7 +114,7 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 	f->count++;
 	share_publish(s);
 	f->refresh_now = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 	*share = s;
 	return 0;
 }

@@ -109,7 +109,7 @@ void weir_share_leave(struct weir_share *s)
 		f->left = s;
 		if (fleet_erase_left(f) != 0) {
 			f->refresh_now = true;
-			pthread_cond_signal(&f->wake);
+			fleet_ring(f);
 		}
 	} else {
 		share_free(s);

@@ -10,6 +10,7 @@
 #ifndef WEIR_FLEET_PARTICIPANT_H
 #define WEIR_FLEET_PARTICIPANT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <weir/fleet.h>
@@ -63,6 +64,13 @@ struct participant {
 	struct participant *next; /* of lock, owning and report_lock */
 	weir_dur longest;         /* lease that the store allows; WEIR_FOREVER: any */
 	bool erase_due;           /* of owning: something has lapsed, and its row is to be erased */
+	/*
+	 * It is to be refreshed before the next refresh of all: at once, or at that time. The first
+	 * is set by any thread, which then rings (share.h); the other is the participant's own.
+	 */
+	_Atomic bool hurry;
+	weir_time soon; /* 0: with the others */
+	bool hurried;   /* this refresh is for that alone: it begins nothing else */
 };
 
 /* The fleet's lock is held in all functions below, unless they say otherwise. */
@@ -76,6 +84,9 @@ void participant_leave(struct weir_fleet *fleet, struct participant *participant
 /* Refresh all participants. Returns 0, or the first error. */
 int participants_refresh(struct weir_fleet *fleet);
 
+/* Refresh those that are to be refreshed before the others. */
+void participants_hurry(struct weir_fleet *fleet, weir_time now);
+
 /* Erase the rows of participants that have left. Returns 0, -EIO or -ESTALE. */
 int participants_erase_left(struct weir_fleet *fleet);
 
@@ -85,7 +96,7 @@ void participants_forget_left(struct weir_fleet *fleet);
 /* Let all of them lose what has ended. Returns true if a row is to be erased. */
 bool participants_lapse(struct weir_fleet *fleet);
 
-/* When something that they own ends next; WEIR_FOREVER: nothing does. */
+/* When something that they own ends, or one is to be refreshed; WEIR_FOREVER: never. */
 weir_time participants_next(struct weir_fleet *fleet);
 
 /* The session is gone, and their rows with it: all go on under new numbers. */

@@ -13,6 +13,8 @@
  * want      weir_share_demand_set(): store              relaxed  nothing: a number
  * demand    weir_share_demand_add(): add                relaxed  nothing: a number
  * throttled weir_share_throttled(): 1; a refresh: 0     relaxed  nothing: a mark
+ * rung      fleet_ring(): true; the fleet's thread,     acq_rel  the exchange of the other: what was
+ *           when it wakes: false                                 stored before it rang
  *
  * A thread that reads a deadline reads the value of leased that was stored before it, or a later
  * one. A later one belongs to the same lease, or to one that was published an instant later: the
@@ -22,6 +24,7 @@
 #define WEIR_FLEET_SHARE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "fleet/fair_lock.h"
@@ -148,8 +151,9 @@ struct weir_fleet {
 	char label[LABEL_ROOM];
 
 	struct fair_lock lock;
-	pthread_cond_t wake;
 	pthread_t thread;
+	sem_t bell;        /* on which the thread waits, without the lock */
+	_Atomic bool rung; /* it has been posted since the thread woke last */
 	bool runs, ending;
 	bool refresh_now; /* do not wait for next_refresh */
 
@@ -208,10 +212,16 @@ weir_time fleet_now(const struct weir_fleet *fleet);
 bool fleet_wait(struct weir_fleet *fleet, weir_time next, pthread_cond_t *signal,
 		pthread_mutex_t *lock);
 
+/* Wake the fleet's thread, which looks for what is due. Takes no lock: for any thread. */
+void fleet_ring(struct weir_fleet *fleet);
+
 /* Start a thread with all signals blocked. Returns 0 or a negative errno. */
 int fleet_thread(struct weir_fleet *fleet, pthread_t *thread, void *(*work)(void *));
 
 bool fleet_is_name(const char *name);
+
+/* The label of this process: HOST:PID. */
+void fleet_label_process(char label[LABEL_ROOM]);
 
 /* Check a limit. Returns 0, or -EINVAL and a sentence. */
 int limit_check(const struct limit_record *limit, char *why);

@@ -671,6 +671,21 @@ static void begin_checkpoint(void)
 	CHECK(checkpoint() == 0);
 }
 
+static int set_back(void)
+{
+	const int r = weir_work_rewind(store, "work", 0, 7, "value", 5, "me");
+
+	return r == 1 ? 0 : r;
+}
+
+static void is_set_back(void)
+{
+	still_owns();
+	CHECK(checkpoint() == -ESTALE && load() == 0);
+	CHECK(refresh() == 0 && weir_work_owned(work) == PARTS);
+	CHECK(weir_work_fence(work, 0) > fence);
+}
+
 static bool see_part(void *arg, const struct weir_work_partition *partition)
 {
 	(void)arg;
@@ -1044,6 +1059,15 @@ static struct failure_case local_cases[] = {
 	 load,
 	 still_owns,
 	 has_checkpoint,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_rewind",
+	 NULL,
+	 begin_checkpoint,
+	 set_back,
+	 still_owns,
+	 is_set_back,
 	 end_fleet,
 	 {UNEXAMINED},
 	 .quiet = true},

@@ -6,11 +6,11 @@
  * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
  * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
- * The store is gone for a while, or forgets everything.
+ * The store is gone for a while, or forgets everything. An operator sets checkpoints back.
  *
  * Ownership can begin only with an event, and between events it can only end. So after each event
  * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
- * each partition. Once the faults are over, every partition must have an owner within a bound, and
+ * each partition. A checkpoint is never written by a fence from before it was set back. Once the faults are over, every partition must have an owner within a bound, and
  * the division must be even.
  */
 
@@ -59,6 +59,7 @@ struct member {
 	weir_time cut;     /* end of its separation from the store */
 	weir_time back;    /* time of its return */
 	uint64_t reported_fence[PARTITIONS];
+	weir_time gained_at[PARTITIONS];
 };
 
 /* A commit that arrives later. */
@@ -83,9 +84,12 @@ struct world {
 	unsigned losses;  /* per thousand requests */
 	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
+	struct member operator;           /* it only sets checkpoints back */
+	weir_time rewound_at[PARTITIONS]; /* when the last request was sent that was acknowledged */
 	struct parcel parcels[PARCELS];
 
-	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten;
+	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten,
+		written, rewound;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -389,6 +393,7 @@ static void gained(void *arg, uint32_t partition, uint64_t fence)
 
 	CHECK(m->reported_fence[partition] == 0 && fence != 0);
 	m->reported_fence[partition] = fence;
+	m->gained_at[partition] = m->world->now;
 	m->world->gains++;
 	look(m->world);
 }
@@ -496,13 +501,43 @@ static void forget(struct world *w)
 	open_store(w);
 }
 
+static void rewind_one(struct world *w)
+{
+	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
+	const weir_time sent = w->now;
+	int r;
+
+	if (w->operator.busy)
+		return;
+	w->operator.busy = true;
+	r = weir_work_restart(&w->operator.store, "work", partition, "operator");
+	w->operator.busy = false;
+	if (r != 1)
+		return;
+	w->rewound_at[partition] = sent;
+	w->rewound++;
+}
+
+/* Write a checkpoint of one of its partitions. */
+static void write_one(struct world *w, struct member *m)
+{
+	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
+	const uint64_t fence = weir_work_fence(m->work, partition);
+	const weir_time gained_at = m->gained_at[partition], rewound_at = w->rewound_at[partition];
+
+	if (fence == 0 || weir_work_checkpoint(m->work, partition, fence, w->now, "", 0) != 0)
+		return;
+	CHECK(gained_at >= rewound_at);
+	w->written++;
+}
+
 /* Cause one random fault. */
 static void disturb(struct world *w)
 {
 	struct member *m = &w->members[below(w, MEMBERS)];
 	const weir_time until = w->now + 1 + below(w, below(w, 2) == 0 ? 2 * LEASE : REFRESH);
 
-	switch (below(w, 10)) {
+	switch (below(w, 11)) {
 	case 0:
 	case 1:
 		if (!runs(m))
@@ -531,6 +566,9 @@ static void disturb(struct world *w)
 	case 7:
 		if (runs(m) && !m->busy && m->work != NULL)
 			close_partitions(w, m);
+		return;
+	case 8:
+		rewind_one(w);
 		return;
 	default:
 		w->losses = (unsigned)below(w, 3) * (unsigned)below(w, 300);
@@ -601,6 +639,8 @@ static void step(struct world *w, struct member *m)
 
 	m->busy = true;
 	next = weir_fleet_step(m->fleet);
+	if (m->work != NULL && !m->dead)
+		write_one(w, m);
 	m->busy = false;
 	m->next = world_time(m, next);
 	look(w);
@@ -679,15 +719,17 @@ static void play(unsigned minutes, uint64_t seed)
 		.chance = 88172645463325252u + seed * 7919,
 		.calm = WEIR_S << seed % 4,
 	};
+	w.operator=(struct member){.store = {&net}, .world = &w};
 	open_store(&w);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		enter(&w, &w.members[i]);
 	pass(&w, w.now + minutes * MINUTE);
 	calm_down(&w);
 	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
-	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times\n",
+	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times; %lu "
+	       "checkpoints, %lu set back\n",
 	       (unsigned)seed, w.checks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
-	       w.closes, w.downs, w.forgotten);
+	       w.closes, w.downs, w.forgotten, w.written, w.rewound);
 	fflush(stdout);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		w.members[i].dead = true;

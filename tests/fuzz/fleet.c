@@ -132,6 +132,7 @@ static bool pass_partition(void *arg, const struct weir_work_partition *partitio
 	(void)arg;
 	read_label(partition->owner_label);
 	read_label(partition->requester_label);
+	read_label(partition->rewound_by);
 	return true;
 }
 
@@ -145,6 +146,9 @@ static void watch(struct weir_store *store)
 	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
 	read_sentence(limit.reason);
 	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
+	(void)weir_work_rewind(store, "work", 0, 0, "x", 1, "fuzz");
+	(void)weir_work_restart(store, "work", WEIR_WORK_ALL, "fuzz");
+	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -153,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"limit/led",          "limit/cfg",        "limit/m/1",
 		"work/worker/1",      "work/partition/0", "work/request/1",
 		"work.checkpoints/0", "limit/drain/1",    "limit/drained",
+		"work/rewound/0",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};

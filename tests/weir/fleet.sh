@@ -180,7 +180,7 @@ json()
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
 		(.members | all(.mismatch == "Configured with capacity 500, where the limit has capacity 40.")) and
 		([.members[].label] | sort) == ([$long, $other] | sort) and
-		.partitions.owned == 4 and .partitions.partitions[3].checkpoint.sequence == 44 and
+		.partitions.owned == 4 and .partitions.partitions[0].weight == 1 and .partitions.partitions[3].checkpoint.sequence == 44 and
 		([.partitions.partitions[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
 		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
 	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||
@@ -289,6 +289,70 @@ drain_labelled()
 	exec 5>&-
 	wait "$e" || complain 'a sharer failed'
 	wait_for has "$labelled" 20
+}
+
+# sequence_of PARTITION: of its checkpoint
+sequence_of()
+{
+	"$weir" fleet show "$name" | awk -v number="$1" '$3 == number && $4 == "-" { print $5; exit }'
+}
+
+at()
+{
+	[ "$(sequence_of "$1")" = "$2" ]
+}
+
+# The owners lose them and own them again, and go on from there.
+rewind()
+{
+	for arguments in '' 'to=3' '0' '0 to=x' '0 to=' '1024 to=3' 'x to=3' 'all 0 to=3' \
+		'0 to=nothing value=x' '0 to=3 --by=a/b'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet rewind "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There is no such partition" fleet rewind "other-$$" all to=3
+	one_line 1 "^weir: $name: 4: There is no such partition" fleet rewind "$name" 4 to=nothing
+	one_line 1 "^weir: $name: 3: Its checkpoint, if there is one, is below 45 already" \
+		fleet rewind "$name" 3 to=45
+	expect 0 '^1 checkpoint set back$' fleet rewind --by=me:1 "$name" 3 to=7 value=from-7
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +7 +6 [0-9]+  set back 1 time, 2.*Z by me:1$' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" 1 3 to=nothing
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +- +- .*  set back 2 times, 2.*Z by [^ ]+@' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" all to=40
+	tell a 3 owns 2
+	tell b 4 owns 2
+	for number in 0 1 2 3; do
+		wait_for at $number $((41 + number))
+	done
+	command -v jq >/dev/null || return
+	"$weir" fleet show --json "$name" | jq -e '.limits[0].partitions.partitions |
+		map(.rewound.times) == [1, 1, 1, 2] and .[3].rewound.last > 1600000000' \
+		>/dev/null || complain 'JSON of what was set back'
+}
+
+# Of another name, as its members are configured with it, and then for all of them.
+resize()
+{
+	for arguments in '' 'capacity=0' 'capacity=x' 'factor=0' 'colour=3'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet resize "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There are no partitions of that name" fleet resize "other-$$" factor=3
+	one_line 1 "^weir: $name: It is not a capacity" fleet resize "$name" capacity=3
+	tell a 3 rate 500 25
+	tell a 3 has 500
+	expect 0 '^  capacity 500 in partitions of 25$' fleet show "$name-rate"
+	one_line 1 "^weir: $name-rate: It is not a capacity, or" fleet resize "$name-rate" capacity=5000 factor=1
+	expect 0 '' fleet resize "$name-rate" capacity=630
+	tell a 3 has 630
+	expect 0 '' fleet resize "$name-rate" factor=70
+	tell b 4 rate 500 25
+	tell a 3 has 630
+	expect 0 '^  capacity 630 in partitions of 70, as it was set$' fleet show "$name-rate"
+	expect 0 ' 9 partitions with an owner, 2 members$' fleet show "$name-rate"
+	expect 0 '"changes": 2' fleet show --json "$name-rate"
 }
 
 live()
@@ -422,6 +486,8 @@ openmetrics
 drain
 drain_labelled
 drain_restarted
+rewind
+resize
 [ "$store" != shm ] || live
 leave
 [ "$store" != redis ] || passwords
