@@ -68,5 +68,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 
 bool share_is_busy(const struct weir_share *s)
 {
-	return demand_last(&s->measured) > 0 || s->returned > 0;
+	if (s->config.wants != NULL)
+		return s->returned > 0 || s->wants_written > 0;
+	return demand_last(&s->measured) > 0;
 }

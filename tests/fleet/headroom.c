@@ -52,7 +52,6 @@ static void begin_measured(void)
 {
 	world_begin(&w, CAPACITY, LEASE, REFRESH);
 	w.measured = true;
-	memset(senders, 0, sizeof(senders));
 }
 
 static void end_measured(void)
@@ -60,6 +59,7 @@ static void end_measured(void)
 	end();
 	for (unsigned i = 0; i < SENDERS; i++)
 		weir_rate_destroy(senders[i].rate);
+	memset(senders, 0, sizeof(senders));
 }
 
 static void call(unsigned member)
@@ -105,6 +105,14 @@ static uint64_t units(unsigned member)
 static uint64_t refreshes(unsigned member)
 {
 	return info_of(member).refreshes;
+}
+
+static void await_refresh(unsigned member)
+{
+	const uint64_t before = refreshes(member);
+
+	while (refreshes(member) == before)
+		run(SLICE);
 }
 
 /* One member alone is served from its first refresh on, steadily, and after a step. */
@@ -278,8 +286,9 @@ static void stated(void)
 	w.limit.wants = on_wants;
 	enter(1, 0);
 	CHECK(units(0) == 100);
+	await_refresh(0);
 	wanted = 200;
-	world_run(&w, WEIR_S);
+	world_run(&w, REFRESH_MAX / 10 + 200 * WEIR_MS);
 	CHECK(units(0) == 200 && wanted == 100);
 	world_run(&w, 2 * REFRESH_MAX);
 	CHECK(units(0) == 100);
@@ -330,14 +339,6 @@ static void throttled(void)
 	CHECK(refreshes(0) > before);
 	CHECK(info_of(0).effective == CAPACITY * 7 / 10);
 	end_measured();
-}
-
-static void await_refresh(unsigned member)
-{
-	const uint64_t before = refreshes(member);
-
-	while (refreshes(member) == before)
-		run(SLICE);
 }
 
 /* Nor does it keep what the backend reports from the others, or for longer. */
