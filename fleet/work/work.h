@@ -69,7 +69,7 @@ struct weir_work {
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
 	_Atomic uint64_t gained, lost, forced; /* partitions, in all */
-	struct fair_lock checkpoints; /* serializes checkpoints */
+	struct fair_lock checkpoints;          /* serializes checkpoints */
 
 	/* As last read. */
 	uint64_t own_made;
