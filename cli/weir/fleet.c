@@ -47,8 +47,9 @@ static const char *variable_of(int key)
 /* Blank out the password of an address, so that ps shows it only for a moment. */
 static void hide_password(char *address)
 {
-	char *user = strstr(address, "://"), *at = user != NULL ? strchr(user, '@') : NULL;
-	char *colon = at != NULL ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
+	char *scheme = strstr(address, "://"), *user = scheme != NULL ? scheme + 3 : NULL;
+	char *at = user != NULL ? memchr(user, '@', strcspn(user, "/")) : NULL;
+	char *colon = at != NULL ? memchr(user, ':', (size_t)(at - user)) : NULL;
 
 	if (colon != NULL)
 		memset(colon + 1, '*', (size_t)(at - colon - 1));

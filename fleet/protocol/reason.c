@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fleet/protocol/share.h"
 
@@ -69,19 +70,45 @@ static bool is_common(const struct limit_view *v, char text[REASON_SIZE])
 	return text[0] != '\0';
 }
 
-/* Units that members hold, of that priority and above; and how many of those want some. */
-static uint64_t held_above(const struct limit_view *v, int32_t priority, uint64_t *wanting)
+static int by_id(const void *id, const void *member)
+{
+	const uint64_t a = *(const uint64_t *)id, b = ((const struct seen_member *)member)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The member whose line counts, or NULL. */
+static const struct seen_member *holder_of(const struct limit_view *v,
+					   const struct ledger_line *line)
+{
+	const struct seen_member *m = bsearch(&line->id, v->members, v->count, sizeof(*m), by_id);
+
+	return m != NULL && m->made == line->fence ? m : NULL;
+}
+
+/* Units that members of that priority and above hold. */
+static uint64_t held_above(const struct limit_view *v, int32_t priority)
 {
 	uint64_t held = 0;
 
-	*wanting = 0;
-	for (size_t i = 0; i < v->count; i++) {
-		if (v->members[i].record.priority < priority)
-			continue;
-		held += view_grant(v, &v->members[i]);
-		*wanting += open_wants(v, &v->members[i]) > 0;
+	for (size_t i = 0; i < v->ledger.count; i++) {
+		const struct seen_member *m = holder_of(v, &v->ledger.lines[i]);
+
+		if (m != NULL && m->record.priority >= priority)
+			held += v->ledger.lines[i].grant;
 	}
 	return held;
+}
+
+/* Members of that priority and above that want some of what is shared. */
+static uint64_t wanting_above(const struct limit_view *v, int32_t priority)
+{
+	uint64_t wanting = 0;
+
+	for (size_t i = 0; i < v->count; i++)
+		wanting += v->members[i].record.priority >= priority &&
+			   open_wants(v, &v->members[i]) > 0;
+	return wanting;
 }
 
 /* Why a member that wants some has none, where there is something to share. */
@@ -90,14 +117,14 @@ static void weigh_others(const struct limit_view *v, const struct seen_member *m
 {
 	const uint64_t shared = shared_units(v), held = view_granted(v);
 	const int32_t priority = m->record.priority;
-	uint64_t wanting;
+	const uint64_t wanting = wanting_above(v, priority);
 
 	if (v->limit.allotment == WEIR_ALLOT_STATIC || v->limit.allotment == WEIR_ALLOT_NONE)
 		(void)snprintf(text, REASON_SIZE, "It takes its part " UNLESS_REFUSED);
-	else if (priority < INT32_MAX && held_above(v, priority + 1, &wanting) >= shared)
+	else if (priority < INT32_MAX && held_above(v, priority + 1) >= shared)
 		(void)snprintf(text, REASON_SIZE,
 			       "Members of higher priority hold all %" PRIu64 " units.", shared);
-	else if (held_above(v, priority, &wanting) > 0 && wanting > shared)
+	else if (held_above(v, priority) > 0 && wanting > shared)
 		(void)snprintf(text, REASON_SIZE,
 			       "%" PRIu64 " members want some of it, and there are fewer units, "
 			       "%" PRIu64 ".",

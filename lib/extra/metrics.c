@@ -629,10 +629,9 @@ static int own_find(struct weir_metrics *metrics, const struct weir_metric *metr
 static int value_compare(const void *a, const void *b)
 {
 	const struct value *one = a, *other = b;
+	const int r = strcmp(one->metric->family.name, other->metric->family.name);
 
-	if (one->metric != other->metric)
-		return (uintptr_t)one->metric < (uintptr_t)other->metric ? -1 : 1;
-	return strcmp(one->labels, other->labels);
+	return r != 0 ? r : strcmp(one->labels, other->labels);
 }
 
 static void value_free(struct value *value)

@@ -867,3 +867,37 @@ Test(metrics, bad_metrics_of_the_program_are_refused)
 	cr_assert_eq(weir_metrics_add_value(metrics, &good, 1, NULL, 0), 0);
 	weir_metrics_destroy(metrics);
 }
+
+/* Pieces that may still be taken. */
+static int take_some(void *arg, const char *piece, size_t size)
+{
+	unsigned *left = arg;
+
+	(void)piece, (void)size;
+	return (*left)-- > 0 ? 0 : -7;
+}
+
+Test(metrics, writing_stops_where_a_piece_of_the_programs_own_is_not_taken)
+{
+	struct weir_metrics *metrics = set();
+	unsigned pieces = 100, left;
+
+	for (unsigned i = 0; i < 500; i++) {
+		char text[16];
+		const struct weir_label label = {.name = "job", .value = text};
+
+		snprintf(text, sizeof(text), "%u", i);
+		cr_assert_eq(weir_metrics_add_value(metrics, &jobs, i, &label, 1), 0);
+		cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, i, &label, 1), 0);
+	}
+	left = pieces;
+	cr_assert_eq(weir_metrics_write(metrics, WEIR_OPENMETRICS, take_some, &left), 0);
+	pieces -= left;
+	cr_assert_gt(pieces, 8);
+	for (unsigned i = 0; i < pieces; i++) {
+		left = i;
+		cr_assert_eq(weir_metrics_write(metrics, WEIR_OPENMETRICS, take_some, &left), -7);
+		cr_assert_eq(left, UINT32_MAX); /* no further piece was offered */
+	}
+	weir_metrics_destroy(metrics);
+}

@@ -581,8 +581,9 @@ struct weir_region_config {
 	size_t size; /* set by weir_region_config_init() */
 
 	/*
-	 * The fleet above: its store and its timing. Here the lease is 30 s by default, and refresh
-	 * a sixth of the lease. Let the lease be at least twice as long as the members' leases.
+	 * The fleet above: its store, timing, label and on_change. Here the lease is 30 s by
+	 * default, and refresh a sixth of the lease. Let the lease be at least twice as long as the
+	 * members' leases.
 	 */
 	const struct weir_fleet_config *above;
 	/*
