@@ -406,6 +406,7 @@ int fleet_refresh(struct weir_fleet *f)
 	int r;
 
 	f->other_version = false;
+	participants_begin(f);
 	r = refresh_all(f);
 	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
@@ -421,5 +422,6 @@ int fleet_refresh(struct weir_fleet *f)
 				: "");
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		share_report(s);
+	participants_end(f, r);
 	return r == 0 && f->other_version ? -EPROTO : r;
 }

@@ -35,6 +35,11 @@ static void rename_work(struct participant *p)
 	work_rename(work_of(p));
 }
 
+static void note_work(struct participant *p, int result)
+{
+	work_note(work_of(p), result);
+}
+
 static int leave_work(struct participant *p)
 {
 	return work_leave(work_of(p));
@@ -51,6 +56,7 @@ const struct participant_ops work_ops = {
 	.next = next_of_work,
 	.drop = drop_work,
 	.renew = rename_work,
+	.note = note_work,
 	.leave = leave_work,
 	.free = free_work,
 };

@@ -390,7 +390,7 @@ json
 drain
 drain_labelled
 rewind
-resize
 [ "$store" != shm ] || live
+resize
 leave
 exit $failed
