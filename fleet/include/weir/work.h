@@ -103,7 +103,8 @@ struct weir_work_config {
 	uint32_t weight;
 	/*
 	 * How long this member owns a partition at least before it is moved to another member that
-	 * asks for it. The lease may end all the same, and so may this process. Default: 0.
+	 * asks for it. The lease may end all the same, and so may this process. WEIR_FOREVER: it
+	 * is never moved. Default: 0.
 	 */
 	weir_dur hold;
 
