@@ -50,11 +50,25 @@ static int refresh_one(struct weir_fleet *f, struct participant *p)
 	atomic_store_explicit(&p->hurry, false, memory_order_relaxed);
 	p->soon = 0;
 	r = p->ops->refresh(p);
+	p->reached = true;
+	p->result = r;
 	if (r == -ESTALE)
 		session_forget(f);
 	else if (r != 0 && r != -EEXIST)
 		(void)fleet_fail(f, r);
 	return r;
+}
+
+void participants_begin(struct weir_fleet *f)
+{
+	for (struct participant *p = f->participants; p != NULL; p = p->next)
+		p->reached = false;
+}
+
+void participants_end(struct weir_fleet *f, int result)
+{
+	for (struct participant *p = f->participants; p != NULL; p = p->next)
+		p->ops->note(p, p->reached ? p->result : result);
 }
 
 int participants_refresh(struct weir_fleet *f)
@@ -76,7 +90,10 @@ static bool is_hurried(const struct participant *p, weir_time now)
 	       (p->soon != 0 && now >= p->soon);
 }
 
-/* Without a session, or after an error, it is left to the next refresh of all. */
+/*
+ * Without a session, or after an error, it is left to the next refresh of all. A session that has
+ * ended is no failure yet.
+ */
 void participants_hurry(struct weir_fleet *f, weir_time now)
 {
 	int r = 0;
@@ -85,10 +102,13 @@ void participants_hurry(struct weir_fleet *f, weir_time now)
 		if (!is_hurried(p, now))
 			continue;
 		p->soon = 0;
+		if (f->session == 0 || !refresh_goes_on(r))
+			continue;
 		p->hurried = true;
-		if (f->session != 0 && refresh_goes_on(r))
-			r = refresh_one(f, p);
+		r = refresh_one(f, p);
 		p->hurried = false;
+		if (r != -ESTALE)
+			p->ops->note(p, r);
 	}
 	f->refresh_now |= r == -ESTALE;
 }

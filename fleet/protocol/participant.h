@@ -49,6 +49,12 @@ struct participant_ops {
 	/* Take a new number: the rows under the old one are gone with the session. */
 	void (*renew)(struct participant *participant);
 
+	/*
+	 * What has become of the last refresh: its own result, or that of what failed before its
+	 * turn.
+	 */
+	void (*note)(struct participant *participant, int result);
+
 	/* Erase its rows. Returns 1 once none is left, or a negative errno. */
 	int (*leave)(struct participant *participant);
 
@@ -71,6 +77,8 @@ struct participant {
 	_Atomic bool hurry;
 	weir_time soon; /* 0: with the others */
 	bool hurried;   /* this refresh is for that alone: it begins nothing else */
+	bool reached;   /* by the refresh of all that is under way, with that result */
+	int result;
 };
 
 /* The fleet's lock is held in all functions below, unless they say otherwise. */
@@ -80,6 +88,10 @@ void participant_join(struct weir_fleet *fleet, struct participant *participant)
 
 /* Remove a participant. It is freed once its rows are erased. */
 void participant_leave(struct weir_fleet *fleet, struct participant *participant);
+
+/* Before and after a refresh of all, which had that result. */
+void participants_begin(struct weir_fleet *fleet);
+void participants_end(struct weir_fleet *fleet, int result);
 
 /* Refresh all participants. Returns 0, or the first error. */
 int participants_refresh(struct weir_fleet *fleet);

@@ -411,6 +411,7 @@ int fleet_refresh(struct weir_fleet *f)
 	int r;
 
 	f->other_version = false;
+	participants_begin(f);
 	r = refresh_all(f);
 	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
@@ -428,5 +429,6 @@ int fleet_refresh(struct weir_fleet *f)
 		share_report(s);
 		share_note(s);
 	}
+	participants_end(f, r);
 	return r == 0 && f->other_version ? -EPROTO : r;
 }

@@ -137,6 +137,36 @@ static void lose_all(struct weir_work *w)
 		lose(w, i, true);
 }
 
+/* owning is held. */
+static void report_units(struct weir_work *w)
+{
+	const uint64_t units = weir_work_units(w);
+
+	if (units == w->reported)
+		return;
+	w->reported = units;
+	if (w->config.on_units != NULL)
+		w->config.on_units(w->config.arg, units);
+}
+
+void work_report_units(struct weir_work *w)
+{
+	pthread_mutex_lock(&w->fleet->owning);
+	report_units(w);
+	pthread_mutex_unlock(&w->fleet->owning);
+}
+
+void work_note(struct weir_work *w, int result)
+{
+	const int failure = result == 0 && w->contended ? -EAGAIN : result;
+
+	pthread_mutex_lock(&w->fleet->owning);
+	if (failure != w->failure && w->config.on_failure != NULL)
+		w->config.on_failure(w->config.arg, failure);
+	w->failure = failure;
+	pthread_mutex_unlock(&w->fleet->owning);
+}
+
 static bool is_refused(const struct partition *partition)
 {
 	const uint64_t fence = atomic_load_explicit(&partition->fence, RELAXED);
@@ -164,6 +194,7 @@ void work_lapse(struct weir_work *w)
 		give_up(w, i, true);
 		w->participant.erase_due = true;
 	}
+	report_units(w);
 }
 
 weir_time work_next(const struct weir_work *w)
@@ -196,6 +227,7 @@ void work_drop(struct weir_work *w)
 {
 	pthread_mutex_lock(&w->fleet->owning);
 	lose_all(w);
+	report_units(w);
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 

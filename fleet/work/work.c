@@ -134,6 +134,7 @@ static struct weir_work *make(struct weir_fleet *f, const struct weir_work_confi
 	w->fleet = f;
 	w->config = *c;
 	w->config.count = count;
+	w->reported = c->reserved;
 	w->slots = slots;
 	atomic_init(&w->used, count);
 	if (w->config.weight == 0)

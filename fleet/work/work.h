@@ -88,6 +88,9 @@ struct weir_work {
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
 	_Atomic uint64_t gained, lost, forced; /* partitions, in all */
+	uint64_t reported;            /* units, as on_units() was called last; of owning */
+	int failure;                  /* as on_failure() was called last; of owning */
+	bool contended;               /* other members were first, each time, in this refresh */
 	uint32_t slots;               /* partitions that there is room for; constant */
 	_Atomic uint32_t used;        /* of these, those that have been partitions, or had rows */
 	struct fair_lock checkpoints; /* serializes checkpoints */
@@ -148,6 +151,12 @@ void partition_refuse(struct weir_work *work, uint32_t i, uint64_t fence);
 
 /* No other member is to get the partition any more. */
 void partition_forget_request(struct weir_work *work, uint32_t i);
+
+/* Notify the application if its units have changed since it was notified. */
+void work_report_units(struct weir_work *work);
+
+/* Notify the application of the result of a refresh, if it is another than the last one. */
+void work_note(struct weir_work *work, int result);
 
 /* Lose the partitions whose time is over. The lock owning is held. */
 void work_lapse(struct weir_work *work);

@@ -91,6 +91,9 @@ static void stop_callbacks(struct weir_work *w)
 {
 	for (uint32_t i = 0; i < work_used(w); i++)
 		partition_give_up(w, i, false);
+	work_report_units(w);
+	w->config.on_units = NULL;
+	w->config.on_failure = NULL;
 	w->config.on_gain = NULL;
 	w->config.on_request = NULL;
 	w->config.on_lost = NULL;

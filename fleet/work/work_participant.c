@@ -37,6 +37,11 @@ static void rename_work(struct participant *p)
 	work_rename(work_of(p));
 }
 
+static void note_work(struct participant *p, int result)
+{
+	work_note(work_of(p), result);
+}
+
 static int leave_work(struct participant *p)
 {
 	return work_leave(work_of(p));
@@ -73,6 +78,7 @@ const struct participant_ops work_ops = {
 	.next = next_of_work,
 	.drop = drop_work,
 	.renew = rename_work,
+	.note = note_work,
 	.leave = leave_work,
 	.free = free_work,
 	.count = count_work,

@@ -481,6 +481,8 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 							      w->own_made};
 	add_erasures(&c, room);
 	add_moves(&c, room, &moves);
+	/* What is given up is, before others can claim it. */
+	work_report_units(w);
 	if (c.write_count == 0)
 		return 0;
 	r = weir_store_commit(w->fleet->store, w->fleet->session, c.checks, c.check_count, c.writes,
@@ -489,6 +491,7 @@ static int commit_moves(struct weir_work *w, uint32_t room)
 		return r;
 	for (uint32_t i = 0; i < c.takes; i++)
 		partition_gain(w, c.taken[i], version, partition_worth(w, c.taken[i]));
+	work_report_units(w);
 	if (c.requests > 0)
 		w->polls = fleet_now(w->fleet) + POLLS_FOR * w->fleet->refresh;
 	return c.more;
@@ -550,6 +553,7 @@ int work_refresh(struct weir_work *w)
 	}
 	if ((r == 0 || r == 1 || r == -EAGAIN) && !w->participant.hurried)
 		w->refreshes++;
+	w->contended = r == -EAGAIN;
 	w->participant.soon = next_poll(w);
 	return r == 1 || r == -EAGAIN ? 0 : r;
 }

@@ -678,6 +678,64 @@ static int set_back(void)
 	return r == 1 ? 0 : r;
 }
 
+static int restart(void)
+{
+	const int r = weir_work_restart(store, "work", 0, "me");
+
+	return r == 1 ? 0 : r;
+}
+
+static void is_restarted(void)
+{
+	still_owns();
+	CHECK(checkpoint() == -ESTALE && load() == -ENOENT);
+	CHECK(refresh() == 0 && weir_work_owned(work) == PARTS);
+	CHECK(weir_work_fence(work, 0) > fence);
+}
+
+static void begin_capacity(void)
+{
+	struct weir_work_config c;
+
+	begin_fleet();
+	weir_work_config_init(&c);
+	c.name = "rate";
+	c.strategy = WEIR_WORK_WANTED;
+	c.capacity = 100;
+	c.factor = 25;
+	CHECK(weir_work_open(fleet, &c, &work, why, sizeof(why)) == 0);
+	CHECK(weir_work_demand_set(work, 100) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(refresh() == 0);
+	CHECK(weir_work_units(work) == 100);
+}
+
+static void still_has(void)
+{
+	CHECK(weir_work_units(work) == 100);
+}
+
+static int resize(void)
+{
+	return weir_work_resize(store, "rate", 60, 20);
+}
+
+static void is_resized(void)
+{
+	CHECK(refresh() == 0 && weir_work_units(work) == 60);
+}
+
+static int take_size(void)
+{
+	struct weir_work_size info;
+	int r;
+
+	weir_work_size_init(&info);
+	r = weir_work_size_take(store, "rate", &info);
+	CHECK(r != 0 || (info.count == 4 && info.capacity == 100 && info.factor == 25));
+	return r;
+}
+
 static void is_set_back(void)
 {
 	still_owns();
@@ -1068,6 +1126,33 @@ static struct failure_case local_cases[] = {
 	 set_back,
 	 still_owns,
 	 is_set_back,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_restart",
+	 NULL,
+	 begin_checkpoint,
+	 restart,
+	 still_owns,
+	 is_restarted,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_resize",
+	 NULL,
+	 begin_capacity,
+	 resize,
+	 still_has,
+	 is_resized,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_size_take",
+	 NULL,
+	 begin_capacity,
+	 take_size,
+	 still_has,
+	 still_has,
 	 end_fleet,
 	 {UNEXAMINED},
 	 .quiet = true},

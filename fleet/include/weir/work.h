@@ -46,7 +46,7 @@
  *
  * Callbacks are serialized: they run in threads of the fleet, or in the caller of
  * weir_fleet_step(), weir_fleet_refresh() or weir_work_close(). They may call
- * weir_work_checkpoint(), weir_work_load(), weir_work_fence() and weir_work_release(), and no other
+ * weir_work_checkpoint(), weir_work_load() and those that take no lock, see below, and no other
  * function of the fleet, nor wait for a thread that does. While one runs, no lease is renewed, and
  * no other callback is called: return quickly, or hand the work to another thread.
  *
@@ -103,7 +103,8 @@ struct weir_work_config {
 	uint32_t weight;
 	/*
 	 * How long this member owns a partition at least before it is moved to another member that
-	 * asks for it. The lease may end all the same, and so may this process. Default: 0.
+	 * asks for it. The lease may end all the same, and so may this process. WEIR_FOREVER: it
+	 * is never moved. Default: 0.
 	 */
 	weir_dur hold;
 
@@ -123,6 +124,21 @@ struct weir_work_config {
 	 * other member has owned it since.
 	 */
 	void (*on_lost)(void *arg, uint32_t partition, uint64_t fence, bool forced);
+	/*
+	 * With WEIR_WORK_WANTED: called with what weir_work_units() returns now, when that has
+	 * changed: once for partitions that were gained or lost together, and before what was given
+	 * up can be another member's. At first it is what is reserved, without a call. May be NULL.
+	 */
+	void (*on_units)(void *arg, uint64_t units);
+	/*
+	 * Called when a refresh of these partitions has failed, and again when another one has
+	 * failed by another error, or with 0 when one has succeeded. What is owned stays owned
+	 * until the lease ends. -EIO: the store does not answer; -EEXIST: the members that are there
+	 * are configured differently; -EAGAIN: other members were first, each time; -EPROTO, -ENOSPC
+	 * and others are those of weir_fleet_refresh(). weir_fleet_error() has a sentence, and may be
+	 * called from here. May be NULL.
+	 */
+	void (*on_failure)(void *arg, int error);
 	void *arg;
 };
 
