@@ -116,12 +116,12 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
-size_t worker_print(const struct worker_record *record, char text[RECORD_SIZE]);
+size_t worker_print(const struct worker_record *w, char text[RECORD_SIZE]);
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
-size_t owner_print(const struct owner_record *record, char text[OWNER_SIZE]);
+size_t owner_print(const struct owner_record *o, char text[OWNER_SIZE]);
 
 /* text has CHECKPOINT_HEAD_SIZE bytes, and those of the value. */
-size_t checkpoint_print(const struct checkpoint_record *record, const void *value, size_t size,
+size_t checkpoint_print(const struct checkpoint_record *c, const void *value, size_t size,
 			char *text);
 
 /* Parse a record. Returns false if the text is not one. */

@@ -314,6 +314,31 @@ static void disturb(void)
 	CHECK(weir_work_demand_set(works[member], below(3) == 0 ? ALL : below(300)) == 0);
 }
 
+/* Returns the capacity, which may be another one now. */
+static uint64_t change(uint64_t capacity)
+{
+	static unsigned changes;
+	uint64_t next;
+
+	if (below(6) != 0)
+		return capacity;
+	past[changes++ % 64] = (struct past){w.now, capacity};
+	next = 50 + below(700);
+	resize(next, 1 + next / (1 + below(60)));
+	return next;
+}
+
+/* Once all answer, everything is owned. */
+static void calm_down(uint64_t capacity)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		w.actors[i].manner = ANSWERS;
+		CHECK(weir_work_demand_set(works[i], ALL) == 0);
+	}
+	world_run(&w, LEASE + 4 * ROUND);
+	CHECK(sum() == capacity && sum_in_store() == capacity);
+}
+
 /*
  * Members that cannot reach the store, or cannot read it, whose claims are late or not answered,
  * want more or less, while the capacity and the factor change again and again.
@@ -321,32 +346,19 @@ static void disturb(void)
 static void rough(uint64_t seed)
 {
 	uint64_t capacity = 500;
-	unsigned changes = 0;
 
 	begin(MEMBERS);
 	w.chance += seed * 7919;
 	memset(past, 0, sizeof(past));
 	for (unsigned i = 0; i < 300; i++) {
 		disturb();
-		if (below(6) == 0) {
-			past[changes++ % 64] = (struct past){w.now, capacity};
-			capacity = 50 + below(700);
-			resize(capacity, 1 + capacity / (1 + below(60)));
-		}
+		capacity = change(capacity);
 		for (unsigned j = 0; j < 5; j++) {
 			world_run(&w, WEIR_S / 4);
 			CHECK(sum() <= bound_of(capacity));
 		}
 	}
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		w.actors[i].manner = ANSWERS;
-		CHECK(weir_work_demand_set(works[i], ALL) == 0);
-	}
-	world_run(&w, LEASE + 4 * ROUND);
-	if (sum() != capacity)
-		fprintf(stderr, "%llu of %llu\n", (unsigned long long)sum(),
-			(unsigned long long)capacity);
-	CHECK(sum() == capacity && sum_in_store() == capacity);
+	calm_down(capacity);
 	world_end(&w);
 }
 

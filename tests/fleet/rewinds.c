@@ -295,9 +295,12 @@ static void all(void)
 {
 	struct worker *worker = begin();
 
-	for (uint32_t i = 0; i < PARTITIONS - 1; i++)
-		CHECK(weir_work_checkpoint(worker->work, i, worker->fences[i], 10 * i, "x", 1) ==
+	for (uint32_t i = 0; i < PARTITIONS - 1; i++) {
+		const uint64_t sequence = UINT64_C(10) * i;
+
+		CHECK(weir_work_checkpoint(worker->work, i, worker->fences[i], sequence, "x", 1) ==
 		      0);
+	}
 	CHECK(weir_work_rewind(w.store, "work", WEIR_WORK_ALL, 50, NULL, 0, NULL) ==
 	      PARTITIONS - 6);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);

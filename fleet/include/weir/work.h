@@ -241,7 +241,7 @@ WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t par
  * -_.:@; NULL: HOST:PID. The store keeps it, with the time and the number of times; see
  * weir_work_inspect(). Any process that can write to the store may call this, members included
  * (weir_fleet_store()), but not a callback. Partitions are set back one after the other, each with
- * its own commit.
+ * its own commit: after an error some of them may have been, so repeat the call.
  *
  * Returns the number of checkpoints that were set back, or a negative errno:
  * -ENOENT: there is nothing with that name, or no such partition
@@ -250,8 +250,7 @@ WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t par
  * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
  * -EPROTO: the rows have another format version
  * -EAGAIN: the partition changed its owner all the time
- * Other errors are those of weir/store.h. After an error some of them may have been set back:
- * repeat the call.
+ * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_work_rewind(struct weir_store *store, const char *name, uint32_t partition,
 			      uint64_t sequence, const void *value, size_t size, const char *by);
