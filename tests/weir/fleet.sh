@@ -368,7 +368,7 @@ resize()
 live()
 {
 	TERM=xterm-256color "$screen" 100x12 "$weir" fleet top -i 0.1 <<-END || complain 'live'
-		expect ^weir fleet top  2 limits .*[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\$
+		expect ^weir fleet top  [12] limits? .*[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\$
 		expect ^NAME +CAPACITY +GRANTED +WANTED +MEMBERS  GRANTED, 6.00s
 		expect ^$name +40 +40 +200 +2  +█████
 		key enter
