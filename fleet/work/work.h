@@ -88,8 +88,8 @@ struct weir_work {
 	weir_time latest;   /* end of a lease of that length from the last reading; WEIR_FOREVER */
 	_Atomic uint64_t until, want;
 	_Atomic uint64_t gained, lost, forced; /* partitions, in all */
-	uint64_t reported;            /* units, as on_units() was called last; of owning */
-	int failure;                  /* as on_failure() was called last; of owning */
+	uint64_t reported;                     /* units, as on_units() was called last; of owning */
+	int failure;                           /* as on_failure() was called last; of owning */
 	bool contended;               /* other members were first, each time, in this refresh */
 	uint32_t slots;               /* partitions that there is room for; constant */
 	_Atomic uint32_t used;        /* of these, those that have been partitions, or had rows */
