@@ -9,7 +9,7 @@
 
 #include <weir/fleet.h>
 
-#define TICKS (DEMAND_SECONDS * DEMAND_TICKS)
+#define TICKS ((size_t)DEMAND_SECONDS * DEMAND_TICKS)
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -43,22 +43,25 @@ uint64_t demand_last(const struct demand *d)
 	return second(d, 0);
 }
 
-/* Units per second over the last count seconds, rounded up. */
-static uint64_t mean(const uint64_t seconds[DEMAND_SECONDS], unsigned count)
+static wide divide_up(wide units, uint64_t by)
 {
-	wide sum = 0;
+	return (units + by - 1) / by;
+}
 
-	for (unsigned i = 0; i < count; i++)
+/* Units per second over the last count seconds, rounded up. */
+static uint64_t mean(const uint64_t seconds[DEMAND_SECONDS], uint64_t count)
+{
+	wide sum = seconds[0];
+
+	for (uint64_t i = 1; i < count; i++)
 		sum += seconds[i];
-	return bounded((sum + count - 1) / count);
+	return bounded(divide_up(sum, count));
 }
 
 uint64_t demand_wanted(const struct demand *d, weir_dur period)
 {
 	const uint64_t whole = period / WEIR_S;
-	const unsigned count = whole < 1                ? 1
-			       : whole < DEMAND_SECONDS ? (unsigned)whole
-							: DEMAND_SECONDS;
+	const uint64_t count = whole < 1 ? 1 : whole < DEMAND_SECONDS ? whole : DEMAND_SECONDS;
 	uint64_t seconds[DEMAND_SECONDS], wanted, recent;
 
 	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
@@ -67,7 +70,7 @@ uint64_t demand_wanted(const struct demand *d, weir_dur period)
 	recent = mean(seconds, count);
 	if (wanted < recent)
 		wanted = recent;
-	return bounded(((wide)wanted * period + WEIR_S - 1) / WEIR_S);
+	return bounded(divide_up((wide)wanted * period, WEIR_S));
 }
 
 uint64_t demand_estimate(const uint64_t seconds[DEMAND_SECONDS])
@@ -76,6 +79,5 @@ uint64_t demand_estimate(const uint64_t seconds[DEMAND_SECONDS])
 
 	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
 		sum += (wide)seconds[i] * (DEMAND_SECONDS - i);
-	return bounded((sum + DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2 - 1) /
-		       (DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2));
+	return bounded(divide_up(sum, DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2));
 }
