@@ -117,11 +117,13 @@ static pid_t spawn(char *const argv[], const char *log)
 		int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setpgid(0, 0);
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
 		execvp(argv[0], argv);
 		_exit(127);
 	}
+	setpgid(pid, pid);
 	return pid;
 }
 
@@ -370,10 +372,11 @@ void server_restart(struct server *s)
 	CHECK(come_up(s));
 }
 
+/* With its children: Redis has one that writes its data. */
 void server_kill(struct server *s)
 {
 	if (s->pid > 0) {
-		kill(s->pid, SIGKILL);
+		kill(-s->pid, SIGKILL);
 		CHECK(waitpid(s->pid, NULL, 0) == s->pid);
 	}
 	s->pid = 0;
@@ -396,5 +399,9 @@ void server_end(struct server *s)
 	char *argv[] = {"rm", "-rf", s->folder, NULL};
 
 	server_kill(s);
-	CHECK(run_program(argv) == 0);
+	/* Its children end by themselves, and may write until then. */
+	for (unsigned tries = 0; run_program(argv) != 0; tries++) {
+		CHECK(tries < PATIENCE / 10);
+		usleep(10000);
+	}
 }
