@@ -18,8 +18,8 @@
  *   the session was sent, less a hundredth and 2 ms, for clocks that differ (session.c). And it is
  *   renewed only by an answer that the session was alive.
  * - The owner erases a row only after it has stopped owning the partition locally, and it never
- *   owns the partition again by that row, whose number it remembers: the commit that erases the row
- *   may arrive at any later time. So the next reading decides about a commit that was not answered,
+ *   owns the partition again by that row, whose number it remembers, also if it did not own the
+ *   partition by it: the commit that erases the row may arrive at any later time. So the next reading decides about a commit that was not answered,
  *   in both cases.
  * - If a commit that was not answered creates a row late, only the session that the row is bound to
  *   owns the partition, once it has read the row.
@@ -179,11 +179,16 @@ void partition_lose(struct weir_work *w, uint32_t i, bool forced)
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
+/* A row that is its own counts as given up also if the member has not owned the partition by it. */
 void partition_give_up(struct weir_work *w, uint32_t i, bool forced)
 {
+	struct partition *partition = &w->partitions[i];
+
 	pthread_mutex_lock(&w->fleet->owning);
-	if (atomic_load_explicit(&w->partitions[i].fence, RELAXED) != 0)
+	if (atomic_load_explicit(&partition->fence, RELAXED) != 0)
 		give_up(w, i, forced);
+	else if (partition->owner == w->id)
+		partition->released_fence = partition->made;
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
