@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * owners MINUTES SEEDS [FIRST]: members that own partitions suffer faults, for that long with each
- * seed, in simulated time.
+ * owners MINUTES SEEDS [FIRST [trace]]: members that own partitions suffer faults, for that long
+ * with each seed, in simulated time. trace: print each change of rows and of what members own, for
+ * tests/handover/check.c, which finds out whether it is a step of docs/hand-over.md.
  *
  * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
  * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
@@ -21,6 +22,7 @@
 
 #include <weir/work.h>
 
+#include "../handover/trace.h"
 #include "../stress/check.h"
 
 #define MEMBERS    5
@@ -59,11 +61,14 @@ struct member {
 	weir_time cut;     /* end of its separation from the store */
 	weir_time back;    /* time of its return */
 	uint64_t reported_fence[PARTITIONS];
+	uint64_t progress[PARTITIONS]; /* of its work, for checkpoints */
+	struct trace_member trace;
 };
 
 /* A commit that arrives later. */
 struct parcel {
 	weir_time due; /* 0: none */
+	unsigned sender;
 	uint64_t session;
 	struct weir_store_check checks[ROWS];
 	struct weir_store_write writes[ROWS];
@@ -84,8 +89,10 @@ struct world {
 	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
 	struct parcel parcels[PARCELS];
+	struct trace trace;
 
-	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten;
+	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten,
+		saved;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -140,8 +147,52 @@ static void fail_two_owners(const struct world *w, uint32_t partition)
 	abort();
 }
 
+/* Rows of a reading, with base added to their versions. */
+struct reading {
+	weir_store_row_fn *row;
+	void *arg;
+	uint64_t base;
+};
+
+static bool read_row(void *arg, const struct weir_store_row *row)
+{
+	const struct reading *r = arg;
+	struct weir_store_row here = *row;
+
+	here.version += r->base;
+	here.made += r->base;
+	return r->row(r->arg, &here);
+}
+
+/* What members own changes with the clock, so it is noted before the rows are. */
+static void note_members(struct world *w)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &w->members[i];
+
+		trace_member(&w->trace, w->now, i, &m->trace, counts(m) ? m->work : NULL,
+			     m->dead ? "dead" : "closed",
+			     m->fleet != NULL ? member_time(&m->clock) : 0);
+	}
+}
+
+/* cause: what has changed the rows since the last time; fence: that a checkpoint has checked. */
+static void note(struct world *w, const char *cause, uint64_t fence)
+{
+	static const char *const all = "";
+	struct reading reading = {trace_row, &w->trace, w->base};
+
+	if (!w->trace.on)
+		return;
+	note_members(w);
+	trace_begin(&w->trace);
+	CHECK(weir_store_read(w->store, &all, 1, read_row, &reading, NULL) == 0);
+	trace_end(&w->trace, w->now, cause, fence);
+}
+
 static void look(struct world *w)
 {
+	note(w, "expiry", 0);
 	for (uint32_t partition = 0; partition < PARTITIONS; partition++) {
 		unsigned owners = 0;
 
@@ -191,9 +242,11 @@ static int answer(struct member *m, enum fate fate, int r)
 		return -EIO;
 	if (fate == FINE || fate == TWICE) {
 		travel(m);
+		note(m->world, "expiry", 0);
 		return m->dead ? -EIO : r;
 	}
 	wait_for(m, TIMEOUT);
+	note(m->world, "expiry", 0);
 	return -EIO;
 }
 
@@ -243,9 +296,9 @@ static int net_end(struct weir_store *self, uint64_t session)
 }
 
 /* Commit in the current store, which knows nothing of an earlier one. */
-static int do_commit(struct world *w, uint64_t session, const struct weir_store_check *checks,
-		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
-		     uint64_t *version)
+static int pass_on(struct world *w, uint64_t session, const struct weir_store_check *checks,
+		   size_t check_count, const struct weir_store_write *writes, size_t write_count,
+		   uint64_t *version)
 {
 	struct weir_store_check here[WEIR_STORE_ROWS_MAX];
 	int r;
@@ -267,9 +320,23 @@ static int do_commit(struct world *w, uint64_t session, const struct weir_store_
 	return r;
 }
 
-static void send_later(struct world *w, uint64_t session, const struct weir_store_check *checks,
-		       size_t check_count, const struct weir_store_write *writes,
-		       size_t write_count)
+static int do_commit(struct world *w, unsigned sender, uint64_t session,
+		     const struct weir_store_check *checks, size_t check_count,
+		     const struct weir_store_write *writes, size_t write_count, uint64_t *version)
+{
+	char cause[16];
+	int r;
+
+	note(w, "expiry", 0);
+	r = pass_on(w, session, checks, check_count, writes, write_count, version);
+	(void)snprintf(cause, sizeof(cause), "%u", sender);
+	note(w, cause, check_count > 0 ? checks[0].version : 0);
+	return r;
+}
+
+static void send_later(struct world *w, unsigned sender, uint64_t session,
+		       const struct weir_store_check *checks, size_t check_count,
+		       const struct weir_store_write *writes, size_t write_count)
 {
 	struct parcel *p = NULL;
 
@@ -279,6 +346,7 @@ static void send_later(struct world *w, uint64_t session, const struct weir_stor
 	if (p == NULL)
 		return; /* no free slot: the commit is lost */
 	p->due = w->now + 1 + below(w, below(w, 2) == 0 ? TIMEOUT * 2 : 2 * LEASE);
+	p->sender = sender;
 	p->session = session;
 	p->check_count = check_count;
 	p->write_count = write_count;
@@ -302,33 +370,19 @@ static int net_commit(struct weir_store *self, uint64_t session,
 {
 	struct member *m = (struct member *)self;
 	struct world *w = m->world;
+	const unsigned sender = (unsigned)(m - w->members);
 	const enum fate fate = fate_of(m);
 	int r = -EIO;
 
+	note(w, "expiry", 0);
 	if (fate == LATE || fate == TWICE)
-		send_later(w, session, checks, check_count, writes, write_count);
+		send_later(w, sender, session, checks, check_count, writes, write_count);
 	if (fate != LOST && fate != LATE) {
 		travel(m);
-		r = do_commit(w, session, checks, check_count, writes, write_count, version);
+		r = do_commit(w, sender, session, checks, check_count, writes, write_count,
+			      version);
 	}
 	return answer(m, fate, r);
-}
-
-/* Rows of a reading, with base added to their versions. */
-struct reading {
-	weir_store_row_fn *row;
-	void *arg;
-	uint64_t base;
-};
-
-static bool read_row(void *arg, const struct weir_store_row *row)
-{
-	const struct reading *r = arg;
-	struct weir_store_row here = *row;
-
-	here.version += r->base;
-	here.made += r->base;
-	return r->row(r->arg, &here);
 }
 
 static int net_read(struct weir_store *self, const char *const *prefixes, size_t count,
@@ -389,7 +443,38 @@ static void gained(void *arg, uint32_t partition, uint64_t fence)
 
 	CHECK(m->reported_fence[partition] == 0 && fence != 0);
 	m->reported_fence[partition] = fence;
+	m->progress[partition] = 0;
 	m->world->gains++;
+	look(m->world);
+}
+
+/*
+ * Write a checkpoint of what it owns, or has owned a moment ago, and never below one that it knows to
+ * be written.
+ */
+static void save(struct member *m, uint32_t partition, uint64_t fence)
+{
+	uint64_t done = 0;
+	char value[WEIR_CHECKPOINT_SIZE_MAX];
+	size_t size = sizeof(value);
+	int r;
+
+	if (m->progress[partition] == 0) {
+		r = weir_work_load(m->work, partition, &done, value, &size);
+		if (r != 0 && r != -ENOENT)
+			return;
+	}
+	if (m->progress[partition] < done)
+		m->progress[partition] = done;
+	m->progress[partition]++;
+	r = weir_work_checkpoint(m->work, partition, fence, m->progress[partition], "", 0);
+	if (m->dead)
+		return;
+	m->world->saved += r == 0;
+	CHECK(r == 0 || r == -EIO || r == -ESTALE || r == -ERANGE);
+	if (r == -ERANGE)
+		m->progress[partition] = 0;
+	CHECK(r != -ESTALE || weir_work_fence(m->work, partition) != fence);
 	look(m->world);
 }
 
@@ -398,8 +483,14 @@ static void requested(void *arg, uint32_t partition, uint64_t fence)
 	struct member *m = arg;
 
 	CHECK(m->reported_fence[partition] == fence);
-	if (!m->slow)
+	look(m->world);
+	if (m->slow)
+		return;
+	if (below(m->world, 2) == 0)
+		save(m, partition, fence);
+	if (!m->dead)
 		(void)weir_work_release(m->work, partition, fence);
+	look(m->world);
 }
 
 static void lost(void *arg, uint32_t partition, uint64_t fence, bool forced)
@@ -410,6 +501,7 @@ static void lost(void *arg, uint32_t partition, uint64_t fence, bool forced)
 	CHECK(m->work == NULL || weir_work_fence(m->work, partition) == 0);
 	m->reported_fence[partition] = 0;
 	m->world->forced += forced;
+	note(m->world, "expiry", 0);
 }
 
 static void open_partitions(struct member *m)
@@ -473,6 +565,7 @@ static void close_partitions(struct world *w, struct member *m)
 	struct weir_work *work = m->work;
 
 	m->work = NULL;
+	note(w, "expiry", 0);
 	m->busy = true;
 	weir_work_close(work);
 	m->busy = false;
@@ -489,11 +582,13 @@ static bool runs(const struct member *m)
 
 static void forget(struct world *w)
 {
+	note(w, "expiry", 0);
 	weir_store_close(w->store);
 	w->base += UINT64_C(1) << 40;
 	w->proven = w->now;
 	w->forgotten++;
 	open_store(w);
+	note(w, "lost", 0);
 }
 
 /* Cause one random fault. */
@@ -591,8 +686,18 @@ static void deliver(struct world *w, struct parcel *p)
 {
 	p->due = 0;
 	if (w->down <= w->now)
-		(void)do_commit(w, p->session, p->checks, p->check_count, p->writes, p->write_count,
-				NULL);
+		(void)do_commit(w, p->sender, p->session, p->checks, p->check_count, p->writes,
+				p->write_count, NULL);
+}
+
+/* One step in four ends with a checkpoint. */
+static void work_a_while(struct world *w, struct member *m)
+{
+	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
+	const uint64_t fence = counts(m) ? weir_work_fence(m->work, partition) : 0;
+
+	if (fence != 0 && below(w, 4) == 0)
+		save(m, partition, fence);
 }
 
 static void step(struct world *w, struct member *m)
@@ -600,7 +705,10 @@ static void step(struct world *w, struct member *m)
 	weir_time next;
 
 	m->busy = true;
+	note(w, "expiry", 0);
 	next = weir_fleet_step(m->fleet);
+	look(w);
+	work_a_while(w, m);
 	m->busy = false;
 	m->next = world_time(m, next);
 	look(w);
@@ -643,6 +751,30 @@ static unsigned owned(const struct world *w)
 	return sum;
 }
 
+/*
+ * Every partition has an owner within that time. One may change hands at the very end, as the
+ * division need not be even yet: it has an owner in one of the last instants.
+ */
+static void await_owners(struct world *w)
+{
+	const weir_time end = w->now + OWNED_AGAIN;
+	bool seen[PARTITIONS] = {false};
+	unsigned count = 0;
+
+	pass(w, end - 2 * REFRESH);
+	while (w->now < end) {
+		pass(w, w->now + TICK);
+		for (unsigned m = 0; m < MEMBERS; m++)
+			for (uint32_t i = 0; i < PARTITIONS && counts(&w->members[m]); i++)
+				seen[i] |= weir_work_fence(w->members[m].work, i) != 0;
+	}
+	for (uint32_t i = 0; i < PARTITIONS; i++)
+		count += seen[i];
+	if (count != PARTITIONS)
+		fprintf(stderr, "%u partitions of %d have an owner\n", count, PARTITIONS);
+	CHECK(count == PARTITIONS);
+}
+
 /* Requests under way still arrive; there are no new faults. */
 static void calm_down(struct world *w)
 {
@@ -653,10 +785,7 @@ static void calm_down(struct world *w)
 		w->members[i].cut = 0;
 	/* Members that are stopped or absent come back: only then their faults are over. */
 	pass(w, w->now + 2 * LEASE);
-	pass(w, w->now + OWNED_AGAIN);
-	if (owned(w) != PARTITIONS)
-		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTITIONS);
-	CHECK(owned(w) == PARTITIONS);
+	await_owners(w);
 	pass(w, w->now + EVEN_AGAIN);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		const unsigned has = owned_by(&w->members[i]);
@@ -668,7 +797,7 @@ static void calm_down(struct world *w)
 	CHECK(owned(w) == PARTITIONS);
 }
 
-static void play(unsigned minutes, uint64_t seed)
+static void play(unsigned minutes, uint64_t seed, bool trace)
 {
 	static struct world w;
 
@@ -678,22 +807,26 @@ static void play(unsigned minutes, uint64_t seed)
 		.tick = 1000 * WEIR_S,
 		.chance = 88172645463325252u + seed * 7919,
 		.calm = WEIR_S << seed % 4,
+		.trace = {.on = trace},
 	};
 	open_store(&w);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		enter(&w, &w.members[i]);
 	pass(&w, w.now + minutes * MINUTE);
 	calm_down(&w);
-	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
-	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times\n",
-	       (unsigned)seed, w.checks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
-	       w.closes, w.downs, w.forgotten);
-	fflush(stdout);
-	for (unsigned i = 0; i < MEMBERS; i++) {
+	for (unsigned i = 0; i < MEMBERS; i++)
 		w.members[i].dead = true;
+	note_members(&w);
+	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu "
+	       "checkpoints; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, store gone %lu "
+	       "and forgetful %lu times\n",
+	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.late, w.stops, w.deaths,
+	       w.cuts, w.closes, w.downs, w.forgotten);
+	fflush(stdout);
+	w.trace.on = false;
+	for (unsigned i = 0; i < MEMBERS; i++)
 		if (w.members[i].fleet != NULL)
 			leave(&w.members[i]);
-	}
 	weir_store_close(w.store);
 }
 
@@ -705,6 +838,6 @@ int main(int argc, char **argv)
 
 	CHECK(minutes > 0 && seeds > 0);
 	for (uint64_t seed = first; seed < first + seeds; seed++)
-		play(minutes, seed);
+		play(minutes, seed, argc > 4);
 	return 0;
 }
