@@ -10,9 +10,9 @@
 
 static const struct weir_limit_ops *const builtin[] = {
 	&weir_elastic, /* the first is the default */
-	&weir_aimd,      &weir_bbr,      &weir_brpc,   &weir_cautious, &weir_codel,
-	&weir_envoy,     &weir_failsafe, &weir_fixed,  &weir_gradient, &weir_gradient2,
-	&weir_hillclimb, &weir_settable, &weir_vector, &weir_vegas,
+	&weir_aimd,      &weir_bbr,      &weir_brpc,     &weir_cautious, &weir_codel,
+	&weir_envoy,     &weir_failsafe, &weir_fixed,    &weir_gradient, &weir_gradient2,
+	&weir_hillclimb, &weir_protego,  &weir_settable, &weir_vector,   &weir_vegas,
 };
 
 #define BUILTINS (sizeof(builtin) / sizeof(builtin[0]))

@@ -16,7 +16,9 @@
 
 static const struct argp_option options[] = {
 	{"address", 'a', "ADDRESS", 0,
-	 "The store: shm:/NAME, redis://HOST or etcd://HOST,... ($WEIR_FLEET)", 1},
+	 "The store: shm:/NAME, redis://HOST, redis-sentinel://HOST,.../SERVICE or "
+	 "etcd://HOST,... ($WEIR_FLEET)",
+	 1},
 	{"store-name", 'n', "NAME", 0, "Its namespace there (weir; $WEIR_FLEET_NAME)", 1},
 	{"tls-ca", 'A', "FILE", 0, "Certificate authority, with etcds:// ($WEIR_FLEET_CA)", 1},
 	{"tls-cert", 'C', "FILE", 0, "Client certificate ($WEIR_FLEET_CERT)", 1},
@@ -42,6 +44,17 @@ static const char *variable_of(int key)
 	}
 }
 
+/* Blank out the password of an address, so that ps shows it only for a moment. */
+static void hide_password(char *address)
+{
+	char *scheme = strstr(address, "://"), *user = scheme != NULL ? scheme + 3 : NULL;
+	char *at = user != NULL ? memchr(user, '@', strcspn(user, "/")) : NULL;
+	char *colon = at != NULL ? memchr(user, ':', (size_t)(at - user)) : NULL;
+
+	if (colon != NULL)
+		memset(colon + 1, '*', (size_t)(at - colon - 1));
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	const char *variable = variable_of(key);
@@ -49,7 +62,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	(void)state;
 	if (variable == NULL)
 		return ARGP_ERR_UNKNOWN;
-	return setenv(variable, arg, 1) == 0 ? 0 : errno;
+	if (setenv(variable, arg, 1) != 0)
+		return errno;
+	if (key == 'a')
+		hide_password(arg);
+	return 0;
 }
 
 const struct argp fleet_options = {.options = options, .parser = option};
@@ -140,6 +157,25 @@ const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
 	return text;
 }
 
+bool fleet_is_label(const char *text)
+{
+	const size_t length = strlen(text);
+
+	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
+	       strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
+		       length;
+}
+
+bool fleet_whole(const char *text, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value <= max;
+}
+
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {
@@ -152,6 +188,8 @@ int command_fleet(int argc, char **argv)
 		{"drain", fleet_drain,
 		 "take a member out of service: it returns all that it holds"},
 		{"undrain", fleet_undrain, "give a drained member its share again"},
+		{"resize", fleet_resize, "change a capacity that is divided into partitions"},
+		{"rewind", fleet_rewind, "set checkpoints of partitions of work back"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {

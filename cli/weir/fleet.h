@@ -29,6 +29,8 @@ int fleet_set(int argc, char **argv);
 int fleet_remove(int argc, char **argv);
 int fleet_drain(int argc, char **argv);
 int fleet_undrain(int argc, char **argv);
+int fleet_resize(int argc, char **argv);
+int fleet_rewind(int argc, char **argv);
 
 /* Open the store that the options name. NULL if it cannot be opened; a message has been printed. */
 struct weir_store *fleet_store(void);
@@ -41,11 +43,17 @@ int fleet_complain(struct weir_store *store, const char *name, int error);
 
 const char *fleet_allotment(enum weir_allotment allotment);
 
+/* Whether text has the form of a label, which that of a member's number is, too. */
+bool fleet_is_label(const char *text);
+
+/* Parse a whole number up to max. False: it is not one. */
+bool fleet_whole(const char *text, uint64_t max, uint64_t *value);
+
 /* A label as tables show it. Of a longer one, the beginning and the end are shown. */
 #define LABEL_WIDTH 15
 const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1]);
 
-/* A copy of a label, freed with the reading. */
+/* A copy of a label or sentence, freed with the reading. */
 struct kept {
 	struct kept *next;
 	char text[];
@@ -59,9 +67,10 @@ struct fleet_reading {
 	struct weir_fleet_member *members;
 	size_t member_count;
 	uint32_t workers, owned, checkpoints;
+	struct weir_work_size work; /* capacity 0: not known, or plain work */
 	struct weir_work_partition *partitions;
 	size_t partition_count;
-	struct kept *labels; /* of members and partitions */
+	struct kept *labels; /* and sentences, of members and partitions */
 	bool full;           /* out of memory: some of it is missing */
 };
 
@@ -85,5 +94,8 @@ bool fleet_is_surplus(const struct weir_fleet_limit *limit, const struct weir_fl
 
 /* Print one JSON object, on one line if one_line. False if memory ran out. */
 bool fleet_json(FILE *out, const struct fleet_readings *readings, bool details, bool one_line);
+
+/* Print OpenMetrics text. False if memory ran out. */
+bool fleet_metrics(FILE *out, const struct fleet_readings *readings);
 
 #endif

@@ -13,27 +13,20 @@
 #include "command.h"
 
 struct wanted {
+	bool labels; /* members are labels, and stay drained when their processes are restarted */
 	char *name;
 	char *const *members;
 	size_t count;
 };
-
-/* Whether text has the form of a member's number or of the beginning of one. */
-static bool is_label(const char *text)
-{
-	const size_t length = strlen(text);
-
-	return length > 0 && length <= WEIR_FLEET_LABEL_MAX &&
-	       strspn(text,
-		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@") ==
-		       length;
-}
 
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *wanted = state->input;
 
 	switch (key) {
+	case 'l':
+		wanted->labels = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (wanted->name == NULL) {
 			wanted->name = arg;
@@ -49,7 +42,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		for (size_t i = 0; i < wanted->count; i++) {
 			const char *member = wanted->members[i];
 
-			if (!is_label(member))
+			if (!fleet_is_label(member))
 				argp_error(state,
 					   "%s is neither a member's number, as in weir fleet "
 					   "show, nor a label",
@@ -74,6 +67,8 @@ static uint64_t member_of(const struct fleet_reading *r, const char *text, char 
 		const struct weir_fleet_member *m = &r->members[i];
 		char id[20];
 
+		if (m->id == 0)
+			continue; /* a label that no member has */
 		snprintf(id, sizeof(id), "%016" PRIx64, m->id);
 		if (strcmp(id, text) == 0)
 			return m->id;
@@ -110,6 +105,10 @@ static int change(struct weir_store *store, const struct wanted *wanted, bool dr
 			continue;
 		if (id != 0 && r == -ESRCH)
 			snprintf(why, sizeof(why), "%s: it has left.", wanted->members[i]);
+		else if (id != 0 && r == -EBUSY)
+			snprintf(why, sizeof(why),
+				 "%s: its label is drained: undrain it with --label.",
+				 wanted->members[i]);
 		else if (id != 0)
 			fleet_why(store, r, why, sizeof(why));
 		name_complain(wanted->name, why);
@@ -119,10 +118,37 @@ static int change(struct weir_store *store, const struct wanted *wanted, bool dr
 	return status;
 }
 
+static int change_labels(struct weir_store *store, const struct wanted *wanted, bool drained)
+{
+	int status = EXIT_SUCCESS;
+	char why[512];
+
+	for (size_t i = 0; i < wanted->count; i++) {
+		const char *label = wanted->members[i];
+		const int r = weir_fleet_drain_label(store, wanted->name, label, drained);
+
+		if (r == 0)
+			continue;
+		if (r == -ESRCH)
+			snprintf(why, sizeof(why), "%s: no member has that label.", label);
+		else
+			fleet_why(store, r, why, sizeof(why));
+		name_complain(wanted->name, why);
+		status = EXIT_FAILURE;
+	}
+	return status;
+}
+
 static int command(int argc, char **argv, bool drained, const char *doc)
 {
+	static const struct argp_option options[] = {
+		{"label", 'l', NULL, 0,
+		 "MEMBER is a label: it stays drained when its process is restarted", 0},
+		{0},
+	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	const struct argp argp = {
+		.options = options,
 		.parser = option,
 		.args_doc = "LIMIT MEMBER...",
 		.doc = doc,
@@ -136,7 +162,8 @@ static int command(int argc, char **argv, bool drained, const char *doc)
 	store = fleet_store();
 	if (store == NULL)
 		return EXIT_FAILURE;
-	status = change(store, &wanted, drained);
+	status = wanted.labels ? change_labels(store, &wanted, drained)
+			       : change(store, &wanted, drained);
 	weir_store_close(store);
 	return status;
 }

@@ -11,7 +11,7 @@ static json_t *member_id(uint64_t id)
 	return id != 0 ? json_sprintf("%016" PRIx64, id) : json_null();
 }
 
-/* null where there is no member. */
+/* null where there is no member, or nothing to say. */
 static json_t *label(const char *text)
 {
 	return text[0] != '\0' ? json_string(text) : json_null();
@@ -29,17 +29,28 @@ static json_t *members_of(const struct fleet_reading *r)
 	for (size_t i = 0; i < r->member_count; i++) {
 		const struct weir_fleet_member *m = &r->members[i];
 
-		json_array_append_new(members,
-				      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b}", "id",
-						member_id(m->id), "label", label(m->label), "fence",
-						fence(m->fence), "wants", json_count(m->wants),
-						"grant", json_count(m->grant), "share",
-						json_count(m->fence != 0 ? fleet_share(m) : 0),
-						"reserved", json_count(m->reserved), "weight",
-						json_count(m->weight), "priority", (int)m->priority,
-						"drained", (int)m->drained));
+		json_array_append_new(
+			members,
+			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:b,s:b,s:o,s:o}", "id",
+				  member_id(m->id), "label", label(m->label), "fence",
+				  fence(m->fence), "wants", json_count(m->wants), "grant",
+				  json_count(m->grant), "share",
+				  json_count(m->fence != 0 ? fleet_share(m) : 0), "reserved",
+				  json_count(m->reserved), "weight", json_count(m->weight),
+				  "priority", (int)m->priority, "drained", (int)m->drained,
+				  "label_drained", (int)m->label_drained, "mismatch",
+				  label(m->mismatch), "reason", label(m->reason)));
 	}
 	return members;
+}
+
+/* null if its checkpoint was never set back. */
+static json_t *rewinds_of(const struct weir_work_partition *p)
+{
+	if (p->rewinds == 0)
+		return json_null();
+	return json_pack("{s:o,s:o,s:o}", "times", json_count(p->rewinds), "last",
+			 json_count(p->rewound_at), "by", label(p->rewound_by));
 }
 
 static json_t *partition_of(const struct weir_work_partition *p)
@@ -49,10 +60,12 @@ static json_t *partition_of(const struct weir_work_partition *p)
 						 "bytes", json_count(p->size))
 				     : json_null();
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition", json_count(p->partition),
-			 "owner", member_id(p->owner), "label", label(p->owner_label), "fence",
-			 fence(p->fence), "asked_by", member_id(p->requester), "asked_by_label",
-			 label(p->requester_label), "checkpoint", checkpoint);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "partition",
+			 json_count(p->partition), "owner", member_id(p->owner), "label",
+			 label(p->owner_label), "fence", fence(p->fence), "asked_by",
+			 member_id(p->requester), "asked_by_label", label(p->requester_label),
+			 "checkpoint", checkpoint, "weight", fence(p->owner_weight), "rewound",
+			 rewinds_of(p));
 }
 
 static json_t *partitions_of(const struct fleet_reading *r, bool details)
@@ -63,6 +76,11 @@ static json_t *partitions_of(const struct fleet_reading *r, bool details)
 
 	if (!details)
 		return json;
+	if (r->work.capacity > 0) {
+		json_object_set_new(json, "capacity", json_count(r->work.capacity));
+		json_object_set_new(json, "factor", json_count(r->work.factor));
+		json_object_set_new(json, "changes", json_count(r->work.changes));
+	}
 	partitions = json_array();
 	for (size_t i = 0; i < r->partition_count; i++)
 		json_array_append_new(partitions, partition_of(&r->partitions[i]));
@@ -78,14 +96,15 @@ static json_t *limit_of(const struct fleet_reading *r, bool details)
 	if (l->version == 0)
 		return json_pack("{s:s,s:b,s:o}", "name", r->name, "other_version",
 				 (int)r->other_version, "partitions", partitions_of(r, details));
-	json = json_pack("{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o}", "name", r->name,
-			 "capacity", json_count(l->capacity), "effective", json_count(l->effective),
-			 "granted", json_count(l->granted), "wanted", json_count(l->wanted),
-			 "allotment", fleet_allotment(l->allotment), "reserved",
-			 json_count(l->reserved), "members_max", json_count(l->members_max),
-			 "member_count", json_count(l->members), "lease_seconds",
-			 (double)l->lease / (double)WEIR_S, "version", json_count(l->version),
-			 "partitions", partitions_of(r, details));
+	json = json_pack(
+		"{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o,s:f,s:o}", "name", r->name,
+		"capacity", json_count(l->capacity), "effective", json_count(l->effective),
+		"granted", json_count(l->granted), "wanted", json_count(l->wanted), "allotment",
+		fleet_allotment(l->allotment), "reserved", json_count(l->reserved), "members_max",
+		json_count(l->members_max), "member_count", json_count(l->members), "lease_seconds",
+		(double)l->lease / (double)WEIR_S, "version", json_count(l->version), "partitions",
+		partitions_of(r, details), "learning_seconds", (double)l->learning / (double)WEIR_S,
+		"reason", label(l->reason));
 	if (details)
 		json_object_set_new(json, "members", members_of(r));
 	return json;

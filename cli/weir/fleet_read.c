@@ -15,6 +15,7 @@ static struct fleet_reading *add(struct fleet_readings *readings, const char *na
 	readings->at = larger;
 	larger[readings->count] = (struct fleet_reading){.other_version = false};
 	weir_fleet_limit_init(&larger[readings->count].limit);
+	weir_work_size_init(&larger[readings->count].work);
 	snprintf(larger[readings->count].name, sizeof(larger->name), "%s", name);
 	return &larger[readings->count++];
 }
@@ -53,7 +54,10 @@ static bool add_member(void *arg, const struct weir_fleet_member *member)
 	void *list = r->members;
 
 	own.label = keep(r, member->label);
-	r->full = own.label == NULL || !append(&list, &r->member_count, &own, sizeof(own));
+	own.mismatch = keep(r, member->mismatch);
+	own.reason = keep(r, member->reason);
+	r->full = own.label == NULL || own.mismatch == NULL || own.reason == NULL ||
+		  !append(&list, &r->member_count, &own, sizeof(own));
 	r->members = list;
 	return !r->full;
 }
@@ -66,8 +70,9 @@ static bool add_partition(void *arg, const struct weir_work_partition *partition
 
 	own.owner_label = keep(r, partition->owner_label);
 	own.requester_label = keep(r, partition->requester_label);
+	own.rewound_by = keep(r, partition->rewound_by);
 	r->full = own.owner_label == NULL || own.requester_label == NULL ||
-		  !append(&list, &r->partition_count, &own, sizeof(own));
+		  own.rewound_by == NULL || !append(&list, &r->partition_count, &own, sizeof(own));
 	r->partitions = list;
 	r->owned += partition->owner != 0;
 	r->checkpoints += partition->checkpoints;
@@ -95,6 +100,8 @@ int fleet_read(struct weir_store *store, const char *name, struct fleet_readings
 	if ((r == 0 && !reading->full) || r == -ENOENT)
 		partitions = weir_work_inspect(store, name, &reading->workers, add_partition,
 					       reading);
+	if (partitions == 0 && weir_work_size_take(store, name, &reading->work) != 0)
+		weir_work_size_init(&reading->work);
 	if (r == -ENOENT || (partitions != 0 && partitions != -ENOENT))
 		r = partitions;
 	if (reading->full)

@@ -7,16 +7,24 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "bars.h"
 #include "command.h"
 #include "repeat.h"
 
+enum format {
+	TABLE,
+	JSON,
+	OPENMETRICS,
+};
+
 struct wanted {
 	char *const *names;
 	size_t count;
 	struct repeat repeat;
-	bool json;
+	enum format format;
 	bool details;
 };
 
@@ -26,7 +34,10 @@ static error_t option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'j':
-		wanted->json = true;
+		wanted->format = JSON;
+		return 0;
+	case 'o':
+		wanted->format = OPENMETRICS;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!wanted->details)
@@ -37,6 +48,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		repeat_option(&wanted->repeat, key, arg, state);
+		if (wanted->format == OPENMETRICS && wanted->repeat.interval > 0)
+			argp_error(state,
+				   "--openmetrics cannot be used with --interval or --count");
 		if (wanted->details && wanted->count == 0)
 			argp_error(state,
 				   "A limit is required: weir fleet list prints all of them");
@@ -80,6 +94,8 @@ static void print_limit(const struct fleet_reading *r)
 		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
 		       l->members_max);
 	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
+	if (l->reason[0] != '\0')
+		printf("  nothing is granted: %s\n", l->reason);
 }
 
 static const char *state_of(const struct weir_fleet_limit *l, const struct weir_fleet_member *m)
@@ -87,28 +103,6 @@ static const char *state_of(const struct weir_fleet_limit *l, const struct weir_
 	if (m->drained == 0)
 		return fleet_is_surplus(l, m) ? "  nothing reserved: one too many" : "";
 	return m->fence != 0 ? "  drained" : "  drained, not there";
-}
-
-static void print_members(const struct fleet_reading *r)
-{
-	char label[LABEL_WIDTH + 1];
-
-	if (r->member_count > 0)
-		printf("  %-16s %-*s %8s %8s %8s %6s %5s %s\n", "MEMBER", LABEL_WIDTH, "LABEL",
-		       "WANTS", "GRANT", "SHARE", "WEIGHT", "PRIO", "FENCE");
-	for (size_t i = 0; i < r->member_count; i++) {
-		const struct weir_fleet_member *m = &r->members[i];
-
-		printf("  %016" PRIx64 " %-*s", m->id, LABEL_WIDTH, fleet_label(m->label, label));
-		if (m->fence != 0)
-			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
-			       " %" PRIu64 "%s\n",
-			       m->wants, m->grant, fleet_share(m), m->weight, m->priority, m->fence,
-			       state_of(&r->limit, m));
-		else
-			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-",
-			       state_of(&r->limit, m));
-	}
 }
 
 /* "-" where there is no member. */
@@ -121,6 +115,78 @@ static const char *member_text(uint64_t id, char *text, size_t size)
 	return text;
 }
 
+static void print_members(const struct fleet_reading *r)
+{
+	char id[20], label[LABEL_WIDTH + 1];
+
+	if (r->member_count > 0)
+		printf("  %-16s %-*s %8s %8s %8s %6s %5s %s\n", "MEMBER", LABEL_WIDTH, "LABEL",
+		       "WANTS", "GRANT", "SHARE", "WEIGHT", "PRIO", "FENCE");
+	for (size_t i = 0; i < r->member_count; i++) {
+		const struct weir_fleet_member *m = &r->members[i];
+
+		printf("  %-16s %-*s", member_text(m->id, id, sizeof(id)), LABEL_WIDTH,
+		       fleet_label(m->label, label));
+		if (m->fence != 0)
+			printf(" %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %6" PRIu32 " %5" PRId32
+			       " %" PRIu64 "%s\n",
+			       m->wants, m->grant, fleet_share(m), m->weight, m->priority, m->fence,
+			       state_of(&r->limit, m));
+		else
+			printf(" %8s %8s %8s %6s %5s -%s\n", "-", "-", "-", "-", "-",
+			       state_of(&r->limit, m));
+	}
+}
+
+/* What is to be said of a member: why it holds nothing; how it is configured otherwise. */
+static const char *reason_of(const struct fleet_reading *r, const struct weir_fleet_member *m)
+{
+	/* Its line says that it is drained, and the limit's what is true of all. */
+	return m->drained == 0 && strcmp(m->reason, r->limit.reason) != 0 ? m->reason : "";
+}
+
+static const char *mismatch_of(const struct fleet_reading *r, const struct weir_fleet_member *m)
+{
+	(void)r;
+	return m->mismatch;
+}
+
+/* One line for all members of which the same is to be said. */
+static void print_remarks(const struct fleet_reading *r,
+			  const char *(*remark)(const struct fleet_reading *reading,
+						const struct weir_fleet_member *member))
+{
+	for (size_t i = 0; i < r->member_count; i++) {
+		const char *text = remark(r, &r->members[i]);
+		size_t before = 0, after = 0;
+
+		for (size_t k = 0; k < r->member_count; k++)
+			if (strcmp(remark(r, &r->members[k]), text) == 0)
+				*(k < i ? &before : &after) += 1;
+		if (text[0] == '\0' || before > 0)
+			continue;
+		printf("  %s", r->members[i].label);
+		if (after > 1)
+			printf(" and %zu more", after - 1);
+		printf(": %s\n", text);
+	}
+}
+
+/* The last time that its checkpoint was set back. */
+static void print_rewinds(const struct weir_work_partition *p)
+{
+	const time_t at = (time_t)p->rewound_at;
+	char when[32] = "?";
+	struct tm utc;
+
+	if (p->rewinds == 0)
+		return;
+	if (gmtime_r(&at, &utc) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	printf("  set back %" PRIu64 " time%s, %s by %s", p->rewinds, p->rewinds == 1 ? "" : "s",
+	       when, p->rewound_by);
+}
+
 static void print_partitions(const struct fleet_reading *r)
 {
 	char owner[20], requester[20], label[LABEL_WIDTH + 1];
@@ -129,6 +195,9 @@ static void print_partitions(const struct fleet_reading *r)
 		return;
 	printf("%s: %" PRIu32 " partition%s with an owner, %" PRIu32 " member%s\n", r->name,
 	       r->owned, r->owned == 1 ? "" : "s", r->workers, r->workers == 1 ? "" : "s");
+	if (r->work.capacity > 0)
+		printf("  capacity %" PRIu64 " in partitions of %" PRIu64 "%s\n", r->work.capacity,
+		       r->work.factor, r->work.changes > 0 ? ", as it was set" : "");
 	if (r->partition_count > 0)
 		printf("  %-16s %-*s %4s %-16s %11s %5s %s\n", "OWNER", LABEL_WIDTH, "LABEL",
 		       "PART", "ASKED BY", "SEQUENCE", "BYTES", "FENCE");
@@ -144,9 +213,11 @@ static void print_partitions(const struct fleet_reading *r)
 		else
 			printf("%11s %5s", "-", "-");
 		if (p->fence != 0)
-			printf(" %" PRIu64 "\n", p->fence);
+			printf(" %" PRIu64, p->fence);
 		else
-			puts(" -");
+			printf(" -");
+		print_rewinds(p);
+		putchar('\n');
 	}
 }
 
@@ -158,6 +229,8 @@ static void print_details(const struct fleet_readings *readings)
 		if (r->limit.version != 0) {
 			print_limit(r);
 			print_members(r);
+			print_remarks(r, reason_of);
+			print_remarks(r, mismatch_of);
 		}
 		print_partitions(r);
 	}
@@ -187,8 +260,10 @@ static bool print(const struct wanted *wanted, const struct fleet_readings *read
 	const bool again = wanted->repeat.interval > 0;
 	bool good = true;
 
-	if (wanted->json)
+	if (wanted->format == JSON)
 		good = fleet_json(stdout, readings, wanted->details, again);
+	else if (wanted->format == OPENMETRICS)
+		good = fleet_metrics(stdout, readings);
 	else if (wanted->details)
 		print_details(readings);
 	else
@@ -228,6 +303,7 @@ static int command(int argc, char **argv, bool details, const char *args_doc, co
 {
 	static const struct argp_option options[] = {
 		{"json", 'j', NULL, 0, "Print JSON; with --interval one object per line", 0},
+		{"openmetrics", 'o', NULL, 0, "Print OpenMetrics text, for Prometheus", 0},
 		REPEAT_OPTIONS,
 		{0},
 	};

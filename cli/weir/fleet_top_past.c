@@ -75,7 +75,10 @@ uint64_t shares_of(const struct fleet_reading *r)
 
 const char *member_name(const struct weir_fleet_member *member, char *text, size_t size)
 {
-	snprintf(text, size, "%016" PRIx64, member->id);
+	if (member->id != 0)
+		snprintf(text, size, "%016" PRIx64, member->id);
+	else
+		snprintf(text, size, "-"); /* a drained label that no member has */
 	return text;
 }
 

@@ -10,12 +10,6 @@
  */
 #define SLOT (50 * WEIR_MS)
 
-/*
- * A processor requests the capacity to write the records in hand within a fifth of a second. If it
- * requested one second, it would become slower and slower as the queue gets empty.
- */
-#define WANTS_TIMES 5
-
 /* The pace recovers soon after a refusal, since other users of the database are rare and brief. */
 #define RECOVERY WEIR_S
 
@@ -47,13 +41,6 @@ static int make_batcher(struct capacity *capacity, const struct capacity_config 
 	return weir_batcher_create(&batcher, &capacity->batcher);
 }
 
-static uint64_t wants(void *arg)
-{
-	const struct weir_share_rate *link = arg;
-
-	return WANTS_TIMES * weir_batcher_needs(link->batcher).units[0];
-}
-
 static int join(struct capacity *capacity, const struct capacity_config *config)
 {
 	struct weir_fleet_config fleet;
@@ -73,7 +60,6 @@ static int join(struct capacity *capacity, const struct capacity_config *config)
 	share.members = config->members;
 	if (weir_share_of_rate(&share, &capacity->link, capacity->rate, 0, capacity->batcher) != 0)
 		return complain("there is no such quota");
-	share.wants = wants;
 	if (weir_share_join(capacity->fleet, &share, &capacity->share, why, sizeof(why)) != 0)
 		return complain(why);
 	return 0;

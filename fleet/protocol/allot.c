@@ -7,6 +7,8 @@
  * remainder. PROPORTIONAL gives each member its part by weight, and divides what others leave of
  * their parts in proportion to what each still lacks. Only the fractions of PROPORTIONAL are
  * computed in floating point; their sum is again corrected by largest remainder.
+ *
+ * Headroom is rounded down, so all targets and all headroom together are within the capacity.
  */
 
 #include "fleet/protocol/allot.h"
@@ -202,6 +204,44 @@ void allot(enum weir_allotment how, uint64_t capacity, struct claim *claims, siz
 	}
 }
 
+/* What is left of the capacity once each member has its target. */
+static uint64_t idle_of(uint64_t capacity, const struct claim *claims, size_t count)
+{
+	for (size_t i = 0; i < count && capacity > 0; i++)
+		capacity -= claims[i].target < capacity ? claims[i].target : capacity;
+	return capacity;
+}
+
+static void divide_headroom(uint64_t units, struct claim *claims, size_t count)
+{
+	wide weights = 0, wants = 0;
+	uint64_t by_wants;
+
+	for (size_t i = 0; i < count; i++) {
+		weights += claims[i].weight;
+		wants += claims[i].wants;
+	}
+	by_wants = wants > 0 ? units / 2 : 0;
+	for (size_t i = 0; i < count; i++) {
+		const wide by_weight = units - by_wants;
+
+		claims[i].headroom = (uint64_t)(by_weight * claims[i].weight / weights);
+		if (wants > 0)
+			claims[i].headroom += (uint64_t)((wide)by_wants * claims[i].wants / wants);
+	}
+}
+
+void allot_headroom(enum weir_allotment how, uint64_t capacity, struct claim *claims, size_t count)
+{
+	if (how == WEIR_ALLOT_STATIC || how == WEIR_ALLOT_NONE) {
+		for (size_t i = 0; i < count; i++)
+			claims[i].headroom = idle_of(capacity, &claims[i], 1);
+		return;
+	}
+	capacity = idle_of(capacity, claims, count);
+	divide_headroom(capacity - capacity / 2, claims, count);
+}
+
 uint64_t allot_step(enum weir_allotment how, uint64_t capacity, uint64_t target, uint64_t others)
 {
 	const uint64_t left = capacity > others ? capacity - others : 0;
@@ -209,15 +249,4 @@ uint64_t allot_step(enum weir_allotment how, uint64_t capacity, uint64_t target,
 	if (how == WEIR_ALLOT_STATIC || how == WEIR_ALLOT_NONE)
 		return target;
 	return target < left ? target : left;
-}
-
-uint64_t demand_estimate(const uint64_t seconds[DEMAND_SECONDS])
-{
-	wide sum = 0;
-
-	for (unsigned i = 0; i < DEMAND_SECONDS; i++)
-		sum += (wide)seconds[i] * (DEMAND_SECONDS - i);
-	sum = (sum + DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2 - 1) /
-	      (DEMAND_SECONDS * (DEMAND_SECONDS + 1) / 2);
-	return sum < WEIR_SHARE_UNITS_MAX ? (uint64_t)sum : WEIR_SHARE_UNITS_MAX;
 }

@@ -11,7 +11,7 @@
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
-#define OWN_ROWS 3 /* of a limit itself: cfg, led, up */
+#define OWN_ROWS 4 /* of a limit itself: cfg, led, up, drained */
 
 int limit_check(const struct limit_record *l, char *why)
 {
@@ -119,12 +119,13 @@ static struct weir_store_check as_read(const char *key, uint64_t version)
  */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {
-	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up"};
+	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up", DRAINED_KEY};
 	char key[OWN_ROWS][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - OWN_ROWS][KEY_ROOM];
 	const struct weir_store_check checks[OWN_ROWS] = {
 		{key[0], WEIR_STORE_CHECK_VERSION, v->limit_version},
 		as_read(key[1], v->ledger_version),
 		as_read(key[2], v->up_version),
+		as_read(key[3], v->drains.labels_version),
 	};
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
 	size_t count = 0;

@@ -28,36 +28,26 @@ void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
 	config->size = size;
 }
 
-/* Spread the demand since the last count evenly over the seconds that have passed. */
-static void count_demand(struct weir_share *s, uint64_t seconds)
+static void count_demand(struct weir_fleet *f, weir_time now)
 {
-	const uint64_t all = atomic_load_explicit(&s->demand, memory_order_relaxed);
-	const uint64_t some = all - s->demand_seen;
-	const uint64_t kept = seconds < DEMAND_SECONDS ? seconds : DEMAND_SECONDS;
+	uint64_t ticks;
 
-	s->demand_seen = all;
-	memmove(s->seconds + kept, s->seconds, (DEMAND_SECONDS - kept) * sizeof(s->seconds[0]));
-	for (uint64_t i = 0; i < kept; i++)
-		s->seconds[i] = some / seconds + (i < some % seconds);
-}
-
-static void count_all_demand(struct weir_fleet *f, weir_time now)
-{
-	uint64_t seconds;
-
-	if (now < f->next_second)
+	if (now < f->next_tick)
 		return;
-	seconds = (now - f->next_second) / WEIR_S + 1;
-	f->next_second += seconds * WEIR_S;
+	ticks = (now - f->next_tick) / DEMAND_TICK + 1;
+	f->next_tick += ticks * DEMAND_TICK;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		count_demand(s, seconds);
+		demand_count(&s->measured, atomic_load_explicit(&s->demand, memory_order_relaxed),
+			     ticks);
 }
 
 static void end_leases(struct weir_fleet *f, weir_time now)
 {
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
-		if (s->until != 0 && now >= s->until)
+		if (s->until != 0 && now >= s->until) {
 			share_drop(s);
+			share_note(s);
+		}
 	f->refresh_now |= participants_lapse(f);
 }
 
@@ -75,15 +65,24 @@ static weir_dur refresh_interval(const struct weir_fleet *f)
 	return pace;
 }
 
-/*
- * From 0.8 to 1.3 intervals, at random, so that members do not refresh all at once; a quarter of
- * that after an error.
- */
-static weir_dur until_next(struct weir_fleet *f, bool failed)
+weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
 {
-	const weir_dur pace = refresh_interval(f), d = failed ? pace / 4 : pace;
+	return time / 10 * 8 + fleet_draw(f, time / 2 + 1);
+}
 
-	return d / 10 * 8 + fleet_draw(f, d / 2 + 1);
+/*
+ * The next regular refresh is after an interval, or a quarter of that after an error; but once old
+ * leases must have ended, members that have waited for that do not wait longer.
+ */
+static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
+{
+	const weir_dur pace = refresh_interval(f);
+	weir_time next = began + fleet_jitter(f, failed ? pace / 4 : pace);
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->learning && s->learned >= began && s->learned < next)
+			next = s->learned + fleet_draw(f, pace / ASKS_MAX + 1);
+	return next;
 }
 
 static int refresh(struct weir_fleet *f)
@@ -91,15 +90,48 @@ static int refresh(struct weir_fleet *f)
 	const weir_time began = fleet_now(f);
 	int r = fleet_refresh(f);
 
+	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
-	f->next_refresh = began + until_next(f, r != 0 && !f->refused);
+	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
 	end_leases(f, fleet_now(f));
 	return r;
 }
 
+static bool is_asked(struct weir_fleet *f, weir_time now)
+{
+	const weir_dur pace = refresh_interval(f);
+	bool asked = false;
+
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		asked |= share_asks(s, now, pace);
+	return asked;
+}
+
+/* A refresh between two regular ones. These come when they would have come without it. */
+static void ask(struct weir_fleet *f)
+{
+	const weir_time regular = f->next_refresh;
+
+	f->asks = true;
+	if (refresh(f) == 0 || f->next_refresh > regular)
+		f->next_refresh = regular;
+	f->asks = false;
+}
+
+/* Each tick, or each second while nothing is wanted. */
+static weir_time next_look(const struct weir_fleet *f)
+{
+	bool busy = false;
+
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
+		busy |= share_is_busy(s);
+	return busy ? f->next_tick : f->next_tick + WEIR_S - DEMAND_TICK;
+}
+
 static weir_time next_event(struct weir_fleet *f)
 {
-	weir_time next = f->next_refresh < f->next_second ? f->next_refresh : f->next_second;
+	const weir_time look = next_look(f);
+	weir_time next = f->next_refresh < look ? f->next_refresh : look;
 	const weir_time over = participants_next(f);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -112,10 +144,13 @@ static weir_time step(struct weir_fleet *f)
 {
 	const weir_time now = fleet_now(f);
 
-	count_all_demand(f, now);
+	count_demand(f, now);
 	end_leases(f, now);
 	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
+	else if (is_asked(f, now))
+		ask(f);
+	participants_hurry(f, now);
 	return next_event(f);
 }
 
@@ -127,6 +162,7 @@ weir_time weir_fleet_step(struct weir_fleet *f)
 	fair_lock_take(&f->lock);
 	next = step(f);
 	fair_lock_release(&f->lock);
+	changes_deliver(f);
 	cancel_release(cancel);
 	return next;
 }
@@ -137,28 +173,56 @@ int weir_fleet_refresh(struct weir_fleet *f)
 	int r;
 
 	fair_lock_take(&f->lock);
-	count_all_demand(f, fleet_now(f));
+	count_demand(f, fleet_now(f));
 	end_leases(f, fleet_now(f));
 	r = refresh(f);
 	fair_lock_release(&f->lock);
+	changes_deliver(f);
 	cancel_release(cancel);
 	return r;
+}
+
+/* In that time, at most a second from now, by CLOCK_MONOTONIC. */
+static struct timespec wait_end(weir_dur time)
+{
+	struct timespec now;
+	weir_time end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = (weir_time)now.tv_sec * WEIR_S + (weir_time)now.tv_nsec;
+	end += time < WEIR_S ? time : WEIR_S;
+	return (struct timespec){.tv_sec = (time_t)(end / WEIR_S), .tv_nsec = (long)(end % WEIR_S)};
 }
 
 bool fleet_wait(struct weir_fleet *f, weir_time next, pthread_cond_t *signal, pthread_mutex_t *lock)
 {
 	const weir_time now = fleet_now(f);
 	struct timespec until;
-	weir_time end;
 
 	if (next <= now)
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	end = (weir_time)until.tv_sec * WEIR_S + (weir_time)until.tv_nsec;
-	end += next - now < WEIR_S ? next - now : WEIR_S;
-	until = (struct timespec){.tv_sec = (time_t)(end / WEIR_S),
-				  .tv_nsec = (long)(end % WEIR_S)};
+	until = wait_end(next - now);
 	return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+}
+
+/* The exchanges order what rings before what the thread then looks at. */
+void fleet_ring(struct weir_fleet *f)
+{
+	if (!atomic_exchange_explicit(&f->rung, true, memory_order_acq_rel))
+		sem_post(&f->bell);
+}
+
+/* Wait until next, at most a second, or until the bell rings. */
+static void wait_for_bell(struct weir_fleet *f, weir_time next)
+{
+	const weir_time now = fleet_now(f);
+
+	if (next > now) {
+		const struct timespec until = wait_end(next - now);
+
+		(void)sem_clockwait(&f->bell, CLOCK_MONOTONIC, &until);
+	}
+	(void)atomic_exchange_explicit(&f->rung, false, memory_order_acq_rel);
 }
 
 static void *run(void *arg)
@@ -173,9 +237,11 @@ static void *run(void *arg)
 		/* If the store took long to fail, the next refresh is due, and nothing is waited for. */
 		fair_lock_yield(&f->lock);
 		next = next_event(f);
-		while (!f->ending && !f->refresh_now)
-			if (fleet_wait(f, next, &f->wake, &f->lock.held))
-				break;
+		if (f->ending || f->refresh_now)
+			continue;
+		fair_lock_release(&f->lock);
+		wait_for_bell(f, next);
+		fair_lock_take(&f->lock);
 	}
 	fair_lock_release(&f->lock);
 	return NULL;
@@ -190,9 +256,10 @@ static weir_time notify_expired(const struct weir_fleet *f)
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		const weir_time deadline = atomic_load_explicit(&s->deadline, memory_order_acquire);
 
-		if (deadline != 0 && now >= deadline)
+		if (deadline != 0 && now >= deadline) {
 			share_notify(s);
-		else if (deadline != 0 && deadline < next)
+			share_note(s);
+		} else if (deadline != 0 && deadline < next)
 			next = deadline;
 	}
 	return next;
@@ -238,9 +305,13 @@ static int start_threads(struct weir_fleet *f)
 
 	if (r != 0)
 		return r;
-	r = fleet_thread(f, &f->thread, run);
-	if (r != 0)
+	r = changes_start(f);
+	if (r == 0)
+		r = fleet_thread(f, &f->thread, run);
+	if (r != 0) {
+		changes_stop(f);
 		end_notifier(f);
+	}
 	return r;
 }
 
@@ -305,17 +376,21 @@ static int check_config(const struct weir_fleet_config *config, char *why)
 	return 0;
 }
 
-static void set_label(struct weir_fleet *f, const char *label)
+void fleet_label_process(char label[LABEL_ROOM])
 {
 	char host[256] = "";
 
-	if (label != NULL) {
-		(void)snprintf(f->label, sizeof(f->label), "%s", label);
-		return;
-	}
 	/* A name that is cut may lack its terminator: the last byte of host stays 0. */
 	(void)!gethostname(host, sizeof(host) - 1);
-	label_of_process(host, (long)getpid(), f->label);
+	label_of_process(host, (long)getpid(), label);
+}
+
+static void set_label(struct weir_fleet *f, const char *label)
+{
+	if (label != NULL)
+		(void)snprintf(f->label, sizeof(f->label), "%s", label);
+	else
+		fleet_label_process(f->label);
 }
 
 static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, char *why)
@@ -333,12 +408,14 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	if (config->seed == 0 && getrandom(&f->random, sizeof(f->random), 0) != sizeof(f->random))
 		return store_say(-EIO, why, "getrandom() failed.");
 	f->next_refresh = fleet_now(f);
-	f->next_second = f->next_refresh + WEIR_S;
+	f->next_tick = f->next_refresh + DEMAND_TICK;
 	fair_lock_init(&f->lock);
-	pthread_cond_init(&f->wake, NULL);
+	sem_init(&f->bell, 0, 0);
 	pthread_mutex_init(&f->notify_lock, NULL);
 	pthread_cond_init(&f->notify_wake, NULL);
 	pthread_mutex_init(&f->report_lock, NULL);
+	f->report.writable = true;
+	changes_init(f, config);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -378,11 +455,12 @@ void fleet_stop(struct weir_fleet *f)
 {
 	fair_lock_take(&f->lock);
 	f->ending = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
 		end_notifier(f);
+		changes_stop(f);
 	}
 	participants_unwatch(f);
 	f->runs = false;
@@ -433,13 +511,14 @@ static void close_fleet(struct weir_fleet *f)
 		f->shares = s->next;
 		share_free(s);
 	}
+	changes_free(f);
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);
 	pthread_mutex_destroy(&f->report_lock);
 	pthread_cond_destroy(&f->notify_wake);
 	pthread_mutex_destroy(&f->notify_lock);
-	pthread_cond_destroy(&f->wake);
+	sem_destroy(&f->bell);
 	fair_lock_destroy(&f->lock);
 	free(f);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/protocol/mismatch.h"
+#include "fleet/protocol/reason.h"
 #include "fleet/protocol/share.h"
 
 void weir_fleet_limit_init_sized(struct weir_fleet_limit *limit, size_t size)
@@ -41,15 +43,17 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 	char prefix[WEIR_SHARE_NAME_MAX + 2];
 	const char *prefixes[] = {prefix};
 	struct reading reading = {.view = v};
+	struct weir_store_view read;
 	int r;
 
 	if (!fleet_is_name(name))
 		return -EINVAL;
 	(void)snprintf(prefix, sizeof(prefix), "%s/", name);
 	view_clear(v);
-	r = weir_store_read(store, prefixes, 1, take, &reading, NULL);
+	r = weir_store_read(store, prefixes, 1, take, &reading, &read);
 	if (r != 0)
 		return r;
+	v->proven = read.proven;
 	if (reading.full)
 		return -ENOMEM;
 	if (v->other_version)
@@ -70,12 +74,14 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.members = (uint32_t)v->count,
 		.lease = v->limit.lease * WEIR_MS,
 		.version = v->limit_version,
+		.learning = view_learning(v),
 	};
 
 	for (size_t i = 0; i < v->count; i++) {
 		full.granted += view_grant(v, &v->members[i]);
 		full.wanted += v->members[i].record.wants;
 	}
+	reason_of_limit(v, full.reason);
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
@@ -86,6 +92,7 @@ static bool show_members(const struct limit_view *v,
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct seen_member *m = &v->members[i];
+		char mismatch[MISMATCH_SIZE], reason[REASON_SIZE];
 		const struct weir_fleet_member member = {
 			.id = m->id,
 			.fence = m->made,
@@ -93,12 +100,49 @@ static bool show_members(const struct limit_view *v,
 			.grant = view_grant(v, m),
 			.weight = m->record.weight,
 			.priority = m->record.priority,
-			.drained = drains_have(&v->drains, m->id),
+			.drained = drains_have(&v->drains, m->id, m->record.label),
+			.label_drained = drains_have_label(&v->drains, m->record.label),
 			.label = m->record.label,
 			.reserved = view_reserved(v, m),
+			.mismatch = mismatch,
+			.reason = reason,
 		};
 
+		mismatch_print(&m->record.own, &v->limit, mismatch);
+		reason_of_member(v, m, reason);
 		if (!visit(arg, &member))
+			return true;
+	}
+	return false;
+}
+
+static bool is_present(const struct limit_view *v, const char *label)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (strcmp(v->members[i].record.label, label) == 0)
+			return true;
+	return false;
+}
+
+#define DRAINED_ABSENT "An operator has drained it, and it is not present."
+
+/* Drained labels that no member has. Returns true if visit() has ended the visit. */
+static bool show_labels(const struct limit_view *v,
+			bool (*visit)(void *arg, const struct weir_fleet_member *member), void *arg)
+{
+	const char *at = v->drains.labels;
+	char label[LABEL_ROOM];
+
+	while (drains_next_label(&at, label)) {
+		const struct weir_fleet_member member = {
+			.drained = 1,
+			.label_drained = 1,
+			.label = label,
+			.mismatch = "",
+			.reason = DRAINED_ABSENT,
+		};
+
+		if (!is_present(v, label) && !visit(arg, &member))
 			return true;
 	}
 	return false;
@@ -112,6 +156,8 @@ static void show_absent(const struct limit_view *v,
 			.id = v->drains.at[i].id,
 			.drained = 1,
 			.label = "",
+			.mismatch = "",
+			.reason = DRAINED_ABSENT,
 		};
 
 		if (view_member(v, member.id) == NULL && !visit(arg, &member))
@@ -128,7 +174,7 @@ int weir_fleet_inspect(struct weir_store *store, const char *name, struct weir_f
 	if (r == 0) {
 		view_sort(&v);
 		view_fill(&v, limit);
-		if (visit != NULL && !show_members(&v, visit, arg))
+		if (visit != NULL && !show_members(&v, visit, arg) && !show_labels(&v, visit, arg))
 			show_absent(&v, visit, arg);
 	}
 	view_free(&v);

@@ -45,6 +45,8 @@ static int check_share(const struct weir_share_config *c, char *why)
 				 WEIR_SHARE_NAME_MAX);
 	if ((unsigned)c->loss > WEIR_LOSS_OPEN)
 		return store_say(-EINVAL, why, "loss is not one of enum weir_loss.");
+	if ((unsigned)c->headroom > WEIR_HEADROOM_NEVER)
+		return store_say(-EINVAL, why, "headroom is not one of enum weir_headroom.");
 	if (c->weight > WEIR_SHARE_WEIGHT_MAX)
 		return store_say(-EINVAL, why, "weight is above 2^20.");
 	return limit_check(&(const struct limit_record){.capacity = c->capacity,
@@ -104,13 +106,15 @@ static int add_share(struct weir_fleet *f, const struct weir_share_config *c,
 		return store_say(-ENOMEM, why, "Out of memory.");
 	share_renumber(s);
 	pthread_mutex_lock(&f->notify_lock);
+	pthread_mutex_lock(&f->report_lock);
 	s->next = f->shares;
 	f->shares = s;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->notify_lock);
 	f->count++;
 	share_publish(s);
 	f->refresh_now = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 	*share = s;
 	return 0;
 }

@@ -84,7 +84,9 @@ static void unlink_share(struct weir_share *s)
 	for (at = &f->shares; *at != s; at = &(*at)->next)
 		;
 	pthread_mutex_lock(&f->notify_lock);
+	pthread_mutex_lock(&f->report_lock);
 	*at = s->next;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->notify_lock);
 	f->count--;
 }
@@ -107,7 +109,7 @@ void weir_share_leave(struct weir_share *s)
 		f->left = s;
 		if (fleet_erase_left(f) != 0) {
 			f->refresh_now = true;
-			pthread_cond_signal(&f->wake);
+			fleet_ring(f);
 		}
 	} else {
 		share_free(s);

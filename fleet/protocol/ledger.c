@@ -74,7 +74,7 @@ static uint64_t number(struct reader *r, unsigned base, uint64_t most, char afte
 	for (; r->good && r->at < r->end && digit(*r->at) < (int)base; r->at++) {
 		const unsigned next = (unsigned)digit(*r->at);
 
-		if (value > (most - next) / base)
+		if (next > most || value > (most - next) / base)
 			r->good = false;
 		value = value * base + next;
 	}
@@ -127,19 +127,39 @@ bool limit_parse(const char *text, size_t size, struct limit_record *l)
 
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(
-		text, RECORD_SIZE, "weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s\n",
-		record->wants, record->weight, (uint32_t)record->priority, record->label);
+	const struct limit_record *own = &record->own;
+
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
+				" %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+				record->wants, record->weight, (uint32_t)record->priority,
+				record->label, own->capacity, (unsigned)own->allotment,
+				own->reserved, own->members, record->learning);
+}
+
+/* What a member's process is configured with. */
+static void own_limit(struct reader *r, struct member_record *m)
+{
+	m->own.capacity = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->own.allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
+	m->own.reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->own.members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
+	m->learning = number(r, 10, UINT32_MAX, '\n');
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)
 {
 	struct reader r = reader_of(text, size, "weir-member 1 ");
+	bool more;
 
+	*m = (struct member_record){.wants = 0};
 	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
 	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
-	label(&r, m->label, '\n');
+	more = r.good && memchr(r.at, ' ', (size_t)(r.end - r.at)) != NULL;
+	label(&r, m->label, more ? ' ' : '\n');
+	if (more)
+		own_limit(&r, m);
 	return is_over(&r) && m->weight > 0;
 }
 
@@ -163,35 +183,122 @@ bool up_parse(const char *text, size_t size, struct up_record *u)
 	return is_over(&r);
 }
 
-size_t worker_print(const char *who, char text[RECORD_SIZE])
+/* Whether the next field is the last one of its line. */
+static bool is_last(const struct reader *r)
 {
-	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", who);
+	const char *line = r->good ? memchr(r->at, '\n', (size_t)(r->end - r->at)) : NULL;
+
+	return line != NULL && memchr(r->at, ' ', (size_t)(line - r->at)) == NULL;
 }
 
-bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM])
+/* A weight of 1 is left out. */
+size_t worker_print(const struct worker_record *w, char text[RECORD_SIZE])
+{
+	if (w->weight == 1)
+		return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s\n", w->label);
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-worker 1 %s %" PRIu32 "\n", w->label,
+				w->weight);
+}
+
+bool worker_parse(const char *text, size_t size, struct worker_record *w)
 {
 	struct reader r = reader_of(text, size, "weir-worker 1 ");
+	const bool short_form = is_last(&r);
 
-	label(&r, who, '\n');
-	return is_over(&r);
+	label(&r, w->label, short_form ? '\n' : ' ');
+	w->weight = short_form ? 1 : (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, '\n');
+	return is_over(&r) && (short_form || w->weight > 1);
 }
 
+/* The number of changes is left out if there was none. */
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-				p->count, p->capacity, p->factor, p->lease);
+	int length = snprintf(text, RECORD_SIZE,
+			      "weir-parts 1 %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64, p->count,
+			      p->capacity, p->factor, p->lease);
+
+	if (p->changes > 0)
+		length += snprintf(text + length, RECORD_SIZE - (size_t)length, " %" PRIu64,
+				   p->changes);
+	text[length] = '\n';
+	return (size_t)length + 1;
 }
 
 bool work_parse(const char *text, size_t size, struct work_record *p)
 {
 	struct reader r = reader_of(text, size, "weir-parts 1 ");
+	bool short_form;
 
 	p->count = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
 	p->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	p->factor = number(&r, 10, UINT64_MAX, ' ');
-	p->lease = number(&r, 10, UINT32_MAX, '\n');
-	return is_over(&r);
+	short_form = is_last(&r);
+	p->lease = number(&r, 10, UINT32_MAX, short_form ? '\n' : ' ');
+	p->changes = short_form ? 0 : number(&r, 10, UINT64_MAX, '\n');
+	return is_over(&r) && (short_form || p->changes > 0);
+}
+
+size_t owner_print(const struct owner_record *o, char text[OWNER_SIZE])
+{
+	if (o->units == 0)
+		return (size_t)snprintf(text, OWNER_SIZE, "%016" PRIx64 "\n", o->id);
+	return (size_t)snprintf(text, OWNER_SIZE, "%016" PRIx64 " %" PRIu64 " %" PRIu64 "\n", o->id,
+				o->from, o->units);
+}
+
+bool owner_parse(const char *text, size_t size, struct owner_record *o)
+{
+	struct reader r = reader_of(text, size, "");
+	const bool short_form = is_last(&r);
+
+	o->id = number(&r, 16, UINT64_MAX, short_form ? '\n' : ' ');
+	o->from = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	o->units = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+	return is_over(&r) && o->id != 0 && (short_form || o->units > 0);
+}
+
+/*
+ * Without the second half if it was never set back. The sequence is - if there is no checkpoint.
+ */
+size_t checkpoint_print(const struct checkpoint_record *c, const void *value, size_t size,
+			char *text)
+{
+	size_t head = (size_t)snprintf(text, CHECKPOINT_HEAD_SIZE, "weir-checkpoint 1 ");
+
+	if (c->none)
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head, "-");
+	else
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head, "%" PRIu64,
+					 c->sequence);
+	if (c->rewinds > 0)
+		head += (size_t)snprintf(text + head, CHECKPOINT_HEAD_SIZE - head,
+					 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s", c->rewinds,
+					 c->when, c->refused, c->who);
+	text[head++] = '\n';
+	if (size > 0)
+		memcpy(text + head, value, size);
+	return head + size;
+}
+
+bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *c,
+		      const char **value)
+{
+	struct reader r = reader_of(text, size, "weir-checkpoint 1 ");
+	const bool short_form = is_last(&r);
+
+	*c = (struct checkpoint_record){.none = r.good && !short_form && *r.at == '-'};
+	if (c->none && r.end - r.at > 2 && r.at[1] == ' ')
+		r.at += 2;
+	else
+		c->sequence = number(&r, 10, UINT64_MAX, short_form ? '\n' : ' ');
+	if (!short_form) {
+		c->rewinds = number(&r, 10, UINT64_MAX, ' ');
+		c->when = number(&r, 10, UINT64_MAX, ' ');
+		c->refused = number(&r, 10, UINT64_MAX, ' ');
+		label(&r, c->who, '\n');
+	}
+	*value = r.at;
+	return r.good && (short_form || c->rewinds > 0);
 }
 
 char *ledger_print(const struct ledger *l, size_t *size)

@@ -3,10 +3,12 @@
  * The rows of a limit in the store, as text that operators can read too.
  *
  * LIMIT/cfg       the configuration of the limit: stays
- * LIMIT/m/ID      a member: its wants, weight, priority and label: gone with its session
+ * LIMIT/m/ID      a member: its wants, weight, priority and label, and what its process is
+ *                 configured with: gone with its session
  * LIMIT/led       the ledger: the units that each member holds: stays. A line counts as long as the
  *                 member's row is there, made by the commit that the line names as its fence
  * LIMIT/drain/ID  that member holds nothing: stays (drain.h)
+ * LIMIT/drained   the members with these labels hold nothing: stays (drain.h)
  * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
  * LIMIT/leader    of a region: its leader, which writes that row: gone with its session
  */
@@ -32,6 +34,9 @@ struct member_record {
 	uint32_t weight;
 	int32_t priority;
 	char label[LABEL_ROOM];
+	/* What its process is configured with, for observers. */
+	struct limit_record own; /* without the lease; capacity 0: the limit as it is */
+	uint64_t learning;       /* milliseconds; 0: not known */
 };
 
 /*
@@ -45,11 +50,40 @@ struct up_record {
 	uint64_t id, session; /* of the region as a member above, for the next leader */
 };
 
-/* What partitions are, the same for all members. capacity and factor: 0 for plain work. */
+/* A member of partitioned work. */
+struct worker_record {
+	uint32_t weight;
+	char label[LABEL_ROOM];
+};
+
+/*
+ * What partitions are, the same for all members. capacity and factor: 0 for plain work. changes: how
+ * often they were changed for members that are there; 0: they are what a member is configured with.
+ */
 struct work_record {
 	uint32_t count;
 	uint64_t capacity, factor;
 	uint64_t lease; /* milliseconds: the longest of a member */
+	uint64_t changes;
+};
+
+/* The owner of a partition, and what the partition is of a capacity. units 0: of plain work. */
+struct owner_record {
+	uint64_t id;
+	uint64_t from, units; /* those from here on */
+};
+
+/*
+ * What precedes the value of a checkpoint. refused is the fence of the owner from which the
+ * checkpoint was taken when it was set back the last time: that owner writes none any more.
+ */
+struct checkpoint_record {
+	bool none;         /* it was set back to nothing, and none has been written since */
+	uint64_t sequence; /* 0 if there is none */
+	uint64_t rewinds;  /* how often it was set back; 0: never, and the rest is not used */
+	uint64_t when;     /* the last time, in seconds since 1970 */
+	uint64_t refused;  /* 0: it had no owner */
+	char who[LABEL_ROOM];
 };
 
 struct ledger_line {
@@ -62,8 +96,12 @@ struct ledger {
 	size_t count, room;
 };
 
-#define RECORD_SIZE 160 /* of the text of a limit or a member */
+#define RECORD_SIZE 256 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
+
+#define OWNER_SIZE 64 /* of the text of an owner */
+
+#define CHECKPOINT_HEAD_SIZE 192
 
 /* Whether text is 1 to most letters, digits and -_.:@. NULL is not. */
 bool is_word(const char *text, size_t most);
@@ -78,15 +116,24 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
-size_t worker_print(const char *who, char text[RECORD_SIZE]); /* of partitioned work */
+size_t worker_print(const struct worker_record *w, char text[RECORD_SIZE]);
 size_t work_print(const struct work_record *p, char text[RECORD_SIZE]);
+size_t owner_print(const struct owner_record *o, char text[OWNER_SIZE]);
+
+/* text has CHECKPOINT_HEAD_SIZE bytes, and those of the value. */
+size_t checkpoint_print(const struct checkpoint_record *c, const void *value, size_t size,
+			char *text);
 
 /* Parse a record. Returns false if the text is not one. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
-bool worker_parse(const char *text, size_t size, char who[LABEL_ROOM]);
+bool worker_parse(const char *text, size_t size, struct worker_record *record);
 bool work_parse(const char *text, size_t size, struct work_record *record);
+bool owner_parse(const char *text, size_t size, struct owner_record *record);
+/* The value goes from *value to the end of the text. */
+bool checkpoint_parse(const char *text, size_t size, struct checkpoint_record *record,
+		      const char **value);
 
 /* The caller frees the text. Returns NULL without memory. */
 char *ledger_print(const struct ledger *ledger, size_t *size);

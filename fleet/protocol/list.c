@@ -131,14 +131,18 @@ int weir_fleet_list(struct weir_store *store,
 {
 	static const char *const all[] = {""};
 	struct list l = {.count = 0};
-	int r = weir_store_read(store, all, 1, take, &l, NULL);
+	struct weir_store_view view;
+	int r = weir_store_read(store, all, 1, take, &l, &view);
 	bool more = true;
 
 	if (r == 0 && l.full)
 		r = -ENOMEM;
 	for (size_t i = 0; i < l.count; i++) {
 		struct weir_fleet_limit limit;
-		const struct weir_fleet_entry entry = entry_of(&l.at[i], &limit);
+		struct weir_fleet_entry entry;
+
+		l.at[i].view.proven = view.proven;
+		entry = entry_of(&l.at[i], &limit);
 
 		more = more && r == 0 && (!is_something(&entry) || visit(arg, &entry));
 		view_free(&l.at[i].view);

@@ -12,12 +12,14 @@
 void participant_join(struct weir_fleet *f, struct participant *p)
 {
 	pthread_mutex_lock(&f->owning);
+	pthread_mutex_lock(&f->report_lock);
 	p->next = f->participants;
 	f->participants = p;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->owning);
 	f->participant_count++;
 	f->refresh_now = true;
-	pthread_cond_signal(&f->wake);
+	fleet_ring(f);
 }
 
 void participant_leave(struct weir_fleet *f, struct participant *p)
@@ -27,7 +29,9 @@ void participant_leave(struct weir_fleet *f, struct participant *p)
 	pthread_mutex_lock(&f->owning);
 	for (at = &f->participants; *at != p; at = &(*at)->next)
 		;
+	pthread_mutex_lock(&f->report_lock);
 	*at = p->next;
+	pthread_mutex_unlock(&f->report_lock);
 	pthread_mutex_unlock(&f->owning);
 	f->participant_count--;
 	if (f->session == 0 || p->ops->leave(p) == 1) {
@@ -38,21 +42,75 @@ void participant_leave(struct weir_fleet *f, struct participant *p)
 	}
 }
 
+/* Whatever hurries it from here on takes another refresh. */
+static int refresh_one(struct weir_fleet *f, struct participant *p)
+{
+	int r;
+
+	atomic_store_explicit(&p->hurry, false, memory_order_relaxed);
+	p->soon = 0;
+	r = p->ops->refresh(p);
+	p->reached = true;
+	p->result = r;
+	if (r == -ESTALE)
+		session_forget(f);
+	else if (r != 0 && r != -EEXIST)
+		(void)fleet_fail(f, r);
+	return r;
+}
+
+void participants_begin(struct weir_fleet *f)
+{
+	for (struct participant *p = f->participants; p != NULL; p = p->next)
+		p->reached = false;
+}
+
+void participants_end(struct weir_fleet *f, int result)
+{
+	for (struct participant *p = f->participants; p != NULL; p = p->next)
+		p->ops->note(p, p->reached ? p->result : result);
+}
+
 int participants_refresh(struct weir_fleet *f)
 {
 	int r = 0, first = 0;
 
 	for (struct participant *p = f->participants; p != NULL && refresh_goes_on(r);
 	     p = p->next) {
-		r = p->ops->refresh(p);
-		if (r == -ESTALE)
-			session_forget(f);
-		else if (r != 0 && r != -EEXIST)
-			(void)fleet_fail(f, r);
+		r = refresh_one(f, p);
 		if (first == 0 || !refresh_goes_on(r))
 			first = r;
 	}
 	return first;
+}
+
+static bool is_hurried(const struct participant *p, weir_time now)
+{
+	return atomic_load_explicit(&p->hurry, memory_order_relaxed) ||
+	       (p->soon != 0 && now >= p->soon);
+}
+
+/*
+ * Without a session, or after an error, it is left to the next refresh of all. A session that has
+ * ended is no failure yet.
+ */
+void participants_hurry(struct weir_fleet *f, weir_time now)
+{
+	int r = 0;
+
+	for (struct participant *p = f->participants; p != NULL; p = p->next) {
+		if (!is_hurried(p, now))
+			continue;
+		p->soon = 0;
+		if (f->session == 0 || !refresh_goes_on(r))
+			continue;
+		p->hurried = true;
+		r = refresh_one(f, p);
+		p->hurried = false;
+		if (r != -ESTALE)
+			p->ops->note(p, r);
+	}
+	f->refresh_now |= r == -ESTALE;
 }
 
 int participants_erase_left(struct weir_fleet *f)
@@ -120,6 +178,9 @@ weir_time participants_next(struct weir_fleet *f)
 	pthread_mutex_lock(&f->owning);
 	next = next_of_all(f);
 	pthread_mutex_unlock(&f->owning);
+	for (const struct participant *p = f->participants; p != NULL; p = p->next)
+		if (p->soon != 0 && p->soon < next)
+			next = p->soon;
 	return next;
 }
 

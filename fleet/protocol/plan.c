@@ -93,6 +93,11 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 		return take_member(v, rest + 2, row);
 	if (strncmp(rest, "drain/", 6) == 0)
 		return take_drain(v, rest + 6, row);
+	if (strcmp(rest, DRAINED_KEY) == 0) {
+		r = drains_parse(&v->drains, row);
+		v->other_version |= r == -EPROTO;
+		return r != -ENOMEM;
+	}
 	if (strcmp(rest, "led") == 0) {
 		v->ledger_version = row->version;
 		r = ledger_parse(row->value, row->size, &v->ledger);
@@ -218,33 +223,60 @@ static uint64_t greatest(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The target of the planning member, by what it wants now. */
-static int target_of(const struct limit_view *v, const struct planner *p, uint64_t shared,
-		     uint64_t *target)
+/* The claims of all members that may hold something. Returns how many. */
+static size_t claims_of(const struct limit_view *v, const struct planner *p, struct claim *claims)
 {
-	struct claim *claims = calloc(v->count, sizeof(*claims));
+	size_t count = 0;
 
-	if (claims == NULL)
-		return -ENOMEM;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct seen_member *m = &v->members[i];
 		const struct member_record *record = m->id == p->id ? &p->record : &m->record;
 
-		claims[i] = (struct claim){
+		if (drains_have(&v->drains, m->id, record->label))
+			continue;
+		claims[count++] = (struct claim){
 			.id = m->id,
-			.wants = drains_have(&v->drains, m->id) ? 0
-								: shared_wants(v, m, record->wants),
+			.wants = shared_wants(v, m, record->wants),
 			.weight = record->weight,
 			.priority = record->priority,
 		};
 	}
-	allot(v->limit.allotment, shared, claims, v->count);
-	*target = 0;
-	for (size_t i = 0; i < v->count; i++)
-		if (claims[i].id == p->id)
+	return count;
+}
+
+/* The target and the headroom of the planning member, by what it wants now. */
+static int target_of(const struct limit_view *v, const struct planner *p, uint64_t shared,
+		     uint64_t *target, uint64_t *headroom)
+{
+	struct claim *claims = calloc(v->count, sizeof(*claims));
+	size_t count;
+
+	if (claims == NULL)
+		return -ENOMEM;
+	count = claims_of(v, p, claims);
+	allot(v->limit.allotment, shared, claims, count);
+	if (p->elastic)
+		allot_headroom(v->limit.allotment, shared, claims, count);
+	*target = *headroom = 0;
+	for (size_t i = 0; i < count; i++)
+		if (claims[i].id == p->id) {
 			*target = claims[i].target;
+			*headroom = claims[i].headroom;
+		}
 	free(claims);
 	return 0;
+}
+
+/*
+ * With headroom, a line that is near its target stays as it is, so that small changes of demand
+ * write nothing. All members together then hold at most five eighths of what is idle.
+ */
+static uint64_t steady(uint64_t target, uint64_t headroom, uint64_t mine)
+{
+	const uint64_t full = target + headroom;
+	const uint64_t apart = full > mine ? full - mine : mine - full;
+
+	return apart <= headroom / 4 ? mine : full;
 }
 
 /*
@@ -298,7 +330,9 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 static bool differ(const struct member_record *a, const struct member_record *b)
 {
 	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
-	       strcmp(a->label, b->label) != 0;
+	       strcmp(a->label, b->label) != 0 || a->learning != b->learning ||
+	       a->own.capacity != b->own.capacity || a->own.allotment != b->own.allotment ||
+	       a->own.reserved != b->own.reserved || a->own.members != b->own.members;
 }
 
 /*
@@ -312,16 +346,16 @@ static int plan_frozen(const struct limit_view *v, const struct planner *p,
 	const enum weir_allotment how = v->limit.allotment;
 	const uint64_t sum = how == WEIR_ALLOT_STATIC ? plan->mine : plan->mine + others;
 	struct planner written = *p;
-	uint64_t target;
+	uint64_t target, headroom;
 	int r;
 
 	plan->frozen = plan->drained ? least(plan->grant, plan->mine) : plan->mine;
 	if (plan->drained || how == WEIR_ALLOT_NONE || sum <= plan->shared)
 		return 0;
 	written.record = *record;
-	r = target_of(v, &written, plan->shared, &target);
+	r = target_of(v, &written, plan->shared, &target, &headroom);
 	if (r == 0)
-		plan->frozen = least(greatest(target, p->floor), plan->mine);
+		plan->frozen = least(greatest(target + headroom, p->floor), plan->mine);
 	return r;
 }
 
@@ -334,7 +368,7 @@ static bool must_move(const struct limit_view *v, const struct planner *p)
 int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
 	const struct seen_member *own = view_member(v, p->id);
-	uint64_t mine, others, target;
+	uint64_t mine, others, target, headroom;
 	struct member_record record; /* as it is in the store */
 	uint64_t wants;
 	struct ledger_line line;
@@ -345,7 +379,7 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->join = own == NULL || !v->has_limit;
 	plan->fence = own != NULL ? own->made : 0;
 	plan->version = own != NULL ? own->version : 0;
-	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id);
+	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id, p->record.label);
 	if (plan->join)
 		return 0;
 	record = own->record;
@@ -361,14 +395,16 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 		return r;
 	plan->ledger.throttle = throttle_after(v, p);
 	set_capacity(v, plan);
-	r = target_of(v, p, plan->shared, &target);
+	r = target_of(v, p, plan->shared, &target, &headroom);
 	if (r != 0)
 		return r;
+	target = steady(target, headroom, mine);
 	/* While learning, no member gets more than it holds. */
 	if (p->learning && !plan->drained)
-		target = least(wants, p->held);
+		target = p->elastic ? p->held : least(wants, p->held);
 	plan->mine = mine;
 	plan->due = allot_step(v->limit.allotment, plan->shared, target, others);
+	plan->lacks = plan->due < target;
 	plan->grant = greatest(plan->due, least(p->floor, mine));
 	r = plan_frozen(v, p, &record, others, plan);
 	if (r != 0)

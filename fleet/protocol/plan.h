@@ -29,6 +29,7 @@ struct limit_view {
 	struct ledger ledger;
 	struct drains drains;
 	bool other_version; /* a row is of a version that is unknown here */
+	weir_dur proven;    /* weir_store_view.proven, where an observer has read it */
 };
 
 void view_clear(struct limit_view *view);
@@ -67,6 +68,7 @@ struct planner {
 	struct member_record record; /* as it should be in the store */
 	uint64_t held;               /* units used now, by a lease that has not ended */
 	uint64_t floor;              /* units of its line that it cannot give back yet */
+	bool elastic;                /* it takes headroom beyond what it wants */
 	bool learning;               /* the store has forgotten: claim only what is held */
 	bool unsettled;              /* LINE_UNSETTLED */
 	uint64_t unsettled_version;  /* of the ledger, which the commit in doubt checks */
@@ -83,6 +85,7 @@ struct plan {
 	bool write_ledger; /* as in ledger below */
 	bool surplus;      /* it has no seat */
 	bool crowded;      /* there are more members than seats */
+	bool lacks;        /* other members still hold some of what is due to it */
 	uint64_t fence;    /* the commit that made its row; 0: there is no row */
 	uint64_t version;  /* of its row */
 	uint64_t mine;     /* units of its line in the ledger, as read */

@@ -62,11 +62,13 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
  * Units that are held by a lease of a session that is gone are held on only if the store may have
  * forgotten leases: then it has not granted them to another member yet.
  */
-static void settle_claims(struct weir_share *s, const struct weir_store_view *view)
+static void settle_claims(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
+	const weir_dur longest = lease > s->fleet->learning ? lease : s->fleet->learning;
 
-	s->learning = view->proven < (lease > s->fleet->learning ? lease : s->fleet->learning);
+	s->learning = view->proven < longest;
+	s->learned = s->learning ? asked + longest - view->proven : WEIR_FOREVER;
 	if (s->phase != SHARE_MEMBER && s->held > 0 && !s->learning)
 		share_drop(s);
 }
@@ -92,7 +94,7 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 	if (s->view.has_limit)
 		s->limit = s->view.limit;
 	bound_lease(s, asked, view);
-	settle_claims(s, view);
+	settle_claims(s, asked, view);
 }
 
 /* Remember the first reading of each refresh. */
@@ -135,19 +137,20 @@ static weir_time weigh_carried(struct weir_share *s)
 	return end;
 }
 
-static struct planner planner_of(const struct weir_share *s)
+static struct planner planner_of(struct weir_share *s)
 {
 	return (struct planner){
 		.id = s->id,
 		.record = share_record(s, share_wants(s)),
 		.held = share_is_leased(s) ? s->held : 0,
 		.floor = s->floor,
+		.elastic = share_is_elastic(s),
 		.learning = s->learning,
 		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
 		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
-		.throttle_seen = s->throttle_seen,
+		.throttle_seen = s->fleet->asks ? 0 : s->throttle_seen,
 		.last_id = s->last_id,
 	};
 }
@@ -248,6 +251,7 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->effective = s->plan.effective;
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
+	s->lacks = s->plan.lacks;
 	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
 		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
@@ -336,8 +340,9 @@ static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
 	reclaim(s);
-	if (r != 0 || s->step != STEP_SETTLED)
+	if (r != 0 || s->step != STEP_SETTLED || s->fleet->asks)
 		return;
+	s->returned = 0;
 	s->throttle_seen = s->plan.ledger.throttle;
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
@@ -406,6 +411,7 @@ int fleet_refresh(struct weir_fleet *f)
 	int r;
 
 	f->other_version = false;
+	participants_begin(f);
 	r = refresh_all(f);
 	/* The session ended between keeping it and committing: begin another one, once. */
 	if (r == -ESTALE)
@@ -419,7 +425,10 @@ int fleet_refresh(struct weir_fleet *f)
 			f->other_version
 				? "A limit in the store was written by another version of weir."
 				: "");
-	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
 		share_report(s);
+		share_note(s);
+	}
+	participants_end(f, r);
 	return r == 0 && f->other_version ? -EPROTO : r;
 }

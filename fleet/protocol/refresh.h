@@ -36,6 +36,9 @@ __attribute__((format(printf, 3, 4))) int fleet_say(struct weir_fleet *fleet, in
 int fleet_fail(struct weir_fleet *fleet, int r);
 int fleet_fail_of(struct weir_fleet *fleet, struct weir_store *store, int r);
 
+/* A session was begun. */
+void fleet_count_session(struct weir_fleet *fleet);
+
 /*
  * The session has ended, or is about to: its rows are gone, so all shares and participants go on
  * under new numbers. What a share holds, it holds until its lease ends.

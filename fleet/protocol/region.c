@@ -119,7 +119,7 @@ void region_sum_up(struct weir_region *r)
 		const struct member_record *m = &v->members[i].record;
 
 		weight += m->weight;
-		if (!drains_have(&v->drains, v->members[i].id))
+		if (!drains_have(&v->drains, v->members[i].id, m->label))
 			wants = least(wants + subtract(m->wants, view_reserved(v, &v->members[i])),
 				      WEIR_SHARE_UNITS_MAX);
 	}

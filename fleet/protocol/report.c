@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/protocol/mismatch.h"
 #include "fleet/protocol/refresh.h"
 
 static enum weir_share_state state_of(const struct weir_share *s)
@@ -55,22 +56,55 @@ void share_report(struct weir_share *s)
 		.longest = s->longest,
 	};
 
+	const struct member_record own = share_record(s, 0);
+
+	mismatch_print(&own.own, &s->limit, now.info.mismatch);
 	memcpy(now.key, s->own_key, sizeof(now.key));
 	pthread_mutex_lock(&s->fleet->report_lock);
 	s->report = now;
 	pthread_mutex_unlock(&s->fleet->report_lock);
 }
 
-/* With the fleet's last error as the reason. */
-static struct share_report report_of(struct weir_share *s)
+static bool is_leased(const struct weir_share *s, const struct share_report *report)
 {
-	struct share_report report;
+	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
+}
 
-	pthread_mutex_lock(&s->fleet->report_lock);
-	report = s->report;
-	(void)snprintf(report.info.reason, sizeof(report.info.reason), "%s", s->fleet->why);
-	pthread_mutex_unlock(&s->fleet->report_lock);
-	return report;
+void fleet_report(struct weir_fleet *f, weir_time began, bool failed)
+{
+	const weir_time now = fleet_now(f);
+	struct weir_store_caps caps;
+
+	weir_store_caps_take(f->store, &caps);
+	pthread_mutex_lock(&f->report_lock);
+	f->report.up = f->reachable;
+	f->report.writable = !f->refused;
+	f->report.durable = caps.durable != 0;
+	f->report.refreshes++;
+	f->report.failures += failed;
+	f->report.took = now - began;
+	if (!failed)
+		f->report.succeeded = now;
+	pthread_mutex_unlock(&f->report_lock);
+}
+
+void fleet_count_session(struct weir_fleet *f)
+{
+	pthread_mutex_lock(&f->report_lock);
+	f->report.sessions++;
+	pthread_mutex_unlock(&f->report_lock);
+}
+
+const char *weir_share_state_name(enum weir_share_state state)
+{
+	static const char *const names[] = {
+		[WEIR_SHARE_LOCAL] = "local",     [WEIR_SHARE_LEASED] = "leased",
+		[WEIR_SHARE_HOLDING] = "holding", [WEIR_SHARE_LEARNING] = "learning",
+		[WEIR_SHARE_LOST] = "lost",       [WEIR_SHARE_DRAINED] = "drained",
+		[WEIR_SHARE_FROZEN] = "frozen",   [WEIR_SHARE_SURPLUS] = "surplus",
+	};
+
+	return (unsigned)state <= WEIR_SHARE_SURPLUS ? names[state] : NULL;
 }
 
 /* Explain why the lease is not the one that this process is configured with. */
@@ -107,33 +141,47 @@ static void give_reason(const struct share_report *report, weir_dur lease,
 			"There are %u members, and units are reserved for %u: this one joined "
 			"later, and gets only what is shared.",
 			(unsigned)info->members, (unsigned)report->seats);
-	else if (info->reason[0] == '\0')
+	else if (info->reason[0] != '\0')
+		return;
+	else if (info->state == WEIR_SHARE_LOST)
+		(void)snprintf(info->reason, size,
+			       "The lease has ended, and no request has renewed it since.");
+	else if (info->mismatch[0] != '\0')
+		(void)snprintf(info->reason, size, "%s", info->mismatch);
+	else if (info->state != WEIR_SHARE_LOCAL)
 		compare_leases(report, lease, info->reason, size);
 }
 
-static bool is_leased(const struct weir_share *s, const struct share_report *report)
+void share_info(const struct weir_share *s, struct weir_share_info *info)
 {
-	return report->info.deadline != 0 && fleet_now(s->fleet) < report->info.deadline;
+	*info = s->report.info;
+	info->units = weir_share_units(s);
+	if (!is_leased(s, &s->report))
+		info->state = s->report.without_lease;
+	(void)snprintf(info->reason, sizeof(info->reason), "%s", s->fleet->why);
+	give_reason(&s->report, s->fleet->lease, info);
 }
 
 void weir_share_info_take(struct weir_share *s, struct weir_share_info *info)
 {
 	const size_t size = info->size;
-	struct share_report report = report_of(s);
+	struct weir_share_info full;
 
-	report.info.size = size;
-	report.info.units = weir_share_units(s);
-	if (!is_leased(s, &report))
-		report.info.state = report.without_lease;
-	give_reason(&report, s->fleet->lease, &report.info);
-	memcpy(info, &report.info, size < sizeof(report.info) ? size : sizeof(report.info));
+	pthread_mutex_lock(&s->fleet->report_lock);
+	share_info(s, &full);
+	pthread_mutex_unlock(&s->fleet->report_lock);
+	full.size = size;
+	memcpy(info, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
 int weir_share_fence(struct weir_share *s, struct weir_store_check *check,
 		     char key[WEIR_SHARE_KEY_SIZE])
 {
-	const struct share_report report = report_of(s);
+	struct share_report report;
 
+	pthread_mutex_lock(&s->fleet->report_lock);
+	report = s->report;
+	pthread_mutex_unlock(&s->fleet->report_lock);
 	if (report.info.fence == 0 || !is_leased(s, &report))
 		return -ESTALE;
 	memcpy(key, report.key, sizeof(report.key));

@@ -47,6 +47,7 @@ int session_begin(struct weir_fleet *f)
 		f->session = 0;
 		return fleet_fail(f, r);
 	}
+	fleet_count_session(f);
 	note_kept(f, sent, granted);
 	return 0;
 }

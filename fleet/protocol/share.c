@@ -144,22 +144,42 @@ uint64_t weir_share_units(const struct weir_share *s)
 	return atomic_load_explicit(&s->lost, RELAXED);
 }
 
-uint64_t share_wants(const struct weir_share *s)
+uint64_t share_wants(struct weir_share *s)
 {
 	const uint64_t set = atomic_load_explicit(&s->want, RELAXED);
-	uint64_t wants = set;
+	uint64_t wants;
 
-	if (s->config.wants != NULL) {
-		wants = s->config.wants(s->config.arg);
-	} else if (set == WANT_UNSET) {
-		const uint64_t second = WEIR_S;
-		__extension__ const unsigned __int128 period = s->config.period;
-		__extension__ const unsigned __int128 units =
-			(demand_estimate(s->seconds) * period + second - 1) / second;
+	if (s->config.wants == NULL)
+		return set != WANT_UNSET ? set : demand_wanted(&s->measured, s->config.period);
+	wants = s->config.wants(s->config.arg);
+	if (wants > WEIR_SHARE_UNITS_MAX)
+		wants = WEIR_SHARE_UNITS_MAX;
+	if (s->returned < wants)
+		s->returned = wants;
+	return s->returned;
+}
 
-		wants = units < WEIR_SHARE_UNITS_MAX ? (uint64_t)units : WEIR_SHARE_UNITS_MAX;
-	}
-	return wants < WEIR_SHARE_UNITS_MAX ? wants : WEIR_SHARE_UNITS_MAX;
+bool share_is_elastic(const struct weir_share *s)
+{
+	const bool measured = s->config.wants == NULL &&
+			      atomic_load_explicit(&s->want, RELAXED) == WANT_UNSET;
+
+	/* What a region holds is capacity below, of which its members take headroom. */
+	if (s->fleet->region != NULL)
+		return true;
+	return s->config.headroom == WEIR_HEADROOM_MEASURED
+		       ? measured
+		       : s->config.headroom == WEIR_HEADROOM_ALWAYS;
+}
+
+static struct limit_record own_limit(const struct weir_share *s)
+{
+	return (struct limit_record){
+		.capacity = s->config.capacity,
+		.allotment = s->config.allotment,
+		.reserved = s->config.reserved,
+		.members = s->config.members,
+	};
 }
 
 struct member_record share_record(const struct weir_share *s, uint64_t wants)
@@ -168,6 +188,8 @@ struct member_record share_record(const struct weir_share *s, uint64_t wants)
 		.wants = wants,
 		.weight = s->config.weight,
 		.priority = s->config.priority,
+		.own = own_limit(s),
+		.learning = s->fleet->learning / WEIR_MS,
 	};
 
 	memcpy(record.label, s->fleet->label, sizeof(record.label));

@@ -13,6 +13,8 @@
  * want      weir_share_demand_set(): store              relaxed  nothing: a number
  * demand    weir_share_demand_add(): add                relaxed  nothing: a number
  * throttled weir_share_throttled(): 1; a refresh: 0     relaxed  nothing: a mark
+ * rung      fleet_ring(): true; the fleet's thread,     acq_rel  the exchange of the other: what was
+ *           when it wakes: false                                 stored before it rang
  *
  * A thread that reads a deadline reads the value of leased that was stored before it, or a later
  * one. A later one belongs to the same lease, or to one that was published an instant later: the
@@ -22,9 +24,12 @@
 #define WEIR_FLEET_SHARE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "fleet/fair_lock.h"
+#include "fleet/protocol/changes.h"
+#include "fleet/protocol/demand.h"
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
@@ -33,6 +38,8 @@
 #define LEASE_MIN        (20 * WEIR_MS)
 #define LEASE_MAX        (3600 * WEIR_S)
 #define LEARNING_DEFAULT (15 * WEIR_S) /* whatever leases are configured */
+
+#define ASKS_MAX 10 /* in an interval between refreshes, about: of a share that asks (ask.c) */
 
 #define WANT_UNSET UINT64_MAX /* want: the application has not set it; demand is used */
 
@@ -53,6 +60,14 @@ struct share_report {
 	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
 };
 
+/* What a fleet reports about itself, as of the last refresh. */
+struct fleet_report {
+	bool up, writable, durable; /* of the store */
+	uint64_t refreshes, failures, sessions;
+	weir_dur took;
+	weir_time succeeded; /* the end of the last one that did; 0: there was none */
+};
+
 struct weir_share {
 	struct weir_fleet *fleet;
 	struct weir_share *next;
@@ -68,11 +83,20 @@ struct weir_share {
 	_Atomic uint64_t want, demand;
 	_Atomic uint32_t throttled;
 
-	struct share_report report; /* under report_lock */
+	/* Under report_lock. */
+	struct share_report report;
+	enum weir_share_state noted; /* the last one of which a change was noted */
+	bool mismatch_noted;         /* likewise */
+	uint64_t changes;            /* that were noted */
 
 	/* Everything below is under the fleet's lock. */
-	uint64_t seconds[DEMAND_SECONDS]; /* units of demand in each, the last second first */
-	uint64_t demand_seen;             /* demand at the end of the last second */
+	struct demand measured;
+	uint64_t returned; /* by config.wants(), at most, since the last regular refresh */
+
+	/* Asking at once (ask.c). */
+	weir_time next_ask;     /* not before */
+	unsigned asked;         /* times in a row without success */
+	uint64_t units_at_last; /* when it asked last */
 
 	/* What is known of its rows. */
 	enum share_phase phase;
@@ -98,6 +122,8 @@ struct weir_share {
 	uint64_t effective; /* capacity, less what throttling takes */
 	uint32_t members;   /* 0: there was no plan yet */
 	bool learning;      /* the store may have forgotten leases: they end first */
+	weir_time learned;  /* when they have ended */
+	bool lacks;         /* other members still hold some of what is due to it */
 	bool surplus;       /* nothing is reserved for it: it came after the last seat was taken */
 	bool crowded;       /* there are more members than seats */
 	uint64_t floor;     /* of a region's share: units that may be in use below */
@@ -125,8 +151,9 @@ struct weir_fleet {
 	char label[LABEL_ROOM];
 
 	struct fair_lock lock;
-	pthread_cond_t wake;
 	pthread_t thread;
+	sem_t bell;        /* on which the thread waits, without the lock */
+	_Atomic bool rung; /* it has been posted since the thread woke last */
 	bool runs, ending;
 	bool refresh_now; /* do not wait for next_refresh */
 
@@ -140,11 +167,11 @@ struct weir_fleet {
 	weir_time notify_next; /* when the notifier checks again */
 	bool notifier_ends;
 
-	struct weir_share *shares; /* under lock and notify_lock */
+	struct weir_share *shares; /* under lock, notify_lock and report_lock */
 	unsigned count;
 	struct weir_share *left;          /* by the application; their rows may still be there */
 	struct weir_region *region;       /* of which this is the fleet above; or NULL */
-	struct participant *participants; /* under lock and owning */
+	struct participant *participants; /* under lock, owning and report_lock */
 	struct participant *participants_left; /* closed; their rows may still be there */
 	unsigned participant_count;
 
@@ -158,13 +185,16 @@ struct weir_fleet {
 	weir_time watch_next; /* when the watcher checks again */
 	bool watches;
 
-	/* Of report and why: taken last, and held only for copying. */
+	/* Of report and why, and of the lists: taken last, and held only for copying. */
 	pthread_mutex_t report_lock;
+	struct fleet_report report;
+	struct changes changes;
 
-	uint64_t session;   /* 0: none */
-	weir_time deadline; /* of the session, by the clock of this process */
-	bool session_kept;  /* in this refresh */
-	weir_time next_refresh, next_second;
+	uint64_t session;                  /* 0: none */
+	weir_time deadline;                /* of the session, by the clock of this process */
+	bool session_kept;                 /* in this refresh */
+	weir_time next_refresh, next_tick; /* next_tick: of demand */
+	bool asks;          /* in this refresh: a share has asked, and it is not a regular one */
 	bool reachable;     /* the store, at the last refresh */
 	bool refused;       /* the store has refused a write, and has taken none since */
 	bool other_version; /* a limit in the store is of a version that is unknown here */
@@ -182,10 +212,16 @@ weir_time fleet_now(const struct weir_fleet *fleet);
 bool fleet_wait(struct weir_fleet *fleet, weir_time next, pthread_cond_t *signal,
 		pthread_mutex_t *lock);
 
+/* Wake the fleet's thread, which looks for what is due. Takes no lock: for any thread. */
+void fleet_ring(struct weir_fleet *fleet);
+
 /* Start a thread with all signals blocked. Returns 0 or a negative errno. */
 int fleet_thread(struct weir_fleet *fleet, pthread_t *thread, void *(*work)(void *));
 
 bool fleet_is_name(const char *name);
+
+/* The label of this process: HOST:PID. */
+void fleet_label_process(char label[LABEL_ROOM]);
 
 /* Check a limit. Returns 0, or -EINVAL and a sentence. */
 int limit_check(const struct limit_record *limit, char *why);
@@ -202,6 +238,9 @@ void fleet_stop(struct weir_fleet *fleet);
 /* A random number below most; any number, if most is 0. */
 uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
+/* From 0.8 to 1.3 times as long, at random, so that members do not refresh all at once. */
+weir_dur fleet_jitter(struct weir_fleet *fleet, weir_dur time);
+
 /*
  * From the time that the store has granted: how long the grant can be used, counted from before the
  * request was sent, whatever the clocks.
@@ -216,6 +255,12 @@ void share_notify(struct weir_share *share);
 
 /* Copy what it reports. */
 void share_report(struct weir_share *share);
+
+/* What it reports now. report_lock is held. */
+void share_info(const struct weir_share *share, struct weir_share_info *info);
+
+/* Copy what the fleet reports after a refresh that began then, and failed or not. */
+void fleet_report(struct weir_fleet *fleet, weir_time began, bool failed);
 
 void share_free(struct weir_share *share);
 
@@ -247,7 +292,19 @@ void share_set_id(struct weir_share *share, uint64_t id);
 /* Whether it has a lease that has not ended. */
 bool share_is_leased(const struct weir_share *share);
 
-uint64_t share_wants(const struct weir_share *share);
+uint64_t share_wants(struct weir_share *share);
+
+/* Whether it takes headroom beyond what it wants. */
+bool share_is_elastic(const struct weir_share *share);
+
+/*
+ * Whether it is to be refreshed at once, as its demand has outgrown its units. interval is that
+ * between refreshes.
+ */
+bool share_asks(struct weir_share *share, weir_time now, weir_dur interval);
+
+/* Whether something was wanted in the last second, so that it is to be looked at each tick. */
+bool share_is_busy(const struct weir_share *share);
 
 /* Its row, with those wants. */
 struct member_record share_record(const struct weir_share *share, uint64_t wants);

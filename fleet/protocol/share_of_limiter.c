@@ -49,5 +49,6 @@ void weir_share_of_limiter(struct weir_share_config *config, struct weir_share_l
 	*link = (struct weir_share_limiter){.limiter = limiter, .first = weir_limit(limiter)};
 	config->apply = bound;
 	config->wants = wanted;
+	config->headroom = WEIR_HEADROOM_ALWAYS;
 	config->arg = link;
 }

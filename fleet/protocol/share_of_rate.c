@@ -44,6 +44,7 @@ int weir_share_of_rate(struct weir_share_config *config, struct weir_share_rate 
 	link->value.flags &= ~(uint32_t)WEIR_QUOTA_UNLIMITED;
 	config->apply = set_pace;
 	config->wants = batcher != NULL ? needed : NULL;
+	config->headroom = batcher != NULL ? WEIR_HEADROOM_ALWAYS : config->headroom;
 	config->arg = link;
 	config->period = link->value.period;
 	return 0;

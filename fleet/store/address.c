@@ -5,8 +5,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fleet/store/store.h"
 
@@ -62,14 +64,75 @@ static bool cut(struct span *rest, char mark, struct span *before)
 	return true;
 }
 
+static bool is_setting(struct span s, const char *name)
+{
+	return length(s) == strlen(name) && memcmp(s.begin, name, length(s)) == 0;
+}
+
+static int read_setting(struct span setting, struct address *a, char *why)
+{
+	struct span name = setting;
+	bool good = false;
+
+	if (cut(&setting, '=', &name) && length(setting) > 0) {
+		if (is_setting(name, "password-file"))
+			good = decode(setting, a->password_file, sizeof(a->password_file));
+		else if (is_setting(name, "password-env"))
+			good = decode(setting, a->password_variable, sizeof(a->password_variable));
+	}
+	if (!good)
+		return store_say(-EINVAL, why,
+				 "After the ? of the address there must be password-file=PATH or "
+				 "password-env=NAME.");
+	return 0;
+}
+
+/*
+ * Split off what follows a ?. In a password before an @ there may be a ?, and in the path of a file
+ * an @.
+ */
+static int read_settings(struct span *rest, struct address *a, char *why)
+{
+	const char *slash = memchr(rest->begin, '/', length(*rest));
+	const struct span front = {rest->begin, slash != NULL ? slash : rest->end};
+	const char *at = memchr(front.begin, '@', length(front));
+	struct span settings = {at != NULL ? at : rest->begin, rest->end}, one;
+	int r = 0;
+
+	if (!cut(&settings, '?', &one))
+		return 0;
+	rest->end = one.end;
+	while (r == 0 && cut(&settings, '&', &one))
+		r = read_setting(one, a, why);
+	if (r == 0)
+		r = read_setting(settings, a, why);
+	if (r == 0 && a->password_file[0] != '\0' && a->password_variable[0] != '\0')
+		return store_say(-EINVAL, why,
+				 "The address has both password-file and password-env.");
+	return r;
+}
+
+static bool has_source(const struct address *a)
+{
+	return a->password_file[0] != '\0' || a->password_variable[0] != '\0';
+}
+
 static int read_user(struct span *rest, struct address *a, char *why)
 {
 	struct span both, user;
 
 	if (!cut(rest, '@', &both))
 		return 0;
-	if (!cut(&both, ':', &user))
-		return store_say(-EINVAL, why, "The address has a user without a password.");
+	if (!cut(&both, ':', &user)) {
+		user = both;
+		both.begin = both.end;
+		if (!has_source(a))
+			return store_say(-EINVAL, why,
+					 "The address has a user without a password.");
+	} else if (has_source(a)) {
+		return store_say(-EINVAL, why,
+				 "The address has a password, and says where else one is.");
+	}
 	if (!decode(user, a->user, sizeof(a->user)) ||
 	    !decode(both, a->password, sizeof(a->password)))
 		return store_say(-EINVAL, why, "The address has an invalid user or password.");
@@ -165,12 +228,16 @@ int address_parse(const char *text, struct address *a, char *why)
 	    !decode(scheme, a->scheme, sizeof(a->scheme)))
 		return store_say(
 			-EINVAL, why,
-			"The address must begin with shm:, redis://, etcd:// or etcds://.");
+			"The address must begin with shm:, redis://, redis-sentinel://, etcd:// or "
+			"etcds://.");
 	if (strcmp(a->scheme, "shm") == 0)
 		return read_shm(rest, a, why);
 	if (length(rest) < 2 || memcmp(rest.begin, "//", 2) != 0)
 		return store_say(-EINVAL, why, "The address lacks // after the scheme.");
 	rest.begin += 2;
+	r = read_settings(&rest, a, why);
+	if (r != 0)
+		return r;
 	front = rest;
 	if (cut(&rest, '/', &front)) {
 		if (!decode(rest, a->path, sizeof(a->path)))
@@ -178,4 +245,74 @@ int address_parse(const char *text, struct address *a, char *why)
 	}
 	r = read_user(&front, a, why);
 	return r == 0 ? read_hosts(front, a, why) : r;
+}
+
+bool address_has_password(const struct address *a)
+{
+	return a->password[0] != '\0' || has_source(a);
+}
+
+/* Read what fits, and one byte more. Returns the number of bytes, or -1. */
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	size_t used = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return -1;
+	while (n > 0 && used < size) {
+		n = read(fd, text + used, size - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return n < 0 ? -1 : (ssize_t)used;
+}
+
+/* The first line of the file. */
+static int password_of_file(const char *path, char password[PASSWORD_SIZE], char *why)
+{
+	char text[PASSWORD_SIZE + 2]; /* a longest password ends with a line break */
+	const ssize_t size = read_file(path, text, sizeof(text) - 1);
+	size_t end;
+	int r = 0;
+
+	if (size < 0)
+		return store_say(-EACCES, why, "The password file cannot be read: %s.",
+				 strerror(errno));
+	text[size] = '\0';
+	end = strcspn(text, "\r\n");
+	if (end == 0 || end >= PASSWORD_SIZE)
+		r = store_say(-EACCES, why,
+			      "The first line of the password file is not 1 to %d bytes long.",
+			      PASSWORD_SIZE - 1);
+	text[r == 0 ? end : 0] = '\0';
+	memcpy(password, text, strlen(text) + 1);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+static int password_of_variable(const char *name, char password[PASSWORD_SIZE], char *why)
+{
+	const char *text = getenv(name);
+	const size_t size = text != NULL ? strlen(text) : 0;
+
+	if (size == 0 || size >= PASSWORD_SIZE)
+		return store_say(-EACCES, why,
+				 "The environment variable for the password is not 1 to %d bytes "
+				 "long, or not set.",
+				 PASSWORD_SIZE - 1);
+	memcpy(password, text, size + 1);
+	return 0;
+}
+
+int address_password(const struct address *a, char password[PASSWORD_SIZE], char *why)
+{
+	password[0] = '\0';
+	if (a->password_file[0] != '\0')
+		return password_of_file(a->password_file, password, why);
+	if (a->password_variable[0] != '\0')
+		return password_of_variable(a->password_variable, password, why);
+	memcpy(password, a->password, sizeof(a->password));
+	return 0;
 }

@@ -407,6 +407,7 @@ static char *text_of(json_t *request)
 static int log_in(struct etcd_link *l)
 {
 	static const char *const path = "/v3/auth/authenticate";
+	char password[PASSWORD_SIZE];
 	json_t *request, *answer = NULL;
 	const char *token;
 	char *text;
@@ -416,7 +417,11 @@ static int log_in(struct etcd_link *l)
 		return 0;
 	if (!set_headers(l, NULL))
 		return no_memory(l);
-	request = json_pack("{s:s, s:s}", "name", l->address.user, "password", l->address.password);
+	r = address_password(&l->address, password, l->why);
+	if (r != 0)
+		return r;
+	request = json_pack("{s:s, s:s}", "name", l->address.user, "password", password);
+	explicit_bzero(password, sizeof(password));
 	if (request == NULL)
 		return store_say(-EINVAL, l->why, "The user or password is not valid text.");
 	text = text_of(request);

@@ -415,20 +415,39 @@ static const struct weir_store_ops redis_ops = {
 	.close = redis_close,
 };
 
+/* The path of the address is SERVICE or SERVICE/DATABASE. */
+static void set_service(struct redis *r)
+{
+	char *path = r->address.path;
+	const size_t length = strcspn(path, "/");
+	const char *database = path[length] == '/' ? path + length + 1 : "";
+
+	memcpy(r->service, path, length);
+	r->service[length] = '\0';
+	memmove(path, database, strlen(database) + 1);
+}
+
 int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
 {
 	struct redis *r;
 	int error;
 
-	if (setup->address.count != 1)
+	const bool sentinels = strcmp(setup->address.scheme, "redis-sentinel") == 0;
+	if (!sentinels && setup->address.count != 1)
 		return store_say(-EINVAL, why,
 				 "The address of a Redis store must have exactly one host.");
+	if (sentinels && strcspn(setup->address.path, "/") == 0)
+		return store_say(-EINVAL, why,
+				 "After the Sentinels in the address there must be a / and the "
+				 "name of the service.");
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return store_say(-ENOMEM, why, "Out of memory.");
 	r->store.ops = &redis_ops;
 	r->address = setup->address;
 	r->timeout = setup->timeout;
+	if (sentinels)
+		set_service(r);
 	(void)snprintf(r->base, sizeof(r->base), "{%s}:store", setup->name);
 	r->caps.ttl_min = WEIR_MS;
 	error = redis_connect(r);

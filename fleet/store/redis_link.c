@@ -321,12 +321,14 @@ static void examine_room(struct redis *r)
 static int log_in(struct redis *r)
 {
 	const struct address *a = &r->address;
-	int error = 0;
+	char password[PASSWORD_SIZE];
+	int error = address_password(a, password, r->why);
 
-	if (a->password[0] != '\0' && a->user[0] != '\0')
-		error = send_plain(r, "AUTH", a->user, a->password);
-	else if (a->password[0] != '\0')
-		error = send_plain(r, "AUTH", a->password, NULL);
+	if (error == 0 && password[0] != '\0' && a->user[0] != '\0')
+		error = send_plain(r, "AUTH", a->user, password);
+	else if (error == 0 && password[0] != '\0')
+		error = send_plain(r, "AUTH", password, NULL);
+	explicit_bzero(password, sizeof(password));
 	if (error == 0 && a->path[0] != '\0')
 		error = send_plain(r, "SELECT", a->path, NULL);
 	return error;
@@ -390,19 +392,28 @@ static int set_up(struct redis *r)
 	return error == 0 ? say_hello(r) : error;
 }
 
-int redis_connect(struct redis *r)
+struct timeval redis_wait(const struct redis *r)
 {
-	const struct address_host *host = &r->address.hosts[0];
-	const struct timeval wait = {
+	return (struct timeval){
 		.tv_sec = (time_t)(r->timeout / WEIR_S),
 		.tv_usec = (suseconds_t)(r->timeout % WEIR_S / WEIR_US),
 	};
-	int error;
+}
+
+int redis_connect(struct redis *r)
+{
+	const struct timeval wait = redis_wait(r);
+	struct address_host host = r->address.hosts[0];
+	int error = 0;
 
 	if (r->context != NULL)
 		return 0;
-	r->context = redisConnectWithTimeout(host->name,
-					     host->port != 0 ? host->port : PORT_DEFAULT, wait);
+	if (r->service[0] != '\0')
+		error = redis_find_master(r, &host);
+	if (error != 0)
+		return error;
+	r->context = redisConnectWithTimeout(host.name, host.port != 0 ? host.port : PORT_DEFAULT,
+					     wait);
 	if (r->context == NULL)
 		return store_say(-ENOMEM, r->why, "Out of memory.");
 	if (r->context->err != 0 || redisSetTimeout(r->context, wait) != REDIS_OK) {

@@ -17,7 +17,9 @@
 
 struct redis {
 	struct weir_store store;
-	struct address address;
+	struct address address;             /* its hosts are Sentinels if there is a service */
+	char service[256];                  /* whose master Sentinels know; "": none */
+	unsigned sentinel;                  /* that is asked first */
 	char base[WEIR_STORE_KEY_MAX + 16]; /* "{name}:store" */
 	weir_dur timeout;
 	redisContext *context; /* NULL: not connected */
@@ -61,6 +63,15 @@ bool redis_number(const redisReply *reply, uint64_t *number);
  * sentence.
  */
 int redis_connect(struct redis *redis);
+
+/* The timeout, as hiredis has it. */
+struct timeval redis_wait(const struct redis *redis);
+
+/*
+ * Ask the Sentinels for the master of the service (redis_sentinel.c). Returns 0, or -EIO or -ENOMEM
+ * and a sentence.
+ */
+int redis_find_master(struct redis *redis, struct address_host *master);
 
 /* Close the connection, so that no late answer can arrive. */
 void redis_drop(struct redis *redis);

@@ -263,17 +263,30 @@ static int open_scheme(const struct store_setup *setup, struct weir_store **stor
 		return store_say(
 			-ENOTSUP, why,
 			"Redis over TLS is not supported: hiredis has none. Use a tunnel, or etcds://.");
-	if (strcmp(scheme, "redis") == 0)
+	if (strcmp(scheme, "redis") == 0 || strcmp(scheme, "redis-sentinel") == 0)
 		return redis_store_open(setup, store, why);
 	if (strcmp(scheme, "etcd") == 0 || strcmp(scheme, "etcds") == 0)
 		return etcd_store_open(setup, store, why);
-	return store_say(-EINVAL, why,
-			 "The address must begin with shm:, redis://, etcd:// or etcds://.");
+	return store_say(
+		-EINVAL, why,
+		"The address must begin with shm:, redis://, redis-sentinel://, etcd:// or "
+		"etcds://.");
+}
+
+/* It is read at each login, but a program should learn at once that it cannot be. */
+static int check_password(const struct address *address, char *why)
+{
+	char password[PASSWORD_SIZE];
+	const int r = address_password(address, password, why);
+
+	explicit_bzero(password, sizeof(password));
+	return r;
 }
 
 static int setup_from(const struct weir_store_config *config, struct store_setup *setup, char *why)
 {
 	const char *name = config->name != NULL ? config->name : "weir";
+	int r;
 
 	if (config->size != sizeof(*config))
 		return store_say(-EINVAL, why,
@@ -289,7 +302,8 @@ static int setup_from(const struct weir_store_config *config, struct store_setup
 	if (!is_path(name) || strchr(name, '/') != NULL)
 		return store_say(-EINVAL, why, "name must consist of letters, digits and -_.:@.");
 	memcpy(setup->name, name, strlen(name) + 1);
-	return address_parse(config->address, &setup->address, why);
+	r = address_parse(config->address, &setup->address, why);
+	return r == 0 ? check_password(&setup->address, why) : r;
 }
 
 static int open_gated(const struct store_setup *setup, struct weir_store **store, char *why)

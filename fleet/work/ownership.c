@@ -32,7 +32,8 @@
  *
  * A row may be gone all the same, if a store has ended a session too early. A checkpoint detects
  * that, often before the next reading. From then on the member does not own the partition by the
- * number of that row.
+ * number of that row. The same goes for an owner whose checkpoint was set back (work_rewind.c),
+ * which then erases the row.
  *
  * A member that asks for a partition waits. The owner bounds that wait: from the reading that shows
  * it the request, it has handover, by its own clock, and after that it no longer owns the partition.
@@ -55,14 +56,14 @@ uint64_t weir_work_fence(const struct weir_work *w, uint32_t partition)
 	weir_time until, end, now;
 	uint64_t fence;
 
-	if (partition >= w->config.count)
+	if (partition >= w->slots)
 		return 0;
 	until = atomic_load_explicit(&w->until, memory_order_acquire);
 	end = atomic_load_explicit(&w->partitions[partition].end, memory_order_acquire);
 	now = fleet_now(w->fleet);
 	if (until == 0 || now >= until || now >= end)
 		return 0;
-	fence = atomic_load_explicit(&w->partitions[partition].fence, RELAXED);
+	fence = atomic_load_explicit(&w->partitions[partition].fence, memory_order_acquire);
 	return fence != atomic_load_explicit(&w->partitions[partition].refused, RELAXED) ? fence
 											 : 0;
 }
@@ -71,7 +72,7 @@ uint32_t weir_work_owned(const struct weir_work *w)
 {
 	uint32_t owned = 0;
 
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		owned += weir_work_fence(w, i) != 0;
 	return owned;
 }
@@ -81,6 +82,8 @@ int weir_work_release(struct weir_work *w, uint32_t partition, uint64_t fence)
 	if (fence == 0 || weir_work_fence(w, partition) != fence)
 		return -ESTALE;
 	atomic_store_explicit(&w->partitions[partition].leave, fence, RELAXED);
+	atomic_store_explicit(&w->participant.hurry, true, RELAXED);
+	fleet_ring(w->fleet);
 	return 0;
 }
 
@@ -113,6 +116,8 @@ static void lose(struct weir_work *w, uint32_t i, bool forced)
 	atomic_store_explicit(&partition->leave, 0, RELAXED);
 	set_end(partition, WEIR_FOREVER);
 	partition->notified_fence = 0;
+	atomic_fetch_add_explicit(&w->lost, 1, RELAXED);
+	atomic_fetch_add_explicit(&w->forced, forced, RELAXED);
 	if (w->config.on_lost != NULL)
 		w->config.on_lost(w->config.arg, i, fence, forced);
 }
@@ -128,8 +133,38 @@ static void give_up(struct weir_work *w, uint32_t i, bool forced)
 static void lose_all(struct weir_work *w)
 {
 	set_until(w, 0);
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		lose(w, i, true);
+}
+
+/* owning is held. */
+static void report_units(struct weir_work *w)
+{
+	const uint64_t units = weir_work_units(w);
+
+	if (units == w->reported)
+		return;
+	w->reported = units;
+	if (w->config.on_units != NULL)
+		w->config.on_units(w->config.arg, units);
+}
+
+void work_report_units(struct weir_work *w)
+{
+	pthread_mutex_lock(&w->fleet->owning);
+	report_units(w);
+	pthread_mutex_unlock(&w->fleet->owning);
+}
+
+void work_note(struct weir_work *w, int result)
+{
+	const int failure = result == 0 && w->contended ? -EAGAIN : result;
+
+	pthread_mutex_lock(&w->fleet->owning);
+	if (failure != w->failure && w->config.on_failure != NULL)
+		w->config.on_failure(w->config.arg, failure);
+	w->failure = failure;
+	pthread_mutex_unlock(&w->fleet->owning);
 }
 
 static bool is_refused(const struct partition *partition)
@@ -151,7 +186,7 @@ void work_lapse(struct weir_work *w)
 
 	if (until != 0 && now >= until)
 		lose_all(w);
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		if (is_refused(&w->partitions[i]))
 			lose(w, i, true);
 		if (now < end_of(&w->partitions[i]))
@@ -159,6 +194,7 @@ void work_lapse(struct weir_work *w)
 		give_up(w, i, true);
 		w->participant.erase_due = true;
 	}
+	report_units(w);
 }
 
 weir_time work_next(const struct weir_work *w)
@@ -166,7 +202,7 @@ weir_time work_next(const struct weir_work *w)
 	const weir_time until = atomic_load_explicit(&w->until, RELAXED);
 	weir_time next = until != 0 ? until : WEIR_FOREVER;
 
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		if (end_of(&w->partitions[i]) < next)
 			next = end_of(&w->partitions[i]);
 	return next;
@@ -196,6 +232,7 @@ void work_drop(struct weir_work *w)
 {
 	pthread_mutex_lock(&w->fleet->owning);
 	lose_all(w);
+	report_units(w);
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
@@ -211,16 +248,23 @@ void work_keep(struct weir_work *w)
 
 /*
  * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
+ * Nor is one whose fence has become void since the row was read.
  */
-void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence)
+void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence, uint64_t units)
 {
 	struct partition *partition = &w->partitions[i];
 	weir_time until;
 
 	pthread_mutex_lock(&w->fleet->owning);
 	until = atomic_load_explicit(&w->until, RELAXED);
-	if (until != 0 && fleet_now(w->fleet) < until) {
-		atomic_store_explicit(&partition->fence, fence, RELAXED);
+	if (until != 0 && fleet_now(w->fleet) < until &&
+	    fence != atomic_load_explicit(&partition->refused, RELAXED)) {
+		atomic_fetch_add_explicit(&w->gained, 1, RELAXED);
+		atomic_store_explicit(&partition->units, units, RELAXED);
+		atomic_store_explicit(&partition->fence, fence, memory_order_release);
+		if (partition->held_fence != fence)
+			partition->held_since = fleet_now(w->fleet);
+		partition->held_fence = fence;
 		if (w->config.on_gain != NULL)
 			w->config.on_gain(w->config.arg, i, fence);
 	}

@@ -10,11 +10,12 @@
 
 struct worker {
 	uint64_t id;
-	char label[LABEL_ROOM];
+	struct worker_record record;
 };
 
 struct inspection {
 	struct weir_work_partition *partitions; /* WEIR_WORK_MAX elements */
+	char (*rewinders)[LABEL_ROOM];          /* the same */
 	const char *name;
 	struct worker *workers;
 	size_t count, room;
@@ -34,16 +35,31 @@ static bool number_of(const char *text, uint32_t *partition)
 
 static bool take_checkpoint(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
+	struct weir_work_partition *partition = &l->partitions[i];
+	struct checkpoint_record record;
 	const char *value;
 
-	l->partitions[i].checkpoints = 1;
-	return checkpoint_read(row, &l->partitions[i].sequence, &value, &l->partitions[i].size);
+	if (!checkpoint_parse(row->value, row->size, &record, &value))
+		return false;
+	partition->checkpoints = !record.none;
+	partition->sequence = record.sequence;
+	partition->size = row->size - (size_t)(value - (const char *)row->value);
+	partition->rewinds = record.rewinds;
+	partition->rewound_at = record.when;
+	memcpy(l->rewinders[i], record.who, LABEL_ROOM);
+	return true;
 }
 
 static bool take_owner(struct inspection *l, uint32_t i, const struct weir_store_row *row)
 {
+	struct owner_record owner;
+
+	if (!owner_parse(row->value, row->size, &owner))
+		return false;
 	l->partitions[i].fence = row->made;
-	return partition_read_id(row->value, row->size, '\n', &l->partitions[i].owner);
+	l->partitions[i].owner = owner.id;
+	l->partitions[i].units = owner.units;
+	return true;
 }
 
 static int take_worker(struct inspection *l, const char *number, const struct weir_store_row *row)
@@ -51,7 +67,7 @@ static int take_worker(struct inspection *l, const char *number, const struct we
 	struct worker worker;
 
 	if (!partition_read_id(number, strlen(number), '\0', &worker.id) ||
-	    !worker_parse(row->value, row->size, worker.label))
+	    !worker_parse(row->value, row->size, &worker.record))
 		return -EPROTO;
 	if (l->count == l->room) {
 		const size_t room = l->room > 0 ? 2 * l->room : 16;
@@ -113,8 +129,17 @@ static const char *label_of(const struct inspection *l, uint64_t id)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (l->workers[i].id == id)
-			return l->workers[i].label;
+			return l->workers[i].record.label;
 	return "";
+}
+
+/* 0: it is not there. */
+static uint32_t weight_of(const struct inspection *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->workers[i].id == id)
+			return l->workers[i].record.weight;
+	return 0;
 }
 
 static void show(const struct inspection *l,
@@ -126,8 +151,10 @@ static void show(const struct inspection *l,
 		partition->partition = i;
 		partition->owner_label = label_of(l, partition->owner);
 		partition->requester_label = label_of(l, partition->requester);
+		partition->owner_weight = weight_of(l, partition->owner);
+		partition->rewound_by = l->rewinders[i];
 		if ((partition->fence != 0 || partition->requester != 0 ||
-		     partition->checkpoints != 0) &&
+		     partition->checkpoints != 0 || partition->rewinds != 0) &&
 		    !visit(arg, partition))
 			return;
 	}
@@ -143,14 +170,14 @@ int weir_work_inspect(struct weir_store *store, const char *name, uint32_t *work
 	if (!fleet_is_name(name))
 		return -EINVAL;
 	l.partitions = calloc(WEIR_WORK_MAX, sizeof(*l.partitions));
-	if (l.partitions == NULL)
-		return -ENOMEM;
-	r = read_partitions(store, &l);
+	l.rewinders = calloc(WEIR_WORK_MAX, sizeof(*l.rewinders));
+	r = l.partitions != NULL && l.rewinders != NULL ? read_partitions(store, &l) : -ENOMEM;
 	if (r == 0 && workers != NULL)
 		*workers = (uint32_t)l.count;
 	if (r == 0 && visit != NULL)
 		show(&l, visit, arg);
 	free(l.workers);
+	free(l.rewinders);
 	free(l.partitions);
 	return r;
 }

@@ -28,6 +28,16 @@ static void erase(struct leaving *l, const char *key, uint64_t made)
 	l->writes[l->count++] = (struct weir_store_write){key, WEIR_STORE_WRITE_ERASE, NULL, 0};
 }
 
+static void erase_note(struct leaving *l, const struct weir_work *w, uint32_t i)
+{
+	char *key = l->keys[l->count];
+
+	partition_key(w, "rewound", i, key, PARTITION_KEY_SIZE);
+	erase(l, key, 0);
+	l->checks[l->count - 1].kind = WEIR_STORE_CHECK_VERSION;
+	l->checks[l->count - 1].version = w->partitions[i].rewound_version;
+}
+
 static void erase_partition(struct leaving *l, const struct weir_work *w, const char *what,
 			    uint32_t i, uint64_t made)
 {
@@ -43,11 +53,13 @@ static void erase_partition(struct leaving *l, const struct weir_work *w, const 
  */
 static void collect(struct leaving *l, const struct weir_work *w)
 {
-	for (uint32_t i = 0; i < w->config.count && l->count + 2 <= AT_ONCE; i++) {
+	for (uint32_t i = 0; i < w->config.count && l->count + 3 <= AT_ONCE; i++) {
 		const struct partition *partition = &w->partitions[i];
 
 		if (partition->owner == w->id)
 			erase_partition(l, w, "partition", i, partition->made);
+		if (partition->owner == w->id && partition->rewound_version != 0)
+			erase_note(l, w, i);
 		if (partition->requester == w->id)
 			erase_partition(l, w, "request", i, partition->request_made);
 	}
@@ -77,8 +89,11 @@ int work_leave(struct weir_work *w)
 /* Lose all partitions, and disable callbacks from here on. */
 static void stop_callbacks(struct weir_work *w)
 {
-	for (uint32_t i = 0; i < w->config.count; i++)
+	for (uint32_t i = 0; i < work_used(w); i++)
 		partition_give_up(w, i, false);
+	work_report_units(w);
+	w->config.on_units = NULL;
+	w->config.on_failure = NULL;
 	w->config.on_gain = NULL;
 	w->config.on_request = NULL;
 	w->config.on_lost = NULL;

@@ -11,20 +11,20 @@
 
 #include "fleet/protocol/refresh.h"
 
-#define KINDS 4 /* of rows */
+#define KINDS 5 /* of rows */
 
-static bool add_member(struct weir_work *w, uint64_t id)
+static bool add_member(struct weir_work *w, uint64_t id, uint32_t weight)
 {
 	if (w->count == w->room) {
 		const size_t room = w->room > 0 ? 2 * w->room : 16;
-		uint64_t *members = realloc(w->members, room * sizeof(*members));
+		struct balance_member *members = realloc(w->members, room * sizeof(*members));
 
 		if (members == NULL)
 			return false;
 		w->members = members;
 		w->room = room;
 	}
-	w->members[w->count++] = id;
+	w->members[w->count++] = (struct balance_member){id, weight};
 	return true;
 }
 
@@ -47,25 +47,77 @@ struct reading {
 	int result;
 };
 
-static int take_part(struct weir_work *w, const char *number, const struct weir_store_row *row,
-		     bool request)
+/*
+ * The number of a partition. False: not a number. One of a member that is configured with more of
+ * them is not below slots.
+ */
+static bool read_number(const char *text, unsigned long *i)
 {
 	char *end;
-	const unsigned long i = strtoul(number, &end, 10);
+
+	*i = strtoul(text, &end, 10);
+	return *end == '\0' && end != text;
+}
+
+static int take_request(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	unsigned long i;
 	uint64_t id;
 
-	if (*end != '\0' || end == number || !partition_read_id(row->value, row->size, '\n', &id))
+	if (!read_number(number, &i) || !partition_read_id(row->value, row->size, '\n', &id))
 		return -EPROTO;
-	w->rows += !request;
-	if (i >= w->config.count)
-		return 0; /* of a member that is configured with more partitions */
-	if (request) {
-		w->partitions[i].requester = id;
-		w->partitions[i].request_made = row->made;
-	} else {
-		w->partitions[i].owner = id;
-		w->partitions[i].made = row->made;
-	}
+	if (i >= w->slots)
+		return 0;
+	w->partitions[i].requester = id;
+	w->partitions[i].request_made = row->made;
+	return 0;
+}
+
+/* Units that a row does not name may be any: no other member claims one as long as it is there. */
+static int take_owner(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	struct owner_record owner;
+	struct partition *partition;
+	unsigned long i;
+
+	if (!read_number(number, &i) || !owner_parse(row->value, row->size, &owner))
+		return -EPROTO;
+	w->rows++;
+	if (i >= w->slots)
+		return 0;
+	work_use(w, (uint32_t)i + 1);
+	partition = &w->partitions[i];
+	partition->owner = owner.id;
+	partition->made = row->made;
+	partition->from = owner.from;
+	partition->worth = owner.units > 0 ? owner.units : WEIR_SHARE_UNITS_MAX;
+	return 0;
+}
+
+bool partition_read_rewound(const struct weir_store_row *row, uint64_t *fence)
+{
+	char text[24], *end;
+
+	if (row->size == 0 || row->size >= sizeof(text))
+		return false;
+	memcpy(text, row->value, row->size);
+	text[row->size] = '\0';
+	errno = 0;
+	*fence = strtoull(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(end, "\n") == 0;
+}
+
+static int take_rewound(struct weir_work *w, const char *number, const struct weir_store_row *row)
+{
+	unsigned long i;
+	uint64_t fence;
+
+	if (!read_number(number, &i) || !partition_read_rewound(row, &fence))
+		return -EPROTO;
+	if (i >= w->slots)
+		return 0;
+	w->partitions[i].rewound = fence;
+	w->partitions[i].rewound_version = row->version;
 	return 0;
 }
 
@@ -77,15 +129,15 @@ static int take_kind(struct weir_work *w, const struct weir_store_row *row)
 
 static int take_worker(struct weir_work *w, const char *number, const struct weir_store_row *row)
 {
-	char label[LABEL_ROOM];
+	struct worker_record worker;
 	uint64_t id;
 
 	if (!partition_read_id(number, strlen(number), '\0', &id) ||
-	    !worker_parse(row->value, row->size, label))
+	    !worker_parse(row->value, row->size, &worker))
 		return -EPROTO;
 	if (id == w->id)
 		w->own_made = row->made;
-	return add_member(w, id) ? 0 : -ENOMEM;
+	return add_member(w, id, worker.weight) ? 0 : -ENOMEM;
 }
 
 static bool take_row(void *arg, const struct weir_store_row *row)
@@ -95,9 +147,11 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 	const char *rest = row->key + strlen(w->name) + 1;
 
 	if (strncmp(rest, "partition/", 10) == 0)
-		r->result = take_part(w, rest + 10, row, false);
+		r->result = take_owner(w, rest + 10, row);
 	else if (strncmp(rest, "request/", 8) == 0)
-		r->result = take_part(w, rest + 8, row, true);
+		r->result = take_request(w, rest + 8, row);
+	else if (strncmp(rest, "rewound/", 8) == 0)
+		r->result = take_rewound(w, rest + 8, row);
 	else if (strncmp(rest, "worker/", 7) == 0)
 		r->result = take_worker(w, rest + 7, row);
 	else if (strcmp(rest, "partitions") == 0)
@@ -105,16 +159,9 @@ static bool take_row(void *arg, const struct weir_store_row *row)
 	return r->result == 0;
 }
 
-static int by_number(const void *left, const void *right)
-{
-	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool is_member(const struct weir_work *w, uint64_t id)
 {
-	return w->count > 0 && bsearch(&id, w->members, w->count, sizeof(id), by_number) != NULL;
+	return balance_find(w->members, w->count, id) != NULL;
 }
 
 static void clear(struct weir_work *w)
@@ -122,11 +169,12 @@ static void clear(struct weir_work *w)
 	w->count = 0;
 	w->own_made = w->kind_version = 0;
 	w->rows = 0;
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < w->slots; i++) {
 		struct partition *partition = &w->partitions[i];
 
 		partition->owner = partition->made = partition->requester =
 			partition->request_made = 0;
+		partition->rewound = partition->rewound_version = 0;
 	}
 }
 
@@ -138,7 +186,7 @@ static void note_requests(struct weir_work *w)
 {
 	const weir_time now = fleet_now(w->fleet);
 
-	for (uint32_t i = 0; i < w->config.count; i++) {
+	for (uint32_t i = 0; i < work_used(w); i++) {
 		struct partition *partition = &w->partitions[i];
 
 		if (!is_member(w, partition->requester))
@@ -170,7 +218,8 @@ static void note_proof(struct weir_work *w, weir_time asked, weir_dur proven)
 
 int work_read(struct weir_work *w, bool keep)
 {
-	static const char *const kinds[KINDS] = {"worker/", "partition/", "request/", "partitions"};
+	static const char *const kinds[KINDS] = {"worker/", "partition/", "request/", "rewound/",
+						 "partitions"};
 	struct reading reading = {.work = w};
 	char prefix[KINDS][PARTITION_KEY_SIZE];
 	const char *prefixes[KINDS];
@@ -187,8 +236,7 @@ int work_read(struct weir_work *w, bool keep)
 		 : weir_store_read(w->fleet->store, prefixes, KINDS, take_row, &reading, &view);
 	if (r != 0 || reading.result != 0)
 		return r != 0 ? r : reading.result;
-	if (w->count > 0)
-		qsort(w->members, w->count, sizeof(w->members[0]), by_number);
+	balance_sort(w->members, w->count);
 	note_requests(w);
 	note_proof(w, asked, view.proven);
 	return 0;

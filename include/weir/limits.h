@@ -384,6 +384,37 @@ struct weir_hillclimb_config {
 WEIR_API extern const struct weir_limit_ops weir_hillclimb;
 
 /*
+ * protego: compares the throughput of each measurement with that of the one before, and grows by a
+ * step where it followed the limit, by efficiency at least. It shrinks by a step where throughput
+ * did not follow, or where too many calls were dropped. It compares no latencies, so it learns no
+ * queue. But a step changes throughput by less than chance does: the limit walks at random. It is
+ * here for comparison. It moves by one call in some ten latencies, and without load it sinks, until
+ * calls are refused or wait. So set a queue (weir_config.queue), a min, or unused. Designed for
+ * windows of 10 ms.
+ *
+ * Outcomes: dropped and timed out calls count as load and not as throughput; cancelled, failed and
+ * ignored calls are not seen.
+ *
+ * Source: I. Cho et al., "Protego: Overload Control for Applications with Unpredictable Lock
+ * Contention", NSDI 2023: its admission control, as in bw2_server.c of its code. What the paper
+ * does in front of locks has no counterpart in a limit.
+ */
+struct weir_protego_config {
+	uint32_t initial;  /* 20; 1 to 2^31 - 1 */
+	uint32_t min;      /* 1; 1 to 2^31 - 1 */
+	uint32_t max;      /* 1000; 1 to 2^31 - 1 */
+	double efficiency; /* 0.1, the paper's; 10^-6 to 1; how far throughput must follow */
+	double drops;      /* 0.1; 10^-6 to 1; fraction of calls lost above which it shrinks */
+	double settle;     /* 5; 0.01 to 10^6; mean latencies to wait after a step */
+	double measure;    /* 5; 0.01 to 10^6; mean latencies that a measurement takes */
+	uint32_t calls;    /* 50; 1 to 10^9; fewest calls of a measurement */
+	struct weir_step increase; /* add:1, the code's; step up */
+	struct weir_step decrease; /* sub:1, the code's; step down */
+	struct weir_step unused;   /* sub:1, the code's; step if the limit was not reached */
+};
+WEIR_API extern const struct weir_limit_ops weir_protego;
+
+/*
  * elastic: grows while more calls in flight bring more throughput, and no further. It compares
  * calls that found more in flight with calls of the same moment that found fewer, so it needs no
  * remembered latency: nothing drifts under lasting overload, and nothing is refused when all work

@@ -31,6 +31,7 @@
  * are any, with the prefix rate_: waiting, percent, admitted_total, refused_total, abandoned_total,
  * throttled_total; for each of its quotas (label quota: 0, 1, ...), with the prefix quota_: units,
  * available, debt, taken_total. They mean the same as the fields of struct weir_rate_snapshot.
+ * Metrics of weir_metrics_add_value() follow, in the order in which they were first added.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
@@ -90,6 +91,39 @@ WEIR_API int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir
 /* Add the current numbers of a rate likewise: another rate must not have the same labels. */
 WEIR_API int weir_metrics_add_rate(struct weir_metrics *metrics, struct weir_rate *rate,
 				   const struct weir_label *labels, size_t count);
+
+enum weir_metric_kind {
+	WEIR_METRIC_GAUGE,   /* may rise and fall */
+	WEIR_METRIC_COUNTER, /* only rises, from 0; its samples are called NAME_total */
+};
+
+/* A metric of the program's own, or of another library. */
+struct weir_metric {
+	enum weir_metric_kind kind;
+	/*
+	 * Letters, digits and underscores, without a digit or two underscores at the beginning, and
+	 * without _total at the end.
+	 */
+	const char *name;
+	const char
+		*unit; /* the word after the name's last underscores, such as "seconds"; or NULL */
+	const char *help; /* a line of UTF-8 text without quotes and backslashes */
+};
+
+/*
+ * Add a value of a metric of the program's own, with count labels in any order; count may be 0.
+ * Whole numbers up to 2^53 are written exactly. On failure the set is unchanged.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the metric is invalid, has the name of one of this library, or that of one in the set
+ *          that differs in another field; or a label's name is invalid or given twice, or a value
+ *          is NULL.
+ * -EILSEQ: a label's value, or help, is not UTF-8.
+ * -EEXIST: the metric has a value with exactly the same labels.
+ * -ENOMEM: out of memory.
+ */
+WEIR_API int weir_metrics_add_value(struct weir_metrics *metrics, const struct weir_metric *metric,
+				    double value, const struct weir_label *labels, size_t count);
 
 /*
  * Write the text into size bytes at text, cut there and ended by a zero byte as by snprintf(). text

@@ -94,10 +94,28 @@ struct source {
 	struct part parts[];
 };
 
+/* A value of a metric of the program's own. */
+struct value {
+	struct value *next;
+	const struct own *metric;
+	char *labels;
+	double number;
+};
+
+/* A metric of the program's own, with its values. Its family has no owner. */
+struct own {
+	struct own *next;
+	struct family family;
+	struct value *first, **end;
+	char text[]; /* name, unit and help */
+};
+
 struct weir_metrics {
 	struct source *first, **end;
 	void *known;    /* sources by their labels: a tree of tsearch() */
 	bool has_rates; /* there are rates in the set */
+	struct own *own, **own_end;
+	void *values; /* of the program's own metrics, by metric and labels: likewise */
 	locale_t c;
 };
 
@@ -522,6 +540,163 @@ int weir_metrics_add_registry(struct weir_metrics *metrics, struct weir_registry
 	return entry.error;
 }
 
+/* Whether a metric of this library has that name. */
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < FAMILIES; i++)
+		if (strcmp(families[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t length = strlen(text), rest = strlen(end);
+
+	return length > rest && strcmp(text + length - rest, end) == 0;
+}
+
+static bool is_unit_of(const char *unit, const char *name)
+{
+	return is_name(unit) && ends_with(name, unit) &&
+	       name[strlen(name) - strlen(unit) - 1] == '_';
+}
+
+/* Returns 0, -EINVAL or -EILSEQ. */
+static int check_metric(const struct weir_metric *metric)
+{
+	if ((unsigned)metric->kind > WEIR_METRIC_COUNTER || !is_name(metric->name) ||
+	    ends_with(metric->name, "_total") || is_ours(metric->name))
+		return -EINVAL;
+	if (metric->unit != NULL && !is_unit_of(metric->unit, metric->name))
+		return -EINVAL;
+	if (metric->help == NULL || strpbrk(metric->help, "\"\\\n") != NULL)
+		return -EINVAL;
+	return is_text(metric->help, strlen(metric->help)) ? 0 : -EILSEQ;
+}
+
+static enum kind kind_of(const struct weir_metric *metric)
+{
+	return metric->kind == WEIR_METRIC_COUNTER ? COUNTER : GAUGE;
+}
+
+static bool is_same(const struct family *family, const struct weir_metric *metric)
+{
+	const char *unit = metric->unit != NULL ? metric->unit : "";
+
+	return family->kind == kind_of(metric) && strcmp(family->help, metric->help) == 0 &&
+	       strcmp(family->unit != NULL ? family->unit : "", unit) == 0;
+}
+
+static struct own *own_create(const struct weir_metric *metric)
+{
+	const char *unit = metric->unit != NULL ? metric->unit : "";
+	const size_t name_size = strlen(metric->name) + 1, unit_size = strlen(unit) + 1;
+	const size_t help_size = strlen(metric->help) + 1;
+	struct own *own = calloc(1, sizeof(*own) + name_size + unit_size + help_size);
+
+	if (own == NULL)
+		return NULL;
+	memcpy(own->text, metric->name, name_size);
+	memcpy(own->text + name_size, unit, unit_size);
+	memcpy(own->text + name_size + unit_size, metric->help, help_size);
+	own->family = (struct family){
+		.kind = kind_of(metric),
+		.name = own->text,
+		.unit = metric->unit != NULL ? own->text + name_size : NULL,
+		.help = own->text + name_size + unit_size,
+	};
+	own->end = &own->first;
+	return own;
+}
+
+/*
+ * The metric of that name, created at the end of the list, where *created is set, if there is none.
+ * Returns 0, -EINVAL or -ENOMEM.
+ */
+static int own_find(struct weir_metrics *metrics, const struct weir_metric *metric,
+		    struct own **found, bool *created)
+{
+	*created = false;
+	for (*found = metrics->own; *found != NULL; *found = (*found)->next)
+		if (strcmp((*found)->family.name, metric->name) == 0)
+			return is_same(&(*found)->family, metric) ? 0 : -EINVAL;
+	*found = own_create(metric);
+	*created = true;
+	return *found != NULL ? 0 : -ENOMEM;
+}
+
+static int value_compare(const void *a, const void *b)
+{
+	const struct value *one = a, *other = b;
+	const int r = strcmp(one->metric->family.name, other->metric->family.name);
+
+	return r != 0 ? r : strcmp(one->labels, other->labels);
+}
+
+static void value_free(struct value *value)
+{
+	free(value->labels);
+	free(value);
+}
+
+/* Returns 0, -EILSEQ, -EEXIST or -ENOMEM; in the latter cases it is freed. */
+static int value_register(struct weir_metrics *metrics, struct value *value,
+			  const struct weir_label *labels, size_t count)
+{
+	struct value *const *found = NULL;
+	int r = write_labels(labels, count, &value->labels);
+
+	if (r == 0) {
+		found = tsearch(value, &metrics->values, value_compare);
+		r = found == NULL ? -ENOMEM : *found == value ? 0 : -EEXIST;
+	}
+	if (r != 0)
+		value_free(value);
+	return r;
+}
+
+static int value_add(struct weir_metrics *metrics, struct own *own, double number,
+		     const struct weir_label *labels, size_t count)
+{
+	struct value *value = malloc(sizeof(*value));
+	int r;
+
+	if (value == NULL)
+		return -ENOMEM;
+	*value = (struct value){.metric = own, .number = number};
+	r = value_register(metrics, value, labels, count);
+	if (r != 0)
+		return r;
+	*own->end = value;
+	own->end = &value->next;
+	return 0;
+}
+
+int weir_metrics_add_value(struct weir_metrics *metrics, const struct weir_metric *metric,
+			   double value, const struct weir_label *labels, size_t count)
+{
+	struct own *own = NULL;
+	bool created = false;
+	int r = check_metric(metric);
+
+	if (r == 0)
+		r = check_labels(labels, count);
+	if (r == 0)
+		r = own_find(metrics, metric, &own, &created);
+	if (r == 0)
+		r = value_add(metrics, own, value, labels, count);
+	if (!created)
+		return r;
+	if (r != 0) {
+		free(own);
+		return r;
+	}
+	*metrics->own_end = own;
+	metrics->own_end = &own->next;
+	return 0;
+}
+
 static void flush(struct sink *sink)
 {
 	if (sink->status == 0 && sink->used > 0)
@@ -692,12 +867,30 @@ static bool of_rates(const struct family *family)
 	return family->owner == RATE || family->owner == QUOTA;
 }
 
-static void put_family(struct sink *sink, const struct family *family, const struct source *source)
+static void put_facts(struct sink *sink, const struct family *family)
 {
 	put_fact(sink, "# HELP ", family, family->help);
 	put_fact(sink, "# TYPE ", family, family->kind == COUNTER ? "counter" : "gauge");
 	if (family->unit != NULL && sink->format == WEIR_OPENMETRICS)
 		put_fact(sink, "# UNIT ", family, family->unit);
+}
+
+static void put_own(struct sink *sink, const struct own *own)
+{
+	put_facts(sink, &own->family);
+	for (const struct value *value = own->first; value != NULL && sink->status == 0;
+	     value = value->next) {
+		const char *const labels[] = {value->labels};
+
+		put_series(sink, &own->family, labels, 1);
+		put_real(sink, value->number);
+		put(sink, "\n");
+	}
+}
+
+static void put_family(struct sink *sink, const struct family *family, const struct source *source)
+{
+	put_facts(sink, family);
 	for (; source != NULL && sink->status == 0; source = source->next)
 		if (source->is_rate == of_rates(family))
 			put_source(sink, family, source);
@@ -724,6 +917,8 @@ int weir_metrics_write(const struct weir_metrics *metrics, enum weir_metrics_for
 	for (size_t i = 0; i < FAMILIES && sink.status == 0; i++)
 		if (metrics->has_rates || !of_rates(&families[i]))
 			put_family(&sink, &families[i], metrics->first);
+	for (const struct own *own = metrics->own; own != NULL && sink.status == 0; own = own->next)
+		put_own(&sink, own);
 	if (format == WEIR_OPENMETRICS)
 		put(&sink, "# EOF\n");
 	flush(&sink);
@@ -767,6 +962,7 @@ int weir_metrics_create(struct weir_metrics **metrics)
 	if (m == NULL)
 		return -ENOMEM;
 	m->end = &m->first;
+	m->own_end = &m->own;
 	m->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (m->c == (locale_t)0) {
 		free(m);
@@ -781,6 +977,15 @@ static void leave(void *source)
 	(void)source;
 }
 
+static void own_free(struct own *own)
+{
+	for (struct value *value = own->first, *next; value != NULL; value = next) {
+		next = value->next;
+		value_free(value);
+	}
+	free(own);
+}
+
 void weir_metrics_destroy(struct weir_metrics *metrics)
 {
 	struct source *next;
@@ -788,6 +993,11 @@ void weir_metrics_destroy(struct weir_metrics *metrics)
 	if (metrics == NULL)
 		return;
 	tdestroy(metrics->known, leave);
+	tdestroy(metrics->values, leave);
+	for (struct own *own = metrics->own, *after; own != NULL; own = after) {
+		after = own->next;
+		own_free(own);
+	}
 	for (struct source *source = metrics->first; source != NULL; source = next) {
 		next = source->next;
 		source_free(source);

@@ -22,6 +22,9 @@
 /* The longest name=value in a text, in bytes. */
 #define ITEM_MAX 128
 
+/* The names of all limits in a sentence, in bytes: each has up to 15 characters, and a comma. */
+#define NAMES_MAX 512
+
 /* A value of any type, and the number in it that has a range. */
 struct value {
 	union {
@@ -369,7 +372,7 @@ int weir_limit_parse(const struct weir_limit_ops *ops, void *config, const char 
 /* Lists the known names. */
 static int refuse_name(const char *text, size_t length, char *why, size_t why_size)
 {
-	char names[ITEM_MAX] = "";
+	char names[NAMES_MAX] = "";
 	const struct weir_limit_ops *ops;
 
 	for (unsigned i = 0; (ops = weir_limit_at(i)) != NULL; i++) {

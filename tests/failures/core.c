@@ -435,6 +435,17 @@ static int add_rate(void)
 	return weir_metrics_add_rate(metrics, rate, labels, 2);
 }
 
+static const struct weir_metric own_metric = {
+	.kind = WEIR_METRIC_COUNTER,
+	.name = "own_jobs",
+	.help = "Jobs.",
+};
+
+static int add_value(void)
+{
+	return weir_metrics_add_value(metrics, &own_metric, 1, labels, 2);
+}
+
 static int add_registry(void)
 {
 	return weir_metrics_add_registry(metrics, registry, "key", labels, 2);
@@ -740,6 +751,8 @@ static const struct failure_case cases[] = {
 	{"weir_metrics_add", NULL, begin_metrics, add_limiter, metrics_unchanged, use_metrics,
 	 end_metrics},
 	{"weir_metrics_add_rate", NULL, begin_metrics, add_rate, metrics_unchanged, use_metrics,
+	 end_metrics},
+	{"weir_metrics_add_value", NULL, begin_metrics, add_value, metrics_unchanged, use_metrics,
 	 end_metrics},
 	{"weir_metrics_add_registry", NULL, begin_metrics_of_registry, add_registry, metrics_anew,
 	 use_metrics, end_metrics},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <weir/batcher.h>
+#include <weir/fleet_metrics.h>
 #include <weir/work.h>
 
 #include "../fleet/server.h"
@@ -206,6 +207,7 @@ static struct weir_fleet_config fleet_config(void)
 	weir_fleet_config_init(&c);
 	c.store = store;
 	c.manual = 1;
+	c.label = "failures";
 	return c;
 }
 
@@ -505,6 +507,11 @@ static int drain(void)
 	return weir_fleet_drain(store, "limit", member.id, true);
 }
 
+static int drain_label(void)
+{
+	return weir_fleet_drain_label(store, "limit", "failures", true);
+}
+
 static void not_drained(void)
 {
 	has_units();
@@ -664,6 +671,79 @@ static void begin_checkpoint(void)
 	CHECK(checkpoint() == 0);
 }
 
+static int set_back(void)
+{
+	const int r = weir_work_rewind(store, "work", 0, 7, "value", 5, "me");
+
+	return r == 1 ? 0 : r;
+}
+
+static int restart(void)
+{
+	const int r = weir_work_restart(store, "work", 0, "me");
+
+	return r == 1 ? 0 : r;
+}
+
+static void is_restarted(void)
+{
+	still_owns();
+	CHECK(checkpoint() == -ESTALE && load() == -ENOENT);
+	CHECK(refresh() == 0 && weir_work_owned(work) == PARTS);
+	CHECK(weir_work_fence(work, 0) > fence);
+}
+
+static void begin_capacity(void)
+{
+	struct weir_work_config c;
+
+	begin_fleet();
+	weir_work_config_init(&c);
+	c.name = "rate";
+	c.strategy = WEIR_WORK_WANTED;
+	c.capacity = 100;
+	c.factor = 25;
+	CHECK(weir_work_open(fleet, &c, &work, why, sizeof(why)) == 0);
+	CHECK(weir_work_demand_set(work, 100) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(refresh() == 0);
+	CHECK(weir_work_units(work) == 100);
+}
+
+static void still_has(void)
+{
+	CHECK(weir_work_units(work) == 100);
+}
+
+static int resize(void)
+{
+	return weir_work_resize(store, "rate", 60, 20);
+}
+
+static void is_resized(void)
+{
+	CHECK(refresh() == 0 && weir_work_units(work) == 60);
+}
+
+static int take_size(void)
+{
+	struct weir_work_size info;
+	int r;
+
+	weir_work_size_init(&info);
+	r = weir_work_size_take(store, "rate", &info);
+	CHECK(r != 0 || (info.count == 4 && info.capacity == 100 && info.factor == 25));
+	return r;
+}
+
+static void is_set_back(void)
+{
+	still_owns();
+	CHECK(checkpoint() == -ESTALE && load() == 0);
+	CHECK(refresh() == 0 && weir_work_owned(work) == PARTS);
+	CHECK(weir_work_fence(work, 0) > fence);
+}
+
 static bool see_part(void *arg, const struct weir_work_partition *partition)
 {
 	(void)arg;
@@ -729,6 +809,45 @@ static void end_batcher(void)
 	CHECK(weir_batcher_destroy(batcher) == 0);
 	weir_rate_destroy(rate);
 	batcher = NULL;
+}
+
+/* Metrics, with a share and partitions of work. */
+
+static struct weir_metrics *metrics;
+
+static void begin_metrics(void)
+{
+	begin_with_units();
+	CHECK(open_work() == 0);
+	CHECK(weir_metrics_create(&metrics) == 0);
+}
+
+static int add_metrics(void)
+{
+	return weir_fleet_metrics_add(metrics, fleet, NULL, 0);
+}
+
+/* Some of the numbers may have been added: each fleet is added once. */
+static void metrics_anew(void)
+{
+	weir_metrics_destroy(metrics);
+	CHECK(weir_metrics_create(&metrics) == 0);
+}
+
+static void has_metrics(void)
+{
+	static char text[1 << 16];
+
+	CHECK(weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text)) < sizeof(text));
+	CHECK(strstr(text, "weir_share_units{limit=\"limit\"} 100\n") != NULL);
+	CHECK(strstr(text, "weir_work_partitions{work=\"work\"} 2\n") != NULL);
+}
+
+static void end_metrics(void)
+{
+	weir_metrics_destroy(metrics);
+	metrics = NULL;
+	end_fleet();
 }
 
 /* What a server's client library needs: without it, there is no answer, or no memory. */
@@ -948,6 +1067,16 @@ static struct failure_case local_cases[] = {
 	 drained,
 	 end_fleet,
 	 {UNEXAMINED}},
+	{"weir_fleet_drain_label",
+	 NULL,
+	 begin_member,
+	 drain_label,
+	 not_drained,
+	 drained,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_metrics_add", NULL, begin_metrics, add_metrics, metrics_anew, has_metrics,
+	 end_metrics},
 	{"weir_fleet_list",
 	 NULL,
 	 begin_with_units,
@@ -988,6 +1117,42 @@ static struct failure_case local_cases[] = {
 	 load,
 	 still_owns,
 	 has_checkpoint,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_rewind",
+	 NULL,
+	 begin_checkpoint,
+	 set_back,
+	 still_owns,
+	 is_set_back,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_restart",
+	 NULL,
+	 begin_checkpoint,
+	 restart,
+	 still_owns,
+	 is_restarted,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_resize",
+	 NULL,
+	 begin_capacity,
+	 resize,
+	 still_has,
+	 is_resized,
+	 end_fleet,
+	 {UNEXAMINED},
+	 .quiet = true},
+	{"weir_work_size_take",
+	 NULL,
+	 begin_capacity,
+	 take_size,
+	 still_has,
+	 still_has,
 	 end_fleet,
 	 {UNEXAMINED},
 	 .quiet = true},

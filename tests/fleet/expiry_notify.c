@@ -115,6 +115,18 @@ static void lose(void *arg, uint32_t partition, uint64_t fence, bool forced)
 	atomic_fetch_sub(&owned, 1);
 }
 
+/* Leases that have ended, as changes of state. */
+static _Atomic uint64_t lost;
+
+static void change(void *arg, const struct weir_share_change *change)
+{
+	CHECK(arg == &lost && strcmp(change->name, "limit") == 0 && change->missed == 0);
+	if (change->to != WEIR_SHARE_LOST)
+		return;
+	CHECK(change->units == 0 && change->reason[0] != '\0');
+	atomic_fetch_add(&lost, 1);
+}
+
 static void wait_for(const _Atomic uint64_t *word, uint64_t expected)
 {
 	unsigned tries = 0;
@@ -167,6 +179,8 @@ int main(void)
 	weir_fleet_config_init(&config);
 	config.store = &slow.store;
 	config.lease = 300 * WEIR_MS;
+	config.on_change = change;
+	config.on_change_arg = &lost;
 	CHECK(weir_fleet_open(&config, &fleet, NULL, 0) == 0);
 	weir_share_config_init(&share_config);
 	share_config.name = "limit";
@@ -176,8 +190,11 @@ int main(void)
 	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
 	work = open_partitions(fleet);
 	for (unsigned i = 0; i < 3; i++) {
+		uint64_t lost_before;
+
 		wait_for(&units, CAPACITY);
 		wait_for(&owned, PARTITIONS);
+		lost_before = atomic_load(&lost);
 		atomic_store(&slow.hung, false);
 		atomic_store(&slow.hangs, true);
 		wait_for(&units, 0);
@@ -187,6 +204,8 @@ int main(void)
 		while (!atomic_load(&slow.hung))
 			sleep_ms(1);
 		ask(fleet, share);
+		while (atomic_load(&lost) == lost_before)
+			sleep_ms(1);
 		atomic_store(&slow.hangs, false);
 	}
 	wait_for(&units, CAPACITY);

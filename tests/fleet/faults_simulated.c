@@ -277,7 +277,7 @@ static void disturb(struct sim *s)
 			weir_share_throttled(m->share);
 		return;
 	default:
-		m->wants = below(s, 4) == 0 ? 0 : below(s, 2 * CAPACITY);
+		m->wants = below(s, 4) == 0 ? 0 : below(s, s->demand);
 	}
 }
 
@@ -503,10 +503,11 @@ static void play(unsigned minutes, uint64_t seed)
 		.chance = 88172645463325252u + seed * 7919,
 		.capacity = CAPACITY,
 		.calm = WEIR_S << seed / 2 % 4,
+		.demand = seed / 4 % 2 == 0 ? 2 * CAPACITY : CAPACITY / 4,
 	};
 	open_store(&s);
 	for (unsigned i = 0; i < MEMBERS; i++) {
-		s.members[i].wants = CAPACITY / 2;
+		s.members[i].wants = s.demand / 4;
 		enter(&s, &s.members[i]);
 	}
 	pass(&s, s.now + minutes * MINUTE);

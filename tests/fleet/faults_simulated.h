@@ -89,6 +89,7 @@ struct sim {
 	weir_time down;   /* end of the store's outage */
 	unsigned losses;  /* per thousand requests */
 	weir_dur calm;    /* mean time between faults */
+	uint64_t demand;  /* of a member at most, per second: more than there is, or less */
 	struct member members[MEMBERS];
 	struct parcel parcels[PARCELS];
 

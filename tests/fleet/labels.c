@@ -256,6 +256,8 @@ static bool work_kind_is(const char *expected)
 /* Owners and members that ask, by the labels of their fleets. */
 static void of_partitions(void)
 {
+	static const char *const weights[] = {" 1048576", " 1",   " 0",      " ",
+					      " x",       " 2 2", " 1048577"};
 	char row[200];
 	struct weir_work *work;
 
@@ -277,6 +279,13 @@ static void of_partitions(void)
 		CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) == -EPROTO);
 		CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EPROTO);
 		CHECK(weir_work_owned(work) == 2);
+	}
+	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+		const int size = snprintf(row, sizeof(row), "weir-worker 1 a%s\n", weights[i]);
+
+		write_row("work/worker/1", row, (size_t)size);
+		CHECK(weir_work_inspect(w.store, "work", NULL, NULL, NULL) ==
+		      (i == 0 ? 0 : -EPROTO));
 	}
 	write_row("work/worker/1", "weir-worker 1 a\n", 16);
 	write_row("work/worker/x", "weir-worker 1 a\n", 16);

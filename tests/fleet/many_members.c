@@ -91,7 +91,7 @@ static void check_fair(void)
 
 	CHECK(claims != NULL);
 	for (unsigned i = 0; i < count; i++)
-		claims[i] = (struct claim){i, members[i].wants, 1, 0, 0};
+		claims[i] = (struct claim){.id = i, .wants = members[i].wants, .weight = 1};
 	allot(WEIR_ALLOT_FAIR, CAPACITY, claims, count);
 	for (unsigned i = 0; i < count; i++) {
 		const struct member *m = &members[claims[i].id];

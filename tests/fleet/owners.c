@@ -7,12 +7,12 @@
  * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
  * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
- * The store is gone for a while, or forgets everything.
+ * The store is gone for a while, or forgets everything. An operator sets checkpoints back.
  *
  * Ownership can begin only with an event, and between events it can only end. So after each event
  * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
- * each partition. Once the faults are over, every partition must have an owner within a bound, and
- * the division must be even.
+ * each partition. A checkpoint is never written by a fence from before it was set back. Once the
+ * faults are over, every partition must have an owner within a bound, and the division must be even.
  */
 
 #include <errno.h>
@@ -35,6 +35,7 @@
 #define FASTEST    9000 /* error of clocks in millionths; leases allow for 10,000 */
 #define PARCELS    64
 #define ROWS       64 /* of a commit */
+#define OPERATOR   MEMBERS
 
 /*
  * Time until every partition has an owner: the rest of a lease, of the store's learning, or of a
@@ -62,6 +63,7 @@ struct member {
 	weir_time back;    /* time of its return */
 	uint64_t reported_fence[PARTITIONS];
 	uint64_t progress[PARTITIONS]; /* of its work, for checkpoints */
+	weir_time gained_at[PARTITIONS];
 	struct trace_member trace;
 };
 
@@ -88,11 +90,13 @@ struct world {
 	unsigned losses;  /* per thousand requests */
 	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
+	struct member rewinder;           /* it only sets checkpoints back */
+	weir_time rewound_at[PARTITIONS]; /* when the last request was sent that was acknowledged */
 	struct parcel parcels[PARCELS];
 	struct trace trace;
 
 	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten,
-		saved;
+		saved, rewound;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -329,7 +333,10 @@ static int do_commit(struct world *w, unsigned sender, uint64_t session,
 
 	note(w, "expiry", 0);
 	r = pass_on(w, session, checks, check_count, writes, write_count, version);
-	(void)snprintf(cause, sizeof(cause), "%u", sender);
+	if (sender == OPERATOR)
+		(void)snprintf(cause, sizeof(cause), "operator");
+	else
+		(void)snprintf(cause, sizeof(cause), "%u", sender);
 	note(w, cause, check_count > 0 ? checks[0].version : 0);
 	return r;
 }
@@ -370,7 +377,7 @@ static int net_commit(struct weir_store *self, uint64_t session,
 {
 	struct member *m = (struct member *)self;
 	struct world *w = m->world;
-	const unsigned sender = (unsigned)(m - w->members);
+	const unsigned sender = m != &w->rewinder ? (unsigned)(m - w->members) : OPERATOR;
 	const enum fate fate = fate_of(m);
 	int r = -EIO;
 
@@ -444,16 +451,19 @@ static void gained(void *arg, uint32_t partition, uint64_t fence)
 	CHECK(m->reported_fence[partition] == 0 && fence != 0);
 	m->reported_fence[partition] = fence;
 	m->progress[partition] = 0;
+	m->gained_at[partition] = m->world->now;
 	m->world->gains++;
 	look(m->world);
 }
 
 /*
  * Write a checkpoint of what it owns, or has owned a moment ago, and never below one that it knows to
- * be written.
+ * be written. None is written by a fence from before the checkpoint was set back.
  */
 static void save(struct member *m, uint32_t partition, uint64_t fence)
 {
+	const weir_time gained_at = m->gained_at[partition];
+	weir_time rewound_at;
 	uint64_t done = 0;
 	char value[WEIR_CHECKPOINT_SIZE_MAX];
 	size_t size = sizeof(value);
@@ -467,10 +477,12 @@ static void save(struct member *m, uint32_t partition, uint64_t fence)
 	if (m->progress[partition] < done)
 		m->progress[partition] = done;
 	m->progress[partition]++;
+	rewound_at = m->world->rewound_at[partition];
 	r = weir_work_checkpoint(m->work, partition, fence, m->progress[partition], "", 0);
+	CHECK(r != 0 || gained_at >= rewound_at);
+	m->world->saved += r == 0;
 	if (m->dead)
 		return;
-	m->world->saved += r == 0;
 	CHECK(r == 0 || r == -EIO || r == -ESTALE || r == -ERANGE);
 	if (r == -ERANGE)
 		m->progress[partition] = 0;
@@ -591,13 +603,30 @@ static void forget(struct world *w)
 	note(w, "lost", 0);
 }
 
+static void rewind_one(struct world *w)
+{
+	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
+	const weir_time sent = w->now;
+	int r;
+
+	if (w->rewinder.busy)
+		return;
+	w->rewinder.busy = true;
+	r = weir_work_restart(&w->rewinder.store, "work", partition, "operator");
+	w->rewinder.busy = false;
+	if (r != 1)
+		return;
+	w->rewound_at[partition] = sent;
+	w->rewound++;
+}
+
 /* Cause one random fault. */
 static void disturb(struct world *w)
 {
 	struct member *m = &w->members[below(w, MEMBERS)];
 	const weir_time until = w->now + 1 + below(w, below(w, 2) == 0 ? 2 * LEASE : REFRESH);
 
-	switch (below(w, 10)) {
+	switch (below(w, 11)) {
 	case 0:
 	case 1:
 		if (!runs(m))
@@ -626,6 +655,9 @@ static void disturb(struct world *w)
 	case 7:
 		if (runs(m) && !m->busy && m->work != NULL)
 			close_partitions(w, m);
+		return;
+	case 8:
+		rewind_one(w);
 		return;
 	default:
 		w->losses = (unsigned)below(w, 3) * (unsigned)below(w, 300);
@@ -809,6 +841,7 @@ static void play(unsigned minutes, uint64_t seed, bool trace)
 		.calm = WEIR_S << seed % 4,
 		.trace = {.on = trace},
 	};
+	w.rewinder = (struct member){.store = {&net}, .world = &w};
 	open_store(&w);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		enter(&w, &w.members[i]);
@@ -818,10 +851,10 @@ static void play(unsigned minutes, uint64_t seed, bool trace)
 		w.members[i].dead = true;
 	note_members(&w);
 	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu "
-	       "checkpoints; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, store gone %lu "
-	       "and forgetful %lu times\n",
-	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.late, w.stops, w.deaths,
-	       w.cuts, w.closes, w.downs, w.forgotten);
+	       "checkpoints, %lu set back; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, "
+	       "store gone %lu and forgetful %lu times\n",
+	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.rewound, w.late, w.stops,
+	       w.deaths, w.cuts, w.closes, w.downs, w.forgotten);
 	fflush(stdout);
 	w.trace.on = false;
 	for (unsigned i = 0; i < MEMBERS; i++)

@@ -504,8 +504,11 @@ static void check_region(const struct region *p, struct part *parts)
 
 	for (unsigned i = 0; i < sim.leaf_count; i++)
 		if (sim.leaves[i].fleet != NULL && sim.leaves[i].in == p)
-			claims[count++] = (struct claim){1000 + i, sim.leaves[i].wants,
-							 sim.leaves[i].weight, 0, 0};
+			claims[count++] = (struct claim){
+				.id = 1000 + i,
+				.wants = sim.leaves[i].wants,
+				.weight = sim.leaves[i].weight,
+			};
 	for (unsigned i = 0; i < sim.region_count; i++)
 		if (sim.regions[i].above == p && claim_of(&sim.regions[i]).weight > 0)
 			claims[count++] = claim_of(&sim.regions[i]);

@@ -3,7 +3,8 @@
  * round_trips redis|etcd: how often a process with a hundred limits, or with partitions, waits for
  * its store in each refresh, as seen by a proxy: once. Everything that renews its session and reads
  * its rows is sent before anything is answered: in one packet to Redis, two to etcd. Only changes
- * cost more: a commit of up to 42 limits.
+ * cost more: a commit of up to 42 limits. A new process connects and joins with some more, and has a
+ * share after its first refresh.
  */
 
 #include <pthread.h>
@@ -121,6 +122,43 @@ static void with_parts(struct proxy *proxy, const char *address, unsigned packet
 	weir_fleet_close(fleet);
 }
 
+static struct weir_share *join_measured(struct weir_fleet *fleet)
+{
+	struct weir_share_config config;
+	struct weir_share *share;
+
+	weir_share_config_init(&config);
+	config.name = "measured";
+	config.capacity = 1000;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == 0);
+	return share;
+}
+
+/*
+ * A new process has a share after its first refresh. It finds out about the store, begins a session,
+ * reads, writes its row, reads, and writes the ledger: 8 requests to etcd, 16 to Redis.
+ */
+static void first_answer(struct proxy *proxy, const char *address, unsigned most)
+{
+	struct weir_fleet *before, *fleet;
+	struct weir_share *share;
+	unsigned packets;
+
+	/* The store must have been used for the length of a lease. */
+	open_at(address, 4 * WEIR_S, &before);
+	share = join_measured(before);
+	while (weir_share_units(share) == 0)
+		settle(before);
+	packets = atomic_load(&proxy->requests);
+	open_at(address, 4 * WEIR_S, &fleet);
+	share = join_measured(fleet);
+	CHECK(weir_fleet_refresh(fleet) == 0);
+	packets = atomic_load(&proxy->requests) - packets;
+	CHECK(weir_share_units(share) > 0 && packets <= most);
+	weir_fleet_close(fleet);
+	weir_fleet_close(before);
+}
+
 int main(int argc, char **argv)
 {
 	struct server server;
@@ -135,6 +173,7 @@ int main(int argc, char **argv)
 	(void)snprintf(address, sizeof(address), "%s://127.0.0.1:%u", argv[1], proxy.port);
 	with_limits(&proxy, address, packets);
 	with_parts(&proxy, address, packets);
+	first_answer(&proxy, address, packets == 2 ? 10 : 16);
 	proxy_end(&proxy);
 	server_end(&server);
 	return 0;

@@ -222,11 +222,23 @@ static bool has_ended(struct server *s)
 	return true;
 }
 
+static void spawn_sentinel(struct server *s)
+{
+	char file[128], log[128];
+	char *argv[] = {"redis-server", file, "--sentinel", NULL};
+
+	(void)snprintf(file, sizeof(file), "%s/conf", s->folder);
+	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
+	s->pid = spawn(argv, log);
+}
+
 /* If the server ends at once, another program took the port in the meantime. */
 static bool come_up(struct server *s)
 {
 	if (s->kind >= SERVER_ETCD)
 		spawn_etcd(s);
+	else if (s->kind == SERVER_SENTINEL)
+		spawn_sentinel(s);
 	else
 		spawn_redis(s);
 	for (unsigned i = 0; i < PATIENCE / 10 && !has_ended(s); i++) {
@@ -332,6 +344,25 @@ void server_start(struct server *s, enum server_kind kind)
 	}
 	fprintf(stderr, "a server does not start: %s/log\n", s->folder);
 	abort();
+}
+
+void sentinel_start(struct server *s, const struct server *watched)
+{
+	char path[128];
+	FILE *file;
+
+	need("redis-server");
+	*s = (struct server){.kind = SERVER_SENTINEL, .port = free_port()};
+	(void)snprintf(s->folder, sizeof(s->folder), "/tmp/weir-fleet-XXXXXX");
+	CHECK(mkdtemp(s->folder) != NULL);
+	(void)snprintf(path, sizeof(path), "%s/conf", s->folder);
+	file = fopen(path, "we");
+	CHECK(file != NULL);
+	fprintf(file,
+		"port %u\nbind 127.0.0.1\ndir %s\nsentinel monitor weir 127.0.0.1 %u 1\n"
+		"sentinel down-after-milliseconds weir 500\nsentinel failover-timeout weir 3000\n",
+		s->port, s->folder, watched->port);
+	CHECK(fclose(file) == 0 && come_up(s));
 }
 
 void server_restart(struct server *s)

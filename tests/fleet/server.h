@@ -10,6 +10,7 @@ enum server_kind {
 	SERVER_REDIS,         /* Debian's configuration: nothing is kept */
 	SERVER_REDIS_DURABLE, /* appends to its file, and syncs each write */
 	SERVER_REDIS_GUARDED, /* with a password */
+	SERVER_SENTINEL,      /* see sentinel_start() */
 	SERVER_ETCD,
 	SERVER_ETCD_TLS,     /* with certificates for both sides */
 	SERVER_ETCD_GUARDED, /* with a user and a password */
@@ -24,6 +25,12 @@ struct server {
 
 /* Exits with 77 if the server is not installed. */
 void server_start(struct server *server, enum server_kind kind);
+
+/*
+ * Start a Sentinel that watches a Redis server as the service "weir", and alone decides that it is
+ * gone.
+ */
+void sentinel_start(struct server *sentinel, const struct server *watched);
 
 /* Start it again on the same port, with what it has kept. */
 void server_restart(struct server *server);

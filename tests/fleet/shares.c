@@ -311,7 +311,8 @@ static void demand(void)
 	}
 	CHECK(info_of(0).wants >= 95 && info_of(0).wants <= 105);
 	world_run(&w, 12 * WEIR_S + 2 * REFRESH);
-	CHECK(info_of(0).wants == 0 && world_units(&w, 0) == 0);
+	/* Then it has headroom: half of what is idle. */
+	CHECK(info_of(0).wants == 0 && world_units(&w, 0) == 500);
 	end();
 }
 
@@ -472,6 +473,9 @@ static void bad_input(void)
 	config.weight = WEIR_SHARE_WEIGHT_MAX + 1;
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
 	config.weight = 0;
+	config.headroom = (enum weir_headroom)3;
+	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);
+	config.headroom = WEIR_HEADROOM_MEASURED;
 	config.reserved = 51;
 	config.members = 2;
 	CHECK(weir_share_join(fleet, &config, &share, NULL, 0) == -EINVAL);

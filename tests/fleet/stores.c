@@ -423,10 +423,35 @@ static void races(struct rig *rig)
 static void refusals(void)
 {
 	static const char *const addresses[] = {
-		"",           "redis",       "http://x",       "redis:/x",        "redis://",
-		"etcd://:1",  "etcd://h:0",  "etcd://h:65536", "etcd://h:x",      "redis://u@h",
-		"shm:",       "shm:x",       "shm:/a/b",       "redis://a:%zz@h", "redis://a:1,b:2",
-		"rediss://h", "etcd://[::1", "etcd://h h",     "shm:/",
+		"",
+		"redis",
+		"http://x",
+		"redis:/x",
+		"redis://",
+		"etcd://:1",
+		"etcd://h:0",
+		"etcd://h:65536",
+		"etcd://h:x",
+		"redis://u@h",
+		"shm:",
+		"shm:x",
+		"shm:/a/b",
+		"redis://a:%zz@h",
+		"redis://a:1,b:2",
+		"rediss://h",
+		"etcd://[::1",
+		"etcd://h h",
+		"shm:/",
+		"redis://h?",
+		"redis://h?x",
+		"redis://h?x=y",
+		"redis://h?password-file=",
+		"redis://h?password-file=a&password-env=b",
+		"redis://u:p@h?password-env=b",
+		"etcd://u@h?password-file=%00",
+		"redis-sentinel://h",
+		"redis-sentinel://h/",
+		"redis-sentinel://h//0",
 	};
 	struct weir_store_config config;
 	struct weir_store *store;
@@ -661,6 +686,111 @@ static void killed(struct rig *rig)
 	CHECK(commit(s, NULL, &again, 0) > version);
 }
 
+/* Its first line is the password. */
+static void write_password(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Opened with what follows the scheme and precedes or follows the host. */
+static int open_with(const struct rig *rig, const char *user, const char *rest, char why[256])
+{
+	struct weir_store_config config = rig->config;
+	struct weir_store *store;
+	char address[400];
+	int r;
+
+	config.address = address;
+	(void)snprintf(address, sizeof(address), "%.*s://%s127.0.0.1:%u%s",
+		       rig->kind[0] == 'e' ? 4 : 5, rig->kind, user, rig->server.port, rest);
+	why[0] = '\0';
+	r = weir_store_open(&config, &store, why, 256);
+	CHECK((r == 0) == (store != NULL) && (r == 0) == (why[0] == '\0'));
+	CHECK(strstr(why, "cret") == NULL);
+	weir_store_close(store);
+	return r;
+}
+
+/* A password that is in a file or in the environment. */
+static void password_elsewhere(const struct rig *rig)
+{
+	const char *user = rig->kind[0] == 'e' ? "root@" : "";
+	char path[128], rest[256], why[256], line[400];
+
+	(void)snprintf(path, sizeof(path), "%s/pass@word", rig->server.folder);
+	(void)snprintf(rest, sizeof(rest), "?password-file=%s", path);
+	CHECK(open_with(rig, user, rest, why) == -EACCES);
+	CHECK(strcmp(why, "The password file cannot be read: No such file or directory.") == 0);
+	write_password(path, "se cret\nsecond line\n");
+	CHECK(open_with(rig, user, rest, why) == 0);
+	write_password(path, "se cret");
+	CHECK(open_with(rig, user, rest, why) == 0);
+	write_password(path, "wrong\n");
+	CHECK(open_with(rig, user, rest, why) == -EACCES);
+	write_password(path, "\n");
+	CHECK(open_with(rig, user, rest, why) == -EACCES && strstr(why, "first line") != NULL);
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	write_password(path, line);
+	CHECK(open_with(rig, user, rest, why) == -EACCES && strstr(why, "first line") != NULL);
+	CHECK(unlink(path) == 0);
+	CHECK(open_with(rig, user, "?password-env=WEIR_TEST_PASSWORD", why) == -EACCES);
+	CHECK(strstr(why, "environment variable") != NULL);
+	CHECK(setenv("WEIR_TEST_PASSWORD", "se cret", 1) == 0);
+	CHECK(open_with(rig, user, "?password-env=WEIR_TEST_PASSWORD", why) == 0);
+	CHECK(unsetenv("WEIR_TEST_PASSWORD") == 0);
+}
+
+/* The first read may find that the connection is gone. */
+static int read_after_loss(struct weir_store *store)
+{
+	const char *const prefix = "none/";
+	struct found f = {.key = ""};
+	int r = -EIO;
+
+	for (unsigned tries = 0; r == -EIO && tries < 200; tries++)
+		r = weir_store_read(store, &prefix, 1, find, &f, NULL);
+	return r;
+}
+
+static void redis_cli(const struct rig *rig, char *password, char *const words[4])
+{
+	char port[8];
+	char *argv[] = {"redis-cli", "-p",     port,     "-a",     password,
+			words[0],    words[1], words[2], words[3], NULL};
+
+	(void)snprintf(port, sizeof(port), "%u", rig->server.port);
+	CHECK(run_program(argv) == 0);
+}
+
+/* A handle that is open reads the file again when it logs in again. */
+static void password_changed(struct rig *rig)
+{
+	static char old[] = "se cret", new[] = "other secret";
+	char path[128], address[400];
+	struct weir_store *s;
+
+	(void)snprintf(path, sizeof(path), "%s/password", rig->server.folder);
+	(void)snprintf(address, sizeof(address), "redis://default@127.0.0.1:%u/3?password-file=%s",
+		       rig->server.port, path);
+	write_password(path, old);
+	s = open_at(rig, address);
+	CHECK(look(s, "none/", "").rows == 0);
+	redis_cli(rig, old, (char *[]){"config", "set", "requirepass", new});
+	write_password(path, new);
+	redis_cli(rig, new, (char *[]){"client", "kill", "type", "normal"});
+	CHECK(look(s, "none/", "").rows == 0);
+	CHECK(unlink(path) == 0);
+	redis_cli(rig, new, (char *[]){"client", "kill", "type", "normal"});
+	CHECK(read_after_loss(s) == -EACCES);
+	write_password(path, new);
+	CHECK(look(s, "none/", "").rows == 0);
+	redis_cli(rig, new, (char *[]){"config", "set", "requirepass", old});
+	weir_store_close(s);
+}
+
 static void refused_at(struct rig *rig, const char *user)
 {
 	struct weir_store_config config = rig->config;
@@ -679,6 +809,7 @@ static void guarded(struct rig *rig)
 {
 	char address[96];
 
+	password_elsewhere(rig);
 	refused_at(rig, "");
 	if (rig->kind[0] == 'e') {
 		refused_at(rig, "root:wrong@");
@@ -689,6 +820,7 @@ static void guarded(struct rig *rig)
 	(void)snprintf(address, sizeof(address), "redis://default:se%%20cret@127.0.0.1:%u/3",
 		       rig->server.port);
 	weir_store_close(open_at(rig, address));
+	password_changed(rig);
 }
 
 /* A certificate that is not trusted, and no client certificate. */

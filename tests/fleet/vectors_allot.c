@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "fleet/protocol/allot.h"
+#include "fleet/protocol/demand.h"
 #include "world.h"
 
 #define MEMBERS 9
@@ -294,6 +295,26 @@ static void estimates(void)
 	CHECK(demand_estimate(seconds) == 20);
 }
 
+/* A rise is followed at once, a fall slowly; what was counted is spread over the time that passed. */
+static void measures(void)
+{
+	struct demand demand = {.seen = 0};
+
+	demand_count(&demand, 95, DEMAND_TICKS);
+	CHECK(demand_last(&demand) == 95 && demand_wanted(&demand, WEIR_S) == 95);
+	CHECK(demand_wanted(&demand, WEIR_S / 10) == 10);
+	/* Of a minute, ten seconds are known: the newest weighs most. */
+	CHECK(demand_wanted(&demand, 60 * WEIR_S) == 60 * 18);
+	demand_count(&demand, 95, DEMAND_TICKS / 2);
+	CHECK(demand_last(&demand) == 50);
+	demand_count(&demand, 95, DEMAND_TICKS / 2);
+	CHECK(demand_last(&demand) == 0 && demand_wanted(&demand, WEIR_S) == 16);
+	demand_count(&demand, 95 + 2000, 2000);
+	CHECK(demand_wanted(&demand, WEIR_S) == DEMAND_TICKS);
+	demand_count(&demand, 95 + 2000, DEMAND_SECONDS * DEMAND_TICKS);
+	CHECK(demand_wanted(&demand, WEIR_S) == 0);
+}
+
 /*
  * The fair level by search: one unit after the other to the member with the least for its weight.
  */
@@ -315,6 +336,21 @@ static void check_fair(const struct claim *claims, size_t count, uint64_t capaci
 				      (claims[j].target - 1) * claims[i].weight);
 }
 
+/* All headroom is half of what is idle, less what cannot be divided into whole units. */
+static void check_headroom(enum weir_allotment how, struct claim *claims, size_t count,
+			   uint64_t capacity)
+{
+	uint64_t idle = capacity, headroom = 0;
+
+	allot(how, capacity, claims, count);
+	allot_headroom(how, capacity, claims, count);
+	for (size_t i = 0; i < count; i++) {
+		idle -= claims[i].target;
+		headroom += claims[i].headroom;
+	}
+	CHECK(headroom <= (idle + 1) / 2 && headroom + 2 * count >= (idle + 1) / 2);
+}
+
 static void random_cases(void)
 {
 	uint64_t state = 88172645463325252u;
@@ -326,8 +362,11 @@ static void random_cases(void)
 		uint64_t sum = 0;
 
 		for (size_t j = 0; j < count; j++)
-			claims[j] = (struct claim){j, draw(&state) % 100,
-						   1 + (uint32_t)(draw(&state) % 7), 0, 0};
+			claims[j] = (struct claim){
+				.id = j,
+				.wants = draw(&state) % 100,
+				.weight = 1 + (uint32_t)(draw(&state) % 7),
+			};
 		allot(WEIR_ALLOT_FAIR, capacity, claims, count);
 		check_fair(claims, count, capacity);
 		allot(WEIR_ALLOT_PROPORTIONAL, capacity, claims, count);
@@ -336,7 +375,38 @@ static void random_cases(void)
 			sum += claims[j].target;
 		}
 		CHECK(sum <= capacity);
+		check_headroom(WEIR_ALLOT_FAIR, claims, count, capacity);
 	}
+}
+
+static void headroom(void)
+{
+	struct claim claims[4] = {
+		{.id = 0, .weight = 1},
+		{.id = 1, .weight = 3},
+		{.id = 2, .weight = 1, .priority = 7},
+		{.id = 3, .weight = 1},
+	};
+
+	/* By weight, while nothing is wanted. */
+	check_headroom(WEIR_ALLOT_FAIR, claims, 4, 1200);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(claims[i].headroom == (claims[i].id == 1 ? 300 : 100));
+	/* Half by weight, half in proportion to wants, whatever the priority. */
+	for (unsigned i = 0; i < 4; i++)
+		claims[i].wants = claims[i].id == 3 ? 300 : claims[i].id == 1 ? 100 : 0;
+	check_headroom(WEIR_ALLOT_PROPORTIONAL, claims, 4, 1600);
+	for (unsigned i = 0; i < 4; i++) {
+		static const uint64_t due[] = {50, 225, 50, 275};
+
+		CHECK(claims[i].headroom == due[claims[i].id]);
+	}
+	/* None, if everything is wanted. */
+	check_headroom(WEIR_ALLOT_FAIR, claims, 4, 400);
+	check_headroom(WEIR_ALLOT_FAIR, claims, 4, 100);
+	/* The last unit is not kept free. */
+	check_headroom(WEIR_ALLOT_FAIR, claims, 1, 1 + claims[0].wants);
+	CHECK(claims[0].headroom == (claims[0].wants == 0));
 }
 
 /* The largest values allowed. */
@@ -345,12 +415,18 @@ static void largest(void)
 	struct claim claims[3];
 
 	for (unsigned i = 0; i < 3; i++)
-		claims[i] = (struct claim){i, WEIR_SHARE_UNITS_MAX, WEIR_SHARE_WEIGHT_MAX - i, 0,
-					   0};
+		claims[i] = (struct claim){
+			.id = i,
+			.wants = WEIR_SHARE_UNITS_MAX,
+			.weight = WEIR_SHARE_WEIGHT_MAX - i,
+		};
 	allot(WEIR_ALLOT_FAIR, WEIR_SHARE_UNITS_MAX, claims, 3);
 	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
 	allot(WEIR_ALLOT_PROPORTIONAL, WEIR_SHARE_UNITS_MAX, claims, 3);
 	CHECK(claims[0].target + claims[1].target + claims[2].target == WEIR_SHARE_UNITS_MAX);
+	for (unsigned i = 0; i < 3; i++)
+		claims[i].wants = WEIR_SHARE_UNITS_MAX / 6;
+	check_headroom(WEIR_ALLOT_FAIR, claims, 3, WEIR_SHARE_UNITS_MAX);
 }
 
 static void sums(const char *id, struct test_store *test_store)
@@ -358,7 +434,9 @@ static void sums(const char *id, struct test_store *test_store)
 	(void)id;
 	(void)test_store;
 	estimates();
+	measures();
 	random_cases();
+	headroom();
 	largest();
 }
 

@@ -76,7 +76,8 @@ static void begin(void)
 	highest_owners = 0;
 }
 
-static void enter(unsigned member, enum weir_work_strategy strategy)
+static void enter_with(unsigned member, enum weir_work_strategy strategy, uint32_t weight,
+		       weir_dur hold)
 {
 	struct weir_work_config config;
 
@@ -85,12 +86,19 @@ static void enter(unsigned member, enum weir_work_strategy strategy)
 	config.name = "work";
 	config.count = PARTITIONS;
 	config.strategy = strategy;
+	config.weight = weight;
+	config.hold = hold;
 	config.on_gain = gained;
 	config.on_lost = lost;
 	config.on_request = requested;
 	config.arg = &tallies[member];
 	tallies[member] = (struct tally){.work = NULL};
 	CHECK(weir_work_open(w.actors[member].fleet, &config, &tallies[member].work, NULL, 0) == 0);
+}
+
+static void enter(unsigned member, enum weir_work_strategy strategy)
+{
+	enter_with(member, strategy, 0, 0);
 }
 
 static unsigned owned(unsigned member)
@@ -143,6 +151,89 @@ static void newcomers(void)
 	for (unsigned i = 0; i < 8; i++)
 		CHECK(owned(i) == 4);
 	CHECK(SUM(gained) == PARTITIONS + 28 && SUM(lost) == 28 && SUM(forced) == 0);
+	end();
+}
+
+static bool see_weight(void *arg, const struct weir_work_partition *partition)
+{
+	unsigned *weights = arg;
+
+	CHECK(partition->owner_weight <= 3);
+	weights[partition->owner_weight]++;
+	return true;
+}
+
+/* By weight, and only as many move as have to. */
+static void weighted(void)
+{
+	unsigned weights[4] = {0};
+
+	begin();
+	enter_with(0, WEIR_WORK_GREEDY, 2, 0);
+	enter_with(1, WEIR_WORK_GREEDY, 1, 0);
+	enter_with(2, WEIR_WORK_BALANCED, 1, 0);
+	world_run(&w, 12 * ROUND);
+	CHECK(owned(0) == 16 && owned(1) == 8 && owned(2) == 8);
+	CHECK(SUM(lost) == SUM(gained) - PARTITIONS);
+	enter_with(3, WEIR_WORK_GREEDY, 3, 0);
+	CHECK(SUM(forced) == 0);
+	world_run(&w, 10 * ROUND);
+	/* 32 * 2 / 7 is 9.1, 32 / 7 is 4.6, and 32 * 3 / 7 is 13.7. */
+	CHECK(owned(0) == 9 || owned(0) == 10);
+	CHECK(owned(1) >= 4 && owned(1) <= 5 && owned(2) >= 4 && owned(2) <= 5);
+	CHECK(owned(3) == 13 || owned(3) == 14);
+	CHECK(weir_work_inspect(w.store, "work", NULL, see_weight, weights) == 0);
+	CHECK(weights[2] == owned(0) && weights[3] == owned(3) && weights[0] == 0);
+	end();
+}
+
+/*
+ * What a member has held for too short is not moved to another one, but it is when its time is over;
+ * and when its owner leaves or dies.
+ */
+static void holding(void)
+{
+	const weir_dur hold = 100 * WEIR_S;
+	weir_time gained_at;
+
+	begin();
+	enter_with(0, WEIR_WORK_GREEDY, 0, hold);
+	while (owned(0) == 0)
+		world_run(&w, WEIR_S / 10);
+	gained_at = w.now;
+	enter_with(1, WEIR_WORK_GREEDY, 0, hold);
+	world_run(&w, gained_at + hold - WEIR_S - w.now);
+	CHECK(owned(0) == PARTITIONS && owned(1) == 0 && SUM(requested) == 0);
+	world_run(&w, 2 * ROUND);
+	CHECK(owned(0) == 16 && owned(1) == 16 && SUM(requested) == 16);
+	/* Without having been asked, or to a member that has died, it makes no difference. */
+	world_kill(&w, 0);
+	world_run(&w, LEASE + 2 * ROUND);
+	CHECK(owned(1) == PARTITIONS);
+	enter_with(2, WEIR_WORK_GREEDY, 0, hold);
+	weir_work_close(tallies[1].work);
+	world_run(&w, 3 * ROUND);
+	CHECK(owned(2) == PARTITIONS);
+	end();
+}
+
+/* A lease that has ended, and is regained by the same fence, does not begin the time again. */
+static void held_on(void)
+{
+	const weir_dur hold = 100 * WEIR_S;
+
+	begin();
+	enter_with(0, WEIR_WORK_GREEDY, 0, hold);
+	world_run(&w, 3 * ROUND);
+	w.actors[0].manner = BLIND;
+	world_run(&w, LEASE);
+	CHECK(owned(0) == 0);
+	w.actors[0].manner = ANSWERS;
+	world_run(&w, 2 * ROUND);
+	CHECK(owned(0) == PARTITIONS && SUM(gained) == 2 * PARTITIONS);
+	enter(1, WEIR_WORK_GREEDY);
+	world_run(&w, hold - LEASE - 2 * ROUND);
+	CHECK(owned(0) == 16 && owned(1) == 16);
 	end();
 }
 
@@ -662,9 +753,19 @@ static void bad_input(void)
 	config.count = 4;
 	config.strategy = (enum weir_work_strategy)17;
 	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == -EINVAL);
-	/* GB2 */
+	config.strategy = WEIR_WORK_GREEDY;
+	config.weight = WEIR_SHARE_WEIGHT_MAX + 1;
+	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == -EINVAL);
 	config.strategy = WEIR_WORK_WANTED;
 	config.count = 0;
+	config.capacity = config.factor = 100;
+	config.weight = 1;
+	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == -EINVAL);
+	config.weight = 0;
+	config.hold = 1;
+	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == -EINVAL);
+	config.hold = 0;
+	/* GB2 */
 	config.capacity = 10000;
 	config.factor = 1;
 	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == -EINVAL);
@@ -680,6 +781,9 @@ int main(int argc, char **argv)
 	cold(WEIR_WORK_GREEDY, 1);
 	cold(WEIR_WORK_BALANCED, 4);
 	newcomers();
+	weighted();
+	holding();
+	held_on();
 	leaving();
 	stubborn();
 	patient();

@@ -28,54 +28,70 @@ struct rule {
 	bool balanced;
 	uint32_t takes, requests; /* expected */
 	size_t from;              /* the owner that is asked */
+	uint32_t weights[9];      /* 0: 1 */
 };
 
 static const struct rule rules[] = {
-	{"EG1", {2, 0}, 2, 2, 1, false, 2, 0, 0},
-	{"EG2", {2, 0}, 2, 2, 1, true, 1, 0, 0},
-	{"EG2 second", {2, 1}, 2, 1, 1, true, 1, 0, 0},
-	{"EG3", {5, 0}, 2, 0, 1, false, 0, 2, 0},
-	{"EG4 greedy", {2, 2}, 2, 1, 1, false, 1, 0, 0},
-	{"EG4 balanced", {2, 2}, 2, 1, 1, true, 1, 0, 0},
-	{"EG5", {3, 2}, 2, 0, 1, false, 0, 0, 0},
-	{"EG5 other", {3, 2}, 2, 0, 0, false, 0, 0, 0},
-	{"EG5b", {2, 2}, 2, 0, 0, false, 0, 0, 0},
-	{"EG6", {2, 2}, 2, 1, 1, false, 1, 0, 0},
-	{"EG7 lots", {3, 1}, 2, 0, 0, false, 0, 0, 0},
-	{"EG7 little", {3, 1}, 2, 0, 1, false, 0, 1, 0},
-	{"EG9", {0}, 1, 3, 0, false, 3, 0, 0},
-	{"EG10", {1, 1}, 2, 1, 1, false, 1, 0, 0},
-	{"EG10 over", {2, 1}, 2, 0, 0, false, 0, 0, 0},
-	{"EN1", {0}, 1, 3, 0, false, 3, 0, 0},
-	{"EN2", {3}, 1, 0, 0, false, 0, 0, 0},
-	{"EN3", {4, 4, 0}, 3, 4, 2, false, 4, 0, 0},
-	{"EN3 balanced", {4, 4, 0}, 3, 4, 2, true, 1, 0, 0},
-	{"EN3 last", {4, 4, 3}, 3, 1, 2, true, 1, 0, 0},
-	{"EN3 over", {4, 4, 4}, 3, 0, 2, true, 0, 0, 0},
-	{"EN4", {4, 4, 4}, 3, 1, 2, true, 1, 0, 0},
-	{"EN4 over", {4, 4, 5}, 3, 0, 2, true, 0, 0, 0},
-	{"EN5", {4, 4, 4}, 3, 1, 0, false, 1, 0, 0},
-	{"EN6", {4, 4, 6}, 3, 0, 0, true, 0, 1, 2},
-	{"EN7", {3, 4, 5}, 3, 0, 0, true, 0, 1, 2},
-	{"EN8", {9}, 1, 0, 0, false, 0, 0, 0},
-	{"EN9", {1, 1, 1, 1, 0}, 5, 0, 4, false, 0, 0, 0},
-	{"EN10 a", {2, 2, 2}, 3, 0, 0, false, 0, 0, 0},
-	{"EN10 b", {2, 2, 3}, 3, 0, 0, false, 0, 0, 0},
-	{"EN10 c", {10, 10, 11}, 3, 0, 1, false, 0, 0, 0},
-	{"EJ1", {0}, 1, 3, 0, true, 1, 0, 0},
-	{"EJ1 second", {1}, 1, 2, 0, true, 1, 0, 0},
-	{"EJ1 third", {2}, 1, 1, 0, true, 1, 0, 0},
-	{"EJ2 first", {0, 0}, 2, 3, 0, true, 1, 0, 0},
-	{"EJ2 third", {1, 1}, 2, 1, 1, true, 1, 0, 0},
-	{"EJ3", {3, 0}, 2, 0, 1, true, 0, 1, 0},
-	{"EJ4", {1, 1, 1, 0}, 4, 0, 3, true, 0, 0, 0},
-	{"stuck elsewhere", {4, 4, 2}, 3, 0, 2, true, 0, 1, 0},
-	{"stuck elsewhere too", {3, 3, 1}, 3, 0, 2, false, 0, 1, 0},
+	{"EG1", {2, 0}, 2, 2, 1, false, 2, 0, 0, {0}},
+	{"EG2", {2, 0}, 2, 2, 1, true, 1, 0, 0, {0}},
+	{"EG2 second", {2, 1}, 2, 1, 1, true, 1, 0, 0, {0}},
+	{"EG3", {5, 0}, 2, 0, 1, false, 0, 2, 0, {0}},
+	{"EG4 greedy", {2, 2}, 2, 1, 1, false, 1, 0, 0, {0}},
+	{"EG4 balanced", {2, 2}, 2, 1, 1, true, 1, 0, 0, {0}},
+	{"EG5", {3, 2}, 2, 0, 1, false, 0, 0, 0, {0}},
+	{"EG5 other", {3, 2}, 2, 0, 0, false, 0, 0, 0, {0}},
+	{"EG5b", {2, 2}, 2, 0, 0, false, 0, 0, 0, {0}},
+	{"EG6", {2, 2}, 2, 1, 1, false, 1, 0, 0, {0}},
+	{"EG7 lots", {3, 1}, 2, 0, 0, false, 0, 0, 0, {0}},
+	{"EG7 little", {3, 1}, 2, 0, 1, false, 0, 1, 0, {0}},
+	{"EG9", {0}, 1, 3, 0, false, 3, 0, 0, {0}},
+	{"EG10", {1, 1}, 2, 1, 1, false, 1, 0, 0, {0}},
+	{"EG10 over", {2, 1}, 2, 0, 0, false, 0, 0, 0, {0}},
+	{"EN1", {0}, 1, 3, 0, false, 3, 0, 0, {0}},
+	{"EN2", {3}, 1, 0, 0, false, 0, 0, 0, {0}},
+	{"EN3", {4, 4, 0}, 3, 4, 2, false, 4, 0, 0, {0}},
+	{"EN3 balanced", {4, 4, 0}, 3, 4, 2, true, 1, 0, 0, {0}},
+	{"EN3 last", {4, 4, 3}, 3, 1, 2, true, 1, 0, 0, {0}},
+	{"EN3 over", {4, 4, 4}, 3, 0, 2, true, 0, 0, 0, {0}},
+	{"EN4", {4, 4, 4}, 3, 1, 2, true, 1, 0, 0, {0}},
+	{"EN4 over", {4, 4, 5}, 3, 0, 2, true, 0, 0, 0, {0}},
+	{"EN5", {4, 4, 4}, 3, 1, 0, false, 1, 0, 0, {0}},
+	{"EN6", {4, 4, 6}, 3, 0, 0, true, 0, 1, 2, {0}},
+	{"EN7", {3, 4, 5}, 3, 0, 0, true, 0, 1, 2, {0}},
+	{"EN8", {9}, 1, 0, 0, false, 0, 0, 0, {0}},
+	{"EN9", {1, 1, 1, 1, 0}, 5, 0, 4, false, 0, 0, 0, {0}},
+	{"EN10 a", {2, 2, 2}, 3, 0, 0, false, 0, 0, 0, {0}},
+	{"EN10 b", {2, 2, 3}, 3, 0, 0, false, 0, 0, 0, {0}},
+	{"EN10 c", {10, 10, 11}, 3, 0, 1, false, 0, 0, 0, {0}},
+	{"EJ1", {0}, 1, 3, 0, true, 1, 0, 0, {0}},
+	{"EJ1 second", {1}, 1, 2, 0, true, 1, 0, 0, {0}},
+	{"EJ1 third", {2}, 1, 1, 0, true, 1, 0, 0, {0}},
+	{"EJ2 first", {0, 0}, 2, 3, 0, true, 1, 0, 0, {0}},
+	{"EJ2 third", {1, 1}, 2, 1, 1, true, 1, 0, 0, {0}},
+	{"EJ3", {3, 0}, 2, 0, 1, true, 0, 1, 0, {0}},
+	{"EJ4", {1, 1, 1, 0}, 4, 0, 3, true, 0, 0, 0, {0}},
+	{"stuck elsewhere", {4, 4, 2}, 3, 0, 2, true, 0, 1, 0, {0}},
+	{"stuck elsewhere too", {3, 3, 1}, 3, 0, 2, false, 0, 1, 0, {0}},
+	{"twice as many", {0, 0}, 2, 12, 0, false, 8, 0, 0, {2, 1}},
+	{"half as many", {0, 0}, 2, 12, 1, false, 4, 0, 0, {2, 1}},
+	{"a heavy newcomer", {12, 0}, 2, 0, 1, false, 0, 8, 0, {1, 2}},
+	{"a light newcomer", {10, 0}, 2, 0, 1, false, 0, 2, 0, {4, 1}},
+	{"as is due", {8, 4}, 2, 0, 1, false, 0, 0, 0, {2, 1}},
+	{"due to the light one", {9, 3}, 2, 0, 1, false, 0, 1, 0, {2, 1}},
+	{"due to the heavy one", {7, 5}, 2, 0, 0, false, 0, 1, 1, {2, 1}},
+	{"rounded up for either", {3, 7}, 2, 1, 0, false, 1, 0, 0, {1, 2}},
+	{"too light for any", {5, 5, 0}, 3, 0, 2, false, 0, 0, 0, {10, 10, 1}},
 };
+
+static uint32_t weight_of(const struct rule *r, size_t member)
+{
+	return r->weights[member] > 0 ? r->weights[member] : 1;
+}
 
 static void check_rule(const struct rule *r)
 {
-	uint64_t owners[64] = {0}, requesters[64] = {0}, members[9];
+	uint64_t owners[64] = {0}, requesters[64] = {0};
+	struct balance_member members[9];
 	struct moves moves;
 	struct balance b = {
 		.owners = owners,
@@ -88,7 +104,7 @@ static void check_rule(const struct rule *r)
 	};
 
 	for (size_t i = 0; i < r->members; i++) {
-		members[i] = i + 1;
+		members[i] = (struct balance_member){i + 1, weight_of(r, i)};
 		for (uint32_t j = 0; j < r->has[i]; j++)
 			owners[b.partitions++] = i + 1;
 	}
@@ -110,15 +126,19 @@ static void check_rule(const struct rule *r)
  */
 static void any_beginning(uint64_t *state)
 {
-	uint64_t owners[40] = {0}, requesters[40] = {0}, members[9];
+	uint64_t owners[40] = {0}, requesters[40] = {0};
+	struct balance_member members[9];
 	const uint32_t partitions = 1 + (uint32_t)(draw(state) % 40);
 	const size_t count = 1 + draw(state) % 9;
-	uint32_t before[9] = {0}, after[9] = {0}, moved = 0, needed = 0, ceilings = 0;
-	const bool greedy = draw(state) % 2 == 0;
+	uint32_t before[9] = {0}, after[9] = {0}, moved = 0, needed = 0, weights = 0;
+	const bool greedy = draw(state) % 2 == 0, weighted = draw(state) % 2 == 0;
 	bool idle = false;
 
-	for (size_t i = 0; i < count; i++)
-		members[i] = i + 1;
+	for (size_t i = 0; i < count; i++) {
+		members[i] = (struct balance_member){
+			i + 1, weighted ? 1 + (uint32_t)(draw(state) % 5) : 1};
+		weights += members[i].weight;
+	}
 	for (uint32_t i = 0; i < partitions; i++) {
 		owners[i] = draw(state) % 3 == 0 ? 0 : 1 + draw(state) % count;
 		if (owners[i] > 0)
@@ -147,11 +167,13 @@ static void any_beginning(uint64_t *state)
 		after[owners[i] - 1]++;
 	}
 	for (size_t i = 0; i < count; i++) {
-		CHECK(after[i] == partitions / count || after[i] == partitions / count + 1);
-		ceilings += after[i] > partitions / count;
+		const uint32_t product = partitions * members[i].weight;
+
+		CHECK(after[i] >= product / weights);
+		CHECK(after[i] <= product / weights + (product % weights > 0));
 		needed += before[i] > after[i] ? before[i] - after[i] : 0;
 	}
-	CHECK(ceilings == partitions % count && moved == needed);
+	CHECK(moved == needed);
 }
 
 /* Requests are reviewed at each refresh, even while there are partitions without an owner. */
@@ -161,7 +183,8 @@ static void stale_requests(void)
 	 * Two members own three each, the second one still asks for partition 0, and partition 6 is
 	 * free.
 	 */
-	const uint64_t owners[] = {1, 1, 1, 2, 2, 2, 0}, members[] = {1, 2};
+	const uint64_t owners[] = {1, 1, 1, 2, 2, 2, 0};
+	const struct balance_member members[] = {{1, 1}, {2, 1}};
 	const uint64_t requesters[] = {2, 0, 0, 0, 0, 0, 0};
 	/* It owns its full number, and its request is withdrawn. */
 	const uint64_t even[] = {0, 1, 2, 2}, asked[] = {2, 0, 0, 0};
@@ -203,9 +226,21 @@ static uint64_t id_of(const struct scene *s, size_t member)
 	return member == s->rule->me ? s->self : member + 1;
 }
 
+/* Its row is as that of the member that it is copied from, but for the weight. */
+static size_t print_worker(const struct scene *s, size_t member, char row[160])
+{
+	const size_t length = strcspn(s->worker + sizeof("weir-worker 1"), " \n");
+	const uint32_t weight = weight_of(s->rule, member);
+	const int label = (int)(sizeof("weir-worker 1") + length);
+
+	if (weight == 1)
+		return (size_t)snprintf(row, 160, "%.*s\n", label, s->worker);
+	return (size_t)snprintf(row, 160, "%.*s %u\n", label, s->worker, weight);
+}
+
 static void set_up(const struct scene *s)
 {
-	char keys[64][32], values[64][24];
+	char keys[64][32], values[64][24], workers[9][160];
 	struct weir_store_write writes[64];
 	uint64_t session;
 	weir_dur granted;
@@ -216,8 +251,9 @@ static void set_up(const struct scene *s)
 	for (size_t i = 0; i < s->rule->members; i++) {
 		if (i != s->rule->me) {
 			(void)snprintf(keys[count], 32, "work/worker/%016" PRIx64, id_of(s, i));
-			writes[count] = (struct weir_store_write){
-				keys[count], WEIR_STORE_WRITE_BIND, s->worker, strlen(s->worker)};
+			writes[count] = (struct weir_store_write){keys[count],
+								  WEIR_STORE_WRITE_BIND, workers[i],
+								  print_worker(s, i, workers[i])};
 			count++;
 		}
 		for (uint32_t j = 0; j < s->rule->has[i]; j++, count++) {
@@ -274,6 +310,7 @@ static void play_rule(const struct rule *r)
 	for (size_t i = 0; i < r->members; i++)
 		config.count += r->has[i];
 	config.strategy = r->balanced ? WEIR_WORK_BALANCED : WEIR_WORK_GREEDY;
+	config.weight = r->weights[r->me];
 	CHECK(weir_work_open(w.actors[0].fleet, &config, &work, NULL, 0) == 0);
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
 	look("work/worker/", see_worker, &s);

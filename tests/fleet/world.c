@@ -107,7 +107,7 @@ static int act_end(struct weir_store *self, uint64_t session)
 static void put_in(struct parcel *p, uint64_t session, const struct weir_store_check *checks,
 		   size_t check_count, const struct weir_store_write *writes, size_t write_count)
 {
-	CHECK(check_count <= 8 && write_count <= 8);
+	CHECK(check_count <= WORLD_ROWS_MAX && write_count <= WORLD_ROWS_MAX);
 	*p = (struct parcel){.session = session};
 	p->check_count = check_count;
 	p->write_count = write_count;
@@ -118,7 +118,7 @@ static void put_in(struct parcel *p, uint64_t session, const struct weir_store_c
 	for (size_t i = 0; i < write_count; i++) {
 		CHECK(writes[i].size <= sizeof(p->values[i]));
 		p->writes[i] = writes[i];
-		p->writes[i].key = strcpy(p->keys[8 + i], writes[i].key);
+		p->writes[i].key = strcpy(p->keys[WORLD_ROWS_MAX + i], writes[i].key);
 		p->writes[i].value = writes[i].size > 0
 					     ? memcpy(p->values[i], writes[i].value, writes[i].size)
 					     : NULL;
@@ -249,11 +249,13 @@ void world_enter(struct world *w, unsigned member, uint64_t wants)
 	config.manual = 1;
 	config.clock = &w->clock;
 	config.seed = draw(&w->chance);
+	config.on_change = w->on_change;
+	config.on_change_arg = a;
 	config.label = a->label != NULL ? a->label : "member";
 	CHECK(weir_fleet_open(&config, &a->fleet, why, sizeof(why)) == 0);
 	limit.weight = a->weight;
 	CHECK(weir_share_join(a->fleet, &limit, &a->share, why, sizeof(why)) == 0);
-	CHECK(weir_share_demand_set(a->share, wants) == 0);
+	CHECK(w->measured || weir_share_demand_set(a->share, wants) == 0);
 	a->next = w->now;
 }
 

@@ -15,6 +15,7 @@
 
 #define WORLD_MEMBERS_MAX  64
 #define WORLD_SESSIONS_MAX 1024
+#define WORLD_ROWS_MAX     64 /* of a delayed commit */
 
 /* How the store behaves for one member. */
 enum manner {
@@ -45,10 +46,10 @@ struct actor {
 /* A delayed commit. */
 struct parcel {
 	uint64_t session;
-	struct weir_store_check checks[8];
-	struct weir_store_write writes[8];
-	char keys[16][256];
-	char values[8][4096];
+	struct weir_store_check checks[WORLD_ROWS_MAX];
+	struct weir_store_write writes[WORLD_ROWS_MAX];
+	char keys[2 * WORLD_ROWS_MAX][256];
+	char values[WORLD_ROWS_MAX][4096];
 	size_t check_count, write_count;
 };
 
@@ -63,7 +64,10 @@ struct world {
 	weir_dur lease, refresh;
 	struct weir_share_config limit;
 	uint64_t capacity; /* current */
+	bool measured;     /* demand is what members count, and is not set */
 	uint64_t chance;
+	/* weir_fleet_config.on_change of members; arg is the actor. */
+	void (*on_change)(void *arg, const struct weir_share_change *change);
 	struct actor actors[WORLD_MEMBERS_MAX];
 	unsigned count;
 	struct parcel parcel;

@@ -112,10 +112,18 @@ static void read_label(const char *label)
 	must(strlen(label) <= WEIR_FLEET_LABEL_MAX && strchr(label, '\n') == NULL);
 }
 
+/* One that was cut has no full stop. */
+static void read_sentence(const char *text)
+{
+	must(text[0] == '\0' || text[strlen(text) - 1] == '.');
+}
+
 static bool pass_member(void *arg, const struct weir_fleet_member *member)
 {
 	(void)arg;
 	read_label(member->label);
+	read_sentence(member->mismatch);
+	read_sentence(member->reason);
 	return true;
 }
 
@@ -124,6 +132,7 @@ static bool pass_partition(void *arg, const struct weir_work_partition *partitio
 	(void)arg;
 	read_label(partition->owner_label);
 	read_label(partition->requester_label);
+	read_label(partition->rewound_by);
 	return true;
 }
 
@@ -135,14 +144,20 @@ static void watch(struct weir_store *store)
 	weir_fleet_limit_init(&limit);
 	must(weir_fleet_list(store, pass, NULL) == 0);
 	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
+	read_sentence(limit.reason);
+	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
+	(void)weir_work_rewind(store, "work", 0, 0, "x", 1, "fuzz");
+	(void)weir_work_restart(store, "work", WEIR_WORK_ALL, "fuzz");
 	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const keys[] = {
-		"limit/led",        "limit/cfg",      "limit/m/1",          "work/worker/1",
-		"work/partition/0", "work/request/1", "work.checkpoints/0", "limit/drain/1",
+		"limit/led",          "limit/cfg",        "limit/m/1",
+		"work/worker/1",      "work/partition/0", "work/request/1",
+		"work.checkpoints/0", "limit/drain/1",    "limit/drained",
+		"work/rewound/0",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};

@@ -53,9 +53,11 @@ static unsigned step_count;
 
 static struct scene {
 	struct row rows[PARTITIONS], requests[PARTITIONS];
-	uint64_t highest[PARTITIONS]; /* fence */
+	uint64_t highest[PARTITIONS];              /* fence */
+	bool saved[PARTITIONS], noted[PARTITIONS]; /* there is a row */
 	uint64_t sequence[PARTITIONS];
-	bool lost[PARTITIONS]; /* the row of the highest fence went with the store's data */
+	uint64_t set_back[PARTITIONS]; /* the last fence whose checkpoint was set back */
+	bool lost[PARTITIONS];         /* the row of the highest fence went with the store's data */
 	struct part parts[PROCESSES][PARTITIONS];
 	uint64_t given[PARTITIONS][GIVEN];
 	unsigned given_count[PARTITIONS];
@@ -216,7 +218,7 @@ struct change {
 	uint32_t partition;
 	uint64_t member, fence; /* of a row: the number of the row that is made or gone */
 	uint64_t sequence;
-	const char *by; /* a process, "expiry" or "lost" */
+	const char *by; /* a process, "operator", "expiry" or "lost" */
 };
 
 static bool has_word(const char *condition)
@@ -256,8 +258,17 @@ static bool holds(const char *condition, const struct change *c)
 	if (strcmp(condition, "claimed") == 0)
 		return row->made != 0 && strcmp(row->time, words[0]) == 0 &&
 		       strcmp(row->by, c->by) == 0;
+	if (strcmp(condition, "erased") == 0)
+		return row->made == 0 && strcmp(row->time, words[0]) == 0 &&
+		       strcmp(row->by, c->by) == 0;
 	if (strcmp(condition, "fenced") == 0)
 		return row->made != 0 && row->made == c->fence;
+	if (strcmp(condition, "no owner") == 0)
+		return row->made == 0 && c->fence == 0;
+	if (strcmp(condition, "set back") == 0)
+		return scene.set_back[i] == c->fence;
+	if (strcmp(condition, "not set back") == 0)
+		return scene.set_back[i] != c->fence;
 	if (strcmp(condition, "not below") == 0)
 		return c->sequence >= scene.sequence[i];
 	if (strcmp(condition, "row") == 0)
@@ -392,17 +403,35 @@ static void take_row(struct row *row, const char *what, bool owner)
 		scene.highest[c.partition] = c.fence;
 }
 
+/* A row that may be written again while it is there. */
+static void put_row(const char *what, bool *there, bool gone, const struct change *c)
+{
+	change_row(what, *there ? "there" : "none", gone ? "none" : "there", c);
+	*there = !gone;
+}
+
 /* TIME checkpoint PARTITION SEQUENCE VERSION FENCE CAUSE */
 static void take_checkpoint(void)
 {
 	struct change c = {.partition = partition_of(words[2]), .by = words[6]};
-	const bool gone = strcmp(words[4], "0") == 0;
 
 	need_words(7);
 	c.sequence = strtoull(words[3], NULL, 10);
 	c.fence = strtoull(words[5], NULL, 10);
-	change_row("checkpoint", gone ? "there" : "none", gone ? "none" : "there", &c);
+	put_row("checkpoint", &scene.saved[c.partition], strcmp(words[4], "0") == 0, &c);
 	scene.sequence[c.partition] = c.sequence;
+	if (strcmp(c.by, "operator") == 0)
+		scene.set_back[c.partition] = c.fence;
+}
+
+/* TIME rewound PARTITION FENCE VERSION CAUSE */
+static void take_rewound(void)
+{
+	struct change c = {.partition = partition_of(words[2]), .by = words[5]};
+
+	need_words(6);
+	c.fence = strtoull(words[3], NULL, 10);
+	put_row("rewound", &scene.noted[c.partition], strcmp(words[4], "0") == 0, &c);
 }
 
 /* TIME worker MEMBER MADE CAUSE */
@@ -460,6 +489,8 @@ static void take_line(void)
 		take_row(&scene.requests[partition_of(words[2])], "request", false);
 	else if (strcmp(words[1], "checkpoint") == 0)
 		take_checkpoint();
+	else if (strcmp(words[1], "rewound") == 0)
+		take_rewound();
 	else if (strcmp(words[1], "worker") == 0)
 		take_worker();
 	else

@@ -25,6 +25,7 @@
  *              checkpoints
  * CHECKPOINTS  how many are written for partition 0
  * FORGETS      how often the store loses everything
+ * REWINDS      how often the checkpoint of partition 0 is set back
  *
  * Each macro MUTANT_... puts a fault into the protocol.
  */
@@ -44,6 +45,9 @@
 #ifndef FORGETS
 #define FORGETS 0
 #endif
+#ifndef REWINDS
+#define REWINDS 0
+#endif
 
 #define NONE 3 /* no member */
 
@@ -56,6 +60,11 @@ typedef rows_of {
 	byte claims;   /* the last fence that was made */
 	byte sequence; /* of the checkpoint */
 	byte version;  /* of the checkpoint's row */
+#if REWINDS
+	byte refused; /* in the checkpoint's row: the fence from which it was set back */
+	byte noted;   /* the row rewound: the same, until the owner's row is erased; 0: none */
+	byte voided;   /* no row: the fence by which nothing may be written any more */
+#endif
 };
 
 /* What a member knows of a partition. */
@@ -63,6 +72,9 @@ typedef view {
 	byte fence; /* by which it owns the partition, while its lease lasts; 0: it does not */
 	byte given; /* which it has given up, and whose row may still be there; 0: none */
 	byte read;  /* the fence of its own row, in the answer under way; 0: there is none */
+#if REWINDS
+	bit noted; /* and that its checkpoint was set back */
+#endif
 };
 
 /* An answer that a member waits for. */
@@ -133,7 +145,10 @@ inline clear_answer(m)
 	due[m].number = 0;
 	due[m].fence = 0;
 	for (i : 0 .. PARTITIONS - 1) {
-		at(m, i).read = 0
+		at(m, i).read = 0;
+#if REWINDS
+		at(m, i).noted = 0
+#endif
 	}
 	i = 0
 }
@@ -191,6 +206,15 @@ inline apply_reading(m)
 		:: at(m, i).read != at(m, i).fence -> lose(m, i)
 		:: else
 		fi;
+#if REWINDS
+		/* The fence is void. It is given up, whether the partition was owned by it or not. */
+		if
+		:: at(m, i).noted ->
+			lose(m, i);
+			at(m, i).given = at(m, i).read
+		:: else
+		fi;
+#endif
 		gain(m, i, at(m, i).read);
 		if
 		:: at(m, i).read != at(m, i).given -> at(m, i).given = 0
@@ -243,7 +267,10 @@ inline erase(m, p, f)
 	if
 	:: alive[m] && row[p].owner == m && row[p].made == f ->
 		row[p].owner = NONE;
-		row[p].made = 0
+		row[p].made = 0;
+#if REWINDS
+		row[p].noted = 0 /* step: clear */
+#endif
 	:: else
 	fi
 }
@@ -258,6 +285,11 @@ inline erase(m, p, f)
 #else
 #define is_known(p, v) (row[p].version == v)
 #endif
+#if !REWINDS || defined(MUTANT_SET_BACK_UNREAD)
+#define is_set_back(p, f) false
+#else
+#define is_set_back(p, f) (row[p].refused == f)
+#endif
 
 /* A checkpoint checks the owner's row, and the version of its own. */
 inline save(m, p, f, v, s)
@@ -266,13 +298,44 @@ inline save(m, p, f, v, s)
 	:: is_fenced(p, f) && is_known(p, v) ->
 		assert(f == row[p].claims);
 		assert(s >= row[p].sequence);
+#if REWINDS
+		assert(f != row[p].voided);
+#endif
 		row[p].sequence = s;
 		row[p].version++
 	:: !is_fenced(p, f) && at(m, p).fence == f ->
 		lose(m, p) /* step: refuse */
+#if REWINDS
+	:: is_fenced(p, f) && !is_known(p, v) && is_set_back(p, f) && at(m, p).fence == f ->
+		give_up(m, p) /* found by reading the checkpoint again */
+#endif
 	:: else
 	fi
 }
+
+#if REWINDS
+#define fence_of(p) (row[p].owner == NONE -> 0 : row[p].made)
+/* The commit checks the owner's row or, where there was none, that there is none, and the version. */
+#define may_set_back(p, f, v) (fence_of(p) == f && (f != 0 || row[p].version == v))
+
+/* A checkpoint of nothing is a row as well. */
+inline set_back(p, f, v)
+{
+	if
+	:: may_set_back(p, f, v) ->
+		row[p].sequence = 0;
+#ifdef MUTANT_SET_BACK_ERASES
+		row[p].version = 0;
+#else
+		row[p].version++;
+#endif
+		row[p].refused = f;
+		row[p].noted = (f != 0 -> f : row[p].noted);
+		row[p].voided = f
+	:: else
+	fi
+}
+#endif
 
 inline erase_bound_rows(m)
 {
@@ -325,7 +388,10 @@ proctype member(byte m)
 		due[m].good = alive[m];
 		due[m].fresh = alive[m];
 		for (i : 0 .. PARTITIONS - 1) {
-			at(m, i).read = ((alive[m] && row[i].owner == m) -> row[i].made : 0)
+			at(m, i).read = ((alive[m] && row[i].owner == m) -> row[i].made : 0);
+#if REWINDS
+			at(m, i).noted = at(m, i).read != 0 && row[i].noted == at(m, i).read
+#endif
 		}
 		i = 0
 	   }
@@ -414,7 +480,7 @@ proctype hand(byte m; byte p)
 	/* It knows the row of the last one. Whether it owns the partition is seen on arrival. */
 	:: d_step {
 		at(m, p).fence != 0 && row[p].owner == m && row[p].made == at(m, p).fence &&
-		saves < CHECKPOINTS && late[saves % LATE].what == quiet ->
+		!is_set_back(p, at(m, p).fence) && saves < CHECKPOINTS && late[saves % LATE].what == quiet ->
 		f = saves % LATE;
 		late[f].version = row[p].version;
 		late[f].sequence = saves + 1;
@@ -459,6 +525,31 @@ proctype post(byte k)
 	:: d_step { late[k].what != quiet -> clear(late[k]) }
 	od
 }
+
+#if REWINDS
+/* A program that sets the checkpoint back. Its commit, too, arrives at any time after its reading. */
+proctype operator()
+{
+	byte f, v, rewinds;
+	bit sent;
+
+	do
+	:: d_step {
+		!sent && rewinds < REWINDS ->
+		f = fence_of(0);
+		v = row[0].version;
+		rewinds++;
+		sent = 1
+	   }
+	:: d_step {
+		sent -> set_back(0, f, v);
+		f = 0;
+		v = 0;
+		sent = 0
+	   }
+	od
+}
+#endif
 
 #if FORGETS
 #define is_unknown(m) ((old[m] && lease[m]) || (due[m].old && due[m].fresh))
@@ -506,6 +597,9 @@ init {
 		}
 #if FORGETS
 		run fate();
+#endif
+#if REWINDS
+		run operator();
 #endif
 		m = 0;
 		p = 0

@@ -46,6 +46,10 @@ static void print_facts(const struct weir_work *w, uint32_t i, uint64_t fence, w
 		printf(" refused");
 	if (p->owner != w->id || p->made != fence)
 		printf(" unread");
+	if (p->rewound == fence && fence != 0)
+		printf(" noted");
+	if (p->held_fence == fence && now - p->held_since >= w->config.hold)
+		printf(" held");
 }
 
 static void print_part(weir_time time, uint32_t i, unsigned process, uint64_t id,
@@ -125,6 +129,8 @@ static struct trace_line *line_of(struct trace_rows *rows, const char *key)
 		return &rows->rows[i];
 	if (strncmp(key, "work/request/", 13) == 0 && i < TRACE_PARTITIONS)
 		return &rows->requests[i];
+	if (strncmp(key, "work/rewound/", 13) == 0 && i < TRACE_PARTITIONS)
+		return &rows->rewound[i];
 	if (strncmp(key, "work.checkpoints/", 17) == 0 && i < TRACE_PARTITIONS)
 		return &rows->checkpoints[i];
 	return NULL;
@@ -134,19 +140,27 @@ bool trace_row(void *arg, const struct weir_store_row *row)
 {
 	struct trace *t = arg;
 	struct trace_line *line = line_of(&t->now, row->key);
+	struct checkpoint_record checkpoint;
+	struct owner_record owner;
 	const char *value;
-	size_t size;
 
 	if (line == NULL)
 		return true;
 	line->made = row->made;
 	line->version = row->version;
-	if (strncmp(row->key, "work/worker/", 12) == 0)
+	if (strncmp(row->key, "work/worker/", 12) == 0) {
 		line->member = strtoull(row->key + 12, NULL, 16);
-	else if (row->key[4] == '.')
-		CHECK(checkpoint_read(row, &line->sequence, &value, &size));
-	else
+	} else if (row->key[4] == '.') {
+		CHECK(checkpoint_parse(row->value, row->size, &checkpoint, &value));
+		line->sequence = checkpoint.sequence;
+	} else if (strncmp(row->key, "work/partition/", 15) == 0) {
+		CHECK(owner_parse(row->value, row->size, &owner));
+		line->member = owner.id;
+	} else if (strncmp(row->key, "work/rewound/", 13) == 0) {
+		CHECK(partition_read_rewound(row, &line->fence));
+	} else {
 		CHECK(partition_read_id(row->value, row->size, '\n', &line->member));
+	}
 	return true;
 }
 
@@ -184,17 +198,32 @@ static void print_workers(weir_time time, const struct trace *t, const char *cau
 			       t->last.workers[i].member, cause);
 }
 
+static void print_checkpoint(weir_time time, unsigned i, const struct trace *t, uint64_t fence,
+			     const char *cause)
+{
+	const struct trace_line *now = &t->now.checkpoints[i];
+
+	if (now->version != t->last.checkpoints[i].version)
+		printf("%.6f checkpoint %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+		       (double)time / WEIR_S, i, now->sequence, now->version, fence, cause);
+}
+
+static void print_rewound(weir_time time, unsigned i, const struct trace *t, const char *cause)
+{
+	const struct trace_line *last = &t->last.rewound[i], *now = &t->now.rewound[i];
+
+	if (now->version != last->version)
+		printf("%.6f rewound %u %" PRIu64 " %" PRIu64 " %s\n", (double)time / WEIR_S, i,
+		       now->version != 0 ? now->fence : last->fence, now->version, cause);
+}
+
 void trace_end(struct trace *t, weir_time time, const char *cause, uint64_t fence)
 {
 	for (unsigned i = 0; i < TRACE_PARTITIONS; i++) {
-		const struct trace_line *saved = &t->now.checkpoints[i];
-
 		print_owner(time, "row", i, &t->last.rows[i], &t->now.rows[i], cause);
 		print_owner(time, "request", i, &t->last.requests[i], &t->now.requests[i], cause);
-		if (saved->version != t->last.checkpoints[i].version)
-			printf("%.6f checkpoint %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-			       (double)time / WEIR_S, i, saved->sequence, saved->version, fence,
-			       cause);
+		print_checkpoint(time, i, t, fence, cause);
+		print_rewound(time, i, t, cause);
 	}
 	print_workers(time, t, cause);
 	t->last = t->now;

@@ -7,12 +7,13 @@
  * TIME request PARTITION MEMBER MADE CAUSE     the same
  * TIME worker MEMBER MADE CAUSE                MADE 0: the row is gone
  * TIME checkpoint PARTITION SEQUENCE VERSION FENCE CAUSE
+ * TIME rewound PARTITION FENCE VERSION CAUSE   VERSION 0: the row is gone
  * TIME part PARTITION PROCESS MEMBER STATE FENCE FACT...
  * TIME closed PROCESS MEMBER                   it takes part no more; or: dead
  *
  * MEMBER and OWNER are numbers of members, in hexadecimal. CAUSE is the process that has committed,
- * "expiry", or "lost" when the store has lost everything. FENCE of a checkpoint is what its commit
- * has checked.
+ * "operator" for the program that sets checkpoints back, "expiry", or "lost" when the store has lost
+ * everything. FENCE of a checkpoint is what its commit has checked, 0 that there is no owner.
  */
 #ifndef WEIR_TESTS_TRACE_H
 #define WEIR_TESTS_TRACE_H
@@ -36,12 +37,12 @@ struct trace_member {
 };
 
 struct trace_line {
-	uint64_t member, made, version, sequence;
+	uint64_t member, made, version, sequence, fence;
 };
 
 struct trace_rows {
 	struct trace_line rows[TRACE_PARTITIONS], requests[TRACE_PARTITIONS],
-		checkpoints[TRACE_PARTITIONS];
+		checkpoints[TRACE_PARTITIONS], rewound[TRACE_PARTITIONS];
 	struct trace_line workers[TRACE_WORKERS];
 	unsigned count; /* of workers */
 };

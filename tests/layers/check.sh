@@ -84,7 +84,7 @@ check()
 		grep -vE '<(weir/(base|limits?)|errno|math|stdbool|stddef|stdint|string)\.h>|".*"' |
 		about "limits/ may include the headers for authors of limits and pure C only"
 
-	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|settable|vector|vegas)\b' \
+	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|protego|settable|vector|vegas)\b' \
 		$(sources lib) |
 		about "lib/ may not know a limit by name"
 

@@ -82,6 +82,19 @@ static int print(void *arg, const char *piece, size_t size)
 	return fwrite(piece, 1, size, arg) == size ? 0 : -1;
 }
 
+/* Metrics of the program's own. */
+static const struct weir_metric queue = {
+	.kind = WEIR_METRIC_GAUGE,
+	.name = "app_queue_seconds",
+	.unit = "seconds",
+	.help = "How long the queue is, gr\u00fcndlich.",
+};
+static const struct weir_metric jobs = {
+	.kind = WEIR_METRIC_COUNTER,
+	.name = "app_jobs",
+	.help = "Jobs that were done.",
+};
+
 static void print_all(enum weir_metrics_format format)
 {
 	static const struct weir_label labels[][2] = {
@@ -98,6 +111,8 @@ static void print_all(enum weir_metrics_format format)
 		     "adding a limiter");
 		weir_limiter_destroy(limiters[i]);
 	}
+	must(weir_metrics_add_value(metrics, &queue, 0.125, labels[1], 2) == 0, "adding a value");
+	must(weir_metrics_add_value(metrics, &jobs, 12, labels[0], 2) == 0, "adding another");
 	must(weir_metrics_write(metrics, format, print, stdout) == 0, "writing");
 	weir_metrics_destroy(metrics);
 }

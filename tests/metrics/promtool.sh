@@ -45,6 +45,8 @@ reads '{__name__="weir_rtt_seconds", host="grün", name="learned"}' 0.001234567
 reads '{__name__="weir_calls_total", host="grün", name="learned", status="timeout"}' 72
 reads '{__name__="weir_inflight", host="C:\\a \"b\"\nc", name="shared"}' 2
 reads '{__name__="weir_partition_share_ratio", host="C:\\a \"b\"\nc", name="shared", partition="say \"no\"\\\n"}' 0.3
+reads '{__name__="app_queue_seconds", host="C:\\a \"b\"\nc", name="shared"}' 0.125
+reads '{__name__="app_jobs_total", host="grün", name="learned"}' 12
 
 # Faulty texts are rejected.
 sed '$d' "$work/openmetrics" >"$work/cut"

@@ -156,6 +156,7 @@ fleet_contents()
 		$libdir/pkgconfig/weir-fleet.pc
 		./usr/share/doc/libweir-fleet-dev/fleet-design.md
 		./usr/share/doc/libweir-fleet-dev/fleet.md
+		./usr/share/doc/libweir-fleet-dev/operating-a-fleet.md
 		$(pages fleet/man3 | sed 's|man/fleet/|man/|')
 	END
 }

@@ -303,6 +303,21 @@ Test(vector, adapts_to_a_lasting_overload)
 	HOLDS("vector", "overload", {"steady", 52, 1555, 95, 84}, {"after", 6, 890, 54, 24});
 }
 
+/* The limit sinks to what is in flight, and is then reached. */
+Test(protego, refuses_some_calls_when_healthy)
+{
+	/* rejects 7.5-10.9; good 854-888; limit 12-13 */
+	HOLDS("protego", "healthy", {"steady", 13, 830, 52, 16});
+}
+
+/* It walks at random, and some seeds end with a queue as long as what is served. */
+Test(protego, uses_the_capacity)
+{
+	HOLDS("protego", "overload",
+	      /* rejects 50-52, 5-12; good 1549-1598, 852-915; p99 48-61; limit 19-39, 12-15 */
+	      {"steady", 53.5, 1520, 70, 50}, {"after", 14, 825, 52, 19});
+}
+
 /* Almost no queue however long the overload lasts, and full use of the capacity. */
 Test(elastic, holds_its_limit_under_lasting_overload)
 {

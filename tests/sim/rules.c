@@ -115,7 +115,7 @@ Test(rules, runs_match_recorded_hashes)
 		{"brpc", 0x5132c1dfd79b975e},      {"cautious", 0x484330df7f077d04},
 		{"codel", 0x696bccfd4804998e},     {"envoy", 0x02cb363177e9bf75},
 		{"failsafe", 0x82dd29109ba20577},  {"hillclimb", 0xe9919acf131d872a},
-		{"vector", 0x03ea90dea085edf2},
+		{"protego", 0xa6dbd2d9846e12f4},   {"vector", 0x03ea90dea085edf2},
 	};
 
 	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {

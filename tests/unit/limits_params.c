@@ -345,7 +345,7 @@ Test(params, limits_are_found_by_name)
 		cr_assert_leq(strlen(ops->name), 15);
 		cr_assert(ops->about && ops->about[0]);
 	}
-	cr_assert_eq(i, 15);
+	cr_assert_eq(i, 16);
 	cr_assert_eq(weir_limit_by_name(NULL), &weir_elastic);
 	cr_assert_eq(weir_limit_by_name("Vegas"), NULL);
 	cr_assert_eq(weir_limit_by_name(""), NULL);

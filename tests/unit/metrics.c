@@ -759,3 +759,145 @@ Test(metrics, running_out_of_memory_anywhere_is_harmless)
 	cr_assert_eq(n, 6, "%u", n); /* the set; a limiter, its labels, two partitions', the tree */
 	weir_limiter_destroy(l);
 }
+
+/* A metric of the program's own, called app_NAME. */
+static const struct weir_metric queue_seconds = {
+	.kind = WEIR_METRIC_GAUGE,
+	.name = "app_queue_seconds",
+	.unit = "seconds",
+	.help = "How long the queue is.",
+};
+static const struct weir_metric jobs = {
+	.kind = WEIR_METRIC_COUNTER,
+	.name = "app_jobs",
+	.help = "Jobs that were done, gr\xc3\xbcndlich.",
+};
+
+Test(metrics, metrics_of_the_program_follow_those_of_the_library)
+{
+	const struct weir_label zone = {.name = "zone", .value = "\"a\""};
+	struct weir_limiter *l = create(NULL);
+	struct weir_metrics *metrics = set();
+	char *text;
+
+	cr_assert_eq(weir_metrics_add_value(metrics, &jobs, 9007199254740992, &zone, 1), 0);
+	cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, 0.25, NULL, 0), 0);
+	cr_assert_eq(weir_metrics_add_value(metrics, &jobs, 7, NULL, 0), 0);
+	cr_assert_eq(weir_metrics_add(metrics, l, NULL, 0), 0);
+	text = text_of(metrics, WEIR_OPENMETRICS);
+	cr_assert_not_null(strstr(text, "# HELP app_jobs Jobs that were done, gr\xc3\xbcndlich.\n"
+					"# TYPE app_jobs counter\n"
+					"app_jobs_total{zone=\"\\\"a\\\"\"} 9007199254740992\n"
+					"app_jobs_total 7\n"
+					"# HELP app_queue_seconds How long the queue is.\n"
+					"# TYPE app_queue_seconds gauge\n"
+					"# UNIT app_queue_seconds seconds\n"
+					"app_queue_seconds 0.25\n"
+					"# EOF\n"));
+	free(text);
+	text = text_of(metrics, WEIR_PROMETHEUS);
+	cr_has(text, "# TYPE app_jobs_total counter");
+	cr_assert_null(strstr(text, "# UNIT"));
+	free(text);
+	weir_limiter_destroy(l);
+	weir_metrics_destroy(metrics);
+}
+
+Test(metrics, what_differs_from_a_metric_of_that_name_is_refused)
+{
+	const struct weir_label zone = {.name = "zone", .value = "a"};
+	const struct weir_label twice[] = {zone, zone};
+	struct weir_metric other = queue_seconds;
+	struct weir_metrics *metrics = set();
+	char *text;
+
+	cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, 1, &zone, 1), 0);
+	cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, 2, &zone, 1), -EEXIST);
+	cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, 2, twice, 2), -EINVAL);
+	cr_assert_eq(weir_metrics_add_value(metrics, &jobs, 2, twice, 2), -EINVAL);
+	other.unit = NULL;
+	cr_assert_eq(weir_metrics_add_value(metrics, &other, 2, NULL, 0), -EINVAL);
+	other = queue_seconds;
+	other.help = "Other.";
+	cr_assert_eq(weir_metrics_add_value(metrics, &other, 2, NULL, 0), -EINVAL);
+	other = queue_seconds;
+	other.kind = WEIR_METRIC_COUNTER;
+	cr_assert_eq(weir_metrics_add_value(metrics, &other, 2, NULL, 0), -EINVAL);
+	cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, 2, NULL, 0), 0);
+	text = text_of(metrics, WEIR_PROMETHEUS);
+	cr_assert_eq(count_of(text, "app_queue_seconds{zone=\"a\"} 1\napp_queue_seconds 2\n"), 1);
+	cr_assert_eq(count_of(text, "app_"), 4);
+	free(text);
+	weir_metrics_destroy(metrics);
+}
+
+Test(metrics, bad_metrics_of_the_program_are_refused)
+{
+	static const struct weir_metric bad[] = {
+		{WEIR_METRIC_GAUGE, NULL, NULL, "Help."},
+		{WEIR_METRIC_GAUGE, "", NULL, "Help."},
+		{WEIR_METRIC_GAUGE, "9a", NULL, "Help."},
+		{WEIR_METRIC_GAUGE, "a-b", NULL, "Help."},
+		{WEIR_METRIC_GAUGE, "weir_limit", NULL, "Help."},
+		{WEIR_METRIC_COUNTER, "a_total", NULL, "Help."},
+		{WEIR_METRIC_GAUGE, "a_seconds", "second", "Help."},
+		{WEIR_METRIC_GAUGE, "aseconds", "seconds", "Help."},
+		{WEIR_METRIC_GAUGE, "seconds", "seconds", "Help."},
+		{WEIR_METRIC_GAUGE, "a", "", "Help."},
+		{WEIR_METRIC_GAUGE, "a", NULL, NULL},
+		{WEIR_METRIC_GAUGE, "a", NULL, "Two\nlines."},
+		{WEIR_METRIC_GAUGE, "a", NULL, "Say \"a\"."},
+		{WEIR_METRIC_GAUGE, "a", NULL, "Back\\slash."},
+		{(enum weir_metric_kind)2, "a", NULL, "Help."},
+	};
+	const struct weir_metric odd_help = {WEIR_METRIC_GAUGE, "a", NULL, "\xff"};
+	const struct weir_metric good = {WEIR_METRIC_GAUGE, "a", NULL, ""};
+	const struct weir_label odd_value = {.name = "zone", .value = "\xff"};
+	struct weir_metrics *metrics = set();
+	char *text;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(weir_metrics_add_value(metrics, &bad[i], 1, NULL, 0), -EINVAL, "%zu",
+			     i);
+	cr_assert_eq(weir_metrics_add_value(metrics, &odd_help, 1, NULL, 0), -EILSEQ);
+	cr_assert_eq(weir_metrics_add_value(metrics, &good, 1, &odd_value, 1), -EILSEQ);
+	text = text_of(metrics, WEIR_PROMETHEUS);
+	cr_assert_eq(count_of(text, "# HELP"), NAMES);
+	free(text);
+	cr_assert_eq(weir_metrics_add_value(metrics, &good, 1, NULL, 0), 0);
+	weir_metrics_destroy(metrics);
+}
+
+/* Pieces that may still be taken. */
+static int take_some(void *arg, const char *piece, size_t size)
+{
+	unsigned *left = arg;
+
+	(void)piece, (void)size;
+	return (*left)-- > 0 ? 0 : -7;
+}
+
+Test(metrics, writing_stops_where_a_piece_of_the_programs_own_is_not_taken)
+{
+	struct weir_metrics *metrics = set();
+	unsigned pieces = 100, left;
+
+	for (unsigned i = 0; i < 500; i++) {
+		char text[16];
+		const struct weir_label label = {.name = "job", .value = text};
+
+		snprintf(text, sizeof(text), "%u", i);
+		cr_assert_eq(weir_metrics_add_value(metrics, &jobs, i, &label, 1), 0);
+		cr_assert_eq(weir_metrics_add_value(metrics, &queue_seconds, i, &label, 1), 0);
+	}
+	left = pieces;
+	cr_assert_eq(weir_metrics_write(metrics, WEIR_OPENMETRICS, take_some, &left), 0);
+	pieces -= left;
+	cr_assert_gt(pieces, 8);
+	for (unsigned i = 0; i < pieces; i++) {
+		left = i;
+		cr_assert_eq(weir_metrics_write(metrics, WEIR_OPENMETRICS, take_some, &left), -7);
+		cr_assert_eq(left, UINT32_MAX); /* no further piece was offered */
+	}
+	weir_metrics_destroy(metrics);
+}

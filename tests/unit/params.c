@@ -112,7 +112,7 @@ Test(params, a_limit_from_one_text)
 	cr_assert_null(ops);
 	cr_assert_str_eq(why, "There is no limit \"newton\"; there are elastic, aimd, bbr, brpc, "
 			      "cautious, codel, envoy, failsafe, fixed, gradient, "
-			      "gradient2, hillclimb, settable, vector, vegas.");
+			      "gradient2, hillclimb, protego, settable, vector, vegas.");
 	cr_assert_eq(weir_limit_from_text("", &ops, config, why, sizeof(why)), -EINVAL);
 	cr_assert_eq(weir_limit_from_text("aimd:min=30,max=20", &ops, config, why, sizeof(why)),
 		     -EINVAL);

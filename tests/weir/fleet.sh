@@ -127,6 +127,7 @@ make_and_set()
 	expect 0 "^$name +60 +60 +0 +0 +0 fair +0\$" fleet list
 	expect 0 "^$name: capacity 60, effective 60, granted 0, wanted 0\$" fleet show "$name"
 	expect 0 'allotment fair, lease 1.50s, 0 members' fleet show "$name"
+	expect 0 '^  nothing is granted: It has no members\.$' fleet show "$name"
 	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
 		fleet set "$name" reserved=10 members=7
 	one_line 1 "^weir: $name: reserved and members belong together" fleet set "$name" members=7
@@ -161,6 +162,8 @@ members()
 	expect 0 "^  [0-9a-f]{16} $cut +[0-3] - +4[1-4] +4 [0-9]+\$" fleet show "$name"
 	[ "$(awk '/^  (MEMBER|OWNER) +LABEL / && length <= 80' "$work/out" | wc -l)" = 2 ] ||
 		complain "too wide: $(cat "$work/out")"
+	expect 0 "^  [^ ]+ and 1 more: Configured with capacity 500, where the limit has capacity 60\.\$" \
+		fleet show "$name"
 	expect 0 '' fleet set "$name" capacity=40
 	wait_for has "$first" 20
 	wait_for has "$second" 20
@@ -175,12 +178,51 @@ json()
 	jq -e --arg name "$name" --arg long "$long" --arg other "$(label_of "$b")" '.limits[0] | .name == $name and .capacity == 40 and
 		.granted == 40 and .wanted == 200 and .member_count == 2 and
 		(.members | length == 2 and all(.grant == 20 and .drained == false)) and
+		(.members | all(.mismatch == "Configured with capacity 500, where the limit has capacity 40.")) and
 		([.members[].label] | sort) == ([$long, $other] | sort) and
-		.partitions.owned == 4 and .partitions.partitions[3].checkpoint.sequence == 44 and
+		.partitions.owned == 4 and .partitions.partitions[0].weight == 1 and .partitions.partitions[3].checkpoint.sequence == 44 and
 		([.partitions.partitions[] | select(.label == $long and .asked_by_label == null)] | length) == 2' \
 		"$work/json" >/dev/null || complain "JSON: $(cat "$work/json")"
 	jq -e '.limits | length == 1 and .[0].members == null' "$work/lines" >/dev/null ||
 		complain "JSON by lines: $(cat "$work/lines")"
+}
+
+# parsed FILE: by Prometheus's own tools, where they are installed.
+parsed()
+{
+	[ "$(tail -n 1 "$1")" = '# EOF' ] || complain "no end: $(cat "$1")"
+	command -v promtool >/dev/null || return
+	rm -rf "$work/store"
+	mkdir -p "$work/store/wal"
+	sed '/^#/!s/$/ 1700000000/' "$1" >"$work/timed"
+	promtool tsdb create-blocks-from openmetrics "$work/timed" "$work/store" >"$work/log" 2>&1 ||
+		complain "promtool does not read it: $(cat "$work/log")"
+}
+
+# Of a member itself, and of the store as an observer sees it.
+openmetrics()
+{
+	tell a 3 metrics
+	sed '/^done$/d' "$work/a.out" >"$work/metrics"
+	for line in 'weir_fleet_store_up{zone="a \"quoted\" one"} 1' \
+		"weir_share_units{limit=\"$name\",zone=\"a \\\"quoted\\\" one\"} 20" \
+		"weir_work_owned{work=\"$name\",zone=\"a \\\"quoted\\\" one\"} 2"; do
+		grep -qxF "$line" "$work/metrics" || complain "no $line in $(cat "$work/metrics")"
+	done
+	parsed "$work/metrics"
+	"$weir" fleet list --openmetrics >"$work/metrics" || complain 'list --openmetrics'
+	grep -qxF "weir_fleet_limit_wanted{limit=\"$name\"} 200" "$work/metrics" ||
+		complain "no metric: $(cat "$work/metrics")"
+	! grep -q member= "$work/metrics" || complain 'members in a list'
+	parsed "$work/metrics"
+	"$weir" fleet show -o "$name" "$name" >"$work/metrics" || complain 'show --openmetrics'
+	for line in "weir_fleet_limit_capacity{limit=\"$name\"} 40" \
+		"weir_fleet_work_owned{work=\"$name\"} 4" \
+		"weir_fleet_member_share{label=\"$long\",limit=\"$name\",member=\"$labelled\"} 20"; do
+		grep -qxF "$line" "$work/metrics" || complain "no $line in $(cat "$work/metrics")"
+	done
+	parsed "$work/metrics"
+	one_line 64 'openmetrics cannot be used with --interval' fleet list -o -c 2
 }
 
 # What it holds goes to the others, and comes back.
@@ -195,6 +237,16 @@ drain()
 	wait_for has "$first" 40
 	wait_for has "$second" 0
 	expect 0 "^  $second [^ ]+ +100 +0 +0 +1 +0 [0-9]+  drained\$" fleet show "$name"
+	! grep -q 'An operator' "$work/out" || complain "said twice: $(cat "$work/out")"
+	tell a 3 want 0
+	tell b 4 want 0
+	wait_for shows '^  nothing is granted: No member wants anything\.$'
+	expect 0 "^  [^ ]+: It wants nothing\.\$" fleet show "$name"
+	"$weir" fleet show --json "$name" >"$work/json"
+	grep -q '"reason": "No member wants anything."' "$work/json" || complain "no reason in JSON"
+	tell a 3 want 100
+	tell b 4 want 100
+	wait_for has "$first" 40
 	one_line 1 "^weir: $name: It has members" fleet remove "$name"
 	expect 0 '' fleet undrain "$name" "$second"
 	wait_for has "$second" 20
@@ -239,10 +291,84 @@ drain_labelled()
 	wait_for has "$labelled" 20
 }
 
+# sequence_of PARTITION: of its checkpoint
+sequence_of()
+{
+	"$weir" fleet show "$name" | awk -v number="$1" '$3 == number && $4 == "-" { print $5; exit }'
+}
+
+at()
+{
+	[ "$(sequence_of "$1")" = "$2" ]
+}
+
+# The owners lose them and own them again, and go on from there.
+rewind()
+{
+	for arguments in '' 'to=3' '0' '0 to=x' '0 to=' '1024 to=3' 'x to=3' 'all 0 to=3' \
+		'0 to=nothing value=x' '0 to=3 --by=a/b'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet rewind "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There is no such partition" fleet rewind "other-$$" all to=3
+	one_line 1 "^weir: $name: 4: There is no such partition" fleet rewind "$name" 4 to=nothing
+	one_line 1 "^weir: $name: 3: Its checkpoint, if there is one, is below 45 already" \
+		fleet rewind "$name" 3 to=45
+	expect 0 '^1 checkpoint set back$' fleet rewind --by=me:1 "$name" 3 to=7 value=from-7
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +7 +6 [0-9]+  set back 1 time, 2.*Z by me:1$' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" 1 3 to=nothing
+	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +- +- .*  set back 2 times, 2.*Z by [^ ]+@' \
+		fleet show "$name"
+	expect 0 '^2 checkpoints set back$' fleet rewind "$name" all to=40
+	tell a 3 owns 2
+	tell b 4 owns 2
+	for number in 0 1 2 3; do
+		wait_for at $number $((41 + number))
+	done
+	command -v jq >/dev/null || return
+	"$weir" fleet show --json "$name" | jq -e '.limits[0].partitions.partitions |
+		map(.rewound.times) == [1, 1, 1, 2] and .[3].rewound.last > 1600000000' \
+		>/dev/null || complain 'JSON of what was set back'
+}
+
+# rate_shows PATTERN
+rate_shows()
+{
+	"$weir" fleet show "$name-rate" 2>&1 | grep -qE -e "$1"
+}
+
+# Of another name, as its members are configured with it, and then for all of them.
+resize()
+{
+	for arguments in '' 'capacity=0' 'capacity=x' 'factor=0' 'colour=3'; do
+		# shellcheck disable=SC2086
+		expect 64 '^Try |: ' fleet resize "$name" $arguments
+	done
+	one_line 1 "^weir: other-$$: There are no partitions of that name" fleet resize "other-$$" factor=3
+	one_line 1 "^weir: $name: It is not a capacity" fleet resize "$name" capacity=3
+	tell a 3 rate 500 25
+	tell a 3 has 500
+	expect 0 '^  capacity 500 in partitions of 25$' fleet show "$name-rate"
+	one_line 1 "^weir: $name-rate: It is not a capacity, or" fleet resize "$name-rate" capacity=5000 factor=1
+	expect 0 '' fleet resize "$name-rate" capacity=630
+	tell a 3 has 630
+	expect 0 '' fleet resize "$name-rate" factor=70 capacity=560
+	tell a 3 has 560
+	# Configured otherwise, it follows.
+	tell b 4 rate 500 25
+	wait_for rate_shows ': 8 partitions with an owner, 2 members$'
+	expect 0 '^  capacity 560 in partitions of 70, as it was set$' fleet show "$name-rate"
+	tell a 3 has 560
+	expect 0 '' fleet resize "$name-rate" capacity=490
+	tell a 3 has 490
+	expect 0 '"changes": 3' fleet show --json "$name-rate"
+}
+
 live()
 {
 	TERM=xterm-256color "$screen" 100x12 "$weir" fleet top -i 0.1 <<-END || complain 'live'
-		expect ^weir fleet top  1 limit .*[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\$
+		expect ^weir fleet top  [12] limits? .*[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\$
 		expect ^NAME +CAPACITY +GRANTED +WANTED +MEMBERS  GRANTED, 6.00s
 		expect ^$name +40 +40 +200 +2  +█████
 		key enter
@@ -299,6 +425,49 @@ leave()
 	expect 0 "^$name +- +- +- +- +0 - +0\$" fleet list # checkpoints stay
 }
 
+# A drained label is still drained when its process has been restarted.
+drain_restarted()
+{
+	one_line 1 "web-9: no member has that label" fleet undrain --label "$name" web-9
+	expect 0 '' fleet drain "$name" "$long" --label
+	wait_for has "$labelled" 0
+	one_line 1 "$labelled: its label is drained: undrain it with --label" \
+		fleet undrain "$name" "$labelled"
+	exec 3>&-
+	wait "$a" || complain 'a sharer failed'
+	wait_for shows "^  - +$cut +- +- +- +- +- -  drained, not there\$"
+	rm "$work/a.in"
+	hold a 3 "$WEIR_FLEET" "$name" 500 100 "$long"
+	wait_for shows "^  [0-9a-f]{16} $cut +100 +0 +0 +1 +0 [0-9]+  drained\$"
+	expect 0 '' fleet undrain -l "$name" "$long"
+	labelled=$(number_of "$cut")
+	wait_for has "$labelled" 20
+	first=$(member 1)
+	second=$(member 2)
+}
+
+# A password is in a file or in the environment; one in the arguments is blanked out.
+passwords()
+{
+	need redis-cli
+	at=127.0.0.1:$port
+	redis-cli -p "$port" config set requirepass topsecret >/dev/null
+	one_line 1 '^weir: Redis reports an error: NOAUTH' fleet list
+	echo topsecret >"$work/password"
+	expect 0 "^$name " fleet list -a "redis://$at?password-file=$work/password"
+	export WEIR_PASSWORD=topsecret
+	expect 0 "^$name " fleet list -a "redis://$at?password-env=WEIR_PASSWORD"
+	unset WEIR_PASSWORD
+	one_line 1 '^weir: The environment variable for the password is not' \
+		fleet list -a "redis://$at?password-env=WEIR_PASSWORD"
+	"$weir" fleet list -i 3600 -a "redis://default:topsecret@$at" >"$work/listed" 2>&1 &
+	lister=$!
+	wait_for grep -q "^$name " "$work/listed"
+	tr '\0' ' ' <"/proc/$lister/cmdline" >"$work/arguments"
+	grep -q 'default:\*\*\*\*\*\*\*\*\*@' "$work/arguments" || complain "arguments: $(cat "$work/arguments")"
+	kill "$lister"
+}
+
 if [ "$store" = shm ]; then
 	export WEIR_FLEET="shm:$base"
 	one_line 1 "^weir: $base: there is no such store" fleet list
@@ -323,8 +492,13 @@ else
 fi
 members
 json
+openmetrics
 drain
 drain_labelled
+drain_restarted
+rewind
 [ "$store" != shm ] || live
+resize
 leave
+[ "$store" != redis ] || passwords
 exit $failed

@@ -9,14 +9,19 @@
  *	want N		from now on
  *	until N		wait until it may use N units
  *	owns N		wait until it owns N partitions; then write a checkpoint of each
+ *	metrics		print its own metrics, as OpenMetrics text
+ *	rate N F	take all of a capacity of N, in partitions of F; its name is LIMIT-rate
+ *	has N		wait until it has N units of that
  *
  * and is answered with "done" when it is. It leaves at the end of the input.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include <weir/fleet_metrics.h>
 #include <weir/work.h>
 
 #define PARTITIONS 4
@@ -82,52 +87,117 @@ static struct weir_work *open_partitions(struct weir_fleet *fleet, const char *n
 	return work;
 }
 
-static void own(struct weir_work *work, unsigned count)
+/* Write a checkpoint of each. False: one of them was set back meanwhile, and its fence is void. */
+static bool write_checkpoints(struct weir_work *work)
 {
-	while (weir_work_owned(work) != count)
-		wait_a_moment();
 	for (uint32_t i = 0; i < PARTITIONS; i++) {
 		const uint64_t fence = weir_work_fence(work, i);
+		const int r = fence != 0 ? weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4)
+					 : 0;
 
-		if (fence != 0 && weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4) != 0)
+		if (r == -ESTALE)
+			return false;
+		if (r != 0)
 			die("a checkpoint failed");
 	}
+	return true;
 }
 
-static void obey(struct weir_share *share, struct weir_work *work, const char *line)
+static int print(void *arg, const char *piece, size_t size)
 {
-	char what[16] = "";
-	unsigned count = 0;
+	return fwrite(piece, 1, size, arg) == size ? 0 : -1;
+}
 
-	sscanf(line, "%15s %u", what, &count);
+static void print_metrics(struct weir_fleet *fleet)
+{
+	const struct weir_label label = {.name = "zone", .value = "a \"quoted\" one"};
+	struct weir_metrics *metrics;
+
+	if (weir_metrics_create(&metrics) != 0 ||
+	    weir_fleet_metrics_add(metrics, fleet, &label, 1) != 0 ||
+	    weir_metrics_write(metrics, WEIR_OPENMETRICS, print, stdout) != 0)
+		die("metrics failed");
+	weir_metrics_destroy(metrics);
+}
+
+static void own(struct weir_work *work, unsigned count)
+{
+	do {
+		while (weir_work_owned(work) != count)
+			wait_a_moment();
+	} while (!write_checkpoints(work));
+}
+
+static struct weir_work *open_rate(struct weir_fleet *fleet, const char *limit, unsigned capacity,
+				   unsigned factor)
+{
+	char name[WEIR_SHARE_NAME_MAX], why[256];
+	struct weir_work_config config;
+	struct weir_work *rate;
+
+	snprintf(name, sizeof(name), "%s-rate", limit);
+	weir_work_config_init(&config);
+	config.name = name;
+	config.strategy = WEIR_WORK_WANTED;
+	config.capacity = capacity;
+	config.factor = factor;
+	if (weir_work_open(fleet, &config, &rate, why, sizeof(why)) != 0)
+		die(why);
+	if (weir_work_demand_set(rate, 1000000) != 0)
+		die("that is too much");
+	return rate;
+}
+
+/* What it has. */
+struct sharer {
+	struct weir_fleet *fleet;
+	const char *limit;
+	struct weir_share *share;
+	struct weir_work *work, *rate; /* rate: NULL at first */
+};
+
+static void obey(struct sharer *s, const char *line)
+{
+	struct weir_share *share = s->share;
+	struct weir_work *work = s->work;
+	unsigned count = 0, factor = 0;
+	char what[16] = "";
+
+	sscanf(line, "%15s %u %u", what, &count, &factor);
+	if (strcmp(what, "rate") == 0)
+		s->rate = open_rate(s->fleet, s->limit, count, factor);
+	while (strcmp(what, "has") == 0 && weir_work_units(s->rate) != count)
+		wait_a_moment();
 	if (strcmp(what, "want") == 0 && weir_share_demand_set(share, count) != 0)
 		die("that is too much");
 	while (strcmp(what, "until") == 0 && weir_share_units(share) != count)
 		wait_a_moment();
 	if (strcmp(what, "owns") == 0)
 		own(work, count);
+	if (strcmp(what, "metrics") == 0)
+		print_metrics(s->fleet);
 	puts("done");
 }
 
 int main(int argc, char **argv)
 {
-	struct weir_fleet *fleet;
-	struct weir_work *work;
-	struct weir_share *share;
+	struct sharer s = {.rate = NULL};
 	char line[200];
 
 	if (argc < 5)
 		die("usage: weir-sharer ADDRESS LIMIT CAPACITY WANTS [LABEL]");
 	setvbuf(stdin, NULL, _IONBF, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	fleet = open_fleet(argv[1], argv[5]); /* NULL, where there is none */
-	share = join(fleet, argv);
-	work = open_partitions(fleet, argv[2]);
+	s.limit = argv[2];
+	s.fleet = open_fleet(argv[1], argv[5]); /* NULL, where there is none */
+	s.share = join(s.fleet, argv);
+	s.work = open_partitions(s.fleet, argv[2]);
 	puts("done");
 	while (fgets(line, sizeof(line), stdin) != NULL)
-		obey(share, work, line);
-	weir_work_close(work);
-	weir_share_leave(share);
-	weir_fleet_close(fleet);
+		obey(&s, line);
+	weir_work_close(s.rate);
+	weir_work_close(s.work);
+	weir_share_leave(s.share);
+	weir_fleet_close(s.fleet);
 	return EXIT_SUCCESS;
 }

@@ -72,7 +72,7 @@ server {
 	location /weir { weir_status_page; }
 }"
 for limit in aimd bbr brpc cautious codel elastic envoy failsafe fixed:limit=9 gradient gradient2 \
-	hillclimb settable vector vegas; do
+	hillclimb protego settable vector vegas; do
 	accepts "weir_zone main limit=$limit;"
 done
 

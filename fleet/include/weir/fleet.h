@@ -23,6 +23,8 @@
  *
  * - The sum of all shares never exceeds the capacity: a share grows only into units that no other
  *   member holds. When the capacity is cut, all shares shrink, and none grows until the sum fits.
+ * - Capacity that no member wants is headroom: half of it is handed out, so that bursts are
+ *   admitted. A share that is outgrown asks for more at once.
  * - A lease ends for its holder before it ends for the store. So a process that is stopped, cut off
  *   or dead no longer uses units that others are given, as long as it calls weir_share_units() for
  *   each call.
@@ -60,12 +62,19 @@ struct weir_share;
 #define WEIR_FLEET_SHARES_MAX 256 /* in one process */
 #define WEIR_FLEET_LABEL_MAX  63
 
-/* How a capacity is divided. No member gets more than it wants. */
+/* How a capacity is divided among members by what they want. */
 enum weir_allotment {
 	WEIR_ALLOT_FAIR,         /* max-min fair by weight: unused shares go to other members */
 	WEIR_ALLOT_PROPORTIONAL, /* equal shares; unused ones are divided by unmet demand */
 	WEIR_ALLOT_STATIC,       /* the whole capacity to each member: not divided at all */
 	WEIR_ALLOT_NONE,         /* to each member what it wants: usage is only counted */
+};
+
+/* Whether a share may be larger than what its member wants, as long as the capacity is idle. */
+enum weir_headroom {
+	WEIR_HEADROOM_MEASURED, /* if the demand is measured by weir_share_demand_add() */
+	WEIR_HEADROOM_ALWAYS,
+	WEIR_HEADROOM_NEVER,
 };
 
 /* What a share is once its lease has ended and the store cannot be reached. */
@@ -93,6 +102,26 @@ enum weir_share_state {
 	WEIR_SHARE_SURPLUS,  /* leased, but nothing reserved: more members than configured */
 };
 
+/*
+ * A change of the state of a share; or, where from and to are the same, of whether there is a
+ * weir_share_info.mismatch. All of it is valid during the callback only.
+ */
+struct weir_share_change {
+	const char *name;               /* of the limit */
+	enum weir_share_state from, to; /* a share begins in WEIR_SHARE_LOCAL */
+	uint64_t units;                 /* that the process may use from then on */
+	weir_time time;                 /* when it was noticed, on the fleet's clock */
+	const char *reason;             /* weir_share_info.reason; "" if there is none */
+	/*
+	 * Changes before this one that were not reported, for want of memory or because more than
+	 * a thousand were waiting for the callback.
+	 */
+	uint64_t missed;
+};
+
+/* The name of a state, such as "leased"; NULL: there is no such state. Any thread. */
+WEIR_API const char *weir_share_state_name(enum weir_share_state state);
+
 struct weir_fleet_config {
 	size_t size; /* set by weir_fleet_config_init() */
 
@@ -114,7 +143,9 @@ struct weir_fleet_config {
 	weir_dur lease;
 	/*
 	 * The interval between refreshes, which renew the lease and recompute shares. Each interval
-	 * is multiplied by a random factor from 0.8 to 1.3. Default: a third of the lease.
+	 * is multiplied by a random factor from 0.8 to 1.3. A share whose demand outgrows its units
+	 * is refreshed earlier, about ten times in an interval at most. Default: a third of the
+	 * lease.
 	 */
 	weir_dur refresh;
 
@@ -137,6 +168,18 @@ struct weir_fleet_config {
 	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
+
+	/*
+	 * Called for each change of the state of a share: at the end of a refresh, and when a lease
+	 * ends, even while a request to the store is pending. Calls are serialized, come in order,
+	 * and hold no lock: a callback may take its time, and call any function of the fleet except
+	 * weir_fleet_close() and weir_region_close() of its own fleet. They come from a thread of
+	 * their own; with a manual fleet, from the thread that calls weir_fleet_step() or
+	 * weir_fleet_refresh(), when its work is done. Changes may still be reported after
+	 * weir_share_leave(), but not after weir_fleet_close(). May be NULL.
+	 */
+	void (*on_change)(void *arg, const struct weir_share_change *change);
+	void *on_change_arg;
 };
 
 /*
@@ -146,8 +189,12 @@ struct weir_fleet_config {
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
 
-	const char *name;  /* name of the limit: letters, digits and -_.:@ */
-	uint64_t capacity; /* (limit) units of all members together; at most WEIR_SHARE_UNITS_MAX */
+	const char *name; /* name of the limit: letters, digits and -_.:@ */
+	/*
+	 * (limit) Units of all members together; at most WEIR_SHARE_UNITS_MAX. 0 where the limit
+	 * exists: take it as it is, and do not compare it (weir_share_info.mismatch).
+	 */
+	uint64_t capacity;
 	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
 	/*
 	 * (limit) Units that each member may use from the first moment on, without a lease and
@@ -167,6 +214,14 @@ struct weir_share_config {
 	int32_t priority;    /* default: 0; demand of a higher priority is satisfied first */
 	weir_dur period;     /* 1 s; the time that units refer to, for weir_share_demand_add() */
 	enum weir_loss loss; /* default: WEIR_LOSS_RESERVED */
+	/*
+	 * Headroom lets a member admit a burst, or begin, without asking first: half of the
+	 * capacity that no member wants is divided, half of that by weight and half in proportion
+	 * to demand. It is given back when others want it, with the next refresh. Default:
+	 * WEIR_HEADROOM_MEASURED. weir_share_of_limiter(), and weir_share_of_rate() with a batcher,
+	 * set WEIR_HEADROOM_ALWAYS.
+	 */
+	enum weir_headroom headroom;
 
 	/*
 	 * Called with the new number of units after each change. Calls are serialized, and come
@@ -177,9 +232,10 @@ struct weir_share_config {
 	 */
 	void (*apply)(void *arg, uint64_t units);
 	/*
-	 * Returns the current demand, in units; called before demand is written to the store. Must
-	 * not block on the store either. NULL: weir_share_demand_set() or weir_share_demand_add()
-	 * is used.
+	 * Returns the current demand, in units; called before demand is written to the store, and
+	 * about ten times between two refreshes, to find out whether more is needed at once. The
+	 * greatest value since the last refresh counts. Must not block on the store either. NULL:
+	 * weir_share_demand_set() or weir_share_demand_add() is used.
 	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
@@ -263,8 +319,9 @@ WEIR_API int weir_share_demand_set(struct weir_share *share, uint64_t units);
 
 /*
  * Add units that were requested now, whether admitted or refused. Unless demand is set by
- * weir_share_demand_set() or wants(), it is then estimated from the last ten seconds of requests,
- * with the most weight on the last second.
+ * weir_share_demand_set() or wants(), it is then estimated from the requests: what there were in the
+ * last second (in the last period, if that is longer, up to ten seconds), or the mean of the last
+ * ten seconds, with the most weight on the last one, if that is more.
  */
 WEIR_API void weir_share_demand_add(struct weir_share *share, uint64_t units);
 
@@ -288,7 +345,7 @@ struct weir_share_limiter {
 	uint32_t first;             /* opaque */
 };
 
-/* Set apply, wants and arg of config. *link and the limiter must outlive the share. */
+/* Set apply, wants, headroom and arg of config. *link and the limiter must outlive the share. */
 WEIR_API void weir_share_of_limiter(struct weir_share_config *config,
 				    struct weir_share_limiter *link, struct weir_limiter *limiter);
 
@@ -305,10 +362,18 @@ struct weir_share_info {
 	uint64_t conflicts; /* commits that failed because another member committed first */
 	uint64_t refreshes;
 	/*
-	 * A sentence that explains an abnormal state. "" if the state is WEIR_SHARE_LEASED without
-	 * any problem.
+	 * A sentence that explains an abnormal state, or says what is wrong in a normal one. "" if
+	 * the state is WEIR_SHARE_LEASED without any problem.
 	 */
 	char reason[256];
+	/*
+	 * A sentence if this process is configured with another limit than the store has: another
+	 * capacity, allotment, reserved or members. What the store has counts, so one of the two was
+	 * not meant; weir_fleet_change() and weir_fleet_configure() change the limit. "" if they do
+	 * not differ, if the limit has not been read yet, or if weir_share_config.capacity is 0,
+	 * which takes the limit as it is.
+	 */
+	char mismatch[256];
 };
 
 #define weir_share_info_init(info) weir_share_info_init_sized((info), sizeof(*(info)))
@@ -343,12 +408,21 @@ struct weir_fleet_member {
 	int32_t priority;
 	/*
 	 * 1: it must hold nothing. A drained member that is not present has fence 0: it is drained
-	 * again when it returns with another number.
+	 * again when it returns with another number. A drained label that no member has is listed
+	 * as a member with id and fence 0.
 	 */
 	uint32_t drained;
-	/* weir_fleet_config.label, valid during the visit; "" of a member that is not present */
+	/* weir_fleet_config.label, valid during the visit; "" of a drained number not present */
 	const char *label;
 	uint64_t reserved; /* units reserved for it; 0: none, or it is surplus */
+	/* weir_share_info.mismatch of its process, likewise; "" if it is configured as the limit */
+	const char *mismatch;
+	/*
+	 * A sentence, likewise: why it holds nothing of the shared part, as it wants nothing, is
+	 * drained, others hold everything, or old leases must end first. "" if it holds some.
+	 */
+	const char *reason;
+	uint32_t label_drained; /* 1: its label is drained, see weir_fleet_drain_label() */
 };
 
 /* A limit, as recorded in the store. */
@@ -363,6 +437,13 @@ struct weir_fleet_limit {
 	weir_dur lease;
 	uint64_t version; /* of the limit's configuration; 0: there is no such limit */
 	uint64_t wanted;  /* by all members together */
+	/*
+	 * Filled in by weir_fleet_inspect() and weir_fleet_list(): how long leases may still last
+	 * that the store may have forgotten, while nothing grows (0: it knows all of them); and a
+	 * sentence, why nothing is granted, or "".
+	 */
+	weir_dur learning;
+	char reason[128];
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -429,17 +510,34 @@ WEIR_API int weir_fleet_remove(struct weir_store *store, const char *name);
  * Drain a member, or undo that. With its next refresh, a drained member gives up all that it holds,
  * and may use nothing, not even reserved units. What it wanted goes to the others, within a refresh
  * of each. It stays drained when its session ends and when it returns with another number, but not
- * when its process is restarted.
+ * when its process is restarted: weir_fleet_drain_label() is for that.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
  * -ENOENT: there is no such limit
  * -ESRCH: the limit has no such member
+ * -EBUSY: it is to be undrained, and its label is drained: use weir_fleet_drain_label()
  * -EPROTO: the limit has another format version
  * Other errors are those of weir/store.h.
  */
 WEIR_API int weir_fleet_drain(struct weir_store *store, const char *name, uint64_t member,
 			      bool drained);
+
+/*
+ * Drain all members with a label, present or not yet, or undo that. They stay drained when their
+ * processes are restarted under the same label, so give each process a label of its own
+ * (weir_fleet_config.label): the default one has a process id, which another process may get. A
+ * process that was started anew may use what is reserved until it has read the store.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name or the label is invalid
+ * -ENOENT: there is no such limit
+ * -ESRCH: it is to be undrained, and neither is it drained nor does a member have it
+ * -EPROTO: the limit has another format version
+ * Other errors are those of weir/store.h.
+ */
+WEIR_API int weir_fleet_drain_label(struct weir_store *store, const char *name, const char *label,
+				    bool drained);
 
 /* What a store contains under one name. */
 struct weir_fleet_entry {
@@ -483,8 +581,9 @@ struct weir_region_config {
 	size_t size; /* set by weir_region_config_init() */
 
 	/*
-	 * The fleet above: its store and its timing. Here the lease is 30 s by default, and refresh
-	 * a sixth of the lease. Let the lease be at least twice as long as the members' leases.
+	 * The fleet above: its store, timing, label and on_change. Here the lease is 30 s by
+	 * default, and refresh a sixth of the lease. Let the lease be at least twice as long as the
+	 * members' leases.
 	 */
 	const struct weir_fleet_config *above;
 	/*

@@ -37,8 +37,8 @@ struct weir_share_rate {
 };
 
 /*
- * Set apply, arg and period of config, and wants if there is a batcher: the demand is then what all
- * operations in it need (weir_batcher_needs()). If batcher is NULL, set the demand by
+ * Set apply, arg and period of config, and wants and headroom if there is a batcher: the demand is
+ * then what all operations in it need (weir_batcher_needs()). If batcher is NULL, set the demand by
  * weir_share_demand_set(), or by weir_share_demand_add() for each call. *link, the rate and the
  * batcher must outlive the share.
  *

@@ -162,8 +162,16 @@ struct weir_store_config {
 	 * "shm:/name": shared by all processes of this machine that may open that file of /dev/shm.
 	 * If it is removed, a handle continues with the file that has the name now, or creates it.
 	 * "redis://[user:password@]host[:port][/database]": one Redis server, version 5 or above.
+	 * "redis-sentinel://[user:password@]host[:port][,host[:port]...]/service[/database]": the
+	 * Redis server that these Sentinels report as the master of a service. The user and the
+	 * password are the server's. Each Sentinel may take timeout to answer.
 	 * "etcd://[user:password@]host[:port][,host[:port]...]": an etcd cluster, version 3.4 or
 	 * above; "etcds://": the same over TLS.
+	 *
+	 * A password need not be in the address: at its end, "?password-file=/path" names a file
+	 * whose first line it is, and "?password-env=NAME" an environment variable. A user is given
+	 * as "user@" then. Both are read at each login, so a password may be changed while the store
+	 * is open. -EACCES if there is none. Elsewhere in an address, %XX stands for a character.
 	 */
 	const char *address;
 	/* Default: "weir". The first part of all keys in a server, so different fleets can share one. */

@@ -11,10 +11,11 @@
  *		die(why);
  *
  * Partitions of work: those of a log, shards, tenants. Members divide them evenly: with P
- * partitions and N members each owns P / N, and P mod N of them one more. A member that joins later
- * asks for partitions of members that own too many. The owner stops, writes its checkpoint and
- * releases the partition; if it does not, its ownership ends (handover). No partition is asked for
- * while there are some without an owner, and no more change hands than an even division needs.
+ * partitions and N members each owns P / N, and P mod N of them one more; or as their weights say.
+ * A member that joins later asks for partitions of members that own too many. The owner stops,
+ * writes its checkpoint and releases the partition; if it does not, its ownership ends (handover).
+ * No partition is asked for while there are some without an owner, and no more change hands than an
+ * even division needs.
  *
  * Partitions of capacity: a rate of 500 per second in 20 partitions of 25 each. Each member claims
  * as many as it wants, if there are any left, and releases those that it no longer wants. Nothing
@@ -39,12 +40,13 @@
  * All members must agree on the partitions: count, or capacity and factor. The first member records
  * these in the store. A member with other values claims nothing, and weir_fleet_refresh() and
  * weir_fleet_error() report it, until there are no members of the other kind; then its own
- * configuration takes effect. All members should have the same lease too: after a store has lost
+ * configuration takes effect. weir_work_resize() changes capacity and factor for all members; from
+ * then on those in the store count, whatever members are configured with. All members should have the same lease too: after a store has lost
  * its data, they wait for the longest one.
  *
  * Callbacks are serialized: they run in threads of the fleet, or in the caller of
  * weir_fleet_step(), weir_fleet_refresh() or weir_work_close(). They may call
- * weir_work_checkpoint(), weir_work_load(), weir_work_fence() and weir_work_release(), and no other
+ * weir_work_checkpoint(), weir_work_load() and those that take no lock, see below, and no other
  * function of the fleet, nor wait for a thread that does. While one runs, no lease is renewed, and
  * no other callback is called: return quickly, or hand the work to another thread.
  *
@@ -66,6 +68,7 @@ struct weir_work;
 #define WEIR_WORK_MAX            1024
 #define WEIR_WORK_FLEET_MAX      16 /* in one process */
 #define WEIR_CHECKPOINT_SIZE_MAX 4096
+#define WEIR_WORK_ALL            UINT32_MAX /* all partitions */
 
 /* Which partitions a member claims. */
 enum weir_work_strategy {
@@ -93,6 +96,18 @@ struct weir_work_config {
 	 */
 	weir_dur handover;
 
+	/*
+	 * A member of weight 2 owns twice as many partitions as one of weight 1. Default: 1; at
+	 * most WEIR_SHARE_WEIGHT_MAX. Not with WEIR_WORK_WANTED; nor is hold.
+	 */
+	uint32_t weight;
+	/*
+	 * How long this member owns a partition at least before it is moved to another member that
+	 * asks for it. The lease may end all the same, and so may this process. WEIR_FOREVER: it
+	 * is never moved. Default: 0.
+	 */
+	weir_dur hold;
+
 	/* Called when this member has become the owner of a partition. May be NULL. */
 	void (*on_gain)(void *arg, uint32_t partition, uint64_t fence);
 	/*
@@ -104,10 +119,26 @@ struct weir_work_config {
 	void (*on_request)(void *arg, uint32_t partition, uint64_t fence);
 	/*
 	 * Called when this member no longer owns a partition. forced: the lease or the hand-over
-	 * has ended: stop the work at once. The partition may be regained, with the same fence, if
-	 * only the lease had ended, and no other member has owned it since.
+	 * has ended, or the checkpoint was set back (weir_work_rewind()): stop the work at once.
+	 * The partition may be regained, with the same fence, if only the lease had ended, and no
+	 * other member has owned it since.
 	 */
 	void (*on_lost)(void *arg, uint32_t partition, uint64_t fence, bool forced);
+	/*
+	 * With WEIR_WORK_WANTED: called with what weir_work_units() returns now, when that has
+	 * changed: once for partitions that were gained or lost together, and before what was given
+	 * up can be another member's. At first it is what is reserved, without a call. May be NULL.
+	 */
+	void (*on_units)(void *arg, uint64_t units);
+	/*
+	 * Called when a refresh of these partitions has failed, and again when another one has
+	 * failed by another error, or with 0 when one has succeeded. What is owned stays owned
+	 * until the lease ends. -EIO: the store does not answer; -EEXIST: the members that are there
+	 * are configured differently; -EAGAIN: other members were first, each time; -EPROTO, -ENOSPC
+	 * and others are those of weir_fleet_refresh(). weir_fleet_error() has a sentence, and may be
+	 * called from here. May be NULL.
+	 */
+	void (*on_failure)(void *arg, int error);
 	void *arg;
 };
 
@@ -155,8 +186,11 @@ WEIR_API uint64_t weir_work_units(const struct weir_work *work);
 WEIR_API int weir_work_demand_set(struct weir_work *work, uint64_t units);
 
 /*
- * Release a partition, with the next refresh. Returns 0, or -ESTALE: this member does not own it by
- * that fence.
+ * Release a partition. The fleet's thread does so at once, unless it is waiting for the store, after
+ * on_lost(); a manual fleet does with its next weir_fleet_step(). Then another member may own the
+ * partition: one that has asked for it looks for it often, others find it with their next refresh.
+ * If this member owns fewer than are due to it, it may be the one. Returns 0, or -ESTALE: this
+ * member does not own the partition by that fence.
  */
 WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint64_t fence);
 
@@ -165,8 +199,8 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  * sequence must not be below that of the last checkpoint.
  *
  * Returns 0 once it is written, and will not be undone, or a negative errno:
- * -ESTALE: this member does not own the partition by that fence; weir_work_fence() no longer
- *          returns it from then on
+ * -ESTALE: this member does not own the partition by that fence, or the checkpoint was set back;
+ *          weir_work_fence() no longer returns that fence from then on
  * -ERANGE: sequence is below that of the last checkpoint
  * -EINVAL: an argument is invalid
  * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
@@ -174,7 +208,7 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  *       sequence or a later one
  * Other errors are those of weir/store.h.
  *
- * A checkpoint never goes back. Each write replaces the version of the row that its writer knew, so
+ * A checkpoint never goes back, except by weir_work_rewind() and weir_work_restart(). Each write replaces the version of the row that its writer knew, so
  * a write that arrives late, after a later one was acknowledged or another member claimed the
  * partition, is refused. After -EIO the row is read again before the next write; until that is
  * acknowledged, weir_work_load() may return either of the two. This holds as long as the store
@@ -197,25 +231,103 @@ WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32
 WEIR_API WEIR_MUST_CHECK int weir_work_load(struct weir_work *work, uint32_t partition,
 					    uint64_t *sequence, void *value, size_t *size);
 
+/*
+ * Set the checkpoint of a partition back to an earlier sequence, or of all (WEIR_WORK_ALL) that are
+ * not below it, so that the work since then is done again. The owner of the partition need not
+ * stop: it loses the partition by its present fence, learns that with its next checkpoint (-ESTALE)
+ * or refresh (on_lost(), forced), and no checkpoint by that fence is written any more. Then it, or
+ * another member, claims the partition anew, and loads the checkpoint. What was done in between is
+ * not undone. by says on whose behalf this happens: 1 to WEIR_FLEET_LABEL_MAX letters, digits and
+ * -_.:@; NULL: HOST:PID. The store keeps it, with the time and the number of times; see
+ * weir_work_inspect(). Any process that can write to the store may call this, members included
+ * (weir_fleet_store()), but not a callback. Partitions are set back one after the other, each with
+ * its own commit: after an error some of them may have been, so repeat the call.
+ *
+ * Returns the number of checkpoints that were set back, or a negative errno:
+ * -ENOENT: there is nothing with that name, or no such partition
+ * -ERANGE: of a single partition: there is no checkpoint, or its sequence is below
+ * -EINVAL: an argument is invalid
+ * -EMSGSIZE: size exceeds WEIR_CHECKPOINT_SIZE_MAX
+ * -EPROTO: the rows have another format version
+ * -EAGAIN: the partition changed its owner all the time
+ * Other errors are those of weir/store.h.
+ */
+WEIR_API int weir_work_rewind(struct weir_store *store, const char *name, uint32_t partition,
+			      uint64_t sequence, const void *value, size_t size, const char *by);
+
+/*
+ * As weir_work_rewind(), but to nothing: there is no checkpoint (-ENOENT from weir_work_load())
+ * until the next owner has written one, whatever its sequence. -ERANGE is not returned.
+ */
+WEIR_API int weir_work_restart(struct weir_store *store, const char *name, uint32_t partition,
+			       const char *by);
+
+/*
+ * Change the capacity of partitions of capacity, and what each is worth (factor; 0: as it is), for
+ * all members. Each applies it with its next refresh: it releases what it owns of the partitions as
+ * they were, after on_lost(), and claims others. With the same factor only the last partition
+ * changes, besides those that are new or no longer there. No unit has two owners at any time, so the
+ * units of all members never exceed the greater of both capacities, and are within the new one once
+ * all have refreshed.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: there would be no partition or more than WEIR_WORK_MAX of them, the partitions are not of
+ *          capacity, or another argument is invalid
+ * -ENOENT: there are no such partitions
+ * -EPROTO: the row has another format version
+ * -EAGAIN: members joined all the time
+ * Other errors are those of weir/store.h.
+ */
+WEIR_API WEIR_MUST_CHECK int weir_work_resize(struct weir_store *store, const char *name,
+					      uint64_t capacity, uint64_t factor);
+
+/* What partitions are, as recorded in the store. */
+struct weir_work_size {
+	size_t size; /* set by weir_work_size_init() */
+	uint32_t count;
+	uint64_t capacity, factor; /* 0 for plain work */
+	weir_dur lease;            /* the longest one of a member, so far */
+	uint64_t changes;          /* by weir_work_resize(); 0: as members are configured */
+};
+
+#define weir_work_size_init(info) weir_work_size_init_sized((info), sizeof(*(info)))
+WEIR_API void weir_work_size_init_sized(struct weir_work_size *info, size_t size);
+
+/*
+ * Read it. Returns 0, or a negative errno:
+ * -EINVAL: an argument is invalid
+ * -ENOENT: there are no such partitions
+ * -EPROTO: the row has another format version
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_work_size_take(struct weir_store *store, const char *name,
+						 struct weir_work_size *info);
+
 /* A partition, as any process that can read the store sees it. */
 struct weir_work_partition {
 	uint32_t partition;
 	uint32_t checkpoints; /* 1: there is one, with this sequence and size */
 	uint64_t sequence;
 	size_t size;
-	uint64_t owner;     /* number of the member that owns it; 0: none */
-	uint64_t fence;     /* of its owner; 0: no owner */
-	uint64_t requester; /* number of the member that asks for it; 0: none */
+	uint64_t owner;        /* number of the member that owns it; 0: none */
+	uint64_t fence;        /* of its owner; 0: no owner */
+	uint64_t requester;    /* number of the member that asks for it; 0: none */
+	uint32_t owner_weight; /* weir_work_config.weight; 0: there is no such member */
+	uint64_t units;        /* of a capacity, that its owner has; 0: no owner, or plain work */
 	/*
 	 * weir_fleet_config.label of both, valid during the visit; "": there is no such member, or
 	 * it has left.
 	 */
 	const char *owner_label, *requester_label;
+	uint64_t rewinds;    /* how often the checkpoint was set back */
+	uint64_t rewound_at; /* the last time, in seconds since 1970; 0: never */
+	const char
+		*rewound_by; /* as given to weir_work_rewind(), valid during the visit; "": never */
 };
 
 /*
  * Inspect partitions without taking part. Visits, in order, those that have an owner, a checkpoint,
- * or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
+ * one that was set back, or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
  * is set to the number of members that take part, owners or not.
  *
  * Returns 0, or a negative errno:

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asking at once: a share whose demand has outgrown its units is refreshed before its time.
+ *
+ * The fleet's thread looks at what was counted ten times a second, so the application's threads do
+ * nothing for it. While nothing is counted, it looks once a second. A share asks at most ASKS_MAX
+ * times in the interval between two refreshes, and half as often each time that this has brought it
+ * nothing. So a share that grows step by step gets there quickly, and an overload that lasts costs
+ * the store next to nothing.
+ */
+
+#include "fleet/protocol/share.h"
+
+/* How often the time between asks doubles. */
+#define DOUBLED_MAX     5 /* then regular refreshes come sooner */
+#define DOUBLED_LACKING 2 /* others give back what they hold within a refresh of theirs */
+
+/* Whether a refresh could bring it more. */
+static bool may_grow(const struct weir_share *s)
+{
+	const struct weir_fleet *f = s->fleet;
+
+	/* A region knows what its members want only once it has read that. */
+	return f->region == NULL && f->reachable && !f->refused && s->phase == SHARE_MEMBER &&
+	       !s->learning && !s->drained;
+}
+
+/* A share with headroom asks before calls are refused; another one asks for what it lacks. */
+static bool is_outgrown(const struct weir_share *s, uint64_t wants, uint64_t units)
+{
+	return wants > (share_is_elastic(s) ? units - units / 4 : units);
+}
+
+/* Whether the other members do not know of it yet, or hold what is due to it. */
+static bool has_news(const struct weir_share *s, uint64_t wants)
+{
+	return s->lacks || wants > s->wants_written + s->wants_written / 8;
+}
+
+/* Until it may ask again. */
+static weir_dur pause_after(struct weir_share *s, weir_dur interval)
+{
+	const unsigned most = s->lacks ? DOUBLED_LACKING : DOUBLED_MAX;
+	const unsigned doubled = s->asked < most ? s->asked : most;
+
+	s->asked++;
+	return fleet_jitter(s->fleet, (interval / ASKS_MAX) << doubled);
+}
+
+bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
+{
+	const uint64_t units = weir_share_units(s);
+	uint64_t wants;
+
+	if (now < s->next_ask || !may_grow(s))
+		return false;
+	wants = share_wants(s);
+	if (s->config.wants != NULL)
+		s->next_ask = now + fleet_jitter(s->fleet, interval / ASKS_MAX);
+	if (units > s->units_at_last || !is_outgrown(s, wants, units))
+		s->asked = 0;
+	s->units_at_last = units;
+	if (!is_outgrown(s, wants, units) || !has_news(s, wants))
+		return false;
+	s->next_ask = now + pause_after(s, interval);
+	return true;
+}
+
+bool share_is_busy(const struct weir_share *s)
+{
+	if (s->config.wants != NULL)
+		return s->returned > 0 || s->wants_written > 0;
+	return demand_last(&s->measured) > 0;
+}
