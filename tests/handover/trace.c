@@ -40,7 +40,7 @@ static void print_facts(const struct weir_work *w, uint32_t i, uint64_t fence, w
 		printf(" hand-over-over");
 	if (p->requester != 0 && p->requester != w->id)
 		printf(" wanted");
-	if (p->released_fence == fence)
+	if (atomic_load_explicit(&p->released_fence, RELAXED) == fence)
 		printf(" given-up");
 	if (atomic_load_explicit(&p->refused, RELAXED) == fence)
 		printf(" refused");
@@ -78,7 +78,7 @@ static void trace_part(weir_time time, unsigned process, struct trace_member *la
 {
 	const uint64_t fence = atomic_load_explicit(&w->partitions[i].fence, RELAXED);
 	const enum part_state state = state_of(w, i);
-	const uint64_t given = w->partitions[i].released_fence;
+	const uint64_t given = atomic_load_explicit(&w->partitions[i].released_fence, RELAXED);
 	const bool gives = state == PART_NONE && given != last->given[i];
 	uint64_t shown = fence != 0 ? fence : last->fences[i];
 
