@@ -7,7 +7,8 @@
  * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
  * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
- * The store is gone for a while, or forgets everything. An operator sets checkpoints back.
+ * The store is gone for a while, or forgets everything. An operator sets checkpoints back. Members have
+ * different weights, some keep what they own for a while, and some release what they are not asked for.
  *
  * Ownership can begin only with an event, and between events it can only end. So after each event
  * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
@@ -54,10 +55,12 @@ struct member {
 	struct weir_work *work;   /* NULL: closed */
 	weir_time offset, next;
 	int64_t millionths;
-	bool busy;         /* it is in the middle of a request to the store */
-	bool dead;         /* it was killed, and is removed when it is not busy */
-	bool gone;         /* it is being closed: its answers do not count */
-	bool slow;         /* it does not release partitions that another asks for */
+	bool hurried; /* its next step is due at once */
+	bool busy;    /* it is in the middle of a request to the store */
+	bool dead;    /* it was killed, and is removed when it is not busy */
+	bool gone;    /* it is being closed: its answers do not count */
+	bool slow;    /* it does not release partitions that another asks for */
+	uint32_t weight;
 	weir_time stopped; /* end of its stop; 0: not stopped */
 	weir_time cut;     /* end of its separation from the store */
 	weir_time back;    /* time of its return */
@@ -96,7 +99,7 @@ struct world {
 	struct trace trace;
 
 	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten,
-		saved, rewound;
+		saved, rewound, released;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -529,6 +532,10 @@ static void open_partitions(struct member *m)
 	config.on_request = kind != 1 ? requested : NULL;
 	config.on_lost = lost;
 	config.arg = m;
+	/* Some own more than others, and some keep what they own for a while. */
+	config.weight = 1 + (uint32_t)below(m->world, 2);
+	config.hold = below(m->world, 4) == 0 ? LEASE : 0;
+	m->weight = config.weight;
 	m->slow = kind == 2;
 	CHECK(weir_work_open(m->fleet, &config, &m->work, NULL, 0) == 0);
 }
@@ -722,14 +729,27 @@ static void deliver(struct world *w, struct parcel *p)
 				p->write_count, NULL);
 }
 
-/* One step in four ends with a checkpoint. */
+/* Of its own accord; its thread is woken for that. */
+static void release(struct world *w, struct member *m, uint32_t partition, uint64_t fence)
+{
+	if (weir_work_release(m->work, partition, fence) != 0)
+		return;
+	m->hurried = true;
+	w->released++;
+}
+
+/* One step in four ends with a checkpoint, and one in sixteen with a release. */
 static void work_a_while(struct world *w, struct member *m)
 {
 	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
 	const uint64_t fence = counts(m) ? weir_work_fence(m->work, partition) : 0;
 
-	if (fence != 0 && below(w, 4) == 0)
+	if (fence == 0)
+		return;
+	if (below(w, 4) == 0)
 		save(m, partition, fence);
+	else if (below(w, 12) == 0 && w->calm != WEIR_FOREVER)
+		release(w, m, partition, fence);
 }
 
 static void step(struct world *w, struct member *m)
@@ -742,7 +762,8 @@ static void step(struct world *w, struct member *m)
 	look(w);
 	work_a_while(w, m);
 	m->busy = false;
-	m->next = world_time(m, next);
+	m->next = m->hurried ? w->now + 1 : world_time(m, next);
+	m->hurried = false;
 	look(w);
 }
 
@@ -807,6 +828,21 @@ static void await_owners(struct world *w)
 	CHECK(count == PARTITIONS);
 }
 
+/* A member owns what its weight entitles it to, rounded up or down. */
+static void check_due(const struct world *w, const struct member *m)
+{
+	const uint32_t has = owned_by(m);
+	uint32_t weight = 0, least, most;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		weight += w->members[i].weight;
+	least = m->weight * PARTITIONS / weight;
+	most = (m->weight * PARTITIONS + weight - 1) / weight;
+	if (has < least || has > most)
+		fprintf(stderr, "a member of weight %u of %u has %u\n", m->weight, weight, has);
+	CHECK(has >= least && has <= most);
+}
+
 /* Requests under way still arrive; there are no new faults. */
 static void calm_down(struct world *w)
 {
@@ -819,13 +855,8 @@ static void calm_down(struct world *w)
 	pass(w, w->now + 2 * LEASE);
 	await_owners(w);
 	pass(w, w->now + EVEN_AGAIN);
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		const unsigned has = owned_by(&w->members[i]);
-
-		if (has != PARTITIONS / MEMBERS && has != PARTITIONS / MEMBERS + 1)
-			fprintf(stderr, "member %u has %u\n", i, has);
-		CHECK(has == PARTITIONS / MEMBERS || has == PARTITIONS / MEMBERS + 1);
-	}
+	for (unsigned i = 0; i < MEMBERS; i++)
+		check_due(w, &w->members[i]);
 	CHECK(owned(w) == PARTITIONS);
 }
 
@@ -851,10 +882,10 @@ static void play(unsigned minutes, uint64_t seed, bool trace)
 		w.members[i].dead = true;
 	note_members(&w);
 	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu "
-	       "checkpoints, %lu set back; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, "
+	       "checkpoints, %lu set back; %lu released; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, "
 	       "store gone %lu and forgetful %lu times\n",
-	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.rewound, w.late, w.stops,
-	       w.deaths, w.cuts, w.closes, w.downs, w.forgotten);
+	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.rewound, w.released, w.late,
+	       w.stops, w.deaths, w.cuts, w.closes, w.downs, w.forgotten);
 	fflush(stdout);
 	w.trace.on = false;
 	for (unsigned i = 0; i < MEMBERS; i++)
