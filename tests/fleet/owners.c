@@ -534,7 +534,7 @@ static void open_partitions(struct member *m)
 	config.arg = m;
 	/* Some own more than others, and some keep what they own for a while. */
 	config.weight = 1 + (uint32_t)below(m->world, 2);
-	config.hold = below(m->world, 4) == 0 ? LEASE : 0;
+	config.hold = below(m->world, 4) == 0 ? 3 * LEASE : 0;
 	m->weight = config.weight;
 	m->slow = kind == 2;
 	CHECK(weir_work_open(m->fleet, &config, &m->work, NULL, 0) == 0);
