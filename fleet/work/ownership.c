@@ -18,9 +18,9 @@
  *   the session was sent, less a hundredth and 2 ms, for clocks that differ (session.c). And it is
  *   renewed only by an answer that the session was alive.
  * - The owner erases a row only after it has stopped owning the partition locally, and it never
- *   owns the partition again by that row, whose number it remembers: the commit that erases the row
- *   may arrive at any later time. So the next reading decides about a commit that was not answered,
- *   in both cases.
+ *   owns the partition again by that row, whose number it remembers, also if it did not own the
+ *   partition by it: the commit that erases the row may arrive at any later time. So the next
+ *   reading decides about a commit that was not answered, in both cases.
  * - If a commit that was not answered creates a row late, only the session that the row is bound to
  *   owns the partition, once it has read the row.
  * - A store that may have forgotten rows reports for how long it has not (weir_store_view.proven).
@@ -105,6 +105,11 @@ static void set_end(struct partition *partition, weir_time end)
 	atomic_store_explicit(&partition->end, end, memory_order_release);
 }
 
+static void set_released(struct partition *partition, uint64_t fence)
+{
+	atomic_store_explicit(&partition->released_fence, fence, RELAXED);
+}
+
 static void lose(struct weir_work *w, uint32_t i, bool forced)
 {
 	struct partition *partition = &w->partitions[i];
@@ -126,7 +131,7 @@ static void give_up(struct weir_work *w, uint32_t i, bool forced)
 {
 	struct partition *partition = &w->partitions[i];
 
-	partition->released_fence = atomic_load_explicit(&partition->fence, RELAXED);
+	set_released(partition, atomic_load_explicit(&partition->fence, RELAXED));
 	lose(w, i, forced);
 }
 
@@ -215,11 +220,16 @@ void partition_lose(struct weir_work *w, uint32_t i, bool forced)
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
+/* A row that is its own counts as given up also if the member has not owned the partition by it. */
 void partition_give_up(struct weir_work *w, uint32_t i, bool forced)
 {
+	struct partition *partition = &w->partitions[i];
+
 	pthread_mutex_lock(&w->fleet->owning);
-	if (atomic_load_explicit(&w->partitions[i].fence, RELAXED) != 0)
+	if (atomic_load_explicit(&partition->fence, RELAXED) != 0)
 		give_up(w, i, forced);
+	else if (partition->owner == w->id)
+		set_released(partition, partition->made);
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
@@ -241,9 +251,16 @@ void work_keep(struct weir_work *w)
 	pthread_mutex_unlock(&w->fleet->owning);
 }
 
+/* Whether the fence is of no use any more. The watcher may have released it a moment ago. */
+static bool is_over(const struct partition *partition, uint64_t fence)
+{
+	return fence == atomic_load_explicit(&partition->refused, RELAXED) ||
+	       fence == atomic_load_explicit(&partition->released_fence, RELAXED);
+}
+
 /*
  * A partition whose lease ended during the commit is not gained: the next reading shows its owner.
- * Nor is one whose fence has become void since the row was read.
+ * Nor is one whose fence has become void since the row was read, or was released.
  */
 void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence, uint64_t units)
 {
@@ -252,8 +269,7 @@ void partition_gain(struct weir_work *w, uint32_t i, uint64_t fence, uint64_t un
 
 	pthread_mutex_lock(&w->fleet->owning);
 	until = atomic_load_explicit(&w->until, RELAXED);
-	if (until != 0 && fleet_now(w->fleet) < until &&
-	    fence != atomic_load_explicit(&partition->refused, RELAXED)) {
+	if (until != 0 && fleet_now(w->fleet) < until && !is_over(partition, fence)) {
 		atomic_fetch_add_explicit(&w->gained, 1, RELAXED);
 		atomic_store_explicit(&partition->units, units, RELAXED);
 		atomic_store_explicit(&partition->fence, fence, memory_order_release);

@@ -30,6 +30,12 @@
  *                                                                   hurry, to the fleet's thread
  * refused
  *        weir_work_checkpoint: the fence                   relaxed  nothing: a mark, of that fence
+ * released_fence
+ *        the holder of the lock owning, the watcher or     relaxed  nothing: a hint to a refresh,
+ *        a refresh: the fence                                       which decides by it with owning
+ *                                                                   held: partition_gain gains no
+ *                                                                   such fence, and the row is
+ *                                                                   erased after partition_give_up
  * want   weir_work_demand_set: store                       relaxed  nothing: a number
  * gained, lost, forced
  *        the holder of the lock owning: add                relaxed  fence carries gained to
@@ -52,7 +58,7 @@ struct partition {
 	_Atomic uint64_t refused; /* a fence that a checkpoint has found void; 0: none */
 	uint64_t notified_fence;  /* the fence for which on_request() was called; 0: none */
 	/* The fence with which it was released: that row never counts as owned again. */
-	uint64_t released_fence;
+	_Atomic uint64_t released_fence;
 	/* Since when it is owned by this fence, the last one; its lease may have ended meanwhile. */
 	weir_time held_since;
 	uint64_t held_fence;

@@ -144,11 +144,16 @@ static bool is_void(const struct partition *partition)
 	       partition->made == atomic_load_explicit(&partition->refused, RELAXED);
 }
 
+/* Whether the row is one by which the member has released the partition. */
+static bool is_released(const struct partition *partition)
+{
+	return partition->made == atomic_load_explicit(&partition->released_fence, RELAXED);
+}
+
 /* Whether a row is this member's, and the member has not released the partition. */
 static bool is_ours(const struct weir_work *w, const struct partition *partition)
 {
-	return partition->owner == w->id && partition->made != partition->released_fence &&
-	       !is_void(partition);
+	return partition->owner == w->id && !is_released(partition) && !is_void(partition);
 }
 
 /* Whether a row is for what the partition is worth now; of plain work, it always is. */
@@ -400,7 +405,7 @@ static bool is_to_erase(const struct weir_work *w, const struct partition *parti
 {
 	if (partition->owner != w->id)
 		return false;
-	return partition->made == partition->released_fence || is_void(partition) ||
+	return is_released(partition) || is_void(partition) ||
 	       atomic_load_explicit(&partition->leave, RELAXED) == partition->made;
 }
 

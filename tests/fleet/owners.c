@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * owners MINUTES SEEDS [FIRST]: members that own partitions suffer faults, for that long with each
- * seed, in simulated time.
+ * owners MINUTES SEEDS [FIRST [trace]]: members that own partitions suffer faults, for that long
+ * with each seed, in simulated time. trace: print each change of rows and of what members own, for
+ * tests/handover/check.c, which finds out whether it is a step of docs/hand-over.md.
  *
  * Requests to the store are lost, late, carried out twice, or carried out without an answer, and
  * answers take time; each member has a clock that runs too fast or too slow. Members are stopped,
  * killed, cut off and closed, and come back; some do not release partitions that another asks for.
- * The store is gone for a while, or forgets everything. An operator sets checkpoints back.
+ * The store is gone for a while, or forgets everything. An operator sets checkpoints back. Members have
+ * different weights, some keep what they own for a while, and some release what they are not asked for.
  *
  * Ownership can begin only with an event, and between events it can only end. So after each event
  * the test asks weir_work_fence() of every member, running or not, and finds at most one owner of
- * each partition. A checkpoint is never written by a fence from before it was set back. Once the faults are over, every partition must have an owner within a bound, and
- * the division must be even.
+ * each partition. A checkpoint is never written by a fence from before it was set back. Once the
+ * faults are over, every partition must have an owner within a bound, and the division must be even.
  */
 
 #include <errno.h>
@@ -21,6 +23,7 @@
 
 #include <weir/work.h>
 
+#include "../handover/trace.h"
 #include "../stress/check.h"
 
 #define MEMBERS    5
@@ -33,6 +36,7 @@
 #define FASTEST    9000 /* error of clocks in millionths; leases allow for 10,000 */
 #define PARCELS    64
 #define ROWS       64 /* of a commit */
+#define OPERATOR   MEMBERS
 
 /*
  * Time until every partition has an owner: the rest of a lease, of the store's learning, or of a
@@ -51,20 +55,25 @@ struct member {
 	struct weir_work *work;   /* NULL: closed */
 	weir_time offset, next;
 	int64_t millionths;
-	bool busy;         /* it is in the middle of a request to the store */
-	bool dead;         /* it was killed, and is removed when it is not busy */
-	bool gone;         /* it is being closed: its answers do not count */
-	bool slow;         /* it does not release partitions that another asks for */
+	bool hurried; /* its next step is due at once */
+	bool busy;    /* it is in the middle of a request to the store */
+	bool dead;    /* it was killed, and is removed when it is not busy */
+	bool gone;    /* it is being closed: its answers do not count */
+	bool slow;    /* it does not release partitions that another asks for */
+	uint32_t weight;
 	weir_time stopped; /* end of its stop; 0: not stopped */
 	weir_time cut;     /* end of its separation from the store */
 	weir_time back;    /* time of its return */
 	uint64_t reported_fence[PARTITIONS];
+	uint64_t progress[PARTITIONS]; /* of its work, for checkpoints */
 	weir_time gained_at[PARTITIONS];
+	struct trace_member trace;
 };
 
 /* A commit that arrives later. */
 struct parcel {
 	weir_time due; /* 0: none */
+	unsigned sender;
 	uint64_t session;
 	struct weir_store_check checks[ROWS];
 	struct weir_store_write writes[ROWS];
@@ -84,12 +93,13 @@ struct world {
 	unsigned losses;  /* per thousand requests */
 	weir_dur calm;    /* mean time between faults */
 	struct member members[MEMBERS];
-	struct member operator;           /* it only sets checkpoints back */
+	struct member rewinder;           /* it only sets checkpoints back */
 	weir_time rewound_at[PARTITIONS]; /* when the last request was sent that was acknowledged */
 	struct parcel parcels[PARCELS];
+	struct trace trace;
 
 	unsigned long checks, gains, forced, late, stops, deaths, cuts, closes, downs, forgotten,
-		written, rewound;
+		saved, rewound, released;
 };
 
 static uint64_t below(struct world *w, uint64_t most)
@@ -144,8 +154,52 @@ static void fail_two_owners(const struct world *w, uint32_t partition)
 	abort();
 }
 
+/* Rows of a reading, with base added to their versions. */
+struct reading {
+	weir_store_row_fn *row;
+	void *arg;
+	uint64_t base;
+};
+
+static bool read_row(void *arg, const struct weir_store_row *row)
+{
+	const struct reading *r = arg;
+	struct weir_store_row here = *row;
+
+	here.version += r->base;
+	here.made += r->base;
+	return r->row(r->arg, &here);
+}
+
+/* What members own changes with the clock, so it is noted before the rows are. */
+static void note_members(struct world *w)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		struct member *m = &w->members[i];
+
+		trace_member(&w->trace, w->now, i, &m->trace, counts(m) ? m->work : NULL,
+			     m->dead ? "dead" : "closed",
+			     m->fleet != NULL ? member_time(&m->clock) : 0);
+	}
+}
+
+/* cause: what has changed the rows since the last time; fence: that a checkpoint has checked. */
+static void note(struct world *w, const char *cause, uint64_t fence)
+{
+	static const char *const all = "";
+	struct reading reading = {trace_row, &w->trace, w->base};
+
+	if (!w->trace.on)
+		return;
+	note_members(w);
+	trace_begin(&w->trace);
+	CHECK(weir_store_read(w->store, &all, 1, read_row, &reading, NULL) == 0);
+	trace_end(&w->trace, w->now, cause, fence);
+}
+
 static void look(struct world *w)
 {
+	note(w, "expiry", 0);
 	for (uint32_t partition = 0; partition < PARTITIONS; partition++) {
 		unsigned owners = 0;
 
@@ -195,9 +249,11 @@ static int answer(struct member *m, enum fate fate, int r)
 		return -EIO;
 	if (fate == FINE || fate == TWICE) {
 		travel(m);
+		note(m->world, "expiry", 0);
 		return m->dead ? -EIO : r;
 	}
 	wait_for(m, TIMEOUT);
+	note(m->world, "expiry", 0);
 	return -EIO;
 }
 
@@ -247,9 +303,9 @@ static int net_end(struct weir_store *self, uint64_t session)
 }
 
 /* Commit in the current store, which knows nothing of an earlier one. */
-static int do_commit(struct world *w, uint64_t session, const struct weir_store_check *checks,
-		     size_t check_count, const struct weir_store_write *writes, size_t write_count,
-		     uint64_t *version)
+static int pass_on(struct world *w, uint64_t session, const struct weir_store_check *checks,
+		   size_t check_count, const struct weir_store_write *writes, size_t write_count,
+		   uint64_t *version)
 {
 	struct weir_store_check here[WEIR_STORE_ROWS_MAX];
 	int r;
@@ -271,9 +327,26 @@ static int do_commit(struct world *w, uint64_t session, const struct weir_store_
 	return r;
 }
 
-static void send_later(struct world *w, uint64_t session, const struct weir_store_check *checks,
-		       size_t check_count, const struct weir_store_write *writes,
-		       size_t write_count)
+static int do_commit(struct world *w, unsigned sender, uint64_t session,
+		     const struct weir_store_check *checks, size_t check_count,
+		     const struct weir_store_write *writes, size_t write_count, uint64_t *version)
+{
+	char cause[16];
+	int r;
+
+	note(w, "expiry", 0);
+	r = pass_on(w, session, checks, check_count, writes, write_count, version);
+	if (sender == OPERATOR)
+		(void)snprintf(cause, sizeof(cause), "operator");
+	else
+		(void)snprintf(cause, sizeof(cause), "%u", sender);
+	note(w, cause, check_count > 0 ? checks[0].version : 0);
+	return r;
+}
+
+static void send_later(struct world *w, unsigned sender, uint64_t session,
+		       const struct weir_store_check *checks, size_t check_count,
+		       const struct weir_store_write *writes, size_t write_count)
 {
 	struct parcel *p = NULL;
 
@@ -283,6 +356,7 @@ static void send_later(struct world *w, uint64_t session, const struct weir_stor
 	if (p == NULL)
 		return; /* no free slot: the commit is lost */
 	p->due = w->now + 1 + below(w, below(w, 2) == 0 ? TIMEOUT * 2 : 2 * LEASE);
+	p->sender = sender;
 	p->session = session;
 	p->check_count = check_count;
 	p->write_count = write_count;
@@ -306,33 +380,19 @@ static int net_commit(struct weir_store *self, uint64_t session,
 {
 	struct member *m = (struct member *)self;
 	struct world *w = m->world;
+	const unsigned sender = m != &w->rewinder ? (unsigned)(m - w->members) : OPERATOR;
 	const enum fate fate = fate_of(m);
 	int r = -EIO;
 
+	note(w, "expiry", 0);
 	if (fate == LATE || fate == TWICE)
-		send_later(w, session, checks, check_count, writes, write_count);
+		send_later(w, sender, session, checks, check_count, writes, write_count);
 	if (fate != LOST && fate != LATE) {
 		travel(m);
-		r = do_commit(w, session, checks, check_count, writes, write_count, version);
+		r = do_commit(w, sender, session, checks, check_count, writes, write_count,
+			      version);
 	}
 	return answer(m, fate, r);
-}
-
-/* Rows of a reading, with base added to their versions. */
-struct reading {
-	weir_store_row_fn *row;
-	void *arg;
-	uint64_t base;
-};
-
-static bool read_row(void *arg, const struct weir_store_row *row)
-{
-	const struct reading *r = arg;
-	struct weir_store_row here = *row;
-
-	here.version += r->base;
-	here.made += r->base;
-	return r->row(r->arg, &here);
 }
 
 static int net_read(struct weir_store *self, const char *const *prefixes, size_t count,
@@ -393,8 +453,43 @@ static void gained(void *arg, uint32_t partition, uint64_t fence)
 
 	CHECK(m->reported_fence[partition] == 0 && fence != 0);
 	m->reported_fence[partition] = fence;
+	m->progress[partition] = 0;
 	m->gained_at[partition] = m->world->now;
 	m->world->gains++;
+	look(m->world);
+}
+
+/*
+ * Write a checkpoint of what it owns, or has owned a moment ago, and never below one that it knows to
+ * be written. None is written by a fence from before the checkpoint was set back.
+ */
+static void save(struct member *m, uint32_t partition, uint64_t fence)
+{
+	const weir_time gained_at = m->gained_at[partition];
+	weir_time rewound_at;
+	uint64_t done = 0;
+	char value[WEIR_CHECKPOINT_SIZE_MAX];
+	size_t size = sizeof(value);
+	int r;
+
+	if (m->progress[partition] == 0) {
+		r = weir_work_load(m->work, partition, &done, value, &size);
+		if (r != 0 && r != -ENOENT)
+			return;
+	}
+	if (m->progress[partition] < done)
+		m->progress[partition] = done;
+	m->progress[partition]++;
+	rewound_at = m->world->rewound_at[partition];
+	r = weir_work_checkpoint(m->work, partition, fence, m->progress[partition], "", 0);
+	CHECK(r != 0 || gained_at >= rewound_at);
+	m->world->saved += r == 0;
+	if (m->dead)
+		return;
+	CHECK(r == 0 || r == -EIO || r == -ESTALE || r == -ERANGE);
+	if (r == -ERANGE)
+		m->progress[partition] = 0;
+	CHECK(r != -ESTALE || weir_work_fence(m->work, partition) != fence);
 	look(m->world);
 }
 
@@ -403,8 +498,14 @@ static void requested(void *arg, uint32_t partition, uint64_t fence)
 	struct member *m = arg;
 
 	CHECK(m->reported_fence[partition] == fence);
-	if (!m->slow)
+	look(m->world);
+	if (m->slow)
+		return;
+	if (below(m->world, 2) == 0)
+		save(m, partition, fence);
+	if (!m->dead)
 		(void)weir_work_release(m->work, partition, fence);
+	look(m->world);
 }
 
 static void lost(void *arg, uint32_t partition, uint64_t fence, bool forced)
@@ -415,6 +516,7 @@ static void lost(void *arg, uint32_t partition, uint64_t fence, bool forced)
 	CHECK(m->work == NULL || weir_work_fence(m->work, partition) == 0);
 	m->reported_fence[partition] = 0;
 	m->world->forced += forced;
+	note(m->world, "expiry", 0);
 }
 
 static void open_partitions(struct member *m)
@@ -430,6 +532,10 @@ static void open_partitions(struct member *m)
 	config.on_request = kind != 1 ? requested : NULL;
 	config.on_lost = lost;
 	config.arg = m;
+	/* Some own more than others, and some keep what they own for a while. */
+	config.weight = 1 + (uint32_t)below(m->world, 2);
+	config.hold = below(m->world, 4) == 0 ? 3 * LEASE : 0;
+	m->weight = config.weight;
 	m->slow = kind == 2;
 	CHECK(weir_work_open(m->fleet, &config, &m->work, NULL, 0) == 0);
 }
@@ -478,6 +584,7 @@ static void close_partitions(struct world *w, struct member *m)
 	struct weir_work *work = m->work;
 
 	m->work = NULL;
+	note(w, "expiry", 0);
 	m->busy = true;
 	weir_work_close(work);
 	m->busy = false;
@@ -494,11 +601,13 @@ static bool runs(const struct member *m)
 
 static void forget(struct world *w)
 {
+	note(w, "expiry", 0);
 	weir_store_close(w->store);
 	w->base += UINT64_C(1) << 40;
 	w->proven = w->now;
 	w->forgotten++;
 	open_store(w);
+	note(w, "lost", 0);
 }
 
 static void rewind_one(struct world *w)
@@ -507,28 +616,15 @@ static void rewind_one(struct world *w)
 	const weir_time sent = w->now;
 	int r;
 
-	if (w->operator.busy)
+	if (w->rewinder.busy)
 		return;
-	w->operator.busy = true;
-	r = weir_work_restart(&w->operator.store, "work", partition, "operator");
-	w->operator.busy = false;
+	w->rewinder.busy = true;
+	r = weir_work_restart(&w->rewinder.store, "work", partition, "operator");
+	w->rewinder.busy = false;
 	if (r != 1)
 		return;
 	w->rewound_at[partition] = sent;
 	w->rewound++;
-}
-
-/* Write a checkpoint of one of its partitions. */
-static void write_one(struct world *w, struct member *m)
-{
-	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
-	const uint64_t fence = weir_work_fence(m->work, partition);
-	const weir_time gained_at = m->gained_at[partition], rewound_at = w->rewound_at[partition];
-
-	if (fence == 0 || weir_work_checkpoint(m->work, partition, fence, w->now, "", 0) != 0)
-		return;
-	CHECK(gained_at >= rewound_at);
-	w->written++;
 }
 
 /* Cause one random fault. */
@@ -629,8 +725,31 @@ static void deliver(struct world *w, struct parcel *p)
 {
 	p->due = 0;
 	if (w->down <= w->now)
-		(void)do_commit(w, p->session, p->checks, p->check_count, p->writes, p->write_count,
-				NULL);
+		(void)do_commit(w, p->sender, p->session, p->checks, p->check_count, p->writes,
+				p->write_count, NULL);
+}
+
+/* Of its own accord; its thread is woken for that. */
+static void release(struct world *w, struct member *m, uint32_t partition, uint64_t fence)
+{
+	if (weir_work_release(m->work, partition, fence) != 0)
+		return;
+	m->hurried = true;
+	w->released++;
+}
+
+/* One step in four ends with a checkpoint, and one in sixteen with a release. */
+static void work_a_while(struct world *w, struct member *m)
+{
+	const uint32_t partition = (uint32_t)below(w, PARTITIONS);
+	const uint64_t fence = counts(m) ? weir_work_fence(m->work, partition) : 0;
+
+	if (fence == 0)
+		return;
+	if (below(w, 4) == 0)
+		save(m, partition, fence);
+	else if (below(w, 12) == 0 && w->calm != WEIR_FOREVER)
+		release(w, m, partition, fence);
 }
 
 static void step(struct world *w, struct member *m)
@@ -638,11 +757,13 @@ static void step(struct world *w, struct member *m)
 	weir_time next;
 
 	m->busy = true;
+	note(w, "expiry", 0);
 	next = weir_fleet_step(m->fleet);
-	if (m->work != NULL && !m->dead)
-		write_one(w, m);
+	look(w);
+	work_a_while(w, m);
 	m->busy = false;
-	m->next = world_time(m, next);
+	m->next = m->hurried ? w->now + 1 : world_time(m, next);
+	m->hurried = false;
 	look(w);
 }
 
@@ -683,6 +804,45 @@ static unsigned owned(const struct world *w)
 	return sum;
 }
 
+/*
+ * Every partition has an owner within that time. One may change hands at the very end, as the
+ * division need not be even yet: it has an owner in one of the last instants.
+ */
+static void await_owners(struct world *w)
+{
+	const weir_time end = w->now + OWNED_AGAIN;
+	bool seen[PARTITIONS] = {false};
+	unsigned count = 0;
+
+	pass(w, end - 2 * REFRESH);
+	while (w->now < end) {
+		pass(w, w->now + TICK);
+		for (unsigned m = 0; m < MEMBERS; m++)
+			for (uint32_t i = 0; i < PARTITIONS && counts(&w->members[m]); i++)
+				seen[i] |= weir_work_fence(w->members[m].work, i) != 0;
+	}
+	for (uint32_t i = 0; i < PARTITIONS; i++)
+		count += seen[i];
+	if (count != PARTITIONS)
+		fprintf(stderr, "%u partitions of %d have an owner\n", count, PARTITIONS);
+	CHECK(count == PARTITIONS);
+}
+
+/* A member owns what its weight entitles it to, rounded up or down. */
+static void check_due(const struct world *w, const struct member *m)
+{
+	const uint32_t has = owned_by(m);
+	uint32_t weight = 0, least, most;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		weight += w->members[i].weight;
+	least = m->weight * PARTITIONS / weight;
+	most = (m->weight * PARTITIONS + weight - 1) / weight;
+	if (has < least || has > most)
+		fprintf(stderr, "a member of weight %u of %u has %u\n", m->weight, weight, has);
+	CHECK(has >= least && has <= most);
+}
+
 /* Requests under way still arrive; there are no new faults. */
 static void calm_down(struct world *w)
 {
@@ -693,22 +853,14 @@ static void calm_down(struct world *w)
 		w->members[i].cut = 0;
 	/* Members that are stopped or absent come back: only then their faults are over. */
 	pass(w, w->now + 2 * LEASE);
-	pass(w, w->now + OWNED_AGAIN);
-	if (owned(w) != PARTITIONS)
-		fprintf(stderr, "%u partitions of %d have an owner\n", owned(w), PARTITIONS);
-	CHECK(owned(w) == PARTITIONS);
+	await_owners(w);
 	pass(w, w->now + EVEN_AGAIN);
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		const unsigned has = owned_by(&w->members[i]);
-
-		if (has != PARTITIONS / MEMBERS && has != PARTITIONS / MEMBERS + 1)
-			fprintf(stderr, "member %u has %u\n", i, has);
-		CHECK(has == PARTITIONS / MEMBERS || has == PARTITIONS / MEMBERS + 1);
-	}
+	for (unsigned i = 0; i < MEMBERS; i++)
+		check_due(w, &w->members[i]);
 	CHECK(owned(w) == PARTITIONS);
 }
 
-static void play(unsigned minutes, uint64_t seed)
+static void play(unsigned minutes, uint64_t seed, bool trace)
 {
 	static struct world w;
 
@@ -718,24 +870,27 @@ static void play(unsigned minutes, uint64_t seed)
 		.tick = 1000 * WEIR_S,
 		.chance = 88172645463325252u + seed * 7919,
 		.calm = WEIR_S << seed % 4,
+		.trace = {.on = trace},
 	};
-	w.operator=(struct member){.store = {&net}, .world = &w};
+	w.rewinder = (struct member){.store = {&net}, .world = &w};
 	open_store(&w);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		enter(&w, &w.members[i]);
 	pass(&w, w.now + minutes * MINUTE);
 	calm_down(&w);
-	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu late; %lu "
-	       "stops, %lu deaths, %lu cut off, %lu closed, store gone %lu and forgetful %lu times; %lu "
-	       "checkpoints, %lu set back\n",
-	       (unsigned)seed, w.checks, w.gains, w.forced, w.late, w.stops, w.deaths, w.cuts,
-	       w.closes, w.downs, w.forgotten, w.written, w.rewound);
-	fflush(stdout);
-	for (unsigned i = 0; i < MEMBERS; i++) {
+	for (unsigned i = 0; i < MEMBERS; i++)
 		w.members[i].dead = true;
+	note_members(&w);
+	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu "
+	       "checkpoints, %lu set back; %lu released; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, "
+	       "store gone %lu and forgetful %lu times\n",
+	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.rewound, w.released, w.late,
+	       w.stops, w.deaths, w.cuts, w.closes, w.downs, w.forgotten);
+	fflush(stdout);
+	w.trace.on = false;
+	for (unsigned i = 0; i < MEMBERS; i++)
 		if (w.members[i].fleet != NULL)
 			leave(&w.members[i]);
-	}
 	weir_store_close(w.store);
 }
 
@@ -747,6 +902,6 @@ int main(int argc, char **argv)
 
 	CHECK(minutes > 0 && seeds > 0);
 	for (uint64_t seed = first; seed < first + seeds; seed++)
-		play(minutes, seed);
+		play(minutes, seed, argc > 4);
 	return 0;
 }

@@ -525,6 +525,58 @@ static void given_up_late(void)
 	world_end(&w);
 }
 
+static struct weir_work *pair[2];
+
+/* The commit that erases a row arrives while its owner is told that it owns the partition. */
+static void gained_late(void *arg, uint32_t partition, uint64_t fence)
+{
+	(void)arg;
+	(void)fence;
+	if (w.actors[1].fleet == NULL)
+		return;
+	if (w.has_parcel)
+		(void)world_deliver(&w);
+	(void)weir_fleet_refresh(w.actors[1].fleet);
+	CHECK(weir_work_fence(pair[0], partition) == 0 || weir_work_fence(pair[1], partition) == 0);
+}
+
+static void open_pair(unsigned member)
+{
+	struct weir_work_config config;
+
+	world_enter(&w, member, 0);
+	weir_work_config_init(&config);
+	config.name = "work";
+	config.count = 2;
+	config.on_gain = member == 0 ? gained_late : NULL;
+	CHECK(weir_work_open(w.actors[member].fleet, &config, &pair[member], NULL, 0) == 0);
+}
+
+/*
+ * A row that is erased never counts again, also if its member did not own the partition: it had lost
+ * it by the clock, and the store may have forgotten owners.
+ */
+static void erased_unowned(void)
+{
+	world_begin(&w, 100, LEASE, REFRESH);
+	open_pair(0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_work_owned(pair[0]) == 2);
+	w.actors[0].manner = BLIND;
+	open_pair(1);
+	world_run(&w, LEASE);
+	CHECK(weir_work_owned(pair[0]) == 0 && weir_work_owned(pair[1]) == 0);
+	w.proven = w.now;
+	w.actors[0].manner = DELAYS;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && w.has_parcel);
+	w.proven = WEIR_FOREVER;
+	w.actors[0].manner = ANSWERS;
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	world_run(&w, 3 * ROUND);
+	CHECK(weir_work_owned(pair[0]) == 1 && weir_work_owned(pair[1]) == 1);
+	world_end(&w);
+}
+
 /*
  * In a store that may have forgotten owners, neither a missing row nor a row justifies owning a
  * partition.
@@ -745,6 +797,7 @@ int main(int argc, char **argv)
 	capacities();
 	competition();
 	given_up_late();
+	erased_unowned();
 	mixed();
 	closed_away();
 	bad_input();
