@@ -494,6 +494,16 @@ WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, cons
 						  size_t why_size);
 
 /*
+ * Check what weir_fleet_configure() would refuse in any store, without writing.
+ *
+ * Returns 0, or -EINVAL: the name or the values are invalid; why (may be NULL) gets a sentence,
+ * truncated to why_size
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_limit_check(const char *name,
+						    const struct weir_fleet_limit *limit, char *why,
+						    size_t why_size);
+
+/*
  * Remove a limit that has no members. The next member that joins it creates it again, with its own
  * configuration.
  *
