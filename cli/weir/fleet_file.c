@@ -2,8 +2,8 @@
 /*
  * fleet_file.c - limits in a file: read it, print it.
  *
- * The form is that of INI files. The packaged parsers cut long names or large numbers without
- * saying so, or do not know the line of a setting.
+ * The form is that of INI files. libconfig, the form of scenarios, does not fit: it cuts whole
+ * numbers to 32 bits without saying so, and has no names like orders:eu.
  */
 #include "fleet_file.h"
 
