@@ -113,6 +113,7 @@ static bool plan_one(const struct wanted *w, const struct plan *p, const struct 
 		return refuse(w, limit->line, "It is not there yet, and needs a capacity.");
 	else
 		change->from.lease = LEASE_DEFAULT;
+	change->from.capacity -= change->from.carried;
 	change->to = change->from;
 	fleet_settings_apply(&limit->settings, &change->to);
 	if (weir_fleet_limit_check(limit->name, &change->to, why, sizeof(why)) != 0)

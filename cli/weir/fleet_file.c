@@ -150,8 +150,8 @@ void limits_file_free(struct limits_file *file)
 
 void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit)
 {
-	fprintf(out, "[%s]\ncapacity = %" PRIu64 "\nallotment = %s\n", name, limit->capacity,
-		fleet_allotment(limit->allotment));
+	fprintf(out, "[%s]\ncapacity = %" PRIu64 "\nallotment = %s\n", name,
+		limit->capacity - limit->carried, fleet_allotment(limit->allotment));
 	fprintf(out, "reserved = %" PRIu64 "\nmembers = %" PRIu32 "\nlease = %.10g\n",
 		limit->reserved, limit->members_max, (double)limit->lease / (double)WEIR_S);
 }

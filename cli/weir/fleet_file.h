@@ -34,7 +34,7 @@ void limits_file_free(struct limits_file *file);
 /* NULL if the file lacks it. */
 const struct file_limit *limits_file_find(const struct limits_file *file, const char *name);
 
-/* Print all settings of a limit as such a group. */
+/* Print all settings of a limit as such a group, its capacity without what a region carries. */
 void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit);
 
 #endif

@@ -444,6 +444,11 @@ struct weir_fleet_limit {
 	 */
 	weir_dur learning;
 	char reason[128];
+	/*
+	 * Filled in by the same: units of capacity that a region holds in the store above. They are
+	 * not the limit's own, so subtract them before weir_fleet_configure().
+	 */
+	uint64_t carried;
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
