@@ -364,7 +364,9 @@ static void removed(void)
 	world_kill(&w, 0);
 	world_run(&w, 2 * LEASE);
 	CHECK(look(1).absent == 2);
-	write_row("limit/up", "weir-up 1 0 1 0 1 1\n");
+	CHECK(limit_now().capacity == 100 && limit_now().carried == 0);
+	write_row("limit/up", "weir-up 1 30 1 0 1 1\n");
+	CHECK(limit_now().capacity == 130 && limit_now().carried == 30);
 	CHECK(weir_fleet_remove(w.store, "limit") == 0);
 	CHECK(rows_left() == 0);
 	CHECK(weir_fleet_remove(w.store, "limit") == -ENOENT);
