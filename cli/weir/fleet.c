@@ -132,18 +132,6 @@ int fleet_complain(struct weir_store *store, const char *name, int error)
 	return EXIT_FAILURE;
 }
 
-const char *fleet_allotment(enum weir_allotment allotment)
-{
-	static const char *const names[] = {
-		[WEIR_ALLOT_FAIR] = "fair",
-		[WEIR_ALLOT_PROPORTIONAL] = "proportional",
-		[WEIR_ALLOT_STATIC] = "static",
-		[WEIR_ALLOT_NONE] = "none",
-	};
-
-	return (unsigned)allotment <= WEIR_ALLOT_NONE ? names[allotment] : "";
-}
-
 const char *fleet_label(const char *label, char text[LABEL_WIDTH + 1])
 {
 	const size_t length = strlen(label), half = LABEL_WIDTH / 2;
@@ -167,15 +155,6 @@ bool fleet_is_label(const char *text)
 		       length;
 }
 
-bool fleet_whole(const char *text, uint64_t max, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value <= max;
-}
-
 int command_fleet(int argc, char **argv)
 {
 	static const struct command commands[] = {
@@ -184,6 +163,7 @@ int command_fleet(int argc, char **argv)
 		{"top", fleet_top, "watch limits on a terminal"},
 		{"make", fleet_make, "create a limit before it has members"},
 		{"set", fleet_set, "change a limit for all members"},
+		{"apply", fleet_apply, "make and change limits as a file lists them"},
 		{"remove", fleet_remove, "remove a limit that has no members"},
 		{"drain", fleet_drain,
 		 "take a member out of service: it returns all that it holds"},

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <weir/work.h>
 
+#include "fleet_settings.h"
 #include "name.h"
 
 /* The store's options (-a and others). They may stand before or after the command's name. */
@@ -26,6 +27,7 @@ int fleet_show(int argc, char **argv);
 int fleet_top(int argc, char **argv);
 int fleet_make(int argc, char **argv);
 int fleet_set(int argc, char **argv);
+int fleet_apply(int argc, char **argv);
 int fleet_remove(int argc, char **argv);
 int fleet_drain(int argc, char **argv);
 int fleet_undrain(int argc, char **argv);
@@ -41,13 +43,8 @@ const char *fleet_why(struct weir_store *store, int error, char *why, size_t siz
 /* Print that sentence as an error message. Returns EXIT_FAILURE. */
 int fleet_complain(struct weir_store *store, const char *name, int error);
 
-const char *fleet_allotment(enum weir_allotment allotment);
-
 /* Whether text has the form of a label, which that of a member's number is, too. */
 bool fleet_is_label(const char *text);
-
-/* Parse a whole number up to max. False: it is not one. */
-bool fleet_whole(const char *text, uint64_t max, uint64_t *value);
 
 /* A label as tables show it. Of a longer one, the beginning and the end are shown. */
 #define LABEL_WIDTH 15

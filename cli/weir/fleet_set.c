@@ -5,7 +5,6 @@
 #include "fleet.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,80 +15,29 @@
 struct wanted {
 	bool make;
 	const char *name;
-	struct weir_fleet_limit to; /* the fields that were given */
-	bool capacity, reserved, members, allotment, lease;
+	struct fleet_settings settings;
 };
-
-static uint64_t whole(const char *word, uint64_t max, struct argp_state *state)
-{
-	const char *text = strchr(word, '=') + 1;
-	char *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > max)
-		argp_error(state, "%s: not a whole number up to %" PRIu64, word, max);
-	return value;
-}
-
-static enum weir_allotment allotment(const char *word, struct argp_state *state)
-{
-	const char *text = strchr(word, '=') + 1;
-
-	for (enum weir_allotment i = WEIR_ALLOT_FAIR; i <= WEIR_ALLOT_NONE; i++)
-		if (strcmp(text, fleet_allotment(i)) == 0)
-			return i;
-	argp_error(state, "%s: not fair, proportional, static or none", word);
-	return WEIR_ALLOT_FAIR;
-}
-
-static weir_dur seconds(const char *word, struct argp_state *state)
-{
-	const char *text = strchr(word, '=') + 1;
-	char *end;
-	const double value = strtod(text, &end);
-
-	if (end == text || *end != '\0' || !(value >= 0.02 && value <= 3600))
-		argp_error(state, "%s: not a number of seconds from 0.02 to 3600", word);
-	return (weir_dur)(value * (double)WEIR_S);
-}
-
-static bool is_setting(const char *word, const char *name)
-{
-	const size_t length = strlen(name);
-
-	return strncmp(word, name, length) == 0 && word[length] == '=';
-}
 
 static void take_word(struct wanted *w, const char *word, struct argp_state *state)
 {
-	if (strchr(word, '=') == NULL)
+	const char *value = strchr(word, '=');
+	const bool *given;
+	char why[80];
+
+	if (value == NULL)
 		argp_error(state, "%s is not SETTING=VALUE", word);
-	if (is_setting(word, "capacity")) {
-		w->to.capacity = whole(word, WEIR_SHARE_UNITS_MAX, state);
-		w->capacity = true;
-	} else if (is_setting(word, "reserved")) {
-		w->to.reserved = whole(word, WEIR_SHARE_UNITS_MAX, state);
-		w->reserved = true;
-	} else if (is_setting(word, "members")) {
-		w->to.members_max = (uint32_t)whole(word, UINT32_MAX, state);
-		w->members = true;
-	} else if (is_setting(word, "allotment")) {
-		w->to.allotment = allotment(word, state);
-		w->allotment = true;
-	} else if (!is_setting(word, "lease")) {
+	given = fleet_setting_given(&w->settings, word, (size_t)(value - word));
+	if (given == NULL)
 		argp_error(state, "%s: there is no such setting", word);
-	} else {
-		w->to.lease = seconds(word, state);
-		w->lease = true;
-	}
+	if (!fleet_setting_take(&w->settings, given, value + 1, why, sizeof(why)))
+		argp_error(state, "%s: %s", word, why);
 }
 
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
-	const bool settings = w->capacity || w->reserved || w->members || w->allotment || w->lease;
+	const struct fleet_settings *s = &w->settings;
+	const bool some = s->capacity || s->reserved || s->members || s->allotment || s->lease;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
@@ -99,31 +47,14 @@ static error_t option(int key, char *arg, struct argp_state *state)
 			take_word(w, arg, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (w->make && !w->capacity)
+		if (w->make && !s->capacity)
 			argp_error(state, "A name and capacity=N are required");
-		if (w->name == NULL || !settings)
+		if (w->name == NULL || !some)
 			argp_error(state, "A name and a setting are required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* Settings that were not given stay as they are. */
-static void apply(const struct wanted *w, struct weir_fleet_limit *limit)
-{
-	if (w->capacity)
-		limit->capacity = w->to.capacity;
-	if (w->reserved)
-		limit->reserved = w->to.reserved;
-	if (w->members)
-		limit->members_max = w->to.members_max;
-	if (w->allotment)
-		limit->allotment = w->to.allotment;
-	if (w->lease)
-		limit->lease = w->to.lease;
-	if (limit->reserved == 0 && w->reserved)
-		limit->members_max = 0;
 }
 
 /* 0, or a negative errno and a sentence. */
@@ -140,7 +71,7 @@ static int change(struct weir_store *store, const struct wanted *w, char *why, s
 			fleet_why(store, r, why, why_size);
 			return r;
 		}
-		apply(w, &limit);
+		fleet_settings_apply(&w->settings, &limit);
 		r = weir_fleet_configure(store, w->name, &limit, why, why_size);
 		if (w->make)
 			break;

@@ -12,12 +12,14 @@
 
 #include "bars.h"
 #include "command.h"
+#include "fleet_file.h"
 #include "repeat.h"
 
 enum format {
 	TABLE,
 	JSON,
 	OPENMETRICS,
+	EXPORT,
 };
 
 struct wanted {
@@ -39,6 +41,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'o':
 		wanted->format = OPENMETRICS;
 		return 0;
+	case 'e':
+		wanted->format = EXPORT;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (!wanted->details)
 			argp_error(state, "It takes no name: use weir fleet show for one limit");
@@ -51,6 +56,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		if (wanted->format == OPENMETRICS && wanted->repeat.interval > 0)
 			argp_error(state,
 				   "--openmetrics cannot be used with --interval or --count");
+		if (wanted->format == EXPORT && wanted->repeat.interval > 0)
+			argp_error(state, "--export cannot be used with --interval or --count");
 		if (wanted->details && wanted->count == 0)
 			argp_error(state,
 				   "A limit is required: weir fleet list prints all of them");
@@ -77,6 +84,23 @@ static void print_list(const struct fleet_readings *readings)
 			printf("%-24s %12s %12s %12s %12s %7" PRIu32 " %-12s", r->name, "-", "-",
 			       "-", "-", r->workers, r->other_version ? "?" : "-");
 		printf(" %10" PRIu32 "\n", r->owned);
+	}
+}
+
+static void print_export(const struct fleet_readings *readings)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < readings->count; i++) {
+		const struct fleet_reading *r = &readings->at[i];
+
+		if (r->other_version)
+			name_complain(r->name, "Left out: its record has another format version.");
+		if (r->limit.version == 0)
+			continue;
+		fputs(before, stdout);
+		limits_file_print(stdout, r->name, &r->limit);
+		before = "\n";
 	}
 }
 
@@ -264,6 +288,8 @@ static bool print(const struct wanted *wanted, const struct fleet_readings *read
 		good = fleet_json(stdout, readings, wanted->details, again);
 	else if (wanted->format == OPENMETRICS)
 		good = fleet_metrics(stdout, readings);
+	else if (wanted->format == EXPORT)
+		print_export(readings);
 	else if (wanted->details)
 		print_details(readings);
 	else
@@ -304,6 +330,7 @@ static int command(int argc, char **argv, bool details, const char *args_doc, co
 	static const struct argp_option options[] = {
 		{"json", 'j', NULL, 0, "Print JSON; with --interval one object per line", 0},
 		{"openmetrics", 'o', NULL, 0, "Print OpenMetrics text, for Prometheus", 0},
+		{"export", 'e', NULL, 0, "Print a file for weir fleet apply", 0},
 		REPEAT_OPTIONS,
 		{0},
 	};

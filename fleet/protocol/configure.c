@@ -54,11 +54,9 @@ static struct limit_record record_of(const struct weir_fleet_limit *limit)
 	};
 }
 
-static int configure(struct weir_store *store, const char *name,
-		     const struct weir_fleet_limit *limit, char *why)
+static int check(const char *name, const struct weir_fleet_limit *limit, char *why)
 {
 	struct limit_record record;
-	int r;
 
 	if (limit->size != sizeof(*limit))
 		return store_say(-EINVAL, why, "The limit has the size of another version.");
@@ -68,15 +66,36 @@ static int configure(struct weir_store *store, const char *name,
 	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
 		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
 	record = record_of(limit);
-	r = limit_check(&record, why);
-	if (r == 0)
-		r = write_limit(store, name, &record, limit->version);
+	return limit_check(&record, why);
+}
+
+static int configure(struct weir_store *store, const char *name,
+		     const struct weir_fleet_limit *limit, char *why)
+{
+	struct limit_record record;
+	int r = check(name, limit, why);
+
+	if (r != 0)
+		return r;
+	record = record_of(limit);
+	r = write_limit(store, name, &record, limit->version);
 	if (r == -EAGAIN)
 		(void)store_say(r, why, "%s",
 				limit->version != 0 ? "It has changed since it was read."
 						    : "It is there already.");
 	else if (r != 0 && why[0] == '\0')
 		weir_store_error(store, why, WHY_SIZE);
+	return r;
+}
+
+int weir_fleet_limit_check(const char *name, const struct weir_fleet_limit *limit, char *why,
+			   size_t why_size)
+{
+	char text[WHY_SIZE] = "";
+	int r = check(name, limit, text);
+
+	if (why != NULL && why_size > 0)
+		(void)snprintf(why, why_size, "%s", text);
 	return r;
 }
 

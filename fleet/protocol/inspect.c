@@ -75,6 +75,7 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.lease = v->limit.lease * WEIR_MS,
 		.version = v->limit_version,
 		.learning = view_learning(v),
+		.carried = v->carried,
 	};
 
 	for (size_t i = 0; i < v->count; i++) {

@@ -243,6 +243,7 @@ static void refused(const struct weir_fleet_limit *limit)
 
 	CHECK(weir_fleet_configure(w.store, "limit", limit, why, sizeof(why)) == -EINVAL);
 	CHECK(why[0] >= 'A' && why[0] <= 'z' && why[strlen(why) - 1] == '.');
+	CHECK(weir_fleet_limit_check("limit", limit, NULL, 0) == -EINVAL);
 }
 
 /* A limit is created before its members, which then use it; then it is changed for all. */
@@ -254,6 +255,7 @@ static void configured(void)
 	begin(0, 0);
 	weir_fleet_limit_init(&limit);
 	limit.capacity = 60;
+	CHECK(weir_fleet_limit_check("limit", &limit, why, sizeof(why)) == 0 && why[0] == '\0');
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == 0);
 	CHECK(limit_now().capacity == 60 && limit_now().lease == 15 * WEIR_S);
 	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == -EAGAIN);
@@ -300,6 +302,7 @@ static void bad_input(void)
 	refused(&limit);
 	limit = limit_now();
 	CHECK(weir_fleet_configure(w.store, "a/b", &limit, NULL, 0) == -EINVAL);
+	CHECK(weir_fleet_limit_check("a/b", &limit, NULL, 0) == -EINVAL);
 	CHECK(weir_fleet_drain(w.store, "a/b", 1, true) == -EINVAL);
 	CHECK(weir_fleet_drain(w.store, "other", 1, true) == -ENOENT);
 	CHECK(weir_fleet_drain(w.store, "limit", 1, true) == -ESRCH);
@@ -361,7 +364,9 @@ static void removed(void)
 	world_kill(&w, 0);
 	world_run(&w, 2 * LEASE);
 	CHECK(look(1).absent == 2);
-	write_row("limit/up", "weir-up 1 0 1 0 1 1\n");
+	CHECK(limit_now().capacity == 100 && limit_now().carried == 0);
+	write_row("limit/up", "weir-up 1 30 1 0 1 1\n");
+	CHECK(limit_now().capacity == 130 && limit_now().carried == 30);
 	CHECK(weir_fleet_remove(w.store, "limit") == 0);
 	CHECK(rows_left() == 0);
 	CHECK(weir_fleet_remove(w.store, "limit") == -ENOENT);

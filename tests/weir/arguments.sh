@@ -48,7 +48,7 @@ fleet_arguments()
 {
 	one_line 64 'there is no command nonsense' fleet nonsense
 	expect 64 'Usage: weir fleet' fleet
-	for command in list show top make set remove drain undrain resize rewind; do
+	for command in list show top make set apply remove drain undrain resize rewind; do
 		expect 0 "^Usage: weir fleet $command" fleet $command --help
 		one_line 64 'unrecognized option' fleet $command --nonsense
 	done

@@ -444,6 +444,11 @@ struct weir_fleet_limit {
 	 */
 	weir_dur learning;
 	char reason[128];
+	/*
+	 * Filled in by the same: units of capacity that a region holds in the store above. They are
+	 * not the limit's own, so subtract them before weir_fleet_configure().
+	 */
+	uint64_t carried;
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -492,6 +497,16 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
 						  const struct weir_fleet_limit *limit, char *why,
 						  size_t why_size);
+
+/*
+ * Check what weir_fleet_configure() would refuse in any store, without writing.
+ *
+ * Returns 0, or -EINVAL: the name or the values are invalid; why (may be NULL) gets a sentence,
+ * truncated to why_size
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_limit_check(const char *name,
+						    const struct weir_fleet_limit *limit, char *why,
+						    size_t why_size);
 
 /*
  * Remove a limit that has no members. The next member that joins it creates it again, with its own
