@@ -71,6 +71,7 @@ static int change(struct weir_store *store, const struct wanted *w, char *why, s
 			fleet_why(store, r, why, why_size);
 			return r;
 		}
+		limit.capacity -= limit.carried; /* by a region: not of this limit itself */
 		fleet_settings_apply(&w->settings, &limit);
 		r = weir_fleet_configure(store, w->name, &limit, why, why_size);
 		if (w->make)
