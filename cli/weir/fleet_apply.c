@@ -35,6 +35,7 @@ struct plan {
 	struct change *changes; /* one for each limit in the file */
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as argp has it */
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;

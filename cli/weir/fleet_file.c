@@ -116,6 +116,7 @@ static int take_line(struct limits_file *file, char *line, struct sentence why)
 	return text[0] == '[' ? take_group(file, text, why) : take_setting(file, text, why);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): fail() writes to why through the sentence */
 int limits_file_read(FILE *in, struct limits_file *file, char *why, size_t why_size)
 {
 	const struct sentence sentence = {why, why_size};
