@@ -315,10 +315,11 @@ rewind()
 	one_line 1 "^weir: $name: 3: Its checkpoint, if there is one, is below 45 already" \
 		fleet rewind "$name" 3 to=45
 	expect 0 '^1 checkpoint set back$' fleet rewind --by=me:1 "$name" 3 to=7 value=from-7
-	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +7 +6 [0-9]+  set back 1 time, 2.*Z by me:1$' \
+	# The owner may have lost it already, and not have claimed it anew.
+	expect 0 '  ([0-9a-f]{16}|-) +[^ ]+ +3 - +7 +6 ([0-9]+|-)  set back 1 time, 2.*Z by me:1$' \
 		fleet show "$name"
 	expect 0 '^2 checkpoints set back$' fleet rewind "$name" 1 3 to=nothing
-	expect 0 '  [0-9a-f]{16} [^ ]+ +3 - +- +- .*  set back 2 times, 2.*Z by [^ ]+@' \
+	expect 0 '  ([0-9a-f]{16}|-) +[^ ]+ +3 - +- +- .*  set back 2 times, 2.*Z by [^ ]+@' \
 		fleet show "$name"
 	expect 0 '^2 checkpoints set back$' fleet rewind "$name" all to=40
 	tell a 3 owns 2
