@@ -2,10 +2,11 @@
 /*
  * Changes of the states of shares.
  *
- * A change, of the state or of whether the configuration differs, is noted at the end of each refresh, and when a lease ends. What a share is in the
- * middle of a refresh is not a state: it may have dropped its units, and be about to get them back.
- * The callback is called later, without a lock, so that it may use the fleet: by a thread that does
- * nothing else or, in a manual fleet, by the caller, at the end of its step.
+ * A change, of the state or of whether the configuration differs, is noted at the end of each
+ * refresh, and when a lease ends. What a share is in the middle of a refresh is not a state: it
+ * may have dropped its units, and be about to get them back. The callback is called later, without
+ * a lock, so that it may use the fleet: by a thread that does nothing else or, in a manual fleet,
+ * by the caller, at the end of its step.
  */
 
 #include "fleet/protocol/changes.h"

@@ -111,18 +111,23 @@ int weir_work_size_take(struct weir_store *store, const char *name, struct weir_
 {
 	char key[PARTITION_KEY_SIZE];
 	struct kind_reading k = {.key = key, .good = true};
+	struct weir_work_size full;
 	int r;
 
-	if (!fleet_is_name(name) || info->size != sizeof(*info))
+	if (!fleet_is_name(name))
 		return -EINVAL;
 	kind_key(name, key);
 	r = read_kind(store, &k);
 	if (r != 0)
 		return r;
-	info->count = k.record.count;
-	info->capacity = k.record.capacity;
-	info->factor = k.record.factor;
-	info->lease = k.record.lease * WEIR_MS;
-	info->changes = k.record.changes;
+	full = (struct weir_work_size){
+		.size = info->size,
+		.count = k.record.count,
+		.capacity = k.record.capacity,
+		.factor = k.record.factor,
+		.lease = k.record.lease * WEIR_MS,
+		.changes = k.record.changes,
+	};
+	memcpy(info, &full, full.size < sizeof(full) ? full.size : sizeof(full));
 	return 0;
 }

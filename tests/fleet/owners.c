@@ -882,8 +882,8 @@ static void play(unsigned minutes, uint64_t seed, bool trace)
 		w.members[i].dead = true;
 	note_members(&w);
 	printf("seed %u: %lu checks, one owner at most; %lu gains, %lu ended by force; %lu "
-	       "checkpoints, %lu set back; %lu released; %lu late; %lu stops, %lu deaths, %lu cut off, %lu closed, "
-	       "store gone %lu and forgetful %lu times\n",
+	       "checkpoints, %lu set back; %lu released; %lu late; %lu stops, %lu deaths, %lu cut "
+	       "off, %lu closed, store gone %lu and forgetful %lu times\n",
 	       (unsigned)seed, w.checks, w.gains, w.forced, w.saved, w.rewound, w.released, w.late,
 	       w.stops, w.deaths, w.cuts, w.closes, w.downs, w.forgotten);
 	fflush(stdout);

@@ -17,12 +17,13 @@
  * Metrics. Counters end with _total. Of the fleet, with the prefix weir_fleet_: store_up,
  * store_writable, store_durable (1 or 0 each), refreshes_total, refresh_failures_total,
  * sessions_total, refresh_seconds (of the last one), refresh_age_seconds (since the last one that
- * succeeded; NaN before the first). Of each share, with the prefix weir_share_ and the label limit,
- * its name: units, wants, capacity, effective, members, lease_seconds (what is left of it),
- * mismatch (1 or 0), conflicts_total, changes_total (of its state), and state, with the label state: 1 for
- * weir_share_state_name() of the present state, 0 for each of the others. Of partitions of work,
- * with the prefix weir_work_ and the label work, their name: partitions, owned, units, gained_total,
- * lost_total, forced_total (of those lost). They mean the same as the fields of struct weir_share_info and the functions of weir/work.h.
+ * succeeded; NaN before the first). Of each share, with the prefix weir_share_ and the label
+ * limit, its name: units, wants, capacity, effective, members, lease_seconds (what is left of it),
+ * mismatch (1 or 0), conflicts_total, changes_total (of its state), and state, with the label
+ * state: 1 for weir_share_state_name() of the present state, 0 for each of the others. Of
+ * partitions of work, with the prefix weir_work_ and the label work, their name: partitions,
+ * owned, units, gained_total, lost_total, forced_total (of those lost). They mean the same as the
+ * fields of struct weir_share_info and the functions of weir/work.h.
  */
 #ifndef WEIR_FLEET_METRICS_H
 #define WEIR_FLEET_METRICS_H

@@ -37,12 +37,12 @@
  *   longest lease after the store came back (weir_store_view.proven). A store that reports that it
  *   has lost nothing is trusted.
  *
- * All members must agree on the partitions: count, or capacity and factor. The first member records
- * these in the store. A member with other values claims nothing, and weir_fleet_refresh() and
- * weir_fleet_error() report it, until there are no members of the other kind; then its own
+ * All members must agree on the partitions: count, or capacity and factor. The first member
+ * records these in the store. A member with other values claims nothing, and weir_fleet_refresh()
+ * and weir_fleet_error() report it, until there are no members of the other kind; then its own
  * configuration takes effect. weir_work_resize() changes capacity and factor for all members; from
- * then on those in the store count, whatever members are configured with. All members should have the same lease too: after a store has lost
- * its data, they wait for the longest one.
+ * then on those in the store count, whatever members are configured with. All members should have
+ * the same lease too: after a store has lost its data, they wait for the longest one.
  *
  * Callbacks are serialized: they run in threads of the fleet, or in the caller of
  * weir_fleet_step(), weir_fleet_refresh() or weir_work_close(). They may call
@@ -208,11 +208,12 @@ WEIR_API int weir_work_release(struct weir_work *work, uint32_t partition, uint6
  *       sequence or a later one
  * Other errors are those of weir/store.h.
  *
- * A checkpoint never goes back, except by weir_work_rewind() and weir_work_restart(). Each write replaces the version of the row that its writer knew, so
- * a write that arrives late, after a later one was acknowledged or another member claimed the
- * partition, is refused. After -EIO the row is read again before the next write; until that is
- * acknowledged, weir_work_load() may return either of the two. This holds as long as the store
- * keeps what it has acknowledged; docs/fleet.md says what each store guarantees.
+ * A checkpoint never goes back, except by weir_work_rewind() and weir_work_restart(). Each write
+ * replaces the version of the row that its writer knew, so a write that arrives late, after a
+ * later one was acknowledged or another member claimed the partition, is refused. After -EIO the
+ * row is read again before the next write; until that is acknowledged, weir_work_load() may return
+ * either of the two. This holds as long as the store keeps what it has acknowledged; docs/fleet.md
+ * says what each store guarantees.
  */
 WEIR_API WEIR_MUST_CHECK int weir_work_checkpoint(struct weir_work *work, uint32_t partition,
 						  uint64_t fence, uint64_t sequence,
@@ -326,9 +327,10 @@ struct weir_work_partition {
 };
 
 /*
- * Inspect partitions without taking part. Visits, in order, those that have an owner, a checkpoint,
- * one that was set back, or a member that asks for them, until visit() (may be NULL) returns false. *workers (may be NULL)
- * is set to the number of members that take part, owners or not.
+ * Inspect partitions without taking part. Visits, in order, those that have an owner, a
+ * checkpoint, one that was set back, or a member that asks for them, until visit() (may be NULL)
+ * returns false. *workers (may be NULL) is set to the number of members that take part, owners or
+ * not.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
