@@ -16,6 +16,7 @@
 #include <weir/weir.h>
 
 #include "lib/limiter/saved_state.h"
+#include "lib/process/owner_wait.h"
 #include "lib/shm/reap.h"
 #include "lib/shm/shm.h"
 #include "lib/wait/slots.h"
@@ -341,6 +342,37 @@ static void stand_ins(void)
 	munmap(rig.head, rig.size);
 }
 
+/*
+ * A wait for a living process ends once it has lasted long enough and the process was looked at often
+ * enough; a thread of the same process is waited for as long as it takes.
+ */
+static void waits(void)
+{
+	const struct rig rig = make();
+	struct weir_limiter *limiter, *own;
+	struct owner_wait wait = owner_wait_begin();
+	unsigned looks = 0;
+
+	CHECK(weir_shm_attach(rig.head, rig.size, NULL, &limiter, NULL, 0) == 0);
+	CHECK(owner_wait_longer(limiter, &wait, 1) && wait.until != 0 && wait.looks == 1);
+	wait.until = WEIR_FOREVER;
+	for (unsigned i = 0; i < 100; i++)
+		CHECK(owner_wait_longer(limiter, &wait, 1));
+	wait = (struct owner_wait){.until = 1};
+	while (owner_wait_longer(limiter, &wait, 1))
+		looks++;
+	CHECK(looks > 1 && looks < 100);
+	/* What a dead one owned is taken over instead, if that is looked at. */
+	atomic_store(&limiter->leasing.audit->reaper, dead_of(limiter));
+	CHECK(owner_wait_longer(limiter, &wait, REAPER));
+	CHECK(weir_shm_reap(limiter, NULL) == 0);
+	weir_shm_detach(limiter);
+	munmap(rig.head, rig.size);
+	CHECK(weir_limiter_create(NULL, &own) == 0);
+	CHECK(owner_wait_longer(own, &wait, 0));
+	weir_limiter_destroy(own);
+}
+
 /* While another process reaps, others do not; one that detaches then leaves its lease. */
 static void busy_reapers(void)
 {
@@ -526,6 +558,7 @@ int main(void)
 	torn_states();
 	fates();
 	stand_ins();
+	waits();
 	busy_reapers();
 	forged_settings();
 	forged_promises();

@@ -125,6 +125,22 @@ Test(thinning, when_calls_become_few_each_is_a_sample_again)
 	weir_limiter_destroy(l);
 }
 
+/* Also if it was thinned so little that no countdown is long. */
+Test(thinning, once_calls_are_few_no_countdown_goes_on)
+{
+	struct weir_config config = thinned(WEIR_WINDOW_SAMPLE);
+	struct weir_limiter *l = rig_make(&config);
+
+	for (unsigned i = 0; i < 50; i++) {
+		run(l, 1.6 * RATE, 2000, WEIR_SUCCESS);
+		cr_assert_gt(rig_snapshot(l).sample_every, 1);
+		while (rig_snapshot(l).sample_every > 1)
+			run(l, RATE / 2, 1, WEIR_SUCCESS);
+		cr_assert_eq(run(l, RATE / 2, 10, WEIR_SUCCESS), 10);
+	}
+	weir_limiter_destroy(l);
+}
+
 Test(thinning, which_calls_are_samples_is_left_to_chance)
 {
 	struct weir_config config = thinned(WEIR_WINDOW_SAMPLE);
