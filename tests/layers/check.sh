@@ -92,7 +92,8 @@ check()
 		grep -vE '<[a-z_/]+\.h>|"lib/extra/worker.h"' |
 		about "the executor is a user of the limiter: public headers only"
 
-	search "$include\"" lib/extra/metrics.c |
+	search "$include\"" $(sources lib/metrics) |
+		grep -v '"lib/metrics/[a-z]*\.h"' |
 		about "metrics are a user of the limiter: public headers only"
 
 	search "$include\"(lib|limits)/" $(sources $outside) |
