@@ -6,8 +6,15 @@
 #include "guard.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 static const struct weir_curl_call ordinary;
+
+/* What a transfer in progress holds. */
+struct performing {
+	struct weir_curl *guard;
+	struct hold *hold;
+};
 
 /* Acquire a permit, and wait until the origin is open. */
 static int acquire(struct weir_curl *guard, const struct weir_curl_call *call, struct hold *hold)
@@ -23,6 +30,25 @@ static int acquire(struct weir_curl *guard, const struct weir_curl_call *call, s
 	if (error != 0 || bypass || closed_wait(guard, hold->limiter, call->deadline))
 		return error;
 	return call->deadline != 0 ? -ETIMEDOUT : -EBUSY;
+}
+
+/* The thread is cancelled: libcurl has cancellation points. */
+static void give_up(void *arg)
+{
+	const struct performing *p = arg;
+
+	hold_drop(p->guard, p->hold, WEIR_CANCELLED);
+}
+
+static CURLcode perform(struct weir_curl *guard, struct hold *hold, CURL *easy)
+{
+	struct performing performing = {guard, hold};
+	CURLcode result;
+
+	pthread_cleanup_push(give_up, &performing);
+	result = curl_easy_perform(easy);
+	pthread_cleanup_pop(0);
+	return result;
 }
 
 int weir_curl_perform(struct weir_curl *guard, CURL *easy, const struct weir_curl_call *call,
@@ -42,7 +68,7 @@ int weir_curl_perform(struct weir_curl *guard, CURL *easy, const struct weir_cur
 		hold_drop(guard, &hold, WEIR_IGNORE);
 		return error;
 	}
-	*result = curl_easy_perform(easy);
+	*result = perform(guard, &hold, easy);
 	hold_finish(guard, &hold, easy, *result);
 	return 0;
 }

@@ -307,6 +307,40 @@ static void bounds_easy_transfers(struct server *server)
 	CHECK(weir_curl_destroy(guard) == 0);
 }
 
+/* libcurl does not say what is left of it, so it is not cleaned up. */
+static CURL *cancelled;
+
+static void *hang_until_cancelled(void *arg)
+{
+	CURLcode result;
+
+	CHECK(weir_curl_perform(arg, cancelled, NULL, &result) == 0);
+	return NULL;
+}
+
+/* A thread that is cancelled during its transfer leaves neither a permit nor a user of the guard. */
+static void releases_when_cancelled(struct server *server)
+{
+	const uint16_t port = server_port(server);
+	struct weir_curl *guard = make_guard(1, 10);
+	pthread_t thread;
+	CURLcode result;
+	void *end;
+
+	cancelled = make_easy(port, "/hang");
+	CHECK(pthread_create(&thread, NULL, hang_until_cancelled, guard) == 0);
+	wait_busy(server, 1);
+	CHECK(pthread_cancel(thread) == 0);
+	CHECK(pthread_join(thread, &end) == 0 && end == PTHREAD_CANCELED);
+	CHECK(snapshot_of(guard, port).cancelled == 1);
+	check_idle(guard);
+	server_let_go(server);
+	wait_busy(server, 0);
+	server_hold_again(server);
+	CHECK(perform(guard, port, "/ok", 0, &result) == 0);
+	CHECK(weir_curl_destroy(guard) == 0);
+}
+
 static void bounds_a_loop(struct server *server, bool events)
 {
 	const uint16_t port = server_port(server);
@@ -829,6 +863,7 @@ int main(void)
 	refuses_bad_input(server);
 	requires_a_queue_for_a_deadline(server);
 	bounds_easy_transfers(server);
+	releases_when_cancelled(server);
 	is_woken_by_another_thread(server, false);
 	is_woken_by_another_thread(server, true);
 	ends_waits_at_their_deadlines(server, false);

@@ -144,6 +144,10 @@ struct weir_curl_call {
  * -ENOSPC: the registry is full
  * -ENOMEM: out of memory
  * The handle's own timeouts begin with the transfer and do not bound the wait.
+ *
+ * curl_easy_perform() has cancellation points. If the thread is cancelled there, the permit is
+ * released as WEIR_CANCELLED; the handle must not be used any more, as libcurl does not say what is
+ * left of it.
  */
 WEIR_API WEIR_MUST_CHECK int weir_curl_perform(struct weir_curl *guard, CURL *easy,
 					       const struct weir_curl_call *call, CURLcode *result);
