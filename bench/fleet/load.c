@@ -18,8 +18,9 @@
 #define REFRESH   5 /* seconds */
 #define LEASE     6 /* refreshes, as by default */
 #define WANTS_MAX 20
-#define WARM_UP   1.5 /* refreshes: every member has refreshed once */
-#define CALM_MAX  20  /* most warm-ups until there are no more writes */
+#define WARM_UP   1.5           /* refreshes: every member has refreshed once */
+#define COMPACT   (60 * WEIR_S) /* history of etcd */
+#define CALM_MAX  20            /* most warm-ups until there are no more writes */
 
 struct member {
 	struct weir_fleet *fleet;
@@ -142,6 +143,7 @@ static void open_store(const char *address, struct weir_store **store)
 	config.address = strcmp(address, "memory") == 0 ? NULL : address;
 	config.timeout = 20 * WEIR_S;
 	config.shm_bytes = (size_t)64 << 20;
+	config.compact = COMPACT;
 	must_do(weir_store_open(&config, store, why, sizeof(why)), address, why);
 }
 
