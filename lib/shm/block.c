@@ -428,7 +428,8 @@ static bool same_settings(const struct settings *a, const struct settings *b)
 		    a->parts == b->parts && a->admission.count == b->admission.count &&
 		    a->admission.delayed_max == b->admission.delayed_max &&
 		    a->admission.hold == b->admission.hold && a->shed == b->shed &&
-		    a->shed_floor == b->shed_floor && a->burst == b->burst;
+		    a->shed_floor == b->shed_floor && a->burst == b->burst &&
+		    a->sampler.interval == b->sampler.interval;
 
 	for (uint32_t i = 0; same && i < a->parts; i++)
 		same = same_partition(&a->partitions[i], &b->partitions[i]);

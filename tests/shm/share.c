@@ -562,6 +562,9 @@ static void refuses_other_configurations(void)
 	OTHER(shed, 1);
 	OTHER(shed_floor, 0.5);
 	OTHER(burst, 1);
+	OTHER(sample_rate, 10);
+	OTHER(windowing, WEIR_WINDOW_SAMPLE);
+	OTHER(rtt, WEIR_RTT_MIN);
 	OTHER_PARTITION(name, "c");
 	OTHER_PARTITION(share, 0.4);
 	OTHER_PARTITION(cap, 0.8);
