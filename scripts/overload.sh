@@ -305,13 +305,15 @@ plan_phases()
 	done
 }
 
-# One row a generator: period in ms, connections at a time, how many in all.
+# One row a generator: period in ms, connections at a time, how many in all: one burst at least, as a
+# slow server may be due less than that.
 plan_generators()
 {
 	printf '%s\n' "${spread[@]}" | awk -v rate="$1" -v seconds="$2" -v n=${#spread[@]} '{
 		burst = int(10 * rate / 1000 / n) + 1
 		period = int(1000 * n * burst / rate * $1 + 0.5)
-		print period, burst, int(seconds * 1000 / period) * burst
+		bursts = int(seconds * 1000 / period)
+		print period, burst, (bursts > 0 ? bursts : 1) * burst
 	}'
 }
 

@@ -14,6 +14,7 @@
 struct pair {
 	struct proxy *proxy;
 	int client, server;
+	bool asked; /* the client has sent something since the last answer */
 };
 
 static int mode_of(const struct proxy *p)
@@ -35,12 +36,13 @@ static bool send_all(int fd, const char *bytes, ssize_t size)
 }
 
 /* False: the connection ends. */
-static bool forward_answer(const struct pair *p, const char *bytes, ssize_t size)
+static bool forward_answer(struct pair *p, const char *bytes, ssize_t size)
 {
 	static const char garbage[] = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"]}[:,\"";
 
 	while (mode_of(p->proxy) == PROXY_HOLD)
 		sleep_ms(5);
+	p->asked = false;
 	switch (mode_of(p->proxy)) {
 	case PROXY_LOSE:
 		return false;
@@ -57,11 +59,14 @@ static bool forward_answer(const struct pair *p, const char *bytes, ssize_t size
 	}
 }
 
-static bool forward_request(const struct pair *p, const char *bytes, ssize_t size)
+/* A request may come in several pieces. */
+static bool forward_request(struct pair *p, const char *bytes, ssize_t size)
 {
 	while (mode_of(p->proxy) == PROXY_DELAY)
 		sleep_ms(5);
-	atomic_fetch_add_explicit(&p->proxy->requests, 1, memory_order_relaxed);
+	if (!p->asked)
+		atomic_fetch_add_explicit(&p->proxy->requests, 1, memory_order_relaxed);
+	p->asked = true;
 	return send_all(p->server, bytes, size);
 }
 
@@ -97,7 +102,9 @@ static void begin(struct proxy *proxy, int client)
 
 	CHECK(p != NULL);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	*p = (struct pair){proxy, client, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+	*p = (struct pair){.proxy = proxy,
+			   .client = client,
+			   .server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 	if (connect(p->server, (struct sockaddr *)&at, sizeof(at)) != 0) {
 		close(client);
 		close(p->server);

@@ -21,7 +21,7 @@ struct proxy {
 	_Atomic unsigned to; /* the server's port, for new connections */
 	int fd;
 	_Atomic int mode;
-	_Atomic unsigned requests; /* number of requests that passed */
+	_Atomic unsigned requests; /* passed; all that a client sends until an answer is one */
 	pthread_t thread;
 };
 

@@ -8,7 +8,7 @@
  *
  *	want N		from now on
  *	until N		wait until it may use N units
- *	owns N		wait until it owns N partitions; then write a checkpoint of each
+ *	owns N		wait until it owns N partitions and has written a checkpoint of each
  *	metrics		print its own metrics, as OpenMetrics text
  *	rate N F	take all of a capacity of N, in partitions of F; its name is LIMIT-rate
  *	has N		wait until it has N units of that
@@ -87,20 +87,21 @@ static struct weir_work *open_partitions(struct weir_fleet *fleet, const char *n
 	return work;
 }
 
-/* Write a checkpoint of each. False: one of them was set back meanwhile, and its fence is void. */
-static bool write_checkpoints(struct weir_work *work)
+/* How many it owns and has written a checkpoint of. One that is set back meanwhile has a void fence. */
+static unsigned write_checkpoints(struct weir_work *work)
 {
+	unsigned written = 0;
+
 	for (uint32_t i = 0; i < PARTITIONS; i++) {
 		const uint64_t fence = weir_work_fence(work, i);
 		const int r = fence != 0 ? weir_work_checkpoint(work, i, fence, 41 + i, "seen", 4)
-					 : 0;
+					 : -ESTALE;
 
-		if (r == -ESTALE)
-			return false;
-		if (r != 0)
+		if (r != 0 && r != -ESTALE)
 			die("a checkpoint failed");
+		written += r == 0;
 	}
-	return true;
+	return written;
 }
 
 static int print(void *arg, const char *piece, size_t size)
@@ -122,10 +123,8 @@ static void print_metrics(struct weir_fleet *fleet)
 
 static void own(struct weir_work *work, unsigned count)
 {
-	do {
-		while (weir_work_owned(work) != count)
-			wait_a_moment();
-	} while (!write_checkpoints(work));
+	while (weir_work_owned(work) != count || write_checkpoints(work) != count)
+		wait_a_moment();
 }
 
 static struct weir_work *open_rate(struct weir_fleet *fleet, const char *limit, unsigned capacity,
