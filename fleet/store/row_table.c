@@ -316,6 +316,16 @@ int block_end(struct block *b, weir_time now, uint64_t session)
 	return 0;
 }
 
+void block_bound(const struct block *b, uint64_t session, void (*visit)(void *arg, const char *key),
+		 void *arg)
+{
+	const struct half *h = current_half(b);
+
+	for (const struct record *r = first(h); r != NULL; r = next(h, r))
+		if (r->session == session)
+			visit(arg, key_of(r));
+}
+
 static bool holds(const struct half *h, const struct weir_store_check *check, weir_time now)
 {
 	const struct record *r = find(h, check->key, now);

@@ -7,7 +7,7 @@
 
 #include "fleet/store/address.h"
 
-#define WHY_SIZE 256
+#define WHY_SIZE WEIR_STORE_WHY_SIZE
 
 /* A complete configuration. Strings are valid until the store has been opened. */
 struct store_setup {
@@ -24,5 +24,9 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 
 /* Write a sentence to why, which holds WHY_SIZE bytes. Returns r. */
 __attribute__((format(printf, 3, 4))) int store_say(int r, char *why, const char *format, ...);
+
+/* Whether text is a key, or any prefix but "" (store.c). */
+bool store_is_key(const char *text);
+bool store_is_prefix(const char *text);
 
 #endif

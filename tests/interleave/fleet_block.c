@@ -230,6 +230,11 @@ void *__wrap_memset(void *to, int value, size_t size)
 	return __real_memset(to, value, size);
 }
 
+bool store_is_key(const char *text)
+{
+	return text[0] != '\0';
+}
+
 int store_say(int r, char *why, const char *format, ...)
 {
 	(void)why;
