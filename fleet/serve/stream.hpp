@@ -6,7 +6,7 @@
 #define WEIR_FLEET_SERVE_STREAM_HPP
 
 #include "board.hpp"
-#include "envoy/service/rate_limit_quota/v3/rlqs.grpc.pb.h"
+#include <envoy/service/rate_limit_quota/v3/rlqs.grpc.pb.h>
 
 namespace weir::serve
 {
