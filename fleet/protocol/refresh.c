@@ -223,6 +223,26 @@ static void freeze(struct weir_share *s, struct batch *b)
 	use_line(s, s->plan.frozen);
 }
 
+/*
+ * Plan; and if units are lent, plan again, so that they are not given back. The application is told
+ * what is due first: from then on it lends no more than that.
+ */
+static int make_plan(struct weir_share *s, struct planner *planner)
+{
+	struct plan *p = &s->plan;
+	uint64_t reserved, lent;
+	int r = plan_make(&s->view, planner, p);
+
+	if (r != 0 || p->join || s->config.lent == NULL || s->fleet->region != NULL)
+		return r;
+	reserved = p->surplus || p->drained ? 0 : s->limit.reserved;
+	lent = s->config.lent(s->config.arg, p->due + reserved);
+	if (lent <= reserved)
+		return 0;
+	planner->floor = lent - reserved;
+	return plan_make(&s->view, planner, p);
+}
+
 /* Plan for a limit whose rows are all of a known version. */
 static int plan_known(struct weir_share *s, struct batch *b)
 {
@@ -232,7 +252,7 @@ static int plan_known(struct weir_share *s, struct batch *b)
 
 	settle_adopted(s);
 	planner = planner_of(s);
-	r = plan_make(&s->view, &planner, &s->plan);
+	r = make_plan(s, &planner);
 	if (r != 0)
 		return r;
 	s->carried_until = until;

@@ -239,6 +239,16 @@ struct weir_share_config {
 	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
+	/*
+	 * For units that cannot be taken back at once, such as those that the process has lent to
+	 * other programs for a time. Called in each refresh, before any units are given back, with
+	 * the units that the share is to have. Returns how many are in use: while the lease lasts,
+	 * the share gives back no more than the rest. From the return on, the process may not put
+	 * units to use beyond the greater of both numbers, nor beyond weir_share_units(). Units whose
+	 * use has ended are given back with the next refresh. Must not block on the store, and must
+	 * call no function of the fleet that may wait for it. NULL: none. Not called in a region.
+	 */
+	uint64_t (*lent)(void *arg, uint64_t units);
 };
 
 #define weir_fleet_config_init(config) weir_fleet_config_init_sized((config), sizeof(*(config)))
