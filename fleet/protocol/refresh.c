@@ -65,7 +65,9 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
 static void settle_claims(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
-	const weir_dur longest = lease > s->fleet->learning ? lease : s->fleet->learning;
+	const weir_dur own = s->limit.learning * WEIR_MS;
+	const weir_dur learning = own != 0 ? own : s->fleet->learning;
+	const weir_dur longest = lease > learning ? lease : learning;
 
 	s->learning = view->proven < longest;
 	s->learned = s->learning ? asked + longest - view->proven : WEIR_FOREVER;

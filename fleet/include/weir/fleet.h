@@ -165,7 +165,8 @@ struct weir_fleet_config {
 	 * How long old leases may still last where a store cannot rule out that it has lost
 	 * acknowledged data (weir_store_view.proven); new members are given nothing for that time.
 	 * No lease in such a store is longer than this. So give the same value to all processes
-	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
+	 * that ever share a store, whatever their leases are. A limit may have another time to
+	 * learn (weir_fleet_limit.learning_period). Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
 
@@ -449,6 +450,15 @@ struct weir_fleet_limit {
 	 * not the limit's own, so subtract them before weir_fleet_configure().
 	 */
 	uint64_t carried;
+	/*
+	 * How long members learn where the store may have forgotten leases of this limit, in place
+	 * of their own weir_fleet_config.learning: at least lease, so that no lease outlasts it, at
+	 * most an hour. 0: their own. Older programs go by their own. Only weir_fleet_configure()
+	 * and templates write it: a limit that members create again after a loss is without it.
+	 * If lease and this are shortened, leases from before may outlast it for as long as they
+	 * were, if the store loses data meanwhile.
+	 */
+	weir_dur learning_period;
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -486,8 +496,8 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Create a limit before any member joins it (version 0), or change one for all members (version as
  * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
- * members_max, and lease, which bounds the leases of its members (0: 15 s). Until each member has
- * refreshed, some have the old number of reserved units and some the new one.
+ * members_max, lease, which bounds the leases of its members (0: 15 s), and learning_period. Until
+ * each member has refreshed, some have the old number of reserved units and some the new one.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
