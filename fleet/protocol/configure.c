@@ -52,7 +52,7 @@ static int write_limit(struct weir_store *store, const char *name, const struct 
 	return weir_store_commit(store, 0, &check, 1, writes, 2, NULL);
 }
 
-static struct limit_record record_of(const struct weir_fleet_limit *limit)
+struct limit_record limit_record_of(const struct weir_fleet_limit *limit)
 {
 	return (struct limit_record){
 		.capacity = limit->capacity,
@@ -64,22 +64,27 @@ static struct limit_record record_of(const struct weir_fleet_limit *limit)
 	};
 }
 
-static int check(const char *name, const struct weir_fleet_limit *limit, char *why)
+int limit_check_settings(const struct weir_fleet_limit *limit, char *why)
 {
 	struct limit_record record;
 
 	if (limit->size != sizeof(*limit))
 		return store_say(-EINVAL, why, "The limit has the size of another version.");
-	if (!fleet_is_name(name))
-		return store_say(-EINVAL, why, "A name has 1 to %d letters, digits and -_.:@.",
-				 WEIR_SHARE_NAME_MAX);
 	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
 		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
 	if (limit->learning_period != 0 &&
 	    (limit->learning_period < LEASE_MIN || limit->learning_period > LEASE_MAX))
 		return store_say(-EINVAL, why, "learning is not from 20 ms to an hour.");
-	record = record_of(limit);
+	record = limit_record_of(limit);
 	return limit_check(&record, why);
+}
+
+static int check(const char *name, const struct weir_fleet_limit *limit, char *why)
+{
+	if (!fleet_is_name(name))
+		return store_say(-EINVAL, why, "A name has 1 to %d letters, digits and -_.:@.",
+				 WEIR_SHARE_NAME_MAX);
+	return limit_check_settings(limit, why);
 }
 
 static int configure(struct weir_store *store, const char *name,
@@ -90,7 +95,7 @@ static int configure(struct weir_store *store, const char *name,
 
 	if (r != 0)
 		return r;
-	record = record_of(limit);
+	record = limit_record_of(limit);
 	r = write_limit(store, name, &record, limit->version);
 	if (r == -EAGAIN)
 		(void)store_say(r, why, "%s",

@@ -115,17 +115,51 @@ size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
 				record->members, record->lease);
 }
 
+/* The settings of a limit, and the character after them. */
+static void settings(struct reader *r, struct limit_record *l, char after)
+{
+	l->learning = 0;
+	l->capacity = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
+	l->reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
+	l->lease = number(r, 10, UINT32_MAX, after);
+}
+
 bool limit_parse(const char *text, size_t size, struct limit_record *l)
 {
 	struct reader r = reader_of(text, size, "weir-limit 1 ");
 
-	l->learning = 0;
-	l->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->allotment = (enum weir_allotment)number(&r, 10, WEIR_ALLOT_NONE, ' ');
-	l->reserved = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
-	l->lease = number(&r, 10, UINT32_MAX, '\n');
+	settings(&r, l, '\n');
 	return is_over(&r);
+}
+
+size_t template_print(const struct template_record *record, char text[TEMPLATE_SIZE])
+{
+	const struct limit_record *l = &record->limit;
+
+	return (size_t)snprintf(text, TEMPLATE_SIZE,
+				"%s %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64
+				"\n",
+				record->pattern, l->capacity, (unsigned)l->allotment, l->reserved,
+				l->members, l->lease, l->learning);
+}
+
+bool template_parse(const char *text, size_t size, struct template_record *t)
+{
+	struct reader r = reader_of(text, size, "");
+	const char *end = memchr(text, ' ', size);
+	const size_t length = end != NULL ? (size_t)(end - text) : sizeof(t->pattern);
+
+	r.good = r.good && length < sizeof(t->pattern);
+	if (!r.good)
+		return false;
+	memcpy(t->pattern, text, length);
+	t->pattern[length] = '\0';
+	r.at = end + 1;
+	settings(&r, &t->limit, ' ');
+	t->limit.learning = number(&r, 10, LEASE_LONGEST, '\n');
+	return is_over(&r) && strlen(t->pattern) == length;
 }
 
 size_t learning_print(uint64_t learning, char text[RECORD_SIZE])
