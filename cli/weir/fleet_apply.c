@@ -139,7 +139,7 @@ static bool is_same(const struct weir_fleet_limit *a, const struct weir_fleet_li
 {
 	return a->capacity == b->capacity && a->allotment == b->allotment &&
 	       a->reserved == b->reserved && a->members_max == b->members_max &&
-	       a->lease == b->lease;
+	       a->lease == b->lease && a->learning_period == b->learning_period;
 }
 
 /* One setting of a limit: that it has if made, or what it was and is if changed. */
@@ -168,7 +168,7 @@ static void print_number(const struct change *c, const char **before, const char
 static void print_change(const struct change *c, bool dry_run)
 {
 	const char *verb = c->from.version == 0 ? "made" : "changed", *before = ": ";
-	char lease[2][32];
+	char lease[2][32], learning[2][LEARNING_ROOM];
 
 	printf("%s: %s%s", c->name, dry_run ? "would be " : "", verb);
 	snprintf(lease[0], sizeof(lease[0]), "%.10g s", (double)c->from.lease / (double)WEIR_S);
@@ -179,6 +179,10 @@ static void print_change(const struct change *c, bool dry_run)
 	print_number(c, &before, "reserved", c->from.reserved, c->to.reserved);
 	print_number(c, &before, "members", c->from.members_max, c->to.members_max);
 	print_setting(c, &before, "lease", lease[0], lease[1]);
+	if (c->from.learning_period != c->to.learning_period)
+		print_setting(c, &before, "learning",
+			      fleet_learning(c->from.learning_period, learning[0]),
+			      fleet_learning(c->to.learning_period, learning[1]));
 	putchar('\n');
 }
 

@@ -151,8 +151,11 @@ void limits_file_free(struct limits_file *file)
 
 void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit)
 {
+	char learning[LEARNING_ROOM];
+
 	fprintf(out, "[%s]\ncapacity = %" PRIu64 "\nallotment = %s\n", name,
 		limit->capacity - limit->carried, fleet_allotment(limit->allotment));
 	fprintf(out, "reserved = %" PRIu64 "\nmembers = %" PRIu32 "\nlease = %.10g\n",
 		limit->reserved, limit->members_max, (double)limit->lease / (double)WEIR_S);
+	fprintf(out, "learning = %s\n", fleet_learning(limit->learning_period, learning));
 }

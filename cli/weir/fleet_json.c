@@ -105,6 +105,10 @@ static json_t *limit_of(const struct fleet_reading *r, bool details)
 		(double)l->lease / (double)WEIR_S, "version", json_count(l->version), "partitions",
 		partitions_of(r, details), "learning_seconds", (double)l->learning / (double)WEIR_S,
 		"reason", label(l->reason));
+	json_object_set_new(json, "learning_period_seconds",
+			    l->learning_period != 0
+				    ? json_real((double)l->learning_period / (double)WEIR_S)
+				    : json_null());
 	if (details)
 		json_object_set_new(json, "members", members_of(r));
 	return json;

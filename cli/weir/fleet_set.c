@@ -37,7 +37,6 @@ static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
 	const struct fleet_settings *s = &w->settings;
-	const bool some = s->capacity || s->reserved || s->members || s->allotment || s->lease;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
@@ -49,7 +48,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (w->make && !s->capacity)
 			argp_error(state, "A name and capacity=N are required");
-		if (w->name == NULL || !some)
+		if (w->name == NULL || !fleet_settings_any(s))
 			argp_error(state, "A name and a setting are required");
 		return 0;
 	default:
@@ -110,7 +109,9 @@ static int command(int argc, char **argv, bool make, const char *doc)
 	"  reserved=N                 Units that each member has at all times\n"                   \
 	"  members=N                  Members that units are reserved for\n"                       \
 	"  allotment=HOW              fair, proportional, static or none\n"                        \
-	"  lease=SECONDS              The longest lease that a member may have\n"
+	"  lease=SECONDS              The longest lease that a member may have\n"                  \
+	"  learning=SECONDS           How long members learn once the store may have lost\n"       \
+	"                             leases; own: as each is configured\n"
 
 int fleet_make(int argc, char **argv)
 {

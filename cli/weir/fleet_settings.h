@@ -13,7 +13,7 @@
 /* Settings that were given; all others stay as they are. */
 struct fleet_settings {
 	struct weir_fleet_limit to;
-	bool capacity, reserved, members, allotment, lease;
+	bool capacity, reserved, members, allotment, lease, learning;
 };
 
 /*
@@ -27,9 +27,14 @@ bool fleet_setting_take(struct fleet_settings *settings, const bool *given, cons
 			char *why, size_t why_size);
 
 /* Change a limit to what was given. */
+bool fleet_settings_any(const struct fleet_settings *settings);
 void fleet_settings_apply(const struct fleet_settings *settings, struct weir_fleet_limit *limit);
 
 const char *fleet_allotment(enum weir_allotment allotment);
+
+/* The time to learn as a setting has it. */
+#define LEARNING_ROOM 32
+const char *fleet_learning(weir_dur learning, char text[LEARNING_ROOM]);
 
 /* Parse a whole number up to max. False: it is not one. */
 bool fleet_whole(const char *text, uint64_t max, uint64_t *value);

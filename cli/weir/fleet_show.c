@@ -107,13 +107,16 @@ static void print_export(const struct fleet_readings *readings)
 static void print_limit(const struct fleet_reading *r)
 {
 	const struct weir_fleet_limit *l = &r->limit;
-	char lease[16];
+	char lease[16], learning[16];
 
 	printf("%s: capacity %" PRIu64 ", effective %" PRIu64 ", granted %" PRIu64
 	       ", wanted %" PRIu64 "\n",
 	       r->name, l->capacity, l->effective, l->granted, l->wanted);
 	printf("  allotment %s, lease %s, ", fleet_allotment(l->allotment),
 	       bars_duration((double)l->lease, lease, sizeof(lease)));
+	if (l->learning_period != 0)
+		printf("learning %s, ",
+		       bars_duration((double)l->learning_period, learning, sizeof(learning)));
 	if (l->reserved > 0)
 		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
 		       l->members_max);

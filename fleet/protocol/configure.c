@@ -11,7 +11,7 @@
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
-#define OWN_ROWS 4 /* of a limit itself: cfg, led, up, drained */
+#define OWN_ROWS 5 /* of a limit itself: cfg, led, up, drained, learning */
 
 int limit_check(const struct limit_record *l, char *why)
 {
@@ -26,6 +26,9 @@ int limit_check(const struct limit_record *l, char *why)
 	if (aside > l->capacity)
 		return store_say(-EINVAL, why,
 				 "What is reserved for all members is above the capacity.");
+	if (l->learning != 0 && l->learning < l->lease)
+		return store_say(-EINVAL, why,
+				 "learning is shorter than lease: leases could outlast it.");
 	return 0;
 }
 
@@ -33,17 +36,23 @@ int limit_check(const struct limit_record *l, char *why)
 static int write_limit(struct weir_store *store, const char *name, const struct limit_record *l,
 		       uint64_t version)
 {
-	char key[KEY_ROOM], text[RECORD_SIZE];
+	char key[KEY_ROOM], text[RECORD_SIZE], learning_key[KEY_ROOM], learning[RECORD_SIZE];
 	const struct weir_store_check check = {
 		key, version != 0 ? WEIR_STORE_CHECK_VERSION : WEIR_STORE_CHECK_ABSENT, version};
-	const struct weir_store_write write = {key, WEIR_STORE_WRITE_PUT, text,
-					       limit_print(l, text)};
+	struct weir_store_write writes[] = {
+		{key, WEIR_STORE_WRITE_PUT, text, limit_print(l, text)},
+		{learning_key, WEIR_STORE_WRITE_ERASE, NULL, 0},
+	};
 
+	if (l->learning != 0)
+		writes[1] = (struct weir_store_write){learning_key, WEIR_STORE_WRITE_PUT, learning,
+						      learning_print(l->learning, learning)};
 	(void)snprintf(key, sizeof(key), "%s/cfg", name);
-	return weir_store_commit(store, 0, &check, 1, &write, 1, NULL);
+	(void)snprintf(learning_key, sizeof(learning_key), "%s/" LEARNING_KEY, name);
+	return weir_store_commit(store, 0, &check, 1, writes, 2, NULL);
 }
 
-static struct limit_record record_of(const struct weir_fleet_limit *limit)
+struct limit_record limit_record_of(const struct weir_fleet_limit *limit)
 {
 	return (struct limit_record){
 		.capacity = limit->capacity,
@@ -51,22 +60,31 @@ static struct limit_record record_of(const struct weir_fleet_limit *limit)
 		.reserved = limit->reserved,
 		.members = limit->members_max,
 		.lease = (limit->lease != 0 ? limit->lease : LEASE_DEFAULT) / WEIR_MS,
+		.learning = limit->learning_period / WEIR_MS,
 	};
 }
 
-static int check(const char *name, const struct weir_fleet_limit *limit, char *why)
+int limit_check_settings(const struct weir_fleet_limit *limit, char *why)
 {
 	struct limit_record record;
 
 	if (limit->size != sizeof(*limit))
 		return store_say(-EINVAL, why, "The limit has the size of another version.");
+	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
+		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
+	if (limit->learning_period != 0 &&
+	    (limit->learning_period < LEASE_MIN || limit->learning_period > LEASE_MAX))
+		return store_say(-EINVAL, why, "learning is not from 20 ms to an hour.");
+	record = limit_record_of(limit);
+	return limit_check(&record, why);
+}
+
+static int check(const char *name, const struct weir_fleet_limit *limit, char *why)
+{
 	if (!fleet_is_name(name))
 		return store_say(-EINVAL, why, "A name has 1 to %d letters, digits and -_.:@.",
 				 WEIR_SHARE_NAME_MAX);
-	if (limit->lease != 0 && (limit->lease < LEASE_MIN || limit->lease > LEASE_MAX))
-		return store_say(-EINVAL, why, "lease is not from 20 ms to an hour.");
-	record = record_of(limit);
-	return limit_check(&record, why);
+	return limit_check_settings(limit, why);
 }
 
 static int configure(struct weir_store *store, const char *name,
@@ -77,7 +95,7 @@ static int configure(struct weir_store *store, const char *name,
 
 	if (r != 0)
 		return r;
-	record = record_of(limit);
+	record = limit_record_of(limit);
 	r = write_limit(store, name, &record, limit->version);
 	if (r == -EAGAIN)
 		(void)store_say(r, why, "%s",
@@ -138,13 +156,14 @@ static struct weir_store_check as_read(const char *key, uint64_t version)
  */
 static int erase(struct weir_store *store, const char *name, const struct limit_view *v)
 {
-	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up", DRAINED_KEY};
+	static const char *const rows[OWN_ROWS] = {"cfg", "led", "up", DRAINED_KEY, LEARNING_KEY};
 	char key[OWN_ROWS][KEY_ROOM], drains[WEIR_STORE_ROWS_MAX - OWN_ROWS][KEY_ROOM];
 	const struct weir_store_check checks[OWN_ROWS] = {
 		{key[0], WEIR_STORE_CHECK_VERSION, v->limit_version},
 		as_read(key[1], v->ledger_version),
 		as_read(key[2], v->up_version),
 		as_read(key[3], v->drains.labels_version),
+		as_read(key[4], v->learning_version),
 	};
 	struct weir_store_write writes[WEIR_STORE_ROWS_MAX];
 	size_t count = 0;

@@ -76,6 +76,7 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.version = v->limit_version,
 		.learning = view_learning(v),
 		.carried = v->carried,
+		.learning_period = v->limit.learning * WEIR_MS,
 	};
 
 	for (size_t i = 0; i < v->count; i++) {

@@ -72,6 +72,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		s->config.period = WEIR_S;
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
+	(void)snprintf(s->learning_key, sizeof(s->learning_key), "%s/" LEARNING_KEY, s->name);
 	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
 	s->carried_bound = s->latest = WEIR_FOREVER;
 	s->longest = f->lease;

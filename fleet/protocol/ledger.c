@@ -15,6 +15,8 @@
 #define LINE_SIZE 72                         /* bytes of a line of a ledger, at most */
 #define LEFT_MAX  (UINT64_C(7200) * 1000000) /* microseconds; no lease is longer */
 
+#define LEASE_LONGEST (3600 * UINT64_C(1000)) /* milliseconds: LEASE_MAX */
+
 static const char word_characters[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@";
 
@@ -113,16 +115,64 @@ size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
 				record->members, record->lease);
 }
 
+/* The settings of a limit, and the character after them. */
+static void settings(struct reader *r, struct limit_record *l, char after)
+{
+	l->learning = 0;
+	l->capacity = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
+	l->reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
+	l->lease = number(r, 10, UINT32_MAX, after);
+}
+
 bool limit_parse(const char *text, size_t size, struct limit_record *l)
 {
 	struct reader r = reader_of(text, size, "weir-limit 1 ");
 
-	l->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->allotment = (enum weir_allotment)number(&r, 10, WEIR_ALLOT_NONE, ' ');
-	l->reserved = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
-	l->lease = number(&r, 10, UINT32_MAX, '\n');
+	settings(&r, l, '\n');
 	return is_over(&r);
+}
+
+size_t template_print(const struct template_record *record, char text[TEMPLATE_SIZE])
+{
+	const struct limit_record *l = &record->limit;
+
+	return (size_t)snprintf(text, TEMPLATE_SIZE,
+				"%s %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64
+				"\n",
+				record->pattern, l->capacity, (unsigned)l->allotment, l->reserved,
+				l->members, l->lease, l->learning);
+}
+
+bool template_parse(const char *text, size_t size, struct template_record *t)
+{
+	struct reader r = reader_of(text, size, "");
+	const char *end = memchr(text, ' ', size);
+	const size_t length = end != NULL ? (size_t)(end - text) : sizeof(t->pattern);
+
+	r.good = r.good && length < sizeof(t->pattern);
+	if (!r.good)
+		return false;
+	memcpy(t->pattern, text, length);
+	t->pattern[length] = '\0';
+	r.at = end + 1;
+	settings(&r, &t->limit, ' ');
+	t->limit.learning = number(&r, 10, LEASE_LONGEST, '\n');
+	return is_over(&r) && strlen(t->pattern) == length;
+}
+
+size_t learning_print(uint64_t learning, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-learning 1 %" PRIu64 "\n", learning);
+}
+
+bool learning_parse(const char *text, size_t size, uint64_t *learning)
+{
+	struct reader r = reader_of(text, size, "weir-learning 1 ");
+
+	*learning = number(&r, 10, LEASE_LONGEST, '\n');
+	return is_over(&r) && *learning > 0;
 }
 
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])

@@ -3,6 +3,8 @@
  * The rows of a limit in the store, as text that operators can read too.
  *
  * LIMIT/cfg       the configuration of the limit: stays
+ * LIMIT/learning  how long its members learn: stays. It counts if the same commit wrote LIMIT/cfg, so
+ *                 that what programs write that do not know of it is never combined with it
  * LIMIT/m/ID      a member: its wants, weight, priority and label, and what its process is
  *                 configured with: gone with its session
  * LIMIT/led       the ledger: the units that each member holds: stays. A line counts as long as the
@@ -11,6 +13,7 @@
  * LIMIT/drained   the members with these labels hold nothing: stays (drain.h)
  * LIMIT/up        of a region: what it holds of a limit in another store, and for how long: stays
  * LIMIT/leader    of a region: its leader, which writes that row: gone with its session
+ * fleet/templates what limits are made with that are not there yet: stays (templates.h)
  */
 #ifndef WEIR_FLEET_LEDGER_H
 #define WEIR_FLEET_LEDGER_H
@@ -26,7 +29,14 @@ struct limit_record {
 	enum weir_allotment allotment;
 	uint64_t reserved;
 	uint32_t members;
-	uint64_t lease; /* milliseconds */
+	uint64_t lease;    /* milliseconds */
+	uint64_t learning; /* milliseconds; 0: the fleet's own. It has a row of its own */
+};
+
+/* What a limit is made with whose name matches. */
+struct template_record {
+	char pattern[WEIR_FLEET_PATTERN_MAX + 1];
+	struct limit_record limit;
 };
 
 struct member_record {
@@ -35,7 +45,7 @@ struct member_record {
 	int32_t priority;
 	char label[LABEL_ROOM];
 	/* What its process is configured with, for observers. */
-	struct limit_record own; /* without the lease; capacity 0: the limit as it is */
+	struct limit_record own; /* without lease and learning; capacity 0: the limit as it is */
 	uint64_t learning;       /* milliseconds; 0: not known */
 };
 
@@ -99,6 +109,10 @@ struct ledger {
 #define RECORD_SIZE 256 /* of the text of a limit or a member */
 #define KEY_ROOM    (WEIR_SHARE_NAME_MAX + 32)
 
+#define LEARNING_KEY "learning" /* the last part of the key */
+
+#define TEMPLATE_SIZE 320 /* of the text of a template */
+
 #define OWNER_SIZE 64 /* of the text of an owner */
 
 #define CHECKPOINT_HEAD_SIZE 192
@@ -114,6 +128,8 @@ void member_key(const char *limit, const char *kind, uint64_t id, char key[KEY_R
 
 /* Format a record. Returns the length of the text. */
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE]);
+size_t learning_print(uint64_t learning, char text[RECORD_SIZE]);
+size_t template_print(const struct template_record *record, char text[TEMPLATE_SIZE]);
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE]);
 size_t up_print(const struct up_record *record, char text[RECORD_SIZE]);
 size_t worker_print(const struct worker_record *w, char text[RECORD_SIZE]);
@@ -126,6 +142,9 @@ size_t checkpoint_print(const struct checkpoint_record *c, const void *value, si
 
 /* Parse a record. Returns false if the text is not one. */
 bool limit_parse(const char *text, size_t size, struct limit_record *record);
+bool learning_parse(const char *text, size_t size, uint64_t *learning);
+/* A line of the templates. Its pattern and its settings are not checked for what they mean. */
+bool template_parse(const char *text, size_t size, struct template_record *record);
 bool member_parse(const char *text, size_t size, struct member_record *record);
 bool up_parse(const char *text, size_t size, struct up_record *record);
 bool worker_parse(const char *text, size_t size, struct worker_record *record);

@@ -23,6 +23,8 @@
 void view_clear(struct limit_view *v)
 {
 	v->has_limit = false;
+	v->limit_version = 0;
+	v->learning_version = 0;
 	v->count = 0;
 	v->ledger_version = 0;
 	v->up_version = 0;
@@ -85,6 +87,14 @@ static bool take_drain(struct limit_view *v, const char *name, const struct weir
 	return true;
 }
 
+/* Rows come in any order. What another program has written since is without learning. */
+static void match_learning(struct limit_view *v)
+{
+	const bool counts = v->has_limit && v->learning_version == v->limit_version;
+
+	v->limit.learning = counts ? v->learning : 0;
+}
+
 bool view_take(struct limit_view *v, const char *rest, const struct weir_store_row *row)
 {
 	int r;
@@ -108,6 +118,12 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 		v->limit_version = row->version;
 		v->has_limit = limit_parse(row->value, row->size, &v->limit);
 		v->other_version |= !v->has_limit;
+		match_learning(v);
+	}
+	if (strcmp(rest, LEARNING_KEY) == 0) {
+		v->learning_version = row->version;
+		v->other_version |= !learning_parse(row->value, row->size, &v->learning);
+		match_learning(v);
 	}
 	if (strcmp(rest, "up") == 0) {
 		v->up_version = row->version;

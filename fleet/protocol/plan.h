@@ -20,6 +20,8 @@ struct limit_view {
 	bool has_limit;
 	struct limit_record limit;
 	uint64_t limit_version;
+	uint64_t learning; /* of the row of learning; limit has it if it counts */
+	uint64_t learning_version;
 	struct seen_member *members;
 	size_t count, room;
 	uint64_t ledger_version; /* 0: there is none */

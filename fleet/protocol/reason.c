@@ -23,6 +23,8 @@ weir_dur view_learning(const struct limit_view *v)
 	for (size_t i = 0; i < v->count; i++)
 		if (v->members[i].record.learning > longest)
 			longest = v->members[i].record.learning;
+	if (v->limit.learning != 0)
+		longest = v->limit.learning;
 	longest = longest != 0 ? longest * WEIR_MS : LEARNING_DEFAULT;
 	if (longest < v->limit.lease * WEIR_MS)
 		longest = v->limit.lease * WEIR_MS;

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "fleet/protocol/region.h"
+#include "fleet/protocol/templates.h"
 
 #define ATTEMPTS 8
 
@@ -65,7 +66,9 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
 static void settle_claims(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
-	const weir_dur longest = lease > s->fleet->learning ? lease : s->fleet->learning;
+	const weir_dur own = s->limit.learning * WEIR_MS;
+	const weir_dur learning = own != 0 ? own : s->fleet->learning;
+	const weir_dur longest = lease > learning ? lease : learning;
 
 	s->learning = view->proven < longest;
 	s->learned = s->learning ? asked + longest - view->proven : WEIR_FOREVER;
@@ -89,10 +92,20 @@ static void bound_lease(struct weir_share *s, weir_time asked, const struct weir
 	s->latest = asked + fleet_usable(s->longest);
 }
 
+/* Whether the limit is still the one that was made without templates. */
+static void note_untemplated(struct weir_share *s)
+{
+	if (s->untemplated_version == 0)
+		s->untemplated_version = s->view.limit_version;
+	s->untemplated &= s->view.limit_version == s->untemplated_version;
+}
+
 static void note_view(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
-	if (s->view.has_limit)
+	if (s->view.has_limit) {
 		s->limit = s->view.limit;
+		note_untemplated(s);
+	}
 	bound_lease(s, asked, view);
 	settle_claims(s, asked, view);
 }
@@ -297,6 +310,52 @@ static int plan_share(struct weir_share *s, struct batch *b)
 	return 0;
 }
 
+static bool makes_limit(const struct weir_share *s)
+{
+	return s->step != STEP_SETTLED && s->plan.join && !s->view.has_limit;
+}
+
+/*
+ * A limit is made by a template, or as it was read or configured here. A time to learn comes only
+ * with a template: if the store has forgotten the limit, it has forgotten how long leases were before.
+ */
+static void choose(struct weir_share *s, const struct templates *templates, bool readable)
+{
+	const struct template_record *record = templates_match(templates, s->name);
+
+	s->made = record != NULL ? record->limit : s->limit;
+	if (record == NULL)
+		s->made.learning = 0;
+	s->untemplated = !readable;
+	s->untemplated_version = 0;
+}
+
+/*
+ * Read the templates if a limit is missing, which is rare. Where they are damaged, or this process
+ * may not read them, members need not wait for that to be mended.
+ */
+static int choose_settings(struct weir_fleet *f, struct batch *b)
+{
+	struct templates templates = {.count = 0};
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		any |= makes_limit(b->shares[i]);
+	if (any)
+		r = templates_read(f->store, &templates);
+	b->templates_read = r != -EACCES;
+	b->templates_version = templates.version;
+	if (r == 0 || r == -EPROTO || r == -EACCES) {
+		for (size_t i = 0; i < b->count; i++)
+			if (makes_limit(b->shares[i]))
+				choose(b->shares[i], &templates, r == 0);
+		r = 0;
+	}
+	templates_free(&templates);
+	return r == 0 || r == -ENOMEM ? r : fleet_fail(f, r);
+}
+
 static bool is_settled(const struct batch *b)
 {
 	for (size_t i = 0; i < b->count; i++)
@@ -331,6 +390,8 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			if (r == 0 && attempt == 0)
 				note_reading(b->shares[i], b->asked, view.version);
 		}
+		if (r == 0)
+			r = choose_settings(f, b);
 		/* In one commit, a conflict of one share stops all: retry one share a commit. */
 		if (r == 0)
 			r = batch_commit(f, b, attempt == 0);

@@ -90,7 +90,8 @@ int region_read(struct weir_region *r)
 		r->known_session = r->view.up.session;
 	}
 	if (r->view.has_limit)
-		lease = greatest(lease, r->view.limit.lease * WEIR_MS);
+		lease = greatest(lease,
+				 greatest(r->view.limit.lease, r->view.limit.learning) * WEIR_MS);
 	/* After that time, each member that held units has claimed them, or lost its lease. */
 	r->learning = view.proven < lease;
 	if (!r->view.has_limit)

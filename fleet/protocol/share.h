@@ -58,6 +58,7 @@ struct share_report {
 	char key[KEY_ROOM];                  /* of its row */
 	uint32_t seats;                      /* members for which units are reserved */
 	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
+	bool untemplated;
 };
 
 /* What a fleet reports about itself, as of the last refresh. */
@@ -74,6 +75,7 @@ struct weir_share {
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM], up_key[KEY_ROOM];
+	char learning_key[KEY_ROOM];
 	char drain_key[KEY_ROOM], last_key[KEY_ROOM]; /* of the drain rows of id and of last_id */
 	uint64_t id;
 	uint64_t last_id; /* under which it was a member last; 0: it never was one */
@@ -103,6 +105,10 @@ struct weir_share {
 	uint64_t fence;            /* the commit that made its row; 0: it was not read */
 	weir_time left;            /* when the application left it */
 	struct limit_record limit; /* as read; before that, as configured */
+	struct limit_record made;  /* that the limit is made with where it is missing */
+	/* The templates could not be read when the limit was missing; and which limit that became. */
+	bool untemplated;
+	uint64_t untemplated_version; /* 0: not read yet */
 	enum line_phase line;
 	uint64_t unsettled_version; /* of the ledger, which the commit in doubt checks */
 

@@ -491,6 +491,86 @@ static int remove_used(void)
 	return r == -EBUSY ? 0 : r;
 }
 
+static int set_template(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	limit.capacity = CAPACITY;
+	return weir_fleet_template_set(store, "lim*", &limit, why, sizeof(why));
+}
+
+static bool see_template(void *arg, const char *pattern, const struct weir_fleet_limit *limit)
+{
+	(void)arg;
+	seen += strcmp(pattern, "lim*") == 0 && limit->capacity == CAPACITY;
+	return true;
+}
+
+static int list_templates(void)
+{
+	seen = 0;
+	return weir_fleet_template_list(store, see_template, NULL);
+}
+
+static void saw_template(void)
+{
+	CHECK(seen == 1);
+}
+
+static void no_template(void)
+{
+	CHECK(list_templates() == 0 && seen == 0);
+}
+
+static void has_template(void)
+{
+	CHECK(list_templates() == 0 && seen == 1);
+}
+
+static void template_not_set(void)
+{
+	is_explained();
+	no_template();
+}
+
+static void begin_template(void)
+{
+	begin_trusted();
+	CHECK(set_template() == 0);
+}
+
+static int get_template(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	return weir_fleet_template_get(store, "lim*", &limit);
+}
+
+static int match_template(void)
+{
+	char pattern[WEIR_FLEET_PATTERN_MAX + 1];
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	return weir_fleet_template_match(store, "limit", pattern, &limit);
+}
+
+static int remove_template(void)
+{
+	return weir_fleet_template_remove(store, "lim*");
+}
+
+/* A limit that the store does not have, and a template for it. */
+static void begin_by_template(void)
+{
+	begin_template();
+	CHECK(open_fleet() == 0);
+	CHECK(join() == 0);
+	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
+}
+
 static struct weir_fleet_member member;
 
 static void begin_member(void)
@@ -1057,6 +1137,54 @@ static struct failure_case local_cases[] = {
 	 remove_used,
 	 unchanged,
 	 unchanged,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_set",
+	 NULL,
+	 begin_trusted,
+	 set_template,
+	 template_not_set,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_list",
+	 NULL,
+	 begin_template,
+	 list_templates,
+	 has_template,
+	 saw_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_get",
+	 NULL,
+	 begin_template,
+	 get_template,
+	 has_template,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_match",
+	 NULL,
+	 begin_template,
+	 match_template,
+	 has_template,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_remove",
+	 NULL,
+	 begin_template,
+	 remove_template,
+	 has_template,
+	 no_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "of a limit that is made by a template",
+	 begin_by_template,
+	 refresh,
+	 has_sentence,
+	 has_units,
 	 end_fleet,
 	 {UNEXAMINED}},
 	{"weir_fleet_drain",

@@ -132,6 +132,28 @@ round_trip()
 		complain 'export of one'
 }
 
+# The time to learn is shown where there is one, exported, and set back to each member's own.
+learning()
+{
+	write '[learns]' 'capacity = 7' 'lease = 2' 'learning = 2.5'
+	expect 0 . fleet apply "$file"
+	printed 'learns: made: capacity 7, allotment fair, reserved 0, members 0, lease 2 s, learning 2.5'
+	expect 0 'lease 2.00s, learning 2.50s, ' fleet show learns
+	expect 0 '"learning_period_seconds": 2.5' fleet show --json learns
+	expect 0 '^learning = 2.5$' fleet show --export learns
+	expect 0 '' fleet set learns capacity=8
+	expect 0 '^learning = 2.5$' fleet show --export learns
+	expect 1 'learning is shorter than lease' fleet set learns lease=3
+	expect 64 'not own, nor a number of seconds' fleet set learns learning=0
+	write '[learns]' 'learning = own'
+	expect 0 '^learns: changed: learning 2.5 to own$' fleet apply "$file"
+	expect 0 '"learning_period_seconds": null' fleet show --json learns
+	expect 0 '^learning = own$' fleet show --export learns
+	expect 0 '' fleet set learns learning=20
+	expect 0 '^learning = 20$' fleet show --export learns
+	expect 0 '' fleet remove learns
+}
+
 prunes()
 {
 	write '[c]' 'capacity = 5000'
@@ -151,6 +173,7 @@ makes
 changes
 refuses
 round_trip
+learning
 prunes
 # A limit that has members is changed for all of them.
 write '[present]' 'capacity = 40'

@@ -62,6 +62,9 @@ struct weir_share;
 #define WEIR_FLEET_SHARES_MAX 256 /* in one process */
 #define WEIR_FLEET_LABEL_MAX  63
 
+#define WEIR_FLEET_PATTERN_MAX   200  /* characters */
+#define WEIR_FLEET_TEMPLATES_MAX 1000 /* in a store */
+
 /* How a capacity is divided among members by what they want. */
 enum weir_allotment {
 	WEIR_ALLOT_FAIR,         /* max-min fair by weight: unused shares go to other members */
@@ -165,7 +168,8 @@ struct weir_fleet_config {
 	 * How long old leases may still last where a store cannot rule out that it has lost
 	 * acknowledged data (weir_store_view.proven); new members are given nothing for that time.
 	 * No lease in such a store is longer than this. So give the same value to all processes
-	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
+	 * that ever share a store, whatever their leases are. A limit may have another time to
+	 * learn (weir_fleet_limit.learning_period). Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
 
@@ -459,6 +463,15 @@ struct weir_fleet_limit {
 	 * not the limit's own, so subtract them before weir_fleet_configure().
 	 */
 	uint64_t carried;
+	/*
+	 * How long members learn where the store may have forgotten leases of this limit, in place
+	 * of their own weir_fleet_config.learning: at least lease, so that no lease outlasts it, at
+	 * most an hour. 0: their own. Older programs go by their own. Only weir_fleet_configure()
+	 * and templates write it: a limit that members create again after a loss is without it.
+	 * If lease and this are shortened, leases from before may outlast it for as long as they
+	 * were, if the store loses data meanwhile.
+	 */
+	weir_dur learning_period;
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -496,8 +509,8 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Create a limit before any member joins it (version 0), or change one for all members (version as
  * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
- * members_max, and lease, which bounds the leases of its members (0: 15 s). Until each member has
- * refreshed, some have the old number of reserved units and some the new one.
+ * members_max, lease, which bounds the leases of its members (0: 15 s), and learning_period. Until
+ * each member has refreshed, some have the old number of reserved units and some the new one.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
@@ -586,6 +599,105 @@ struct weir_fleet_entry {
 WEIR_API int weir_fleet_list(struct weir_store *store,
 			     bool (*visit)(void *arg, const struct weir_fleet_entry *entry),
 			     void *arg);
+
+/*
+ * Templates. When a member makes a limit, as it joins one that the store does not have, the limit
+ * gets the settings of the template that its name matches, whatever the member is configured with
+ * (weir_share_info.mismatch says if that differs); without one, those of the member. A template
+ * changes no limit that exists, and weir_fleet_configure() makes limits without one. Programs that
+ * do not know of templates make limits without them, too.
+ *
+ * A pattern has the characters of a name, * for any characters or none, and ? for one character.
+ * If several match, the pattern with the most characters other than * and ? is taken; of those, one
+ * with the fewest *; of those, the first in the order of bytes. So a name itself comes before all
+ * patterns.
+ *
+ * All templates are one row of the store. If it is damaged or of another format version, the
+ * functions here fail with -EPROTO, and members make limits as they are configured and say so
+ * (weir_share_info.reason). Removing all templates repairs it.
+ *
+ * Add a template, or change the one with that pattern. The fields used are those of
+ * weir_fleet_configure(). version is 0, or what the functions below have filled in: then nothing is
+ * written if any template has changed since.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence, truncated to
+ *          why_size, as with all other errors
+ * -EAGAIN: the templates have changed since
+ * -ENOSPC: there are WEIR_FLEET_TEMPLATES_MAX of them, or the store has no room
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_commit().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_template_set(struct weir_store *store, const char *pattern,
+						     const struct weir_fleet_limit *limit,
+						     char *why, size_t why_size);
+
+/*
+ * Check what weir_fleet_template_set() would refuse in any store, without writing.
+ *
+ * Returns 0, or -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence,
+ * truncated to why_size
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_template_check(const char *pattern,
+						       const struct weir_fleet_limit *limit,
+						       char *why, size_t why_size);
+
+/*
+ * Read a template: the settings of *limit, and version, which is that of all templates together; 0
+ * if there are none. version is also filled in if this template is missing.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern is invalid
+ * -ENOENT: there is no such template
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_get(struct weir_store *store, const char *pattern,
+				     struct weir_fleet_limit *limit);
+
+/*
+ * Visit all templates, in the order of the bytes of their patterns, until visit() returns false.
+ * Pattern and limit are valid during the visit; limit is as weir_fleet_template_get() has it.
+ *
+ * Returns 0, or a negative errno:
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_list(struct weir_store *store,
+				      bool (*visit)(void *arg, const char *pattern,
+						    const struct weir_fleet_limit *limit),
+				      void *arg);
+
+/*
+ * Find the template that a limit of this name would be made with now: its pattern (may be NULL), and
+ * *limit as weir_fleet_template_get() has it.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: no template matches
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_match(struct weir_store *store, const char *name,
+				       char pattern[WEIR_FLEET_PATTERN_MAX + 1],
+				       struct weir_fleet_limit *limit);
+
+/*
+ * Remove a template; NULL: all of them, also damaged ones. Limits that were made with it stay as
+ * they are.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern is invalid
+ * -ENOENT: there is no such template, or none at all
+ * -EPROTO: the templates have another format version, and only one is to be removed
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_commit().
+ */
+WEIR_API int weir_fleet_template_remove(struct weir_store *store, const char *pattern);
 
 /* The store that a fleet uses: for the functions above, and for commits guarded by fences. */
 WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
