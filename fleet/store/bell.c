@@ -1,38 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fleet/store/bell.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "fleet/store/futex.h"
 
 uint32_t bell_look(const struct bell *b)
 {
 	return atomic_load_explicit(&b->rings, memory_order_relaxed);
 }
 
-/* Without FUTEX_PRIVATE_FLAG, as it is between processes. */
 void bell_sleep(const struct bell *b, uint32_t seen, weir_time until)
 {
-	const struct timespec end = {
-		.tv_sec = (time_t)(until / WEIR_S),
-		.tv_nsec = (long)(until % WEIR_S),
-	};
-
-	(void)syscall(SYS_futex, &b->rings, FUTEX_WAIT_BITSET, seen, &end, NULL,
-		      FUTEX_BITSET_MATCH_ANY);
+	futex_sleep(&b->rings, seen, until);
 }
 
 void bell_wake(struct bell *b)
 {
-	const int before = errno;
-
 	atomic_fetch_add_explicit(&b->rings, 1, memory_order_relaxed);
-	(void)syscall(SYS_futex, &b->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	errno = before;
+	futex_wake(&b->rings);
 }
 
 void bell_note(struct bell *b, const char *key, uint64_t version)
