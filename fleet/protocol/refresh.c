@@ -93,6 +93,7 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 {
 	if (s->view.has_limit)
 		s->limit = s->view.limit;
+	s->watch.seen = view->version;
 	bound_lease(s, asked, view);
 	settle_claims(s, asked, view);
 }
