@@ -175,9 +175,12 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 
 static int commit(struct weir_fleet *f, struct writing *w)
 {
+	uint64_t version;
 	int r = weir_store_commit(f->store, f->session, w->checks, w->check_count, w->writes,
-				  w->write_count, NULL);
+				  w->write_count, &version);
 
+	if (r == 0)
+		watching_own(f, version);
 	conclude(f, w, r);
 	return r == 0 || r == -EAGAIN ? 0 : fleet_fail(f, r);
 }

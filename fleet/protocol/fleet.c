@@ -93,6 +93,7 @@ static int refresh(struct weir_fleet *f)
 	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
+	watching_refreshed(f);
 	end_leases(f, fleet_now(f));
 	return r;
 }
@@ -137,6 +138,8 @@ static weir_time next_event(struct weir_fleet *f)
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
+	if (watching_next(f) < next)
+		next = watching_next(f);
 	return over < next ? over : next;
 }
 
@@ -146,10 +149,15 @@ static weir_time step(struct weir_fleet *f)
 
 	count_demand(f, now);
 	end_leases(f, now);
+	watching_take(f, now, refresh_interval(f));
 	if (f->refresh_now || now >= f->next_refresh)
 		(void)refresh(f);
 	else if (is_asked(f, now))
 		ask(f);
+	else if (watching_asks(f, now)) {
+		watching_early(f, now);
+		ask(f);
+	}
 	participants_hurry(f, now);
 	return next_event(f);
 }
@@ -307,8 +315,11 @@ static int start_threads(struct weir_fleet *f)
 		return r;
 	r = changes_start(f);
 	if (r == 0)
+		r = watching_start(f);
+	if (r == 0)
 		r = fleet_thread(f, &f->thread, run);
 	if (r != 0) {
+		watching_stop(f);
 		changes_stop(f);
 		end_notifier(f);
 	}
@@ -416,6 +427,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_mutex_init(&f->report_lock, NULL);
 	f->report.writable = true;
 	changes_init(f, config);
+	watching_init(f, config);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -459,6 +471,7 @@ void fleet_stop(struct weir_fleet *f)
 	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
+		watching_stop(f);
 		end_notifier(f);
 		changes_stop(f);
 	}
@@ -512,6 +525,7 @@ static void close_fleet(struct weir_fleet *f)
 		share_free(s);
 	}
 	changes_free(f);
+	watching_free(f);
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);

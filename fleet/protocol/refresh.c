@@ -106,6 +106,7 @@ static void note_view(struct weir_share *s, weir_time asked, const struct weir_s
 		s->limit = s->view.limit;
 		note_untemplated(s);
 	}
+	s->watch.seen = view->version;
 	bound_lease(s, asked, view);
 	settle_claims(s, asked, view);
 }

@@ -33,6 +33,7 @@
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
+#include "fleet/protocol/watch.h"
 
 #define LEASE_DEFAULT    (15 * WEIR_S)
 #define LEASE_MIN        (20 * WEIR_MS)
@@ -99,6 +100,8 @@ struct weir_share {
 	weir_time next_ask;     /* not before */
 	unsigned asked;         /* times in a row without success */
 	uint64_t units_at_last; /* when it asked last */
+
+	struct share_watch watch;
 
 	/* What is known of its rows. */
 	enum share_phase phase;
@@ -195,6 +198,8 @@ struct weir_fleet {
 	pthread_mutex_t report_lock;
 	struct fleet_report report;
 	struct changes changes;
+
+	struct watching watching;
 
 	uint64_t session;                  /* 0: none */
 	weir_time deadline;                /* of the session, by the clock of this process */

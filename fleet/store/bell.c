@@ -23,16 +23,17 @@ void bell_wake(struct bell *b)
 
 void bell_note(struct bell *b, const char *key, uint64_t version)
 {
-	struct notice *note = &b->notes[b->count % BELL_NOTES];
+	const uint64_t count = atomic_load_explicit(&b->count, memory_order_relaxed);
+	struct notice *note = &b->notes[count % BELL_NOTES];
 
 	note->version = version;
 	(void)snprintf(note->key, sizeof(note->key), "%s", key);
-	b->count++;
+	atomic_store_explicit(&b->count, count + 1, memory_order_release);
 }
 
 uint64_t bell_count(const struct bell *b)
 {
-	return b->count;
+	return atomic_load_explicit(&b->count, memory_order_acquire);
 }
 
 /* A copy, as another process may change it at any time, that ends at its end. */
@@ -51,9 +52,10 @@ static void list_note(const struct bell *b, uint64_t index, const struct watched
 void bell_list(const struct bell *b, uint64_t from, const struct watched *watched,
 	       struct notices *notices)
 {
-	const uint64_t count = b->count;
+	const uint64_t count = bell_count(b);
 
-	if (count - from > BELL_NOTES)
+	/* The oldest one may have been overwritten by a process that died then. */
+	if (count - from >= BELL_NOTES)
 		notices_any(notices);
 	else
 		for (uint64_t i = from; i != count; i++)

@@ -3,10 +3,12 @@
  * The last changes of a block, and a bell that rings after each: for threads of any process that
  * watch it.
  *
- * word   written by                          order    pairs with
- * -----  ----------------------------------  -------  ---------------------------------------------
- * rings  bell_ring(), under the block's lock  relaxed  nothing: a thread that was woken, or finds
- *        and bell_wake(), without it                   another number, takes the lock
+ * word   written by                           order    pairs with
+ * -----  -----------------------------------  -------  ---------------------------------------------
+ * rings  bell_wake()                          relaxed  nothing: a thread that was woken, or finds
+ *                                                      another number, takes the lock
+ * count  bell_note(), under the block's lock  release  its loads, under the lock too: the order is
+ *                                                      for a death within a note
  *
  * A thread reads rings, then what has changed, under the lock, and sleeps only if rings is still the
  * same. Nothing in here is trusted by a process that maps a file: a wrong number of rings wakes a
@@ -24,8 +26,7 @@
 
 struct bell {
 	_Atomic uint32_t rings;
-	/* Under the block's lock. */
-	uint64_t count; /* of notes ever written; note i is at i % BELL_NOTES */
+	_Atomic uint64_t count; /* of notes ever written; note i is at i % BELL_NOTES */
 	struct notice notes[BELL_NOTES];
 };
 

@@ -168,7 +168,7 @@ static void gated_close(struct weir_store *self)
 	free(g);
 }
 
-/* A watch shares nothing with other calls, so these take no lock. watch.c serializes them. */
+/* A watch shares nothing with other calls, so these take no lock. store_watch.c serializes them. */
 static int gated_watch_open(struct weir_store *self, const char *const *prefixes, size_t count,
 			    void **watch, char *why)
 {

@@ -198,6 +198,55 @@ static void end_existing(void)
 	end_store();
 }
 
+/* Watches. */
+
+static struct weir_store_watch *watch;
+
+static int open_watch(void)
+{
+	const char *const prefix = "a/";
+
+	why[0] = '\0';
+	return weir_store_watch_open(store, &prefix, 1, &watch, why, sizeof(why));
+}
+
+static void no_watch(void)
+{
+	is_explained();
+	CHECK(watch == NULL);
+}
+
+/* A report, or that any row may have changed. */
+static int wait_for_change(void)
+{
+	struct weir_store_change change;
+	const int r = weir_store_watch_wait(watch, 60 * WEIR_S, &change);
+
+	CHECK(r != 0 || change.key[0] == '\0' || strncmp(change.key, "a/", 2) == 0);
+	CHECK((r < 0) == (change.why[0] != '\0'));
+	return r;
+}
+
+static void use_watch(void)
+{
+	CHECK(commit() == 0);
+	CHECK(wait_for_change() == 0);
+}
+
+static void begin_changed(void)
+{
+	begin_with_session();
+	CHECK(open_watch() == 0);
+	CHECK(commit() == 0);
+}
+
+static void end_watch(void)
+{
+	weir_store_watch_close(watch);
+	watch = NULL;
+	end_store();
+}
+
 /* Fleets: over a store that cannot have forgotten a lease. */
 
 static struct weir_fleet_config fleet_config(void)
@@ -1012,6 +1061,23 @@ static struct failure_case store_cases[] = {
 	 NULL,
 	 lost_bound_row,
 	 end_store,
+	 {UNANSWERED, REPEATED, UNEXAMINED},
+	 .quiet = true},
+	{"weir_store_watch_open weir_store_watch_close",
+	 NULL,
+	 begin_with_session,
+	 open_watch,
+	 no_watch,
+	 use_watch,
+	 end_watch,
+	 {UNANSWERED, REPEATED, UNEXAMINED}},
+	{"weir_store_watch_wait",
+	 NULL,
+	 begin_changed,
+	 wait_for_change,
+	 NULL,
+	 use_watch,
+	 end_watch,
 	 {UNANSWERED, REPEATED, UNEXAMINED},
 	 .quiet = true},
 };

@@ -184,6 +184,15 @@ struct weir_fleet_config {
 	 */
 	void (*on_change)(void *arg, const struct weir_share_change *change);
 	void *on_change_arg;
+
+	/*
+	 * 1: do not watch the store. Otherwise a thread of a fleet that is not manual watches it
+	 * (weir_store_watch_open()), if it can be watched, and shares are refreshed early: when an
+	 * operator has changed the limit or drained members, and, for a share that lacks units, when
+	 * other members may have given some back. That is at most once in an eighth of refresh, or in
+	 * 50 ms, or in a second, whichever is in the middle.
+	 */
+	uint32_t poll_only;
 };
 
 /*
