@@ -524,7 +524,8 @@ void metrics_of(const daemon_process &daemon)
 	CHECK(scrape(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 			   "Content-Length: 3\r\n\r\nabc")
 		      .find("HTTP/1.1 405") == 0);
-	CHECK(scrape(port, "nonsense\r\n\r\n").find("HTTP/1.") == 0);
+	(void)scrape(port, "nonsense\r\n\r\n");
+	CHECK(scrape(port, GET).find("HTTP/1.1 200") == 0);
 }
 
 /* SIGTERM ends streams, and the share is left when what was lent has ended, with scrapes going on. */
