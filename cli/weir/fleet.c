@@ -170,6 +170,7 @@ int command_fleet(int argc, char **argv)
 		{"undrain", fleet_undrain, "give a drained member its share again"},
 		{"resize", fleet_resize, "change a capacity that is divided into partitions"},
 		{"rewind", fleet_rewind, "set checkpoints of partitions of work back"},
+		{"serve", fleet_serve, "answer the rate limit quota service of Envoy"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {

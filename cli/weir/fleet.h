@@ -33,6 +33,7 @@ int fleet_drain(int argc, char **argv);
 int fleet_undrain(int argc, char **argv);
 int fleet_resize(int argc, char **argv);
 int fleet_rewind(int argc, char **argv);
+int fleet_serve(int argc, char **argv);
 
 /* Open the store that the options name. NULL if it cannot be opened; a message has been printed. */
 struct weir_store *fleet_store(void);
