@@ -156,9 +156,9 @@ static void watch(struct weir_store *store)
 	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
 	read_sentence(limit.reason);
 	(void)weir_fleet_template_list(store, pass_template, NULL);
-	(void)weir_fleet_template_match(store, "limit", NULL, &limit);
-	must(limit.capacity <= WEIR_SHARE_UNITS_MAX);
-	(void)weir_fleet_template_set(store, "limit", &limit, NULL, 0);
+	weir_fleet_limit_init(&limit);
+	if (weir_fleet_template_match(store, "limit", NULL, &limit) == 0)
+		must(weir_fleet_template_set(store, "limit", &limit, NULL, 0) == 0);
 	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
 	(void)weir_work_rewind(store, "work", 0, 0, "x", 1, "fuzz");
 	(void)weir_work_restart(store, "work", WEIR_WORK_ALL, "fuzz");

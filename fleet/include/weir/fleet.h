@@ -188,7 +188,8 @@ struct weir_fleet_config {
 
 /*
  * The configuration of a share. Fields marked (limit) belong to the limit, and take effect only in
- * the member that creates it in the store first.
+ * the member that creates it in the store first, and only if there is no template for its name
+ * (weir_fleet_template_set()).
  */
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
@@ -196,7 +197,7 @@ struct weir_share_config {
 	const char *name; /* name of the limit: letters, digits and -_.:@ */
 	/*
 	 * (limit) Units of all members together; at most WEIR_SHARE_UNITS_MAX. 0 where the limit
-	 * exists: take it as it is, and do not compare it (weir_share_info.mismatch).
+	 * exists, or there is a template for it: take it as it is, and do not compare it (weir_share_info.mismatch).
 	 */
 	uint64_t capacity;
 	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
@@ -522,8 +523,8 @@ WEIR_API WEIR_MUST_CHECK int weir_fleet_limit_check(const char *name,
 						    size_t why_size);
 
 /*
- * Remove a limit that has no members. The next member that joins it creates it again, with its own
- * configuration.
+ * Remove a limit that has no members. The next member that joins it creates it again, by a template
+ * or with its own configuration.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
@@ -697,7 +698,7 @@ WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
  * another store, above. They share what the region holds above, by leases that end before the
  * region's own. Its members join the limit below like any other, with a capacity that does not
  * exceed what is reserved for the region above; 0 if nothing is. What the region holds above comes
- * on top of that.
+ * on top of that. So a template below that the limit's name matches needs such a capacity, too.
  *
  * Any process that reaches both stores may open the region, and several should: one of them is the
  * leader, and if it is gone, another takes over with what the region holds. Regions may be nested.
