@@ -592,8 +592,12 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
 			     void *arg);
 
 /*
- * Templates. When a member makes a limit, as it joins one that the store does not have, the limit
- * gets the settings of the template that its name matches, whatever the member is configured with
+ * Add a template of limits, or change the one with that pattern. The fields used are those of
+ * weir_fleet_configure(). version is 0, or what weir_fleet_template_get(), _list() or _match() have
+ * filled in: then nothing is written if any template has changed since.
+ *
+ * When a member makes a limit, as it joins one that the store does not have, the limit gets the
+ * settings of the template that its name matches, whatever the member is configured with
  * (weir_share_info.mismatch says if that differs); without one, those of the member. A template
  * changes no limit that exists, and weir_fleet_configure() makes limits without one. Programs that
  * do not know of templates make limits without them, too.
@@ -603,13 +607,9 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
  * with the fewest *; of those, the first in the order of bytes. So a name itself comes before all
  * patterns.
  *
- * All templates are one row of the store. If it is damaged or of another format version, the
- * functions here fail with -EPROTO, and members make limits as they are configured and say so
+ * All templates are one row of the store. If it is damaged or of another format version, functions
+ * of templates fail with -EPROTO, and members make limits as they are configured and say so
  * (weir_share_info.reason). Removing all templates repairs it.
- *
- * Add a template, or change the one with that pattern. The fields used are those of
- * weir_fleet_configure(). version is 0, or what the functions below have filled in: then nothing is
- * written if any template has changed since.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence, truncated to
