@@ -129,6 +129,21 @@ bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char 
 	return good;
 }
 
+void fleet_setting_word(struct fleet_settings *s, const char *word, struct argp_state *state)
+{
+	const char *value = strchr(word, '=');
+	const bool *given;
+	char why[80];
+
+	if (value == NULL)
+		argp_error(state, "%s is not SETTING=VALUE", word);
+	given = fleet_setting_given(s, word, (size_t)(value - word));
+	if (given == NULL)
+		argp_error(state, "%s: there is no such setting", word);
+	if (!fleet_setting_take(s, given, value + 1, why, sizeof(why)))
+		argp_error(state, "%s: %s", word, why);
+}
+
 bool fleet_settings_any(const struct fleet_settings *s)
 {
 	return s->capacity || s->reserved || s->members || s->allotment || s->lease || s->learning;

@@ -197,7 +197,8 @@ struct weir_fleet_config {
 
 /*
  * The configuration of a share. Fields marked (limit) belong to the limit, and take effect only in
- * the member that creates it in the store first.
+ * the member that creates it in the store first, and only if there is no template for its name
+ * (weir_fleet_template_set()).
  */
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
@@ -205,7 +206,7 @@ struct weir_share_config {
 	const char *name; /* name of the limit: letters, digits and -_.:@ */
 	/*
 	 * (limit) Units of all members together; at most WEIR_SHARE_UNITS_MAX. 0 where the limit
-	 * exists: take it as it is, and do not compare it (weir_share_info.mismatch).
+	 * exists, or there is a template for it: take it as it is, and do not compare it (weir_share_info.mismatch).
 	 */
 	uint64_t capacity;
 	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
@@ -541,8 +542,8 @@ WEIR_API WEIR_MUST_CHECK int weir_fleet_limit_check(const char *name,
 						    size_t why_size);
 
 /*
- * Remove a limit that has no members. The next member that joins it creates it again, with its own
- * configuration.
+ * Remove a limit that has no members. The next member that joins it creates it again, by a template
+ * or with its own configuration.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
@@ -610,8 +611,12 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
 			     void *arg);
 
 /*
- * Templates. When a member makes a limit, as it joins one that the store does not have, the limit
- * gets the settings of the template that its name matches, whatever the member is configured with
+ * Add a template of limits, or change the one with that pattern. The fields used are those of
+ * weir_fleet_configure(). version is 0, or what weir_fleet_template_get(), _list() or _match() have
+ * filled in: then nothing is written if any template has changed since.
+ *
+ * When a member makes a limit, as it joins one that the store does not have, the limit gets the
+ * settings of the template that its name matches, whatever the member is configured with
  * (weir_share_info.mismatch says if that differs); without one, those of the member. A template
  * changes no limit that exists, and weir_fleet_configure() makes limits without one. Programs that
  * do not know of templates make limits without them, too.
@@ -621,13 +626,9 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
  * with the fewest *; of those, the first in the order of bytes. So a name itself comes before all
  * patterns.
  *
- * All templates are one row of the store. If it is damaged or of another format version, the
- * functions here fail with -EPROTO, and members make limits as they are configured and say so
+ * All templates are one row of the store. If it is damaged or of another format version, functions
+ * of templates fail with -EPROTO, and members make limits as they are configured and say so
  * (weir_share_info.reason). Removing all templates repairs it.
- *
- * Add a template, or change the one with that pattern. The fields used are those of
- * weir_fleet_configure(). version is 0, or what the functions below have filled in: then nothing is
- * written if any template has changed since.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence, truncated to
@@ -716,7 +717,7 @@ WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
  * another store, above. They share what the region holds above, by leases that end before the
  * region's own. Its members join the limit below like any other, with a capacity that does not
  * exceed what is reserved for the region above; 0 if nothing is. What the region holds above comes
- * on top of that.
+ * on top of that. So a template below that the limit's name matches needs such a capacity, too.
  *
  * Any process that reaches both stores may open the region, and several should: one of them is the
  * leader, and if it is gone, another takes over with what the region holds. Regions may be nested.
