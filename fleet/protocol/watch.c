@@ -36,6 +36,7 @@
 #define UNNEEDED    10            /* refreshes, before less is watched */
 #define RETRY_MIN   (100 * WEIR_MS)
 #define RETRY_SHIFT 5 /* how often it doubles */
+#define DENIED      9 /* the same, where the server refuses the client */
 
 void watching_init(struct weir_fleet *f, const struct weir_fleet_config *config)
 {
@@ -78,9 +79,10 @@ static void hand_on(struct weir_fleet *f, const struct weir_store_change *change
 }
 
 /* Wait, unless there is something to do. Times get longer, and differ from thread to thread. */
-static void pause_after(struct watching *w, unsigned failures)
+static void pause_after(struct watching *w, unsigned failures, int r)
 {
-	const unsigned doubled = failures < RETRY_SHIFT ? failures : RETRY_SHIFT;
+	const unsigned most = r == -EACCES ? DENIED : RETRY_SHIFT;
+	const unsigned doubled = failures < most ? failures : most;
 	struct timespec until;
 	weir_time end;
 
@@ -140,7 +142,7 @@ static void listen(struct weir_fleet *f, struct weir_store_watch *watch)
 			failures = 0;
 			hand_on(f, &change);
 		} else if (r != -ECANCELED && r != -ETIMEDOUT) {
-			pause_after(w, failures++);
+			pause_after(w, failures++, r);
 		}
 	}
 }
@@ -164,7 +166,7 @@ static void *run(void *arg)
 			listen(f, watch);
 			weir_store_watch_close(watch);
 		} else if (r != -ENOTSUP) {
-			pause_after(w, failures++);
+			pause_after(w, failures++, r);
 		}
 	}
 	free_aims(aims);

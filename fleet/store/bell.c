@@ -21,19 +21,19 @@ void bell_wake(struct bell *b)
 	futex_wake(&b->rings);
 }
 
+uint64_t bell_count(const struct bell *b)
+{
+	return atomic_load_explicit(&b->count, memory_order_acquire);
+}
+
 void bell_note(struct bell *b, const char *key, uint64_t version)
 {
-	const uint64_t count = atomic_load_explicit(&b->count, memory_order_relaxed);
+	const uint64_t count = bell_count(b);
 	struct notice *note = &b->notes[count % BELL_NOTES];
 
 	note->version = version;
 	(void)snprintf(note->key, sizeof(note->key), "%s", key);
 	atomic_store_explicit(&b->count, count + 1, memory_order_release);
-}
-
-uint64_t bell_count(const struct bell *b)
-{
-	return atomic_load_explicit(&b->count, memory_order_acquire);
 }
 
 /* A copy, as another process may change it at any time, that ends at its end. */

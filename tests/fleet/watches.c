@@ -723,11 +723,23 @@ static void lied_to(struct rig *rig)
 /* Its data is erased while it runs: the next request finds another store. */
 static void emptied(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	static const char all[] = "{\"key\":\"d2Vpci8=\",\"range_end\":\"d2VpcjA=\"}";
+	struct weir_store_watch *w = watch_one(rig, "b/");
 
-	CHECK(server_tell(&rig->server, "FLUSHALL\r\n"));
+	CHECK(rig->server.kind >= SERVER_ETCD
+		      ? server_post(&rig->server, "/v3/kv/deleterange", all, NULL)
+		      : server_tell(&rig->server, "FLUSHALL\r\n"));
 	(void)put(rig->other, "a/1");
 	CHECK(expect_any(w) == 0);
+	/* The versions of the new store are known. */
+	for (unsigned i = 0;; i++) {
+		struct weir_store_change change;
+		const uint64_t version = put(rig->other, "b/1");
+
+		CHECK(i < 1000 && weir_store_watch_wait(w, PATIENCE, &change) == 0);
+		if (change.key[0] != '\0' && change.version == version)
+			break;
+	}
 	weir_store_watch_close(w);
 }
 
@@ -900,8 +912,8 @@ static void do_failures(struct rig *rig)
 		two_hosts(rig);
 	} else {
 		lied_to(rig);
-		emptied(rig);
 	}
+	emptied(rig);
 	restarted(rig);
 }
 
