@@ -225,6 +225,25 @@ static void others_change(void)
 	finish();
 }
 
+/* It writes its own rows, and lacks units. */
+static void own_changes(void)
+{
+	uint64_t before;
+
+	begin();
+	enter(0, 1000);
+	wait_for_watch(0);
+	before = settle(0);
+	for (unsigned i = 1; i <= 10; i++) {
+		CHECK(weir_share_demand_set(members[0].share, 1000 + i) == 0);
+		CHECK(weir_fleet_refresh(members[0].fleet) == 0);
+		sleep_ms(200);
+	}
+	sleep_ms(2000);
+	CHECK(info_of(0).refreshes == before + 10);
+	finish();
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -308,6 +327,7 @@ int main(int argc, char **argv)
 	units_are_given_back();
 	drains();
 	others_change();
+	own_changes();
 	pacing();
 	in_vain();
 	polling();
