@@ -135,12 +135,14 @@ void fleet_setting_word(struct fleet_settings *s, const char *word, struct argp_
 	const bool *given;
 	char why[80];
 
-	if (value == NULL)
+	if (value == NULL) {
 		argp_error(state, "%s is not SETTING=VALUE", word);
+		return;
+	}
 	given = fleet_setting_given(s, word, (size_t)(value - word));
 	if (given == NULL)
 		argp_error(state, "%s: there is no such setting", word);
-	if (!fleet_setting_take(s, given, value + 1, why, sizeof(why)))
+	else if (!fleet_setting_take(s, given, value + 1, why, sizeof(why)))
 		argp_error(state, "%s: %s", word, why);
 }
 

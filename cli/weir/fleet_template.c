@@ -66,6 +66,7 @@ struct results {
 	const char **names; /* with MATCH */
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as argp has it */
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
@@ -335,6 +336,7 @@ struct removal {
 	bool all;
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as argp has it */
 static error_t remove_option(int key, char *arg, struct argp_state *state)
 {
 	struct removal *removal = state->input;

@@ -3,6 +3,7 @@
 #include "fleet/protocol/templates.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ static bool is_good(const struct templates *t, const struct template_record *rec
 	if (t->count > 0 && strcmp(t->at[t->count - 1].pattern, record->pattern) >= 0)
 		return false;
 	return l->lease >= LEASE_MIN / WEIR_MS && l->lease <= LEASE_MAX / WEIR_MS &&
-	       (l->learning == 0 || l->learning <= LEASE_MAX / WEIR_MS) && limit_check(l, why) == 0;
+	       l->learning <= LEASE_MAX / WEIR_MS && limit_check(l, why) == 0;
 }
 
 int templates_parse(const char *text, size_t size, struct templates *t)
@@ -169,7 +170,7 @@ int templates_write(struct weir_store *store, const struct templates *t)
 
 	if (text == NULL)
 		return -ENOMEM;
-	memcpy(text, HEAD, size);
+	(void)snprintf(text, size + 1, HEAD);
 	for (size_t i = 0; i < t->count; i++)
 		size += template_print(&t->at[i], text + size);
 	if (t->count > 0)

@@ -682,8 +682,8 @@ WEIR_API int weir_fleet_template_list(struct weir_store *store,
 				      void *arg);
 
 /*
- * Find the template that a limit of this name would be made with now: its pattern (may be NULL), and
- * *limit as weir_fleet_template_get() has it.
+ * Find the template that a limit of this name would be made with now: its pattern (may be NULL),
+ * and *limit as weir_fleet_template_get() has it.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
