@@ -26,8 +26,11 @@ std::string key_of(const bucket_id &id)
 	std::string key;
 
 	for (const auto &[name, value] : id)
-		key += std::to_string(name.size()) + ':' + name + std::to_string(value.size()) +
-		       ':' + value;
+		for (const std::string &text : {name, value}) {
+			key += std::to_string(text.size());
+			key += ':';
+			key += text;
+		}
 	return key;
 }
 

@@ -80,16 +80,16 @@ public:
 	board(const board &) = delete;
 	board &operator=(const board &) = delete;
 
-	/* A stream begins; 0: there are too many, or the board is draining. Any thread, as below. */
-	uint64_t enter(std::shared_ptr<outlet> outlet);
+	/* A stream begins. Returns its number; 0: there are too many, or the board is draining. */
+	uint64_t enter(std::shared_ptr<outlet> out);
 
 	/* It has ended. What is lent to its client stays so until it ends. */
-	void leave(uint64_t client);
+	void leave(uint64_t number);
 
-	void report(uint64_t client, const std::vector<usage> &usages);
+	void report(uint64_t number, const std::vector<usage> &usages);
 
 	/* The message has been sent. */
-	void sent(uint64_t client);
+	void sent(uint64_t number);
 
 	/* End all streams, and take no new ones. */
 	void drain();

@@ -12,7 +12,8 @@ namespace
 
 __extension__ using wide = unsigned __int128;
 
-constexpr weir_dur MEASURED = WEIR_S; /* the shortest time from which a rate is taken */
+constexpr weir_dur SECOND = WEIR_S;
+constexpr weir_dur MEASURED = SECOND; /* the shortest time from which a rate is taken */
 constexpr unsigned SMOOTHED = 4;      /* demand falls by this part of the difference */
 constexpr unsigned IDLE_KEPT = 4;     /* this part of what is idle stays free for new buckets */
 constexpr unsigned STEADY = 4;   /* assignments stay if they differ by this part of the extra */
@@ -68,9 +69,9 @@ uint64_t clerk::open(weir_time now)
  * requests than the demand count before the second is over. Demand rises at once, and falls by and
  * by.
  */
-void clerk::report(uint64_t number, uint64_t requests, weir_dur elapsed, weir_time now)
+void clerk::report(uint64_t line, uint64_t requests, weir_dur elapsed, weir_time now)
 {
-	const auto found = lines_.find(number);
+	const auto found = lines_.find(line);
 
 	if (found == lines_.end())
 		return;
@@ -85,7 +86,7 @@ void clerk::report(uint64_t number, uint64_t requests, weir_dur elapsed, weir_ti
 	l.elapsed += elapsed;
 
 	const weir_dur time = std::max(l.elapsed, MEASURED);
-	const uint64_t rate = bounded((wide{l.counted} * WEIR_S + time - 1) / time);
+	const uint64_t rate = bounded((wide{l.counted} * SECOND + time - 1) / time);
 
 	if (rate >= l.demand)
 		l.demand = rate;
@@ -95,9 +96,9 @@ void clerk::report(uint64_t number, uint64_t requests, weir_dur elapsed, weir_ti
 		l.counted = l.elapsed = 0;
 }
 
-void clerk::close(uint64_t number)
+void clerk::close(uint64_t line)
 {
-	const auto found = lines_.find(number);
+	const auto found = lines_.find(line);
 	uint64_t counted = 0;
 
 	if (found == lines_.end())

@@ -20,7 +20,7 @@ class metrics_server
 {
 public:
 	/* address: HOST:PORT; port 0 is any that is free. */
-	metrics_server(const std::string &address, weir_fleet *fleet, board &board);
+	metrics_server(const std::string &address, weir_fleet *fleet, board &of);
 	~metrics_server(); /* waits for scrapes under way */
 	metrics_server(const metrics_server &) = delete;
 	metrics_server &operator=(const metrics_server &) = delete;

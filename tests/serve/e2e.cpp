@@ -376,8 +376,12 @@ void malformed(const daemon_process &daemon)
 /* A stream that reads nothing is ended, once nothing more can be sent to it. */
 void unread(const daemon_process &daemon)
 {
-	const auto stub = quota::RateLimitQuotaService::NewStub(
-		grpc::CreateChannel(daemon.address(), grpc::InsecureChannelCredentials()));
+	grpc::ChannelArguments arguments;
+
+	/* As much as is sent to it anyway stays as little as it is at first. */
+	arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+	const auto stub = quota::RateLimitQuotaService::NewStub(grpc::CreateCustomChannel(
+		daemon.address(), grpc::InsecureChannelCredentials(), arguments));
 	grpc::ClientContext context;
 	const auto stream = stub->StreamRateLimitQuotas(&context);
 	quota::RateLimitQuotaUsageReports reports;
