@@ -22,6 +22,9 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 
+/* The length of the key before the = at the end of a prefix; 0: it does not end so. */
+size_t store_exact(const char *prefix);
+
 /* Write a sentence to why, which holds WHY_SIZE bytes. Returns r. */
 __attribute__((format(printf, 3, 4))) int store_say(int r, char *why, const char *format, ...);
 
