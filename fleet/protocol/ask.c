@@ -28,7 +28,7 @@ static bool may_grow(const struct weir_share *s)
 /* A share with headroom asks before calls are refused; another one asks for what it lacks. */
 static bool is_outgrown(const struct weir_share *s, uint64_t wants, uint64_t units)
 {
-	return wants > (share_is_elastic(s) ? units - units / 4 : units);
+	return s->awaits || wants > (share_is_elastic(s) ? units - units / 4 : units);
 }
 
 /* Whether the other members do not know of it yet, or hold what is due to it. */
@@ -68,6 +68,8 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 
 bool share_is_busy(const struct weir_share *s)
 {
+	if (s->awaits)
+		return true;
 	if (s->config.wants != NULL)
 		return s->returned > 0 || s->wants_written > 0;
 	return demand_last(&s->measured) > 0;

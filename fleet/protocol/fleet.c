@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fleet/cancel.h"
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
@@ -51,8 +52,7 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	f->refresh_now |= participants_lapse(f);
 }
 
-/* The configured interval, or less if a lease is shorter than the session's. */
-static weir_dur refresh_interval(const struct weir_fleet *f)
+weir_dur fleet_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
 
@@ -76,7 +76,7 @@ weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
  */
 static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	weir_time next = began + fleet_jitter(f, failed ? pace / 4 : pace);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -99,7 +99,7 @@ static int refresh(struct weir_fleet *f)
 
 static bool is_asked(struct weir_fleet *f, weir_time now)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	bool asked = false;
 
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -132,7 +132,10 @@ static weir_time next_event(struct weir_fleet *f)
 {
 	const weir_time look = next_look(f);
 	weir_time next = f->next_refresh < look ? f->next_refresh : look;
-	const weir_time over = participants_next(f);
+	const weir_time over = participants_next(f), allocates = allocators_next(f);
+
+	if (allocates < next)
+		next = allocates;
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
@@ -150,6 +153,8 @@ static weir_time step(struct weir_fleet *f)
 		(void)refresh(f);
 	else if (is_asked(f, now))
 		ask(f);
+	else
+		allocators_hurry(f, now);
 	participants_hurry(f, now);
 	return next_event(f);
 }

@@ -239,6 +239,14 @@ struct weir_share_config {
 	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
+
+	/*
+	 * (limit) 1: one of the members is elected to divide the capacity, and the others read what
+	 * it has granted them, so that thousands of members can share the limit. All processes
+	 * should set this for such a limit: one that does not reads the rows of all members once,
+	 * when it joins. Default: 0, each member reads the rows of all.
+	 */
+	uint32_t allocated;
 };
 
 #define weir_fleet_config_init(config) weir_fleet_config_init_sized((config), sizeof(*(config)))
@@ -449,6 +457,13 @@ struct weir_fleet_limit {
 	 * not the limit's own, so subtract them before weir_fleet_configure().
 	 */
 	uint64_t carried;
+	/*
+	 * 1: an allocator divides the capacity (weir_share_config.allocated). It can be changed only
+	 * while there are no members.
+	 */
+	uint32_t allocated;
+	/* Filled in by the same: the label of the member that is the allocator; "": there is none. */
+	char allocator[WEIR_FLEET_LABEL_MAX + 1];
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
