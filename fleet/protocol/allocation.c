@@ -59,10 +59,11 @@ struct dealt {
 };
 
 /* Units that are shared, at that throttle. */
-static uint64_t shared_units(const struct limit_view *v, uint64_t effective)
+static uint64_t shared_units(const struct limit_view *v, uint32_t throttle)
 {
 	__extension__ const unsigned __int128 aside = (unsigned __int128)v->limit.reserved *
 						      v->limit.members;
+	const uint64_t effective = view_effective(v, throttle);
 
 	return effective > aside ? effective - (uint64_t)aside : 0;
 }
@@ -246,13 +247,13 @@ static void sum_up(const struct limit_view *v, bool regular, struct allocation *
 		.epoch = was->epoch + (throttle != was->throttle || (regular && is_throttled(v))),
 		.members = (uint32_t)v->count,
 		.crowded = view_is_crowded(v),
-		.effective = view_effective(v, throttle),
+		.shared = shared_units(v, throttle),
 	};
 	if (a->all.epoch == 0)
 		a->all.epoch = 1;
 	a->write_all = v->grants.version == 0 || a->all.epoch != was->epoch ||
 		       a->all.members != was->members || a->all.crowded != was->crowded ||
-		       a->all.effective != was->effective;
+		       a->all.shared != was->shared;
 }
 
 static uint64_t count_all(const struct limit_view *v, bool learning, struct dealt *dealt)
@@ -274,20 +275,21 @@ int allocation_make(struct limit_view *v, const struct allocating *how, struct a
 {
 	struct dealt *dealt = calloc(v->count + 1, sizeof(*dealt));
 	struct claim *claims;
-	uint64_t shared, sum;
+	uint64_t sum;
 	bool good;
 
 	*a = (struct allocation){.count = 0};
 	view_sort(v);
 	sum_up(v, how->regular, a);
-	shared = shared_units(v, a->all.effective);
-	claims = make_claims(v, shared);
+	claims = make_claims(v, a->all.shared);
 	good = dealt != NULL && claims != NULL;
 	if (good) {
 		sum = count_all(v, how->learning, dealt);
 		for (size_t i = 0; i < v->count; i++)
-			dealt[i].full = full_of(&dealt[i], &claims[i], how->learning, sum > shared);
-		deal(dealt, v->count, v->limit.allotment, shared > sum ? shared - sum : 0);
+			dealt[i].full = full_of(&dealt[i], &claims[i], how->learning,
+						sum > a->all.shared);
+		deal(dealt, v->count, v->limit.allotment,
+		     a->all.shared > sum ? a->all.shared - sum : 0);
 		good = add_changes(a, dealt, v->count, true) &&
 		       add_changes(a, dealt, v->count, false) && add_erasures(a, v);
 	}
@@ -351,6 +353,25 @@ static void write_own(const struct limit_view *v, const struct planner *p,
 	}
 }
 
+/*
+ * Units of its grant that it may use. Where the capacity was cut since the grants were written, it
+ * uses its part of what is left, and does not wait for an allocator: so members that read the cut
+ * keep to it together.
+ */
+static uint64_t usable(const struct limit_view *v, const struct grant_record *g, uint64_t shared)
+{
+	const enum weir_allotment how = v->limit.allotment;
+	const uint64_t then = v->grants.all.shared;
+
+	if (v->grants.version == 0 || shared >= then || how == WEIR_ALLOT_NONE)
+		return g->units;
+	if (how == WEIR_ALLOT_STATIC)
+		return least(g->units, shared);
+	__extension__ const unsigned __int128 part = (unsigned __int128)g->units * shared / then;
+
+	return (uint64_t)part;
+}
+
 void plan_follow(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
 	const struct seen_member *own = view_member(v, p->id);
@@ -360,9 +381,8 @@ void plan_follow(struct limit_view *v, const struct planner *p, struct plan *pla
 	plan->members = v->grants.all.members > 0 ? v->grants.all.members : 1;
 	plan->crowded = v->grants.all.crowded;
 	plan->ledger.throttle = v->grants.all.throttle;
-	plan->effective = v->grants.version != 0 ? v->grants.all.effective
-						 : view_effective(v, THROTTLE_NONE);
-	plan->shared = shared_units(v, plan->effective);
+	plan->effective = view_effective(v, v->grants.all.throttle);
+	plan->shared = shared_units(v, v->grants.all.throttle);
 	if (plan->join) {
 		plan->record.claim = p->learning ? p->held : 0;
 		return;
@@ -375,7 +395,7 @@ void plan_follow(struct limit_view *v, const struct planner *p, struct plan *pla
 	/* A store that has forgotten has also forgotten which rows were oldest. */
 	if (p->surplus && (p->learning || g == NULL))
 		plan->surplus = true;
-	plan->mine = g != NULL ? g->units : 0;
+	plan->mine = g != NULL ? usable(v, g, plan->shared) : 0;
 	plan->grant = plan->drained ? 0 : plan->mine;
 	plan->due = plan->frozen = plan->grant;
 	plan->lacks = !plan->drained && (g == NULL || g->lacks);

@@ -156,7 +156,10 @@ static int read_all(struct weir_share *s)
 		       : 0;
 }
 
-/* Write up to WRITE_MAX changes, and what all need to know. Returns how many, or an error. */
+/*
+ * Write up to WRITE_MAX changes, and what all need to know. While there are more, what was shared
+ * before is not changed: not all grants are of another capacity yet. Returns how many, or an error.
+ */
 static int write_some(struct weir_share *s, const struct allocation *n, size_t from)
 {
 	struct allocator *a = s->allocator;
@@ -170,12 +173,16 @@ static int write_some(struct weir_share *s, const struct allocation *n, size_t f
 		{s->limit_key, WEIR_STORE_CHECK_VERSION, a->view.limit_version},
 	};
 	struct weir_store_write writes[WRITE_MAX + 1];
+	struct grants_record all = n->all;
 	int r;
+
+	if (count < left && a->view.grants.version != 0)
+		all.shared = a->view.grants.all.shared;
 
 	key_of(s, "allocator", allocator);
 	key_of(s, "grants", keys[0]);
 	writes[0] = (struct weir_store_write){keys[0], WEIR_STORE_WRITE_PUT, texts[0],
-					      grants_print(&n->all, texts[0])};
+					      grants_print(&all, texts[0])};
 	for (size_t i = 1; i <= count; i++) {
 		const struct grant_change *c = &n->changes[from + i - 1];
 

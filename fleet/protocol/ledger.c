@@ -301,7 +301,7 @@ size_t grants_print(const struct grants_record *g, char text[RECORD_SIZE])
 	return (size_t)snprintf(text, RECORD_SIZE,
 				"weir-grants 1 %" PRIu32 " %" PRIu32 " %" PRIu32 " %u %" PRIu64
 				"\n",
-				g->throttle, g->epoch, g->members, g->crowded, g->effective);
+				g->throttle, g->epoch, g->members, g->crowded, g->shared);
 }
 
 bool grants_parse(const char *text, size_t size, struct grants_record *g)
@@ -312,7 +312,7 @@ bool grants_parse(const char *text, size_t size, struct grants_record *g)
 	g->epoch = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
 	g->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
 	g->crowded = number(&r, 10, 1, ' ') != 0;
-	g->effective = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+	g->shared = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
 	return is_over(&r) && g->epoch > 0;
 }
 

@@ -65,7 +65,7 @@ struct grants_record {
 	uint32_t epoch; /* how often throttle has changed; begins at 1 */
 	uint32_t members;
 	bool crowded; /* there are more members than seats */
-	uint64_t effective;
+	uint64_t shared; /* units of the capacity that were divided, at most */
 };
 
 /*
