@@ -139,7 +139,7 @@ static bool is_same(const struct weir_fleet_limit *a, const struct weir_fleet_li
 {
 	return a->capacity == b->capacity && a->allotment == b->allotment &&
 	       a->reserved == b->reserved && a->members_max == b->members_max &&
-	       a->lease == b->lease;
+	       a->lease == b->lease && a->allocated == b->allocated;
 }
 
 /* One setting of a limit: that it has if made, or what it was and is if changed. */
@@ -179,6 +179,8 @@ static void print_change(const struct change *c, bool dry_run)
 	print_number(c, &before, "reserved", c->from.reserved, c->to.reserved);
 	print_number(c, &before, "members", c->from.members_max, c->to.members_max);
 	print_setting(c, &before, "lease", lease[0], lease[1]);
+	if (c->from.allocated != 0 || c->to.allocated != 0)
+		print_number(c, &before, "allocated", c->from.allocated, c->to.allocated);
 	putchar('\n');
 }
 

@@ -155,4 +155,6 @@ void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limi
 		limit->capacity - limit->carried, fleet_allotment(limit->allotment));
 	fprintf(out, "reserved = %" PRIu64 "\nmembers = %" PRIu32 "\nlease = %.10g\n",
 		limit->reserved, limit->members_max, (double)limit->lease / (double)WEIR_S);
+	if (limit->allocated != 0)
+		fputs("allocated = 1\n", out);
 }

@@ -37,7 +37,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
 	const struct fleet_settings *s = &w->settings;
-	const bool some = s->capacity || s->reserved || s->members || s->allotment || s->lease;
+	const bool some = s->capacity || s->reserved || s->members || s->allotment || s->lease ||
+			  s->allocated;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
@@ -110,7 +111,9 @@ static int command(int argc, char **argv, bool make, const char *doc)
 	"  reserved=N                 Units that each member has at all times\n"                   \
 	"  members=N                  Members that units are reserved for\n"                       \
 	"  allotment=HOW              fair, proportional, static or none\n"                        \
-	"  lease=SECONDS              The longest lease that a member may have\n"
+	"  lease=SECONDS              The longest lease that a member may have\n"                  \
+	"  allocated=1                Let an elected member divide the capacity: for thousands\n"  \
+	"                             of members. It can change while there are none\n"
 
 int fleet_make(int argc, char **argv)
 {

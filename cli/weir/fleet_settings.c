@@ -36,8 +36,9 @@ bool *fleet_setting_given(struct fleet_settings *s, const char *name, size_t len
 		const char *name;
 		bool *given;
 	} known[] = {
-		{"capacity", &s->capacity},   {"reserved", &s->reserved}, {"members", &s->members},
-		{"allotment", &s->allotment}, {"lease", &s->lease},
+		{"capacity", &s->capacity}, {"reserved", &s->reserved},
+		{"members", &s->members},   {"allotment", &s->allotment},
+		{"lease", &s->lease},       {"allocated", &s->allocated},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -83,7 +84,7 @@ static bool take_seconds(const char *text, weir_dur *duration, char *why, size_t
 bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char *value, char *why,
 			size_t why_size)
 {
-	uint64_t members = 0;
+	uint64_t members = 0, allocated = 0;
 	bool good;
 
 	if (given == &s->capacity) {
@@ -99,6 +100,10 @@ bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char 
 	} else if (given == &s->allotment) {
 		good = take_allotment(value, &s->to.allotment, why, why_size);
 		s->allotment = good;
+	} else if (given == &s->allocated) {
+		good = take_whole(value, 1, &allocated, why, why_size);
+		s->to.allocated = (uint32_t)allocated;
+		s->allocated = good;
 	} else {
 		good = take_seconds(value, &s->to.lease, why, why_size);
 		s->lease = good;
@@ -118,6 +123,8 @@ void fleet_settings_apply(const struct fleet_settings *s, struct weir_fleet_limi
 		limit->allotment = s->to.allotment;
 	if (s->lease)
 		limit->lease = s->to.lease;
+	if (s->allocated)
+		limit->allocated = s->to.allocated;
 	if (limit->reserved == 0 && s->reserved)
 		limit->members_max = 0;
 }

@@ -13,7 +13,7 @@
 /* Settings that were given; all others stay as they are. */
 struct fleet_settings {
 	struct weir_fleet_limit to;
-	bool capacity, reserved, members, allotment, lease;
+	bool capacity, reserved, members, allotment, lease, allocated;
 };
 
 /*

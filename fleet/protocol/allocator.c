@@ -329,6 +329,13 @@ void allocators_hurry(struct weir_fleet *f, weir_time now)
 	f->refresh_now |= again || r == -ESTALE;
 }
 
+void allocators_postpone(struct weir_fleet *f, weir_time time)
+{
+	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
+		if (s->allocator != NULL && s->allocator->next < time)
+			s->allocator->next = time;
+}
+
 weir_time allocators_next(const struct weir_fleet *f)
 {
 	weir_time next = WEIR_FOREVER;

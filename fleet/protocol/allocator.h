@@ -23,6 +23,9 @@ int allocators_run(struct weir_fleet *fleet, bool *again);
 /* Between refreshes: allocate where it is time. */
 void allocators_hurry(struct weir_fleet *fleet, weir_time now);
 
+/* After a refresh that failed: not before that time. */
+void allocators_postpone(struct weir_fleet *fleet, weir_time time);
+
 /* When it is time next; WEIR_FOREVER: never. */
 weir_time allocators_next(const struct weir_fleet *fleet);
 

@@ -93,6 +93,8 @@ static int refresh(struct weir_fleet *f)
 	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
+	if (r != 0)
+		allocators_postpone(f, f->next_refresh);
 	end_leases(f, fleet_now(f));
 	return r;
 }
