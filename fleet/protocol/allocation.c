@@ -33,7 +33,15 @@ uint64_t grant_counted(const struct seen_member *m, const struct grant_record *g
 {
 	if (g == NULL)
 		return learning ? m->record.claim : 0;
-	return m->record.acknowledged >= g->number ? g->units : g->most;
+	if (m->record.acknowledged < g->number)
+		return g->most;
+	return m->record.acknowledged == g->number ? least(g->units, m->record.uses) : g->units;
+}
+
+/* Whether the member has given up some of a grant: then it uses no more until the next number. */
+static bool is_given_up(const struct seen_member *m, const struct grant_record *g)
+{
+	return g != NULL && m->record.acknowledged == g->number && m->record.uses < g->units;
 }
 
 struct grant_record grant_next(const struct seen_member *m, const struct grant_record *g,
@@ -43,7 +51,8 @@ struct grant_record grant_next(const struct seen_member *m, const struct grant_r
 
 	return (struct grant_record){
 		.fence = m->made,
-		.number = g != NULL && units < g->units ? number + 1 : number,
+		.number = g != NULL && (units < g->units || is_given_up(m, g)) ? number + 1
+									       : number,
 		.units = units,
 		.most = greatest(counted, units),
 	};
@@ -181,8 +190,8 @@ static bool add_change(struct allocation *a, uint64_t id, const struct grant_rec
 
 static bool is_news(const struct grant_record *was, const struct grant_record *is)
 {
-	return was == NULL || was->units != is->units || was->seated != is->seated ||
-	       was->lacks != is->lacks;
+	return was == NULL || was->units != is->units || was->number != is->number ||
+	       was->seated != is->seated || was->lacks != is->lacks;
 }
 
 /* less: only what takes units away; else the rest. */
@@ -324,6 +333,24 @@ static bool is_other_member(const struct member_record *a, const struct member_r
 	       !a->allocated || record_differs(a, b);
 }
 
+/*
+ * What a member gives up by itself, when it wants less than it may use: then others need not wait
+ * for an allocator to take it away, and for this member to acknowledge that. What is headroom is
+ * left to the allocator.
+ */
+static void give_up(const struct limit_view *v, const struct planner *p,
+		    const struct grant_record *g, struct plan *plan)
+{
+	const uint64_t reserved = plan->surplus ? 0 : v->limit.reserved;
+	const uint64_t wants = plan->record.wants > reserved ? plan->record.wants - reserved : 0;
+
+	if (p->learning || plan->record.elastic || !plan->write_member || wants >= plan->grant)
+		return;
+	plan->record.acknowledged = plan->given_up = g->number;
+	plan->record.uses = plan->uses = wants;
+	plan->grant = plan->due = plan->frozen = wants;
+}
+
 /* The epoch in which the backend has throttled this member, as its row is to have it. */
 static uint32_t throttled_in(const struct limit_view *v, const struct planner *p, uint32_t written)
 {
@@ -342,6 +369,7 @@ static void write_own(const struct limit_view *v, const struct planner *p,
 	const uint64_t wants = is->wants;
 
 	is->acknowledged = was->acknowledged;
+	is->uses = was->uses;
 	is->claim = was->claim;
 	is->throttled = throttled_in(v, p, was->throttled);
 	plan->waits = wants != was->wants;
@@ -349,7 +377,12 @@ static void write_own(const struct limit_view *v, const struct planner *p,
 			     is->throttled != was->throttled;
 	if (g != NULL && g->number > was->acknowledged) {
 		is->acknowledged = g->number;
+		is->uses = WEIR_SHARE_UNITS_MAX;
 		plan->write_member |= g->units < g->most;
+	}
+	if (g != NULL && g->number == p->given_up) {
+		plan->write_member |= is->uses != p->uses;
+		is->uses = p->uses;
 	}
 }
 
@@ -385,6 +418,7 @@ void plan_follow(struct limit_view *v, const struct planner *p, struct plan *pla
 	plan->shared = shared_units(v, v->grants.all.throttle);
 	if (plan->join) {
 		plan->record.claim = p->learning ? p->held : 0;
+		plan->record.uses = WEIR_SHARE_UNITS_MAX;
 		return;
 	}
 	view_sort(v);
@@ -396,8 +430,14 @@ void plan_follow(struct limit_view *v, const struct planner *p, struct plan *pla
 	if (p->surplus && (p->learning || g == NULL))
 		plan->surplus = true;
 	plan->mine = g != NULL ? usable(v, g, plan->shared) : 0;
+	if (g != NULL && g->number == p->given_up)
+		plan->mine = least(plan->mine, p->uses);
 	plan->grant = plan->drained ? 0 : plan->mine;
 	plan->due = plan->frozen = plan->grant;
 	plan->lacks = !plan->drained && (g == NULL || g->lacks);
+	plan->given_up = p->given_up;
+	plan->uses = p->uses;
 	write_own(v, p, &own->record, g, plan);
+	if (g != NULL)
+		give_up(v, p, g, plan);
 }

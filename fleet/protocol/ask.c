@@ -37,6 +37,16 @@ static bool has_news(const struct weir_share *s, uint64_t wants)
 	return s->lacks || wants > s->wants_written + s->wants_written / 8;
 }
 
+/*
+ * Whether it wants so much less than its row has that others should not wait for its next refresh.
+ * Where there is no allocator, each of them would have to read that first.
+ */
+static bool is_shrunk(const struct weir_share *s, uint64_t wants)
+{
+	return s->limit.allocated && !share_is_elastic(s) &&
+	       wants < s->wants_written - s->wants_written / 4;
+}
+
 /* Until it may ask again. */
 static weir_dur pause_after(struct weir_share *s, weir_dur interval)
 {
@@ -60,7 +70,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 	if (units > s->units_at_last || !is_outgrown(s, wants, units))
 		s->asked = 0;
 	s->units_at_last = units;
-	if (!is_outgrown(s, wants, units) || !has_news(s, wants))
+	if ((!is_outgrown(s, wants, units) || !has_news(s, wants)) && !is_shrunk(s, wants))
 		return false;
 	s->next_ask = now + pause_after(s, interval);
 	return true;

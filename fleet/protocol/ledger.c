@@ -143,8 +143,9 @@ size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 
 	if (record->allocated)
 		length += snprintf(text + length, RECORD_SIZE - (size_t)length,
-				   " %u %" PRIu64 " %" PRIu64 " %" PRIu32, record->elastic,
-				   record->acknowledged, record->claim, record->throttled);
+				   " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32,
+				   record->elastic, record->acknowledged, record->uses,
+				   record->claim, record->throttled);
 	text[length] = '\n';
 	return (size_t)length + 1;
 }
@@ -163,6 +164,7 @@ static void own_grant(struct reader *r, struct member_record *m)
 {
 	m->elastic = number(r, 10, 1, ' ') != 0;
 	m->acknowledged = number(r, 10, UINT64_MAX, ' ');
+	m->uses = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->claim = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->throttled = (uint32_t)number(r, 10, UINT32_MAX, '\n');
 }

@@ -49,6 +49,7 @@ struct member_record {
 	bool allocated;
 	bool elastic;          /* it takes headroom */
 	uint64_t acknowledged; /* it uses no grant of an earlier number any more */
+	uint64_t uses;         /* and of a grant of that number no more than these units */
 	uint64_t claim;        /* units that it held by leases of a store that has forgotten them */
 	uint32_t throttled;    /* the epoch in which the backend has throttled it last; 0: none */
 };
@@ -64,7 +65,7 @@ struct grants_record {
 	uint32_t throttle;
 	uint32_t epoch; /* how often throttle has changed; begins at 1 */
 	uint32_t members;
-	bool crowded; /* there are more members than seats */
+	bool crowded;    /* there are more members than seats */
 	uint64_t shared; /* units of the capacity that were divided, at most */
 };
 

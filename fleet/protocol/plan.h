@@ -107,6 +107,7 @@ struct planner {
 	bool throttled;              /* the backend has throttled this member since then */
 	uint32_t throttle_seen;      /* in the ledger, at the last refresh; 0: there was none */
 	uint64_t last_id;            /* under which it was a member last; 0: it never was one */
+	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
 	unsigned waited;             /* refreshes for which its row was to have another demand */
 };
 
@@ -130,8 +131,9 @@ struct plan {
 	struct ledger ledger;
 	struct member_record record; /* its row, if it is written */
 	/* Of an allocated limit. */
-	bool granted; /* there is a grant for it */
-	bool waits;   /* what it wants is not what its row has */
+	bool granted;            /* there is a grant for it */
+	bool waits;              /* what it wants is not what its row has */
+	uint64_t given_up, uses; /* as in struct planner, from now on */
 };
 
 /* Whether its row has to be written, for anything but the demand, weight and priority. */

@@ -188,6 +188,8 @@ static struct planner planner_of(struct weir_share *s)
 		.throttle_seen = s->fleet->asks ? 0 : s->throttle_seen,
 		.last_id = s->last_id,
 		.waited = s->waited,
+		.given_up = s->given_up,
+		.uses = s->uses,
 	};
 }
 
@@ -303,6 +305,8 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
 	s->lacks = s->plan.lacks;
+	s->given_up = s->plan.given_up;
+	s->uses = s->plan.uses;
 	s->awaits = s->limit.allocated && !s->plan.granted && !s->plan.drained;
 	allocator_note(s);
 	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)

@@ -136,6 +136,7 @@ struct weir_share {
 	weir_time rests_until;       /* it does not stand before */
 	unsigned waited;             /* refreshes since its demand has changed by a little */
 	bool narrow;                 /* the last reading was of its own rows alone */
+	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
 	bool awaits;                 /* there is no grant for it yet */
 
 	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */

@@ -27,6 +27,7 @@
 #define MEMBERS_MAX 3
 #define LEADERS_MAX 2
 #define NUMBER_MAX  2 /* of a grant: then it is not made less again */
+#define ALL         9 /* units: no bound */
 #define FENCE       1 /* of the row that a member has now */
 
 enum mutant {
@@ -38,6 +39,8 @@ enum mutant {
 	HANDED_OUT_AT_ONCE,      /* what a decrease frees is granted again by the same reading */
 	LEASE_OF_ANSWER,         /* a lease counts from the answer: it ends after the session */
 	ACKNOWLEDGED_TOO_EARLY,  /* a member uses less only after it has written that */
+	GIVEN_UP_AND_USED,       /* what a member gives up, it uses until it reads again */
+	GIVEN_UP_FOR_NOW,        /* what it gives up, it uses again when it reads the same grant */
 	NOT_NUMBERED,            /* a lesser grant has the same number */
 	NOT_LEARNED,             /* an allocator hands out what a store has forgotten */
 	MUTANTS,
@@ -51,6 +54,8 @@ static const char *const mutant_names[MUTANTS] = {
 	[HANDED_OUT_AT_ONCE] = "HANDED_OUT_AT_ONCE",
 	[LEASE_OF_ANSWER] = "LEASE_OF_ANSWER",
 	[ACKNOWLEDGED_TOO_EARLY] = "ACKNOWLEDGED_TOO_EARLY",
+	[GIVEN_UP_AND_USED] = "GIVEN_UP_AND_USED",
+	[GIVEN_UP_FOR_NOW] = "GIVEN_UP_FOR_NOW",
 	[NOT_NUMBERED] = "NOT_NUMBERED",
 	[NOT_LEARNED] = "NOT_LEARNED",
 };
@@ -62,15 +67,16 @@ struct grant {
 
 struct member {
 	/* In the store. */
-	uint8_t present, acknowledged, claim;
+	uint8_t present, acknowledged, uses, claim;
 	struct grant grant;
 	/* In its process. */
 	uint8_t using;      /* units */
 	uint8_t old;        /* by a lease of a store that has forgotten it */
 	uint8_t known;      /* the number that it has read last */
+	uint8_t keeps;      /* it uses no more of a grant of that number; ALL: it does */
 	uint8_t has_answer; /* of a reading */
 	struct grant answer;
-	uint8_t sent; /* a commit that acknowledges that number */
+	uint8_t sent, sent_uses; /* a commit that acknowledges that number, and no more than that */
 };
 
 /* A commit of an allocator on its way: one grant. */
@@ -87,6 +93,7 @@ struct leader {
 	uint8_t counted[MEMBERS_MAX];
 	struct grant grants[MEMBERS_MAX];
 	uint8_t present[MEMBERS_MAX];
+	uint8_t acknowledged[MEMBERS_MAX], uses[MEMBERS_MAX];
 	struct late commit;
 };
 
@@ -157,7 +164,7 @@ static struct seen_member seen_of(const struct member *m)
 {
 	return (struct seen_member){
 		.made = FENCE,
-		.record = {.acknowledged = m->acknowledged, .claim = m->claim},
+		.record = {.acknowledged = m->acknowledged, .uses = m->uses, .claim = m->claim},
 	};
 }
 
@@ -188,7 +195,10 @@ static uint8_t counted(const struct state *s, const struct leader *l, const stru
 static struct grant next_of(const struct leader *l, unsigned member, unsigned units)
 {
 	const struct grant_record g = record_of(&l->grants[member]);
-	const struct seen_member seen = {.made = FENCE};
+	const struct seen_member seen = {
+		.made = FENCE,
+		.record = {.acknowledged = l->acknowledged[member], .uses = l->uses[member]},
+	};
 	const bool has = counts(&l->grants[member]);
 	const struct grant_record next = grant_next(&seen, has ? &g : NULL, l->counted[member],
 						    units);
@@ -230,12 +240,12 @@ static void end_row(struct state *s, unsigned index)
 
 	end_grant(&m->grant);
 	end_grant(&m->answer);
-	m->sent = 0;
+	m->sent = m->sent_uses = 0;
 	for (unsigned i = 0; i < leaders; i++) {
 		struct leader *l = &s->leaders[i];
 
 		l->grants[index] = (struct grant){0};
-		l->present[index] = 0;
+		l->present[index] = l->acknowledged[index] = l->uses[index] = 0;
 		if (l->commit.member == index)
 			end_grant(&l->commit.next);
 	}
@@ -251,6 +261,7 @@ static void join(struct state s, unsigned i)
 		return;
 	m->present = 1;
 	m->acknowledged = m->known = 0;
+	m->uses = m->keeps = ALL;
 	m->claim = m->old;
 	reach(&s);
 }
@@ -281,6 +292,10 @@ static void use_answer(struct state s, unsigned i)
 		if (mutant != ACKNOWLEDGED_TOO_EARLY || g.units > m->using ||
 		    g.number <= m->acknowledged)
 			m->using = g.units;
+		if (g.number != m->known)
+			m->keeps = ALL;
+		if (m->using > m->keeps && mutant != GIVEN_UP_FOR_NOW)
+			m->using = m->keeps;
 		m->known = g.number;
 		m->old = 0;
 	} else if (m->old == 0) {
@@ -298,13 +313,28 @@ static void lose_answer(struct state s, unsigned i)
 	reach(&s);
 }
 
+/* It uses less of its grant, and says so later; until there is another number it uses no more. */
+static void give_up(struct state s, unsigned i)
+{
+	struct member *m = &s.members[i];
+
+	if (!m->present || m->known == 0 || m->using == 0 || m->old > 0)
+		return;
+	m->keeps = m->using - 1;
+	if (mutant != GIVEN_UP_AND_USED)
+		m->using = m->keeps;
+	reach(&s);
+}
+
 static void acknowledge(struct state s, unsigned i)
 {
 	struct member *m = &s.members[i];
 
-	if (!m->present || m->known <= m->acknowledged || m->sent != 0)
+	if (!m->present || m->sent != 0 || m->known < m->acknowledged ||
+	    (m->known == m->acknowledged && m->keeps == m->uses) || m->known == 0)
 		return;
 	m->sent = m->known;
+	m->sent_uses = m->keeps;
 	reach(&s);
 }
 
@@ -316,7 +346,8 @@ static void deliver_own(struct state s, unsigned i)
 	if (m->sent == 0)
 		return;
 	m->acknowledged = m->sent;
-	m->sent = 0;
+	m->uses = m->sent_uses;
+	m->sent = m->sent_uses = 0;
 	reach(&s);
 }
 
@@ -324,7 +355,7 @@ static void lose_own(struct state s, unsigned i)
 {
 	if (s.members[i].sent == 0)
 		return;
-	s.members[i].sent = 0;
+	s.members[i].sent = s.members[i].sent_uses = 0;
 	reach(&s);
 }
 
@@ -347,7 +378,7 @@ static void end_session(struct state s, unsigned i)
 	if (!m->present || ((m->using > m->old || m->has_answer) && mutant != LEASE_OF_ANSWER))
 		return;
 	m->present = 0;
-	m->acknowledged = m->claim = m->known = 0;
+	m->acknowledged = m->claim = m->known = m->uses = m->keeps = 0;
 	end_row(&s, i);
 	reach(&s);
 }
@@ -384,6 +415,8 @@ static void read_all(struct state s, unsigned i)
 		l->counted[j] = counted(&s, l, m);
 		l->grants[j] = counts(&m->grant) ? m->grant : (struct grant){0};
 		l->present[j] = m->present;
+		l->acknowledged[j] = m->acknowledged;
+		l->uses[j] = m->uses;
 	}
 	l->has_view = 1;
 	l->learning = s.learning;
@@ -415,6 +448,8 @@ static void write_grant(const struct state *before, unsigned i, unsigned j, unsi
 		return;
 	if (counts(&l->grants[j]) && units < l->grants[j].units &&
 	    l->grants[j].number == NUMBER_MAX)
+		return;
+	if (next_of(l, j, units).number > NUMBER_MAX)
 		return;
 	l->commit = (struct late){1, (uint8_t)j, next_of(l, j, units)};
 	reach(&s);
@@ -451,7 +486,7 @@ static void answer_commit(struct state s, unsigned i)
 }
 
 /* There is no answer: the commit may come later, and the next step is another reading. */
-static void give_up(struct state s, unsigned i)
+static void abandon(struct state s, unsigned i)
 {
 	struct leader *l = &s.leaders[i];
 
@@ -539,6 +574,7 @@ static void explore_member(const struct state *s, unsigned i)
 	read_own(*s, i);
 	use_answer(*s, i);
 	lose_answer(*s, i);
+	give_up(*s, i);
 	acknowledge(*s, i);
 	deliver_own(*s, i);
 	lose_own(*s, i);
@@ -555,7 +591,7 @@ static void explore_leader(const struct state *s, unsigned i)
 		for (unsigned units = 0; units <= capacity; units++)
 			write_grant(s, i, j, units);
 	answer_commit(*s, i);
-	give_up(*s, i);
+	abandon(*s, i);
 }
 
 /* Returns whether more than the capacity was ever used. */
