@@ -622,7 +622,7 @@ static bool explore(size_t most)
 	return violated;
 }
 
-#define STATES_MAX ((size_t)10 << 20)
+#define STATES_MAX ((size_t)32 << 20)
 
 int main(int argc, char **argv)
 {
