@@ -44,7 +44,8 @@ struct allocator {
 	bool full;              /* there was no memory for a row */
 	weir_time next;         /* when it allocates again */
 	weir_time next_regular; /* when the throttle may change again */
-	unsigned failures;      /* in a row */
+	bool failed;            /* the last time, for whatever reason */
+	unsigned failures;      /* in a row, of its own */
 };
 
 static void key_of(const struct weir_share *s, const char *row, char key[KEY_ROOM])
@@ -268,6 +269,7 @@ static int allocate(struct weir_share *s, bool *again)
 	if (r == 0 && a->view.has_limit && a->view.limit.allocated)
 		r = divide(s, began, again);
 	a->next = after(s, began);
+	a->failed = r != 0;
 	a->failures = r == 0 || !refresh_goes_on(r) || s->fleet->refused ? 0 : a->failures + 1;
 	if (a->failures == FAILURES_MAX)
 		allocator_resign(s);
@@ -289,6 +291,14 @@ static bool is_allocating(const struct weir_share *s)
 	return a != NULL && takes_part(s) && a->id == s->id && a->elected == s->elected;
 }
 
+/* What it has written of its own is news to it alone; and what has failed is tried again. */
+static bool is_due(const struct weir_share *s)
+{
+	const struct allocator *a = s->allocator;
+
+	return s->plan.write_member || a->failed || fleet_now(s->fleet) >= a->next;
+}
+
 static int run(struct weir_share *s, bool *again)
 {
 	int r = 0;
@@ -299,9 +309,7 @@ static int run(struct weir_share *s, bool *again)
 		allocator_free(s);
 	if (s->allocator == NULL)
 		r = stand(s);
-	/* What it has written of its own is news to it alone. */
-	if (r == 0 && s->allocator != NULL &&
-	    (s->plan.write_member || fleet_now(s->fleet) >= s->allocator->next))
+	if (r == 0 && s->allocator != NULL && is_due(s))
 		r = allocate(s, again);
 	return r;
 }
