@@ -17,7 +17,7 @@ static const struct {
 	{"load", "ADDRESS|memory SECONDS MEMBERS...", 3, load_command},
 	{"settle", "--members N --store ADDRESS|memory [--pid PID] [--allocated 0]", 4,
 	 settle_command},
-	{"simulate", "MEMBERS|REGIONSxMEMBERS...", 1, simulate_command},
+	{"simulate", "MEMBERS|REGIONSxMEMBERS|aMEMBERS...", 1, simulate_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allocator_model MEMBERS UNITS LEADERS FORGETS | allocator_model mutants: all that an allocator, its successor,
+ * allocator_model MEMBERS UNITS LEADERS FORGETS GIVES_UP | allocator_model mutants: all that an allocator, its successor,
  * and the members of an allocated limit can do to each other.
  *
  * The model has a store, members, and two processes that may be elected, each of which can be
@@ -107,7 +107,7 @@ struct state {
 
 static unsigned members = 2, capacity = 1, leaders = 2;
 static enum mutant mutant;
-static bool violated, forgets;
+static bool violated, forgets, gives_up = true;
 
 /* All states that were found, in the order in which they were; and a table of their indices. */
 static struct state *states;
@@ -318,7 +318,7 @@ static void give_up(struct state s, unsigned i)
 {
 	struct member *m = &s.members[i];
 
-	if (!m->present || m->known == 0 || m->using == 0 || m->old > 0)
+	if (!gives_up || !m->present || m->known == 0 || m->using == 0 || m->old > 0)
 		return;
 	m->keeps = m->using - 1;
 	if (mutant != GIVEN_UP_AND_USED)
@@ -639,16 +639,18 @@ int main(int argc, char **argv)
 		}
 		return EXIT_SUCCESS;
 	}
-	CHECK(argc == 5);
+	CHECK(argc == 6);
 	members = (unsigned)atoi(argv[1]);
 	capacity = (unsigned)atoi(argv[2]);
 	leaders = (unsigned)atoi(argv[3]);
 	forgets = atoi(argv[4]) != 0;
+	gives_up = atoi(argv[5]) != 0;
 	CHECK(members >= 1 && members <= MEMBERS_MAX && capacity >= 1);
 	CHECK(leaders >= 1 && leaders <= LEADERS_MAX);
 	CHECK(!explore(STATES_MAX));
-	printf("%u members, %u units, %u leaders%s: %zu states, never above\n", members, capacity,
-	       leaders, forgets ? ", the store forgets" : "", count);
+	printf("%u members, %u units, %u leaders%s%s: %zu states, never above\n", members, capacity,
+	       leaders, forgets ? ", the store forgets" : "", gives_up ? ", members give up" : "",
+	       count);
 	free(states);
 	free(table);
 	return EXIT_SUCCESS;
