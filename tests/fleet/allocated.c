@@ -41,7 +41,7 @@ static unsigned allocator(void)
 	return WORLD_MEMBERS_MAX;
 }
 
-static const char *const labels[] = {"a", "b", "c", "d", "e", "f"};
+static const char *const labels[] = {"a", "b", "c", "d"};
 
 static void enter_labelled(unsigned count, uint64_t wants)
 {
@@ -101,6 +101,37 @@ static void replaced(void)
 	w.actors[first].manner = ANSWERS;
 	world_run(&w, SETTLED);
 	CHECK(world_units(&w, first) == 50 && world_sum(&w) == 100);
+	end();
+}
+
+static bool says_none(void *arg, const struct weir_fleet_member *member)
+{
+	*(bool *)arg |= strstr(member->reason, "It has no allocator") != NULL;
+	return true;
+}
+
+/* While there is none, observers say so. */
+static void missing(void)
+{
+	const struct weir_store_write gone = {"limit/allocator", WEIR_STORE_WRITE_ERASE, NULL, 0};
+	bool said = false;
+	struct weir_fleet_limit limit;
+
+	begin_allocated(100);
+	enter_labelled(2, 100);
+	world_want(&w, 1, 0);
+	world_run(&w, SETTLED);
+	w.actors[0].manner = w.actors[1].manner = UNREACHABLE;
+	w.actors[2].label = labels[2];
+	world_enter(&w, 2, 100);
+	CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &gone, 1, NULL) == 0);
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, says_none, &said) == 0 && said);
+	CHECK(limit.allocated == 1 && limit.allocator[0] == '\0');
+	w.actors[0].manner = w.actors[1].manner = ANSWERS;
+	world_run(&w, SETTLED);
+	CHECK(allocator() < 3 && world_sum(&w) == 100 && world_units(&w, 2) == 50);
 	end();
 }
 
@@ -398,6 +429,7 @@ int main(int argc, char **argv)
 	world_use(&test_store);
 	divided();
 	replaced();
+	missing();
 	acknowledged();
 	late();
 	unanswered(LOSES);

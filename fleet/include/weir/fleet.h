@@ -501,12 +501,13 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Create a limit before any member joins it (version 0), or change one for all members (version as
  * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
- * members_max, and lease, which bounds the leases of its members (0: 15 s). Until each member has
- * refreshed, some have the old number of reserved units and some the new one.
+ * members_max, allocated, and lease, which bounds the leases of its members (0: 15 s). Until each
+ * member has refreshed, some have the old number of reserved units and some the new one.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
  * -EAGAIN: the limit exists already, or has changed since
+ * -EBUSY: allocated is not as it is in the store, and the limit has members
  * Other errors are those of weir_store_commit().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
