@@ -331,7 +331,7 @@ bool grant_parse(const char *text, size_t size, struct grant_record *g)
 	struct reader r = reader_of(text, size, "weir-grant 1 ");
 
 	g->fence = number(&r, 10, UINT64_MAX, ' ');
-	g->number = number(&r, 10, UINT64_MAX, ' ');
+	g->number = number(&r, 10, UINT64_MAX - 1, ' '); /* the next one is a number too */
 	g->units = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	g->most = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	g->seated = number(&r, 10, 1, ' ') != 0;

@@ -184,7 +184,8 @@ static struct planner planner_of(struct weir_share *s)
 		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
-		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
+		.throttled = !s->fleet->asks &&
+			     atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->fleet->asks ? 0 : s->throttle_seen,
 		.last_id = s->last_id,
 		.waited = s->waited,

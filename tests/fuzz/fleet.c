@@ -156,7 +156,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const keys[] = {
 		"limit/led",        "limit/cfg",      "limit/m/1",          "work/worker/1",
 		"work/partition/0", "work/request/1", "work.checkpoints/0", "limit/drain/1",
-		"limit/drained",    "work/rewound/0",
+		"limit/drained",    "work/rewound/0", "limit/grants",       "limit/grant/1",
+		"limit/allocator",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};
