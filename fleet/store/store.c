@@ -235,13 +235,6 @@ static bool is_key(const char *text)
 	return is_prefix(text) && text[strlen(text) - 1] != '/';
 }
 
-size_t store_exact(const char *prefix)
-{
-	const size_t length = strlen(prefix);
-
-	return length > 0 && prefix[length - 1] == '=' ? length - 1 : 0;
-}
-
 /* A key and a =. */
 static bool is_exact(const char *text)
 {
