@@ -172,7 +172,8 @@ static bool is_same(const struct weir_fleet_limit *a, const struct weir_fleet_li
 {
 	return a->capacity == b->capacity && a->allotment == b->allotment &&
 	       a->reserved == b->reserved && a->members_max == b->members_max &&
-	       a->lease == b->lease && a->learning_period == b->learning_period;
+	       a->lease == b->lease && a->learning_period == b->learning_period &&
+	       a->allocated == b->allocated;
 }
 
 /* What precedes the name in a line about it. */
@@ -222,6 +223,8 @@ static void print_change(const struct change *c, bool dry_run)
 		print_setting(c, &before, "learning",
 			      fleet_learning(c->from.learning_period, learning[0]),
 			      fleet_learning(c->to.learning_period, learning[1]));
+	if (c->from.allocated != 0 || c->to.allocated != 0)
+		print_number(c, &before, "allocated", c->from.allocated, c->to.allocated);
 	putchar('\n');
 }
 

@@ -176,6 +176,8 @@ static void print(FILE *out, const char *kind, const char *name,
 	fprintf(out, "reserved = %" PRIu64 "\nmembers = %" PRIu32 "\nlease = %.10g\n",
 		limit->reserved, limit->members_max, (double)limit->lease / (double)WEIR_S);
 	fprintf(out, "learning = %s\n", fleet_learning(limit->learning_period, learning));
+	if (limit->allocated != 0)
+		fputs("allocated = 1\n", out);
 }
 
 void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit)

@@ -36,9 +36,10 @@ bool *fleet_setting_given(struct fleet_settings *s, const char *name, size_t len
 		const char *name;
 		bool *given;
 	} known[] = {
-		{"capacity", &s->capacity}, {"reserved", &s->reserved},
-		{"members", &s->members},   {"allotment", &s->allotment},
-		{"lease", &s->lease},       {"learning", &s->learning},
+		{"capacity", &s->capacity},   {"reserved", &s->reserved},
+		{"members", &s->members},     {"allotment", &s->allotment},
+		{"lease", &s->lease},         {"learning", &s->learning},
+		{"allocated", &s->allocated},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -103,7 +104,7 @@ static bool take_learning(const char *text, weir_dur *learning, char *why, size_
 bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char *value, char *why,
 			size_t why_size)
 {
-	uint64_t members = 0;
+	uint64_t members = 0, allocated = 0;
 	bool good;
 
 	if (given == &s->capacity) {
@@ -122,6 +123,10 @@ bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char 
 	} else if (given == &s->learning) {
 		good = take_learning(value, &s->to.learning_period, why, why_size);
 		s->learning = good;
+	} else if (given == &s->allocated) {
+		good = take_whole(value, 1, &allocated, why, why_size);
+		s->to.allocated = (uint32_t)allocated;
+		s->allocated = good;
 	} else {
 		good = take_seconds(value, &s->to.lease, why, why_size);
 		s->lease = good;
@@ -148,7 +153,8 @@ void fleet_setting_word(struct fleet_settings *s, const char *word, struct argp_
 
 bool fleet_settings_any(const struct fleet_settings *s)
 {
-	return s->capacity || s->reserved || s->members || s->allotment || s->lease || s->learning;
+	return s->capacity || s->reserved || s->members || s->allotment || s->lease ||
+	       s->learning || s->allocated;
 }
 
 void fleet_settings_apply(const struct fleet_settings *s, struct weir_fleet_limit *limit)
@@ -165,6 +171,8 @@ void fleet_settings_apply(const struct fleet_settings *s, struct weir_fleet_limi
 		limit->lease = s->to.lease;
 	if (s->learning)
 		limit->learning_period = s->to.learning_period;
+	if (s->allocated)
+		limit->allocated = s->to.allocated;
 	if (limit->reserved == 0 && s->reserved)
 		limit->members_max = 0;
 }

@@ -14,7 +14,7 @@
 /* Settings that were given; all others stay as they are. */
 struct fleet_settings {
 	struct weir_fleet_limit to;
-	bool capacity, reserved, members, allotment, lease, learning;
+	bool capacity, reserved, members, allotment, lease, learning, allocated;
 };
 
 /*
@@ -44,7 +44,9 @@ void fleet_settings_apply(const struct fleet_settings *settings, struct weir_fle
 	"  allotment=HOW              fair, proportional, static or none\n"                        \
 	"  lease=SECONDS              The longest lease that a member may have\n"                  \
 	"  learning=SECONDS           How long members learn once the store may have lost\n"       \
-	"                             leases; own: as each is configured\n"
+	"                             leases; own: as each is configured\n"                        \
+	"  allocated=1                Let an elected member divide the capacity: for thousands\n"  \
+	"                             of members. It can change while there are none\n"
 
 /* Of a limit that is made: what weir_fleet_configure() takes, too. */
 #define FLEET_LEASE_DEFAULT (15 * WEIR_S)

@@ -143,6 +143,9 @@ static void print_limit(const struct fleet_reading *r)
 		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
 		       l->members_max);
 	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
+	if (l->allocated != 0)
+		printf("  allocated by %s\n",
+		       l->allocator[0] != '\0' ? l->allocator : "none of them yet");
 	if (l->reason[0] != '\0')
 		printf("  nothing is granted: %s\n", l->reason);
 }

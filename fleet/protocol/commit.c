@@ -68,10 +68,9 @@ static void write_limit(struct writing *w, const struct weir_share *s)
 
 static void write_member(struct writing *w, const struct weir_share *s)
 {
-	const struct member_record record = share_record(s, s->wants_written);
 	char *text = w->texts[w->text_count++];
 
-	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
+	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&s->plan.record, text));
 }
 
 /* A member that comes back under another number stays drained: its drain row moves. */
@@ -195,7 +194,7 @@ int batch_commit(struct weir_fleet *f, struct batch *b, bool together)
 		struct writing w = {.batch = b};
 
 		do {
-			if (b->shares[i]->step != STEP_SETTLED)
+			if (b->shares[i]->step != STEP_SETTLED && b->shares[i]->step != STEP_READ)
 				r = write_share(&w, b->shares[i]);
 			i++;
 		} while (r == 0 && i < b->count && w.count < most);

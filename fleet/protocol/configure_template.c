@@ -30,6 +30,7 @@ static void fill(const struct templates *t, const struct limit_record *l,
 			.lease = l->lease * WEIR_MS,
 			.version = t->version,
 			.learning_period = l->learning * WEIR_MS,
+			.allocated = l->allocated,
 		};
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fleet/cancel.h"
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
@@ -51,8 +52,7 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	f->refresh_now |= participants_lapse(f);
 }
 
-/* The configured interval, or less if a lease is shorter than the session's. */
-static weir_dur refresh_interval(const struct weir_fleet *f)
+weir_dur fleet_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
 
@@ -76,7 +76,7 @@ weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
  */
 static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	weir_time next = began + fleet_jitter(f, failed ? pace / 4 : pace);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -94,13 +94,15 @@ static int refresh(struct weir_fleet *f)
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
 	watching_refreshed(f);
+	if (r != 0)
+		allocators_postpone(f, f->next_refresh);
 	end_leases(f, fleet_now(f));
 	return r;
 }
 
 static bool is_asked(struct weir_fleet *f, weir_time now)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	bool asked = false;
 
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -133,7 +135,10 @@ static weir_time next_event(struct weir_fleet *f)
 {
 	const weir_time look = next_look(f);
 	weir_time next = f->next_refresh < look ? f->next_refresh : look;
-	const weir_time over = participants_next(f);
+	const weir_time over = participants_next(f), allocates = allocators_next(f);
+
+	if (allocates < next)
+		next = allocates;
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
@@ -149,14 +154,16 @@ static weir_time step(struct weir_fleet *f)
 
 	count_demand(f, now);
 	end_leases(f, now);
-	watching_take(f, now, refresh_interval(f));
-	if (f->refresh_now || now >= f->next_refresh)
+	watching_take(f, now, fleet_interval(f));
+	if (f->refresh_now || now >= f->next_refresh) {
 		(void)refresh(f);
-	else if (is_asked(f, now))
+	} else if (is_asked(f, now)) {
 		ask(f);
-	else if (watching_asks(f, now)) {
+	} else if (watching_asks(f, now)) {
 		watching_early(f, now);
 		ask(f);
+	} else {
+		allocators_hurry(f, now);
 	}
 	participants_hurry(f, now);
 	return next_event(f);

@@ -107,12 +107,14 @@ static bool is_over(const struct reader *r)
 	return r->good && r->at == r->end;
 }
 
+/* Programs that know no allocator refuse version 2, which is a limit that has one. */
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-limit 1 %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				record->capacity, (unsigned)record->allotment, record->reserved,
-				record->members, record->lease);
+	return (size_t)snprintf(
+		text, RECORD_SIZE,
+		"weir-limit %u %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+		record->allocated ? 2 : 1, record->capacity, (unsigned)record->allotment,
+		record->reserved, record->members, record->lease);
 }
 
 /* The settings of a limit, and the character after them. */
@@ -128,8 +130,11 @@ static void settings(struct reader *r, struct limit_record *l, char after)
 
 bool limit_parse(const char *text, size_t size, struct limit_record *l)
 {
-	struct reader r = reader_of(text, size, "weir-limit 1 ");
+	struct reader r = reader_of(text, size, "weir-limit 2 ");
 
+	l->allocated = r.good;
+	if (!r.good)
+		r = reader_of(text, size, "weir-limit 1 ");
 	settings(&r, l, '\n');
 	return is_over(&r);
 }
@@ -140,9 +145,9 @@ size_t template_print(const struct template_record *record, char text[TEMPLATE_S
 
 	return (size_t)snprintf(text, TEMPLATE_SIZE,
 				"%s %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64
-				"\n",
+				" %u\n",
 				record->pattern, l->capacity, (unsigned)l->allotment, l->reserved,
-				l->members, l->lease, l->learning);
+				l->members, l->lease, l->learning, l->allocated);
 }
 
 bool template_parse(const char *text, size_t size, struct template_record *t)
@@ -158,7 +163,8 @@ bool template_parse(const char *text, size_t size, struct template_record *t)
 	t->pattern[length] = '\0';
 	r.at = end + 1;
 	settings(&r, &t->limit, ' ');
-	t->limit.learning = number(&r, 10, LEASE_LONGEST, '\n');
+	t->limit.learning = number(&r, 10, LEASE_LONGEST, ' ');
+	t->limit.allocated = number(&r, 10, 1, '\n') != 0;
 	return is_over(&r) && strlen(t->pattern) == length;
 }
 
@@ -178,13 +184,21 @@ bool learning_parse(const char *text, size_t size, uint64_t *learning)
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
 	const struct limit_record *own = &record->own;
+	int length = snprintf(text, RECORD_SIZE,
+			      "weir-member %u %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
+			      " %u %" PRIu64 " %" PRIu32 " %" PRIu64,
+			      record->allocated ? 2 : 1, record->wants, record->weight,
+			      (uint32_t)record->priority, record->label, own->capacity,
+			      (unsigned)own->allotment, own->reserved, own->members,
+			      record->learning);
 
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
-				" %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				record->wants, record->weight, (uint32_t)record->priority,
-				record->label, own->capacity, (unsigned)own->allotment,
-				own->reserved, own->members, record->learning);
+	if (record->allocated)
+		length += snprintf(text + length, RECORD_SIZE - (size_t)length,
+				   " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32,
+				   record->elastic, record->acknowledged, record->uses,
+				   record->claim, record->throttled);
+	text[length] = '\n';
+	return (size_t)length + 1;
 }
 
 /* What a member's process is configured with. */
@@ -194,15 +208,26 @@ static void own_limit(struct reader *r, struct member_record *m)
 	m->own.allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
 	m->own.reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->own.members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
-	m->learning = number(r, 10, UINT32_MAX, '\n');
+	m->learning = number(r, 10, UINT32_MAX, m->allocated ? ' ' : '\n');
+}
+
+static void own_grant(struct reader *r, struct member_record *m)
+{
+	m->elastic = number(r, 10, 1, ' ') != 0;
+	m->acknowledged = number(r, 10, UINT64_MAX, ' ');
+	m->uses = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->claim = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->throttled = (uint32_t)number(r, 10, UINT32_MAX, '\n');
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)
 {
-	struct reader r = reader_of(text, size, "weir-member 1 ");
+	struct reader r = reader_of(text, size, "weir-member 2 ");
 	bool more;
 
-	*m = (struct member_record){.wants = 0};
+	*m = (struct member_record){.allocated = r.good};
+	if (!r.good)
+		r = reader_of(text, size, "weir-member 1 ");
 	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
 	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
@@ -210,6 +235,8 @@ bool member_parse(const char *text, size_t size, struct member_record *m)
 	label(&r, m->label, more ? ' ' : '\n');
 	if (more)
 		own_limit(&r, m);
+	if (m->allocated)
+		own_grant(&r, m);
 	return is_over(&r) && m->weight > 0;
 }
 
@@ -305,6 +332,62 @@ bool owner_parse(const char *text, size_t size, struct owner_record *o)
 	o->from = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	o->units = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
 	return is_over(&r) && o->id != 0 && (short_form || o->units > 0);
+}
+
+size_t allocator_print(const struct allocator_record *a, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-allocator 1 %016" PRIx64 " %s\n", a->id,
+				a->label);
+}
+
+bool allocator_parse(const char *text, size_t size, struct allocator_record *a)
+{
+	struct reader r = reader_of(text, size, "weir-allocator 1 ");
+
+	a->id = number(&r, 16, UINT64_MAX, ' ');
+	label(&r, a->label, '\n');
+	return is_over(&r);
+}
+
+size_t grants_print(const struct grants_record *g, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-grants 1 %" PRIu32 " %" PRIu32 " %" PRIu32 " %u %" PRIu64
+				"\n",
+				g->throttle, g->epoch, g->members, g->crowded, g->shared);
+}
+
+bool grants_parse(const char *text, size_t size, struct grants_record *g)
+{
+	struct reader r = reader_of(text, size, "weir-grants 1 ");
+
+	g->throttle = (uint32_t)number(&r, 10, THROTTLE_NONE, ' ');
+	g->epoch = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	g->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	g->crowded = number(&r, 10, 1, ' ') != 0;
+	g->shared = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+	return is_over(&r) && g->epoch > 0;
+}
+
+size_t grant_print(const struct grant_record *g, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-grant 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+				" %u %u\n",
+				g->fence, g->number, g->units, g->most, g->seated, g->lacks);
+}
+
+bool grant_parse(const char *text, size_t size, struct grant_record *g)
+{
+	struct reader r = reader_of(text, size, "weir-grant 1 ");
+
+	g->fence = number(&r, 10, UINT64_MAX, ' ');
+	g->number = number(&r, 10, UINT64_MAX - 1, ' '); /* the next one is a number too */
+	g->units = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	g->most = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	g->seated = number(&r, 10, 1, ' ') != 0;
+	g->lacks = number(&r, 10, 1, '\n') != 0;
+	return is_over(&r) && g->number > 0 && g->most >= g->units;
 }
 
 /*

@@ -69,6 +69,9 @@ static bool is_common(const struct limit_view *v, char text[REASON_SIZE])
 			       "The store may have forgotten leases: they end first, within "
 			       "%.1f s.",
 			       (double)learning / (double)WEIR_S);
+	else if (v->limit.allocated && v->grants.elected == 0)
+		(void)snprintf(text, REASON_SIZE,
+			       "It has no allocator: the next member that refreshes is elected.");
 	return text[0] != '\0';
 }
 

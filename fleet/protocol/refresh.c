@@ -17,10 +17,12 @@
 #include "fleet/protocol/refresh.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/region.h"
 #include "fleet/protocol/templates.h"
 
@@ -41,19 +43,53 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return !b->full;
 }
 
+/*
+ * A member of an allocated limit reads the same number of rows, however many members there are.
+ * Others read all rows of the limit.
+ */
+#define NARROW_ROWS 9
+
+static size_t rows_of(const struct weir_share *s)
+{
+	return s->limit.allocated ? NARROW_ROWS : 1;
+}
+
+static size_t put_prefixes(struct weir_share *s, char prefix[NARROW_ROWS][KEY_ROOM + 1])
+{
+	static const char *const common[] = {"cfg", LEARNING_KEY, "grants", "allocator",
+					     DRAINED_KEY};
+	size_t count = 0;
+
+	s->narrow = s->limit.allocated;
+	if (!s->narrow) {
+		(void)snprintf(prefix[0], KEY_ROOM + 1, "%s/", s->name);
+		return 1;
+	}
+	for (; count < sizeof(common) / sizeof(common[0]); count++)
+		(void)snprintf(prefix[count], KEY_ROOM + 1, "%s/%s=", s->name, common[count]);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->own_key);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->drain_key);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s/grant/%016" PRIx64 "=", s->name, s->id);
+	if (s->last_id != 0 && s->last_id != s->id)
+		(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->last_key);
+	return count;
+}
+
 static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_view *view)
 {
-	char prefix[READ_MAX][WEIR_SHARE_NAME_MAX + 2];
+	char prefix[READ_MAX + NARROW_ROWS][KEY_ROOM + 1];
 	const char *prefixes[READ_MAX];
+	size_t count = 0;
 	int r;
 
 	for (size_t i = 0; i < b->count; i++) {
-		(void)snprintf(prefix[i], sizeof(prefix[i]), "%s/", b->shares[i]->name);
-		prefixes[i] = prefix[i];
+		count += put_prefixes(b->shares[i], prefix + count);
 		view_clear(&b->shares[i]->view);
 	}
+	for (size_t i = 0; i < count; i++)
+		prefixes[i] = prefix[i];
 	b->asked = fleet_now(f);
-	r = session_read(f, prefixes, b->count, take, b, view);
+	r = session_read(f, prefixes, count, take, b, view);
 	if (r != 0)
 		return fleet_fail(f, r);
 	return b->full ? -ENOMEM : 0;
@@ -163,9 +199,13 @@ static struct planner planner_of(struct weir_share *s)
 		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
-		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
+		.throttled = !s->fleet->asks &&
+			     atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->fleet->asks ? 0 : s->throttle_seen,
 		.last_id = s->last_id,
+		.waited = s->waited,
+		.given_up = s->given_up,
+		.uses = s->uses,
 	};
 }
 
@@ -226,6 +266,18 @@ static void use_plan(struct weir_share *s)
 }
 
 /*
+ * A grant can be used without a commit. Units of a store that has forgotten them are not held for
+ * longer than before, until they are granted again.
+ */
+static void use_grant(struct weir_share *s)
+{
+	if (s->plan.granted || s->plan.drained || !s->learning)
+		share_hold(s, s->plan.grant);
+	else if (s->held > 0)
+		share_publish(s);
+}
+
+/*
  * The store has refused a write. Until it takes one, lines stay as they are and are used as they
  * are: units that were given up meanwhile could be used by no member. One share of a batch probes
  * whether the store takes writes again.
@@ -234,7 +286,10 @@ static void freeze(struct weir_share *s, struct batch *b)
 {
 	s->step = b->probed ? STEP_SETTLED : STEP_PROBE;
 	b->probed = true;
-	use_line(s, s->plan.frozen);
+	if (s->limit.allocated)
+		use_grant(s);
+	else
+		use_line(s, s->plan.frozen);
 }
 
 /*
@@ -274,8 +329,8 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->carried_bound = s->carried > 0 ? until : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
-	s->wants_written = planner.record.wants;
-	if (s->step == STEP_PROBE)
+	s->wants_written = s->plan.record.wants;
+	if (s->step == STEP_PROBE || s->step == STEP_READ)
 		s->step = STEP_OPEN;
 	if (s->plan.join)
 		return 0;
@@ -286,13 +341,20 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
 	s->lacks = s->plan.lacks;
+	s->given_up = s->plan.given_up;
+	s->uses = s->plan.uses;
+	s->awaits = s->limit.allocated && !s->plan.granted && !s->plan.drained;
+	allocator_note(s);
 	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
 		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
 		freeze(s, b);
 		return 0;
 	}
-	use_plan(s);
+	if (s->limit.allocated)
+		use_grant(s);
+	else
+		use_plan(s);
 	s->step = s->plan.write_ledger || s->plan.write_member ? STEP_OPEN : STEP_SETTLED;
 	return 0;
 }
@@ -303,6 +365,13 @@ static int plan_share(struct weir_share *s, struct batch *b)
 
 	if (r != 0)
 		return r;
+	if (s->narrow && s->view.has_limit && !s->view.limit.allocated) {
+		s->step = STEP_READ;
+		return 0;
+	}
+	if (s->limit.allocated && s->fleet->region != NULL)
+		return fleet_say(s->fleet, -ENOTSUP,
+				 "A region cannot be a member of a limit that is allocated.");
 	if (!s->view.other_version)
 		return plan_known(s, b);
 	extend(s);
@@ -413,7 +482,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 static void reclaim(struct weir_share *s)
 {
 	if (s->planned && s->step != STEP_SETTLED && s->line != LINE_UNSETTLED &&
-	    s->phase == SHARE_MEMBER)
+	    s->phase == SHARE_MEMBER && !s->limit.allocated)
 		use_line(s, s->plan.frozen);
 }
 
@@ -425,6 +494,7 @@ static void end_refresh(struct weir_share *s, int r)
 	if (r != 0 || s->step != STEP_SETTLED || s->fleet->asks)
 		return;
 	s->returned = 0;
+	s->waited = s->plan.waits && !s->plan.write_member ? s->waited + 1 : 0;
 	s->throttle_seen = s->plan.ledger.throttle;
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
@@ -442,7 +512,9 @@ static int refresh_shares(struct weir_fleet *f)
 	while (next != NULL && refresh_goes_on(r)) {
 		struct batch b = {.count = 0};
 
-		for (; next != NULL && b.count < READ_MAX; next = next->next) {
+		for (size_t rows = 0; next != NULL && rows + rows_of(next) <= READ_MAX;
+		     next = next->next) {
+			rows += rows_of(next);
 			next->step = STEP_OPEN;
 			b.shares[b.count++] = next;
 		}
@@ -453,6 +525,17 @@ static int refresh_shares(struct weir_fleet *f)
 			first = r;
 	}
 	return first;
+}
+
+/* Once the others are divided, its own grants are read again, where they have changed. */
+static int run_allocators(struct weir_fleet *f, int result)
+{
+	bool again = false;
+	int r = allocators_run(f, &again);
+
+	if (r == 0 && again)
+		r = refresh_shares(f);
+	return result == 0 || !refresh_goes_on(r) ? r : result;
 }
 
 int fleet_refresh_own(struct weir_fleet *f)
@@ -472,6 +555,8 @@ int fleet_refresh_own(struct weir_fleet *f)
 		left = fleet_erase_left(f);
 	if (r == 0)
 		r = refresh_goes_on(left) ? refresh_shares(f) : left;
+	if (f->session != 0 && refresh_goes_on(r))
+		r = run_allocators(f, r);
 	if (f->session != 0 && refresh_goes_on(r))
 		work = participants_refresh(f);
 	if (f->session != 0 && refresh_goes_on(r) && refresh_goes_on(work))

@@ -166,6 +166,9 @@ int region_survey(struct weir_region *r)
 	if (r->failed == 0 && r->view.other_version)
 		r->failed = fleet_say(r->fleet, -EPROTO,
 				      "The limit below was written by another version of weir.");
+	if (r->failed == 0 && r->view.limit.allocated)
+		r->failed = fleet_say(r->fleet, -ENOTSUP,
+				      "The limit below is allocated: regions cannot carry for it.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;

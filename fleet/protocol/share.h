@@ -138,6 +138,16 @@ struct weir_share {
 	uint64_t floor;     /* of a region's share: units that may be in use below */
 	uint32_t throttle_seen; /* in the ledger, at the last refresh */
 
+	/* Of an allocated limit. */
+	struct allocator *allocator; /* this process divides the capacity (allocator.c); or NULL */
+	bool vacant;                 /* the last reading has shown no allocator */
+	uint64_t elected;            /* or one that is this process: the commit that made its row */
+	weir_time rests_until;       /* it does not stand before */
+	unsigned waited;             /* refreshes since its demand has changed by a little */
+	bool narrow;                 /* the last reading was of its own rows alone */
+	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
+	bool awaits;                 /* there is no grant for it yet */
+
 	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */
 	uint64_t applied;       /* units, as config.apply was called last */
 	bool has_applied;       /* both of notify_lock */
@@ -251,6 +261,9 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
 /* From 0.8 to 1.3 times as long, at random, so that members do not refresh all at once. */
 weir_dur fleet_jitter(struct weir_fleet *fleet, weir_dur time);
+
+/* Between regular refreshes, as configured, or less if a lease is shorter than the session's. */
+weir_dur fleet_interval(const struct weir_fleet *fleet);
 
 /*
  * From the time that the store has granted: how long the grant can be used, counted from before the

@@ -12,6 +12,8 @@
  * eight times as far while they bring a share that lacks units none. They are spread over some
  * milliseconds for each member of the limit, since all members learn of a change at once.
  *
+ * A member of a limit with an allocator watches its own grant, and not the rows of others.
+ *
  * What is watched follows from what shares lack, so that a store that sends the values of rows, as
  * etcd does, sends the ledger to members that wait for it only. A watch that is opened begins with
  * an early refresh: changes may have been missed before.
@@ -217,6 +219,8 @@ static uint8_t aim_of(struct weir_share *s)
 {
 	uint8_t aim = AIM_LIMIT;
 
+	if (s->limit.allocated)
+		return AIM_LIMIT | AIM_GRANT;
 	if (s->phase == SHARE_MEMBER && !s->drained && wants_more(s))
 		aim |= AIM_UNITS | (s->lacks ? AIM_LINES : 0);
 	return aim;
@@ -226,12 +230,14 @@ static uint8_t aim_of(struct weir_share *s)
 static bool aim_share(struct weir_share *s)
 {
 	const uint8_t aim = aim_of(s);
-	const bool more = (aim & ~s->watch.aim) != 0;
+	const bool more = (aim & ~s->watch.aim) != 0 ||
+			  ((aim & AIM_GRANT) != 0 && s->watch.id != s->id);
 
 	s->watch.unneeded = aim == s->watch.aim ? 0 : s->watch.unneeded + 1;
 	if (!more && s->watch.unneeded < UNNEEDED)
 		return false;
-	s->watch.aim = more ? aim | s->watch.aim : aim;
+	s->watch.aim = more && (aim & AIM_GRANT) == 0 ? aim | s->watch.aim : aim;
+	s->watch.id = s->id;
 	s->watch.unneeded = 0;
 	return true;
 }
@@ -246,6 +252,8 @@ static size_t prefixes_of(const struct weir_share *s, char (*texts)[KEY_ROOM])
 		(void)snprintf(texts[count++], KEY_ROOM, "%s/m/", s->name);
 	if ((s->watch.aim & AIM_LINES) != 0)
 		(void)snprintf(texts[count++], KEY_ROOM, "%s/led", s->name);
+	if ((s->watch.aim & AIM_GRANT) != 0)
+		member_key(s->name, "grant", s->watch.id, texts[count++]);
 	return count;
 }
 
@@ -318,7 +326,8 @@ static bool is_own(const struct watching *w, uint64_t version)
 /* rest: the key, without the limit's name. */
 static void take_row(struct weir_share *s, const char *rest)
 {
-	if (strcmp(rest, "cfg") == 0 || strncmp(rest, "drain", strlen("drain")) == 0)
+	if (strcmp(rest, "cfg") == 0 || strncmp(rest, "drain", strlen("drain")) == 0 ||
+	    strncmp(rest, "grant/", strlen("grant/")) == 0)
 		s->watch.changed = true;
 	else
 		s->watch.freed = true;

@@ -22,11 +22,13 @@ enum watch_aim {
 	AIM_LIMIT = 1, /* the limit's configuration, and drained members: each member */
 	AIM_UNITS = 2, /* members that leave, or want less: a member that wants more */
 	AIM_LINES = 4, /* the ledger: a member of which others still hold what is due to it */
+	AIM_GRANT = 8, /* its grant: a member of a limit with an allocator, in place of these */
 };
 
 /* Of a share. Under the fleet's lock. */
 struct share_watch {
 	uint8_t aim;      /* enum watch_aim, as the store is watched for it; 0: not yet */
+	uint64_t id;      /* of the member whose grant is watched */
 	uint8_t unneeded; /* refreshes in a row for which it could have been less */
 	uint64_t seen;    /* version of the store, as it was last read */
 	bool changed;     /* its limit may have: it is to be refreshed */

@@ -192,6 +192,15 @@ local function gather(rows, prefix)
 	end
 end
 
+-- One row, without going through the others of its hash.
+local function gather_one(rows, key)
+	local row = call('HGET', folder(key), key)
+	local written, made, _, at = parse(row)
+	if written then
+		rows[#rows + 1] = {key, written, made, row:sub(at)}
+	end
+end
+
 local function gather_all(rows)
 	for _, name in ipairs(call('SMEMBERS', base .. 'folders')) do
 		gather(rows, name .. '/')
@@ -215,6 +224,8 @@ local function read()
 	for i = 7, #ARGV do
 		if ARGV[i] == '' then
 			gather_all(rows)
+		elseif ARGV[i]:sub(-1) == '=' then
+			gather_one(rows, ARGV[i]:sub(1, -2))
 		else
 			gather(rows, ARGV[i])
 		end

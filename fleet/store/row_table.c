@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fleet/store/store.h"
+
 #define MAGIC (UINT64_C(0x7765697273746f31) ^ sizeof(struct block)) /* "weirsto1", and the layout */
 
 /* A session: its time to live, and its deadline. */
@@ -396,9 +398,14 @@ void block_raise(struct block *b, weir_time now, uint64_t version)
 
 static bool is_wanted(const struct record *r, const char *const *prefixes, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(key_of(r), prefixes[i], strlen(prefixes[i])) == 0)
+	for (size_t i = 0; i < count; i++) {
+		const size_t exact = store_exact(prefixes[i]);
+
+		if (exact > 0
+			    ? r->key_size == exact + 1 && memcmp(key_of(r), prefixes[i], exact) == 0
+			    : strncmp(key_of(r), prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
+	}
 	return false;
 }
 

@@ -252,6 +252,19 @@ bool store_is_key(const char *text)
 	return store_is_prefix(text) && text[strlen(text) - 1] != '/';
 }
 
+/* A key and a =. */
+static bool is_exact(const char *text)
+{
+	char key[WEIR_STORE_KEY_MAX + 1];
+	const size_t length = store_exact(text);
+
+	if (length == 0 || length > WEIR_STORE_KEY_MAX)
+		return false;
+	memcpy(key, text, length);
+	key[length] = '\0';
+	return store_is_key(key);
+}
+
 #ifndef WEIR_FLEET_REDIS
 int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
 {
@@ -468,7 +481,8 @@ static bool are_prefixes(const char *const *prefixes, size_t count)
 	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if ((prefixes[i][0] != '\0' && !store_is_prefix(prefixes[i])) ||
+		if ((prefixes[i][0] != '\0' && !store_is_prefix(prefixes[i]) &&
+		     !is_exact(prefixes[i])) ||
 		    is_covered(prefixes, i))
 			return false;
 	return true;

@@ -3,6 +3,8 @@
 #ifndef WEIR_FLEET_STORE_H
 #define WEIR_FLEET_STORE_H
 
+#include <string.h>
+
 #include <weir/store.h>
 
 #include "fleet/store/address.h"
@@ -21,6 +23,14 @@ struct store_setup {
 int memory_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 int redis_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
 int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why);
+
+/* The length of the key before the = at the end of a prefix; 0: it does not end so. */
+static inline size_t store_exact(const char *prefix)
+{
+	const size_t length = strlen(prefix);
+
+	return length > 0 && prefix[length - 1] == '=' ? length - 1 : 0;
+}
 
 /* Write a sentence to why, which holds WHY_SIZE bytes. Returns r. */
 __attribute__((format(printf, 3, 4))) int store_say(int r, char *why, const char *format, ...);

@@ -288,11 +288,14 @@ static void no_fleet(void)
 	CHECK(fleet == NULL);
 }
 
+static bool allocated; /* the limit has an allocator */
+
 static int join(void)
 {
 	struct weir_share_config c;
 
 	weir_share_config_init(&c);
+	c.allocated = allocated;
 	c.name = "limit";
 	c.capacity = CAPACITY;
 	why[0] = '\0';
@@ -368,8 +371,24 @@ static void begin_with_units(void)
 	has_units();
 }
 
+static void begin_allocated(void)
+{
+	allocated = true;
+	begin_share();
+}
+
+/* It is elected, and wants more than its grant. */
+static void begin_allocator(void)
+{
+	begin_allocated();
+	CHECK(weir_share_demand_set(share, CAPACITY / 2) == 0);
+	CHECK(refresh() == 0 && weir_share_units(share) == CAPACITY / 2);
+	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
+}
+
 static void end_fleet(void)
 {
+	allocated = false;
 	weir_fleet_close(fleet);
 	weir_store_close(store);
 	fleet = NULL;
@@ -1117,6 +1136,22 @@ static struct failure_case local_cases[] = {
 	{"weir_fleet_refresh",
 	 "of a lease",
 	 begin_with_units,
+	 refresh,
+	 has_sentence,
+	 has_units,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "that elects an allocator",
+	 begin_allocated,
+	 refresh,
+	 has_sentence,
+	 has_units,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "of an allocator",
+	 begin_allocator,
 	 refresh,
 	 has_sentence,
 	 has_units,

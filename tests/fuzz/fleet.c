@@ -171,6 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"limit/led",        "limit/cfg",      "limit/m/1",          "work/worker/1",
 		"work/partition/0", "work/request/1", "work.checkpoints/0", "limit/drain/1",
 		"limit/drained",    "work/rewound/0", "fleet/templates",    "limit/learning",
+		"limit/grants",     "limit/grant/1",  "limit/allocator",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};

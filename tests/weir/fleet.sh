@@ -137,6 +137,12 @@ make_and_set()
 	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
 		fleet set "$name" capacity=9
 	expect 0 '' fleet set "$name" reserved=0 allotment=fair
+	one_line 64 'allocated=2: not a whole number up to 1' fleet set "$name" allocated=2
+	expect 0 '' fleet set "$name" allocated=1
+	expect 0 '^  allocated by none of them yet$' fleet show "$name"
+	expect 0 '"allocated": true' fleet show --json "$name"
+	expect 0 '' fleet set "$name" allocated=0
+	expect 0 '"allocated": false' fleet show --json "$name"
 	expect 0 '' fleet remove "$name"
 	expect 0 '' fleet make "$name" capacity=60
 }

@@ -69,6 +69,10 @@ changes()
 	expect 0 '^present +100 ' fleet list
 	write '[a:1@x]' 'reserved = 0'
 	expect 0 '^a:1@x: changed: reserved 5 to 0, members 2 to 0$' fleet apply "$file"
+	write '[a:1@x]' 'allocated = 1'
+	expect 0 '^a:1@x: changed: allocated 0 to 1$' fleet apply "$file"
+	write '[present]' 'allocated = 1'
+	expect 1 'present: .*It has members' fleet apply "$file"
 }
 
 refuses()

@@ -263,6 +263,14 @@ struct weir_share_config {
 	 * call no function of the fleet that may wait for it. NULL: none. Not called in a region.
 	 */
 	uint64_t (*lent)(void *arg, uint64_t units);
+
+	/*
+	 * (limit) 1: one of the members is elected to divide the capacity, and the others read what
+	 * it has granted them, so that thousands of members can share the limit. All processes
+	 * should set this for such a limit: one that does not reads the rows of all members once,
+	 * when it joins. Default: 0, each member reads the rows of all.
+	 */
+	uint32_t allocated;
 };
 
 #define weir_fleet_config_init(config) weir_fleet_config_init_sized((config), sizeof(*(config)))
@@ -482,6 +490,13 @@ struct weir_fleet_limit {
 	 * were, if the store loses data meanwhile.
 	 */
 	weir_dur learning_period;
+	/*
+	 * 1: an allocator divides the capacity (weir_share_config.allocated). It can be changed only
+	 * while there are no members.
+	 */
+	uint32_t allocated;
+	/* Filled in by the same: the label of the member that is the allocator; "": there is none. */
+	char allocator[WEIR_FLEET_LABEL_MAX + 1];
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -519,12 +534,14 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Create a limit before any member joins it (version 0), or change one for all members (version as
  * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
- * members_max, lease, which bounds the leases of its members (0: 15 s), and learning_period. Until
- * each member has refreshed, some have the old number of reserved units and some the new one.
+ * members_max, lease, which bounds the leases of its members (0: 15 s), learning_period and
+ * allocated. Until each member has refreshed, some have the old number of reserved units and some the
+ * new one.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
  * -EAGAIN: the limit exists already, or has changed since
+ * -EBUSY: allocated is not as it is in the store, and the limit has members
  * Other errors are those of weir_store_commit().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,

@@ -279,7 +279,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 /*
  * Visit all rows whose keys begin with any of count prefixes, in no particular order, as of one
  * instant. A prefix contains a /, and none begins with another one; or there is a single "", which
- * matches all rows. row() must not call the store. view may be NULL.
+ * matches all rows. A prefix that ends with = stands for the one row whose key precedes the =: that
+ * takes no longer where there are many rows. row() must not call the store. view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_store_row_fn *row, void *arg,
