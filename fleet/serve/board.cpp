@@ -345,12 +345,19 @@ std::vector<board::mail> board::round(weir_time now)
 	return collect(now);
 }
 
-/* A process that was stopped in between says nothing rather than something that is over. */
-void board::send(const mail &parcel, weir_time made)
+/* A process that was stopped in between assigns nothing by a time that is over. */
+void board::send(mail &parcel, weir_time made)
 {
-	if (parcel.actions.empty())
+	if (parcel.actions.empty()) {
 		parcel.out->end(true);
-	else if (clock_now() - made > config_.terms.delivery / 2)
+		return;
+	}
+	if (clock_now() - made > config_.terms.delivery / 2)
+		parcel.actions.erase(
+			std::remove_if(parcel.actions.begin(), parcel.actions.end(),
+				       [](const action &said) { return said.units > 0; }),
+			parcel.actions.end());
+	if (parcel.actions.empty())
 		sent(parcel.to);
 	else
 		parcel.out->send(parcel.actions);
@@ -362,10 +369,10 @@ void board::keep()
 
 	while (!ends_) {
 		const weir_time now = clock_now();
-		const std::vector<mail> parcels = round(now);
+		std::vector<mail> parcels = round(now);
 
 		held.unlock();
-		for (const mail &p : parcels)
+		for (mail &p : parcels)
 			send(p, now);
 		std::this_thread::sleep_for(PAUSE);
 		held.lock();

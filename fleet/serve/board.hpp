@@ -134,7 +134,7 @@ private:
 	static uint64_t on_lent(void *arg, uint64_t units);
 
 	void keep();
-	void send(const mail &parcel, weir_time made);
+	void send(mail &parcel, weir_time made);
 	void find();
 	void kick();
 	std::vector<mail> round(weir_time now);
