@@ -158,6 +158,47 @@ static void acknowledged(void)
 	end();
 }
 
+/* Units that the first member has lent, and what it was told last that it is to have. */
+static uint64_t lent_units, told_units;
+
+static uint64_t lent(void *arg, uint64_t units)
+{
+	(void)arg;
+	told_units = units;
+	return lent_units;
+}
+
+static void lend(uint64_t units)
+{
+	lent_units = units;
+	world_run(&w, 2 * SETTLED);
+}
+
+/* Nothing is given back as long as more is lent than is granted. */
+static void lending(void)
+{
+	begin_allocated(100);
+	lent_units = 80;
+	w.limit.lent = lent;
+	enter_labelled(1, 100);
+	CHECK(told_units == 100 && world_units(&w, 0) == 100);
+	w.limit.lent = NULL;
+	world_enter(&w, 1, 100);
+	lend(80);
+	CHECK(told_units == 50 && world_units(&w, 0) == 80 && world_units(&w, 1) == 0);
+	lend(60);
+	CHECK(world_units(&w, 0) == 60 && world_units(&w, 1) == 0);
+	lend(50);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	lend(1000);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	lent_units = 50;
+	world_kill(&w, 0);
+	world_run(&w, 2 * LEASE + SETTLED);
+	CHECK(world_units(&w, 1) == 100);
+	end();
+}
+
 /* A commit of an allocator that arrives after its successor has written is refused. */
 static void late(void)
 {
@@ -431,6 +472,7 @@ int main(int argc, char **argv)
 	replaced();
 	missing();
 	acknowledged();
+	lending();
 	late();
 	unanswered(LOSES);
 	unanswered(DELAYS);

@@ -188,6 +188,20 @@ static void listed(void)
 	end();
 }
 
+/* Whether a limit has an allocator. */
+static void allocated(void)
+{
+	struct weir_fleet_limit limit = limit_of(1000), after = limit_of(0);
+
+	begin(100);
+	limit.allocated = 1;
+	CHECK(weir_fleet_template_set(w.store, "l*", &limit, NULL, 0) == 0);
+	CHECK(weir_fleet_template_get(w.store, "l*", &after) == 0 && after.allocated == 1);
+	enter(1, 10);
+	CHECK(limit_now("limit").allocated == 1);
+	end();
+}
+
 /* All settings are kept. */
 static void settings(void)
 {
@@ -505,7 +519,7 @@ static void is_refused(void)
 }
 
 #define HEAD "weir-templates 1\n"
-#define GOOD "* 10 0 0 0 1000 0\n"
+#define GOOD "* 10 0 0 0 1000 0 0\n"
 
 static void damaged(void)
 {
@@ -513,26 +527,27 @@ static void damaged(void)
 		"",
 		"x",
 		"weir-templates 2\n" GOOD,
-		HEAD "* 10 0 0 0 1000 0",
-		HEAD "* 10 0 0 0 1000\n",
-		HEAD "* 10 0 0 0 1000 0 0\n",
-		HEAD "* 10 4 0 0 1000 0\n",
-		HEAD "* 9007199254740993 0 0 0 1000 0\n",
-		HEAD "* -1 0 0 0 1000 0\n",
-		HEAD "* 10 0 5 3 1000 0\n",
-		HEAD "* 10 0 5 0 1000 0\n",
-		HEAD "* 10 0 0 0 19 0\n",
-		HEAD "* 10 0 0 0 3600001 0\n",
-		HEAD "* 10 0 0 0 1000 999\n",
-		HEAD "* 10 0 0 0 1000 3600001\n",
-		HEAD "a/b 10 0 0 0 1000 0\n",
-		HEAD " 10 0 0 0 1000 0\n",
+		HEAD "* 10 0 0 0 1000 0 0",
+		HEAD "* 10 0 0 0 1000 0\n",
+		HEAD "* 10 0 0 0 1000 0 0 0\n",
+		HEAD "* 10 0 0 0 1000 0 2\n",
+		HEAD "* 10 4 0 0 1000 0 0\n",
+		HEAD "* 9007199254740993 0 0 0 1000 0 0\n",
+		HEAD "* -1 0 0 0 1000 0 0\n",
+		HEAD "* 10 0 5 3 1000 0 0\n",
+		HEAD "* 10 0 5 0 1000 0 0\n",
+		HEAD "* 10 0 0 0 19 0 0\n",
+		HEAD "* 10 0 0 0 3600001 0 0\n",
+		HEAD "* 10 0 0 0 1000 999 0\n",
+		HEAD "* 10 0 0 0 1000 3600001 0\n",
+		HEAD "a/b 10 0 0 0 1000 0 0\n",
+		HEAD " 10 0 0 0 1000 0 0\n",
 		HEAD "\n",
 		HEAD GOOD GOOD,
-		HEAD "b 10 0 0 0 1000 0\na 10 0 0 0 1000 0\n",
+		HEAD "b 10 0 0 0 1000 0 0\na 10 0 0 0 1000 0 0\n",
 		HEAD GOOD "x",
 	};
-	static const char zero[] = HEAD "a\0* 10 0 0 0 1000 0\n";
+	static const char zero[] = HEAD "a\0* 10 0 0 0 1000 0 0\n";
 
 	begin(100);
 	write_row(HEAD GOOD, strlen(HEAD GOOD));
@@ -559,19 +574,19 @@ static void too_much(void)
 	begin(100);
 	CHECK(text != NULL);
 	memset(text + size, 'a', WEIR_FLEET_PATTERN_MAX + 1);
-	(void)sprintf(text + size + WEIR_FLEET_PATTERN_MAX + 1, " 10 0 0 0 1000 0\n");
+	(void)sprintf(text + size + WEIR_FLEET_PATTERN_MAX + 1, " 10 0 0 0 1000 0 0\n");
 	write_row(text, strlen(text));
 	is_refused();
 	write_row(text, size);
 	for (size_t i = 0; i < most; i++)
-		size += (size_t)sprintf(text + size, "%04zu 10 0 0 0 1000 0\n", i);
+		size += (size_t)sprintf(text + size, "%04zu 10 0 0 0 1000 0 0\n", i);
 	write_row(text, size);
 	CHECK(would_have("0000") == 10 && would_have("0999") == 10);
 	CHECK(weir_fleet_template_set(w.store, "new", &limit, why, sizeof(why)) == -ENOSPC);
 	CHECK(strcmp(why, "There are 1000 templates, which is the maximum.") == 0);
 	CHECK(weir_fleet_template_set(w.store, "0500", &limit, why, sizeof(why)) == 0);
 	CHECK(would_have("0500") == 11 && would_have("new") == 0);
-	size += (size_t)sprintf(text + size, "1000 10 0 0 0 1000 0\n");
+	size += (size_t)sprintf(text + size, "1000 10 0 0 0 1000 0 0\n");
 	write_row(text, size);
 	is_refused();
 	free(text);
@@ -678,6 +693,7 @@ int main(int argc, char **argv)
 	world_use(&test_store);
 	listed();
 	settings();
+	allocated();
 	made();
 	taken();
 	many();

@@ -260,7 +260,8 @@ struct weir_share_config {
 	 * the share gives back no more than the rest. From the return on, the process may not put
 	 * units to use beyond the greater of both numbers, nor beyond weir_share_units(). Units whose
 	 * use has ended are given back with the next refresh. Must not block on the store, and must
-	 * call no function of the fleet that may wait for it. NULL: none. Not called in a region.
+	 * call no function of the fleet that may wait for it. A limit with an allocator gets nothing
+	 * back until no more is lent than the share is to have. NULL: none. Not called in a region.
 	 */
 	uint64_t (*lent)(void *arg, uint64_t units);
 
