@@ -93,7 +93,7 @@ static int refresh(struct weir_fleet *f)
 	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
-	watching_refreshed(f);
+	watching_refreshed(f, r != 0);
 	if (r != 0)
 		allocators_postpone(f, f->next_refresh);
 	end_leases(f, fleet_now(f));

@@ -398,8 +398,6 @@ void watching_take(struct weir_fleet *f, weir_time now, weir_dur interval)
 
 bool watching_asks(struct weir_fleet *f, weir_time now)
 {
-	if (!f->reachable)
-		return false;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->watch.due != 0 && now >= s->watch.due)
 			return true;
@@ -410,7 +408,7 @@ weir_time watching_next(const struct weir_fleet *f)
 {
 	weir_time next = WEIR_FOREVER;
 
-	for (const struct weir_share *s = f->shares; s != NULL && f->reachable; s = s->next)
+	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->watch.due != 0 && s->watch.due < next)
 			next = s->watch.due;
 	return next;
@@ -430,11 +428,27 @@ void watching_early(struct weir_fleet *f, weir_time now)
 		}
 }
 
-void watching_refreshed(struct weir_fleet *f)
+/* A change that could not be read is read later, and no more often than failed refreshes are tried. */
+static void retry(struct weir_share *s, weir_time now, weir_dur interval)
 {
+	const unsigned failures = s->fleet->watching.failures;
+	const weir_dur apart = pace_of(interval)
+			       << (failures < RETRY_SHIFT ? failures : RETRY_SHIFT);
+
+	s->watch.due = now + fleet_jitter(s->fleet, apart < interval / 4 ? apart : interval / 4);
+}
+
+void watching_refreshed(struct weir_fleet *f, bool failed)
+{
+	struct watching *w = &f->watching;
+
+	w->failures = failed ? w->failures + 1 : 0;
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
-		s->watch.changed = s->watch.freed = false;
+		s->watch.changed &= failed;
+		s->watch.freed = false;
 		s->watch.due = 0;
+		if (s->watch.changed)
+			retry(s, fleet_now(f), fleet_interval(f));
 	}
 	watching_aim(f);
 }

@@ -44,7 +44,8 @@ struct watching {
 	weir_time earlier; /* when the last early refresh began */
 	uint64_t own[OWN_COMMITS];
 	unsigned own_count;
-	unsigned shares; /* how many it is aimed at */
+	unsigned shares;   /* how many it is aimed at */
+	unsigned failures; /* refreshes in a row that failed */
 
 	/* Under lock, which is taken after the fleet's, and never held during a request. */
 	pthread_mutex_t lock;
@@ -79,6 +80,6 @@ weir_time watching_next(const struct weir_fleet *fleet);
 
 /* An early refresh begins; all shares were refreshed. */
 void watching_early(struct weir_fleet *fleet, weir_time now);
-void watching_refreshed(struct weir_fleet *fleet);
+void watching_refreshed(struct weir_fleet *fleet, bool failed);
 
 #endif
