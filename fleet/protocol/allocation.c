@@ -417,8 +417,8 @@ static uint64_t kept(const struct seen_member *own, const struct grant_record *g
 
 void plan_follow(struct limit_view *v, const struct planner *p, struct plan *plan)
 {
-	const struct seen_member *own = view_member(v, p->id);
-	const struct grant_record *g = NULL;
+	const struct seen_member *own;
+	const struct grant_record *g;
 
 	plan->record = p->record;
 	plan->members = v->grants.all.members > 0 ? v->grants.all.members : 1;

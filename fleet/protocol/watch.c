@@ -257,7 +257,7 @@ static size_t prefixes_of(const struct weir_share *s, char (*texts)[KEY_ROOM])
 	return count;
 }
 
-#define PREFIXES_MAX 4 /* of a share */
+#define PREFIXES_MAX ((size_t)4) /* of a share */
 _Static_assert(PREFIXES_MAX *WEIR_FLEET_SHARES_MAX <= WEIR_STORE_WATCH_MAX, "all can be watched");
 
 /* NULL: no memory. */

@@ -119,29 +119,29 @@ static char *create(const struct etcd_watch *w, const struct range *range)
 /* One request after the other, as far as there is room for them. To be freed. */
 static char *join(struct etcd_watch *w, char *const *texts, size_t count)
 {
-	char *text = NULL;
-	size_t size = 0;
+	size_t size = 0, used = 0;
+	char *text;
 
 	for (size_t i = 0; i < count; i++)
 		size += strlen(texts[i]);
 	text = malloc(size + 1);
 	if (text == NULL)
 		return NULL;
-	text[0] = '\0';
 	w->requested = 0;
-	for (size_t i = 0; i < count; i++)
-		if (i == 0 || strlen(text) + strlen(texts[i]) <= BODY_MAX) {
-			strcat(text, texts[i]);
-			w->requested++;
-		}
+	for (size_t i = 0; i < count; i++) {
+		const size_t length = strlen(texts[i]);
+
+		if (i > 0 && used + length > BODY_MAX)
+			continue;
+		memcpy(text + used, texts[i], length);
+		used += length;
+		w->requested++;
+	}
+	text[used] = '\0';
 	return text;
 }
 
-/*
- * Without room for two ranges there is one. Without room for the store's row it is not watched:
- * polling finds another store.
- */
-static char *requests(struct etcd_watch *w)
+static char *requests_as_they_are(struct etcd_watch *w)
 {
 	const struct range all = {w->ranges[0].first, w->ranges[w->range_count - 1].last};
 	const bool apart = w->range_count > 1;
@@ -157,12 +157,23 @@ static char *requests(struct etcd_watch *w)
 		text = join(w, texts, count);
 	for (size_t i = 0; i < 3; i++)
 		free(texts[i]);
-	if (text == NULL || !apart || w->requested == 3)
+	return text;
+}
+
+/*
+ * Without room for two ranges there is one. Without room for the store's row it is not watched:
+ * polling finds another store.
+ */
+static char *requests(struct etcd_watch *w)
+{
+	char *text = requests_as_they_are(w);
+
+	if (text == NULL || w->range_count == 1 || w->requested == 3)
 		return text;
 	free(text);
-	w->ranges[0] = all;
+	w->ranges[0] = (struct range){w->ranges[0].first, w->ranges[w->range_count - 1].last};
 	w->range_count = 1;
-	return requests(w);
+	return requests_as_they_are(w);
 }
 
 static void disconnect(struct etcd_watch *w)

@@ -77,7 +77,7 @@ static int look(struct memory_watch *w, uint32_t *seen)
 	int r;
 
 	pthread_mutex_lock(&w->lock);
-	*seen = w->m->block != NULL ? bell_look(&w->m->block->bell) : 0;
+	*seen = w->m->shared && w->m->block == NULL ? 0 : bell_look(&w->m->block->bell);
 	r = take_notes(w);
 	pthread_mutex_unlock(&w->lock);
 	return r;
@@ -89,7 +89,7 @@ int memory_watch_wait(struct weir_store *self, void *watch, weir_dur timeout,
 	struct memory_watch *w = watch;
 	const weir_time began = now();
 	const weir_time end = timeout < WEIR_FOREVER - began ? began + timeout : WEIR_FOREVER;
-	weir_time at = began;
+	weir_time at;
 	uint32_t seen;
 	int r;
 
