@@ -4,6 +4,7 @@
 #include "fleet/store/row_table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "fleet/store/store.h"
@@ -96,7 +97,8 @@ int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, weir_
 	pthread_mutexattr_t attributes;
 	int r;
 
-	memset(b, 0, head_size());
+	/* No note of the bell counts yet. */
+	memset(b, 0, offsetof(struct block, bell.notes));
 	b->magic = MAGIC;
 	b->run = run;
 	b->clock = clock;
