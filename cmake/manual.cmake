@@ -86,10 +86,15 @@ function(weir_pages_of_markdown)
   endforeach()
 endfunction()
 
-# weir_tool(TARGET): a program that is installed. Its page is its --help, and what is in
-# docs/man/NAME.h2m, where NAME is at least: that of the target, or of the file if that is another.
+# weir_tool(TARGET [COMPONENT]): a program that is installed, in weir_tools or another component. Its
+# page is its --help, and what is in docs/man/NAME.h2m, where NAME is at least: that of the target, or
+# of the file if that is another.
 function(weir_tool target)
-  install(TARGETS ${target} RUNTIME COMPONENT weir_tools)
+  set(component weir_tools)
+  if(ARGC GREATER 1)
+    set(component ${ARGV1})
+  endif()
+  install(TARGETS ${target} RUNTIME COMPONENT ${component})
   get_target_property(name ${target} OUTPUT_NAME)
   if(NOT name)
     set(name ${target})
@@ -102,7 +107,7 @@ function(weir_tool target)
   endif()
   set(more ${weir_man_source}/${name}.h2m)
   set(title "${name} 1 ${weir_release} \"weir ${PROJECT_VERSION}\" \"weir manual\"")
-  weir_page(${name}.1 weir_tools
+  weir_page(${name}.1 ${component}
     COMMAND help2man --no-info --version-string=${PROJECT_VERSION} --include ${more}
             $<TARGET_FILE:${target}>
     FILTER "s/^[.]TH .*/.TH ${title}/"

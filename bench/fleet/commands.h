@@ -11,7 +11,13 @@ int cost_command(int argc, char **argv);
 /* load ADDRESS SECONDS MEMBERS...: the load that members put on a store. */
 int load_command(int argc, char **argv);
 
-/* simulate MEMBERS|REGIONSxMEMBERS...: the same in simulated time, in one store or in regions. */
+/* settle --members N --store ADDRESS: how soon all members have what they want. */
+int settle_command(int argc, char **argv);
+
+/*
+ * simulate MEMBERS|REGIONSxMEMBERS|aMEMBERS...: the same in simulated time, in one store, in regions,
+ * or with an allocator.
+ */
 int simulate_command(int argc, char **argv);
 
 #endif

@@ -15,7 +15,9 @@ static const struct {
 } commands[] = {
 	{"cost", "ROUNDS TIMES", 2, cost_command},
 	{"load", "ADDRESS|memory SECONDS MEMBERS...", 3, load_command},
-	{"simulate", "MEMBERS|REGIONSxMEMBERS...", 1, simulate_command},
+	{"settle", "--members N --store ADDRESS|memory [--pid PID] [--allocated 0]", 4,
+	 settle_command},
+	{"simulate", "MEMBERS|REGIONSxMEMBERS|aMEMBERS...", 1, simulate_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -5,9 +5,12 @@
  * members change their demand at each refresh, and the capacity is enough for all.
  *
  * Each member is a coroutine, so the fleet's own code runs unchanged.
+ *
+ * With an allocator, members also ask between their refreshes, as they do with threads of their own.
  */
 #include "commands.h"
 #include "meter.h"
+#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,8 +38,8 @@ struct actor {
 	struct weir_fleet *fleet;
 	struct weir_share *share; /* NULL: a region */
 	struct weir_region *region;
-	struct stack *stack; /* NULL: not in a refresh */
-	weir_time due;
+	struct stack *stack;   /* NULL: not in a refresh */
+	weir_time due, redraw; /* redraw: of what it wants */
 	uint64_t wants;
 	unsigned place; /* index in the heap */
 	bool done;
@@ -49,6 +52,7 @@ static struct simulation {
 	struct actor *actors;
 	struct actor **heap;
 	unsigned count, members;
+	bool allocated;
 	struct actor *acting;
 	ucontext_t scheduler;
 	struct stack *stacks;
@@ -125,7 +129,10 @@ static void body(void)
 	for (;;) {
 		struct actor *a = sim.acting;
 
-		(void)weir_fleet_refresh(a->fleet);
+		if (sim.allocated)
+			a->due = weir_fleet_step(a->fleet);
+		else
+			(void)weir_fleet_refresh(a->fleet);
 		a->done = true;
 		swapcontext(&a->stack->context, &sim.scheduler);
 	}
@@ -161,6 +168,9 @@ static void begin_refresh(struct actor *a)
 		sim.refreshes_top++;
 		return;
 	}
+	if (sim.allocated && sim.now < a->redraw)
+		return;
+	a->redraw = sim.now + REFRESH;
 	if (sim.store_count > 1)
 		sim.refreshes_low++;
 	else
@@ -176,7 +186,8 @@ static void end_refresh(struct actor *a)
 	a->stack->next = sim.stacks;
 	sim.stacks = a->stack;
 	a->stack = NULL;
-	a->due = sim.now + every / 10 * 8 + draw(every / 2);
+	if (!sim.allocated)
+		a->due = sim.now + every / 10 * 8 + draw(every / 2);
 }
 
 static void act(struct actor *a)
@@ -225,6 +236,8 @@ static struct weir_store *open_store(unsigned members)
 	struct weir_store_config config;
 	char why[256] = "";
 
+	if (sim.allocated)
+		return sim.stores[sim.store_count++] = table_open(&sim.clock);
 	weir_store_config_init(&config);
 	config.clock = &sim.clock;
 	config.shm_bytes = ((size_t)128 << 10) + (size_t)members * 4096;
@@ -271,6 +284,7 @@ static void add_member(struct weir_store *store, uint64_t capacity)
 	weir_share_config_init(&share);
 	share.name = "limit";
 	share.capacity = capacity;
+	share.allocated = sim.allocated;
 	must_do(weir_share_join(a->fleet, &share, &a->share, why, sizeof(why)), "join", why);
 	rise(a->place);
 }
@@ -299,7 +313,7 @@ static void add_region(struct weir_store *above, struct weir_store *store, uint6
 	rise(a->place);
 }
 
-static void set_up(unsigned regions, unsigned each)
+static void set_up(unsigned regions, unsigned each, bool allocated)
 {
 	const unsigned members = (regions > 0 ? regions : 1) * each;
 	const uint64_t capacity = (uint64_t)members * WANTS_MAX;
@@ -307,6 +321,7 @@ static void set_up(unsigned regions, unsigned each)
 
 	sim = (struct simulation){.clock = {tell_time}, .now = 1000 * WEIR_S, .chance = 1};
 	sim.members = members;
+	sim.allocated = allocated;
 	sim.actors = must(calloc(members + regions + 1, sizeof(*sim.actors)));
 	sim.heap = must(calloc(members + regions + 1, sizeof(void *)));
 	sim.stores = must(calloc(regions + 1, sizeof(struct weir_store *)));
@@ -358,9 +373,9 @@ static void print_load(const struct count *c, uint64_t refreshes, unsigned store
 	       (double)c->sent / 1e3 / seconds, (double)c->got / 1e3 / seconds);
 }
 
-static void simulate(unsigned regions, unsigned each)
+static void simulate(unsigned regions, unsigned each, bool allocated)
 {
-	set_up(regions, each);
+	set_up(regions, each, allocated);
 	run(regions > 0 ? REGION : WARM_UP);
 	clear();
 	run(MEASURED);
@@ -383,15 +398,16 @@ int simulate_command(int argc, char **argv)
 	       "low_requests_s\tlow_sent_kB_s\tlow_got_kB_s\thad\n");
 	for (int i = 0; i < argc; i++) {
 		char *end;
-		unsigned regions = 0, each = (unsigned)strtoul(argv[i], &end, 10);
+		const bool allocated = argv[i][0] == 'a';
+		unsigned regions = 0, each = (unsigned)strtoul(argv[i] + allocated, &end, 10);
 
-		if (*end == 'x') {
+		if (*end == 'x' && !allocated) {
 			regions = each;
 			each = (unsigned)strtoul(end + 1, NULL, 10);
 		}
 		if (each == 0)
 			must_do(-EINVAL, argv[i], "is not a number of members");
-		simulate(regions, each);
+		simulate(regions, each, allocated);
 	}
 	return EXIT_SUCCESS;
 }

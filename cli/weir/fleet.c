@@ -169,7 +169,10 @@ int command_fleet(int argc, char **argv)
 		 "take a member out of service: it returns all that it holds"},
 		{"undrain", fleet_undrain, "give a drained member its share again"},
 		{"resize", fleet_resize, "change a capacity that is divided into partitions"},
+		{"template", fleet_template,
+		 "list and change what limits are made with, by their names"},
 		{"rewind", fleet_rewind, "set checkpoints of partitions of work back"},
+		{"serve", fleet_serve, "answer the rate limit quota service of Envoy"},
 	};
 	static const struct argp_child children[] = FLEET_CHILDREN;
 	static const struct program program = {

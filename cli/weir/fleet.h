@@ -33,6 +33,8 @@ int fleet_drain(int argc, char **argv);
 int fleet_undrain(int argc, char **argv);
 int fleet_resize(int argc, char **argv);
 int fleet_rewind(int argc, char **argv);
+int fleet_serve(int argc, char **argv);
+int fleet_template(int argc, char **argv);
 
 /* Open the store that the options name. NULL if it cannot be opened; a message has been printed. */
 struct weir_store *fleet_store(void);
@@ -82,6 +84,24 @@ int fleet_read(struct weir_store *store, const char *name, struct fleet_readings
 /* Read all names, without their members and partitions of work. */
 int fleet_read_all(struct weir_store *store, struct fleet_readings *readings);
 void fleet_forget(struct fleet_readings *readings);
+
+/* A template of limits. version of its limit is that of all templates. */
+struct fleet_template_reading {
+	char pattern[WEIR_FLEET_PATTERN_MAX + 1];
+	struct weir_fleet_limit limit;
+};
+
+struct fleet_templates {
+	struct fleet_template_reading *at;
+	size_t count;
+};
+
+/* Read all templates. 0, or a negative errno. */
+int fleet_templates_read(struct weir_store *store, struct fleet_templates *templates);
+void fleet_templates_forget(struct fleet_templates *templates);
+
+/* The sentence for an error of an operation on a template. */
+const char *fleet_template_why(struct weir_store *store, int error, char *why, size_t size);
 
 /* Units that a member may use, including the reserved ones. */
 uint64_t fleet_share(const struct weir_fleet_member *member);

@@ -44,29 +44,46 @@ static char *trim(char *text)
 	return text;
 }
 
-const struct file_limit *limits_file_find(const struct limits_file *file, const char *name)
+const struct file_limit *limits_file_find(const struct limits_file *file, const char *name,
+					  bool is_template)
 {
 	for (size_t i = 0; i < file->count; i++)
-		if (strcmp(file->at[i].name, name) == 0)
+		if (file->at[i].is_template == is_template && strcmp(file->at[i].name, name) == 0)
 			return &file->at[i];
 	return NULL;
 }
 
-/* A line [NAME]. */
+#define TEMPLATE "template"
+
+/* Whether a group is of a template; then name is what follows. */
+static bool is_template(char **name)
+{
+	const size_t length = strlen(TEMPLATE);
+
+	if (strncmp(*name, TEMPLATE, length) != 0 || (*name)[length] == '\0' ||
+	    strchr(BLANKS, (*name)[length]) == NULL)
+		return false;
+	*name = trim(*name + length);
+	return true;
+}
+
+/* A line [NAME] or [template PATTERN]. */
 static int take_group(struct limits_file *file, char *text, struct sentence why)
 {
 	const size_t length = strlen(text);
 	const struct file_limit *same;
 	struct file_limit *larger;
+	bool template;
 	char *name;
 
 	if (text[length - 1] != ']')
 		return fail(why, "The name of a limit has no ] behind it.");
 	text[length - 1] = '\0';
 	name = trim(text + 1);
+	template = is_template(&name);
 	if (strlen(name) > WEIR_SHARE_NAME_MAX)
 		return fail(why, "A name has at most %d characters.", WEIR_SHARE_NAME_MAX);
-	same = limits_file_find(file, name);
+	same = limits_file_find(file, name, template);
 	if (same != NULL)
 		return fail(why, "%s is in line %u already.", name, same->line);
 	larger = realloc(file->at, (file->count + 1) * sizeof(*larger));
@@ -75,7 +92,7 @@ static int take_group(struct limits_file *file, char *text, struct sentence why)
 		return -ENOMEM;
 	}
 	file->at = larger;
-	larger[file->count] = (struct file_limit){.line = file->line};
+	larger[file->count] = (struct file_limit){.line = file->line, .is_template = template};
 	memcpy(larger[file->count++].name, name, strlen(name) + 1);
 	return 0;
 }
@@ -149,10 +166,27 @@ void limits_file_free(struct limits_file *file)
 	*file = (struct limits_file){.count = 0};
 }
 
-void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit)
+static void print(FILE *out, const char *kind, const char *name,
+		  const struct weir_fleet_limit *limit)
 {
-	fprintf(out, "[%s]\ncapacity = %" PRIu64 "\nallotment = %s\n", name,
+	char learning[LEARNING_ROOM];
+
+	fprintf(out, "[%s%s]\ncapacity = %" PRIu64 "\nallotment = %s\n", kind, name,
 		limit->capacity - limit->carried, fleet_allotment(limit->allotment));
 	fprintf(out, "reserved = %" PRIu64 "\nmembers = %" PRIu32 "\nlease = %.10g\n",
 		limit->reserved, limit->members_max, (double)limit->lease / (double)WEIR_S);
+	fprintf(out, "learning = %s\n", fleet_learning(limit->learning_period, learning));
+	if (limit->allocated != 0)
+		fputs("allocated = 1\n", out);
+}
+
+void limits_file_print(FILE *out, const char *name, const struct weir_fleet_limit *limit)
+{
+	print(out, "", name, limit);
+}
+
+void limits_file_print_template(FILE *out, const char *pattern,
+				const struct weir_fleet_limit *limit)
+{
+	print(out, TEMPLATE " ", pattern, limit);
 }

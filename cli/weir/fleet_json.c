@@ -97,14 +97,19 @@ static json_t *limit_of(const struct fleet_reading *r, bool details)
 		return json_pack("{s:s,s:b,s:o}", "name", r->name, "other_version",
 				 (int)r->other_version, "partitions", partitions_of(r, details));
 	json = json_pack(
-		"{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o,s:f,s:o}", "name", r->name,
-		"capacity", json_count(l->capacity), "effective", json_count(l->effective),
+		"{s:s,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:f,s:o,s:o,s:f,s:o,s:b,s:o}", "name",
+		r->name, "capacity", json_count(l->capacity), "effective", json_count(l->effective),
 		"granted", json_count(l->granted), "wanted", json_count(l->wanted), "allotment",
 		fleet_allotment(l->allotment), "reserved", json_count(l->reserved), "members_max",
 		json_count(l->members_max), "member_count", json_count(l->members), "lease_seconds",
 		(double)l->lease / (double)WEIR_S, "version", json_count(l->version), "partitions",
 		partitions_of(r, details), "learning_seconds", (double)l->learning / (double)WEIR_S,
-		"reason", label(l->reason));
+		"reason", label(l->reason), "allocated", (int)(l->allocated != 0), "allocator",
+		label(l->allocator));
+	json_object_set_new(json, "learning_period_seconds",
+			    l->learning_period != 0
+				    ? json_real((double)l->learning_period / (double)WEIR_S)
+				    : json_null());
 	if (details)
 		json_object_set_new(json, "members", members_of(r));
 	return json;

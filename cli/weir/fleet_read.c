@@ -151,6 +151,38 @@ void fleet_forget(struct fleet_readings *readings)
 	*readings = (struct fleet_readings){.count = 0};
 }
 
+/* Templates that are being read. */
+struct template_list {
+	struct fleet_templates *templates;
+	bool full;
+};
+
+static bool add_template(void *arg, const char *pattern, const struct weir_fleet_limit *limit)
+{
+	struct template_list *list = arg;
+	struct fleet_template_reading reading = {.limit = *limit};
+	void *at = list->templates->at;
+
+	snprintf(reading.pattern, sizeof(reading.pattern), "%s", pattern);
+	list->full = !append(&at, &list->templates->count, &reading, sizeof(reading));
+	list->templates->at = at;
+	return !list->full;
+}
+
+int fleet_templates_read(struct weir_store *store, struct fleet_templates *templates)
+{
+	struct template_list list = {.templates = templates};
+	int r = weir_fleet_template_list(store, add_template, &list);
+
+	return list.full ? -ENOMEM : r;
+}
+
+void fleet_templates_forget(struct fleet_templates *templates)
+{
+	free(templates->at);
+	*templates = (struct fleet_templates){.count = 0};
+}
+
 uint64_t fleet_share(const struct weir_fleet_member *member)
 {
 	return member->drained == 0 ? member->reserved + member->grant : member->grant;

@@ -18,38 +18,22 @@ struct wanted {
 	struct fleet_settings settings;
 };
 
-static void take_word(struct wanted *w, const char *word, struct argp_state *state)
-{
-	const char *value = strchr(word, '=');
-	const bool *given;
-	char why[80];
-
-	if (value == NULL)
-		argp_error(state, "%s is not SETTING=VALUE", word);
-	given = fleet_setting_given(&w->settings, word, (size_t)(value - word));
-	if (given == NULL)
-		argp_error(state, "%s: there is no such setting", word);
-	if (!fleet_setting_take(&w->settings, given, value + 1, why, sizeof(why)))
-		argp_error(state, "%s: %s", word, why);
-}
-
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
 	const struct fleet_settings *s = &w->settings;
-	const bool some = s->capacity || s->reserved || s->members || s->allotment || s->lease;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (w->name == NULL)
 			w->name = arg;
 		else
-			take_word(w, arg, state);
+			fleet_setting_word(&w->settings, arg, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (w->make && !s->capacity)
 			argp_error(state, "A name and capacity=N are required");
-		if (w->name == NULL || !some)
+		if (w->name == NULL || !fleet_settings_any(s))
 			argp_error(state, "A name and a setting are required");
 		return 0;
 	default:
@@ -105,18 +89,11 @@ static int command(int argc, char **argv, bool make, const char *doc)
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-#define SETTINGS                                                                                   \
-	"  capacity=N                 Units for all members together\n"                            \
-	"  reserved=N                 Units that each member has at all times\n"                   \
-	"  members=N                  Members that units are reserved for\n"                       \
-	"  allotment=HOW              fair, proportional, static or none\n"                        \
-	"  lease=SECONDS              The longest lease that a member may have\n"
-
 int fleet_make(int argc, char **argv)
 {
 	return command(argc, argv, true,
 		       "Create a limit before any member joins it. Members use it as it is.\v"
-		       "Settings:\n" SETTINGS "\n"
+		       "Settings:\n" FLEET_SETTINGS_HELP "\n"
 		       "The default lease is 15 s.");
 }
 
@@ -125,7 +102,7 @@ int fleet_set(int argc, char **argv)
 	return command(
 		argc, argv, false,
 		"Change a limit for all its members. Each applies the change at its next refresh.\v"
-		"Settings:\n" SETTINGS "\n"
+		"Settings:\n" FLEET_SETTINGS_HELP "\n"
 		"All of them are changed, or none.");
 }
 

@@ -36,8 +36,10 @@ bool *fleet_setting_given(struct fleet_settings *s, const char *name, size_t len
 		const char *name;
 		bool *given;
 	} known[] = {
-		{"capacity", &s->capacity},   {"reserved", &s->reserved}, {"members", &s->members},
-		{"allotment", &s->allotment}, {"lease", &s->lease},
+		{"capacity", &s->capacity},   {"reserved", &s->reserved},
+		{"members", &s->members},     {"allotment", &s->allotment},
+		{"lease", &s->lease},         {"learning", &s->learning},
+		{"allocated", &s->allocated},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -80,10 +82,29 @@ static bool take_seconds(const char *text, weir_dur *duration, char *why, size_t
 	return false;
 }
 
+const char *fleet_learning(weir_dur learning, char text[LEARNING_ROOM])
+{
+	if (learning == 0)
+		snprintf(text, LEARNING_ROOM, "own");
+	else
+		snprintf(text, LEARNING_ROOM, "%.10g", (double)learning / (double)WEIR_S);
+	return text;
+}
+
+/* "own": each member learns as it is configured. */
+static bool take_learning(const char *text, weir_dur *learning, char *why, size_t why_size)
+{
+	*learning = 0;
+	if (strcmp(text, "own") == 0 || take_seconds(text, learning, why, why_size))
+		return true;
+	snprintf(why, why_size, "not own, nor a number of seconds from 0.02 to 3600");
+	return false;
+}
+
 bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char *value, char *why,
 			size_t why_size)
 {
-	uint64_t members = 0;
+	uint64_t members = 0, allocated = 0;
 	bool good;
 
 	if (given == &s->capacity) {
@@ -99,11 +120,41 @@ bool fleet_setting_take(struct fleet_settings *s, const bool *given, const char 
 	} else if (given == &s->allotment) {
 		good = take_allotment(value, &s->to.allotment, why, why_size);
 		s->allotment = good;
+	} else if (given == &s->learning) {
+		good = take_learning(value, &s->to.learning_period, why, why_size);
+		s->learning = good;
+	} else if (given == &s->allocated) {
+		good = take_whole(value, 1, &allocated, why, why_size);
+		s->to.allocated = (uint32_t)allocated;
+		s->allocated = good;
 	} else {
 		good = take_seconds(value, &s->to.lease, why, why_size);
 		s->lease = good;
 	}
 	return good;
+}
+
+void fleet_setting_word(struct fleet_settings *s, const char *word, struct argp_state *state)
+{
+	const char *value = strchr(word, '=');
+	const bool *given;
+	char why[80];
+
+	if (value == NULL) {
+		argp_error(state, "%s is not SETTING=VALUE", word);
+		return;
+	}
+	given = fleet_setting_given(s, word, (size_t)(value - word));
+	if (given == NULL)
+		argp_error(state, "%s: there is no such setting", word);
+	else if (!fleet_setting_take(s, given, value + 1, why, sizeof(why)))
+		argp_error(state, "%s: %s", word, why);
+}
+
+bool fleet_settings_any(const struct fleet_settings *s)
+{
+	return s->capacity || s->reserved || s->members || s->allotment || s->lease ||
+	       s->learning || s->allocated;
 }
 
 void fleet_settings_apply(const struct fleet_settings *s, struct weir_fleet_limit *limit)
@@ -118,6 +169,10 @@ void fleet_settings_apply(const struct fleet_settings *s, struct weir_fleet_limi
 		limit->allotment = s->to.allotment;
 	if (s->lease)
 		limit->lease = s->to.lease;
+	if (s->learning)
+		limit->learning_period = s->to.learning_period;
+	if (s->allocated)
+		limit->allocated = s->to.allocated;
 	if (limit->reserved == 0 && s->reserved)
 		limit->members_max = 0;
 }

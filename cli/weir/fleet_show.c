@@ -87,9 +87,31 @@ static void print_list(const struct fleet_readings *readings)
 	}
 }
 
-static void print_export(const struct fleet_readings *readings)
+/* Returns what is to be printed before the next group. */
+static const char *export_templates(struct weir_store *store)
 {
+	struct fleet_templates templates = {.count = 0};
+	const int r = fleet_templates_read(store, &templates);
 	const char *before = "";
+	char why[512];
+
+	if (r != 0)
+		name_complain("Templates are left out",
+			      fleet_template_why(store, r, why, sizeof(why)));
+	for (size_t i = 0; r == 0 && i < templates.count; i++) {
+		fputs(before, stdout);
+		limits_file_print_template(stdout, templates.at[i].pattern, &templates.at[i].limit);
+		before = "\n";
+	}
+	fleet_templates_forget(&templates);
+	return before;
+}
+
+/* Templates with the list of all limits only. */
+static void print_export(struct weir_store *store, bool details,
+			 const struct fleet_readings *readings)
+{
+	const char *before = details ? "" : export_templates(store);
 
 	for (size_t i = 0; i < readings->count; i++) {
 		const struct fleet_reading *r = &readings->at[i];
@@ -107,17 +129,23 @@ static void print_export(const struct fleet_readings *readings)
 static void print_limit(const struct fleet_reading *r)
 {
 	const struct weir_fleet_limit *l = &r->limit;
-	char lease[16];
+	char lease[16], learning[16];
 
 	printf("%s: capacity %" PRIu64 ", effective %" PRIu64 ", granted %" PRIu64
 	       ", wanted %" PRIu64 "\n",
 	       r->name, l->capacity, l->effective, l->granted, l->wanted);
 	printf("  allotment %s, lease %s, ", fleet_allotment(l->allotment),
 	       bars_duration((double)l->lease, lease, sizeof(lease)));
+	if (l->learning_period != 0)
+		printf("learning %s, ",
+		       bars_duration((double)l->learning_period, learning, sizeof(learning)));
 	if (l->reserved > 0)
 		printf("%" PRIu64 " reserved for each of %" PRIu32 " members, ", l->reserved,
 		       l->members_max);
 	printf("%" PRIu32 " member%s\n", l->members, l->members == 1 ? "" : "s");
+	if (l->allocated != 0)
+		printf("  allocated by %s\n",
+		       l->allocator[0] != '\0' ? l->allocator : "none of them yet");
 	if (l->reason[0] != '\0')
 		printf("  nothing is granted: %s\n", l->reason);
 }
@@ -279,7 +307,8 @@ static int read(struct weir_store *store, const struct wanted *wanted,
 }
 
 /* False if the output cannot be written. */
-static bool print(const struct wanted *wanted, const struct fleet_readings *readings)
+static bool print(struct weir_store *store, const struct wanted *wanted,
+		  const struct fleet_readings *readings)
 {
 	const bool again = wanted->repeat.interval > 0;
 	bool good = true;
@@ -289,7 +318,7 @@ static bool print(const struct wanted *wanted, const struct fleet_readings *read
 	else if (wanted->format == OPENMETRICS)
 		good = fleet_metrics(stdout, readings);
 	else if (wanted->format == EXPORT)
-		print_export(readings);
+		print_export(store, wanted->details, readings);
 	else if (wanted->details)
 		print_details(readings);
 	else
@@ -309,7 +338,8 @@ static int print_again_and_again(struct weir_store *store, struct wanted *wanted
 
 		status = read(store, wanted, &readings);
 		/* A list that could not be read is not printed as an empty one. */
-		good = (status != EXIT_SUCCESS && !wanted->details) || print(wanted, &readings);
+		good = (status != EXIT_SUCCESS && !wanted->details) ||
+		       print(store, wanted, &readings);
 		fleet_forget(&readings);
 	} while (good && repeat_again(&wanted->repeat));
 	return good ? status : EXIT_FAILURE;

@@ -28,13 +28,23 @@ static bool may_grow(const struct weir_share *s)
 /* A share with headroom asks before calls are refused; another one asks for what it lacks. */
 static bool is_outgrown(const struct weir_share *s, uint64_t wants, uint64_t units)
 {
-	return wants > (share_is_elastic(s) ? units - units / 4 : units);
+	return s->awaits || wants > (share_is_elastic(s) ? units - units / 4 : units);
 }
 
 /* Whether the other members do not know of it yet, or hold what is due to it. */
 static bool has_news(const struct weir_share *s, uint64_t wants)
 {
 	return s->lacks || wants > s->wants_written + s->wants_written / 8;
+}
+
+/*
+ * Whether it wants so much less than its row has that others should not wait for its next refresh.
+ * Where there is no allocator, each of them would have to read that first.
+ */
+static bool is_shrunk(const struct weir_share *s, uint64_t wants)
+{
+	return s->limit.allocated && !share_is_elastic(s) &&
+	       wants < s->wants_written - s->wants_written / 4;
 }
 
 /* Until it may ask again. */
@@ -60,7 +70,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 	if (units > s->units_at_last || !is_outgrown(s, wants, units))
 		s->asked = 0;
 	s->units_at_last = units;
-	if (!is_outgrown(s, wants, units) || !has_news(s, wants))
+	if ((!is_outgrown(s, wants, units) || !has_news(s, wants)) && !is_shrunk(s, wants))
 		return false;
 	s->next_ask = now + pause_after(s, interval);
 	return true;
@@ -68,6 +78,8 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 
 bool share_is_busy(const struct weir_share *s)
 {
+	if (s->awaits)
+		return true;
 	if (s->config.wants != NULL)
 		return s->returned > 0 || s->wants_written > 0;
 	return demand_last(&s->measured) > 0;

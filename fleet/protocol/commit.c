@@ -9,17 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/protocol/templates.h"
+
 #define AT_ONCE (WEIR_STORE_ROWS_MAX / 3) /* shares in a commit: limit, member, ledger each */
+#define CHECKS  (3 * AT_ONCE + 1)         /* and that of the templates */
+
+_Static_assert(CHECKS < WEIR_STORE_ROWS_MAX, "a commit may have that many");
 
 /* A commit under construction, with the texts of its rows. */
 struct writing {
-	struct weir_store_check checks[3 * AT_ONCE];
+	const struct batch *batch;
+	struct weir_store_check checks[CHECKS];
 	struct weir_store_write writes[3 * AT_ONCE];
-	char texts[2 * AT_ONCE][RECORD_SIZE];
+	char texts[3 * AT_ONCE][RECORD_SIZE];
 	char *ledgers[AT_ONCE];
 	size_t check_count, write_count, text_count, ledger_count;
 	struct weir_share *shares[AT_ONCE];
 	size_t count;
+	bool checks_templates;
 };
 
 static void check_row(struct writing *w, const char *key, enum weir_store_check_kind kind,
@@ -36,20 +43,34 @@ static void write_row(struct writing *w, const char *key, enum weir_store_write_
 	w->writes[w->write_count++] = (struct weir_store_write){key, kind, text, size};
 }
 
+/* The choice of a template holds only for the templates that were read. */
+static void check_templates(struct writing *w)
+{
+	if (w->checks_templates || !w->batch->templates_read)
+		return;
+	w->checks_templates = true;
+	check_row(w, TEMPLATES_KEY, WEIR_STORE_CHECK_VERSION, w->batch->templates_version);
+}
+
 static void write_limit(struct writing *w, const struct weir_share *s)
 {
 	char *text = w->texts[w->text_count++];
 
+	check_templates(w);
 	check_row(w, s->limit_key, WEIR_STORE_CHECK_ABSENT, 0);
-	write_row(w, s->limit_key, WEIR_STORE_WRITE_PUT, text, limit_print(&s->limit, text));
+	write_row(w, s->limit_key, WEIR_STORE_WRITE_PUT, text, limit_print(&s->made, text));
+	if (s->made.learning == 0)
+		return;
+	text = w->texts[w->text_count++];
+	write_row(w, s->learning_key, WEIR_STORE_WRITE_PUT, text,
+		  learning_print(s->made.learning, text));
 }
 
 static void write_member(struct writing *w, const struct weir_share *s)
 {
-	const struct member_record record = share_record(s, s->wants_written);
 	char *text = w->texts[w->text_count++];
 
-	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&record, text));
+	write_row(w, s->own_key, WEIR_STORE_WRITE_BIND, text, member_print(&s->plan.record, text));
 }
 
 /* A member that comes back under another number stays drained: its drain row moves. */
@@ -153,9 +174,12 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 
 static int commit(struct weir_fleet *f, struct writing *w)
 {
+	uint64_t version;
 	int r = weir_store_commit(f->store, f->session, w->checks, w->check_count, w->writes,
-				  w->write_count, NULL);
+				  w->write_count, &version);
 
+	if (r == 0)
+		watching_own(f, version);
 	conclude(f, w, r);
 	return r == 0 || r == -EAGAIN ? 0 : fleet_fail(f, r);
 }
@@ -167,10 +191,10 @@ int batch_commit(struct weir_fleet *f, struct batch *b, bool together)
 	int r = 0;
 
 	while (i < b->count && r == 0) {
-		struct writing w = {.count = 0};
+		struct writing w = {.batch = b};
 
 		do {
-			if (b->shares[i]->step != STEP_SETTLED)
+			if (b->shares[i]->step != STEP_SETTLED && b->shares[i]->step != STEP_READ)
 				r = write_share(&w, b->shares[i]);
 			i++;
 		} while (r == 0 && i < b->count && w.count < most);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fleet/cancel.h"
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/share.h"
 #include "fleet/store/store.h"
 
@@ -51,8 +52,7 @@ static void end_leases(struct weir_fleet *f, weir_time now)
 	f->refresh_now |= participants_lapse(f);
 }
 
-/* The configured interval, or less if a lease is shorter than the session's. */
-static weir_dur refresh_interval(const struct weir_fleet *f)
+weir_dur fleet_interval(const struct weir_fleet *f)
 {
 	weir_dur pace = f->refresh;
 
@@ -76,7 +76,7 @@ weir_dur fleet_jitter(struct weir_fleet *f, weir_dur time)
  */
 static weir_time after_refresh(struct weir_fleet *f, weir_time began, bool failed)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	weir_time next = began + fleet_jitter(f, failed ? pace / 4 : pace);
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -93,13 +93,16 @@ static int refresh(struct weir_fleet *f)
 	fleet_report(f, began, r != 0);
 	f->refresh_now = false;
 	f->next_refresh = after_refresh(f, began, r != 0 && !f->refused);
+	watching_refreshed(f, r != 0);
+	if (r != 0)
+		allocators_postpone(f, f->next_refresh);
 	end_leases(f, fleet_now(f));
 	return r;
 }
 
 static bool is_asked(struct weir_fleet *f, weir_time now)
 {
-	const weir_dur pace = refresh_interval(f);
+	const weir_dur pace = fleet_interval(f);
 	bool asked = false;
 
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
@@ -132,11 +135,16 @@ static weir_time next_event(struct weir_fleet *f)
 {
 	const weir_time look = next_look(f);
 	weir_time next = f->next_refresh < look ? f->next_refresh : look;
-	const weir_time over = participants_next(f);
+	const weir_time over = participants_next(f), allocates = allocators_next(f);
+
+	if (allocates < next)
+		next = allocates;
 
 	for (const struct weir_share *s = f->shares; s != NULL; s = s->next)
 		if (s->until != 0 && s->until < next)
 			next = s->until;
+	if (watching_next(f) < next)
+		next = watching_next(f);
 	return over < next ? over : next;
 }
 
@@ -146,10 +154,17 @@ static weir_time step(struct weir_fleet *f)
 
 	count_demand(f, now);
 	end_leases(f, now);
-	if (f->refresh_now || now >= f->next_refresh)
+	watching_take(f, now, fleet_interval(f));
+	if (f->refresh_now || now >= f->next_refresh) {
 		(void)refresh(f);
-	else if (is_asked(f, now))
+	} else if (is_asked(f, now)) {
 		ask(f);
+	} else if (watching_asks(f, now)) {
+		watching_early(f, now);
+		ask(f);
+	} else {
+		allocators_hurry(f, now);
+	}
 	participants_hurry(f, now);
 	return next_event(f);
 }
@@ -307,8 +322,11 @@ static int start_threads(struct weir_fleet *f)
 		return r;
 	r = changes_start(f);
 	if (r == 0)
+		r = watching_start(f);
+	if (r == 0)
 		r = fleet_thread(f, &f->thread, run);
 	if (r != 0) {
+		watching_stop(f);
 		changes_stop(f);
 		end_notifier(f);
 	}
@@ -416,6 +434,7 @@ static int set_up(struct weir_fleet *f, const struct weir_fleet_config *config, 
 	pthread_mutex_init(&f->report_lock, NULL);
 	f->report.writable = true;
 	changes_init(f, config);
+	watching_init(f, config);
 	pthread_mutex_init(&f->owning, NULL);
 	pthread_cond_init(&f->sooner_over, NULL);
 	return 0;
@@ -459,6 +478,7 @@ void fleet_stop(struct weir_fleet *f)
 	fair_lock_release(&f->lock);
 	if (f->runs) {
 		pthread_join(f->thread, NULL);
+		watching_stop(f);
 		end_notifier(f);
 		changes_stop(f);
 	}
@@ -512,6 +532,7 @@ static void close_fleet(struct weir_fleet *f)
 		share_free(s);
 	}
 	changes_free(f);
+	watching_free(f);
 	weir_store_close(f->own_store);
 	pthread_cond_destroy(&f->sooner_over);
 	pthread_mutex_destroy(&f->owning);

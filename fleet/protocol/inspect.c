@@ -54,7 +54,7 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *v)
 	if (r != 0)
 		return r;
 	v->proven = read.proven;
-	if (reading.full)
+	if (reading.full || !view_tabulate(v))
 		return -ENOMEM;
 	if (v->other_version)
 		return -EPROTO;
@@ -76,12 +76,16 @@ void view_fill(const struct limit_view *v, struct weir_fleet_limit *limit)
 		.version = v->limit_version,
 		.learning = view_learning(v),
 		.carried = v->carried,
+		.learning_period = v->limit.learning * WEIR_MS,
+		.allocated = v->limit.allocated,
 	};
 
 	for (size_t i = 0; i < v->count; i++) {
 		full.granted += view_grant(v, &v->members[i]);
 		full.wanted += v->members[i].record.wants;
 	}
+	if (v->limit.allocated && v->grants.elected != 0)
+		memcpy(full.allocator, v->grants.allocator.label, sizeof(full.allocator));
 	reason_of_limit(v, full.reason);
 	memcpy(limit, &full, size < sizeof(full) ? size : sizeof(full));
 }

@@ -21,4 +21,8 @@ int view_read(struct weir_store *store, const char *name, struct limit_view *vie
 /* Convert a view to the public structure. */
 void view_fill(const struct limit_view *view, struct weir_fleet_limit *limit);
 
+/* Check the settings of a limit, whatever its name; convert them. 0, or -EINVAL and a sentence. */
+int limit_check_settings(const struct weir_fleet_limit *limit, char *why);
+struct limit_record limit_record_of(const struct weir_fleet_limit *limit);
+
 #endif

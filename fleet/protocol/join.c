@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/protocol/share.h"
+#include "fleet/protocol/allocator.h"
 #include "fleet/store/store.h"
 
 void weir_share_config_init_sized(struct weir_share_config *config, size_t size)
@@ -25,6 +25,7 @@ void weir_share_info_init_sized(struct weir_share_info *info, size_t size)
 
 void share_free(struct weir_share *s)
 {
+	allocator_free(s);
 	view_free(&s->view);
 	ledger_free(&s->plan.ledger);
 	free(s);
@@ -72,6 +73,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		s->config.period = WEIR_S;
 	(void)snprintf(s->limit_key, sizeof(s->limit_key), "%s/cfg", s->name);
 	(void)snprintf(s->ledger_key, sizeof(s->ledger_key), "%s/led", s->name);
+	(void)snprintf(s->learning_key, sizeof(s->learning_key), "%s/" LEARNING_KEY, s->name);
 	(void)snprintf(s->up_key, sizeof(s->up_key), "%s/up", s->name);
 	s->carried_bound = s->latest = WEIR_FOREVER;
 	s->longest = f->lease;
@@ -81,6 +83,7 @@ static struct weir_share *make_share(struct weir_fleet *f, const struct weir_sha
 		.reserved = c->reserved,
 		.members = c->members,
 		.lease = f->lease / WEIR_MS,
+		.allocated = c->allocated != 0,
 	};
 	s->effective = c->capacity;
 	atomic_init(&s->want, WANT_UNSET);

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "fleet/cancel.h"
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/refresh.h"
 
 /* A row that was never read may yet be made: it is erased again until a lease has passed. */
@@ -102,6 +103,7 @@ void weir_share_leave(struct weir_share *s)
 	cancel = cancel_hold();
 	fair_lock_take(&f->lock);
 	unlink_share(s);
+	allocator_resign(s);
 	if (f->session != 0 && s->phase != SHARE_OUTSIDE) {
 		share_move(s, SHARE_LEFT);
 		s->left = fleet_now(f);

@@ -15,6 +15,8 @@
 #define LINE_SIZE 72                         /* bytes of a line of a ledger, at most */
 #define LEFT_MAX  (UINT64_C(7200) * 1000000) /* microseconds; no lease is longer */
 
+#define LEASE_LONGEST (3600 * UINT64_C(1000)) /* milliseconds: LEASE_MAX */
+
 static const char word_characters[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@";
 
@@ -105,36 +107,98 @@ static bool is_over(const struct reader *r)
 	return r->good && r->at == r->end;
 }
 
+/* Programs that know no allocator refuse version 2, which is a limit that has one. */
 size_t limit_print(const struct limit_record *record, char text[RECORD_SIZE])
 {
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-limit 1 %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				record->capacity, (unsigned)record->allotment, record->reserved,
-				record->members, record->lease);
+	return (size_t)snprintf(
+		text, RECORD_SIZE,
+		"weir-limit %u %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+		record->allocated ? 2 : 1, record->capacity, (unsigned)record->allotment,
+		record->reserved, record->members, record->lease);
+}
+
+/* The settings of a limit, and the character after them. */
+static void settings(struct reader *r, struct limit_record *l, char after)
+{
+	l->learning = 0;
+	l->capacity = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
+	l->reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	l->members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
+	l->lease = number(r, 10, UINT32_MAX, after);
 }
 
 bool limit_parse(const char *text, size_t size, struct limit_record *l)
 {
-	struct reader r = reader_of(text, size, "weir-limit 1 ");
+	struct reader r = reader_of(text, size, "weir-limit 2 ");
 
-	l->capacity = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->allotment = (enum weir_allotment)number(&r, 10, WEIR_ALLOT_NONE, ' ');
-	l->reserved = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
-	l->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
-	l->lease = number(&r, 10, UINT32_MAX, '\n');
+	l->allocated = r.good;
+	if (!r.good)
+		r = reader_of(text, size, "weir-limit 1 ");
+	settings(&r, l, '\n');
 	return is_over(&r);
+}
+
+size_t template_print(const struct template_record *record, char text[TEMPLATE_SIZE])
+{
+	const struct limit_record *l = &record->limit;
+
+	return (size_t)snprintf(text, TEMPLATE_SIZE,
+				"%s %" PRIu64 " %u %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64
+				" %u\n",
+				record->pattern, l->capacity, (unsigned)l->allotment, l->reserved,
+				l->members, l->lease, l->learning, l->allocated);
+}
+
+bool template_parse(const char *text, size_t size, struct template_record *t)
+{
+	struct reader r = reader_of(text, size, "");
+	const char *end = memchr(text, ' ', size);
+	const size_t length = end != NULL ? (size_t)(end - text) : sizeof(t->pattern);
+
+	r.good = r.good && length < sizeof(t->pattern);
+	if (!r.good)
+		return false;
+	memcpy(t->pattern, text, length);
+	t->pattern[length] = '\0';
+	r.at = end + 1;
+	settings(&r, &t->limit, ' ');
+	t->limit.learning = number(&r, 10, LEASE_LONGEST, ' ');
+	t->limit.allocated = number(&r, 10, 1, '\n') != 0;
+	return is_over(&r) && strlen(t->pattern) == length;
+}
+
+size_t learning_print(uint64_t learning, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-learning 1 %" PRIu64 "\n", learning);
+}
+
+bool learning_parse(const char *text, size_t size, uint64_t *learning)
+{
+	struct reader r = reader_of(text, size, "weir-learning 1 ");
+
+	*learning = number(&r, 10, LEASE_LONGEST, '\n');
+	return is_over(&r) && *learning > 0;
 }
 
 size_t member_print(const struct member_record *record, char text[RECORD_SIZE])
 {
 	const struct limit_record *own = &record->own;
+	int length = snprintf(text, RECORD_SIZE,
+			      "weir-member %u %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
+			      " %u %" PRIu64 " %" PRIu32 " %" PRIu64,
+			      record->allocated ? 2 : 1, record->wants, record->weight,
+			      (uint32_t)record->priority, record->label, own->capacity,
+			      (unsigned)own->allotment, own->reserved, own->members,
+			      record->learning);
 
-	return (size_t)snprintf(text, RECORD_SIZE,
-				"weir-member 1 %" PRIu64 " %" PRIu32 " %" PRIu32 " %s %" PRIu64
-				" %u %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				record->wants, record->weight, (uint32_t)record->priority,
-				record->label, own->capacity, (unsigned)own->allotment,
-				own->reserved, own->members, record->learning);
+	if (record->allocated)
+		length += snprintf(text + length, RECORD_SIZE - (size_t)length,
+				   " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32,
+				   record->elastic, record->acknowledged, record->uses,
+				   record->claim, record->throttled);
+	text[length] = '\n';
+	return (size_t)length + 1;
 }
 
 /* What a member's process is configured with. */
@@ -144,15 +208,26 @@ static void own_limit(struct reader *r, struct member_record *m)
 	m->own.allotment = (enum weir_allotment)number(r, 10, WEIR_ALLOT_NONE, ' ');
 	m->own.reserved = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->own.members = (uint32_t)number(r, 10, UINT32_MAX, ' ');
-	m->learning = number(r, 10, UINT32_MAX, '\n');
+	m->learning = number(r, 10, UINT32_MAX, m->allocated ? ' ' : '\n');
+}
+
+static void own_grant(struct reader *r, struct member_record *m)
+{
+	m->elastic = number(r, 10, 1, ' ') != 0;
+	m->acknowledged = number(r, 10, UINT64_MAX, ' ');
+	m->uses = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->claim = number(r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	m->throttled = (uint32_t)number(r, 10, UINT32_MAX, '\n');
 }
 
 bool member_parse(const char *text, size_t size, struct member_record *m)
 {
-	struct reader r = reader_of(text, size, "weir-member 1 ");
+	struct reader r = reader_of(text, size, "weir-member 2 ");
 	bool more;
 
-	*m = (struct member_record){.wants = 0};
+	*m = (struct member_record){.allocated = r.good};
+	if (!r.good)
+		r = reader_of(text, size, "weir-member 1 ");
 	m->wants = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	m->weight = (uint32_t)number(&r, 10, WEIR_SHARE_WEIGHT_MAX, ' ');
 	m->priority = (int32_t)(uint32_t)number(&r, 10, UINT32_MAX, ' ');
@@ -160,6 +235,8 @@ bool member_parse(const char *text, size_t size, struct member_record *m)
 	label(&r, m->label, more ? ' ' : '\n');
 	if (more)
 		own_limit(&r, m);
+	if (m->allocated)
+		own_grant(&r, m);
 	return is_over(&r) && m->weight > 0;
 }
 
@@ -255,6 +332,62 @@ bool owner_parse(const char *text, size_t size, struct owner_record *o)
 	o->from = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
 	o->units = short_form ? 0 : number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
 	return is_over(&r) && o->id != 0 && (short_form || o->units > 0);
+}
+
+size_t allocator_print(const struct allocator_record *a, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE, "weir-allocator 1 %016" PRIx64 " %s\n", a->id,
+				a->label);
+}
+
+bool allocator_parse(const char *text, size_t size, struct allocator_record *a)
+{
+	struct reader r = reader_of(text, size, "weir-allocator 1 ");
+
+	a->id = number(&r, 16, UINT64_MAX, ' ');
+	label(&r, a->label, '\n');
+	return is_over(&r);
+}
+
+size_t grants_print(const struct grants_record *g, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-grants 1 %" PRIu32 " %" PRIu32 " %" PRIu32 " %u %" PRIu64
+				"\n",
+				g->throttle, g->epoch, g->members, g->crowded, g->shared);
+}
+
+bool grants_parse(const char *text, size_t size, struct grants_record *g)
+{
+	struct reader r = reader_of(text, size, "weir-grants 1 ");
+
+	g->throttle = (uint32_t)number(&r, 10, THROTTLE_NONE, ' ');
+	g->epoch = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	g->members = (uint32_t)number(&r, 10, UINT32_MAX, ' ');
+	g->crowded = number(&r, 10, 1, ' ') != 0;
+	g->shared = number(&r, 10, WEIR_SHARE_UNITS_MAX, '\n');
+	return is_over(&r) && g->epoch > 0;
+}
+
+size_t grant_print(const struct grant_record *g, char text[RECORD_SIZE])
+{
+	return (size_t)snprintf(text, RECORD_SIZE,
+				"weir-grant 1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+				" %u %u\n",
+				g->fence, g->number, g->units, g->most, g->seated, g->lacks);
+}
+
+bool grant_parse(const char *text, size_t size, struct grant_record *g)
+{
+	struct reader r = reader_of(text, size, "weir-grant 1 ");
+
+	g->fence = number(&r, 10, UINT64_MAX, ' ');
+	g->number = number(&r, 10, UINT64_MAX - 1, ' '); /* the next one is a number too */
+	g->units = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	g->most = number(&r, 10, WEIR_SHARE_UNITS_MAX, ' ');
+	g->seated = number(&r, 10, 1, ' ') != 0;
+	g->lacks = number(&r, 10, 1, '\n') != 0;
+	return is_over(&r) && g->number > 0 && g->most >= g->units;
 }
 
 /*

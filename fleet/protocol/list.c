@@ -107,7 +107,7 @@ static struct weir_fleet_entry entry_of(struct found *found, struct weir_fleet_l
 	const bool good = v->has_limit && !v->other_version;
 
 	weir_fleet_limit_init(limit);
-	if (good) {
+	if (good && view_tabulate(v)) {
 		view_sort(v);
 		view_fill(v, limit);
 	}

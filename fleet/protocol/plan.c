@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Throttling leaves a tenth of the capacity at least; the rest comes back in steps. */
-#define THROTTLE_LEAST (THROTTLE_NONE / 10)
-#define THROTTLE_STEP  (THROTTLE_NONE / 20)
+#include "fleet/protocol/allocation.h"
 
 void view_clear(struct limit_view *v)
 {
 	v->has_limit = false;
+	v->limit_version = 0;
+	v->learning_version = 0;
 	v->count = 0;
 	v->ledger_version = 0;
 	v->up_version = 0;
@@ -30,6 +30,8 @@ void view_clear(struct limit_view *v)
 	v->other_version = false;
 	ledger_clear(&v->ledger);
 	drains_clear(&v->drains);
+	v->grants.elected = v->grants.version = v->grants.count = 0;
+	v->grants.all = (struct grants_record){.throttle = THROTTLE_NONE, .epoch = 1};
 }
 
 void view_free(struct limit_view *v)
@@ -37,6 +39,7 @@ void view_free(struct limit_view *v)
 	free(v->members);
 	ledger_free(&v->ledger);
 	drains_free(&v->drains);
+	free(v->grants.at);
 }
 
 static bool add_member(struct limit_view *v, const struct seen_member *member)
@@ -85,10 +88,50 @@ static bool take_drain(struct limit_view *v, const char *name, const struct weir
 	return true;
 }
 
+/* Rows come in any order. What another program has written since is without learning. */
+static void match_learning(struct limit_view *v)
+{
+	const bool counts = v->has_limit && v->learning_version == v->limit_version;
+
+	v->limit.learning = counts ? v->learning : 0;
+}
+
+static bool take_grant(struct limit_view *v, const char *name, const struct weir_store_row *row)
+{
+	struct seen_grants *g = &v->grants;
+	struct seen_grant grant;
+
+	if (!is_id(name, &grant.id) || !grant_parse(row->value, row->size, &grant.record)) {
+		v->other_version = true;
+		return true;
+	}
+	if (g->count == g->room) {
+		const size_t room = g->room > 0 ? 2 * g->room : 1;
+		struct seen_grant *at = realloc(g->at, room * sizeof(*at));
+
+		if (at == NULL)
+			return false;
+		g->at = at;
+		g->room = room;
+	}
+	g->at[g->count++] = grant;
+	return true;
+}
+
 bool view_take(struct limit_view *v, const char *rest, const struct weir_store_row *row)
 {
 	int r;
 
+	if (strncmp(rest, "grant/", 6) == 0)
+		return take_grant(v, rest + 6, row);
+	if (strcmp(rest, "grants") == 0) {
+		v->grants.version = row->version;
+		v->other_version |= !grants_parse(row->value, row->size, &v->grants.all);
+	}
+	if (strcmp(rest, "allocator") == 0) {
+		v->grants.elected = row->made;
+		v->other_version |= !allocator_parse(row->value, row->size, &v->grants.allocator);
+	}
 	if (strncmp(rest, "m/", 2) == 0)
 		return take_member(v, rest + 2, row);
 	if (strncmp(rest, "drain/", 6) == 0)
@@ -108,6 +151,12 @@ bool view_take(struct limit_view *v, const char *rest, const struct weir_store_r
 		v->limit_version = row->version;
 		v->has_limit = limit_parse(row->value, row->size, &v->limit);
 		v->other_version |= !v->has_limit;
+		match_learning(v);
+	}
+	if (strcmp(rest, LEARNING_KEY) == 0) {
+		v->learning_version = row->version;
+		v->other_version |= !learning_parse(row->value, row->size, &v->learning);
+		match_learning(v);
 	}
 	if (strcmp(rest, "up") == 0) {
 		v->up_version = row->version;
@@ -133,6 +182,13 @@ static int by_age(const void *left, const void *right)
 	return by_id(left, right);
 }
 
+static int by_grant_id(const void *left, const void *right)
+{
+	const struct seen_grant *a = left, *b = right;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
 bool view_is_crowded(const struct limit_view *v)
 {
 	return v->has_limit && v->limit.reserved > 0 && v->count > v->limit.members;
@@ -146,6 +202,8 @@ void view_sort(struct limit_view *v)
 {
 	const size_t seats = view_is_crowded(v) ? v->limit.members : v->count;
 
+	if (v->grants.count > 1)
+		qsort(v->grants.at, v->grants.count, sizeof(v->grants.at[0]), by_grant_id);
 	if (v->count == 0)
 		return;
 	if (seats < v->count)
@@ -158,6 +216,34 @@ void view_sort(struct limit_view *v)
 uint64_t view_reserved(const struct limit_view *v, const struct seen_member *member)
 {
 	return member->seated ? v->limit.reserved : 0;
+}
+
+const struct grant_record *view_grant_record(const struct limit_view *v,
+					     const struct seen_member *member)
+{
+	const struct seen_grant key = {.id = member->id};
+	const struct seen_grant *g = v->grants.count > 0
+					     ? bsearch(&key, v->grants.at, v->grants.count,
+						       sizeof(key), by_grant_id)
+					     : NULL;
+
+	return g != NULL && g->record.fence == member->made ? &g->record : NULL;
+}
+
+bool view_tabulate(struct limit_view *v)
+{
+	if (!v->limit.allocated)
+		return true;
+	ledger_clear(&v->ledger);
+	v->ledger.throttle = v->grants.all.throttle;
+	for (size_t i = 0; i < v->grants.count; i++) {
+		const struct seen_grant *g = &v->grants.at[i];
+
+		if (!ledger_add(&v->ledger, &(const struct ledger_line){g->id, g->record.fence,
+									g->record.units}))
+			return false;
+	}
+	return true;
 }
 
 uint64_t view_grant(const struct limit_view *v, const struct seen_member *member)
@@ -327,12 +413,17 @@ static int copy_lines(const struct limit_view *v, const struct planner *p, struc
 	return 0;
 }
 
+bool record_differs(const struct member_record *a, const struct member_record *b)
+{
+	return strcmp(a->label, b->label) != 0 || a->learning != b->learning ||
+	       a->own.capacity != b->own.capacity || a->own.allotment != b->own.allotment ||
+	       a->own.reserved != b->own.reserved || a->own.members != b->own.members;
+}
+
 static bool differ(const struct member_record *a, const struct member_record *b)
 {
 	return a->wants != b->wants || a->weight != b->weight || a->priority != b->priority ||
-	       strcmp(a->label, b->label) != 0 || a->learning != b->learning ||
-	       a->own.capacity != b->own.capacity || a->own.allotment != b->own.allotment ||
-	       a->own.reserved != b->own.reserved || a->own.members != b->own.members;
+	       a->allocated || record_differs(a, b);
 }
 
 /*
@@ -380,6 +471,11 @@ int plan_make(struct limit_view *v, const struct planner *p, struct plan *plan)
 	plan->fence = own != NULL ? own->made : 0;
 	plan->version = own != NULL ? own->version : 0;
 	plan->drained = drains_have(&v->drains, own != NULL ? p->id : p->last_id, p->record.label);
+	if (v->has_limit ? v->limit.allocated : p->record.allocated) {
+		plan_follow(v, p, plan);
+		return 0;
+	}
+	plan->record = p->record;
 	if (plan->join)
 		return 0;
 	record = own->record;

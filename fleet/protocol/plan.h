@@ -8,6 +8,10 @@
 #include "fleet/protocol/drain.h"
 #include "fleet/protocol/ledger.h"
 
+/* Throttling leaves a tenth of the capacity at least; the rest comes back in steps. */
+#define THROTTLE_LEAST (THROTTLE_NONE / 10)
+#define THROTTLE_STEP  (THROTTLE_NONE / 20)
+
 /* A member's row, as read. */
 struct seen_member {
 	uint64_t id, made, version;
@@ -15,11 +19,29 @@ struct seen_member {
 	struct member_record record;
 };
 
+/* The grant of a member of an allocated limit, as read. */
+struct seen_grant {
+	uint64_t id;
+	struct grant_record record;
+};
+
+/* The rows of an allocator, as read. */
+struct seen_grants {
+	uint64_t elected; /* the commit that made the allocator's row; 0: there is none */
+	struct allocator_record allocator;
+	uint64_t version; /* of the row "grants"; 0: there is none */
+	struct grants_record all;
+	struct seen_grant *at;
+	size_t count, room;
+};
+
 /* A limit, as read at one instant. */
 struct limit_view {
 	bool has_limit;
 	struct limit_record limit;
 	uint64_t limit_version;
+	uint64_t learning; /* of the row of learning; limit has it if it counts */
+	uint64_t learning_version;
 	struct seen_member *members;
 	size_t count, room;
 	uint64_t ledger_version; /* 0: there is none */
@@ -28,8 +50,9 @@ struct limit_view {
 	uint64_t carried; /* units of up that count */
 	struct ledger ledger;
 	struct drains drains;
-	bool other_version; /* a row is of a version that is unknown here */
-	weir_dur proven;    /* weir_store_view.proven, where an observer has read it */
+	struct seen_grants grants; /* of an allocated limit */
+	bool other_version;        /* a row is of a version that is unknown here */
+	weir_dur proven;           /* weir_store_view.proven, where an observer has read it */
 };
 
 void view_clear(struct limit_view *view);
@@ -52,6 +75,16 @@ uint64_t view_reserved(const struct limit_view *view, const struct seen_member *
 
 /* The member of that number, or NULL. */
 const struct seen_member *view_member(const struct limit_view *view, uint64_t id);
+
+/*
+ * The grant of a member of an allocated limit; NULL: there is none for its row. The view must be
+ * sorted, if it has more than one member.
+ */
+const struct grant_record *view_grant_record(const struct limit_view *view,
+					     const struct seen_member *member);
+
+/* Of an allocated limit: fill in the ledger by the grants, for observers. */
+bool view_tabulate(struct limit_view *view);
 
 /* Units that the ledger grants a member; 0 if its line has another fence, or there is none. */
 uint64_t view_grant(const struct limit_view *view, const struct seen_member *member);
@@ -76,6 +109,8 @@ struct planner {
 	bool throttled;              /* the backend has throttled this member since then */
 	uint32_t throttle_seen;      /* in the ledger, at the last refresh; 0: there was none */
 	uint64_t last_id;            /* under which it was a member last; 0: it never was one */
+	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
+	unsigned waited;             /* refreshes for which its row was to have another demand */
 };
 
 struct plan {
@@ -96,7 +131,15 @@ struct plan {
 	uint64_t effective;
 	uint32_t members;
 	struct ledger ledger;
+	struct member_record record; /* its row, if it is written */
+	/* Of an allocated limit. */
+	bool granted;            /* there is a grant for it */
+	bool waits;              /* what it wants is not what its row has */
+	uint64_t given_up, uses; /* as in struct planner, from now on */
 };
+
+/* Whether its row has to be written, for anything but the demand, weight and priority. */
+bool record_differs(const struct member_record *a, const struct member_record *b);
 
 /*
  * Plan. Sorts the view, and fills plan->ledger, which the caller frees. Returns 0 or -ENOMEM.

@@ -23,6 +23,8 @@ weir_dur view_learning(const struct limit_view *v)
 	for (size_t i = 0; i < v->count; i++)
 		if (v->members[i].record.learning > longest)
 			longest = v->members[i].record.learning;
+	if (v->limit.learning != 0)
+		longest = v->limit.learning;
 	longest = longest != 0 ? longest * WEIR_MS : LEARNING_DEFAULT;
 	if (longest < v->limit.lease * WEIR_MS)
 		longest = v->limit.lease * WEIR_MS;
@@ -67,6 +69,9 @@ static bool is_common(const struct limit_view *v, char text[REASON_SIZE])
 			       "The store may have forgotten leases: they end first, within "
 			       "%.1f s.",
 			       (double)learning / (double)WEIR_S);
+	else if (v->limit.allocated && v->grants.elected == 0)
+		(void)snprintf(text, REASON_SIZE,
+			       "It has no allocator: the next member that refreshes is elected.");
 	return text[0] != '\0';
 }
 

@@ -17,11 +17,14 @@
 #include "fleet/protocol/refresh.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "fleet/protocol/allocator.h"
 #include "fleet/protocol/region.h"
+#include "fleet/protocol/templates.h"
 
 #define ATTEMPTS 8
 
@@ -40,19 +43,53 @@ static bool take(void *arg, const struct weir_store_row *row)
 	return !b->full;
 }
 
+/*
+ * A member of an allocated limit reads the same number of rows, however many members there are.
+ * Others read all rows of the limit.
+ */
+#define NARROW_ROWS 9
+
+static size_t rows_of(const struct weir_share *s)
+{
+	return s->limit.allocated ? NARROW_ROWS : 1;
+}
+
+static size_t put_prefixes(struct weir_share *s, char prefix[NARROW_ROWS][KEY_ROOM + 1])
+{
+	static const char *const common[] = {"cfg", LEARNING_KEY, "grants", "allocator",
+					     DRAINED_KEY};
+	size_t count = 0;
+
+	s->narrow = s->limit.allocated;
+	if (!s->narrow) {
+		(void)snprintf(prefix[0], KEY_ROOM + 1, "%s/", s->name);
+		return 1;
+	}
+	for (; count < sizeof(common) / sizeof(common[0]); count++)
+		(void)snprintf(prefix[count], KEY_ROOM + 1, "%s/%s=", s->name, common[count]);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->own_key);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->drain_key);
+	(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s/grant/%016" PRIx64 "=", s->name, s->id);
+	if (s->last_id != 0 && s->last_id != s->id)
+		(void)snprintf(prefix[count++], KEY_ROOM + 1, "%s=", s->last_key);
+	return count;
+}
+
 static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_view *view)
 {
-	char prefix[READ_MAX][WEIR_SHARE_NAME_MAX + 2];
+	char prefix[READ_MAX + NARROW_ROWS][KEY_ROOM + 1];
 	const char *prefixes[READ_MAX];
+	size_t count = 0;
 	int r;
 
 	for (size_t i = 0; i < b->count; i++) {
-		(void)snprintf(prefix[i], sizeof(prefix[i]), "%s/", b->shares[i]->name);
-		prefixes[i] = prefix[i];
+		count += put_prefixes(b->shares[i], prefix + count);
 		view_clear(&b->shares[i]->view);
 	}
+	for (size_t i = 0; i < count; i++)
+		prefixes[i] = prefix[i];
 	b->asked = fleet_now(f);
-	r = session_read(f, prefixes, b->count, take, b, view);
+	r = session_read(f, prefixes, count, take, b, view);
 	if (r != 0)
 		return fleet_fail(f, r);
 	return b->full ? -ENOMEM : 0;
@@ -65,7 +102,9 @@ static int read_batch(struct weir_fleet *f, struct batch *b, struct weir_store_v
 static void settle_claims(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
 	const weir_dur lease = s->limit.lease * WEIR_MS;
-	const weir_dur longest = lease > s->fleet->learning ? lease : s->fleet->learning;
+	const weir_dur own = s->limit.learning * WEIR_MS;
+	const weir_dur learning = own != 0 ? own : s->fleet->learning;
+	const weir_dur longest = lease > learning ? lease : learning;
 
 	s->learning = view->proven < longest;
 	s->learned = s->learning ? asked + longest - view->proven : WEIR_FOREVER;
@@ -89,10 +128,21 @@ static void bound_lease(struct weir_share *s, weir_time asked, const struct weir
 	s->latest = asked + fleet_usable(s->longest);
 }
 
+/* Whether the limit is still the one that was made without templates. */
+static void note_untemplated(struct weir_share *s)
+{
+	if (s->untemplated_version == 0)
+		s->untemplated_version = s->view.limit_version;
+	s->untemplated &= s->view.limit_version == s->untemplated_version;
+}
+
 static void note_view(struct weir_share *s, weir_time asked, const struct weir_store_view *view)
 {
-	if (s->view.has_limit)
+	if (s->view.has_limit) {
 		s->limit = s->view.limit;
+		note_untemplated(s);
+	}
+	s->watch.seen = view->version;
 	bound_lease(s, asked, view);
 	settle_claims(s, asked, view);
 }
@@ -149,9 +199,13 @@ static struct planner planner_of(struct weir_share *s)
 		.unsettled = s->line == LINE_UNSETTLED,
 		.unsettled_version = s->unsettled_version,
 		.surplus = s->surplus,
-		.throttled = atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
+		.throttled = !s->fleet->asks &&
+			     atomic_load_explicit(&s->throttled, memory_order_relaxed) != 0,
 		.throttle_seen = s->fleet->asks ? 0 : s->throttle_seen,
 		.last_id = s->last_id,
+		.waited = s->waited,
+		.given_up = s->given_up,
+		.uses = s->uses,
 	};
 }
 
@@ -212,6 +266,18 @@ static void use_plan(struct weir_share *s)
 }
 
 /*
+ * A grant can be used without a commit. Units of a store that has forgotten them are not held for
+ * longer than before, until they are granted again.
+ */
+static void use_grant(struct weir_share *s)
+{
+	if (s->plan.granted || s->plan.drained || !s->learning)
+		share_hold(s, s->plan.grant);
+	else if (s->held > 0)
+		share_publish(s);
+}
+
+/*
  * The store has refused a write. Until it takes one, lines stay as they are and are used as they
  * are: units that were given up meanwhile could be used by no member. One share of a batch probes
  * whether the store takes writes again.
@@ -220,7 +286,30 @@ static void freeze(struct weir_share *s, struct batch *b)
 {
 	s->step = b->probed ? STEP_SETTLED : STEP_PROBE;
 	b->probed = true;
-	use_line(s, s->plan.frozen);
+	if (s->limit.allocated)
+		use_grant(s);
+	else
+		use_line(s, s->plan.frozen);
+}
+
+/*
+ * Plan; and if units are lent, plan again, so that they are not given back. The application is told
+ * what is due first: from then on it lends no more than that.
+ */
+static int make_plan(struct weir_share *s, struct planner *planner)
+{
+	struct plan *p = &s->plan;
+	uint64_t reserved, lent;
+	int r = plan_make(&s->view, planner, p);
+
+	if (r != 0 || p->join || s->config.lent == NULL || s->fleet->region != NULL)
+		return r;
+	reserved = p->surplus || p->drained ? 0 : s->limit.reserved;
+	lent = s->config.lent(s->config.arg, p->due + reserved);
+	if (lent <= reserved)
+		return 0;
+	planner->floor = lent - reserved;
+	return plan_make(&s->view, planner, p);
 }
 
 /* Plan for a limit whose rows are all of a known version. */
@@ -232,7 +321,7 @@ static int plan_known(struct weir_share *s, struct batch *b)
 
 	settle_adopted(s);
 	planner = planner_of(s);
-	r = plan_make(&s->view, &planner, &s->plan);
+	r = make_plan(s, &planner);
 	if (r != 0)
 		return r;
 	s->carried_until = until;
@@ -240,8 +329,8 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->carried_bound = s->carried > 0 ? until : WEIR_FOREVER;
 	s->fence = s->plan.fence;
 	share_move(s, s->fence != 0 ? SHARE_ROW_READ : SHARE_ROW_MISSING);
-	s->wants_written = planner.record.wants;
-	if (s->step == STEP_PROBE)
+	s->wants_written = s->plan.record.wants;
+	if (s->step == STEP_PROBE || s->step == STEP_READ)
 		s->step = STEP_OPEN;
 	if (s->plan.join)
 		return 0;
@@ -252,13 +341,20 @@ static int plan_known(struct weir_share *s, struct batch *b)
 	s->surplus = s->plan.surplus;
 	s->crowded = s->plan.crowded;
 	s->lacks = s->plan.lacks;
+	s->given_up = s->plan.given_up;
+	s->uses = s->plan.uses;
+	s->awaits = s->limit.allocated && !s->plan.granted && !s->plan.drained;
+	allocator_note(s);
 	if (s->line == LINE_UNSETTLED && s->view.ledger_version != s->unsettled_version)
 		line_move(s, LINE_MOVED);
 	if (s->fleet->refused) {
 		freeze(s, b);
 		return 0;
 	}
-	use_plan(s);
+	if (s->limit.allocated)
+		use_grant(s);
+	else
+		use_plan(s);
 	s->step = s->plan.write_ledger || s->plan.write_member ? STEP_OPEN : STEP_SETTLED;
 	return 0;
 }
@@ -269,12 +365,65 @@ static int plan_share(struct weir_share *s, struct batch *b)
 
 	if (r != 0)
 		return r;
+	if (s->narrow && s->view.has_limit && !s->view.limit.allocated) {
+		s->step = STEP_READ;
+		return 0;
+	}
+	if (s->limit.allocated && s->fleet->region != NULL)
+		return fleet_say(s->fleet, -ENOTSUP,
+				 "A region cannot be a member of a limit that is allocated.");
 	if (!s->view.other_version)
 		return plan_known(s, b);
 	extend(s);
 	s->fleet->other_version = true;
 	s->step = STEP_SETTLED;
 	return 0;
+}
+
+static bool makes_limit(const struct weir_share *s)
+{
+	return s->step != STEP_SETTLED && s->plan.join && !s->view.has_limit;
+}
+
+/*
+ * A limit is made by a template, or as it was read or configured here. A time to learn comes only
+ * with a template: if the store has forgotten the limit, it has forgotten how long leases were before.
+ */
+static void choose(struct weir_share *s, const struct templates *templates, bool readable)
+{
+	const struct template_record *record = templates_match(templates, s->name);
+
+	s->made = record != NULL ? record->limit : s->limit;
+	if (record == NULL)
+		s->made.learning = 0;
+	s->untemplated = !readable;
+	s->untemplated_version = 0;
+}
+
+/*
+ * Read the templates if a limit is missing, which is rare. Where they are damaged, or this process
+ * may not read them, members need not wait for that to be mended.
+ */
+static int choose_settings(struct weir_fleet *f, struct batch *b)
+{
+	struct templates templates = {.count = 0};
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		any |= makes_limit(b->shares[i]);
+	if (any)
+		r = templates_read(f->store, &templates);
+	b->templates_read = r != -EACCES;
+	b->templates_version = templates.version;
+	if (r == 0 || r == -EPROTO || r == -EACCES) {
+		for (size_t i = 0; i < b->count; i++)
+			if (makes_limit(b->shares[i]))
+				choose(b->shares[i], &templates, r == 0);
+		r = 0;
+	}
+	templates_free(&templates);
+	return r == 0 || r == -ENOMEM ? r : fleet_fail(f, r);
 }
 
 static bool is_settled(const struct batch *b)
@@ -311,6 +460,8 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 			if (r == 0 && attempt == 0)
 				note_reading(b->shares[i], b->asked, view.version);
 		}
+		if (r == 0)
+			r = choose_settings(f, b);
 		/* In one commit, a conflict of one share stops all: retry one share a commit. */
 		if (r == 0)
 			r = batch_commit(f, b, attempt == 0);
@@ -331,7 +482,7 @@ static int refresh_batch(struct weir_fleet *f, struct batch *b)
 static void reclaim(struct weir_share *s)
 {
 	if (s->planned && s->step != STEP_SETTLED && s->line != LINE_UNSETTLED &&
-	    s->phase == SHARE_MEMBER)
+	    s->phase == SHARE_MEMBER && !s->limit.allocated)
 		use_line(s, s->plan.frozen);
 }
 
@@ -343,6 +494,7 @@ static void end_refresh(struct weir_share *s, int r)
 	if (r != 0 || s->step != STEP_SETTLED || s->fleet->asks)
 		return;
 	s->returned = 0;
+	s->waited = s->plan.waits && !s->plan.write_member ? s->waited + 1 : 0;
 	s->throttle_seen = s->plan.ledger.throttle;
 	atomic_store_explicit(&s->throttled, 0, memory_order_relaxed);
 }
@@ -360,7 +512,9 @@ static int refresh_shares(struct weir_fleet *f)
 	while (next != NULL && refresh_goes_on(r)) {
 		struct batch b = {.count = 0};
 
-		for (; next != NULL && b.count < READ_MAX; next = next->next) {
+		for (size_t rows = 0; next != NULL && rows + rows_of(next) <= READ_MAX;
+		     next = next->next) {
+			rows += rows_of(next);
 			next->step = STEP_OPEN;
 			b.shares[b.count++] = next;
 		}
@@ -371,6 +525,17 @@ static int refresh_shares(struct weir_fleet *f)
 			first = r;
 	}
 	return first;
+}
+
+/* Once the others are divided, its own grants are read again, where they have changed. */
+static int run_allocators(struct weir_fleet *f, int result)
+{
+	bool again = false;
+	int r = allocators_run(f, &again);
+
+	if (r == 0 && again)
+		r = refresh_shares(f);
+	return result == 0 || !refresh_goes_on(r) ? r : result;
 }
 
 int fleet_refresh_own(struct weir_fleet *f)
@@ -390,6 +555,8 @@ int fleet_refresh_own(struct weir_fleet *f)
 		left = fleet_erase_left(f);
 	if (r == 0)
 		r = refresh_goes_on(left) ? refresh_shares(f) : left;
+	if (f->session != 0 && refresh_goes_on(r))
+		r = run_allocators(f, r);
 	if (f->session != 0 && refresh_goes_on(r))
 		work = participants_refresh(f);
 	if (f->session != 0 && refresh_goes_on(r) && refresh_goes_on(work))

@@ -17,6 +17,9 @@ struct batch {
 	weir_time asked; /* when the last reading was sent */
 	bool full;       /* there was no memory for a row */
 	bool probed;     /* a share of it has STEP_PROBE */
+	/* Of the templates that limits which are missing are made by. */
+	bool templates_read;        /* the row may be read */
+	uint64_t templates_version; /* of the row; 0: there is none */
 };
 
 /*

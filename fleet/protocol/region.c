@@ -90,7 +90,8 @@ int region_read(struct weir_region *r)
 		r->known_session = r->view.up.session;
 	}
 	if (r->view.has_limit)
-		lease = greatest(lease, r->view.limit.lease * WEIR_MS);
+		lease = greatest(lease,
+				 greatest(r->view.limit.lease, r->view.limit.learning) * WEIR_MS);
 	/* After that time, each member that held units has claimed them, or lost its lease. */
 	r->learning = view.proven < lease;
 	if (!r->view.has_limit)
@@ -165,6 +166,9 @@ int region_survey(struct weir_region *r)
 	if (r->failed == 0 && r->view.other_version)
 		r->failed = fleet_say(r->fleet, -EPROTO,
 				      "The limit below was written by another version of weir.");
+	if (r->failed == 0 && r->view.limit.allocated)
+		r->failed = fleet_say(r->fleet, -ENOTSUP,
+				      "The limit below is allocated: regions cannot carry for it.");
 	r->refused = r->failed == -ENOSPC || r->failed == -EACCES;
 	if (r->failed != 0)
 		return -ECANCELED;

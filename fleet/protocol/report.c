@@ -54,6 +54,7 @@ void share_report(struct weir_share *s)
 		.seats = s->limit.members,
 		.lease = s->limit.lease * WEIR_MS,
 		.longest = s->longest,
+		.untemplated = s->untemplated,
 	};
 
 	const struct member_record own = share_record(s, 0);
@@ -148,6 +149,10 @@ static void give_reason(const struct share_report *report, weir_dur lease,
 			       "The lease has ended, and no request has renewed it since.");
 	else if (info->mismatch[0] != '\0')
 		(void)snprintf(info->reason, size, "%s", info->mismatch);
+	else if (report->untemplated)
+		(void)snprintf(info->reason, size,
+			       "The templates could not be read when this limit was made: they are "
+			       "damaged, of another format version, or not accessible.");
 	else if (info->state != WEIR_SHARE_LOCAL)
 		compare_leases(report, lease, info->reason, size);
 }

@@ -22,7 +22,7 @@ void session_forget(struct weir_fleet *f)
 	f->session = 0;
 	fleet_forget_left(f);
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next) {
-		s->fence = 0;
+		s->fence = s->given_up = 0;
 		share_move(s, SHARE_SESSION_LOST);
 		line_move(s, LINE_SESSION_LOST);
 		share_renumber(s);

@@ -190,6 +190,8 @@ struct member_record share_record(const struct weir_share *s, uint64_t wants)
 		.priority = s->config.priority,
 		.own = own_limit(s),
 		.learning = s->fleet->learning / WEIR_MS,
+		.allocated = s->limit.allocated,
+		.elastic = s->limit.allocated && share_is_elastic(s),
 	};
 
 	memcpy(record.label, s->fleet->label, sizeof(record.label));

@@ -33,6 +33,7 @@
 #include "fleet/protocol/participant.h"
 #include "fleet/protocol/plan.h"
 #include "fleet/protocol/share_phase.h"
+#include "fleet/protocol/watch.h"
 
 #define LEASE_DEFAULT    (15 * WEIR_S)
 #define LEASE_MIN        (20 * WEIR_MS)
@@ -58,6 +59,7 @@ struct share_report {
 	char key[KEY_ROOM];                  /* of its row */
 	uint32_t seats;                      /* members for which units are reserved */
 	weir_dur lease, longest;             /* the limit's lease; the longest allowed */
+	bool untemplated;
 };
 
 /* What a fleet reports about itself, as of the last refresh. */
@@ -74,6 +76,7 @@ struct weir_share {
 	struct weir_share_config config;
 	char name[WEIR_SHARE_NAME_MAX + 1];
 	char own_key[KEY_ROOM], limit_key[KEY_ROOM], ledger_key[KEY_ROOM], up_key[KEY_ROOM];
+	char learning_key[KEY_ROOM];
 	char drain_key[KEY_ROOM], last_key[KEY_ROOM]; /* of the drain rows of id and of last_id */
 	uint64_t id;
 	uint64_t last_id; /* under which it was a member last; 0: it never was one */
@@ -98,11 +101,17 @@ struct weir_share {
 	unsigned asked;         /* times in a row without success */
 	uint64_t units_at_last; /* when it asked last */
 
+	struct share_watch watch;
+
 	/* What is known of its rows. */
 	enum share_phase phase;
 	uint64_t fence;            /* the commit that made its row; 0: it was not read */
 	weir_time left;            /* when the application left it */
 	struct limit_record limit; /* as read; before that, as configured */
+	struct limit_record made;  /* that the limit is made with where it is missing */
+	/* The templates could not be read when the limit was missing; and which limit that became. */
+	bool untemplated;
+	uint64_t untemplated_version; /* 0: not read yet */
 	enum line_phase line;
 	uint64_t unsettled_version; /* of the ledger, which the commit in doubt checks */
 
@@ -128,6 +137,16 @@ struct weir_share {
 	bool crowded;       /* there are more members than seats */
 	uint64_t floor;     /* of a region's share: units that may be in use below */
 	uint32_t throttle_seen; /* in the ledger, at the last refresh */
+
+	/* Of an allocated limit. */
+	struct allocator *allocator; /* this process divides the capacity (allocator.c); or NULL */
+	bool vacant;                 /* the last reading has shown no allocator */
+	uint64_t elected;            /* or one that is this process: the commit that made its row */
+	weir_time rests_until;       /* it does not stand before */
+	unsigned waited;             /* refreshes since its demand has changed by a little */
+	bool narrow;                 /* the last reading was of its own rows alone */
+	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
+	bool awaits;                 /* there is no grant for it yet */
 
 	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */
 	uint64_t applied;       /* units, as config.apply was called last */
@@ -190,6 +209,8 @@ struct weir_fleet {
 	struct fleet_report report;
 	struct changes changes;
 
+	struct watching watching;
+
 	uint64_t session;                  /* 0: none */
 	weir_time deadline;                /* of the session, by the clock of this process */
 	bool session_kept;                 /* in this refresh */
@@ -240,6 +261,9 @@ uint64_t fleet_draw(struct weir_fleet *fleet, uint64_t most);
 
 /* From 0.8 to 1.3 times as long, at random, so that members do not refresh all at once. */
 weir_dur fleet_jitter(struct weir_fleet *fleet, weir_dur time);
+
+/* Between regular refreshes, as configured, or less if a lease is shorter than the session's. */
+weir_dur fleet_interval(const struct weir_fleet *fleet);
 
 /*
  * From the time that the store has granted: how long the grant can be used, counted from before the

@@ -53,6 +53,7 @@ enum line_event {
 enum share_step {
 	STEP_OPEN,    /* nothing is planned yet, or something is to be written */
 	STEP_PROBE,   /* its own row alone is to be written: whether the store takes writes */
+	STEP_READ,    /* it is to be read again, with the rows of all members */
 	STEP_SETTLED, /* nothing is left to be written */
 };
 

@@ -493,7 +493,29 @@ static void etcd_close(struct weir_store *self)
 	struct etcd *e = (struct etcd *)self;
 
 	etcd_link_close(e->link);
+	free((char *)(uintptr_t)e->config.tls_ca);
+	free((char *)(uintptr_t)e->config.tls_cert);
+	free((char *)(uintptr_t)e->config.tls_key);
+	explicit_bzero(&e->address, sizeof(e->address));
 	free(e);
+}
+
+static bool copy_text(const char **to, const char *from)
+{
+	*to = from != NULL ? strdup(from) : NULL;
+	return (*to != NULL) == (from != NULL);
+}
+
+/* False: out of memory. */
+static bool copy_setup(struct etcd *e, const struct store_setup *setup)
+{
+	const struct weir_store_config *c = setup->config;
+
+	e->address = setup->address;
+	e->timeout = setup->timeout;
+	return copy_text(&e->config.tls_ca, c->tls_ca) &&
+	       copy_text(&e->config.tls_cert, c->tls_cert) &&
+	       copy_text(&e->config.tls_key, c->tls_key);
 }
 
 static const struct weir_store_ops etcd_ops = {
@@ -508,6 +530,10 @@ static const struct weir_store_ops etcd_ops = {
 	.caps = etcd_caps,
 	.error = etcd_error,
 	.close = etcd_close,
+	.watch_open = etcd_watch_open,
+	.watch_wait = etcd_watch_wait,
+	.watch_wake = etcd_watch_wake,
+	.watch_close = etcd_watch_close,
 };
 
 int etcd_store_open(const struct store_setup *setup, struct weir_store **store, char *why)
@@ -520,7 +546,8 @@ int etcd_store_open(const struct store_setup *setup, struct weir_store **store, 
 	e->store.ops = &etcd_ops;
 	(void)snprintf(e->name, sizeof(e->name), "%s", setup->name);
 	e->space.interval = setup->config->compact;
-	r = etcd_link_open(setup, e->why, &e->link);
+	r = copy_setup(e, setup) ? etcd_link_open(setup, e->why, &e->link)
+				 : store_say(-ENOMEM, e->why, "Out of memory.");
 	if (r == 0)
 		r = etcd_identify(e);
 	if (r == 0)

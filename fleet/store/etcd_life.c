@@ -146,6 +146,16 @@ static int find(struct etcd *e, struct found *f)
 	return r;
 }
 
+int etcd_find_base(struct etcd *e, uint64_t *base, uint64_t *revision)
+{
+	struct found f;
+	const int r = find(e, &f);
+
+	*base = f.base;
+	*revision = f.revision;
+	return r;
+}
+
 /*
  * Whether it can contain all that was ever acknowledged to this process. If the identity has
  * changed, another process has replaced it already.

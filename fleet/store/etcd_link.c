@@ -52,6 +52,11 @@ struct etcd_link {
 	struct lane lanes[LANES];
 	struct curl_slist *headers;
 	bool logged_in;
+	bool listens; /* it has had a stream */
+	bool streams; /* lane 0 has one now */
+	bool ended;   /* that stream */
+	size_t taken; /* bytes of it that were taken as answers */
+	weir_dur timeout;
 	char *why; /* the store's sentence, WHY_SIZE bytes */
 };
 
@@ -105,6 +110,9 @@ static bool set_headers(struct etcd_link *l, const char *token)
 
 	/* Without this, libcurl waits for a 100-continue before it sends a large body. */
 	more = headers != NULL ? curl_slist_append(headers, "Expect:") : NULL;
+	/* Without a leader there are no changes, and etcd is to end the stream. */
+	if (more != NULL && l->listens)
+		more = curl_slist_append(more, "Grpc-Metadata-hasleader: true");
 	if (more != NULL && token != NULL) {
 		(void)snprintf(text, sizeof(text), "Authorization: %s", token);
 		more = curl_slist_append(more, text);
@@ -169,6 +177,7 @@ int etcd_link_open(const struct store_setup *setup, char *why, struct etcd_link 
 		return store_say(-ENOMEM, why, "Out of memory.");
 	}
 	l->address = setup->address;
+	l->timeout = setup->timeout;
 	l->why = why;
 	if (!make_lanes(l, setup)) {
 		etcd_link_close(l);
@@ -385,11 +394,11 @@ static int send_to_hosts(struct etcd_link *l, const struct requests *requests)
 }
 
 /*
- * The text of a request, whose ownership it takes. NULL: out of memory. json_dumps() of jansson 2.14
+ * json_dumps() of jansson 2.14
  * must not be used: it leaves out a name for which it has no memory, and a transaction without the
  * name of its comparisons would have none.
  */
-static char *text_of(json_t *request)
+char *etcd_print(json_t *request)
 {
 	const size_t size = request != NULL ? json_dumpb(request, NULL, 0, JSON_COMPACT) : 0;
 	char *text = size > 0 ? malloc(size + 1) : NULL;
@@ -424,7 +433,7 @@ static int log_in(struct etcd_link *l)
 	explicit_bzero(password, sizeof(password));
 	if (request == NULL)
 		return store_say(-EINVAL, l->why, "The user or password is not valid text.");
-	text = text_of(request);
+	text = etcd_print(request);
 	if (text == NULL)
 		return no_memory(l);
 	r = send_to_hosts(l, &(struct requests){&path, &text, &answer, 1, true});
@@ -460,7 +469,7 @@ static int ask(struct etcd_link *l, const struct requests *requests)
 int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool idempotent,
 	     json_t **answer)
 {
-	char *text = text_of(request);
+	char *text = etcd_print(request);
 	int r;
 
 	*answer = NULL;
@@ -473,7 +482,7 @@ int etcd_ask(struct etcd_link *l, const char *path, json_t *request, bool idempo
 int etcd_ask_both(struct etcd_link *l, const char *const *paths, json_t *const *requests,
 		  json_t **answers)
 {
-	char *texts[] = {text_of(requests[0]), text_of(requests[1])};
+	char *texts[] = {etcd_print(requests[0]), etcd_print(requests[1])};
 	int r;
 
 	answers[0] = answers[1] = NULL;
@@ -483,4 +492,109 @@ int etcd_ask_both(struct etcd_link *l, const char *const *paths, json_t *const *
 	free(texts[0]);
 	free(texts[1]);
 	return r;
+}
+
+static void set_stream_times(struct etcd_link *l, bool streams)
+{
+	CURL *curl = l->lanes[0].curl;
+	const long ms = (long)(l->timeout / WEIR_MS);
+
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, streams ? 0L : ms);
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, ms);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 5L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 5L);
+}
+
+int etcd_stream_begin(struct etcd_link *l, const char *path, const char *text)
+{
+	struct lane *lane = &l->lanes[0];
+	int r;
+
+	l->listens = true;
+	if (l->address.user[0] == '\0' && !set_headers(l, NULL))
+		return no_memory(l);
+	r = log_in(l);
+	if (r != 0)
+		return r;
+	if (!set_url(l, lane->curl, path))
+		return no_memory(l);
+	set_body(lane, text, true);
+	set_stream_times(l, true);
+	curl_multi_add_handle(l->multi, lane->curl);
+	l->streams = true;
+	l->ended = false;
+	l->taken = 0;
+	return 0;
+}
+
+void etcd_stream_end(struct etcd_link *l)
+{
+	if (!l->streams)
+		return;
+	curl_multi_remove_handle(l->multi, l->lanes[0].curl);
+	set_stream_times(l, false);
+	/* The buffer may have become large. */
+	free(l->lanes[0].answer);
+	l->lanes[0].answer = NULL;
+	l->lanes[0].size = l->lanes[0].room = 0;
+	l->streams = false;
+}
+
+int etcd_stream_wait(struct etcd_link *l, weir_dur timeout)
+{
+	const size_t before = l->lanes[0].size;
+	const int ms = timeout < 60 * WEIR_S ? (int)((timeout + WEIR_MS - 1) / WEIR_MS) : 60000;
+	int running = 0, events = 0;
+
+	if (curl_multi_perform(l->multi, &running) != CURLM_OK ||
+	    (running > 0 && l->lanes[0].size == before &&
+	     (curl_multi_poll(l->multi, NULL, 0, ms, &events) != CURLM_OK ||
+	      curl_multi_perform(l->multi, &running) != CURLM_OK)))
+		return store_say(-EIO, l->why, "etcd cannot be listened to.");
+	l->ended = running == 0;
+	return 0;
+}
+
+void etcd_stream_wake(struct etcd_link *l)
+{
+	(void)curl_multi_wakeup(l->multi);
+}
+
+/* The stream is over: why? */
+static int end_of_stream(struct etcd_link *l)
+{
+	struct lane *lane = &l->lanes[0];
+	json_t *answer = NULL;
+	int r;
+
+	note_ends(l);
+	r = take_answer(l, lane, &answer);
+	json_decref(answer);
+	l->current = (l->current + 1) % l->address.count;
+	if (r == -EACCES)
+		l->logged_in = false;
+	return r != 0 ? r : store_say(-EIO, l->why, "etcd has ended a stream.");
+}
+
+/* Answers are lines. */
+int etcd_stream_next(struct etcd_link *l, json_t **answer)
+{
+	struct lane *lane = &l->lanes[0];
+	const char *at = lane->answer + l->taken;
+	const char *end = l->taken < lane->size ? memchr(at, '\n', lane->size - l->taken) : NULL;
+
+	*answer = NULL;
+	if (end == NULL && l->ended)
+		return end_of_stream(l);
+	if (end == NULL) {
+		if (l->taken > 0)
+			memmove(lane->answer, at, lane->size - l->taken);
+		lane->size -= l->taken;
+		l->taken = 0;
+		return 0;
+	}
+	*answer = json_loadb(at, (size_t)(end - at), 0, NULL);
+	l->taken = (size_t)(end + 1 - lane->answer);
+	return *answer != NULL ? 0 : etcd_invalid_response(l);
 }

@@ -32,6 +32,25 @@ int etcd_ask(struct etcd_link *link, const char *path, json_t *request, bool ide
 int etcd_ask_both(struct etcd_link *link, const char *const *paths, json_t *const *requests,
 		  json_t **answers);
 
+/*
+ * A stream of answers to one request, over a connection of its own. While there is one, the link
+ * sends nothing else.
+ *
+ * etcd_stream_begin() logs in, and sends text to the host that answered last. etcd_stream_wait()
+ * waits until something has come, for that time at most, or until any thread calls
+ * etcd_stream_wake(). etcd_stream_next() returns 0 and the next answer, to be freed; or 0 and NULL: it
+ * has not come yet. All of them return a negative errno and a sentence on an error. Then
+ * etcd_stream_end() is to be called. The next stream goes to another host if this one has ended.
+ */
+int etcd_stream_begin(struct etcd_link *link, const char *path, const char *text);
+int etcd_stream_wait(struct etcd_link *link, weir_dur timeout);
+int etcd_stream_next(struct etcd_link *link, json_t **answer);
+void etcd_stream_wake(struct etcd_link *link);
+void etcd_stream_end(struct etcd_link *link);
+
+/* The text of a request, whose ownership it takes, to be freed. NULL: out of memory. */
+char *etcd_print(json_t *request);
+
 /* Read a whole number, which is text in this JSON, and omitted if it is 0. False: not a number. */
 bool etcd_number(const json_t *object, const char *name, uint64_t *number);
 

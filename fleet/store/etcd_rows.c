@@ -83,6 +83,12 @@ json_t *etcd_erase_all(const struct etcd *e, const char *prefix)
 
 json_t *etcd_range(const struct etcd *e, const char *key, const char *prefix)
 {
+	char row[KEY_SIZE];
+
+	if (key == NULL && store_exact(prefix) > 0) {
+		(void)snprintf(row, sizeof(row), "%.*s", (int)store_exact(prefix), prefix);
+		key = row;
+	}
 	if (key != NULL)
 		return json_pack("{s:{s:o}}", "request_range", "key", etcd_key(e, key));
 	return json_pack("{s:{s:o, s:o}}", "request_range", "key", etcd_key(e, prefix), "range_end",

@@ -42,6 +42,11 @@ struct etcd {
 	bool broken; /* a session of this store was over before that time */
 
 	struct etcd_space space;
+
+	/* How it was opened, for connections of watches: nothing of it changes. */
+	struct address address;
+	weir_dur timeout;
+	struct weir_store_config config; /* with copies of tls_ca, tls_cert and tls_key */
 };
 
 /* Values as JSON text; NULL: out of memory. */
@@ -84,6 +89,12 @@ bool etcd_value(const json_t *range, char *text, size_t size);
 int etcd_identify(struct etcd *e);
 
 /*
+ * Read the present base and revision, without knowing the store. The base is 0 if there is no store.
+ * Returns 0, or an error.
+ */
+int etcd_find_base(struct etcd *e, uint64_t *base, uint64_t *revision);
+
+/*
  * Check which store has answered a transaction, and at which version. -EIO: a store that has lost
  * data; nothing in the answer may be used.
  */
@@ -121,5 +132,13 @@ json_t *etcd_put_age(const struct etcd *e, weir_dur *age);
  * version. A failure is retried when the work is due again.
  */
 void etcd_space_step(struct etcd *e, uint64_t version);
+
+/* The operations of watches (etcd_watch.c). */
+int etcd_watch_open(struct weir_store *self, const char *const *prefixes, size_t count,
+		    void **watch, char *why);
+int etcd_watch_wait(struct weir_store *self, void *watch, weir_dur timeout,
+		    struct weir_store_change *change);
+void etcd_watch_wake(struct weir_store *self, void *watch);
+void etcd_watch_close(struct weir_store *self, void *watch);
 
 #endif

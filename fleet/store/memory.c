@@ -22,8 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fleet/store/row_table.h"
-#include "fleet/store/store.h"
+#include "fleet/store/memory.h"
 
 #define BYTES_DEFAULT ((size_t)4 << 20)
 #define BYTES_MAX     ((size_t)1 << 30)
@@ -32,26 +31,6 @@
 /* A new file is reserved in pieces of that many bytes, interrupted so often at most. */
 #define PIECE         ((size_t)1 << 20)
 #define RESERVE_TRIES 10000
-
-struct memory {
-	struct weir_store store;
-	struct block *block;
-	size_t size;
-	weir_dur timeout;
-	const struct weir_clock *clock; /* NULL: CLOCK_BOOTTIME */
-	bool shared;
-	char why[WHY_SIZE];
-
-	/* If it is shared: the file, and how it is opened. */
-	int fd;
-	char name[WEIR_STORE_KEY_MAX + 2];
-	size_t bytes;
-	mode_t mode;
-	bool existing;
-	uint64_t seen; /* the highest version seen */
-};
-
-static int open_file(struct memory *m, char *why);
 
 static weir_time ns_of(clockid_t clock)
 {
@@ -79,14 +58,18 @@ static int lock_shared(struct memory *m)
 	};
 	int r = pthread_mutex_clocklock(&m->block->lock, CLOCK_MONOTONIC, &until);
 
-	if (r == EOWNERDEAD)
+	if (r == EOWNERDEAD) {
 		r = pthread_mutex_consistent(&m->block->lock);
+		/* It may have made a change, and not have said which. */
+		bell_note(&m->block->bell, "", 0);
+		bell_wake(&m->block->bell);
+	}
 	if (r == ETIMEDOUT)
 		return store_say(-EIO, m->why, "Another process holds the lock, and is stopped.");
 	return r == 0 ? 0 : store_say(-EIO, m->why, "Locking failed: error %d.", r);
 }
 
-static void unmap(struct memory *m)
+void memory_unmap(struct memory *m)
 {
 	if (m->block != NULL)
 		munmap(m->block, m->size);
@@ -117,22 +100,21 @@ static int replace(struct memory *m)
 	char why[WHY_SIZE] = "";
 	int r;
 
-	unmap(m);
-	r = open_file(m, why);
+	memory_unmap(m);
+	r = memory_open_file(m, why);
 	if (r == 0)
 		r = lock_shared(m);
 	else
 		(void)store_say(r, m->why, "%s", why);
 	if (r != 0) {
-		unmap(m);
+		memory_unmap(m);
 		return -EIO;
 	}
 	block_raise(m->block, now_of(m), m->seen);
 	return 0;
 }
 
-/* *other: it is another store than before, in which no member has a session. */
-static int lock_current(struct memory *m, bool *other)
+int memory_lock(struct memory *m, bool *other)
 {
 	int r;
 
@@ -160,7 +142,7 @@ static int lock(struct memory *m)
 {
 	bool other;
 
-	return lock_current(m, &other);
+	return memory_lock(m, &other);
 }
 
 static int unlock(struct memory *m, int r)
@@ -195,12 +177,35 @@ static int memory_keep(struct weir_store *self, uint64_t session, weir_dur *gran
 	return r == 0 ? unlock(m, block_keep(m->block, now_of(m), session, granted)) : r;
 }
 
+/* Its number is that of the version in which the rows are gone. */
+static void note_row(void *arg, const char *key)
+{
+	struct block *b = arg;
+
+	bell_note(&b->bell, key, block_version(b) + 1);
+}
+
 static int memory_end(struct weir_store *self, uint64_t session)
 {
 	struct memory *m = (struct memory *)self;
 	int r = lock(m);
 
-	return r == 0 ? unlock(m, block_end(m->block, now_of(m), session)) : r;
+	if (r != 0)
+		return r;
+	block_bound(m->block, session, note_row, m->block);
+	r = block_end(m->block, now_of(m), session);
+	bell_wake(&m->block->bell);
+	return unlock(m, r);
+}
+
+/* Under the lock, so that the death of this process before it has rung does not go unnoticed. */
+static void report(struct memory *m, const struct weir_store_write *writes, size_t count)
+{
+	struct bell *bell = &m->block->bell;
+
+	for (size_t i = 0; i < count; i++)
+		bell_note(bell, writes[i].key, block_version(m->block));
+	bell_wake(bell);
 }
 
 static int memory_commit(struct weir_store *self, uint64_t session,
@@ -210,7 +215,7 @@ static int memory_commit(struct weir_store *self, uint64_t session,
 {
 	struct memory *m = (struct memory *)self;
 	bool other;
-	int r = lock_current(m, &other);
+	int r = memory_lock(m, &other);
 
 	if (r != 0)
 		return r;
@@ -219,6 +224,8 @@ static int memory_commit(struct weir_store *self, uint64_t session,
 		return unlock(m, session != 0 ? -ESTALE : -EAGAIN);
 	r = block_commit(m->block, now_of(m), session, checks, check_count, writes, write_count);
 	*version = block_version(m->block);
+	if (r == 0)
+		report(m, writes, write_count);
 	return unlock(m, r);
 }
 
@@ -260,7 +267,7 @@ static void memory_close(struct weir_store *self)
 {
 	struct memory *m = (struct memory *)self;
 
-	unmap(m);
+	memory_unmap(m);
 	free(m);
 }
 
@@ -275,6 +282,10 @@ static const struct weir_store_ops memory_ops = {
 	.caps = memory_caps,
 	.error = memory_error,
 	.close = memory_close,
+	.watch_open = memory_watch_open,
+	.watch_wait = memory_watch_wait,
+	.watch_wake = memory_watch_wake,
+	.watch_close = memory_watch_close,
 };
 
 /* The negative errno of a failure that may pass; 0 if there is no such file for this process. */
@@ -489,7 +500,7 @@ static int lock_file(const struct memory *m, int fd)
 }
 
 /* The file stays open, so that its removal can be detected. */
-static int open_file(struct memory *m, char *why)
+int memory_open_file(struct memory *m, char *why)
 {
 	int r;
 
@@ -547,11 +558,11 @@ int memory_store_open(const struct store_setup *setup, struct weir_store **store
 	else if (m->shared && c->clock != NULL)
 		r = store_say(-EINVAL, why, "A shared store cannot have a clock of its own.");
 	else if (m->shared)
-		r = open_file(m, why);
+		r = memory_open_file(m, why);
 	else
 		r = open_private(m, bytes, why);
 	if (r != 0) {
-		unmap(m);
+		memory_unmap(m);
 		free(m);
 		return r;
 	}

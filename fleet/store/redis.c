@@ -413,6 +413,10 @@ static const struct weir_store_ops redis_ops = {
 	.caps = redis_caps,
 	.error = redis_error,
 	.close = redis_close,
+	.watch_open = redis_watch_open,
+	.watch_wait = redis_watch_wait,
+	.watch_wake = redis_watch_wake,
+	.watch_close = redis_watch_close,
 };
 
 /* The path of the address is SERVICE or SERVICE/DATABASE. */

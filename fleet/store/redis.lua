@@ -10,6 +10,8 @@
 -- {name}:s:INCARNATION:ID  a session: exists as long as it is alive
 -- {name}:folders   the set of the FIRST of all rows
 -- {name}:d:FIRST   a hash of the rows whose keys begin with FIRST/: "version made session value"
+-- {name}:w:FIRST   a channel: "version KEY KEY..." of each change of these rows. On {name}:w: any
+--                  message says that any row may have changed
 --
 -- ARGV: 1 the server's run, 2 the incarnation that the client knows, or "", 3 the highest version
 -- that it has seen, 4 whether it found the server durable, 5 random digits for a new incarnation,
@@ -49,12 +51,18 @@ local function is_restart()
 	return incarnation and state[5] == '1' and keeps and says('master_replid2:' .. none)
 end
 
+-- A client that may not publish writes all the same, and watches are not told.
+local function publish(name, text)
+	redis.pcall('PUBLISH', base .. 'w:' .. name, text)
+end
+
 if version < seen or (state[2] ~= ARGV[1] and not is_restart()) then
 	version = math.max(version + 1, now, seen + 1)
 	incarnation = ARGV[5]
 	since = now
 	call('HSET', KEYS[1], 'version', number(version), 'run', ARGV[1], 'incarnation', incarnation,
 		'since', number(since), 'kept', keeps and '1' or '0')
+	publish('', 'any')
 elseif state[2] ~= ARGV[1] then
 	version = math.max(version + 1, now)
 	call('HSET', KEYS[1], 'version', number(version), 'run', ARGV[1])
@@ -116,9 +124,17 @@ local function keep(session)
 	return {'ok', ttl}
 end
 
-local function finish(session)
-	call('DEL', session_key(session))
-	return {'ok'}
+-- Lists of the keys that have changed, by FIRST.
+local changed = {}
+local function note(key)
+	local name = first(key)
+	changed[name] = (changed[name] or '') .. ' ' .. key
+end
+
+local function report(at)
+	for name, keys in pairs(changed) do
+		publish(name, number(at) .. keys)
+	end
 end
 
 local function holds(key, kind, wanted)
@@ -153,8 +169,10 @@ local function commit(session)
 				.. (kind == 'bind' and session or '0') .. ' ' .. ARGV[i + 2])
 			call('SADD', base .. 'folders', first(key))
 		end
+		note(key)
 	end
 	call('HSET', KEYS[1], 'version', text)
+	report(version)
 	return {'ok', text}
 end
 
@@ -167,9 +185,19 @@ local function gather(rows, prefix)
 		local written, made, _, at = parse(all[i + 1])
 		if not written then
 			call('HDEL', hash, key)
+			note(key)
 		elseif key:sub(1, #prefix) == prefix then
 			rows[#rows + 1] = {key, written, made, all[i + 1]:sub(at)}
 		end
+	end
+end
+
+-- One row, without going through the others of its hash.
+local function gather_one(rows, key)
+	local row = call('HGET', folder(key), key)
+	local written, made, _, at = parse(row)
+	if written then
+		rows[#rows + 1] = {key, written, made, row:sub(at)}
 	end
 end
 
@@ -182,15 +210,27 @@ local function gather_all(rows)
 	end
 end
 
+-- The rows of the session are deleted at once, so that those that watch them are told. That is no
+-- commit: it counts as part of the next one, which no client has read yet.
+local function finish(session)
+	call('DEL', session_key(session))
+	gather_all({})
+	report(version + 1)
+	return {'ok'}
+end
+
 local function read()
 	local rows = {}
 	for i = 7, #ARGV do
 		if ARGV[i] == '' then
 			gather_all(rows)
+		elseif ARGV[i]:sub(-1) == '=' then
+			gather_one(rows, ARGV[i]:sub(1, -2))
 		else
 			gather(rows, ARGV[i])
 		end
 	end
+	report(version + 1)
 	return {'ok', number(version), number(math.max(now - since, 0)), rows}
 end
 

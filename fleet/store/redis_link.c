@@ -119,8 +119,7 @@ static bool refuses_writes(const char *error)
 	       begins(error, "NOREPLICAS") || strstr(error, "-NOREPLICAS") != NULL;
 }
 
-/* Map an error reply to an errno. */
-static int error_of_reply(struct redis *r, const redisReply *reply)
+int redis_error_of(struct redis *r, const redisReply *reply)
 {
 	static const char *const access[] = {
 		"NOAUTH",
@@ -167,7 +166,7 @@ static int receive(struct redis *r, redisReply **reply)
 	*reply = received;
 	if ((*reply)->type != REDIS_REPLY_ERROR)
 		return 0;
-	error = error_of_reply(r, *reply);
+	error = redis_error_of(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
 	return error;
@@ -370,22 +369,24 @@ static int say_hello(struct redis *r)
 	return error;
 }
 
-static int set_up(struct redis *r)
+static int check_role(struct redis *r)
 {
 	char role[16];
-	int error = log_in(r);
+	int error = info(r, "replication", "role:", role, sizeof(role));
 
-	if (error != 0)
-		return error;
-	error = info(r, "server", "run_id:", r->run, sizeof(r->run));
-	if (error == 0)
-		error = info(r, "replication", "role:", role, sizeof(role));
+	if (error == 0 && strcmp(role, "master") != 0)
+		error = store_say(-EIO, r->why, "This Redis is a replica.");
+	return error;
+}
+
+static int set_up(struct redis *r)
+{
+	int error = info(r, "server", "run_id:", r->run, sizeof(r->run));
+
 	if (error != 0)
 		return error;
 	if (r->run[0] == '\0')
 		return store_say(-EIO, r->why, "Redis does not report its run_id.");
-	if (strcmp(role, "master") != 0)
-		return store_say(-EIO, r->why, "This Redis is a replica.");
 	examine(r);
 	examine_room(r);
 	error = r->context != NULL ? load_script(r) : -EIO;
@@ -400,14 +401,12 @@ struct timeval redis_wait(const struct redis *r)
 	};
 }
 
-int redis_connect(struct redis *r)
+int redis_dial(struct redis *r)
 {
 	const struct timeval wait = redis_wait(r);
 	struct address_host host = r->address.hosts[0];
 	int error = 0;
 
-	if (r->context != NULL)
-		return 0;
 	if (r->service[0] != '\0')
 		error = redis_find_master(r, &host);
 	if (error != 0)
@@ -422,7 +421,23 @@ int redis_connect(struct redis *r)
 		redis_drop(r);
 		return error;
 	}
-	error = set_up(r);
+	error = log_in(r);
+	if (error == 0)
+		error = check_role(r);
+	if (error != 0)
+		redis_drop(r);
+	return error;
+}
+
+int redis_connect(struct redis *r)
+{
+	int error;
+
+	if (r->context != NULL)
+		return 0;
+	error = redis_dial(r);
+	if (error == 0)
+		error = set_up(r);
 	if (error != 0)
 		redis_drop(r);
 	return error;

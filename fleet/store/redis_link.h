@@ -64,6 +64,9 @@ bool redis_number(const redisReply *reply, uint64_t *number);
  */
 int redis_connect(struct redis *redis);
 
+/* Connect to the server and log in, and no more. It is a master. Returns the same. */
+int redis_dial(struct redis *redis);
+
 /* The timeout, as hiredis has it. */
 struct timeval redis_wait(const struct redis *redis);
 
@@ -88,5 +91,16 @@ int redis_ask_both(struct redis *redis, const struct redis_command *commands, re
 
 /* Whether the reply is a string. */
 bool redis_is_text(const redisReply *reply);
+
+/* Map an error reply to an errno, and set the sentence. */
+int redis_error_of(struct redis *redis, const redisReply *reply);
+
+/* The operations of watches (redis_watch.c). */
+int redis_watch_open(struct weir_store *self, const char *const *prefixes, size_t count,
+		     void **watch, char *why);
+int redis_watch_wait(struct weir_store *self, void *watch, weir_dur timeout,
+		     struct weir_store_change *change);
+void redis_watch_wake(struct weir_store *self, void *watch);
+void redis_watch_close(struct weir_store *self, void *watch);
 
 #endif

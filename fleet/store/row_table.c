@@ -4,7 +4,10 @@
 #include "fleet/store/row_table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
+
+#include "fleet/store/store.h"
 
 #define MAGIC (UINT64_C(0x7765697273746f31) ^ sizeof(struct block)) /* "weirsto1", and the layout */
 
@@ -94,7 +97,8 @@ int block_make(struct block *b, size_t size, uint64_t run, uint64_t clock, weir_
 	pthread_mutexattr_t attributes;
 	int r;
 
-	memset(b, 0, head_size());
+	/* No note of the bell counts yet. */
+	memset(b, 0, offsetof(struct block, bell.notes));
 	b->magic = MAGIC;
 	b->run = run;
 	b->clock = clock;
@@ -316,6 +320,16 @@ int block_end(struct block *b, weir_time now, uint64_t session)
 	return 0;
 }
 
+void block_bound(const struct block *b, uint64_t session, void (*visit)(void *arg, const char *key),
+		 void *arg)
+{
+	const struct half *h = current_half(b);
+
+	for (const struct record *r = first(h); r != NULL; r = next(h, r))
+		if (r->session == session)
+			visit(arg, key_of(r));
+}
+
 static bool holds(const struct half *h, const struct weir_store_check *check, weir_time now)
 {
 	const struct record *r = find(h, check->key, now);
@@ -386,9 +400,14 @@ void block_raise(struct block *b, weir_time now, uint64_t version)
 
 static bool is_wanted(const struct record *r, const char *const *prefixes, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(key_of(r), prefixes[i], strlen(prefixes[i])) == 0)
+	for (size_t i = 0; i < count; i++) {
+		const size_t exact = store_exact(prefixes[i]);
+
+		if (exact > 0
+			    ? r->key_size == exact + 1 && memcmp(key_of(r), prefixes[i], exact) == 0
+			    : strncmp(key_of(r), prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
+	}
 	return false;
 }
 

@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <weir/store.h>
+#include "fleet/store/bell.h"
 
 #define BLOCK_BYTES_MIN ((size_t)64 * 1024)
 
@@ -41,6 +41,7 @@ struct block {
 	_Atomic uint32_t ready;
 	_Atomic uint32_t current;
 	pthread_mutex_t lock;
+	struct bell bell;
 };
 
 /*
@@ -69,6 +70,10 @@ int block_begin(struct block *block, weir_time now, weir_dur ttl, uint64_t *sess
 int block_keep(struct block *block, weir_time now, uint64_t session, weir_dur *granted);
 
 int block_end(struct block *block, weir_time now, uint64_t session);
+
+/* Visit the keys of the rows that are bound to a session. */
+void block_bound(const struct block *block, uint64_t session,
+		 void (*visit)(void *arg, const char *key), void *arg);
 
 /* The same as weir_store_commit(). */
 int block_commit(struct block *block, weir_time now, uint64_t session,

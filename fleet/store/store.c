@@ -10,15 +10,14 @@
 #include "fleet/store/store.h"
 #include "fleet/cancel.h"
 #include "fleet/fair_lock.h"
+#include "fleet/store/quiet.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TIMEOUT_DEFAULT (2 * WEIR_S)
 #define TIMEOUT_MAX     (600 * WEIR_S)
@@ -46,68 +45,51 @@ static struct gated *gated_of(struct weir_store *store)
 	return (struct gated *)store;
 }
 
-/*
- * During a call SIGPIPE is blocked, because libraries write to sockets without protection; one that
- * the call raised is discarded, unless one was pending before. The thread cannot be cancelled
- * during a call either.
- */
-struct quiet {
-	sigset_t before;
-	bool pending;
+/* How a call was entered. The thread cannot be cancelled during a call. */
+struct entry {
+	struct quiet quiet;
 	int cancel;
 };
 
-static struct quiet enter(struct gated *g)
+static struct entry enter(struct gated *g)
 {
-	struct quiet quiet = {.cancel = cancel_hold()};
-	sigset_t pipe, pending;
+	struct entry entry = {.cancel = cancel_hold()};
 
 	fair_lock_take(&g->lock);
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	sigpending(&pending);
-	quiet.pending = sigismember(&pending, SIGPIPE) == 1;
-	pthread_sigmask(SIG_BLOCK, &pipe, &quiet.before);
-	return quiet;
+	entry.quiet = quiet_begin();
+	return entry;
 }
 
-static int leave(struct gated *g, const struct quiet *quiet, int r)
+static int leave(struct gated *g, const struct entry *entry, int r)
 {
-	const struct timespec at_once = {.tv_nsec = 0};
-	sigset_t pipe;
-
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	while (!quiet->pending && sigtimedwait(&pipe, NULL, &at_once) == SIGPIPE)
-		;
-	pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+	quiet_end(&entry->quiet);
 	fair_lock_release(&g->lock);
-	cancel_release(quiet->cancel);
+	cancel_release(entry->cancel);
 	return r;
 }
 
 static int gated_begin(struct weir_store *self, weir_dur ttl, uint64_t *session, weir_dur *granted)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet, g->inner->ops->begin(g->inner, ttl, session, granted));
+	return leave(g, &entry, g->inner->ops->begin(g->inner, ttl, session, granted));
 }
 
 static int gated_keep(struct weir_store *self, uint64_t session, weir_dur *granted)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet, g->inner->ops->keep(g->inner, session, granted));
+	return leave(g, &entry, g->inner->ops->keep(g->inner, session, granted));
 }
 
 static int gated_end(struct weir_store *self, uint64_t session)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet, g->inner->ops->end(g->inner, session));
+	return leave(g, &entry, g->inner->ops->end(g->inner, session));
 }
 
 static int gated_commit(struct weir_store *self, uint64_t session,
@@ -116,9 +98,9 @@ static int gated_commit(struct weir_store *self, uint64_t session,
 			uint64_t *version)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet,
+	return leave(g, &entry,
 		     g->inner->ops->commit(g->inner, session, checks, check_count, writes,
 					   write_count, version));
 }
@@ -127,9 +109,9 @@ static int gated_read(struct weir_store *self, const char *const *prefixes, size
 		      weir_store_row_fn *row, void *arg, struct weir_store_view *view)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet, g->inner->ops->read(g->inner, prefixes, count, row, arg, view));
+	return leave(g, &entry, g->inner->ops->read(g->inner, prefixes, count, row, arg, view));
 }
 
 /* keep_and_read, in two requests if the store has no such function. */
@@ -151,39 +133,70 @@ static int gated_keep_and_read(struct weir_store *self, uint64_t session, weir_d
 			       void *arg, struct weir_store_view *view)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
-	return leave(g, &quiet,
+	return leave(g, &entry,
 		     keep_and_read(g->inner, session, granted, prefixes, count, row, arg, view));
 }
 
 static void gated_caps(struct weir_store *self, struct weir_store_caps *caps)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
 	g->inner->ops->caps(g->inner, caps);
-	(void)leave(g, &quiet, 0);
+	(void)leave(g, &entry, 0);
 }
 
 static void gated_error(struct weir_store *self, char *text, size_t size)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
 	g->inner->ops->error(g->inner, text, size);
-	(void)leave(g, &quiet, 0);
+	(void)leave(g, &entry, 0);
 }
 
 static void gated_close(struct weir_store *self)
 {
 	struct gated *g = gated_of(self);
-	const struct quiet quiet = enter(g);
+	const struct entry entry = enter(g);
 
 	g->inner->ops->close(g->inner);
-	(void)leave(g, &quiet, 0);
+	(void)leave(g, &entry, 0);
 	fair_lock_destroy(&g->lock);
 	free(g);
+}
+
+/* A watch shares nothing with other calls, so these take no lock. store_watch.c serializes them. */
+static int gated_watch_open(struct weir_store *self, const char *const *prefixes, size_t count,
+			    void **watch, char *why)
+{
+	struct weir_store *inner = gated_of(self)->inner;
+
+	return inner->ops->watch_open(inner, prefixes, count, watch, why);
+}
+
+static int gated_watch_wait(struct weir_store *self, void *watch, weir_dur timeout,
+			    struct weir_store_change *change)
+{
+	struct weir_store *inner = gated_of(self)->inner;
+
+	return inner->ops->watch_wait(inner, watch, timeout, change);
+}
+
+static void gated_watch_wake(struct weir_store *self, void *watch)
+{
+	struct weir_store *inner = gated_of(self)->inner;
+
+	inner->ops->watch_wake(inner, watch);
+}
+
+static void gated_watch_close(struct weir_store *self, void *watch)
+{
+	struct weir_store *inner = gated_of(self)->inner;
+
+	inner->ops->watch_close(inner, watch);
 }
 
 static const struct weir_store_ops gated_ops = {
@@ -198,6 +211,10 @@ static const struct weir_store_ops gated_ops = {
 	.caps = gated_caps,
 	.error = gated_error,
 	.close = gated_close,
+	.watch_open = gated_watch_open,
+	.watch_wait = gated_watch_wait,
+	.watch_wake = gated_watch_wake,
+	.watch_close = gated_watch_close,
 };
 
 void weir_store_config_init_sized(struct weir_store_config *config, size_t size)
@@ -225,14 +242,27 @@ static bool is_path(const char *text)
 	return true;
 }
 
-static bool is_prefix(const char *text)
+bool store_is_prefix(const char *text)
 {
 	return is_path(text) && strchr(text, '/') != NULL;
 }
 
-static bool is_key(const char *text)
+bool store_is_key(const char *text)
 {
-	return is_prefix(text) && text[strlen(text) - 1] != '/';
+	return store_is_prefix(text) && text[strlen(text) - 1] != '/';
+}
+
+/* A key and a =. */
+static bool is_exact(const char *text)
+{
+	char key[WEIR_STORE_KEY_MAX + 1];
+	const size_t length = store_exact(text);
+
+	if (length == 0 || length > WEIR_STORE_KEY_MAX)
+		return false;
+	memcpy(key, text, length);
+	key[length] = '\0';
+	return store_is_key(key);
 }
 
 #ifndef WEIR_FLEET_REDIS
@@ -309,15 +339,15 @@ static int setup_from(const struct weir_store_config *config, struct store_setup
 static int open_gated(const struct store_setup *setup, struct weir_store **store, char *why)
 {
 	struct gated *g = calloc(1, sizeof(*g));
-	struct quiet quiet;
+	struct entry entry;
 	int r;
 
 	if (g == NULL)
 		return store_say(-ENOMEM, why, "Out of memory.");
 	g->store.ops = &gated_ops;
 	fair_lock_init(&g->lock);
-	quiet = enter(g);
-	r = leave(g, &quiet, open_scheme(setup, &g->inner, why));
+	entry = enter(g);
+	r = leave(g, &entry, open_scheme(setup, &g->inner, why));
 	if (r != 0) {
 		fair_lock_destroy(&g->lock);
 		free(g);
@@ -380,7 +410,7 @@ int weir_store_end(struct weir_store *store, uint64_t session)
 
 static bool is_check(const struct weir_store_check *check)
 {
-	if (!is_key(check->key))
+	if (!store_is_key(check->key))
 		return false;
 	switch (check->kind) {
 	case WEIR_STORE_CHECK_ABSENT:
@@ -394,7 +424,7 @@ static bool is_check(const struct weir_store_check *check)
 
 static int check_write(const struct weir_store_write *write, uint64_t session)
 {
-	if (!is_key(write->key))
+	if (!store_is_key(write->key))
 		return -EINVAL;
 	if (write->size > WEIR_STORE_VALUE_MAX)
 		return -EMSGSIZE;
@@ -451,7 +481,9 @@ static bool are_prefixes(const char *const *prefixes, size_t count)
 	if (count == 0 || count > WEIR_STORE_ROWS_MAX)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if ((prefixes[i][0] != '\0' && !is_prefix(prefixes[i])) || is_covered(prefixes, i))
+		if ((prefixes[i][0] != '\0' && !store_is_prefix(prefixes[i]) &&
+		     !is_exact(prefixes[i])) ||
+		    is_covered(prefixes, i))
 			return false;
 	return true;
 }

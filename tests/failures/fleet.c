@@ -198,6 +198,55 @@ static void end_existing(void)
 	end_store();
 }
 
+/* Watches. */
+
+static struct weir_store_watch *watch;
+
+static int open_watch(void)
+{
+	const char *const prefix = "a/";
+
+	why[0] = '\0';
+	return weir_store_watch_open(store, &prefix, 1, &watch, why, sizeof(why));
+}
+
+static void no_watch(void)
+{
+	is_explained();
+	CHECK(watch == NULL);
+}
+
+/* A report, or that any row may have changed. */
+static int wait_for_change(void)
+{
+	struct weir_store_change change;
+	const int r = weir_store_watch_wait(watch, 60 * WEIR_S, &change);
+
+	CHECK(r != 0 || change.key[0] == '\0' || strncmp(change.key, "a/", 2) == 0);
+	CHECK((r < 0) == (change.why[0] != '\0'));
+	return r;
+}
+
+static void use_watch(void)
+{
+	CHECK(commit() == 0);
+	CHECK(wait_for_change() == 0);
+}
+
+static void begin_changed(void)
+{
+	begin_with_session();
+	CHECK(open_watch() == 0);
+	CHECK(commit() == 0);
+}
+
+static void end_watch(void)
+{
+	weir_store_watch_close(watch);
+	watch = NULL;
+	end_store();
+}
+
 /* Fleets: over a store that cannot have forgotten a lease. */
 
 static struct weir_fleet_config fleet_config(void)
@@ -239,11 +288,14 @@ static void no_fleet(void)
 	CHECK(fleet == NULL);
 }
 
+static bool allocated; /* the limit has an allocator */
+
 static int join(void)
 {
 	struct weir_share_config c;
 
 	weir_share_config_init(&c);
+	c.allocated = allocated;
 	c.name = "limit";
 	c.capacity = CAPACITY;
 	why[0] = '\0';
@@ -319,8 +371,24 @@ static void begin_with_units(void)
 	has_units();
 }
 
+static void begin_allocated(void)
+{
+	allocated = true;
+	begin_share();
+}
+
+/* It is elected, and wants more than its grant. */
+static void begin_allocator(void)
+{
+	begin_allocated();
+	CHECK(weir_share_demand_set(share, CAPACITY / 2) == 0);
+	CHECK(refresh() == 0 && weir_share_units(share) == CAPACITY / 2);
+	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
+}
+
 static void end_fleet(void)
 {
+	allocated = false;
 	weir_fleet_close(fleet);
 	weir_store_close(store);
 	fleet = NULL;
@@ -489,6 +557,86 @@ static int remove_used(void)
 	if (r == 0)
 		return -EPERM;
 	return r == -EBUSY ? 0 : r;
+}
+
+static int set_template(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	limit.capacity = CAPACITY;
+	return weir_fleet_template_set(store, "lim*", &limit, why, sizeof(why));
+}
+
+static bool see_template(void *arg, const char *pattern, const struct weir_fleet_limit *limit)
+{
+	(void)arg;
+	seen += strcmp(pattern, "lim*") == 0 && limit->capacity == CAPACITY;
+	return true;
+}
+
+static int list_templates(void)
+{
+	seen = 0;
+	return weir_fleet_template_list(store, see_template, NULL);
+}
+
+static void saw_template(void)
+{
+	CHECK(seen == 1);
+}
+
+static void no_template(void)
+{
+	CHECK(list_templates() == 0 && seen == 0);
+}
+
+static void has_template(void)
+{
+	CHECK(list_templates() == 0 && seen == 1);
+}
+
+static void template_not_set(void)
+{
+	is_explained();
+	no_template();
+}
+
+static void begin_template(void)
+{
+	begin_trusted();
+	CHECK(set_template() == 0);
+}
+
+static int get_template(void)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	return weir_fleet_template_get(store, "lim*", &limit);
+}
+
+static int match_template(void)
+{
+	char pattern[WEIR_FLEET_PATTERN_MAX + 1];
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	return weir_fleet_template_match(store, "limit", pattern, &limit);
+}
+
+static int remove_template(void)
+{
+	return weir_fleet_template_remove(store, "lim*");
+}
+
+/* A limit that the store does not have, and a template for it. */
+static void begin_by_template(void)
+{
+	begin_template();
+	CHECK(open_fleet() == 0);
+	CHECK(join() == 0);
+	CHECK(weir_share_demand_set(share, CAPACITY) == 0);
 }
 
 static struct weir_fleet_member member;
@@ -934,6 +1082,23 @@ static struct failure_case store_cases[] = {
 	 end_store,
 	 {UNANSWERED, REPEATED, UNEXAMINED},
 	 .quiet = true},
+	{"weir_store_watch_open weir_store_watch_close",
+	 NULL,
+	 begin_with_session,
+	 open_watch,
+	 no_watch,
+	 use_watch,
+	 end_watch,
+	 {UNANSWERED, REPEATED, UNEXAMINED}},
+	{"weir_store_watch_wait",
+	 NULL,
+	 begin_changed,
+	 wait_for_change,
+	 NULL,
+	 use_watch,
+	 end_watch,
+	 {UNANSWERED, REPEATED, UNEXAMINED},
+	 .quiet = true},
 };
 
 static const struct failure_case shm_cases[] = {
@@ -971,6 +1136,22 @@ static struct failure_case local_cases[] = {
 	{"weir_fleet_refresh",
 	 "of a lease",
 	 begin_with_units,
+	 refresh,
+	 has_sentence,
+	 has_units,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "that elects an allocator",
+	 begin_allocated,
+	 refresh,
+	 has_sentence,
+	 has_units,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "of an allocator",
+	 begin_allocator,
 	 refresh,
 	 has_sentence,
 	 has_units,
@@ -1057,6 +1238,54 @@ static struct failure_case local_cases[] = {
 	 remove_used,
 	 unchanged,
 	 unchanged,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_set",
+	 NULL,
+	 begin_trusted,
+	 set_template,
+	 template_not_set,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_list",
+	 NULL,
+	 begin_template,
+	 list_templates,
+	 has_template,
+	 saw_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_get",
+	 NULL,
+	 begin_template,
+	 get_template,
+	 has_template,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_match",
+	 NULL,
+	 begin_template,
+	 match_template,
+	 has_template,
+	 has_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_template_remove",
+	 NULL,
+	 begin_template,
+	 remove_template,
+	 has_template,
+	 no_template,
+	 end_fleet,
+	 {UNEXAMINED}},
+	{"weir_fleet_refresh",
+	 "of a limit that is made by a template",
+	 begin_by_template,
+	 refresh,
+	 has_sentence,
+	 has_units,
 	 end_fleet,
 	 {UNEXAMINED}},
 	{"weir_fleet_drain",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults_simulated MINUTES SEEDS [FIRST]: faults for that time with each seed, in simulated time,
- * as seen by the backend.
+ * faults_simulated MINUTES SEEDS [FIRST [allocated]]: faults for that time with each seed, in
+ * simulated time, as seen by the backend. allocated: the limit has an allocator.
  *
  * Members share a rate, or calls in flight, with the library's own code. Their requests to the
  * store are lost, late, carried out twice, or carried out without an answer; each member has a
@@ -84,6 +84,7 @@ static void enter(struct sim *s, struct member *m)
 	share.capacity = CAPACITY;
 	share.reserved = RESERVED;
 	share.members = MEMBERS;
+	share.allocated = s->allocated;
 	if (s->calls)
 		make_limiter(m, &share);
 	else
@@ -491,7 +492,7 @@ static void calm_down(struct sim *s)
 	CHECK(sum == CAPACITY);
 }
 
-static void play(unsigned minutes, uint64_t seed)
+static void play(unsigned minutes, uint64_t seed, bool allocated)
 {
 	static struct sim s;
 
@@ -500,6 +501,7 @@ static void play(unsigned minutes, uint64_t seed)
 		.now = 1000 * WEIR_S,
 		.tick = 1000 * WEIR_S,
 		.calls = seed % 2 == 0,
+		.allocated = allocated,
 		.chance = 88172645463325252u + seed * 7919,
 		.capacity = CAPACITY,
 		.calm = WEIR_S << seed / 2 % 4,
@@ -536,9 +538,10 @@ int main(int argc, char **argv)
 	const unsigned minutes = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
 	const unsigned seeds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
 	const uint64_t first = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+	const bool allocated = argc > 4 && strcmp(argv[4], "allocated") == 0;
 
 	CHECK(minutes > 0 && seeds > 0);
 	for (uint64_t seed = first; seed < first + seeds; seed++)
-		play(minutes, seed);
+		play(minutes, seed, allocated);
 	return 0;
 }

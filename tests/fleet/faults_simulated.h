@@ -66,21 +66,24 @@ struct member {
 	unsigned inflight;
 };
 
+#define PARCEL_ROWS (MEMBERS * 2) /* an allocator writes a row for each member, and one for all */
+
 /* A commit that arrives later. */
 struct parcel {
 	weir_time due; /* 0: none */
 	uint64_t session;
-	struct weir_store_check checks[4];
-	struct weir_store_write writes[4];
-	char keys[8][WEIR_STORE_KEY_MAX + 1];
-	char values[4][4096];
+	struct weir_store_check checks[PARCEL_ROWS];
+	struct weir_store_write writes[PARCEL_ROWS];
+	char keys[2 * PARCEL_ROWS][WEIR_STORE_KEY_MAX + 1];
+	char values[PARCEL_ROWS][4096];
 	size_t check_count, write_count;
 };
 
 struct sim {
 	struct weir_clock clock; /* first: the store's clock */
 	weir_time now, tick;
-	bool calls; /* calls in flight are shared, not a rate */
+	bool calls;     /* calls in flight are shared, not a rate */
+	bool allocated; /* the limit has an allocator */
 	uint64_t chance;
 	struct weir_store *store;
 	/* Added to versions: those of a store that has forgotten are above all earlier ones. */

@@ -156,7 +156,7 @@ static void send_later(struct sim *s, uint64_t session, const struct weir_store_
 {
 	struct parcel *p = NULL;
 
-	CHECK(check_count <= 4 && write_count <= 4);
+	CHECK(check_count <= PARCEL_ROWS && write_count <= PARCEL_ROWS);
 	for (unsigned i = 0; i < PARCELS && p == NULL; i++)
 		p = s->parcels[i].due == 0 ? &s->parcels[i] : NULL;
 	if (p == NULL)
@@ -172,7 +172,7 @@ static void send_later(struct sim *s, uint64_t session, const struct weir_store_
 	for (size_t i = 0; i < write_count; i++) {
 		CHECK(writes[i].size <= sizeof(p->values[i]));
 		p->writes[i] = writes[i];
-		p->writes[i].key = strcpy(p->keys[4 + i], writes[i].key);
+		p->writes[i].key = strcpy(p->keys[PARCEL_ROWS + i], writes[i].key);
 		if (writes[i].value != NULL)
 			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
 	}

@@ -786,6 +786,72 @@ static void learning(void)
 	end();
 }
 
+static bool put_row(void *arg, const struct weir_store_row *row)
+{
+	(void)snprintf(arg, 100, "%.*s", (int)row->size, (const char *)row->value);
+	return false;
+}
+
+/*
+ * Programs of either age read each other's limits. For older ones, the row of the limit is as it
+ * always was; and what they write is without the time to learn, rather than with one that was meant
+ * for another lease.
+ */
+static void learning_rows(void)
+{
+	const char *const prefix = "limit/cfg";
+	struct weir_fleet_limit limit;
+	char text[100] = "";
+
+	begin(0, 0);
+	weir_fleet_limit_init(&limit);
+	limit.capacity = 100;
+	limit.lease = 2 * WEIR_S;
+	limit.learning_period = 3 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	CHECK(weir_store_read(w.store, &prefix, 1, put_row, text, NULL) == 0);
+	CHECK(strcmp(text, "weir-limit 1 100 0 0 0 2000\n") == 0);
+	CHECK(weir_fleet_change(w.store, "limit", 90) == 0);
+	CHECK(limit_now().learning_period == 3 * WEIR_S && limit_now().capacity == 90);
+	write_row("limit/cfg", "weir-limit 1 80 0 0 0 60000\n");
+	CHECK(limit_now().learning_period == 0 && limit_now().lease == 60 * WEIR_S);
+	limit = limit_now();
+	limit.learning_period = 60 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	CHECK(limit_now().learning_period == 60 * WEIR_S);
+	CHECK(weir_fleet_remove(w.store, "limit") == 0);
+	write_row("limit/cfg", "weir-limit 1 80 0 0 0 60000\n");
+	CHECK(limit_now().learning_period == 0);
+	write_row("limit/learning", "weir-learning 1 0\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+	write_row("limit/learning", "weir-learning 1 3600001\n");
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == -EPROTO);
+	write_row("limit/learning", "weir-learning 1 3600000\n");
+	CHECK(limit_now().learning_period == 0);
+	world_end(&w);
+}
+
+/* A time to learn that a lease could outlast is refused. */
+static void learning_refused(void)
+{
+	struct weir_fleet_limit limit;
+	char why[100];
+
+	begin(0, 0);
+	weir_fleet_limit_init(&limit);
+	limit.capacity = 100;
+	limit.learning_period = 14 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == -EINVAL);
+	CHECK(strcmp(why, "learning is shorter than lease: leases could outlast it.") == 0);
+	limit.learning_period = 3601 * WEIR_S;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == -EINVAL);
+	CHECK(strcmp(why, "learning is not from 20 ms to an hour.") == 0);
+	limit.lease = 20 * WEIR_MS;
+	limit.learning_period = 20 * WEIR_MS;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, why, sizeof(why)) == 0);
+	world_end(&w);
+}
+
 int main(void)
 {
 	measured();
@@ -796,6 +862,8 @@ int main(void)
 	not_taken();
 	unknown_allotment();
 	learning();
+	learning_rows();
+	learning_refused();
 	drained(0);
 	drained(5);
 	for (unsigned i = 0; i < 4; i++)

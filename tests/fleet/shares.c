@@ -345,6 +345,75 @@ static void callbacks(void)
 	end();
 }
 
+/* Units that a member has lent, and what it was told last that it is to have. */
+static uint64_t lent_units, told_units;
+
+static uint64_t lent(void *arg, uint64_t units)
+{
+	(void)arg;
+	told_units = units;
+	return lent_units;
+}
+
+/* Lend that much from now on, and let all refresh. */
+static void lend(uint64_t units)
+{
+	lent_units = units;
+	world_run(&w, ROUNDS);
+}
+
+/* Units that are lent are given back when they are back, or when the lease ends. */
+static void lending(void)
+{
+	begin(100);
+	w.limit.lent = lent;
+	enter(1, 100);
+	CHECK(told_units == 100);
+	lent_units = 80;
+	w.limit.lent = NULL;
+	world_enter(&w, 1, 100);
+	world_run(&w, ROUNDS);
+	CHECK(told_units == 50 && world_units(&w, 0) == 80 && world_units(&w, 1) == 20);
+	lend(60);
+	CHECK(world_units(&w, 0) == 60 && world_units(&w, 1) == 40);
+	lend(1000);
+	CHECK(world_units(&w, 0) == 60 && world_units(&w, 1) == 40);
+	lend(0);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	/* A drained member may lend nothing more. */
+	lent_units = 30;
+	CHECK(weir_fleet_drain_label(w.store, "limit", "member", true) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(told_units == 0 && world_units(&w, 0) == 0 && world_sum(&w) == 0);
+	CHECK(weir_fleet_drain_label(w.store, "limit", "member", false) == 0);
+	world_run(&w, ROUNDS);
+	CHECK(told_units == 50 && world_sum(&w) == 100);
+	lent_units = 50;
+	world_kill(&w, 0);
+	world_run(&w, 2 * LEASE);
+	CHECK(world_units(&w, 1) == 100);
+	end();
+}
+
+/* What is reserved is not in the ledger, and part of what may be lent. */
+static void lending_reserved(void)
+{
+	begin(100);
+	w.limit.reserved = 10;
+	w.limit.members = 2;
+	w.limit.lent = lent;
+	lent_units = 70;
+	enter(1, 100);
+	CHECK(told_units == 90 && world_units(&w, 0) == 90);
+	w.limit.lent = NULL;
+	world_enter(&w, 1, 100);
+	world_run(&w, ROUNDS);
+	CHECK(told_units == 50 && world_units(&w, 0) == 70 && world_units(&w, 1) == 30);
+	lend(10);
+	CHECK(world_units(&w, 0) == 50 && world_units(&w, 1) == 50);
+	end();
+}
+
 static struct weir_limiter *limiter_of(uint32_t limit)
 {
 	const struct weir_fixed_config fixed = {.limit = limit};
@@ -565,6 +634,8 @@ int main(int argc, char **argv)
 	throttled();
 	demand();
 	callbacks();
+	lending();
+	lending_reserved();
 	limiters();
 	looking();
 	bad_input();

@@ -333,6 +333,58 @@ static void leases_forgotten(void)
 	end();
 }
 
+static void make_learning(weir_dur lease, weir_dur learning)
+{
+	struct weir_fleet_limit limit;
+
+	weir_fleet_limit_init(&limit);
+	limit.capacity = 100;
+	limit.lease = lease;
+	limit.learning_period = learning;
+	CHECK(weir_fleet_configure(w.store, "limit", &limit, NULL, 0) == 0);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, NULL, NULL) == 0);
+	CHECK(limit.lease == lease && limit.learning_period == learning);
+}
+
+/* A limit's time to learn counts, be it shorter than that of the members, or longer. */
+static void learning_of_limit(weir_dur learning)
+{
+	begin(100);
+	make_learning(4 * WEIR_S, learning);
+	enter(2, 100);
+	CHECK(world_sum(&w) == 100);
+	world_forget(&w, w.now);
+	make_learning(4 * WEIR_S, learning);
+	world_enter(&w, 2, 100);
+	CHECK(weir_fleet_refresh(w.actors[2].fleet) == 0);
+	world_run(&w, learning - WEIR_S);
+	CHECK(world_units(&w, 2) == 0 && world_sum(&w) == 100);
+	CHECK(info_of(2).state == WEIR_SHARE_LEARNING);
+	world_run(&w, 8 * WEIR_S);
+	CHECK(world_units(&w, 2) == 33 || world_units(&w, 2) == 34);
+	CHECK(info_of(2).state == WEIR_SHARE_LEASED);
+	end();
+}
+
+/*
+ * A store that has forgotten the limit has forgotten how long its leases were before they were
+ * shortened: whatever members have read, they learn for their own time.
+ */
+static void learning_forgotten(void)
+{
+	begin(100);
+	make_learning(4 * WEIR_S, 5 * WEIR_S);
+	enter(2, 100);
+	world_forget(&w, w.now);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);
+	world_enter(&w, 2, 100);
+	world_run(&w, 14 * WEIR_S);
+	CHECK(world_units(&w, 2) == 0 && info_of(2).state == WEIR_SHARE_LEARNING);
+	world_run(&w, ROUNDS);
+	CHECK(world_units(&w, 2) == 33 || world_units(&w, 2) == 34);
+	end();
+}
+
 /* A claim to units that the member does not own any more is not accepted. */
 static void no_claims(void)
 {
@@ -368,6 +420,9 @@ int main(int argc, char **argv)
 	learning();
 	leases_differ();
 	leases_forgotten();
+	learning_of_limit(5 * WEIR_S);
+	learning_of_limit(40 * WEIR_S);
+	learning_forgotten();
 	no_claims();
 	test_store_end(&test_store);
 	printf("shares keep their limit through faults, %s\n", test_store.kind);

@@ -88,6 +88,36 @@ static void fresh_error(struct weir_store *self, char *text, size_t size)
 	weir_store_error(inner_of(self), text, size);
 }
 
+static int fresh_watch_open(struct weir_store *self, const char *const *prefixes, size_t count,
+			    void **watch, char *why)
+{
+	struct weir_store_watch *w;
+	const int r = weir_store_watch_open(inner_of(self), prefixes, count, &w, why,
+					    WEIR_STORE_WHY_SIZE);
+
+	*watch = w;
+	return r;
+}
+
+static int fresh_watch_wait(struct weir_store *self, void *watch, weir_dur timeout,
+			    struct weir_store_change *change)
+{
+	(void)self;
+	return weir_store_watch_wait(watch, timeout, change);
+}
+
+static void fresh_watch_wake(struct weir_store *self, void *watch)
+{
+	(void)self;
+	weir_store_watch_wake(watch);
+}
+
+static void fresh_watch_close(struct weir_store *self, void *watch)
+{
+	(void)self;
+	weir_store_watch_close(watch);
+}
+
 static void fresh_close(struct weir_store *self)
 {
 	const struct fresh *f = (struct fresh *)self;
@@ -108,6 +138,10 @@ static const struct weir_store_ops fresh_ops = {
 	.caps = fresh_caps,
 	.error = fresh_error,
 	.close = fresh_close,
+	.watch_open = fresh_watch_open,
+	.watch_wait = fresh_watch_wait,
+	.watch_wake = fresh_watch_wake,
+	.watch_close = fresh_watch_close,
 };
 
 struct weir_store *test_store_trusted(struct weir_store *inner, const char *file)

@@ -4,7 +4,8 @@
  * addresses.
  *
  * The input is split at each 0xff: the address of a store, then the rows of a limit and of
- * partitions of work, as if another program had written them. A member joins both, and refreshes.
+ * partitions of work, as if another program had written them; - is no row. A member joins both, and
+ * refreshes.
  */
 #include <weir/work.h>
 
@@ -118,6 +119,15 @@ static void read_sentence(const char *text)
 	must(text[0] == '\0' || text[strlen(text) - 1] == '.');
 }
 
+static bool pass_template(void *arg, const char *pattern, const struct weir_fleet_limit *limit)
+{
+	char why[100] = "";
+
+	(void)arg;
+	must(weir_fleet_template_check(pattern, limit, why, sizeof(why)) == 0);
+	return true;
+}
+
 static bool pass_member(void *arg, const struct weir_fleet_member *member)
 {
 	(void)arg;
@@ -145,6 +155,10 @@ static void watch(struct weir_store *store)
 	must(weir_fleet_list(store, pass, NULL) == 0);
 	(void)weir_fleet_inspect(store, "limit", &limit, pass_member, NULL);
 	read_sentence(limit.reason);
+	(void)weir_fleet_template_list(store, pass_template, NULL);
+	weir_fleet_limit_init(&limit);
+	if (weir_fleet_template_match(store, "limit", NULL, &limit) == 0)
+		must(weir_fleet_template_set(store, "limit", &limit, NULL, 0) == 0);
 	(void)weir_work_inspect(store, "work", NULL, pass_partition, NULL);
 	(void)weir_work_rewind(store, "work", 0, 0, "x", 1, "fuzz");
 	(void)weir_work_restart(store, "work", WEIR_WORK_ALL, "fuzz");
@@ -156,7 +170,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const keys[] = {
 		"limit/led",        "limit/cfg",      "limit/m/1",          "work/worker/1",
 		"work/partition/0", "work/request/1", "work.checkpoints/0", "limit/drain/1",
-		"limit/drained",    "work/rewound/0",
+		"limit/drained",    "work/rewound/0", "fleet/templates",    "limit/learning",
+		"limit/grants",     "limit/grant/1",  "limit/allocator",
 	};
 	struct rest rest = {(const char *)data, (const char *)data + size}, first;
 	const struct weir_clock clock = {stand_still};
@@ -174,8 +189,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	store_config.clock = &clock;
 	store_config.shm_bytes = 64 * 1024;
 	must(weir_store_open(&store_config, &store, NULL, 0) == 0);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && rest.at < rest.end; i++)
-		write_row(store, keys[i], cut(&rest));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && rest.at < rest.end; i++) {
+		const struct rest piece = cut(&rest);
+
+		if (size_of(piece) != 1 || *piece.at != '-')
+			write_row(store, keys[i], piece);
+	}
 	weir_fleet_config_init(&config);
 	config.store = store;
 	config.manual = 1;

@@ -19,6 +19,13 @@ static int read_text(char *text, size_t size, struct limits_file *file, char *wh
 	return r;
 }
 
+static int check(const struct file_limit *limit, const struct weir_fleet_limit *settings, char *why,
+		 size_t why_size)
+{
+	return limit->is_template ? weir_fleet_template_check(limit->name, settings, why, why_size)
+				  : weir_fleet_limit_check(limit->name, settings, why, why_size);
+}
+
 static void check_same(const struct file_limit *limit)
 {
 	struct weir_fleet_limit before, after;
@@ -30,18 +37,22 @@ static void check_same(const struct file_limit *limit)
 	weir_fleet_limit_init(&before);
 	before.lease = WEIR_S;
 	fleet_settings_apply(&limit->settings, &before);
-	if (weir_fleet_limit_check(limit->name, &before, why, sizeof(why)) != 0) {
+	if (check(limit, &before, why, sizeof(why)) != 0) {
 		must(is_sentence(why));
 		return;
 	}
 	out = open_memstream(&text, &size);
 	must(out != NULL);
-	limits_file_print(out, limit->name, &before);
+	if (limit->is_template)
+		limits_file_print_template(out, limit->name, &before);
+	else
+		limits_file_print(out, limit->name, &before);
 	fclose(out);
 	must(read_text(text, size, &file, why, sizeof(why)) == 0 && file.count == 1);
 	weir_fleet_limit_init(&after);
 	fleet_settings_apply(&file.at[0].settings, &after);
 	must(strcmp(file.at[0].name, limit->name) == 0);
+	must(file.at[0].is_template == limit->is_template);
 	must(memcmp(&before, &after, sizeof(before)) == 0);
 	limits_file_free(&file);
 	free(text);

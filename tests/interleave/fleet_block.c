@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fleet/store/row_table.h"
-#include "fleet/store/store.h"
+#include "fleet/store/futex.h"
+#include "fleet/store/memory.h"
 #include "tests/interleave/explore.h"
 #include "tests/interleave/memory.h"
 #include "tests/interleave/schedule.h"
@@ -204,6 +204,26 @@ SYSTEM int munmap(void *at, size_t size)
 	return (int)syscall(SYS_munmap, at, size);
 }
 
+/* The kernel looks at the word and puts the thread to sleep in one step. */
+SYSTEM void futex_sleep(const _Atomic uint32_t *word, uint32_t seen, weir_time until)
+{
+	const void *pc = __builtin_return_address(0);
+
+	if (memory_newest((void *)(uintptr_t)word, 4, pc) == seen)
+		(void)schedule_sleep(word, until, pc);
+}
+
+static void *watch; /* of the process of thread 1; NULL: there is none, and no thread to wake */
+
+SYSTEM void futex_wake(_Atomic uint32_t *word)
+{
+	if (watch == NULL)
+		return;
+	enter_system(true);
+	if (schedule_running())
+		schedule_wake(word, true);
+}
+
 /*
  * Copies and fills are looked at only in files, which are large; a file that is emptied as a whole
  * is not looked at.
@@ -228,6 +248,11 @@ void *__wrap_memset(void *to, int value, size_t size)
 	if (is_in_file(to) && size < sizeof(bytes[0]))
 		system_access(to, size, true, __builtin_return_address(0));
 	return __real_memset(to, value, size);
+}
+
+bool store_is_key(const char *text)
+{
+	return text[0] != '\0';
 }
 
 int store_say(int r, char *why, const char *format, ...)
@@ -354,6 +379,7 @@ static void begin(void)
 		files[i] = (struct file){.lock = -1};
 	calls = opens = removed = acknowledged = kept = ended = (struct ghost){0};
 	stops_at_map = false;
+	watch = NULL;
 	explore_pass(BEGAN);
 	explore_name(&((struct block *)(void *)bytes[0])->current, "current");
 	explore_name(&((struct block *)(void *)bytes[0])->ready, "ready");
@@ -603,6 +629,52 @@ static void open_first(void)
 	require(open_store(explore_self()) == 0);
 }
 
+static void setup_watched(void)
+{
+	static const char *const prefixes[] = {"k/a", "k/b"};
+	static char why[WHY_SIZE];
+
+	setup_open();
+	require(memory_watch_open(stores[1], prefixes, 2, &watch, why) == 0);
+}
+
+/* A change is reported at once; and later if its writer has died before it could say so. */
+static void wait_for_change(void)
+{
+	struct weir_store_change change = {.key = ""};
+	const uint64_t before = explore_now();
+	const int r = memory_watch_wait(stores[1], watch, 10 * WEIR_S, &change);
+
+	if (explore_died(0)) {
+		require(r == 0 || look().number[0] == 1);
+		return;
+	}
+	require(r == 0 && change.key[0] == 'k' && explore_now() == before);
+	require(look().written[0] >= change.version && change.version > 0);
+}
+
+static void wait_for_wake(void)
+{
+	struct weir_store_change change = {.key = ""};
+	const uint64_t before = explore_now();
+
+	require(memory_watch_wait(stores[1], watch, 10 * WEIR_S, &change) == -ECANCELED);
+	require(explore_now() == before);
+}
+
+static void wake_watch(void)
+{
+	memory_watch_wake(stores[1], watch);
+}
+
+/* Another process makes changes that are not watched, each of which wakes the thread. */
+static void put_unwatched(void)
+{
+	uint64_t version;
+
+	require(put(0, &version) == 0);
+}
+
 static const struct scene scenes[] = {
 	{
 		.name = "block.commit",
@@ -678,6 +750,22 @@ static const struct scene scenes[] = {
 		.no_timeouts = true,
 		.setup = setup_stopped_open,
 		.threads = {open_first, open_beside_stopped, open_after_stop},
+	},
+	{
+		.name = "block.watch",
+		.claim = "a thread that watches hears of each change, though its writer dies",
+		.no_timeouts = true,
+		.mortal = 1,
+		.torn = true,
+		.setup = setup_watched,
+		.threads = {add_once, wait_for_change},
+	},
+	{
+		.name = "block.woken",
+		.claim = "a thread that watches can be woken by another one of its process",
+		.no_timeouts = true,
+		.setup = setup_watched,
+		.threads = {put_unwatched, wait_for_wake, wake_watch},
 	},
 };
 

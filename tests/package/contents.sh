@@ -137,8 +137,24 @@ contents()
 	holds weir-tools <<-END
 		$(cd "$source" && find plots -name '*.gp' | grep -vE '/(demo|micro)\.gp$' |
 			sed 's|^|./usr/share/weir/|')
-		$(pages man1)
-		$(pages man1 | sed 's|share/man/man1|bin|; s|\.1\.gz$||')
+		$(pages man1 | grep -v /weir-fleet-serve)
+		$(pages man1 | grep -v /weir-fleet-serve |
+			sed 's|share/man/man1|bin|; s|\.1\.gz$||')
+	END
+}
+
+# Where gRPC is installed.
+serve_contents()
+{
+	[ -e "$(deb weir-fleet-serve)" ] || return
+	expect weir-fleet-serve Depends 'libgrpc\+\+1'
+	expect weir-fleet-serve Depends 'libmicrohttpd12'
+	dpkg-deb --fsys-tarfile "$(deb weir-fleet-serve)" |
+		tar -xO ./usr/share/doc/weir-fleet-serve/copyright | grep -q Apache-2.0 ||
+		complain "the copyright of weir-fleet-serve does not name the licence of its protos"
+	holds weir-fleet-serve <<-END
+		./usr/bin/weir-fleet-serve
+		$(pages man1 | grep /weir-fleet-serve)
 	END
 }
 
@@ -181,5 +197,6 @@ adapter_contents()
 fields
 contents
 fleet_contents
+serve_contents
 adapter_contents
 exit "$failed"

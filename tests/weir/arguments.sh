@@ -67,6 +67,20 @@ fleet_arguments()
 	one_line 64 'A name and capacity=N are required' fleet make a reserved=1
 	one_line 64 'A limit and a member are required' fleet drain a
 	one_line 64 'there is no such setting' fleet set a colour=red
+	one_line 64 'there is no command nonsense' fleet template nonsense
+	expect 64 'Usage: weir fleet template' fleet template
+	for command in list show match set remove; do
+		expect 0 "^Usage: weir fleet template $command" fleet template $command --help
+		one_line 64 'unrecognized option' fleet template $command --nonsense
+	done
+	one_line 64 'use weir fleet template show' fleet template list a
+	one_line 64 'A pattern is required' fleet template show
+	one_line 64 "A limit's name is required" fleet template match
+	one_line 64 'A pattern and a setting are required' fleet template set a
+	one_line 64 'there is no such setting' fleet template set a colour=red
+	one_line 64 'Either a pattern or --all is required' fleet template remove
+	one_line 64 'Either a pattern or --all is required' fleet template remove a --all
+	one_line 64 'Only one template' fleet template remove a b
 	one_line 64 'is not SETTING=VALUE' fleet set a capacity
 	one_line 64 'not a number of seconds from 0.02 to 3600' fleet set a lease=0
 	one_line 64 'not a number of seconds from 0.02 to 3600' fleet make a capacity=1 lease=0

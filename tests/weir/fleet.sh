@@ -137,6 +137,12 @@ make_and_set()
 	one_line 1 "^weir: $name: What is reserved for all members is above the capacity" \
 		fleet set "$name" capacity=9
 	expect 0 '' fleet set "$name" reserved=0 allotment=fair
+	one_line 64 'allocated=2: not a whole number up to 1' fleet set "$name" allocated=2
+	expect 0 '' fleet set "$name" allocated=1
+	expect 0 '^  allocated by none of them yet$' fleet show "$name"
+	expect 0 '"allocated": true' fleet show --json "$name"
+	expect 0 '' fleet set "$name" allocated=0
+	expect 0 '"allocated": false' fleet show --json "$name"
 	expect 0 '' fleet remove "$name"
 	expect 0 '' fleet make "$name" capacity=60
 }
@@ -447,6 +453,48 @@ drain_restarted()
 	second=$(member 2)
 }
 
+# A member makes a limit by the template that its name matches, whatever it is configured with.
+templates()
+{
+	expect 0 '^PATTERN +CAPACITY +ALLOTMENT +RESERVED +MEMBERS +LEASE +LEARNING$' fleet template list
+	[ "$(wc -l <"$work/out")" = 1 ] || complain "templates: $(cat "$work/out")"
+	expect 0 '"templates": \[\]' fleet template list --json
+	one_line 1 '^weir: web-\*: It is not there yet, and needs a capacity' fleet template set 'web-*' lease=1
+	expect 0 '' fleet template set 'web-*' capacity=60 lease=120
+	expect 0 '' fleet template set '*' capacity=10 reserved=2 members=5 allotment=proportional lease=1.5 learning=2
+	expect 0 '' fleet template set 'web-*' capacity=70
+	expect 0 '^web-\* +70 fair +0 +0 +120\.?0*s +own$' fleet template list
+	[ "$(awk 'NR > 1 { print $1 }' "$work/out" | paste -s -d ' ')" = '* web-*' ] ||
+		complain "templates: $(cat "$work/out")"
+	expect 0 '^\* +10 proportional +2 +5 +1.50s +2.00s$' fleet template show '*'
+	expect 0 '"pattern": "web-\*",' fleet template show 'web-*' --json
+	expect 0 '"capacity": 70,' fleet template show 'web-*' --json
+	expect 0 '"learning_period_seconds": 2.0' fleet template list --json
+	expect 0 '^web-7 +web-\* +70 ' fleet template match web-7 db
+	expect 0 '^db +\* +10 ' fleet template match web-7 db
+	expect 0 '"name": "db"' fleet template match --json db
+	one_line 1 '^weir: a/b: A name has 1 to 200' fleet template match a/b
+	one_line 1 '^weir: a/b: A pattern has 1 to 200' fleet template show a/b
+	one_line 1 '^weir: a/b: A pattern has 1 to 200' fleet template set a/b capacity=1
+	one_line 1 '^weir: web: There is no such template' fleet template show web
+	one_line 1 '^weir: web: There is no such template' fleet template remove web
+	one_line 1 '^weir: \*: What is reserved for all members is above' fleet template set '*' capacity=9
+	hold c 5 "$WEIR_FLEET" web-7 1 1
+	expect 0 '^web-7: capacity 70, ' fleet show web-7
+	expect 0 'Configured with capacity 1, where the limit has capacity 70' fleet show web-7
+	expect 0 '' fleet template set 'web-*' capacity=80
+	expect 0 '^web-7: capacity 70, ' fleet show web-7
+	exec 5>&-
+	wait "$c"
+	expect 0 '' fleet remove web-7
+	expect 0 '' fleet template remove '*'
+	one_line 1 '^weir: db: No template matches' fleet template match db
+	expect 0 '^web-7 +web-\* +80 ' fleet template match web-7
+	expect 0 '' fleet template remove --all
+	expect 0 '"templates": \[\]' fleet template list --json
+	expect 0 '' fleet template remove --all
+}
+
 # A password is in a file or in the environment; one in the arguments is blanked out.
 passwords()
 {
@@ -491,6 +539,7 @@ else
 	nothing_there
 	make_and_set
 fi
+templates
 members
 json
 openmetrics

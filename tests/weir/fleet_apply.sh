@@ -69,6 +69,10 @@ changes()
 	expect 0 '^present +100 ' fleet list
 	write '[a:1@x]' 'reserved = 0'
 	expect 0 '^a:1@x: changed: reserved 5 to 0, members 2 to 0$' fleet apply "$file"
+	write '[a:1@x]' 'allocated = 1'
+	expect 0 '^a:1@x: changed: allocated 0 to 1$' fleet apply "$file"
+	write '[present]' 'allocated = 1'
+	expect 1 'present: .*It has members' fleet apply "$file"
 }
 
 refuses()
@@ -132,6 +136,86 @@ round_trip()
 		complain 'export of one'
 }
 
+# The time to learn is shown where there is one, exported, and set back to each member's own.
+learning()
+{
+	write '[learns]' 'capacity = 7' 'lease = 2' 'learning = 2.5'
+	expect 0 . fleet apply "$file"
+	printed 'learns: made: capacity 7, allotment fair, reserved 0, members 0, lease 2 s, learning 2.5'
+	expect 0 'lease 2.00s, learning 2.50s, ' fleet show learns
+	expect 0 '"learning_period_seconds": 2.5' fleet show --json learns
+	expect 0 '^learning = 2.5$' fleet show --export learns
+	expect 0 '' fleet set learns capacity=8
+	expect 0 '^learning = 2.5$' fleet show --export learns
+	expect 1 'learning is shorter than lease' fleet set learns lease=3
+	expect 64 'not own, nor a number of seconds' fleet set learns learning=0
+	write '[learns]' 'learning = own'
+	expect 0 '^learns: changed: learning 2.5 to own$' fleet apply "$file"
+	expect 0 '"learning_period_seconds": null' fleet show --json learns
+	expect 0 '^learning = own$' fleet show --export learns
+	expect 0 '' fleet set learns learning=20
+	expect 0 '^learning = 20$' fleet show --export learns
+	expect 0 '' fleet remove learns
+}
+
+# Templates, of which the store keeps those that the file lacks, unless it is to be pruned.
+templates()
+{
+	write '[template web-*]' 'capacity = 70' '[web-1]' 'capacity = 5' '[ template	* ]' 'capacity = 7' \
+		'lease = 2' 'learning = 3'
+	expect 0 . fleet apply --dry-run "$file"
+	printed 'template web-*: would be made: capacity 70, allotment fair, reserved 0, members 0, lease 15 s' \
+		'web-1: would be made: capacity 5, allotment fair, reserved 0, members 0, lease 15 s' \
+		'template *: would be made: capacity 7, allotment fair, reserved 0, members 0, lease 2 s, learning 3'
+	expect 0 '"templates": \[\]' fleet template list --json
+	expect 0 . fleet apply "$file"
+	printed 'template web-*: made: capacity 70, allotment fair, reserved 0, members 0, lease 15 s' \
+		'web-1: made: capacity 5, allotment fair, reserved 0, members 0, lease 15 s' \
+		'template *: made: capacity 7, allotment fair, reserved 0, members 0, lease 2 s, learning 3'
+	expect 0 . fleet apply "$file"
+	printed 'template web-*: unchanged' 'web-1: unchanged' 'template *: unchanged'
+	expect 0 '^web-2 +web-\* +70 ' fleet template match web-2
+	write '[template web-*]' 'capacity = 71' '[template]' 'capacity = 1'
+	expect 0 . fleet apply "$file"
+	printed 'template web-*: changed: capacity 70 to 71' \
+		'template: made: capacity 1, allotment fair, reserved 0, members 0, lease 15 s'
+	has_only c present template web-1
+	expect 0 '^web-1 +5 ' fleet list
+	expect 0 '' fleet remove template
+	refused '1: It is not there yet, and needs a capacity' '[template new-*]' 'lease = 1'
+	refused '1: A pattern has 1 to 200 letters' '[template a/b]' 'capacity = 1'
+	refused '1: A pattern has 1 to 200 letters' '[template web *]' 'capacity = 1'
+	refused '1: A name has 1 to 200 letters' '[web-*]' 'capacity = 1'
+	refused '3: \* is in line 1 already' '[template *]' 'capacity = 1' '[template  *]'
+	refused '1: learning is shorter than lease' '[template *]' 'learning = 1'
+	"$weir" fleet list --export >"$work/export" 2>"$work/notes" || complain 'export'
+	[ "$(head -n 2 "$work/export")" = "$(printf '[template *]\ncapacity = 7')" ] ||
+		complain "export: $(cat "$work/export")"
+	"$weir" fleet apply --prune - <"$work/export" >"$work/out" 2>&1 || complain "$(cat "$work/out")"
+	printed 'template *: unchanged' 'template web-*: unchanged' 'c: unchanged' 'present: unchanged' \
+		'web-1: unchanged'
+	write '[template web-*]' '[c]'
+	expect 0 . fleet apply --prune --dry-run "$file"
+	printed 'template web-*: unchanged' 'c: unchanged' 'template *: would be removed' \
+		'present: not in the file, but has members' 'web-1: would be removed'
+	expect 0 '^web-2 +web-\* +71 ' fleet template match web-2
+	expect 0 '^db +\* +7 ' fleet template match db
+	expect 0 . fleet apply --prune "$file"
+	printed 'template web-*: unchanged' 'c: unchanged' 'template *: removed' \
+		'present: not in the file, but has members' 'web-1: removed'
+	one_line 1 'No template matches' fleet template match db
+	expect 0 '^web-2 +web-\* +71 ' fleet template match web-2
+	write '[c]' '[template c]' 'capacity = 2'
+	expect 0 . fleet apply "$file"
+	printed 'c: unchanged' \
+		'template c: made: capacity 2, allotment fair, reserved 0, members 0, lease 15 s'
+	write '[c]'
+	expect 0 . fleet apply --prune "$file"
+	printed 'c: unchanged' 'template c: removed' 'template web-*: removed' \
+		'present: not in the file, but has members'
+	has_only c present
+}
+
 prunes()
 {
 	write '[c]' 'capacity = 5000'
@@ -151,7 +235,9 @@ makes
 changes
 refuses
 round_trip
+learning
 prunes
+templates
 # A limit that has members is changed for all of them.
 write '[present]' 'capacity = 40'
 expect 0 '^present: changed: capacity 100 to 40$' fleet apply "$file"

@@ -62,6 +62,9 @@ struct weir_share;
 #define WEIR_FLEET_SHARES_MAX 256 /* in one process */
 #define WEIR_FLEET_LABEL_MAX  63
 
+#define WEIR_FLEET_PATTERN_MAX   200  /* characters */
+#define WEIR_FLEET_TEMPLATES_MAX 1000 /* in a store */
+
 /* How a capacity is divided among members by what they want. */
 enum weir_allotment {
 	WEIR_ALLOT_FAIR,         /* max-min fair by weight: unused shares go to other members */
@@ -165,7 +168,8 @@ struct weir_fleet_config {
 	 * How long old leases may still last where a store cannot rule out that it has lost
 	 * acknowledged data (weir_store_view.proven); new members are given nothing for that time.
 	 * No lease in such a store is longer than this. So give the same value to all processes
-	 * that ever share a store, whatever their leases are. Default: 15 s; from 20 ms to an hour.
+	 * that ever share a store, whatever their leases are. A limit may have another time to
+	 * learn (weir_fleet_limit.learning_period). Default: 15 s; from 20 ms to an hour.
 	 */
 	weir_dur learning;
 
@@ -180,11 +184,21 @@ struct weir_fleet_config {
 	 */
 	void (*on_change)(void *arg, const struct weir_share_change *change);
 	void *on_change_arg;
+
+	/*
+	 * 1: do not watch the store. Otherwise a thread of a fleet that is not manual watches it
+	 * (weir_store_watch_open()), if it can be watched, and shares are refreshed early: when an
+	 * operator has changed the limit or drained members, and, for a share that lacks units, when
+	 * other members may have given some back. That is at most once in an eighth of refresh, or in
+	 * 50 ms, or in a second, whichever is in the middle.
+	 */
+	uint32_t poll_only;
 };
 
 /*
  * The configuration of a share. Fields marked (limit) belong to the limit, and take effect only in
- * the member that creates it in the store first.
+ * the member that creates it in the store first, and only if there is no template for its name
+ * (weir_fleet_template_set()).
  */
 struct weir_share_config {
 	size_t size; /* set by weir_share_config_init() */
@@ -192,7 +206,7 @@ struct weir_share_config {
 	const char *name; /* name of the limit: letters, digits and -_.:@ */
 	/*
 	 * (limit) Units of all members together; at most WEIR_SHARE_UNITS_MAX. 0 where the limit
-	 * exists: take it as it is, and do not compare it (weir_share_info.mismatch).
+	 * exists, or there is a template for it: take it as it is, and do not compare it (weir_share_info.mismatch).
 	 */
 	uint64_t capacity;
 	enum weir_allotment allotment; /* (limit) default: WEIR_ALLOT_FAIR */
@@ -239,6 +253,25 @@ struct weir_share_config {
 	 */
 	uint64_t (*wants)(void *arg);
 	void *arg;
+	/*
+	 * For units that cannot be taken back at once, such as those that the process has lent to
+	 * other programs for a time. Called in each refresh, before any units are given back, with
+	 * the units that the share is to have. Returns how many are in use: while the lease lasts,
+	 * the share gives back no more than the rest. From the return on, the process may not put
+	 * units to use beyond the greater of both numbers, nor beyond weir_share_units(). Units whose
+	 * use has ended are given back with the next refresh. Must not block on the store, and must
+	 * call no function of the fleet that may wait for it. A limit with an allocator gets nothing
+	 * back until no more is lent than the share is to have. NULL: none. Not called in a region.
+	 */
+	uint64_t (*lent)(void *arg, uint64_t units);
+
+	/*
+	 * (limit) 1: one of the members is elected to divide the capacity, and the others read what
+	 * it has granted them, so that thousands of members can share the limit. All processes
+	 * should set this for such a limit: one that does not reads the rows of all members once,
+	 * when it joins. Default: 0, each member reads the rows of all.
+	 */
+	uint32_t allocated;
 };
 
 #define weir_fleet_config_init(config) weir_fleet_config_init_sized((config), sizeof(*(config)))
@@ -449,6 +482,22 @@ struct weir_fleet_limit {
 	 * not the limit's own, so subtract them before weir_fleet_configure().
 	 */
 	uint64_t carried;
+	/*
+	 * How long members learn where the store may have forgotten leases of this limit, in place
+	 * of their own weir_fleet_config.learning: at least lease, so that no lease outlasts it, at
+	 * most an hour. 0: their own. Older programs go by their own. Only weir_fleet_configure()
+	 * and templates write it: a limit that members create again after a loss is without it.
+	 * If lease and this are shortened, leases from before may outlast it for as long as they
+	 * were, if the store loses data meanwhile.
+	 */
+	weir_dur learning_period;
+	/*
+	 * 1: an allocator divides the capacity (weir_share_config.allocated). It can be changed only
+	 * while there are no members.
+	 */
+	uint32_t allocated;
+	/* Filled in by the same: the label of the member that is the allocator; "": there is none. */
+	char allocator[WEIR_FLEET_LABEL_MAX + 1];
 };
 
 #define weir_fleet_limit_init(limit) weir_fleet_limit_init_sized((limit), sizeof(*(limit)))
@@ -486,12 +535,14 @@ WEIR_API int weir_fleet_change(struct weir_store *store, const char *name, uint6
 /*
  * Create a limit before any member joins it (version 0), or change one for all members (version as
  * filled in by weir_fleet_inspect()). The fields used are capacity, allotment, reserved,
- * members_max, and lease, which bounds the leases of its members (0: 15 s). Until each member has
- * refreshed, some have the old number of reserved units and some the new one.
+ * members_max, lease, which bounds the leases of its members (0: 15 s), learning_period and
+ * allocated. Until each member has refreshed, some have the old number of reserved units and some the
+ * new one.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the values are invalid; why (may be NULL) gets a sentence, truncated to why_size
  * -EAGAIN: the limit exists already, or has changed since
+ * -EBUSY: allocated is not as it is in the store, and the limit has members
  * Other errors are those of weir_store_commit().
  */
 WEIR_API WEIR_MUST_CHECK int weir_fleet_configure(struct weir_store *store, const char *name,
@@ -509,8 +560,8 @@ WEIR_API WEIR_MUST_CHECK int weir_fleet_limit_check(const char *name,
 						    size_t why_size);
 
 /*
- * Remove a limit that has no members. The next member that joins it creates it again, with its own
- * configuration.
+ * Remove a limit that has no members. The next member that joins it creates it again, by a template
+ * or with its own configuration.
  *
  * Returns 0, or a negative errno:
  * -EINVAL: the name is invalid
@@ -577,6 +628,105 @@ WEIR_API int weir_fleet_list(struct weir_store *store,
 			     bool (*visit)(void *arg, const struct weir_fleet_entry *entry),
 			     void *arg);
 
+/*
+ * Add a template of limits, or change the one with that pattern. The fields used are those of
+ * weir_fleet_configure(). version is 0, or what weir_fleet_template_get(), _list() or _match() have
+ * filled in: then nothing is written if any template has changed since.
+ *
+ * When a member makes a limit, as it joins one that the store does not have, the limit gets the
+ * settings of the template that its name matches, whatever the member is configured with
+ * (weir_share_info.mismatch says if that differs); without one, those of the member. A template
+ * changes no limit that exists, and weir_fleet_configure() makes limits without one. Programs that
+ * do not know of templates make limits without them, too.
+ *
+ * A pattern has the characters of a name, * for any characters or none, and ? for one character.
+ * If several match, the pattern with the most characters other than * and ? is taken; of those, one
+ * with the fewest *; of those, the first in the order of bytes. So a name itself comes before all
+ * patterns.
+ *
+ * All templates are one row of the store. If it is damaged or of another format version, functions
+ * of templates fail with -EPROTO, and members make limits as they are configured and say so
+ * (weir_share_info.reason). Removing all templates repairs it.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence, truncated to
+ *          why_size, as with all other errors
+ * -EAGAIN: the templates have changed since
+ * -ENOSPC: there are WEIR_FLEET_TEMPLATES_MAX of them, or the store has no room
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_commit().
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_template_set(struct weir_store *store, const char *pattern,
+						     const struct weir_fleet_limit *limit,
+						     char *why, size_t why_size);
+
+/*
+ * Check what weir_fleet_template_set() would refuse in any store, without writing.
+ *
+ * Returns 0, or -EINVAL: the pattern or the values are invalid; why (may be NULL) gets a sentence,
+ * truncated to why_size
+ */
+WEIR_API WEIR_MUST_CHECK int weir_fleet_template_check(const char *pattern,
+						       const struct weir_fleet_limit *limit,
+						       char *why, size_t why_size);
+
+/*
+ * Read a template: the settings of *limit, and version, which is that of all templates together; 0
+ * if there are none. version is also filled in if this template is missing.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern is invalid
+ * -ENOENT: there is no such template
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_get(struct weir_store *store, const char *pattern,
+				     struct weir_fleet_limit *limit);
+
+/*
+ * Visit all templates, in the order of the bytes of their patterns, until visit() returns false.
+ * Pattern and limit are valid during the visit; limit is as weir_fleet_template_get() has it.
+ *
+ * Returns 0, or a negative errno:
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_list(struct weir_store *store,
+				      bool (*visit)(void *arg, const char *pattern,
+						    const struct weir_fleet_limit *limit),
+				      void *arg);
+
+/*
+ * Find the template that a limit of this name would be made with now: its pattern (may be NULL),
+ * and *limit as weir_fleet_template_get() has it.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the name is invalid
+ * -ENOENT: no template matches
+ * -EPROTO: the templates have another format version
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_read().
+ */
+WEIR_API int weir_fleet_template_match(struct weir_store *store, const char *name,
+				       char pattern[WEIR_FLEET_PATTERN_MAX + 1],
+				       struct weir_fleet_limit *limit);
+
+/*
+ * Remove a template; NULL: all of them, also damaged ones. Limits that were made with it stay as
+ * they are.
+ *
+ * Returns 0, or a negative errno:
+ * -EINVAL: the pattern is invalid
+ * -ENOENT: there is no such template, or none at all
+ * -EPROTO: the templates have another format version, and only one is to be removed
+ * -ENOMEM: out of memory
+ * Other errors are those of weir_store_commit().
+ */
+WEIR_API int weir_fleet_template_remove(struct weir_store *store, const char *pattern);
+
 /* The store that a fleet uses: for the functions above, and for commits guarded by fences. */
 WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
 
@@ -585,7 +735,7 @@ WEIR_API struct weir_store *weir_fleet_store(struct weir_fleet *fleet);
  * another store, above. They share what the region holds above, by leases that end before the
  * region's own. Its members join the limit below like any other, with a capacity that does not
  * exceed what is reserved for the region above; 0 if nothing is. What the region holds above comes
- * on top of that.
+ * on top of that. So a template below that the limit's name matches needs such a capacity, too.
  *
  * Any process that reaches both stores may open the region, and several should: one of them is the
  * leader, and if it is gone, another takes over with what the region holds. Regions may be nested.

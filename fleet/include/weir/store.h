@@ -41,7 +41,7 @@
  * -ENOMEM:    out of memory. Nothing was written
  *
  * Thread safety. Any thread may call any function of an open store at any time; calls on one handle
- * are serialized. Any of them may block for weir_store_config.timeout.
+ * are serialized. Any of them may block for weir_store_config.timeout. A watch waits beside them.
  */
 #ifndef WEIR_STORE_H
 #define WEIR_STORE_H
@@ -123,8 +123,17 @@ struct weir_store_caps {
 	const char *note; /* a sentence: what it does not keep or has no room for; or "" */
 };
 
+/* A report of a watch. It is valid until the next call on the watch. */
+struct weir_store_change {
+	const char *key;  /* of a row that was written or erased; "": any row may have been */
+	uint64_t version; /* of that commit, or of a later one of the same row; 0 with "" */
+	const char *why;  /* a sentence, if the result is an error; otherwise "" */
+};
+
 /* Called for each row. Returns true to go on, false to stop. */
 typedef bool weir_store_row_fn(void *arg, const struct weir_store_row *row);
+
+#define WEIR_STORE_WHY_SIZE 256
 
 /*
  * A store. Those of weir_store_open() are opaque. One of your own begins with this structure, and
@@ -152,6 +161,17 @@ struct weir_store_ops {
 	void (*caps)(struct weir_store *self, struct weir_store_caps *caps);
 	void (*error)(struct weir_store *self, char *text, size_t size);
 	void (*close)(struct weir_store *self);
+	/*
+	 * As weir_store_watch_open() and the functions after it. All four, or none: then the store
+	 * cannot be watched. *watch is what the other three get. why has WEIR_STORE_WHY_SIZE bytes.
+	 * A wake that comes before a wait ends it. watch_close is called once no thread waits.
+	 */
+	int (*watch_open)(struct weir_store *self, const char *const *prefixes, size_t count,
+			  void **watch, char *why);
+	int (*watch_wait)(struct weir_store *self, void *watch, weir_dur timeout,
+			  struct weir_store_change *change);
+	void (*watch_wake)(struct weir_store *self, void *watch);
+	void (*watch_close)(struct weir_store *self, void *watch);
 };
 
 /* How to open a store. Call weir_store_config_init() first. Strings are copied. */
@@ -259,7 +279,8 @@ WEIR_API WEIR_MUST_CHECK int weir_store_commit(struct weir_store *store, uint64_
 /*
  * Visit all rows whose keys begin with any of count prefixes, in no particular order, as of one
  * instant. A prefix contains a /, and none begins with another one; or there is a single "", which
- * matches all rows. row() must not call the store. view may be NULL.
+ * matches all rows. A prefix that ends with = stands for the one row whose key precedes the =: that
+ * takes no longer where there are many rows. row() must not call the store. view may be NULL.
  */
 WEIR_API WEIR_MUST_CHECK int weir_store_read(struct weir_store *store, const char *const *prefixes,
 					     size_t count, weir_store_row_fn *row, void *arg,
@@ -275,6 +296,59 @@ WEIR_API WEIR_MUST_CHECK int weir_store_keep_and_read(struct weir_store *store, 
 						      const char *const *prefixes, size_t count,
 						      weir_store_row_fn *row, void *arg,
 						      struct weir_store_view *view);
+
+/* The most prefixes that one watch has. */
+#define WEIR_STORE_WATCH_MAX 1024
+
+struct weir_store_watch;
+
+/*
+ * Watch all rows whose keys begin with any of count prefixes, as in weir_store_read(), except that
+ * a row may match several. The watch has a connection of its own, and must be closed before the
+ * store.
+ *
+ * Each change that is committed after this call has returned 0, by any process, is reported by
+ * weir_store_watch_wait() at least once: by its key, or as "any row". So a reading that begins after
+ * this call, and the reports, miss nothing between them. Several changes of one row may be one
+ * report, with the version of the last one. Rows that have not changed may be reported too. Rows
+ * that end with their session are reported if it was ended by weir_store_end(); those of a session
+ * whose time is over are reported by etcd, by Redis once a reading comes upon them, and otherwise
+ * not.
+ *
+ * Returns 0, or a negative errno; why (may be NULL) gets a sentence, truncated to why_size:
+ * -ENOTSUP: this store cannot be watched
+ * -EINVAL: the prefixes are invalid
+ * -EACCES: the server refused the client
+ * -EIO: no server answered
+ * -ENOMEM: out of memory
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_watch_open(struct weir_store *store,
+						   const char *const *prefixes, size_t count,
+						   struct weir_store_watch **watch, char *why,
+						   size_t why_size);
+
+/*
+ * Wait for a change, by CLOCK_MONOTONIC; WEIR_FOREVER is allowed. One thread at a time may wait.
+ * After an error other than -ETIMEDOUT and -ECANCELED any row may have changed. The next call then
+ * connects again, to any of the servers, and the first report after that is "any row". While it
+ * connects, a call may take weir_store_config.timeout longer for each server that it tries.
+ *
+ * Returns 0, or a negative errno:
+ * -ETIMEDOUT: nothing was reported in that time
+ * -ECANCELED: weir_store_watch_wake() or weir_store_watch_close() was called
+ * -EBUSY: another thread waits
+ * -EACCES: the server refuses the client
+ * -EIO: the connection was lost, or the server sent something invalid
+ * -ENOMEM: out of memory
+ */
+WEIR_API WEIR_MUST_CHECK int weir_store_watch_wait(struct weir_store_watch *watch, weir_dur timeout,
+						   struct weir_store_change *change);
+
+/* End the wait of another thread, or else the next one. Any thread. */
+WEIR_API void weir_store_watch_wake(struct weir_store_watch *watch);
+
+/* Stop watching. A thread that waits returns first. NULL is allowed. */
+WEIR_API void weir_store_watch_close(struct weir_store_watch *watch);
 
 /* Fill text with a sentence about the last call that failed; "" if none did. Never fails. */
 WEIR_API void weir_store_error(struct weir_store *store, char *text, size_t size);
