@@ -24,8 +24,13 @@ start "$example"
 [ "$(curl -s -m 250 "$url/")" = "done" ] || fail "it does not answer"
 load 8 80
 [ "$served" -gt 0 ] || fail "no request was served"
-load 400 1600
-[ "$served" -gt 0 ] && [ "$refused" -gt 0 ] || fail "$served served, $refused refused"
+# A client that gets less of the machine than the server does not overload it.
+rounds=0
+until load 400 1600 && [ "$refused" -gt 0 ]; do
+	rounds=$((rounds + 1))
+	[ $rounds -lt 100 ] || fail "$served served, and none was refused"
+done
+[ "$served" -gt 0 ] || fail "$refused were refused, and none was served"
 
 timeout 60 h2load --h1 -c 200 -D 60 "$url/" >/dev/null 2>&1 &
 pids="$pids $!"
