@@ -15,6 +15,9 @@
 #define DOUBLED_MAX     5 /* then regular refreshes come sooner */
 #define DOUBLED_LACKING 2 /* others give back what they hold within a refresh of theirs */
 
+/* After that many tenths of an interval an allocator has answered: it reads after two of them. */
+#define LOOK 5
+
 /* Whether a refresh could bring it more. */
 static bool may_grow(const struct weir_share *s)
 {
@@ -34,7 +37,7 @@ static bool is_outgrown(const struct weir_share *s, uint64_t wants, uint64_t uni
 /* Whether the other members do not know of it yet, or hold what is due to it. */
 static bool has_news(const struct weir_share *s, uint64_t wants)
 {
-	return s->lacks || wants > s->wants_written + s->wants_written / 8;
+	return s->lacks || s->looks || wants > s->wants_written + s->wants_written / 8;
 }
 
 /*
@@ -45,6 +48,21 @@ static bool is_shrunk(const struct weir_share *s, uint64_t wants)
 {
 	return s->limit.allocated && !share_is_elastic(s) &&
 	       wants < s->wants_written - s->wants_written / 4;
+}
+
+/*
+ * A member of an allocated limit that has written a greater demand is granted more a little later,
+ * when the allocator has read it. If the member does not watch its grant, it looks for it once.
+ */
+void share_await(struct weir_share *s)
+{
+	const struct weir_fleet *f = s->fleet;
+
+	if (!s->limit.allocated || !s->plan.write_member || f->watching.runs ||
+	    s->plan.record.wants <= weir_share_units(s))
+		return;
+	s->looks = true;
+	s->next_ask = fleet_now(f) + fleet_jitter(s->fleet, fleet_interval(f) / ASKS_MAX * LOOK);
 }
 
 /* Until it may ask again. */
@@ -73,6 +91,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 	if ((!is_outgrown(s, wants, units) || !has_news(s, wants)) && !is_shrunk(s, wants))
 		return false;
 	s->next_ask = now + pause_after(s, interval);
+	s->looks = false;
 	return true;
 }
 
