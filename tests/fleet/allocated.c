@@ -5,7 +5,9 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +103,47 @@ static void replaced(void)
 	w.actors[first].manner = ANSWERS;
 	world_run(&w, SETTLED);
 	CHECK(world_units(&w, first) == 50 && world_sum(&w) == 100);
+	end();
+}
+
+struct seen {
+	const char *label;
+	uint64_t id;
+};
+
+static bool note_id(void *arg, const struct weir_fleet_member *member)
+{
+	struct seen *seen = arg;
+
+	if (strcmp(member->label, seen->label) == 0)
+		seen->id = member->id;
+	return true;
+}
+
+/* A grant is for one row of its member: if the row is made anew, the grant is void. */
+static void regranted(void)
+{
+	struct weir_fleet_limit limit;
+	struct weir_store_write gone = {NULL, WEIR_STORE_WRITE_ERASE, NULL, 0};
+	struct seen seen = {.id = 0};
+	unsigned first, other;
+	char key[64];
+
+	begin_allocated(100);
+	enter_labelled(2, 100);
+	first = allocator();
+	other = first == 0 ? 1 : 0;
+	seen.label = labels[other];
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, note_id, &seen) == 0 && seen.id != 0);
+	(void)snprintf(key, sizeof(key), "limit/m/%016" PRIx64, seen.id);
+	gone.key = key;
+	world_kill(&w, first);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &gone, 1, NULL) == 0);
+	world_run(&w, 2 * REFRESH);
+	CHECK(inspect().members == 2 && world_units(&w, other) == 0);
+	world_run(&w, LEASE + SETTLED);
+	CHECK(world_units(&w, other) == 100);
 	end();
 }
 
@@ -470,6 +513,7 @@ int main(int argc, char **argv)
 	world_use(&test_store);
 	divided();
 	replaced();
+	regranted();
 	missing();
 	acknowledged();
 	lending();
