@@ -97,7 +97,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 
 bool share_is_busy(const struct weir_share *s)
 {
-	if (s->awaits)
+	if (s->awaits || s->looks)
 		return true;
 	if (s->config.wants != NULL)
 		return s->returned > 0 || s->wants_written > 0;

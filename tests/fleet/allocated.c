@@ -201,6 +201,63 @@ static void acknowledged(void)
 	end();
 }
 
+/* Until a member has kept its session, in a regular refresh. */
+static void run_until_kept(unsigned member)
+{
+	const unsigned before = w.actors[member].keeps;
+
+	while (w.actors[member].keeps == before)
+		world_run(&w, REFRESH / 100);
+}
+
+/*
+ * A member that wants more writes that within a second, without keeping its session, and looks for
+ * what it is granted before its next regular refresh.
+ */
+static void asking(void)
+{
+	unsigned other, before;
+
+	begin_allocated(100);
+	enter_labelled(2, 10);
+	other = 1 - allocator();
+	for (uint64_t wants = 20; wants <= 80; wants += 20) {
+		run_until_kept(other);
+		before = w.actors[other].keeps;
+		world_want(&w, other, wants);
+		world_run(&w, WEIR_S + REFRESH / 100);
+		CHECK(info_of(other).wants == wants && w.actors[other].keeps == before);
+		world_run(&w, 7 * REFRESH / 10 - WEIR_S / 10);
+		CHECK(world_units(&w, other) == wants);
+	}
+	end();
+}
+
+/* A regular refresh that is due soon comes when it is asked for one, and not once more. */
+static void asked_soon(void)
+{
+	unsigned came = 0;
+
+	begin_allocated(100);
+	enter_labelled(1, 10);
+	for (unsigned round = 0; round < 20; round++) {
+		unsigned before;
+
+		run_until_kept(0);
+		world_run(&w, 7 * REFRESH / 10);
+		before = w.actors[0].keeps;
+		world_want(&w, 0, round % 2 == 0 ? 50 : 10);
+		world_run(&w, WEIR_S / 10);
+		if (w.actors[0].keeps == before)
+			continue;
+		came++;
+		world_run(&w, 7 * REFRESH / 10);
+		CHECK(w.actors[0].keeps == before + 1);
+	}
+	CHECK(came > 0);
+	end();
+}
+
 /* Units that the first member has lent, and what it was told last that it is to have. */
 static uint64_t lent_units, told_units;
 
@@ -516,6 +573,8 @@ int main(int argc, char **argv)
 	regranted();
 	missing();
 	acknowledged();
+	asking();
+	asked_soon();
 	lending();
 	late();
 	unanswered(LOSES);
