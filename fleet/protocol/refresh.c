@@ -206,6 +206,7 @@ static struct planner planner_of(struct weir_share *s)
 		.waited = s->waited,
 		.given_up = s->given_up,
 		.uses = s->uses,
+		.refused = s->fleet->refused,
 	};
 }
 
