@@ -147,7 +147,7 @@ struct weir_share {
 	bool narrow;                 /* the last reading was of its own rows alone */
 	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
 	bool awaits;                 /* there is no grant for it yet */
-	bool looks;                  /* it asks once more, for what it may have been granted */
+	unsigned looks;              /* how often it asks for what it may have been granted */
 
 	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */
 	uint64_t applied;       /* units, as config.apply was called last */
