@@ -252,7 +252,7 @@ static void full(uint32_t allocated)
 	settle(m, 50, 50);
 	fill(store);
 	for (unsigned i = 0; i < 10; i++) {
-		want(&m[i % 2], 10 * i);
+		want(&m[i % 2], (uint64_t)10 * i);
 		CHECK(weir_fleet_refresh(m[i % 2].fleet) == -ENOSPC);
 		CHECK(has(&m[0], 50) && has(&m[1], 50));
 		CHECK(state_of(&m[i % 2], reason) == WEIR_SHARE_FROZEN && reason[0] != '\0');
