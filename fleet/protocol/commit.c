@@ -154,7 +154,7 @@ static void mark_unsettled(struct weir_share *s)
 	line_move(s, LINE_UNANSWERED);
 }
 
-/* The store has refused the row by which units were to be given up: they are still its own. */
+/* The row by which units were to be given up was not written: they are still its own. */
 static void take_back(struct weir_share *s)
 {
 	const struct plan *p = &s->plan;
@@ -178,12 +178,11 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 			share_move(w->shares[i], SHARE_JOIN_SENT);
 		if (r == 0)
 			acknowledge(w->shares[i]);
-		else if (r == -EAGAIN)
-			w->shares[i]->conflicts++;
 		else if (r == -EIO)
 			mark_unsettled(w->shares[i]);
-		else if (r == -ENOSPC || r == -EACCES)
+		else if (r == -EAGAIN || r == -ENOSPC || r == -EACCES)
 			take_back(w->shares[i]);
+		w->shares[i]->conflicts += r == -EAGAIN;
 	}
 }
 

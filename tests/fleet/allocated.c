@@ -233,6 +233,27 @@ static void asking(void)
 	end();
 }
 
+/* What could not be written was not given up. */
+static void not_given_up(void)
+{
+	unsigned other;
+
+	begin_allocated(100);
+	enter_labelled(2, 50);
+	other = 1 - allocator();
+	w.actors[other].manner = TOO_LATE;
+	world_want(&w, other, 10);
+	world_run(&w, 2 * REFRESH);
+	world_want(&w, other, 50);
+	world_run(&w, 2 * REFRESH);
+	CHECK(world_units(&w, other) == 50);
+	w.actors[other].manner = ANSWERS;
+	world_want(&w, other, 10);
+	world_run(&w, SETTLED);
+	CHECK(world_units(&w, other) == 10);
+	end();
+}
+
 /* A regular refresh that is due soon comes when it is asked for one, and not once more. */
 static void asked_soon(void)
 {
@@ -575,6 +596,7 @@ int main(int argc, char **argv)
 	acknowledged();
 	asking();
 	asked_soon();
+	not_given_up();
 	lending();
 	late();
 	unanswered(LOSES);
