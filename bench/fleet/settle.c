@@ -4,6 +4,8 @@
  * costs the store. All are in one process, with a connection for each thread, and make the requests
  * of as many processes.
  *
+ * The store is used before, until it has learned.
+ *
  * join    all join at once; until each has what it wants
  * steady  nothing changes
  * swap    half of the members want less, the others as much more: there is no more than they want
@@ -23,12 +25,12 @@
 #include <unistd.h>
 
 #define THREADS  16
-#define REFRESH  (5 * WEIR_S)
+#define LEASE    3 /* refreshes, as by default */
 #define LOW      5
 #define HIGH     15
 #define LOOK     (50 * WEIR_MS)
 #define PATIENCE 24 /* refreshes, for members that do not settle */
-#define MEASURED (4 * REFRESH)
+#define MEASURED 4  /* the same */
 
 struct member {
 	struct weir_fleet *fleet;
@@ -53,6 +55,7 @@ static struct settle {
 	bool allocated;
 	const char *address;
 	long pid; /* of the store's server; 0: not known */
+	weir_dur refresh;
 	_Atomic bool changing, ending;
 	struct worker workers[THREADS];
 } settle;
@@ -116,7 +119,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&w->lock);
 		if (settle.changing && now() >= m->redraw) {
 			want(m, LOW + draw(&w->chance) % (HIGH - LOW + 1));
-			m->redraw = now() + REFRESH;
+			m->redraw = now() + settle.refresh;
 		}
 		m->next = weir_fleet_step(m->fleet);
 		pthread_mutex_unlock(&w->lock);
@@ -124,7 +127,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void enter(struct worker *w, struct member *m, unsigned index)
+static void enter(struct worker *w, struct member *m, const char *limit)
 {
 	struct weir_fleet_config fleet;
 	struct weir_share_config share;
@@ -133,13 +136,14 @@ static void enter(struct worker *w, struct member *m, unsigned index)
 	weir_fleet_config_init(&fleet);
 	fleet.store = &w->meter.store;
 	fleet.manual = 1;
+	fleet.refresh = settle.refresh;
+	fleet.lease = fleet.learning = LEASE * settle.refresh;
 	must_do(weir_fleet_open(&fleet, &m->fleet, why, sizeof(why)), "weir_fleet_open", why);
 	weir_share_config_init(&share);
-	share.name = "settle";
+	share.name = limit;
 	share.capacity = (uint64_t)(LOW + HIGH) * ((settle.members + 1) / 2);
 	share.allocated = settle.allocated;
 	must_do(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)), "join", why);
-	want(m, index % 2 == 0 ? LOW : HIGH);
 	m->next = now();
 }
 
@@ -158,10 +162,9 @@ static struct weir_store *open_store(void)
 	return store;
 }
 
-static void set_up(void)
+static void open_stores(void)
 {
 	const bool shared = strcmp(settle.address, "memory") == 0;
-	unsigned index = 0;
 
 	for (unsigned i = 0; i < THREADS; i++) {
 		struct worker *w = &settle.workers[i];
@@ -169,11 +172,37 @@ static void set_up(void)
 		w->chance = 88172645463325252u + i;
 		w->store = i > 0 && shared ? settle.workers[0].store : open_store();
 		w->meter = meter_of(w->store, &settle.count, NULL);
+		must_do(-pthread_mutex_init(&w->lock, NULL), "a mutex", "");
+	}
+}
+
+/* Until the store is known to have forgotten no lease: a member of another limit has a share. */
+static void warm_up(void)
+{
+	struct member m;
+
+	enter(&settle.workers[0], &m, "warm-up");
+	want(&m, 1);
+	while (weir_share_units(m.share) == 0) {
+		sleep_until(m.next);
+		m.next = weir_fleet_step(m.fleet);
+	}
+	weir_fleet_close(m.fleet);
+}
+
+static void set_up(void)
+{
+	unsigned index = 0;
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		struct worker *w = &settle.workers[i];
+
 		w->count = settle.members / THREADS + (i < settle.members % THREADS);
 		w->members = must(calloc(w->count + 1, sizeof(*w->members)));
-		must_do(-pthread_mutex_init(&w->lock, NULL), "a mutex", "");
-		for (unsigned j = 0; j < w->count; j++)
-			enter(w, &w->members[j], index++);
+		for (unsigned j = 0; j < w->count; j++) {
+			enter(w, &w->members[j], "settle");
+			want(&w->members[j], index++ % 2 == 0 ? LOW : HIGH);
+		}
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		must_do(-pthread_create(&settle.workers[i].thread, NULL, work, &settle.workers[i]),
@@ -265,7 +294,7 @@ static void print(const char *phase, const struct begun *b, unsigned count, bool
 
 	printf("%s\t%u\t", phase, settle.members);
 	if (until)
-		printf("%.2f\t", seconds * (double)WEIR_S / (double)REFRESH);
+		printf("%.2f\t", seconds * (double)WEIR_S / (double)settle.refresh);
 	else
 		printf("-\t");
 	printf("%u\t%.3f\t%.3f\t%.0f\t%.1f\t%.1f\t%.1f\n", count,
@@ -279,7 +308,7 @@ static void wait_settled(const char *phase, const struct begun *b)
 {
 	unsigned count = settled();
 
-	while (count < settle.members && now() < b->at + PATIENCE * REFRESH) {
+	while (count < settle.members && now() < b->at + PATIENCE * settle.refresh) {
 		sleep_until(now() + LOOK);
 		count = settled();
 	}
@@ -290,7 +319,7 @@ static void measure(const char *phase)
 {
 	const struct begun b = start();
 
-	sleep_until(now() + MEASURED);
+	sleep_until(now() + MEASURED * settle.refresh);
 	print(phase, &b, settled(), false);
 }
 
@@ -316,8 +345,11 @@ static void take_option(const char *name, const char *value)
 		settle.pid = strtol(value, NULL, 10);
 	else if (strcmp(name, "--allocated") == 0)
 		settle.allocated = strcmp(value, "0") != 0;
+	else if (strcmp(name, "--refresh") == 0)
+		settle.refresh = strtoul(value, NULL, 10) * WEIR_S;
 	else
-		must_do(-EINVAL, name, "is not --members, --store, --pid or --allocated");
+		must_do(-EINVAL, name,
+			"is not --members, --store, --pid, --allocated or --refresh");
 }
 
 int settle_command(int argc, char **argv)
@@ -325,12 +357,15 @@ int settle_command(int argc, char **argv)
 	struct begun b;
 
 	settle.allocated = true;
+	settle.refresh = 5 * WEIR_S;
 	for (int i = 0; i + 1 < argc; i += 2)
 		take_option(argv[i], argv[i + 1]);
 	if (settle.members < 2 || settle.address == NULL)
 		must_do(-EINVAL, "settle", "--members N, from 2 on, and --store are required");
 	printf("phase\tmembers\trefreshes\tsettled\tstore_cpu\tmembers_cpu\trequests_s\tcommits_s\t"
 	       "sent_kB_s\tgot_kB_s\n");
+	open_stores();
+	warm_up();
 	b = start();
 	set_up();
 	wait_settled("join", &b);

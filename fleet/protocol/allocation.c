@@ -344,8 +344,8 @@ static void give_up(const struct limit_view *v, const struct planner *p,
 	const uint64_t reserved = plan->surplus ? 0 : v->limit.reserved;
 	const uint64_t wants = plan->record.wants > reserved ? plan->record.wants - reserved : 0;
 
-	if (p->learning || plan->record.elastic || !plan->write_member || wants >= plan->grant ||
-	    p->floor > 0)
+	if (p->learning || p->refused || plan->record.elastic || !plan->write_member ||
+	    wants >= plan->grant || p->floor > 0)
 		return;
 	plan->record.acknowledged = plan->given_up = g->number;
 	plan->record.uses = plan->uses = wants;
@@ -446,8 +446,8 @@ void plan_follow(struct limit_view *v, const struct planner *p, struct plan *pla
 	plan->mine = greatest(plan->mine, kept(own, g, p->floor));
 	plan->grant = plan->frozen = greatest(plan->due, kept(own, g, p->floor));
 	plan->lacks = !plan->drained && (g == NULL || g->lacks);
-	plan->given_up = p->given_up;
-	plan->uses = p->uses;
+	plan->given_up = plan->was_given_up = p->given_up;
+	plan->uses = plan->used = p->uses;
 	write_own(v, p, &own->record, g, plan);
 	if (g != NULL)
 		give_up(v, p, g, plan);

@@ -29,7 +29,7 @@
 #include "fleet/protocol/refresh.h"
 
 #define ALLOCATIONS  5
-#define READING_PART 20
+#define READING_PART 10
 #define FAILURES_MAX 3 /* in a row; then another member may do better */
 #define REST         2 /* intervals for which a member that has resigned does not stand again */
 
@@ -247,14 +247,13 @@ static int divide(struct weir_share *s, weir_time now, bool *again)
 	return r;
 }
 
-/* Not before it has spent that long on other things as READING_PART says. */
-static weir_time after(const struct weir_share *s, weir_time began)
+/* When it allocates again, after a reading that took that long. */
+static weir_time after(const struct weir_share *s, weir_dur reading)
 {
-	const weir_time now = fleet_now(s->fleet);
-	const weir_dur interval = fleet_interval(s->fleet), took = (now - began) * READING_PART;
+	const weir_dur interval = fleet_interval(s->fleet), rest = reading * READING_PART;
 	const weir_dur least = interval / ALLOCATIONS;
 
-	return now + (took < least ? least : took < interval ? took : interval);
+	return fleet_now(s->fleet) + (rest < least ? least : rest < interval ? rest : interval);
 }
 
 static int allocate(struct weir_share *s, bool *again)
@@ -262,6 +261,7 @@ static int allocate(struct weir_share *s, bool *again)
 	struct allocator *a = s->allocator;
 	const weir_time began = fleet_now(s->fleet);
 	int r = read_all(s);
+	const weir_dur reading = fleet_now(s->fleet) - began;
 
 	if (r == 0 && a->view.grants.elected != a->elected) {
 		allocator_free(s);
@@ -269,7 +269,7 @@ static int allocate(struct weir_share *s, bool *again)
 	}
 	if (r == 0 && a->view.has_limit && a->view.limit.allocated)
 		r = divide(s, began, again);
-	a->next = after(s, began);
+	a->next = after(s, reading);
 	a->failed = r != 0;
 	a->failures = r == 0 || !refresh_goes_on(r) || s->fleet->refused ? 0 : a->failures + 1;
 	if (a->failures == FAILURES_MAX)

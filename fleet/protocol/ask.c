@@ -15,6 +15,10 @@
 #define DOUBLED_MAX     5 /* then regular refreshes come sooner */
 #define DOUBLED_LACKING 2 /* others give back what they hold within a refresh of theirs */
 
+/* After that many tenths of an interval an allocator has answered: it reads after two of them. */
+#define LOOK  5
+#define LOOKS 2 /* it may have been late */
+
 /* Whether a refresh could bring it more. */
 static bool may_grow(const struct weir_share *s)
 {
@@ -34,7 +38,7 @@ static bool is_outgrown(const struct weir_share *s, uint64_t wants, uint64_t uni
 /* Whether the other members do not know of it yet, or hold what is due to it. */
 static bool has_news(const struct weir_share *s, uint64_t wants)
 {
-	return s->lacks || wants > s->wants_written + s->wants_written / 8;
+	return s->lacks || s->looks > 0 || wants > s->wants_written + s->wants_written / 8;
 }
 
 /*
@@ -47,6 +51,21 @@ static bool is_shrunk(const struct weir_share *s, uint64_t wants)
 	       wants < s->wants_written - s->wants_written / 4;
 }
 
+/*
+ * A member of an allocated limit that has written a greater demand is granted more a little later,
+ * when the allocator has read it. If the member does not watch its grant, it looks for it.
+ */
+void share_await(struct weir_share *s)
+{
+	const struct weir_fleet *f = s->fleet;
+
+	if (!s->limit.allocated || !s->plan.write_member || f->watching.runs ||
+	    s->plan.record.wants <= weir_share_units(s))
+		return;
+	s->looks = LOOKS;
+	s->next_ask = fleet_now(f) + fleet_jitter(s->fleet, fleet_interval(f) / ASKS_MAX * LOOK);
+}
+
 /* Until it may ask again. */
 static weir_dur pause_after(struct weir_share *s, weir_dur interval)
 {
@@ -54,6 +73,8 @@ static weir_dur pause_after(struct weir_share *s, weir_dur interval)
 	const unsigned doubled = s->asked < most ? s->asked : most;
 
 	s->asked++;
+	if (s->looks > 0 && --s->looks > 0)
+		return fleet_jitter(s->fleet, interval / ASKS_MAX * LOOK);
 	return fleet_jitter(s->fleet, (interval / ASKS_MAX) << doubled);
 }
 
@@ -70,6 +91,8 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 	if (units > s->units_at_last || !is_outgrown(s, wants, units))
 		s->asked = 0;
 	s->units_at_last = units;
+	if (!is_outgrown(s, wants, units))
+		s->looks = 0;
 	if ((!is_outgrown(s, wants, units) || !has_news(s, wants)) && !is_shrunk(s, wants))
 		return false;
 	s->next_ask = now + pause_after(s, interval);
@@ -78,7 +101,7 @@ bool share_asks(struct weir_share *s, weir_time now, weir_dur interval)
 
 bool share_is_busy(const struct weir_share *s)
 {
-	if (s->awaits)
+	if (s->awaits || s->looks > 0)
 		return true;
 	if (s->config.wants != NULL)
 		return s->returned > 0 || s->wants_written > 0;

@@ -154,6 +154,19 @@ static void mark_unsettled(struct weir_share *s)
 	line_move(s, LINE_UNANSWERED);
 }
 
+/* The row by which units were to be given up was not written: they are still its own. */
+static void take_back(struct weir_share *s)
+{
+	const struct plan *p = &s->plan;
+
+	if (!s->limit.allocated || p->join ||
+	    (p->given_up == p->was_given_up && p->uses == p->used))
+		return;
+	s->given_up = p->was_given_up;
+	s->uses = p->used;
+	share_hold(s, p->mine);
+}
+
 static void conclude(struct weir_fleet *f, struct writing *w, int r)
 {
 	if (r == -ESTALE)
@@ -165,10 +178,11 @@ static void conclude(struct weir_fleet *f, struct writing *w, int r)
 			share_move(w->shares[i], SHARE_JOIN_SENT);
 		if (r == 0)
 			acknowledge(w->shares[i]);
-		else if (r == -EAGAIN)
-			w->shares[i]->conflicts++;
 		else if (r == -EIO)
 			mark_unsettled(w->shares[i]);
+		else if (r == -EAGAIN || r == -ENOSPC || r == -EACCES)
+			take_back(w->shares[i]);
+		w->shares[i]->conflicts += r == -EAGAIN;
 	}
 }
 

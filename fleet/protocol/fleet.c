@@ -23,6 +23,9 @@
 /* Refreshes per lease, at least: a lease must outlast a refresh that is late or lost. */
 #define REFRESHES_MIN 2
 
+/* A regular refresh that is due within that part of an interval comes in place of one asked for. */
+#define SOON_PART 3
+
 void weir_fleet_config_init_sized(struct weir_fleet_config *config, size_t size)
 {
 	memset(config, 0, size);
@@ -110,11 +113,18 @@ static bool is_asked(struct weir_fleet *f, weir_time now)
 	return asked;
 }
 
-/* A refresh between two regular ones. These come when they would have come without it. */
+/*
+ * A refresh between two regular ones. These come when they would have come without it; but if the
+ * next one would come soon, it comes now.
+ */
 static void ask(struct weir_fleet *f)
 {
 	const weir_time regular = f->next_refresh;
 
+	if (regular < fleet_now(f) + fleet_interval(f) / SOON_PART) {
+		(void)refresh(f);
+		return;
+	}
 	f->asks = true;
 	if (refresh(f) == 0 || f->next_refresh > regular)
 		f->next_refresh = regular;

@@ -111,6 +111,7 @@ struct planner {
 	uint64_t last_id;            /* under which it was a member last; 0: it never was one */
 	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
 	unsigned waited;             /* refreshes for which its row was to have another demand */
+	bool refused;                /* the store refuses writes: nothing is given up */
 };
 
 struct plan {
@@ -133,9 +134,10 @@ struct plan {
 	struct ledger ledger;
 	struct member_record record; /* its row, if it is written */
 	/* Of an allocated limit. */
-	bool granted;            /* there is a grant for it */
-	bool waits;              /* what it wants is not what its row has */
-	uint64_t given_up, uses; /* as in struct planner, from now on */
+	bool granted;                /* there is a grant for it */
+	bool waits;                  /* what it wants is not what its row has */
+	uint64_t given_up, uses;     /* as in struct planner, from now on */
+	uint64_t was_given_up, used; /* and before */
 };
 
 /* Whether its row has to be written, for anything but the demand, weight and priority. */

@@ -206,6 +206,7 @@ static struct planner planner_of(struct weir_share *s)
 		.waited = s->waited,
 		.given_up = s->given_up,
 		.uses = s->uses,
+		.refused = s->fleet->refused,
 	};
 }
 
@@ -491,6 +492,8 @@ static void end_refresh(struct weir_share *s, int r)
 {
 	s->refreshes++;
 	reclaim(s);
+	if (r == 0 && s->step == STEP_SETTLED)
+		share_await(s);
 	if (r != 0 || s->step != STEP_SETTLED || s->fleet->asks)
 		return;
 	s->returned = 0;
@@ -538,11 +541,20 @@ static int run_allocators(struct weir_fleet *f, int result)
 	return result == 0 || !refresh_goes_on(r) ? r : result;
 }
 
+/*
+ * A refresh that a share has asked for need not keep the session: regular ones do that in time. So
+ * it costs the store a reading alone. What it commits checks the session.
+ */
+static bool is_kept(const struct weir_fleet *f)
+{
+	return f->asks && f->region == NULL && fleet_now(f) < f->kept + fleet_interval(f);
+}
+
 int fleet_refresh_own(struct weir_fleet *f)
 {
 	int r = 0, left = 0, work = 0, gone = 0;
 
-	f->session_kept = false;
+	f->session_kept = is_kept(f);
 	for (struct weir_share *s = f->shares; s != NULL; s = s->next)
 		s->planned = false;
 	if (f->session == 0) {

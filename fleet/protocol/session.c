@@ -33,6 +33,7 @@ void session_forget(struct weir_fleet *f)
 
 static void note_kept(struct weir_fleet *f, weir_time sent, weir_dur granted)
 {
+	f->kept = sent;
 	f->deadline = sent + fleet_usable(granted);
 	f->session_kept = true;
 }

@@ -147,6 +147,7 @@ struct weir_share {
 	bool narrow;                 /* the last reading was of its own rows alone */
 	uint64_t given_up, uses;     /* it uses no more than that of the grant with that number */
 	bool awaits;                 /* there is no grant for it yet */
+	unsigned looks;              /* how often it asks for what it may have been granted */
 
 	uint64_t wants_written; /* wants, as its row has them, or will after this refresh */
 	uint64_t applied;       /* units, as config.apply was called last */
@@ -213,7 +214,8 @@ struct weir_fleet {
 
 	uint64_t session;                  /* 0: none */
 	weir_time deadline;                /* of the session, by the clock of this process */
-	bool session_kept;                 /* in this refresh */
+	weir_time kept;                    /* when the request was sent that kept it last */
+	bool session_kept;                 /* it is not to be kept again in this refresh */
 	weir_time next_refresh, next_tick; /* next_tick: of demand */
 	bool asks;          /* in this refresh: a share has asked, and it is not a regular one */
 	bool reachable;     /* the store, at the last refresh */
@@ -326,6 +328,9 @@ bool share_is_elastic(const struct weir_share *share);
  * between refreshes.
  */
 bool share_asks(struct weir_share *share, weir_time now, weir_dur interval);
+
+/* After a refresh: whether an allocator has yet to answer what it has written. */
+void share_await(struct weir_share *share);
 
 /* Whether something was wanted in the last second, so that it is to be looked at each tick. */
 bool share_is_busy(const struct weir_share *share);

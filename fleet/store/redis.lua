@@ -8,6 +8,7 @@
 --          since        the time of that, in microseconds
 --          kept         1 as long as no data that this run acknowledges can be lost
 -- {name}:s:INCARNATION:ID  a session: exists as long as it is alive
+-- {name}:b:INCARNATION:ID  the set of the keys that the session has bound, for when it is ended
 -- {name}:folders   the set of the FIRST of all rows
 -- {name}:d:FIRST   a hash of the rows whose keys begin with FIRST/: "version made session value"
 -- {name}:w:FIRST   a channel: "version KEY KEY..." of each change of these rows. On {name}:w: any
@@ -88,6 +89,10 @@ local function session_key(session)
 	return base .. 's:' .. incarnation .. ':' .. session
 end
 
+local function bound_key(session)
+	return base .. 'b:' .. incarnation .. ':' .. session
+end
+
 local living = {}
 local function lives(session)
 	if session == '0' then
@@ -121,6 +126,7 @@ local function keep(session)
 		return {'stale'}
 	end
 	call('PEXPIRE', session_key(session), ttl)
+	call('PEXPIRE', bound_key(session), ttl)
 	return {'ok', ttl}
 end
 
@@ -169,6 +175,10 @@ local function commit(session)
 				.. (kind == 'bind' and session or '0') .. ' ' .. ARGV[i + 2])
 			call('SADD', base .. 'folders', first(key))
 		end
+		if kind == 'bind' then
+			call('SADD', bound_key(session), key)
+			call('PEXPIRE', bound_key(session), call('GET', session_key(session)))
+		end
 		note(key)
 	end
 	call('HSET', KEYS[1], 'version', text)
@@ -210,11 +220,31 @@ local function gather_all(rows)
 	end
 end
 
+-- Delete a row if it is still bound to that session.
+local function unbind(session, key)
+	local hash = folder(key)
+	local row = call('HGET', hash, key)
+	if row and row:match('^%d+ %d+ (%x+) ') == session then
+		call('HDEL', hash, key)
+		note(key)
+		if call('EXISTS', hash) == 0 then
+			call('SREM', base .. 'folders', first(key))
+		end
+	end
+end
+
 -- The rows of the session are deleted at once, so that those that watch them are told. That is no
--- commit: it counts as part of the next one, which no client has read yet.
+-- commit: it counts as part of the next one, which no client has read yet. Earlier programs have not
+-- noted which rows they are.
 local function finish(session)
-	call('DEL', session_key(session))
-	gather_all({})
+	local keys = call('SMEMBERS', bound_key(session))
+	call('DEL', session_key(session), bound_key(session))
+	for _, key in ipairs(keys) do
+		unbind(session, key)
+	end
+	if #keys == 0 then
+		gather_all({})
+	end
 	report(version + 1)
 	return {'ok'}
 end

@@ -5,7 +5,9 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +106,47 @@ static void replaced(void)
 	end();
 }
 
+struct seen {
+	const char *label;
+	uint64_t id;
+};
+
+static bool note_id(void *arg, const struct weir_fleet_member *member)
+{
+	struct seen *seen = arg;
+
+	if (strcmp(member->label, seen->label) == 0)
+		seen->id = member->id;
+	return true;
+}
+
+/* A grant is for one row of its member: if the row is made anew, the grant is void. */
+static void regranted(void)
+{
+	struct weir_fleet_limit limit;
+	struct weir_store_write gone = {NULL, WEIR_STORE_WRITE_ERASE, NULL, 0};
+	struct seen seen = {.id = 0};
+	unsigned first, other;
+	char key[64];
+
+	begin_allocated(100);
+	enter_labelled(2, 100);
+	first = allocator();
+	other = first == 0 ? 1 : 0;
+	seen.label = labels[other];
+	weir_fleet_limit_init(&limit);
+	CHECK(weir_fleet_inspect(w.store, "limit", &limit, note_id, &seen) == 0 && seen.id != 0);
+	(void)snprintf(key, sizeof(key), "limit/m/%016" PRIx64, seen.id);
+	gone.key = key;
+	world_kill(&w, first);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &gone, 1, NULL) == 0);
+	world_run(&w, 2 * REFRESH);
+	CHECK(inspect().members == 2 && world_units(&w, other) == 0);
+	world_run(&w, LEASE + SETTLED);
+	CHECK(world_units(&w, other) == 100);
+	end();
+}
+
 static bool says_none(void *arg, const struct weir_fleet_member *member)
 {
 	*(bool *)arg |= strstr(member->reason, "It has no allocator") != NULL;
@@ -155,6 +198,84 @@ static void acknowledged(void)
 	CHECK(world_units(&w, leader) == 100 && world_units(&w, other) == 0);
 	world_run(&w, SETTLED);
 	CHECK(world_units(&w, leader) == 50 && world_units(&w, other) == 50);
+	end();
+}
+
+/* Until a member has kept its session, in a regular refresh. */
+static void run_until_kept(unsigned member)
+{
+	const unsigned before = w.actors[member].keeps;
+
+	while (w.actors[member].keeps == before)
+		world_run(&w, REFRESH / 100);
+}
+
+/*
+ * A member that wants more writes that within a second, without keeping its session, and looks for
+ * what it is granted before its next regular refresh.
+ */
+static void asking(void)
+{
+	unsigned other, before;
+
+	begin_allocated(100);
+	enter_labelled(2, 10);
+	other = 1 - allocator();
+	for (uint64_t wants = 20; wants <= 80; wants += 20) {
+		run_until_kept(other);
+		before = w.actors[other].keeps;
+		world_want(&w, other, wants);
+		world_run(&w, WEIR_S + REFRESH / 100);
+		CHECK(info_of(other).wants == wants && w.actors[other].keeps == before);
+		world_run(&w, 7 * REFRESH / 10 - WEIR_S / 10);
+		CHECK(world_units(&w, other) == wants);
+	}
+	end();
+}
+
+/* What could not be written was not given up. */
+static void not_given_up(void)
+{
+	unsigned other;
+
+	begin_allocated(100);
+	enter_labelled(2, 50);
+	other = 1 - allocator();
+	w.actors[other].manner = TOO_LATE;
+	world_want(&w, other, 10);
+	world_run(&w, 2 * REFRESH);
+	world_want(&w, other, 50);
+	world_run(&w, 2 * REFRESH);
+	CHECK(world_units(&w, other) == 50);
+	w.actors[other].manner = ANSWERS;
+	world_want(&w, other, 10);
+	world_run(&w, SETTLED);
+	CHECK(world_units(&w, other) == 10);
+	end();
+}
+
+/* A regular refresh that is due soon comes when it is asked for one, and not once more. */
+static void asked_soon(void)
+{
+	unsigned came = 0;
+
+	begin_allocated(100);
+	enter_labelled(1, 10);
+	for (unsigned round = 0; round < 20; round++) {
+		unsigned before;
+
+		run_until_kept(0);
+		world_run(&w, 7 * REFRESH / 10);
+		before = w.actors[0].keeps;
+		world_want(&w, 0, round % 2 == 0 ? 50 : 10);
+		world_run(&w, WEIR_S / 10);
+		if (w.actors[0].keeps == before)
+			continue;
+		came++;
+		world_run(&w, 7 * REFRESH / 10);
+		CHECK(w.actors[0].keeps == before + 1);
+	}
+	CHECK(came > 0);
 	end();
 }
 
@@ -470,8 +591,12 @@ int main(int argc, char **argv)
 	world_use(&test_store);
 	divided();
 	replaced();
+	regranted();
 	missing();
 	acknowledged();
+	asking();
+	asked_soon();
+	not_given_up();
 	lending();
 	late();
 	unanswered(LOSES);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * early [KIND]: members that watch their store react at once, with an interval between refreshes that
- * is much longer than the test: to a change of the limit, to units that others give back, to draining;
- * also after the store was away. Members that have what they want read nothing because others change,
- * and reports that come faster than refreshes may are refreshed for together. Without watching nothing
- * happens before the interval.
+ * early [KIND]: members that watch their store react at once, with an interval between refreshes
+ * that is much longer than the test: to a change of the limit, to units that others give back, to
+ * draining, to what an allocator grants; also after the store was away. Members that have what they
+ * want read nothing because others change, and reports that come faster than refreshes may are
+ * refreshed for together. Without watching nothing happens before the interval.
  */
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct member {
 static struct test_store test_store;
 static struct weir_store *store;
 static struct member members[MEMBERS];
-static bool poll_only;
+static bool poll_only, allocated;
 
 static void enter(unsigned index, uint64_t wants)
 {
@@ -51,6 +51,7 @@ static void enter(unsigned index, uint64_t wants)
 	weir_share_config_init(&limit);
 	limit.name = "limit";
 	limit.capacity = CAPACITY;
+	limit.allocated = allocated;
 	CHECK(weir_share_join(m->fleet, &limit, &m->share, NULL, 0) == 0);
 	CHECK(weir_share_demand_set(m->share, wants) == 0);
 	/* It may have refreshed before its demand was set. */
@@ -305,6 +306,29 @@ static void polling(void)
 	finish();
 }
 
+/* The allocator divides where it has something to write itself. */
+static void allocate(uint64_t wants)
+{
+	CHECK(weir_share_demand_set(members[0].share, wants) == 0);
+	CHECK(weir_fleet_refresh(members[0].fleet) == 0);
+}
+
+static void grants(void)
+{
+	begin();
+	allocated = true;
+	enter(0, 10);
+	enter(1, 50);
+	allocate(20);
+	wait_for_units(1, 50);
+	CHECK(weir_share_demand_set(members[1].share, 90) == 0);
+	CHECK(weir_fleet_refresh(members[1].fleet) == 0);
+	allocate(30);
+	wait_for_units(1, 90);
+	allocated = false;
+	finish();
+}
+
 static void restarts(void)
 {
 	begin();
@@ -333,6 +357,7 @@ int main(int argc, char **argv)
 	pacing();
 	in_vain();
 	polling();
+	grants();
 	if (test_store.remote)
 		restarts();
 	test_store_end(&test_store);

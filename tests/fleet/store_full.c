@@ -140,10 +140,22 @@ struct member {
 	struct weir_store *store;
 	struct weir_fleet *fleet;
 	struct weir_share *share;
+	struct weir_share *second; /* of another limit, which is the same */
 };
 
+static void want(const struct member *m, uint64_t units)
+{
+	CHECK(weir_share_demand_set(m->share, units) == 0);
+	CHECK(weir_share_demand_set(m->second, units) == 0);
+}
+
+static bool has(const struct member *m, uint64_t units)
+{
+	return weir_share_units(m->share) == units && weir_share_units(m->second) == units;
+}
+
 /* They refresh on demand, and their leases outlast the test. */
-static struct member join(void)
+static struct member join(uint32_t allocated)
 {
 	struct weir_fleet_config config;
 	struct weir_share_config limit;
@@ -152,13 +164,17 @@ static struct member join(void)
 	weir_fleet_config_init(&config);
 	config.store = m.store;
 	config.lease = config.learning = 600 * WEIR_S;
+	config.refresh = 10 * WEIR_MS; /* an allocator divides as often as it is refreshed */
 	config.manual = 1;
 	CHECK(weir_fleet_open(&config, &m.fleet, NULL, 0) == 0);
 	weir_share_config_init(&limit);
-	limit.name = "limit";
+	limit.name = allocated != 0 ? "allocated" : "limit";
 	limit.capacity = 100;
+	limit.allocated = allocated;
 	CHECK(weir_share_join(m.fleet, &limit, &m.share, NULL, 0) == 0);
-	CHECK(weir_share_demand_set(m.share, 100) == 0);
+	limit.name = allocated != 0 ? "allocated-2" : "limit-2";
+	CHECK(weir_share_join(m.fleet, &limit, &m.second, NULL, 0) == 0);
+	want(&m, 100);
 	return m;
 }
 
@@ -215,36 +231,43 @@ static void make_room(void)
 	CHECK(server_post(&server, "/v3/maintenance/alarm", body, NULL));
 }
 
-static void full(void)
+/* Refresh both until they have that many units. */
+static void settle(struct member *m, uint64_t first, uint64_t second)
+{
+	unsigned tries = 0;
+
+	do {
+		CHECK(++tries < 100);
+		CHECK(weir_fleet_refresh(m[tries % 2].fleet) == 0);
+	} while (!has(&m[0], first) || !has(&m[1], second));
+}
+
+static void full(uint32_t allocated)
 {
 	struct weir_store *store = open_store(0), *another;
-	struct member m[2] = {join(), join()}, late;
+	struct member m[2] = {join(allocated), join(allocated)}, late;
 	struct weir_store_caps caps;
 	char reason[256];
 
-	for (unsigned i = 0; i < 4; i++)
-		CHECK(weir_fleet_refresh(m[i % 2].fleet) == 0);
-	CHECK(weir_share_units(m[0].share) + weir_share_units(m[1].share) == 100);
+	settle(m, 50, 50);
 	fill(store);
 	for (unsigned i = 0; i < 10; i++) {
-		CHECK(weir_share_demand_set(m[i % 2].share, 10 * i) == 0);
+		want(&m[i % 2], (uint64_t)10 * i);
 		CHECK(weir_fleet_refresh(m[i % 2].fleet) == -ENOSPC);
-		CHECK(weir_share_units(m[0].share) == 50 && weir_share_units(m[1].share) == 50);
+		CHECK(has(&m[0], 50) && has(&m[1], 50));
 		CHECK(state_of(&m[i % 2], reason) == WEIR_SHARE_FROZEN && reason[0] != '\0');
 	}
 	another = open_store(0);
 	weir_store_caps_take(another, &caps);
 	CHECK(strstr(caps.note, "refuses writes") != NULL || strstr(caps.note, "may refuse"));
 	weir_store_close(another);
-	late = join();
+	late = join(allocated);
 	CHECK(weir_fleet_refresh(late.fleet) == -ENOSPC);
 	CHECK(state_of(&late, reason) == WEIR_SHARE_LOCAL && reason[0] != '\0');
 	make_room();
-	CHECK(weir_share_demand_set(m[0].share, 10) == 0 &&
-	      weir_share_demand_set(m[1].share, 100) == 0);
-	for (unsigned i = 0; i < 4; i++)
-		CHECK(weir_fleet_refresh(m[i % 2].fleet) == 0);
-	CHECK(weir_share_units(m[0].share) == 10 && weir_share_units(m[1].share) == 90);
+	want(&m[0], 10);
+	want(&m[1], 100);
+	settle(m, 10, 90);
 	CHECK(state_of(&m[0], reason) == WEIR_SHARE_LEASED && reason[0] == '\0');
 	CHECK(weir_fleet_refresh(late.fleet) == 0);
 	leave(&late);
@@ -264,7 +287,8 @@ int main(int argc, char **argv)
 	bad_input();
 	if (etcd)
 		compacted();
-	full();
+	full(0);
+	full(1);
 	server_end(&server);
 	printf("a full store loses nothing, %s\n", kind);
 	return 0;

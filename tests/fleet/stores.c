@@ -372,6 +372,28 @@ static void sessions(struct rig *rig)
 	CHECK(weir_store_keep(s, UINT64_C(0x123456789), &granted) == -ESTALE);
 }
 
+/* The end of a session erases what is bound to it, whatever was bound to it before. */
+static void rebound(struct rig *rig)
+{
+	struct weir_store *s = rig->store;
+	const uint64_t a = begin(rig, 60 * WEIR_S), b = begin(rig, 60 * WEIR_S);
+	const struct weir_store_write row = bind_to("rebound/a", "a"), other = bind_to("r/a", "a");
+	const bool redis = rig->remote && rig->server.kind <= SERVER_REDIS_DURABLE;
+
+	CHECK(commit_in(rig, a, &row) == 0 && commit_in(rig, b, &row) == 0);
+	CHECK(commit_in(rig, a, &other) == 0);
+	CHECK(!redis || server_tell(&rig->server, "CONFIG RESETSTAT\r\n"));
+	CHECK(weir_store_end(s, a) == 0);
+	/* In Redis it does not go through all rows. */
+	CHECK(!redis || server_tell(&rig->server,
+				    "EVAL \"local s = redis.call('INFO', 'commandstats') "
+				    "return redis.status_reply(s:find('_hgetall') and 'many' or "
+				    "'OK')\" 0\r\n"));
+	CHECK(look(s, "rebound/", "rebound/a").rows == 1 && look(s, "r/", "r/a").rows == 0);
+	CHECK(weir_store_end(s, b) == 0);
+	CHECK(look(s, "rebound/", "rebound/a").rows == 0);
+}
+
 /* A session is alive for its time, and then no longer than the store says. */
 static void expiry(struct rig *rig)
 {
@@ -954,6 +976,7 @@ static void do_all(struct rig *rig)
 	values(rig);
 	bad_input(rig);
 	sessions(rig);
+	rebound(rig);
 	races(rig);
 	expiry(rig);
 }

@@ -564,6 +564,21 @@ static void damaged(void)
 }
 
 /* A pattern that is longer than any, and more templates than there may be. */
+/* A row whose key only begins like that of the templates is not theirs. */
+static void neighbour(void)
+{
+	const char text[] = HEAD "* 10 0 0 0 1000 0 0\n";
+	const struct weir_store_write write = {"fleet/templates-old", WEIR_STORE_WRITE_PUT, text,
+					       sizeof(text) - 1};
+
+	begin(100);
+	CHECK(weir_store_commit(w.store, 0, NULL, 0, &write, 1, NULL) == 0);
+	CHECK(are("") && would_have("limit") == 0);
+	set("limit", 30);
+	CHECK(are("limit 30, "));
+	end();
+}
+
 static void too_much(void)
 {
 	const size_t most = WEIR_FLEET_TEMPLATES_MAX;
@@ -704,6 +719,7 @@ int main(int argc, char **argv)
 	changed_together();
 	denied();
 	damaged();
+	neighbour();
 	too_much();
 	joined_without();
 	bad_input();

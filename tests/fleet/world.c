@@ -81,6 +81,7 @@ static int act_keep(struct weir_store *self, uint64_t session, weir_dur *granted
 
 	if (is_away(actor_of(self)))
 		return -EIO;
+	actor_of(self)->keeps++;
 	expire(w);
 	r = weir_store_keep(w->store, session, granted);
 	for (unsigned i = 0; i < w->session_count && r == 0; i++) {

@@ -41,6 +41,7 @@ struct actor {
 	uint64_t wants;
 	unsigned weight;
 	const char *label; /* NULL: the same for all */
+	unsigned keeps;    /* how often it has kept its session */
 };
 
 /* A delayed commit. */
