@@ -5,6 +5,14 @@ set -u
 . "$(dirname "$0")/common.sh"
 [ "$(id -u)" = 0 ] || { echo 'There is no second user to be: skipped.'; exit 77; }
 
+# It reaps all limiters, so it has limiters of its own, in a mount namespace of its own.
+if [ "${3-}" != alone ]; then
+	unshare --mount true 2>/dev/null || { echo 'There are no namespaces: skipped.'; exit 77; }
+	unshare --mount sh "$0" "$weir" "$holder" alone
+	exit
+fi
+mount -t tmpfs none /dev/shm || fail 'no /dev/shm of its own'
+
 hold a 3 "$base-own" fixed:limit=10
 hold b 4 "$base-other" fixed:limit=10
 hold c 5 "$base-open" fixed:limit=10
