@@ -50,8 +50,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
- *   - when calls time out, or nearly all are dropped, the limit falls, and returns at once when
- *     that ends (losses).
+ *   - when most calls time out or are dropped, the limit falls, and returns at once when that ends
+ *     (fall, losses_over).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -89,10 +89,11 @@
 
 /* Samples of an epoch, at least: fewer do not show a slope. */
 #define EPOCH_LEAST 8
-/* The same while little is known of the knee, so that a cold start is fast. */
+/*
+ * The same while little is known of the knee, so that a cold start is fast. With fewer an epoch is
+ * discarded: a line needs more than two.
+ */
 #define EPOCH_WIDE 4
-/* Samples below which an epoch is discarded: a line needs more than two. */
-#define EPOCH_NONE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
 #define EPOCH_LATE 8
 
@@ -101,28 +102,25 @@
 /* Quantile of the joint posterior that the limit stays below: trades goodput for latency. */
 #define CAP 0.75
 
-/* Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. */
+/*
+ * Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. The joint
+ * one gets evidence in about one epoch of ten, so there an epoch adds ten times as much.
+ */
 #define LOOSEN 0.0003
 /* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
 #define AT_REST 0.1
-/* Probability that an epoch adds to the joint posterior: more, as its evidence is rare. */
-#define TOGETHER 0.003
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.01
 
-/* Largest stride up in ln n, from the limit of the epoch: a factor of e. */
+/* Largest stride in ln n, from the limit of the epoch: a factor of e. */
 #define RISE 1.0
-/* The same while little is known: a factor of 4, for cold starts. */
+/* The same up while little is known: a factor of 4, for cold starts. */
 #define RISE_WIDE 1.4
-/* Largest stride down in ln n: a factor of e. */
-#define FALL 1.0
 
-/* Weight of a new epoch in the slow means of x and y: ten epochs. */
+/* Weight of a new epoch in slow means: ten epochs. */
 #define SLOW 0.1
-/* Weight of a new epoch in the scatter of epochs: ten epochs. */
-#define SCATTER 0.1
-/* Weight of a new epoch in the variance of samples: faster, as each epoch has many samples. */
-#define NOISE 0.2
+/* Weight of a new epoch in quick means, of what each epoch shows well: five epochs. */
+#define QUICK 0.2
 /* Weight of a new epoch in the load: about three epochs. */
 #define BUSY 0.3
 
@@ -131,7 +129,7 @@
 
 /* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
 #define RARELY 0.01
-/* The same fraction, above which the limit fully counts as holding back overload. */
+/* The same, above which it fully counts. Also of calls lost, and the least of bold probes. */
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
@@ -155,8 +153,6 @@
 /* Epochs that the level averages: the most recent past. */
 #define LEVEL_EPOCHS 8
 
-/* Growth since the reference point, in ln n, from which throughput must have grown. */
-#define CHECK_FROM 0.1
 /* Latency in ln R that it may be above what growth explains, plus one standard deviation. */
 #define CHECK_SHORT 0.05
 /* Step in ln n by which growth is taken back in an epoch: slow, as it may be noise. */
@@ -164,34 +160,20 @@
 /* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
 #define CHECK_STALE 1.4
 
-/* Weight of an epoch in the reference point, if n is below it: follow down within five epochs. */
-#define REFERENCE_BELOW 0.2
-/* The same, if none of many calls found the limit reached: n went where it is by itself. */
+/* Weight of an epoch in the reference point, if none of many calls found the limit reached. */
 #define REFERENCE_FREE 0.5
 /* Calls that are many: a few may find the limit free by chance. */
 #define REFERENCE_MANY 50
-/* The same, if n is above it and throughput grew, or the limit is not used. */
-#define REFERENCE_PAYS 0.1
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
 #define REFERENCE_ELSE 0.001
 
-/* Fraction of calls that time out, from which the limit falls. */
-#define TIMED_OUT 0.2
 /* Fraction of calls dropped or timed out, from which it falls: shedding load alone is less. */
 #define LOST 0.7
-/* Fraction of calls lost below which the losses are over. */
-#define CALM 0.05
-/* Step in ln n by which the limit falls in an epoch: by a quarter. */
-#define LOSS_STEP 0.3
-/* Calls that it does not fall below: enough samples to see the end of it. */
-#define LOSS_FLOOR 4
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
 #define BOLD 0.3
 /* Height of the others: 8 %, which costs little. */
 #define SMALL 0.08
-/* Fraction of probe pairs that are bold, at least: one in twenty. */
-#define BOLD_LEAST 0.05
 /* Bold fraction for each unit of the variance of the knee, in ln n squared. */
 #define BOLD_MORE 3
 /* Variance of the knee that counts at most; from there on the knee can be nearly anywhere. */
@@ -206,6 +188,7 @@ struct epoch {
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without */
+	double all;           /* the same, and those that are no samples */
 	float lost, timed_out;      /* of these */
 	float samples;              /* that stand for the calls */
 	double reached;             /* samples that found the limit reached */
@@ -240,7 +223,7 @@ struct elastic {
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	double load;                  /* fraction of the limit in use, by Little's law */
-	double before;                /* ln knee before losses; 0: there are none */
+	double calm;                  /* ln knee of the last epoch without losses */
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
 	double rtt;                   /* mean latency of samples, nanoseconds */
@@ -248,6 +231,7 @@ struct elastic {
 	double target;
 	uint32_t initial, min, max;
 	uint32_t wide;    /* bool: the knee can be nearly anywhere */
+	uint32_t falling; /* bool: most calls are lost */
 	uint32_t sinking; /* bool: growth without throughput is being taken back */
 };
 
@@ -289,7 +273,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->initial = (uint32_t)clamp(c->initial, s->min, s->max);
 	s->target = c->target;
 	s->limit = s->initial;
-	s->k = log(s->initial);
+	s->k = s->calm = log(s->initial);
 	s->sigma2 = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
@@ -393,8 +377,8 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	double variance;
 	bool news;
 
-	s->sigma2 += NOISE * (l->variance - s->sigma2);
-	s->scatter += SCATTER * (off * off - s->scatter);
+	s->sigma2 += QUICK * (l->variance - s->sigma2);
+	s->scatter += SLOW * (off * off - s->scatter);
 	s->x += weight * dx;
 	s->y += weight * dy;
 
@@ -425,7 +409,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 	const double since = s->k - e->knee;
 
 	if (step <= 0)
-		return fmax(step, fmin(0, -FALL - since));
+		return fmax(step, fmin(0, -RISE - since));
 	return s->reached > 0 ? fmin(step, fmax(0, (s->wide ? RISE_WIDE : RISE) - since)) : 0;
 }
 
@@ -465,14 +449,14 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
 	const double weight = unused               ? REFERENCE_FREE
-			      : x < 0              ? REFERENCE_BELOW
-			      : lacks < 0 || !used ? REFERENCE_PAYS
+			      : x < 0              ? QUICK
+			      : lacks < 0 || !used ? SLOW
 						   : REFERENCE_ELSE;
 
 	s->ref_x += weight * x;
 	s->ref_y += weight * y;
 	s->ref_n = 1 / ((1 - weight) * (1 - weight) / s->ref_n + weight * weight * SLOW / l->n);
-	if (x > CHECK_FROM && lacks > CHECK_SHORT + noise) {
+	if (x > POSTERIOR_STEP && lacks > CHECK_SHORT + noise) {
 		s->sinking = true;
 		return fmin(step, -CHECK_BACK);
 	}
@@ -485,18 +469,37 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	return step;
 }
 
-/* Many timeouts, or drops of nearly all calls, mean too much load, whatever the latency is. */
-static double losses(struct elastic *s, const struct epoch *e, double step)
+/*
+ * Timeouts or drops of most calls mean too much load, whatever the latency is. Such an epoch shows
+ * nothing else: all calls that time out take the same time. The limit falls by the fraction of calls
+ * that were lost, in the end to its minimum, as a server may go on working for callers that gave up.
+ * It returns to where it was in the last epoch without losses. Where calls time out, the knee is
+ * likely to be lower than the limit at which that began.
+ */
+static void fall(struct elastic *s, const struct epoch *e)
 {
-	if ((double)e->timed_out > TIMED_OUT * e->calls || (double)e->lost > LOST * e->calls) {
-		if (s->before == 0)
-			s->before = s->k;
-		return fmax(fmin(0, e->knee - LOSS_STEP - s->k), fmin(0, log(LOSS_FLOOR) - s->k));
+	const double step = log(fmax(0, 1 - (double)e->lost / e->all));
+	const struct evidence too_far = {.x = e->n > 0 ? e->x / e->n : e->knee, .slope = 1};
+
+	if (!s->falling && e->timed_out > 0) {
+		posterior_update(&s->posterior, &too_far);
+		read_posteriors(s);
 	}
-	if (s->before > 0 && (double)e->lost < CALM * e->calls) {
-		step = fmax(step, s->before - s->k);
-		s->before = 0;
-	}
+	s->falling = true;
+	s->room = 0;
+	s->k = fmax(log(s->min), fmin(s->k, e->knee + step));
+}
+
+/* The step back, once losses are over. */
+static double losses_over(struct elastic *s, const struct epoch *e, double step)
+{
+	if ((double)e->lost >= OFTEN * e->all)
+		return step;
+	if (s->falling)
+		step = fmax(step, s->calm - s->k);
+	else
+		s->calm = e->knee;
+	s->falling = false;
 	return step;
 }
 
@@ -506,8 +509,12 @@ static void close_epoch(struct elastic *s)
 	struct line l;
 	double step;
 
-	if (e->n < EPOCH_NONE) {
-		s->k = fmax(log(s->min), s->k + losses(s, e, 0));
+	if ((double)e->lost > LOST * e->all) {
+		fall(s, e);
+		return;
+	}
+	if (e->n < EPOCH_WIDE) {
+		s->k += losses_over(s, e, 0);
 		return;
 	}
 	l = line_of(e);
@@ -523,7 +530,7 @@ static void close_epoch(struct elastic *s)
 		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
-	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), TOGETHER * binding(s));
+	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), LOOSEN / SLOW * binding(s));
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
 	idle_update(&s->idle, &e->idle,
@@ -533,7 +540,7 @@ static void close_epoch(struct elastic *s)
 					 .sigma2 = s->sigma2,
 					 .bound = s->reached > OFTEN});
 	make_room(s);
-	step = losses(s, e, check_throughput(s, &l, stride(s, e)));
+	step = losses_over(s, e, check_throughput(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
 }
 
@@ -560,7 +567,7 @@ static double next_dither(struct elastic *s, weir_time now, struct dither *dithe
 	if (s->reached <= OFTEN)
 		return 0;
 	return dither->direction *
-	       (dither->chance < clamp(BOLD_MORE * variance, BOLD_LEAST, 1) ? BOLD : SMALL);
+	       (dither->chance < clamp(BOLD_MORE * variance, OFTEN, 1) ? BOLD : SMALL);
 }
 
 /* Set the limit for the epoch that begins. Rounding carries fractions over to the next epochs. */
@@ -623,6 +630,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
 
 	e->calls += calls_of(w);
+	e->all += calls_of(w) + w->others;
 	e->samples += (float)samples_of(w);
 	e->lost += (float)overloads(w);
 	e->timed_out += (float)w->timed_out;
@@ -730,7 +738,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 6,
+	.version = 7,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -16,9 +16,6 @@
 /* Range above COMPANY in which idle time counts partly, so that noise does not switch it. */
 #define ALONE 0.2
 
-/* Epochs in a row that must have reached the limit: one before, and one after. */
-#define BOUND 3
-
 void idle_add(struct idle_sums *sums, double n, double inflight, double y, double knee, double rise)
 {
 	const double found = fmax(0, inflight - 1);
@@ -70,7 +67,7 @@ void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle
 	double seen;
 
 	i->bound = e->bound ? i->bound + 1 : 0;
-	seen = i->bound >= BOUND ? own * (double)i->pending : 0;
+	seen = i->bound >= 3 ? own * (double)i->pending : 0; /* the last one, and both beside it */
 	i->fraction += (float)(weight * (seen - (double)i->fraction));
 	i->pending = (float)idle_in(i, sums, e);
 }

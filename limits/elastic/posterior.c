@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <float.h>
 #include <math.h>
 
 #include "posterior.h"
@@ -15,12 +16,6 @@
 
 /* Decay of the prior above its starting point, for each unit of ln n: nearly flat. */
 #define FADES 0.2
-
-/* Weight below which evidence is skipped: its likelihood is 1 in a float everywhere. */
-#define NOTHING 1e-8F
-
-/* Width in ln n of the Cauchy distribution that loosening adds: a factor of e of n. */
-#define NEAR 1.0F
 
 static uint32_t step_of(double x)
 {
@@ -75,7 +70,7 @@ void posterior_loosen(struct posterior *p, double near, double part)
 	if (part <= 0)
 		return;
 	for (uint32_t i = p->least; i <= p->most && i < POSTERIOR_STEPS; i++) {
-		const float far = (ln_of(i) - (float)near) / NEAR;
+		const float far = ln_of(i) - (float)near;
 
 		p->of[i] += (float)part / (1 + far * far);
 	}
@@ -101,8 +96,8 @@ bool posterior_update(struct posterior *p, const struct evidence *seen)
 	const uint32_t flat = step_of(seen->x + (double)p->slope / SHARP + POSTERIOR_STEP);
 	uint32_t i = 0;
 
-	if (weight < NOTHING)
-		return false;
+	if (weight < FLT_EPSILON)
+		return false; /* the likelihood is nearly 1 everywhere */
 	while (i < bend)
 		p->of[i++] *= steep;
 	for (; i < flat; i++) {
