@@ -81,7 +81,7 @@ check()
 		about "tests/layers/rooms.txt does not let the folder include this"
 
 	search "$include" $(sources limits) |
-		grep -vE '<(weir/(base|limits?)|errno|math|stdbool|stddef|stdint|string)\.h>|".*"' |
+		grep -vE '<(weir/(base|limits?)|errno|float|math|stdbool|stddef|stdint|string)\.h>|".*"' |
 		about "limits/ may include the headers for authors of limits and pure C only"
 
 	search '\bweir_(aimd|bbr|brpc|cautious|codel|elastic|envoy|failsafe|fixed|gradient|gradient2|hillclimb|protego|settable|vector|vegas)\b' \

@@ -418,13 +418,15 @@ void hostile()
 	abandoned(daemon, {{"name", LIMIT}, {"empty", ""}});
 	abandoned(daemon, {{"name", std::string(300, 'x')}});
 
-	/* As many requests as there can be: the bystander has its part of 500. */
+	/* As many requests as there can be, again and again: the bystander has its part of 500. */
 	huge.mutable_bucket_quota_usages(0)->set_num_requests_allowed(UINT64_MAX);
 	huge.mutable_bucket_quota_usages(0)->set_num_requests_denied(UINT64_MAX);
 	huge.mutable_bucket_quota_usages(0)->mutable_time_elapsed()->set_seconds(0);
 	const auto greedy = client_of(daemon, &auditor);
-	CHECK(greedy->send(huge));
-	wait_for([&] { return greedy->units(LIMIT) > 300 && bystander->units(LIMIT) >= 90; });
+	wait_for([&] {
+		CHECK(greedy->send(huge));
+		return greedy->units(LIMIT) > 300 && bystander->units(LIMIT) >= 90;
+	});
 	unread(daemon);
 	wait_for([&] { return bystander->units(LIMIT) >= 90; });
 	CHECK(!bystander->is_over());
