@@ -27,7 +27,9 @@
  * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
  * slope makes those knees likely that would produce it: a slope around 0 says that the knee is
  * above x, around 1 below x. The limit is the n that the knee is below with probability LEAN, and
- * moves there in bounded strides. LEAN is above one half because a refused call is lost, and a
+ * moves there in bounded strides: a server may collapse not far above what was tried. It does not
+ * rise while the calls of the next epoch, of which the slow ones have not ended yet, already take
+ * longer than the target allows. LEAN is above one half because a refused call is lost, and a
  * waiting call is only late. In each epoch a little probability is added everywhere, and more when
  * the level of latency moves in a way that no slope explains, so that the limit can always learn
  * again.
@@ -50,8 +52,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
- *   - when calls time out, or nearly all are dropped, the limit falls, and returns at once when
- *     that ends (losses).
+ *   - when most calls time out or are dropped, the limit falls, and returns at once when that ends
+ *     (fall, losses_over).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -83,16 +85,11 @@
 
 /*
  * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",
- * shows what half and twice of each is worth: only CAP, EMPTY and EPOCH_LATE are sensitive.
- * Logarithms are natural. A fraction has no unit.
+ * shows what half and twice of each is worth. Logarithms are natural. A fraction has no unit.
  */
 
-/* Samples of an epoch, at least: fewer do not show a slope. */
-#define EPOCH_LEAST 8
-/* The same while little is known of the knee, so that a cold start is fast. */
-#define EPOCH_WIDE 4
-/* Samples below which an epoch is discarded: a line needs more than two. */
-#define EPOCH_NONE 4
+/* Samples of an epoch, at least: a line needs more than two, and a cold start has few. */
+#define EPOCH_LEAST 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
 #define EPOCH_LATE 8
 
@@ -103,99 +100,44 @@
 
 /* Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. */
 #define LOOSEN 0.0003
-/* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
-#define AT_REST 0.1
-/* Probability that an epoch adds to the joint posterior: more, as its evidence is rare. */
-#define TOGETHER 0.003
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.01
 
-/* Largest stride up in ln n, from the limit of the epoch: a factor of e. */
-#define RISE 1.0
-/* The same while little is known: a factor of 4, for cold starts. */
-#define RISE_WIDE 1.4
-/* Largest stride down in ln n: a factor of e. */
-#define FALL 1.0
+/* Largest stride in ln n: a factor of 2. A server may collapse not far above what was tried. */
+#define STRIDE 0.7
 
-/* Weight of a new epoch in the slow means of x and y: ten epochs. */
+/* Weight of a new epoch in slow means: ten epochs. */
 #define SLOW 0.1
-/* Weight of a new epoch in the scatter of epochs: ten epochs. */
-#define SCATTER 0.1
-/* Weight of a new epoch in the variance of samples: faster, as each epoch has many samples. */
-#define NOISE 0.2
-/* Weight of a new epoch in the load: about three epochs. */
-#define BUSY 0.3
+/* Weight of a new epoch in quick means: five epochs. */
+#define QUICK 0.2
+/* Weight of a sample in what is known of the traffic, however large the epochs: 200 samples. */
+#define TRAFFIC 0.005
 
-/* Weight of a window in what is known of calls that are no samples: a hundred windows. */
-#define OTHERS_NEW 0.01
-
-/* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
-#define RARELY 0.01
-/* The same fraction, above which the limit fully counts as holding back overload. */
-#define OFTEN 0.05
+/* A fraction that is small: of calls that find the limit reached, or are lost; of bold probes. */
+#define RARE 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
 #define IDLE 0.03
-/* The same, below which there is far too much room: overload has begun. */
-#define IDLE_NONE 0.001
-
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
-/* Most room, in ln n: a factor of 4.5. */
-#define ROOM_MOST 1.5
-/* Fraction of the room that is left after an epoch of overload: it is gone within some epochs. */
-#define ROOM_KEPT 0.5
+/* Most room for bunches, in ln n: a factor of e. Room for idle time is as much as that needs. */
+#define ROOM_MOST 1.0
 
-/* Change of the level of latency, in ln R, from which it can be a shift: a quarter. */
-#define SHIFT 0.25
-/* Standard deviations squared from which it is one: 4 deviations, so hardly ever by chance. */
+/* Standard deviations squared from which a shift is one: 4 of them, so hardly ever by chance. */
 #define SHIFT_SURE 16
 /* Steepest slope that is no surprise; the flattest is 0. It is steeper than 1 in a collapse. */
 #define SLOPE_MOST 2
-/* Epochs that the level averages: the most recent past. */
-#define LEVEL_EPOCHS 8
 
-/* Growth since the reference point, in ln n, from which throughput must have grown. */
-#define CHECK_FROM 0.1
-/* Latency in ln R that it may be above what growth explains, plus one standard deviation. */
-#define CHECK_SHORT 0.05
 /* Step in ln n by which growth is taken back in an epoch: slow, as it may be noise. */
 #define CHECK_BACK 0.01
-/* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
-#define CHECK_STALE 1.4
 
-/* Weight of an epoch in the reference point, if n is below it: follow down within five epochs. */
-#define REFERENCE_BELOW 0.2
-/* The same, if none of many calls found the limit reached: n went where it is by itself. */
-#define REFERENCE_FREE 0.5
-/* Calls that are many: a few may find the limit free by chance. */
-#define REFERENCE_MANY 50
-/* The same, if n is above it and throughput grew, or the limit is not used. */
-#define REFERENCE_PAYS 0.1
-/* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
-#define REFERENCE_ELSE 0.001
-
-/* Fraction of calls that time out, from which the limit falls. */
-#define TIMED_OUT 0.2
-/* Fraction of calls dropped or timed out, from which it falls: shedding load alone is less. */
+/* Fraction of calls dropped or timed out, from which the limit falls: shedding load is less. */
 #define LOST 0.7
-/* Fraction of calls lost below which the losses are over. */
-#define CALM 0.05
-/* Step in ln n by which the limit falls in an epoch: by a quarter. */
-#define LOSS_STEP 0.3
-/* Calls that it does not fall below: enough samples to see the end of it. */
-#define LOSS_FLOOR 4
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
 #define BOLD 0.3
 /* Height of the others: 8 %, which costs little. */
 #define SMALL 0.08
-/* Fraction of probe pairs that are bold, at least: one in twenty. */
-#define BOLD_LEAST 0.05
-/* Bold fraction for each unit of the variance of the knee, in ln n squared. */
-#define BOLD_MORE 3
-/* Variance of the knee that counts at most; from there on the knee can be nearly anywhere. */
-#define VARIANCE_MOST 0.4
 
 /* The calls that were admitted in one interval of time. */
 struct epoch {
@@ -206,16 +148,19 @@ struct epoch {
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without */
+	double all;           /* the same, and those that are no samples */
 	float lost, timed_out;      /* of these */
 	float samples;              /* that stand for the calls */
 	double reached;             /* samples that found the limit reached */
 	double n, x, y, xx, xy, yy; /* sums over those with a latency: x = ln n, y = cbrt R */
+	double left, xleft;         /* the same, of ln n as the call ended */
 	struct idle_sums idle;
 };
 
 /* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
 struct line {
 	double n, x, y, xx, xy, variance;
+	double xm; /* of x with a mean of what calls found and left, in ln n */
 };
 
 struct elastic {
@@ -233,21 +178,21 @@ struct elastic {
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
-	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
+	double level_x, level_y;      /* plain means at first, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
 	double ref_x, ref_y;          /* reference point: where throughput last grew with n */
 	double ref_n;                 /* samples that it is known by */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	double load;                  /* fraction of the limit in use, by Little's law */
-	double before;                /* ln knee before losses; 0: there are none */
+	double calm;                  /* ln knee of the last epoch without losses */
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
 	double rtt;                   /* mean latency of samples, nanoseconds */
 	float others, others_time;    /* no samples; for each sample: number, nanoseconds */
 	double target;
 	uint32_t initial, min, max;
-	uint32_t wide;    /* bool: the knee can be nearly anywhere */
+	uint32_t falling; /* bool: most calls are lost */
 	uint32_t sinking; /* bool: growth without throughput is being taken back */
 };
 
@@ -289,19 +234,24 @@ static double elastic_init(void *state, const void *config, double random)
 	s->initial = (uint32_t)clamp(c->initial, s->min, s->max);
 	s->target = c->target;
 	s->limit = s->initial;
-	s->k = log(s->initial);
+	s->k = s->calm = log(s->initial);
 	s->sigma2 = 1;
 	s->reached_mean = 0.5;
-	s->wide = true;
 	s->now = epoch_from(s, 0);
-	posterior_init(&s->posterior, log(s->min), log(s->max), s->k, 1 - s->target);
+	posterior_init(&s->posterior, log(s->min), log(s->max), 1 - s->target);
 	s->joint = s->posterior;
 	read_posteriors(s);
 	(void)random;
 	return s->limit;
 }
 
-/* Summarise an epoch; y becomes ln R. */
+/*
+ * Summarise an epoch; y becomes ln R. Latency follows the calls that were in flight with a call, of
+ * which what it found is only the beginning. A mean with what it left would be nearer, but a call
+ * that takes long for a reason of its own leaves more. So what it found is used as an instrument:
+ * the slope is xy / xm. What it left weighs a quarter, between a server that divides itself among
+ * all calls, where it would be a half, and a queue, where latency follows what was found.
+ */
 static struct line line_of(const struct epoch *e)
 {
 	const double x = e->x / e->n, y = e->y / e->n;
@@ -309,6 +259,7 @@ static struct line line_of(const struct epoch *e)
 	const double xx = fmax(0, e->xx - e->n * x * x);
 	const double xy = (e->xy - e->n * x * y) * scale;
 	const double yy = fmax(0, e->yy - e->n * y * y) * scale * scale;
+	const double moved = e->xleft - e->left * x; /* covariance with what the call left */
 	const double explained = xx > 1e-9 ? xy * xy / xx : 0;
 
 	return (struct line){
@@ -317,6 +268,7 @@ static struct line line_of(const struct epoch *e)
 		.y = 3 * log(y),
 		.xx = xx,
 		.xy = xy,
+		.xm = (3 * xx + clamp(moved, 0, xx)) / 4,
 		.variance = fmax(0, yy - explained) / (e->n - 2) + 1e-4,
 	};
 }
@@ -333,7 +285,7 @@ static bool shifted(const struct elastic *s, const struct line *l)
 	const double shift = surprise(l->x - s->level_x, l->y - s->level_y);
 	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
 
-	return s->level_n > 0 && fabs(shift) > SHIFT && shift * shift > SHIFT_SURE * noise;
+	return s->level_n > 0 && fabs(shift) > BOLD && shift * shift > SHIFT_SURE * noise;
 }
 
 static void loosen(struct elastic *s, double part, double joint)
@@ -357,7 +309,7 @@ static void update_level(struct elastic *s, const struct line *l)
 
 	s->level_x += weight * (l->x - s->level_x);
 	s->level_y += weight * (l->y - s->level_y);
-	s->level_n = fmin(s->level_n + l->n, LEVEL_EPOCHS * l->n);
+	s->level_n = fmin(s->level_n + l->n, l->n / SLOW);
 }
 
 /* The first epoch after a shift sets all means. */
@@ -390,16 +342,17 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	const double x = dx * (1 - weight), y = dy * (1 - weight), off = surprise(x, y);
 	struct evidence within, between, probed;
 	struct contrast c;
-	double variance;
+	double variance, part;
 	bool news;
 
-	s->sigma2 += NOISE * (l->variance - s->sigma2);
-	s->scatter += SCATTER * (off * off - s->scatter);
+	s->sigma2 += QUICK * (l->variance - s->sigma2);
+	s->scatter += SLOW * (off * off - s->scatter);
 	s->x += weight * dx;
 	s->y += weight * dy;
 
+	part = l->xx > 1e-9 ? l->xm / l->xx : 1;
 	variance = fmax(s->sigma2, l->n * s->scatter);
-	within = slope_of(l->x, l->xx, l->xy, variance);
+	within = slope_of(l->x, l->xm * part, l->xy * part, variance);
 	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
 	news = posterior_update(&s->posterior, &within);
 	news = posterior_update(&s->posterior, &between) || news;
@@ -412,21 +365,37 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 /* How far the limit holds back overload: from 0, not at all, to 1, fully. */
 static double binding(const struct elastic *s)
 {
-	return clamp((s->reached - RARELY) / (OFTEN - RARELY), 0, 1);
+	return fmin(1, s->reached / RARE);
+}
+
+/*
+ * Whether latency in the epoch after this one rises by more than the target allows. Its slow calls
+ * have not ended yet, so it will rise further.
+ */
+static bool rises(const struct elastic *s, const struct line *l)
+{
+	struct line next;
+	double rise;
+
+	if (s->now.n < EPOCH_LEAST)
+		return false;
+	next = line_of(&s->now);
+	rise = next.y - l->y - (1 - s->target) * fmax(0, next.x - l->x);
+	return rise > sqrt(s->sigma2 * (1 / next.n + 1 / l->n));
 }
 
 /*
  * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
  * where this epoch was, as the limit may have moved since the epoch began.
  */
-static double stride(const struct elastic *s, const struct epoch *e)
+static double stride(const struct elastic *s, const struct epoch *e, const struct line *l)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
 
 	if (step <= 0)
-		return fmax(step, fmin(0, -FALL - since));
-	return s->reached > 0 ? fmin(step, fmax(0, (s->wide ? RISE_WIDE : RISE) - since)) : 0;
+		return fmax(step, fmin(0, -STRIDE - since));
+	return s->reached > 0 && !rises(s, l) ? fmin(step, fmax(0, STRIDE - since)) : 0;
 }
 
 /*
@@ -436,18 +405,15 @@ static double stride(const struct elastic *s, const struct epoch *e)
  */
 static void make_room(struct elastic *s)
 {
-	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
+	const bool rare = s->reached_mean < RARE, empty = s->load < EMPTY;
 	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
 
-	if (s->reached > 0 && (empty || (rare && s->reached_mean > RARELY)))
-		s->room += step;
+	if (s->reached > 0 && (empty || rare))
+		s->room = fmax(s->room, fmin(s->room + step, ROOM_MOST));
 	else if (s->reached > 0 && idle > IDLE)
 		s->room += step * fmin(1, idle / IDLE - 1);
-	else if (!rare && !empty && idle < IDLE_NONE)
-		s->room *= ROOM_KEPT;
 	else if (!rare && !empty)
-		s->room -= step * (1 - idle / IDLE);
-	s->room = clamp(s->room, 0, ROOM_MOST);
+		s->room *= 1 - QUICK * (1 - fmin(1, idle / IDLE));
 }
 
 /*
@@ -460,23 +426,20 @@ static void make_room(struct elastic *s)
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
 	const double x = s->x - s->ref_x, y = s->y - s->ref_y;
+	const double explained = (1 - s->target) * POSTERIOR_STEP;
 	const double lacks = y - (1 - s->target) * x;
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref_n));
-	const bool used = s->reached_mean > OFTEN;
-	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
-	const double weight = unused               ? REFERENCE_FREE
-			      : x < 0              ? REFERENCE_BELOW
-			      : lacks < 0 || !used ? REFERENCE_PAYS
-						   : REFERENCE_ELSE;
+	const bool used = s->reached_mean > RARE;
+	const double weight = x < 0 || s->reached == 0 ? QUICK : lacks < 0 || !used ? SLOW : 0;
 
 	s->ref_x += weight * x;
 	s->ref_y += weight * y;
 	s->ref_n = 1 / ((1 - weight) * (1 - weight) / s->ref_n + weight * weight * SLOW / l->n);
-	if (x > CHECK_FROM && lacks > CHECK_SHORT + noise) {
+	if (x > POSTERIOR_STEP && lacks > explained + noise) {
 		s->sinking = true;
 		return fmin(step, -CHECK_BACK);
 	}
-	if (s->sinking && lacks > CHECK_STALE + noise) {
+	if (s->sinking && lacks > 2 * STRIDE + noise) {
 		s->ref_x = s->x;
 		s->ref_y = s->y;
 		s->ref_n = l->n;
@@ -485,18 +448,37 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	return step;
 }
 
-/* Many timeouts, or drops of nearly all calls, mean too much load, whatever the latency is. */
-static double losses(struct elastic *s, const struct epoch *e, double step)
+/*
+ * Timeouts or drops of most calls mean too much load, whatever the latency is. Such an epoch shows
+ * nothing else: all calls that time out take the same time. The limit falls by the fraction of calls
+ * that were lost, in the end to its minimum, as a server may go on working for callers that gave up.
+ * It returns to where it was in the last epoch without losses. Where calls time out, the knee is
+ * likely to be lower than the limit at which that began.
+ */
+static void fall(struct elastic *s, const struct epoch *e)
 {
-	if ((double)e->timed_out > TIMED_OUT * e->calls || (double)e->lost > LOST * e->calls) {
-		if (s->before == 0)
-			s->before = s->k;
-		return fmax(fmin(0, e->knee - LOSS_STEP - s->k), fmin(0, log(LOSS_FLOOR) - s->k));
+	const double step = log(fmax(0, 1 - (double)e->lost / e->all));
+	const struct evidence too_far = {.x = e->n > 0 ? e->x / e->n : e->knee, .slope = 1};
+
+	if (!s->falling && e->timed_out > 0) {
+		posterior_update(&s->posterior, &too_far);
+		read_posteriors(s);
 	}
-	if (s->before > 0 && (double)e->lost < CALM * e->calls) {
-		step = fmax(step, s->before - s->k);
-		s->before = 0;
-	}
+	s->falling = true;
+	s->room = 0;
+	s->k = fmax(log(s->min), fmin(s->k, e->knee + step));
+}
+
+/* The step back, once losses are over. */
+static double losses_over(struct elastic *s, const struct epoch *e, double step)
+{
+	if ((double)e->lost >= RARE * e->all)
+		return step;
+	if (s->falling)
+		step = fmax(step, s->calm - s->k);
+	else
+		s->calm = e->knee;
+	s->falling = false;
 	return step;
 }
 
@@ -506,13 +488,17 @@ static void close_epoch(struct elastic *s)
 	struct line l;
 	double step;
 
-	if (e->n < EPOCH_NONE) {
-		s->k = fmax(log(s->min), s->k + losses(s, e, 0));
+	if ((double)e->lost > LOST * e->all) {
+		fall(s, e);
+		return;
+	}
+	if (e->n < EPOCH_LEAST) {
+		s->k += losses_over(s, e, 0);
 		return;
 	}
 	l = line_of(e);
 	s->reached = e->reached / e->n;
-	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
+	s->reached_mean += fmin(1, e->n * TRAFFIC) * (s->reached - s->reached_mean);
 	if (shifted(s, &l)) {
 		forget(s, &l);
 		return;
@@ -523,7 +509,7 @@ static void close_epoch(struct elastic *s)
 		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
-	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), TOGETHER * binding(s));
+	loosen(s, LOOSEN * binding(s), LOOSEN / SLOW * binding(s));
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
 	idle_update(&s->idle, &e->idle,
@@ -531,9 +517,9 @@ static void close_epoch(struct elastic *s)
 					 .y = e->y,
 					 .limit = e->limit,
 					 .sigma2 = s->sigma2,
-					 .bound = s->reached > OFTEN});
+					 .bound = s->reached > RARE});
 	make_room(s);
-	step = losses(s, e, check_throughput(s, &l, stride(s, e)));
+	step = losses_over(s, e, check_throughput(s, &l, stride(s, e, &l)));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
 }
 
@@ -543,24 +529,25 @@ static void update_load(struct elastic *s, double now)
 	const double lasted = now - s->busy_since;
 
 	if (lasted > 0) {
-		idle_mean(&s->idle, s->busy / lasted, BUSY);
-		s->load += BUSY * (fmin(1, s->busy / lasted / s->limit) - s->load);
+		idle_mean(&s->idle, s->busy / lasted, QUICK);
+		s->load += QUICK * (fmin(1, s->busy / lasted / s->limit) - s->load);
 	}
 	s->busy_since = now;
 	s->busy = 0;
 }
 
-/* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself. */
+/*
+ * The height in ln n of the dither of the epoch that begins; 0 if n varies by itself. All probes are
+ * bold where the knee may be more than a stride away.
+ */
 static double next_dither(struct elastic *s, weir_time now, struct dither *dither)
 {
-	const double variance = fmin(s->spread * s->spread, VARIANCE_MOST);
+	const double wide = s->spread / STRIDE;
 
-	s->wide = variance >= VARIANCE_MOST;
 	*dither = dither_at(now, s->y);
-	if (s->reached <= OFTEN)
+	if (s->reached <= RARE)
 		return 0;
-	return dither->direction *
-	       (dither->chance < clamp(BOLD_MORE * variance, BOLD_LEAST, 1) ? BOLD : SMALL);
+	return dither->direction * (dither->chance < fmax(wide * wide, RARE) ? BOLD : SMALL);
 }
 
 /* Set the limit for the epoch that begins. Rounding carries fractions over to the next epochs. */
@@ -596,9 +583,9 @@ static void update_others(struct elastic *s, const struct weir_window *w)
 
 	if (n == 0)
 		return;
-	s->rtt += OTHERS_NEW * (w->rtt - s->rtt);
-	s->others += (float)(OTHERS_NEW * (w->others / n - (double)s->others));
-	s->others_time += (float)(OTHERS_NEW * (w->others_time / n - (double)s->others_time));
+	s->rtt += TRAFFIC * (w->rtt - s->rtt);
+	s->others += (float)(TRAFFIC * (w->others / n - (double)s->others));
+	s->others_time += (float)(TRAFFIC * (w->others_time / n - (double)s->others_time));
 }
 
 /*
@@ -621,8 +608,10 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 {
 	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
+	const double left = log(fmax(1, w->inflight_now + 1 - s->long_lived.permits));
 
 	e->calls += calls_of(w);
+	e->all += calls_of(w) + w->others;
 	e->samples += (float)samples_of(w);
 	e->lost += (float)overloads(w);
 	e->timed_out += (float)w->timed_out;
@@ -634,6 +623,8 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	e->xx += count * x * x;
 	e->xy += count * x * y;
 	e->yy += count * y * y;
+	e->left += count * left;
+	e->xleft += count * x * left;
 	idle_add(&e->idle, count, inflight, y, e->knee_calls,
 		 posterior_rise(&s->posterior, e->knee, x));
 }
@@ -644,9 +635,8 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
  */
 static bool is_full(const struct elastic *s, double now)
 {
-	const double least = s->wide ? EPOCH_WIDE : EPOCH_LEAST;
-
-	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
+	return (double)s->now.samples >= EPOCH_LEAST &&
+	       (now > s->now.late || s->now.calls >= s->limit);
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
@@ -730,7 +720,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 6,
+	.version = 7,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -13,11 +13,6 @@
 #define RISE_PRIOR 0.1
 /* Fraction of the rise below which others use the server too: at least as many calls as its own. */
 #define COMPANY 0.5
-/* Range above COMPANY in which idle time counts partly, so that noise does not switch it. */
-#define ALONE 0.2
-
-/* Epochs in a row that must have reached the limit: one before, and one after. */
-#define BOUND 3
 
 void idle_add(struct idle_sums *sums, double n, double inflight, double y, double knee, double rise)
 {
@@ -35,19 +30,18 @@ void idle_mean(struct idle *i, double inflight, double weight)
 	i->inflight += (float)(weight * (inflight - (double)i->inflight));
 }
 
-/* From 0, others use the server as well, to 1: latency rises as the knee predicts. */
+/* From 0, others use the server as well, to 1: latency rises nearly as the knee predicts. */
 static double alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
 	const double rise = (double)sums->rise, y = e->y / e->n;
 	const double square = fmax(0, (double)sums->rise2 - rise * rise / e->n);
 	const double product = ((double)sums->rise_y - rise * y) * 3 / y; /* with ln R */
+	double part;
 
 	i->expected += (float)(RISE_NEW * (square / e->sigma2 - (double)i->expected));
 	i->seen += (float)(RISE_NEW * (product / e->sigma2 - (double)i->seen));
-	return clamp(
-		(((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR) - COMPANY) /
-			ALONE,
-		0, 1);
+	part = ((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR);
+	return clamp(2 * (part - COMPANY) / (1 - COMPANY), 0, 1);
 }
 
 /*
@@ -70,7 +64,7 @@ void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle
 	double seen;
 
 	i->bound = e->bound ? i->bound + 1 : 0;
-	seen = i->bound >= BOUND ? own * (double)i->pending : 0;
+	seen = i->bound >= 3 ? own * (double)i->pending : 0; /* the last one, and both beside it */
 	i->fraction += (float)(weight * (seen - (double)i->fraction));
 	i->pending = (float)idle_in(i, sums, e);
 }

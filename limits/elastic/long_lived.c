@@ -4,23 +4,19 @@
 #include "limits/common.h"
 
 /* Latencies from a mark to its count: by then nearly all ordinary calls have ended. */
-#define LATENCIES 4
-/* Samples from a mark to its count, at least: in a black hole, where none come, nothing counts. */
-#define SEEN 16
-/* The same for each ordinary call in flight: each permit has then been used twice on average. */
+#define LATENCIES LONG_LIVED_MARKS
+/* Samples from a mark to its count, for each ordinary call: each permit was used twice. */
 #define SEEN_EACH 2
 
 /* Weight of a new count: a count is noisy, and nothing is lost by a few counts' delay. */
 #define COUNT_NEW 0.3
-/* Samples among the permits of a mark that make its count as sure as one of all calls. */
-#define SURE 8
 /* Weight of a new latency: an average over some twenty samples. */
 #define LATENCY_NEW 0.05
 
 /* Fraction of the permits in flight from which long-lived calls matter: slow calls are fewer. */
 #define FROM 0.6
 /* Fraction down to which they go on to matter: lower than FROM, so that the result is steady. */
-#define UNTIL 0.4
+#define UNTIL (1 - FROM)
 /* Permits from which they matter: fewer are hardly in the way, and easily slow calls by chance. */
 #define LEAST 8
 
@@ -32,7 +28,7 @@
 static void count_at(struct long_lived *l, const struct mark *m)
 {
 	const double part = l->permits > 0 ? UNTIL : FROM;
-	const double sure = fmin(1, m->inflight / (SURE * (double)l->each));
+	const double sure = fmin(1, m->inflight / (LEAST * (double)l->each));
 
 	l->counted += COUNT_NEW * sure * (fmax(0, m->inflight - m->ended) - l->counted);
 	l->permits = l->counted > fmax(LEAST, part * m->inflight) ? floor(l->counted) : 0;
@@ -44,7 +40,7 @@ static bool is_over(const struct long_lived *l, const struct mark *m, double now
 	if (m->at <= 0 || m->at > now)
 		return true;
 	return now - m->at > LATENCIES * l->latency &&
-	       l->seen - m->seen >= fmax(SEEN, SEEN_EACH * (m->inflight - l->permits));
+	       l->seen - m->seen >= SEEN_EACH * fmax(LEAST, m->inflight - l->permits);
 }
 
 /* The most of the window's others that can have been in flight for so long. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <float.h>
 #include <math.h>
 
 #include "posterior.h"
@@ -12,15 +13,6 @@
 
 /* Degrees of freedom of Student's t: heavy tails, so that no single epoch decides. */
 #define TAILS 3.0F
-
-/* Decay of the prior above its starting point, for each unit of ln n: nearly flat. */
-#define FADES 0.2
-
-/* Weight below which evidence is skipped: its likelihood is 1 in a float everywhere. */
-#define NOTHING 1e-8F
-
-/* Width in ln n of the Cauchy distribution that loosening adds: a factor of e of n. */
-#define NEAR 1.0F
 
 static uint32_t step_of(double x)
 {
@@ -58,7 +50,7 @@ static void normalise(struct posterior *p)
 		p->of[i] *= sum;
 }
 
-void posterior_init(struct posterior *p, double least, double most, double from, double slope)
+void posterior_init(struct posterior *p, double least, double most, double slope)
 {
 	*p = (struct posterior){
 		.least = step_of(least),
@@ -66,7 +58,7 @@ void posterior_init(struct posterior *p, double least, double most, double from,
 		.slope = (float)slope,
 	};
 	for (uint32_t i = p->least; i <= p->most; i++)
-		p->of[i] = (float)exp(-FADES * fmax(0, i * POSTERIOR_STEP - from));
+		p->of[i] = 1;
 	normalise(p);
 }
 
@@ -75,7 +67,7 @@ void posterior_loosen(struct posterior *p, double near, double part)
 	if (part <= 0)
 		return;
 	for (uint32_t i = p->least; i <= p->most && i < POSTERIOR_STEPS; i++) {
-		const float far = (ln_of(i) - (float)near) / NEAR;
+		const float far = ln_of(i) - (float)near;
 
 		p->of[i] += (float)part / (1 + far * far);
 	}
@@ -101,7 +93,7 @@ bool posterior_update(struct posterior *p, const struct evidence *seen)
 	const uint32_t flat = step_of(seen->x + (double)p->slope / SHARP + POSTERIOR_STEP);
 	uint32_t i = 0;
 
-	if (weight < NOTHING)
+	if (weight < FLT_EPSILON)
 		return false;
 	while (i < bend)
 		p->of[i++] *= steep;

@@ -16,7 +16,7 @@
 /* Number of steps: ln n from 0 to 16, so n up to 2^23, the most that a limiter can hold. */
 #define POSTERIOR_STEPS 160
 /* Width of a step in ln n: finer than any knee is sharp. */
-#define POSTERIOR_STEP 0.1
+#define POSTERIOR_STEP (16.0 / POSTERIOR_STEPS)
 
 struct posterior {
 	float of[POSTERIOR_STEPS]; /* probability of each step; they add up to 1 */
@@ -29,13 +29,13 @@ struct evidence {
 	double x, slope, variance;
 };
 
-/*
- * Set the prior: knees between least and most, in ln n, equally likely up to `from` and
- * exponentially less likely above it. slope is the slope at the knee.
- */
-void posterior_init(struct posterior *p, double least, double most, double from, double slope);
+/* Set the prior: knees between least and most, in ln n, equally likely. slope: at the knee. */
+void posterior_init(struct posterior *p, double least, double most, double slope);
 
-/* Allow for a knee that has moved: add probability `part` everywhere, more near than far. */
+/*
+ * Allow for a knee that has moved: add probability `part` everywhere, by a Cauchy distribution
+ * that is a factor of e of n wide.
+ */
 void posterior_loosen(struct posterior *p, double near, double part);
 
 /* Multiply by the likelihood of this evidence. Returns false if it carries no information. */

@@ -89,6 +89,7 @@ static struct weir_window call(struct backend *c, double limit)
 	w = sample(done.ends - done.begins, done.found);
 	w.start = w.end = (weir_time)c->now;
 	w.limit = (uint32_t)limit;
+	w.inflight_now = c->inflight;
 	w.timed_out = c->timed_out;
 	w.random = erand48(c->seed);
 	return w;
@@ -125,6 +126,7 @@ Test(elastic, measures_elasticity_from_latency_and_inflight)
 		for (int i = 0; i < 400; i++) {
 			w = sample(MS * (queues ? 50 + i % 50 : 50), 50 + (uint32_t)i % 50);
 			w.end = (weir_time)(1e9 + i * MS);
+			w.inflight_now = w.inflight_max - 1;
 			feed(&s, w);
 		}
 		cr_assert_float_eq(number(&s, "elasticity"), queues ? 0 : 1, 0.02, "%g",
@@ -329,6 +331,7 @@ Test(elastic, learns_from_windows_of_several_samples_too)
 
 		w.count = 2;
 		w.end = more.end;
+		w.inflight_now = more.inflight_now;
 		w.rtt = (w.rtt + more.rtt) / 2;
 		w.inflight_max = more.inflight_max > w.inflight_max ? more.inflight_max
 								    : w.inflight_max;
@@ -402,6 +405,7 @@ Test(elastic, restrains_itself_when_all_grow)
 		const double mean = 10 * MS * fmax(1, all / 16);
 		struct weir_window w = sample(mean * (0.5 + erand48(seed)), (uint32_t)n);
 
+		w.inflight_now = w.inflight_max - 1;
 		now += mean / n;
 		w.start = w.end = (weir_time)now;
 		w.random = erand48(seed);
