@@ -289,6 +289,23 @@ static void a_session_is_lost(void)
 	end();
 }
 
+/* A refresh that is asked for does not keep the session, but begins another one if it is over. */
+static void a_session_is_lost_before_a_share_asks(void)
+{
+	uint64_t session;
+
+	begin_as_member();
+	session = member.fleet->session;
+	CHECK(weir_store_end(member.link.inner, session) == 0);
+	CHECK(weir_share_demand_set(member.share, 50) == 0);
+	member.fleet->asks = true;
+	CHECK(refresh_with(NO_FAULT) == 0);
+	member.fleet->asks = false;
+	CHECK(member.fleet->session != 0 && member.fleet->session != session);
+	CHECK(is(SHARE_MEMBER, LINE_KNOWN) && weir_share_units(member.share) == 50);
+	end();
+}
+
 static void rows_are_erased_by_others(void)
 {
 	begin_as_member();
@@ -467,6 +484,7 @@ int main(void)
 	a_member_leaves_while_it_joins();
 	joining_is_not_answered();
 	a_session_is_lost();
+	a_session_is_lost_before_a_share_asks();
 	rows_are_erased_by_others();
 	a_commit_is_not_answered();
 	a_leader_is_elected_again();
