@@ -158,15 +158,15 @@ public:
 	}
 
 private:
+	/* The first status is the one. The end may have had to wait until now, though. */
 	void finish(const Status &status)
 	{
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			if (over_)
-				return;
+			if (!over_)
+				status_ = status;
 			over_ = true;
-			status_ = status;
 		}
 		finish_if_over();
 	}
