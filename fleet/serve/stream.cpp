@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream.hpp"
 
+#include "ending.hpp"
 #include <algorithm>
 #include <limits>
 
@@ -109,16 +110,17 @@ public:
 
 	void OnWriteDone(bool ok) override
 	{
+		bool finishes;
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			writing_ = false;
+			if (!ok)
+				keep(Status(StatusCode::CANCELLED, "It cannot be written to."));
+			finishes = ending_.written(ok);
 		}
 		board_.sent(number_);
-		if (!ok)
-			finish(Status(StatusCode::CANCELLED, "It cannot be written to."));
-		else
-			finish_if_over();
+		if (finishes)
+			Finish(status_);
 	}
 
 	void OnCancel() override
@@ -138,9 +140,8 @@ public:
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			if (over_ || writing_)
+			if (!ending_.write())
 				return;
-			writing_ = true;
 		}
 		response_.Clear();
 		for (const action &said : actions)
@@ -158,48 +159,44 @@ public:
 	}
 
 private:
-	/* The first status is the one. The end may have had to wait until now, though. */
 	void finish(const Status &status)
 	{
+		bool finishes;
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			if (!over_)
-				status_ = status;
-			over_ = true;
+			keep(status);
+			finishes = ending_.end();
 		}
-		finish_if_over();
+		if (finishes)
+			Finish(status_);
+	}
+
+	/* The first status is the one. The lock is held. */
+	void keep(const Status &status)
+	{
+		if (!ending_.is_over())
+			status_ = status;
 	}
 
 	/* Cancel it, so that a write that does not end does. */
 	void cut()
 	{
+		bool finishes;
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			if (!writing_ || cutting_)
+			if (!ending_.cut())
 				return;
-			cutting_ = true;
 		}
 		context_->TryCancel();
 		{
 			const std::lock_guard<std::mutex> held(lock_);
 
-			cutting_ = false;
+			finishes = ending_.was_cut();
 		}
-		finish_if_over();
-	}
-
-	void finish_if_over()
-	{
-		{
-			const std::lock_guard<std::mutex> held(lock_);
-
-			if (!over_ || writing_ || cutting_ || finished_)
-				return;
-			finished_ = true;
-		}
-		Finish(status_);
+		if (finishes)
+			Finish(status_);
 	}
 
 	/* A report that no client of this protocol sends ends the stream. */
@@ -238,7 +235,7 @@ private:
 	quota::RateLimitQuotaResponse response_{}; /* of the write that is pending */
 
 	std::mutex lock_{}; /* of what is below */
-	bool writing_ = false, cutting_ = false, over_ = false, finished_ = false;
+	ending ending_{};
 	Status status_{};
 };
 
