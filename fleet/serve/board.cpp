@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 
 namespace weir::serve
 {
@@ -58,14 +57,6 @@ std::string limit_of(const bucket_id &id, const std::string &key)
 }
 
 } // namespace
-
-weir_time clock_now()
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return static_cast<weir_time>(t.tv_sec) * WEIR_S + static_cast<weir_time>(t.tv_nsec);
-}
 
 board::board(weir_fleet *fleet, board_config config) : fleet_(fleet), config_(std::move(config))
 {

@@ -165,7 +165,7 @@ private:
 	std::thread keeper_, finder_;
 };
 
-/* The time of the fleet's clock. */
+/* The time of the fleet's clock, which goes on while the machine is suspended. */
 weir_time clock_now();
 
 } // namespace weir::serve
