@@ -88,6 +88,15 @@ expect()
 	[ -z "$pattern" ] || grep -qE -e "$pattern" "$work/out" || complain "weir $*: no \"$pattern\" in $(cat "$work/out")"
 }
 
+# says PATTERN ARGUMENT...: a line of what weir prints matches the pattern. To be waited for where a
+# member does something in its own time.
+says()
+{
+	said=$1
+	shift
+	"$weir" "$@" 2>/dev/null </dev/null | grep -qE -e "$said"
+}
+
 # one_line ARGUMENT...: as expect, and the output is one line.
 one_line()
 {

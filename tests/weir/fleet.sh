@@ -480,8 +480,8 @@ templates()
 	one_line 1 '^weir: web: There is no such template' fleet template remove web
 	one_line 1 '^weir: \*: What is reserved for all members is above' fleet template set '*' capacity=9
 	hold c 5 "$WEIR_FLEET" web-7 1 1
+	wait_for says 'Configured with capacity 1, where the limit has capacity 70' fleet show web-7
 	expect 0 '^web-7: capacity 70, ' fleet show web-7
-	expect 0 'Configured with capacity 1, where the limit has capacity 70' fleet show web-7
 	expect 0 '' fleet template set 'web-*' capacity=80
 	expect 0 '^web-7: capacity 70, ' fleet show web-7
 	exec 5>&-
@@ -527,7 +527,7 @@ if [ "$store" = shm ]; then
 	one_line 1 "^weir: $base: not a store of this version" fleet list
 	rm "/dev/shm$base"
 	hold c 5 "$WEIR_FLEET" other 1 1
-	expect 0 '^other +1 ' fleet list
+	wait_for says '^other +1 ' fleet list
 	exec 5>&-
 	wait "$c"
 	expect 0 '' fleet remove other

@@ -230,7 +230,7 @@ prunes()
 }
 
 hold a 3 "$WEIR_FLEET" present 100 0
-expect 0 '^present +100 ' fleet list
+wait_for says '^present +100 ' fleet list
 makes
 changes
 refuses
