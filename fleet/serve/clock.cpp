@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* In a file of its own, as a test of the board has another clock. */
 #include "board.hpp"
 
 #include <ctime>

@@ -133,6 +133,7 @@ int main()
 
 		first->enter(first);
 		second->enter(second);
+		/* There are no units before the first step, so one round assigns them to both. */
 		first->want(100);
 		second->want(100);
 		while (second->messages() < MESSAGES) {

@@ -94,7 +94,7 @@ says()
 {
 	said=$1
 	shift
-	"$weir" "$@" 2>/dev/null </dev/null | grep -qE -e "$said"
+	"$weir" "$@" 2>&1 </dev/null | grep -qE -e "$said"
 }
 
 # one_line ARGUMENT...: as expect, and the output is one line.

@@ -75,7 +75,7 @@ member()
 # shows PATTERN
 shows()
 {
-	"$weir" fleet show "$name" 2>&1 | grep -qE -e "$1"
+	says "$1" fleet show "$name"
 }
 
 # share_of MEMBER
@@ -342,7 +342,7 @@ rewind()
 # rate_shows PATTERN
 rate_shows()
 {
-	"$weir" fleet show "$name-rate" 2>&1 | grep -qE -e "$1"
+	says "$1" fleet show "$name-rate"
 }
 
 # Of another name, as its members are configured with it, and then for all of them.
