@@ -362,12 +362,16 @@ static uint32_t left_in(const struct weir_limiter *limiter)
 	return left;
 }
 
-/* By how much the limit is raised, as a window shows when nothing is in flight. */
+/*
+ * By how much the limit is raised, as a window shows when nothing is in flight. The call is one of
+ * the partition's: at a limit of 1, the only permit may still be reserved for it.
+ */
 static uint32_t raised_by(struct weir_limiter *limiter)
 {
+	const struct weir_call live = {.partition = 1};
 	struct weir_token token;
 
-	CHECK(weir_try_acquire(limiter, &token) == 0);
+	CHECK(weir_try_acquire_for(limiter, &live, &token) == 0);
 	weir_release_at(limiter, weir_now() + WEIR_MS, &token, WEIR_SUCCESS);
 	return weir_limit(limiter) - snapshot(limiter).last.limit;
 }
