@@ -22,7 +22,9 @@
  * Evidence. Each epoch shows the slope of y = ln R over x = ln n twice: among its samples, and by
  * the distance of its means from slow means of earlier epochs. The variance of a slope is that of
  * the samples over the sum of squares of x. Where the means of epochs scatter more than their
- * samples explain, as in a long queue, the larger variance is used.
+ * samples explain, as in a long queue, the larger variance is used. After a long stride, n changes
+ * during the epoch, and a call's latency depends more on the calls that come after it than on those
+ * it found. So the slope among samples is not used then.
  *
  * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
  * slope makes those knees likely that would produce it: a slope around 0 says that the knee is
@@ -50,8 +52,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
- *   - when most calls time out or are dropped, the limit falls, and returns at once when that ends
- *     (fall, losses_over).
+ *   - when most calls time out, or calls are dropped and none is served, the limit falls, and
+ *     returns at once when that ends (fall, losses_over).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -59,11 +61,12 @@
  *     hundred calls, more where calls differ much;
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
- * Outcomes: a timed out call counts with its latency, which is a lower bound. The latency of a
- * dropped call does not count: it says nothing about load. Cancelled, failed and ignored calls hold
- * permits as others do, so the time that they were in flight counts: in the load, among long-lived
- * calls, and in the mean latency if they take longer. The permits of detached calls come on top of
- * the limit, and are not part of what a call finds in flight.
+ * Outcomes: calls that time out or are dropped are no throughput. Where their fraction grows with
+ * n, that is evidence too (learn_losses). The latency of a dropped call says nothing about load;
+ * that of one that timed out is a lower bound. Cancelled, failed and ignored calls hold permits as
+ * others do, so the time that they were in flight counts: in the load, among long-lived calls, and
+ * in the mean latency if they take longer. The permits of detached calls come on top of the limit,
+ * and are not part of what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -112,10 +115,8 @@
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.01
 
-/* Largest stride in ln n, from the limit of the epoch: a factor of e. */
+/* Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near. */
 #define RISE 1.0
-/* The same up while little is known: a factor of 4, for cold starts. */
-#define RISE_WIDE 1.4
 
 /* Weight of a new epoch in slow means: ten epochs. */
 #define SLOW 0.1
@@ -167,8 +168,10 @@
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
 #define REFERENCE_ELSE 0.001
 
-/* Fraction of calls dropped or timed out, from which it falls: shedding load alone is less. */
+/* Fraction of calls that time out, from which the limit falls; most of lost calls that counts. */
 #define LOST 0.7
+/* Standard deviations from which losses depend on n: hardly ever by chance. */
+#define LOSS_SURE 3
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
 #define BOLD 0.3
@@ -187,18 +190,26 @@ struct epoch {
 	double knee_calls;    /* the same, not as a logarithm */
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
-	double calls;         /* with a latency or without */
-	double all;           /* the same, and those that are no samples */
-	float lost, timed_out;      /* of these */
-	float samples;              /* that stand for the calls */
-	double reached;             /* samples that found the limit reached */
-	double n, x, y, xx, xy, yy; /* sums over those with a latency: x = ln n, y = cbrt R */
+	double calls;         /* with a latency or without, but for those dropped */
+	double all;           /* all, those that are no samples included */
+	float lost, timed_out;                 /* of these */
+	float samples;                         /* that stand for the calls */
+	uint32_t moved;                        /* bool: the knee was far from that before */
+	double reached;                        /* samples that found the limit reached */
+	double n, x, y, xx, xy, yy;            /* sums of those with a latency: ln n, cbrt R */
+	double dropped, dropped_x, dropped_xx; /* the same of those that were dropped */
+	double expired, expired_x;             /* and of those in n that timed out */
 	struct idle_sums idle;
 };
 
 /* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
 struct line {
 	double n, x, y, xx, xy, variance;
+};
+
+/* A point that is compared with later ones: ln n, ln R, and the samples that it is known by. */
+struct reference {
+	double x, y, n;
 };
 
 struct elastic {
@@ -218,10 +229,12 @@ struct elastic {
 	double x, y;                  /* slow means */
 	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
-	double ref_x, ref_y;          /* reference point: where throughput last grew with n */
-	double ref_n;                 /* samples that it is known by */
+	struct reference ref;         /* where throughput last grew with n */
+	struct reference before;      /* the same before latency shifted up; .n 0: none */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
+	double served;                /* when a call last was served, nanoseconds */
+	double each;                  /* calls that its sample stands for */
 	double load;                  /* fraction of the limit in use, by Little's law */
 	double calm;                  /* ln knee of the last epoch without losses */
 	double elasticity;            /* of the last epoch */
@@ -231,7 +244,7 @@ struct elastic {
 	double target;
 	uint32_t initial, min, max;
 	uint32_t wide;    /* bool: the knee can be nearly anywhere */
-	uint32_t falling; /* bool: most calls are lost */
+	uint32_t falling; /* bool: calls are lost, and few or none served */
 	uint32_t sinking; /* bool: growth without throughput is being taken back */
 };
 
@@ -250,6 +263,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 		.knee = s->k,
 		.knee_calls = exp(s->k),
 		.limit = s->limit,
+		.moved = fabs(s->k - s->now.knee) > BOLD,
 	};
 }
 
@@ -274,7 +288,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->target = c->target;
 	s->limit = s->initial;
 	s->k = s->calm = log(s->initial);
-	s->sigma2 = 1;
+	s->sigma2 = s->each = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
@@ -311,12 +325,17 @@ static double surprise(double x, double y)
 	return y - clamp(y, fmin(0, SLOPE_MOST * x), fmax(0, SLOPE_MOST * x));
 }
 
-/* Whether latency moved in a way that no slope explains: something other than n has changed. */
+/*
+ * Whether latency moved in a way that no slope explains: something other than n has changed. Not if
+ * it rose as n grew: a server that collapses slows down by more than its calls grow in number.
+ */
 static bool shifted(const struct elastic *s, const struct line *l)
 {
 	const double shift = surprise(l->x - s->level_x, l->y - s->level_y);
 	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
 
+	if (shift > 0 && l->x > s->level_x + BOLD)
+		return false;
 	return s->level_n > 0 && fabs(shift) > SHIFT && shift * shift > SHIFT_SURE * noise;
 }
 
@@ -344,12 +363,24 @@ static void update_level(struct elastic *s, const struct line *l)
 	s->level_n = fmin(s->level_n + l->n, LEVEL_EPOCHS * l->n);
 }
 
-/* The first epoch after a shift sets all means. */
+/*
+ * The first epoch after a shift sets all means. Where latency has returned to what it was, the
+ * backend only paused, and the reference point from before is valid again: otherwise each pause
+ * would let the limit grow.
+ */
 static void set_means(struct elastic *s, const struct line *l)
 {
-	s->level_x = s->x = s->ref_x = l->x;
-	s->level_y = s->y = s->ref_y = l->y;
-	s->level_n = s->ref_n = l->n;
+	const struct reference here = {.x = l->x, .y = l->y, .n = l->n};
+	const bool back = s->before.n > 0 && fabs(l->y - s->before.y) < SHIFT;
+
+	s->level_x = s->x = l->x;
+	s->level_y = s->y = l->y;
+	s->level_n = l->n;
+	if (s->before.n == 0 && l->y > s->ref.y)
+		s->before = s->ref;
+	s->ref = back ? s->before : here;
+	if (back)
+		s->before.n = 0;
 }
 
 static struct evidence slope_of(double x, double xx, double xy, double variance)
@@ -359,6 +390,28 @@ static struct evidence slope_of(double x, double xx, double xy, double variance)
 		.slope = xx > 1e-9 ? xy / xx : 0,
 		.variance = variance / (xx + 1e-9),
 	};
+}
+
+/*
+ * What lost calls show: with a fraction p of the calls lost, the throughput of the others is n (1
+ * - p) / R, so the slope of -ln (1 - p) adds to that of ln R. It counts only if it is hardly
+ * chance: where any call may be lost, it would be noise. At the bound of a server that drops the
+ * rest it is far steeper than 1, and counts as 1, as surely as it is known.
+ */
+static bool learn_losses(struct elastic *s, const struct epoch *e)
+{
+	const double n = e->n + e->dropped, p = fmin((e->dropped + e->expired) / n, LOST);
+	const double x = (e->x + e->dropped_x) / n;
+	const double xx = fmax(0, e->xx + e->dropped_xx - n * x * x);
+	const double xp = e->dropped_x + e->expired_x - (e->dropped + e->expired) * x;
+	struct evidence seen = slope_of(x, xx, xp / (1 - p), p / (1 - p));
+	const double steep = fmax(1, seen.slope);
+
+	if (p == 0 || seen.slope <= LOSS_SURE * sqrt(seen.variance))
+		return false;
+	seen.slope /= steep;
+	seen.variance /= steep * steep;
+	return posterior_update(&s->posterior, &seen);
 }
 
 /*
@@ -385,7 +438,8 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	variance = fmax(s->sigma2, l->n * s->scatter);
 	within = slope_of(l->x, l->xx, l->xy, variance);
 	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
-	news = posterior_update(&s->posterior, &within);
+	news = learn_losses(s, e);
+	news = (!e->moved && posterior_update(&s->posterior, &within)) || news;
 	news = posterior_update(&s->posterior, &between) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
@@ -401,7 +455,8 @@ static double binding(const struct elastic *s)
 
 /*
  * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
- * where this epoch was, as the limit may have moved since the epoch began.
+ * where this epoch was, as the limit may have moved since the epoch began; upwards also from where
+ * it is now.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
@@ -410,7 +465,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
-	return s->reached > 0 ? fmin(step, fmax(0, (s->wide ? RISE_WIDE : RISE) - since)) : 0;
+	return s->reached > 0 ? fmin(step, fmax(0, RISE - fmax(0, since))) : 0;
 }
 
 /*
@@ -443,9 +498,9 @@ static void make_room(struct elastic *s)
  */
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
-	const double x = s->x - s->ref_x, y = s->y - s->ref_y;
+	const double x = s->x - s->ref.x, y = s->y - s->ref.y;
 	const double lacks = y - (1 - s->target) * x;
-	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref_n));
+	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref.n));
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
 	const double weight = unused               ? REFERENCE_FREE
@@ -453,27 +508,27 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 			      : lacks < 0 || !used ? SLOW
 						   : REFERENCE_ELSE;
 
-	s->ref_x += weight * x;
-	s->ref_y += weight * y;
-	s->ref_n = 1 / ((1 - weight) * (1 - weight) / s->ref_n + weight * weight * SLOW / l->n);
+	s->ref.x += weight * x;
+	s->ref.y += weight * y;
+	s->ref.n = 1 / ((1 - weight) * (1 - weight) / s->ref.n + weight * weight * SLOW / l->n);
 	if (x > POSTERIOR_STEP && lacks > CHECK_SHORT + noise) {
 		s->sinking = true;
 		return fmin(step, -CHECK_BACK);
 	}
 	if (s->sinking && lacks > CHECK_STALE + noise) {
-		s->ref_x = s->x;
-		s->ref_y = s->y;
-		s->ref_n = l->n;
+		s->ref.x = s->x;
+		s->ref.y = s->y;
+		s->ref.n = l->n;
 	}
 	s->sinking = false;
 	return step;
 }
 
 /*
- * Timeouts or drops of most calls mean too much load, whatever the latency is. Such an epoch shows
- * nothing else: all calls that time out take the same time. The limit falls by the fraction of calls
- * that were lost, in the end to its minimum, as a server may go on working for callers that gave up.
- * It returns to where it was in the last epoch without losses. Where calls time out, the knee is
+ * Timeouts of most calls mean too much load, whatever the latency is. Such an epoch shows nothing
+ * else: all calls that time out take the same time. The limit falls by the fraction of calls that
+ * were lost, in the end to its minimum, as a server may go on working for callers that gave up. It
+ * returns to where it was in the last epoch without losses. Where calls time out, the knee is
  * likely to be lower than the limit at which that began.
  */
 static void fall(struct elastic *s, const struct epoch *e)
@@ -490,26 +545,38 @@ static void fall(struct elastic *s, const struct epoch *e)
 	s->k = fmax(log(s->min), fmin(s->k, e->knee + step));
 }
 
-/* The step back, once losses are over. */
+/*
+ * The step back, once losses are over; not further than the posteriors have the knee, as it may
+ * have been the limit there that they began with.
+ */
 static double losses_over(struct elastic *s, const struct epoch *e, double step)
 {
-	if ((double)e->lost >= OFTEN * e->all)
+	if (e->n == 0 || (double)e->timed_out >= OFTEN * e->all)
 		return step;
 	if (s->falling)
-		step = fmax(step, s->calm - s->k);
+		step = fmax(step, fmin(s->calm, fmin(s->own, s->cap)) - s->k);
 	else
 		s->calm = e->knee;
 	s->falling = false;
 	return step;
 }
 
-static void close_epoch(struct elastic *s)
+/*
+ * Whether calls are dropped, and for several latencies none has been served. If some are, the
+ * server bounds what it takes, and how far the limit is above that is in the slopes.
+ */
+static bool all_dropped(const struct elastic *s, const struct epoch *e, double now)
+{
+	return e->dropped > 0 && e->n == 0 && fabs(now - s->served) > EPOCH_LATE * exp(s->y);
+}
+
+static void close_epoch(struct elastic *s, double now)
 {
 	const struct epoch *e = &s->last;
 	struct line l;
 	double step;
 
-	if ((double)e->lost > LOST * e->all) {
+	if ((double)e->timed_out > LOST * e->all || all_dropped(s, e, now)) {
 		fall(s, e);
 		return;
 	}
@@ -609,10 +676,10 @@ static void update_others(struct elastic *s, const struct weir_window *w)
 }
 
 /*
- * What a call takes longer than a sample in the mean, if calls that are no samples take longer: they
- * wait in the same queue, and the same wait is less of their latency. A mean of ln R over all calls
- * moves with the wait by the mean of 1 / R, so the mean here is the harmonic one. It is a mean over
- * hundreds of calls: noise in it would be taken for latency.
+ * What a call takes longer than a sample in the mean, if calls that are no samples take longer:
+ * they wait in the same queue, and the same wait is less of their latency. A mean of ln R over all
+ * calls moves with the wait by the mean of 1 / R, so the mean here is the harmonic one. It is a
+ * mean over hundreds of calls: noise in it would be taken for latency.
  */
 static double longer_by(const struct elastic *s)
 {
@@ -623,17 +690,25 @@ static double longer_by(const struct elastic *s)
 	return (1 + n) / (1 / s->rtt + n * n / time) - s->rtt;
 }
 
+/* Each lost call is a sample, of the others perhaps only some: so it has less weight than these. */
 static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
 		      double inflight, double longer)
 {
-	const double count = has_latency(w) && w->dropped == 0 ? w->count : 0;
+	const double weight = overloads(w) > 0 ? 1 / s->each : 1;
+	const double count = has_latency(w) && w->dropped == 0 ? w->count * weight : 0;
+	const double dropped = w->dropped * weight, expired = fmin(w->timed_out * weight, count);
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
 
-	e->calls += calls_of(w);
+	e->calls += calls_of(w) - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->all += calls_of(w) + w->others;
 	e->samples += (float)samples_of(w);
 	e->lost += (float)overloads(w);
 	e->timed_out += (float)w->timed_out;
+	e->dropped += dropped;
+	e->dropped_x += dropped * x;
+	e->dropped_xx += dropped * x * x;
+	e->expired += expired;
+	e->expired_x += expired * x;
 	if (inflight >= e->limit)
 		e->reached += count;
 	e->n += count;
@@ -648,7 +723,8 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 
 /*
  * An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. Where
- * a sample stands for several calls, it needs enough samples as well.
+ * a sample stands for several calls, it needs enough samples as well. Dropped calls end long before
+ * those that are served.
  */
 static bool is_full(const struct elastic *s, double now)
 {
@@ -664,6 +740,10 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct dither dither;
 
 	update_others(s, w);
+	if (overloads(w) == 0 && w->count > 0) {
+		s->served = (double)w->end;
+		s->each = each_of(w);
+	}
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
@@ -671,7 +751,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 		return;
 
 	update_load(s, (double)w->end);
-	close_epoch(s);
+	close_epoch(s, (double)w->end);
 	set_limit(s, next_dither(s, w->end, &dither));
 	s->last = s->now;
 	s->now = epoch_from(s, (double)w->end);
@@ -738,7 +818,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 7,
+	.version = 8,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

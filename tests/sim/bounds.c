@@ -342,6 +342,18 @@ Test(elastic, keeps_few_workers_busy)
 	HOLDS("elastic", "overload-few", {"steady", 56, 712, 40, 7.5});
 }
 
+/*
+ * Servers that slow down by the square of what is in flight: with five times what suits them, they
+ * end hardly any call. Overload begins with the first call.
+ */
+Test(elastic, does_not_push_servers_into_collapse)
+{
+	/* good 67-74; p99 63-357; limit 3.4-3.8 */
+	HOLDS("elastic", "random-990001-76", {"1", 55, 63, 450, 4.6});
+	/* good 173-197, 68-70; limit 20-23, 7.2-8.1 */
+	HOLDS("elastic", "random-990001-60", {"1", 91, 160, ANY, 27}, {"3", 97, 64, ANY, 10});
+}
+
 /* Five times slower, and no queue: nothing is refused five seconds later. */
 Test(elastic, is_not_misled_by_slower_work)
 {

@@ -18,10 +18,12 @@ struct call {
 /*
  * A backend. A call takes a random time with mean `work` while up to `knee` calls are in flight,
  * and above that a time in proportion to the number it finds. Calls arrive at a rate that would
- * keep `demand` calls in flight if there were no limit and no queue.
+ * keep `demand` calls in flight if there were no limit and no queue. With a bound, it drops calls
+ * that would exceed it at once.
  */
 struct backend {
 	double work, knee, demand;
+	uint32_t bound;   /* 0: none */
 	double now, next; /* nanoseconds; next: when the next call arrives */
 	uint32_t timed_out;
 	unsigned short seed[3];
@@ -72,6 +74,19 @@ static uint32_t first_to_end(const struct backend *c)
 	return first;
 }
 
+/* Drop the call that arrives. */
+static struct weir_window drop(struct backend *c, double limit)
+{
+	struct weir_window w = only_dropped(c->inflight + 1);
+
+	c->now = c->next;
+	c->next += exponential(c) * c->work / c->demand;
+	w.start = w.end = (weir_time)c->now;
+	w.limit = (uint32_t)limit;
+	w.random = erand48(c->seed);
+	return w;
+}
+
 /* The next call that ends, as a window. */
 static struct weir_window call(struct backend *c, double limit)
 {
@@ -79,8 +94,11 @@ static struct weir_window call(struct backend *c, double limit)
 	struct call done;
 	uint32_t first;
 
-	while (c->inflight == 0 || c->next < c->calls[first_to_end(c)].ends)
+	while (c->inflight == 0 || c->next < c->calls[first_to_end(c)].ends) {
+		if (c->bound > 0 && c->inflight == c->bound && c->inflight + 1 <= limit)
+			return drop(c, limit);
 		arrive(c, limit);
+	}
 	first = first_to_end(c);
 	done = c->calls[first];
 	c->calls[first] = c->calls[--c->inflight];
@@ -251,6 +269,55 @@ Test(elastic, falls_when_all_calls_are_dropped)
 	cr_assert_leq(s.limit, 5, "%g", s.limit);
 }
 
+/* Nine of ten calls would be dropped: the limit follows what is served, and does not fall far. */
+Test(elastic, stays_at_the_bound_of_a_backend_that_drops_the_rest)
+{
+	struct backend *c = backend(40);
+	double least = INFINITY, sum = 0;
+	struct subject s;
+	int served = 0;
+
+	c->bound = 48;
+	c->demand = 400;
+	start(&s, &weir_elastic, "initial=200");
+	calls(&s, c, 20000);
+	while (served < 10000) {
+		const struct weir_window w = call(c, s.limit);
+
+		feed(&s, w);
+		if (w.dropped > 0)
+			continue;
+		served++;
+		sum += number(&s, "estimate");
+		least = fmin(least, s.limit);
+	}
+	cr_assert_leq(sum / served, 60, "%g", sum / served);
+	cr_assert_geq(sum / served, 36, "%g", sum / served);
+	cr_assert_geq(least, 16, "%g", least);
+}
+
+/* The backend drops all, and then none. */
+Test(elastic, returns_when_calls_are_served_again)
+{
+	struct backend *c = backend(64);
+	struct subject s;
+	double before;
+
+	start(&s, &weir_elastic, "");
+	before = calls(&s, c, 30000);
+	for (int i = 0; i < 3000; i++) {
+		struct weir_window w = call(c, s.limit);
+
+		w.dropped = 1;
+		w.count = 0;
+		w.rtt = 0;
+		feed(&s, w);
+	}
+	cr_assert_leq(s.limit, 6, "%g", s.limit);
+	calls(&s, c, 60);
+	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
+}
+
 Test(elastic, ignores_the_latency_of_drops)
 {
 	struct backend *c = backend(1000);
@@ -267,7 +334,7 @@ Test(elastic, ignores_the_latency_of_drops)
 		}
 		feed(&s, w);
 	}
-	cr_assert_geq(s.limit, 100);
+	cr_assert_geq(s.limit, 60, "%g", s.limit);
 }
 
 Test(elastic, stays_between_its_bounds)
