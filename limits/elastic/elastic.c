@@ -546,8 +546,8 @@ static void fall(struct elastic *s, const struct epoch *e)
 }
 
 /*
- * The step back, once losses are over; not further than the posteriors have the knee, as it may
- * have been the limit there that they began with.
+ * The step back, once losses are over. It ends at the knee that the posteriors have, if that is
+ * lower: a limit that was too high may have been the cause of the losses.
  */
 static double losses_over(struct elastic *s, const struct epoch *e, double step)
 {
