@@ -168,7 +168,7 @@
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
 #define REFERENCE_ELSE 0.001
 
-/* Fraction of calls that time out, from which the limit falls; most of lost calls that counts. */
+/* Fraction of calls that time out, from which the limit falls. Of lost calls, no more counts. */
 #define LOST 0.7
 /* Standard deviations from which losses depend on n: hardly ever by chance. */
 #define LOSS_SURE 3
@@ -393,8 +393,8 @@ static struct evidence slope_of(double x, double xx, double xy, double variance)
 }
 
 /*
- * What lost calls show: with a fraction p of the calls lost, the throughput of the others is n (1
- * - p) / R, so the slope of -ln (1 - p) adds to that of ln R. It counts only if it is hardly
+ * What lost calls show. With a fraction p of the calls lost, the throughput of the others is
+ * n (1 - p) / R, so the slope of -ln (1 - p) adds to that of ln R. It counts only if it is hardly
  * chance: where any call may be lost, it would be noise. At the bound of a server that drops the
  * rest it is far steeper than 1, and counts as 1, as surely as it is known.
  */
@@ -690,7 +690,10 @@ static double longer_by(const struct elastic *s)
 	return (1 + n) / (1 / s->rtt + n * n / time) - s->rtt;
 }
 
-/* Each lost call is a sample, of the others perhaps only some: so it has less weight than these. */
+/*
+ * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
+ * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
+ */
 static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
 		      double inflight, double longer)
 {

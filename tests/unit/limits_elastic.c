@@ -318,23 +318,36 @@ Test(elastic, returns_when_calls_are_served_again)
 	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
 }
 
-Test(elastic, ignores_the_latency_of_drops)
+/* Of 40 calls in flight, a third is dropped within a microsecond. Returns the mean limit. */
+static double beside_quick_drops(unsigned short seed)
 {
 	struct backend *c = backend(1000);
 	struct subject s;
+	double sum = 0;
 
-	start(&s, &weir_elastic, "initial=100");
 	c->demand = 40;
-	for (int i = 0; i < 5000; i++) {
+	c->seed[0] = seed;
+	start(&s, &weir_elastic, "initial=100");
+	for (int i = 0; i < 20000; i++) {
 		struct weir_window w = call(c, s.limit);
 
 		if (i % 3 == 0) {
 			w.dropped = 1;
 			w.rtt = 1e3;
 		}
-		feed(&s, w);
+		sum += feed(&s, w);
 	}
-	cr_assert_geq(s.limit, 60, "%g", s.limit);
+	return sum / 20000;
+}
+
+/* Probes lower the limit by chance in some runs, with drops or without: 72 to 124, 97 in the mean. */
+Test(elastic, ignores_the_latency_of_drops)
+{
+	double sum = 0;
+
+	for (unsigned short i = 0; i < 10; i++)
+		sum += beside_quick_drops((unsigned short)(77 * i + 3));
+	cr_assert_geq(sum / 10, 92, "%g", sum / 10);
 }
 
 Test(elastic, stays_between_its_bounds)
