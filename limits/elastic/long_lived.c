@@ -3,15 +3,14 @@
 
 #include "limits/common.h"
 
-/* Latencies from a mark to its count: by then nearly all ordinary calls have ended. */
-#define LATENCIES LONG_LIVED_MARKS
-/* Samples from a mark to its count, for each ordinary call: each permit was used twice. */
-#define SEEN_EACH 2
+/*
+ * Latencies from a mark to its count: by then nearly all ordinary calls have ended. Where work
+ * varies much, one of ten takes ten times the mean.
+ */
+#define LATENCIES 16
 
-/* Weight of a new count: a count is noisy, and nothing is lost by a few counts' delay. */
-#define COUNT_NEW 0.3
-/* Weight of a new latency: an average over some twenty samples. */
-#define LATENCY_NEW 0.05
+/* Weight of a new latency or count: both are noisy, and nothing is lost by a few counts' delay. */
+#define NEW 0.3
 
 /* Fraction of the permits in flight from which long-lived calls matter: slow calls are fewer. */
 #define FROM 0.6
@@ -30,17 +29,20 @@ static void count_at(struct long_lived *l, const struct mark *m)
 	const double part = l->permits > 0 ? UNTIL : FROM;
 	const double sure = fmin(1, m->inflight / (LEAST * (double)l->each));
 
-	l->counted += COUNT_NEW * sure * (fmax(0, m->inflight - m->ended) - l->counted);
+	l->counted += NEW * sure * (fmax(0, m->inflight - m->ended) - l->counted);
 	l->permits = l->counted > fmax(LEAST, part * m->inflight) ? floor(l->counted) : 0;
 }
 
-/* Whether the mark is old enough, was never set, or is in the future as the clock went back. */
+/*
+ * Whether the mark is old enough, and each ordinary call's permit was used again since; or was never
+ * set, or is in the future as the clock went back.
+ */
 static bool is_over(const struct long_lived *l, const struct mark *m, double now)
 {
 	if (m->at <= 0 || m->at > now)
 		return true;
 	return now - m->at > LATENCIES * l->latency &&
-	       l->seen - m->seen >= SEEN_EACH * fmax(LEAST, m->inflight - l->permits);
+	       l->seen - m->seen >= fmax(LEAST, m->inflight - l->permits);
 }
 
 /* The most of the window's others that can have been in flight for so long. */
@@ -63,7 +65,7 @@ void long_lived_update(struct long_lived *l, const struct weir_window *w)
 	struct mark *oldest = &l->mark[l->oldest % LONG_LIVED_MARKS];
 
 	if (has_latency(w))
-		l->latency += (l->latency > 0 ? LATENCY_NEW : 1) * (w->rtt - l->latency);
+		l->latency += (l->latency > 0 ? NEW : 1) * (w->rtt - l->latency);
 	l->counted = fmin(l->counted, w->inflight_now);
 	l->permits = fmin(l->permits, w->inflight_now);
 	l->each = (float)each_of(w);

@@ -15,7 +15,7 @@
 
 #include <weir/limit.h>
 
-/* Marks that are open at once, one set each latency; so each is counted that many later. */
+/* Marks that are open at once. */
 #define LONG_LIVED_MARKS 4
 
 /* A moment, and what has since happened to the calls that were in flight then. */
