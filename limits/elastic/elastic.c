@@ -61,12 +61,11 @@
  *     hundred calls, more where calls differ much;
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
- * Outcomes: calls that time out or are dropped are no throughput. Where their fraction grows with
- * n, that is evidence too (learn_losses). The latency of a dropped call says nothing about load;
- * that of one that timed out is a lower bound. Cancelled, failed and ignored calls hold permits as
- * others do, so the time that they were in flight counts: in the load, among long-lived calls, and
- * in the mean latency if they take longer. The permits of detached calls come on top of the limit,
- * and are not part of what a call finds in flight.
+ * Outcomes: the latency of a dropped call says nothing about load; that of one that timed out is a
+ * lower bound. Cancelled, failed and ignored calls hold permits as others do, so the time that they
+ * were in flight counts: in the load, among long-lived calls, and in the mean latency if they take
+ * longer. The permits of detached calls come on top of the limit, and are not part of what a call
+ * finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -168,10 +167,8 @@
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
 #define REFERENCE_ELSE 0.001
 
-/* Fraction of calls that time out, from which the limit falls. Of lost calls, no more counts. */
+/* Fraction of calls that time out, from which the limit falls. */
 #define LOST 0.7
-/* Standard deviations from which losses depend on n: hardly ever by chance. */
-#define LOSS_SURE 3
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
 #define BOLD 0.3
@@ -192,13 +189,11 @@ struct epoch {
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without, but for those dropped */
 	double all;           /* all, those that are no samples included */
-	float lost, timed_out;                 /* of these */
-	float samples;                         /* that stand for the calls */
-	uint32_t moved;                        /* bool: the knee was far from that before */
-	double reached;                        /* samples that found the limit reached */
-	double n, x, y, xx, xy, yy;            /* sums of those with a latency: ln n, cbrt R */
-	double dropped, dropped_x, dropped_xx; /* the same of those that were dropped */
-	double expired, expired_x;             /* and of those in n that timed out */
+	float lost, timed_out;      /* of these */
+	float samples;              /* that stand for the calls */
+	uint32_t moved;             /* bool: the knee was far from that before */
+	double reached;             /* samples that found the limit reached */
+	double n, x, y, xx, xy, yy; /* sums of those with a latency: ln n, cbrt R */
 	struct idle_sums idle;
 };
 
@@ -230,7 +225,6 @@ struct elastic {
 	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
 	struct reference ref;         /* where throughput last grew with n */
-	struct reference before;      /* the same before latency shifted up; .n 0: none */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	double served;                /* when a call last was served, nanoseconds */
@@ -363,24 +357,13 @@ static void update_level(struct elastic *s, const struct line *l)
 	s->level_n = fmin(s->level_n + l->n, LEVEL_EPOCHS * l->n);
 }
 
-/*
- * The first epoch after a shift sets all means. Where latency has returned to what it was, the
- * backend only paused, and the reference point from before is valid again: otherwise each pause
- * would let the limit grow.
- */
+/* The first epoch after a shift sets all means. */
 static void set_means(struct elastic *s, const struct line *l)
 {
-	const struct reference here = {.x = l->x, .y = l->y, .n = l->n};
-	const bool back = s->before.n > 0 && fabs(l->y - s->before.y) < SHIFT;
-
 	s->level_x = s->x = l->x;
 	s->level_y = s->y = l->y;
 	s->level_n = l->n;
-	if (s->before.n == 0 && l->y > s->ref.y)
-		s->before = s->ref;
-	s->ref = back ? s->before : here;
-	if (back)
-		s->before.n = 0;
+	s->ref = (struct reference){.x = l->x, .y = l->y, .n = l->n};
 }
 
 static struct evidence slope_of(double x, double xx, double xy, double variance)
@@ -390,28 +373,6 @@ static struct evidence slope_of(double x, double xx, double xy, double variance)
 		.slope = xx > 1e-9 ? xy / xx : 0,
 		.variance = variance / (xx + 1e-9),
 	};
-}
-
-/*
- * What lost calls show. With a fraction p of the calls lost, the throughput of the others is
- * n (1 - p) / R, so the slope of -ln (1 - p) adds to that of ln R. It counts only if it is hardly
- * chance: where any call may be lost, it would be noise. At the bound of a server that drops the
- * rest it is far steeper than 1, and counts as 1, as surely as it is known.
- */
-static bool learn_losses(struct elastic *s, const struct epoch *e)
-{
-	const double n = e->n + e->dropped, p = fmin((e->dropped + e->expired) / n, LOST);
-	const double x = (e->x + e->dropped_x) / n;
-	const double xx = fmax(0, e->xx + e->dropped_xx - n * x * x);
-	const double xp = e->dropped_x + e->expired_x - (e->dropped + e->expired) * x;
-	struct evidence seen = slope_of(x, xx, xp / (1 - p), p / (1 - p));
-	const double steep = fmax(1, seen.slope);
-
-	if (p == 0 || seen.slope <= LOSS_SURE * sqrt(seen.variance))
-		return false;
-	seen.slope /= steep;
-	seen.variance /= steep * steep;
-	return posterior_update(&s->posterior, &seen);
 }
 
 /*
@@ -438,8 +399,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	variance = fmax(s->sigma2, l->n * s->scatter);
 	within = slope_of(l->x, l->xx, l->xy, variance);
 	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
-	news = learn_losses(s, e);
-	news = (!e->moved && posterior_update(&s->posterior, &within)) || news;
+	news = !e->moved && posterior_update(&s->posterior, &within);
 	news = posterior_update(&s->posterior, &between) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
@@ -545,16 +505,13 @@ static void fall(struct elastic *s, const struct epoch *e)
 	s->k = fmax(log(s->min), fmin(s->k, e->knee + step));
 }
 
-/*
- * The step back, once losses are over. It ends at the knee that the posteriors have, if that is
- * lower: a limit that was too high may have been the cause of the losses.
- */
+/* The step back, once losses are over: to where the limit was in the last epoch without them. */
 static double losses_over(struct elastic *s, const struct epoch *e, double step)
 {
 	if (e->n == 0 || (double)e->timed_out >= OFTEN * e->all)
 		return step;
 	if (s->falling)
-		step = fmax(step, fmin(s->calm, fmin(s->own, s->cap)) - s->k);
+		step = fmax(step, s->calm - s->k);
 	else
 		s->calm = e->knee;
 	s->falling = false;
@@ -567,7 +524,7 @@ static double losses_over(struct elastic *s, const struct epoch *e, double step)
  */
 static bool all_dropped(const struct elastic *s, const struct epoch *e, double now)
 {
-	return e->dropped > 0 && e->n == 0 && fabs(now - s->served) > EPOCH_LATE * exp(s->y);
+	return e->lost > 0 && e->n == 0 && fabs(now - s->served) > EPOCH_LATE * exp(s->y);
 }
 
 static void close_epoch(struct elastic *s, double now)
@@ -699,7 +656,6 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 {
 	const double weight = overloads(w) > 0 ? 1 / s->each : 1;
 	const double count = has_latency(w) && w->dropped == 0 ? w->count * weight : 0;
-	const double dropped = w->dropped * weight, expired = fmin(w->timed_out * weight, count);
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
 
 	e->calls += calls_of(w) - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
@@ -707,11 +663,6 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	e->samples += (float)samples_of(w);
 	e->lost += (float)overloads(w);
 	e->timed_out += (float)w->timed_out;
-	e->dropped += dropped;
-	e->dropped_x += dropped * x;
-	e->dropped_xx += dropped * x * x;
-	e->expired += expired;
-	e->expired_x += expired * x;
 	if (inflight >= e->limit)
 		e->reached += count;
 	e->n += count;
@@ -821,7 +772,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 8,
+	.version = 9,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
