@@ -52,8 +52,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
- *   - when most calls time out, or calls are dropped and none is served, the limit falls, and
- *     returns at once when that ends (fall, losses_over).
+ *   - the permit of a call that timed out is held back until another call is served, as the server
+ *     may still work on it (given_up.h).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -62,10 +62,10 @@
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
  * Outcomes: the latency of a dropped call says nothing about load; that of one that timed out is a
- * lower bound. Cancelled, failed and ignored calls hold permits as others do, so the time that they
- * were in flight counts: in the load, among long-lived calls, and in the mean latency if they take
- * longer. The permits of detached calls come on top of the limit, and are not part of what a call
- * finds in flight.
+ * lower bound, and where most calls time out, it shows nothing. Cancelled, failed and ignored calls
+ * hold permits as others do, so the time that they were in flight counts: in the load, among
+ * long-lived calls, and in what a slope means for all calls (others.h). The permits of detached
+ * calls come on top of the limit, and are not part of what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -79,8 +79,10 @@
 
 #include "limits/common.h"
 #include "dither.h"
+#include "given_up.h"
 #include "idle.h"
 #include "long_lived.h"
+#include "others.h"
 #include "posterior.h"
 
 /*
@@ -124,12 +126,9 @@
 /* Weight of a new epoch in the load: about three epochs. */
 #define BUSY 0.3
 
-/* Weight of a window in what is known of calls that are no samples: a hundred windows. */
-#define OTHERS_NEW 0.01
-
 /* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
 #define RARELY 0.01
-/* The same, above which it fully counts. Also of calls lost, and the least of bold probes. */
+/* The same, above which it fully counts. Also the least fraction of bold probes. */
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
@@ -153,10 +152,11 @@
 /* Epochs that the level averages: the most recent past. */
 #define LEVEL_EPOCHS 8
 
-/* Latency in ln R that it may be above what growth explains, plus one standard deviation. */
+/*
+ * Latency in ln R that it may be above what growth explains, plus one standard deviation; as far
+ * below that, throughput has surely grown.
+ */
 #define CHECK_SHORT 0.05
-/* Step in ln n by which growth is taken back in an epoch: slow, as it may be noise. */
-#define CHECK_BACK 0.01
 /* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
 #define CHECK_STALE 1.4
 
@@ -166,9 +166,6 @@
 #define REFERENCE_MANY 50
 /* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
 #define REFERENCE_ELSE 0.001
-
-/* Fraction of calls that time out, from which the limit falls. */
-#define LOST 0.7
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
 #define BOLD 0.3
@@ -189,17 +186,21 @@ struct epoch {
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without, but for those dropped */
 	double all;           /* all, those that are no samples included */
-	float lost, timed_out;      /* of these */
-	float samples;              /* that stand for the calls */
-	uint32_t moved;             /* bool: the knee was far from that before */
-	double reached;             /* samples that found the limit reached */
+	float timed_out;      /* of these */
+	float samples;        /* that stand for the calls */
+	uint32_t moved;       /* bool: the knee was far from that before */
+	double reached;       /* samples that found the limit reached */
 	double n, x, y, xx, xy, yy; /* sums of those with a latency: ln n, cbrt R */
 	struct idle_sums idle;
 };
 
-/* Summary of an epoch: means, sums of squares around them, and the variance around the line. */
+/*
+ * Summary of an epoch: means, sums of squares around them, and the variance around the line. A
+ * slope, its sums and its variance are those of all calls; the means are those of samples.
+ */
 struct line {
 	double n, x, y, xx, xy, variance;
+	double part; /* of a slope, that all calls follow: others.h */
 };
 
 /* A point that is compared with later ones: ln n, ln R, and the samples that it is known by. */
@@ -212,6 +213,8 @@ struct elastic {
 	struct posterior joint;     /* of all limiters that share the backend: from probe pairs */
 	struct probe_pair probes;
 	struct long_lived long_lived;
+	struct given_up given_up;
+	struct others others;
 	struct idle idle;
 	struct epoch now, last;
 	double limit;                 /* the last answer, for ordinary calls */
@@ -227,18 +230,13 @@ struct elastic {
 	struct reference ref;         /* where throughput last grew with n */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
-	double served;                /* when a call last was served, nanoseconds */
 	double each;                  /* calls that its sample stands for */
 	double load;                  /* fraction of the limit in use, by Little's law */
-	double calm;                  /* ln knee of the last epoch without losses */
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
-	double rtt;                   /* mean latency of samples, nanoseconds */
-	float others, others_time;    /* no samples; for each sample: number, nanoseconds */
 	double target;
 	uint32_t initial, min, max;
 	uint32_t wide;    /* bool: the knee can be nearly anywhere */
-	uint32_t falling; /* bool: calls are lost, and few or none served */
 	uint32_t sinking; /* bool: growth without throughput is being taken back */
 };
 
@@ -281,7 +279,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->initial = (uint32_t)clamp(c->initial, s->min, s->max);
 	s->target = c->target;
 	s->limit = s->initial;
-	s->k = s->calm = log(s->initial);
+	s->k = log(s->initial);
 	s->sigma2 = s->each = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
@@ -294,10 +292,10 @@ static double elastic_init(void *state, const void *config, double random)
 }
 
 /* Summarise an epoch; y becomes ln R. */
-static struct line line_of(const struct epoch *e)
+static struct line line_of(const struct epoch *e, double part)
 {
 	const double x = e->x / e->n, y = e->y / e->n;
-	const double scale = 3 / y; /* d ln R = 3 d cbrt R / cbrt R */
+	const double scale = part * 3 / y; /* d ln R = 3 d cbrt R / cbrt R */
 	const double xx = fmax(0, e->xx - e->n * x * x);
 	const double xy = (e->xy - e->n * x * y) * scale;
 	const double yy = fmax(0, e->yy - e->n * y * y) * scale * scale;
@@ -310,6 +308,7 @@ static struct line line_of(const struct epoch *e)
 		.xx = xx,
 		.xy = xy,
 		.variance = fmax(0, yy - explained) / (e->n - 2) + 1e-4,
+		.part = part,
 	};
 }
 
@@ -325,7 +324,7 @@ static double surprise(double x, double y)
  */
 static bool shifted(const struct elastic *s, const struct line *l)
 {
-	const double shift = surprise(l->x - s->level_x, l->y - s->level_y);
+	const double shift = surprise(l->x - s->level_x, l->part * (l->y - s->level_y));
 	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
 
 	if (shift > 0 && l->x > s->level_x + BOLD)
@@ -385,7 +384,8 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	const double dx = l->x - s->x, dy = l->y - s->y;
 	const double far = fmin(1, 4 * SLOW * dx * dx); /* a mean far away replaces the old one */
 	const double weight = SLOW + (1 - SLOW) * far;
-	const double x = dx * (1 - weight), y = dy * (1 - weight), off = surprise(x, y);
+	const double x = dx * (1 - weight), y = l->part * dy * (1 - weight);
+	const double off = surprise(x, y);
 	struct evidence within, between, probed;
 	struct contrast c;
 	double variance;
@@ -403,7 +403,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	news = posterior_update(&s->posterior, &between) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
-	probed = slope_of(c.x, c.xx, c.xy, variance);
+	probed = slope_of(c.x, c.xx, l->part * c.xy, variance);
 	return posterior_update(&s->joint, &probed) || news;
 }
 
@@ -450,30 +450,42 @@ static void make_room(struct elastic *s)
 }
 
 /*
+ * The reference point follows the slow means: at once where throughput has surely grown with n, and
+ * hardly where it has not.
+ */
+static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
+{
+	const double x = s->x - s->ref.x;
+	const bool used = s->reached_mean > OFTEN;
+	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
+	const double weight = unused                         ? REFERENCE_FREE
+			      : x < 0                        ? QUICK
+			      : lacks < -CHECK_SHORT - noise ? 1
+			      : lacks < 0 || !used           ? SLOW
+							     : REFERENCE_ELSE;
+
+	s->ref.x += weight * x;
+	s->ref.y += weight * (s->y - s->ref.y);
+	s->ref.n = 1 / ((1 - weight) * (1 - weight) / s->ref.n + weight * weight * SLOW / l->n);
+}
+
+/*
  * The throughput check: if n has grown since the reference point and throughput has not grown with
- * it, take the growth back step by step. Only calls that the limit admitted count: where the limit
- * is not used, n grows by itself when calls take longer. If the excess latency persists when n is
- * back at the reference point, the point is stale: a fault of the backend, not growth, was the
- * reason. The present point then becomes the reference.
+ * it, take the growth back, by a part of what throughput lacks in each epoch. Only calls that the
+ * limit admitted count: where the limit is not used, n grows by itself when calls take longer. If
+ * the excess latency persists when n is back at the reference point, the point is stale: a fault of
+ * the backend, not growth, was the reason. The present point then becomes the reference.
  */
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
-	const double x = s->x - s->ref.x, y = s->y - s->ref.y;
+	const double x = s->x - s->ref.x, y = l->part * (s->y - s->ref.y);
 	const double lacks = y - (1 - s->target) * x;
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref.n));
-	const bool used = s->reached_mean > OFTEN;
-	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
-	const double weight = unused               ? REFERENCE_FREE
-			      : x < 0              ? QUICK
-			      : lacks < 0 || !used ? SLOW
-						   : REFERENCE_ELSE;
 
-	s->ref.x += weight * x;
-	s->ref.y += weight * y;
-	s->ref.n = 1 / ((1 - weight) * (1 - weight) / s->ref.n + weight * weight * SLOW / l->n);
+	follow_reference(s, l, lacks, noise);
 	if (x > POSTERIOR_STEP && lacks > CHECK_SHORT + noise) {
 		s->sinking = true;
-		return fmin(step, -CHECK_BACK);
+		return fmin(step, -QUICK * (lacks - noise));
 	}
 	if (s->sinking && lacks > CHECK_STALE + noise) {
 		s->ref.x = s->x;
@@ -484,64 +496,21 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	return step;
 }
 
-/*
- * Timeouts of most calls mean too much load, whatever the latency is. Such an epoch shows nothing
- * else: all calls that time out take the same time. The limit falls by the fraction of calls that
- * were lost, in the end to its minimum, as a server may go on working for callers that gave up. It
- * returns to where it was in the last epoch without losses. Where calls time out, the knee is
- * likely to be lower than the limit at which that began.
- */
-static void fall(struct elastic *s, const struct epoch *e)
+/* Calls that time out all take the same time, as if latency did not depend on their number. */
+static bool shows_nothing(const struct epoch *e)
 {
-	const double step = log(fmax(0, 1 - (double)e->lost / e->all));
-	const struct evidence too_far = {.x = e->n > 0 ? e->x / e->n : e->knee, .slope = 1};
-
-	if (!s->falling && e->timed_out > 0) {
-		posterior_update(&s->posterior, &too_far);
-		read_posteriors(s);
-	}
-	s->falling = true;
-	s->room = 0;
-	s->k = fmax(log(s->min), fmin(s->k, e->knee + step));
+	return e->n < EPOCH_WIDE || 2 * (double)e->timed_out > e->all;
 }
 
-/* The step back, once losses are over: to where the limit was in the last epoch without them. */
-static double losses_over(struct elastic *s, const struct epoch *e, double step)
-{
-	if (e->n == 0 || (double)e->timed_out >= OFTEN * e->all)
-		return step;
-	if (s->falling)
-		step = fmax(step, s->calm - s->k);
-	else
-		s->calm = e->knee;
-	s->falling = false;
-	return step;
-}
-
-/*
- * Whether calls are dropped, and for several latencies none has been served. If some are, the
- * server bounds what it takes, and how far the limit is above that is in the slopes.
- */
-static bool all_dropped(const struct elastic *s, const struct epoch *e, double now)
-{
-	return e->lost > 0 && e->n == 0 && fabs(now - s->served) > EPOCH_LATE * exp(s->y);
-}
-
-static void close_epoch(struct elastic *s, double now)
+static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
 	struct line l;
 	double step;
 
-	if ((double)e->timed_out > LOST * e->all || all_dropped(s, e, now)) {
-		fall(s, e);
+	if (shows_nothing(e))
 		return;
-	}
-	if (e->n < EPOCH_WIDE) {
-		s->k += losses_over(s, e, 0);
-		return;
-	}
-	l = line_of(e);
+	l = line_of(e, others_part(&s->others));
 	s->reached = e->reached / e->n;
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
 	if (shifted(s, &l)) {
@@ -560,11 +529,12 @@ static void close_epoch(struct elastic *s, double now)
 	idle_update(&s->idle, &e->idle,
 		    &(struct idle_epoch){.n = e->n,
 					 .y = e->y,
+					 .part = l.part,
 					 .limit = e->limit,
 					 .sigma2 = s->sigma2,
 					 .bound = s->reached > OFTEN});
 	make_room(s);
-	step = losses_over(s, e, check_throughput(s, &l, stride(s, e)));
+	step = check_throughput(s, &l, stride(s, e));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
 }
 
@@ -621,47 +591,20 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 	return admitted >= s->last.start ? &s->last : NULL;
 }
 
-static void update_others(struct elastic *s, const struct weir_window *w)
-{
-	const double n = w->count * each_of(w);
-
-	if (n == 0)
-		return;
-	s->rtt += OTHERS_NEW * (w->rtt - s->rtt);
-	s->others += (float)(OTHERS_NEW * (w->others / n - (double)s->others));
-	s->others_time += (float)(OTHERS_NEW * (w->others_time / n - (double)s->others_time));
-}
-
-/*
- * What a call takes longer than a sample in the mean, if calls that are no samples take longer:
- * they wait in the same queue, and the same wait is less of their latency. A mean of ln R over all
- * calls moves with the wait by the mean of 1 / R, so the mean here is the harmonic one. It is a
- * mean over hundreds of calls: noise in it would be taken for latency.
- */
-static double longer_by(const struct elastic *s)
-{
-	const double n = (double)s->others, time = (double)s->others_time;
-
-	if (!(s->rtt > 0 && n > 0 && time > n * s->rtt))
-		return 0;
-	return (1 + n) / (1 / s->rtt + n * n / time) - s->rtt;
-}
-
 /*
  * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
  * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
  */
 static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
-		      double inflight, double longer)
+		      double inflight)
 {
 	const double weight = overloads(w) > 0 ? 1 / s->each : 1;
 	const double count = has_latency(w) && w->dropped == 0 ? w->count * weight : 0;
-	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt + longer);
+	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
 
 	e->calls += calls_of(w) - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->all += calls_of(w) + w->others;
 	e->samples += (float)samples_of(w);
-	e->lost += (float)overloads(w);
 	e->timed_out += (float)w->timed_out;
 	if (inflight >= e->limit)
 		e->reached += count;
@@ -687,29 +630,43 @@ static bool is_full(const struct elastic *s, double now)
 	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
 }
 
+/* Whether most calls of the epoch before have had time to end, although this one has few so far. */
+static bool is_late(const struct elastic *s, double now)
+{
+	return now > s->now.late && s->last.n >= EPOCH_WIDE;
+}
+
+/* Evaluate the epoch before, and begin another. One with too few samples is discarded. */
+static void next_epoch(struct elastic *s, weir_time end, bool full)
+{
+	const double now = (double)end;
+	struct dither dither;
+
+	update_load(s, now);
+	close_epoch(s);
+	set_limit(s, next_dither(s, end, &dither));
+	s->last = full ? s->now : epoch_from(s, now);
+	s->now = epoch_from(s, now);
+	s->now.dither = dither;
+}
+
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
 static void learn_from(struct elastic *s, const struct weir_window *w)
 {
 	struct epoch *e = epoch_of(s, w);
-	struct dither dither;
+	const double now = (double)w->end;
 
-	update_others(s, w);
-	if (overloads(w) == 0 && w->count > 0) {
-		s->served = (double)w->end;
+	others_update(&s->others, w);
+	given_up_update(&s->given_up, w, s->limit - s->min);
+	if (overloads(w) == 0 && w->count > 0)
 		s->each = each_of(w);
-	}
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
-		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits, longer_by(s));
-	if (!is_full(s, (double)w->end))
-		return;
-
-	update_load(s, (double)w->end);
-	close_epoch(s, (double)w->end);
-	set_limit(s, next_dither(s, w->end, &dither));
-	s->last = s->now;
-	s->now = epoch_from(s, (double)w->end);
-	s->now.dither = dither;
+		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
+	if (is_full(s, now))
+		next_epoch(s, w->end, true);
+	else if (is_late(s, now))
+		next_epoch(s, w->end, false);
 }
 
 /*
@@ -733,7 +690,7 @@ static double elastic_update(void *state, const struct weir_window *w)
 	if ((before > 0) != (s->long_lived.permits > 0))
 		move_by(s, before - s->long_lived.permits, (double)w->end);
 	learn_from(s, w);
-	return s->limit + s->long_lived.permits;
+	return fmax(s->min, s->limit - ceil(s->given_up.held)) + s->long_lived.permits;
 }
 
 static const char *const elastic_numbers[] = {
@@ -772,7 +729,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 9,
+	.version = 10,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

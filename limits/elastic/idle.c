@@ -37,7 +37,7 @@ static double alone(struct idle *i, const struct idle_sums *sums, const struct i
 {
 	const double rise = (double)sums->rise, y = e->y / e->n;
 	const double square = fmax(0, (double)sums->rise2 - rise * rise / e->n);
-	const double product = ((double)sums->rise_y - rise * y) * 3 / y; /* with ln R */
+	const double product = ((double)sums->rise_y - rise * y) * e->part * 3 / y; /* with ln R */
 
 	i->expected += (float)(RISE_NEW * (square / e->sigma2 - (double)i->expected));
 	i->seen += (float)(RISE_NEW * (product / e->sigma2 - (double)i->seen));

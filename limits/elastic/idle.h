@@ -45,6 +45,7 @@ struct idle_epoch {
 	double y;      /* their sum of cbrt R */
 	double limit;  /* in force */
 	double sigma2; /* variance of ln R around a line */
+	double part;   /* of ln R that all calls follow: others.h */
 	bool bound;    /* the limit was reached more than rarely */
 };
 

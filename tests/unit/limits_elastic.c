@@ -256,6 +256,43 @@ Test(elastic, falls_on_timeouts_and_recovers_at_once)
 	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
 }
 
+/* The server may still work on them; each call that is served shows that it goes on. */
+Test(elastic, holds_back_the_permits_of_calls_that_timed_out)
+{
+	struct backend *c = backend(64);
+	struct subject s;
+	double before;
+
+	start(&s, &weir_elastic, "");
+	calls(&s, c, 30000);
+	before = s.limit;
+	cr_assert_gt(before, 40, "%g", before);
+	c->timed_out = 1;
+	calls(&s, c, 10);
+	cr_expect_leq(s.limit, before - 10, "%g of %g", s.limit, before);
+	c->timed_out = 0;
+	calls(&s, c, 10);
+	cr_expect_geq(s.limit, before - 1, "%g of %g", s.limit, before);
+}
+
+/* With little traffic, an epoch is evaluated once its calls have had time to end. */
+Test(elastic, does_not_wait_for_a_second_epoch_of_few_calls)
+{
+	struct weir_window w = sample(MS, 4);
+	struct subject s;
+	int calls = 0;
+
+	start(&s, &weir_elastic, "");
+	while (number(&s, "estimate") < 200 && calls < 200) {
+		w.end += (weir_time)(10 * MS);
+		w.inflight_max = (uint32_t)s.limit;
+		feed(&s, w);
+		calls++;
+	}
+	/* 29, and 40 if it waited */
+	cr_expect_leq(calls, 32, "%d", calls);
+}
+
 /* Even where the knee rises and falls by a factor of 30: a backend might collapse. */
 Test(elastic, rises_by_a_factor_of_e_at_most)
 {

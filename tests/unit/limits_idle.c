@@ -56,7 +56,7 @@ static double inflight_of(unsigned limit)
 
 static void run(struct idle *i, unsigned limit, double share, bool bound, int epochs)
 {
-	struct idle_epoch e = {.n = EPOCH, .limit = limit, .sigma2 = 1, .bound = bound};
+	struct idle_epoch e = {.n = EPOCH, .limit = limit, .sigma2 = 1, .part = 1, .bound = bound};
 	struct idle_sums sums = sums_of(limit, share, &e.y);
 
 	idle_mean(i, inflight_of(limit), 1);

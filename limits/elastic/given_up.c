@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "limits/common.h"
+#include "given_up.h"
+
+void given_up_update(struct given_up *g, const struct weir_window *w, double most)
+{
+	const double lost = (double)overloads(w);
+	const double served = lost == 0 ? w->count * each_of(w) : 0;
+
+	g->row = served > 0 ? 0 : g->row + lost;
+	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served;
+	g->held = clamp(g->held, 0, most);
+}

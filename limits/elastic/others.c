@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "limits/common.h"
+#include "others.h"
+
+/* Weight of a window: the means are over a hundred windows, and over all of the first hundred. */
+#define NEW 0.01F
+
+void others_update(struct others *o, const struct weir_window *w)
+{
+	const double n = w->count * each_of(w);
+	float weight;
+
+	if (n == 0)
+		return;
+	o->seen = fminf(o->seen + 1, 1 / NEW);
+	weight = 1 / o->seen;
+	o->rtt += (double)weight * (w->rtt - o->rtt);
+	o->number += weight * ((float)(w->others / n) - o->number);
+	o->time += weight * ((float)(w->others_time / n) - o->time);
+}
+
+double others_part(const struct others *o)
+{
+	const double n = (double)o->number, time = (double)o->time;
+
+	if (!(o->rtt > 0 && n > 0 && time > n * o->rtt))
+		return 1;
+	return (1 + n * n * o->rtt / time) / (1 + n);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * others.h - what calls that are no samples say about the latency of all.
+ *
+ * Ignored, cancelled and failed calls hold permits as others do, and wait in the same queue. Where
+ * they take longer than samples, the same wait is less of their latency. A mean of ln R over all
+ * calls moves with the wait by the mean of 1 / R; so a slope of samples is scaled by the mean of
+ * 1 / R over all calls, relative to that over samples. Where they take less time, that may be as
+ * they never reached the queue, and nothing is scaled.
+ */
+#ifndef WEIR_LIMITS_OTHERS_H
+#define WEIR_LIMITS_OTHERS_H
+
+#include <weir/limit.h>
+
+/* All zero at first. */
+struct others {
+	double rtt;   /* mean latency of samples, nanoseconds */
+	float number; /* others for each call that is a sample */
+	float time;   /* that these were in flight, nanoseconds */
+	float seen;   /* windows so far */
+};
+
+void others_update(struct others *o, const struct weir_window *w);
+
+/* How far all calls follow the slope of ln R that samples show: above 0, to 1. */
+double others_part(const struct others *o);
+
+#endif

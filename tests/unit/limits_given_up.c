@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limits_given_up.c - which permits are held back for calls that were lost.
+ */
+#include <math.h>
+
+#include <criterion/criterion.h>
+
+#include "limits/elastic/given_up.h"
+
+#define MOST 20 /* permits that can be held back */
+
+static const struct weir_window served = {.count = 1, .rtt = 1e6};
+static const struct weir_window timed_out = {.count = 1, .timed_out = 1, .rtt = 1e6};
+static const struct weir_window dropped = {.dropped = 1};
+static const struct weir_window ignored = {.others = 1, .others_time = 1e6};
+
+static void feed(struct given_up *g, const struct weir_window *w, int times)
+{
+	for (int i = 0; i < times; i++)
+		given_up_update(g, w, MOST);
+}
+
+Test(given_up, holds_a_permit_for_each_timeout_until_a_call_is_served)
+{
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 5);
+	cr_expect_eq(g.held, 5);
+	feed(&g, &served, 2);
+	cr_expect_eq(g.held, 3);
+	feed(&g, &served, 9);
+	cr_expect_eq(g.held, 0);
+	feed(&g, &timed_out, 1);
+	cr_expect_eq(g.held, 1, "calls that were served earlier do not count");
+}
+
+Test(given_up, holds_at_most_what_it_may)
+{
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 1000);
+	cr_expect_eq(g.held, MOST);
+	given_up_update(&g, &timed_out, 0);
+	cr_expect_eq(g.held, 0);
+}
+
+/* A sample of a served call stands for four: as many permits come back. */
+Test(given_up, counts_the_calls_that_a_sample_stands_for)
+{
+	const struct weir_window of_four = {.count = 1, .calls = 4, .rtt = 1e6};
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 10);
+	feed(&g, &of_four, 2);
+	cr_expect_eq(g.held, 2);
+}
+
+Test(given_up, ignores_drops_beside_calls_that_are_served)
+{
+	struct given_up g = {0};
+
+	for (int i = 0; i < 100; i++) {
+		feed(&g, &dropped, MOST);
+		cr_assert_eq(g.held, 0);
+		feed(&g, &served, 1);
+	}
+}
+
+Test(given_up, holds_permits_when_all_calls_are_dropped)
+{
+	struct given_up g = {0};
+
+	feed(&g, &dropped, MOST);
+	cr_expect_eq(g.held, 0);
+	feed(&g, &dropped, MOST);
+	cr_expect_eq(g.held, MOST);
+}
+
+Test(given_up, learns_nothing_from_calls_that_are_no_samples)
+{
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 5);
+	feed(&g, &ignored, 100);
+	cr_expect_eq(g.held, 5);
+	cr_expect_eq(g.row, 5);
+}
+
+/* State can come from a file, or from memory that other processes write. */
+Test(given_up, recovers_from_a_corrupted_state)
+{
+	const double bad[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct given_up g = {.held = bad[i], .row = bad[i]};
+
+		feed(&g, &served, MOST + 1);
+		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * limits_others.c - how far all calls follow the latency of samples.
+ */
+#include <math.h>
+
+#include <criterion/criterion.h>
+
+#include "limits/elastic/others.h"
+
+#define MS 1e6
+
+/* The part after windows of one sample, each with others that took `time` ms. */
+static double part_after(int windows, uint32_t others, double time)
+{
+	const struct weir_window w = {
+		.count = 1, .rtt = 10 * MS, .others = others, .others_time = others * time * MS};
+	struct others o = {0};
+
+	for (int i = 0; i < windows; i++)
+		others_update(&o, &w);
+	return others_part(&o);
+}
+
+Test(others, scales_nothing_where_all_calls_are_samples)
+{
+	cr_expect_eq(part_after(1000, 0, 0), 1);
+}
+
+/* Half of the calls take ten times as long: the mean of 1 / R is 0.55 of that of samples. */
+Test(others, scales_by_the_mean_of_the_inverse_latency)
+{
+	cr_expect_float_eq(part_after(1000, 1, 100), 0.55, 1e-4);
+	cr_expect_float_eq(part_after(1000, 9, 100), 0.19, 1e-4);
+}
+
+Test(others, scales_nothing_where_the_others_are_shorter)
+{
+	cr_expect_eq(part_after(1000, 9, 1), 1);
+	cr_expect_eq(part_after(1000, 9, 10), 1);
+}
+
+/* The first mean is not pulled towards zero. */
+Test(others, knows_the_part_from_the_first_window_on)
+{
+	cr_expect_float_eq(part_after(1, 9, 100), 0.19, 1e-4);
+	cr_expect_float_eq(part_after(20, 9, 100), 0.19, 1e-4);
+}
+
+Test(others, learns_nothing_without_a_sample)
+{
+	const struct weir_window w = {.others = 3, .others_time = 30 * MS};
+	struct others o = {0};
+
+	for (int i = 0; i < 100; i++)
+		others_update(&o, &w);
+	cr_expect_eq(others_part(&o), 1);
+	cr_expect_eq(o.seen, 0);
+}
+
+/* A hundred windows: after as many again, two thirds of a change are in. */
+Test(others, follows_a_change)
+{
+	const struct weir_window before = {.count = 1, .rtt = 10 * MS};
+	const struct weir_window after = {
+		.count = 1, .rtt = 10 * MS, .others = 1, .others_time = 100 * MS};
+	struct others o = {0};
+
+	for (int i = 0; i < 1000; i++)
+		others_update(&o, &before);
+	for (int i = 0; i < 100; i++)
+		others_update(&o, &after);
+	cr_expect_float_eq((double)o.number, 1 - exp(-1), 0.01);
+}
