@@ -171,10 +171,11 @@
 #define BOLD 0.3
 /* Height of the others: 8 %, which costs little. */
 #define SMALL 0.08
-/* Bold fraction for each unit of the variance of the knee, in ln n squared. */
+/*
+ * Bold fraction for each unit of the variance of the knee, in ln n squared. Where all probes are
+ * bold, the knee can be nearly anywhere.
+ */
 #define BOLD_MORE 3
-/* Variance of the knee that counts at most; from there on the knee can be nearly anywhere. */
-#define VARIANCE_MOST 0.4
 
 /* The calls that were admitted in one interval of time. */
 struct epoch {
@@ -496,22 +497,18 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	return step;
 }
 
-/* Calls that time out all take the same time, as if latency did not depend on their number. */
-static bool shows_nothing(const struct epoch *e)
-{
-	return e->n < EPOCH_WIDE || 2 * (double)e->timed_out > e->all;
-}
-
 static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
 	struct line l;
 	double step;
 
-	if (shows_nothing(e))
+	if (e->n < EPOCH_WIDE)
 		return;
-	l = line_of(e, others_part(&s->others));
 	s->reached = e->reached / e->n;
+	if (2 * (double)e->timed_out > e->all)
+		return; /* these all take the same time, as if it did not depend on their number */
+	l = line_of(e, others_part(&s->others));
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
 	if (shifted(s, &l)) {
 		forget(s, &l);
@@ -554,14 +551,13 @@ static void update_load(struct elastic *s, double now)
 /* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself. */
 static double next_dither(struct elastic *s, weir_time now, struct dither *dither)
 {
-	const double variance = fmin(s->spread * s->spread, VARIANCE_MOST);
+	const double bold = clamp(BOLD_MORE * s->spread * s->spread, OFTEN, 1);
 
-	s->wide = variance >= VARIANCE_MOST;
+	s->wide = bold >= 1;
 	*dither = dither_at(now, s->y);
 	if (s->reached <= OFTEN)
 		return 0;
-	return dither->direction *
-	       (dither->chance < clamp(BOLD_MORE * variance, OFTEN, 1) ? BOLD : SMALL);
+	return dither->direction * (dither->chance < bold ? BOLD : SMALL);
 }
 
 /* Set the limit for the epoch that begins. Rounding carries fractions over to the next epochs. */
