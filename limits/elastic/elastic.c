@@ -126,9 +126,7 @@
 /* Weight of a new epoch in the load: about three epochs. */
 #define BUSY 0.3
 
-/* Fraction of an epoch's calls that find the limit reached, below which the limit costs nothing. */
-#define RARELY 0.01
-/* The same, above which it fully counts. Also the least fraction of bold probes. */
+/* Fraction of calls that find the limit reached: overload from there on. The least of bold probes. */
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
@@ -160,11 +158,12 @@
 /* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
 #define CHECK_STALE 1.4
 
-/* Weight of an epoch in the reference point, if none of many calls found the limit reached. */
-#define REFERENCE_FREE 0.5
-/* Calls that are many: a few may find the limit free by chance. */
+/* Calls of an epoch that show that the limit is not used: a few may find it free by chance. */
 #define REFERENCE_MANY 50
-/* The same, if throughput did not grow: hardly at all, or the point would follow the mistake. */
+/*
+ * Weight of an epoch in the reference point, if throughput did not grow: hardly any, or the point
+ * would follow the mistake.
+ */
 #define REFERENCE_ELSE 0.001
 
 /* Height of a bold probe in ln n: a third; what it shows grows with the square. */
@@ -411,7 +410,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 /* How far the limit holds back overload: from 0, not at all, to 1, fully. */
 static double binding(const struct elastic *s)
 {
-	return clamp((s->reached - RARELY) / (OFTEN - RARELY), 0, 1);
+	return clamp(s->reached / OFTEN, 0, 1);
 }
 
 /*
@@ -439,7 +438,7 @@ static void make_room(struct elastic *s)
 	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
 	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
 
-	if (s->reached > 0 && (empty || (rare && s->reached_mean > RARELY)))
+	if (s->reached > 0 && (rare || empty))
 		s->room += step;
 	else if (s->reached > 0 && idle > IDLE)
 		s->room += step * fmin(1, idle / IDLE - 1);
@@ -451,19 +450,20 @@ static void make_room(struct elastic *s)
 }
 
 /*
- * The reference point follows the slow means: at once where throughput has surely grown with n, and
- * hardly where it has not.
+ * The reference point follows the slow means: at once where throughput has surely grown with n, or
+ * the limit is not used; hardly where throughput has not grown.
  */
 static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
 {
 	const double x = s->x - s->ref.x;
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
-	const double weight = unused                         ? REFERENCE_FREE
-			      : x < 0                        ? QUICK
-			      : lacks < -CHECK_SHORT - noise ? 1
-			      : lacks < 0 || !used           ? SLOW
-							     : REFERENCE_ELSE;
+	const bool grew = lacks < -CHECK_SHORT - noise;
+	const double weight = unused               ? 1
+			      : x < 0              ? QUICK
+			      : grew               ? 1
+			      : lacks < 0 || !used ? SLOW
+						   : REFERENCE_ELSE;
 
 	s->ref.x += weight * x;
 	s->ref.y += weight * (s->y - s->ref.y);
