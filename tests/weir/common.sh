@@ -11,11 +11,14 @@ export LC_ALL=C.UTF-8 ARGP_HELP_FMT=rmargin=900
 a='' b='' c='' d='' # pids of holders, by their names
 failed=0
 
-# Kills all processes that a script started, holders and others, and removes what they leave.
+# Kills all processes that a script started, holders and others, and removes what they leave. A
+# subshell has no jobs of its own, so the list goes through a file.
 clean_up()
 {
+	jobs -p >"$work/jobs"
 	# shellcheck disable=SC2046
-	kill -9 $(jobs -p) 2>/dev/null
+	kill -9 $(cat "$work/jobs") 2>/dev/null
+	wait
 	rm -rf "$work" /dev/shm"$base"*
 }
 trap clean_up EXIT
