@@ -3,7 +3,7 @@
 #include "others.h"
 
 /* Weight of a window: the means are over a hundred windows, and over all of the first hundred. */
-#define NEW 0.01F
+#define OTHERS_NEW 0.01F
 
 void others_update(struct others *o, const struct weir_window *w)
 {
@@ -12,7 +12,7 @@ void others_update(struct others *o, const struct weir_window *w)
 
 	if (n == 0)
 		return;
-	o->seen = fminf(o->seen + 1, 1 / NEW);
+	o->seen = fminf(o->seen + 1, 1 / OTHERS_NEW);
 	weight = 1 / o->seen;
 	o->rtt += (double)weight * (w->rtt - o->rtt);
 	o->number += weight * ((float)(w->others / n) - o->number);
