@@ -632,18 +632,25 @@ static bool is_late(const struct elastic *s, double now)
 	return now > s->now.late && s->last.n >= EPOCH_WIDE;
 }
 
-/* Evaluate the epoch before, and begin another. One with too few samples is discarded. */
-static void next_epoch(struct elastic *s, weir_time end, bool full)
+/* Evaluate the epoch before, and set the limit by it. */
+static void evaluate(struct elastic *s, weir_time end, struct dither *dither)
 {
-	const double now = (double)end;
-	struct dither dither;
-
-	update_load(s, now);
+	update_load(s, (double)end);
 	close_epoch(s);
-	set_limit(s, next_dither(s, end, &dither));
-	s->last = full ? s->now : epoch_from(s, now);
-	s->now = epoch_from(s, now);
-	s->now.dither = dither;
+	set_limit(s, next_dither(s, end, dither));
+}
+
+/* The epoch goes on, with another limit. It is no part of a probe pair, as n changes within it. */
+static void go_on(struct elastic *s)
+{
+	struct epoch *e = &s->now;
+
+	s->last = epoch_from(s, e->start);
+	e->moved = e->moved || fabs(s->k - e->knee) > BOLD;
+	e->knee = s->k;
+	e->knee_calls = exp(s->k);
+	e->limit = s->limit;
+	e->dither.pair = 0;
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
@@ -651,6 +658,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 {
 	struct epoch *e = epoch_of(s, w);
 	const double now = (double)w->end;
+	struct dither dither;
 
 	others_update(&s->others, w);
 	given_up_update(&s->given_up, w, s->limit - s->min);
@@ -659,10 +667,15 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
-	if (is_full(s, now))
-		next_epoch(s, w->end, true);
-	else if (is_late(s, now))
-		next_epoch(s, w->end, false);
+	if (is_full(s, now)) {
+		evaluate(s, w->end, &dither);
+		s->last = s->now;
+		s->now = epoch_from(s, now);
+		s->now.dither = dither;
+	} else if (is_late(s, now)) {
+		evaluate(s, w->end, &dither);
+		go_on(s);
+	}
 }
 
 /*
