@@ -427,9 +427,10 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  * less than target percent more throughput. A lower target gives more throughput, a higher one
  * lower latency.
  *
- * Outcomes: timed out calls count by their latency, and many of them shrink the limit; dropped
- * calls count only if nearly all are dropped; cancelled, failed and ignored calls count by the time
- * that they were in flight.
+ * Outcomes: a call that timed out counts by its latency, and lowers the limit by one until another
+ * call is served, as the server may still work on it. Dropped calls do the same, but only those
+ * beyond the limit's number in a row. Cancelled, failed and ignored calls count by the time that they
+ * were in flight.
  * The permits of detached calls come on top of the limit, max included (WEIR_LIMIT_DETACHED).
  *
  * Source: docs/elastic.md.

@@ -397,7 +397,7 @@ Test(elastic, does_not_bury_a_server_in_calls_that_were_given_up)
 {
 	const double mean = mean_goodput("random-20261203-28", 1, 6);
 
-	/* 790, and none if a call that timed out frees its permit */
+	/* 1053, and none if a call that timed out frees its permit */
 	cr_expect_geq(mean, 400, "%.0f", mean);
 }
 
@@ -406,17 +406,17 @@ Test(elastic, finds_its_limit_with_few_samples)
 {
 	const double mean = mean_goodput("random-81700427-10", 2, 6);
 
-	/* 85, and 40 if what is learned of these calls is taken for a change of latency */
+	/* 88, and 40 if what is learned of these calls is taken for a change of latency */
 	cr_expect_geq(mean, 65, "%.0f", mean);
 }
 
-/* Thirteen limiters start together: the reference point must keep up with their growth. */
+/* Three limiters start together, in front of a queue that they can fill before they see it. */
 Test(elastic, takes_back_growth_from_where_throughput_last_grew)
 {
-	const double mean = mean_goodput("random-990001-94", 1, 6);
+	const double mean = mean_goodput("random-20261128-4", 1, 6);
 
-	/* 1171, and 588 with a reference point that lags behind */
-	cr_expect_geq(mean, 900, "%.0f", mean);
+	/* 2092; 1711 if the reference point lags behind, 1868 if growth is taken back by 0.01 */
+	cr_expect_geq(mean, 1980, "%.0f", mean);
 }
 
 /* Five times slower, and no queue: nothing is refused five seconds later. */

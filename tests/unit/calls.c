@@ -544,18 +544,20 @@ Test(calls, each_limit_reacts_to_each_outcome_as_documented)
 {
 	const struct {
 		const struct weir_limit_ops *ops;
-		bool overload;
-	} limits[] = {{&weir_aimd, true},       {&weir_vegas, true},      {&weir_gradient, true},
-		      {&weir_gradient2, false}, {&weir_bbr, false},       {&weir_cautious, true},
-		      {&weir_codel, false},     {&weir_hillclimb, false}, {&weir_envoy, false},
-		      {&weir_failsafe, false},  {&weir_vector, true},     {&weir_fixed, false},
-		      {&weir_elastic, false}};
+		bool dropped, timed_out;
+	} limits[] = {{&weir_aimd, true, true},     {&weir_vegas, true, true},
+		      {&weir_gradient, true, true}, {&weir_gradient2, false, false},
+		      {&weir_bbr, false, false},    {&weir_cautious, true, true},
+		      {&weir_codel, false, false},  {&weir_hillclimb, false, false},
+		      {&weir_envoy, false, false},  {&weir_failsafe, false, false},
+		      {&weir_vector, true, true},   {&weir_fixed, false, false},
+		      {&weir_elastic, false, true}};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		const struct weir_limit_ops *ops = limits[i].ops;
 
-		cr_assert_eq(shrinks(ops, 1, 0, 0, 0), limits[i].overload, "%s", ops->name);
-		cr_assert_eq(shrinks(ops, 0, 1, 0, 0), limits[i].overload, "%s", ops->name);
+		cr_assert_eq(shrinks(ops, 1, 0, 0, 0), limits[i].dropped, "%s", ops->name);
+		cr_assert_eq(shrinks(ops, 0, 1, 0, 0), limits[i].timed_out, "%s", ops->name);
 		cr_assert(!shrinks(ops, 0, 0, 1, 0), "%s", ops->name);
 		cr_assert(!shrinks(ops, 0, 0, 0, 1), "%s", ops->name);
 	}
