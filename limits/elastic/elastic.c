@@ -15,9 +15,9 @@
  *
  * Epochs. A call's latency belongs to the number in flight that the call found, whatever happened
  * since. So samples are gathered by when they were admitted, in epochs of about as many calls as
- * the limit. An epoch is evaluated when the next one is full: by then most of its calls have ended,
- * the slow ones too. Latency enters by its cube root, which tames long tails nearly as well as the
- * logarithm and loses less information.
+ * the limit. An epoch is evaluated when the next one is full, or has lasted several latencies: by
+ * then most of its calls have ended, the slow ones too. Latency enters by its cube root, which tames
+ * long tails nearly as well as the logarithm and loses less information.
  *
  * Evidence. Each epoch shows the slope of y = ln R over x = ln n twice: among its samples, and by
  * the distance of its means from slow means of earlier epochs. The variance of a slope is that of
