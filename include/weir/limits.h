@@ -428,7 +428,7 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  * lower latency.
  *
  * Outcomes: a call that timed out counts by its latency, and lowers the limit by one until another
- * call is served, as the server may still work on it. Dropped calls do the same, but only those
+ * call ends otherwise, as the server may still work on it. Dropped calls do the same, but only those
  * beyond the limit's number in a row. Cancelled, failed and ignored calls count by the time that they
  * were in flight.
  * The permits of detached calls come on top of the limit, max included (WEIR_LIMIT_DETACHED).

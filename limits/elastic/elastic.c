@@ -52,8 +52,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
- *   - the permit of a call that timed out is held back until another call is served, as the server
- *     may still work on it (given_up.h).
+ *   - the permit of a call that timed out is held back until another call ends otherwise, as the
+ *     server may still work on it (given_up.h).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -180,7 +180,7 @@
 struct epoch {
 	double start;         /* nanoseconds */
 	double late;          /* nanoseconds; from here on it has lasted far longer than calls do */
-	double knee;          /* s->k when it began */
+	double knee;          /* s->k when it began or last went on */
 	double knee_calls;    /* the same, not as a logarithm */
 	double limit;         /* in force, calls */
 	struct dither dither; /* .pair 0: none */
@@ -560,7 +560,7 @@ static double next_dither(struct elastic *s, weir_time now, struct dither *dithe
 	return dither->direction * (dither->chance < bold ? BOLD : SMALL);
 }
 
-/* Set the limit for the epoch that begins. Rounding carries fractions over to the next epochs. */
+/* Set the limit for the calls to come. Rounding carries fractions over to the next epochs. */
 static void set_limit(struct elastic *s, double height)
 {
 	const double middle = s->k + s->room;

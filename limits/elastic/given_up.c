@@ -8,6 +8,6 @@ void given_up_update(struct given_up *g, const struct weir_window *w, double mos
 	const double served = lost == 0 ? w->count * each_of(w) : 0;
 
 	g->row = served > 0 ? 0 : g->row + lost;
-	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served;
+	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served - w->others;
 	g->held = clamp(g->held, 0, most);
 }

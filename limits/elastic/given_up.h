@@ -6,9 +6,12 @@
  * on working for callers that have gone. A limiter that admits another call for each one that
  * times out adds to that work once per timeout, and a server whose throughput falls with the calls
  * in it may never recover. So the permit of a call that timed out is held back until another call
- * is served, one for one. Where timeouts are rare, a permit is back after one call. When all calls
+ * ends otherwise, one for one. Where timeouts are rare, a permit is back after one call. When all calls
  * time out, soon nothing is admitted beyond the lowest limit, and when calls are served again, each
  * admits two: as many calls as the limit are in flight after a few latencies.
+ *
+ * Calls that are no samples end otherwise too: where nine of ten calls are ignored, and some always
+ * take longer than callers wait, that is no reason to admit fewer.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.

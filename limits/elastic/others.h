@@ -18,7 +18,7 @@ struct others {
 	double rtt;   /* mean latency of samples, nanoseconds */
 	float number; /* others for each call that is a sample */
 	float time;   /* that these were in flight, nanoseconds */
-	float seen;   /* windows so far */
+	float seen;   /* windows so far, up to a hundred */
 };
 
 void others_update(struct others *o, const struct weir_window *w);

@@ -371,52 +371,65 @@ static double mean_goodput(const char *name, unsigned phase, uint64_t seeds)
 	return sum / (double)seeds;
 }
 
+static void ends_at_least(double least, const char *name, unsigned phase, uint64_t seeds)
+{
+	const double mean = mean_goodput(name, phase, seeds);
+
+	cr_expect_geq(mean, least, "%s: %.0f", name, mean);
+}
+
 /*
  * Whether such a server recovers depends on the seed. Latency that rises while n grows must not be
- * taken for a change of the work.
+ * taken for a change of the work: 1050 calls a second, and 683 if it is.
  */
 Test(elastic, leaves_most_servers_that_collapse_alive)
 {
-	const double mean = mean_goodput("random-20261128-47", 1, 24);
-
-	/* 1050, and 683 if it is taken for a change */
-	cr_expect_geq(mean, 900, "%.0f", mean);
+	ends_at_least(900, "random-20261128-47", 1, 24);
 }
 
-/* A tenth of the calls takes a hundred times as long: these are ordinary calls, and not held. */
+/*
+ * A tenth of the calls takes a hundred times as long: these are ordinary calls, and not held. 1013,
+ * and 639 if they come on top of the limit.
+ */
 Test(elastic, counts_the_longest_tenth_of_the_work)
 {
-	const double mean = mean_goodput("random-990001-23", 1, 6);
-
-	/* 1013, and 639 if they come on top of the limit */
-	cr_expect_geq(mean, 900, "%.0f", mean);
+	ends_at_least(900, "random-990001-23", 1, 6);
 }
 
-/* The server goes on working for callers that gave up, and its throughput falls with the calls in it. */
+/*
+ * The server goes on working for callers that gave up, and its throughput falls with the calls in
+ * it. 1053, and none if a call that timed out frees its permit.
+ */
 Test(elastic, does_not_bury_a_server_in_calls_that_were_given_up)
 {
-	const double mean = mean_goodput("random-20261203-28", 1, 6);
-
-	/* 1053, and none if a call that timed out frees its permit */
-	cr_expect_geq(mean, 400, "%.0f", mean);
+	ends_at_least(400, "random-20261203-28", 1, 6);
 }
 
-/* Nine calls of ten are no samples, and take five times as long. */
+/*
+ * Nine calls of ten are ignored, and a quarter of them takes longer than callers wait, whatever the
+ * limit is. 575, and 8 if only samples give permits back.
+ */
+Test(elastic, admits_calls_of_which_some_always_time_out)
+{
+	ends_at_least(540, "random-101-2", 1, 2);
+}
+
+/*
+ * Nine calls of ten are no samples, and take five times as long. 88, and 40 if what is learned of
+ * these calls is taken for a change of latency.
+ */
 Test(elastic, finds_its_limit_with_few_samples)
 {
-	const double mean = mean_goodput("random-81700427-10", 2, 6);
-
-	/* 88, and 40 if what is learned of these calls is taken for a change of latency */
-	cr_expect_geq(mean, 65, "%.0f", mean);
+	ends_at_least(65, "random-81700427-10", 2, 6);
 }
 
-/* Three limiters start together, in front of a queue that they can fill before they see it. */
+/*
+ * Three limiters start together, in front of a queue that they can fill before they see it. 2092;
+ * 1711 if the reference point lags behind, 1868 if growth is taken back by 0.01.
+ */
 Test(elastic, takes_back_growth_from_where_throughput_last_grew)
 {
-	const double mean = mean_goodput("random-20261128-4", 1, 6);
-
-	/* 2092; 1711 if the reference point lags behind, 1868 if growth is taken back by 0.01 */
-	cr_expect_geq(mean, 1980, "%.0f", mean);
+	ends_at_least(1980, "random-20261128-4", 1, 6);
 }
 
 /* Five times slower, and no queue: nothing is refused five seconds later. */
