@@ -183,6 +183,7 @@ struct epoch {
 	double knee;          /* s->k when it began or last went on */
 	double knee_calls;    /* the same, not as a logarithm */
 	double limit;         /* in force, calls */
+	double rounding;      /* ln of it over the limit before it was rounded */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* with a latency or without, but for those dropped */
 	double all;           /* all, those that are no samples included */
@@ -234,6 +235,7 @@ struct elastic {
 	double load;                  /* fraction of the limit in use, by Little's law */
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
+	double rounding;              /* ln of the limit over what it was before it was rounded */
 	double target;
 	uint32_t initial, min, max;
 	uint32_t wide;    /* bool: the knee can be nearly anywhere */
@@ -255,6 +257,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 		.knee = s->k,
 		.knee_calls = exp(s->k),
 		.limit = s->limit,
+		.rounding = s->rounding,
 		.moved = fabs(s->k - s->now.knee) > BOLD,
 	};
 }
@@ -497,9 +500,29 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	return step;
 }
 
+/* What the epoch says of idle time: latency is compared with the slow means, without this epoch. */
+static struct idle_epoch idle_of(const struct elastic *s, const struct epoch *e,
+				 const struct line *l)
+{
+	return (struct idle_epoch){
+		.n = e->n,
+		.y = e->y,
+		.limit = e->limit,
+		.sigma2 = s->sigma2,
+		.part = l->part,
+		.rounding = e->moved ? 0 : e->rounding,
+		.rise = posterior_rise(&s->posterior, s->k, l->x) -
+			posterior_rise(&s->posterior, s->k, s->x),
+		.above = l->part * (l->y - s->y),
+		.noise = s->sigma2 / l->n + s->scatter,
+		.bound = s->reached > OFTEN,
+	};
+}
+
 static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
+	struct idle_epoch idle;
 	struct line l;
 	double step;
 
@@ -521,15 +544,11 @@ static void close_epoch(struct elastic *s)
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
 	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), LOOSEN / SLOW * binding(s));
+	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
-	idle_update(&s->idle, &e->idle,
-		    &(struct idle_epoch){.n = e->n,
-					 .y = e->y,
-					 .part = l.part,
-					 .limit = e->limit,
-					 .sigma2 = s->sigma2,
-					 .bound = s->reached > OFTEN});
+	idle.sigma2 = s->sigma2; /* what calls find is compared within the epoch */
+	idle_update(&s->idle, &e->idle, &idle);
 	make_room(s);
 	step = check_throughput(s, &l, stride(s, e));
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
@@ -572,6 +591,7 @@ static void set_limit(struct elastic *s, double height)
 		limit = fmin(limit, ceil(exp(middle)) - 1);
 	limit = clamp(limit, s->min, s->max);
 	s->limit = clamp(floor(limit + s->carry), s->min, s->max);
+	s->rounding = log(s->limit / limit);
 	s->carry = clamp(s->carry + limit - s->limit, 0, 1);
 }
 
@@ -650,6 +670,7 @@ static void go_on(struct elastic *s)
 	e->knee = s->k;
 	e->knee_calls = exp(s->k);
 	e->limit = s->limit;
+	e->rounding = 0;
 	e->dither.pair = 0;
 }
 
@@ -738,7 +759,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 10,
+	.version = 11,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

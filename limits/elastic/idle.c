@@ -11,6 +11,8 @@
 #define RISE_NEW 0.02
 /* Variance that counts as a full rise: a limiter is alone until latency shows that it is not. */
 #define RISE_PRIOR 0.1
+/* What the rounding is expected to show, from which it counts: more than noise does. */
+#define ROUNDING_SHOWS 0.05
 /* Fraction of the rise below which others use the server too: at least as many calls as its own. */
 #define COMPANY 0.5
 /* Range above COMPANY in which idle time counts partly, so that noise does not switch it. */
@@ -32,19 +34,39 @@ void idle_mean(struct idle *i, double inflight, double weight)
 	i->inflight += (float)(weight * (inflight - (double)i->inflight));
 }
 
-/* From 0, others use the server as well, to 1: latency rises as the knee predicts. */
-static double alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
+static void learn(float *mean, double value)
+{
+	*mean += (float)(RISE_NEW * (value - (double)*mean));
+}
+
+/* How far latency rises with what calls find in flight as the knee predicts: 0 to 1. */
+static double follows_calls(struct idle *i, const struct idle_sums *sums,
+			    const struct idle_epoch *e)
 {
 	const double rise = (double)sums->rise, y = e->y / e->n;
 	const double square = fmax(0, (double)sums->rise2 - rise * rise / e->n);
 	const double product = ((double)sums->rise_y - rise * y) * e->part * 3 / y; /* with ln R */
 
-	i->expected += (float)(RISE_NEW * (square / e->sigma2 - (double)i->expected));
-	i->seen += (float)(RISE_NEW * (product / e->sigma2 - (double)i->seen));
-	return clamp(
-		(((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR) - COMPANY) /
-			ALONE,
-		0, 1);
+	learn(&i->expected, square / e->sigma2);
+	learn(&i->seen, product / e->sigma2);
+	return ((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR);
+}
+
+/*
+ * From 0, others use the server as well, to 1: latency rises as the knee predicts. In company it
+ * follows neither what calls find nor the rounding.
+ */
+static double alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
+{
+	double part = follows_calls(i, sums, e);
+
+	if (e->bound) {
+		learn(&i->rounding_expected, e->rounding * e->rise / e->noise);
+		learn(&i->rounding_seen, e->rounding * e->above / e->noise);
+	}
+	if ((double)i->rounding_expected > ROUNDING_SHOWS)
+		part = fmax(part, (double)(i->rounding_seen / i->rounding_expected));
+	return clamp((part - COMPANY) / ALONE, 0, 1);
 }
 
 /*

@@ -13,6 +13,13 @@
  * and in those before and after it. And it counts only where the limiter has its server to itself.
  * In company, others use what its own calls leave free of the knee. Latency tells the two apart:
  * in company it does not follow the limiter's own calls in flight as the knee predicts.
+ *
+ * Two things show whether it does. One is what calls find in flight. But where a server divides
+ * itself among all calls, those that come later slow down earlier ones, and what a call finds hardly
+ * matters. The other is the rounding of the limit: as fractions are carried from epoch to epoch, a
+ * limit of 1.5 is 1 and 2 in turns. Other limiters take no part in that, and latency does not cause
+ * it. It shows much where limits are small, and there idle time matters most. In company, latency
+ * follows neither.
  */
 #ifndef WEIR_LIMITS_IDLE_H
 #define WEIR_LIMITS_IDLE_H
@@ -36,17 +43,23 @@ struct idle {
 	float pending;  /* that of the last epoch; counts if the next one reaches the limit too */
 	float expected; /* variance of the rise that the knee predicts, over the noise of ln R */
 	float seen;     /* covariance of that rise with ln R, over the noise of ln R */
-	uint32_t bound; /* epochs in a row that reached the limit */
+	float rounding_expected; /* covariance of the rise with the rounding, over the noise of epochs */
+	float rounding_seen; /* covariance of ln R with the rounding, over the noise of epochs */
+	uint32_t bound;      /* epochs in a row that reached the limit */
 };
 
 /* What was measured in an epoch. */
 struct idle_epoch {
-	double n;      /* samples */
-	double y;      /* their sum of cbrt R */
-	double limit;  /* in force */
-	double sigma2; /* variance of ln R around a line */
-	double part;   /* of ln R that all calls follow: others.h */
-	bool bound;    /* the limit was reached more than rarely */
+	double n;        /* samples */
+	double y;        /* their sum of cbrt R */
+	double limit;    /* in force */
+	double sigma2;   /* variance of ln R around a line */
+	double part;     /* of ln R that all calls follow: others.h */
+	double rounding; /* ln of the limit in force over the limit before it was rounded */
+	double rise; /* what the knee adds to mean ln R, less what it adds at the slow mean of ln n */
+	double above; /* mean ln R, less its slow mean */
+	double noise; /* variance of that mean */
+	bool bound;   /* the limit was reached more than rarely */
 };
 
 /* Add n samples that found `inflight` calls with themselves, where the knee is that many calls. */

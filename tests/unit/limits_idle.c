@@ -56,7 +56,8 @@ static double inflight_of(unsigned limit)
 
 static void run(struct idle *i, unsigned limit, double share, bool bound, int epochs)
 {
-	struct idle_epoch e = {.n = EPOCH, .limit = limit, .sigma2 = 1, .part = 1, .bound = bound};
+	struct idle_epoch e = {
+		.n = EPOCH, .limit = limit, .sigma2 = 1, .part = 1, .noise = 1, .bound = bound};
 	struct idle_sums sums = sums_of(limit, share, &e.y);
 
 	idle_mean(i, inflight_of(limit), 1);
@@ -101,6 +102,35 @@ Test(idle, does_not_count_in_company)
 	cr_assert(i.fraction > 0.03F);
 	run(&i, 4, 0.2, true, EPOCHS);
 	cr_assert(i.fraction < 1e-6F, "%g", (double)i.fraction);
+}
+
+/*
+ * A server that divides itself: latency hardly depends on what calls find. The limit is 1 and 2 in
+ * turns, and this part of the rise that the knee predicts is in the latency of epochs. Returns the
+ * fraction of idle time.
+ */
+static double idle_with(double part)
+{
+	struct idle i = {0};
+	struct idle_epoch e = {.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .bound = true};
+	struct idle_sums sums = sums_of(2, 0.2, &e.y);
+
+	idle_mean(&i, inflight_of(2), 1);
+	e.noise = 0.01;
+	for (int k = 0; k < EPOCHS; k++) {
+		e.rounding = k % 2 == 0 ? -0.4 : 0.3;
+		e.rise = k % 2 == 0 ? -0.2 : 0.2;
+		e.above = part * e.rise;
+		idle_update(&i, &sums, &e);
+	}
+	return (double)i.fraction;
+}
+
+Test(idle, counts_where_latency_follows_the_rounding_of_the_limit)
+{
+	cr_assert_gt(idle_with(1), 0.1);
+	cr_assert_eq(idle_with(0.33), 0);
+	cr_assert_eq(idle_with(0), 0);
 }
 
 Test(idle, rises_as_the_slopes_of_a_knee_do)
