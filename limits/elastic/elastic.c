@@ -707,6 +707,7 @@ static void move_by(struct elastic *s, double permits, double now)
 {
 	s->k = log(clamp(exp(s->k) + permits, fmax(s->min, fmin(s->initial, s->max)), s->max));
 	s->limit = clamp(floor(exp(s->k)), s->min, s->max);
+	s->rounding = 0; /* this limit was not rounded in turns */
 	s->level_n = 0;
 	s->last = s->now = epoch_from(s, now);
 }

@@ -112,11 +112,11 @@ Test(idle, does_not_count_in_company)
 static double idle_with(double part)
 {
 	struct idle i = {0};
-	struct idle_epoch e = {.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .bound = true};
+	struct idle_epoch e = {
+		.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .noise = 0.01, .bound = true};
 	struct idle_sums sums = sums_of(2, 0.2, &e.y);
 
 	idle_mean(&i, inflight_of(2), 1);
-	e.noise = 0.01;
 	for (int k = 0; k < EPOCHS; k++) {
 		e.rounding = k % 2 == 0 ? -0.4 : 0.3;
 		e.rise = k % 2 == 0 ? -0.2 : 0.2;
