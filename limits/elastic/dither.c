@@ -52,14 +52,11 @@ bool probe_pair_add(struct probe_pair *p, const struct dither *dither, double n,
 	struct probe *probe;
 
 	if (complete) {
-		const double down = p->down.x / p->down.n, up = p->up.x / p->up.n;
-		const double weight = 1 / (1 / p->down.n + 1 / p->up.n);
-		const double rise = p->up.y / p->up.n - p->down.y / p->down.n;
-
 		*c = (struct contrast){
-			.x = (down + up) / 2,
-			.xx = weight * (up - down) * (up - down),
-			.xy = weight * (up - down) * rise,
+			.down = p->down.x / p->down.n,
+			.up = p->up.x / p->up.n,
+			.rise = p->up.y / p->up.n - p->down.y / p->down.n,
+			.n = 1 / (1 / p->down.n + 1 / p->up.n),
 		};
 	}
 	if (another)

@@ -6,8 +6,8 @@
  * the dither of one of them. Therefore they all move together. The direction depends on the time
  * alone, in slots of a few latencies, and all limiters see about the same latency. The limiters do
  * not communicate; the clock is the machine's. Slots come in probe pairs, up then down or down then
- * up, so that a slow drift cancels between the two slots of a pair. The slope between the two is
- * the slope of all limiters together.
+ * up, so that a slow drift cancels between the two slots of a pair. The rise between the two is that
+ * of all limiters together.
  */
 #ifndef WEIR_LIMITS_DITHER_H
 #define WEIR_LIMITS_DITHER_H
@@ -35,9 +35,10 @@ struct probe_pair {
 	struct probe down, up;
 };
 
-/* What a complete pair shows: the middle in x, and the sums of squares that give the slope. */
+/* What a complete pair shows: x in each slot, by how much y is higher in the upper one. */
 struct contrast {
-	double x, xx, xy;
+	double down, up, rise;
+	double n; /* samples that a comparison of two means of so many is worth: below those of either */
 };
 
 /* The dither at the time now, for a latency given as its logarithm in ln ns. */

@@ -136,7 +136,7 @@
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
-/* Most room, in ln n: a factor of 4.5. */
+/* Most room under overload, in ln n: a factor of 4.5. */
 #define ROOM_MOST 1.5
 /* Fraction of the room that is left after an epoch of overload: it is gone within some epochs. */
 #define ROOM_KEPT 0.5
@@ -226,6 +226,7 @@ struct elastic {
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
+	double xx, n;                 /* variance of x around that, samples that they are worth */
 	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
 	struct reference ref;         /* where throughput last grew with n */
@@ -364,50 +365,86 @@ static void set_means(struct elastic *s, const struct line *l)
 {
 	s->level_x = s->x = l->x;
 	s->level_y = s->y = l->y;
+	s->xx = 0;
+	s->n = l->n;
 	s->level_n = l->n;
 	s->ref = (struct reference){.x = l->x, .y = l->y, .n = l->n};
 }
 
-static struct evidence slope_of(double x, double xx, double xy, double variance)
+/* The slope among an epoch's samples, as the change over a step at their mean. */
+static struct evidence within(const struct line *l, double variance)
 {
+	const double step = POSTERIOR_STEP;
+	const double xx = l->xx + 1e-9; /* all may have found the same n */
+
 	return (struct evidence){
-		.x = x,
-		.slope = xx > 1e-9 ? xy / xx : 0,
-		.variance = variance / (xx + 1e-9),
+		.from = l->x - step / 2,
+		.to = l->x + step / 2,
+		.change = step * l->xy / xx,
+		.variance = step * step * variance / xx,
 	};
 }
 
+/* From the slow means to those of the epoch. */
+static struct evidence between(const struct elastic *s, const struct line *l, double variance)
+{
+	return (struct evidence){
+		.from = s->x,
+		.spread = sqrt(s->xx),
+		.to = l->x,
+		.change = l->part * (l->y - s->y),
+		.variance = variance * (1 / l->n + 1 / s->n),
+	};
+}
+
+/* From the lower slot of a probe pair to the upper one. */
+static struct evidence probed(const struct contrast *c, const struct line *l, double variance)
+{
+	return (struct evidence){
+		.from = c->down,
+		.to = c->up,
+		.change = l->part * c->rise,
+		.variance = variance / c->n,
+	};
+}
+
+/* The further n is from its slow mean, the sooner it replaces that: the mean is of another time. */
+static void update_means(struct elastic *s, const struct line *l)
+{
+	const double x = l->x - s->x;
+	const double weight = fmin(1, SLOW + x * x), rest = 1 - weight;
+
+	s->x += weight * x;
+	s->xx = rest * (s->xx + weight * x * x);
+	s->y += weight * (l->y - s->y);
+	s->n = 1 / (rest * rest / s->n + weight * weight / l->n);
+}
+
 /*
- * Update the posteriors by the slope among the epoch's samples, by the slope from the slow means to
+ * Update the posteriors by the slope among the epoch's samples, by the change from the slow means to
  * the epoch's, and by the probe pair that this epoch completes, if any. Returns false if there was
  * no information in them.
  */
 static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct line *l)
 {
-	const double dx = l->x - s->x, dy = l->y - s->y;
-	const double far = fmin(1, 4 * SLOW * dx * dx); /* a mean far away replaces the old one */
-	const double weight = SLOW + (1 - SLOW) * far;
-	const double x = dx * (1 - weight), y = l->part * dy * (1 - weight);
-	const double off = surprise(x, y);
-	struct evidence within, between, probed;
+	const double off = surprise(l->x - s->x, l->part * (l->y - s->y));
+	struct evidence slope, change, pair;
 	struct contrast c;
 	double variance;
 	bool news;
 
 	s->sigma2 += QUICK * (l->variance - s->sigma2);
 	s->scatter += SLOW * (off * off - s->scatter);
-	s->x += weight * dx;
-	s->y += weight * dy;
-
 	variance = fmax(s->sigma2, l->n * s->scatter);
-	within = slope_of(l->x, l->xx, l->xy, variance);
-	between = slope_of(l->x - x / 2, l->n * x * x, l->n * x * y, variance);
-	news = !e->moved && posterior_update(&s->posterior, &within);
-	news = posterior_update(&s->posterior, &between) || news;
+	slope = within(l, variance);
+	change = between(s, l, variance);
+	update_means(s, l);
+	news = !e->moved && posterior_update(&s->posterior, &slope);
+	news = posterior_update(&s->posterior, &change) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
-	probed = slope_of(c.x, c.xx, l->part * c.xy, variance);
-	return posterior_update(&s->joint, &probed) || news;
+	pair = probed(&c, l, variance);
+	return posterior_update(&s->joint, &pair) || news;
 }
 
 /* How far the limit holds back overload: from 0, not at all, to 1, fully. */
@@ -439,6 +476,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 static void make_room(struct elastic *s)
 {
 	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
+	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
 
 	if (s->reached > 0 && (rare || empty))
@@ -449,7 +487,7 @@ static void make_room(struct elastic *s)
 		s->room *= ROOM_KEPT;
 	else if (!rare && !empty)
 		s->room -= step * (1 - idle / IDLE);
-	s->room = clamp(s->room, 0, ROOM_MOST);
+	s->room = clamp(s->room, 0, most);
 }
 
 /*
@@ -760,7 +798,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 11,
+	.version = 12,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -77,48 +77,71 @@ void posterior_loosen(struct posterior *p, double near, double part)
 	normalise(p);
 }
 
-/* Likelihood of a slope where another is expected: Student's t, not normalised. */
-static float likelihood(float slope, float expected, float weight)
+/* What the ramp of slopes adds to ln R, at a distance in ln n from where it begins. */
+static double ramp_rise(double distance)
 {
-	const float off = slope - expected;
+	if (distance <= 0)
+		return 0;
+	return distance < 1 / (double)SHARP ? distance * distance * (double)SHARP / 2
+					    : distance - 1 / (2 * (double)SHARP);
+}
+
+/* Where the ramp of a knee begins, in ln n. */
+static double ramp_start(const struct posterior *p, double knee)
+{
+	return knee - (double)p->slope / (double)SHARP;
+}
+
+double posterior_rise(const struct posterior *p, double knee, double x)
+{
+	return ramp_rise(x - ramp_start(p, knee));
+}
+
+/* Likelihood of a change where another is expected: Student's t, not normalised. */
+static float likelihood(float change, float expected, float weight)
+{
+	const float off = change - expected;
 	const float odd = 1 + off * off * weight;
 
 	return 1 / (odd * odd);
 }
 
+/*
+ * The change that a knee would produce. The mean of ln R over several n is above ln R at their mean,
+ * as the slope grows with n: two points stand for them, one deviation below their mean and one above.
+ */
+static float expected(const struct posterior *p, const struct evidence *seen, uint32_t step)
+{
+	const double start = ramp_start(p, (double)ln_of(step));
+	const double low = ramp_rise(seen->from - seen->spread - start);
+	const double high = ramp_rise(seen->from + seen->spread - start);
+
+	return (float)(ramp_rise(seen->to - start) - (low + high) / 2);
+}
+
 bool posterior_update(struct posterior *p, const struct evidence *seen)
 {
-	const float weight = 1 / (((float)seen->variance + BLUR) * TAILS);
-	const float x = (float)seen->x, slope = (float)seen->slope;
-	const float steep = likelihood(slope, 1, weight), level = likelihood(slope, 0, weight);
-	/* Steps of the first knees at which the expected slope at x is below 1, and is 0. */
-	const uint32_t bend = step_of(seen->x - (1 - (double)p->slope) / SHARP);
-	const uint32_t flat = step_of(seen->x + (double)p->slope / SHARP + POSTERIOR_STEP);
+	const float way = (float)(seen->to - seen->from), change = (float)seen->change;
+	const float weight = 1 / (((float)seen->variance + BLUR * way * way) * TAILS);
+	const float steep = likelihood(change, way, weight);
+	const float level = likelihood(change, 0, weight);
+	const double low = fmin(seen->from - seen->spread, seen->to);
+	const double high = fmax(seen->from + seen->spread, seen->to);
+	/* The first knees for which the lowest n is not past the ramp, and the highest before it. */
+	const uint32_t bend = step_of(low - (1 - (double)p->slope) / (double)SHARP);
+	const uint32_t flat = step_of(high + (double)p->slope / (double)SHARP + POSTERIOR_STEP);
 	uint32_t i = 0;
 
-	if (weight < FLT_EPSILON)
+	if (!(weight * (float)(high - low) * (float)(high - low) > FLT_EPSILON))
 		return false; /* the likelihood is nearly 1 everywhere */
 	while (i < bend)
 		p->of[i++] *= steep;
-	for (; i < flat; i++) {
-		const float expected = p->slope + (x - ln_of(i)) * SHARP;
-
-		p->of[i] *= likelihood(slope, fminf(fmaxf(expected, 0), 1), weight);
-	}
+	for (; i < flat; i++)
+		p->of[i] *= likelihood(change, expected(p, seen, i), weight);
 	while (i < POSTERIOR_STEPS)
 		p->of[i++] *= level;
 	normalise(p);
 	return true;
-}
-
-double posterior_rise(const struct posterior *p, double knee, double x)
-{
-	const double ramp = x - knee + (double)p->slope / (double)SHARP;
-
-	if (ramp <= 0)
-		return 0;
-	return ramp < 1 / (double)SHARP ? ramp * ramp * (double)SHARP / 2
-					: ramp - 1 / (2 * (double)SHARP);
 }
 
 double posterior_quantile(const struct posterior *p, double probability)

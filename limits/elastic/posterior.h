@@ -24,9 +24,12 @@ struct posterior {
 	float slope;               /* of ln R over ln n, at the knee */
 };
 
-/* A measured slope of ln R over ln n, the x = ln n it was measured around, and its variance. */
+/* A measured change of the mean of ln R, while ln n went from one value, or several, to another. */
 struct evidence {
-	double x, slope, variance;
+	double from, spread; /* ln n before: mean and standard deviation */
+	double to;           /* ln n after */
+	double change;       /* of ln R */
+	double variance;     /* of the change, as far as it is noise */
 };
 
 /*

@@ -21,7 +21,14 @@ static struct posterior fresh(void)
 
 static void see(struct posterior *p, double n, double slope, double variance)
 {
-	posterior_update(p, &(struct evidence){.x = log(n), .slope = slope, .variance = variance});
+	const double step = POSTERIOR_STEP;
+
+	posterior_update(p, &(struct evidence){
+				    .from = log(n) - step / 2,
+				    .to = log(n) + step / 2,
+				    .change = step * slope,
+				    .variance = step * step * variance,
+			    });
 }
 
 static double sum(const struct posterior *p)
@@ -56,6 +63,40 @@ Test(posterior, noisy_evidence_moves_it_less)
 	see(&clear, 100, 1, CLEAR);
 	see(&noisy, 100, 1, 100);
 	cr_assert_lt(posterior_quantile(&clear, 0.5), posterior_quantile(&noisy, 0.5));
+}
+
+/* A server of 100 workers that was seen with 80, 100 and 400 calls, and now with 100. */
+Test(posterior, takes_a_mean_over_several_n_for_what_it_is)
+{
+	struct posterior p = fresh();
+	const double seen[] = {log(80), log(100), log(400)};
+	double x = 0, xx = 0, y = 0;
+
+	for (int i = 0; i < 3; i++) {
+		x += seen[i] / 3;
+		y += fmax(0, seen[i] - log(100)) / 3;
+	}
+	for (int i = 0; i < 3; i++)
+		xx += (seen[i] - x) * (seen[i] - x) / 3;
+	for (int i = 0; i < 10; i++)
+		posterior_update(&p, &(struct evidence){
+					     .from = x,
+					     .spread = sqrt(xx),
+					     .to = log(100),
+					     .change = -y,
+					     .variance = 0.001,
+				     });
+	cr_assert_gt(posterior_quantile(&p, 0.5), log(80));
+	cr_assert_lt(posterior_quantile(&p, 0.5), log(130));
+}
+
+Test(posterior, has_no_information_in_a_change_of_nothing)
+{
+	struct posterior p = fresh();
+
+	cr_assert_not(posterior_update(&p, &(struct evidence){.from = 2, .to = 2, .variance = 1}));
+	cr_assert_not(posterior_update(&p, &(struct evidence){.variance = 0}));
+	cr_assert_float_eq(sum(&p), 1, 1e-4);
 }
 
 Test(posterior, learns_again_after_the_knee_has_moved)
@@ -115,7 +156,7 @@ Test(dither, direction_depends_on_the_time_alone)
 	cr_assert(up > 4500 && up < 5500, "%d", up);
 }
 
-Test(dither, a_complete_probe_pair_shows_the_slope_between_its_slots)
+Test(dither, a_complete_probe_pair_shows_the_rise_between_its_slots)
 {
 	struct probe_pair p = {.pair = 0};
 	struct contrast c;
@@ -127,9 +168,10 @@ Test(dither, a_complete_probe_pair_shows_the_slope_between_its_slots)
 	cr_assert_not(probe_pair_add(&p, &s, 20, 1, 5, &c));
 	s.pair = 2;
 	cr_assert(probe_pair_add(&p, &s, 20, 1, 5, &c));
-	cr_assert_float_eq(c.x, 2, 1e-9);
-	cr_assert_float_eq(c.xy / c.xx, 1, 1e-9);
-	cr_assert_float_eq(c.xx, 4 * 10, 1e-9);
+	cr_assert_float_eq(c.down, 1, 1e-9);
+	cr_assert_float_eq(c.up, 3, 1e-9);
+	cr_assert_float_eq(c.rise, 2, 1e-9);
+	cr_assert_float_eq(c.n, 10, 1e-9);
 	s.pair = 3;
 	cr_assert_not(probe_pair_add(&p, &s, 20, 1, 5, &c), "samples in one slot only");
 }
