@@ -19,20 +19,20 @@
  * then most of its calls have ended, the slow ones too. Latency enters by its cube root, which tames
  * long tails nearly as well as the logarithm and loses less information.
  *
- * Evidence. Each epoch shows the slope of y = ln R over x = ln n twice: among its samples, and by
- * the distance of its means from slow means of earlier epochs. The variance of a slope is that of
+ * Evidence. Each epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples,
+ * and by the change from slow means of earlier epochs to its own. The variance of a slope is that of
  * the samples over the sum of squares of x. Where the means of epochs scatter more than their
  * samples explain, as in a long queue, the larger variance is used. After a long stride, n changes
  * during the epoch, and a call's latency depends more on the calls that come after it than on those
  * it found. So the slope among samples is not used then.
  *
  * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
- * slope makes those knees likely that would produce it: a slope around 0 says that the knee is
- * above x, around 1 below x. The limit is the n that the knee is below with probability LEAN, and
- * moves there in bounded strides. LEAN is above one half because a refused call is lost, and a
- * waiting call is only late. In each epoch a little probability is added everywhere, and more when
- * the level of latency moves in a way that no slope explains, so that the limit can always learn
- * again.
+ * change makes those knees likely that would produce it: no change says that the knee is above x,
+ * one as large as that of x, below x. The limit is the n that the knee is below with probability
+ * LEAN, and moves there in bounded strides. LEAN is above one half because a refused call is lost,
+ * and a waiting call is only late. In each epoch a little probability is added everywhere, and more
+ * when the level of latency moves in a way that no slope explains, so that the limit can always
+ * learn again.
  *
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
@@ -136,7 +136,7 @@
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
-/* Most room under overload, in ln n: a factor of 4.5. */
+/* Most room, in ln n, but for bunches that often reach the limit: a factor of 4.5. */
 #define ROOM_MOST 1.5
 /* Fraction of the room that is left after an epoch of overload: it is gone within some epochs. */
 #define ROOM_KEPT 0.5
@@ -470,8 +470,9 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 /*
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
- * they reach it rarely, or more than half of the limit is unused on average. Under overload as much
- * is needed as keeps the server from being idle (idle.h).
+ * they reach it rarely, or more than half of the limit is unused on average. If they reach it often
+ * all the same, bunches are larger than that, and get the room that they need. Under
+ * overload as much is needed as keeps the server from being idle (idle.h).
  */
 static void make_room(struct elastic *s)
 {
@@ -479,7 +480,9 @@ static void make_room(struct elastic *s)
 	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
 
-	if (s->reached > 0 && (rare || empty))
+	if (s->reached > 0 && rare)
+		s->room = fmax(s->room, fmin(s->room + step, ROOM_MOST));
+	else if (s->reached > 0 && empty)
 		s->room += step;
 	else if (s->reached > 0 && idle > IDLE)
 		s->room += step * fmin(1, idle / IDLE - 1);
