@@ -38,7 +38,7 @@ struct probe_pair {
 /* What a complete pair shows: x in each slot, by how much y is higher in the upper one. */
 struct contrast {
 	double down, up, rise;
-	double n; /* samples that a comparison of two means of so many is worth: below those of either */
+	double n; /* samples: the variance of the rise is that of one of them over this */
 };
 
 /* The dither at the time now, for a latency given as its logarithm in ln ns. */
