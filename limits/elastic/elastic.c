@@ -226,7 +226,7 @@ struct elastic {
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
-	double xx, n;                 /* variance of x around that, samples that they are worth */
+	double xx, n;                 /* variance of x around its mean; samples behind the means */
 	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
 	struct reference ref;         /* where throughput last grew with n */
@@ -470,8 +470,8 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 /*
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
- * they reach it rarely, or more than half of the limit is unused on average. If they reach it often
- * all the same, bunches are larger than that, and get the room that they need. Under
+ * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
+ * reach it often all the same, bunches are larger than ROOM_MOST, and get as much as they need. Under
  * overload as much is needed as keeps the server from being idle (idle.h).
  */
 static void make_room(struct elastic *s)

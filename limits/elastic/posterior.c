@@ -8,7 +8,7 @@
 /* How steep the ramp of slopes is: they go from 0 to 1 within 1 / SHARP of ln n, as n doubles. */
 #define SHARP 1.5F
 
-/* Variance of a slope that is not noise: real knees are no ramps. Bounds the weight of an epoch. */
+/* Variance of a slope that is not noise: real knees are no ramps. */
 #define BLUR 0.05F
 
 /* Degrees of freedom of Student's t: heavy tails, so that no single epoch decides. */

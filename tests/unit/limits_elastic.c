@@ -363,8 +363,8 @@ static double at_the_bound(double knee, const char *config)
 /* A limit that starts far above the bound may take long to fall: n never goes there to show why. */
 Test(elastic, stays_at_the_bound_of_a_backend_that_drops_the_rest)
 {
-	const double from_below = at_the_bound(40, ""),
-		     from_above = at_the_bound(40, "initial=200");
+	const double from_below = at_the_bound(40, "");
+	const double from_above = at_the_bound(40, "initial=200");
 
 	cr_expect_leq(from_below, 80, "%g", from_below);
 	cr_expect_leq(from_above, 80, "%g", from_above);
