@@ -436,10 +436,10 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  * Source: docs/elastic.md.
  */
 struct weir_elastic_config {
-	uint32_t initial; /* 4; 1 to 2^31 - 1 */
+	uint32_t initial; /* 8; 1 to 2^31 - 1 */
 	uint32_t min;     /* 1; 1 to 2^31 - 1 */
 	uint32_t max;     /* 100000; 1 to 2^31 - 1 */
-	double target;    /* 0.3; 0.05 to 0.9; elasticity of throughput at which growth stops */
+	double target;    /* 0.25; 0.05 to 0.9; elasticity of throughput at which growth stops */
 };
 WEIR_API extern const struct weir_limit_ops weir_elastic;
 

@@ -84,6 +84,7 @@
 #include "long_lived.h"
 #include "others.h"
 #include "posterior.h"
+#include "weights.h"
 
 /*
  * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",
@@ -119,55 +120,27 @@
 /* Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near. */
 #define RISE 1.0
 
-/* Weight of a new epoch in slow means: ten epochs. */
-#define SLOW 0.1
-/* Weight of a new epoch in quick means, of what each epoch shows well: five epochs. */
-#define QUICK 0.2
-/* Weight of a new epoch in the load: about three epochs. */
-#define BUSY 0.3
-
 /* Fraction of calls that find the limit reached: overload from there on. The least of bold probes. */
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
 #define IDLE 0.03
-/* The same, below which there is far too much room: overload has begun. */
-#define IDLE_NONE 0.001
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
 /* Most room, in ln n, but for bunches that often reach the limit: a factor of 4.5. */
 #define ROOM_MOST 1.5
-/* Fraction of the room that is left after an epoch of overload: it is gone within some epochs. */
-#define ROOM_KEPT 0.5
 
-/* Change of the level of latency, in ln R, from which it can be a shift: a quarter. */
-#define SHIFT 0.25
-/* Standard deviations squared from which it is one: 4 deviations, so hardly ever by chance. */
+/* Variances of latency from which a change of it is a shift: 4 deviations, hardly ever by chance. */
 #define SHIFT_SURE 16
 /* Steepest slope that is no surprise; the flattest is 0. It is steeper than 1 in a collapse. */
 #define SLOPE_MOST 2
-/* Epochs that the level averages: the most recent past. */
-#define LEVEL_EPOCHS 8
 
 /*
- * Latency in ln R that it may be above what growth explains, plus one standard deviation; as far
- * below that, throughput has surely grown.
+ * Height of a bold probe in ln n: a quarter; what it shows grows with the square. Latency that changes
+ * by more, in ln R, may have shifted.
  */
-#define CHECK_SHORT 0.05
-/* Excess latency in ln R, back at the reference point, that makes it stale: a factor of 4. */
-#define CHECK_STALE 1.4
-
-/* Calls of an epoch that show that the limit is not used: a few may find it free by chance. */
-#define REFERENCE_MANY 50
-/*
- * Weight of an epoch in the reference point, if throughput did not grow: hardly any, or the point
- * would follow the mistake.
- */
-#define REFERENCE_ELSE 0.001
-
-/* Height of a bold probe in ln n: a third; what it shows grows with the square. */
-#define BOLD 0.3
+#define BOLD 0.25
 /* Height of the others: 8 %, which costs little. */
 #define SMALL 0.08
 /*
@@ -185,8 +158,7 @@ struct epoch {
 	double limit;         /* in force, calls */
 	double rounding;      /* ln of it over the limit before it was rounded */
 	struct dither dither; /* .pair 0: none */
-	double calls;         /* with a latency or without, but for those dropped */
-	double all;           /* all, those that are no samples included */
+	double calls;         /* samples or not, but for those dropped */
 	float timed_out;      /* of these */
 	float samples;        /* that stand for the calls */
 	uint32_t moved;       /* bool: the knee was far from that before */
@@ -227,7 +199,7 @@ struct elastic {
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
 	double xx, n;                 /* variance of x around its mean; samples behind the means */
-	double level_x, level_y;      /* means over LEVEL_EPOCHS, to detect a shift */
+	double level_x, level_y;      /* means over ten epochs by samples, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
 	struct reference ref;         /* where throughput last grew with n */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
@@ -239,8 +211,7 @@ struct elastic {
 	double rounding;              /* ln of the limit over what it was before it was rounded */
 	double target;
 	uint32_t initial, min, max;
-	uint32_t wide;    /* bool: the knee can be nearly anywhere */
-	uint32_t sinking; /* bool: growth without throughput is being taken back */
+	uint32_t wide; /* bool: the knee can be nearly anywhere */
 };
 
 static const char *elastic_check(const void *config)
@@ -288,7 +259,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
-	posterior_init(&s->posterior, log(s->min), log(s->max), s->k, 1 - s->target);
+	posterior_init(&s->posterior, log(s->min), log(s->max), 1 - s->target);
 	s->joint = s->posterior;
 	read_posteriors(s);
 	(void)random;
@@ -333,7 +304,7 @@ static bool shifted(const struct elastic *s, const struct line *l)
 
 	if (shift > 0 && l->x > s->level_x + BOLD)
 		return false;
-	return s->level_n > 0 && fabs(shift) > SHIFT && shift * shift > SHIFT_SURE * noise;
+	return s->level_n > 0 && fabs(shift) > BOLD && shift * shift > SHIFT_SURE * noise;
 }
 
 static void loosen(struct elastic *s, double part, double joint)
@@ -357,7 +328,7 @@ static void update_level(struct elastic *s, const struct line *l)
 
 	s->level_x += weight * (l->x - s->level_x);
 	s->level_y += weight * (l->y - s->level_y);
-	s->level_n = fmin(s->level_n + l->n, LEVEL_EPOCHS * l->n);
+	s->level_n = fmin(s->level_n + l->n, l->n / SLOW);
 }
 
 /* The first epoch after a shift sets all means. */
@@ -484,30 +455,26 @@ static void make_room(struct elastic *s)
 		s->room = fmax(s->room, fmin(s->room + step, ROOM_MOST));
 	else if (s->reached > 0 && empty)
 		s->room += step;
-	else if (s->reached > 0 && idle > IDLE)
-		s->room += step * fmin(1, idle / IDLE - 1);
-	else if (!rare && !empty && idle < IDLE_NONE)
-		s->room *= ROOM_KEPT;
 	else if (!rare && !empty)
-		s->room -= step * (1 - idle / IDLE);
+		s->room += step * fmin(1, idle / IDLE - 1);
 	s->room = clamp(s->room, 0, most);
 }
 
 /*
  * The reference point follows the slow means: at once where throughput has surely grown with n, or
- * the limit is not used; hardly where throughput has not grown.
+ * the limit is not used; not at all where it is used and throughput has not grown, or the point would
+ * follow the mistake.
  */
 static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
 {
 	const double x = s->x - s->ref.x;
 	const bool used = s->reached_mean > OFTEN;
-	const bool unused = s->reached == 0 && l->n > REFERENCE_MANY;
-	const bool grew = lacks < -CHECK_SHORT - noise;
+	const bool unused = s->reached == 0 && !used;
 	const double weight = unused               ? 1
 			      : x < 0              ? QUICK
-			      : grew               ? 1
+			      : lacks < -noise     ? 1
 			      : lacks < 0 || !used ? SLOW
-						   : REFERENCE_ELSE;
+						   : 0;
 
 	s->ref.x += weight * x;
 	s->ref.y += weight * (s->y - s->ref.y);
@@ -517,9 +484,7 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 /*
  * The throughput check: if n has grown since the reference point and throughput has not grown with
  * it, take the growth back, by a part of what throughput lacks in each epoch. Only calls that the
- * limit admitted count: where the limit is not used, n grows by itself when calls take longer. If
- * the excess latency persists when n is back at the reference point, the point is stale: a fault of
- * the backend, not growth, was the reason. The present point then becomes the reference.
+ * limit admitted count: where the limit is not used, n grows by itself when calls take longer.
  */
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
@@ -528,16 +493,8 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref.n));
 
 	follow_reference(s, l, lacks, noise);
-	if (x > POSTERIOR_STEP && lacks > CHECK_SHORT + noise) {
-		s->sinking = true;
+	if (x > POSTERIOR_STEP && lacks > noise)
 		return fmin(step, -QUICK * (lacks - noise));
-	}
-	if (s->sinking && lacks > CHECK_STALE + noise) {
-		s->ref.x = s->x;
-		s->ref.y = s->y;
-		s->ref.n = l->n;
-	}
-	s->sinking = false;
 	return step;
 }
 
@@ -570,7 +527,7 @@ static void close_epoch(struct elastic *s)
 	if (e->n < EPOCH_WIDE)
 		return;
 	s->reached = e->reached / e->n;
-	if (2 * (double)e->timed_out > e->all)
+	if (2 * (double)e->timed_out > e->calls)
 		return; /* these all take the same time, as if it did not depend on their number */
 	l = line_of(e, others_part(&s->others));
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
@@ -601,8 +558,8 @@ static void update_load(struct elastic *s, double now)
 	const double lasted = now - s->busy_since;
 
 	if (lasted > 0) {
-		idle_mean(&s->idle, s->busy / lasted, BUSY);
-		s->load += BUSY * (fmin(1, s->busy / lasted / s->limit) - s->load);
+		idle_mean(&s->idle, s->busy / lasted, RECENT);
+		s->load += RECENT * (fmin(1, s->busy / lasted / s->limit) - s->load);
 	}
 	s->busy_since = now;
 	s->busy = 0;
@@ -659,8 +616,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const double count = has_latency(w) && w->dropped == 0 ? w->count * weight : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
 
-	e->calls += calls_of(w) - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
-	e->all += calls_of(w) + w->others;
+	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += (float)samples_of(w);
 	e->timed_out += (float)w->timed_out;
 	if (inflight >= e->limit)
@@ -785,10 +741,10 @@ static void elastic_observe(const void *state, double *values)
 #define OFFSET(field) offsetof(struct weir_elastic_config, field)
 
 static const struct weir_param elastic_params[] = {
-	{"initial", WEIR_PARAM_U32, OFFSET(initial), 1, LIMIT_TOP, "4", "limit at first"},
+	{"initial", WEIR_PARAM_U32, OFFSET(initial), 1, LIMIT_TOP, "8", "limit at first"},
 	{"min", WEIR_PARAM_U32, OFFSET(min), 1, LIMIT_TOP, "1", "lowest limit"},
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "100000", "highest limit"},
-	{"target", WEIR_PARAM_DOUBLE, OFFSET(target), 0.05, 0.9, "0.3",
+	{"target", WEIR_PARAM_DOUBLE, OFFSET(target), 0.05, 0.9, "0.25",
 	 "percent of throughput that one percent more in flight must bring"},
 };
 
@@ -801,7 +757,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 12,
+	.version = 13,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

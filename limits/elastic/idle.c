@@ -9,14 +9,13 @@
 
 /* Weight of an epoch in how ln R rises with the calls in flight: fifty epochs. */
 #define RISE_NEW 0.02
-/* Variance that counts as a full rise: a limiter is alone until latency shows that it is not. */
-#define RISE_PRIOR 0.1
-/* What the rounding is expected to show, from which it counts: more than noise does. */
-#define ROUNDING_SHOWS 0.05
-/* Fraction of the rise below which others use the server too: at least as many calls as its own. */
-#define COMPANY 0.5
-/* Range above COMPANY in which idle time counts partly, so that noise does not switch it. */
-#define ALONE 0.2
+/*
+ * What is expected of chance alone: what calls find counts as a full rise, so a limiter is alone until
+ * latency shows that it is not; the rounding as none.
+ */
+#define RISE_PRIOR 0.05
+/* Fraction of the rise below which others use the server too: nearly as many calls as its own. */
+#define COMPANY 0.6
 
 void idle_add(struct idle_sums *sums, double n, double inflight, double y, double knee, double rise)
 {
@@ -39,7 +38,7 @@ static void learn(float *mean, double value)
 	*mean += (float)(RISE_NEW * (value - (double)*mean));
 }
 
-/* How far latency rises with what calls find in flight as the knee predicts: 0 to 1. */
+/* How far latency rises with what calls find in flight as the knee predicts: about 0 to 1. */
 static double follows_calls(struct idle *i, const struct idle_sums *sums,
 			    const struct idle_epoch *e)
 {
@@ -53,20 +52,20 @@ static double follows_calls(struct idle *i, const struct idle_sums *sums,
 }
 
 /*
- * From 0, others use the server as well, to 1: latency rises as the knee predicts. In company it
- * follows neither what calls find nor the rounding.
+ * Whether latency rises as the knee predicts. In company it follows neither what calls find nor the
+ * rounding.
  */
-static double alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
+static bool alone(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
-	double part = follows_calls(i, sums, e);
+	const double part = follows_calls(i, sums, e);
+	double expected;
 
 	if (e->bound) {
 		learn(&i->rounding_expected, e->rounding * e->rise / e->noise);
 		learn(&i->rounding_seen, e->rounding * e->above / e->noise);
 	}
-	if ((double)i->rounding_expected > ROUNDING_SHOWS)
-		part = fmax(part, (double)(i->rounding_seen / i->rounding_expected));
-	return clamp((part - COMPANY) / ALONE, 0, 1);
+	expected = fmax(0, (double)i->rounding_expected) + RISE_PRIOR;
+	return fmax(part, (double)i->rounding_seen / expected) > COMPANY;
 }
 
 /*
@@ -85,11 +84,12 @@ static double idle_in(const struct idle *i, const struct idle_sums *sums,
 
 void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
-	const double own = alone(i, sums, e), weight = e->n / (e->n + SAMPLES);
+	const bool own = alone(i, sums, e);
+	const double weight = e->n / (e->n + SAMPLES);
 	double seen;
 
 	i->bound = e->bound ? i->bound + 1 : 0;
-	seen = i->bound >= 3 ? own * (double)i->pending : 0; /* the last one, and both beside it */
+	seen = own && i->bound >= 3 ? (double)i->pending : 0; /* the last one, and both beside it */
 	i->fraction += (float)(weight * (seen - (double)i->fraction));
 	i->pending = (float)idle_in(i, sums, e);
 }

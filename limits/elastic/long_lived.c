@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "long_lived.h"
-
 #include "limits/common.h"
+#include "long_lived.h"
+#include "weights.h"
 
 /*
  * Latencies from a mark to its count: by then nearly all ordinary calls have ended. Where work
@@ -9,28 +9,20 @@
  */
 #define LATENCIES 16
 
-/* Weight of a new latency or count: both are noisy, and nothing is lost by a few counts' delay. */
-#define NEW 0.3
-
-/* Fraction of the permits in flight from which long-lived calls matter: slow calls are fewer. */
-#define FROM 0.6
-/* Fraction down to which they go on to matter: lower than FROM, so that the result is steady. */
-#define UNTIL (1 - FROM)
 /* Permits from which they matter: fewer are hardly in the way, and easily slow calls by chance. */
 #define LEAST 8
 
 /*
  * By the time of the count, every ordinary call of the mark has ended; the rest is long-lived.
  * Where a sample stands for many calls, few of those in flight are samples, and a count is less
- * certain.
+ * certain. Where fewer than half are long-lived, they may be slow calls.
  */
 static void count_at(struct long_lived *l, const struct mark *m)
 {
-	const double part = l->permits > 0 ? UNTIL : FROM;
 	const double sure = fmin(1, m->inflight / (LEAST * (double)l->each));
 
-	l->counted += NEW * sure * (fmax(0, m->inflight - m->ended) - l->counted);
-	l->permits = l->counted > fmax(LEAST, part * m->inflight) ? floor(l->counted) : 0;
+	l->counted += RECENT * sure * (fmax(0, m->inflight - m->ended) - l->counted);
+	l->permits = l->counted > fmax(LEAST, m->inflight / 2) ? floor(l->counted) : 0;
 }
 
 /*
@@ -65,7 +57,7 @@ void long_lived_update(struct long_lived *l, const struct weir_window *w)
 	struct mark *oldest = &l->mark[l->oldest % LONG_LIVED_MARKS];
 
 	if (has_latency(w))
-		l->latency += (l->latency > 0 ? NEW : 1) * (w->rtt - l->latency);
+		l->latency += (l->latency > 0 ? RECENT : 1) * (w->rtt - l->latency);
 	l->counted = fmin(l->counted, w->inflight_now);
 	l->permits = fmin(l->permits, w->inflight_now);
 	l->each = (float)each_of(w);

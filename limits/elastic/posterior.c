@@ -14,9 +14,6 @@
 /* Degrees of freedom of Student's t: heavy tails, so that no single epoch decides. */
 #define TAILS 3.0F
 
-/* Decay of the prior above its starting point, for each unit of ln n: nearly flat. */
-#define FADES 0.2
-
 static uint32_t step_of(double x)
 {
 	return (uint32_t)clamp(x / POSTERIOR_STEP + 0.5, 0, POSTERIOR_STEPS - 1);
@@ -53,7 +50,7 @@ static void normalise(struct posterior *p)
 		p->of[i] *= sum;
 }
 
-void posterior_init(struct posterior *p, double least, double most, double from, double slope)
+void posterior_init(struct posterior *p, double least, double most, double slope)
 {
 	*p = (struct posterior){
 		.least = step_of(least),
@@ -61,7 +58,7 @@ void posterior_init(struct posterior *p, double least, double most, double from,
 		.slope = (float)slope,
 	};
 	for (uint32_t i = p->least; i <= p->most; i++)
-		p->of[i] = (float)exp(-FADES * fmax(0, i * POSTERIOR_STEP - from));
+		p->of[i] = 1;
 	normalise(p);
 }
 

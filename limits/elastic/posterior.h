@@ -32,11 +32,8 @@ struct evidence {
 	double variance;     /* of the change, as far as it is noise */
 };
 
-/*
- * Set the prior: knees between least and most, in ln n, equally likely up to `from` and
- * exponentially less likely above it. slope is the slope at the knee.
- */
-void posterior_init(struct posterior *p, double least, double most, double from, double slope);
+/* Set the prior: all knees between least and most, in ln n, are equally likely. slope is at the knee. */
+void posterior_init(struct posterior *p, double least, double most, double slope);
 
 /*
  * Allow for a knee that has moved: add probability `part` everywhere, by a Cauchy distribution

@@ -329,23 +329,23 @@ Test(elastic, holds_its_limit_under_lasting_overload)
 
 Test(elastic, refuses_few_calls_with_two_workers)
 {
-	/* rejects 0.17-0.91; p99 51-57; limit 7.0-9.1 */
-	HOLDS("elastic", "healthy-small", {"steady", 1.5, 95, 62, 10});
+	/* rejects 0.06-0.67; p99 52-57; limit 7.2-10.1 */
+	HOLDS("elastic", "healthy-small", {"steady", 1.5, 95, 62, 12});
 }
 
 /* Two workers, half of what they can do, in batches of six calls on average. */
 Test(elastic, admits_batches_that_a_server_works_off_before_the_next)
 {
-	/* rejects 1.7-13, 24-43 if the limit never goes beyond 4.5 times the knee; limit 21-42 */
-	HOLDS("elastic", "random-990002-92", {"1", 18, 47, 460, 50});
+	/* rejects 0.4-10, 24-43 if the limit never goes beyond 4.5 times the knee; limit 24-51 */
+	HOLDS("elastic", "random-990002-92", {"1", 18, 47, 500, 60});
 }
 
 /* A limit at the knee would serve three quarters of what a few workers can. */
 Test(elastic, keeps_few_workers_busy)
 {
-	/* good 186-190; p99 47-50; limit 3.6-3.7 */
+	/* good 184-189; p99 46-49; limit 3.5-3.7 */
 	HOLDS("elastic", "overload-single", {"steady", 54, 182, 56, 4.2});
-	/* good 728-752; p99 34-35; limit 6.3-6.7 */
+	/* good 732-753; p99 33-35; limit 6.0-6.4 */
 	HOLDS("elastic", "overload-few", {"steady", 56, 712, 40, 7.5});
 }
 
@@ -355,9 +355,9 @@ Test(elastic, keeps_few_workers_busy)
  */
 Test(elastic, does_not_push_servers_into_collapse)
 {
-	/* good 67-74; p99 63-357; limit 3.4-3.8 */
-	HOLDS("elastic", "random-990001-76", {"1", 55, 63, 450, 4.6});
-	/* good 173-197, 68-70; limit 20-23, 7.2-8.1 */
+	/* good 72-75; p99 125-273; limit 4.3-4.6 */
+	HOLDS("elastic", "random-990001-76", {"1", 55, 63, 450, 5.5});
+	/* good 193-197, 69-70; limit 21-23, 7.6-8.3 */
 	HOLDS("elastic", "random-990001-60", {"1", 91, 160, ANY, 27}, {"3", 97, 64, ANY, 10});
 }
 
@@ -431,6 +431,15 @@ Test(elastic, finds_its_limit_with_few_samples)
 }
 
 /*
+ * A cold start to 7,000 calls, nine of ten of which fail after 1.5 s. 492; 168 if an epoch needs as many
+ * samples as the limit, not as many calls.
+ */
+Test(elastic, starts_soon_where_most_calls_fail)
+{
+	ends_at_least(400, "random-990001-37", 1, 6);
+}
+
+/*
  * Three limiters start together, in front of a queue that they can fill before they see it. 2092;
  * 1711 if the reference point lags behind, 1868 if growth is taken back by 0.01.
  */
@@ -471,8 +480,8 @@ Test(elastic, is_not_misled_by_slower_work)
 Test(elastic, follows_the_workers)
 {
 	HOLDS("elastic", "capacity-step",
-	      /* good 364-381, 1057-1237, 1260-1284; p99 53-70; limit 5.2-6.3 */
-	      {"few", 74, 350, 78, 7.5}, {"recovery", 36, 830, 55, 40}, {"after", 2, 1240, 53, 60});
+	      /* good 364-382, 998-1222, 1267-1288; p99 52-118; limit 5.1-8.6 */
+	      {"few", 74, 350, 140, 10}, {"recovery", 36, 830, 55, 40}, {"after", 2, 1240, 53, 60});
 }
 
 Test(elastic, finds_a_large_service_from_a_cold_start)
@@ -486,7 +495,7 @@ Test(elastic, finds_a_large_service_from_a_cold_start)
 Test(elastic, keeps_the_queue_short_beside_other_limiters)
 {
 	HOLDS("elastic", "limiters-staggered",
-	      /* p99 95-102, 140-357, 91-332; limit 123-138, 258-700 */
-	      {"first", 40, 3000, 130, 240}, {"second", 40, 3000, 400, 740},
-	      {"light", 3, 1850, 370, ANY});
+	      /* p99 95-145, 161-340, 95-398; limit 156-315, 330-760 */
+	      {"first", 40, 3000, 170, 370}, {"second", 40, 3000, 400, 900},
+	      {"light", 3, 1850, 460, ANY});
 }

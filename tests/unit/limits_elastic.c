@@ -127,8 +127,8 @@ Test(elastic, defaults)
 	struct weir_elastic_config c;
 
 	cr_assert_eq(weir_limit_complete(&weir_elastic, NULL, 0, &c, NULL, 0), 0);
-	cr_assert(c.initial == 4 && c.min == 1 && c.max == 100000);
-	cr_assert_eq(c.target, 0.3);
+	cr_assert(c.initial == 8 && c.min == 1 && c.max == 100000);
+	cr_assert_eq(c.target, 0.25);
 	cr_assert_eq(weir_elastic.sampling->windowing, WEIR_WINDOW_SAMPLE);
 	assert_refused(&weir_elastic, "min=3,max=2", "min is above max");
 }
@@ -282,7 +282,7 @@ Test(elastic, does_not_wait_for_a_second_epoch_of_few_calls)
 	struct subject s;
 	int calls = 0;
 
-	start(&s, &weir_elastic, "");
+	start(&s, &weir_elastic, "initial=4");
 	while (number(&s, "estimate") < 200 && calls < 200) {
 		w.end += (weir_time)(10 * MS);
 		w.inflight_max = (uint32_t)s.limit;

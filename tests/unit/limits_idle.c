@@ -18,7 +18,7 @@ static struct posterior ramp(void)
 {
 	struct posterior p;
 
-	posterior_init(&p, 0, log(1000), log(4), 0.7);
+	posterior_init(&p, 0, log(1000), 0.7);
 	return p;
 }
 

@@ -15,7 +15,7 @@ static struct posterior fresh(void)
 {
 	struct posterior p;
 
-	posterior_init(&p, 0, log(1000), log(4), 0.7);
+	posterior_init(&p, 0, log(1000), 0.7);
 	return p;
 }
 
@@ -119,7 +119,7 @@ Test(posterior, stays_between_its_bounds)
 {
 	struct posterior p;
 
-	posterior_init(&p, log(10), log(50), log(10), 0.7);
+	posterior_init(&p, log(10), log(50), 0.7);
 	for (int i = 0; i < 50; i++)
 		see(&p, 1000, 1, CLEAR);
 	cr_assert_geq(posterior_quantile(&p, 0.01), log(10) - POSTERIOR_STEP);

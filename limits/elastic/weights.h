@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * weights.h - weights of a new value in the means that the parts of elastic keep.
+ */
+#ifndef WEIR_LIMITS_WEIGHTS_H
+#define WEIR_LIMITS_WEIGHTS_H
+
+/* Ten values: what later ones are compared with. */
+#define SLOW 0.1
+/* Five values: what each epoch shows well. */
+#define QUICK 0.2
+/* About three values: load and calls that go on for long, which should be known soon. */
+#define RECENT 0.3
+
+#endif
