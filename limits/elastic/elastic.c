@@ -679,7 +679,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	struct dither dither;
 
 	others_update(&s->others, w);
-	given_up_update(&s->given_up, w, s->limit - s->min);
+	given_up_update(&s->given_up, w, s->limit - s->min, s->others.rtt);
 	if (overloads(w) == 0 && w->count > 0)
 		s->each = each_of(w);
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;

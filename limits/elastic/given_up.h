@@ -11,7 +11,9 @@
  * admits two: as many calls as the limit are in flight after a few latencies.
  *
  * Calls that are no samples end otherwise too: where nine of ten calls are ignored, and some always
- * take longer than callers wait, that is no reason to admit fewer.
+ * take longer than callers wait, that is no reason to admit fewer. But a call that ends at once may not
+ * have reached the server. So they give permits back by the time that they were in flight: one for each
+ * latency of samples.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.
@@ -27,7 +29,10 @@ struct given_up {
 	double row;  /* calls lost since one was last served */
 };
 
-/* Take in one window; most: permits that can be held back, the limit less its lowest value. */
-void given_up_update(struct given_up *g, const struct weir_window *w, double most);
+/*
+ * Take in one window; most: permits that can be held back, the limit less its lowest value; rtt: mean
+ * latency of samples, nanoseconds.
+ */
+void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt);
 
 #endif

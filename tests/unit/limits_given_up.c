@@ -8,7 +8,8 @@
 
 #include "limits/elastic/given_up.h"
 
-#define MOST 20 /* permits that can be held back */
+#define MOST 20  /* permits that can be held back */
+#define RTT  1e6 /* mean latency of samples */
 
 static const struct weir_window served = {.count = 1, .rtt = 1e6};
 static const struct weir_window timed_out = {.count = 1, .timed_out = 1, .rtt = 1e6};
@@ -18,7 +19,7 @@ static const struct weir_window ignored = {.others = 1, .others_time = 1e6};
 static void feed(struct given_up *g, const struct weir_window *w, int times)
 {
 	for (int i = 0; i < times; i++)
-		given_up_update(g, w, MOST);
+		given_up_update(g, w, MOST, RTT);
 }
 
 Test(given_up, holds_a_permit_for_each_timeout_until_a_call_is_served)
@@ -41,7 +42,7 @@ Test(given_up, holds_at_most_what_it_may)
 
 	feed(&g, &timed_out, 1000);
 	cr_expect_eq(g.held, MOST);
-	given_up_update(&g, &timed_out, 0);
+	given_up_update(&g, &timed_out, 0, RTT);
 	cr_expect_eq(g.held, 0);
 }
 
@@ -99,4 +100,19 @@ Test(given_up, recovers_from_a_corrupted_state)
 		feed(&g, &served, MOST + 1);
 		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
 	}
+}
+
+/* Calls that end at once may not have reached the server: a hundred of them are worth one. */
+Test(given_up, returns_permits_by_the_time_that_calls_were_in_flight)
+{
+	const struct weir_window brief = {.others = 1, .others_time = RTT / 100};
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 5);
+	feed(&g, &brief, 200);
+	cr_expect_float_eq(g.held, 3, 1e-9, "%g", g.held);
+	feed(&g, &ignored, 2);
+	cr_expect_float_eq(g.held, 1, 1e-9, "%g", g.held);
+	given_up_update(&g, &ignored, MOST, 0);
+	cr_expect_float_eq(g.held, 0, 1e-9, "without a latency, each counts: %g", g.held);
 }
