@@ -443,7 +443,8 @@ static double stride(const struct elastic *s, const struct epoch *e)
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
  * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
  * reach it often all the same, bunches are larger than ROOM_MOST, and get as much as they need. Under
- * overload as much is needed as keeps the server from being idle (idle.h).
+ * overload as much is needed as keeps the server from being idle (idle.h): room grows by a call an epoch
+ * and falls by a part, as what is far too much for overload must soon be gone.
  */
 static void make_room(struct elastic *s)
 {
@@ -456,7 +457,7 @@ static void make_room(struct elastic *s)
 	else if (s->reached > 0 && empty)
 		s->room += step;
 	else if (!rare && !empty)
-		s->room += step * fmin(1, idle / IDLE - 1);
+		s->room += (idle > IDLE ? step : SLOW * s->room) * fmin(1, idle / IDLE - 1);
 	s->room = clamp(s->room, 0, most);
 }
 
