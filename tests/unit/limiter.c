@@ -599,6 +599,6 @@ Test(limiter, an_invalid_configuration_is_rejected_with_a_sentence)
 	cr_assert_eq(weir_config_check(&config, why, sizeof(why)), 0);
 	cr_assert_eq(weir_config_check(NULL, why, sizeof(why)), 0);
 	cr_assert_eq(weir_limiter_create(NULL, &l), 0);
-	cr_assert_eq(weir_limit(l), 4);
+	cr_assert_eq(weir_limit(l), 8);
 	weir_limiter_destroy(l);
 }

@@ -590,8 +590,8 @@ Test(metrics, a_registry_under_its_keys)
 	cr_assert_eq(weir_metrics_add_registry(metrics, registry, "host", labels, 1), -EILSEQ);
 	cr_assert_lt(weir_metrics_text(metrics, WEIR_OPENMETRICS, text, sizeof(text)),
 		     sizeof(text));
-	cr_assert_not_null(strstr(text, "\nweir_limit{host=\"a.example\",zone=\"b\"} 4\n"));
-	cr_assert_not_null(strstr(text, "\nweir_limit{zone=\"b\"} 4\n"), "the empty key");
+	cr_assert_not_null(strstr(text, "\nweir_limit{host=\"a.example\",zone=\"b\"} 8\n"));
+	cr_assert_not_null(strstr(text, "\nweir_limit{zone=\"b\"} 8\n"), "the empty key");
 	cr_assert_eq(weir_metrics_add_registry(metrics, registry, "0", NULL, 0), -EINVAL);
 	weir_metrics_destroy(metrics);
 	cr_assert_eq(weir_registry_destroy(registry), 0, "none is left pinned");
