@@ -131,7 +131,7 @@
 /* Most room, in ln n, but for bunches that often reach the limit: a factor of 4.5. */
 #define ROOM_MOST 1.5
 
-/* Variances of latency from which a change of it is a shift: 4 deviations, hardly ever by chance. */
+/* Square of a change of latency, over its variance, from which it is a shift: 4 deviations. */
 #define SHIFT_SURE 16
 /* Steepest slope that is no surprise; the flattest is 0. It is steeper than 1 in a collapse. */
 #define SLOPE_MOST 2
@@ -634,8 +634,8 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 
 /*
  * An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. Where
- * a sample stands for several calls, it needs enough samples as well. Dropped calls end long before
- * those that are served.
+ * a sample stands for several calls, or few calls are samples, it needs enough samples as well. Dropped
+ * calls do not count, as they end long before those that are served.
  */
 static bool is_full(const struct elastic *s, double now)
 {
