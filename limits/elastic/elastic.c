@@ -24,20 +24,21 @@
  * the samples over the sum of squares of x. Where the means of epochs scatter more than their
  * samples explain, as in a long queue, the larger variance is used. After a long stride, n changes
  * during the epoch, and a call's latency depends more on the calls that come after it than on those
- * it found. So the slope among samples is not used then.
+ * it found. So the slope among samples is not used then. Calls that share a server take alike, which
+ * is no precision, so the variance of that slope has a lower bound.
  *
  * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
  * change makes those knees likely that would produce it: no change says that the knee is above x,
- * one as large as that of x, below x. The limit is the n that the knee is below with probability
- * LEAN, and moves there in bounded strides. LEAN is above one half because a refused call is lost,
- * and a waiting call is only late. In each epoch a little probability is added everywhere, and more
+ * one as large as that of x, below x. The limit is the median, and moves there in bounded strides. In
+ * each epoch a little probability is added everywhere, and more
  * when the level of latency moves in a way that no slope explains, so that the limit can always
  * learn again.
  *
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
  * little is known. The cost of a probe grows with its height, the information with the square of
- * it: so there are few bold probes.
+ * it: so there are few bold probes. Small limits rest in some pairs of probes, and are rounded in turns
+ * instead: that shows whether the server is theirs alone (idle.h).
  *
  * Shared backends. Limiters that share a backend each see e near 1, as each moves only a part of
  * the queue. So they dither at the same times (dither.h), and what a probe pair shows is true of
@@ -102,8 +103,6 @@
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
 #define EPOCH_LATE 8
 
-/* Quantile of the own posterior that the limit follows: above half, as refused calls are lost. */
-#define LEAN 0.6
 /* Quantile of the joint posterior that the limit stays below: trades goodput for latency. */
 #define CAP 0.75
 
@@ -143,11 +142,19 @@
 #define BOLD 0.25
 /* Height of the others: 8 %, which costs little. */
 #define SMALL 0.08
+/* Fraction of probe pairs in which a small limit does not move, so that it is rounded in turns. */
+#define REST 0.25
 /*
  * Bold fraction for each unit of the variance of the knee, in ln n squared. Where all probes are
  * bold, the knee can be nearly anywhere.
  */
 #define BOLD_MORE 3
+
+/*
+ * Least variance of ln R for the slope within an epoch. Calls that share a server take alike whatever
+ * each of them found, and would seem to show a slope of 0 with great precision.
+ */
+#define WITHIN_LEAST 0.5
 
 /* The calls that were admitted in one interval of time. */
 struct epoch {
@@ -192,7 +199,7 @@ struct elastic {
 	struct epoch now, last;
 	double limit;                 /* the last answer, for ordinary calls */
 	double k;                     /* ln knee, as the limit uses it */
-	double own, cap;              /* ln knee: quantile LEAN of posterior, CAP of joint */
+	double own, cap;              /* ln knee: median of posterior, quantile CAP of joint */
 	double spread;                /* standard deviation of the posterior, in ln n */
 	double room;                  /* ln of the limit over the knee, without dither */
 	double sigma2;                /* variance of samples' y around a line */
@@ -239,7 +246,7 @@ static void read_posteriors(struct elastic *s)
 {
 	const double high = posterior_quantile(&s->posterior, 0.84);
 
-	s->own = posterior_quantile(&s->posterior, LEAN);
+	s->own = posterior_quantile(&s->posterior, 0.5);
 	s->cap = posterior_quantile(&s->joint, CAP);
 	s->spread = (high - posterior_quantile(&s->posterior, 0.16)) / 2;
 }
@@ -407,7 +414,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	s->sigma2 += QUICK * (l->variance - s->sigma2);
 	s->scatter += SLOW * (off * off - s->scatter);
 	variance = fmax(s->sigma2, l->n * s->scatter);
-	slope = within(l, variance);
+	slope = within(l, fmax(variance, WITHIN_LEAST));
 	change = between(s, l, variance);
 	update_means(s, l);
 	news = !e->moved && posterior_update(&s->posterior, &slope);
@@ -542,7 +549,8 @@ static void close_epoch(struct elastic *s)
 		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
-	loosen(s, LOOSEN * fmax(AT_REST, binding(s)), LOOSEN / SLOW * binding(s));
+	loosen(s, LOOSEN * fmax(AT_REST, binding(s)),
+	       e->dither.pair != 0 ? LOOSEN / SLOW * binding(s) : 0);
 	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
@@ -566,7 +574,16 @@ static void update_load(struct elastic *s, double now)
 	s->busy = 0;
 }
 
-/* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself. */
+/*
+ * Whether a small limit, of which one call is at least a bold probe, does not move in this pair. A limit
+ * that always moves by whole calls is never rounded, and idle.h would see nothing.
+ */
+static bool rests(const struct elastic *s, const struct dither *dither)
+{
+	return s->limit <= 1 / BOLD && dither->chance > 1 - REST;
+}
+
+/* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself or rests. */
 static double next_dither(struct elastic *s, weir_time now, struct dither *dither)
 {
 	const double bold = clamp(BOLD_MORE * s->spread * s->spread, OFTEN, 1);
@@ -575,6 +592,10 @@ static double next_dither(struct elastic *s, weir_time now, struct dither *dithe
 	*dither = dither_at(now, s->y);
 	if (s->reached <= OFTEN)
 		return 0;
+	if (rests(s, dither)) {
+		dither->pair = 0;
+		return 0;
+	}
 	return dither->direction * (dither->chance < bold ? BOLD : SMALL);
 }
 
@@ -758,7 +779,7 @@ const struct weir_limit_ops weir_elastic = {
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 13,
+	.version = 14,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

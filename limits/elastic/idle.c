@@ -3,12 +3,11 @@
 
 #include "limits/common.h"
 #include "idle.h"
+#include "weights.h"
 
 /* Samples that the idle fraction is averaged over: some tens show a few percent. */
 #define SAMPLES 60
 
-/* Weight of an epoch in how ln R rises with the calls in flight: fifty epochs. */
-#define RISE_NEW 0.02
 /*
  * What is expected of chance alone: what calls find counts as a full rise, so a limiter is alone until
  * latency shows that it is not; the rounding as none.
@@ -35,7 +34,7 @@ void idle_mean(struct idle *i, double inflight, double weight)
 
 static void learn(float *mean, double value)
 {
-	*mean += (float)(RISE_NEW * (value - (double)*mean));
+	*mean += (float)((double)LASTING * (value - (double)*mean));
 }
 
 /* How far latency rises with what calls find in flight as the knee predicts: about 0 to 1. */
@@ -60,7 +59,7 @@ static bool alone(struct idle *i, const struct idle_sums *sums, const struct idl
 	const double part = follows_calls(i, sums, e);
 	double expected;
 
-	if (e->bound) {
+	if (e->bound && e->rounding != 0) {
 		learn(&i->rounding_expected, e->rounding * e->rise / e->noise);
 		learn(&i->rounding_seen, e->rounding * e->above / e->noise);
 	}

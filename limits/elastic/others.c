@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
 #include "others.h"
-
-/* Weight of a window: the means are over a hundred windows, and over all of the first hundred. */
-#define OTHERS_NEW 0.01F
+#include "weights.h"
 
 void others_update(struct others *o, const struct weir_window *w)
 {
@@ -12,7 +10,7 @@ void others_update(struct others *o, const struct weir_window *w)
 
 	if (n == 0)
 		return;
-	o->seen = fminf(o->seen + 1, 1 / OTHERS_NEW);
+	o->seen = fminf(o->seen + 1, 1 / LASTING); /* the first ones have all the same weight */
 	weight = 1 / o->seen;
 	o->rtt += (double)weight * (w->rtt - o->rtt);
 	o->number += weight * ((float)(w->others / n) - o->number);

@@ -11,5 +11,7 @@
 #define QUICK 0.2
 /* About three values: load and calls that go on for long, which should be known soon. */
 #define RECENT 0.3
+/* Fifty values: what each of them shows with much noise. */
+#define LASTING 0.02F
 
 #endif
