@@ -609,6 +609,8 @@ static void set_limit(struct elastic *s, double height)
 		limit = fmax(limit, floor(exp(middle)) + 1);
 	if (height < 0)
 		limit = fmin(limit, ceil(exp(middle)) - 1);
+	if (height == 0)
+		limit = fmax(limit, s->min + 0.5); /* the least that is rounded in turns */
 	limit = clamp(limit, s->min, s->max);
 	s->limit = clamp(floor(limit + s->carry), s->min, s->max);
 	s->rounding = log(s->limit / limit);

@@ -431,6 +431,16 @@ Test(elastic, is_not_misled_by_calls_that_end_at_once)
 }
 
 /*
+ * Two workers divide themselves among batches, and the calls of a batch take alike, however many each
+ * of them found. 1164 a second, and 54 if that is taken for a slope of 0 with great precision: then
+ * the limit climbs to a thousand calls.
+ */
+Test(elastic, is_not_misled_by_batches_that_take_alike)
+{
+	ends_at_least(900, "random-20261215-188", 2, 4);
+}
+
+/*
  * Nine calls of ten are no samples, and take five times as long. 88, and 40 if what is learned of
  * these calls is taken for a change of latency.
  */

@@ -133,6 +133,25 @@ Test(idle, counts_where_latency_follows_the_rounding_of_the_limit)
 	cr_assert_eq(idle_with(0), 0);
 }
 
+/* Epochs that were not rounded show nothing of company, however long they last. */
+Test(idle, remembers_what_the_rounding_showed_while_there_is_none)
+{
+	struct idle i = {0};
+	struct idle_epoch e = {
+		.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .noise = 0.01, .bound = true};
+	struct idle_sums sums = sums_of(2, 0.2, &e.y);
+
+	idle_mean(&i, inflight_of(2), 1);
+	for (int k = 0; k < 2 * EPOCHS; k++) {
+		const double turn = k % 2 == 0 ? -1 : 1;
+
+		e.rounding = k < EPOCHS ? 0.3 * turn : 0;
+		e.rise = e.above = 0.2 * turn;
+		idle_update(&i, &sums, &e);
+	}
+	cr_assert_gt((double)i.fraction, 0.1);
+}
+
 Test(idle, rises_as_the_slopes_of_a_knee_do)
 {
 	const struct posterior p = ramp();
