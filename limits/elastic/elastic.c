@@ -24,21 +24,20 @@
  * the samples over the sum of squares of x. Where the means of epochs scatter more than their
  * samples explain, as in a long queue, the larger variance is used. After a long stride, n changes
  * during the epoch, and a call's latency depends more on the calls that come after it than on those
- * it found. So the slope among samples is not used then. Calls that share a server take alike, which
- * is no precision, so the variance of that slope has a lower bound.
+ * it found. So the slope among samples is not used then. Calls that share a server take about equally
+ * long whatever they found, and would show a flat slope too surely: its variance has a lower bound.
  *
  * Posterior. What is known of the knee is a probability for each step of ln n (posterior.h). A
  * change makes those knees likely that would produce it: no change says that the knee is above x,
  * one as large as that of x, below x. The limit is the median, and moves there in bounded strides. In
- * each epoch a little probability is added everywhere, and more
- * when the level of latency moves in a way that no slope explains, so that the limit can always
- * learn again.
+ * each epoch a little probability is added everywhere, and more when the level of latency moves in a
+ * way that no slope explains, so that the limit can always learn again.
  *
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
  * little is known. The cost of a probe grows with its height, the information with the square of
- * it: so there are few bold probes. Small limits rest in some pairs of probes, and are rounded in turns
- * instead: that shows whether the server is theirs alone (idle.h).
+ * it: so there are few bold probes. Small limits rest in some probe pairs, and are rounded up and down
+ * in turns instead, which shows whether the limiter has the server to itself (idle.h).
  *
  * Shared backends. Limiters that share a backend each see e near 1, as each moves only a part of
  * the queue. So they dither at the same times (dither.h), and what a probe pair shows is true of
@@ -108,7 +107,8 @@
 
 /*
  * Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. The joint
- * one gets evidence in about one epoch of ten, so there an epoch adds ten times as much.
+ * one gets evidence in about one epoch of ten, so there an epoch of a pair adds ten
+ * times as much.
  */
 #define LOOSEN 0.0003
 /* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
@@ -151,8 +151,8 @@
 #define BOLD_MORE 3
 
 /*
- * Least variance of ln R for the slope within an epoch. Calls that share a server take alike whatever
- * each of them found, and would seem to show a slope of 0 with great precision.
+ * Least variance of ln R for the slope within an epoch. Calls that share a server take about equally
+ * long whatever each of them found, and would seem to show a slope of 0 with great precision.
  */
 #define WITHIN_LEAST 0.5
 

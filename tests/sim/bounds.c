@@ -431,11 +431,11 @@ Test(elastic, is_not_misled_by_calls_that_end_at_once)
 }
 
 /*
- * Two workers divide themselves among batches, and the calls of a batch take alike, however many each
- * of them found. 1164 a second, and 809 if that is taken for a slope of 0 with great precision, as then
+ * Two workers divide themselves among batches, and the calls of a batch take about equally long, whatever
+ * each of them found. 1164 a second, and 809 if that is taken for a slope of 0 with great precision, as then
  * the limit climbs to hundreds of calls in some runs.
  */
-Test(elastic, is_not_misled_by_batches_that_take_alike)
+Test(elastic, is_not_misled_by_batches_whose_calls_take_equally_long)
 {
 	ends_at_least(900, "random-20261215-188", 2, 4);
 }
