@@ -39,12 +39,19 @@ all_there()
 	[ "$(workers | wc -l)" = 4 ]
 }
 
+# A killed worker is a member until its memory is freed, which can take longer than a hundred calls.
+has_a_victim()
+{
+	victim=$(workers | grep -vxFf "$work/killed" | shuf -n 1)
+	[ -n "$victim" ]
+}
+
 # Kill a random worker while the server serves; it must go on serving.
 kill_one()
 {
-	victim=$(workers | shuf -n 1)
-	[ -n "$victim" ] || fail "there are no workers"
-	kill -9 "$victim"
+	wait_for has_a_victim
+	echo "$victim" >>"$work/killed"
+	kill -9 "$victim" || fail "worker $victim died before it was killed"
 	wait_for goes_on "$(column 6)"
 }
 
@@ -75,6 +82,7 @@ wrk -t 2 -c 24 -d 600 --timeout 30 "$url/report" >"$work/wrk.log" &
 load=$!
 pids="$pids $load"
 wait_for goes_on "$(column 6)"
+: >"$work/killed"
 i=0
 while [ $i -lt $kills ]; do
 	kill_one
