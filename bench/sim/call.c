@@ -364,8 +364,8 @@ static unsigned choose_door(struct run *run)
 
 static bool admitted(struct run *run, const struct door *door, struct weir_token *token)
 {
-	uint32_t limit = weir_limit(door->limiter);
 	int error = weir_try_acquire_at(door->limiter, run->sim.now, token);
+	uint32_t limit = weir_limit(door->limiter); /* not before: a call may end a pause */
 
 	hash(run, run->sim.now);
 	hash(run, ((uint64_t)limit << 1) | (error == 0));

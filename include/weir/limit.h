@@ -22,6 +22,9 @@ extern "C" {
 /* Most permits that a limiter can have in flight, whatever its algorithm returns. */
 #define WEIR_LIMIT_MAX UINT32_C(0x7fffff)
 
+/* Longest pause of a limit, in nanoseconds: a minute (WEIR_LIMIT_PAUSES). */
+#define WEIR_PAUSE_MAX UINT64_C(60000000000)
+
 /*
  * One closed window of samples. A sample is a call that ended as WEIR_SUCCESS, WEIR_DROPPED or
  * WEIR_TIMED_OUT. Where calls are many, only some of the successes are samples, chosen by chance,
@@ -204,8 +207,8 @@ struct weir_limit_ops {
 
 	/*
 	 * Returns the limit from now on. The limiter drops the fraction and clamps the value to
-	 * [limit_min, limit_max]. A value that is not a number leaves the limit unchanged.
-	 * Required.
+	 * [limit_min, limit_max]. A value that is not a number leaves the limit unchanged. With
+	 * WEIR_LIMIT_PAUSES, a negative value is a pause. Required.
 	 */
 	double (*update)(void *state, const struct weir_window *w);
 
@@ -244,6 +247,13 @@ enum {
 	 * once and then bounded.
 	 */
 	WEIR_LIMIT_IN_PLACE = 1u << 6,
+	/*
+	 * A negative value that update() returns is a pause: the limit is limit_min, but no call is
+	 * admitted for as many nanoseconds after the window's end as the value is below zero, at
+	 * most WEIR_PAUSE_MAX. What update() returns for a later window replaces it: a limit ends
+	 * the pause. For backends that one call at a time would keep overloaded.
+	 */
+	WEIR_LIMIT_PAUSES = 1u << 7,
 };
 
 /*

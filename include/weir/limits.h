@@ -429,8 +429,13 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  *
  * Outcomes: a call that timed out counts by its latency, and lowers the limit by one until another
  * call ends otherwise, as the server may still work on it. Dropped calls do the same, but only those
- * beyond the limit's number in a row. Cancelled, failed and ignored calls count by the time that they
- * were in flight.
+ * beyond the limit's number in a row. Failed and ignored calls count by the time that they were in
+ * flight; cancelled ones make no room for those that timed out.
+ *
+ * Pauses: where all calls time out even at the lowest limit, no call is admitted for as long as the
+ * last one took, then for twice as long after each call that times out as well, up to pause times as
+ * long. So a server that keeps working on calls that were given up gets time to finish them. The
+ * limit then is 0 (weir_limit()). 0.01 means hardly any pause.
  * The permits of detached calls come on top of the limit, max included (WEIR_LIMIT_DETACHED).
  *
  * Source: docs/elastic.md.
@@ -440,6 +445,7 @@ struct weir_elastic_config {
 	uint32_t min;     /* 1; 1 to 2^31 - 1 */
 	uint32_t max;     /* 100000; 1 to 2^31 - 1 */
 	double target;    /* 0.25; 0.05 to 0.9; elasticity of throughput at which growth stops */
+	double pause;     /* 2; 0.01 to 64; longest pause, in times that a call took to time out */
 };
 WEIR_API extern const struct weir_limit_ops weir_elastic;
 

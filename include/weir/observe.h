@@ -12,7 +12,7 @@ extern "C" {
 /* A closed window, and what the limit made of it. */
 struct weir_report {
 	struct weir_window window;
-	uint32_t limit;                   /* from now on; window.limit was in force before */
+	uint32_t limit;                   /* from now on, 0 for a pause; window.limit was before */
 	uint32_t count;                   /* entries in names and numbers */
 	const char *const *names;         /* of the numbers; static strings of the algorithm */
 	double numbers[WEIR_NUMBERS_MAX]; /* internal values that the limit shows */

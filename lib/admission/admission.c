@@ -302,13 +302,55 @@ static uint32_t cap_of(const struct part *part, uint32_t limit)
 	return cap > 0 ? cap : 1;
 }
 
+/* A time that is further away than any pause is corrupt, or by another clock. */
+static bool is_pausing(uint64_t resume, weir_time now)
+{
+	return resume > now && resume - now <= WEIR_PAUSE_MAX;
+}
+
+bool admission_pause(const struct admission *a, weir_time until, weir_time now)
+{
+	const uint64_t before = atomic_load_explicit(&a->room->resume, RELAXED);
+	const uint64_t resume = is_pausing(until, now) ? until : 0;
+
+	if (resume == before)
+		return false;
+	atomic_store_explicit(&a->room->resume, resume, RELAXED);
+	return true;
+}
+
+bool admission_resume(const struct admission *a, weir_time now)
+{
+	uint64_t resume = atomic_load_explicit(&a->room->resume, RELAXED);
+
+	if (LIKELY(resume == 0) || is_pausing(resume, now))
+		return false;
+	if (!atomic_compare_exchange_strong_explicit(&a->room->resume, &resume, 0, RELAXED,
+						     RELAXED))
+		return false;
+	admission_retune(a);
+	return true;
+}
+
+bool admission_awaits_time(const struct admission *a)
+{
+	return admission_paused(a) || admission_has_reserved(a);
+}
+
+weir_time admission_next_drain(const struct admission *a, weir_time now)
+{
+	const uint64_t resume = atomic_load_explicit(&a->room->resume, RELAXED);
+
+	return is_pausing(resume, now) ? resume : now + a->hold;
+}
+
 static void retune(const struct admission *a)
 {
 	uint32_t limit = admission_raised(a), guarantee[WEIR_PARTITIONS_MAX + 1];
 	uint32_t burst = atomic_load_explicit(&a->room->burst, RELAXED);
 	uint32_t open = burst < WEIR_LIMIT_MAX - limit ? limit + burst : WEIR_LIMIT_MAX;
 
-	cache_set_limit(&a->cache, admission_capped(a, open));
+	cache_set_limit(&a->cache, admission_paused(a) ? 0 : admission_capped(a, open));
 	if (a->count == 0)
 		return;
 	apportion(a, limit, guarantee);

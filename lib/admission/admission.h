@@ -14,6 +14,9 @@
  *             a saved state), limit_set: store
  * burst       the window's owner: store         relaxed  as learned
  * ceiling     limit_cap: store                  relaxed  as learned
+ * resume      the window's owner: store         relaxed  as learned; and for a waiter, that the
+ *                                                        gate's limit is 0 (lib/admission/gate.h)
+ * resume      resume: CAS to 0                  relaxed  as learned
  * detached    detach: add, after the lease's    release  the auditor (lib/shm/reap.c): if it sees
  *                                                        it here, it sees it in the lease
  * detached    end detached: CAS, before the     relaxed  the auditor, through the lease's word
@@ -51,6 +54,11 @@
  * the other is then refused and reserves it again. Intervals are rolled by the calls that could use
  * what is reserved. A thread that raises a peak at that very moment may raise the old one, and
  * raises the new one the next time.
+ *
+ * While a pause lasts, the gate's limit is 0. No thread has the task to end it: the first call that
+ * would be refused after it does, or a drain, which a waiter requests that has the watch
+ * (lib/wait/grant.c). Whichever clears resume puts the limit into force again. If that process dies
+ * on the way, the one that reaps it does.
  */
 #ifndef WEIR_LIB_ADMISSION_H
 #define WEIR_LIB_ADMISSION_H
@@ -86,6 +94,7 @@ struct room {
 	_Atomic uint32_t setting;                /* 1 + the process in partitions_set(); 0: none */
 	_Atomic uint32_t delayed;                /* refusals being delayed, of all partitions */
 	_Atomic uint64_t extra_in, extra_out;    /* permits beyond one for each call */
+	_Atomic uint64_t resume;                 /* when a pause ends; 0: there is none */
 };
 
 /* A process's view of an admission: pointers to its arrays, and constants. */
@@ -156,6 +165,12 @@ static inline uint32_t admission_capped(const struct admission *a, uint32_t limi
 	const uint32_t ceiling = atomic_load_explicit(&a->room->ceiling, memory_order_relaxed);
 
 	return limit < ceiling ? limit : ceiling;
+}
+
+/* Whether the limit pauses: 0 is in force in its place. Also after the pause, until a call notices. */
+static inline bool admission_paused(const struct admission *a)
+{
+	return atomic_load_explicit(&a->room->resume, memory_order_relaxed) != 0;
 }
 
 /* The limit, raised by detached permits. */
@@ -349,6 +364,24 @@ uint32_t admission_reserved_for(const struct part *part);
 
 /* Whether any permits are reserved. */
 bool admission_has_reserved(const struct admission *a);
+
+/*
+ * Pause until that time, or no longer if it is 0 or past. True if that changes anything: retune.
+ * Only the window's owner calls it.
+ */
+bool admission_pause(const struct admission *a, weir_time until, weir_time now);
+
+/*
+ * If a pause is over, put the limit into force again. True if this call did: drain the queue, unless
+ * a drain calls it.
+ */
+bool admission_resume(const struct admission *a, weir_time now);
+
+/* Whether the time alone may free permits: reserved ones, or after a pause. */
+bool admission_awaits_time(const struct admission *a);
+
+/* If so, when: drain then. */
+weir_time admission_next_drain(const struct admission *a, weir_time now);
 
 /* Drop reservations that have not been used for an interval. True if there were any. */
 bool admission_lapse(const struct admission *a, weir_time now);

@@ -31,7 +31,9 @@
  *                                                 TAKEN (lib/wait/recovery.c). Its data is
  *                                                 ordered by the queue's own words
  * word   retract: waiters -1             relaxed  nothing: a number
- * word   set limit: CAS                  relaxed  nothing: a limit is only a number
+ * word   set limit: CAS                  release  announce, and reserve: why a limit is 0, in
+ *                                                 resume (lib/admission/admission.h). Else a
+ *                                                 limit is only a number
  * word   touch: bit 47 flips             acq_rel  announce: see lib/admission/permit_cache.h
  * lent   lib/admission/permit_cache.h
  *
@@ -251,7 +253,7 @@ static inline bool gate_set_limit(struct gate *g, uint32_t limit, uint32_t most)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&g->word, &word, (word & ~mask) | (uint64_t)limit << GATE_LIMIT_SHIFT,
-		memory_order_relaxed, memory_order_relaxed));
+		memory_order_release, memory_order_relaxed));
 	return true;
 }
 

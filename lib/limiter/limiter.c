@@ -74,6 +74,27 @@ int limiter_request(const struct weir_limiter *l, const struct weir_call *call,
 	return 0;
 }
 
+/*
+ * Before a refusal while the limit pauses: if the pause is over, admit the calls that wait, and then
+ * this one if there is room.
+ */
+static bool reserve_after_pause(struct weir_limiter *l, const struct request *request,
+				const weir_time *now, struct permit *permit)
+{
+	const weir_time at = time_for(l, now);
+	const bool resumed = admission_resume(&l->admission, at);
+	bool admitted = false;
+
+	if (permit->drain || resumed)
+		queue_drain(&l->queueing, at);
+	if (!resumed)
+		return false;
+	admitted = admission_reserve(&l->admission, request, permit) == ADMITTED;
+	if (permit->drain)
+		queue_drain(&l->queueing, at);
+	return admitted;
+}
+
 /* Before a refusal: release reservations that have lapsed, or record what the partition lacks. */
 static bool reserve_again(struct weir_limiter *l, const struct request *request,
 			  enum decision decision, const weir_time *now, struct permit *permit)
@@ -99,6 +120,8 @@ bool limiter_reserve(struct weir_limiter *l, const struct request *request, cons
 
 	if (LIKELY(decision == ADMITTED && !permit->drain))
 		return true;
+	if (decision != ADMITTED && UNLIKELY(admission_paused(&l->admission)))
+		return reserve_after_pause(l, request, now, permit);
 	if (decision == REFUSED && !permit->drain)
 		return false;
 	return reserve_again(l, request, decision, now, permit);
@@ -202,6 +225,8 @@ static inline int try_acquire_plain(struct weir_limiter *l, const weir_time *now
 	admitted = admission_reserve_one(&l->admission, &ordinary, &permit);
 	if (UNLIKELY(permit.drain))
 		queue_drain(&l->queueing, time_for(l, now));
+	if (!admitted && UNLIKELY(admission_paused(&l->admission)))
+		admitted = reserve_after_pause(l, &ordinary, now, &permit);
 	if (!admitted)
 		return limiter_refuse(l, &ordinary, now, token);
 	limiter_admit(l, (struct moment){now, now != NULL}, 0, &permit, place, token);
@@ -342,14 +367,20 @@ static double update(struct weir_limiter *l, const struct weir_window *w)
 	return limit;
 }
 
-/* The limit after a window; unchanged if the algorithm returns none. */
-static uint32_t updated(struct weir_limiter *l, const struct weir_window *w)
+/*
+ * The limit after a window; unchanged if the algorithm returns none. *resume: until when it pauses;
+ * 0: it does not.
+ */
+static uint32_t updated(struct weir_limiter *l, const struct weir_window *w, weir_time *resume)
 {
 	double limit;
 
+	*resume = 0;
 	if ((l->ops->flags & WEIR_LIMIT_SETTABLE) != 0)
 		return w->limit;
 	limit = update(l, w);
+	if (limit < 0 && (l->ops->flags & WEIR_LIMIT_PAUSES) != 0)
+		*resume = w->end + (weir_time)fmin(ceil(-limit), (double)WEIR_PAUSE_MAX);
 	return isnan(limit) ? w->limit : limiter_bound(l, limit);
 }
 
@@ -400,7 +431,9 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	struct room *room = l->admission.room;
 	struct weir_window *w = &report->window;
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
+	weir_time resume;
 	uint32_t burst;
+	bool paused;
 
 	limiter_fetch_state(l);
 	w->limit = admission_limit(&l->admission);
@@ -408,7 +441,8 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	if (UNLIKELY((l->ops->flags & EXTRAS) != 0))
 		fill_extras(l, w);
 	burst = burst_after(&l->runtime->burst, w, open);
-	report->limit = updated(l, w);
+	report->limit = updated(l, w, &resume);
+	paused = admission_pause(&l->admission, resume, now);
 	/* A settable limit is not stored: it may have been set meanwhile. */
 	if (report->limit != w->limit)
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
@@ -416,12 +450,14 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	cache_note_window(&l->admission.cache, w->inflight_max,
 			  admission_capped(&l->admission, report->limit));
-	if (report->limit != w->limit || burst != open)
+	if (report->limit != w->limit || burst != open || paused)
 		limiter_retune(l, now, false);
 	else if (cache_may_open(&l->admission.cache))
 		open_cache(l, now);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
+	if (admission_paused(&l->admission))
+		report->limit = 0;
 	fill_numbers(l, report);
 	publish(l->published, report);
 	report->names = l->ops->numbers;
@@ -767,7 +803,9 @@ void weir_shadow_set(struct weir_limiter *l, bool shadow)
 
 uint32_t weir_limit(const struct weir_limiter *l)
 {
-	return l->ops != NULL ? admission_raised(&l->admission) : 0;
+	if (l->ops == NULL || admission_paused(&l->admission))
+		return 0;
+	return admission_raised(&l->admission);
 }
 
 uint32_t weir_inflight(const struct weir_limiter *l)

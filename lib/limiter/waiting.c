@@ -43,8 +43,8 @@ static int answer(struct weir_limiter *l, enum queue_state state, struct moment 
 
 /*
  * Sleep in the slot until granted, or until deadline. While permits are reserved for any partition,
- * the thread has the watch (lib/wait/grant.c): it sleeps until a reservation may have lapsed, then
- * drains.
+ * or the limit pauses, the thread has the watch (lib/wait/grant.c): it sleeps until a reservation
+ * may have lapsed, or the pause is over, then drains.
  */
 static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time deadline,
 		const void *place, struct weir_token *token)
@@ -66,11 +66,11 @@ static int park(struct weir_limiter *l, const struct weir_wait *wait, weir_time 
 		state = queue_poll(&l->queueing, wait, &got);
 		if (state != QUEUE_WAITING)
 			return answer(l, state, unknown, &got, place, token);
-		watching = admission_has_reserved(&l->admission);
+		watching = admission_awaits_time(&l->admission);
 		until = deadline;
 		if (watching) {
 			queue_watch(&l->queueing, wait, true);
-			lapse = clock_monotonic() + l->admission.hold;
+			lapse = admission_next_drain(&l->admission, clock_monotonic());
 			until = lapse < deadline ? lapse : deadline;
 		}
 		/*
@@ -228,13 +228,16 @@ int weir_enqueue(struct weir_limiter *l, weir_granted_fn *granted, void *arg,
 	return weir_enqueue_for_at(l, NULL, limiter_now(l), granted, arg, wait);
 }
 
-/* No thread wakes an event loop's waiter when a reservation has lapsed, so its polls drain. */
+/*
+ * No thread wakes an event loop's waiter when a reservation has lapsed or a pause is over, so its
+ * polls drain.
+ */
 static enum queue_state poll_slot(struct weir_limiter *l, weir_time now,
 				  const struct weir_wait *wait, struct waited *got)
 {
 	enum queue_state state = queue_poll(&l->queueing, wait, got);
 
-	if (state != QUEUE_WAITING || !admission_has_reserved(&l->admission))
+	if (state != QUEUE_WAITING || !admission_awaits_time(&l->admission))
 		return state;
 	queue_drain(&l->queueing, now);
 	return queue_poll(&l->queueing, wait, got);

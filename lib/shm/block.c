@@ -61,6 +61,7 @@ static uint64_t layout_signature(void)
 		offsetof(struct room, ceiling),
 		offsetof(struct room, detached),
 		offsetof(struct room, extra_out),
+		offsetof(struct room, resume),
 		sizeof(struct part),
 		offsetof(struct part, reject_delay),
 		sizeof(struct part_totals),

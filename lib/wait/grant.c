@@ -309,18 +309,20 @@ static uint32_t sleeper_in(const struct queueing *q, const struct row *row)
 
 /*
  * Permits reserved for a partition may be all that a waiter lacks, and no call may come when that
- * reservation lapses. So one of the waiting threads, if there are any, has the watch: it sleeps for
- * one interval only and then drains for all waiters. It marks that in its slot, and the others
- * sleep on.
+ * reservation lapses, or when a pause is over. So one of the waiting threads, if there are any, has
+ * the watch: it sleeps until then only, and then drains for all waiters. It marks that in its slot,
+ * and the others sleep on.
  *
  * Why there is always one. A thread that gives up the watch clears the mark first, and then
  * requests a drain. The drain that serves this request sees the mark cleared, and sees the
- * reservations as the drain before saw them, or later. So if the earlier drain relied on the watch,
- * this one wakes a thread to take it.
+ * reservations and the pause as the drain before saw them, or later. So if the earlier drain relied
+ * on the watch, this one wakes a thread to take it. The window's owner that begins a pause lowers
+ * the gate's limit after it, and then drains if calls wait. A call that begins to wait after that
+ * sees the pause (lib/admission/gate.h), and one that began before is seen.
  */
-static void set_watch(const struct queueing *q, const struct turns *turns)
+static void set_watch(const struct queueing *q)
 {
-	if (next_row(q, turns, false) == NIL || !admission_has_reserved(q->admission))
+	if (!admission_awaits_time(q->admission))
 		return;
 	for (uint32_t r = 0; r < q->config.rows; r++) {
 		uint32_t i = sleeper_in(q, &q->rows[r]);
@@ -341,7 +343,8 @@ static void drain_partitions(const struct queueing *q, weir_time now)
 	(void)admission_lapse(q->admission, now);
 	while (serve_next(q, now, &turns) && served < q->config.slots)
 		served++;
-	set_watch(q, &turns);
+	if (next_row(q, &turns, false) != NIL)
+		set_watch(q);
 }
 
 static void drain_gate(const struct queueing *q, weir_time now)
@@ -350,6 +353,8 @@ static void drain_gate(const struct queueing *q, weir_time now)
 
 	while ((i = choose(q, q->rows, now)) != NIL && served < q->config.slots && serve(q, i))
 		served++;
+	if (i != NIL)
+		set_watch(q);
 }
 
 /* In shadow mode no call waits: a waiter that gets no permit is let through without one. */
@@ -369,6 +374,7 @@ static void let_through(const struct queueing *q, weir_time now)
 static void drain_once(const struct queueing *q, weir_time now)
 {
 	collect(q);
+	(void)admission_resume(q->admission, now);
 	if (UNLIKELY(atomic_load_explicit(&q->queue->open, memory_order_relaxed) != 0))
 		let_through(q, now);
 	else if (q->admission->count > 0)

@@ -216,7 +216,7 @@ struct elastic {
 	double elasticity;            /* of the last epoch */
 	double carry;                 /* fraction of a call that rounding has held back so far */
 	double rounding;              /* ln of the limit over what it was before it was rounded */
-	double target;
+	double target, pause;
 	uint32_t initial, min, max;
 	uint32_t wide; /* bool: the knee can be nearly anywhere */
 };
@@ -260,6 +260,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->max = c->max;
 	s->initial = (uint32_t)clamp(c->initial, s->min, s->max);
 	s->target = c->target;
+	s->pause = c->pause;
 	s->limit = s->initial;
 	s->k = log(s->initial);
 	s->sigma2 = s->each = 1;
@@ -695,6 +696,19 @@ static void go_on(struct elastic *s)
 	e->dither.pair = 0;
 }
 
+/*
+ * The server has collapsed under this limit: as evidence, a slope of 1 below it. The epoch itself is
+ * not learned from, as all its calls took the same time.
+ */
+static void fall_below(struct elastic *s)
+{
+	const struct evidence steep = {.from = s->k - RISE, .to = s->k, .change = RISE};
+
+	posterior_update(&s->posterior, &steep);
+	read_posteriors(s);
+	s->k = clamp(s->own, s->k - RISE, s->k);
+}
+
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
 static void learn_from(struct elastic *s, const struct weir_window *w)
 {
@@ -704,6 +718,8 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 
 	others_update(&s->others, w);
 	given_up_update(&s->given_up, w, s->limit - s->min, s->others.rtt);
+	if (given_up_pause(&s->given_up, w, s->limit, s->limit - s->min, s->pause, s->others.rtt))
+		fall_below(s);
 	if (overloads(w) == 0 && w->count > 0)
 		s->each = each_of(w);
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
@@ -737,11 +753,15 @@ static double elastic_update(void *state, const struct weir_window *w)
 {
 	struct elastic *s = state;
 	const double before = s->long_lived.permits;
+	double pause;
 
 	long_lived_update(&s->long_lived, w);
 	if ((before > 0) != (s->long_lived.permits > 0))
 		move_by(s, before - s->long_lived.permits, (double)w->end);
 	learn_from(s, w);
+	pause = given_up_pause_left(&s->given_up, w->end);
+	if (pause > 0)
+		return -pause;
 	return fmax(s->min, s->limit - ceil(s->given_up.held)) + s->long_lived.permits;
 }
 
@@ -770,6 +790,8 @@ static const struct weir_param elastic_params[] = {
 	{"max", WEIR_PARAM_U32, OFFSET(max), 1, LIMIT_TOP, "100000", "highest limit"},
 	{"target", WEIR_PARAM_DOUBLE, OFFSET(target), 0.05, 0.9, "0.25",
 	 "percent of throughput that one percent more in flight must bring"},
+	{"pause", WEIR_PARAM_DOUBLE, OFFSET(pause), 0.01, 64, "2",
+	 "longest pause when all calls time out, in timeouts"},
 };
 
 _Static_assert(sizeof(struct elastic) <= WEIR_LIMIT_STATE_MAX, "the state fits");
@@ -778,10 +800,10 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
-	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE,
+	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE | WEIR_LIMIT_PAUSES,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 14,
+	.version = 15,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -2,13 +2,47 @@
 #include "limits/common.h"
 #include "given_up.h"
 
+/* Calls that are no samples and that their callers waited for, as far as they reached the server. */
+static double ended_otherwise(const struct weir_window *w, double rtt)
+{
+	const double kept = w->others > w->cancelled ? w->others - w->cancelled : 0;
+
+	return w->others > 0 ? fmin(kept, w->others_time / rtt * kept / w->others) : 0;
+}
+
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt)
 {
 	const double lost = (double)overloads(w);
 	const double served = lost == 0 ? w->count * each_of(w) : 0;
-	const double others = fmin(w->others, w->others_time / rtt);
 
 	g->row = served > 0 ? 0 : g->row + lost;
-	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served - others;
+	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served -
+		   ended_otherwise(w, rtt);
 	g->held = clamp(g->held, 0, most);
+	if (served > 0)
+		g->pause = g->resume = 0;
+}
+
+bool given_up_pause(struct given_up *g, const struct weir_window *w, double limit, double most,
+		    double longest, double rtt)
+{
+	const double took = fmax(w->rtt, rtt), end = (double)w->end;
+	const bool begins = !(g->pause > 0);
+
+	if (w->timed_out == 0 || g->row < limit || g->held < most)
+		return false;
+	if (begins)
+		g->pause = took;
+	else if (end - took >= g->resume)
+		g->pause = fmin(2 * g->pause, longest * took);
+	g->resume = end + g->pause;
+	return begins;
+}
+
+double given_up_pause_left(const struct given_up *g, weir_time now)
+{
+	const double left = g->resume - (double)now;
+
+	/* More than the whole of it is left if the clock is another one. */
+	return left > 0 && left <= g->pause ? left : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * given_up.h - permits of calls that callers gave up, and that the server may still work on.
+ * given_up.h - calls that callers gave up, and that the server may still work on: permits that are
+ * held back for them, and pauses.
  *
  * A call that times out frees its permit, but perhaps not its place at the server: many servers go
  * on working for callers that have gone. A limiter that admits another call for each one that
@@ -13,20 +14,30 @@
  * Calls that are no samples end otherwise too: where nine of ten calls are ignored, and some always
  * take longer than callers wait, that is no reason to admit fewer. But a call that ends at once may not
  * have reached the server. So they give permits back by the time that they were in flight: one for each
- * latency of samples.
+ * latency of samples. Cancelled calls do not: their callers gave them up as well.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.
+ *
+ * Even one call at a time can keep a server down: it adds work each time it times out. So when the
+ * limit has come down to its lowest value, and as many calls as it had were lost in a row, a call that
+ * times out begins a pause, in which no call is admitted: as long as that call took. The next call
+ * is a test. If it times out as well, the pause is twice as long, up to a bound. If it is served, the
+ * permits come back. While the pause lasts, older calls that time out prolong it.
  */
 #ifndef WEIR_LIMITS_GIVEN_UP_H
 #define WEIR_LIMITS_GIVEN_UP_H
+
+#include <stdbool.h>
 
 #include <weir/limit.h>
 
 /* All zero at first. */
 struct given_up {
-	double held; /* permits, 0 to `most` */
-	double row;  /* calls lost since one was last served */
+	double held;   /* permits, 0 to `most` */
+	double row;    /* calls lost since one was last served */
+	double pause;  /* length of the last pause, nanoseconds; 0: a call was served since then */
+	double resume; /* when it ends */
 };
 
 /*
@@ -34,5 +45,16 @@ struct given_up {
  * latency of samples, nanoseconds.
  */
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt);
+
+/*
+ * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do. limit:
+ * the limit without permits held back, that is most more than the lowest; longest: bound of the
+ * pause, in times that the call took. Returns true if no call was served before, and a pause begins.
+ */
+bool given_up_pause(struct given_up *g, const struct weir_window *w, double limit, double most,
+		    double longest, double rtt);
+
+/* How much of a pause is left at that time, nanoseconds. */
+double given_up_pause_left(const struct given_up *g, weir_time now);
 
 #endif

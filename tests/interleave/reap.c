@@ -17,6 +17,7 @@
 #include "tests/interleave/processes.h"
 
 #define VICTIM 0
+#define PAUSE  WEIR_MS
 #define REAPS  5 /* with pauses between them, these complete an audit */
 
 static const struct weir_settable_config one_permit = {.initial = 1};
@@ -25,7 +26,8 @@ static const struct weir_aimd_config two_permits = {
 static const struct weir_partition partitions[] = {
 	{.name = "batch", .share = 1, .reject_delay = WEIR_MS}};
 static struct weir_limit_ops streams; /* the settable limit, raised by detached calls */
-static struct weir_config queue_of_two, queue_of_one, windows, shares, streaming;
+static struct weir_limit_ops pausing; /* aimd, but each window makes it pause */
+static struct weir_config queue_of_two, queue_of_one, windows, shares, streaming, pauses;
 
 static struct weir_token kept[PROCESSES]; /* permits held from the beginning */
 static struct ghost held[PROCESSES];      /* permits that calls of a process know they hold */
@@ -64,6 +66,13 @@ static void name_words(const struct weir_limiter *l)
 	explore_name(&l->sampling.sampler->due, "due");
 }
 
+static double pause_always(void *state, const struct weir_window *w)
+{
+	(void)state;
+	(void)w;
+	return -(double)PAUSE;
+}
+
 static void configure(void)
 {
 	struct weir_config config;
@@ -92,6 +101,12 @@ static void configure(void)
 	windows.windowing = WEIR_WINDOW_TIME;
 	windows.window_samples = 1;
 	windows.window_min = windows.window_max = 1;
+	pausing = weir_aimd;
+	pausing.name = "pausing";
+	pausing.flags |= WEIR_LIMIT_PAUSES;
+	pausing.update = pause_always;
+	pauses = windows;
+	pauses.limit = &pausing;
 }
 
 static void begin(const struct weir_config *config, long processes, long permits)
@@ -193,6 +208,12 @@ static void setup_windows(void)
 	begin(&windows, 3, 2);
 	hold(0);
 	hold(1);
+}
+
+static void setup_pauses(void)
+{
+	begin(&pauses, 3, 2);
+	hold(VICTIM);
 }
 
 /* Permits that the living hold are not given to others. */
@@ -339,6 +360,16 @@ static void drop_kept(void)
 	weir_release(own(), &kept[explore_self()], WEIR_DROPPED);
 }
 
+/* A pause begins, and a call ends it later. */
+static void pause_and_call(void)
+{
+	explore_pass(1);
+	ghost_add(&held[explore_self()], -1);
+	weir_release(own(), &kept[explore_self()], WEIR_SUCCESS);
+	explore_pass(PAUSE);
+	call();
+}
+
 static void save(void)
 {
 	char saved[4096];
@@ -475,6 +506,19 @@ static void check_clean(void)
 	require(sampler_total(&l->sampling, TOTAL_DOUBLE_RELEASED) == 0);
 	require(weir_try_acquire(l, &token) == 0);
 	weir_release(l, &token, WEIR_IGNORE);
+}
+
+/* Whatever the pause has come to, a call ends it. */
+static void check_resumed(void)
+{
+	struct weir_limiter *l = process[ghost_get(&survivor)];
+	struct weir_token token;
+
+	explore_pass(PAUSE);
+	require(weir_try_acquire(l, &token) == 0);
+	weir_release(l, &token, WEIR_IGNORE);
+	require(weir_limit(l) > 0);
+	check_clean();
 }
 
 /*
@@ -679,6 +723,16 @@ static const struct scene scenes[] = {
 		.setup = setup_windows,
 		.threads = {drop_kept, drop_kept, save},
 		.check = check_clean,
+		.mortal = 1u << VICTIM,
+		.preemptions = 1,
+		.no_stale = true,
+	},
+	{
+		.name = "reap.pause",
+		.claim = "calls are admitted after a pause that a dead process began or was ending",
+		.setup = setup_pauses,
+		.threads = {pause_and_call, wait_and_call, reap_after_victim},
+		.check = check_resumed,
 		.mortal = 1u << VICTIM,
 		.preemptions = 1,
 		.no_stale = true,

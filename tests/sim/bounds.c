@@ -441,6 +441,16 @@ Test(elastic, is_not_misled_by_batches_whose_calls_take_equally_long)
 }
 
 /*
+ * Two shared workers that slow each other down, and go on working for callers that gave up. 894 a
+ * second; 254 if one call at a time is admitted all the same, and 157 if the limit then returns to where it
+ * was.
+ */
+Test(elastic, lets_a_server_recover_that_one_call_at_a_time_keeps_down)
+{
+	ends_at_least(600, "random-20261215-50", 2, 8);
+}
+
+/*
  * Nine calls of ten are no samples, and take five times as long. 88, and 40 if what is learned of
  * these calls is taken for a change of latency.
  */

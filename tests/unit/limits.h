@@ -77,10 +77,19 @@ static inline struct weir_window only_dropped(uint32_t inflight)
 	return (struct weir_window){.dropped = 1, .inflight_max = inflight};
 }
 
+/* Whether update() returned a pause. */
+static inline bool is_pause(const struct weir_limit_ops *ops, double returned)
+{
+	return (ops->flags & WEIR_LIMIT_PAUSES) != 0 && returned < 0;
+}
+
+/* During a pause, the limit is the lowest: the next window comes when it is over. */
 static inline double feed(struct subject *s, struct weir_window window)
 {
 	window.limit = (uint32_t)s->limit;
 	s->limit = s->ops->update(s->state, &window);
+	if (is_pause(s->ops, s->limit))
+		s->limit = 1;
 	return s->limit;
 }
 

@@ -89,16 +89,104 @@ Test(given_up, returns_permits_for_calls_that_are_no_samples)
 	cr_expect_eq(g.row, 5);
 }
 
+/* Their callers gave them up too. */
+Test(given_up, returns_no_permits_for_cancelled_calls)
+{
+	const struct weir_window cancelled = {.others = 1, .cancelled = 1, .others_time = RTT};
+	const struct weir_window mixed = {.others = 4, .cancelled = 2, .others_time = 4 * RTT};
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 5);
+	feed(&g, &cancelled, 3);
+	cr_expect_eq(g.held, 5);
+	feed(&g, &mixed, 1);
+	cr_expect_eq(g.held, 3);
+}
+
+#define LONGEST 4 /* pause, in times that a call took */
+#define TIMEOUT 5e6
+
+/* A call times out at that time, after TIMEOUT. Returns whether a pause begins. */
+static bool time_out(struct given_up *g, double now, double limit)
+{
+	const struct weir_window w = {
+		.end = (weir_time)now, .count = 1, .timed_out = 1, .rtt = TIMEOUT};
+
+	given_up_update(g, &w, limit - 1, RTT);
+	return given_up_pause(g, &w, limit, limit - 1, LONGEST, RTT);
+}
+
+Test(given_up, pauses_when_as_many_calls_as_the_limit_were_lost_in_a_row)
+{
+	struct given_up g = {0};
+
+	for (int i = 1; i < 8; i++)
+		cr_expect(!time_out(&g, 1e9, 8), "%d", i);
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), 0);
+	cr_expect(time_out(&g, 1e9, 8));
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), TIMEOUT);
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)(1e9 + TIMEOUT - 1)), 1);
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)(1e9 + TIMEOUT)), 0);
+}
+
+/* Those that were in flight when it began prolong it, but do not make it longer. */
+Test(given_up, doubles_the_pause_for_each_call_that_times_out_after_it)
+{
+	const double expected[] = {2, 4, LONGEST, LONGEST};
+	struct given_up g = {0};
+	double now = 1e9;
+
+	cr_assert(time_out(&g, now, 1));
+	now += TIMEOUT / 2;
+	cr_expect(!time_out(&g, now, 1));
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)now), TIMEOUT);
+	for (int i = 0; i < 4; i++) {
+		now += given_up_pause_left(&g, (weir_time)now) + TIMEOUT;
+		cr_expect(!time_out(&g, now, 1), "it is the same trouble");
+		cr_expect_eq(given_up_pause_left(&g, (weir_time)now), expected[i] * TIMEOUT, "%d",
+			     i);
+	}
+}
+
+Test(given_up, ends_the_pause_when_a_call_is_served)
+{
+	struct given_up g = {0};
+
+	cr_assert(time_out(&g, 1e9, 1));
+	feed(&g, &ignored, 1);
+	cr_expect_gt(given_up_pause_left(&g, (weir_time)1e9), 0);
+	feed(&g, &served, 1);
+	cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), 0);
+	cr_expect(time_out(&g, 2e9, 1), "this is another one");
+}
+
+/* The latency of a timeout may not be known; a clock may go back. */
+Test(given_up, pauses_sensibly_without_a_latency_or_with_another_clock)
+{
+	const struct weir_window w = {.end = (weir_time)1e9, .timed_out = 1};
+	struct given_up g = {0};
+
+	given_up_update(&g, &w, 0, RTT);
+	cr_assert(given_up_pause(&g, &w, 1, 0, LONGEST, RTT));
+	cr_expect_eq(given_up_pause_left(&g, w.end), RTT);
+	cr_expect_eq(given_up_pause_left(&g, 5), 0, "no longer than the whole pause");
+}
+
 /* State can come from a file, or from memory that other processes write. */
 Test(given_up, recovers_from_a_corrupted_state)
 {
 	const double bad[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct given_up g = {.held = bad[i], .row = bad[i]};
+		struct given_up g = {
+			.held = bad[i], .row = bad[i], .pause = bad[i], .resume = bad[i]};
 
+		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
+		(void)time_out(&g, 1e9, MOST);
+		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
 		feed(&g, &served, MOST + 1);
 		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
+		cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), 0);
 	}
 }
 
