@@ -357,7 +357,8 @@ WEIR_API void weir_shadow_set(struct weir_limiter *limiter, bool shadow);
 
 /*
  * The present state: the limit in force, without any burst but with the permits that detached
- * calls add (0 while the limit pauses: WEIR_LIMIT_PAUSES, until the first call after that); permits in flight; calls waiting; calls that may wait at once (weir_config.queue).
+ * calls add (0 while the limit pauses: WEIR_LIMIT_PAUSES, until the first call after that); permits
+ * in flight; calls waiting; calls that may wait at once (weir_config.queue).
  */
 WEIR_API uint32_t weir_limit(const struct weir_limiter *limiter);
 WEIR_API uint32_t weir_inflight(const struct weir_limiter *limiter);

@@ -718,7 +718,9 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 
 	others_update(&s->others, w);
 	given_up_update(&s->given_up, w, s->limit - s->min, s->others.rtt);
-	if (given_up_pause(&s->given_up, w, s->limit, s->limit - s->min, s->pause, s->others.rtt))
+	/* Fewer calls that are lost in a row than an epoch needs may be chance. */
+	if (given_up_pause(&s->given_up, w, fmax(s->limit, EPOCH_WIDE), s->limit - s->min, s->pause,
+			   s->others.rtt))
 		fall_below(s);
 	if (overloads(w) == 0 && w->count > 0)
 		s->each = each_of(w);

@@ -23,16 +23,16 @@ void given_up_update(struct given_up *g, const struct weir_window *w, double mos
 		g->pause = g->resume = 0;
 }
 
-bool given_up_pause(struct given_up *g, const struct weir_window *w, double limit, double most,
+bool given_up_pause(struct given_up *g, const struct weir_window *w, double row, double most,
 		    double longest, double rtt)
 {
 	const double took = fmax(w->rtt, rtt), end = (double)w->end;
 	const bool begins = !(g->pause > 0);
 
-	if (w->timed_out == 0 || g->row < limit || g->held < most)
+	if (w->timed_out == 0 || g->row < row || g->held < most)
 		return false;
 	if (begins)
-		g->pause = took;
+		g->pause = fmin(1, longest) * took;
 	else if (end - took >= g->resume)
 		g->pause = fmin(2 * g->pause, longest * took);
 	g->resume = end + g->pause;

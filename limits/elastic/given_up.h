@@ -20,8 +20,8 @@
  * calls as the limit were lost in a row: then the server takes no call at all.
  *
  * Even one call at a time can keep a server down: it adds work each time it times out. So when the
- * limit has come down to its lowest value, and as many calls as it had were lost in a row, a call that
- * times out begins a pause, in which no call is admitted: as long as that call took. The next call
+ * limit has come down to its lowest value, and as many calls as it had were lost in a row, some at
+ * least, a call that times out begins a pause, in which no call is admitted: as long as that call took. The next call
  * is a test. If it times out as well, the pause is twice as long, up to a bound. If it is served, the
  * permits come back. While the pause lasts, older calls that time out prolong it.
  */
@@ -47,11 +47,11 @@ struct given_up {
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt);
 
 /*
- * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do. limit:
- * the limit without permits held back, that is most more than the lowest; longest: bound of the
- * pause, in times that the call took. Returns true if no call was served before, and a pause begins.
+ * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do. row: as
+ * many calls must have been lost in a row; longest: bound of the pause, in times that the call took.
+ * Returns true for the first pause since a call was served.
  */
-bool given_up_pause(struct given_up *g, const struct weir_window *w, double limit, double most,
+bool given_up_pause(struct given_up *g, const struct weir_window *w, double row, double most,
 		    double longest, double rtt);
 
 /* How much of a pause is left at that time, nanoseconds. */

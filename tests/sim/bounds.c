@@ -441,8 +441,8 @@ Test(elastic, is_not_misled_by_batches_whose_calls_take_equally_long)
 }
 
 /*
- * Two shared workers that slow each other down, and go on working for callers that gave up. 894 a
- * second; 254 if one call at a time is admitted all the same, and 157 if the limit then returns to where it
+ * Two shared workers that slow each other down, and go on working for callers that gave up. 932 a
+ * second; 369 if one call at a time is admitted all the same, and 156 if the limit then returns to where it
  * was.
  */
 Test(elastic, lets_a_server_recover_that_one_call_at_a_time_keeps_down)
