@@ -29,6 +29,7 @@ static uint64_t wanted(void *arg)
 	link->admitted = s.admitted;
 	link->refused = s.rejected + s.abandoned;
 	most = s.windows > 0 ? s.last.limit : link->first;
+	most = most > 0 ? most : 1; /* it pauses: then it tries one call, which also needs a unit */
 	calls = s.inflight > s.last.window.inflight_max ? s.inflight : s.last.window.inflight_max;
 	if (admitted == 0)
 		calls = s.inflight; /* no call since the last refresh: the last window is old */

@@ -433,7 +433,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
 	weir_time resume;
 	uint32_t burst;
-	bool paused;
+	bool changed;
 
 	limiter_fetch_state(l);
 	w->limit = admission_limit(&l->admission);
@@ -442,7 +442,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		fill_extras(l, w);
 	burst = burst_after(&l->runtime->burst, w, open);
 	report->limit = updated(l, w, &resume);
-	paused = admission_pause(&l->admission, resume, now);
+	changed = admission_pause(&l->admission, resume, now);
 	/* A settable limit is not stored: it may have been set meanwhile. */
 	if (report->limit != w->limit)
 		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
@@ -450,7 +450,7 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	cache_note_window(&l->admission.cache, w->inflight_max,
 			  admission_capped(&l->admission, report->limit));
-	if (report->limit != w->limit || burst != open || paused)
+	if (report->limit != w->limit || burst != open || changed)
 		limiter_retune(l, now, false);
 	else if (cache_may_open(&l->admission.cache))
 		open_cache(l, now);

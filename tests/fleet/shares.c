@@ -477,6 +477,51 @@ static void limiters(void)
 	end();
 }
 
+static double always_pause(void *state, const struct weir_window *window)
+{
+	(void)state;
+	(void)window;
+	return -1;
+}
+
+/* A limiter that pauses needs a unit for the call that it tries afterwards. */
+static void pausing_limiter(void)
+{
+	struct weir_limiter *limiter, *busy = limiter_of(100);
+	struct weir_limit_ops ops = weir_fixed;
+	struct weir_share_limiter link, other;
+	struct weir_config config;
+	struct weir_token token;
+	weir_time now;
+
+	ops.flags |= WEIR_LIMIT_PAUSES;
+	ops.update = always_pause;
+	weir_config_init(&config);
+	config.limit = &ops;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	CHECK(weir_limiter_create(&config, &limiter) == 0);
+	begin(60);
+	weir_share_of_limiter(&w.limit, &link, limiter);
+	world_enter(&w, 0, 0);
+	weir_share_of_limiter(&w.limit, &other, busy);
+	world_enter(&w, 1, 0);
+	world_run(&w, ROUNDS);
+	now = weir_now();
+	CHECK(weir_try_acquire_at(limiter, now - 2000, &token) == 0);
+	weir_release_at(limiter, now - 1000, &token, WEIR_SUCCESS);
+	CHECK(weir_limit(limiter) == 0);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)call(busy, 100);
+		world_run(&w, REFRESH);
+	}
+	CHECK(weir_try_acquire(limiter, &token) == 0);
+	weir_release(limiter, &token, WEIR_IGNORE);
+	world_kill(&w, 0);
+	world_kill(&w, 1);
+	weir_limiter_destroy(limiter);
+	weir_limiter_destroy(busy);
+}
+
 static bool add_up(void *arg, const struct weir_fleet_member *member)
 {
 	*(uint64_t *)arg += member->grant;
@@ -637,6 +682,7 @@ int main(int argc, char **argv)
 	lending();
 	lending_reserved();
 	limiters();
+	pausing_limiter();
 	looking();
 	bad_input();
 	damage();
