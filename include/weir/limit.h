@@ -33,7 +33,7 @@ extern "C" {
  * zero when count is zero. Calls in flight are counted in permits, as the limit is.
  */
 struct weir_window {
-	weir_time start;    /* when it was opened, if that is known */
+	weir_time start;    /* when it was opened, or end if that is not known or after end */
 	weir_time end;      /* when it was closed */
 	uint32_t count;     /* samples with a latency */
 	uint32_t dropped;   /* samples reported as dropped, with or without a latency */

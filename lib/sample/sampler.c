@@ -392,10 +392,15 @@ static void close_as(const struct sampling *s, uint64_t rtt_min)
 	window_set_closing(s, window_thread());
 }
 
-/* The start of the first window is not known; it has no length. */
+/*
+ * A window has no length if its start is not known, as that of the first, or if the clock has gone
+ * back beyond it.
+ */
 static weir_time start_of(const struct sampler *sampler, weir_time now)
 {
-	return sampler->length > 0 ? sampler->start : now;
+	const bool known = sampler->length > 0 && (int64_t)(now - sampler->start) > 0;
+
+	return known ? sampler->start : now;
 }
 
 /*

@@ -518,6 +518,7 @@ static void pausing_limiter(void)
 	weir_release(limiter, &token, WEIR_IGNORE);
 	world_kill(&w, 0);
 	world_kill(&w, 1);
+	end();
 	weir_limiter_destroy(limiter);
 	weir_limiter_destroy(busy);
 }

@@ -190,6 +190,7 @@ static void try_out(struct wrong *w, const struct weir_config *config)
 {
 	char why[200] = "";
 	struct weir_limiter *limiter = NULL;
+	unsigned pauses;
 
 	if (weir_config_check(config, why, sizeof(why)) != 0) {
 		must(is_sentence(why));
@@ -200,9 +201,10 @@ static void try_out(struct wrong *w, const struct weir_config *config)
 	w->answers_left = w->left;
 	must(weir_limiter_create(config, &limiter) == 0);
 	check_limit(limiter);
-	feed(limiter, 5, 200);
+	pauses = feed(limiter, 5, 200);
 	save_and_load(limiter);
-	feed(limiter, 10, 50);
+	pauses += feed(limiter, 10, 50);
+	must(pauses == 0 || (w->ops.flags & WEIR_LIMIT_PAUSES) != 0);
 	weir_limiter_destroy(limiter);
 }
 

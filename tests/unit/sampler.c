@@ -253,6 +253,26 @@ Test(sampler, a_clock_that_goes_back_restarts_a_window_that_is_too_small)
 	end(&s);
 }
 
+Test(sampler, a_window_does_not_end_before_it_starts)
+{
+	const struct sample sample = {.rtt = 500, .inflight = 1, .kind = SERVED};
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.each_sample = true;
+	s = make(config);
+	s.sampler->length = 10 * MS;
+	sampler_open(&s, 100 * MS);
+	cr_assert(sampler_close_with(&s, s.stripes, 101 * MS, &sample, &w));
+	cr_assert(w.start == 100 * MS && w.end == 101 * MS);
+	s.sampler->length = 10 * MS;
+	sampler_open(&s, 101 * MS);
+	cr_assert(sampler_close_with(&s, s.stripes, 50 * MS, &sample, &w));
+	cr_assert(w.start == 50 * MS && w.end == 50 * MS);
+	end(&s);
+}
+
 /* In shared memory, another process may have written it. */
 Test(sampler, an_impossible_smoothed_latency_starts_afresh)
 {
