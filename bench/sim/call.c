@@ -71,14 +71,12 @@ static void inflight_changed(struct run *run, int by)
 static void release(struct call *call, enum weir_outcome outcome)
 {
 	struct run *run = call->run;
-	uint32_t before;
 
 	if (call->limiter == NULL)
 		return;
-	before = weir_limit(call->limiter);
 	inflight_changed(run, -1);
 	weir_release_at(call->limiter, run->sim.now, &call->token, outcome);
-	limit_moved(run, call, before);
+	limit_moved(run, &run->doors[call->door]);
 }
 
 void client_think(struct client *client)
@@ -362,11 +360,12 @@ static unsigned choose_door(struct run *run)
 	return 0;
 }
 
-static bool admitted(struct run *run, const struct door *door, struct weir_token *token)
+static bool admitted(struct run *run, struct door *door, struct weir_token *token)
 {
 	int error = weir_try_acquire_at(door->limiter, run->sim.now, token);
 	uint32_t limit = weir_limit(door->limiter); /* not before: a call may end a pause */
 
+	limit_moved(run, door);
 	hash(run, run->sim.now);
 	hash(run, ((uint64_t)limit << 1) | (error == 0));
 	run->tally.offered++;

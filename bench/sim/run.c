@@ -58,19 +58,22 @@ static void look_if_settled(struct run *run, uint32_t limit)
 static void sum_limits(struct run *run)
 {
 	run->limit_sum = 0;
-	for (unsigned i = 0; i < run->door_count; i++)
-		run->limit_sum += weir_limit(run->doors[i].limiter);
+	for (unsigned i = 0; i < run->door_count; i++) {
+		run->doors[i].limit = weir_limit(run->doors[i].limiter);
+		run->limit_sum += run->doors[i].limit;
+	}
 }
 
-void limit_moved(struct run *run, const struct call *call, uint32_t before)
+void limit_moved(struct run *run, struct door *door)
 {
-	uint32_t limit = weir_limit(call->limiter);
+	const uint32_t limit = weir_limit(door->limiter);
 
-	if (limit == before || call->limiter != run->doors[call->door].limiter)
+	if (limit == door->limit)
 		return;
 	account(run);
-	run->limit_sum += (uint64_t)limit - before;
-	if (run->doors[call->door].tried)
+	run->limit_sum += (uint64_t)limit - door->limit;
+	door->limit = limit;
+	if (door->tried)
 		look_if_settled(run, limit);
 }
 

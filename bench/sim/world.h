@@ -18,7 +18,8 @@ struct door {
 	weir_time opens;
 	const struct weir_limit_ops *ops;
 	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
-	bool tried; /* its limit is the one under test */
+	bool tried;     /* its limit is the one under test */
+	uint32_t limit; /* as it is in limit_sum */
 };
 
 /* A closed-loop client: it thinks, calls, and waits for the answer before it thinks again. */
@@ -119,8 +120,8 @@ static inline void account_inflight(struct run *run)
 	run->inflight_since = run->sim.now;
 }
 
-/* Call after anything that may have changed the limit of a call's door from before. */
-void limit_moved(struct run *run, const struct call *call, uint32_t before);
+/* Call after anything that may have changed the limit of that door. */
+void limit_moved(struct run *run, struct door *door);
 
 /* A call arrives: from the source or the background (owner: a run), or from a client. */
 void call_arrived(void *owner);

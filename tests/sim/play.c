@@ -19,6 +19,7 @@ static void check_phase(const struct phase_result *phase)
 	for (unsigned i = 0; i < SLICES; i++)
 		area += phase->slices[i];
 	cr_assert_leq(fabs(area - t->limit_area), CLOSE * t->limit_area);
+	cr_assert_leq(t->limit_last, (uint64_t)LIMITERS_MAX * WEIR_LIMIT_MAX);
 	for (unsigned i = 0; i < CLASSES_MAX; i++)
 		good += phase->class_good[i];
 	cr_assert_eq(good, t->good, "sum of classes");
