@@ -425,14 +425,11 @@ static void open_cache(struct weir_limiter *l, weir_time now)
 		queue_drain(&l->queueing, now);
 }
 
-/* Update the limit with a window that this thread owns, and release the window. */
-static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
+/* Update the limit with the window. True: it has changed, or pauses, or no longer does. */
+static bool ask_limit(struct weir_limiter *l, weir_time now, struct weir_report *report)
 {
-	struct room *room = l->admission.room;
 	struct weir_window *w = &report->window;
-	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
 	weir_time resume;
-	uint32_t burst;
 	bool changed;
 
 	limiter_fetch_state(l);
@@ -440,31 +437,67 @@ static void learn(struct weir_limiter *l, weir_time now, struct weir_report *rep
 	w->random = limiter_random(l);
 	if (UNLIKELY((l->ops->flags & EXTRAS) != 0))
 		fill_extras(l, w);
-	burst = burst_after(&l->runtime->burst, w, open);
 	report->limit = updated(l, w, &resume);
 	changed = admission_pause(&l->admission, resume, now);
 	/* A settable limit is not stored: it may have been set meanwhile. */
 	if (report->limit != w->limit)
-		atomic_store_explicit(&room->learned, report->limit, memory_order_relaxed);
+		atomic_store_explicit(&l->admission.room->learned, report->limit,
+				      memory_order_relaxed);
+	return changed || report->limit != w->limit;
+}
+
+/* Whether the window has a sample: others say nothing about the calls that are in flight. */
+static bool has_sample(const struct weir_window *w)
+{
+	return w->count > 0 || w->dropped > 0 || w->timed_out > 0;
+}
+
+/* What else follows from a window with samples. changed: the limit has to be put into force. */
+static void follow(struct weir_limiter *l, weir_time now, const struct weir_report *report,
+		   bool changed)
+{
+	const struct weir_window *w = &report->window;
+	struct room *room = l->admission.room;
+	const uint32_t open = atomic_load_explicit(&room->burst, memory_order_relaxed);
+	const uint32_t burst = burst_after(&l->runtime->burst, w, open);
+
 	if (burst != open)
 		atomic_store_explicit(&room->burst, burst, memory_order_relaxed);
 	cache_note_window(&l->admission.cache, w->inflight_max,
 			  admission_capped(&l->admission, report->limit));
-	if (report->limit != w->limit || burst != open || changed)
+	if (changed || burst != open)
 		limiter_retune(l, now, false);
 	else if (cache_may_open(&l->admission.cache))
 		open_cache(l, now);
 	if (l->shedding.parts > 0)
 		shed_steer(&l->shedding, now);
+}
+
+static void show(const struct weir_limiter *l, struct weir_report *report)
+{
 	if (admission_paused(&l->admission))
 		report->limit = 0;
 	fill_numbers(l, report);
 	publish(l->published, report);
 	report->names = l->ops->numbers;
-	PROBE_WINDOW(l, w->limit, report->limit, w->inflight_max, (int64_t)w->rtt,
-		     w->dropped + w->timed_out);
+	PROBE_WINDOW(l, report->window.limit, report->limit, report->window.inflight_max,
+		     (int64_t)report->window.rtt,
+		     report->window.dropped + report->window.timed_out);
 	if (l->observer.window != NULL)
 		notify_observer(l, report);
+}
+
+/* Update the limit with a window that this thread owns, and release the window. */
+static void learn(struct weir_limiter *l, weir_time now, struct weir_report *report)
+{
+	const bool changed = ask_limit(l, now, report), sampled = has_sample(&report->window);
+
+	if (LIKELY(sampled))
+		follow(l, now, report, changed);
+	else if (changed)
+		limiter_retune(l, now, false);
+	if (LIKELY(sampled) || changed)
+		show(l, report);
 	sampler_open(&l->sampling, now);
 }
 
@@ -486,6 +519,20 @@ static __attribute__((noinline)) void close_window_with(struct weir_limiter *l,
 
 	if (sampler_close_with(&l->sampling, stripe, now, sample, &report.window))
 		learn(l, now, &report);
+}
+
+/* For limits that take notice of cancelled calls: these are no samples. */
+static __attribute__((noinline)) void close_bare_window(struct weir_limiter *l, weir_time now)
+{
+	struct weir_report report; /* not cleared: learn() fills all of it */
+
+	if (sampler_close_bare(&l->sampling, now, &report.window))
+		learn(l, now, &report);
+}
+
+static bool notices_cancelled(const struct weir_limiter *l)
+{
+	return l->sampling.config.each_sample && (l->ops->flags & WEIR_LIMIT_CANCELLED) != 0;
 }
 
 /* A clock that went back measured nothing. */
@@ -536,6 +583,8 @@ static inline void finish(struct weir_limiter *l, struct stripe *stripe, uint16_
 	} else {
 		count_other(l, stripe, part, outcome);
 		sampler_note(&l->sampling, stripe, sample->rtt);
+		if (outcome == WEIR_CANCELLED && notices_cancelled(l))
+			close_bare_window(l, now);
 		return;
 	}
 	record(l, stripe, now, sample);

@@ -420,8 +420,11 @@ static double calls_in(const struct sampling *s, const struct sums *sums, double
 	return (double)(overloads + served + (s->sampler->counted - before));
 }
 
-/* Fill *w from the stripes. False: they are empty, and the window has been let go. */
-static bool close_all(const struct sampling *s, weir_time now, struct weir_window *w)
+/*
+ * Fill *w from the stripes. False: they are empty, and the window has been let go. bare: a call that is
+ * no sample is enough.
+ */
+static bool close_all(const struct sampling *s, weir_time now, bool bare, struct weir_window *w)
 {
 	const double each = thinning_each(s) / (double)EACH_ONE;
 	struct sampler *sampler = s->sampler;
@@ -429,7 +432,7 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 	uint32_t known;
 
 	sums = collect(s, &known);
-	if (sums.count + sums.dropped + sums.timed_out == 0) {
+	if (sums.count + sums.dropped + sums.timed_out + (bare ? sums.others : 0) == 0) {
 		sampler_open(s, now); /* the previous owner has collected the caller's sample */
 		return false;
 	}
@@ -459,7 +462,7 @@ static bool close_all(const struct sampling *s, weir_time now, struct weir_windo
 
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w)
 {
-	return window_claim(s, now) && complete(s, now) && close_all(s, now, w);
+	return window_claim(s, now) && complete(s, now) && close_all(s, now, false, w);
 }
 
 /* Whether the stripes have anything for this window. Only the owner calls it. */
@@ -467,6 +470,14 @@ static bool take_left(struct sampler *sampler)
 {
 	return UNLIKELY(atomic_load_explicit(&sampler->left, RELAXED) != 0) &&
 	       atomic_exchange_explicit(&sampler->left, 0, memory_order_acquire) != 0;
+}
+
+bool sampler_close_bare(const struct sampling *s, weir_time now, struct weir_window *w)
+{
+	if (!window_claim(s, now))
+		return false;
+	(void)take_left(s->sampler);
+	return close_all(s, now, true, w);
 }
 
 /*
@@ -531,7 +542,7 @@ bool sampler_close_with(const struct sampling *s, struct stripe *stripe, weir_ti
 	}
 	if (UNLIKELY(take_left(s->sampler))) {
 		(void)record(s, stripe, sample);
-		return close_all(s, now, w);
+		return close_all(s, now, false, w);
 	}
 	close_one(s, stripe, now, sample, w);
 	return true;

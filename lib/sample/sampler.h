@@ -105,6 +105,9 @@ static inline void sampler_queued(const struct sampling *s, struct stripe *strip
  */
 bool sampler_close(const struct sampling *s, weir_time now, struct weir_window *w);
 
+/* The same for windows of one sample, after sampler_note(): with what there is, even no sample. */
+bool sampler_close_bare(const struct sampling *s, weir_time now, struct weir_window *w);
+
 /*
  * The same for windows of one sample: count the sample, and close the window with it, or leave it
  * to the thread that owns the window.

@@ -89,7 +89,8 @@ static double update(void *state, const struct weir_window *w)
 {
 	must(w->limit >= 1 && w->limit <= WEIR_LIMIT_MAX && w->end >= w->start);
 	must(w->rtt >= 0 && w->rtt_min <= w->rtt_max);
-	must(w->count > 0 || w->dropped > 0 || w->timed_out > 0);
+	must(w->count > 0 || w->dropped > 0 || w->timed_out > 0 ||
+	     ((now->ops.flags & WEIR_LIMIT_CANCELLED) != 0 && w->others > 0));
 	memset(state, 0xa5, now->state_size);
 	return answer();
 }

@@ -30,7 +30,7 @@ static _Atomic uint32_t left_gate;           /* 1: the first thread's call has e
 static struct ghost ticks;    /* what time it is */
 static struct ghost owners;   /* threads between close and open */
 static struct ghost recorded; /* samples that threads have begun to record */
-static struct ghost windowed, summed, dropped, queued; /* in closed windows */
+static struct ghost windowed, summed, dropped, queued, others; /* in closed windows */
 
 static void begin(uint32_t count, struct sampler_config config)
 {
@@ -52,7 +52,7 @@ static void begin(uint32_t count, struct sampler_config config)
 	learned = 0;
 	atomic_init(&left_gate, 0);
 	ticks = owners = recorded = (struct ghost){0};
-	windowed = summed = dropped = queued = (struct ghost){0};
+	windowed = summed = dropped = queued = others = (struct ghost){0};
 	explore_name(&sampler.due, "due");
 	explore_name(&sampler.left, "left");
 	explore_name(&closing[0], "closing 0");
@@ -146,6 +146,7 @@ static void learn(const struct weir_window *w)
 	ghost_add(&summed, (long)(w->rtt_mean * w->count));
 	ghost_add(&dropped, (long)w->dropped);
 	ghost_add(&queued, (long)w->queued);
+	ghost_add(&others, (long)w->others);
 	learned += w->count;
 	ghost_add(&owners, -1);
 }
@@ -199,6 +200,19 @@ static void sample_each_twice(void)
 {
 	sample_each();
 	sample_each();
+}
+
+/* A call that is no sample, of which the limit takes notice. */
+static void cancel(void)
+{
+	struct weir_window w;
+
+	sampler_note(view(), sampler_stripe(view()), RTT);
+	if (!sampler_close_bare(view(), tick(), &w))
+		return;
+	require(w.count > 0 || w.others > 0);
+	learn(&w);
+	sampler_open(view(), tick());
 }
 
 static void delay(void)
@@ -357,6 +371,12 @@ static void check_queued(void)
 	require(ghost_get(&queued) == 1);
 }
 
+static void check_cancelled(void)
+{
+	check_left();
+	require(ghost_get(&others) == 2);
+}
+
 /* What the dead process had collected is gone; but windows are closed again. */
 static void check_recovered(void)
 {
@@ -435,6 +455,13 @@ static const struct scene scenes[] = {
 		.setup = setup_each,
 		.threads = {sample_each_twice, delay},
 		.check = check_queued,
+	},
+	{
+		.name = "sampler.cancelled",
+		.claim = "a call that is no sample is in one window, its own or the next",
+		.setup = setup_each,
+		.threads = {cancel, sample_each, cancel},
+		.check = check_cancelled,
 	},
 	{
 		.name = "sampler.hold",

@@ -63,6 +63,97 @@ Test(observe, each_window_runs_the_callback_and_the_snapshot_has_the_last)
 	weir_limiter_destroy(l);
 }
 
+static double answer;
+
+static double answer_init(void *state, const void *config, double random)
+{
+	(void)state;
+	(void)config;
+	(void)random;
+	return answer;
+}
+
+static double answer_update(void *state, const struct weir_window *w)
+{
+	(void)state;
+	return w->cancelled > 0 ? answer : w->limit;
+}
+
+/* A limit that each cancelled call sets to the answer. */
+static struct weir_limiter *make_answering(uint32_t flags, const struct weir_observer *observer)
+{
+	static const struct weir_sampling each = {.windowing = WEIR_WINDOW_SAMPLE};
+	static struct weir_limit_ops ops = {
+		.size = sizeof(ops),
+		.name = "answering",
+		.init = answer_init,
+		.update = answer_update,
+		.sampling = &each,
+	};
+	struct weir_config config;
+	struct weir_limiter *l;
+
+	answer = 5;
+	ops.flags = flags;
+	weir_config_init(&config);
+	config.limit = &ops;
+	config.observer = observer;
+	config.burst = 3;
+	cr_assert_eq(weir_limiter_create(&config, &l), 0);
+	return l;
+}
+
+static void end_at(struct weir_limiter *l, weir_time end, enum weir_outcome outcome)
+{
+	weir_sample_at(l, end - WEIR_MS, end, 5, outcome);
+}
+
+Test(observe, a_window_without_a_sample_is_seen_only_if_it_changes_the_limit)
+{
+	struct seen seen = {.windows = 0};
+	const struct weir_observer observer = {.window = see, .arg = &seen};
+	struct weir_limiter *l = make_answering(WEIR_LIMIT_CANCELLED, &observer);
+
+	end_at(l, WEIR_S, WEIR_SUCCESS);
+	end_at(l, 2 * WEIR_S, WEIR_CANCELLED);
+	end_at(l, 2 * WEIR_S, WEIR_FAILED);
+	cr_assert(seen.windows == 1 && seen.last.window.count == 1);
+	answer = 4;
+	end_at(l, 3 * WEIR_S, WEIR_CANCELLED);
+	cr_assert(weir_limit(l) == 4 && seen.windows == 2);
+	cr_assert(seen.last.window.count == 0 && seen.last.window.others == 2);
+	cr_assert(seen.last.limit == 4 && seen.last.window.limit == 5);
+	weir_limiter_destroy(l);
+}
+
+Test(observe, a_cancelled_call_is_no_window_for_other_limits)
+{
+	struct weir_limiter *l = make_answering(0, NULL);
+
+	answer = 4;
+	end_at(l, WEIR_S, WEIR_CANCELLED);
+	cr_assert_eq(weir_limit(l), 5);
+	end_at(l, WEIR_S, WEIR_DROPPED);
+	cr_assert_eq(weir_limit(l), 4, "it is part of the next one");
+	weir_limiter_destroy(l);
+}
+
+/* Bursts end where calls reach the limit window after window, and windows without calls are calm. */
+Test(observe, a_window_without_a_sample_does_not_open_bursts)
+{
+	struct weir_limiter *l = make_answering(WEIR_LIMIT_CANCELLED, NULL);
+	uint32_t open;
+	struct weir_token token;
+
+	for (unsigned i = 0; i < 20; i++)
+		end_at(l, i * WEIR_S, WEIR_DROPPED);
+	end_at(l, 30 * WEIR_S, WEIR_CANCELLED);
+	for (open = 0; weir_try_acquire(l, &token) == 0;)
+		open++;
+	cr_assert_eq(open, 5);
+	weir_limiter_destroy(l);
+}
+
 Test(observe, a_settable_limit_reports_windows_too)
 {
 	struct weir_limiter *l;

@@ -253,6 +253,28 @@ Test(sampler, a_clock_that_goes_back_restarts_a_window_that_is_too_small)
 	end(&s);
 }
 
+Test(sampler, a_bare_window_has_calls_that_are_no_samples)
+{
+	const struct sample sample = {.rtt = 500, .inflight = 1, .kind = SERVED};
+	struct sampler_config config = ten_ms;
+	struct weir_window w;
+	struct sampling s;
+
+	config.each_sample = true;
+	s = make(config);
+	cr_assert(!sampler_close_bare(&s, 100 * MS, &w), "another thread took all");
+	sampler_note(&s, s.stripes, 300);
+	stripe_count(s.stripes, TOTAL_CANCELLED);
+	cr_assert(sampler_close_bare(&s, 101 * MS, &w));
+	cr_assert(w.count == 0 && w.others == 1 && w.others_time == 300 && w.cancelled == 1);
+	cr_assert(!sampler_close_bare(&s, 102 * MS, &w), "it is owned");
+	sampler_open(&s, 101 * MS);
+	sampler_note(&s, s.stripes, 300);
+	cr_assert(sampler_close_with(&s, s.stripes, 103 * MS, &sample, &w));
+	cr_assert(w.count == 1 && w.others == 1 && w.cancelled == 0);
+	end(&s);
+}
+
 Test(sampler, a_window_does_not_end_before_it_starts)
 {
 	const struct sample sample = {.rtt = 500, .inflight = 1, .kind = SERVED};
