@@ -430,7 +430,8 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  * Outcomes: a call that timed out counts by its latency, and lowers the limit by one until another
  * call ends otherwise, as the server may still work on it. Dropped calls do the same, but only those
  * beyond the limit's number in a row. Failed and ignored calls count by the time that they were in
- * flight; cancelled ones make no room for those that timed out.
+ * flight; cancelled ones make no room for those that timed out. Once eight times as many calls as
+ * usual were cancelled and none was served in between, they lower the limit as timeouts do.
  *
  * Pauses: where all calls time out even at the lowest limit, no call is admitted for as long as the
  * last one took, then for twice as long after each call that times out as well, up to `pause` times

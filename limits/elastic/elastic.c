@@ -53,7 +53,8 @@
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
  *   - the permit of a call that timed out is held back until another call ends otherwise, as the
- *     server may still work on it (given_up.h).
+ *     server may still work on it; so is that of a cancelled call, where none is served any more
+ *     (given_up.h).
  *
  * What it cannot do:
  *   - restrain other limiters of its kind fast enough where many start at once (docs/elastic.md);
@@ -92,11 +93,9 @@
  * Logarithms are natural. A fraction has no unit.
  */
 
-/* Samples of an epoch, at least: fewer do not show a slope. */
-#define EPOCH_LEAST 8
 /*
- * The same while little is known of the knee, so that a cold start is fast. With fewer an epoch is
- * discarded: a line needs more than two.
+ * Samples of an epoch, at least, while little is known of the knee, so that a cold start is fast; later
+ * FEW. With fewer an epoch is discarded: a line needs more than two.
  */
 #define EPOCH_WIDE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
@@ -663,7 +662,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
  */
 static bool is_full(const struct elastic *s, double now)
 {
-	const double least = s->wide ? EPOCH_WIDE : EPOCH_LEAST;
+	const double least = s->wide ? EPOCH_WIDE : FEW;
 
 	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
 }
@@ -727,6 +726,8 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
 	if (e != NULL)
 		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
+	if (samples_of(w) == 0)
+		return; /* a cancelled call */
 	if (is_full(s, now)) {
 		evaluate(s, w->end, &dither);
 		s->last = s->now;
@@ -802,10 +803,11 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
-	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE | WEIR_LIMIT_PAUSES,
+	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE | WEIR_LIMIT_PAUSES |
+		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 15,
+	.version = 16,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
 #include "given_up.h"
+#include "weights.h"
 
 /* Calls that are no samples and that their callers waited for, as far as they reached the server. */
 static double ended_otherwise(const struct weir_window *w, double rtt)
@@ -10,13 +11,25 @@ static double ended_otherwise(const struct weir_window *w, double rtt)
 	return w->others > 0 ? fmin(kept, w->others_time / rtt * kept / w->others) : 0;
 }
 
+/* A call was served: how many were cancelled before it is usual. */
+static void learn_usual(struct given_up *g, double served)
+{
+	g->seen = clamp(g->seen + 1, 1, 1 / (double)LASTING);
+	g->usual = clamp(g->usual + (g->cancelled / served - g->usual) / g->seen, 0, UINT32_MAX);
+	g->cancelled = 0;
+}
+
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt)
 {
-	const double lost = (double)overloads(w);
-	const double served = lost == 0 ? w->count * each_of(w) : 0;
+	const double served = overloads(w) == 0 ? w->count * each_of(w) : 0;
+	double cancelled;
 
-	g->row = served > 0 ? 0 : g->row + lost;
-	g->held += w->timed_out + (g->row > most ? w->dropped : 0) - served -
+	g->cancelled += w->cancelled;
+	if (served > 0)
+		learn_usual(g, served);
+	cancelled = g->cancelled >= FEW * (1 + g->usual) ? w->cancelled : 0;
+	g->row = served > 0 ? 0 : g->row + (double)overloads(w) + cancelled;
+	g->held += w->timed_out + (g->row > most ? w->dropped : 0) + cancelled - served -
 		   ended_otherwise(w, rtt);
 	g->held = clamp(g->held, 0, most);
 	if (served > 0)

@@ -7,23 +7,28 @@
  * on working for callers that have gone. A limiter that admits another call for each one that
  * times out adds to that work once per timeout, and a server whose throughput falls with the calls
  * in it may never recover. So the permit of a call that timed out is held back until another call
- * ends otherwise, one for one. Where timeouts are rare, a permit is back after one call. When all calls
- * time out, soon nothing is admitted beyond the lowest limit, and when calls are served again, each
- * admits two: as many calls as the limit are in flight after a few latencies.
+ * ends otherwise, one for one. Where timeouts are rare, a permit is back after one call. When all
+ * calls time out, soon nothing is admitted beyond the lowest limit, and when calls are served
+ * again, each admits two: as many calls as the limit are in flight after a few latencies.
  *
  * Calls that are no samples end otherwise too: where nine of ten calls are ignored, and some always
- * take longer than callers wait, that is no reason to admit fewer. But a call that ends at once may not
- * have reached the server. So they give permits back by the time that they were in flight: one for each
- * latency of samples. Cancelled calls do not: their callers gave them up as well.
+ * take longer than callers wait, that is no reason to admit fewer. But a call that ends at once may
+ * not have reached the server. So they give permits back by the time that they were in flight: one
+ * for each latency of samples. Cancelled calls do not: their callers gave them up as well.
+ *
+ * Callers cancel calls for reasons of their own, so a cancelled call alone is no loss. But once
+ * several times as many calls as usual were cancelled since one was last served, the server serves
+ * none any more. From then on, cancelled calls are lost as those that time out are.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.
  *
  * Even one call at a time can keep a server down: it adds work each time it times out. So when the
  * limit has come down to its lowest value, and as many calls as it had were lost in a row, some at
- * least, a call that times out begins a pause, in which no call is admitted: as long as that call took. The next call
- * is a test. If it times out as well, the pause is twice as long, up to a bound. If it is served, the
- * permits come back. While the pause lasts, older calls that time out prolong it.
+ * least, a call that times out begins a pause, in which no call is admitted: as long as that call
+ * took. The next call is a test. If it times out as well, the pause is twice as long, up to a
+ * bound. If it is served, the permits come back. While the pause lasts, older calls that time out
+ * prolong it. A cancelled call begins none, as it does not say how long the server takes.
  */
 #ifndef WEIR_LIMITS_GIVEN_UP_H
 #define WEIR_LIMITS_GIVEN_UP_H
@@ -34,8 +39,11 @@
 
 /* All zero at first. */
 struct given_up {
-	double held;   /* permits, 0 to `most` */
-	double row;    /* calls lost since one was last served */
+	double held;      /* permits, 0 to `most` */
+	double row;       /* calls lost since one was last served */
+	double cancelled; /* calls since then */
+	double usual;     /* mean of them, for each call that is served */
+	double seen;      /* windows in that mean, up to fifty */
 	double pause;  /* length of the last pause, nanoseconds; 0: a call was served since then */
 	double resume; /* when it ends */
 };

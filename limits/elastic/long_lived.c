@@ -9,20 +9,17 @@
  */
 #define LATENCIES 16
 
-/* Permits from which they matter: fewer are hardly in the way, and easily slow calls by chance. */
-#define LEAST 8
-
 /*
  * By the time of the count, every ordinary call of the mark has ended; the rest is long-lived.
  * Where a sample stands for many calls, few of those in flight are samples, and a count is less
- * certain. Where fewer than half are long-lived, they may be slow calls.
+ * certain. Where fewer than half are long-lived, they may be slow calls; a few are hardly in the way.
  */
 static void count_at(struct long_lived *l, const struct mark *m)
 {
-	const double sure = fmin(1, m->inflight / (LEAST * (double)l->each));
+	const double sure = fmin(1, m->inflight / (FEW * (double)l->each));
 
 	l->counted += RECENT * sure * (fmax(0, m->inflight - m->ended) - l->counted);
-	l->permits = l->counted > fmax(LEAST, m->inflight / 2) ? floor(l->counted) : 0;
+	l->permits = l->counted > fmax(FEW, m->inflight / 2) ? floor(l->counted) : 0;
 }
 
 /*
@@ -34,7 +31,7 @@ static bool is_over(const struct long_lived *l, const struct mark *m, double now
 	if (m->at <= 0 || m->at > now)
 		return true;
 	return now - m->at > LATENCIES * l->latency &&
-	       l->seen - m->seen >= fmax(LEAST, m->inflight - l->permits);
+	       l->seen - m->seen >= fmax(FEW, m->inflight - l->permits);
 }
 
 /* The most of the window's others that can have been in flight for so long. */

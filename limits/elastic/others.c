@@ -8,13 +8,16 @@ void others_update(struct others *o, const struct weir_window *w)
 	const double n = w->count * each_of(w);
 	float weight;
 
+	o->since += (float)w->others;
+	o->time_since += (float)w->others_time;
 	if (n == 0)
 		return;
 	o->seen = fminf(o->seen + 1, 1 / LASTING); /* the first ones have all the same weight */
 	weight = 1 / o->seen;
 	o->rtt += (double)weight * (w->rtt - o->rtt);
-	o->number += weight * ((float)(w->others / n) - o->number);
-	o->time += weight * ((float)(w->others_time / n) - o->time);
+	o->number += weight * ((float)(o->since / n) - o->number);
+	o->time += weight * ((float)(o->time_since / n) - o->time);
+	o->since = o->time_since = 0;
 }
 
 double others_part(const struct others *o)

@@ -18,7 +18,9 @@ struct others {
 	double rtt;   /* mean latency of samples, nanoseconds */
 	float number; /* others for each call that is a sample */
 	float time;   /* that these were in flight, nanoseconds */
-	float seen;   /* windows so far, up to a hundred */
+	float seen;   /* windows with samples so far, up to fifty */
+	/* since the last sample: others, and the time that they were in flight */
+	float since, time_since;
 };
 
 void others_update(struct others *o, const struct weir_window *w);

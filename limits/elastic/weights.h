@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * weights.h - weights of a new value in the means that the parts of elastic keep.
+ * weights.h - weights of a new value in the means that the parts of elastic keep, and a number of
+ * calls that may be chance.
  */
 #ifndef WEIR_LIMITS_WEIGHTS_H
 #define WEIR_LIMITS_WEIGHTS_H
@@ -13,5 +14,11 @@
 #define RECENT 0.3
 /* Fifty values: what each of them shows with much noise. */
 #define LASTING 0.02F
+
+/*
+ * Calls: a line through fewer shows no slope, fewer that do not end may be slow ones, and that none of
+ * them is served where usually one of them all is has a chance of e^-8.
+ */
+#define FEW 8
 
 #endif

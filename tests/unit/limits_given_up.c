@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "limits/elastic/given_up.h"
+#include "limits/elastic/weights.h"
 
 #define MOST 20  /* permits that can be held back */
 #define RTT  1e6 /* mean latency of samples */
@@ -15,6 +16,7 @@ static const struct weir_window served = {.count = 1, .rtt = 1e6};
 static const struct weir_window timed_out = {.count = 1, .timed_out = 1, .rtt = 1e6};
 static const struct weir_window dropped = {.dropped = 1};
 static const struct weir_window ignored = {.others = 1, .others_time = 1e6};
+static const struct weir_window cancelled = {.others = 1, .cancelled = 1, .others_time = 1e6};
 
 static void feed(struct given_up *g, const struct weir_window *w, int times)
 {
@@ -92,7 +94,6 @@ Test(given_up, returns_permits_for_calls_that_are_no_samples)
 /* Their callers gave them up too. */
 Test(given_up, returns_no_permits_for_cancelled_calls)
 {
-	const struct weir_window cancelled = {.others = 1, .cancelled = 1, .others_time = RTT};
 	const struct weir_window mixed = {.others = 4, .cancelled = 2, .others_time = 4 * RTT};
 	struct given_up g = {0};
 
@@ -101,6 +102,54 @@ Test(given_up, returns_no_permits_for_cancelled_calls)
 	cr_expect_eq(g.held, 5);
 	feed(&g, &mixed, 1);
 	cr_expect_eq(g.held, 3);
+}
+
+Test(given_up, holds_permits_when_calls_are_only_cancelled)
+{
+	struct given_up g = {0};
+
+	feed(&g, &cancelled, FEW - 1);
+	cr_expect_eq(g.held, 0);
+	feed(&g, &cancelled, 3);
+	cr_expect_eq(g.held, 3);
+	cr_expect_eq(g.row, 3);
+	feed(&g, &served, 2);
+	cr_expect_eq(g.held, 1);
+	feed(&g, &cancelled, FEW - 1);
+	cr_expect_eq(g.held, 1, "those before one was served do not count");
+}
+
+/* The mean is known from the first call on. Nine of ten: eighty in a row are no chance. */
+Test(given_up, learns_how_many_calls_are_usually_cancelled)
+{
+	struct given_up g = {0};
+
+	feed(&g, &cancelled, 9);
+	feed(&g, &served, 1);
+	cr_expect_eq(g.usual, 9);
+	g.held = 0;
+	for (int i = 0; i < 100; i++) {
+		feed(&g, &cancelled, 9);
+		feed(&g, &served, 1);
+		cr_assert_eq(g.held, 0);
+	}
+	feed(&g, &cancelled, FEW * 10 - 1);
+	cr_expect_eq(g.held, 0);
+	feed(&g, &cancelled, 1);
+	cr_expect_eq(g.held, 1);
+	feed(&g, &served, 400);
+	cr_expect_lt(g.usual, 0.1);
+}
+
+/* It says nothing about how long the server takes. */
+Test(given_up, begins_no_pause_when_a_call_is_cancelled)
+{
+	struct given_up g = {0};
+
+	feed(&g, &cancelled, 1000);
+	cr_expect_eq(g.held, MOST);
+	cr_expect(!given_up_pause(&g, &cancelled, MOST, MOST, 2, RTT));
+	cr_expect(given_up_pause(&g, &timed_out, MOST, MOST, 2, RTT));
 }
 
 #define LONGEST 4 /* pause, in times that a call took */
@@ -178,14 +227,22 @@ Test(given_up, recovers_from_a_corrupted_state)
 	const double bad[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct given_up g = {
-			.held = bad[i], .row = bad[i], .pause = bad[i], .resume = bad[i]};
+		struct given_up g = {.held = bad[i],
+				     .row = bad[i],
+				     .cancelled = bad[i],
+				     .usual = bad[i],
+				     .seen = bad[i],
+				     .pause = bad[i],
+				     .resume = bad[i]};
 
 		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
 		(void)time_out(&g, 1e9, MOST);
 		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
 		feed(&g, &served, MOST + 1);
 		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
+		cr_expect_leq(g.usual, UINT32_MAX, "%g: %g", bad[i], g.usual);
+		feed(&g, &served, 400);
+		cr_expect_lt(g.usual, 1e6, "%g: %g", bad[i], g.usual);
 		cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), 0);
 	}
 }

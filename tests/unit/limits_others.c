@@ -58,6 +58,22 @@ Test(others, learns_nothing_without_a_sample)
 	cr_expect_eq(o.seen, 0);
 }
 
+/* Cancelled calls may come in windows of their own. */
+Test(others, counts_calls_between_two_samples)
+{
+	const struct weir_window sample = {.count = 1, .rtt = 10 * MS};
+	const struct weir_window other = {.others = 1, .others_time = 100 * MS};
+	struct others o = {0};
+
+	for (int i = 0; i < 30; i++) {
+		for (int j = 0; j < 9; j++)
+			others_update(&o, &other);
+		others_update(&o, &sample);
+	}
+	cr_expect_float_eq(o.number, 9, 1e-4);
+	cr_expect_float_eq(others_part(&o), 0.19, 1e-4);
+}
+
 /* Fifty windows: after as many again, two thirds of a change are in. */
 Test(others, follows_a_change)
 {
