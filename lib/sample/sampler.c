@@ -420,6 +420,14 @@ static double calls_in(const struct sampling *s, const struct sums *sums, double
 	return (double)(overloads + served + (s->sampler->counted - before));
 }
 
+/* Calls that are no samples wait for the next window. */
+static void put_back_others(const struct sampling *s, const struct sums *sums)
+{
+	atomic_fetch_add_explicit(&s->stripes->others, (uint32_t)sums->others, RELAXED);
+	atomic_fetch_add_explicit(&s->stripes->others_time, sums->others_time, RELAXED);
+	sampler_leave(s);
+}
+
 /*
  * Fill *w from the stripes. False: they are empty, and the window has been let go. bare: a call that is
  * no sample is enough.
@@ -433,6 +441,8 @@ static bool close_all(const struct sampling *s, weir_time now, bool bare, struct
 
 	sums = collect(s, &known);
 	if (sums.count + sums.dropped + sums.timed_out + (bare ? sums.others : 0) == 0) {
+		if (sums.others > 0)
+			put_back_others(s, &sums);
 		sampler_open(s, now); /* the previous owner has collected the caller's sample */
 		return false;
 	}

@@ -265,6 +265,7 @@ Test(sampler, a_bare_window_has_calls_that_are_no_samples)
 	cr_assert(!sampler_close_bare(&s, 100 * MS, &w), "another thread took all");
 	sampler_note(&s, s.stripes, 300);
 	stripe_count(s.stripes, TOTAL_CANCELLED);
+	cr_assert(!sampler_close(&s, 100 * MS, &w), "there is no sample");
 	cr_assert(sampler_close_bare(&s, 101 * MS, &w));
 	cr_assert(w.count == 0 && w.others == 1 && w.others_time == 300 && w.cancelled == 1);
 	cr_assert(!sampler_close_bare(&s, 102 * MS, &w), "it is owned");
