@@ -26,11 +26,12 @@ extern "C" {
 #define WEIR_PAUSE_MAX UINT64_C(60000000000)
 
 /*
- * One closed window of samples, or with WEIR_LIMIT_CANCELLED perhaps of none. A sample is a call that ended as WEIR_SUCCESS, WEIR_DROPPED or
- * WEIR_TIMED_OUT. Where calls are many, only some of the successes are samples, chosen by chance,
- * and the latency of some drops and timeouts is not known (weir_config.sample_rate). Every sample
- * is counted in exactly one window. Latencies are in nanoseconds, and
- * zero when count is zero. Calls in flight are counted in permits, as the limit is.
+ * One closed window of samples, or with WEIR_LIMIT_CANCELLED perhaps of none. A sample is a call
+ * that ended as WEIR_SUCCESS, WEIR_DROPPED or WEIR_TIMED_OUT. Where calls are many, only some of
+ * the successes are samples, chosen by chance, and the latency of some drops and timeouts is not
+ * known (weir_config.sample_rate). Every sample is counted in exactly one window. Latencies are in
+ * nanoseconds, and zero when count is zero. Calls in flight are counted in permits, as the limit
+ * is.
  */
 struct weir_window {
 	weir_time start;    /* when it was opened, or end if that is not known or after end */
@@ -256,9 +257,10 @@ enum {
 	WEIR_LIMIT_PAUSES = 1u << 7,
 	/*
 	 * In windows of one sample, a call that ends as WEIR_CANCELLED closes a window too, so that
-	 * the limit notices when calls are only cancelled any more. Such a window has no sample:
-	 * count, dropped and timed_out are zero. Observers and snapshots show it only if it changes
-	 * the limit. Where not every call is a sample, some of the cancelled calls close no window.
+	 * the limit notices when callers cancel and no call is served any more. Such a window has
+	 * no sample: count, dropped and timed_out are zero. Observers and snapshots show it only if
+	 * it changes the limit. Where not every call is a sample, some of the cancelled calls close
+	 * no window.
 	 */
 	WEIR_LIMIT_CANCELLED = 1u << 8,
 };

@@ -20,8 +20,9 @@ struct weir_report {
 
 /*
  * Called for every closed window, by the thread that closed it, one window at a time; for a window
- * without a sample (WEIR_LIMIT_CANCELLED) only if it changed the limit. The thread is one of the program's, in weir_release(), so return quickly. The callback may call the limiter,
- * but must not wait in it, nor poll or cancel a waiter.
+ * without a sample (WEIR_LIMIT_CANCELLED) only if it changed the limit. The thread is one of the
+ * program's, in weir_release(), so return quickly. The callback may call the limiter, but must not
+ * wait in it, nor poll or cancel a waiter.
  */
 struct weir_observer {
 	void (*window)(void *arg, const struct weir_report *report);
@@ -58,7 +59,7 @@ struct weir_snapshot {
 
 	uint64_t detached;        /* of the admitted: became long-lived calls */
 	uint64_t double_released; /* tokens released twice: bugs in the program, caught */
-	uint64_t windows;         /* windows passed to the limit, as far as observers see them */
+	uint64_t windows;         /* windows that observers are called for */
 	struct weir_report last;  /* the last of them; all zero before the first */
 	double sample_every;      /* calls for each sample now; 1: all (weir_config.sample_rate) */
 };

@@ -23,9 +23,9 @@
  * min, max,     record: CAS when beaten             relaxed  nothing: a number
  * inflight_max  collect: exchange
  * dropped,      record: add; collect: exchange 0    relaxed  nothing: a number
- * timed_out,
- * others,
- * others_time
+ * timed_out
+ * others,       note, put back: add;                relaxed  nothing: a number
+ * others_time   collect: exchange 0
  *
  * Why no sample is lost or counted twice: a sample enters count and sum by one addition to one
  * word, and every word that is collected is collected by an exchange with zero, so each addition is
@@ -39,7 +39,8 @@
  * then sets left, as does every thread that has something else for the next window. Setting left
  * and taking it are read-modify-writes of one word, so several threads that set it continue one
  * release sequence. What is set before the owner takes it is seen by the owner; after that, left
- * stays set for the next owner.
+ * stays set for the next owner. An owner that finds calls that are no samples, and no sample, puts
+ * them back and sets left again.
  */
 #ifndef WEIR_LIB_SAMPLER_H
 #define WEIR_LIB_SAMPLER_H

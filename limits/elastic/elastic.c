@@ -94,8 +94,8 @@
  */
 
 /*
- * Samples of an epoch, at least, while little is known of the knee, so that a cold start is fast; later
- * FEW. With fewer an epoch is discarded: a line needs more than two.
+ * Samples of an epoch, at least, while little is known of the knee, so that a cold start is fast;
+ * later it needs FEW. With fewer an epoch is discarded: a line needs more than two.
  */
 #define EPOCH_WIDE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
@@ -727,7 +727,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	if (e != NULL)
 		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
 	if (samples_of(w) == 0)
-		return; /* a cancelled call */
+		return; /* a cancelled call: the next sample evaluates the epoch */
 	if (is_full(s, now)) {
 		evaluate(s, w->end, &dither);
 		s->last = s->now;

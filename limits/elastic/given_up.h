@@ -18,7 +18,7 @@
  *
  * Callers cancel calls for reasons of their own, so a cancelled call alone is no loss. But once
  * several times as many calls as usual were cancelled since one was last served, the server serves
- * none any more. From then on, cancelled calls are lost as those that time out are.
+ * none any more. From then on, cancelled calls count as lost, like those that time out.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.
@@ -49,15 +49,15 @@ struct given_up {
 };
 
 /*
- * Take in one window; most: permits that can be held back, the limit less its lowest value; rtt: mean
- * latency of samples, nanoseconds.
+ * Take in one window; most: permits that can be held back, the limit less its lowest value; rtt:
+ * mean latency of samples, nanoseconds.
  */
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt);
 
 /*
- * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do. row: as
- * many calls must have been lost in a row; longest: bound of the pause, in times that the call took.
- * Returns true for the first pause since a call was served.
+ * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do.
+ * row: as many calls must have been lost in a row; longest: bound of the pause, in times that the
+ * call took. Returns true for the first pause since a call was served.
  */
 bool given_up_pause(struct given_up *g, const struct weir_window *w, double row, double most,
 		    double longest, double rtt);

@@ -16,8 +16,8 @@
 #define LASTING 0.02F
 
 /*
- * Calls: a line through fewer shows no slope, fewer that do not end may be slow ones, and that none of
- * them is served where usually one of them all is has a chance of e^-8.
+ * Calls. A line through fewer shows no slope; fewer that do not end may be slow ones. That many times
+ * as many as usual, of which none is served, are not chance: e^-8.
  */
 #define FEW 8
 
