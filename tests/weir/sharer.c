@@ -47,9 +47,9 @@ static struct weir_fleet *open_fleet(const char *address, const char *label)
 	config.address = address;
 	/*
 	 * Longer than a busy machine lets it wait: a process that detaches gives up its lease at
-	 * once.
+	 * once. In an empty store nothing is granted for as long, so not longer than that.
 	 */
-	config.lease = 120 * WEIR_S;
+	config.lease = 30 * WEIR_S;
 	config.refresh = 50 * WEIR_MS;
 	config.label = label;
 	if (weir_fleet_open(&config, &fleet, why, sizeof(why)) != 0)
