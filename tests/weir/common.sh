@@ -59,6 +59,7 @@ hold()
 	id=$1
 	descriptor=$2
 	shift 2
+	rm -f "$work/$id.in" # of an earlier holder of that name
 	mkfifo "$work/$id.in"
 	: >"$work/$id.out"
 	# A holder that inherited the descriptor of another one would keep that one from seeing its end.

@@ -443,7 +443,6 @@ drain_restarted()
 	exec 3>&-
 	wait "$a" || complain 'a sharer failed'
 	wait_for shows "^  - +$cut +- +- +- +- +- -  drained, not there\$"
-	rm "$work/a.in"
 	hold a 3 "$WEIR_FLEET" "$name" 500 100 "$long"
 	wait_for shows "^  [0-9a-f]{16} $cut +100 +0 +0 +1 +0 [0-9]+  drained\$"
 	expect 0 '' fleet undrain -l "$name" "$long"
