@@ -115,7 +115,10 @@
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.01
 
-/* Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near. */
+/*
+ * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so upwards
+ * it is made in two steps.
+ */
 #define RISE 1.0
 
 /* Fraction of calls that find the limit reached: overload from there on. The least of bold probes. */
@@ -434,7 +437,8 @@ static double binding(const struct elastic *s)
 /*
  * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
  * where this epoch was, as the limit may have moved since the epoch began; upwards also from where
- * it is now.
+ * it is now. A step upwards is half of that: one for each epoch raises the limit as fast as a whole
+ * one for every other epoch, and the limit is lower on the way.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
@@ -443,7 +447,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
-	return s->reached > 0 ? fmin(step, fmax(0, RISE - fmax(0, since))) : 0;
+	return s->reached > 0 ? fmin(step, clamp(RISE - fmax(0, since), 0, RISE / 2)) : 0;
 }
 
 /*
@@ -807,7 +811,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 16,
+	.version = 17,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
