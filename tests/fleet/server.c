@@ -360,9 +360,10 @@ void sentinel_start(struct server *s, const struct server *watched)
 	(void)snprintf(path, sizeof(path), "%s/conf", s->folder);
 	file = fopen(path, "we");
 	CHECK(file != NULL);
+	/* Five seconds: on a busy machine, a master that is only late must not be taken for gone. */
 	fprintf(file,
 		"port %u\nbind 127.0.0.1\ndir %s\nsentinel monitor weir 127.0.0.1 %u 1\n"
-		"sentinel down-after-milliseconds weir 500\nsentinel failover-timeout weir 3000\n",
+		"sentinel down-after-milliseconds weir 5000\nsentinel failover-timeout weir 10000\n",
 		s->port, s->folder, watched->port);
 	CHECK(fclose(file) == 0 && come_up(s));
 }

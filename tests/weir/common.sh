@@ -46,10 +46,16 @@ wait_for()
 	done
 }
 
+# answers HOLDER: how many commands it has done. It may print any number of lines before each "done".
+answers()
+{
+	grep -cx done "$work/$1.out"
+}
+
 # answered HOLDER COUNT
 answered()
 {
-	[ "$(wc -l <"$work/$1.out")" -ge "$2" ]
+	[ "$(answers "$1")" -ge "$2" ]
 }
 
 # hold HOLDER FD NAME LIMIT [PARTITION=SHARE...]: starts a holder, which reads commands from that
@@ -74,7 +80,7 @@ tell()
 	id=$1
 	descriptor=$2
 	shift 2
-	before=$(wc -l <"$work/$id.out")
+	before=$(answers "$id")
 	eval "echo \"$*\" >&$descriptor"
 	wait_for answered "$id" $((before + 1))
 }
