@@ -95,7 +95,8 @@
 
 /*
  * Samples of an epoch, at least, while little is known of the knee, so that a cold start is fast;
- * later it needs FEW. With fewer an epoch is discarded: a line needs more than two.
+ * later it needs FEW, or more where latency varies much. With fewer than EPOCH_WIDE an epoch is
+ * discarded: a line needs more than two.
  */
 #define EPOCH_WIDE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
@@ -104,12 +105,13 @@
 /* Quantile of the joint posterior that the limit stays below: trades goodput for latency. */
 #define CAP 0.75
 
+/* Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. */
+#define LOOSEN 0.0002
 /*
- * Probability that an epoch adds everywhere to the own posterior: the knee moves rarely. The joint
- * one gets evidence in about one epoch of ten, so there an epoch of a pair adds ten
- * times as much.
+ * The same for the joint posterior, in an epoch of a probe pair. It gets evidence in about one epoch
+ * of ten, and where it is out of date, it holds down a limiter that has the server to itself.
  */
-#define LOOSEN 0.0003
+#define LOOSEN_JOINT 0.0045
 /* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
 #define AT_REST 0.1
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
@@ -156,7 +158,7 @@
  * Least variance of ln R for the slope within an epoch. Calls that share a server take about equally
  * long whatever each of them found, and would seem to show a slope of 0 with great precision.
  */
-#define WITHIN_LEAST 0.5
+#define WITHIN_LEAST 1
 
 /* The calls that were admitted in one interval of time. */
 struct epoch {
@@ -438,16 +440,18 @@ static double binding(const struct elastic *s)
  * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
  * where this epoch was, as the limit may have moved since the epoch began; upwards also from where
  * it is now. A step upwards is half of that: one for each epoch raises the limit as fast as a whole
- * one for every other epoch, and the limit is lower on the way.
+ * one for every other epoch, and the limit is lower on the way. Where fewer than half of the calls
+ * find the limit reached, it is not needed so soon, and a server may collapse before it is.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
+	const double needed = fmin(1, 2 * s->reached);
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
-	return s->reached > 0 ? fmin(step, clamp(RISE - fmax(0, since), 0, RISE / 2)) : 0;
+	return fmin(step, needed * clamp(RISE - fmax(0, since), 0, RISE / 2));
 }
 
 /*
@@ -483,7 +487,7 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && !used;
 	const double weight = unused               ? 1
-			      : x < 0              ? QUICK
+			      : x < 0              ? RECENT
 			      : lacks < -noise     ? 1
 			      : lacks < 0 || !used ? SLOW
 						   : 0;
@@ -554,7 +558,7 @@ static void close_epoch(struct elastic *s)
 
 	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
 	loosen(s, LOOSEN * fmax(AT_REST, binding(s)),
-	       e->dither.pair != 0 ? LOOSEN / SLOW * binding(s) : 0);
+	       e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0);
 	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
@@ -660,13 +664,23 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 }
 
 /*
+ * Samples that an epoch needs, so that its mean is known better than a bold probe moves it. In an
+ * epoch whose calls happen to be long, they also find more of each other in flight, as if latency
+ * grew with n. With fewer samples that decides, and the limit sinks.
+ */
+static double least_samples(const struct elastic *s)
+{
+	return s->wide ? EPOCH_WIDE : fmax(FEW, s->sigma2 / (BOLD * BOLD));
+}
+
+/*
  * An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. Where
  * a sample stands for several calls, or few calls are samples, it needs enough samples as well. Dropped
  * calls do not count, as they end long before those that are served.
  */
 static bool is_full(const struct elastic *s, double now)
 {
-	const double least = s->wide ? EPOCH_WIDE : FEW;
+	const double least = least_samples(s);
 
 	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
 }
@@ -811,7 +825,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 17,
+	.version = 18,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
