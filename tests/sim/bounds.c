@@ -395,8 +395,8 @@ Test(elastic, leaves_most_servers_that_collapse_alive)
 }
 
 /*
- * Load rises to 1.3 times what such a server can do. 1680 calls a second, and 1160 if the limit rises as
- * fast where few calls need it.
+ * Load rises to 1.3 times what such a server can do. 1680 calls a second, and 1160 if the limit
+ * rises as fast where few calls need it.
  */
 Test(elastic, does_not_rise_as_fast_where_few_calls_need_it)
 {
