@@ -52,6 +52,8 @@
  *     the last one at which throughput grew, is taken back (check_throughput);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
+ *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
+ *     shows whether it has (step_down);
  *   - the permit of a call that timed out is held back until another call ends otherwise, as the
  *     server may still work on it; so is that of a cancelled call, where none is served any more
  *     (given_up.h).
@@ -119,7 +121,7 @@
 
 /*
  * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so upwards
- * it is made in two steps.
+ * it is made in two steps. A larger loss of throughput, in ln X, may be a collapse.
  */
 #define RISE 1.0
 
@@ -533,6 +535,43 @@ static struct idle_epoch idle_of(const struct elastic *s, const struct epoch *e,
 	};
 }
 
+/* A server has collapsed at x, in ln n: as evidence, a slope of 1 below it. */
+static void learn_collapse(struct elastic *s, double x)
+{
+	const struct evidence steep = {.from = x - RISE, .to = x, .change = RISE};
+
+	posterior_update(&s->posterior, &steep);
+	read_posteriors(s);
+}
+
+/*
+ * Whether so much throughput is lost, although more calls were in flight, that the server may have
+ * collapsed. Slow calls may have been missing from the epochs before, so the loss is known no better
+ * than from the fewest samples that an epoch has.
+ */
+static bool collapsed(const struct elastic *s, const struct line *l)
+{
+	const double x = l->x - s->level_x;
+	const double loss = l->part * (l->y - s->level_y) - x;
+
+	return s->level_n > 0 && x > 0 && s->reached > OFTEN && loss > RISE &&
+	       loss * loss > SHIFT_SURE * s->sigma2 / EPOCH_WIDE;
+}
+
+/*
+ * Lower the limit, to below where the knee was and to below n. A server that has collapsed serves
+ * more with fewer calls, and the sooner it has fewer, the shorter is its queue. One that has only
+ * become slower does not, and what this step shows lets the limit rise again: the means become those
+ * of the collapse, so that the next epochs are compared with it.
+ */
+static void step_down(struct elastic *s, const struct line *l)
+{
+	learn_collapse(s, l->x);
+	s->k = clamp(fmin(s->own, l->x) - RISE, log(s->min), s->k);
+	s->room = 0;
+	set_means(s, l);
+}
+
 static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
@@ -547,6 +586,10 @@ static void close_epoch(struct elastic *s)
 		return; /* these all take the same time, as if it did not depend on their number */
 	l = line_of(e, others_part(&s->others));
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
+	if (collapsed(s, &l)) {
+		step_down(s, &l);
+		return;
+	}
 	if (shifted(s, &l)) {
 		forget(s, &l);
 		return;
@@ -714,15 +757,12 @@ static void go_on(struct elastic *s)
 }
 
 /*
- * The server has collapsed under this limit: as evidence, a slope of 1 below it. The epoch itself is
- * not learned from, as all its calls took the same time.
+ * The server has collapsed under this limit. The epoch itself is not learned from, as all its calls
+ * took the same time.
  */
 static void fall_below(struct elastic *s)
 {
-	const struct evidence steep = {.from = s->k - RISE, .to = s->k, .change = RISE};
-
-	posterior_update(&s->posterior, &steep);
-	read_posteriors(s);
+	learn_collapse(s, s->k);
 	s->k = clamp(s->own, s->k - RISE, s->k);
 }
 
@@ -825,7 +865,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 18,
+	.version = 19,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
