@@ -2,9 +2,9 @@
 /*
  * stores KIND: what every store must do, with one of that kind.
  *
- * Kinds: memory, shm, redis, redis-durable, redis-guarded, etcd, etcd-tls, etcd-guarded. Servers
- * are started, killed, stopped and cut off. Nothing here depends on timing, except on what a time
- * to live promises: a session is alive until its time is over, and ends some time after.
+ * Kinds are those of store_rig.h. Servers are killed, stopped and cut off. Nothing here depends on
+ * timing, except on what a time to live promises: a session is alive until its time is over, and ends
+ * some time after.
  */
 
 #include <errno.h>
@@ -20,42 +20,7 @@
 #include <weir/store.h>
 
 #include "../stress/check.h"
-#include "proxy.h"
-#include "server.h"
-
-#define PATIENCE (60 * WEIR_S) /* where an answer is certain to come */
-
-struct rig {
-	const char *kind;
-	bool remote, durable;
-	struct server server;
-	struct proxy proxy;
-	char address[160], direct[160];
-	char ca[128], key[128];
-	struct weir_store_config config;
-	struct weir_store *store;
-	weir_dur ttl; /* the shortest that this store allows */
-};
-
-static struct weir_store *open_at(struct rig *rig, const char *address)
-{
-	struct weir_store_config config = rig->config;
-	struct weir_store *store;
-	char why[256];
-
-	unsigned tries = 0;
-
-	config.address = address;
-	/* A server that listens need not be ready. */
-	while (weir_store_open(&config, &store, why, sizeof(why)) != 0) {
-		if (++tries == 1000) {
-			fprintf(stderr, "%s\n", why);
-			abort();
-		}
-		sleep_ms(100);
-	}
-	return store;
-}
+#include "store_rig.h"
 
 static struct weir_store_write put(const char *key, const char *value)
 {
@@ -432,7 +397,7 @@ static void *race(void *arg)
 {
 	struct racer *racer = arg;
 	struct weir_store *s = racer->rig->remote || strcmp(racer->rig->kind, "shm") == 0
-				       ? open_at(racer->rig, racer->rig->direct)
+				       ? rig_open(racer->rig, racer->rig->direct)
 				       : racer->rig->store;
 
 	for (unsigned i = 0; i < LAPS;) {
@@ -584,11 +549,6 @@ static void unreachable(struct rig *rig)
 	weir_store_close(store);
 }
 
-static void set_mode(struct rig *rig, enum proxy_mode mode)
-{
-	atomic_store_explicit(&rig->proxy.mode, mode, memory_order_release);
-}
-
 /*
  * A lost, truncated or corrupted answer says nothing about what happened, and is never taken for
  * anything else; a later read shows it. The next request uses a new connection.
@@ -597,7 +557,7 @@ static void lost_replies(struct rig *rig)
 {
 	static const enum proxy_mode modes[] = {PROXY_LOSE, PROXY_TRUNCATE, PROXY_GARBAGE,
 						PROXY_SWALLOW};
-	struct weir_store *s = open_at(rig, rig->address);
+	struct weir_store *s = rig_open(rig, rig->address);
 	const uint64_t session = begin(rig, 60 * WEIR_S);
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -611,7 +571,7 @@ static void lost_replies(struct rig *rig)
 		char why[256];
 		int r;
 
-		set_mode(rig, modes[i]);
+		rig_set_mode(rig, modes[i]);
 		r = weir_store_commit(s, 0, &check, 1, &w, 1, NULL);
 		if (r != -EIO)
 			fprintf(stderr, "mode %d: %d\n", (int)modes[i], r);
@@ -620,7 +580,7 @@ static void lost_replies(struct rig *rig)
 		CHECK(why[0] != '\0');
 		CHECK(weir_store_keep(s, session, &granted) == -EIO);
 		CHECK(keep_and_count(s, session, &granted) == -EIO);
-		set_mode(rig, PROXY_PASS);
+		rig_set_mode(rig, PROXY_PASS);
 		after = look(s, "l/", "l/row");
 		/* It did happen, and once. */
 		CHECK(after.rows == 1 && after.version > before.version);
@@ -646,14 +606,14 @@ static void lost_replies(struct rig *rig)
 /* If a connection that was in use ends without an answer, the request is not repeated. */
 static void asked_once(struct rig *rig)
 {
-	struct weir_store *s = open_at(rig, rig->address);
+	struct weir_store *s = rig_open(rig, rig->address);
 	const struct weir_store_write w = put("o/row", "x");
 	uint64_t version = commit(s, NULL, &w, 0);
 
 	for (unsigned i = 0; i < 3; i++) {
-		set_mode(rig, PROXY_LOSE);
+		rig_set_mode(rig, PROXY_LOSE);
 		commit(s, NULL, &w, -EIO);
-		set_mode(rig, PROXY_PASS);
+		rig_set_mode(rig, PROXY_PASS);
 		CHECK(look(s, "o/", "o/row").version == ++version);
 	}
 	weir_store_close(s);
@@ -662,16 +622,16 @@ static void asked_once(struct rig *rig)
 /* A request that arrives late is decided by what has happened meanwhile. */
 static void late_questions(struct rig *rig)
 {
-	struct weir_store *s = open_at(rig, rig->address);
+	struct weir_store *s = rig_open(rig, rig->address);
 	const struct weir_store_write old = put("d/row", "old"), new = put("d/row", "new");
 	const struct weir_store_check no = absent("d/row");
 
 	CHECK(look(s, "d/", "").rows == 0);
-	set_mode(rig, PROXY_DELAY);
+	rig_set_mode(rig, PROXY_DELAY);
 	commit(s, &no, &old, -EIO);
 	CHECK(look(rig->store, "d/", "").rows == 0);
 	commit(rig->store, &no, &new, 0);
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_PASS);
 	/*
 	 * When this is answered, the late one may or may not have arrived: the result is the same.
 	 */
@@ -684,7 +644,7 @@ static void late_questions(struct rig *rig)
 /* A stopped server does not answer; when it continues, it carries out what it had received. */
 static void paused(struct rig *rig)
 {
-	struct weir_store *s = open_at(rig, rig->direct);
+	struct weir_store *s = rig_open(rig, rig->direct);
 	const struct weir_store_write w = put("p/row", "x");
 	struct found f = {.key = "p/row"};
 	const char *prefix = "p/";
@@ -824,7 +784,7 @@ static void password_changed(struct rig *rig)
 	(void)snprintf(address, sizeof(address), "redis://default@127.0.0.1:%u/3?password-file=%s",
 		       rig->server.port, path);
 	write_password(path, old);
-	s = open_at(rig, address);
+	s = rig_open(rig, address);
 	CHECK(look(s, "none/", "").rows == 0);
 	redis_cli(rig, old, (char *[]){"config", "set", "requirepass", new});
 	write_password(path, new);
@@ -867,7 +827,7 @@ static void guarded(struct rig *rig)
 	refused_at(rig, ":wrong@");
 	(void)snprintf(address, sizeof(address), "redis://default:se%%20cret@127.0.0.1:%u/3",
 		       rig->server.port);
-	weir_store_close(open_at(rig, address));
+	weir_store_close(rig_open(rig, address));
 	password_changed(rig);
 }
 
@@ -893,75 +853,9 @@ static void other_hosts(struct rig *rig)
 
 	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u", free_port(),
 		       rig->server.port);
-	s = open_at(rig, address);
+	s = rig_open(rig, address);
 	CHECK(look(s, "none/", "").rows == 0);
 	weir_store_close(s);
-}
-
-static const struct {
-	const char *kind;
-	enum server_kind server;
-} servers[] = {
-	{"redis", SERVER_REDIS},
-	{"redis-durable", SERVER_REDIS_DURABLE},
-	{"redis-guarded", SERVER_REDIS_GUARDED},
-	{"etcd", SERVER_ETCD},
-	{"etcd-tls", SERVER_ETCD_TLS},
-	{"etcd-guarded", SERVER_ETCD_GUARDED},
-};
-
-static void set_up_server(struct rig *rig, enum server_kind kind)
-{
-	const char *scheme = kind == SERVER_ETCD_TLS        ? "etcds://"
-			     : kind == SERVER_ETCD_GUARDED  ? "etcd://root:se%20cret@"
-			     : kind == SERVER_ETCD          ? "etcd://"
-			     : kind == SERVER_REDIS_GUARDED ? "redis://:se%20cret@"
-							    : "redis://";
-
-	server_start(&rig->server, kind);
-	proxy_start(&rig->proxy, rig->server.port);
-	rig->remote = true;
-	rig->durable = kind >= SERVER_ETCD || kind == SERVER_REDIS_DURABLE;
-	rig->ttl = kind >= SERVER_ETCD ? 2 * WEIR_S : 150 * WEIR_MS;
-	(void)snprintf(rig->address, sizeof(rig->address), "%s127.0.0.1:%u", scheme,
-		       rig->proxy.port);
-	(void)snprintf(rig->direct, sizeof(rig->direct), "%s127.0.0.1:%u", scheme,
-		       rig->server.port);
-	if (kind == SERVER_ETCD_TLS) {
-		(void)snprintf(rig->ca, sizeof(rig->ca), "%s/cert.pem", rig->server.folder);
-		(void)snprintf(rig->key, sizeof(rig->key), "%s/key.pem", rig->server.folder);
-		rig->config.tls_ca = rig->config.tls_cert = rig->ca;
-		rig->config.tls_key = rig->key;
-	}
-}
-
-static void set_up(struct rig *rig, const char *kind)
-{
-	*rig = (struct rig){.kind = kind, .ttl = 100 * WEIR_MS};
-	weir_store_config_init(&rig->config);
-	rig->config.timeout = PATIENCE;
-	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
-		if (strcmp(kind, servers[i].kind) == 0)
-			set_up_server(rig, servers[i].server);
-	if (strcmp(kind, "shm") == 0) {
-		(void)snprintf(rig->direct, sizeof(rig->direct), "shm:/weir-test-%d",
-			       (int)getpid());
-		(void)shm_unlink(rig->direct + 4);
-	} else if (!rig->remote) {
-		CHECK(strcmp(kind, "memory") == 0);
-	}
-	rig->store = open_at(rig, rig->direct[0] != '\0' ? rig->direct : NULL);
-}
-
-static void tear_down(struct rig *rig)
-{
-	weir_store_close(rig->store);
-	if (rig->remote) {
-		proxy_end(&rig->proxy);
-		server_end(&rig->server);
-	} else if (rig->direct[0] != '\0') {
-		CHECK(shm_unlink(rig->direct + 4) == 0);
-	}
 }
 
 /* Cases for every store. */
@@ -998,7 +892,7 @@ int main(int argc, char **argv)
 	struct rig rig;
 
 	CHECK(argc == 2);
-	set_up(&rig, argv[1]);
+	rig_begin(&rig, argv[1]);
 	if (!rig.remote) {
 		do_all(&rig);
 		refusals();
@@ -1020,7 +914,7 @@ int main(int argc, char **argv)
 			other_hosts(&rig);
 		do_failures(&rig);
 	}
-	tear_down(&rig);
+	rig_end(&rig);
 	printf("%s behaves as a store must\n", argv[1]);
 	return 0;
 }

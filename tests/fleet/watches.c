@@ -21,41 +21,11 @@
 
 #include "../stress/check.h"
 #include "fleet/store/row_table.h"
-#include "proxy.h"
-#include "server.h"
+#include "store_rig.h"
 
-#define PATIENCE (60 * WEIR_S) /* where a report is certain to come */
-#define SOON     (50 * WEIR_MS)
+#define SOON (50 * WEIR_MS)
 
-struct rig {
-	const char *kind;
-	bool remote;
-	struct server server;
-	struct proxy proxy, second;
-	char address[160], direct[160];
-	char ca[128], key[128];
-	struct weir_store_config config;
-	struct weir_store *store, *other; /* the watch is of the first, through the proxy */
-};
-
-static struct weir_store *open_at(struct rig *rig, const char *address)
-{
-	struct weir_store_config config = rig->config;
-	struct weir_store *store;
-	unsigned tries = 0;
-	char why[256];
-
-	config.address = address;
-	/* A server that listens need not be ready. */
-	while (weir_store_open(&config, &store, why, sizeof(why)) != 0) {
-		if (++tries == 1000) {
-			fprintf(stderr, "%s\n", why);
-			abort();
-		}
-		sleep_ms(100);
-	}
-	return store;
-}
+static struct weir_store *watched; /* the same store, through the proxy if it has one */
 
 static uint64_t put(struct weir_store *store, const char *key)
 {
@@ -79,11 +49,11 @@ static uint64_t erase(struct weir_store *store, const char *key)
 	return version;
 }
 
-static struct weir_store_watch *watch(struct rig *rig, const char *const *prefixes, size_t count)
+static struct weir_store_watch *watch(const char *const *prefixes, size_t count)
 {
 	struct weir_store_watch *w;
 	char why[256];
-	const int r = weir_store_watch_open(rig->store, prefixes, count, &w, why, sizeof(why));
+	const int r = weir_store_watch_open(watched, prefixes, count, &w, why, sizeof(why));
 
 	if (r != 0)
 		fprintf(stderr, "%d: %s\n", r, why);
@@ -91,9 +61,9 @@ static struct weir_store_watch *watch(struct rig *rig, const char *const *prefix
 	return w;
 }
 
-static struct weir_store_watch *watch_one(struct rig *rig, const char *prefix)
+static struct weir_store_watch *watch_one(const char *prefix)
 {
-	return watch(rig, &prefix, 1);
+	return watch(&prefix, 1);
 }
 
 /* Wait until that version of the row has been reported, and nothing else. */
@@ -142,7 +112,7 @@ static unsigned expect_any(struct weir_store_watch *w)
 static void expect_next(struct rig *rig, struct weir_store_watch *w, const char *key)
 {
 	struct weir_store_change change;
-	uint64_t version = put(rig->other, key);
+	uint64_t version = put(rig->store, key);
 	unsigned failures = 0;
 
 	for (;;) {
@@ -157,7 +127,7 @@ static void expect_next(struct rig *rig, struct weir_store_watch *w, const char 
 		}
 		CHECK(++failures < 100);
 		sleep_ms(20);
-		version = put(rig->other, key);
+		version = put(rig->store, key);
 	}
 }
 
@@ -174,7 +144,7 @@ static void expect_error(struct weir_store_watch *w)
 static void changes(struct rig *rig)
 {
 	static const char *const prefixes[] = {"a/", "b/x", "b/x/y"};
-	struct weir_store_watch *w = watch(rig, prefixes, 3);
+	struct weir_store_watch *w = watch(prefixes, 3);
 	const struct weir_store_write rows[] = {{"a/1", WEIR_STORE_WRITE_PUT, "1", 1},
 						{"c/1", WEIR_STORE_WRITE_PUT, "2", 1},
 						{"a/2", WEIR_STORE_WRITE_PUT, "", 0}};
@@ -182,35 +152,35 @@ static void changes(struct rig *rig)
 	uint64_t version;
 
 	expect_none(w);
-	expect(w, "a/1", put(rig->other, "a/1"));
-	/* Also one of its own handle. */
 	expect(w, "a/1", put(rig->store, "a/1"));
-	(void)put(rig->other, "b/w");
-	(void)put(rig->other, "c/a/1");
+	/* Also one of its own handle. */
+	expect(w, "a/1", put(watched, "a/1"));
+	(void)put(rig->store, "b/w");
+	(void)put(rig->store, "c/a/1");
 	expect_none(w);
-	expect(w, "b/x/y/z", put(rig->other, "b/x/y/z"));
-	expect(w, "a/1", erase(rig->other, "a/1"));
-	CHECK(weir_store_commit(rig->other, 0, &check, 1, rows, 3, &version) == 0);
+	expect(w, "b/x/y/z", put(rig->store, "b/x/y/z"));
+	expect(w, "a/1", erase(rig->store, "a/1"));
+	CHECK(weir_store_commit(rig->store, 0, &check, 1, rows, 3, &version) == 0);
 	expect(w, "a/1", version);
 	expect(w, "a/2", version);
-	CHECK(weir_store_commit(rig->other, 0, &check, 1, rows, 3, &version) == -EAGAIN);
+	CHECK(weir_store_commit(rig->store, 0, &check, 1, rows, 3, &version) == -EAGAIN);
 	expect_none(w);
 	weir_store_watch_close(w);
 }
 
 static void everything(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "");
+	struct weir_store_watch *w = watch_one("");
 
-	expect(w, "z/1", put(rig->other, "z/1"));
-	expect(w, "a/1", put(rig->other, "a/1"));
+	expect(w, "z/1", put(rig->store, "z/1"));
+	expect(w, "a/1", put(rig->store, "a/1"));
 	weir_store_watch_close(w);
 }
 
 /* More rows than are listed one by one, while no thread waits. */
 static void many(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "many/");
+	struct weir_store_watch *w = watch_one("many/");
 	struct weir_store_change change;
 	uint64_t seen[200] = {0}, versions[200];
 	unsigned missing = 200;
@@ -219,7 +189,7 @@ static void many(struct rig *rig)
 
 	for (unsigned i = 0; i < 200; i++) {
 		(void)snprintf(key, sizeof(key), "many/%u", i);
-		versions[i] = put(rig->other, key);
+		versions[i] = put(rig->store, key);
 	}
 	while (missing > 0 && !any) {
 		unsigned i;
@@ -234,38 +204,38 @@ static void many(struct rig *rig)
 		CHECK(seen[i] == versions[i]);
 	}
 	/* And goes on. */
-	versions[0] = put(rig->other, "many/0");
+	versions[0] = put(rig->store, "many/0");
 	do {
 		CHECK(weir_store_watch_wait(w, PATIENCE, &change) == 0);
 		/* Which includes it, if the server is slow. */
 		if (change.key[0] == '\0')
-			versions[0] = put(rig->other, "many/0");
+			versions[0] = put(rig->store, "many/0");
 	} while (strcmp(change.key, "many/0") != 0 || change.version != versions[0]);
 	weir_store_watch_close(w);
 }
 
 static void sessions(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "s/");
+	struct weir_store_watch *w = watch_one("s/");
 	const struct weir_store_write row = {"s/1", WEIR_STORE_WRITE_BIND, "1", 1};
 	struct weir_store_change change;
 	uint64_t session, version;
 	weir_dur granted;
 
-	CHECK(weir_store_begin(rig->other, 60 * WEIR_S, &session, &granted) == 0);
-	CHECK(weir_store_commit(rig->other, session, NULL, 0, &row, 1, &version) == 0);
+	CHECK(weir_store_begin(rig->store, 60 * WEIR_S, &session, &granted) == 0);
+	CHECK(weir_store_commit(rig->store, session, NULL, 0, &row, 1, &version) == 0);
 	expect(w, "s/1", version);
-	CHECK(weir_store_end(rig->other, session) == 0);
+	CHECK(weir_store_end(rig->store, session) == 0);
 	CHECK(weir_store_watch_wait(w, PATIENCE, &change) == 0);
 	CHECK(strcmp(change.key, "s/1") == 0 && change.version > version);
 	weir_store_watch_close(w);
 }
 
-static int refused(struct rig *rig, const char *const *prefixes, size_t count)
+static int refused(struct weir_store *store, const char *const *prefixes, size_t count)
 {
 	struct weir_store_watch *w = (void *)1;
 	char why[256] = "";
-	const int r = weir_store_watch_open(rig->store, prefixes, count, &w, why, sizeof(why));
+	const int r = weir_store_watch_open(store, prefixes, count, &w, why, sizeof(why));
 
 	CHECK(r < 0 && w == NULL && why[0] != '\0');
 	return r;
@@ -285,7 +255,7 @@ static int unknown(struct weir_store *self, const char *const *prefixes, size_t 
 	abort();
 }
 
-static void bad_input(struct rig *rig)
+static void bad_input(void)
 {
 	static const char *const bad[] = {"a", "/a", "a//b", "a/ ", "a/*", "\xff/"};
 	static const char *too_many[WEIR_STORE_WATCH_MAX + 1];
@@ -297,18 +267,17 @@ static void bad_input(struct rig *rig)
 	};
 	const struct weir_store_ops without = {.size = sizeof(without), .begin = no_begin};
 	struct weir_store custom = {&older};
-	struct rig of_custom = {.store = &custom};
 	const char *const good = "a/";
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK(refused(rig, &bad[i], 1) == -EINVAL);
-	CHECK(refused(rig, &good, 0) == -EINVAL);
+		CHECK(refused(watched, &bad[i], 1) == -EINVAL);
+	CHECK(refused(watched, &good, 0) == -EINVAL);
 	for (size_t i = 0; i < WEIR_STORE_WATCH_MAX + 1; i++)
 		too_many[i] = "a/";
-	CHECK(refused(rig, too_many, WEIR_STORE_WATCH_MAX + 1) == -EINVAL);
-	CHECK(refused(&of_custom, &good, 1) == -ENOTSUP);
+	CHECK(refused(watched, too_many, WEIR_STORE_WATCH_MAX + 1) == -EINVAL);
+	CHECK(refused(&custom, &good, 1) == -ENOTSUP);
 	custom.ops = &without;
-	CHECK(refused(&of_custom, &good, 1) == -ENOTSUP);
+	CHECK(refused(&custom, &good, 1) == -ENOTSUP);
 	weir_store_watch_close(NULL);
 }
 
@@ -327,9 +296,9 @@ static void wide(struct rig *rig)
 					    : "d");
 		prefixes[i] = text[i];
 	}
-	w = watch(rig, prefixes, WEIR_STORE_WATCH_MAX);
-	expect(w, "w255/d", put(rig->other, "w255/d"));
-	expect(w, "w0/a", put(rig->other, "w0/a"));
+	w = watch(prefixes, WEIR_STORE_WATCH_MAX);
+	expect(w, "w255/d", put(rig->store, "w255/d"));
+	expect(w, "w0/a", put(rig->store, "w0/a"));
 	weir_store_watch_close(w);
 }
 
@@ -369,7 +338,7 @@ static int end(struct waiter *waiter)
 
 static void ends(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 	struct weir_store_change change;
 	struct waiter waiter;
 
@@ -382,9 +351,9 @@ static void ends(struct rig *rig)
 		weir_store_watch_wake(w);
 		CHECK(end(&waiter) == -ECANCELED);
 	}
-	expect(w, "a/1", put(rig->other, "a/1"));
+	expect(w, "a/1", put(rig->store, "a/1"));
 	start(&waiter, w);
-	(void)put(rig->other, "a/1");
+	(void)put(rig->store, "a/1");
 	CHECK(end(&waiter) == 0);
 	start(&waiter, w);
 	weir_store_watch_close(w);
@@ -512,21 +481,21 @@ static void crowd(struct rig *rig)
 
 	over = false;
 	for (unsigned i = 0; i < WATCHERS; i++) {
-		watchers[i] = (struct worker){.rig = rig, .store = rig->other, .chance = i + 1};
-		watchers[i].watch = watch(rig, prefixes, 3);
+		watchers[i] = (struct worker){.rig = rig, .store = rig->store, .chance = i + 1};
+		watchers[i].watch = watch(prefixes, 3);
 		CHECK(pthread_create(&watchers[i].thread, NULL, watch_all, &watchers[i]) == 0);
 	}
 	for (unsigned i = 0; i < WRITERS; i++) {
 		/* A store in memory has one handle. */
-		struct weir_store *own = rig->other == rig->store ? rig->other
-								  : open_at(rig, rig->direct);
+		struct weir_store *own = rig->store == watched ? rig->store
+							       : rig_open(rig, rig->direct);
 
 		writers[i] = (struct worker){.rig = rig, .store = own, .chance = 77 * i + 5};
 		CHECK(pthread_create(&writers[i].thread, NULL, write_some, &writers[i]) == 0);
 	}
 	for (unsigned i = 0; i < WRITERS; i++) {
 		CHECK(pthread_join(writers[i].thread, NULL) == 0);
-		if (writers[i].store != rig->other)
+		if (writers[i].store != rig->store)
 			weir_store_close(writers[i].store);
 	}
 	over = true;
@@ -555,7 +524,7 @@ static struct block *map_block(struct rig *rig, size_t *size)
 /* A process dies after it has made a change, before it has rung. */
 static void died(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 	size_t size;
 	struct block *block = map_block(rig, &size);
 	const pid_t pid = fork();
@@ -565,7 +534,7 @@ static void died(struct rig *rig)
 		_exit(pthread_mutex_lock(&block->lock) == 0 ? 0 : 1);
 	CHECK(waitpid(pid, NULL, 0) == pid);
 	CHECK(expect_any(w) == 0);
-	expect(w, "a/1", put(rig->other, "a/1"));
+	expect(w, "a/1", put(rig->store, "a/1"));
 	CHECK(munmap(block, size) == 0);
 	weir_store_watch_close(w);
 }
@@ -573,16 +542,16 @@ static void died(struct rig *rig)
 /* The file is removed, and another one has its name. */
 static void removed(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
 	CHECK(shm_unlink(rig->direct + 4) == 0);
 	expect_error(w);
-	(void)put(rig->other, "a/1");
+	(void)put(rig->store, "a/1");
 	(void)expect_any(w);
-	expect(w, "a/1", put(rig->other, "a/1"));
+	expect(w, "a/1", put(rig->store, "a/1"));
 	weir_store_watch_close(w);
-	weir_store_close(rig->store);
-	rig->store = open_at(rig, rig->direct);
+	weir_store_close(watched);
+	watched = rig_open(rig, rig->direct);
 }
 
 struct forger {
@@ -614,7 +583,7 @@ static void *forge(void *arg)
 /* Another process writes into the bell: reports may be wrong or missing, and that is all. */
 static void forged(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 	struct weir_store_change change;
 	struct forger forger = {.ends = false};
 	size_t size;
@@ -629,14 +598,14 @@ static void forged(struct rig *rig)
 		CHECK(r == 0 || r == -ETIMEDOUT);
 		CHECK(r != 0 || strncmp(change.key, "a/", 2) == 0 || change.key[0] == '\0');
 		if (i % 100 == 0)
-			(void)put(rig->other, "a/1");
+			(void)put(rig->store, "a/1");
 	}
 	forger.ends = true;
 	CHECK(pthread_join(thread, NULL) == 0);
 	/* The next change is seen. */
 	while (weir_store_watch_wait(w, 0, &change) == 0)
 		;
-	(void)put(rig->other, "a/1");
+	(void)put(rig->store, "a/1");
 	do
 		CHECK(weir_store_watch_wait(w, PATIENCE, &change) == 0);
 	while (change.key[0] != '\0' && strcmp(change.key, "a/1") != 0);
@@ -646,24 +615,19 @@ static void forged(struct rig *rig)
 
 /* Servers. */
 
-static void set_mode(struct rig *rig, enum proxy_mode mode)
-{
-	atomic_store(&rig->proxy.mode, mode);
-}
-
 /* The connection is cut in the middle of something, in several ways, and made again. */
 static void cut(struct rig *rig)
 {
 	static const enum proxy_mode modes[] = {PROXY_LOSE, PROXY_TRUNCATE, PROXY_GARBAGE};
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
 	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		expect_next(rig, w, "a/1");
-		set_mode(rig, modes[i]);
-		(void)put(rig->other, "a/2");
+		rig_set_mode(rig, modes[i]);
+		(void)put(rig->store, "a/2");
 		expect_error(w);
 		expect_error(w);
-		set_mode(rig, PROXY_PASS);
+		rig_set_mode(rig, PROXY_PASS);
 		(void)expect_any(w);
 	}
 	expect_next(rig, w, "a/1");
@@ -673,12 +637,12 @@ static void cut(struct rig *rig)
 /* A server that answers nothing any more, and keeps the connection. */
 static void silent(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
-	set_mode(rig, PROXY_SWALLOW);
-	(void)put(rig->other, "a/2");
+	rig_set_mode(rig, PROXY_SWALLOW);
+	(void)put(rig->store, "a/2");
 	expect_error(w);
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_PASS);
 	(void)expect_any(w);
 	expect_next(rig, w, "a/1");
 	weir_store_watch_close(w);
@@ -686,17 +650,17 @@ static void silent(struct rig *rig)
 
 static void restarted(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
 	server_kill(&rig->server);
 	expect_error(w);
 	server_restart(&rig->server);
-	(void)put(rig->other, "a/1");
+	(void)put(rig->store, "a/1");
 	(void)expect_any(w);
 	/* The store may be another one now, of which the watch learns by a report. */
 	for (unsigned i = 0;; i++) {
 		struct weir_store_change change;
-		const uint64_t version = put(rig->other, "a/1");
+		const uint64_t version = put(rig->store, "a/1");
 
 		CHECK(i < 1000);
 		while (weir_store_watch_wait(w, WEIR_S, &change) == 0 && change.key[0] == '\0')
@@ -711,9 +675,9 @@ static void absent(struct rig *rig)
 {
 	const char *const prefix = "a/";
 
-	set_mode(rig, PROXY_LOSE);
-	CHECK(refused(rig, &prefix, 1) == -EIO);
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_LOSE);
+	CHECK(refused(watched, &prefix, 1) == -EIO);
+	rig_set_mode(rig, PROXY_PASS);
 }
 
 /* Any client that may publish can say anything. */
@@ -728,20 +692,20 @@ static void lied_to(struct rig *rig)
 		"PUBLISH {weir}:w:a \"1  a/\\x00 a//\\xff\"\r\n",
 		"PUBLISH {weir}:w: x\r\n",
 	};
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 	struct weir_store_change change;
 	uint64_t version;
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		(void)server_tell(&rig->server, lies[i]);
-	version = put(rig->other, "a/2");
+	version = put(rig->store, "a/2");
 	do {
 		CHECK(weir_store_watch_wait(w, PATIENCE, &change) == 0);
 		CHECK(change.key[0] == '\0' || strcmp(change.key, "a/1") == 0 ||
 		      strcmp(change.key, "a/2") == 0);
 		/* "any row" includes it. */
 		if (change.key[0] == '\0')
-			version = put(rig->other, "a/2");
+			version = put(rig->store, "a/2");
 	} while (change.version != version);
 	weir_store_watch_close(w);
 }
@@ -750,17 +714,17 @@ static void lied_to(struct rig *rig)
 static void emptied(struct rig *rig)
 {
 	static const char all[] = "{\"key\":\"d2Vpci8=\",\"range_end\":\"d2VpcjA=\"}";
-	struct weir_store_watch *w = watch_one(rig, "b/");
+	struct weir_store_watch *w = watch_one("b/");
 
 	CHECK(rig->server.kind >= SERVER_ETCD
 		      ? server_post(&rig->server, "/v3/kv/deleterange", all, NULL)
 		      : server_tell(&rig->server, "FLUSHALL\r\n"));
-	(void)put(rig->other, "a/1");
+	(void)put(rig->store, "a/1");
 	(void)expect_any(w);
 	/* The versions of the new store are known. */
 	for (unsigned i = 0;; i++) {
 		struct weir_store_change change;
-		const uint64_t version = put(rig->other, "b/1");
+		const uint64_t version = put(rig->store, "b/1");
 
 		const int r = weir_store_watch_wait(w, PATIENCE, &change);
 
@@ -792,10 +756,10 @@ static bool goes_on(struct rig *rig, struct weir_store_watch *w)
 	uint64_t version;
 	int r;
 
-	set_mode(rig, PROXY_SWALLOW);
-	version = put(rig->other, "a/1");
+	rig_set_mode(rig, PROXY_SWALLOW);
+	version = put(rig->store, "a/1");
 	sleep_ms(1000);
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_PASS);
 	r = weir_store_watch_wait(w, PATIENCE, &change);
 	CHECK(r == 0 || r == -EIO);
 	CHECK(r != 0 || change.key[0] == '\0' ||
@@ -809,18 +773,18 @@ static bool goes_on(struct rig *rig, struct weir_store_watch *w)
  */
 static void slept(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
 	for (unsigned i = 0; !goes_on(rig, w); i++) {
 		CHECK(i < 20);
 		expect_next(rig, w, "a/1");
 	}
-	set_mode(rig, PROXY_SWALLOW);
-	(void)put(rig->other, "a/1");
-	(void)put(rig->other, "a/2");
+	rig_set_mode(rig, PROXY_SWALLOW);
+	(void)put(rig->store, "a/1");
+	(void)put(rig->store, "a/2");
 	compact(rig);
 	sleep_ms(1000);
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_PASS);
 	(void)expect_any(w);
 	expect_next(rig, w, "a/1");
 	weir_store_watch_close(w);
@@ -829,30 +793,33 @@ static void slept(struct rig *rig)
 /* With two addresses, a watch goes on over the other one. */
 static void two_hosts(struct rig *rig)
 {
-	struct weir_store *before = rig->store;
+	struct weir_store *before = watched;
 	struct weir_store_watch *w;
+	struct proxy second;
 	char address[160];
 
+	proxy_start(&second, rig->server.port);
 	(void)snprintf(address, sizeof(address), "etcd://127.0.0.1:%u,127.0.0.1:%u",
-		       rig->proxy.port, rig->second.port);
-	rig->store = open_at(rig, address);
-	w = watch_one(rig, "a/");
+		       rig->proxy.port, second.port);
+	watched = rig_open(rig, address);
+	w = watch_one("a/");
 	expect_next(rig, w, "a/1");
-	set_mode(rig, PROXY_LOSE);
-	(void)put(rig->other, "a/1");
+	rig_set_mode(rig, PROXY_LOSE);
+	(void)put(rig->store, "a/1");
 	expect_error(w);
 	(void)expect_any(w);
 	expect_next(rig, w, "a/1");
-	set_mode(rig, PROXY_PASS);
+	rig_set_mode(rig, PROXY_PASS);
 	weir_store_watch_close(w);
-	weir_store_close(rig->store);
-	rig->store = before;
+	weir_store_close(watched);
+	watched = before;
+	proxy_end(&second);
 }
 
 /* It logs in again. */
 static void guarded(struct rig *rig)
 {
-	struct weir_store_watch *w = watch_one(rig, "a/");
+	struct weir_store_watch *w = watch_one("a/");
 
 	expect_next(rig, w, "a/1");
 	server_kill(&rig->server);
@@ -862,75 +829,19 @@ static void guarded(struct rig *rig)
 	weir_store_watch_close(w);
 }
 
-static const struct {
-	const char *kind;
-	enum server_kind server;
-} servers[] = {
-	{"redis", SERVER_REDIS},
-	{"redis-durable", SERVER_REDIS_DURABLE},
-	{"redis-guarded", SERVER_REDIS_GUARDED},
-	{"etcd", SERVER_ETCD},
-	{"etcd-tls", SERVER_ETCD_TLS},
-	{"etcd-guarded", SERVER_ETCD_GUARDED},
-};
-
-static void set_up_server(struct rig *rig, enum server_kind kind)
+static void begin(struct rig *rig, const char *kind)
 {
-	const char *scheme = kind == SERVER_ETCD_TLS        ? "etcds://"
-			     : kind == SERVER_ETCD_GUARDED  ? "etcd://root:se%20cret@"
-			     : kind == SERVER_ETCD          ? "etcd://"
-			     : kind == SERVER_REDIS_GUARDED ? "redis://:se%20cret@"
-							    : "redis://";
-
-	server_start(&rig->server, kind);
-	proxy_start(&rig->proxy, rig->server.port);
-	proxy_start(&rig->second, rig->server.port);
-	rig->remote = true;
-	(void)snprintf(rig->address, sizeof(rig->address), "%s127.0.0.1:%u", scheme,
-		       rig->proxy.port);
-	(void)snprintf(rig->direct, sizeof(rig->direct), "%s127.0.0.1:%u", scheme,
-		       rig->server.port);
-	if (kind == SERVER_ETCD_TLS) {
-		(void)snprintf(rig->ca, sizeof(rig->ca), "%s/cert.pem", rig->server.folder);
-		(void)snprintf(rig->key, sizeof(rig->key), "%s/key.pem", rig->server.folder);
-		rig->config.tls_ca = rig->config.tls_cert = rig->ca;
-		rig->config.tls_key = rig->key;
-	}
+	rig_begin(rig, kind);
+	watched = rig->remote                ? rig_open(rig, rig->address)
+		  : strcmp(kind, "shm") == 0 ? rig_open(rig, rig->direct)
+					     : rig->store;
 }
 
-static void set_up(struct rig *rig, const char *kind)
+static void end_all(struct rig *rig)
 {
-	*rig = (struct rig){.kind = kind};
-	weir_store_config_init(&rig->config);
-	rig->config.timeout = PATIENCE;
-	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
-		if (strcmp(kind, servers[i].kind) == 0)
-			set_up_server(rig, servers[i].server);
-	if (strcmp(kind, "shm") == 0) {
-		(void)snprintf(rig->direct, sizeof(rig->direct), "shm:/weir-watches-%d",
-			       (int)getpid());
-		(void)shm_unlink(rig->direct + 4);
-	} else if (!rig->remote) {
-		CHECK(strcmp(kind, "memory") == 0);
-	}
-	rig->store = open_at(rig, rig->remote              ? rig->address
-				  : rig->direct[0] != '\0' ? rig->direct
-							   : NULL);
-	rig->other = rig->direct[0] != '\0' ? open_at(rig, rig->direct) : rig->store;
-}
-
-static void tear_down(struct rig *rig)
-{
-	if (rig->other != rig->store)
-		weir_store_close(rig->other);
-	weir_store_close(rig->store);
-	if (rig->remote) {
-		proxy_end(&rig->proxy);
-		proxy_end(&rig->second);
-		server_end(&rig->server);
-	} else if (rig->direct[0] != '\0') {
-		CHECK(shm_unlink(rig->direct + 4) == 0);
-	}
+	if (watched != rig->store)
+		weir_store_close(watched);
+	rig_end(rig);
 }
 
 static void do_all(struct rig *rig)
@@ -939,7 +850,7 @@ static void do_all(struct rig *rig)
 	everything(rig);
 	many(rig);
 	sessions(rig);
-	bad_input(rig);
+	bad_input();
 	wide(rig);
 	ends(rig);
 	crowd(rig);
@@ -948,9 +859,9 @@ static void do_all(struct rig *rig)
 /* Requests without an answer wait for that long; a busy machine has to answer within. */
 static void do_failures(struct rig *rig)
 {
-	weir_store_close(rig->store);
+	weir_store_close(watched);
 	rig->config.timeout = 5 * WEIR_S;
-	rig->store = open_at(rig, rig->address);
+	watched = rig_open(rig, rig->address);
 	cut(rig);
 	absent(rig);
 	silent(rig);
@@ -969,7 +880,7 @@ int main(int argc, char **argv)
 	struct rig rig;
 
 	CHECK(argc == 2);
-	set_up(&rig, argv[1]);
+	begin(&rig, argv[1]);
 	do_all(&rig);
 	if (rig.server.kind == SERVER_REDIS_GUARDED || rig.server.kind == SERVER_ETCD_GUARDED)
 		guarded(&rig);
@@ -980,7 +891,7 @@ int main(int argc, char **argv)
 		forged(&rig);
 		removed(&rig);
 	}
-	tear_down(&rig);
+	end_all(&rig);
 	printf("a watch of %s reports what has changed\n", argv[1]);
 	return 0;
 }
