@@ -331,7 +331,7 @@ static void late(void)
 	w.actors[first].manner = DELAYS;
 	world_want(&w, first, 40);
 	world_run(&w, 2 * REFRESH);
-	CHECK(w.has_parcel);
+	CHECK(w.late != NULL);
 	w.actors[first].manner = UNREACHABLE;
 	for (unsigned i = 0; i < 3; i++)
 		if (i != first)
@@ -356,10 +356,11 @@ static void unanswered(enum manner manner)
 			world_want(&w, i, 10 + 17 * (round + i) % 90);
 		}
 		world_run(&w, REFRESH);
-		if (w.has_parcel && round % 3 == 0)
+		if (w.late != NULL && round % 3 == 0)
 			(void)world_deliver(&w);
 	}
-	w.has_parcel = false;
+	late_commit_free(w.late);
+	w.late = NULL;
 	for (unsigned i = 0; i < 3; i++) {
 		w.actors[i].manner = ANSWERS;
 		world_want(&w, i, 100);

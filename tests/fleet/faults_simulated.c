@@ -19,11 +19,64 @@
  * Calls in flight are no more than the capacity, except those that were begun under a larger share.
  */
 
-#include "faults_simulated.h"
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include <weir/limits.h>
+#include <weir/share_of_rate.h>
+
+#include "faulty_net.h"
+
+#define MEMBERS  8
+#define CAPACITY 500
+#define RESERVED 10
+#define SLOT     (100 * WEIR_MS)
+#define CALL_MAX (500 * WEIR_MS)
+
+#define SECOND_TICKS  (WEIR_S / TICK)
+#define HISTORY_TICKS ((LEASE + LEASE / 50 + 2 * WEIR_S) / TICK)
+#define CALM_AGAIN    (15 * LEASE) /* until the final state is reached: throttling ends in steps */
+#define CALLS         (2 * CAPACITY)
+
+struct member {
+	struct node node; /* first */
+	struct weir_share *share;
+	struct weir_rate *rate;
+	struct weir_limiter *limiter;
+	struct weir_share_rate rate_link;
+	struct weir_share_limiter limiter_link;
+	void (*apply)(void *arg, uint64_t units); /* of the link, like the next two */
+	uint64_t (*wanted)(void *arg);
+	void *arg;
+	uint64_t applied;
+	weir_time excused;     /* until then it may have more calls than its share */
+	uint64_t units, wants; /* units as last seen; wants per second */
+	double backlog;        /* fractions of calls that it still has to send */
+	struct {
+		struct weir_token token;
+		weir_time end; /* 0: none */
+	} calls[CALLS];
+	unsigned inflight;
+};
+
+struct sim {
+	struct net net;  /* first */
+	bool calls;      /* calls in flight are shared, not a rate */
+	bool allocated;  /* the limit has an allocator */
+	weir_dur calm;   /* mean time between faults */
+	uint64_t demand; /* of a member at most, per second: more than there is, or less */
+	struct member members[MEMBERS];
+
+	uint64_t capacity;
+	uint64_t capacities[HISTORY_TICKS], admitted[SECOND_TICKS], changes[SECOND_TICKS + 10];
+	uint64_t admitted_now, changed_now;
+	unsigned long ticks;
+
+	/* Statistics. */
+	uint64_t all, most, worst, allowed;
+	uint64_t stops, deaths, cuts, downs, losses_of_all, capacity_changes;
+};
 
 static void make_rate(struct member *m, struct weir_share_config *share)
 {
@@ -32,7 +85,7 @@ static void make_rate(struct member *m, struct weir_share_config *share)
 	weir_rate_config_init(&config);
 	config.quotas[0].units = 0;
 	config.slot = SLOT;
-	config.clock = &m->clock;
+	config.clock = &m->node.clock;
 	CHECK(weir_rate_create(&config, &m->rate) == 0);
 	CHECK(weir_share_of_rate(share, &m->rate_link, m->rate, 0, NULL) == 0);
 }
@@ -45,7 +98,7 @@ static void make_limiter(struct member *m, struct weir_share_config *share)
 	weir_config_init(&config);
 	config.limit = &weir_fixed;
 	config.limit_config = &fixed;
-	config.clock = &m->clock;
+	config.clock = &m->node.clock;
 	CHECK(weir_limiter_create(&config, &m->limiter) == 0);
 	weir_share_of_limiter(share, &m->limiter_link, m->limiter);
 }
@@ -67,18 +120,10 @@ static uint64_t wanted(void *arg)
 
 static void enter(struct sim *s, struct member *m)
 {
-	struct weir_fleet_config config;
 	struct weir_share_config share;
 	char why[256];
 
-	m->store.ops = &net;
-	m->clock.now = member_time;
-	m->sim = s;
-	m->offset = below(s, HOUR);
-	m->millionths = (int64_t)below(s, 2 * FASTEST) - FASTEST;
-	m->next = s->now;
-	m->dead = m->leaving = false;
-	m->back = m->stopped = m->cut = 0;
+	node_open(&s->net, &m->node, (int64_t)below(&s->net, 2 * FASTEST) - FASTEST);
 	weir_share_config_init(&share);
 	share.name = "limit";
 	share.capacity = CAPACITY;
@@ -96,25 +141,13 @@ static void enter(struct sim *s, struct member *m)
 	share.wants = m->wanted != NULL ? wanted : NULL;
 	share.arg = m;
 	m->applied = 0;
-	weir_fleet_config_init(&config);
-	config.store = &m->store;
-	config.lease = LEASE;
-	config.refresh = REFRESH;
-	config.manual = 1;
-	config.clock = &m->clock;
-	config.seed = draw(&s->chance);
-	config.label = "member";
-	CHECK(weir_fleet_open(&config, &m->fleet, why, sizeof(why)) == 0);
-	CHECK(weir_share_join(m->fleet, &share, &m->share, why, sizeof(why)) == 0);
+	CHECK(weir_share_join(m->node.fleet, &share, &m->share, why, sizeof(why)) == 0);
 }
 
 /* Remove a member; its calls in flight end with it. */
 static void leave(struct member *m)
 {
-	m->busy = m->leaving = true;
-	weir_fleet_close(m->fleet);
-	m->busy = false;
-	m->fleet = NULL;
+	node_close(&m->node);
 	m->share = NULL;
 	for (unsigned i = 0; i < CALLS; i++) {
 		if (m->calls[i].end != 0)
@@ -147,7 +180,7 @@ static void send_at_rate(struct sim *s, struct member *m)
 static void end_calls(const struct sim *s, struct member *m)
 {
 	for (unsigned i = 0; i < CALLS; i++) {
-		if (m->calls[i].end == 0 || m->calls[i].end > s->now)
+		if (m->calls[i].end == 0 || m->calls[i].end > s->net.now)
 			continue;
 		weir_release(m->limiter, &m->calls[i].token, WEIR_SUCCESS);
 		m->calls[i].end = 0;
@@ -165,7 +198,7 @@ static void begin_calls(struct sim *s, struct member *m)
 		tries--;
 		if (weir_try_acquire(m->limiter, &m->calls[i].token) != 0)
 			return;
-		m->calls[i].end = s->now + 1 + below(s, CALL_MAX);
+		m->calls[i].end = s->net.now + 1 + below(&s->net, CALL_MAX);
 		m->inflight++;
 		s->admitted_now++;
 	}
@@ -179,16 +212,11 @@ static void note_units(struct sim *s, struct member *m)
 	if (units > m->units)
 		s->changed_now += units - m->units;
 	if (units < m->units || units < m->applied)
-		m->excused = s->now + CALL_MAX + 2 * TICK;
+		m->excused = s->net.now + CALL_MAX + 2 * TICK;
 	/* A fleet with threads reports this itself while one of them waits for the store. */
 	if (units < m->applied)
 		apply(m, units);
 	m->units = units;
-}
-
-static bool runs(const struct member *m)
-{
-	return m->fleet != NULL && !m->dead && !m->leaving && m->stopped == 0;
 }
 
 static void send(struct sim *s)
@@ -196,7 +224,7 @@ static void send(struct sim *s)
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		struct member *m = &s->members[i];
 
-		if (!runs(m))
+		if (!node_runs(&m->node))
 			continue;
 		note_units(s, m);
 		if (s->calls) {
@@ -211,74 +239,66 @@ static void send(struct sim *s)
 /* Continue a member: its other threads may run before the one that renews the lease. */
 static void resume(struct sim *s, struct member *m)
 {
-	m->stopped = 0;
+	node_resume(&m->node);
 	s->changed_now += 2 * m->units;
-	m->excused = s->now + CALL_MAX + 3 * TICK;
-	m->next = s->now + below(s, TICK);
+	m->excused = s->net.now + CALL_MAX + 3 * TICK;
 }
 
 static void set_capacity(struct sim *s)
 {
-	const uint64_t capacity = CAPACITY * (20 + below(s, 81)) / 100;
+	const uint64_t capacity = CAPACITY * (20 + below(&s->net, 81)) / 100;
 
-	if (weir_fleet_change(s->store, "limit", capacity) == 0)
+	if (weir_fleet_change(s->net.store, "limit", capacity) == 0)
 		s->capacity_changes++;
-}
-
-static void forget(struct sim *s)
-{
-	weir_store_close(s->store);
-	s->base += UINT64_C(1) << 40;
-	s->proven = s->now;
-	s->losses_of_all++;
-	open_store(s);
 }
 
 /* Cause one random fault. */
 static void disturb(struct sim *s)
 {
-	struct member *m = &s->members[below(s, MEMBERS)];
-	const weir_time until = s->now + 1 + below(s, 2 * LEASE);
+	struct member *m = &s->members[below(&s->net, MEMBERS)];
+	const weir_time until = s->net.now + 1 + below(&s->net, 2 * LEASE);
 
-	switch (below(s, 12)) {
+	switch (below(&s->net, 12)) {
 	case 0:
 	case 1:
-		if (!runs(m))
+		if (!node_runs(&m->node))
 			return;
-		m->stopped = until;
+		m->node.stopped = until;
 		s->stops++;
 		return;
 	case 2:
 	case 3:
-		m->dead = m->fleet != NULL;
-		m->back = below(s, 2) == 0 ? s->now + 1 : until;
+		m->node.dead = m->node.fleet != NULL;
+		m->node.back = below(&s->net, 2) == 0 ? s->net.now + 1 : until;
 		s->deaths++;
 		return;
 	case 4:
 	case 5:
-		m->cut = until;
+		m->node.cut = until;
 		s->cuts++;
 		return;
 	case 6:
-		s->down = until;
+		s->net.down = until;
 		s->downs++;
 		return;
 	case 7:
-		if (below(s, 4) == 0)
-			forget(s);
+		if (below(&s->net, 4) != 0)
+			return;
+		net_forget(&s->net);
+		s->losses_of_all++;
 		return;
 	case 8:
 		set_capacity(s);
 		return;
 	case 9:
-		s->losses = (unsigned)below(s, 3) * (unsigned)below(s, 300);
+		s->net.losses = (unsigned)below(&s->net, 3) * (unsigned)below(&s->net, 300);
 		return;
 	case 10:
-		if (runs(m))
+		if (node_runs(&m->node))
 			weir_share_throttled(m->share);
 		return;
 	default:
-		m->wants = below(s, 4) == 0 ? 0 : below(s, s->demand);
+		m->wants = below(&s->net, 4) == 0 ? 0 : below(&s->net, s->demand);
 	}
 }
 
@@ -288,11 +308,11 @@ static void remove_and_start(struct sim *s)
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		struct member *m = &s->members[i];
 
-		if (m->dead && !m->busy && m->fleet != NULL)
+		if (m->node.dead && !m->node.busy && m->node.fleet != NULL)
 			leave(m);
-		if (m->fleet == NULL && !m->busy && s->now >= m->back)
+		if (m->node.fleet == NULL && !m->node.busy && s->net.now >= m->node.back)
 			enter(s, m);
-		if (m->stopped != 0 && s->now >= m->stopped)
+		if (m->node.stopped != 0 && s->net.now >= m->node.stopped)
 			resume(s, m);
 	}
 }
@@ -320,15 +340,16 @@ static void check_at_most(const struct sim *s, const char *what, uint64_t seen, 
 	if (seen <= allowed)
 		return;
 	fprintf(stderr, "%s: %llu, and not more than %llu, at %.2f s\n", what,
-		(unsigned long long)seen, (unsigned long long)allowed, (double)s->now / WEIR_S);
+		(unsigned long long)seen, (unsigned long long)allowed, (double)s->net.now / WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		const struct member *m = &s->members[i];
 
-		if (m->fleet != NULL)
+		if (m->node.fleet != NULL)
 			fprintf(stderr, "  %u: %llu units, %u calls%s%s%s\n", i,
-				(unsigned long long)m->units, m->inflight, m->dead ? ", dead" : "",
-				m->stopped != 0 ? ", stopped" : "",
-				m->cut > s->now ? ", cut off" : "");
+				(unsigned long long)m->units, m->inflight,
+				m->node.dead ? ", dead" : "",
+				m->node.stopped != 0 ? ", stopped" : "",
+				m->node.cut > s->net.now ? ", cut off" : "");
 	}
 	abort();
 }
@@ -339,7 +360,7 @@ static uint64_t note_capacity(struct sim *s)
 	struct weir_fleet_limit limit;
 
 	weir_fleet_limit_init(&limit);
-	if (weir_fleet_inspect(s->store, "limit", &limit, NULL, NULL) == 0)
+	if (weir_fleet_inspect(s->net.store, "limit", &limit, NULL, NULL) == 0)
 		s->capacity = limit.capacity;
 	s->capacities[s->ticks % HISTORY_TICKS] = s->capacity;
 	return most_of(s->capacities, HISTORY_TICKS);
@@ -370,7 +391,7 @@ static void check_calls(struct sim *s, uint64_t capacity)
 
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		const struct member *m = &s->members[i];
-		const uint64_t units = m->dead || m->share == NULL || m->leaving
+		const uint64_t units = m->node.dead || m->share == NULL || m->node.leaving
 					       ? 0
 					       : weir_share_units(m->share);
 
@@ -378,7 +399,7 @@ static void check_calls(struct sim *s, uint64_t capacity)
 		if (m->inflight <= units)
 			continue;
 		carried += m->inflight - units;
-		if (runs(m) && s->now > m->excused)
+		if (node_runs(&m->node) && s->net.now > m->excused)
 			check_at_most(s, "calls of a member", m->inflight, units);
 	}
 	check_at_most(s, "calls in flight", inflight, capacity + carried);
@@ -396,18 +417,20 @@ static void check_units(struct sim *s, uint64_t capacity)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < MEMBERS; i++)
-		if (s->members[i].fleet != NULL && !s->members[i].leaving && !s->members[i].dead)
+		if (s->members[i].node.fleet != NULL && !s->members[i].node.leaving &&
+		    !s->members[i].node.dead)
 			sum += weir_share_units(s->members[i].share);
 	check_at_most(s, "units of all", sum, capacity);
 }
 
-static void tick(struct sim *s)
+static void tick(struct net *net)
 {
+	struct sim *s = (struct sim *)net;
 	uint64_t capacity;
 
 	s->admitted_now = s->changed_now = 0;
 	remove_and_start(s);
-	if (s->calm != WEIR_FOREVER && below(s, s->calm / TICK) == 0)
+	if (s->calm != WEIR_FOREVER && below(&s->net, s->calm / TICK) == 0)
 		disturb(s);
 	send(s);
 	capacity = note_capacity(s);
@@ -420,52 +443,9 @@ static void tick(struct sim *s)
 	s->ticks++;
 }
 
-static struct member *next_member(struct sim *s)
+static weir_time step(struct node *node)
 {
-	struct member *first = NULL;
-
-	for (unsigned i = 0; i < MEMBERS; i++) {
-		struct member *m = &s->members[i];
-
-		if (runs(m) && !m->busy && (first == NULL || m->next < first->next))
-			first = m;
-	}
-	return first;
-}
-
-static void step(struct sim *s, struct member *m)
-{
-	weir_time next;
-
-	m->busy = true;
-	next = weir_fleet_step(m->fleet);
-	m->busy = false;
-	m->next = world_time(m, next);
-	(void)s;
-}
-
-void pass(struct sim *s, weir_time until)
-{
-	for (;;) {
-		struct member *m = next_member(s);
-		struct parcel *p = next_parcel(s);
-		weir_time next = s->tick;
-
-		next = m != NULL && m->next < next ? m->next : next;
-		next = p != NULL && p->due < next ? p->due : next;
-		if (next > until)
-			break;
-		s->now = next > s->now ? next : s->now;
-		if (p != NULL && p->due <= s->now) {
-			deliver(s, p);
-		} else if (s->tick <= s->now) {
-			s->tick += TICK;
-			tick(s);
-		} else {
-			step(s, m);
-		}
-	}
-	s->now = until > s->now ? until : s->now;
+	return weir_fleet_step(node->fleet);
 }
 
 /* After the faults, members that want units use all of them again. */
@@ -474,17 +454,17 @@ static void calm_down(struct sim *s)
 	uint64_t sum = 0;
 
 	s->calm = WEIR_FOREVER;
-	s->losses = 0;
-	s->down = 0;
-	memset(s->parcels, 0, sizeof(s->parcels));
+	s->net.losses = 0;
+	s->net.down = 0;
+	net_clear(&s->net);
 	/* The store may have forgotten the limit itself. */
-	while (weir_fleet_change(s->store, "limit", CAPACITY) == -ENOENT)
-		pass(s, s->now + WEIR_S);
+	while (weir_fleet_change(s->net.store, "limit", CAPACITY) == -ENOENT)
+		net_pass(&s->net, s->net.now + WEIR_S);
 	for (unsigned i = 0; i < MEMBERS; i++) {
-		s->members[i].cut = 0;
+		s->members[i].node.cut = 0;
 		s->members[i].wants = 2 * CAPACITY;
 	}
-	pass(s, s->now + CALM_AGAIN);
+	net_pass(&s->net, s->net.now + CALM_AGAIN);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		sum += weir_share_units(s->members[i].share);
 	if (sum != CAPACITY)
@@ -494,43 +474,41 @@ static void calm_down(struct sim *s)
 
 static void play(unsigned minutes, uint64_t seed, bool allocated)
 {
+	static const struct net_user user = {.tick = tick, .step = step};
 	static struct sim s;
 
 	s = (struct sim){
-		.clock = {store_time},
-		.now = 1000 * WEIR_S,
-		.tick = 1000 * WEIR_S,
 		.calls = seed % 2 == 0,
 		.allocated = allocated,
-		.chance = 88172645463325252u + seed * 7919,
 		.capacity = CAPACITY,
 		.calm = WEIR_S << seed / 2 % 4,
 		.demand = seed / 4 % 2 == 0 ? 2 * CAPACITY : CAPACITY / 4,
 	};
-	open_store(&s);
+	net_begin(&s.net, &user, seed);
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		s.members[i].wants = s.demand / 4;
+		s.net.nodes[s.net.node_count++] = &s.members[i].node;
 		enter(&s, &s.members[i]);
 	}
-	pass(&s, s.now + minutes * MINUTE);
+	net_pass(&s.net, s.net.now + minutes * MINUTE);
 	calm_down(&s);
 	printf("seed %u, %s: %llu admitted, at most %llu at once, %llu above the capacity where %llu "
 	       "may be; %llu commits, %llu requests unanswered, %llu late; %llu stops, %llu deaths, "
 	       "%llu cut off, store gone %llu and forgot %llu times, %llu capacities\n",
 	       (unsigned)seed, s.calls ? "calls in flight" : "a rate", (unsigned long long)s.all,
 	       (unsigned long long)s.most, (unsigned long long)s.worst,
-	       (unsigned long long)s.allowed, (unsigned long long)s.commits,
-	       (unsigned long long)s.unanswered, (unsigned long long)s.late,
+	       (unsigned long long)s.allowed, (unsigned long long)s.net.commits,
+	       (unsigned long long)s.net.unanswered, (unsigned long long)s.net.late_count,
 	       (unsigned long long)s.stops, (unsigned long long)s.deaths,
 	       (unsigned long long)s.cuts, (unsigned long long)s.downs,
 	       (unsigned long long)s.losses_of_all, (unsigned long long)s.capacity_changes);
 	fflush(stdout);
 	for (unsigned i = 0; i < MEMBERS; i++) {
-		s.members[i].dead = true;
-		if (s.members[i].fleet != NULL)
+		s.members[i].node.dead = true;
+		if (s.members[i].node.fleet != NULL)
 			leave(&s.members[i]);
 	}
-	weir_store_close(s.store);
+	net_end(&s.net);
 }
 
 int main(int argc, char **argv)

@@ -70,28 +70,13 @@ static void send_later(struct region *to, uint64_t session, const struct weir_st
 {
 	struct parcel *p = calloc(1, sizeof(*p));
 
-	CHECK(p != NULL && check_count <= 8 && write_count <= 8);
+	CHECK(p != NULL);
 	*p = (struct parcel){
 		.next = sim.parcels,
 		.to = to,
 		.due = sim.now + sim_draw(40 * WEIR_S),
-		.session = session,
-		.check_count = check_count,
-		.write_count = write_count,
+		.commit = late_commit_new(session, checks, check_count, writes, write_count),
 	};
-	for (size_t i = 0; i < check_count; i++) {
-		p->checks[i] = checks[i];
-		p->checks[i].key = p->keys[i];
-		(void)snprintf(p->keys[i], sizeof(p->keys[i]), "%s", checks[i].key);
-	}
-	for (size_t i = 0; i < write_count; i++) {
-		CHECK(writes[i].size <= sizeof(p->values[i]));
-		p->writes[i] = writes[i];
-		p->writes[i].key = p->keys[8 + i];
-		(void)snprintf(p->keys[8 + i], sizeof(p->keys[8 + i]), "%s", writes[i].key);
-		if (writes[i].size > 0)
-			p->writes[i].value = memcpy(p->values[i], writes[i].value, writes[i].size);
-	}
 	sim.parcels = p;
 }
 
@@ -107,8 +92,7 @@ void sim_deliver(void)
 			at = &p->next;
 			continue;
 		}
-		(void)!weir_store_commit(p->to->store, p->session, p->checks, p->check_count,
-					 p->writes, p->write_count, NULL);
+		(void)late_commit_arrive(p->commit, p->to->store);
 		*at = p->next;
 		free(p);
 	}
@@ -362,6 +346,7 @@ void sim_end(void)
 		struct parcel *p = sim.parcels;
 
 		sim.parcels = p->next;
+		late_commit_free(p->commit);
 		free(p);
 	}
 }

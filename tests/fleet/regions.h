@@ -11,6 +11,8 @@
 
 #include <weir/fleet.h>
 
+#include "late_commit.h"
+
 #define CAPACITY           1200
 #define REGIONS_MAX        16
 #define LEAVES_MAX         64
@@ -65,12 +67,7 @@ struct parcel {
 	struct parcel *next;
 	struct region *to;
 	weir_time due;
-	uint64_t session;
-	struct weir_store_check checks[8];
-	struct weir_store_write writes[8];
-	size_t check_count, write_count;
-	char keys[16][64];
-	char values[8][4096];
+	struct late_commit *commit;
 };
 
 struct sim {

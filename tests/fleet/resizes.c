@@ -313,7 +313,7 @@ static void disturb(void)
 	static const enum manner manners[] = {ANSWERS, ANSWERS, UNREACHABLE, BLIND, LOSES, DELAYS};
 	const unsigned member = (unsigned)below(MEMBERS);
 
-	if (w.has_parcel && below(2) == 0)
+	if (w.late != NULL && below(2) == 0)
 		(void)world_deliver(&w);
 	w.actors[member].manner = manners[below(6)];
 	CHECK(weir_work_demand_set(works[member], below(3) == 0 ? ALL : below(300)) == 0);

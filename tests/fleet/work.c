@@ -534,7 +534,7 @@ static void gained_late(void *arg, uint32_t partition, uint64_t fence)
 	(void)fence;
 	if (w.actors[1].fleet == NULL)
 		return;
-	if (w.has_parcel)
+	if (w.late != NULL)
 		(void)world_deliver(&w);
 	(void)weir_fleet_refresh(w.actors[1].fleet);
 	CHECK(weir_work_fence(pair[0], partition) == 0 || weir_work_fence(pair[1], partition) == 0);
@@ -568,7 +568,7 @@ static void erased_unowned(void)
 	CHECK(weir_work_owned(pair[0]) == 0 && weir_work_owned(pair[1]) == 0);
 	w.proven = w.now;
 	w.actors[0].manner = DELAYS;
-	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && w.has_parcel);
+	CHECK(weir_fleet_refresh(w.actors[0].fleet) == -EIO && w.late != NULL);
 	w.proven = WEIR_FOREVER;
 	w.actors[0].manner = ANSWERS;
 	CHECK(weir_fleet_refresh(w.actors[0].fleet) == 0);

@@ -105,27 +105,6 @@ static int act_end(struct weir_store *self, uint64_t session)
 	return weir_store_end(w->store, session);
 }
 
-static void put_in(struct parcel *p, uint64_t session, const struct weir_store_check *checks,
-		   size_t check_count, const struct weir_store_write *writes, size_t write_count)
-{
-	CHECK(check_count <= WORLD_ROWS_MAX && write_count <= WORLD_ROWS_MAX);
-	*p = (struct parcel){.session = session};
-	p->check_count = check_count;
-	p->write_count = write_count;
-	for (size_t i = 0; i < check_count; i++) {
-		p->checks[i] = checks[i];
-		p->checks[i].key = strcpy(p->keys[i], checks[i].key);
-	}
-	for (size_t i = 0; i < write_count; i++) {
-		CHECK(writes[i].size <= sizeof(p->values[i]));
-		p->writes[i] = writes[i];
-		p->writes[i].key = strcpy(p->keys[WORLD_ROWS_MAX + i], writes[i].key);
-		p->writes[i].value = writes[i].size > 0
-					     ? memcpy(p->values[i], writes[i].value, writes[i].size)
-					     : NULL;
-	}
-}
-
 static int act_commit(struct weir_store *self, uint64_t session,
 		      const struct weir_store_check *checks, size_t check_count,
 		      const struct weir_store_write *writes, size_t write_count, uint64_t *version)
@@ -140,11 +119,11 @@ static int act_commit(struct weir_store *self, uint64_t session,
 	if (a->manner == TOO_LATE)
 		return -EAGAIN;
 	if (a->manner == DELAYS) {
-		put_in(&a->world->parcel, session, checks, check_count, writes, write_count);
-		a->world->has_parcel = true;
+		late_commit_free(a->world->late);
+		a->world->late = late_commit_new(session, checks, check_count, writes, write_count);
 		return -EIO;
 	}
-	if (a->manner == OVERTAKEN && a->world->has_parcel)
+	if (a->manner == OVERTAKEN && a->world->late != NULL)
 		(void)world_deliver(a->world);
 	expire(a->world);
 	r = weir_store_commit(a->world->store, session, checks, check_count, writes, write_count,
@@ -155,13 +134,12 @@ static int act_commit(struct weir_store *self, uint64_t session,
 
 int world_deliver(struct world *w)
 {
-	const struct parcel *p = &w->parcel;
+	struct late_commit *commit = w->late;
 
-	CHECK(w->has_parcel);
-	w->has_parcel = false;
+	CHECK(commit != NULL);
+	w->late = NULL;
 	expire(w);
-	return weir_store_commit(w->store, p->session, p->checks, p->check_count, p->writes,
-				 p->write_count, NULL);
+	return late_commit_arrive(commit, w->store);
 }
 
 static int act_read(struct weir_store *self, const char *const *prefixes, size_t count,
@@ -343,5 +321,6 @@ void world_end(struct world *w)
 	for (unsigned i = 0; i < w->count; i++)
 		if (w->actors[i].fleet != NULL)
 			weir_fleet_close(w->actors[i].fleet);
+	late_commit_free(w->late);
 	weir_store_close(w->store);
 }

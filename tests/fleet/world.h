@@ -11,11 +11,11 @@
 #include <weir/fleet.h>
 
 #include "../stress/check.h"
+#include "late_commit.h"
 #include "test_store.h"
 
 #define WORLD_MEMBERS_MAX  64
 #define WORLD_SESSIONS_MAX 1024
-#define WORLD_ROWS_MAX     64 /* of a delayed commit */
 
 /* How the store behaves for one member. */
 enum manner {
@@ -44,16 +44,6 @@ struct actor {
 	unsigned keeps;    /* how often it has kept its session */
 };
 
-/* A delayed commit. */
-struct parcel {
-	uint64_t session;
-	struct weir_store_check checks[WORLD_ROWS_MAX];
-	struct weir_store_write writes[WORLD_ROWS_MAX];
-	char keys[2 * WORLD_ROWS_MAX][256];
-	char values[WORLD_ROWS_MAX][4096];
-	size_t check_count, write_count;
-};
-
 struct world {
 	struct weir_clock clock; /* first */
 	weir_time now;
@@ -71,8 +61,7 @@ struct world {
 	void (*on_change)(void *arg, const struct weir_share_change *change);
 	struct actor actors[WORLD_MEMBERS_MAX];
 	unsigned count;
-	struct parcel parcel;
-	bool has_parcel;
+	struct late_commit *late; /* NULL: none */
 
 	/* For stores with their own clock. */
 	struct session {
