@@ -14,13 +14,10 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <weir/weir.h>
 
-#include "../stress/check.h"
+#include "traced.h"
 
 #define LIMIT   4
 #define MEMBERS 3
@@ -455,28 +452,12 @@ static void play(const struct scene *scene, unsigned stride)
 	printf("%s: changed after each %u. of %u instructions\n", scene->name, stride, steps);
 }
 
-/* Tracing may be forbidden here, or a debugger may be attached already. */
-static bool may_trace(void)
-{
-	pid_t child = fork();
-	int status;
-
-	CHECK(child >= 0);
-	if (child == 0)
-		_exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0);
-	CHECK(waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned stride = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
 	bool played = false;
 
-	if (!may_trace()) {
-		puts("ptrace() is not to be had: skipped");
-		return 77;
-	}
+	need_ptrace();
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		if (argc < 3 || strncmp(scenes[i].name, argv[2], strlen(argv[2])) == 0) {
 			play(&scenes[i], stride);

@@ -15,14 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <weir/weir.h>
 
-#include "../stress/check.h"
+#include "traced.h"
 
 #define LIMIT   4
 #define RAISED  6
@@ -426,28 +423,12 @@ static void stop_a_reaper(void)
 	munmap(block, block_size);
 }
 
-/* Tracing may be forbidden here, or a debugger may be attached already. */
-static bool may_trace(void)
-{
-	pid_t child = fork();
-	int status;
-
-	CHECK(child >= 0);
-	if (child == 0)
-		_exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0);
-	CHECK(waitpid(child, &status, 0) == child);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 int main(int argc, char **argv)
 {
 	const unsigned stride = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
 	bool played = false;
 
-	if (!may_trace()) {
-		puts("ptrace() is not to be had: skipped");
-		return 77;
-	}
+	need_ptrace();
 	watched = weir_elastic;
 	watched.observe = stop_and_observe;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
