@@ -18,34 +18,7 @@
 #include <weir/rate.h>
 #include <weir/store.h>
 
-#include "../stress/check.h"
-
-struct run {
-	void (*act)(void);
-	bool returned;
-};
-
-static void *run(void *arg)
-{
-	struct run *r = arg;
-
-	CHECK(pthread_cancel(pthread_self()) == 0);
-	r->act();
-	r->returned = true;
-	pthread_testcancel();
-	return NULL;
-}
-
-static void cancelled_in(void (*act)(void))
-{
-	struct run r = {.act = act};
-	pthread_t thread;
-	void *result;
-
-	CHECK(pthread_create(&thread, NULL, run, &r) == 0);
-	CHECK(pthread_join(thread, &result) == 0);
-	CHECK(r.returned && result == PTHREAD_CANCELED);
-}
+#include "../stress/cancelled.h"
 
 static unsigned called;
 
