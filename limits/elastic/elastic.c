@@ -65,15 +65,15 @@
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
  * Outcomes: the latency of a dropped call says nothing about load; that of one that timed out is a
- * lower bound, and where most calls time out, it shows nothing. Cancelled, failed and ignored calls
- * hold permits as others do, so the time that they were in flight counts: in the load, among
- * long-lived calls, and in what a slope means for all calls (others.h). The permits of detached
- * calls come on top of the limit, and are not part of what a call finds in flight.
+ * lower bound. Cancelled, failed and ignored calls hold permits as others do, so the time that they
+ * were in flight counts: in the load, among long-lived calls, and in what a slope means for all calls
+ * (others.h). The permits of detached calls come on top of the limit, and are not part of what a call
+ * finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
- * K. Ariyur, M. Krstic, "Real-Time Optimization by Extremum-Seeking Control", 2003. What was tried,
- * and what each rule is worth, is in docs/elastic.md.
+ * K. Ariyur, M. Krstic, "Real-Time Optimization by Extremum-Seeking Control", 2003. What each rule is
+ * worth is in docs/elastic.md, and what was tried and left out in docs/elastic-versions.md.
  */
 
 #include <stddef.h>
@@ -172,7 +172,6 @@ struct epoch {
 	double rounding;      /* ln of it over the limit before it was rounded */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* samples or not, but for those dropped */
-	float timed_out;      /* of these */
 	float samples;        /* that stand for the calls */
 	uint32_t moved;       /* bool: the knee was far from that before */
 	double reached;       /* samples that found the limit reached */
@@ -582,8 +581,6 @@ static void close_epoch(struct elastic *s)
 	if (e->n < EPOCH_WIDE)
 		return;
 	s->reached = e->reached / e->n;
-	if (2 * (double)e->timed_out > e->calls)
-		return; /* these all take the same time, as if it did not depend on their number */
 	l = line_of(e, others_part(&s->others));
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
 	if (collapsed(s, &l)) {
@@ -693,7 +690,6 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += (float)samples_of(w);
-	e->timed_out += (float)w->timed_out;
 	if (inflight >= e->limit)
 		e->reached += count;
 	e->n += count;
@@ -757,8 +753,8 @@ static void go_on(struct elastic *s)
 }
 
 /*
- * The server has collapsed under this limit. The epoch itself is not learned from, as all its calls
- * took the same time.
+ * The server has collapsed under this limit. The epoch itself does not show that, as all its calls took
+ * the same time.
  */
 static void fall_below(struct elastic *s)
 {
@@ -865,7 +861,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 19,
+	.version = 20,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
