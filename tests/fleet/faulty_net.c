@@ -205,13 +205,14 @@ static int request_commit(struct weir_store *self, uint64_t session,
 	int r = -EIO;
 
 	note(n->net, NULL, 0);
-	if (fate == LATE || fate == TWICE)
-		send_later(n, late_commit_new(session, checks, check_count, writes, write_count));
 	if (fate != LOST && fate != LATE) {
 		travel(n);
 		r = commit_from(n->net, n, session, checks, check_count, writes, write_count,
 				version);
 	}
+	/* The answer is that of the first time: a store promises that what it refuses has not happened. */
+	if (fate == LATE || fate == TWICE)
+		send_later(n, late_commit_new(session, checks, check_count, writes, write_count));
 	return answer(n, fate, r);
 }
 
