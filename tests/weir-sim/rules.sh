@@ -29,5 +29,6 @@ for change in SMALL=0.2 "$source/bench/rules/within.patch"; do
 	[ -n "$changed" ] || complain "$change has no result"
 	[ "$changed" != "$as_it_is" ] || complain "$change changes nothing"
 done
+score NO_SUCH_NUMBER=1 2>/dev/null && complain "a constant that is not there was changed"
 
 exit "$failed"
