@@ -460,20 +460,22 @@ static double stride(const struct elastic *s, const struct epoch *e)
  * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
  * reach it often all the same, bunches are larger than ROOM_MOST, and get as much as they need. Under
  * overload as much is needed as keeps the server from being idle (idle.h): room grows by a call an epoch
- * and falls by a part, as what is far too much for overload must soon be gone.
+ * and falls by a part, as what is far too much for overload must soon be gone. The less an epoch changes
+ * the idle fraction, the smaller is the step: that is a mean of the past, and room would swing around it.
  */
 static void make_room(struct elastic *s)
 {
 	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
 	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
-	const double step = fmin(0.1, 1 / s->limit), idle = (double)s->idle.fraction;
+	const double step = fmin(0.1, 1 / s->limit), excess = (double)s->idle.fraction / IDLE - 1;
 
 	if (s->reached > 0 && rare)
 		s->room = fmax(s->room, fmin(s->room + step, ROOM_MOST));
 	else if (s->reached > 0 && empty)
 		s->room += step;
 	else if (!rare && !empty)
-		s->room += (idle > IDLE ? step : SLOW * s->room) * fmin(1, idle / IDLE - 1);
+		s->room += (excess > 0 ? step : SLOW * s->room) *
+			   fmin(1, excess * (double)s->idle.weight);
 	s->room = clamp(s->room, 0, most);
 }
 
@@ -615,7 +617,7 @@ static void update_load(struct elastic *s, double now)
 	const double lasted = now - s->busy_since;
 
 	if (lasted > 0) {
-		idle_mean(&s->idle, s->busy / lasted, RECENT);
+		idle_inflight(&s->idle, s->busy / lasted);
 		s->load += RECENT * (fmin(1, s->busy / lasted / s->limit) - s->load);
 	}
 	s->busy_since = now;
@@ -861,7 +863,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 20,
+	.version = 21,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -14,7 +14,7 @@ static double ended_otherwise(const struct weir_window *w, double rtt)
 /* A call was served: how many were cancelled before it is usual. */
 static void learn_usual(struct given_up *g, double served)
 {
-	g->seen = clamp(g->seen + 1, 1, 1 / (double)LASTING);
+	g->seen = clamp(g->seen + 1, 1, 1 / LASTING);
 	g->usual = clamp(g->usual + (g->cancelled / served - g->usual) / g->seen, 0, UINT32_MAX);
 	g->cancelled = 0;
 }

@@ -27,14 +27,14 @@ void idle_add(struct idle_sums *sums, double n, double inflight, double y, doubl
 	sums->rise_y += (float)(n * rise * y);
 }
 
-void idle_mean(struct idle *i, double inflight, double weight)
+static void follow(float *mean, double value, double weight)
 {
-	i->inflight += (float)(weight * (inflight - (double)i->inflight));
+	*mean += (float)(weight * (value - (double)*mean));
 }
 
-static void learn(float *mean, double value)
+void idle_inflight(struct idle *i, double inflight)
 {
-	*mean += (float)((double)LASTING * (value - (double)*mean));
+	follow(&i->inflight, inflight, RECENT);
 }
 
 /* How far latency rises with what calls find in flight as the knee predicts: about 0 to 1. */
@@ -45,8 +45,8 @@ static double follows_calls(struct idle *i, const struct idle_sums *sums,
 	const double square = fmax(0, (double)sums->rise2 - rise * rise / e->n);
 	const double product = ((double)sums->rise_y - rise * y) * e->part * 3 / y; /* with ln R */
 
-	learn(&i->expected, square / e->sigma2);
-	learn(&i->seen, product / e->sigma2);
+	follow(&i->expected, square / e->sigma2, LASTING);
+	follow(&i->seen, product / e->sigma2, LASTING);
 	return ((double)i->seen + RISE_PRIOR) / ((double)i->expected + RISE_PRIOR);
 }
 
@@ -60,8 +60,8 @@ static bool alone(struct idle *i, const struct idle_sums *sums, const struct idl
 	double expected;
 
 	if (e->bound && e->rounding != 0) {
-		learn(&i->rounding_expected, e->rounding * e->rise / e->noise);
-		learn(&i->rounding_seen, e->rounding * e->above / e->noise);
+		follow(&i->rounding_expected, e->rounding * e->rise / e->noise, LASTING);
+		follow(&i->rounding_seen, e->rounding * e->above / e->noise, LASTING);
 	}
 	expected = fmax(0, (double)i->rounding_expected) + RISE_PRIOR;
 	return fmax(part, (double)i->rounding_seen / expected) > COMPANY;
@@ -70,25 +70,26 @@ static bool alone(struct idle *i, const struct idle_sums *sums, const struct idl
 /*
  * The fraction of the time that the knee was idle. Admitted calls see only the time in which the
  * limit is not reached. The share of the rest follows from the mean in flight over all time, and
- * the mean that calls found.
+ * the mean that calls found. The limit moves from epoch to epoch, so all three are of the same epochs.
  */
-static double idle_in(const struct idle *i, const struct idle_sums *sums,
-		      const struct idle_epoch *e)
+static double idle_in(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
-	const double found = (double)sums->found / e->n;
-	const double full = ((double)i->inflight - found) / fmax(1e-3, e->limit - found);
+	double full;
 
+	follow(&i->limit, e->limit, RECENT);
+	follow(&i->found, (double)sums->found / e->n, RECENT);
+	full = (double)(i->inflight - i->found) / fmax(1e-3, (double)(i->limit - i->found));
 	return (1 - clamp(full, 0, 1)) * (double)sums->idle / e->n;
 }
 
 void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e)
 {
 	const bool own = alone(i, sums, e);
-	const double weight = e->n / (e->n + SAMPLES);
 	double seen;
 
 	i->bound = e->bound ? i->bound + 1 : 0;
 	seen = own && i->bound >= 3 ? (double)i->pending : 0; /* the last one, and both beside it */
-	i->fraction += (float)(weight * (seen - (double)i->fraction));
+	i->weight = (float)(e->n / (e->n + SAMPLES));
+	follow(&i->fraction, seen, (double)i->weight);
 	i->pending = (float)idle_in(i, sums, e);
 }

@@ -38,8 +38,11 @@ struct idle_sums {
 
 /* All zero at first. */
 struct idle {
-	float inflight; /* mean number of calls in flight */
+	float inflight; /* mean number of calls in flight, of the last epochs */
+	float found;    /* mean of what calls found in flight, of the same */
+	float limit;    /* mean limit, of the same */
 	float fraction; /* of the time that the knee is idle because of the limit */
+	float weight;   /* of the last epoch in that mean */
 	float pending;  /* that of the last epoch; counts if the next one reaches the limit too */
 	float expected; /* variance of the rise that the knee predicts, over the noise of ln R */
 	float seen;     /* covariance of that rise with ln R, over the noise of ln R */
@@ -66,8 +69,8 @@ struct idle_epoch {
 void idle_add(struct idle_sums *sums, double n, double inflight, double y, double knee,
 	      double rise);
 
-/* Take in how many calls were in flight on average, with a weight. */
-void idle_mean(struct idle *i, double inflight, double weight);
+/* Take in how many calls were in flight on average, since the last time. */
+void idle_inflight(struct idle *i, double inflight);
 
 void idle_update(struct idle *i, const struct idle_sums *sums, const struct idle_epoch *e);
 

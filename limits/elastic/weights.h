@@ -13,7 +13,7 @@
 /* About three values: load and calls that go on for long, which should be known soon. */
 #define RECENT 0.3
 /* Fifty values: what each of them shows with much noise. */
-#define LASTING 0.02F
+#define LASTING 0.02
 
 /*
  * Calls. A line through fewer shows no slope; fewer that do not end may be slow ones. That many times

@@ -515,8 +515,9 @@ Test(elastic, takes_back_growth_from_where_throughput_last_grew)
 }
 
 /*
- * One worker that divides itself among all calls, at three times what it can do: 90 of 100 calls a
- * second. 84 if only what calls find tells whether the limiter has the server to itself.
+ * One worker that divides itself among all calls, at three times what it can do: 97 of 100 calls a
+ * second. 89 if only what calls find tells whether the limiter has the server to itself, and 93 if
+ * what was in flight is compared with the limit of the last epoch alone.
  */
 Test(elastic, keeps_a_worker_busy_that_all_calls_share)
 {
@@ -532,7 +533,7 @@ Test(elastic, keeps_a_worker_busy_that_all_calls_share)
 		served += tally_per_second(&result.phases[1].tally, result.phases[1].tally.good) /
 			  10;
 	}
-	cr_expect_geq(served, 88, "%g", served);
+	cr_expect_geq(served, 95.5, "%g", served);
 }
 
 /* Five times slower, and no queue: nothing is refused five seconds later. */

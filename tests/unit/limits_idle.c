@@ -23,7 +23,7 @@ static struct posterior ramp(void)
 }
 
 /* The sums of an epoch with this limit; share: the part of the queue that is the limiter's own. */
-static struct idle_sums sums_of(unsigned limit, double share, double *y)
+static struct idle_sums sums_of(unsigned limit, double share, double samples, double *y)
 {
 	const struct posterior p = ramp();
 	struct idle_sums sums = {0};
@@ -33,7 +33,7 @@ static struct idle_sums sums_of(unsigned limit, double share, double *y)
 	for (unsigned n = 1; n <= limit; n++)
 		all += exp2(n);
 	for (unsigned n = 1; n <= limit; n++) {
-		const double weight = EPOCH * exp2(n) / all;
+		const double weight = samples * exp2(n) / all;
 		const double latency = 1e6 * (share * n + (1 - share) * 20);
 
 		*y += weight * cbrt(latency);
@@ -58,11 +58,12 @@ static void run(struct idle *i, unsigned limit, double share, bool bound, int ep
 {
 	struct idle_epoch e = {
 		.n = EPOCH, .limit = limit, .sigma2 = 1, .part = 1, .noise = 1, .bound = bound};
-	struct idle_sums sums = sums_of(limit, share, &e.y);
+	struct idle_sums sums = sums_of(limit, share, EPOCH, &e.y);
 
-	idle_mean(i, inflight_of(limit), 1);
-	for (int k = 0; k < epochs; k++)
+	for (int k = 0; k < epochs; k++) {
+		idle_inflight(i, inflight_of(limit));
 		idle_update(i, &sums, &e);
+	}
 }
 
 Test(idle, is_the_time_in_which_the_server_has_nothing_to_do)
@@ -75,6 +76,28 @@ Test(idle, is_the_time_in_which_the_server_has_nothing_to_do)
 		cr_assert_float_eq((double)i.fraction, expected, expected / 50, "%u: %g, %g", limit,
 				   (double)i.fraction, expected);
 	}
+}
+
+/*
+ * Small epochs, whose limit is 1 and 3 in turns: 0.2. What was in flight is a mean over some epochs; were
+ * it compared with the limit of the last one alone, it would be 0.06.
+ */
+Test(idle, is_that_of_the_limits_in_turn)
+{
+	struct idle i = {0};
+	double sum = 0;
+
+	for (int k = 0; k < EPOCHS; k++) {
+		const unsigned limit = k % 2 == 0 ? 1 : 3;
+		struct idle_epoch e = {
+			.n = 8, .limit = limit, .sigma2 = 1, .part = 1, .noise = 1, .bound = true};
+		struct idle_sums sums = sums_of(limit, 1, e.n, &e.y);
+
+		idle_inflight(&i, inflight_of(limit));
+		idle_update(&i, &sums, &e);
+		sum += k < EPOCHS / 2 ? 0 : (double)i.fraction / (EPOCHS / 2);
+	}
+	cr_assert_float_eq(sum, (1.0 / 3 + 1.0 / 15) / 2, 0.04, "%g", sum);
 }
 
 Test(idle, does_not_count_while_the_limit_is_not_reached)
@@ -114,10 +137,10 @@ static double idle_with(double part)
 	struct idle i = {0};
 	struct idle_epoch e = {
 		.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .noise = 0.01, .bound = true};
-	struct idle_sums sums = sums_of(2, 0.2, &e.y);
+	struct idle_sums sums = sums_of(2, 0.2, EPOCH, &e.y);
 
-	idle_mean(&i, inflight_of(2), 1);
 	for (int k = 0; k < EPOCHS; k++) {
+		idle_inflight(&i, inflight_of(2));
 		e.rounding = k % 2 == 0 ? -0.4 : 0.3;
 		e.rise = k % 2 == 0 ? -0.2 : 0.2;
 		e.above = part * e.rise;
@@ -139,12 +162,12 @@ Test(idle, remembers_what_the_rounding_showed_while_there_is_none)
 	struct idle i = {0};
 	struct idle_epoch e = {
 		.n = EPOCH, .limit = 2, .sigma2 = 1, .part = 1, .noise = 0.01, .bound = true};
-	struct idle_sums sums = sums_of(2, 0.2, &e.y);
+	struct idle_sums sums = sums_of(2, 0.2, EPOCH, &e.y);
 
-	idle_mean(&i, inflight_of(2), 1);
 	for (int k = 0; k < 2 * EPOCHS; k++) {
 		const double turn = k % 2 == 0 ? -1 : 1;
 
+		idle_inflight(&i, inflight_of(2));
 		e.rounding = k < EPOCHS ? 0.3 * turn : 0;
 		e.rise = e.above = 0.2 * turn;
 		idle_update(&i, &sums, &e);
