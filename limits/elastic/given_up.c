@@ -3,18 +3,23 @@
 #include "given_up.h"
 #include "weights.h"
 
-/* Calls that are no samples and that their callers waited for, as far as they reached the server. */
-static double ended_otherwise(const struct weir_window *w, double rtt)
+/*
+ * Calls that are no samples and that their callers waited for, as far as they reached the server. Where
+ * many samples are timeouts, calls that are served take less than a sample does.
+ */
+static double ended_otherwise(const struct given_up *g, const struct weir_window *w, double rtt)
 {
 	const double kept = w->others > w->cancelled ? w->others - w->cancelled : 0;
+	const double each = g->rtt > 0 ? fmin(g->rtt, rtt) : rtt;
 
-	return w->others > 0 ? fmin(kept, w->others_time / rtt * kept / w->others) : 0;
+	return w->others > 0 ? fmin(kept, w->others_time / each * kept / w->others) : 0;
 }
 
-/* A call was served: how many were cancelled before it is usual. */
-static void learn_usual(struct given_up *g, double served)
+/* A call was served: how long that takes, and how many were cancelled before it, is usual. */
+static void learn_usual(struct given_up *g, double served, double rtt)
 {
 	g->seen = clamp(g->seen + 1, 1, 1 / LASTING);
+	g->rtt += (rtt - g->rtt) / g->seen;
 	g->usual = clamp(g->usual + (g->cancelled / served - g->usual) / g->seen, 0, UINT32_MAX);
 	g->cancelled = 0;
 }
@@ -22,15 +27,16 @@ static void learn_usual(struct given_up *g, double served)
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt)
 {
 	const double served = overloads(w) == 0 ? w->count * each_of(w) : 0;
+	const double otherwise = ended_otherwise(g, w, rtt);
 	double cancelled;
 
 	g->cancelled += w->cancelled;
 	if (served > 0)
-		learn_usual(g, served);
+		learn_usual(g, served, w->rtt);
 	cancelled = g->cancelled >= FEW * (1 + g->usual) ? w->cancelled : 0;
-	g->row = served > 0 ? 0 : g->row + (double)overloads(w) + cancelled;
-	g->held += w->timed_out + (g->row > most ? w->dropped : 0) + cancelled - served -
-		   ended_otherwise(w, rtt);
+	g->row = served > 0 ? 0 : g->row + (double)overloads(w) + cancelled - otherwise;
+	g->row = fmax(0, g->row);
+	g->held += w->timed_out + (g->row > most ? w->dropped : 0) + cancelled - served - otherwise;
 	g->held = clamp(g->held, 0, most);
 	if (served > 0)
 		g->pause = g->resume = 0;

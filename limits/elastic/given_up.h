@@ -14,7 +14,8 @@
  * Calls that are no samples end otherwise too: where nine of ten calls are ignored, and some always
  * take longer than callers wait, that is no reason to admit fewer. But a call that ends at once may
  * not have reached the server. So they give permits back by the time that they were in flight: one
- * for each latency of samples. Cancelled calls do not: their callers gave them up as well.
+ * for each latency of calls that are served. Nor are calls before them lost in a row. Cancelled calls
+ * do not count: their callers gave them up as well.
  *
  * Callers cancel calls for reasons of their own, so a cancelled call alone is no loss. But once
  * several times as many calls as usual were cancelled since one was last served, the server serves
@@ -40,8 +41,9 @@
 /* All zero at first. */
 struct given_up {
 	double held;      /* permits, 0 to `most` */
-	double row;       /* calls lost since one was last served */
-	double cancelled; /* calls since then */
+	double row;       /* calls lost since one last ended otherwise */
+	double rtt;       /* mean latency of calls that were served, nanoseconds; 0: none yet */
+	double cancelled; /* calls since one was last served */
 	double usual;     /* mean of them, for each call that is served */
 	double seen;      /* windows in that mean, up to fifty */
 	double pause;  /* length of the last pause, nanoseconds; 0: a call was served since then */

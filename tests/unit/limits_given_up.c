@@ -80,7 +80,7 @@ Test(given_up, holds_permits_when_all_calls_are_dropped)
 	cr_expect_eq(g.held, MOST);
 }
 
-/* They do not show that the server takes calls: a row of lost ones goes on. */
+/* They were in flight for as long as calls that are served: the server took them. */
 Test(given_up, returns_permits_for_calls_that_are_no_samples)
 {
 	struct given_up g = {0};
@@ -88,7 +88,37 @@ Test(given_up, returns_permits_for_calls_that_are_no_samples)
 	feed(&g, &timed_out, 5);
 	feed(&g, &ignored, 3);
 	cr_expect_eq(g.held, 2);
-	cr_expect_eq(g.row, 5);
+	cr_expect_eq(g.row, 2);
+	feed(&g, &ignored, 9);
+	cr_expect_eq(g.row, 0);
+}
+
+/* Bad requests do not show that the server takes calls: a row of lost ones goes on. */
+Test(given_up, returns_few_permits_for_calls_that_end_at_once)
+{
+	const struct weir_window bad = {.others = 1, .others_time = RTT / 1000};
+	struct given_up g = {0};
+
+	feed(&g, &timed_out, 5);
+	feed(&g, &bad, 100);
+	cr_expect_float_eq(g.held, 4.9, 1e-9);
+	cr_expect_float_eq(g.row, 4.9, 1e-9);
+}
+
+/* Nine of ten samples are timeouts, so a sample takes ten times as long as a call that is served. */
+Test(given_up, compares_calls_that_are_no_samples_with_those_that_are_served)
+{
+	const struct weir_window quick = {.count = 1, .rtt = RTT / 10};
+	const struct weir_window alike = {.others = 1, .others_time = RTT / 10};
+	struct given_up g = {0};
+
+	feed(&g, &quick, 1);
+	for (int i = 0; i < 100; i++) {
+		feed(&g, &timed_out, 9);
+		feed(&g, &alike, 9);
+		cr_assert_eq(g.held, 0);
+		cr_assert_eq(g.row, 0);
+	}
 }
 
 /* Their callers gave them up too. */
