@@ -12,8 +12,8 @@ void others_update(struct others *o, const struct weir_window *w)
 	o->time_since += (float)w->others_time;
 	if (n == 0)
 		return;
-	o->seen = fminf(o->seen + 1,
-			(float)(1 / LASTING)); /* the first ones have all the same weight */
+	/* The first ones all have the same weight. */
+	o->seen = fminf(o->seen + 1, (float)(1 / LASTING));
 	weight = 1 / o->seen;
 	o->rtt += (double)weight * (w->rtt - o->rtt);
 	o->number += weight * ((float)(o->since / n) - o->number);
