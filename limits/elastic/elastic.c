@@ -129,7 +129,7 @@
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
-#define IDLE 0.03
+#define IDLE 0.025
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
@@ -462,20 +462,23 @@ static double stride(const struct elastic *s, const struct epoch *e)
  * overload as much is needed as keeps the server from being idle (idle.h): room grows by a call an epoch
  * and falls by a part, as what is far too much for overload must soon be gone. The less an epoch changes
  * the idle fraction, the smaller is the step: that is a mean of the past, and room would swing around it.
+ * Where the knee is hardly ever idle, room is far above what is needed, and falls by more.
  */
 static void make_room(struct elastic *s)
 {
 	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
 	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), excess = (double)s->idle.fraction / IDLE - 1;
+	const double weight = (double)s->idle.weight;
 
 	if (s->reached > 0 && rare)
 		s->room = fmax(s->room, fmin(s->room + step, ROOM_MOST));
 	else if (s->reached > 0 && empty)
 		s->room += step;
+	else if (!rare && !empty && excess > 0)
+		s->room += step * fmin(1, excess * weight);
 	else if (!rare && !empty)
-		s->room += (excess > 0 ? step : SLOW * s->room) *
-			   fmin(1, excess * (double)s->idle.weight);
+		s->room += SLOW * s->room * excess * fmax(weight, -3 * QUICK * excess);
 	s->room = clamp(s->room, 0, most);
 }
 
@@ -611,14 +614,18 @@ static void close_epoch(struct elastic *s)
 	s->k = clamp(s->k + step, log(s->min), log(s->max));
 }
 
-/* Update the fraction of the limit in use, by Little's law. */
+/*
+ * Update the fraction of the limit in use, by Little's law. Permits that are held back cannot be used:
+ * a limit that seemed empty because of them would get room while the server has collapsed.
+ */
 static void update_load(struct elastic *s, double now)
 {
 	const double lasted = now - s->busy_since;
+	const double limit = fmax(s->min, s->limit - s->given_up.held);
 
 	if (lasted > 0) {
 		idle_inflight(&s->idle, s->busy / lasted);
-		s->load += RECENT * (fmin(1, s->busy / lasted / s->limit) - s->load);
+		s->load += RECENT * (fmin(1, s->busy / lasted / limit) - s->load);
 	}
 	s->busy_since = now;
 	s->busy = 0;
@@ -863,7 +870,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 21,
+	.version = 22,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -414,12 +414,12 @@ Test(elastic, does_not_rise_as_fast_where_few_calls_need_it)
 }
 
 /*
- * Four workers, and work that varies by two orders of magnitude. 62 calls a second, and 54 if eight
- * samples are enough for an epoch: calls that happen to be long then look like a queue.
+ * Some of the work takes far longer than the rest. 717 calls a second, and 707 if eight samples are
+ * enough for an epoch: calls that happen to be long then look like a queue.
  */
 Test(elastic, is_not_misled_by_calls_that_happen_to_be_long)
 {
-	ends_at_least(58, "random-20261126-63", 1, 12);
+	ends_at_least(712, "drift-uneven", 1, 3);
 }
 
 /*
@@ -438,6 +438,24 @@ Test(elastic, counts_the_longest_tenth_of_the_work)
 Test(elastic, does_not_bury_a_server_in_calls_that_were_given_up)
 {
 	ends_at_least(400, "random-20261203-28", 1, 6);
+}
+
+/*
+ * Two workers that slow each other down, one of which stops for good. 4.7 calls a second, and none if
+ * permits that are held back count as room to spare.
+ */
+Test(elastic, has_no_room_to_spare_while_permits_are_held_back)
+{
+	ends_at_least(2.5, "random-20261220-300", 2, 4);
+}
+
+/*
+ * A fifth of the calls is never answered for half a minute. 522 a second of the others, and 396 if a pause
+ * takes the room above the knee away: a few calls that are not answered then fill the limit.
+ */
+Test(elastic, serves_the_rest_where_some_calls_are_never_answered)
+{
+	ends_at_least(450, VARIANTS "/shard-dead.cfg", 2, 4);
 }
 
 /*

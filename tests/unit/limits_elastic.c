@@ -538,13 +538,15 @@ Test(elastic, probes_boldly_at_times)
 	struct backend *c = backend(32);
 	struct subject s;
 	int above = 0, below = 0;
+	double middle;
 
 	start(&s, &weir_elastic, "");
 	calls(&s, c, 10000);
 	for (int i = 0; i < 20000; i++) {
 		calls(&s, c, 1);
-		above += s.limit > 1.3 * number(&s, "estimate");
-		below += s.limit < 0.8 * number(&s, "estimate");
+		middle = number(&s, "estimate") * number(&s, "room");
+		above += s.limit > 1.2 * middle;
+		below += s.limit < 0.85 * middle;
 	}
 	cr_assert(above > 200 && above < 5000, "%d", above);
 	cr_assert(below > 200 && below < 5000, "%d", below);
