@@ -462,7 +462,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
  * overload as much is needed as keeps the server from being idle (idle.h): room grows by a call an epoch
  * and falls by a part, as what is far too much for overload must soon be gone. The less an epoch changes
  * the idle fraction, the smaller is the step: that is a mean of the past, and room would swing around it.
- * Where the knee is hardly ever idle, room is far above what is needed, and falls by more.
+ * Where the knee is never idle, room is far above what is needed, and falls by 6 % at least.
  */
 static void make_room(struct elastic *s)
 {
