@@ -54,6 +54,8 @@
  *     n counts ordinary calls alone (long_lived.h);
  *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
  *     shows whether it has (step_down);
+ *   - when calls time out, and those that are served take nearly as long, latency cannot show a longer
+ *     queue any more, and the limit falls (cut_off);
  *   - the permit of a call that timed out is held back until another call ends otherwise, as the
  *     server may still work on it; so is that of a cancelled call, where none is served any more
  *     (given_up.h).
@@ -129,7 +131,7 @@
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
-#define IDLE 0.025
+#define IDLE 0.02
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
@@ -172,9 +174,10 @@ struct epoch {
 	double rounding;      /* ln of it over the limit before it was rounded */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* samples or not, but for those dropped */
-	float samples;        /* that stand for the calls */
 	uint32_t moved;       /* bool: the knee was far from that before */
-	double reached;       /* samples that found the limit reached */
+	float samples;        /* that stand for the calls */
+	float reached;        /* those of n that found the limit reached */
+	float lost;           /* those of n that timed out */
 	double n, x, y, xx, xy, yy; /* sums of those with a latency: ln n, cbrt R */
 	struct idle_sums idle;
 };
@@ -576,6 +579,27 @@ static void step_down(struct elastic *s, const struct line *l)
 	set_means(s, l);
 }
 
+/*
+ * Whether timeouts cut off what latency would show: some calls time out, and those that are served take
+ * nearly as long. Then a longer queue makes more calls time out, but latency stays, as if there were
+ * none. Where calls time out for another reason, those that are served take far less. Where nearly all
+ * time out, their permits are held back: the server may have stopped, which says nothing of the knee.
+ */
+static bool cut_off(const struct elastic *s, const struct epoch *e)
+{
+	const double lost = (double)e->lost / e->n;
+
+	return lost > OFTEN && lost < 1 - OFTEN &&
+	       s->given_up.rtt * exp(RISE) > (double)s->given_up.timeout;
+}
+
+/* A server does not cope with x calls, in ln n, and the epoch's slopes do not show that. */
+static void fall_below(struct elastic *s, double x)
+{
+	learn_collapse(s, x);
+	s->k = clamp(s->own, s->k - RISE, s->k);
+}
+
 static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
@@ -585,9 +609,14 @@ static void close_epoch(struct elastic *s)
 
 	if (e->n < EPOCH_WIDE)
 		return;
-	s->reached = e->reached / e->n;
+	s->reached = (double)e->reached / e->n;
 	l = line_of(e, others_part(&s->others));
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
+	if (cut_off(s, e)) {
+		fall_below(s, l.x);
+		s->room = 0;
+		return;
+	}
 	if (collapsed(s, &l)) {
 		step_down(s, &l);
 		return;
@@ -700,7 +729,9 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += (float)samples_of(w);
 	if (inflight >= e->limit)
-		e->reached += count;
+		e->reached += (float)count;
+	if (w->timed_out > 0)
+		e->lost += (float)count;
 	e->n += count;
 	e->x += count * x;
 	e->y += count * y;
@@ -761,16 +792,6 @@ static void go_on(struct elastic *s)
 	e->dither.pair = 0;
 }
 
-/*
- * The server has collapsed under this limit. The epoch itself does not show that, as all its calls took
- * the same time.
- */
-static void fall_below(struct elastic *s)
-{
-	learn_collapse(s, s->k);
-	s->k = clamp(s->own, s->k - RISE, s->k);
-}
-
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
 static void learn_from(struct elastic *s, const struct weir_window *w)
 {
@@ -783,7 +804,7 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	/* Fewer calls that are lost in a row than an epoch needs may be chance. */
 	if (given_up_pause(&s->given_up, w, fmax(s->limit, EPOCH_WIDE), s->limit - s->min, s->pause,
 			   s->others.rtt))
-		fall_below(s);
+		fall_below(s, s->k);
 	if (overloads(w) == 0 && w->count > 0)
 		s->each = each_of(w);
 	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
@@ -870,7 +891,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 22,
+	.version = 23,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -15,25 +15,41 @@ static double ended_otherwise(const struct given_up *g, const struct weir_window
 	return w->others > 0 ? fmin(kept, w->others_time / each * kept / w->others) : 0;
 }
 
-/* A call was served: how long that takes, and how many were cancelled before it, is usual. */
+/* A call was served: how long that takes, and how many were given up before it, is usual. */
 static void learn_usual(struct given_up *g, double served, double rtt)
 {
-	g->seen = clamp(g->seen + 1, 1, 1 / LASTING);
-	g->rtt += (rtt - g->rtt) / g->seen;
-	g->usual = clamp(g->usual + (g->cancelled / served - g->usual) / g->seen, 0, UINT32_MAX);
-	g->cancelled = 0;
+	const double seen = clamp((double)g->seen + 1, 1, 1 / LASTING);
+
+	g->seen = (float)seen;
+	g->rtt += (rtt - g->rtt) / seen;
+	g->usual = clamp(g->usual + (g->unserved / served - g->usual) / seen, 0, UINT32_MAX);
+	g->unserved = 0;
+}
+
+/* A call timed out. */
+static void learn_timeout(struct given_up *g, double rtt)
+{
+	const float weight = g->timeout > 0 ? (float)QUICK : 1;
+
+	g->timeout += weight * ((float)rtt - g->timeout);
 }
 
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt)
 {
 	const double served = overloads(w) == 0 ? w->count * each_of(w) : 0;
-	const double otherwise = ended_otherwise(g, w, rtt);
-	double cancelled;
+	double otherwise = ended_otherwise(g, w, rtt), cancelled = 0;
+	bool none;
 
-	g->cancelled += w->cancelled;
+	g->unserved += w->cancelled + w->timed_out;
 	if (served > 0)
 		learn_usual(g, served, w->rtt);
-	cancelled = g->cancelled >= FEW * (1 + g->usual) ? w->cancelled : 0;
+	if (w->timed_out > 0)
+		learn_timeout(g, w->rtt);
+	none = g->unserved >= FEW * (1 + g->usual);
+	if (none)
+		cancelled = w->cancelled;
+	if (none && (double)g->seen >= FEW) /* what fewer calls show to be usual may be chance */
+		otherwise = 0;
 	g->row = served > 0 ? 0 : g->row + (double)overloads(w) + cancelled - otherwise;
 	g->row = fmax(0, g->row);
 	g->held += w->timed_out + (g->row > most ? w->dropped : 0) + cancelled - served - otherwise;

@@ -18,8 +18,9 @@
  * do not count: their callers gave them up as well.
  *
  * Callers cancel calls for reasons of their own, so a cancelled call alone is no loss. But once
- * several times as many calls as usual were cancelled since one was last served, the server serves
- * none any more. From then on, cancelled calls count as lost, like those that time out.
+ * several times as many calls as usual were cancelled or timed out since one was last served, the
+ * server serves none any more. From then on, cancelled calls count as lost, like those that time out,
+ * and calls that are no samples give no permits back: they end, but without what the others wait for.
  *
  * A server that drops a call does no work for it, and drops are quick. They count only when as many
  * calls as the limit were lost in a row: then the server takes no call at all.
@@ -40,12 +41,13 @@
 
 /* All zero at first. */
 struct given_up {
-	double held;      /* permits, 0 to `most` */
-	double row;       /* calls lost since one last ended otherwise */
-	double rtt;       /* mean latency of calls that were served, nanoseconds; 0: none yet */
-	double cancelled; /* calls since one was last served */
-	double usual;     /* mean of them, for each call that is served */
-	double seen;      /* windows in that mean, up to fifty */
+	double held;     /* permits, 0 to `most` */
+	double row;      /* calls lost since one last ended otherwise */
+	double rtt;      /* mean latency of calls that were served, nanoseconds; 0: none yet */
+	double unserved; /* calls cancelled or timed out since one was last served */
+	double usual;    /* mean of them, for each call that is served */
+	float seen;      /* windows in that mean, up to fifty */
+	float timeout;   /* mean time after which calls time out, nanoseconds; 0: none has yet */
 	double pause;  /* length of the last pause, nanoseconds; 0: a call was served since then */
 	double resume; /* when it ends */
 };

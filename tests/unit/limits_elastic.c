@@ -13,6 +13,7 @@
 struct call {
 	double begins, ends; /* nanoseconds */
 	uint32_t found;      /* in flight, itself included */
+	bool timed_out;
 };
 
 /*
@@ -25,7 +26,7 @@ struct backend {
 	double work, knee, demand;
 	uint32_t bound;   /* 0: none */
 	double now, next; /* nanoseconds; next: when the next call arrives */
-	uint32_t timed_out;
+	double timeout;   /* nanoseconds */
 	unsigned short seed[3];
 	uint32_t inflight;
 	struct call calls[CALLS_MAX];
@@ -40,6 +41,7 @@ static struct backend *backend(double knee)
 			     .demand = 2 * knee,
 			     .now = 1e9,
 			     .next = 1e9,
+			     .timeout = INFINITY,
 			     .seed = {3, 7, 19}};
 	return &c;
 }
@@ -53,15 +55,16 @@ static void arrive(struct backend *c, double limit)
 {
 	const double n = c->inflight + 1;
 	const double chance = 0.2 + 0.8 * exponential(c);
+	const double takes = c->work * fmax(1, n / c->knee) * chance;
 
 	c->now = c->next;
 	c->next += exponential(c) * c->work / c->demand;
 	if (n > limit || n > CALLS_MAX)
 		return;
 	c->calls[c->inflight++] = (struct call){.begins = c->now,
-						.ends = c->now +
-							c->work * fmax(1, n / c->knee) * chance,
-						.found = (uint32_t)n};
+						.ends = c->now + fmin(takes, c->timeout),
+						.found = (uint32_t)n,
+						.timed_out = takes > c->timeout};
 }
 
 static uint32_t first_to_end(const struct backend *c)
@@ -107,9 +110,19 @@ static struct weir_window call(struct backend *c, double limit)
 	w = sample(done.ends - done.begins, done.found);
 	w.start = w.end = (weir_time)c->now;
 	w.limit = (uint32_t)limit;
-	w.timed_out = c->timed_out;
+	w.timed_out = done.timed_out;
 	w.random = erand48(c->seed);
 	return w;
+}
+
+/* From now on, all calls time out, or none does: the server does not answer, or as fast as before. */
+static void stop(struct backend *c, bool stopped)
+{
+	const double slower = stopped ? 1e6 : 1e-6;
+
+	c->timeout = stopped ? 10 * c->work : INFINITY;
+	c->work *= slower;
+	c->demand *= slower;
 }
 
 /* Feed this number of samples. Returns the mean limit. */
@@ -248,12 +261,30 @@ Test(elastic, falls_on_timeouts_and_recovers_at_once)
 
 	start(&s, &weir_elastic, "");
 	before = calls(&s, c, 30000);
-	c->timed_out = 1;
+	stop(c, true);
 	calls(&s, c, 1000);
 	cr_assert_leq(s.limit, 6, "%g", s.limit);
-	c->timed_out = 0;
+	stop(c, false);
 	calls(&s, c, 60);
 	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
+}
+
+/*
+ * Sixty calls share what is enough for four, and time out after five times what a call takes there. So
+ * latency is the same with 60 calls as with 40, as if there were no queue.
+ */
+Test(elastic, falls_where_timeouts_cut_off_latency)
+{
+	struct backend *c = backend(4);
+	struct subject s;
+	double mean;
+
+	c->timeout = 5 * c->work;
+	c->demand = 200;
+	start(&s, &weir_elastic, "initial=60");
+	calls(&s, c, 2000);
+	mean = calls(&s, c, 2000);
+	cr_expect_leq(mean, 16, "%g", mean);
 }
 
 /* The server may still work on them; each call that is served shows that it goes on. */
@@ -267,10 +298,13 @@ Test(elastic, holds_back_the_permits_of_calls_that_timed_out)
 	calls(&s, c, 30000);
 	before = s.limit;
 	cr_assert_gt(before, 40, "%g", before);
-	c->timed_out = 1;
-	calls(&s, c, 10);
+	for (int i = 0; i < 10; i++) {
+		struct weir_window w = call(c, s.limit);
+
+		w.timed_out = 1;
+		feed(&s, w);
+	}
 	cr_expect_leq(s.limit, before - 10, "%g of %g", s.limit, before);
-	c->timed_out = 0;
 	calls(&s, c, 10);
 	cr_expect_geq(s.limit, before - 1, "%g of %g", s.limit, before);
 }
@@ -385,7 +419,7 @@ Test(elastic, returns_when_calls_are_served_again)
 {
 	struct backend *c = backend(64);
 	struct subject s;
-	double before;
+	double before, after = 0;
 
 	start(&s, &weir_elastic, "");
 	before = calls(&s, c, 30000);
@@ -396,8 +430,10 @@ Test(elastic, returns_when_calls_are_served_again)
 		w.count = 0;
 		w.rtt = 0;
 		feed(&s, w);
+		if (i >= 1000)
+			after += s.limit / 2000;
 	}
-	cr_assert_leq(s.limit, 6, "%g", s.limit);
+	cr_assert_leq(after, 6, "%g", after);
 	calls(&s, c, 60);
 	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
 }

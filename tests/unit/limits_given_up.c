@@ -121,17 +121,54 @@ Test(given_up, compares_calls_that_are_no_samples_with_those_that_are_served)
 	}
 }
 
+/* One of two calls times out. Sixteen in a row are no chance: the server serves none any more. */
+Test(given_up, returns_no_permits_once_no_call_is_served)
+{
+	struct given_up g = {0};
+
+	for (int i = 0; i < FEW; i++) {
+		feed(&g, &timed_out, 1);
+		feed(&g, &served, 1);
+	}
+	cr_expect_eq(g.usual, 1);
+	for (int i = 1; i < 2 * FEW; i++) {
+		feed(&g, &timed_out, 1);
+		feed(&g, &ignored, 1);
+		cr_assert_eq(g.held, 0, "%d in a row may be chance", i);
+	}
+	feed(&g, &timed_out, 3);
+	feed(&g, &ignored, 100);
+	cr_expect_eq(g.held, 3);
+	cr_expect_eq(g.row, 3);
+	feed(&g, &served, 1);
+	feed(&g, &ignored, 1);
+	cr_expect_eq(g.held, 1, "a call was served");
+}
+
+/* What is usual is not known yet, and timeouts may be most of it. */
+Test(given_up, returns_permits_until_some_calls_were_served)
+{
+	struct given_up g = {0};
+
+	feed(&g, &served, FEW - 1);
+	for (int i = 0; i < 100; i++) {
+		feed(&g, &timed_out, 1);
+		feed(&g, &ignored, 1);
+		cr_assert_eq(g.held, 0);
+	}
+}
+
 /* Their callers gave them up too. */
 Test(given_up, returns_no_permits_for_cancelled_calls)
 {
 	const struct weir_window mixed = {.others = 4, .cancelled = 2, .others_time = 4 * RTT};
 	struct given_up g = {0};
 
-	feed(&g, &timed_out, 5);
-	feed(&g, &cancelled, 3);
-	cr_expect_eq(g.held, 5);
-	feed(&g, &mixed, 1);
+	feed(&g, &timed_out, 3);
+	feed(&g, &cancelled, 2);
 	cr_expect_eq(g.held, 3);
+	feed(&g, &mixed, 1);
+	cr_expect_eq(g.held, 1);
 }
 
 Test(given_up, holds_permits_when_calls_are_only_cancelled)
@@ -259,9 +296,10 @@ Test(given_up, recovers_from_a_corrupted_state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct given_up g = {.held = bad[i],
 				     .row = bad[i],
-				     .cancelled = bad[i],
+				     .unserved = bad[i],
 				     .usual = bad[i],
-				     .seen = bad[i],
+				     .seen = (float)bad[i],
+				     .timeout = (float)bad[i],
 				     .pause = bad[i],
 				     .resume = bad[i]};
 
