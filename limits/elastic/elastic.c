@@ -445,13 +445,15 @@ static double binding(const struct elastic *s)
  * where this epoch was, as the limit may have moved since the epoch began; upwards also from where
  * it is now. A step upwards is half of that: one for each epoch raises the limit as fast as a whole
  * one for every other epoch, and the limit is lower on the way. Where fewer than half of the calls
- * find the limit reached, it is not needed so soon, and a server may collapse before it is.
+ * find the limit reached, it is not needed so soon, and a server may collapse before it is. But of calls
+ * that come in bunches, only the last one that is admitted finds it reached, although many are refused:
+ * so it is needed as well where a bold probe would exceed it on average.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
-	const double needed = fmin(1, 2 * s->reached);
+	const double needed = s->load > exp(-BOLD) ? 1 : fmin(1, 2 * s->reached);
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
