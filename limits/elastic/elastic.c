@@ -447,13 +447,14 @@ static double binding(const struct elastic *s)
  * one for every other epoch, and the limit is lower on the way. Where fewer than half of the calls
  * find the limit reached, it is not needed so soon, and a server may collapse before it is. But of calls
  * that come in bunches, only the last one that is admitted finds it reached, although many are refused:
- * so it is needed as well where a bold probe would exceed it on average.
+ * so it is needed as well where it is reached at all and a bold probe would exceed it on average.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
-	const double needed = s->load > exp(-BOLD) ? 1 : fmin(1, 2 * s->reached);
+	const bool filled = s->reached > 0 && s->load > exp(-BOLD);
+	const double needed = filled ? 1 : fmin(1, 2 * s->reached);
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
