@@ -534,7 +534,7 @@ Test(elastic, admits_calls_where_timeouts_are_most_samples)
 
 /*
  * Nine calls of ten are ignored and never wait for the workers, of which one is left. Its queue is then
- * longer than callers wait. 205 a second; 64 if ignored calls go on to give permits back.
+ * longer than callers wait. 239 a second; 52 if ignored calls go on to give permits back.
  */
 Test(elastic, recovers_although_ignored_calls_end)
 {
