@@ -26,12 +26,12 @@ static void learn_usual(struct given_up *g, double served, double rtt)
 	g->unserved = 0;
 }
 
-/* A call timed out. */
+/* A call timed out after that time. */
 static void learn_timeout(struct given_up *g, double rtt)
 {
-	const float weight = g->timeout > 0 ? (float)QUICK : 1;
+	const double timeout = (double)g->timeout;
 
-	g->timeout += weight * ((float)rtt - g->timeout);
+	g->timeout = (float)(timeout > 0 ? timeout + QUICK * (rtt - timeout) : rtt);
 }
 
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt)
@@ -43,7 +43,7 @@ void given_up_update(struct given_up *g, const struct weir_window *w, double mos
 	g->unserved += w->cancelled + w->timed_out;
 	if (served > 0)
 		learn_usual(g, served, w->rtt);
-	if (w->timed_out > 0)
+	if (w->timed_out > 0 && has_latency(w))
 		learn_timeout(g, w->rtt);
 	none = g->unserved >= FEW * (1 + g->usual);
 	if (none)

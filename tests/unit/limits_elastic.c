@@ -271,7 +271,7 @@ Test(elastic, falls_on_timeouts_and_recovers_at_once)
 
 /*
  * Sixty calls share what is enough for four, and time out after five times what a call takes there. So
- * latency is the same with 60 calls as with 40, as if there were no queue.
+ * latency is nearly the same with 60 calls as with 40, as if there were no queue.
  */
 Test(elastic, falls_where_timeouts_cut_off_latency)
 {

@@ -158,6 +158,23 @@ Test(given_up, returns_permits_until_some_calls_were_served)
 	}
 }
 
+/* Of many calls that time out, the latency of some is not known. */
+Test(given_up, learns_when_calls_time_out)
+{
+	const struct weir_window unknown = {.timed_out = 1};
+	const struct weir_window longer = {.count = 1, .timed_out = 1, .rtt = 2e6};
+	struct given_up g = {0};
+
+	feed(&g, &unknown, 1);
+	cr_expect_eq(g.timeout, 0);
+	feed(&g, &timed_out, 1);
+	cr_expect_eq(g.timeout, 1e6F);
+	feed(&g, &unknown, 100);
+	cr_expect_eq(g.timeout, 1e6F);
+	feed(&g, &longer, 100);
+	cr_expect_float_eq(g.timeout, 2e6F, 1);
+}
+
 /* Their callers gave them up too. */
 Test(given_up, returns_no_permits_for_cancelled_calls)
 {
@@ -306,6 +323,10 @@ Test(given_up, recovers_from_a_corrupted_state)
 		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
 		(void)time_out(&g, 1e9, MOST);
 		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
+		for (int j = 0; j < 100; j++)
+			(void)time_out(&g, 1e9, MOST);
+		cr_expect(fabsf(g.timeout - (float)TIMEOUT) < 1, "%g: %g", bad[i],
+			  (double)g.timeout);
 		feed(&g, &served, MOST + 1);
 		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
 		cr_expect_leq(g.usual, UINT32_MAX, "%g: %g", bad[i], g.usual);
