@@ -131,7 +131,7 @@
 #define OFTEN 0.05
 
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
-#define IDLE 0.02
+#define IDLE 0.025
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
