@@ -67,10 +67,10 @@
  *   - notice a backend that answers nothing: without samples nothing is learned, the limit stays.
  *
  * Outcomes: the latency of a dropped call says nothing about load; that of one that timed out is a
- * lower bound. Cancelled, failed and ignored calls hold permits as others do, so the time that they
- * were in flight counts: in the load, among long-lived calls, and in what a slope means for all calls
- * (others.h). The permits of detached calls come on top of the limit, and are not part of what a call
- * finds in flight.
+ * lower bound, and says nothing where those that are served take far less. Cancelled, failed and
+ * ignored calls hold permits as others do, so the time that they were in flight counts: in the load,
+ * among long-lived calls, and in what a slope means for all calls (others.h). The permits of detached
+ * calls come on top of the limit, and are not part of what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -719,6 +719,18 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 }
 
 /*
+ * Whether calls timed out although those that are served take far less, a factor of e^3: they waited for
+ * something else than the queue of these, which shows nothing of n. And they end long after their epoch,
+ * unless there are few calls and epochs are long: so the lower the limit is, the more of them count, as
+ * if latency grew while n fell.
+ */
+static bool waited_elsewhere(const struct elastic *s, const struct weir_window *w)
+{
+	return w->timed_out >= w->count && s->given_up.rtt > 0 &&
+	       s->given_up.rtt * exp(3 * RISE) < w->rtt;
+}
+
+/*
  * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
  * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
  */
@@ -726,11 +738,13 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 		      double inflight)
 {
 	const double weight = overloads(w) > 0 ? 1 / s->each : 1;
-	const double count = has_latency(w) && w->dropped == 0 ? w->count * weight : 0;
+	const bool elsewhere = waited_elsewhere(s, w);
+	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
+	const double count = shows ? w->count * weight : 0;
 	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
-	e->samples += (float)samples_of(w);
+	e->samples += elsewhere ? 0 : (float)samples_of(w);
 	if (inflight >= e->limit)
 		e->reached += (float)count;
 	if (w->timed_out > 0)
@@ -894,7 +908,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 23,
+	.version = 24,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -450,12 +450,13 @@ Test(elastic, has_no_room_to_spare_while_permits_are_held_back)
 }
 
 /*
- * A fifth of the calls is never answered for half a minute. 522 a second of the others, and 396 if a pause
- * takes the room above the knee away: a few calls that are not answered then fill the limit.
+ * A fifth of the calls is never answered for half a minute. 515 a second of the others. If these calls
+ * count with their latency when they time out, three seeds have 28, and the mean is 455. If a pause takes
+ * the room above the knee away, a few of them fill the limit.
  */
 Test(elastic, serves_the_rest_where_some_calls_are_never_answered)
 {
-	ends_at_least(450, VARIANTS "/shard-dead.cfg", 2, 4);
+	ends_at_least(495, VARIANTS "/shard-dead.cfg", 2, 24);
 }
 
 /*
