@@ -722,11 +722,11 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
  * Whether calls timed out although those that are served take far less, a factor of e^3: they waited for
  * something else than the queue of these, which shows nothing of n. And they end long after their epoch,
  * unless there are few calls and epochs are long: so the lower the limit is, the more of them count, as
- * if latency grew while n fell.
+ * if latency grew while n fell. While only few were served, nothing says how long that takes.
  */
 static bool waited_elsewhere(const struct elastic *s, const struct weir_window *w)
 {
-	return w->timed_out >= w->count && s->given_up.rtt > 0 &&
+	return w->timed_out >= w->count && (double)s->given_up.seen >= 1 / LASTING &&
 	       s->given_up.rtt * exp(3 * RISE) < w->rtt;
 }
 
