@@ -13,7 +13,7 @@
 struct call {
 	double begins, ends; /* nanoseconds */
 	uint32_t found;      /* in flight, itself included */
-	bool timed_out;
+	bool timed_out, lost;
 };
 
 /*
@@ -27,8 +27,9 @@ struct backend {
 	uint32_t bound;   /* 0: none */
 	double now, next; /* nanoseconds; next: when the next call arrives */
 	double timeout;   /* nanoseconds */
+	double lost;      /* fraction of calls that are never answered, and are no load */
 	unsigned short seed[3];
-	uint32_t inflight;
+	uint32_t inflight, inflight_lost;
 	struct call calls[CALLS_MAX];
 };
 
@@ -55,7 +56,9 @@ static void arrive(struct backend *c, double limit)
 {
 	const double n = c->inflight + 1;
 	const double chance = 0.2 + 0.8 * exponential(c);
-	const double takes = c->work * fmax(1, n / c->knee) * chance;
+	const bool lost = c->lost > 0 && erand48(c->seed) < c->lost;
+	const double slower = fmax(1, (n - c->inflight_lost) / c->knee);
+	const double takes = lost ? INFINITY : c->work * slower * chance;
 
 	c->now = c->next;
 	c->next += exponential(c) * c->work / c->demand;
@@ -64,7 +67,9 @@ static void arrive(struct backend *c, double limit)
 	c->calls[c->inflight++] = (struct call){.begins = c->now,
 						.ends = c->now + fmin(takes, c->timeout),
 						.found = (uint32_t)n,
-						.timed_out = takes > c->timeout};
+						.timed_out = takes > c->timeout,
+						.lost = lost};
+	c->inflight_lost += lost;
 }
 
 static uint32_t first_to_end(const struct backend *c)
@@ -105,6 +110,7 @@ static struct weir_window call(struct backend *c, double limit)
 	first = first_to_end(c);
 	done = c->calls[first];
 	c->calls[first] = c->calls[--c->inflight];
+	c->inflight_lost -= done.lost;
 	c->now = done.ends;
 
 	w = sample(done.ends - done.begins, done.found);
@@ -285,6 +291,22 @@ Test(elastic, falls_where_timeouts_cut_off_latency)
 	calls(&s, c, 2000);
 	mean = calls(&s, c, 2000);
 	cr_expect_leq(mean, 16, "%g", mean);
+}
+
+/*
+ * A fifth of the calls is never answered, and times out after 30 times what the others take. With the few
+ * calls that this limit admits, an epoch lasts long enough for timeouts to be part of it.
+ */
+Test(elastic, learns_nothing_from_timeouts_while_others_are_served_fast)
+{
+	struct backend *c = backend(10);
+	struct subject s;
+
+	c->timeout = 30 * c->work;
+	c->lost = 0.2;
+	start(&s, &weir_elastic, "max=8");
+	calls(&s, c, 3000);
+	cr_expect_leq(number(&s, "noise"), 1.2, "%g", number(&s, "noise"));
 }
 
 /* The server may still work on them; each call that is served shows that it goes on. */
