@@ -719,10 +719,10 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 }
 
 /*
- * Whether calls timed out although those that are served take far less, a factor of e^3: they waited for
- * something else than the queue of these, which shows nothing of n. And they end long after their epoch,
+ * Whether calls timed out after more than e^3 times as long as served calls take. Then they waited for
+ * something other than the queue of these, and say nothing about n. And they end long after their epoch,
  * unless there are few calls and epochs are long: so the lower the limit is, the more of them count, as
- * if latency grew while n fell. While only few were served, nothing says how long that takes.
+ * if latency grew while n fell. While few calls were served, how long these take is not known.
  */
 static bool waited_elsewhere(const struct elastic *s, const struct weir_window *w)
 {

@@ -452,7 +452,7 @@ Test(elastic, has_no_room_to_spare_while_permits_are_held_back)
 /*
  * A fifth of the calls is never answered for half a minute. 515 a second of the others. If these calls
  * count with their latency when they time out, three seeds have 28, and the mean is 455. If a pause takes
- * the room above the knee away, a few of them fill the limit.
+ * the room above the knee away, a few of them fill the limit, and it is 300.
  */
 Test(elastic, serves_the_rest_where_some_calls_are_never_answered)
 {
