@@ -89,6 +89,7 @@
 #include "long_lived.h"
 #include "others.h"
 #include "posterior.h"
+#include "queueing.h"
 #include "weights.h"
 
 /*
@@ -119,7 +120,7 @@
 /* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
 #define AT_REST 0.1
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
-#define FORGET 0.01
+#define FORGET 0.05
 
 /*
  * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so upwards
@@ -148,7 +149,7 @@
  * by more, in ln R, may have shifted.
  */
 #define BOLD 0.25
-/* Height of the others: 8 %, which costs little. */
+/* Height of the others: 8 %, which costs little; less for limits above 64. */
 #define SMALL 0.08
 /* Fraction of probe pairs in which a small limit does not move, so that it is rounded in turns. */
 #define REST 0.25
@@ -188,7 +189,8 @@ struct epoch {
  */
 struct line {
 	double n, x, y, xx, xy, variance;
-	double part; /* of a slope, that all calls follow: others.h */
+	double part;            /* of a slope, that all calls follow: others.h */
+	double limit, evenness; /* queueing.h */
 };
 
 /* A point that is compared with later ones: ln n, ln R, and the samples that it is known by. */
@@ -203,6 +205,7 @@ struct elastic {
 	struct long_lived long_lived;
 	struct given_up given_up;
 	struct others others;
+	struct queueing queueing;
 	struct idle idle;
 	struct epoch now, last;
 	double limit;                 /* the last answer, for ordinary calls */
@@ -220,9 +223,9 @@ struct elastic {
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	double each;                  /* calls that its sample stands for */
-	double load;                  /* fraction of the limit in use, by Little's law */
-	double elasticity;            /* of the last epoch */
-	double carry;                 /* fraction of a call that rounding has held back so far */
+	float load;                   /* fraction of the limit in use, by Little's law */
+	float elasticity;             /* of the last epoch */
+	float carry;                  /* fraction of a call that rounding has held back so far */
 	double rounding;              /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
@@ -300,6 +303,8 @@ static struct line line_of(const struct epoch *e, double part)
 		.xy = xy,
 		.variance = fmax(0, yy - explained) / (e->n - 2) + 1e-4,
 		.part = part,
+		.limit = log(e->limit),
+		.evenness = queueing_evenness(y, e->yy / e->n),
 	};
 }
 
@@ -347,11 +352,26 @@ static void update_level(struct elastic *s, const struct line *l)
 	s->level_n = fmin(s->level_n + l->n, l->n / SLOW);
 }
 
+/* What the epoch says of queueing: latency is compared with the slow means, without this epoch. */
+static struct queueing_epoch queueing_of(const struct elastic *s, const struct line *l)
+{
+	return (struct queueing_epoch){
+		.limit = l->limit,
+		.evenness = l->evenness,
+		.above = l->y - s->y,
+		.n = l->n,
+		.variance = s->sigma2,
+	};
+}
+
 /* The first epoch after a shift sets all means. */
 static void set_means(struct elastic *s, const struct line *l)
 {
+	const struct queueing_epoch queueing = queueing_of(s, l);
+
 	s->level_x = s->x = l->x;
 	s->level_y = s->y = l->y;
+	queueing_follow(&s->queueing, &queueing, 1);
 	s->xx = 0;
 	s->n = l->n;
 	s->level_n = l->n;
@@ -372,26 +392,31 @@ static struct evidence within(const struct line *l, double variance)
 	};
 }
 
-/* From the slow means to those of the epoch. */
+/* From the slow means to those of the epoch, as far as the mean latency follows. */
 static struct evidence between(const struct elastic *s, const struct line *l, double variance)
 {
+	const double part = queueing_part(&s->queueing);
+
 	return (struct evidence){
 		.from = s->x,
 		.spread = sqrt(s->xx),
 		.to = l->x,
-		.change = l->part * (l->y - s->y),
-		.variance = variance * (1 / l->n + 1 / s->n),
+		.change = part * l->part * (l->y - s->y),
+		.variance = part * part * variance * (1 / l->n + 1 / s->n),
 	};
 }
 
-/* From the lower slot of a probe pair to the upper one. */
-static struct evidence probed(const struct contrast *c, const struct line *l, double variance)
+/* From the lower slot of a probe pair to the upper one, as far as the mean latency follows. */
+static struct evidence probed(const struct elastic *s, const struct contrast *c,
+			      const struct line *l, double variance)
 {
+	const double part = queueing_part(&s->queueing);
+
 	return (struct evidence){
 		.from = c->down,
 		.to = c->up,
-		.change = l->part * c->rise,
-		.variance = variance / c->n,
+		.change = part * l->part * c->rise,
+		.variance = part * part * variance / c->n,
 	};
 }
 
@@ -400,7 +425,10 @@ static void update_means(struct elastic *s, const struct line *l)
 {
 	const double x = l->x - s->x;
 	const double weight = fmin(1, SLOW + x * x), rest = 1 - weight;
+	const struct queueing_epoch queueing = queueing_of(s, l);
 
+	queueing_learn(&s->queueing, &queueing);
+	queueing_follow(&s->queueing, &queueing, weight);
 	s->x += weight * x;
 	s->xx = rest * (s->xx + weight * x * x);
 	s->y += weight * (l->y - s->y);
@@ -430,7 +458,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	news = posterior_update(&s->posterior, &change) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
-	pair = probed(&c, l, variance);
+	pair = probed(s, &c, l, variance);
 	return posterior_update(&s->joint, &pair) || news;
 }
 
@@ -453,7 +481,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
-	const bool filled = s->reached > 0 && s->load > exp(-BOLD);
+	const bool filled = s->reached > 0 && (double)s->load > exp(-BOLD);
 	const double needed = filled ? 1 : fmin(1, 2 * s->reached);
 
 	if (step <= 0)
@@ -472,7 +500,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
  */
 static void make_room(struct elastic *s)
 {
-	const bool rare = s->reached_mean < OFTEN, empty = s->load < EMPTY;
+	const bool rare = s->reached_mean < OFTEN, empty = (double)s->load < EMPTY;
 	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), excess = (double)s->idle.fraction / IDLE - 1;
 	const double weight = (double)s->idle.weight;
@@ -633,7 +661,7 @@ static void close_epoch(struct elastic *s)
 	else
 		update_level(s, &l);
 
-	s->elasticity = l.xx > 1e-9 ? 1 - l.xy / l.xx : 0;
+	s->elasticity = l.xx > 1e-9 ? (float)(1 - l.xy / l.xx) : 0;
 	loosen(s, LOOSEN * fmax(AT_REST, binding(s)),
 	       e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0);
 	idle = idle_of(s, e, &l);
@@ -657,7 +685,7 @@ static void update_load(struct elastic *s, double now)
 
 	if (lasted > 0) {
 		idle_inflight(&s->idle, s->busy / lasted);
-		s->load += RECENT * (fmin(1, s->busy / lasted / limit) - s->load);
+		s->load += (float)(RECENT * (fmin(1, s->busy / lasted / limit) - (double)s->load));
 	}
 	s->busy_since = now;
 	s->busy = 0;
@@ -670,6 +698,15 @@ static void update_load(struct elastic *s, double now)
 static bool rests(const struct elastic *s, const struct dither *dither)
 {
 	return s->limit <= 1 / BOLD && dither->chance > 1 - REST;
+}
+
+/*
+ * The height in ln n of a probe that costs little. The more calls an epoch has, the better are its means
+ * known, to 1 / sqrt(n), and the lower is a probe that shows as much. In calls, it grows with sqrt(n).
+ */
+static double small_probe(const struct elastic *s)
+{
+	return SMALL * fmin(1, FEW / sqrt(s->limit));
 }
 
 /* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself or rests. */
@@ -685,7 +722,7 @@ static double next_dither(struct elastic *s, weir_time now, struct dither *dithe
 		dither->pair = 0;
 		return 0;
 	}
-	return dither->direction * (dither->chance < bold ? BOLD : SMALL);
+	return dither->direction * (dither->chance < bold ? BOLD : small_probe(s));
 }
 
 /* Set the limit for the calls to come. Rounding carries fractions over to the next epochs. */
@@ -701,9 +738,9 @@ static void set_limit(struct elastic *s, double height)
 	if (height == 0)
 		limit = fmax(limit, s->min + 0.5); /* the least that is rounded in turns */
 	limit = clamp(limit, s->min, s->max);
-	s->limit = clamp(floor(limit + s->carry), s->min, s->max);
+	s->limit = clamp(floor(limit + (double)s->carry), s->min, s->max);
 	s->rounding = log(s->limit / limit);
-	s->carry = clamp(s->carry + limit - s->limit, 0, 1);
+	s->carry = (float)clamp((double)s->carry + limit - s->limit, 0, 1);
 }
 
 /* The epoch in which the window's calls were admitted; NULL if it has been evaluated already. */
@@ -878,10 +915,10 @@ static void elastic_observe(const void *state, double *values)
 
 	values[0] = exp(s->k);
 	values[1] = s->spread;
-	values[2] = s->elasticity;
+	values[2] = (double)s->elasticity;
 	values[3] = sqrt(s->sigma2);
 	values[4] = s->reached;
-	values[5] = s->load;
+	values[5] = (double)s->load;
 	values[6] = exp(s->room);
 	values[7] = s->long_lived.permits;
 }
@@ -908,7 +945,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 24,
+	.version = 25,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

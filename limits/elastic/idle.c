@@ -8,11 +8,6 @@
 /* Samples that the idle fraction is averaged over: some tens show a few percent. */
 #define SAMPLES 60
 
-/*
- * What is expected of chance alone: what calls find counts as a full rise, so a limiter is alone until
- * latency shows that it is not; the rounding as none.
- */
-#define RISE_PRIOR 0.05
 /* Fraction of the rise below which others use the server too: nearly as many calls as its own. */
 #define COMPANY 0.6
 

@@ -21,4 +21,10 @@
  */
 #define FEW 8
 
+/*
+ * Covariances with what moves n, over the variance of a sample: what is expected of chance alone. It
+ * counts as what is assumed until latency shows something else.
+ */
+#define RISE_PRIOR 0.05
+
 #endif

@@ -395,13 +395,12 @@ Test(elastic, leaves_most_servers_that_collapse_alive)
 }
 
 /*
- * Such servers again, the first with a third of its workers left. 113 and 128 calls a second, and 30
- * and 62 if a loss of throughput does not lower the limit.
+ * Such a server again, of four workers. 64 calls a second, and 35 if a loss of throughput does not lower
+ * the limit.
  */
 Test(elastic, lowers_the_limit_when_throughput_is_lost)
 {
-	ends_at_least(70, "random-20261129-170", 2, 12);
-	ends_at_least(90, "random-20261211-94", 1, 12);
+	ends_at_least(50, "random-20261211-94", 1, 24);
 }
 
 /*
@@ -414,12 +413,12 @@ Test(elastic, does_not_rise_as_fast_where_few_calls_need_it)
 }
 
 /*
- * Some of the work takes far longer than the rest. 717 calls a second, and 707 if eight samples are
+ * Some of the work takes far longer than the rest. 729 calls a second, and 721 if eight samples are
  * enough for an epoch: calls that happen to be long then look like a queue.
  */
 Test(elastic, is_not_misled_by_calls_that_happen_to_be_long)
 {
-	ends_at_least(712, "drift-uneven", 1, 3);
+	ends_at_least(725, "drift-uneven", 1, 3);
 }
 
 /*
@@ -589,6 +588,27 @@ Test(elastic, keeps_a_worker_busy_that_all_calls_share)
 			  10;
 	}
 	cr_expect_geq(served, 95.5, "%g", served);
+}
+
+/*
+ * Many workers, whose work varies, at three times what they can do: 38400 of 40000 calls a second. 37600
+ * if the probes of a large limit are as high as those of a small one.
+ */
+Test(elastic, keeps_many_workers_busy)
+{
+	static const char text[] =
+		"name = \"many\"; server = ( { name = \"workers\"; workers = 400;"
+		"work = \"lognormal 10ms 1\"; } );"
+		"phases = ( { length = \"2s\"; load = 3; }, { length = \"5s\"; load = 3; } );";
+	static struct run_result result;
+	double served = 0;
+
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		play_text(&result, "elastic", text, seed);
+		served += tally_per_second(&result.phases[1].tally, result.phases[1].tally.good) /
+			  4;
+	}
+	cr_expect_geq(served, 38000, "%g", served);
 }
 
 /* Five times slower, and no queue: nothing is refused five seconds later. */

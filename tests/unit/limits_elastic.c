@@ -259,20 +259,29 @@ Test(elastic, does_not_grow_unless_it_is_reached)
 	cr_assert_eq(s.limit, 50);
 }
 
+/*
+ * How far a limit is back after one latency depends on chance: of 70, 40 on average over eight seeds, and
+ * 9 to 61.
+ */
 Test(elastic, falls_on_timeouts_and_recovers_at_once)
 {
-	struct backend *c = backend(64);
-	struct subject s;
-	double before;
+	double before = 0, after = 0;
 
-	start(&s, &weir_elastic, "");
-	before = calls(&s, c, 30000);
-	stop(c, true);
-	calls(&s, c, 1000);
-	cr_assert_leq(s.limit, 6, "%g", s.limit);
-	stop(c, false);
-	calls(&s, c, 60);
-	cr_assert_gt(s.limit, before / 2, "%g of %g", s.limit, before);
+	for (unsigned short seed = 1; seed <= 8; seed++) {
+		struct backend *c = backend(64);
+		struct subject s;
+
+		c->seed[0] = seed;
+		start(&s, &weir_elastic, "");
+		before += calls(&s, c, 30000) / 8;
+		stop(c, true);
+		calls(&s, c, 1000);
+		cr_assert_leq(s.limit, 6, "%g", s.limit);
+		stop(c, false);
+		calls(&s, c, 60);
+		after += s.limit / 8;
+	}
+	cr_assert_gt(after, 0.4 * before, "%g of %g", after, before);
 }
 
 /*
@@ -611,12 +620,12 @@ Test(elastic, probes_boldly_at_times)
 }
 
 /*
- * Many limiters share a backend: its latency depends on the sum of their limits, not on a single
- * one. Without the joint posterior this limit would grow to nearly 400.
+ * Many limiters share a backend: its latency depends on the sum of their limits, not on a single one.
+ * Returns what they all have after a while.
  */
-Test(elastic, restrains_itself_when_all_grow)
+static double limit_of_many(unsigned short chance)
 {
-	unsigned short seed[3] = {5, 7, 19};
+	unsigned short seed[3] = {chance, 7, 19};
 	double all = 8, now = 1e9;
 	struct subject s;
 
@@ -632,7 +641,17 @@ Test(elastic, restrains_itself_when_all_grow)
 		feed(&s, w);
 		all += 0.002 * (s.limit - all);
 	}
-	cr_assert_lt(all, 250, "%g", all);
+	return all;
+}
+
+/* 220; 430 without the joint posterior and the throughput check, each of which restrains it alone. */
+Test(elastic, restrains_itself_when_all_grow)
+{
+	double all = 0;
+
+	for (unsigned short seed = 1; seed <= 8; seed++)
+		all += limit_of_many(seed) / 8;
+	cr_assert_lt(all, 300, "%g", all);
 }
 
 /* Feed samples while `held` permits belong to calls that never end. Returns the mean limit. */
