@@ -17,7 +17,8 @@
  * since. So samples are gathered by when they were admitted, in epochs of about as many calls as
  * the limit. An epoch is evaluated when the next one is full, or has lasted several latencies: by
  * then most of its calls have ended, the slow ones too. Latency enters by its cube root, which tames
- * long tails nearly as well as the logarithm and loses less information.
+ * long tails nearly as well as the logarithm and loses less information. In a queue the mean of cube roots
+ * rises more steeply than the mean latency, of which Little's law is true: queueing.h says by how much.
  *
  * Evidence. Each epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples,
  * and by the change from slow means of earlier epochs to its own. The variance of a slope is that of
@@ -36,7 +37,8 @@
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
  * little is known. The cost of a probe grows with its height, the information with the square of
- * it: so there are few bold probes. Small limits rest in some probe pairs, and are rounded up and down
+ * it: so there are few bold probes, and large limits, whose epochs have many calls, have lower ones
+ * otherwise. Small limits rest in some probe pairs, and are rounded up and down
  * in turns instead, which shows whether the limiter has the server to itself (idle.h).
  *
  * Shared backends. Limiters that share a backend each see e near 1, as each moves only a part of
@@ -94,7 +96,7 @@
 
 /*
  * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",
- * shows what half and twice of each is worth: only CAP, EMPTY and EPOCH_LATE are sensitive.
+ * shows what half and twice of each is worth: only CAP and EMPTY are sensitive.
  * Logarithms are natural. A fraction has no unit.
  */
 

@@ -260,8 +260,8 @@ Test(elastic, does_not_grow_unless_it_is_reached)
 }
 
 /*
- * How far a limit is back after one latency depends on chance: of 70, 40 on average over eight seeds, and
- * 9 to 61.
+ * How far a limit is back after one latency depends on chance: of 70, 33 on average over eight seeds, and
+ * 7 to 60.
  */
 Test(elastic, falls_on_timeouts_and_recovers_at_once)
 {
@@ -281,7 +281,7 @@ Test(elastic, falls_on_timeouts_and_recovers_at_once)
 		calls(&s, c, 60);
 		after += s.limit / 8;
 	}
-	cr_assert_gt(after, 0.4 * before, "%g of %g", after, before);
+	cr_assert_gt(after, 0.35 * before, "%g of %g", after, before);
 }
 
 /*
@@ -644,7 +644,7 @@ static double limit_of_many(unsigned short chance)
 	return all;
 }
 
-/* 220; 430 without the joint posterior and the throughput check, each of which restrains it alone. */
+/* 200; 460 without the joint posterior and the throughput check, each of which restrains it alone. */
 Test(elastic, restrains_itself_when_all_grow)
 {
 	double all = 0;
