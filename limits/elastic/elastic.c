@@ -17,8 +17,8 @@
  * since. So samples are gathered by when they were admitted, in epochs of about as many calls as
  * the limit. An epoch is evaluated when the next one is full, or has lasted several latencies: by
  * then most of its calls have ended, the slow ones too. Latency enters by its cube root, which tames
- * long tails nearly as well as the logarithm and loses less information. In a queue the mean of cube roots
- * rises more steeply than the mean latency, of which Little's law is true: queueing.h says by how much.
+ * long tails nearly as well as the logarithm and loses less information. In a queue the mean of
+ * cube roots rises more steeply than the mean, for which Little's law holds (queueing.h).
  *
  * Evidence. Each epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples,
  * and by the change from slow means of earlier epochs to its own. The variance of a slope is that of
@@ -37,9 +37,9 @@
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
  * little is known. The cost of a probe grows with its height, the information with the square of
- * it: so there are few bold probes, and large limits, whose epochs have many calls, have lower ones
- * otherwise. Small limits rest in some probe pairs, and are rounded up and down
- * in turns instead, which shows whether the limiter has the server to itself (idle.h).
+ * it: so there are few bold probes, and the others are lower where limits are large, as epochs have
+ * many calls there. Small limits rest in some probe pairs, and are rounded up and down in turns
+ * instead, which shows whether the limiter has the server to itself (idle.h).
  *
  * Shared backends. Limiters that share a backend each see e near 1, as each moves only a part of
  * the queue. So they dither at the same times (dither.h), and what a probe pair shows is true of

@@ -61,7 +61,7 @@ static double part_after(struct service s, int epochs)
 	return queueing_part(&q);
 }
 
-/* The mean and the variance of a gamma distribution, by which an exponential cube root has 1.19 / 9. */
+/* Cube roots of exponential latencies have the mean gamma(4/3), and their squares gamma(5/3). */
 Test(queueing, knows_how_even_latencies_are)
 {
 	cr_expect_eq(queueing_evenness(2, 4), 0);
