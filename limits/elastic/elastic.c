@@ -540,6 +540,17 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 }
 
 /*
+ * Calls that room lets in above the knee may slow a server down until it serves less than without them.
+ * The knee cannot fall for that if it is at its lowest already. So where as much throughput is lost as in
+ * a collapse, in ln X, room falls by a part of that.
+ */
+static void reduce_room(struct elastic *s, double loss)
+{
+	if (loss > RISE)
+		s->room = fmax(0, s->room - QUICK * loss);
+}
+
+/*
  * The throughput check: if n has grown since the reference point and throughput has not grown with
  * it, take the growth back, by a part of what throughput lacks in each epoch. Only calls that the
  * limit admitted count: where the limit is not used, n grows by itself when calls take longer.
@@ -551,9 +562,10 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref.n));
 
 	follow_reference(s, l, lacks, noise);
-	if (x > POSTERIOR_STEP && lacks > noise)
-		return fmin(step, -QUICK * (lacks - noise));
-	return step;
+	if (x <= POSTERIOR_STEP || lacks <= noise)
+		return step;
+	reduce_room(s, queueing_part(&s->queueing) * y - x);
+	return fmin(step, -QUICK * (lacks - noise));
 }
 
 /* What the epoch says of idle time: latency is compared with the slow means, without this epoch. */
@@ -587,14 +599,15 @@ static void learn_collapse(struct elastic *s, double x)
 /*
  * Whether so much throughput is lost, although more calls were in flight, that the server may have
  * collapsed. Slow calls may have been missing from the epochs before, so the loss is known no better
- * than from the fewest samples that an epoch has.
+ * than from the fewest samples that an epoch has. The first calls may all have been short ones: where a
+ * third takes a hundred times as long, eight in a row say nothing of it.
  */
 static bool collapsed(const struct elastic *s, const struct line *l)
 {
 	const double x = l->x - s->level_x;
 	const double loss = l->part * (l->y - s->level_y) - x;
 
-	return s->level_n > 0 && x > 0 && s->reached > OFTEN && loss > RISE &&
+	return s->level_n >= 2 * FEW && x > 0 && s->reached > OFTEN && loss > RISE &&
 	       loss * loss > SHIFT_SURE * s->sigma2 / EPOCH_WIDE;
 }
 
@@ -809,15 +822,17 @@ static double least_samples(const struct elastic *s)
 }
 
 /*
- * An epoch needs as many calls as the limit, or few once it has lasted long: little traffic. Where
- * a sample stands for several calls, or few calls are samples, it needs enough samples as well. Dropped
- * calls do not count, as they end long before those that are served.
+ * An epoch needs as many calls as end in a latency while the limit is reached, or few once it has lasted
+ * long: little traffic. These are as many as the limit, unless calls that are no samples take longer.
+ * Where a sample stands for several calls, or few calls are samples, it needs enough samples as well.
+ * Dropped calls do not count, as they end long before those that are served.
  */
 static bool is_full(const struct elastic *s, double now)
 {
-	const double least = least_samples(s);
+	const double calls = s->limit * others_ending(&s->others);
 
-	return (double)s->now.samples >= least && (now > s->now.late || s->now.calls >= s->limit);
+	return (double)s->now.samples >= least_samples(s) &&
+	       (now > s->now.late || s->now.calls >= calls);
 }
 
 /* Whether most calls of the epoch before have had time to end, although this one has few so far. */
@@ -947,7 +962,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 25,
+	.version = 26,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

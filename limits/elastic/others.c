@@ -21,11 +21,23 @@ void others_update(struct others *o, const struct weir_window *w)
 	o->since = o->time_since = 0;
 }
 
+/* Whether others take longer than samples. */
+static bool take_longer(const struct others *o)
+{
+	return o->rtt > 0 && o->number > 0 && (double)o->time > (double)o->number * o->rtt;
+}
+
 double others_part(const struct others *o)
 {
-	const double n = (double)o->number, time = (double)o->time;
+	const double n = (double)o->number;
 
-	if (!(o->rtt > 0 && n > 0 && time > n * o->rtt))
-		return 1;
-	return (1 + n * n * o->rtt / time) / (1 + n);
+	return take_longer(o) ? (1 + n * n * o->rtt / (double)o->time) / (1 + n) : 1;
+}
+
+/* By Little's law, the mean latency of samples over that of all calls. */
+double others_ending(const struct others *o)
+{
+	const double n = (double)o->number;
+
+	return take_longer(o) ? (1 + n) * o->rtt / (o->rtt + (double)o->time) : 1;
 }

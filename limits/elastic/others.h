@@ -6,7 +6,8 @@
  * they take longer than samples, the same wait is less of their latency. A mean of ln R over all
  * calls moves with the wait by the mean of 1 / R; so a slope of samples is scaled by the mean of
  * 1 / R over all calls, relative to that over samples. Where they take less time, that may be as
- * they never reached the queue, and nothing is scaled.
+ * they never reached the queue, and nothing is scaled. Where they take longer, fewer calls end in the
+ * time that a sample takes than are in flight.
  */
 #ifndef WEIR_LIMITS_OTHERS_H
 #define WEIR_LIMITS_OTHERS_H
@@ -27,5 +28,8 @@ void others_update(struct others *o, const struct weir_window *w);
 
 /* How far all calls follow the slope of ln R that samples show: above 0, to 1. */
 double others_part(const struct others *o);
+
+/* Of the calls in flight, how many end in the mean latency of a sample: a fraction, above 0, to 1. */
+double others_ending(const struct others *o);
 
 #endif

@@ -449,6 +449,26 @@ Test(elastic, has_no_room_to_spare_while_permits_are_held_back)
 }
 
 /*
+ * Two workers that slow each other down, and one that is left, with work of which a tenth takes fifty times
+ * as long: one call at a time suits them. 37 calls a second, and 9.5 if the limit keeps the room that
+ * makes them serve less.
+ */
+Test(elastic, gives_up_room_that_costs_throughput)
+{
+	ends_at_least(25, "random-20270221-277", 2, 8);
+}
+
+/*
+ * 3000 workers, of which the first calls show nothing, and nine calls of ten fail, after five times as long
+ * as the work takes. 1160 calls a second in the first seconds, and 127 if an epoch waits for as many calls
+ * as the limit.
+ */
+Test(elastic, grows_as_fast_where_most_calls_are_no_samples)
+{
+	ends_at_least(800, "random-20270225-278", 1, 6);
+}
+
+/*
  * A fifth of the calls is never answered for half a minute. 515 a second of the others. If these calls
  * count with their latency when they time out, three seeds have 28, and the mean is 455. If a pause takes
  * the room above the knee away, a few of them fill the limit, and it is 300.

@@ -358,6 +358,36 @@ Test(elastic, does_not_wait_for_a_second_epoch_of_few_calls)
 	cr_expect_leq(calls, 34, "%d", calls);
 }
 
+/* Feed calls that end one after the other, 1 ms apart. */
+static void feed_calls(struct subject *s, double *now, int count, double rtt, uint32_t found)
+{
+	struct weir_window w = sample(rtt, found);
+
+	for (int i = 0; i < count; i++) {
+		*now += MS;
+		w.start = w.end = (weir_time)*now;
+		feed(s, w);
+	}
+}
+
+/*
+ * The first calls are all short ones, and the next fill the limit and take a hundred times as long. That
+ * may be chance where a third of the work does, so it is no collapse yet: the limit is 4, and would be 2.
+ */
+Test(elastic, knows_no_latency_from_a_few_calls)
+{
+	struct subject s;
+	double now = 1e9;
+
+	start(&s, &weir_elastic, "");
+	feed_calls(&s, &now, 9, 4 * MS, 3);
+	now += 400 * MS;
+	feed_calls(&s, &now, 8, 360 * MS, 7);
+	now += 400 * MS;
+	feed_calls(&s, &now, 8, 360 * MS, 8);
+	cr_expect_geq(s.limit, 4, "%g", s.limit);
+}
+
 /* Even where the knee rises and falls by a factor of 30: a backend might collapse. */
 Test(elastic, rises_by_the_root_of_e_at_most)
 {

@@ -10,8 +10,8 @@
 
 #define MS 1e6
 
-/* The part after windows of one sample, each with others that took `time` ms. */
-static double part_after(int windows, uint32_t others, double time)
+/* What is known after windows of one sample of 10 ms, each with others that took `time` ms. */
+static struct others after(int windows, uint32_t others, double time)
 {
 	const struct weir_window w = {
 		.count = 1, .rtt = 10 * MS, .others = others, .others_time = others * time * MS};
@@ -19,7 +19,21 @@ static double part_after(int windows, uint32_t others, double time)
 
 	for (int i = 0; i < windows; i++)
 		others_update(&o, &w);
+	return o;
+}
+
+static double part_after(int windows, uint32_t others, double time)
+{
+	const struct others o = after(windows, others, time);
+
 	return others_part(&o);
+}
+
+static double ending_after(uint32_t others, double time)
+{
+	const struct others o = after(1000, others, time);
+
+	return others_ending(&o);
 }
 
 Test(others, scales_nothing_where_all_calls_are_samples)
@@ -45,6 +59,16 @@ Test(others, knows_the_part_from_the_first_window_on)
 {
 	cr_expect_float_eq(part_after(1, 9, 100), 0.19, 1e-4);
 	cr_expect_float_eq(part_after(20, 9, 100), 0.19, 1e-4);
+}
+
+/* Nine of ten calls take ten times as long: the mean latency is 9.1 times that of samples. */
+Test(others, knows_how_many_calls_end_in_the_time_of_a_sample)
+{
+	cr_expect_float_eq(ending_after(9, 100), 1 / 9.1, 1e-4);
+	cr_expect_float_eq(ending_after(1, 100), 1 / 5.5, 1e-4);
+	cr_expect_eq(ending_after(9, 10), 1);
+	cr_expect_eq(ending_after(9, 1), 1);
+	cr_expect_eq(ending_after(0, 0), 1);
 }
 
 Test(others, learns_nothing_without_a_sample)
