@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 /* Version of the cache: raise it when results of the search or the format change. */
-#define VERSION 3
+#define VERSION 4
 
 #define TRIED_MAX 160
 
@@ -25,6 +25,9 @@
 #define SEEDS_MAX  6
 
 #define LIMIT_LAST 200000
+
+/* Good calls of a phase, with fewer of which it is not known whether higher limits gain. */
+#define FEW 30
 
 /* Goodput in a phase, in calls a second, below which its logarithm makes no difference. */
 #define LEAST 1e-6
@@ -43,6 +46,7 @@ static const struct effort coarse = {.growth = 2, .in_vain = 2, .fine = 16, .eno
 struct trial {
 	uint32_t limit;
 	double good[PHASES_MAX + 1];
+	double fewest; /* good calls of the phase with the fewest, of those that count */
 };
 
 struct search {
@@ -107,19 +111,28 @@ static void measure(struct trial *trial, const struct search *search, uint32_t l
 	*trial = (struct trial){.limit = limit};
 	for (unsigned i = 0; i < SEEDS_MAX && offered < search->effort->enough; i++)
 		offered += one_run(scenario, limit, SEED_FIRST + i, seconds, trial);
-	for (unsigned i = 0; i < scenario->phase_count; i++)
+	trial->fewest = INFINITY;
+	for (unsigned i = 0; i < scenario->phase_count; i++) {
+		if (scenario_counts(scenario, i))
+			trial->fewest = fmin(trial->fewest, trial->good[i]);
 		trial->good[i] /= seconds[i];
+	}
 	trial->good[scenario->phase_count] = whole(trial, scenario);
 }
 
-/* Insert in order. Returns whether it is the best in a phase by more than chance. */
+/*
+ * Insert in order. Returns whether it is the best in a phase by more than chance, or has too few calls
+ * to know: a low limit may be full of calls that take long and are not good, and then seems no better
+ * than half of it.
+ */
 static bool try(struct search *search, uint32_t limit)
 {
 	unsigned at = search->count;
 	struct trial trial;
-	bool better = false;
+	bool better;
 
 	measure(&trial, search, limit);
+	better = trial.fewest < FEW;
 	while (at > 0 && search->trials[at - 1].limit > limit) {
 		search->trials[at] = search->trials[at - 1];
 		at--;

@@ -82,6 +82,27 @@ Test(oracle, may_be_coarse)
 	cr_expect_float_eq(coarse.best[0], oracle.best[0], 20);
 }
 
+/*
+ * Nine calls of ten are ignored, after five times as long as the others take: with a low limit, hardly any
+ * call is a good one, and twice the limit seems to gain nothing.
+ */
+Test(oracle, does_not_end_before_there_are_good_calls)
+{
+	const char *text =
+		"name = \"a test\"; coarse = true; client = { deadline = \"5s\"; };\n"
+		"server = { name = \"w\"; workers = 1000; work = \"constant 330ms\"; };\n"
+		"classes = { failing = 0.9; fail_after = \"exponential 1.7s\"; fail_as = \"ignored\"; };\n"
+		"phases = ( { length = \"4s\"; rate = 6000; } );\n";
+	struct scenario scenario;
+	struct oracle oracle;
+	char why[300];
+
+	cr_assert_eq(scenario_from_text(&scenario, "t", text, why, sizeof(why)), 0, "%s", why);
+	oracle_find(&oracle, &scenario);
+	cr_expect_geq(oracle.limits[0], 2000, "%u", oracle.limits[0]);
+	cr_expect_geq(oracle.best[0], 300, "%g", oracle.best[0]);
+}
+
 /* Checked one by one: every lower limit is not good enough, and the oracle's is. */
 Test(oracle, is_the_smallest_that_is_good_enough)
 {
