@@ -26,8 +26,12 @@
 
 #define LIMIT_LAST 200000
 
-/* Good calls of a phase, with fewer of which it is not known whether higher limits gain. */
-#define FEW 30
+/*
+ * Good calls of a phase, with fewer of which it is not known whether higher limits gain; from LIMIT_KNOWN
+ * on, higher ones gain nothing either.
+ */
+#define FEW         30
+#define LIMIT_KNOWN 256
 
 /* Goodput in a phase, in calls a second, below which its logarithm makes no difference. */
 #define LEAST 1e-6
@@ -132,7 +136,7 @@ static bool try(struct search *search, uint32_t limit)
 	bool better;
 
 	measure(&trial, search, limit);
-	better = trial.fewest < FEW;
+	better = trial.fewest < FEW && limit < LIMIT_KNOWN;
 	while (at > 0 && search->trials[at - 1].limit > limit) {
 		search->trials[at] = search->trials[at - 1];
 		at--;
