@@ -27,8 +27,8 @@
 #define LIMIT_LAST 200000
 
 /*
- * Good calls of a phase, with fewer of which it is not known whether higher limits gain; from LIMIT_KNOWN
- * on, higher ones gain nothing either.
+ * With fewer good calls in a phase it is not known whether higher limits gain. Where a limit of LIMIT_KNOWN
+ * has no more, the limit is not the reason.
  */
 #define FEW         30
 #define LIMIT_KNOWN 256

@@ -542,7 +542,7 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 /*
  * Calls that room lets in above the knee may slow a server down until it serves less than without them.
  * The knee cannot fall for that if it is at its lowest already. So where as much throughput is lost as in
- * a collapse, in ln X, room falls by a part of that.
+ * a collapse, in ln X and by the mean latency, room falls by a part of that.
  */
 static void reduce_room(struct elastic *s, double loss)
 {

@@ -449,9 +449,9 @@ Test(elastic, has_no_room_to_spare_while_permits_are_held_back)
 }
 
 /*
- * Two workers that slow each other down, and one that is left, with work of which a tenth takes fifty times
- * as long: one call at a time suits them. 37 calls a second, and 9.5 if the limit keeps the room that
- * makes them serve less.
+ * Two workers that slow each other down, of which one is left, and a tenth of the work takes fifty times as
+ * long: one call at a time is best. 37 calls a second, and 9.5 if the limit keeps the room that makes the
+ * server serve less.
  */
 Test(elastic, gives_up_room_that_costs_throughput)
 {
@@ -459,9 +459,8 @@ Test(elastic, gives_up_room_that_costs_throughput)
 }
 
 /*
- * 3000 workers, of which the first calls show nothing, and nine calls of ten fail, after five times as long
- * as the work takes. 1160 calls a second in the first seconds, and 127 if an epoch waits for as many calls
- * as the limit.
+ * 3000 workers. Nine calls of ten fail, after five times as long as the work takes. 1160 calls a second in
+ * the first phase, and 127 if an epoch needs as many calls as the limit.
  */
 Test(elastic, grows_as_fast_where_most_calls_are_no_samples)
 {
