@@ -251,6 +251,7 @@ static bool line_read(const char *line, const struct scenario *scenario, struct 
 	if (sscanf(line, "%u %llx %u%n", &version, &digest, &phases, &at) != 3 ||
 	    version != VERSION || digest != scenario->digest || phases != scenario->phase_count)
 		return false;
+	memset(oracle, 0, sizeof(*oracle));
 	for (unsigned i = 0; i < phases; i++) {
 		int more = 0;
 
