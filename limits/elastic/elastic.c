@@ -95,7 +95,7 @@
 #include "weights.h"
 
 /*
- * The constants were tuned in the simulator, on seeds 101 to 108. docs/elastic.md, "Constants",
+ * The constants were tuned in the simulator; docs/elastic.md says on which seeds. There, "Constants"
  * shows what half and twice of each is worth: only CAP and EMPTY are sensitive.
  * Logarithms are natural. A fraction has no unit.
  */
