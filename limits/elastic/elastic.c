@@ -16,8 +16,9 @@
  * Epochs. A call's latency belongs to the number in flight that the call found, whatever happened
  * since. So samples are gathered by when they were admitted, in epochs of about as many calls as
  * the limit. An epoch is evaluated when the next one is full, or has lasted several latencies: by
- * then most of its calls have ended, the slow ones too. Latency enters by its cube root, which tames
- * long tails nearly as well as the logarithm and loses less information. In a queue the mean of
+ * then most of its calls have ended. The longest may not have. So a latency counts as at most LONG
+ * times the mean; a queue shows in the shorter ones as well. Latency enters by its cube root, which
+ * tames long tails nearly as well as the logarithm and loses less information. In a queue the mean of
  * cube roots rises more steeply than the mean, for which Little's law holds (queueing.h).
  *
  * Evidence. Each epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples,
@@ -108,6 +109,8 @@
 #define EPOCH_WIDE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
 #define EPOCH_LATE 8
+/* The longest latency that counts, over the mean of calls that find as many in flight. */
+#define LONG 4
 
 /* Quantile of the joint posterior that the limit stays below: trades goodput for latency. */
 #define CAP 0.75
@@ -119,8 +122,6 @@
  * of ten, and where it is out of date, it holds down a limiter that has the server to itself.
  */
 #define LOOSEN_JOINT 0.0045
-/* Fraction of LOOSEN while the limit is not reached: nothing new is learned then. */
-#define AT_REST 0.1
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.05
 
@@ -336,11 +337,10 @@ static void loosen(struct elastic *s, double part, double joint)
 	posterior_loosen(&s->joint, s->k, joint);
 }
 
-static void forget(struct elastic *s, const struct line *l)
+static void forget(struct elastic *s)
 {
 	loosen(s, FORGET, FORGET);
 	read_posteriors(s);
-	s->sigma2 = fmin(s->sigma2, l->variance);
 	s->room = 0;
 	s->level_n = 0;
 }
@@ -438,6 +438,15 @@ static void update_means(struct elastic *s, const struct line *l)
 }
 
 /*
+ * Follow the variance of the samples, down more slowly than up: epochs that see no long calls are no
+ * proof that there are none, and the next long ones would be taken for a queue.
+ */
+static void update_variance(struct elastic *s, double seen)
+{
+	s->sigma2 += (seen > s->sigma2 ? QUICK : SLOW) * (seen - s->sigma2);
+}
+
+/*
  * Update the posteriors by the slope among the epoch's samples, by the change from the slow means to
  * the epoch's, and by the probe pair that this epoch completes, if any. Returns false if there was
  * no information in them.
@@ -450,7 +459,7 @@ static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct 
 	double variance;
 	bool news;
 
-	s->sigma2 += QUICK * (l->variance - s->sigma2);
+	update_variance(s, l->variance);
 	s->scatter += SLOW * (off * off - s->scatter);
 	variance = fmax(s->sigma2, l->n * s->scatter);
 	slope = within(l, fmax(variance, WITHIN_LEAST));
@@ -668,7 +677,7 @@ static void close_epoch(struct elastic *s)
 		return;
 	}
 	if (shifted(s, &l)) {
-		forget(s, &l);
+		forget(s);
 		return;
 	}
 	if (s->level_n == 0)
@@ -677,8 +686,7 @@ static void close_epoch(struct elastic *s)
 		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? (float)(1 - l.xy / l.xx) : 0;
-	loosen(s, LOOSEN * fmax(AT_REST, binding(s)),
-	       e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0);
+	loosen(s, LOOSEN, e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0);
 	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
@@ -783,6 +791,17 @@ static bool waited_elsewhere(const struct elastic *s, const struct weir_window *
 }
 
 /*
+ * The longest latency that counts, of a call that found n in flight, x = ln n. How many of the longest
+ * calls an epoch sees depends on how long it lasts, and on a cold start on how long ago that was: more
+ * of them would look like a queue. But calls that find more in flight than usual may take longer by as
+ * much.
+ */
+static double longest(const struct elastic *s, double x)
+{
+	return s->level_n > 0 ? LONG * exp(s->y + fmax(0, x - s->x)) : INFINITY;
+}
+
+/*
  * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
  * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
  */
@@ -793,7 +812,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const bool elsewhere = waited_elsewhere(s, w);
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
-	const double x = log(fmax(1, inflight)), y = cbrt(w->rtt);
+	const double x = log(fmax(1, inflight)), y = cbrt(fmin(w->rtt, longest(s, x)));
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
@@ -962,7 +981,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 26,
+	.version = 27,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -422,6 +422,15 @@ Test(elastic, is_not_misled_by_calls_that_happen_to_be_long)
 }
 
 /*
+ * Nearly a third of the work takes twenty times as long as the rest, for 330 workers. 1860 calls a second in
+ * the third phase, and 1380 if an epoch that sees more of the long calls seems to show a queue.
+ */
+Test(elastic, takes_no_long_calls_for_a_queue)
+{
+	ends_at_least(1600, "random-20270304-74", 3, 12);
+}
+
+/*
  * A tenth of the calls takes a hundred times as long: these are ordinary calls, and not held. 1013,
  * and 639 if they come on top of the limit.
  */
@@ -644,9 +653,9 @@ Test(elastic, follows_the_workers)
 
 Test(elastic, finds_a_large_service_from_a_cold_start)
 {
-	/* rejects 17-26 in a hundred round trips, and then none; p99 898-931 */
+	/* rejects 16-20 in a hundred round trips, and then none, or 0.25 in one of 20; p99 898-931 */
 	HOLDS("elastic", "cold-start-4096", {"first", 33, 13600, 1000, 12000},
-	      {"second", 0.1, 20000, 1000, ANY});
+	      {"second", 0.5, 20000, 1000, ANY});
 }
 
 /* Eight, and then sixteen limiters that do not communicate. */

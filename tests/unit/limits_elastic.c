@@ -388,6 +388,23 @@ Test(elastic, knows_no_latency_from_a_few_calls)
 	cr_expect_geq(s.limit, 4, "%g", s.limit);
 }
 
+/* A few epochs that happen to see no long calls are no proof that there are none. */
+Test(elastic, remembers_how_much_latency_varies)
+{
+	struct subject s;
+	double now = 1e9, before;
+
+	start(&s, &weir_elastic, "max=20");
+	for (int i = 0; i < 100; i++) {
+		feed_calls(&s, &now, 1, MS / 2, 20);
+		feed_calls(&s, &now, 1, 4 * MS, 20);
+	}
+	before = number(&s, "noise");
+	feed_calls(&s, &now, 200, 4 * MS, 20);
+	/* 0.61 of it, and 0.35 if the variance falls as fast as it rises */
+	cr_expect_geq(number(&s, "noise"), before / 2, "%g", number(&s, "noise") / before);
+}
+
 /* Even where the knee rises and falls by a factor of 30: a backend might collapse. */
 Test(elastic, rises_by_the_root_of_e_at_most)
 {
