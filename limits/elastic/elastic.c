@@ -97,7 +97,7 @@
 
 /*
  * The constants were tuned in the simulator; docs/elastic.md says on which seeds. There, "Constants"
- * shows what half and twice of each is worth: only CAP and EMPTY are sensitive.
+ * shows what half and twice of each is worth: CAP and EMPTY are the most sensitive.
  * Logarithms are natural. A fraction has no unit.
  */
 
