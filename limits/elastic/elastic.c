@@ -219,6 +219,7 @@ struct elastic {
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
+	double usual;                 /* the latency that y stands for, nanoseconds */
 	double xx, n;                 /* variance of x around its mean; samples behind the means */
 	double level_x, level_y;      /* means over ten epochs by samples, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
@@ -373,6 +374,7 @@ static void set_means(struct elastic *s, const struct line *l)
 
 	s->level_x = s->x = l->x;
 	s->level_y = s->y = l->y;
+	s->usual = exp(s->y);
 	queueing_follow(&s->queueing, &queueing, 1);
 	s->xx = 0;
 	s->n = l->n;
@@ -434,6 +436,7 @@ static void update_means(struct elastic *s, const struct line *l)
 	s->x += weight * x;
 	s->xx = rest * (s->xx + weight * x * x);
 	s->y += weight * (l->y - s->y);
+	s->usual = exp(s->y);
 	s->n = 1 / (rest * rest / s->n + weight * weight / l->n);
 }
 
@@ -791,14 +794,15 @@ static bool waited_elsewhere(const struct elastic *s, const struct weir_window *
 }
 
 /*
- * The longest latency that counts, of a call that found n in flight, x = ln n. How many of the longest
- * calls an epoch sees depends on how long it lasts, and on a cold start on how long ago that was: more
- * of them would look like a queue. But calls that find more in flight than usual may take longer by as
- * much.
+ * The latency that counts, of a call that found n in flight, x = ln n. How many of the longest calls an
+ * epoch sees depends on how long it lasts, and on a cold start on how long ago that was: more of them would
+ * look like a queue. But calls that find more in flight than usual may take longer by as much.
  */
-static double longest(const struct elastic *s, double x)
+static double shortened(const struct elastic *s, double rtt, double x)
 {
-	return s->level_n > 0 ? LONG * exp(s->y + fmax(0, x - s->x)) : INFINITY;
+	if (s->level_n == 0 || rtt <= LONG * s->usual)
+		return rtt;
+	return fmin(rtt, LONG * exp(s->y + fmax(0, x - s->x)));
 }
 
 /*
@@ -812,7 +816,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const bool elsewhere = waited_elsewhere(s, w);
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
-	const double x = log(fmax(1, inflight)), y = cbrt(fmin(w->rtt, longest(s, x)));
+	const double x = log(fmax(1, inflight)), y = cbrt(shortened(s, w->rtt, x));
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
