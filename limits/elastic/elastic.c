@@ -219,7 +219,7 @@ struct elastic {
 	double sigma2;                /* variance of samples' y around a line */
 	double scatter;               /* variance of epochs' y */
 	double x, y;                  /* slow means */
-	double usual;                 /* the latency that y stands for, nanoseconds */
+	double usual;                 /* exp(y), kept for the samples to come; nanoseconds */
 	double xx, n;                 /* variance of x around its mean; samples behind the means */
 	double level_x, level_y;      /* means over ten epochs by samples, to detect a shift */
 	double level_n;               /* samples in them; 0: none yet */
@@ -247,7 +247,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 {
 	return (struct epoch){
 		.start = now,
-		.late = s->level_n > 0 ? now + EPOCH_LATE * exp(s->y) : INFINITY,
+		.late = s->level_n > 0 ? now + EPOCH_LATE * s->usual : INFINITY,
 		.knee = s->k,
 		.knee_calls = exp(s->k),
 		.limit = s->limit,
