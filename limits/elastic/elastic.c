@@ -282,6 +282,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
+	s->now.moved = true; /* the first calls come together, and each finds one more in flight */
 	posterior_init(&s->posterior, log(s->min), log(s->max), 1 - s->target);
 	s->joint = s->posterior;
 	read_posteriors(s);
@@ -782,7 +783,7 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 }
 
 /*
- * Whether calls timed out after more than e^3 times as long as served calls take. Then they waited for
+ * Whether calls timed out after more than e^2 times as long as served calls take. Then they waited for
  * something other than the queue of these, and say nothing about n. And they end long after their epoch,
  * unless there are few calls and epochs are long: so the lower the limit is, the more of them count, as
  * if latency grew while n fell. While few calls were served, how long these take is not known.
@@ -790,7 +791,7 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 static bool waited_elsewhere(const struct elastic *s, const struct weir_window *w)
 {
 	return w->timed_out >= w->count && (double)s->given_up.seen >= 1 / LASTING &&
-	       s->given_up.rtt * exp(3 * RISE) < w->rtt;
+	       s->given_up.rtt * exp(2 * RISE) < w->rtt;
 }
 
 /*
@@ -985,7 +986,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 27,
+	.version = 28,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -303,7 +303,7 @@ Test(elastic, falls_where_timeouts_cut_off_latency)
 }
 
 /*
- * A fifth of the calls is never answered, and times out after 30 times what the others take. With the few
+ * A fifth of the calls is never answered, and times out after ten times what the others take. With the few
  * calls that this limit admits, an epoch lasts long enough for timeouts to be part of it.
  */
 Test(elastic, learns_nothing_from_timeouts_while_others_are_served_fast)
@@ -311,7 +311,7 @@ Test(elastic, learns_nothing_from_timeouts_while_others_are_served_fast)
 	struct backend *c = backend(10);
 	struct subject s;
 
-	c->timeout = 30 * c->work;
+	c->timeout = 10 * c->work;
 	c->lost = 0.2;
 	start(&s, &weir_elastic, "max=8");
 	calls(&s, c, 3000);
