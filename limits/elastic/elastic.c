@@ -282,7 +282,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
-	s->now.moved = true; /* the first calls come together, and each finds one more in flight */
+	s->now.moved = true; /* the first calls come together: each finds one more, and no slope */
 	posterior_init(&s->posterior, log(s->min), log(s->max), 1 - s->target);
 	s->joint = s->posterior;
 	read_posteriors(s);
