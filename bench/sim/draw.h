@@ -33,6 +33,7 @@ enum {
 	SEED_PAUSES,
 	SEED_CLIENTS,
 	SEED_LIMITERS, /* the first limiter; the next ones follow */
+	SEED_CLOCKS = SEED_LIMITERS + 0x10000,
 };
 
 /* The seed of one of these users in a run with the given seed. */

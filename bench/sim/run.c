@@ -115,8 +115,18 @@ static int limiter_make(struct run *run, unsigned index)
 	config.seed = seed_of(run, SEED_LIMITERS + run->limiters_made++);
 	config.stripes = 1; /* there is one thread */
 	config.clock = &run->clock;
+	config.clock_zero = door->clock_ahead;
 	config.cpu = &run->processors.gauge;
 	return weir_limiter_create(&config, &door->limiter);
+}
+
+/* Each machine's clock is ahead by a part of the most, whatever limiters come before it. */
+static weir_dur draw_ahead(const struct run *run, weir_dur most)
+{
+	struct rng rng;
+
+	rng_seed(&rng, seed_of(run, SEED_CLOCKS), run->door_count);
+	return (weir_dur)(rng_uniform(&rng) * (double)most);
 }
 
 static int door_make(struct run *run, const struct limiter_group *group)
@@ -125,6 +135,7 @@ static int door_make(struct run *run, const struct limiter_group *group)
 	char why[200];
 
 	door->opens = group->start;
+	door->clock_ahead = draw_ahead(run, group->clocks);
 	door->tried = group->limit[0] == '\0';
 	if (!door->tried &&
 	    weir_limit_from_text(group->limit, &door->ops, door->config, why, sizeof(why)) != 0)

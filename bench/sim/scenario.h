@@ -78,6 +78,7 @@ struct station_plan {
 struct limiter_group {
 	unsigned count;
 	weir_time start;       /* they get no calls before this */
+	weir_dur clocks;       /* the most that the clock of one is ahead */
 	char limit[TEXT_SIZE]; /* its configuration; empty: the limit under test */
 };
 

@@ -324,6 +324,7 @@ static int read_groups(const struct reader *r, const config_setting_t *root, str
 	static const struct key keys[] = {
 		{"count", KEY_COUNT, AT(limiter_group, count), 1, LIMITERS_MAX, NULL},
 		{"start", KEY_DURATION, AT(limiter_group, start), 0, 0, NULL},
+		{"clocks", KEY_DURATION, AT(limiter_group, clocks), 0, 0, NULL},
 		{"limit", KEY_TEXT, AT(limiter_group, limit), 0, 0, NULL},
 		{.name = NULL},
 	};

@@ -16,6 +16,7 @@ struct run;
 struct door {
 	struct weir_limiter *limiter;
 	weir_time opens;
+	weir_dur clock_ahead; /* of the other limiters' clocks */
 	const struct weir_limit_ops *ops;
 	_Alignas(max_align_t) char config[WEIR_LIMIT_CONFIG_MAX];
 	bool tried;     /* its limit is the one under test */

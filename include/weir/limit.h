@@ -77,6 +77,13 @@ struct weir_window {
 	 * field; one that averages latencies has no use for it.
 	 */
 	double calls;
+
+	/*
+	 * WEIR_LIMIT_REAL_TIME: end, in nanoseconds since 1970. Machines that synchronise their
+	 * clocks agree on it, so their limits can do something at the same time. It jumps where the
+	 * system's clock is set. Otherwise zero.
+	 */
+	weir_time real;
 };
 
 /* The statistic in weir_window.rtt. */
@@ -263,6 +270,7 @@ enum {
 	 * no window.
 	 */
 	WEIR_LIMIT_CANCELLED = 1u << 8,
+	WEIR_LIMIT_REAL_TIME = 1u << 9, /* it uses weir_window.real */
 };
 
 /*

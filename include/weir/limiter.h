@@ -205,6 +205,12 @@ struct weir_config {
 	 * WEIR_LIMIT_EVERY_CALL.
 	 */
 	uint32_t sample_rate;
+
+	/*
+	 * Nanoseconds from 1970 to the zero of `clock`, for limits that use real time
+	 * (WEIR_LIMIT_REAL_TIME); default 0. That of the default clock is measured.
+	 */
+	weir_time clock_zero;
 };
 
 /* weir_config.sample_rate: each call is a sample. */

@@ -419,9 +419,10 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  * calls that found more in flight with calls of the same moment that found fewer, so it needs no
  * remembered latency: nothing drifts under lasting overload, and nothing is refused when all work
  * has become slower. Under overload it moves the limit up and down on purpose, at times that all
- * limiters of a machine agree on, so that limiters that share a backend see their joint effect. It
- * learns by calls, not by time: adapting to a change takes some dozens to hundreds of calls.
- * Designed for single samples.
+ * limiters agree on, so that limiters that share a backend see their joint effect. These are real
+ * times: where they run on several machines, the clocks of these must be synchronised. It learns by
+ * calls, not by time: adapting to a change takes some dozens to hundreds of calls. Designed for
+ * single samples.
  *
  * target is the one parameter that matters: the limit stops where one percent more in flight brings
  * less than target percent more throughput. A lower target gives more throughput, a higher one

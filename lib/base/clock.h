@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CLOCK_MONOTONIC, which Linux reads without a system call. Inline, because admitting and releasing
- * a call takes little longer than reading the clock twice.
+ * a call takes little longer than reading the clock twice. And its relation to CLOCK_REALTIME, on which
+ * machines agree that synchronise their clocks.
  */
 #ifndef WEIR_LIB_CLOCK_H
 #define WEIR_LIB_CLOCK_H
@@ -17,5 +18,11 @@ static inline weir_time clock_monotonic(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (weir_time)now.tv_sec * WEIR_S + (weir_time)now.tv_nsec;
 }
+
+/* Nanoseconds since 1970, by the system's clock. It may be set, so it can jump. */
+weir_time clock_real(void);
+
+/* What clock_real() was when clock_monotonic() was 0. */
+weir_time clock_zero(void);
 
 #endif

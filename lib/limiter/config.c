@@ -259,6 +259,7 @@ int settings_from(struct settings *settings, const struct weir_config *config, c
 		.track = c.track,
 		.seed = c.seed,
 		.clock = c.clock,
+		.clock_zero = c.clock_zero,
 		.random = c.random,
 		.cpu = c.cpu,
 	};
@@ -414,6 +415,8 @@ struct weir_limiter *limiter_set_up(void *mem, void *block, const struct setting
 	*l = (struct weir_limiter){
 		.ops = s->ops,
 		.clock = s->clock,
+		.clock_zero = s->clock != NULL ? s->clock_zero : clock_zero(),
+		.zero_read = clock_monotonic(),
 		.random = s->random,
 		.cpu = s->cpu,
 		.observer = s->observer,

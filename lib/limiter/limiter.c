@@ -299,7 +299,11 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 }
 
 /* Inputs that a limit can request besides the samples. */
-#define EXTRAS (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW)
+#define EXTRAS \
+	(WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_REAL_TIME)
+
+/* How soon a limiter notices that the system's clock was set. */
+#define ZERO_LASTS (10 * WEIR_S)
 
 static double cpu_now(const struct weir_limiter *l)
 {
@@ -317,10 +321,23 @@ static double cpu_now(const struct weir_limiter *l)
 }
 
 /*
+ * The window's end by the system's clock. Both clocks run at the same rate, so this one is read only now
+ * and then; reading it for each window would make each call slower. Windows are closed one at a time.
+ */
+static weir_time real_time(struct weir_limiter *l, weir_time end)
+{
+	if (l->clock == NULL && end - l->zero_read >= ZERO_LASTS) {
+		l->clock_zero = clock_zero();
+		l->zero_read = end;
+	}
+	return end + l->clock_zero;
+}
+
+/*
  * Detached calls may have started after the call that found the most in flight; that call itself
  * still counts, hence the minimum of 1.
  */
-static void fill_extras(const struct weir_limiter *l, struct weir_window *w)
+static void fill_extras(struct weir_limiter *l, struct weir_window *w)
 {
 	const uint32_t detached = admission_detached(&l->admission);
 	uint32_t now;
@@ -330,6 +347,8 @@ static void fill_extras(const struct weir_limiter *l, struct weir_window *w)
 		now = weir_inflight(l);
 		w->inflight_now = now > detached ? now - detached : 0;
 	}
+	if ((l->ops->flags & WEIR_LIMIT_REAL_TIME) != 0)
+		w->real = real_time(l, w->end);
 	if (detached > 0)
 		w->inflight_max = w->inflight_max > detached ? w->inflight_max - detached : 1;
 }

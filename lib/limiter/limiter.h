@@ -38,6 +38,7 @@ struct settings {
 	uint32_t track;
 	uint64_t seed;
 	const struct weir_clock *clock;
+	weir_time clock_zero;
 	struct weir_random *random;
 	const struct weir_gauge *cpu;
 	struct weir_observer observer;
@@ -140,6 +141,8 @@ struct part_totals {
 struct weir_limiter {
 	const struct weir_limit_ops *ops; /* NULL: in a forked child (lib/shm/shm.c) */
 	const struct weir_clock *clock;   /* NULL: CLOCK_MONOTONIC */
+	weir_time clock_zero;             /* nanoseconds from 1970 to the clock's zero */
+	weir_time zero_read;              /* when it was measured, by clock */
 	struct weir_random *random;       /* NULL: the generator in runtime */
 	const struct weir_gauge *cpu;     /* NULL: no gauge */
 	struct weir_observer observer;

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/explain.h"
 #include "lib/limiter/limiter.h"
@@ -48,14 +47,6 @@ struct saved {
 	struct saved_head head;
 	_Alignas(16) unsigned char state[WEIR_LIMIT_STATE_MAX];
 };
-
-static uint64_t wall_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * WEIR_S + (uint64_t)now.tv_nsec;
-}
 
 /* Fields are hashed one by one: there may be padding in between. */
 static uint64_t hash_param(uint64_t hash, const struct weir_param *param, const unsigned char *at)
@@ -183,7 +174,7 @@ static int save(struct weir_limiter *l, void *buffer, size_t size)
 		.size = (uint32_t)(sizeof(head) + l->ops->state_size + sizeof(uint64_t)),
 		.version = l->ops->version,
 		.state_size = l->ops->state_size,
-		.saved = wall_clock(),
+		.saved = clock_real(),
 		.parameters = hash_parameters(l),
 	};
 	uint64_t due, check;
@@ -213,7 +204,7 @@ int weir_limiter_save(struct weir_limiter *l, void *buffer, size_t size)
 
 weir_dur weir_saved_age(const void *buffer, size_t size)
 {
-	const uint64_t now = wall_clock();
+	const uint64_t now = clock_real();
 	struct saved saved;
 
 	if (read_saved(buffer, size, &saved, NULL, 0) != 0)

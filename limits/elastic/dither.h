@@ -5,9 +5,10 @@
  * Each of n limiters that share a backend moves only a part of its queue, so latency hardly follows
  * the dither of one of them. Therefore they all move together. The direction depends on the time
  * alone, in slots of a few latencies, and all limiters see about the same latency. The limiters do
- * not communicate; the clock is the machine's. Slots come in probe pairs, up then down or down then
- * up, so that a slow drift cancels between the two slots of a pair. The rise between the two is that
- * of all limiters together.
+ * not communicate. Time is real time, so limiters of several machines move together as well, if the
+ * clocks of these differ by less than a latency. Slots come in probe pairs, up then down or down
+ * then up, so that a slow drift cancels between the two slots of a pair. The rise between the two is
+ * that of all limiters together.
  */
 #ifndef WEIR_LIMITS_DITHER_H
 #define WEIR_LIMITS_DITHER_H

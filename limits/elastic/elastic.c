@@ -737,12 +737,12 @@ static double small_probe(const struct elastic *s)
 }
 
 /* The height in ln n of the dither of the epoch that begins; 0 if n varies by itself or rests. */
-static double next_dither(struct elastic *s, weir_time now, struct dither *dither)
+static double next_dither(struct elastic *s, const struct weir_window *w, struct dither *dither)
 {
 	const double bold = clamp(BOLD_MORE * s->spread * s->spread, OFTEN, 1);
 
 	s->wide = bold >= 1;
-	*dither = dither_at(now, s->y);
+	*dither = dither_at(w->real > 0 ? w->real : w->end, s->y);
 	if (s->reached <= OFTEN)
 		return 0;
 	if (rests(s, dither)) {
@@ -866,11 +866,11 @@ static bool is_late(const struct elastic *s, double now)
 }
 
 /* Evaluate the epoch before, and set the limit by it. */
-static void evaluate(struct elastic *s, weir_time end, struct dither *dither)
+static void evaluate(struct elastic *s, const struct weir_window *w, struct dither *dither)
 {
-	update_load(s, (double)end);
+	update_load(s, (double)w->end);
 	close_epoch(s);
-	set_limit(s, next_dither(s, end, dither));
+	set_limit(s, next_dither(s, w, dither));
 }
 
 /* The epoch goes on, with another limit. It is no part of a probe pair, as n changes within it. */
@@ -908,12 +908,12 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 	if (samples_of(w) == 0)
 		return; /* a cancelled call: the next sample evaluates the epoch */
 	if (is_full(s, now)) {
-		evaluate(s, w->end, &dither);
+		evaluate(s, w, &dither);
 		s->last = s->now;
 		s->now = epoch_from(s, now);
 		s->now.dither = dither;
 	} else if (is_late(s, now)) {
-		evaluate(s, w->end, &dither);
+		evaluate(s, w, &dither);
 		go_on(s);
 	}
 }
@@ -983,7 +983,7 @@ static const struct weir_sampling elastic_sampling = {.windowing = WEIR_WINDOW_S
 const struct weir_limit_ops weir_elastic = {
 	.size = sizeof(struct weir_limit_ops),
 	.flags = WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_IN_PLACE | WEIR_LIMIT_PAUSES |
-		 WEIR_LIMIT_CANCELLED,
+		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
 	.version = 28,

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -483,6 +486,88 @@ Test(calls, the_cpu_gauge_is_read_for_limits_that_ask_for_it)
 	weir_limiter_destroy(l);
 	l = make_asking(WEIR_LIMIT_CPU, NULL);
 	cr_assert_eq(window_now(l).cpu, 0, "not known");
+	weir_limiter_destroy(l);
+}
+
+static struct weir_limiter *make_with_real_time(const struct weir_clock *clock)
+{
+	struct weir_config config = rig_config(20);
+
+	asking_ops = weir_fixed;
+	asking_ops.flags = WEIR_LIMIT_REAL_TIME;
+	config.limit = &asking_ops;
+	config.limit_config = NULL;
+	config.windowing = WEIR_WINDOW_SAMPLE;
+	config.clock = clock;
+	config.clock_zero = 5 * WEIR_S;
+	return rig_make(&config);
+}
+
+Test(calls, real_time_is_what_the_program_says_of_its_own_clock)
+{
+	struct weir_limiter *l = make_with_real_time(&rig_clock);
+
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(window_now(l).real, rig_time + 5 * WEIR_S);
+		rig_time += 20 * WEIR_S;
+	}
+	weir_limiter_destroy(l);
+
+	l = make_asking(0, NULL);
+	cr_assert_eq(window_now(l).real, 0, "not asked for");
+	weir_limiter_destroy(l);
+}
+
+/* Seconds by which the system's clock was set since the program started. */
+static int64_t clock_set_by;
+
+/* In place of the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const int r = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec += clock_set_by;
+	return r;
+}
+
+static uint64_t system_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * WEIR_S + (uint64_t)now.tv_nsec;
+}
+
+/* What a window that ends so much later than now has as its real time, less that. */
+static uint64_t real_time_later(struct weir_limiter *l, weir_dur later)
+{
+	const weir_time now = weir_now() + later;
+
+	weir_sample_at(l, now - WEIR_MS, now, 1, WEIR_SUCCESS);
+	return rig_snapshot(l).last.window.real - later;
+}
+
+static void check_real_time(struct weir_limiter *l, weir_dur later)
+{
+	const uint64_t before = system_time();
+	const uint64_t real = real_time_later(l, later);
+
+	cr_assert_geq(real + WEIR_MS, before);
+	cr_assert_leq(real, system_time() + WEIR_MS);
+}
+
+/* Within ten seconds it need not notice that the clock was set. */
+Test(calls, real_time_is_that_of_the_system)
+{
+	struct weir_limiter *l = make_with_real_time(NULL);
+
+	check_real_time(l, 0);
+	check_real_time(l, 20 * WEIR_S);
+	clock_set_by = 3600;
+	check_real_time(l, 40 * WEIR_S);
+	clock_set_by = -3600;
+	check_real_time(l, 60 * WEIR_S);
 	weir_limiter_destroy(l);
 }
 

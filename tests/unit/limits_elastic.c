@@ -568,31 +568,55 @@ Test(elastic, stays_between_its_bounds)
 	cr_assert_leq(s.limit, 13);
 }
 
-/* Record the limit after each of `count` samples, from a clock that starts at `begin`. */
-static void play(double begin, double *limits, int count)
+/*
+ * Record the limit after each of `count` samples, from a clock that starts at `begin`. Real time is ahead
+ * of it by `ahead`, or not known if that is below zero.
+ */
+static void play(double begin, double ahead, double *limits, int count)
 {
 	struct backend *c = backend(32);
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
 	c->now = c->next = begin;
+	for (int i = 0; i < count; i++) {
+		struct weir_window w = call(c, s.limit);
+
+		w.real = ahead >= 0 ? w.end + (weir_time)ahead : 0;
+		limits[i] = feed(&s, w);
+	}
+}
+
+static int differences(const double *a, const double *b, int count)
+{
+	int apart = 0;
+
 	for (int i = 0; i < count; i++)
-		limits[i] = calls(&s, c, 1);
+		apart += a[i] != b[i];
+	return apart;
 }
 
 Test(elastic, is_reproducible_and_dithers_by_the_clock)
 {
 	static double limits[3][20000];
-	int apart = 0;
 
-	play(1e9, limits[0], 20000);
-	play(1e9, limits[1], 20000);
-	play(77e9, limits[2], 20000);
-	for (int i = 0; i < 20000; i++) {
-		cr_assert_eq(limits[0][i], limits[1][i]);
-		apart += limits[0][i] != limits[2][i];
-	}
-	cr_assert_gt(apart, 5000);
+	play(1e9, -1, limits[0], 20000);
+	play(1e9, -1, limits[1], 20000);
+	play(77e9, -1, limits[2], 20000);
+	cr_assert_eq(differences(limits[0], limits[1], 20000), 0);
+	cr_assert_gt(differences(limits[0], limits[2], 20000), 5000);
+}
+
+/* By real time where that is known: so limiters of several machines dither together. */
+Test(elastic, dithers_by_real_time)
+{
+	static double limits[3][20000];
+
+	play(1e9, -1, limits[0], 20000);
+	play(1e9, 0, limits[1], 20000);
+	play(1e9, 76e9, limits[2], 20000);
+	cr_assert_eq(differences(limits[0], limits[1], 20000), 0);
+	cr_assert_gt(differences(limits[0], limits[2], 20000), 5000);
 }
 
 Test(elastic, learns_from_windows_of_several_samples_too)
