@@ -299,8 +299,7 @@ void limiter_retune(struct weir_limiter *l, weir_time now, bool wait)
 }
 
 /* Inputs that a limit can request besides the samples. */
-#define EXTRAS \
-	(WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_REAL_TIME)
+#define EXTRAS (WEIR_LIMIT_CPU | WEIR_LIMIT_DETACHED | WEIR_LIMIT_NOW | WEIR_LIMIT_REAL_TIME)
 
 /* How soon a limiter notices that the system's clock was set. */
 #define ZERO_LASTS (10 * WEIR_S)

@@ -534,15 +534,19 @@ static void make_room(struct elastic *s)
 /*
  * The reference point follows the slow means: at once where throughput has surely grown with n, or
  * the limit is not used; not at all where it is used and throughput has not grown, or the point would
- * follow the mistake.
+ * follow the mistake. Where n falls below it, it follows slowly, and more slowly
+ * unless latency falls as well, as in a queue, or has risen by more than others add at once. If it did not
+ * follow, an older latency would hold the limit down after the work has become longer. If it followed sooner, the
+ * queue that other limiters have built would become the reference whenever n falls a little.
  */
 static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
 {
 	const double x = s->x - s->ref.x;
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && !used;
+	const bool clear = lacks < 0 || lacks > RISE;
 	const double weight = unused               ? 1
-			      : x < 0              ? RECENT
+			      : x < 0              ? (clear ? SLOW : LASTING)
 			      : lacks < -noise     ? 1
 			      : lacks < 0 || !used ? SLOW
 						   : 0;
@@ -986,7 +990,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 28,
+	.version = 29,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -322,9 +322,10 @@ Test(protego, uses_the_capacity)
 Test(elastic, holds_its_limit_under_lasting_overload)
 {
 	HOLDS("elastic", "overload",
-	      /* good 1453-1491, 1457-1483, 950-965; p99 46-50; limit 16-18, 16-17, 20-54 */
+	      /* good 1453-1491, 1457-1483, 950-965; p99 46-50; limit 16-18, 16-17, 20-54;
+	       after it, rejects 0.1-0.5, or 1.4 in one of 20 */
 	      {"onset", 57, 1400, 55, 21}, {"steady", 57, 1410, 52, 19},
-	      {"after", 0.6, 935, 50, 90});
+	      {"after", 1.6, 935, 50, 90});
 }
 
 Test(elastic, refuses_few_calls_with_two_workers)
@@ -658,23 +659,26 @@ Test(elastic, finds_a_large_service_from_a_cold_start)
 	      {"second", 0.3, 20000, 1000, ANY});
 }
 
-/* Eight, and then sixteen limiters that do not communicate. */
+/*
+ * Eight, and then sixteen limiters that do not communicate. In the second phase p99 is 153 to 579 ms if the
+ * reference of the throughput check follows n down within three epochs.
+ */
 Test(elastic, keeps_the_queue_short_beside_other_limiters)
 {
 	HOLDS("elastic", "limiters-staggered",
-	      /* p99 95-174, 153-579, 93-373; limit 156-412, 272-1069: two of 20 seeds are above */
-	      {"first", 40, 3000, 200, 480}, {"second", 40, 3000, 400, 900},
-	      {"light", 3, 1850, 460, ANY});
+	      /* rejects 33-35, 33-34, 0.1-1.5; p99 95-104, 118-204, 91-162; limit 154-194, 178-447 */
+	      {"first", 37, 3000, 130, 260}, {"second", 36, 3000, 270, 560},
+	      {"light", 3, 1850, 200, ANY});
 }
 
 /*
- * Sixteen limiters on machines whose clocks differ by up to 10 ms. Where they differ by an hour, goodput in
- * the second phase is at most 1106.
+ * Sixteen limiters on machines whose clocks differ by up to 10 ms. If they differ by an hour, p99 in the second
+ * phase is 365 to 865 ms.
  */
 Test(elastic, keeps_the_queue_short_beside_limiters_of_other_machines)
 {
 	HOLDS("elastic", VARIANTS "/limiters-machines.cfg",
-	      /* rejects 33-34 twice, 0.1-0.9; p99 104-162, 121-258, 91-237; limit 133-316, 190-493 */
-	      {"first", 36, 3100, 200, 400}, {"second", 36, 3100, 320, 600},
-	      {"light", 2, 1850, 300, ANY});
+	      /* rejects 33-34 twice, 0.1-1.5; p99 101-119, 105-141, 91-96; limit 123-184, 143-268 */
+	      {"first", 36, 3100, 150, 230}, {"second", 36, 3100, 180, 340},
+	      {"light", 3, 1850, 130, ANY});
 }
