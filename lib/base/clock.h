@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CLOCK_MONOTONIC, which Linux reads without a system call. Inline, because admitting and releasing
- * a call takes little longer than reading the clock twice. And its relation to CLOCK_REALTIME, on which
- * machines agree that synchronise their clocks.
+ * a call takes little longer than reading the clock twice. And CLOCK_REALTIME: machines that
+ * synchronise their clocks agree on it.
  */
 #ifndef WEIR_LIB_CLOCK_H
 #define WEIR_LIB_CLOCK_H

@@ -320,8 +320,8 @@ static double cpu_now(const struct weir_limiter *l)
 }
 
 /*
- * The window's end by the system's clock. Both clocks run at the same rate, so this one is read only now
- * and then; reading it for each window would make each call slower. Windows are closed one at a time.
+ * The window's end by the system's clock. That runs at the same rate as CLOCK_MONOTONIC, so it is read only
+ * now and then; reading it for each window would make calls slower. Windows are closed one at a time.
  */
 static weir_time real_time(struct weir_limiter *l, weir_time end)
 {

@@ -142,7 +142,7 @@ struct weir_limiter {
 	const struct weir_limit_ops *ops; /* NULL: in a forked child (lib/shm/shm.c) */
 	const struct weir_clock *clock;   /* NULL: CLOCK_MONOTONIC */
 	weir_time clock_zero;             /* nanoseconds from 1970 to the clock's zero */
-	weir_time zero_read;              /* when it was measured, by clock */
+	weir_time zero_read;              /* when that was measured, on CLOCK_MONOTONIC */
 	struct weir_random *random;       /* NULL: the generator in runtime */
 	const struct weir_gauge *cpu;     /* NULL: no gauge */
 	struct weir_observer observer;

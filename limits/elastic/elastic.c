@@ -534,19 +534,19 @@ static void make_room(struct elastic *s)
 /*
  * The reference point follows the slow means: at once where throughput has surely grown with n, or
  * the limit is not used; not at all where it is used and throughput has not grown, or the point would
- * follow the mistake. Where n falls below it, it follows slowly, and more slowly
- * unless latency falls as well, as in a queue, or has risen by more than others add at once. If it did not
- * follow, an older latency would hold the limit down after the work has become longer. If it followed sooner, the
- * queue that other limiters have built would become the reference whenever n falls a little.
+ * follow the mistake. Where n falls below it, it follows slowly: at once would make the queue that other
+ * limiters have built the reference whenever n falls a little, and not at all would hold the limit down by an
+ * older latency after the work has become longer. It follows more slowly where others may be the cause: latency
+ * has not fallen as in a queue of the limiter's own, and has not risen by more than others add at once.
  */
 static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
 {
 	const double x = s->x - s->ref.x;
 	const bool used = s->reached_mean > OFTEN;
 	const bool unused = s->reached == 0 && !used;
-	const bool clear = lacks < 0 || lacks > RISE;
+	const bool others = lacks >= 0 && lacks <= RISE;
 	const double weight = unused               ? 1
-			      : x < 0              ? (clear ? SLOW : LASTING)
+			      : x < 0              ? (others ? LASTING : SLOW)
 			      : lacks < -noise     ? 1
 			      : lacks < 0 || !used ? SLOW
 						   : 0;

@@ -323,7 +323,7 @@ Test(elastic, holds_its_limit_under_lasting_overload)
 {
 	HOLDS("elastic", "overload",
 	      /* good 1453-1491, 1457-1483, 950-965; p99 46-50; limit 16-18, 16-17, 20-54;
-	       after it, rejects 0.1-0.5, or 1.4 in one of 20 */
+	       after it, rejects 0.06-0.69, or 1.44 in one of 100 seeds */
 	      {"onset", 57, 1400, 55, 21}, {"steady", 57, 1410, 52, 19},
 	      {"after", 1.6, 935, 50, 90});
 }

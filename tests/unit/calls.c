@@ -385,7 +385,7 @@ static double show_cpu(const struct weir_gauge *self)
 static struct weir_limit_ops asking_ops;
 
 /* A limiter with windows of one sample, whose limit has these flags. */
-static struct weir_limiter *make_asking(uint32_t flags, const struct weir_gauge *cpu)
+static struct weir_config config_asking(uint32_t flags)
 {
 	struct weir_config config = rig_config(20);
 
@@ -394,6 +394,13 @@ static struct weir_limiter *make_asking(uint32_t flags, const struct weir_gauge 
 	config.limit = &asking_ops;
 	config.limit_config = NULL;
 	config.windowing = WEIR_WINDOW_SAMPLE;
+	return config;
+}
+
+static struct weir_limiter *make_asking(uint32_t flags, const struct weir_gauge *cpu)
+{
+	struct weir_config config = config_asking(flags);
+
 	config.cpu = cpu;
 	return rig_make(&config);
 }
@@ -491,13 +498,8 @@ Test(calls, the_cpu_gauge_is_read_for_limits_that_ask_for_it)
 
 static struct weir_limiter *make_with_real_time(const struct weir_clock *clock)
 {
-	struct weir_config config = rig_config(20);
+	struct weir_config config = config_asking(WEIR_LIMIT_REAL_TIME);
 
-	asking_ops = weir_fixed;
-	asking_ops.flags = WEIR_LIMIT_REAL_TIME;
-	config.limit = &asking_ops;
-	config.limit_config = NULL;
-	config.windowing = WEIR_WINDOW_SAMPLE;
 	config.clock = clock;
 	config.clock_zero = 5 * WEIR_S;
 	return rig_make(&config);
