@@ -56,7 +56,7 @@
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
  *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
- *     shows whether it has (step_down);
+ *     shows whether it has (step_down); room does not reach as far again for some time (lower_ceiling);
  *   - when calls time out, and those that are served take nearly as long, latency cannot show a longer
  *     queue any more, and the limit falls (cut_off);
  *   - the permit of a call that timed out is held back until another call ends otherwise, as the
@@ -72,8 +72,10 @@
  * Outcomes: the latency of a dropped call says nothing about load; that of one that timed out is a
  * lower bound, and says nothing where those that are served take far less. Cancelled, failed and
  * ignored calls hold permits as others do, so the time that they were in flight counts: in the load,
- * among long-lived calls, and in what a slope means for all calls (others.h). The permits of detached
- * calls come on top of the limit, and are not part of what a call finds in flight.
+ * among long-lived calls, and in what a slope means for all calls (others.h). A server may go on with
+ * cancelled calls: where the others take far longer than callers wait before they cancel, n counts them
+ * as well (count_abandoned). The permits of detached calls come on top of the limit, and are not part of
+ * what a call finds in flight.
  *
  * Related work: J. Little, 1961; L. Kleinrock, "Power and deterministic rules of thumb for
  * probabilistic problems in computer communications", 1979 (power X/R is greatest at e = 1/2);
@@ -175,7 +177,8 @@ struct epoch {
 	double knee;          /* s->k when it began or last went on */
 	double knee_calls;    /* the same, not as a logarithm */
 	double limit;         /* in force, calls */
-	double rounding;      /* ln of it over the limit before it was rounded */
+	float rounding;       /* ln of it over the limit before it was rounded */
+	float whole;          /* sum of cbrt R as y, but of the latencies as they were */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* samples or not, but for those dropped */
 	uint32_t moved;       /* bool: the knee was far from that before */
@@ -194,6 +197,7 @@ struct line {
 	double n, x, y, xx, xy, variance;
 	double part;            /* of a slope, that all calls follow: others.h */
 	double limit, evenness; /* queueing.h */
+	double whole;           /* y of the latencies as they were */
 };
 
 /* A point that is compared with later ones: ln n, ln R, and the samples that it is known by. */
@@ -230,10 +234,14 @@ struct elastic {
 	float load;                   /* fraction of the limit in use, by Little's law */
 	float elasticity;             /* of the last epoch */
 	float carry;                  /* fraction of a call that rounding has held back so far */
+	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
 	double rounding;              /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
-	uint32_t wide; /* bool: the knee can be nearly anywhere */
+	uint32_t wide;       /* bool: the knee can be nearly anywhere */
+	float ceiling;       /* ln n: room stays below, as throughput was lost above */
+	float ceiling_step;  /* by which it rises in an epoch */
+	uint32_t at_ceiling; /* bool: room has reached it since it was lowered */
 };
 
 static const char *elastic_check(const void *config)
@@ -243,15 +251,27 @@ static const char *elastic_check(const void *config)
 	return c->min > c->max ? "min is above max" : NULL;
 }
 
+/* The knee in calls, as the limit counts them. */
+static double knee_calls(const struct elastic *s)
+{
+	return exp(s->k - (double)s->abandoned);
+}
+
+/* The highest knee, in ln n. */
+static double highest(const struct elastic *s)
+{
+	return log(s->max) + (double)s->abandoned;
+}
+
 static struct epoch epoch_from(const struct elastic *s, double now)
 {
 	return (struct epoch){
 		.start = now,
 		.late = s->level_n > 0 ? now + EPOCH_LATE * s->usual : INFINITY,
 		.knee = s->k,
-		.knee_calls = exp(s->k),
+		.knee_calls = knee_calls(s),
 		.limit = s->limit,
-		.rounding = s->rounding,
+		.rounding = (float)s->rounding,
 		.moved = fabs(s->k - s->now.knee) > BOLD,
 	};
 }
@@ -278,6 +298,8 @@ static double elastic_init(void *state, const void *config, double random)
 	s->pause = c->pause;
 	s->limit = s->initial;
 	s->k = log(s->initial);
+	s->ceiling = (float)log(s->max);
+	s->ceiling_step = (float)LASTING;
 	s->sigma2 = s->each = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
@@ -310,7 +332,22 @@ static struct line line_of(const struct epoch *e, double part)
 		.part = part,
 		.limit = log(e->limit),
 		.evenness = queueing_evenness(y, e->yy / e->n),
+		.whole = 3 * log((double)e->whole / e->n),
 	};
+}
+
+/*
+ * Count the calls that the server may still work on although they were cancelled. By how much they are
+ * more than those in flight follows from latency, which is chance as well. A number that followed each
+ * epoch would make chance look like a queue, so it follows large changes only.
+ */
+static void count_abandoned(struct elastic *s, struct line *l)
+{
+	const double now = others_abandoned(&s->others, exp(l->y));
+
+	if (fabs(now - (double)s->abandoned) > BOLD)
+		s->abandoned = (float)now;
+	l->x += (double)s->abandoned;
 }
 
 /* The part of a change of y that no plausible slope explains, given the change of x. */
@@ -504,6 +541,16 @@ static double stride(const struct elastic *s, const struct epoch *e)
 	return fmin(step, needed * clamp(RISE - fmax(0, since), 0, RISE / 2));
 }
 
+/* In an epoch that reached the limit. */
+static void raise_ceiling(struct elastic *s)
+{
+	const float top = (float)highest(s);
+
+	s->ceiling = fminf(fmaxf(s->ceiling, (float)s->k) + s->ceiling_step, top);
+	if (s->ceiling >= top)
+		s->ceiling_step = (float)LASTING;
+}
+
 /*
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
  * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
@@ -511,12 +558,13 @@ static double stride(const struct elastic *s, const struct epoch *e)
  * overload as much is needed as keeps the server from being idle (idle.h): room grows by a call an epoch
  * and falls by a part, as what is far too much for overload must soon be gone. The less an epoch changes
  * the idle fraction, the smaller is the step: that is a mean of the past, and room would swing around it.
- * Where the knee is never idle, room is far above what is needed, and falls by 6 % at least.
+ * Where the knee is never idle, room is far above what is needed, and falls by 6 % at least. It stays
+ * below the ceiling.
  */
 static void make_room(struct elastic *s)
 {
 	const bool rare = s->reached_mean < OFTEN, empty = (double)s->load < EMPTY;
-	const double most = rare || empty ? log(s->max) - s->k : ROOM_MOST;
+	const double most = rare || empty ? highest(s) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), excess = (double)s->idle.fraction / IDLE - 1;
 	const double weight = (double)s->idle.weight;
 
@@ -528,7 +576,10 @@ static void make_room(struct elastic *s)
 		s->room += step * fmin(1, excess * weight);
 	else if (!rare && !empty)
 		s->room += SLOW * s->room * excess * fmax(weight, -3 * QUICK * excess);
-	s->room = clamp(s->room, 0, most);
+	if (s->reached > 0)
+		raise_ceiling(s);
+	s->at_ceiling |= s->room >= (double)s->ceiling - s->k;
+	s->room = clamp(s->room, 0, fmax(0, fmin(most, (double)s->ceiling - s->k)));
 }
 
 /*
@@ -557,14 +608,41 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 }
 
 /*
+ * Throughput was lost under the limit of the epoch: room is to stay below that. Otherwise it would soon
+ * be back, as the limit is hardly reached once the server has recovered, until it collapses again.
+ * Returns false if it stays below that already.
+ */
+static bool lower_ceiling(struct elastic *s, const struct epoch *e)
+{
+	const double most = fmax(s->k, log(e->limit) + (double)s->abandoned - BOLD);
+
+	if (most >= (double)s->ceiling)
+		return false;
+	s->ceiling = (float)most;
+	return true;
+}
+
+/* The server has collapsed. If room had reached the ceiling again, that rises half as fast from now on. */
+static void remember_collapse(struct elastic *s, const struct epoch *e)
+{
+	if (!lower_ceiling(s, e))
+		return;
+	if (s->at_ceiling)
+		s->ceiling_step = fmaxf(s->ceiling_step / 2, (float)LOOSEN);
+	s->at_ceiling = false;
+}
+
+/*
  * Calls that room lets in above the knee may slow a server down until it serves less than without them.
  * The knee cannot fall for that if it is at its lowest already. So where as much throughput is lost as in
  * a collapse, in ln X and by the mean latency, room falls by a part of that.
  */
 static void reduce_room(struct elastic *s, double loss)
 {
-	if (loss > RISE)
-		s->room = fmax(0, s->room - QUICK * loss);
+	if (loss <= RISE)
+		return;
+	s->room = fmax(0, s->room - QUICK * loss);
+	(void)lower_ceiling(s, &s->last);
 }
 
 /*
@@ -595,7 +673,7 @@ static struct idle_epoch idle_of(const struct elastic *s, const struct epoch *e,
 		.limit = e->limit,
 		.sigma2 = s->sigma2,
 		.part = l->part,
-		.rounding = e->moved ? 0 : e->rounding,
+		.rounding = e->moved ? 0 : (double)e->rounding,
 		.rise = posterior_rise(&s->posterior, s->k, l->x) -
 			posterior_rise(&s->posterior, s->k, s->x),
 		.above = l->part * (l->y - s->y),
@@ -629,13 +707,29 @@ static bool collapsed(const struct elastic *s, const struct line *l)
 }
 
 /*
+ * Whether more throughput is lost than room can have added, although more calls were in flight. What is
+ * lost for that long need not be known well, and the epoch that shows it may be the last for a long time,
+ * so latencies count as they are.
+ */
+static bool room_costs(const struct elastic *s, const struct line *l)
+{
+	const double x = l->x - s->level_x;
+	const double loss = l->part * (l->whole - s->level_y) - x;
+	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
+
+	return s->level_n > 0 && x > 0 && s->reached > OFTEN && loss > ROOM_MOST &&
+	       loss * loss > SHIFT_SURE * noise;
+}
+
+/*
  * Lower the limit, to below where the knee was and to below n. A server that has collapsed serves
  * more with fewer calls, and the sooner it has fewer, the shorter is its queue. One that has only
  * become slower does not, and what this step shows lets the limit rise again: the means become those
  * of the collapse, so that the next epochs are compared with it.
  */
-static void step_down(struct elastic *s, const struct line *l)
+static void step_down(struct elastic *s, const struct epoch *e, const struct line *l)
 {
+	remember_collapse(s, e);
 	learn_collapse(s, l->x);
 	s->k = clamp(fmin(s->own, l->x) - RISE, log(s->min), s->k);
 	s->room = 0;
@@ -674,14 +768,19 @@ static void close_epoch(struct elastic *s)
 		return;
 	s->reached = (double)e->reached / e->n;
 	l = line_of(e, others_part(&s->others));
+	count_abandoned(s, &l);
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
 	if (cut_off(s, e)) {
 		fall_below(s, l.x);
 		s->room = 0;
 		return;
 	}
+	if (room_costs(s, &l)) {
+		s->room = 0;
+		remember_collapse(s, e);
+	}
 	if (collapsed(s, &l)) {
-		step_down(s, &l);
+		step_down(s, e, &l);
 		return;
 	}
 	if (shifted(s, &l)) {
@@ -702,7 +801,7 @@ static void close_epoch(struct elastic *s)
 	idle_update(&s->idle, &e->idle, &idle);
 	make_room(s);
 	step = check_throughput(s, &l, stride(s, e));
-	s->k = clamp(s->k + step, log(s->min), log(s->max));
+	s->k = clamp(s->k + step, log(s->min), highest(s));
 }
 
 /*
@@ -759,7 +858,7 @@ static double next_dither(struct elastic *s, const struct weir_window *w, struct
 /* Set the limit for the calls to come. Rounding carries fractions over to the next epochs. */
 static void set_limit(struct elastic *s, double height)
 {
-	const double middle = s->k + s->room;
+	const double middle = s->k + s->room - (double)s->abandoned;
 	double limit = exp(middle + height);
 
 	if (height > 0)
@@ -821,7 +920,8 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const bool elsewhere = waited_elsewhere(s, w);
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
-	const double x = log(fmax(1, inflight)), y = cbrt(shortened(s, w->rtt, x));
+	const double x = log(fmax(1, inflight)), n = x + (double)s->abandoned;
+	const double y = cbrt(shortened(s, w->rtt, n));
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
@@ -832,11 +932,12 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	e->n += count;
 	e->x += count * x;
 	e->y += count * y;
+	e->whole += (float)(count * cbrt(w->rtt));
 	e->xx += count * x * x;
 	e->xy += count * x * y;
 	e->yy += count * y * y;
 	idle_add(&e->idle, count, inflight, y, e->knee_calls,
-		 posterior_rise(&s->posterior, e->knee, x));
+		 posterior_rise(&s->posterior, e->knee, n));
 }
 
 /*
@@ -885,7 +986,7 @@ static void go_on(struct elastic *s)
 	s->last = epoch_from(s, e->start);
 	e->moved = e->moved || fabs(s->k - e->knee) > BOLD;
 	e->knee = s->k;
-	e->knee_calls = exp(s->k);
+	e->knee_calls = knee_calls(s);
 	e->limit = s->limit;
 	e->rounding = 0;
 	e->dither.pair = 0;
@@ -928,8 +1029,11 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
  */
 static void move_by(struct elastic *s, double permits, double now)
 {
-	s->k = log(clamp(exp(s->k) + permits, fmax(s->min, fmin(s->initial, s->max)), s->max));
-	s->limit = clamp(floor(exp(s->k)), s->min, s->max);
+	const double least = fmax(s->min, fmin(s->initial, s->max));
+	const double knee = clamp(knee_calls(s) + permits, least, s->max);
+
+	s->k = log(knee) + (double)s->abandoned;
+	s->limit = floor(knee);
 	s->rounding = 0; /* this limit was not rounded in turns */
 	s->level_n = 0;
 	s->last = s->now = epoch_from(s, now);
@@ -958,7 +1062,7 @@ static void elastic_observe(const void *state, double *values)
 {
 	const struct elastic *s = state;
 
-	values[0] = exp(s->k);
+	values[0] = knee_calls(s);
 	values[1] = s->spread;
 	values[2] = (double)s->elasticity;
 	values[3] = sqrt(s->sigma2);
@@ -990,7 +1094,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 29,
+	.version = 30,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -10,6 +10,7 @@ void others_update(struct others *o, const struct weir_window *w)
 
 	o->since += (float)w->others;
 	o->time_since += (float)w->others_time;
+	o->cancelled_since += (float)w->cancelled;
 	if (n == 0)
 		return;
 	/* The first ones all have the same weight. */
@@ -18,7 +19,8 @@ void others_update(struct others *o, const struct weir_window *w)
 	o->rtt += (double)weight * (w->rtt - o->rtt);
 	o->number += weight * ((float)(o->since / n) - o->number);
 	o->time += weight * ((float)(o->time_since / n) - o->time);
-	o->since = o->time_since = 0;
+	o->cancelled += weight * ((float)(o->cancelled_since / n) - o->cancelled);
+	o->since = o->time_since = o->cancelled_since = 0;
 }
 
 /* Whether others take longer than samples. */
@@ -32,6 +34,18 @@ double others_part(const struct others *o)
 	const double n = (double)o->number;
 
 	return take_longer(o) ? (1 + n * n * o->rtt / (double)o->time) / (1 + n) : 1;
+}
+
+/*
+ * By Little's law, each cancelled call adds the rest of the time that it takes at the server. That counts
+ * from a factor of e on: where callers cancel about as late as calls are served, it would be chance.
+ */
+double others_abandoned(const struct others *o, double rtt)
+{
+	const double each = o->number > 0 ? (double)o->time / (double)o->number : 0;
+	const double rest = fmax(0, rtt / exp(1) - each);
+
+	return log(1 + (double)o->cancelled * rest / (rtt + (double)o->time));
 }
 
 /* By Little's law, the mean latency of samples over that of all calls. */

@@ -71,6 +71,37 @@ Test(others, knows_how_many_calls_end_in_the_time_of_a_sample)
 	cr_expect_eq(ending_after(0, 0), 1);
 }
 
+/* Callers of nine calls cancel after that time, beside each sample of 10 ms: ln of all over those in flight. */
+static double abandoned_after(double time, double rtt)
+{
+	const struct weir_window w = {.count = 1,
+				      .rtt = 10 * MS,
+				      .cancelled = 9,
+				      .others = 9,
+				      .others_time = 9 * time * MS};
+	struct others o = {0};
+
+	for (int i = 0; i < 1000; i++)
+		others_update(&o, &w);
+	return others_abandoned(&o, rtt * MS);
+}
+
+/* By Little's law: the nine are at the server for 10 / e ms, and in flight for one. */
+Test(others, counts_cancelled_calls_that_a_server_may_go_on_with)
+{
+	cr_expect_float_eq(abandoned_after(1, 10), log((10 + 9 * 10 / exp(1)) / (10 + 9)), 1e-4);
+	cr_expect_float_eq(abandoned_after(1, 1e6), log(1 + 9 / exp(1)), 1e-4);
+}
+
+Test(others, counts_none_that_are_cancelled_late)
+{
+	const struct others uncancelled = after(1000, 9, 1);
+
+	cr_expect_eq(abandoned_after(4, 10), 0);
+	cr_expect_gt(abandoned_after(4, 20), 0);
+	cr_expect_eq(others_abandoned(&uncancelled, 10 * MS), 0);
+}
+
 Test(others, learns_nothing_without_a_sample)
 {
 	const struct weir_window w = {.others = 3, .others_time = 30 * MS};
