@@ -9,9 +9,9 @@
  * they never reached the queue, and nothing is scaled. Where they take longer, fewer calls end in the
  * time that a sample takes than are in flight.
  *
- * A server may go on with a call that its caller has cancelled. Its permit is free, and another call takes
- * it, but its place at the server is not. Where callers cancel long before the server would have answered,
- * the server may have many times as many calls as are in flight.
+ * A server may go on with a call that its caller has cancelled. The call's permit is free then, but
+ * its place at the server is not. Where callers cancel long before the server would have answered, the
+ * server may have many times as many calls as are in flight.
  */
 #ifndef WEIR_LIMITS_OTHERS_H
 #define WEIR_LIMITS_OTHERS_H
@@ -24,8 +24,8 @@ struct others {
 	float number;    /* others for each call that is a sample */
 	float time;      /* that these were in flight, nanoseconds */
 	float seen;      /* windows with samples so far, up to fifty */
-	float cancelled; /* of these, how many were cancelled */
-	/* since the last sample: others, the time that they were in flight, and the cancelled ones */
+	float cancelled; /* others that were cancelled, for each sample */
+	/* since the last sample: others, the time that they were in flight, those cancelled */
 	float since, time_since, cancelled_since;
 };
 

@@ -18,9 +18,9 @@ struct call {
 
 /*
  * A backend. A call takes a random time with mean `work` while up to `knee` calls are in flight,
- * and above that a time in proportion to the number it finds, or to a power of that. Calls arrive at a rate that would
- * keep `demand` calls in flight if there were no limit and no queue. With a bound, it drops calls
- * that would exceed it at once.
+ * and above that a time in proportion to the number it finds, or to a power of that. Calls arrive
+ * at a rate that would keep `demand` calls in flight if there were no limit and no queue. With a
+ * bound, it drops calls that would exceed it at once.
  */
 struct backend {
 	double work, knee, demand;
