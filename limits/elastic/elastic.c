@@ -242,6 +242,7 @@ struct elastic {
 	float ceiling;       /* ln n: room stays below, as throughput was lost above */
 	float ceiling_step;  /* by which it rises in an epoch */
 	uint32_t at_ceiling; /* bool: room has reached it since it was lowered */
+	float reaching;      /* fraction of the last epochs that reached the limit */
 };
 
 static const char *elastic_check(const void *config)
@@ -527,14 +528,16 @@ static double binding(const struct elastic *s)
  * one for every other epoch, and the limit is lower on the way. Where fewer than half of the calls
  * find the limit reached, it is not needed so soon, and a server may collapse before it is. But of calls
  * that come in bunches, only the last one that is admitted finds it reached, although many are refused:
- * so it is needed as well where it is reached at all and a bold probe would exceed it on average.
+ * so it is needed as well where it is reached at all and a bold probe would exceed it on average, and where
+ * nearly all of the last ten epochs have reached it.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
 	const bool filled = s->reached > 0 && (double)s->load > exp(-BOLD);
-	const double needed = filled ? 1 : fmin(1, 2 * s->reached);
+	const double bunches = s->reached > 0 ? pow((double)s->reaching, 4) : 0;
+	const double needed = filled ? 1 : fmin(1, fmax(2 * s->reached, bunches));
 
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
@@ -757,6 +760,22 @@ static void fall_below(struct elastic *s, double x)
 	s->k = clamp(s->own, s->k - RISE, s->k);
 }
 
+/*
+ * Timeouts cut off what latency would show. If much of the limit is room, room was too large, and the knee
+ * may be right: where calls come in bunches, few of a larger bunch are served in time. So room becomes
+ * smaller than it was, and only once little is left, the knee falls.
+ */
+static void let_fewer_time_out(struct elastic *s, const struct epoch *e, const struct line *l)
+{
+	if (s->room <= BOLD) {
+		fall_below(s, l->x);
+		s->room = 0;
+		return;
+	}
+	(void)lower_ceiling(s, e);
+	s->room = clamp((double)s->ceiling - s->k, 0, s->room);
+}
+
 static void close_epoch(struct elastic *s)
 {
 	const struct epoch *e = &s->last;
@@ -770,9 +789,9 @@ static void close_epoch(struct elastic *s)
 	l = line_of(e, others_part(&s->others));
 	count_abandoned(s, &l);
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
+	s->reaching += (float)(SLOW * ((s->reached > 0 ? 1 : 0) - (double)s->reaching));
 	if (cut_off(s, e)) {
-		fall_below(s, l.x);
-		s->room = 0;
+		let_fewer_time_out(s, e, &l);
 		return;
 	}
 	if (room_costs(s, &l)) {
@@ -1094,7 +1113,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 30,
+	.version = 31,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -64,8 +64,13 @@ bool given_up_pause(struct given_up *g, const struct weir_window *w, double row,
 	const double took = fmax(w->rtt, rtt), end = (double)w->end;
 	const bool begins = !(g->pause > 0);
 
-	if (w->timed_out == 0 || g->row < row || g->held < most)
+	if (g->row < row || g->held < most)
 		return false;
+	if (w->timed_out == 0) {
+		if (!begins && w->cancelled > 0 && end >= g->resume)
+			g->resume = end + g->pause; /* the test was cancelled */
+		return false;
+	}
 	if (begins)
 		g->pause = fmin(1, longest) * took;
 	else if (end - took >= g->resume)

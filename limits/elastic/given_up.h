@@ -30,7 +30,9 @@
  * least, a call that times out begins a pause, in which no call is admitted: as long as that call
  * took. The next call is a test. If it times out as well, the pause is twice as long, up to a
  * bound. If it is served, the permits come back. While the pause lasts, older calls that time out
- * prolong it. A cancelled call begins none, as it does not say how long the server takes.
+ * prolong it. A cancelled call begins none, as it does not say how long the server takes. But if it is
+ * the test, the same pause begins anew: the server has one call more to work on, and has shown nothing.
+ * Where nine of ten calls are cancelled, ten would be admitted for each one that times out.
  */
 #ifndef WEIR_LIMITS_GIVEN_UP_H
 #define WEIR_LIMITS_GIVEN_UP_H
@@ -59,7 +61,8 @@ struct given_up {
 void given_up_update(struct given_up *g, const struct weir_window *w, double most, double rtt);
 
 /*
- * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do.
+ * Then begin or prolong a pause, if the window's call timed out and nothing else is left to do, or the
+ * test was cancelled.
  * row: as many calls must have been lost in a row; longest: bound of the pause, in times that the
  * call took. Returns true for the first pause since a call was served.
  */

@@ -423,6 +423,33 @@ Test(elastic, is_not_misled_by_calls_that_happen_to_be_long)
 }
 
 /*
+ * 2,100 workers, and calls that come in bunches of 700 a third of the time. Only the last call that is admitted
+ * finds the limit reached. 1830 calls a second in the second phase, and 82 if the limit rises by that fraction.
+ */
+Test(elastic, rises_as_fast_where_calls_come_in_bunches)
+{
+	ends_at_least(1700, "random-20270604-293", 2, 3);
+}
+
+/*
+ * A bunch is more than one worker can serve before the calls time out. 9.1 calls a second, and 5.3 if the knee
+ * falls although the limit is mostly room.
+ */
+Test(elastic, keeps_its_knee_where_large_bunches_time_out)
+{
+	ends_at_least(7, "random-20270604-176", 1, 6);
+}
+
+/*
+ * Six limiters, and nine calls of ten are cancelled, on which the server goes on working. 156 calls a second in
+ * the second phase, and none if calls are admitted after a pause until one times out.
+ */
+Test(elastic, tests_a_server_with_one_call_even_if_that_is_cancelled)
+{
+	ends_at_least(50, "random-20270605-285", 2, 12);
+}
+
+/*
  * Nearly a third of the work takes twenty times as long as the rest, for 330 workers. 1860 calls a second in
  * the third phase, and 1380 if an epoch that sees more of the long calls seems to show a queue.
  */

@@ -469,6 +469,54 @@ Test(elastic, remembers_at_which_limit_throughput_was_lost)
 	cr_expect_geq(eight, 75, "%g a second", eight);
 }
 
+/*
+ * A bunch of calls, of which as many are admitted as the limit. Each waits for one worker that it takes
+ * `each` of, or `alone` where there are workers for all, and times out after `timeout`.
+ */
+static void feed_bunch(struct subject *s, double *now, uint32_t size, double alone, double each,
+		       double timeout)
+{
+	const uint32_t admitted = size < (uint32_t)s->limit ? size : (uint32_t)s->limit;
+
+	for (uint32_t i = 1; i <= admitted; i++) {
+		const double takes = alone + i * each;
+		struct weir_window w = sample(fmin(takes, timeout), i);
+
+		w.start = w.end = (weir_time)(*now + fmin(takes, timeout));
+		w.timed_out = takes > timeout;
+		feed(s, w);
+	}
+	*now += 2 * timeout;
+}
+
+/* Only the last one that is admitted finds the limit reached, although thousands are refused. */
+Test(elastic, grows_where_calls_come_in_bunches)
+{
+	struct subject s;
+	double now = 1e9;
+
+	start(&s, &weir_elastic, "");
+	for (int i = 0; i < 60; i++)
+		feed_bunch(&s, &now, 4000, 400 * MS, 0, 500 * MS);
+	/* 6210, and 134 if the limit rises by the fraction of calls that find it reached */
+	cr_expect_geq(s.limit, 2000, "%g", s.limit);
+}
+
+/* One worker can serve ten calls of each bunch in time. Room goes before the knee falls. */
+Test(elastic, keeps_its_knee_where_bunches_are_too_large)
+{
+	struct subject s;
+	double now = 1e9, sum = 0;
+
+	start(&s, &weir_elastic, "");
+	for (int i = 0; i < 2000; i++) {
+		feed_bunch(&s, &now, 20, 0, 10 * MS, 100 * MS);
+		sum += s.limit;
+	}
+	/* 8.9, and 3.2 if the knee falls each time that calls time out */
+	cr_expect_geq(sum / 2000, 6, "%g", sum / 2000);
+}
+
 /* Even where the knee rises and falls by a factor of 30: a backend might collapse. */
 Test(elastic, rises_by_the_root_of_e_at_most)
 {

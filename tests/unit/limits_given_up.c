@@ -262,6 +262,30 @@ Test(given_up, pauses_when_as_many_calls_as_the_limit_were_lost_in_a_row)
 	cr_expect_eq(given_up_pause_left(&g, (weir_time)(1e9 + TIMEOUT)), 0);
 }
 
+/* A test that is cancelled has given the server one call more, and shown nothing. */
+Test(given_up, begins_the_pause_anew_when_its_test_is_cancelled)
+{
+	struct weir_window test = cancelled;
+	struct given_up g = {0};
+	double now = 1e9;
+
+	cr_assert(time_out(&g, now, 1));
+	test.end = (weir_time)(now + TIMEOUT / 2);
+	cr_expect(!given_up_pause(&g, &test, 1, 0, LONGEST, RTT));
+	cr_expect_eq(given_up_pause_left(&g, test.end), TIMEOUT / 2, "it is no test");
+	for (int i = 0; i < 5; i++) {
+		now += TIMEOUT;
+		test.end = (weir_time)now;
+		given_up_update(&g, &test, 0, RTT);
+		cr_expect(!given_up_pause(&g, &test, 1, 0, LONGEST, RTT));
+		cr_expect_eq(given_up_pause_left(&g, test.end), TIMEOUT, "it is as long as before");
+	}
+	test = ignored;
+	test.end = (weir_time)(now + TIMEOUT);
+	cr_expect(!given_up_pause(&g, &test, 1, 0, LONGEST, RTT));
+	cr_expect_eq(given_up_pause_left(&g, test.end), 0, "its caller waited for it");
+}
+
 /* Those that were in flight when it began prolong it, but do not make it longer. */
 Test(given_up, doubles_the_pause_for_each_call_that_times_out_after_it)
 {
