@@ -56,7 +56,7 @@
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
  *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
- *     shows whether it has (step_down); room does not reach as far again for some time (lower_ceiling);
+ *     shows whether it has (step_down); room does not reach as far again for some time (ceiling.h);
  *   - when calls time out, and those that are served take nearly as long, latency cannot show a longer
  *     queue any more, and the limit falls (cut_off);
  *   - the permit of a call that timed out is held back until another call ends otherwise, as the
@@ -88,6 +88,7 @@
 #include <weir/limits.h>
 
 #include "limits/common.h"
+#include "ceiling.h"
 #include "dither.h"
 #include "given_up.h"
 #include "idle.h"
@@ -238,11 +239,9 @@ struct elastic {
 	double rounding;              /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
-	uint32_t wide;       /* bool: the knee can be nearly anywhere */
-	float ceiling;       /* ln n: room stays below, as throughput was lost above */
-	float ceiling_step;  /* by which it rises in an epoch */
-	uint32_t at_ceiling; /* bool: room has reached it since it was lowered */
-	float reaching;      /* fraction of the last epochs that reached the limit */
+	uint32_t wide; /* bool: the knee can be nearly anywhere */
+	struct ceiling ceiling;
+	float reaching; /* fraction of the last epochs that reached the limit */
 };
 
 static const char *elastic_check(const void *config)
@@ -299,8 +298,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->pause = c->pause;
 	s->limit = s->initial;
 	s->k = log(s->initial);
-	s->ceiling = (float)log(s->max);
-	s->ceiling_step = (float)LASTING;
+	ceiling_init(&s->ceiling, log(s->max));
 	s->sigma2 = s->each = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
@@ -544,16 +542,6 @@ static double stride(const struct elastic *s, const struct epoch *e)
 	return fmin(step, needed * clamp(RISE - fmax(0, since), 0, RISE / 2));
 }
 
-/* In an epoch that reached the limit. */
-static void raise_ceiling(struct elastic *s)
-{
-	const float top = (float)highest(s);
-
-	s->ceiling = fminf(fmaxf(s->ceiling, (float)s->k) + s->ceiling_step, top);
-	if (s->ceiling >= top)
-		s->ceiling_step = (float)LASTING;
-}
-
 /*
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
  * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
@@ -580,9 +568,8 @@ static void make_room(struct elastic *s)
 	else if (!rare && !empty)
 		s->room += SLOW * s->room * excess * fmax(weight, -3 * QUICK * excess);
 	if (s->reached > 0)
-		raise_ceiling(s);
-	s->at_ceiling |= s->room >= (double)s->ceiling - s->k;
-	s->room = clamp(s->room, 0, fmax(0, fmin(most, (double)s->ceiling - s->k)));
+		ceiling_raise(&s->ceiling, s->k, highest(s));
+	s->room = clamp(ceiling_bound(&s->ceiling, s->k, s->room), 0, fmax(0, most));
 }
 
 /*
@@ -610,29 +597,15 @@ static void follow_reference(struct elastic *s, const struct line *l, double lac
 	s->ref.n = 1 / ((1 - weight) * (1 - weight) / s->ref.n + weight * weight * SLOW / l->n);
 }
 
-/*
- * Throughput was lost under the limit of the epoch: room is to stay below that. Otherwise it would soon
- * be back, as the limit is hardly reached once the server has recovered, until it collapses again.
- * Returns false if it stays below that already.
- */
-static bool lower_ceiling(struct elastic *s, const struct epoch *e)
+/* What room is to stay below, in ln n, if throughput was lost under the limit of the epoch. */
+static double lost_above(const struct elastic *s, const struct epoch *e)
 {
-	const double most = fmax(s->k, log(e->limit) + (double)s->abandoned - BOLD);
-
-	if (most >= (double)s->ceiling)
-		return false;
-	s->ceiling = (float)most;
-	return true;
+	return fmax(s->k, log(e->limit) + (double)s->abandoned - BOLD);
 }
 
-/* The server has collapsed. If room had reached the ceiling again, that rises half as fast from now on. */
 static void remember_collapse(struct elastic *s, const struct epoch *e)
 {
-	if (!lower_ceiling(s, e))
-		return;
-	if (s->at_ceiling)
-		s->ceiling_step = fmaxf(s->ceiling_step / 2, (float)LOOSEN);
-	s->at_ceiling = false;
+	ceiling_remember(&s->ceiling, lost_above(s, e), LOOSEN);
 }
 
 /*
@@ -645,7 +618,7 @@ static void reduce_room(struct elastic *s, double loss)
 	if (loss <= RISE)
 		return;
 	s->room = fmax(0, s->room - QUICK * loss);
-	(void)lower_ceiling(s, &s->last);
+	(void)ceiling_lower(&s->ceiling, lost_above(s, &s->last));
 }
 
 /*
@@ -772,8 +745,8 @@ static void let_fewer_time_out(struct elastic *s, const struct epoch *e, const s
 		s->room = 0;
 		return;
 	}
-	(void)lower_ceiling(s, e);
-	s->room = clamp((double)s->ceiling - s->k, 0, s->room);
+	(void)ceiling_lower(&s->ceiling, lost_above(s, e));
+	s->room = clamp((double)s->ceiling.most - s->k, 0, s->room);
 }
 
 static void close_epoch(struct elastic *s)
