@@ -436,8 +436,9 @@ WEIR_API extern const struct weir_limit_ops weir_protego;
  *
  * Pauses: where all calls time out even at the lowest limit, no call is admitted for as long as the
  * last one took, then for twice as long after each call that times out as well, up to `pause` times
- * as long. So a server that keeps working on calls that were given up gets time to finish them. The
- * limit then is 0 (weir_limit()). 0.01 means hardly any pause.
+ * as long, and for the same time again after one that is cancelled. So a server that keeps working on
+ * calls that were given up gets time to finish them. The limit then is 0 (weir_limit()). 0.01 means
+ * hardly any pause.
  * The permits of detached calls come on top of the limit, max included (WEIR_LIMIT_DETACHED).
  *
  * Source: docs/elastic.md.
