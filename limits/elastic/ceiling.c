@@ -23,7 +23,7 @@ bool ceiling_lower(struct ceiling *c, double most)
 	return true;
 }
 
-/* Only where room has reached the ceiling is this collapse more than a part of the one before. */
+/* If room has not reached the ceiling since it was lowered, this is still the same collapse. */
 void ceiling_remember(struct ceiling *c, double most, double least)
 {
 	if (!ceiling_lower(c, most))

@@ -734,9 +734,9 @@ static void fall_below(struct elastic *s, double x)
 }
 
 /*
- * Timeouts cut off what latency would show. If much of the limit is room, room was too large, and the knee
- * may be right: where calls come in bunches, few of a larger bunch are served in time. So room becomes
- * smaller than it was, and only once little is left, the knee falls.
+ * Timeouts cut off what latency would show. If much of the limit is room, that was too large, and the knee
+ * may be right: where a bunch is more than what the server can do in time, the rest of it times out. So room
+ * becomes smaller than it was, and the knee falls only once little room is left.
  */
 static void let_fewer_time_out(struct elastic *s, const struct epoch *e, const struct line *l)
 {

@@ -30,9 +30,10 @@
  * least, a call that times out begins a pause, in which no call is admitted: as long as that call
  * took. The next call is a test. If it times out as well, the pause is twice as long, up to a
  * bound. If it is served, the permits come back. While the pause lasts, older calls that time out
- * prolong it. A cancelled call begins none, as it does not say how long the server takes. But if it is
- * the test, the same pause begins anew: the server has one call more to work on, and has shown nothing.
- * Where nine of ten calls are cancelled, ten would be admitted for each one that times out.
+ * prolong it. A cancelled call begins none, as it does not say how long the server takes. But if it
+ * is the test, the same pause begins anew: the server has one call more to work on, and has shown
+ * nothing. Otherwise, where nine of ten calls are cancelled, ten would be admitted for each one that
+ * times out.
  */
 #ifndef WEIR_LIMITS_GIVEN_UP_H
 #define WEIR_LIMITS_GIVEN_UP_H

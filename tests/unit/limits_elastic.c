@@ -470,8 +470,8 @@ Test(elastic, remembers_at_which_limit_throughput_was_lost)
 }
 
 /*
- * A bunch of calls, of which as many are admitted as the limit. Each waits for one worker that it takes
- * `each` of, or `alone` where there are workers for all, and times out after `timeout`.
+ * A bunch of calls, of which as many as the limit are admitted. The i-th takes `alone` and i times `each`,
+ * as one worker serves them in turn, and times out after `timeout`.
  */
 static void feed_bunch(struct subject *s, double *now, uint32_t size, double alone, double each,
 		       double timeout)
