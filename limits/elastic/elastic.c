@@ -33,7 +33,8 @@
  * change makes those knees likely that would produce it: no change says that the knee is above x,
  * one as large as that of x, below x. The limit is the median, and moves there in bounded strides. In
  * each epoch a little probability is added everywhere, and more when the level of latency moves in a
- * way that no slope explains, so that the limit can always learn again.
+ * way that no slope explains, so that the limit can always learn again. If latency rises, more is added
+ * below a known knee alone.
  *
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
@@ -369,15 +370,22 @@ static bool shifted(const struct elastic *s, const struct line *l)
 	return s->level_n > 0 && fabs(shift) > BOLD && shift * shift > SHIFT_SURE * noise;
 }
 
-static void loosen(struct elastic *s, double part, double joint)
+static void loosen(struct elastic *s, double part, double joint, double most)
 {
-	posterior_loosen(&s->posterior, s->k, part);
-	posterior_loosen(&s->joint, s->k, joint);
+	posterior_loosen(&s->posterior, s->k, part, most);
+	posterior_loosen(&s->joint, s->k, joint, most);
 }
 
-static void forget(struct elastic *s)
+/*
+ * Something other than n has changed latency, so the knee may have moved. If it was known, and calls take
+ * longer now, it has not moved up: a server that has lost workers, or whose work takes longer, needs no more
+ * calls than before. Each of several limiters would find a slope near 1 for itself, and all would rise.
+ */
+static void forget(struct elastic *s, bool slower)
 {
-	loosen(s, FORGET, FORGET);
+	const bool known = s->spread < 2 * BOLD || s->reached_mean > 0.5;
+
+	loosen(s, FORGET, FORGET, slower && known ? s->k : INFINITY);
 	read_posteriors(s);
 	s->room = 0;
 	s->level_n = 0;
@@ -776,7 +784,7 @@ static void close_epoch(struct elastic *s)
 		return;
 	}
 	if (shifted(s, &l)) {
-		forget(s);
+		forget(s, l.y > s->level_y);
 		return;
 	}
 	if (s->level_n == 0)
@@ -785,7 +793,7 @@ static void close_epoch(struct elastic *s)
 		update_level(s, &l);
 
 	s->elasticity = l.xx > 1e-9 ? (float)(1 - l.xy / l.xx) : 0;
-	loosen(s, LOOSEN, e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0);
+	loosen(s, LOOSEN, e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0, INFINITY);
 	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
@@ -1086,7 +1094,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 31,
+	.version = 32,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -62,13 +62,15 @@ void posterior_init(struct posterior *p, double least, double most, double slope
 	normalise(p);
 }
 
-void posterior_loosen(struct posterior *p, double near, double part)
+void posterior_loosen(struct posterior *p, double near, double part, double most)
 {
 	if (part <= 0)
 		return;
 	for (uint32_t i = p->least; i <= p->most && i < POSTERIOR_STEPS; i++) {
 		const float far = ln_of(i) - (float)near;
 
+		if (ln_of(i) > (float)most)
+			break;
 		p->of[i] += (float)part / (1 + far * far);
 	}
 	normalise(p);

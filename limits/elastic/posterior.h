@@ -36,10 +36,10 @@ struct evidence {
 void posterior_init(struct posterior *p, double least, double most, double slope);
 
 /*
- * Allow for a knee that has moved: add probability `part` everywhere, by a Cauchy distribution
- * that is a factor of e of n wide.
+ * Allow for a knee that has moved: add probability `part` everywhere up to `most`, in ln n, by a Cauchy
+ * distribution that is a factor of e of n wide.
  */
-void posterior_loosen(struct posterior *p, double near, double part);
+void posterior_loosen(struct posterior *p, double near, double part, double most);
 
 /* Multiply by the likelihood of this evidence. Returns false if it carries no information. */
 bool posterior_update(struct posterior *p, const struct evidence *seen);

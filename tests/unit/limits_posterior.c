@@ -104,15 +104,30 @@ Test(posterior, learns_again_after_the_knee_has_moved)
 	struct posterior p = fresh();
 
 	for (int i = 0; i < 1000; i++) {
-		posterior_loosen(&p, log(20), 0.0003);
+		posterior_loosen(&p, log(20), 0.0003, INFINITY);
 		see(&p, 20, i % 2 ? 0.5 : 0.9, CLEAR);
 	}
 	cr_assert(posterior_quantile(&p, 0.5) > log(15) && posterior_quantile(&p, 0.5) < log(27));
 	for (int i = 0; i < 20; i++) {
-		posterior_loosen(&p, log(20), 0.0003);
+		posterior_loosen(&p, log(20), 0.0003, INFINITY);
 		see(&p, 20, 0, CLEAR);
 	}
 	cr_assert_gt(posterior_quantile(&p, 0.2), log(20));
+}
+
+Test(posterior, is_loosened_up_to_a_bound)
+{
+	struct posterior p = fresh(), below;
+
+	for (int i = 0; i < 100; i++)
+		see(&p, 20, i % 2 ? 0.5 : 0.9, CLEAR);
+	below = p;
+	posterior_loosen(&p, log(20), 0.05, INFINITY);
+	posterior_loosen(&below, log(20), 0.05, log(20));
+	cr_assert_gt(posterior_quantile(&p, 0.95), log(40));
+	cr_assert_lt(posterior_quantile(&below, 0.95), log(27));
+	cr_assert_lt(posterior_quantile(&below, 0.05), log(10));
+	cr_assert_float_eq(sum(&below), 1, 1e-4);
 }
 
 Test(posterior, stays_between_its_bounds)
@@ -137,7 +152,7 @@ Test(posterior, recovers_from_a_corrupted_state)
 	cr_assert_float_eq(sum(&p), 1, 1e-4);
 	p.of[3] = -1;
 	p.least = p.most = UINT32_MAX;
-	posterior_loosen(&p, 1, 0.1);
+	posterior_loosen(&p, 1, 0.1, INFINITY);
 	cr_assert_float_eq(sum(&p), 1, 1e-4);
 }
 
