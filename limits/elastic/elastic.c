@@ -53,7 +53,7 @@
  *   - a limit that is not needed to hold back lasting overload gets room for bunches, and one that
  *     is gets as much as keeps the server from being idle (make_room, idle.h);
  *   - when limiters grow together and throughput does not, the growth since the reference point,
- *     the last one at which throughput grew, is taken back (check_throughput);
+ *     the last one at which throughput grew, is taken back (reference.h);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
  *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
@@ -97,6 +97,7 @@
 #include "others.h"
 #include "posterior.h"
 #include "queueing.h"
+#include "reference.h"
 #include "weights.h"
 
 /*
@@ -200,11 +201,6 @@ struct line {
 	double part;            /* of a slope, that all calls follow: others.h */
 	double limit, evenness; /* queueing.h */
 	double whole;           /* y of the latencies as they were */
-};
-
-/* A point that is compared with later ones: ln n, ln R, and the samples that it is known by. */
-struct reference {
-	double x, y, n;
 };
 
 struct elastic {
@@ -580,31 +576,6 @@ static void make_room(struct elastic *s)
 	s->room = clamp(ceiling_bound(&s->ceiling, s->k, s->room), 0, fmax(0, most));
 }
 
-/*
- * The reference point follows the slow means: at once where throughput has surely grown with n, or
- * the limit is not used; not at all where it is used and throughput has not grown, or the point would
- * follow the mistake. Where n falls below it, it follows slowly: at once would make the queue that other
- * limiters have built the reference whenever n falls a little, and not at all would hold the limit down by an
- * older latency after the work has become longer. It follows more slowly where others may be the cause: latency
- * has not fallen as in a queue of the limiter's own, and has not risen by more than others add at once.
- */
-static void follow_reference(struct elastic *s, const struct line *l, double lacks, double noise)
-{
-	const double x = s->x - s->ref.x;
-	const bool used = s->reached_mean > OFTEN;
-	const bool unused = s->reached == 0 && !used;
-	const bool others = lacks >= 0 && lacks <= RISE;
-	const double weight = unused               ? 1
-			      : x < 0              ? (others ? LASTING : SLOW)
-			      : lacks < -noise     ? 1
-			      : lacks < 0 || !used ? SLOW
-						   : 0;
-
-	s->ref.x += weight * x;
-	s->ref.y += weight * (s->y - s->ref.y);
-	s->ref.n = 1 / ((1 - weight) * (1 - weight) / s->ref.n + weight * weight * SLOW / l->n);
-}
-
 /* What room is to stay below, in ln n, if throughput was lost under the limit of the epoch. */
 static double lost_above(const struct elastic *s, const struct epoch *e)
 {
@@ -629,22 +600,36 @@ static void reduce_room(struct elastic *s, double loss)
 	(void)ceiling_lower(&s->ceiling, lost_above(s, &s->last));
 }
 
+static struct reference_epoch reference_of(const struct elastic *s, const struct line *l)
+{
+	const bool used = s->reached_mean > OFTEN;
+
+	return (struct reference_epoch){
+		.x = s->x,
+		.y = s->y,
+		.part = l->part,
+		.n = l->n,
+		.sigma2 = s->sigma2,
+		.target = s->target,
+		.stride = RISE,
+		.used = used,
+		.unused = !used && s->reached == 0,
+	};
+}
+
 /*
  * The throughput check: if n has grown since the reference point and throughput has not grown with
- * it, take the growth back, by a part of what throughput lacks in each epoch. Only calls that the
- * limit admitted count: where the limit is not used, n grows by itself when calls take longer.
+ * it, take the growth back, by a part of what throughput lacks in each epoch.
  */
 static double check_throughput(struct elastic *s, const struct line *l, double step)
 {
-	const double x = s->x - s->ref.x, y = l->part * (s->y - s->ref.y);
-	const double lacks = y - (1 - s->target) * x;
-	const double noise = sqrt(s->sigma2 * (SLOW / l->n + 1 / s->ref.n));
+	const struct reference_epoch now = reference_of(s, l);
+	const struct growth growth = reference_check(&s->ref, &now);
 
-	follow_reference(s, l, lacks, noise);
-	if (x <= POSTERIOR_STEP || lacks <= noise)
+	if (growth.lacks <= 0)
 		return step;
-	reduce_room(s, queueing_part(&s->queueing) * y - x);
-	return fmin(step, -QUICK * (lacks - noise));
+	reduce_room(s, queueing_part(&s->queueing) * growth.y - growth.x);
+	return fmin(step, -QUICK * growth.lacks);
 }
 
 /* What the epoch says of idle time: latency is compared with the slow means, without this epoch. */
