@@ -45,7 +45,7 @@ limits=() options=() deadline=250 patience=2 overload=3 cores='' lengths=10,15,1
 build=build-demo out=demo-out path=/ own_usage='' install=1 make=1 keep_figure=''
 
 # Filled in below, for the functions of a demo: limits by run, clients' end of the machine.
-declare -A limit_of
+declare -A limit_of capacity_of
 runs=() server_pid='' port='' capacity='' server_cores='' load_core=''
 
 fail()
@@ -281,18 +281,6 @@ find_capacity()
 	[ "$(calc "${capacity:-0} > 0")" = 1 ] || fail "the server does not answer"
 }
 
-# All figures are relative to the capacity; so the machine has to be the same in the end.
-check_capacity()
-{
-	local before=$capacity
-
-	find_capacity
-	[ "$(calc "$capacity > 0.9 * $before && $capacity < 1.1 * $before")" = 1 ] ||
-		echo "warning: the capacity was $before before, and $capacity afterwards:" \
-			"something else uses this machine"
-	capacity=$before
-}
-
 # The load of a run: phase, start (us, of the epoch), seconds, requests a second.
 plan_phases()
 {
@@ -417,6 +405,25 @@ stats()
 		"$file"
 }
 
+# All runs have the same load. But a machine that has other users changes within minutes, so what a
+# run serves is compared with the capacity that was measured just before it and just after it.
+run_all()
+{
+	local planned=$capacity before=$capacity run
+
+	for run in "${runs[@]}"; do
+		run_once "$run" "${limit_of[$run]}"
+		evaluate "$run"
+		find_capacity
+		capacity_of[$run]=$(calc "($before + $capacity) / 2" 1)
+		[ "$(calc "$capacity > 0.9 * $before && $capacity < 1.1 * $before")" = 1 ] ||
+			echo "warning: $run: the capacity was $before before, and $capacity afterwards:" \
+				"something else uses this machine"
+		before=$capacity
+		capacity=$planned
+	done
+}
+
 # Peak resident memory in MB, by phase.
 peak_memory()
 {
@@ -476,10 +483,14 @@ field()
 
 print_table()
 {
-	local run phase
+	local run phase around=''
 
+	for run in "${runs[@]}"; do
+		around+="${around:+, }$run ${capacity_of[$run]}"
+	done
 	echo "Capacity: $capacity answers/s on $cores core(s), closed loop. Load: half of it, $overload" \
 		"times it, half of it."
+	echo "Mean of the capacities before and after each run: $around."
 	echo "In time: within $deadline ms. Latencies are of all requests not refused; one that a client" \
 		"gave up counts as ${patience}000 ms."
 	echo
@@ -507,7 +518,7 @@ print_verdict()
 	p99=$(field "$1" overload 7)
 	p99_half=$(field "$1" half 7)
 	[ "$p99" != - ] && [ "$p99_half" != - ] || p99=0 p99_half=1
-	echo "$2, under overload: $(calc "100 * $good / $capacity") % of capacity in time," \
+	echo "$2, under overload: $(calc "100 * $good / ${capacity_of[$1]}") % of capacity in time," \
 		"p99 $(calc "$p99 / $p99_half" 1) times that at half load."
 }
 
@@ -557,11 +568,7 @@ overload()
 	done
 	find_capacity
 	echo "Capacity: $capacity answers/s."
-	for run in "${runs[@]}"; do
-		run_once "$run" "${limit_of[$run]}"
-		evaluate "$run"
-	done
-	check_capacity
+	run_all
 	echo
 	print_table | tee "$out/demo.txt"
 	draw
