@@ -33,8 +33,8 @@
  * change makes those knees likely that would produce it: no change says that the knee is above x,
  * one as large as that of x, below x. The limit is the median, and moves there in bounded strides. In
  * each epoch a little probability is added everywhere, and more when the level of latency moves in a
- * way that no slope explains, so that the limit can always learn again. If latency rises, more is added
- * below a known knee alone.
+ * way that no slope explains, so that the limit can always learn again. Where latency rises and the
+ * knee is known, that is added below it alone.
  *
  * Dither. Under lasting overload n is always at the limit, and would show nothing. So there the
  * limit moves up and down a little, and sometimes by the larger height BOLD, more often while
@@ -375,7 +375,8 @@ static void loosen(struct elastic *s, double part, double joint, double most)
 /*
  * Something other than n has changed latency, so the knee may have moved. If it was known, and calls take
  * longer now, it has not moved up: a server that has lost workers, or whose work takes longer, needs no more
- * calls than before. Each of several limiters would find a slope near 1 for itself, and all would rise.
+ * calls than before. Each of several limiters would find a slope near 1 for itself, and all would rise. A
+ * network that has become slower does move the knee up, which has to show in slopes.
  */
 static void forget(struct elastic *s, bool slower)
 {

@@ -23,7 +23,7 @@ struct reference_epoch {
 	double part;   /* of ln R that all calls follow: others.h */
 	double n;      /* samples of the epoch */
 	double sigma2; /* variance of a sample's ln R around a line */
-	double target; /* part of a growth of n that throughput must follow */
+	double target; /* growth of ln X that a growth of ln n by 1 must bring */
 	double stride; /* the most that others can have added to ln n at once */
 	bool used;     /* the limit is reached more than rarely in the long run */
 	bool unused;   /* it is reached rarely, and was not in this epoch */

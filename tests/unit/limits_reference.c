@@ -10,7 +10,7 @@
 
 #define TARGET 0.25
 
-/* Latency R of a hundred n, where latencies hardly vary and the limit is reached. */
+/* An epoch with n calls in flight that take so long. Latencies hardly vary, and the limit is reached. */
 static struct reference_epoch epoch(double n, double latency)
 {
 	return (struct reference_epoch){
@@ -59,7 +59,7 @@ Test(reference, stays_where_throughput_last_grew)
 	cr_expect_eq(r.x, log(100));
 }
 
-Test(reference, knows_no_less_than_chance)
+Test(reference, takes_chance_for_no_loss)
 {
 	struct reference r = reference();
 	struct reference_epoch e = epoch(130, 1.3);
@@ -78,7 +78,7 @@ Test(reference, does_not_blame_growth_that_is_none)
 	cr_expect_eq(check(&r, 50, 2).lacks, 0);
 }
 
-/* Half of the growth in ln n, in epochs. */
+/* Epochs until the point has followed half of the way, in ln n. */
 static int epochs_to_follow(double n, double latency)
 {
 	struct reference r = reference();
@@ -92,7 +92,7 @@ static int epochs_to_follow(double n, double latency)
 	return epochs;
 }
 
-/* With n, latency falls as in a queue of its own, or as one that others keep. */
+/* n has halved. Latency has too, as in a queue of the limiter alone, or has not. */
 Test(reference, follows_n_down_slowly)
 {
 	cr_expect_eq(epochs_to_follow(50, 0.5), 7);
