@@ -11,13 +11,16 @@ command -v nghttpd >/dev/null || skip "nghttpd is missing: nghttp2-server"
 
 command -v openssl >/dev/null || skip "openssl is missing"
 
-echo hello >"$work/file"
+echo "$work" >"$work/file"
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 2 \
 	-keyout "$work/key" -out "$work/certificate" 2>/dev/null || fail "no certificate"
 
+# nghttp exits with 0 where it cannot connect, and another server may have the port: only this
+# server's file says that it answers.
 answers()
 {
-	nghttp -n "https://127.0.0.1:$port/file" >/dev/null 2>&1 || ! kill -0 "$server" 2>/dev/null
+	[ "$(nghttp "https://127.0.0.1:$port/file" 2>/dev/null)" = "$work" ] ||
+		! kill -0 "$server" 2>/dev/null
 }
 
 tries=20
