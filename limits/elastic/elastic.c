@@ -54,6 +54,10 @@
  *     is gets as much as keeps the server from being idle (make_room, idle.h);
  *   - when limiters grow together and throughput does not, the growth since the reference point,
  *     the last one at which throughput grew, is taken back (reference.h);
+ *   - when far fewer calls end than in the epoch before, the server may be collapsing, and the limit does
+ *     not rise (fewer_end);
+ *   - at the start it rises as well when as many calls as the limit have ended, as an epoch takes long
+ *     where few of them are samples (rise_early);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
  *     n counts ordinary calls alone (long_lived.h);
  *   - when throughput is lost while n grows, the server may have collapsed, and the limit falls, which
@@ -228,12 +232,13 @@ struct elastic {
 	struct reference ref;         /* where throughput last grew with n */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
-	double each;                  /* calls that its sample stands for */
+	float each;                   /* calls that its sample stands for */
 	float load;                   /* fraction of the limit in use, by Little's law */
+	float ended, rate;            /* calls that have ended since then; a nanosecond, before */
 	float elasticity;             /* of the last epoch */
 	float carry;                  /* fraction of a call that rounding has held back so far */
 	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
-	double rounding;              /* ln of the limit over what it was before it was rounded */
+	float rounding;               /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
 	uint32_t wide; /* bool: the knee can be nearly anywhere */
@@ -268,7 +273,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 		.knee = s->k,
 		.knee_calls = knee_calls(s),
 		.limit = s->limit,
-		.rounding = (float)s->rounding,
+		.rounding = s->rounding,
 		.moved = fabs(s->k - s->now.knee) > BOLD,
 	};
 }
@@ -548,6 +553,15 @@ static double stride(const struct elastic *s, const struct epoch *e)
 }
 
 /*
+ * Whether far fewer calls end than before: the server may be collapsing, and calls that were admitted before it
+ * did do not show that. Where the limit is hardly ever reached, fewer calls may have come.
+ */
+static bool fewer_end(const struct elastic *s, double change)
+{
+	return change < -RISE && s->reached_mean > OFTEN;
+}
+
+/*
  * Make room above the knee. Bunches need it where calls reach the limit without lasting overload:
  * they reach it rarely, or more than half of the limit is unused on average. If it is unused and they
  * reach it often all the same, bunches are larger than ROOM_MOST, and get as much as they need. Under
@@ -743,7 +757,8 @@ static void let_fewer_time_out(struct elastic *s, const struct epoch *e, const s
 	s->room = clamp((double)s->ceiling.most - s->k, 0, s->room);
 }
 
-static void close_epoch(struct elastic *s)
+/* change: of the rate at which calls end, in ln X, since the epoch before. */
+static void close_epoch(struct elastic *s, double change)
 {
 	const struct epoch *e = &s->last;
 	struct idle_epoch idle;
@@ -786,8 +801,27 @@ static void close_epoch(struct elastic *s)
 	idle.sigma2 = s->sigma2; /* what calls find is compared within the epoch */
 	idle_update(&s->idle, &e->idle, &idle);
 	make_room(s);
-	step = check_throughput(s, &l, stride(s, e));
+	step = stride(s, e);
+	if (fewer_end(s, change))
+		step = fmin(step, 0);
+	step = check_throughput(s, &l, step);
 	s->k = clamp(s->k + step, log(s->min), highest(s));
+}
+
+/*
+ * Update the rate at which calls end, whatever their outcome. Returns its change in ln X; 0 as long as it is
+ * not known.
+ */
+static double update_rate(struct elastic *s, double now)
+{
+	const double lasted = now - s->busy_since, before = (double)s->rate;
+	const double rate = lasted > 0 ? (double)s->ended / lasted : 0;
+
+	s->ended = 0;
+	if (rate <= 0)
+		return 0;
+	s->rate = (float)rate;
+	return before > 0 ? log(rate / before) : 0;
 }
 
 /*
@@ -855,7 +889,7 @@ static void set_limit(struct elastic *s, double height)
 		limit = fmax(limit, s->min + 0.5); /* the least that is rounded in turns */
 	limit = clamp(limit, s->min, s->max);
 	s->limit = clamp(floor(limit + (double)s->carry), s->min, s->max);
-	s->rounding = log(s->limit / limit);
+	s->rounding = (float)log(s->limit / limit);
 	s->carry = (float)clamp((double)s->carry + limit - s->limit, 0, 1);
 }
 
@@ -902,7 +936,7 @@ static double shortened(const struct elastic *s, double rtt, double x)
 static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
 		      double inflight)
 {
-	const double weight = overloads(w) > 0 ? 1 / s->each : 1;
+	const double weight = overloads(w) > 0 ? 1 / (double)s->each : 1;
 	const bool elsewhere = waited_elsewhere(s, w);
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
@@ -959,8 +993,10 @@ static bool is_late(const struct elastic *s, double now)
 /* Evaluate the epoch before, and set the limit by it. */
 static void evaluate(struct elastic *s, const struct weir_window *w, struct dither *dither)
 {
+	const double change = update_rate(s, (double)w->end);
+
 	update_load(s, (double)w->end);
-	close_epoch(s);
+	close_epoch(s, change);
 	set_limit(s, next_dither(s, w, dither));
 }
 
@@ -969,13 +1005,44 @@ static void go_on(struct elastic *s)
 {
 	struct epoch *e = &s->now;
 
-	s->last = epoch_from(s, e->start);
 	e->moved = e->moved || fabs(s->k - e->knee) > BOLD;
 	e->knee = s->k;
 	e->knee_calls = knee_calls(s);
 	e->limit = s->limit;
 	e->rounding = 0;
 	e->dither.pair = 0;
+}
+
+/*
+ * Whether the limit rises before an epoch is full. On a cold start, a small limit of whose calls few are
+ * samples would take hundreds of latencies to get as many samples as an epoch needs. So until latencies can
+ * be compared, the limit rises as well when as many calls as it has ended at the server, unless samples
+ * say otherwise. A cancelled call did not end there.
+ */
+static bool rises_early(const struct elastic *s)
+{
+	const struct epoch *e = &s->now;
+	const double ended = e->calls * (1 - others_cancelled(&s->others));
+
+	return s->level_n == 0 && s->wide && e->n > 0 && 2 * (double)e->reached >= e->n &&
+	       e->lost <= 0 && ended >= s->limit;
+}
+
+static void rise_early(struct elastic *s)
+{
+	s->k += clamp(fmin(s->own, s->cap) - s->k, 0, RISE / 2);
+	set_limit(s, 0);
+	go_on(s);
+	s->now.calls = 0;
+}
+
+/* Count the calls that have ended, and the time that they were in flight. */
+static void count_ended(struct elastic *s, const struct weir_window *w)
+{
+	const double samples = has_latency(w) ? w->count * each_of(w) : 0;
+
+	s->ended += (float)(samples + w->others);
+	s->busy += samples * w->rtt + w->others_time;
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
@@ -992,8 +1059,8 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 			   s->others.rtt))
 		fall_below(s, s->k);
 	if (overloads(w) == 0 && w->count > 0)
-		s->each = each_of(w);
-	s->busy += (has_latency(w) ? w->count * each_of(w) * w->rtt : 0) + w->others_time;
+		s->each = (float)each_of(w);
+	count_ended(s, w);
 	if (e != NULL)
 		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
 	if (samples_of(w) == 0)
@@ -1005,7 +1072,10 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 		s->now.dither = dither;
 	} else if (is_late(s, now)) {
 		evaluate(s, w, &dither);
+		s->last = epoch_from(s, s->now.start);
 		go_on(s);
+	} else if (rises_early(s)) {
+		rise_early(s);
 	}
 }
 
@@ -1080,7 +1150,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 32,
+	.version = 33,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

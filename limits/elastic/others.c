@@ -48,6 +48,11 @@ double others_abandoned(const struct others *o, double rtt)
 	return log(1 + (double)o->cancelled * rest / (rtt + (double)o->time));
 }
 
+double others_cancelled(const struct others *o)
+{
+	return (double)o->cancelled / (1 + (double)o->number);
+}
+
 /* By Little's law, the mean latency of samples over that of all calls. */
 double others_ending(const struct others *o)
 {

@@ -40,6 +40,9 @@ double others_part(const struct others *o);
  */
 double others_abandoned(const struct others *o, double rtt);
 
+/* Of all calls, how many were cancelled: a fraction, from 0 to below 1. */
+double others_cancelled(const struct others *o);
+
 /* Of the calls in flight, how many end in the mean latency of a sample: a fraction, above 0, to 1. */
 double others_ending(const struct others *o);
 

@@ -580,6 +580,24 @@ Test(elastic, starts_soon_where_most_calls_fail)
 }
 
 /*
+ * 2500 workers. Nine calls of ten fail after five times as long as the others take. 697 a second; 290 if the
+ * limit rises only once an epoch has as many samples as it needs.
+ */
+Test(elastic, rises_at_the_start_although_few_calls_are_samples)
+{
+	ends_at_least(500, "random-20270602-75", 1, 6);
+}
+
+/*
+ * Three workers, 230 ms away, that slow each other down, so that 80 calls that come at once are too many. 119
+ * a second; none if the limit goes on to rise while hardly any call ends.
+ */
+Test(elastic, does_not_rise_while_far_fewer_calls_end)
+{
+	ends_at_least(60, "random-20270610-34", 2, 6);
+}
+
+/*
  * Nine calls of ten are ignored, and a quarter of all time out, so timeouts are most samples. 158 a second;
  * 66 if an ignored call gives back a part of a permit, as it took less than a timeout.
  */

@@ -420,6 +420,51 @@ static void feed_beside_others(struct subject *s, double *now, int samples, doub
 	}
 }
 
+/* The knee after one sample, before which seven calls ended otherwise. */
+static double knee_after_one(bool cancelled)
+{
+	const struct weir_window others = {.others = 7, .cancelled = cancelled ? 7 : 0};
+	struct subject s;
+	double now = 1e9;
+
+	start(&s, &weir_elastic, "");
+	feed(&s, others);
+	feed_calls(&s, &now, 1, 10 * MS, (uint32_t)s.limit);
+	return number(&s, "estimate");
+}
+
+/* An epoch needs four samples, here 32 calls. But a server may go on with cancelled calls. */
+Test(elastic, rises_at_the_start_when_as_many_calls_as_the_limit_have_ended)
+{
+	cr_expect_float_eq(knee_after_one(false), 8 * exp(0.5), 0.01);
+	cr_expect_float_eq(knee_after_one(true), 8, 0.01);
+}
+
+/* By what factor the knee moves after a cold start, in calls that end that far apart. */
+static double moved_after(int count, double apart)
+{
+	double now = 1e9, before;
+	struct subject s;
+
+	start(&s, &weir_elastic, "");
+	while (s.limit < 100)
+		feed_calls(&s, &now, 1, 4 * MS, (uint32_t)s.limit);
+	before = number(&s, "estimate");
+	for (int i = 0; i < count; i++) {
+		now += apart - MS;
+		feed_calls(&s, &now, 1, 4 * MS, (uint32_t)s.limit);
+	}
+	return number(&s, "estimate") / before;
+}
+
+/* Calls that were admitted before a server collapses do not show that, but fewer calls end. */
+Test(elastic, does_not_rise_while_far_fewer_calls_end)
+{
+	cr_expect_gt(moved_after(200, MS), 1.5, "%g", moved_after(200, MS));
+	/* an epoch that lasts long; 1.6 as well if only latency counts */
+	cr_expect_leq(moved_after(3, 20 * MS), 1, "%g", moved_after(3, 20 * MS));
+}
+
 /* What is left of the limit when calls have become thirty times as slow. */
 static double left_when_slower(bool cancelled)
 {

@@ -102,6 +102,19 @@ Test(others, counts_none_that_are_cancelled_late)
 	cr_expect_eq(others_abandoned(&uncancelled, 10 * MS), 0);
 }
 
+/* Of twelve calls, three are samples and six are cancelled. */
+Test(others, knows_how_many_calls_are_cancelled)
+{
+	const struct weir_window w = {
+		.count = 1, .rtt = 10 * MS, .cancelled = 2, .others = 3, .others_time = 3 * MS};
+	struct others o = {0};
+
+	cr_expect_eq(others_cancelled(&o), 0);
+	for (int i = 0; i < 1000; i++)
+		others_update(&o, &w);
+	cr_expect_float_eq(others_cancelled(&o), 0.5, 1e-6);
+}
+
 Test(others, learns_nothing_without_a_sample)
 {
 	const struct weir_window w = {.others = 3, .others_time = 30 * MS};
