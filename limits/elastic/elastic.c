@@ -54,8 +54,9 @@
  *     is gets as much as keeps the server from being idle (make_room, idle.h);
  *   - when limiters grow together and throughput does not, the growth since the reference point,
  *     the last one at which throughput grew, is taken back (reference.h);
- *   - when far fewer calls end than in the epoch before, the server may be collapsing, and the limit does
- *     not rise (fewer_end);
+ *   - when far fewer calls end than in the epoch before, the server may be collapsing, and the limit takes
+ *     back what it has risen by since the epoch that it learns from, if little is known of the knee
+ *     (take_back);
  *   - at the start it rises as well when as many calls as the limit have ended, as an epoch takes long
  *     where few of them are samples (rise_early);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
@@ -553,12 +554,15 @@ static double stride(const struct elastic *s, const struct epoch *e)
 }
 
 /*
- * Whether far fewer calls end than before: the server may be collapsing, and calls that were admitted before it
- * did do not show that. Where the limit is hardly ever reached, fewer calls may have come.
+ * Where far fewer calls end than before, the server may be collapsing, and calls that were admitted before it
+ * did do not show that. So while little is known of the knee, what the limit rose by since this epoch is taken
+ * back. Where the limit is hardly ever reached, fewer calls may have come.
  */
-static bool fewer_end(const struct elastic *s, double change)
+static double take_back(const struct elastic *s, const struct epoch *e, double change, double step)
 {
-	return change < -RISE && s->reached_mean > OFTEN;
+	if (change >= -RISE || !s->wide || s->reached_mean <= OFTEN)
+		return step;
+	return fmin(step, fmin(0, e->knee - s->k));
 }
 
 /*
@@ -801,10 +805,7 @@ static void close_epoch(struct elastic *s, double change)
 	idle.sigma2 = s->sigma2; /* what calls find is compared within the epoch */
 	idle_update(&s->idle, &e->idle, &idle);
 	make_room(s);
-	step = stride(s, e);
-	if (fewer_end(s, change))
-		step = fmin(step, 0);
-	step = check_throughput(s, &l, step);
+	step = take_back(s, e, change, check_throughput(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), highest(s));
 }
 
