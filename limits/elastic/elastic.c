@@ -235,7 +235,8 @@ struct elastic {
 	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	float each;                   /* calls that its sample stands for */
 	float load;                   /* fraction of the limit in use, by Little's law */
-	float ended, rate;            /* calls that have ended since then; a nanosecond, before */
+	float ended;                  /* calls that have ended since busy_since */
+	float rate;                   /* calls that ended in a nanosecond, in the epoch before */
 	float elasticity;             /* of the last epoch */
 	float carry;                  /* fraction of a call that rounding has held back so far */
 	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
@@ -1017,16 +1018,17 @@ static void go_on(struct elastic *s)
 /*
  * Whether the limit rises before an epoch is full. On a cold start, a small limit of whose calls few are
  * samples would take hundreds of latencies to get as many samples as an epoch needs. So until latencies can
- * be compared, the limit rises as well when as many calls as it has ended at the server, unless samples
- * say otherwise. A cancelled call did not end there.
+ * be compared, the limit rises as well when as many calls as it have ended at the server. A cancelled call
+ * did not end there. Not where a call was dropped or timed out, or most samples did not find the limit reached.
  */
 static bool rises_early(const struct elastic *s)
 {
 	const struct epoch *e = &s->now;
 	const double ended = e->calls * (1 - others_cancelled(&s->others));
+	const bool lost = e->lost > 0 || (double)e->samples > e->n;
 
-	return s->level_n == 0 && s->wide && e->n > 0 && 2 * (double)e->reached >= e->n &&
-	       e->lost <= 0 && ended >= s->limit;
+	return s->level_n == 0 && s->wide && e->n > 0 && 2 * (double)e->reached >= e->n && !lost &&
+	       ended >= s->limit;
 }
 
 static void rise_early(struct elastic *s)

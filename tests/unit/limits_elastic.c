@@ -440,6 +440,23 @@ Test(elastic, rises_at_the_start_when_as_many_calls_as_the_limit_have_ended)
 	cr_expect_float_eq(knee_after_one(true), 8, 0.01);
 }
 
+/* A server that drops calls has no use for more of them: two were dropped, five ignored and one served. */
+Test(elastic, does_not_rise_early_where_calls_are_dropped)
+{
+	const struct weir_window ignored = {.others = 5};
+	struct weir_window dropped = only_dropped(8);
+	struct subject s;
+	double now = 1e9;
+
+	start(&s, &weir_elastic, "");
+	dropped.start = dropped.end = (weir_time)now;
+	feed(&s, dropped);
+	feed(&s, dropped);
+	feed(&s, ignored);
+	feed_calls(&s, &now, 1, 10 * MS, (uint32_t)s.limit);
+	cr_expect_float_eq(number(&s, "estimate"), 8, 0.01, "%g", number(&s, "estimate"));
+}
+
 /* By what factor the knee moves after a cold start, in calls that end that far apart. */
 static double moved_after(int count, double apart)
 {
