@@ -54,6 +54,7 @@
  *     is gets as much as keeps the server from being idle (make_room, idle.h);
  *   - when limiters grow together and throughput does not, the growth since the reference point,
  *     the last one at which throughput grew, is taken back (reference.h);
+ *   - while the limit is not used the knee does not fall, as n follows from latency there (stride);
  *   - when far fewer calls end than in the epoch before, the server may be collapsing, and the limit takes
  *     back what it has risen by since the epoch that it learns from, if little is known of the knee
  *     (take_back);
@@ -342,11 +343,12 @@ static struct line line_of(const struct epoch *e, double part)
 /*
  * Count the calls that the server may still work on although they were cancelled. By how much they are
  * more than those in flight follows from latency, which is chance as well. A number that followed each
- * epoch would make chance look like a queue, so it follows large changes only.
+ * epoch would make chance look like a queue, so it follows large changes of the slow mean only.
  */
 static void count_abandoned(struct elastic *s, struct line *l)
 {
-	const double now = others_abandoned(&s->others, exp(l->y));
+	const double rtt = s->level_n > 0 ? s->usual : exp(l->y);
+	const double now = others_abandoned(&s->others, rtt);
 
 	if (fabs(now - (double)s->abandoned) > BOLD)
 		s->abandoned = (float)now;
@@ -361,14 +363,15 @@ static double surprise(double x, double y)
 
 /*
  * Whether latency moved in a way that no slope explains: something other than n has changed. Not if
- * it rose as n grew: a server that collapses slows down by more than its calls grow in number.
+ * it rose as n grew: a server that collapses slows down by more than its calls grow in number. But while the
+ * limit was hardly ever reached, n grew because calls take longer.
  */
 static bool shifted(const struct elastic *s, const struct line *l)
 {
 	const double shift = surprise(l->x - s->level_x, l->part * (l->y - s->level_y));
 	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
 
-	if (shift > 0 && l->x > s->level_x + BOLD)
+	if (shift > 0 && l->x > s->level_x + BOLD && s->reached_mean > OFTEN)
 		return false;
 	return s->level_n > 0 && fabs(shift) > BOLD && shift * shift > SHIFT_SURE * noise;
 }
@@ -531,6 +534,12 @@ static double binding(const struct elastic *s)
 	return clamp(s->reached / OFTEN, 0, 1);
 }
 
+/* Whether the limit is hardly ever reached, and was not in the last epoch. */
+static bool unused(const struct elastic *s)
+{
+	return s->reached == 0 && s->reached_mean <= OFTEN;
+}
+
 /*
  * The step in ln n to where the posteriors have the knee. The bound applies to the distance from
  * where this epoch was, as the limit may have moved since the epoch began; upwards also from where
@@ -539,7 +548,9 @@ static double binding(const struct elastic *s)
  * find the limit reached, it is not needed so soon, and a server may collapse before it is. But of calls
  * that come in bunches, only the last one that is admitted finds it reached, although many are refused:
  * so it is needed as well where it is reached at all and a bold probe would exceed it on average, and where
- * nearly all of the last ten epochs have reached it.
+ * nearly all of the last ten epochs have reached it. A limit that is not used does not fall: nothing holds n
+ * there, so n follows from latency too. Where calls take half as long, half as many are in flight, as if a
+ * queue had become shorter, and the knee seems to be below.
  */
 static double stride(const struct elastic *s, const struct epoch *e)
 {
@@ -549,6 +560,8 @@ static double stride(const struct elastic *s, const struct epoch *e)
 	const double bunches = s->reached > 0 ? pow((double)s->reaching, 4) : 0;
 	const double needed = filled ? 1 : fmin(1, fmax(2 * s->reached, bunches));
 
+	if (step <= 0 && unused(s))
+		return 0;
 	if (step <= 0)
 		return fmax(step, fmin(0, -RISE - since));
 	return fmin(step, needed * clamp(RISE - fmax(0, since), 0, RISE / 2));
@@ -622,8 +635,6 @@ static void reduce_room(struct elastic *s, double loss)
 
 static struct reference_epoch reference_of(const struct elastic *s, const struct line *l)
 {
-	const bool used = s->reached_mean > OFTEN;
-
 	return (struct reference_epoch){
 		.x = s->x,
 		.y = s->y,
@@ -632,8 +643,8 @@ static struct reference_epoch reference_of(const struct elastic *s, const struct
 		.sigma2 = s->sigma2,
 		.target = s->target,
 		.stride = RISE,
-		.used = used,
-		.unused = !used && s->reached == 0,
+		.used = s->reached_mean > OFTEN,
+		.unused = unused(s),
 	};
 }
 
@@ -1153,7 +1164,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 33,
+	.version = 34,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

@@ -598,6 +598,15 @@ Test(elastic, takes_back_a_rise_after_which_far_fewer_calls_end)
 }
 
 /*
+ * 250 shared workers, and nine calls of ten are cancelled after a twentieth of the work. 92 calls a second; 22
+ * if the latency of each epoch says how many cancelled calls are at the server.
+ */
+Test(elastic, does_not_take_chance_for_cancelled_calls_at_the_server)
+{
+	ends_at_least(70, "random-20270617-285", 3, 6);
+}
+
+/*
  * Nine calls of ten are ignored, and a quarter of all time out, so timeouts are most samples. 158 a second;
  * 66 if an ignored call gives back a part of a permit, as it took less than a timeout.
  */
@@ -697,6 +706,13 @@ Test(elastic, is_not_misled_by_slower_work)
 	/* slower: rejects 0-0.07; good 996-1009; p99 562-579; after: rejects 0-0.12 */
 	HOLDS("elastic", "slower-work", {"slower", 0.5, 960, 640, ANY},
 	      {"after", 0.3, 975, 130, ANY});
+}
+
+/* A fifth of the work for a minute: the limit is not needed then, and is there when it is again. */
+Test(elastic, is_not_misled_by_faster_work)
+{
+	/* faster: rejects 0; good 995-1014; p99 118-123; back: rejects 0; good 937-1004 */
+	HOLDS("elastic", "faster-work", {"faster", 0, 960, 140, ANY}, {"back", 0.3, 900, 640, ANY});
 }
 
 Test(elastic, follows_the_workers)

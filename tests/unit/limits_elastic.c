@@ -250,6 +250,26 @@ Test(elastic, refuses_nothing_when_all_work_gets_slower)
 	cr_assert_geq(s.limit, 200, "%g", s.limit);
 }
 
+/* The number in flight and latency fall by the same factor, as if a queue had become shorter. */
+Test(elastic, keeps_its_knee_when_work_becomes_shorter_and_nothing_is_refused)
+{
+	struct backend *c = backend(200);
+	struct subject s;
+	double before;
+
+	start(&s, &weir_elastic, "");
+	c->demand = 400;
+	calls(&s, c, 30000);
+	c->demand = 120;
+	calls(&s, c, 20000);
+	before = number(&s, "estimate");
+	c->work /= 8;
+	c->demand /= 8;
+	calls(&s, c, 20000);
+	cr_assert_geq(number(&s, "estimate"), before / 1.5, "%g: %g", before,
+		      number(&s, "estimate"));
+}
+
 Test(elastic, does_not_grow_unless_it_is_reached)
 {
 	struct backend *c = backend(1000);
