@@ -184,8 +184,8 @@ struct epoch {
 	double start;         /* nanoseconds */
 	double late;          /* nanoseconds; from here on it has lasted far longer than calls do */
 	double knee;          /* s->k when it began or last went on */
-	double knee_calls;    /* the same, not as a logarithm */
-	double limit;         /* in force, calls */
+	float knee_calls;     /* the same, not as a logarithm */
+	float limit;          /* in force, calls */
 	float rounding;       /* ln of it over the limit before it was rounded */
 	float whole;          /* sum of cbrt R as y, but of the latencies as they were */
 	struct dither dither; /* .pair 0: none */
@@ -238,10 +238,13 @@ struct elastic {
 	float load;                   /* fraction of the limit in use, by Little's law */
 	float ended;                  /* calls that have ended since busy_since */
 	float rate;                   /* calls that ended in a nanosecond, in the epoch before */
-	float elasticity;             /* of the last epoch */
-	float carry;                  /* fraction of a call that rounding has held back so far */
-	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
-	float rounding;               /* ln of the limit over what it was before it was rounded */
+	float rate_used;  /* the same, in a nanosecond in which all of the limit was in use */
+	float full;       /* nanoseconds since busy_since, times the fraction in use */
+	float at, used;   /* of the last window: time since busy_since, fraction in use */
+	float elasticity; /* of the last epoch */
+	float carry;      /* fraction of a call that rounding has held back so far */
+	float abandoned;  /* ln of n over those of it in flight: count_abandoned() */
+	float rounding;   /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
 	uint32_t wide; /* bool: the knee can be nearly anywhere */
@@ -274,8 +277,8 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 		.start = now,
 		.late = s->level_n > 0 ? now + EPOCH_LATE * s->usual : INFINITY,
 		.knee = s->k,
-		.knee_calls = knee_calls(s),
-		.limit = s->limit,
+		.knee_calls = (float)knee_calls(s),
+		.limit = (float)s->limit,
 		.rounding = s->rounding,
 		.moved = fabs(s->k - s->now.knee) > BOLD,
 	};
@@ -334,7 +337,7 @@ static struct line line_of(const struct epoch *e, double part)
 		.xy = xy,
 		.variance = fmax(0, yy - explained) / (e->n - 2) + 1e-4,
 		.part = part,
-		.limit = log(e->limit),
+		.limit = log((double)e->limit),
 		.evenness = queueing_evenness(y, e->yy / e->n),
 		.whole = 3 * log((double)e->whole / e->n),
 	};
@@ -612,7 +615,7 @@ static void make_room(struct elastic *s)
 /* What room is to stay below, in ln n, if throughput was lost under the limit of the epoch. */
 static double lost_above(const struct elastic *s, const struct epoch *e)
 {
-	return fmax(s->k, log(e->limit) + (double)s->abandoned - BOLD);
+	return fmax(s->k, log((double)e->limit) + (double)s->abandoned - BOLD);
 }
 
 static void remember_collapse(struct elastic *s, const struct epoch *e)
@@ -670,7 +673,7 @@ static struct idle_epoch idle_of(const struct elastic *s, const struct epoch *e,
 	return (struct idle_epoch){
 		.n = e->n,
 		.y = e->y,
-		.limit = e->limit,
+		.limit = (double)e->limit,
 		.sigma2 = s->sigma2,
 		.part = l->part,
 		.rounding = e->moved ? 0 : (double)e->rounding,
@@ -821,20 +824,28 @@ static void close_epoch(struct elastic *s, double change)
 	s->k = clamp(s->k + step, log(s->min), highest(s));
 }
 
+/* The change of a rate, in ln X; 0 as long as it is not known. */
+static double change_of(float *rate, double calls, double lasted)
+{
+	const double before = (double)*rate;
+
+	if (calls <= 0 || lasted <= 0)
+		return 0;
+	*rate = (float)(calls / lasted);
+	return before > 0 ? log((double)*rate / before) : 0;
+}
+
 /*
- * Update the rate at which calls end, whatever their outcome. Returns its change in ln X; 0 as long as it is
- * not known.
+ * Update the rate at which calls end, whatever their outcome. Returns its change in ln X. Between two bunches few
+ * calls end because there are few: so the rate in the time that the limit was in use counts if it has fallen less.
  */
 static double update_rate(struct elastic *s, double now)
 {
-	const double lasted = now - s->busy_since, before = (double)s->rate;
-	const double rate = lasted > 0 ? (double)s->ended / lasted : 0;
+	const double calls = (double)s->ended;
+	const double change = change_of(&s->rate, calls, now - s->busy_since);
 
 	s->ended = 0;
-	if (rate <= 0)
-		return 0;
-	s->rate = (float)rate;
-	return before > 0 ? log(rate / before) : 0;
+	return fmax(change, change_of(&s->rate_used, calls, (double)s->full));
 }
 
 /*
@@ -852,6 +863,7 @@ static void update_load(struct elastic *s, double now)
 	}
 	s->busy_since = now;
 	s->busy = 0;
+	s->full = s->at = 0;
 }
 
 /*
@@ -958,7 +970,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 
 	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
-	if (inflight >= e->limit)
+	if (inflight >= (double)e->limit)
 		e->reached += (float)count;
 	if (w->timed_out > 0)
 		e->lost += (float)count;
@@ -969,7 +981,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	e->xx += count * x * x;
 	e->xy += count * x * y;
 	e->yy += count * y * y;
-	idle_add(&e->idle, count, inflight, y, e->knee_calls,
+	idle_add(&e->idle, count, inflight, y, (double)e->knee_calls,
 		 posterior_rise(&s->posterior, e->knee, n));
 }
 
@@ -1020,8 +1032,8 @@ static void go_on(struct elastic *s)
 
 	e->moved = e->moved || fabs(s->k - e->knee) > BOLD;
 	e->knee = s->k;
-	e->knee_calls = knee_calls(s);
-	e->limit = s->limit;
+	e->knee_calls = (float)knee_calls(s);
+	e->limit = (float)s->limit;
 	e->rounding = 0;
 	e->dither.pair = 0;
 }
@@ -1050,13 +1062,17 @@ static void rise_early(struct elastic *s)
 	s->now.calls = 0;
 }
 
-/* Count the calls that have ended, and the time that they were in flight. */
+/* Count the calls that have ended, the time that they were in flight, and that the limit was in use. */
 static void count_ended(struct elastic *s, const struct weir_window *w)
 {
 	const double samples = has_latency(w) ? w->count * each_of(w) : 0;
+	const float at = (float)((double)w->end - s->busy_since);
 
 	s->ended += (float)(samples + w->others);
 	s->busy += samples * w->rtt + w->others_time;
+	s->full += fmaxf(0, at - s->at) * s->used;
+	s->at = at;
+	s->used = (float)fmin(1, w->inflight_now / s->limit);
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */

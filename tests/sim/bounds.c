@@ -607,6 +607,15 @@ Test(elastic, does_not_take_chance_for_cancelled_calls_at_the_server)
 }
 
 /*
+ * 750 workers, 64 ms away, whose calls come in bunches. 497 calls a second; 120 if the time between two bunches
+ * counts, in which few calls end because there are few.
+ */
+Test(elastic, keeps_a_rise_after_which_fewer_calls_come)
+{
+	ends_at_least(420, "random-20270622-15", 2, 6);
+}
+
+/*
  * Nine calls of ten are ignored, and a quarter of all time out, so timeouts are most samples. 158 a second;
  * 66 if an ignored call gives back a part of a permit, as it took less than a timeout.
  */

@@ -477,29 +477,46 @@ Test(elastic, does_not_rise_early_where_calls_are_dropped)
 	cr_expect_float_eq(number(&s, "estimate"), 8, 0.01, "%g", number(&s, "estimate"));
 }
 
-/* By what factor the knee moves after a cold start, in calls that end that far apart. */
-static double moved_after(int count, double apart)
+/* A call that found the limit reached ends, this much after the one before. */
+static void end_after(struct subject *s, double *now, double apart, uint32_t left)
+{
+	struct weir_window w = sample(4 * MS, (uint32_t)s->limit);
+
+	*now += apart;
+	w.start = w.end = (weir_time)*now;
+	w.inflight_now = left;
+	feed(s, w);
+}
+
+/* Over calls that end this far apart after a cold start, with this number left: by what factor the knee moves. */
+static double moved_after(int count, double apart, uint32_t left)
 {
 	double now = 1e9, before;
 	struct subject s;
 
 	start(&s, &weir_elastic, "");
 	while (s.limit < 100)
-		feed_calls(&s, &now, 1, 4 * MS, (uint32_t)s.limit);
+		end_after(&s, &now, 4 * MS / s.limit, (uint32_t)s.limit);
+	end_after(&s, &now, 4 * MS / s.limit, left);
 	before = number(&s, "estimate");
-	for (int i = 0; i < count; i++) {
-		now += apart - MS;
-		feed_calls(&s, &now, 1, 4 * MS, (uint32_t)s.limit);
-	}
+	for (int i = 0; i < count; i++)
+		end_after(&s, &now, apart, left);
 	return number(&s, "estimate") / before;
 }
 
 /* Calls that were admitted before a server collapses do not show that, but fewer calls end. */
 Test(elastic, takes_back_a_rise_after_which_far_fewer_calls_end)
 {
-	cr_expect_gt(moved_after(200, MS), 1.5, "%g", moved_after(200, MS));
+	cr_expect_gt(moved_after(500, 4 * MS / 100, 100), 1.5, "%g",
+		     moved_after(500, 4 * MS / 100, 100));
 	/* an epoch that lasts long; 1.6 as well if only latency counts */
-	cr_expect_lt(moved_after(3, 20 * MS), 0.7, "%g", moved_after(3, 20 * MS));
+	cr_expect_lt(moved_after(5, 20 * MS, 100), 0.7, "%g", moved_after(5, 20 * MS, 100));
+}
+
+/* Between two bunches, few calls end because there are few. */
+Test(elastic, keeps_a_rise_after_which_there_are_few_calls)
+{
+	cr_expect_geq(moved_after(5, 20 * MS, 2), 1, "%g", moved_after(5, 20 * MS, 2));
 }
 
 /* What is left of the limit when calls have become thirty times as slow. */
