@@ -238,13 +238,13 @@ struct elastic {
 	float load;                   /* fraction of the limit in use, by Little's law */
 	float ended;                  /* calls that have ended since busy_since */
 	float rate;                   /* calls that ended in a nanosecond, in the epoch before */
-	float rate_used;  /* the same, in a nanosecond in which all of the limit was in use */
-	float full;       /* nanoseconds since busy_since, times the fraction in use */
-	float at, used;   /* of the last window: time since busy_since, fraction in use */
-	float elasticity; /* of the last epoch */
-	float carry;      /* fraction of a call that rounding has held back so far */
-	float abandoned;  /* ln of n over those of it in flight: count_abandoned() */
-	float rounding;   /* ln of the limit over what it was before it was rounded */
+	float rate_used;              /* the same, in a nanosecond of full */
+	float full;                   /* nanoseconds since busy_since, times the fraction in use */
+	float at, used;               /* last window: time since busy_since, fraction in use */
+	float elasticity;             /* of the last epoch */
+	float carry;                  /* fraction of a call that rounding has held back so far */
+	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
+	float rounding;               /* ln of the limit over what it was before it was rounded */
 	double target, pause;
 	uint32_t initial, min, max;
 	uint32_t wide; /* bool: the knee can be nearly anywhere */
