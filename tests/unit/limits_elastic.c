@@ -513,6 +513,31 @@ Test(elastic, takes_back_a_rise_after_which_far_fewer_calls_end)
 	cr_expect_lt(moved_after(5, 20 * MS, 100), 0.7, "%g", moved_after(5, 20 * MS, 100));
 }
 
+/* A known knee has to show in latency, and a limit that is hardly ever reached is not what is too much. */
+Test(elastic, keeps_its_knee_where_far_fewer_calls_end_for_another_reason)
+{
+	struct backend *c = backend(16);
+	struct subject known, unused;
+	double now, before;
+
+	start(&known, &weir_elastic, "");
+	calls(&known, c, 20000);
+	before = number(&known, "estimate");
+	now = c->now;
+	for (int i = 0; i < 40; i++)
+		end_after(&known, &now, 20 * MS, (uint32_t)known.limit);
+	cr_expect_gt(number(&known, "estimate"), before / 1.5, "%g", number(&known, "estimate"));
+
+	start(&unused, &weir_elastic, "initial=100");
+	now = 1e9;
+	for (int i = 0; i < 2000; i++)
+		feed_calls(&unused, &now, 1, 4 * MS, 4);
+	before = number(&unused, "estimate");
+	for (int i = 0; i < 200; i++)
+		end_after(&unused, &now, 20 * MS, (uint32_t)unused.limit);
+	cr_expect_geq(number(&unused, "estimate"), before, "%g", number(&unused, "estimate"));
+}
+
 /* Between two bunches, few calls end because there are few. */
 Test(elastic, keeps_a_rise_after_which_there_are_few_calls)
 {
