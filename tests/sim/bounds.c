@@ -615,6 +615,12 @@ Test(elastic, keeps_a_rise_after_which_fewer_calls_come)
 	ends_at_least(420, "random-20270622-15", 2, 6);
 }
 
+/* Ten seconds of calls that take long: 151 a second, and 133 if a rise to a known knee is taken back. */
+Test(elastic, takes_no_rise_back_where_the_knee_is_known)
+{
+	ends_at_least(142, "two-classes", 2, 24);
+}
+
 /*
  * Nine calls of ten are ignored, and a quarter of all time out, so timeouts are most samples. 158 a second;
  * 66 if an ignored call gives back a part of a permit, as it took less than a timeout.
