@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
 #include "ceiling.h"
-#include "weights.h"
+#include "constants.h"
 
 void ceiling_init(struct ceiling *c, double top)
 {

@@ -96,15 +96,19 @@
 
 #include "limits/common.h"
 #include "ceiling.h"
+#include "constants.h"
 #include "dither.h"
+#include "epoch.h"
 #include "given_up.h"
 #include "idle.h"
+#include "level.h"
 #include "long_lived.h"
+#include "means.h"
 #include "others.h"
 #include "posterior.h"
 #include "queueing.h"
 #include "reference.h"
-#include "weights.h"
+#include "use.h"
 
 /*
  * The constants were tuned in the simulator; docs/elastic.md says on which seeds. There, "Constants"
@@ -112,12 +116,6 @@
  * Logarithms are natural. A fraction has no unit.
  */
 
-/*
- * Samples of an epoch, at least, while little is known of the knee, so that a cold start is fast;
- * later it needs FEW, or more where latency varies much. With fewer than EPOCH_WIDE an epoch is
- * discarded: a line needs more than two.
- */
-#define EPOCH_WIDE 4
 /* Latencies after which an epoch needs no more than these; earlier, too few of its calls ended. */
 #define EPOCH_LATE 8
 /* The longest latency that counts, over the mean of calls that find as many in flight. */
@@ -136,34 +134,13 @@
 /* Probability added to both when latency has shifted: the knee has probably moved too. */
 #define FORGET 0.05
 
-/*
- * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so upwards
- * it is made in two steps. A larger loss of throughput, in ln X, may be a collapse.
- */
-#define RISE 1.0
-
-/* Fraction of calls that find the limit reached: overload from there on. The least of bold probes. */
-#define OFTEN 0.05
-
 /* Fraction of the time that the knee may be idle; with more, the limit gets room. */
 #define IDLE 0.025
 
 /* Mean load of the limit below which it gets room; a queue at load 1 fills half of its room. */
 #define EMPTY 0.45
-/* Most room, in ln n, but for bunches that often reach the limit: a factor of 4.5. */
-#define ROOM_MOST 1.5
 
-/* Square of a change of latency, over its variance, from which it is a shift: 4 deviations. */
-#define SHIFT_SURE 16
-/* Steepest slope that is no surprise; the flattest is 0. It is steeper than 1 in a collapse. */
-#define SLOPE_MOST 2
-
-/*
- * Height of a bold probe in ln n: a quarter; what it shows grows with the square. Latency that changes
- * by more, in ln R, may have shifted.
- */
-#define BOLD 0.25
-/* Height of the others: 8 %, which costs little; less for limits above 64. */
+/* Height in ln n of probes that are not bold: 8 %, which costs little; less for limits above 64. */
 #define SMALL 0.08
 /* Fraction of probe pairs in which a small limit does not move, so that it is rounded in turns. */
 #define REST 0.25
@@ -179,36 +156,6 @@
  */
 #define WITHIN_LEAST 1
 
-/* The calls that were admitted in one interval of time. */
-struct epoch {
-	double start;         /* nanoseconds */
-	double late;          /* nanoseconds; from here on it has lasted far longer than calls do */
-	double knee;          /* s->k when it began or last went on */
-	float knee_calls;     /* the same, not as a logarithm */
-	float limit;          /* in force, calls */
-	float rounding;       /* ln of it over the limit before it was rounded */
-	float whole;          /* sum of cbrt R as y, but of the latencies as they were */
-	struct dither dither; /* .pair 0: none */
-	double calls;         /* samples or not, but for those dropped */
-	uint32_t moved;       /* bool: the knee was far from that before */
-	float samples;        /* that stand for the calls */
-	float reached;        /* those of n that found the limit reached */
-	float lost;           /* those of n that timed out */
-	double n, x, y, xx, xy, yy; /* sums of those with a latency: ln n, cbrt R */
-	struct idle_sums idle;
-};
-
-/*
- * Summary of an epoch: means, sums of squares around them, and the variance around the line. A
- * slope, its sums and its variance are those of all calls; the means are those of samples.
- */
-struct line {
-	double n, x, y, xx, xy, variance;
-	double part;            /* of a slope, that all calls follow: others.h */
-	double limit, evenness; /* queueing.h */
-	double whole;           /* y of the latencies as they were */
-};
-
 struct elastic {
 	struct posterior posterior; /* from this limiter's own evidence */
 	struct posterior joint;     /* of all limiters that share the backend: from probe pairs */
@@ -216,31 +163,21 @@ struct elastic {
 	struct long_lived long_lived;
 	struct given_up given_up;
 	struct others others;
-	struct queueing queueing;
 	struct idle idle;
+	struct ceiling ceiling;
+	struct use use;
 	struct epoch now, last;
+	struct means means;
+	struct level level;
 	double limit;                 /* the last answer, for ordinary calls */
 	double k;                     /* ln knee, as the limit uses it */
 	double own, cap;              /* ln knee: median of posterior, quantile CAP of joint */
 	double spread;                /* standard deviation of the posterior, in ln n */
 	double room;                  /* ln of the limit over the knee, without dither */
-	double sigma2;                /* variance of samples' y around a line */
-	double scatter;               /* variance of epochs' y */
-	double x, y;                  /* slow means */
-	double usual;                 /* exp(y), kept for the samples to come; nanoseconds */
-	double xx, n;                 /* variance of x around its mean; samples behind the means */
-	double level_x, level_y;      /* means over ten epochs by samples, to detect a shift */
-	double level_n;               /* samples in them; 0: none yet */
 	struct reference ref;         /* where throughput last grew with n */
 	double reached, reached_mean; /* fraction of calls: in the last epoch, in the long run */
-	double busy, busy_since;      /* time in flight of all calls, and since when; nanoseconds */
 	float each;                   /* calls that its sample stands for */
-	float load;                   /* fraction of the limit in use, by Little's law */
-	float ended;                  /* calls that have ended since busy_since */
-	float rate;                   /* calls that ended in a nanosecond, in the epoch before */
-	float rate_used;              /* the same, in a nanosecond of full */
-	float full;                   /* nanoseconds since busy_since, times the fraction in use */
-	float at, used;               /* last window: time since busy_since, fraction in use */
+	float reaching;               /* fraction of the last epochs that reached the limit */
 	float elasticity;             /* of the last epoch */
 	float carry;                  /* fraction of a call that rounding has held back so far */
 	float abandoned;              /* ln of n over those of it in flight: count_abandoned() */
@@ -248,8 +185,6 @@ struct elastic {
 	double target, pause;
 	uint32_t initial, min, max;
 	uint32_t wide; /* bool: the knee can be nearly anywhere */
-	struct ceiling ceiling;
-	float reaching; /* fraction of the last epochs that reached the limit */
 };
 
 static const char *elastic_check(const void *config)
@@ -275,7 +210,7 @@ static struct epoch epoch_from(const struct elastic *s, double now)
 {
 	return (struct epoch){
 		.start = now,
-		.late = s->level_n > 0 ? now + EPOCH_LATE * s->usual : INFINITY,
+		.late = s->level.n > 0 ? now + EPOCH_LATE * s->means.usual : INFINITY,
 		.knee = s->k,
 		.knee_calls = (float)knee_calls(s),
 		.limit = (float)s->limit,
@@ -307,7 +242,7 @@ static double elastic_init(void *state, const void *config, double random)
 	s->limit = s->initial;
 	s->k = log(s->initial);
 	ceiling_init(&s->ceiling, log(s->max));
-	s->sigma2 = s->each = 1;
+	s->means.sigma2 = s->each = 1;
 	s->reached_mean = 0.5;
 	s->wide = true;
 	s->now = epoch_from(s, 0);
@@ -319,30 +254,6 @@ static double elastic_init(void *state, const void *config, double random)
 	return s->limit;
 }
 
-/* Summarise an epoch; y becomes ln R. */
-static struct line line_of(const struct epoch *e, double part)
-{
-	const double x = e->x / e->n, y = e->y / e->n;
-	const double scale = part * 3 / y; /* d ln R = 3 d cbrt R / cbrt R */
-	const double xx = fmax(0, e->xx - e->n * x * x);
-	const double xy = (e->xy - e->n * x * y) * scale;
-	const double yy = fmax(0, e->yy - e->n * y * y) * scale * scale;
-	const double explained = xx > 1e-9 ? xy * xy / xx : 0;
-
-	return (struct line){
-		.n = e->n,
-		.x = x,
-		.y = 3 * log(y),
-		.xx = xx,
-		.xy = xy,
-		.variance = fmax(0, yy - explained) / (e->n - 2) + 1e-4,
-		.part = part,
-		.limit = log((double)e->limit),
-		.evenness = queueing_evenness(y, e->yy / e->n),
-		.whole = 3 * log((double)e->whole / e->n),
-	};
-}
-
 /*
  * Count the calls that the server may still work on although they were cancelled. By how much they are
  * more than those in flight follows from latency, which is chance as well. A number that followed each
@@ -350,33 +261,12 @@ static struct line line_of(const struct epoch *e, double part)
  */
 static void count_abandoned(struct elastic *s, struct line *l)
 {
-	const double rtt = s->level_n > 0 ? s->usual : exp(l->y);
+	const double rtt = s->level.n > 0 ? s->means.usual : exp(l->y);
 	const double now = others_abandoned(&s->others, rtt);
 
 	if (fabs(now - (double)s->abandoned) > BOLD)
 		s->abandoned = (float)now;
 	l->x += (double)s->abandoned;
-}
-
-/* The part of a change of y that no plausible slope explains, given the change of x. */
-static double surprise(double x, double y)
-{
-	return y - clamp(y, fmin(0, SLOPE_MOST * x), fmax(0, SLOPE_MOST * x));
-}
-
-/*
- * Whether latency moved in a way that no slope explains: something other than n has changed. Not if
- * it rose as n grew: a server that collapses slows down by more than its calls grow in number. But while the
- * limit was hardly ever reached, n grew because calls take longer.
- */
-static bool shifted(const struct elastic *s, const struct line *l)
-{
-	const double shift = surprise(l->x - s->level_x, l->part * (l->y - s->level_y));
-	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
-
-	if (shift > 0 && l->x > s->level_x + BOLD && s->reached_mean > OFTEN)
-		return false;
-	return s->level_n > 0 && fabs(shift) > BOLD && shift * shift > SHIFT_SURE * noise;
 }
 
 static void loosen(struct elastic *s, double part, double joint, double most)
@@ -398,110 +288,30 @@ static void forget(struct elastic *s, bool slower)
 	loosen(s, FORGET, FORGET, slower && known ? s->k : INFINITY);
 	read_posteriors(s);
 	s->room = 0;
-	s->level_n = 0;
+	s->level.n = 0;
 }
 
-static void update_level(struct elastic *s, const struct line *l)
+static struct level_epoch level_of(const struct elastic *s, const struct line *l)
 {
-	const double weight = l->n / (s->level_n + l->n);
-
-	s->level_x += weight * (l->x - s->level_x);
-	s->level_y += weight * (l->y - s->level_y);
-	s->level_n = fmin(s->level_n + l->n, l->n / SLOW);
-}
-
-/* What the epoch says of queueing: latency is compared with the slow means, without this epoch. */
-static struct queueing_epoch queueing_of(const struct elastic *s, const struct line *l)
-{
-	return (struct queueing_epoch){
-		.limit = l->limit,
-		.evenness = l->evenness,
-		.above = l->y - s->y,
+	return (struct level_epoch){
+		.x = l->x,
+		.y = l->y,
+		.whole = l->whole,
+		.part = l->part,
 		.n = l->n,
-		.variance = s->sigma2,
+		.sigma2 = s->means.sigma2,
+		.scatter = s->means.scatter,
+		.used = s->reached_mean > OFTEN,
+		.reached = s->reached > OFTEN,
 	};
 }
 
 /* The first epoch after a shift sets all means. */
 static void set_means(struct elastic *s, const struct line *l)
 {
-	const struct queueing_epoch queueing = queueing_of(s, l);
-
-	s->level_x = s->x = l->x;
-	s->level_y = s->y = l->y;
-	s->usual = exp(s->y);
-	queueing_follow(&s->queueing, &queueing, 1);
-	s->xx = 0;
-	s->n = l->n;
-	s->level_n = l->n;
+	means_set(&s->means, l);
+	s->level = (struct level){.x = l->x, .y = l->y, .n = l->n};
 	s->ref = (struct reference){.x = l->x, .y = l->y, .n = l->n};
-}
-
-/* The slope among an epoch's samples, as the change over a step at their mean. */
-static struct evidence within(const struct line *l, double variance)
-{
-	const double step = POSTERIOR_STEP;
-	const double xx = l->xx + 1e-9; /* all may have found the same n */
-
-	return (struct evidence){
-		.from = l->x - step / 2,
-		.to = l->x + step / 2,
-		.change = step * l->xy / xx,
-		.variance = step * step * variance / xx,
-	};
-}
-
-/* From the slow means to those of the epoch, as far as the mean latency follows. */
-static struct evidence between(const struct elastic *s, const struct line *l, double variance)
-{
-	const double part = queueing_part(&s->queueing);
-
-	return (struct evidence){
-		.from = s->x,
-		.spread = sqrt(s->xx),
-		.to = l->x,
-		.change = part * l->part * (l->y - s->y),
-		.variance = part * part * variance * (1 / l->n + 1 / s->n),
-	};
-}
-
-/* From the lower slot of a probe pair to the upper one, as far as the mean latency follows. */
-static struct evidence probed(const struct elastic *s, const struct contrast *c,
-			      const struct line *l, double variance)
-{
-	const double part = queueing_part(&s->queueing);
-
-	return (struct evidence){
-		.from = c->down,
-		.to = c->up,
-		.change = part * l->part * c->rise,
-		.variance = part * part * variance / c->n,
-	};
-}
-
-/* The further n is from its slow mean, the sooner it replaces that: the mean is of another time. */
-static void update_means(struct elastic *s, const struct line *l)
-{
-	const double x = l->x - s->x;
-	const double weight = fmin(1, SLOW + x * x), rest = 1 - weight;
-	const struct queueing_epoch queueing = queueing_of(s, l);
-
-	queueing_learn(&s->queueing, &queueing);
-	queueing_follow(&s->queueing, &queueing, weight);
-	s->x += weight * x;
-	s->xx = rest * (s->xx + weight * x * x);
-	s->y += weight * (l->y - s->y);
-	s->usual = exp(s->y);
-	s->n = 1 / (rest * rest / s->n + weight * weight / l->n);
-}
-
-/*
- * Follow the variance of the samples, down more slowly than up: epochs that see no long calls are no
- * proof that there are none, and the next long ones would be taken for a queue.
- */
-static void update_variance(struct elastic *s, double seen)
-{
-	s->sigma2 += (seen > s->sigma2 ? QUICK : SLOW) * (seen - s->sigma2);
 }
 
 /*
@@ -511,23 +321,21 @@ static void update_variance(struct elastic *s, double seen)
  */
 static bool learn_slopes(struct elastic *s, const struct epoch *e, const struct line *l)
 {
-	const double off = surprise(l->x - s->x, l->part * (l->y - s->y));
 	struct evidence slope, change, pair;
 	struct contrast c;
 	double variance;
 	bool news;
 
-	update_variance(s, l->variance);
-	s->scatter += SLOW * (off * off - s->scatter);
-	variance = fmax(s->sigma2, l->n * s->scatter);
-	slope = within(l, fmax(variance, WITHIN_LEAST));
-	change = between(s, l, variance);
-	update_means(s, l);
+	means_vary(&s->means, l);
+	variance = means_variance(&s->means, l->n);
+	slope = means_within(l, fmax(variance, WITHIN_LEAST));
+	change = means_between(&s->means, l, variance);
+	means_follow(&s->means, l);
 	news = !e->moved && posterior_update(&s->posterior, &slope);
 	news = posterior_update(&s->posterior, &change) || news;
 	if (e->dither.pair == 0 || !probe_pair_add(&s->probes, &e->dither, l->n, l->x, l->y, &c))
 		return news;
-	pair = probed(s, &c, l, variance);
+	pair = means_probed(&s->means, &c, l, variance);
 	return posterior_update(&s->joint, &pair) || news;
 }
 
@@ -559,7 +367,7 @@ static double stride(const struct elastic *s, const struct epoch *e)
 {
 	const double step = fmin(s->own, s->cap) - s->k;
 	const double since = s->k - e->knee;
-	const bool filled = s->reached > 0 && (double)s->load > exp(-BOLD);
+	const bool filled = s->reached > 0 && (double)s->use.load > exp(-BOLD);
 	const double bunches = s->reached > 0 ? pow((double)s->reaching, 4) : 0;
 	const double needed = filled ? 1 : fmin(1, fmax(2 * s->reached, bunches));
 
@@ -594,7 +402,7 @@ static double take_back(const struct elastic *s, const struct epoch *e, double c
  */
 static void make_room(struct elastic *s)
 {
-	const bool rare = s->reached_mean < OFTEN, empty = (double)s->load < EMPTY;
+	const bool rare = s->reached_mean < OFTEN, empty = (double)s->use.load < EMPTY;
 	const double most = rare || empty ? highest(s) - s->k : ROOM_MOST;
 	const double step = fmin(0.1, 1 / s->limit), excess = (double)s->idle.fraction / IDLE - 1;
 	const double weight = (double)s->idle.weight;
@@ -639,11 +447,11 @@ static void reduce_room(struct elastic *s, double loss)
 static struct reference_epoch reference_of(const struct elastic *s, const struct line *l)
 {
 	return (struct reference_epoch){
-		.x = s->x,
-		.y = s->y,
+		.x = s->means.x,
+		.y = s->means.y,
 		.part = l->part,
 		.n = l->n,
-		.sigma2 = s->sigma2,
+		.sigma2 = s->means.sigma2,
 		.target = s->target,
 		.stride = RISE,
 		.used = s->reached_mean > OFTEN,
@@ -662,7 +470,7 @@ static double check_throughput(struct elastic *s, const struct line *l, double s
 
 	if (growth.lacks <= 0)
 		return step;
-	reduce_room(s, queueing_part(&s->queueing) * growth.y - growth.x);
+	reduce_room(s, queueing_part(&s->means.queueing) * growth.y - growth.x);
 	return fmin(step, -QUICK * growth.lacks);
 }
 
@@ -674,13 +482,13 @@ static struct idle_epoch idle_of(const struct elastic *s, const struct epoch *e,
 		.n = e->n,
 		.y = e->y,
 		.limit = (double)e->limit,
-		.sigma2 = s->sigma2,
+		.sigma2 = s->means.sigma2,
 		.part = l->part,
 		.rounding = e->moved ? 0 : (double)e->rounding,
 		.rise = posterior_rise(&s->posterior, s->k, l->x) -
-			posterior_rise(&s->posterior, s->k, s->x),
-		.above = l->part * (l->y - s->y),
-		.noise = s->sigma2 / l->n + s->scatter,
+			posterior_rise(&s->posterior, s->k, s->means.x),
+		.above = l->part * (l->y - s->means.y),
+		.noise = s->means.sigma2 / l->n + s->means.scatter,
 		.bound = s->reached > OFTEN,
 	};
 }
@@ -692,36 +500,6 @@ static void learn_collapse(struct elastic *s, double x)
 
 	posterior_update(&s->posterior, &steep);
 	read_posteriors(s);
-}
-
-/*
- * Whether so much throughput is lost, although more calls were in flight, that the server may have
- * collapsed. Slow calls may have been missing from the epochs before, so the loss is known no better
- * than from the fewest samples that an epoch has. The first calls may all have been short ones: where a
- * third takes a hundred times as long, eight in a row say nothing of it.
- */
-static bool collapsed(const struct elastic *s, const struct line *l)
-{
-	const double x = l->x - s->level_x;
-	const double loss = l->part * (l->y - s->level_y) - x;
-
-	return s->level_n >= 2 * FEW && x > 0 && s->reached > OFTEN && loss > RISE &&
-	       loss * loss > SHIFT_SURE * s->sigma2 / EPOCH_WIDE;
-}
-
-/*
- * Whether more throughput is lost than room can have added, although more calls were in flight. What is
- * lost for that long need not be known well, and the epoch that shows it may be the last for a long time,
- * so latencies count as they are.
- */
-static bool room_costs(const struct elastic *s, const struct line *l)
-{
-	const double x = l->x - s->level_x;
-	const double loss = l->part * (l->whole - s->level_y) - x;
-	const double noise = s->sigma2 * (1 / l->n + 1 / s->level_n) + s->scatter;
-
-	return s->level_n > 0 && x > 0 && s->reached > OFTEN && loss > ROOM_MOST &&
-	       loss * loss > SHIFT_SURE * noise;
 }
 
 /*
@@ -780,6 +558,7 @@ static void let_fewer_time_out(struct elastic *s, const struct epoch *e, const s
 static void close_epoch(struct elastic *s, double change)
 {
 	const struct epoch *e = &s->last;
+	struct level_epoch level;
 	struct idle_epoch idle;
 	struct line l;
 	double step;
@@ -787,7 +566,7 @@ static void close_epoch(struct elastic *s, double change)
 	if (e->n < EPOCH_WIDE)
 		return;
 	s->reached = (double)e->reached / e->n;
-	l = line_of(e, others_part(&s->others));
+	l = epoch_line(e, others_part(&s->others));
 	count_abandoned(s, &l);
 	s->reached_mean += fmin(1, e->n / 500) * (s->reached - s->reached_mean);
 	s->reaching += (float)(SLOW * ((s->reached > 0 ? 1 : 0) - (double)s->reaching));
@@ -795,75 +574,44 @@ static void close_epoch(struct elastic *s, double change)
 		let_fewer_time_out(s, e, &l);
 		return;
 	}
-	if (room_costs(s, &l)) {
+	level = level_of(s, &l);
+	if (level_lost(&s->level, &level)) {
 		s->room = 0;
 		remember_collapse(s, e);
 	}
-	if (collapsed(s, &l)) {
+	if (level_collapsed(&s->level, &level)) {
 		step_down(s, e, &l);
 		return;
 	}
-	if (shifted(s, &l)) {
-		forget(s, l.y > s->level_y);
+	if (level_shifted(&s->level, &level)) {
+		forget(s, l.y > s->level.y);
 		return;
 	}
-	if (s->level_n == 0)
+	if (s->level.n == 0)
 		set_means(s, &l);
 	else
-		update_level(s, &l);
+		level_follow(&s->level, &level);
 
 	s->elasticity = l.xx > 1e-9 ? (float)(1 - l.xy / l.xx) : 0;
 	loosen(s, LOOSEN, e->dither.pair != 0 ? LOOSEN_JOINT * binding(s) : 0, INFINITY);
 	idle = idle_of(s, e, &l);
 	if (learn_slopes(s, e, &l) || binding(s) > 0)
 		read_posteriors(s);
-	idle.sigma2 = s->sigma2; /* what calls find is compared within the epoch */
+	idle.sigma2 = s->means.sigma2; /* what calls find is compared within the epoch */
 	idle_update(&s->idle, &e->idle, &idle);
 	make_room(s);
 	step = take_back(s, e, change, check_throughput(s, &l, stride(s, e)));
 	s->k = clamp(s->k + step, log(s->min), highest(s));
 }
 
-/* The change of a rate, in ln X; 0 as long as it is not known. */
-static double change_of(float *rate, double calls, double lasted)
-{
-	const double before = (double)*rate;
-
-	if (calls <= 0 || lasted <= 0)
-		return 0;
-	*rate = (float)(calls / lasted);
-	return before > 0 ? log((double)*rate / before) : 0;
-}
-
-/*
- * Update the rate at which calls end, whatever their outcome. Returns its change in ln X. Between two bunches few
- * calls end because there are few: so the rate in the time that the limit was in use counts if it has fallen less.
- */
-static double update_rate(struct elastic *s, double now)
-{
-	const double calls = (double)s->ended;
-	const double change = change_of(&s->rate, calls, now - s->busy_since);
-
-	s->ended = 0;
-	return fmax(change, change_of(&s->rate_used, calls, (double)s->full));
-}
-
-/*
- * Update the fraction of the limit in use, by Little's law. Permits that are held back cannot be used:
- * a limit that seemed empty because of them would get room while the server has collapsed.
- */
+/* Permits that are held back cannot be used: a limit that seemed empty because of them would get room. */
 static void update_load(struct elastic *s, double now)
 {
-	const double lasted = now - s->busy_since;
 	const double limit = fmax(s->min, s->limit - s->given_up.held);
+	const double inflight = use_begin(&s->use, limit, now);
 
-	if (lasted > 0) {
-		idle_inflight(&s->idle, s->busy / lasted);
-		s->load += (float)(RECENT * (fmin(1, s->busy / lasted / limit) - (double)s->load));
-	}
-	s->busy_since = now;
-	s->busy = 0;
-	s->full = s->at = 0;
+	if (inflight >= 0)
+		idle_inflight(&s->idle, inflight);
 }
 
 /*
@@ -890,7 +638,7 @@ static double next_dither(struct elastic *s, const struct weir_window *w, struct
 	const double bold = clamp(BOLD_MORE * s->spread * s->spread, OFTEN, 1);
 
 	s->wide = bold >= 1;
-	*dither = dither_at(w->real > 0 ? w->real : w->end, s->y);
+	*dither = dither_at(w->real > 0 ? w->real : w->end, s->means.y);
 	if (s->reached <= OFTEN)
 		return 0;
 	if (rests(s, dither)) {
@@ -949,17 +697,17 @@ static bool waited_elsewhere(const struct elastic *s, const struct weir_window *
  */
 static double shortened(const struct elastic *s, double rtt, double x)
 {
-	if (s->level_n == 0 || rtt <= LONG * s->usual)
+	if (s->level.n == 0 || rtt <= LONG * s->means.usual)
 		return rtt;
-	return fmin(rtt, LONG * exp(s->y + fmax(0, x - s->x)));
+	return fmin(rtt, LONG * exp(s->means.y + fmax(0, x - s->means.x)));
 }
 
 /*
  * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
  * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
  */
-static void epoch_add(const struct elastic *s, struct epoch *e, const struct weir_window *w,
-		      double inflight)
+static void add_window(const struct elastic *s, struct epoch *e, const struct weir_window *w,
+		       double inflight)
 {
 	const double weight = overloads(w) > 0 ? 1 / (double)s->each : 1;
 	const bool elsewhere = waited_elsewhere(s, w);
@@ -968,19 +716,14 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
 	const double x = log(fmax(1, inflight)), n = x + (double)s->abandoned;
 	const double y = cbrt(shortened(s, w->rtt, n));
 
-	e->calls += calls_of(w) + w->others - (s->level_n > 0 ? w->dropped * each_of(w) : 0);
+	e->calls += calls_of(w) + w->others - (s->level.n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
 	if (inflight >= (double)e->limit)
 		e->reached += (float)count;
 	if (w->timed_out > 0)
 		e->lost += (float)count;
-	e->n += count;
-	e->x += count * x;
-	e->y += count * y;
+	epoch_add(e, count, x, y);
 	e->whole += (float)(count * cbrt(w->rtt));
-	e->xx += count * x * x;
-	e->xy += count * x * y;
-	e->yy += count * y * y;
 	idle_add(&e->idle, count, inflight, y, (double)e->knee_calls,
 		 posterior_rise(&s->posterior, e->knee, n));
 }
@@ -992,7 +735,7 @@ static void epoch_add(const struct elastic *s, struct epoch *e, const struct wei
  */
 static double least_samples(const struct elastic *s)
 {
-	return s->wide ? EPOCH_WIDE : fmax(FEW, s->sigma2 / (BOLD * BOLD));
+	return s->wide ? EPOCH_WIDE : fmax(FEW, s->means.sigma2 / (BOLD * BOLD));
 }
 
 /*
@@ -1018,7 +761,7 @@ static bool is_late(const struct elastic *s, double now)
 /* Evaluate the epoch before, and set the limit by it. */
 static void evaluate(struct elastic *s, const struct weir_window *w, struct dither *dither)
 {
-	const double change = update_rate(s, (double)w->end);
+	const double change = use_change(&s->use, (double)w->end);
 
 	update_load(s, (double)w->end);
 	close_epoch(s, change);
@@ -1050,7 +793,7 @@ static bool rises_early(const struct elastic *s)
 	const double ended = e->calls * (1 - others_cancelled(&s->others));
 	const bool lost = e->lost > 0 || (double)e->samples > e->n;
 
-	return s->level_n == 0 && s->wide && e->n > 0 && 2 * (double)e->reached >= e->n && !lost &&
+	return s->level.n == 0 && s->wide && e->n > 0 && 2 * (double)e->reached >= e->n && !lost &&
 	       ended >= s->limit;
 }
 
@@ -1060,19 +803,6 @@ static void rise_early(struct elastic *s)
 	set_limit(s, 0);
 	go_on(s);
 	s->now.calls = 0;
-}
-
-/* Count the calls that have ended, the time that they were in flight, and that the limit was in use. */
-static void count_ended(struct elastic *s, const struct weir_window *w)
-{
-	const double samples = has_latency(w) ? w->count * each_of(w) : 0;
-	const float at = (float)((double)w->end - s->busy_since);
-
-	s->ended += (float)(samples + w->others);
-	s->busy += samples * w->rtt + w->others_time;
-	s->full += fmaxf(0, at - s->at) * s->used;
-	s->at = at;
-	s->used = (float)fmin(1, w->inflight_now / s->limit);
 }
 
 /* Take in a window of ordinary calls; permits of long-lived ones are not part of n. */
@@ -1090,9 +820,9 @@ static void learn_from(struct elastic *s, const struct weir_window *w)
 		fall_below(s, s->k);
 	if (overloads(w) == 0 && w->count > 0)
 		s->each = (float)each_of(w);
-	count_ended(s, w);
+	use_add(&s->use, w, s->limit);
 	if (e != NULL)
-		epoch_add(s, e, w, w->inflight_max - s->long_lived.permits);
+		add_window(s, e, w, w->inflight_max - s->long_lived.permits);
 	if (samples_of(w) == 0)
 		return; /* a cancelled call: the next sample evaluates the epoch */
 	if (is_full(s, now)) {
@@ -1121,7 +851,7 @@ static void move_by(struct elastic *s, double permits, double now)
 	s->k = log(knee) + (double)s->abandoned;
 	s->limit = floor(knee);
 	s->rounding = 0; /* this limit was not rounded in turns */
-	s->level_n = 0;
+	s->level.n = 0;
 	s->last = s->now = epoch_from(s, now);
 }
 
@@ -1151,9 +881,9 @@ static void elastic_observe(const void *state, double *values)
 	values[0] = knee_calls(s);
 	values[1] = s->spread;
 	values[2] = (double)s->elasticity;
-	values[3] = sqrt(s->sigma2);
+	values[3] = sqrt(s->means.sigma2);
 	values[4] = s->reached;
-	values[5] = (double)s->load;
+	values[5] = (double)s->use.load;
 	values[6] = exp(s->room);
 	values[7] = s->long_lived.permits;
 }

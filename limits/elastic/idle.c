@@ -3,7 +3,7 @@
 
 #include "limits/common.h"
 #include "idle.h"
-#include "weights.h"
+#include "constants.h"
 
 /* Samples that the idle fraction is averaged over: some tens show a few percent. */
 #define SAMPLES 60

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
 #include "others.h"
-#include "weights.h"
+#include "constants.h"
 
 void others_update(struct others *o, const struct weir_window *w)
 {

@@ -3,7 +3,7 @@
 
 #include "limits/common.h"
 #include "queueing.h"
-#include "weights.h"
+#include "constants.h"
 
 double queueing_evenness(double root, double square)
 {

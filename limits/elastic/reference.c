@@ -4,7 +4,7 @@
 #include "limits/common.h"
 #include "posterior.h"
 #include "reference.h"
-#include "weights.h"
+#include "constants.h"
 
 /*
  * The reference point follows the slow means: at once where throughput has surely grown with n, or

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "limits/elastic/ceiling.h"
-#include "limits/elastic/weights.h"
+#include "limits/elastic/constants.h"
 
 #define TOP   10 /* the highest knee, in ln n */
 #define LEAST 0.001

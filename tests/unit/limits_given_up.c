@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "limits/elastic/given_up.h"
-#include "limits/elastic/weights.h"
+#include "limits/elastic/constants.h"
 
 #define MOST 20  /* permits that can be held back */
 #define RTT  1e6 /* mean latency of samples */
