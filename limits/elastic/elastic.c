@@ -297,6 +297,7 @@ static struct level_epoch level_of(const struct elastic *s, const struct line *l
 		.x = l->x,
 		.y = l->y,
 		.whole = l->whole,
+		.uncertain = l->uncertain,
 		.part = l->part,
 		.n = l->n,
 		.sigma2 = s->means.sigma2,
@@ -658,8 +659,6 @@ static void set_limit(struct elastic *s, double height)
 		limit = fmax(limit, floor(exp(middle)) + 1);
 	if (height < 0)
 		limit = fmin(limit, ceil(exp(middle)) - 1);
-	if (height == 0)
-		limit = fmax(limit, s->min + 0.5); /* the least that is rounded in turns */
 	limit = clamp(limit, s->min, s->max);
 	s->limit = clamp(floor(limit + (double)s->carry), s->min, s->max);
 	s->rounding = (float)log(s->limit / limit);
@@ -714,7 +713,7 @@ static void add_window(const struct elastic *s, struct epoch *e, const struct we
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
 	const double x = log(fmax(1, inflight)), n = x + (double)s->abandoned;
-	const double y = cbrt(shortened(s, w->rtt, n));
+	const double y = cbrt(shortened(s, w->rtt, n)), whole = cbrt(w->rtt);
 
 	e->calls += calls_of(w) + w->others - (s->level.n > 0 ? w->dropped * each_of(w) : 0);
 	e->samples += elsewhere ? 0 : (float)samples_of(w);
@@ -723,7 +722,8 @@ static void add_window(const struct elastic *s, struct epoch *e, const struct we
 	if (w->timed_out > 0)
 		e->lost += (float)count;
 	epoch_add(e, count, x, y);
-	e->whole += (float)(count * cbrt(w->rtt));
+	e->whole += (float)(count * whole);
+	e->wholes += (float)(count * whole * whole);
 	idle_add(&e->idle, count, inflight, y, (double)e->knee_calls,
 		 posterior_rise(&s->posterior, e->knee, n));
 }
@@ -910,7 +910,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 34,
+	.version = 35,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

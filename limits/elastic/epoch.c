@@ -22,6 +22,8 @@ struct line epoch_line(const struct epoch *e, double part)
 	const double xy = (e->xy - e->n * x * y) * scale;
 	const double yy = fmax(0, e->yy - e->n * y * y) * scale * scale;
 	const double explained = xx > 1e-9 ? xy * xy / xx : 0;
+	const double whole = (double)e->whole / e->n;
+	const double wholes = fmax(0, (double)e->wholes / e->n - whole * whole);
 
 	return (struct line){
 		.n = e->n,
@@ -33,6 +35,7 @@ struct line epoch_line(const struct epoch *e, double part)
 		.part = part,
 		.limit = log((double)e->limit),
 		.evenness = queueing_evenness(y, e->yy / e->n),
-		.whole = 3 * log((double)e->whole / e->n),
+		.whole = 3 * log(whole),
+		.uncertain = 9 / (whole * whole) * wholes / (e->n - 1),
 	};
 }

@@ -20,14 +20,14 @@ struct epoch {
 	float knee_calls;     /* the same in calls */
 	float limit;          /* in force, calls */
 	float rounding;       /* ln of it over the limit before it was rounded */
-	float whole;          /* sum of cbrt R as y, but of the latencies as they were */
+	uint32_t moved;       /* bool: the knee was far from that before */
 	struct dither dither; /* .pair 0: none */
 	double calls;         /* samples or not, but for those dropped */
-	uint32_t moved;       /* bool: the knee was far from that before */
-	float samples;        /* that stand for the calls */
-	float reached;        /* those of n that found the limit reached */
-	float lost;           /* those of n that timed out */
 	double n, x, y, xx, xy, yy; /* sums of those with a latency: ln n, cbrt R */
+	float whole, wholes; /* sums of cbrt R and its square, but of the latencies as they were */
+	float samples;       /* that stand for the calls */
+	float reached;       /* those of n that found the limit reached */
+	float lost;          /* those of n that timed out */
 	struct idle_sums idle;
 };
 
@@ -40,6 +40,7 @@ struct line {
 	double part;            /* of a slope, that all calls follow: others.h */
 	double limit, evenness; /* queueing.h */
 	double whole;           /* y of the latencies as they were */
+	double uncertain;       /* variance of whole, by these latencies alone */
 };
 
 /* Add n samples that found x = ln n in flight and took y = cbrt R. */

@@ -42,14 +42,14 @@ bool level_collapsed(const struct level *v, const struct level_epoch *e)
 {
 	const double lost = loss(v, e, e->y);
 
-	return v->n >= 2 * FEW && lost > RISE && lost * lost > SHIFT_SURE * e->sigma2 / EPOCH_WIDE;
+	return lost > RISE && lost * lost > SHIFT_SURE * e->sigma2 / EPOCH_WIDE;
 }
 
 bool level_lost(const struct level *v, const struct level_epoch *e)
 {
 	const double lost = loss(v, e, e->whole);
 
-	return lost > ROOM_MOST && lost * lost > SHIFT_SURE * noise(v, e);
+	return lost > ROOM_MOST && lost * lost > SHIFT_SURE * (noise(v, e) + e->uncertain);
 }
 
 void level_follow(struct level *v, const struct level_epoch *e)

@@ -21,14 +21,15 @@ struct level {
 
 /* What an epoch shows. */
 struct level_epoch {
-	double x, y;    /* means of ln n and ln R */
-	double whole;   /* the same of latencies as they were, however long */
-	double part;    /* of ln R that all calls follow: others.h */
-	double n;       /* samples */
-	double sigma2;  /* variance of a sample's ln R around a line */
-	double scatter; /* variance of the means of epochs around what slopes explain */
-	bool used;      /* the limit is reached more than rarely in the long run */
-	bool reached;   /* the epoch has reached it more than rarely */
+	double x, y;      /* means of ln n and ln R */
+	double whole;     /* the same of latencies as they were, however long */
+	double uncertain; /* variance of whole, by these latencies alone */
+	double part;      /* of ln R that all calls follow: others.h */
+	double n;         /* samples */
+	double sigma2;    /* variance of a sample's ln R around a line */
+	double scatter;   /* variance of the means of epochs around what slopes explain */
+	bool used;        /* the limit is reached more than rarely in the long run */
+	bool reached;     /* the epoch has reached it more than rarely */
 };
 
 /* The part of a change of ln R that no plausible slope explains, given the change of ln n. */
@@ -44,15 +45,14 @@ bool level_shifted(const struct level *v, const struct level_epoch *e);
 /*
  * Whether so much throughput is lost, although more calls were in flight, that the server may have
  * collapsed. Slow calls may have been missing from the epochs before, so the loss is known no better
- * than from the fewest samples that an epoch has. The first calls may all have been short ones: where a
- * third takes a hundred times as long, eight in a row say nothing of it.
+ * than from the fewest samples that an epoch has.
  */
 bool level_collapsed(const struct level *v, const struct level_epoch *e);
 
 /*
- * Whether more throughput is lost than room can have added, although more calls were in flight. What is
- * lost for that long need not be known well, and the epoch that shows it may be the last for a long time,
- * so latencies count as they are.
+ * Whether more throughput is lost than room can have added, although more calls were in flight. The epoch
+ * that shows it may be the last for a long time, so latencies count as they are. Where some of the work takes
+ * very long, a few such calls are a loss that they do not show surely.
  */
 bool level_lost(const struct level *v, const struct level_epoch *e);
 

@@ -392,24 +392,6 @@ static void feed_calls(struct subject *s, double *now, int count, double rtt, ui
 	}
 }
 
-/*
- * The first calls are all short ones, and the next fill the limit and take a hundred times as long. That
- * may be chance where a third of the work does, so it is no collapse yet: the limit is 4, and would be 2.
- */
-Test(elastic, knows_no_latency_from_a_few_calls)
-{
-	struct subject s;
-	double now = 1e9;
-
-	start(&s, &weir_elastic, "");
-	feed_calls(&s, &now, 9, 4 * MS, 3);
-	now += 400 * MS;
-	feed_calls(&s, &now, 8, 360 * MS, 7);
-	now += 400 * MS;
-	feed_calls(&s, &now, 8, 360 * MS, 8);
-	cr_expect_geq(s.limit, 4, "%g", s.limit);
-}
-
 /* A few epochs that happen to see no long calls are no proof that there are none. */
 Test(elastic, remembers_how_much_latency_varies)
 {
@@ -560,13 +542,14 @@ Test(elastic, falls_where_cancelled_calls_may_pile_up)
 }
 
 /* Calls a second, for four minutes, of a server that slows down steeply above the knee. */
-static double served_by_steep(double knee, double steep, double load)
+static double served_by_steep(double knee, double steep, double load, unsigned short seed)
 {
 	struct backend *c = backend(knee);
 	struct subject s;
 	double begin;
 	int count = 0;
 
+	c->seed[0] = seed;
 	c->steep = steep;
 	c->demand = load * knee;
 	start(&s, &weir_elastic, "");
@@ -577,14 +560,21 @@ static double served_by_steep(double knee, double steep, double load)
 	return count / 240.0;
 }
 
-/* Room for bunches brings such a server down now and then, and it should be long until the next time. */
+/*
+ * Room for bunches brings such a server down now and then, and it should be long until the next time. On
+ * average over eight seeds 159 and 119 calls a second; 142 and 94 if room does not go at once, and 102 and 22
+ * without the ceiling.
+ */
 Test(elastic, remembers_at_which_limit_throughput_was_lost)
 {
-	const double five = served_by_steep(4, 5, 0.8), eight = served_by_steep(4, 8, 0.6);
+	double five = 0, eight = 0;
 
-	/* 162 to 178 and 91 to 153 over five seeds; 96 to 112 and 6 to 39 without the ceiling */
-	cr_expect_geq(five, 140, "%g a second", five);
-	cr_expect_geq(eight, 75, "%g a second", eight);
+	for (unsigned short seed = 1; seed <= 8; seed++) {
+		five += served_by_steep(4, 5, 0.8, seed) / 8;
+		eight += served_by_steep(4, 8, 0.6, seed) / 8;
+	}
+	cr_expect_geq(five, 150, "%g a second", five);
+	cr_expect_geq(eight, 105, "%g a second", eight);
 }
 
 /*

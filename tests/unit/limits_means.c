@@ -19,6 +19,7 @@ static struct line line(double slope, double part)
 
 		epoch_add(&e, 10, log(n), y);
 		e.whole += (float)(10 * y);
+		e.wholes += (float)(10 * y * y);
 	}
 	return epoch_line(&e, part);
 }
@@ -48,6 +49,7 @@ Test(epoch, shows_how_latency_depends_on_n)
 	cr_expect_float_eq(part.xy / part.xx, 0.5, 0.01, "half of all calls follow it");
 	cr_expect_float_eq(queue.x, (log(4) + log(5) + log(6) + log(7) + log(8)) / 5, 1e-9);
 	cr_expect_float_eq(queue.whole, queue.y, 1e-6);
+	cr_expect_lt(flat.uncertain, 1e-6);
 	cr_expect_lt(queue.variance, 1e-3);
 }
 
@@ -59,11 +61,24 @@ Test(epoch, has_a_line_where_all_calls_found_the_same)
 
 	epoch_add(&e, 10, log(8), cbrt(1000));
 	e.whole = (float)(10 * cbrt(1000));
+	e.wholes = (float)(10 * cbrt(1000) * cbrt(1000));
 	l = epoch_line(&e, 1);
 	seen = means_within(&l, 1);
 	cr_expect_float_eq(l.xx, 0, 1e-9);
 	cr_expect(isfinite(seen.change));
 	cr_expect_gt(seen.variance, 1e6, "which shows nothing");
+}
+
+/* Eight calls, of which one takes a thousand times as long as the others. */
+Test(epoch, does_not_know_a_mean_that_one_call_decides)
+{
+	struct epoch e = {.limit = 8, .whole = 17, .wholes = 107};
+	struct line l;
+
+	epoch_add(&e, 8, log(8), 1);
+	l = epoch_line(&e, 1);
+	cr_expect_float_eq(l.whole, 3 * log(17 / 8.0), 1e-6);
+	cr_expect_float_eq(sqrt(l.uncertain), 1.59, 0.01, "of 2.26");
 }
 
 Test(means, are_those_of_the_first_epoch)
