@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * means.h - slow means over epochs, and the evidence that an epoch is when it is compared with them.
+ * means.h - slow means over epochs, and the evidence that a new epoch adds.
  *
  * An epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples, and by the change
  * from the slow means of earlier epochs to its own. The variance of a slope is that of the samples over the sum

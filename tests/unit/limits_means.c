@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * limits_means.c - what an epoch shows, and the evidence that it is beside slow means.
+ * limits_means.c - what an epoch shows, and the evidence that it adds.
  */
 #include <math.h>
 
