@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * constants.h - what several parts of elastic have in common: steps in ln n, numbers of calls that may be
- * chance, and the weights of a new value in means.
+ * constants.h - what several parts of elastic have in common: steps in ln n, numbers of calls that
+ * may be chance, and the weights of a new value in means.
  */
 #ifndef WEIR_LIMITS_CONSTANTS_H
 #define WEIR_LIMITS_CONSTANTS_H
 
 /*
- * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so upwards
- * it is made in two steps. A larger loss of throughput, in ln X, may be a collapse.
+ * Largest stride in ln n, from the limit of the epoch: a factor of e. Collapse may be near, so
+ * upwards it is made in two steps. A larger loss of throughput, in ln X, may be a collapse.
  */
 #define RISE 1.0
 
 /*
- * Height of a bold probe in ln n: a quarter; what it shows grows with the square. Latency that changes
- * by more, in ln R, may have shifted.
+ * Height of a bold probe in ln n: a quarter; what it shows grows with the square. Latency that
+ * changes by more, in ln R, may have shifted.
  */
 #define BOLD 0.25
 
 /* Most room, in ln n, but for bunches that often reach the limit: a factor of 4.5. */
 #define ROOM_MOST 1.5
 
-/* Fraction of calls that find the limit reached: overload from there on. The least of bold probes. */
+/*
+ * Fraction of calls that find the limit reached: overload from there on. The least of bold probes.
+ */
 #define OFTEN 0.05
 
 /* Weight in a mean of ten values: what later ones are compared with. */
@@ -34,8 +36,8 @@
 #define LASTING 0.02
 
 /*
- * Calls. A line through fewer shows no slope; fewer that do not end may be slow ones. That many times
- * as many as usual, of which none is served, are not chance: e^-8.
+ * Calls. A line through fewer shows no slope; fewer that do not end may be slow ones. That many
+ * times as many as usual, of which none is served, are not chance: e^-8.
  */
 #define FEW 8
 /*
@@ -46,8 +48,8 @@
 #define EPOCH_WIDE 4
 
 /*
- * Covariances with what moves n, over the variance of a sample: what is expected of chance alone. It
- * counts as what is assumed until latency shows something else.
+ * Covariances with what moves n, over the variance of a sample: what is expected of chance alone.
+ * It counts as what is assumed until latency shows something else.
  */
 #define RISE_PRIOR 0.05
 

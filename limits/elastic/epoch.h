@@ -2,8 +2,9 @@
 /*
  * epoch.h - the calls that were admitted in one interval of time, and what they show together.
  *
- * A call's latency belongs to the number in flight that the call found, whatever happened since. So samples are
- * gathered by when they were admitted. What an epoch shows is a line: how y = ln R depends on x = ln n.
+ * A call's latency belongs to the number in flight that the call found, whatever happened since.
+ * So samples are gathered by when they were admitted. What an epoch shows is a line: how y = ln R
+ * depends on x = ln n.
  */
 #ifndef WEIR_LIMITS_EPOCH_H
 #define WEIR_LIMITS_EPOCH_H

@@ -2,10 +2,10 @@
 /*
  * means.h - slow means over epochs, and the evidence that a new epoch adds.
  *
- * An epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples, and by the change
- * from the slow means of earlier epochs to its own. The variance of a slope is that of the samples over the sum
- * of squares of x. Where the means of epochs scatter more than their samples explain, as in a long
- * queue, the larger variance counts.
+ * An epoch shows twice how y = ln R depends on x = ln n: by the slope among its samples, and by
+ * the change from the slow means of earlier epochs to its own. The variance of a slope is that of
+ * the samples over the sum of squares of x. Where the means of epochs scatter more than their
+ * samples explain, as in a long queue, the larger variance counts.
  */
 #ifndef WEIR_LIMITS_MEANS_H
 #define WEIR_LIMITS_MEANS_H
@@ -45,8 +45,8 @@ struct evidence means_probed(const struct means *m, const struct contrast *c, co
 			     double variance);
 
 /*
- * Then let the means follow. The further n is from its slow mean, the sooner it replaces that: the mean is
- * of another time.
+ * Then let the means follow. The further n is from its slow mean, the sooner it replaces that: the
+ * mean is of another time.
  */
 void means_follow(struct means *m, const struct line *l);
 

@@ -2,11 +2,12 @@
 /*
  * use.h - how much of the limit is in use, and how many calls end.
  *
- * By Little's law, the time that all calls were in flight is the mean number in flight times the time
- * that has passed. So the load needs no clock of its own, and counts every call, sample or not.
+ * By Little's law, the time that all calls were in flight is the mean number in flight times the
+ * time that has passed. So the load needs no clock of its own, and counts every call, sample or
+ * not.
  *
- * The rate at which calls end, whatever their outcome, is known before their latencies are: calls that
- * were admitted before a collapse began do not show it, but far fewer of them end.
+ * The rate at which calls end, whatever their outcome, is known before their latencies are: calls
+ * that were admitted before a collapse began do not show it, but far fewer of them end.
  */
 #ifndef WEIR_LIMITS_USE_H
 #define WEIR_LIMITS_USE_H
@@ -25,19 +26,22 @@ struct use {
 	float rate_used; /* the same, in a nanosecond of full */
 };
 
-/* Count the calls that have ended, the time that they were in flight, and that the limit was in use. */
+/*
+ * Count the calls that have ended, the time that they were in flight, and that the limit was in
+ * use.
+ */
 void use_add(struct use *u, const struct weir_window *w, double limit);
 
 /*
- * An epoch ends. Returns the change of the rate at which calls end, in ln X, since the epoch before.
- * Between two bunches few calls end because there are few: so the rate in the time that the limit was in
- * use counts if it has fallen less.
+ * An epoch ends. Returns the change of the rate at which calls end, in ln X, since the epoch
+ * before. Between two bunches few calls end because there are few: so the rate in the time that
+ * the limit was in use counts if it has fallen less.
  */
 double use_change(struct use *u, double now);
 
 /*
- * Then the next epoch begins. limit: the calls that could have been in flight, on average. Returns how many
- * were; below 0 if no time has passed.
+ * Then the next epoch begins. limit: the calls that could have been in flight, on average. Returns
+ * how many were; below 0 if no time has passed.
  */
 double use_begin(struct use *u, double limit, double now);
 
