@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
-#include "given_up.h"
 #include "constants.h"
+#include "given_up.h"
 
 /*
  * Calls that are no samples and that their callers waited for, as far as they reached the server. Where

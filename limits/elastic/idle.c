@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "limits/common.h"
-#include "idle.h"
 #include "constants.h"
+#include "idle.h"
 
 /* Samples that the idle fraction is averaged over: some tens show a few percent. */
 #define SAMPLES 60

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "limits/common.h"
-#include "level.h"
 #include "constants.h"
+#include "level.h"
 
 /* Square of a change of latency, over its variance, from which it is a shift: 4 deviations. */
 #define SHIFT_SURE 16

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
-#include "long_lived.h"
 #include "constants.h"
+#include "long_lived.h"
 
 /*
  * Latencies from a mark to its count: by then nearly all ordinary calls have ended. Where work

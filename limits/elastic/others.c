@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "limits/common.h"
-#include "others.h"
 #include "constants.h"
+#include "others.h"
 
 void others_update(struct others *o, const struct weir_window *w)
 {

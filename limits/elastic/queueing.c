@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "limits/common.h"
-#include "queueing.h"
 #include "constants.h"
+#include "queueing.h"
 
 double queueing_evenness(double root, double square)
 {

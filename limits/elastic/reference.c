@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "limits/common.h"
+#include "constants.h"
 #include "posterior.h"
 #include "reference.h"
-#include "constants.h"
 
 /*
  * The reference point follows the slow means: at once where throughput has surely grown with n, or

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "limits/common.h"
-#include "use.h"
 #include "constants.h"
+#include "use.h"
 
 void use_add(struct use *u, const struct weir_window *w, double limit)
 {
