@@ -678,18 +678,6 @@ static struct epoch *epoch_of(struct elastic *s, const struct weir_window *w)
 }
 
 /*
- * Whether calls timed out after more than e^2 times as long as served calls take. Then they waited for
- * something other than the queue of these, and say nothing about n. And they end long after their epoch,
- * unless there are few calls and epochs are long: so the lower the limit is, the more of them count, as
- * if latency grew while n fell. While few calls were served, how long these take is not known.
- */
-static bool waited_elsewhere(const struct elastic *s, const struct weir_window *w)
-{
-	return w->timed_out >= w->count && (double)s->given_up.seen >= 1 / LASTING &&
-	       s->given_up.rtt * exp(2 * RISE) < w->rtt;
-}
-
-/*
  * The latency that counts, of a call that found n in flight, x = ln n. How many of the longest calls an
  * epoch sees depends on how long it lasts, and on a cold start on how long ago that was: more of them would
  * look like a queue. But calls that find more in flight than usual may take longer by as much.
@@ -704,12 +692,15 @@ static double shortened(const struct elastic *s, double rtt, double x)
 /*
  * Each lost call is a sample, of the others perhaps only some: so it has less weight than these. As
  * long as none has been served, nothing says how long calls take, and dropped ones fill an epoch too.
+ * Calls that waited for something else say nothing about n when they time out. And they end long after
+ * their epoch, unless there are few calls and epochs are long: so the lower the limit is, the more of
+ * them would count, as if latency grew while n fell.
  */
 static void add_window(const struct elastic *s, struct epoch *e, const struct weir_window *w,
 		       double inflight)
 {
 	const double weight = overloads(w) > 0 ? 1 / (double)s->each : 1;
-	const bool elsewhere = waited_elsewhere(s, w);
+	const bool elsewhere = given_up_elsewhere(&s->given_up, w);
 	const bool shows = has_latency(w) && w->dropped == 0 && !elsewhere;
 	const double count = shows ? w->count * weight : 0;
 	const double x = log(fmax(1, inflight)), n = x + (double)s->abandoned;
@@ -910,7 +901,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 35,
+	.version = 36,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,

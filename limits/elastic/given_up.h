@@ -17,6 +17,12 @@
  * for each latency of calls that are served. Nor are calls before them lost in a row. Cancelled calls
  * do not count: their callers gave them up as well.
  *
+ * Calls that time out after more than e^2 times as long as served calls take have waited for something
+ * else. Where a call that was admitted later has been served, the server has not stopped, and they are
+ * not lost in a row. Where some calls take very long and no more come, or these have all the permits,
+ * they time out one after the other, and would look like a server that has. Their permits are held back
+ * all the same: the server may still work on them.
+ *
  * Callers cancel calls for reasons of their own, so a cancelled call alone is no loss. But once
  * several times as many calls as usual were cancelled or timed out since one was last served, the
  * server serves none any more. From then on, cancelled calls count as lost, like those that time out,
@@ -48,12 +54,19 @@ struct given_up {
 	double row;      /* calls lost since one last ended otherwise */
 	double rtt;      /* mean latency of calls that were served, nanoseconds; 0: none yet */
 	double unserved; /* calls cancelled or timed out since one was last served */
-	double usual;    /* mean of them, for each call that is served */
+	double latest;   /* when the latest of the served calls was admitted; 0: none yet */
+	double resume;   /* when the last pause ends */
+	float usual;     /* mean of unserved, for each call that is served */
 	float seen;      /* windows in that mean, up to fifty */
 	float timeout;   /* mean time after which calls time out, nanoseconds; 0: none has yet */
-	double pause;  /* length of the last pause, nanoseconds; 0: a call was served since then */
-	double resume; /* when it ends */
+	float pause;     /* length of the last pause, nanoseconds; 0: a call was served since */
 };
+
+/*
+ * Whether the window's calls timed out after more than e^2 times as long as served calls take. While few
+ * calls were served, how long these take is not known.
+ */
+bool given_up_elsewhere(const struct given_up *g, const struct weir_window *w);
 
 /*
  * Take in one window; most: permits that can be held back, the limit less its lowest value; rtt:

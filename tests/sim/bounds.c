@@ -505,6 +505,16 @@ Test(elastic, keeps_room_where_a_few_calls_take_long)
 }
 
 /*
+ * 28 workers that stop now and then, at a load of 1.8. A tenth of the calls takes a hundred times as long as
+ * the rest, and times out. 2050 calls a second; 1180 if those that were admitted before a call that has been
+ * served count as lost in a row, so that nothing is admitted for a while.
+ */
+Test(elastic, admits_calls_while_those_that_take_long_time_out)
+{
+	ends_at_least(1600, "random-20270630-23", 2, 8);
+}
+
+/*
  * 3000 workers. Nine calls of ten fail, after five times as long as the work takes. 1160 calls a second in
  * the first phase, and 127 if an epoch needs as many calls as the limit.
  */

@@ -12,8 +12,10 @@
 #define MOST 20  /* permits that can be held back */
 #define RTT  1e6 /* mean latency of samples */
 
-static const struct weir_window served = {.count = 1, .rtt = 1e6};
-static const struct weir_window timed_out = {.count = 1, .timed_out = 1, .rtt = 1e6};
+/* All were admitted at the same time. */
+static const struct weir_window served = {.end = 5000000, .count = 1, .rtt = 1e6};
+static const struct weir_window timed_out = {
+	.end = 5000000, .count = 1, .timed_out = 1, .rtt = 1e6};
 static const struct weir_window dropped = {.dropped = 1};
 static const struct weir_window ignored = {.others = 1, .others_time = 1e6};
 static const struct weir_window cancelled = {.others = 1, .cancelled = 1, .others_time = 1e6};
@@ -156,6 +158,92 @@ Test(given_up, returns_permits_until_some_calls_were_served)
 		feed(&g, &ignored, 1);
 		cr_assert_eq(g.held, 0);
 	}
+}
+
+#define ADMITTED 4900000 /* when the latest of the calls below was that are served */
+
+/* As many calls as are needed to know how long they take: a tenth of the timeout. */
+static void serve_quickly(struct given_up *g, int calls)
+{
+	const struct weir_window quick = {.end = ADMITTED + 100000, .count = 1, .rtt = RTT / 10};
+
+	feed(g, &quick, calls);
+}
+
+/* A call was admitted at that time and timed out. */
+static struct weir_window late_since(weir_time admitted)
+{
+	return (struct weir_window){
+		.end = admitted + 1000000, .count = 1, .timed_out = 1, .rtt = 1e6};
+}
+
+/* Where no more calls come, those that are left are the ones that take longest. */
+Test(given_up, takes_no_call_for_lost_that_was_admitted_before_one_was_served)
+{
+	const struct weir_window before = late_since(ADMITTED - 1), same = late_since(ADMITTED);
+	struct given_up g = {0};
+
+	serve_quickly(&g, 50);
+	feed(&g, &before, 9);
+	cr_expect_eq(g.row, 0);
+	cr_expect_eq(g.held, 9, "the server may still work on them");
+	feed(&g, &same, 2);
+	cr_expect_eq(g.row, 2);
+	feed(&g, &before, 9);
+	cr_expect_eq(g.row, 2, "nor does it end the row");
+}
+
+/* The latest that was admitted counts, not the last that ended. */
+Test(given_up, knows_when_the_latest_of_the_calls_that_were_served_was_admitted)
+{
+	const struct weir_window before = late_since(ADMITTED - 1);
+	struct weir_window slow = before;
+	struct given_up g = {0};
+
+	slow.timed_out = 0;
+	serve_quickly(&g, 50);
+	feed(&g, &slow, 1);
+	feed(&g, &before, 1);
+	cr_expect_eq(g.row, 0);
+}
+
+/* Calls that wait in the same queue are not served in order either. */
+Test(given_up, takes_calls_for_lost_that_are_served_nearly_as_late)
+{
+	const struct weir_window before = late_since(ADMITTED - 1000000);
+	const struct weir_window often = {.end = 5000000, .count = 1, .rtt = RTT / 7};
+	struct given_up g = {0};
+
+	feed(&g, &often, 50);
+	feed(&g, &before, 3);
+	cr_expect_eq(g.row, 3);
+}
+
+/* Fewer may all have been short ones. */
+Test(given_up, takes_calls_for_lost_while_it_has_seen_few)
+{
+	const struct weir_window before = late_since(ADMITTED - 1);
+	struct given_up g = {0};
+
+	serve_quickly(&g, 49);
+	feed(&g, &before, 3);
+	cr_expect_eq(g.row, 3);
+}
+
+/* A saved state may come from a machine whose clock was ahead. */
+Test(given_up, takes_calls_for_lost_after_its_clock_went_back)
+{
+	const struct weir_window back = late_since(3000000 - 1);
+	const struct weir_window quick = {.end = 4000000, .count = 1, .rtt = RTT / 10};
+	const struct weir_window before = late_since(3900000 - 1);
+	struct given_up g = {0};
+
+	serve_quickly(&g, 50);
+	feed(&g, &back, 2);
+	cr_expect_eq(g.row, 2);
+	feed(&g, &quick, 1);
+	feed(&g, &before, 2);
+	cr_expect_eq(g.row, 0, "the clock is the new one since a call was served");
 }
 
 /* Of many calls that time out, the latency of some is not known. */
@@ -329,6 +417,20 @@ Test(given_up, pauses_sensibly_without_a_latency_or_with_another_clock)
 	cr_expect_eq(given_up_pause_left(&g, 5), 0, "no longer than the whole pause");
 }
 
+/* After three years, the time is known to sixteen nanoseconds. */
+Test(given_up, pauses_whatever_the_time)
+{
+	for (int i = 0; i < 32; i++) {
+		const struct weir_window w = {
+			.end = (weir_time)1e17, .count = 1, .timed_out = 1, .rtt = TIMEOUT + i};
+		struct given_up g = {0};
+
+		given_up_update(&g, &w, 0, RTT);
+		cr_assert(given_up_pause(&g, &w, 1, 0, LONGEST, RTT));
+		cr_expect_float_eq(given_up_pause_left(&g, w.end), w.rtt, 16, "%d", i);
+	}
+}
+
 /* State can come from a file, or from memory that other processes write. */
 Test(given_up, recovers_from_a_corrupted_state)
 {
@@ -338,10 +440,11 @@ Test(given_up, recovers_from_a_corrupted_state)
 		struct given_up g = {.held = bad[i],
 				     .row = bad[i],
 				     .unserved = bad[i],
-				     .usual = bad[i],
+				     .latest = bad[i],
+				     .usual = (float)bad[i],
 				     .seen = (float)bad[i],
 				     .timeout = (float)bad[i],
-				     .pause = bad[i],
+				     .pause = (float)bad[i],
 				     .resume = bad[i]};
 
 		cr_expect(given_up_pause_left(&g, (weir_time)1e9) >= 0);
