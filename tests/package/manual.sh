@@ -11,7 +11,8 @@ for name in $(nm -D --defined-only "$root/usr/lib/$multiarch/libweir.so" \
 	"$root/usr/lib/$multiarch/libweir-fleet.so" | awk 'NF == 3 { print $3 }') \
 	$(ls "$root/usr/bin") weir; do
 	found=$((found + 1))
-	man -M "$root/usr/share/man" "$name" 2>&1 | grep -qw "$name" || complain "man $name: nothing"
+	page=$(man -M "$root/usr/share/man" --path "$name" 2>/dev/null)
+	zcat -f "${page:-/dev/null}" | grep -qw "$name" || complain "man $name: nothing"
 done
 echo "$found names"
 exit "$failed"
