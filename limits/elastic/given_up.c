@@ -22,8 +22,8 @@ static double admitted_at(const struct weir_window *w)
 }
 
 /*
- * Whether they were admitted before no call that has been served: at the same time, or later, or with
- * another clock.
+ * Whether no call that was admitted after them has been served, as far as is known: if the latest of
+ * these seems to be in the future, its time is that of another clock.
  */
 static bool is_later(const struct given_up *g, const struct weir_window *w)
 {
