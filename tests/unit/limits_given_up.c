@@ -160,7 +160,7 @@ Test(given_up, returns_permits_until_some_calls_were_served)
 	}
 }
 
-#define ADMITTED 4900000 /* when the latest of the calls below was that are served */
+#define ADMITTED 4900000 /* when the calls that are served quickly were admitted */
 
 /* As many calls as are needed to know how long they take: a tenth of the timeout. */
 static void serve_quickly(struct given_up *g, int calls)
@@ -207,8 +207,8 @@ Test(given_up, knows_when_the_latest_of_the_calls_that_were_served_was_admitted)
 	cr_expect_eq(g.row, 0);
 }
 
-/* Calls that wait in the same queue are not served in order either. */
-Test(given_up, takes_calls_for_lost_that_are_served_nearly_as_late)
+/* Calls that wait in one queue are not always served in order. */
+Test(given_up, takes_calls_for_lost_where_others_take_nearly_as_long)
 {
 	const struct weir_window before = late_since(ADMITTED - 1000000);
 	const struct weir_window often = {.end = 5000000, .count = 1, .rtt = RTT / 7};
