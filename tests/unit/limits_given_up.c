@@ -456,7 +456,7 @@ Test(given_up, recovers_from_a_corrupted_state)
 			  (double)g.timeout);
 		feed(&g, &served, MOST + 1);
 		cr_expect_eq(g.held, 0, "%g: %g", bad[i], g.held);
-		cr_expect_leq(g.usual, UINT32_MAX, "%g: %g", bad[i], g.usual);
+		cr_expect_leq((double)g.usual, 0x1p32, "%g: %g", bad[i], (double)g.usual);
 		feed(&g, &served, 400);
 		cr_expect_lt(g.usual, 1e6, "%g: %g", bad[i], g.usual);
 		cr_expect_eq(given_up_pause_left(&g, (weir_time)1e9), 0);
