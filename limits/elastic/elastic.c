@@ -56,8 +56,7 @@
  *     the last one at which throughput grew, is taken back (reference.h);
  *   - while the limit is not used the knee does not fall, as n follows from latency there (stride);
  *   - when far fewer calls end than in the epoch before, the server may be collapsing, and the limit takes
- *     back what it has risen by since the epoch that it learns from, if little is known of the knee
- *     (take_back);
+ *     back what it has risen by since the epoch that it learns from (take_back);
  *   - at the start it rises as well when as many calls as the limit have ended, as an epoch takes long
  *     where few of them are samples (rise_early);
  *   - permits of calls that are no samples, or take far longer than most, come on top of the limit:
@@ -381,12 +380,12 @@ static double stride(const struct elastic *s, const struct epoch *e)
 
 /*
  * Where far fewer calls end than before, the server may be collapsing, and calls that were admitted before it
- * did do not show that. So while little is known of the knee, what the limit rose by since this epoch is taken
- * back. Where the limit is hardly ever reached, fewer calls may have come.
+ * did do not show that. So what the limit rose by since this epoch is taken back. Where the limit is hardly
+ * ever reached, fewer calls may have come.
  */
 static double take_back(const struct elastic *s, const struct epoch *e, double change, double step)
 {
-	if (change >= -RISE || !s->wide || s->reached_mean <= OFTEN)
+	if (change >= -RISE || s->reached_mean <= OFTEN)
 		return step;
 	return fmin(step, fmin(0, e->knee - s->k));
 }

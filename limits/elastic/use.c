@@ -28,12 +28,21 @@ static double change_of(float *rate, double calls, double lasted)
 	return before > 0 ? log((double)*rate / before) : 0;
 }
 
+/* The standard error of the change of a rate, in ln X, that two numbers of calls show. */
+static double error_of(double calls, double before)
+{
+	return calls > 0 && before > 0 ? sqrt(1 / calls + 1 / before) : 0;
+}
+
 double use_change(struct use *u, double now)
 {
-	const double calls = (double)u->ended;
-	const double change = change_of(&u->rate, calls, now - u->since);
+	const double calls = (double)u->ended, error = error_of(calls, (double)u->before);
+	const double in_all = change_of(&u->rate, calls, now - u->since);
+	const double change = fmax(in_all, change_of(&u->rate_used, calls, (double)u->full));
 
-	return fmax(change, change_of(&u->rate_used, calls, (double)u->full));
+	if (calls > 0)
+		u->before = u->ended;
+	return fmax(change, fmin(0, change + 2 * error));
 }
 
 double use_begin(struct use *u, double limit, double now)
@@ -46,6 +55,7 @@ double use_begin(struct use *u, double limit, double now)
 		.load = u->load,
 		.rate = u->rate,
 		.rate_used = u->rate_used,
+		.before = u->before,
 	};
 	if (lasted <= 0)
 		return -1;

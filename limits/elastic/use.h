@@ -24,6 +24,7 @@ struct use {
 	float load;      /* fraction of the limit in use, of the last epochs */
 	float rate;      /* calls that ended in a nanosecond, in the epoch before */
 	float rate_used; /* the same, in a nanosecond of full */
+	float before;    /* calls that ended in the epoch before */
 };
 
 /*
@@ -35,7 +36,8 @@ void use_add(struct use *u, const struct weir_window *w, double limit);
 /*
  * An epoch ends. Returns the change of the rate at which calls end, in ln X, since the epoch
  * before. Between two bunches few calls end because there are few: so the rate in the time that
- * the limit was in use counts if it has fallen less.
+ * the limit was in use counts if it has fallen less. Of few calls, fewer may have ended by chance: a
+ * fall counts less by two standard errors of its two numbers of calls.
  */
 double use_change(struct use *u, double now);
 

@@ -94,8 +94,37 @@ Test(use, shows_that_fewer_calls_end)
 
 	cr_expect_eq(first, 0, "nothing to compare with");
 	cr_expect_float_eq(same, 0, 0.05);
-	cr_expect_float_eq(fewer, log(0.2), 0.05);
+	cr_expect_float_eq(fewer, log(0.2) + 2 * sqrt(1.0 / 100 + 1.0 / 20), 0.05);
 	cr_expect_float_eq(more, log(5), 0.05);
+}
+
+/* Two calls after eight may be chance; eight after eight hundred are not. */
+Test(use, shows_nothing_where_fewer_calls_may_end_by_chance)
+{
+	struct use u = {0};
+	double change;
+
+	epoch(&u, 0, 8, LIMIT);
+	change = epoch(&u, 1000, 2, LIMIT);
+	cr_expect_eq(change, 0, "%g", change);
+	change = epoch(&u, 2000, 800, LIMIT);
+	cr_expect_gt(change, 5, "%g", change);
+	change = epoch(&u, 3000, 8, LIMIT);
+	cr_expect_lt(change, -3, "%g", change);
+}
+
+/* An epoch in which no call ends shows no rate, and the one before it is the one to compare with. */
+Test(use, keeps_what_it_compares_with_where_no_call_ends)
+{
+	struct use u = {0};
+	double change;
+
+	epoch(&u, 0, 100, LIMIT);
+	change = use_change(&u, 2000);
+	use_begin(&u, LIMIT, 2000);
+	cr_expect_eq(change, 0);
+	change = epoch(&u, 2000, 20, LIMIT);
+	cr_expect_float_eq(change, log(0.2) + 2 * sqrt(1.0 / 100 + 1.0 / 20), 0.05);
 }
 
 Test(use, counts_only_the_time_in_use_between_two_bunches)
