@@ -36,8 +36,8 @@ void use_add(struct use *u, const struct weir_window *w, double limit);
 /*
  * An epoch ends. Returns the change of the rate at which calls end, in ln X, since the epoch
  * before. Between two bunches few calls end because there are few: so the rate in the time that
- * the limit was in use counts if it has fallen less. Of few calls, fewer may have ended by chance: a
- * fall counts less by two standard errors of its two numbers of calls.
+ * the limit was in use counts if it has fallen less. A fall counts less by two standard errors of
+ * the two numbers of calls: of few calls, fewer may have ended by chance.
  */
 double use_change(struct use *u, double now);
 
