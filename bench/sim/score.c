@@ -215,6 +215,18 @@ void score_single(struct run_result *single, const struct scenario *s, const str
 	run_with(single, s, limits, seed);
 }
 
+/* Score a run, and against the single limit too unless that is NULL. */
+static void score_result(struct score *score, const struct scenario *s, const struct oracle *oracle,
+			 const struct run_result *best, const struct run_result *single,
+			 const struct run_result *result)
+{
+	score_from(score, s, oracle, best, result);
+	if (single == NULL)
+		return;
+	compare(&score->single_goodput, &score->single_latency, s, single, result);
+	score->single_power = score->single_goodput / score->single_latency;
+}
+
 int score_run(struct score *score, const struct scenario *s, const struct oracle *oracle,
 	      const struct run_result *best, const struct run_result *single,
 	      const struct weir_config *limiter, uint64_t seed)
@@ -226,11 +238,21 @@ int score_run(struct score *score, const struct scenario *s, const struct oracle
 		result);
 
 	if (error == 0)
-		score_from(score, s, oracle, best, result);
-	if (error == 0 && single != NULL) {
-		compare(&score->single_goodput, &score->single_latency, s, single, result);
-		score->single_power = score->single_goodput / score->single_latency;
-	}
+		score_result(score, s, oracle, best, single, result);
 	free(result);
 	return error;
+}
+
+void score_times(struct score *score, const struct scenario *s, const struct oracle *oracle,
+		 const struct run_result *best, const struct run_result *single, double times,
+		 uint64_t seed)
+{
+	struct run_result *result = alloc_or_abort(sizeof(*result));
+	uint32_t limits[PHASES_MAX];
+
+	for (unsigned i = 0; i < PHASES_MAX; i++)
+		limits[i] = (uint32_t)fmax(1, round(times * oracle->limits[i]));
+	run_with(result, s, limits, seed);
+	score_result(score, s, oracle, best, single, result);
+	free(result);
 }

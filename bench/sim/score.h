@@ -36,6 +36,14 @@ int score_run(struct score *score, const struct scenario *scenario, const struct
 	      const struct run_result *best, const struct run_result *single,
 	      const struct weir_config *limiter, uint64_t seed);
 
+/*
+ * The same for limits that are wrong by a known factor: those of the oracle times that, rounded, and 1
+ * at least.
+ */
+void score_times(struct score *score, const struct scenario *scenario, const struct oracle *oracle,
+		 const struct run_result *best, const struct run_result *single, double times,
+		 uint64_t seed);
+
 /* The oracle's runs, with the limits of phases, and with the single one. */
 void score_best(struct run_result *best, const struct scenario *scenario,
 		const struct oracle *oracle, uint64_t seed);

@@ -17,6 +17,7 @@
 
 struct candidate {
 	char *text;
+	double times; /* of the oracle's limits, which it has then; 0: it has its own */
 	struct weir_config config;
 	_Alignas(max_align_t) char limit_config[WEIR_LIMIT_CONFIG_MAX];
 };

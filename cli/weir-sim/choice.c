@@ -37,14 +37,27 @@ weir_dur choice_duration(const char *text, const struct argp_state *state)
 	return (weir_dur)duration;
 }
 
-bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size)
+static struct candidate *new_candidate(struct choice *choice)
 {
 	struct candidate *candidate = alloc_or_abort(sizeof(*candidate));
 
 	choice->limits = realloc_or_abort(choice->limits,
 					  (choice->limit_count + 1) * sizeof(struct candidate *));
 	choice->limits[choice->limit_count++] = candidate;
-	return candidate_read(candidate, &choice->plugins, text, why, why_size);
+	return candidate;
+}
+
+bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size)
+{
+	return candidate_read(new_candidate(choice), &choice->plugins, text, why, why_size);
+}
+
+void choice_add_oracle(struct choice *choice, double times)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "oracle x%g", times);
+	*new_candidate(choice) = (struct candidate){.text = strdup_or_abort(text), .times = times};
 }
 
 void choice_drop_limits(struct choice *choice, size_t count)

@@ -46,6 +46,9 @@ weir_dur choice_duration(const char *text, const struct argp_state *state); /* f
 /* Add a limit. False, with the reason in why, if the text is not valid. */
 bool choice_add_limit(struct choice *choice, const char *text, char *why, size_t why_size);
 
+/* Add the oracle's limits times a factor. Only scores can be made of it. */
+void choice_add_oracle(struct choice *choice, double times);
+
 /* The range of seeds in a text. One that is not valid ends the program with a message. */
 void choice_set_seeds(struct choice *choice, const char *text, struct argp_state *state);
 

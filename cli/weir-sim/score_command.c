@@ -9,12 +9,17 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORST_MAX 1000
 
 /* Rows by default, in listed scenarios and in random ones. */
 #define WORST        3
 #define WORST_RANDOM 5
+
+/* Factors that one --times takes, and the largest one. */
+#define TIMES_MAX  32
+#define FACTOR_MAX 1000
 
 /* Widths of columns. */
 struct widths {
@@ -23,10 +28,30 @@ struct widths {
 
 struct wanted {
 	struct choice choice;
+	double times[TIMES_MAX]; /* of the oracle's limits; 0 after the last */
 	const char *tsv;
 	int worst; /* negative: the default */
 	bool fresh, oracles;
 };
+
+static void set_times(struct wanted *wanted, const char *text, struct argp_state *state)
+{
+	const char *at = text;
+	char *end;
+
+	memset(wanted->times, 0, sizeof(wanted->times));
+	for (size_t i = 0; i < TIMES_MAX; i++, at = end + 1) {
+		wanted->times[i] = strtod(at, &end);
+		if (end == at || !(wanted->times[i] > 0 && wanted->times[i] <= FACTOR_MAX))
+			break;
+		if (*end == '\0')
+			return;
+		if (*end != ',')
+			break;
+	}
+	argp_error(state, "%s is not a list of at most %d factors up to %d: write 0.8,1.25.", text,
+		   TIMES_MAX, FACTOR_MAX);
+}
 
 static error_t option(int key, char *arg, struct argp_state *state)
 {
@@ -47,6 +72,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		wanted->oracles = true;
+		return 0;
+	case 'x':
+		set_times(wanted, arg, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -243,6 +271,8 @@ int command_score(int argc, char **argv)
 		{"worst", 'w', "N", 0,
 		 "Rows of worst scenarios for each limit (default 3, with --random 5)", 0},
 		{"oracles", 'o', NULL, 0, "Show the limits of the oracle", 0},
+		{"times", 'x', "FACTOR,...", 0,
+		 "Score the oracle's limits times these factors as well", 0},
 		{"fresh", 'f', NULL, 0, "Search for the oracle without the cache", 0},
 		{0},
 	};
@@ -265,6 +295,8 @@ int command_score(int argc, char **argv)
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	for (size_t i = 0; i < TIMES_MAX && wanted.times[i] > 0; i++)
+		choice_add_oracle(&wanted.choice, wanted.times[i]);
 	status = scores_report(&wanted.choice, !wanted.fresh, wanted.tsv, show, &wanted);
 	choice_free(&wanted.choice);
 	return status;

@@ -21,6 +21,17 @@ const struct score *scores_at(const struct scores *scores, size_t limit, size_t 
 	return place(scores, limit, scenario, seed);
 }
 
+static void score_one(struct score *score, const struct scenario *scenario,
+		      const struct oracle *oracle, const struct run_result *best,
+		      const struct run_result *single, const struct candidate *candidate,
+		      uint64_t seed)
+{
+	if (candidate->times > 0)
+		score_times(score, scenario, oracle, best, single, candidate->times, seed);
+	else if (score_run(score, scenario, oracle, best, single, &candidate->config, seed) != 0)
+		abort();
+}
+
 /* For a scenario and a seed: run the oracle, and score each limit against it. */
 static void score_all_limits(void *arg, size_t index)
 {
@@ -36,9 +47,8 @@ static void score_all_limits(void *arg, size_t index)
 	}
 	score_best(best, &c->scenarios[scenario], oracle, c->first_seed + seed);
 	for (size_t i = 0; i < c->limit_count; i++)
-		if (score_run(place(scores, i, scenario, seed), &c->scenarios[scenario], oracle,
-			      best, single, &c->limits[i]->config, c->first_seed + seed) != 0)
-			abort();
+		score_one(place(scores, i, scenario, seed), &c->scenarios[scenario], oracle, best,
+			  single, c->limits[i], c->first_seed + seed);
 	free(single);
 	free(best);
 }

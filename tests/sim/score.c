@@ -331,6 +331,27 @@ Test(score, detects_a_drifting_limit)
 	cr_expect_eq(score.drift, 0);
 }
 
+/* Limits that are right score 1; half of 16 workers serve half of what all of them do. */
+Test(score, limits_that_are_wrong_by_a_factor)
+{
+	struct scenario scenario;
+	struct oracle oracle = {.limits = {16, 16}};
+	struct score score;
+
+	scenario_of(&scenario, "{ length = \"60s\"; load = 3; }, { length = \"60s\"; load = 3; }");
+	score_best(&best, &scenario, &oracle, 1);
+	score_times(&score, &scenario, &oracle, &best, NULL, 1, 1);
+	cr_expect_eq(score.goodput, 1);
+	cr_expect_eq(score.latency, 1);
+	score_times(&score, &scenario, &oracle, &best, &best, 0.5, 1);
+	cr_expect_float_eq(score.goodput, 0.5, 0.02, "%f", score.goodput);
+	cr_expect_float_eq(score.single_goodput, score.goodput, 1e-9);
+
+	/* A limit is 1 at least, and rounded: one of 16 workers. */
+	score_times(&score, &scenario, &oracle, &best, NULL, 0.001, 1);
+	cr_expect_float_eq(score.goodput, 1 / 16.0, 0.01, "%f", score.goodput);
+}
+
 /* Right in the first round, and wrong from the second on. */
 static double fickle_update(void *state, const struct weir_window *w)
 {

@@ -53,6 +53,10 @@ expect 0 '^vegas +-$' score -l vegas -s "$work/empty.cfg" -r 1
 expect 0 '^vegas +[0-9.]+ ' score -l vegas -s "$small" -r 1..2 --worst 1
 expect 0 '^  small +warm-up +limit +[0-9]+, best +[0-9.]+ \(warm-up\)' score -l vegas -s "$small" \
 	-r 1 --oracles
+expect 0 '^oracle x1 +1\.000  1\.000-1\.000   100\.0 %  x1\.00 ' score -l vegas -s "$small" -r 1..2 \
+	--times 1,0.25
+expect 0 '^oracle x0\.25 ' score -l vegas -s "$small" -r 1 --times 2 --times 0.25
+! grep -q '^oracle x2' "$work/out" || complain "factors of an option that was given again: $(cat "$work/out")"
 "$tool" score -l all -s "$small" -r 1..3 --tsv "$work/scores" >"$work/table"
 lines "$work/scores" "$((1 + 3 * $(grep -cE '^[a-z0-9]+ +[0-9.]+ +[0-9.]+-' "$work/table")))"
 
