@@ -251,7 +251,7 @@ void score_times(struct score *score, const struct scenario *s, const struct ora
 	uint32_t limits[PHASES_MAX];
 
 	for (unsigned i = 0; i < PHASES_MAX; i++)
-		limits[i] = (uint32_t)fmax(1, round(times * oracle->limits[i]));
+		limits[i] = (uint32_t)round(times * oracle->limits[i]);
 	run_with(result, s, limits, seed);
 	score_result(score, s, oracle, best, single, result);
 	free(result);

@@ -37,8 +37,8 @@ int score_run(struct score *score, const struct scenario *scenario, const struct
 	      const struct weir_config *limiter, uint64_t seed);
 
 /*
- * The same for limits that are wrong by a known factor: those of the oracle times that, rounded, and 1
- * at least.
+ * The same for limits that are wrong by a known factor: those of the oracle times that, rounded. A
+ * limiter admits one call at least.
  */
 void score_times(struct score *score, const struct scenario *scenario, const struct oracle *oracle,
 		 const struct run_result *best, const struct run_result *single, double times,
