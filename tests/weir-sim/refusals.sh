@@ -44,7 +44,7 @@ done
 for worst in x -1 4294967297; do
 	refused 'is not a number from 0' score -l vegas -s "$small" --worst="$worst"
 done
-for times in '' x 0 -1 nan inf 1001 1, ,1 1,x 1.1x; do
+for times in '' x 0 -1 nan inf 1001 '1,' ',1' '1,x' 1.1x; do
 	refused 'is not a list of' score -l vegas -s "$small" --times="$times"
 done
 refused 'is not a list of' score -l vegas -s "$small" --times="$(seq -s, 1 33)"
