@@ -14,4 +14,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${CMAKE_SYSROOT})
+# A child that a thread of qemu 7.2 forks may wait forever for the lock of glib's slices that another thread
+# held; malloc() has no such locks.
+set(CMAKE_CROSSCOMPILING_EMULATOR
+  env G_SLICE=always-malloc qemu-aarch64 -L ${CMAKE_SYSROOT})
