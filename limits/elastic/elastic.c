@@ -900,7 +900,7 @@ const struct weir_limit_ops weir_elastic = {
 		 WEIR_LIMIT_CANCELLED | WEIR_LIMIT_REAL_TIME,
 	.name = "elastic",
 	.about = "Grows while that brings throughput, and no further; needs no reference latency.",
-	.version = 36,
+	.version = 37,
 	.state_size = sizeof(struct elastic),
 	.config_size = sizeof(struct weir_elastic_config),
 	.params = elastic_params,
